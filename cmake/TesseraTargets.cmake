@@ -1,0 +1,100 @@
+# One folder = one target. `sim/plan` becomes the target tessera_sim_plan from the sources that lie in that folder
+# (sub-folders included, unless they are targets of their own), with includes written from the root.
+
+set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine
+    sim/report sim/formats sim/process sim/validate sim/cli)
+
+function(tessera_target_name folder result)
+  string(REPLACE "/" "_" name "tessera/${folder}")
+  set(${result} ${name} PARENT_SCOPE)
+endfunction()
+
+function(tessera_sources folder result)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  foreach(nested IN LISTS TESSERA_NESTED_TARGETS)
+    if(NOT nested STREQUAL folder)
+      list(FILTER sources EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/${nested}/")
+    endif()
+  endforeach()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
+function(tessera_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
+  if(TESSERA_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
+
+function(tessera_link target)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  foreach(folder IN LISTS ARG_DEPENDS)
+    tessera_target_name(${folder} dependency)
+    target_link_libraries(${target} PUBLIC ${dependency})
+  endforeach()
+  target_link_libraries(${target} PUBLIC ${ARG_LIBRARIES})
+endfunction()
+
+function(tessera_library folder)
+  tessera_target_name(${folder} target)
+  tessera_sources(${folder} sources)
+  if(NOT sources)
+    # A folder without sources yet still is a target, so that dependants can be written.
+    file(WRITE ${CMAKE_BINARY_DIR}/empty/${target}.cpp "namespace {}\n")
+    set(sources ${CMAKE_BINARY_DIR}/empty/${target}.cpp)
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
+  tessera_compile_options(${target})
+  tessera_link(${target} ${ARGN})
+endfunction()
+
+function(tessera_executable name folder)
+  tessera_sources(${folder} sources)
+  if(sources)
+    add_executable(${name} ${sources})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+    tessera_compile_options(${name})
+    tessera_link(${name} ${ARGN})
+  endif()
+endfunction()
+
+# Compiles .proto files (paths from the root) into the target of `folder`; they are included as "<path>.pb.h".
+function(tessera_protobuf folder)
+  tessera_target_name(${folder} target)
+  foreach(proto IN LISTS ARGN)
+    if(NOT EXISTS ${CMAKE_SOURCE_DIR}/${proto})
+      continue()
+    endif()
+    string(REGEX REPLACE "\\.proto$" "" stem ${proto})
+    set(generated ${CMAKE_BINARY_DIR}/generated/${stem}.pb.cc ${CMAKE_BINARY_DIR}/generated/${stem}.pb.h)
+    add_custom_command(
+      OUTPUT ${generated}
+      COMMAND protobuf::protoc --cpp_out=${CMAKE_BINARY_DIR}/generated --proto_path=${CMAKE_SOURCE_DIR}
+              ${CMAKE_SOURCE_DIR}/${proto}
+      DEPENDS ${CMAKE_SOURCE_DIR}/${proto}
+      VERBATIM)
+    set_source_files_properties(${generated} PROPERTIES GENERATED ON COMPILE_OPTIONS "-w")
+    target_sources(${target} PRIVATE ${generated})
+  endforeach()
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated)
+  target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
+endfunction()
+
+# tests/<folder>/*.cpp become one GoogleTest program; ctest runs every test in a process of its own
+# (SimGrid allows one simulation per process).
+function(tessera_test folder)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;LABELS" ${ARGN})
+  string(REPLACE "/" "_" name "test/${folder}")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  tessera_compile_options(${name})
+  tessera_link(${name} DEPENDS ${ARG_DEPENDS} LIBRARIES ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  target_precompile_headers(${name} PRIVATE <gtest/gtest.h> <gmock/gmock.h> <string> <vector>)
+  gtest_discover_tests(${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 60
+                       PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+endfunction()

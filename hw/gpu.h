@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/units/precision.h"
+#include "hw/units/quantity.h"
+
+namespace tessera {
+
+/// Where figures of a description come from.
+struct FigureSource {
+  std::vector<std::string> figures;  ///< field names of the description that this entry covers
+  std::string source;                ///< datasheet, measured file, paper
+  bool confirmed = true;  ///< false: recalled or inferred, not found in a stored document
+};
+
+/// NVIDIA families in order of age, then other vendors.
+enum class Architecture : std::uint8_t {
+  pascal,
+  volta,
+  turing,
+  ampere,
+  ada,
+  hopper,
+  blackwell,
+  blackwell_ultra,
+  cdna1,
+  cdna2,
+  cdna3
+};
+
+/// Architecture facts of one GPU as seen by a kernel. Peaks are dense. Zero means "does not have"
+/// or "not published".
+struct GpuSpec {
+  std::string id;      ///< e.g. "H100-SXM5-80GB"; the id used in measurement files
+  std::string vendor;  ///< "NVIDIA" or "AMD"
+  Architecture architecture = Architecture::pascal;
+  std::string compute_capability;  ///< "9.0"; AMD: "gfx942"
+  int sm_count = 0;                ///< streaming multiprocessors (AMD: compute units)
+  Hertz boost_clock;
+  FlopsPerSecond fp32;  ///< on CUDA cores
+  FlopsPerSecond tf32;  ///< dense tensor peaks from here on
+  FlopsPerSecond bf16;
+  FlopsPerSecond fp16;
+  FlopsPerSecond fp8;
+  FlopsPerSecond int8;
+  Bytes memory;  ///< what the driver shows, else the nominal size
+  BytesPerSecond memory_bandwidth;
+  Bytes l2;
+  Bytes shared_memory_per_sm;
+  std::int64_t registers_per_sm = 0;
+  int max_threads_per_sm = 0;
+  int max_blocks_per_sm = 0;
+  int nvlink_generation = 0;  ///< 0 = no NVLink
+  int nvlink_links = 0;
+  BytesPerSecond nvlink_bandwidth;  ///< all links together, one direction
+  int pcie_generation = 0;
+  BytesPerSecond pcie_bandwidth;  ///< x16 line rate, one direction
+  BytesPerSecond c2c_bandwidth;   ///< CPU-GPU coherent link, one direction
+  Watts tdp;
+  int release_year = 0;
+  std::vector<FigureSource> sources;
+
+  /// Dense peak of arithmetic in `precision`; zero where the GPU has none.
+  FlopsPerSecond peak(Precision precision) const;
+};
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hw/gpu.h"
+#include "hw/units/quantity.h"
+
+namespace tessera {
+
+/// How the GPUs of one node reach each other.
+enum class GpuInterconnect : std::uint8_t {
+  none,      ///< only over the host's PCIe tree
+  direct,    ///< NVLink bundles between pairs, listed in `NodeSpec::pairs`
+  nvswitch,  ///< every GPU's NVLinks go to a non-blocking switch
+};
+
+/// A bundle of NVLinks between two GPUs of a node; full duplex.
+struct GpuPairLink {
+  int first = 0;
+  int second = 0;
+  int links = 0;  ///< number of NVLinks in the bundle
+};
+
+/// One server. Bandwidths are per direction.
+struct NodeSpec {
+  std::string id;  ///< e.g. "HGX-H100-4"
+  GpuSpec gpu;
+  int gpu_count = 0;
+  GpuInterconnect interconnect = GpuInterconnect::none;
+  std::vector<GpuPairLink> pairs;            ///< for `direct`
+  BytesPerSecond nvlink_bandwidth_per_link;  ///< raw line rate of one NVLink
+  double nvlink_efficiency = 1.0;  ///< share of the line rate that NCCL reaches, in (0, 1]
+  Seconds nvlink_latency;          ///< one hop
+  int gpus_per_pcie_switch = 1;
+  int sockets = 1;
+  double pcie_efficiency = 1.0;  ///< share of the x16 line rate that a copy reaches, in (0, 1]
+  Seconds pcie_latency;
+  int nic_count = 0;             ///< 0 = a node that stands alone
+  BytesPerSecond nic_bandwidth;  ///< per NIC
+  double nic_efficiency = 1.0;   ///< in (0, 1]
+  Seconds nic_latency;
+  Bytes host_memory;
+  std::vector<FigureSource> sources;
+};
+
+/// Nodes and the fabric that joins them.
+struct ClusterSpec {
+  std::string id;
+  NodeSpec node;
+  int node_count = 1;
+  /// A non-blocking switch that every NIC is plugged into (other fabrics: hw/topology.h grows with
+  /// them).
+  Seconds fabric_latency;
+  std::vector<FigureSource> sources;
+
+  int gpu_count() const { return node.gpu_count * node_count; }
+};
+
+}  // namespace tessera

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "hw/gpu.h"
+#include "hw/units/quantity.h"
+#include "workloads/kernel.h"
+
+namespace tessera {
+
+/// The forms of the kernel model; chosen in the scenario (`predictor.form`).
+enum class PredictorForm : std::uint8_t {
+  roofline,  ///< max(flops/peak, bytes/bandwidth)
+  neusight,  ///< MLP per op class gives gamma - alpha/waves per tile (Lee et al., ASPLOS 2025)
+  tessera,   ///< parametric tile/wave model with shared parameters and one compute scalar per GPU
+};
+
+/// How a duration came about; enough to explain it.
+struct KernelPrediction {
+  Seconds duration;            ///< on a queued stream: no launch gap
+  Seconds compute_time;        ///< compute term before combination
+  Seconds memory_time;         ///< memory term before combination
+  int tile_m = 0, tile_n = 0;  ///< most likely tile; 0 where the kind has no tiles
+  double waves = 0;            ///< tiles / SMs
+  double utilization = 0;      ///< share of the roofline that is reached, in (0, 1]
+  bool extrapolated = false;   ///< an input lay outside the range of the training data
+};
+
+/// Predicts kernels of one GPU. Pure and deterministic; safe to share between threads.
+class KernelPredictor {
+ public:
+  virtual ~KernelPredictor() = default;
+  virtual KernelPrediction predict(const Kernel& kernel) const = 0;
+  Seconds duration(const Kernel& kernel) const { return predict(kernel).duration; }
+  /// Launch gap of an isolated, event-timed call on top of `duration` (training files hold such
+  /// timings); zero for roofline.
+  virtual Seconds isolated_launch_overhead(const Kernel& kernel) const = 0;
+};
+
+struct PredictorWeights;  ///< trained parameters: predictor/weights.h
+
+/// Throws InputError where `form` needs weights that `weights` lacks.
+std::unique_ptr<KernelPredictor> make_predictor(PredictorForm form, const GpuSpec& gpu,
+                                                const PredictorWeights& weights);
+
+}  // namespace tessera

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hw/node.h"
+#include "hw/units/precision.h"
+#include "predictor/kernel_predictor.h"
+#include "workloads/model_spec.h"
+#include "workloads/step_options.h"
+
+namespace tessera {
+
+/// Everything a simulation depends on, checked: a value of this type can be simulated.
+struct Scenario {
+  std::string name;
+  ModelSpec model;
+  ClusterSpec cluster;
+  StepOptions step;  ///< mode, batch, sequence length, layout, schedule, precision, optimizer,
+                     ///< framework profile
+  PredictorForm predictor_form = PredictorForm::tessera;
+};
+
+}  // namespace tessera

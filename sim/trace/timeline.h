@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/units/id.h"
+#include "hw/units/quantity.h"
+#include "workloads/program.h"
+
+namespace tessera {
+
+/// One op of one rank as it ran.
+struct OpRecord {
+  std::int32_t rank = 0;
+  std::int32_t op = 0;  ///< index in the rank's RankProgram::ops
+  Seconds start;  ///< send/recv and collectives: when the op left its queue and began, waiting for
+                  ///< peers included
+  Seconds end;
+  Seconds transfer_start;  ///< collectives: when the last member had arrived; recv: when the op
+                           ///< became head of its stream; else = start
+};
+
+/// Bytes in use on a rank from `time` on.
+struct MemorySample {
+  std::int32_t rank = 0;
+  Seconds time;
+  Bytes used;
+};
+
+/// What happened in one simulated step. Totally ordered: ops by (rank, op); memory by (rank, time,
+/// sequence).
+struct Timeline {
+  std::vector<OpRecord> ops;
+  std::vector<MemorySample> memory;
+  std::vector<Bytes> peak_memory;  ///< per rank, static memory included
+  Seconds step_time;               ///< end of the last op of any rank
+};
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "hw/units/precision.h"
+#include "hw/units/quantity.h"
+
+namespace tessera {
+
+/// What a kernel does, as far as its speed depends on it. The predictor has one model per kind.
+enum class KernelKind : std::uint8_t {
+  gemm,          ///< one matrix product, weights shared by the batch (nn.Linear, addmm)
+  batched_gemm,  ///< torch.bmm / baddbmm
+  elementwise,   ///< pointwise over contiguous tensors; also residual adds, dropout, activations,
+                 ///< optimizer arithmetic
+  copy,  ///< contiguous(), clone, cat, permuted copies, where/masked_fill: pointwise, often strided
+  fill,  ///< writes only (zero_, 0-d constants)
+  softmax,       ///< row-wise, forward or backward
+  layer_norm,    ///< row-wise, forward or backward (grad_input, gamma/beta)
+  reduction,     ///< column or row sums, max, norms
+  gather,        ///< embedding forward
+  scatter,       ///< embedding backward, index_put
+  multi_tensor,  ///< apex / foreach passes over lists of tensors: optimizer, clip-norm, scaling
+};
+
+/// Memory order of the operands of a row-major product out[m,n] = A * B.
+enum class GemmLayout : std::uint8_t {
+  tn,  ///< B stored as [n,k]: nn.Linear forward
+  nn,  ///< B stored as [k,n]: Conv1D forward, data gradient of nn.Linear
+  nt,  ///< A stored as [k,m]: weight gradient
+};
+
+/// One CUDA kernel launch: shape, arithmetic and compulsory HBM traffic (each operand once). Equal
+/// kernels take equal time.
+struct Kernel {
+  KernelKind kind = KernelKind::elementwise;
+  Precision precision = Precision::fp32;
+  GemmLayout layout = GemmLayout::tn;
+  bool bias = false;                 ///< GEMM with a bias epilogue
+  std::int64_t batch = 1;            ///< independent products (gemm: 1)
+  std::int64_t m = 0, n = 0, k = 0;  ///< out[m,n], contraction over k; 0 for the other kinds
+  std::int64_t rows = 0, cols = 0;   ///< elements = rows * cols of the larger operand; softmax and
+                                     ///< norms reduce over cols
+  Flops flops;                       ///< GEMM: 2*batch*m*n*k; others: arithmetic, small
+  Bytes bytes_read;
+  Bytes bytes_written;
+
+  auto operator<=>(const Kernel&) const = default;
+  Bytes bytes() const { return bytes_read + bytes_written; }
+};
+
+/// A kernel with the name under which tables and traces show it ("attention.scores").
+struct KernelLaunch {
+  Kernel kernel;
+  std::string name;
+};
+
+}  // namespace tessera

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/units/id.h"
+#include "hw/units/quantity.h"
+#include "workloads/kernel.h"
+
+namespace tessera {
+
+/// Part of the training step that an op belongs to; breakdowns are by phase.
+enum class Phase : std::uint8_t { forward, loss, backward, gradient_reduction, optimizer };
+
+/// In-order queues of one GPU, as CUDA streams.
+enum class StreamKind : std::uint8_t {
+  compute,
+  tensor_comm,
+  data_comm,
+  pipeline_send,
+  pipeline_recv
+};
+constexpr int kStreamCount = 5;
+
+/// Ranks that communicate with each other: the process groups of Megatron.
+enum class GroupKind : std::uint8_t { tensor, data, pipeline, embedding, world };
+
+enum class OpKind : std::uint8_t {
+  kernels,     ///< a segment of kernels on the compute stream
+  all_reduce,  ///< over the rank's group of kind `group`, on a communication stream
+  send,        ///< to the same tensor/data position of pipeline stage `peer_stage`
+  recv,        ///< ends when the message `tag` from `peer_stage` has arrived
+};
+
+/// A run of kernels that nothing interrupts; all kernels share phase and layer.
+struct Segment {
+  std::string name;  ///< "layer.forward.attention"
+  Phase phase = Phase::forward;
+  std::vector<KernelLaunch> kernels;
+  int host_ops = 0;  ///< framework calls that the host makes to launch the segment (views included)
+  bool host_sync = false;  ///< the host waits for the segment's end before it goes on (.item(),
+                           ///< nonzero, synchronize)
+  Bytes peak_above_start;  ///< highest memory in use within the segment, minus that at its start;
+                           ///< >= 0
+  Bytes net_memory;        ///< memory in use at the end minus that at the start
+};
+
+/// One entry of a rank's program. Its position in `RankProgram::ops` is its event: others wait for
+/// it by that number.
+struct ProgramOp {
+  OpKind kind = OpKind::kernels;
+  StreamKind stream = StreamKind::compute;
+  Phase phase = Phase::forward;
+  std::array<std::int32_t, 2> waits{
+      -1, -1};        ///< ops of this rank that must have ended, besides stream order; -1 = none
+  SegmentId segment;  ///< for `kernels`
+  GroupKind group = GroupKind::tensor;  ///< for collectives
+  Bytes bytes;                          ///< collective: buffer per rank; send/recv: message
+  std::int32_t peer_stage = -1;         ///< for send and recv
+  std::int32_t tag = -1;                ///< matches a send to its recv within one step
+  std::int32_t micro_batch = -1;        ///< -1: not of one micro-batch
+  std::int32_t layer = -1;  ///< global layer number; -1: embedding, head, optimizer, communication
+                            ///< of the whole model
+  bool host_sync = false;   ///< the host waits for this op before it submits the next
+};
+
+/// Everything one rank does in one step, in the order in which its host submits it.
+struct RankProgram {
+  int stage = 0;
+  std::vector<ProgramOp> ops;
+  Bytes static_memory;          ///< parameters, gradients, optimizer states, persistent buffers
+  std::int64_t parameters = 0;  ///< held by this rank
+};
+
+/// Sizes of the parallel dimensions; rank = data * (tensor * pipeline) ... in the order of
+/// `rank_of`.
+struct ParallelLayout {
+  int tensor = 1;
+  int pipeline = 1;
+  int data = 1;
+  int world_size() const { return tensor * pipeline * data; }
+};
+
+/// Position of a rank in the layout.
+struct RankPosition {
+  int tensor = 0;
+  int pipeline = 0;
+  int data = 0;
+};
+/// Megatron's order tp-dp-pp: neighbours in a tensor group are neighbours in rank; stages are
+/// farthest apart.
+constexpr RankPosition position_of(int rank, const ParallelLayout& layout) {
+  return {rank % layout.tensor, rank / (layout.tensor * layout.data),
+          rank / layout.tensor % layout.data};
+}
+constexpr int rank_of(const RankPosition& position, const ParallelLayout& layout) {
+  return position.tensor + layout.tensor * (position.data + layout.data * position.pipeline);
+}
+
+/// A training (or inference) step of the whole job: one RankProgram per pipeline stage, shared by
+/// all its ranks.
+struct Program {
+  ParallelLayout layout;
+  std::vector<Segment> segments;    ///< distinct runs of kernels; identical layers share one
+  std::vector<RankProgram> stages;  ///< indexed by pipeline stage
+  int micro_batches = 1;
+  std::int64_t tokens_per_step = 0;
+  std::int64_t sequences_per_step = 0;
+  Flops
+      model_flops;  ///< GEMM FLOPs of the step without recomputation, all ranks (numerator of MFU)
+  Flops hardware_flops;         ///< GEMM FLOPs that are executed (numerator of HFU)
+  std::int64_t parameters = 0;  ///< of the whole model
+
+  const Segment& segment(SegmentId id) const {
+    return segments[static_cast<std::size_t>(id.index())];
+  }
+};
+
+}  // namespace tessera
