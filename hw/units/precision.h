@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -8,6 +9,10 @@ namespace tessera {
 /// Number format of a tensor or of a kernel's arithmetic. `tf32` stores 4 bytes and multiplies on
 /// tensor cores.
 enum class Precision : std::uint8_t { fp32, tf32, bf16, fp16, fp8, int64, int8 };
+
+inline constexpr std::array kAllPrecisions = {Precision::fp32, Precision::tf32, Precision::bf16,
+                                              Precision::fp16, Precision::fp8,  Precision::int64,
+                                              Precision::int8};
 
 /// Bytes per element in memory.
 constexpr std::int64_t element_bytes(Precision precision) {
@@ -27,6 +32,10 @@ constexpr std::int64_t element_bytes(Precision precision) {
   return 0;
 }
 
+/// "fp32"; the name of the enumerator.
 std::string_view name_of(Precision precision);
+
+/// Reverse of `name_of`. Throws InputError (with an empty `where`) naming the accepted words.
+Precision parse_precision(std::string_view name);
 
 }  // namespace tessera

@@ -66,6 +66,7 @@ constexpr FlopsPerSecond operator/(Flops flops, Seconds time) {
   return FlopsPerSecond(flops.value() / time.value());
 }
 
+// Scaled in long double so that 12.3_us is the double nearest to 12.3e-6, as in hw/units/text.h.
 inline namespace literals {
 constexpr Seconds operator""_s(long double v) {
   return Seconds(static_cast<double>(v));
@@ -74,16 +75,16 @@ constexpr Seconds operator""_s(unsigned long long v) {
   return Seconds(static_cast<double>(v));
 }
 constexpr Seconds operator""_ms(long double v) {
-  return Seconds(static_cast<double>(v) * 1e-3);
+  return Seconds(static_cast<double>(v * 1e-3L));
 }
 constexpr Seconds operator""_ms(unsigned long long v) {
-  return Seconds(static_cast<double>(v) * 1e-3);
+  return Seconds(static_cast<double>(static_cast<long double>(v) * 1e-3L));
 }
 constexpr Seconds operator""_us(long double v) {
-  return Seconds(static_cast<double>(v) * 1e-6);
+  return Seconds(static_cast<double>(v * 1e-6L));
 }
 constexpr Seconds operator""_us(unsigned long long v) {
-  return Seconds(static_cast<double>(v) * 1e-6);
+  return Seconds(static_cast<double>(static_cast<long double>(v) * 1e-6L));
 }
 constexpr Bytes operator""_B(unsigned long long v) {
   return Bytes(static_cast<std::int64_t>(v));
@@ -98,16 +99,16 @@ constexpr Bytes operator""_GiB(unsigned long long v) {
   return Bytes(static_cast<std::int64_t>(v) << 30);
 }
 constexpr BytesPerSecond operator""_GBps(long double v) {
-  return BytesPerSecond(static_cast<double>(v) * 1e9);
+  return BytesPerSecond(static_cast<double>(v * 1e9L));
 }
 constexpr BytesPerSecond operator""_GBps(unsigned long long v) {
-  return BytesPerSecond(static_cast<double>(v) * 1e9);
+  return BytesPerSecond(static_cast<double>(static_cast<long double>(v) * 1e9L));
 }
 constexpr FlopsPerSecond operator""_TFLOPS(long double v) {
-  return FlopsPerSecond(static_cast<double>(v) * 1e12);
+  return FlopsPerSecond(static_cast<double>(v * 1e12L));
 }
 constexpr FlopsPerSecond operator""_TFLOPS(unsigned long long v) {
-  return FlopsPerSecond(static_cast<double>(v) * 1e12);
+  return FlopsPerSecond(static_cast<double>(static_cast<long double>(v) * 1e12L));
 }
 }  // namespace literals
 
