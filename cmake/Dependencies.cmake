@@ -1,7 +1,7 @@
 # Debian 12 packages (tools/packages.txt). SimGrid is LGPL and linked dynamically; it ships no CMake package.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SimGrid REQUIRED IMPORTED_TARGET GLOBAL simgrid>=3.32)
-find_package(Boost 1.74 REQUIRED COMPONENTS graph iostreams)
+find_package(Boost 1.74 REQUIRED COMPONENTS iostreams)
 find_package(Protobuf 3.21 REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(spdlog REQUIRED)
@@ -13,3 +13,5 @@ find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
+# Debian's own interpreter first: one from elsewhere on the PATH may be anything.
+find_program(TESSERA_PYTHON python3 HINTS /usr/bin REQUIRED)

@@ -35,13 +35,18 @@ function(tessera_link target)
   target_link_libraries(${target} PUBLIC ${ARG_LIBRARIES})
 endfunction()
 
+function(tessera_empty_source target result)
+  set(source ${CMAKE_BINARY_DIR}/empty/${target}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "namespace {}\n")
+  set(${result} ${source} PARENT_SCOPE)
+endfunction()
+
 function(tessera_library folder)
   tessera_target_name(${folder} target)
   tessera_sources(${folder} sources)
   if(NOT sources)
-    # A folder without sources yet still is a target, so that dependants can be written.
-    file(WRITE ${CMAKE_BINARY_DIR}/empty/${target}.cpp "namespace {}\n")
-    set(sources ${CMAKE_BINARY_DIR}/empty/${target}.cpp)
+    # Headers alone: CMake wants a source all the same.
+    tessera_empty_source(${target} sources)
   endif()
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
@@ -81,6 +86,15 @@ function(tessera_protobuf folder)
   target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
 endfunction()
 
+# Compiles the headers that every test includes once, for all test programs.
+function(tessera_test_headers)
+  tessera_empty_source(tessera_test_headers source)
+  add_executable(tessera_test_headers ${source})
+  tessera_compile_options(tessera_test_headers)
+  target_link_libraries(tessera_test_headers PRIVATE GTest::gmock GTest::gtest_main)
+  target_precompile_headers(tessera_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fstream> <string> <vector>)
+endfunction()
+
 # tests/<folder>/*.cpp become one GoogleTest program; ctest runs every test in a process of its own
 # (SimGrid allows one simulation per process).
 function(tessera_test folder)
@@ -94,7 +108,12 @@ function(tessera_test folder)
   tessera_compile_options(${name})
   tessera_link(${name} DEPENDS ${ARG_DEPENDS} LIBRARIES ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  target_precompile_headers(${name} PRIVATE <gtest/gtest.h> <gmock/gmock.h> <string> <vector>)
+  target_precompile_headers(${name} REUSE_FROM tessera_test_headers)
   gtest_discover_tests(${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 60
                        PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+endfunction()
+
+# tests/<script>.py, a unittest program, as one test.
+function(tessera_python_test script)
+  add_test(NAME ${script} COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/tests/${script}.py)
 endfunction()

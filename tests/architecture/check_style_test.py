@@ -1,0 +1,56 @@
+"""tools/check_style accepts plain text files and finds each kind of violation."""
+
+import unittest
+
+from planted_tree import PlantedTree
+
+
+class CheckStyle(PlantedTree):
+    CHECK = "check_style"
+
+    def setUp(self):
+        super().setUp()
+        self.plant("hw/gpu.h", "#pragma once\n\nint sm_count();\n")
+
+    def test_accepts_a_guarded_header(self):
+        self.assert_passes()
+
+    def test_rejects_a_header_without_pragma_once(self):
+        self.plant("hw/node.h", "int gpu_count();\n")
+        self.assert_finds("hw/node.h:1: a header starts with '#pragma once'")
+
+    def test_rejects_carriage_returns_tabs_and_trailing_spaces(self):
+        self.plant("hw/gpu.cpp", b"int a;\r\nint b; \n\tint c;\n")
+        self.assert_finds("hw/gpu.cpp:1: ends with a carriage return",
+                          "hw/gpu.cpp:2: has white space at the end of the line", "hw/gpu.cpp:3: has a tab")
+
+    def test_keeps_the_white_space_of_test_data(self):
+        self.plant("tests/data/bad/tabs.yaml", "\tname: x\n")
+        self.assert_passes()
+
+    def test_rejects_paths_of_one_machine(self):
+        home = "/" + "home/somebody/tessera"
+        self.plant("docs/page.md", f"See {home}.\n")
+        self.assert_finds("docs/page.md:1: names a path of one machine")
+
+    def test_accepts_addresses_and_relative_paths_that_look_like_home(self):
+        self.plant("docs/page.md", "See https://example.org/home/page and docs/home/page.\n")
+        self.assert_passes()
+
+    def test_rejects_a_last_line_without_its_end(self):
+        self.plant("hw/gpu.cpp", "int a;")
+        self.assert_finds("hw/gpu.cpp:1: has no newline at the end of the file")
+
+    def test_only_warns_of_a_long_file(self):
+        self.plant("hw/gpu.cpp", "\n" * 401)
+        result = self.run_check()
+        self.assertEqual(result.stdout, "hw/gpu.cpp:401: warning: 401 lines; files stop at 400\n")
+        self.assertEqual(result.returncode, 0)
+
+    def test_leaves_out_the_build_folder(self):
+        self.plant("build/generated.h", "int x;\n")
+        self.assert_passes()
+
+
+if __name__ == "__main__":
+    unittest.main()
