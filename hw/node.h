@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct GpuPairLink {
   int links = 0;  ///< number of NVLinks in the bundle
 };
 
-/// One server. Bandwidths are per direction.
+/// One server. Bandwidths are per direction. GPUs and NICs are spread evenly over the sockets, and
+/// NICs over the GPUs, in order of their numbers.
 struct NodeSpec {
   std::string id;  ///< e.g. "HGX-H100-4"
   GpuSpec gpu;
@@ -31,14 +33,16 @@ struct NodeSpec {
   std::vector<GpuPairLink> pairs;            ///< for `direct`
   BytesPerSecond nvlink_bandwidth_per_link;  ///< raw line rate of one NVLink
   double nvlink_efficiency = 1.0;  ///< share of the line rate that NCCL reaches, in (0, 1]
-  Seconds nvlink_latency;          ///< one hop
-  int gpus_per_pcie_switch = 1;
+  Seconds nvlink_latency;          ///< one hop; GPU to GPU over a switch is two
+  int gpus_per_pcie_switch = 1;    ///< 1: every GPU has its own way to the host
   int sockets = 1;
-  double pcie_efficiency = 1.0;  ///< share of the x16 line rate that a copy reaches, in (0, 1]
-  Seconds pcie_latency;
-  int nic_count = 0;             ///< 0 = a node that stands alone
-  BytesPerSecond nic_bandwidth;  ///< per NIC
-  double nic_efficiency = 1.0;   ///< in (0, 1]
+  BytesPerSecond socket_bandwidth;  ///< usable, between two sockets; needed for several sockets
+  double pcie_efficiency = 1.0;     ///< share of the host link's line rate (PCIe x16 or C2C) that a
+                                    ///< copy reaches, in (0, 1]
+  Seconds pcie_latency;             ///< one hop
+  int nic_count = 0;                ///< at most one per GPU; 0 = a node that stands alone
+  BytesPerSecond nic_bandwidth;     ///< per NIC
+  double nic_efficiency = 1.0;      ///< in (0, 1]
   Seconds nic_latency;
   Bytes host_memory;
   std::vector<FigureSource> sources;
@@ -56,5 +60,10 @@ struct ClusterSpec {
 
   int gpu_count() const { return node.gpu_count * node_count; }
 };
+
+/// A host with one GPU and no network, to run a GPU of the catalog without describing a server.
+/// Ids are the GPU's id.
+NodeSpec single_gpu_node(const GpuSpec& gpu);
+ClusterSpec single_gpu_cluster(const GpuSpec& gpu);
 
 }  // namespace tessera

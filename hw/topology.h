@@ -1,27 +1,19 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "hw/link.h"
 #include "hw/node.h"
+#include "hw/node_links.h"
 #include "hw/units/id.h"
 #include "hw/units/quantity.h"
 
 namespace tessera {
 
-enum class LinkTechnology : std::uint8_t { nvlink, pcie, c2c, nic };
-
-/// One direction of a link. Two directions of a cable are two Links and never share bandwidth.
-struct Link {
-  std::string name;  ///< "node0/gpu0->gpu1", "node0/gpu2->nvswitch", "node1/nic3->fabric"
-  LinkTechnology technology = LinkTechnology::nvlink;
-  BytesPerSecond bandwidth;  ///< usable rate: line rate x efficiency
-  Seconds latency;
-  int lanes = 1;  ///< NVLinks in the bundle; 1 for the rest
-};
-
-/// The way from one GPU to another, in order.
+/// The way from one end to another, in order.
 struct Route {
   std::vector<LinkId> links;
   Seconds latency;  ///< sum over the links
@@ -31,24 +23,34 @@ struct Route {
 /// gpus of node r / gpus.
 class Topology {
  public:
+  /// Throws InputError with everything that `problems_of(cluster)` finds.
   explicit Topology(const ClusterSpec& cluster);
 
   std::span<const Link> links() const { return links_; }
   const Link& link(LinkId id) const { return links_[static_cast<std::size_t>(id.index())]; }
   const ClusterSpec& cluster() const { return cluster_; }
   int gpu_count() const { return cluster_.gpu_count(); }
+  int node_of(int gpu) const { return gpu / cluster_.node.gpu_count; }
 
   /// Shortest way from GPU `from` to GPU `to`; a cube mesh without a direct link goes through a
-  /// neighbour GPU.
+  /// neighbour GPU. Empty for a GPU to itself.
   Route route(int from, int to) const;
-  /// From host memory of `gpu`'s socket to the GPU (host-to-device); `device_to_host` is the way
-  /// back.
+  /// From host memory of `gpu`'s socket to the GPU; `device_to_host` is the way back.
   Route host_to_device(int gpu) const;
   Route device_to_host(int gpu) const;
 
+  /// The NVLink bundle that leads straight from one GPU to another; invalid where there is none.
+  LinkId nvlink_bundle(int from, int to) const;
+  /// NIC of its node that `gpu` sends through; the node must have one.
+  int nic_of(int gpu) const { return node_links_.nic_of(local(gpu)); }
+
  private:
+  int local(int gpu) const { return gpu % cluster_.node.gpu_count; }
+  void append(Route& route, int node, std::span<const int> node_links) const;
+
   ClusterSpec cluster_;
-  std::vector<Link> links_;
+  NodeLinks node_links_;
+  std::vector<Link> links_;  ///< node by node, each in the order of `node_links_`
 };
 
 }  // namespace tessera

@@ -1,0 +1,169 @@
+#include "hw/validation.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "hw/units/text.h"
+
+namespace tessera {
+namespace {
+
+/// Above this, a full mesh needs more NVLinks than any GPU has; such nodes carry switches.
+constexpr int kMaxDirectGpus = 8;
+
+class Findings {
+ public:
+  void require(bool holds, std::string where, std::string what, std::string hint) {
+    if (holds) return;
+    problems_.push_back({std::move(where), std::move(what), std::move(hint)});
+  }
+
+  void require_positive(double value, const std::string& where) {
+    require(value > 0, where, where + " is missing or zero", "give a value above zero");
+  }
+
+  void require_at_least(int value, int least, const std::string& where) {
+    require(value >= least, where, where + " = " + std::to_string(value),
+            "use " + std::to_string(least) + " or more");
+  }
+
+  void require_share(double value, const std::string& where) {
+    require(value > 0 && value <= 1, where, where + " = " + std::to_string(value),
+            "use a share of the line rate, above 0 and up to 1");
+  }
+
+  void add_below(const std::string& prefix, std::vector<Problem> problems) {
+    for (Problem& problem : problems) {
+      problem.where = prefix + "." + problem.where;
+      problems_.push_back(std::move(problem));
+    }
+  }
+
+  std::vector<Problem> take() { return std::move(problems_); }
+
+ private:
+  std::vector<Problem> problems_;
+};
+
+void check_pair(const NodeSpec& node, std::size_t index, Findings& findings) {
+  const GpuPairLink& pair = node.pairs[index];
+  const std::string where = "pairs[" + std::to_string(index) + "]";
+  const auto is_gpu = [&](int gpu) { return gpu >= 0 && gpu < node.gpu_count; };
+  const std::string named =
+      "pair " + std::to_string(pair.first) + "-" + std::to_string(pair.second);
+  findings.require(is_gpu(pair.first) && is_gpu(pair.second), where,
+                   named + " names a GPU that the node lacks",
+                   "GPUs are numbered 0 to " + std::to_string(node.gpu_count - 1));
+  findings.require(pair.first != pair.second, where, named + " joins a GPU to itself",
+                   "name two GPUs");
+  findings.require_at_least(pair.links, 1, where + ".links");
+}
+
+void check_repeated_pairs(const NodeSpec& node, Findings& findings) {
+  std::set<std::pair<int, int>> seen;
+  for (std::size_t i = 0; i < node.pairs.size(); ++i) {
+    const auto [low, high] = std::minmax(node.pairs[i].first, node.pairs[i].second);
+    findings.require(seen.insert({low, high}).second, "pairs[" + std::to_string(i) + "]",
+                     "pair " + std::to_string(low) + "-" + std::to_string(high) + " is repeated",
+                     "sum the links into one entry");
+  }
+}
+
+void check_link_budget(const NodeSpec& node, Findings& findings) {
+  for (int gpu = 0; gpu < node.gpu_count; ++gpu) {
+    int used = 0;
+    for (const GpuPairLink& pair : node.pairs) {
+      if (pair.first == gpu || pair.second == gpu) used += pair.links;
+    }
+    findings.require(used <= node.gpu.nvlink_links, "pairs",
+                     "GPU " + std::to_string(gpu) + " has " + std::to_string(used) +
+                         " NVLinks in pairs, but " + node.gpu.id + " has " +
+                         std::to_string(node.gpu.nvlink_links),
+                     "remove links or choose another GPU");
+  }
+}
+
+void check_direct(const NodeSpec& node, Findings& findings) {
+  findings.require(!node.pairs.empty(), "pairs", "interconnect direct without pairs",
+                   "list the NVLink bundles, or use interconnect none");
+  findings.require(node.gpu_count <= kMaxDirectGpus, "gpu_count",
+                   "interconnect direct with " + std::to_string(node.gpu_count) + " GPUs",
+                   "use up to " + std::to_string(kMaxDirectGpus) + ", or interconnect nvswitch");
+  for (std::size_t i = 0; i < node.pairs.size(); ++i) check_pair(node, i, findings);
+  check_repeated_pairs(node, findings);
+  check_link_budget(node, findings);
+}
+
+void check_nvlink(const NodeSpec& node, Findings& findings) {
+  if (node.interconnect != GpuInterconnect::direct) {
+    findings.require(node.pairs.empty(), "pairs", "pairs without interconnect direct",
+                     "remove pairs, or use interconnect direct");
+  }
+  if (node.interconnect == GpuInterconnect::none) return;
+  findings.require_positive(node.nvlink_bandwidth_per_link.value(), "nvlink_bandwidth_per_link");
+  findings.require_share(node.nvlink_efficiency, "nvlink_efficiency");
+  findings.require_at_least(node.gpu.nvlink_links, 1, "gpu.nvlink_links");
+  if (node.interconnect == GpuInterconnect::direct) check_direct(node, findings);
+}
+
+void check_host_links(const NodeSpec& node, Findings& findings) {
+  findings.require_at_least(node.gpus_per_pcie_switch, 1, "gpus_per_pcie_switch");
+  findings.require_at_least(node.sockets, 1, "sockets");
+  findings.require_share(node.pcie_efficiency, "pcie_efficiency");
+  findings.require_positive(node.gpu.pcie_bandwidth.value(), "gpu.pcie_bandwidth");
+  if (node.sockets > 1) {
+    findings.require_positive(node.socket_bandwidth.value(), "socket_bandwidth");
+  }
+}
+
+void check_nics(const NodeSpec& node, Findings& findings) {
+  findings.require_at_least(node.nic_count, 0, "nic_count");
+  if (node.nic_count <= 0) return;
+  findings.require(
+      node.nic_count <= node.gpu_count, "nic_count",
+      std::to_string(node.nic_count) + " NICs for " + std::to_string(node.gpu_count) + " GPUs",
+      "describe the NICs of one GPU as one with the sum of their bandwidths");
+  findings.require_positive(node.nic_bandwidth.value(), "nic_bandwidth");
+  findings.require_share(node.nic_efficiency, "nic_efficiency");
+}
+
+}  // namespace
+
+std::vector<Problem> problems_of(const GpuSpec& gpu) {
+  Findings findings;
+  findings.require(!gpu.id.empty(), "id", "the GPU has no id", "name it");
+  findings.require_at_least(gpu.sm_count, 1, "sm_count");
+  findings.require_positive(gpu.boost_clock.value(), "boost_clock");
+  findings.require_positive(gpu.fp32.value(), "fp32");
+  findings.require_positive(static_cast<double>(gpu.memory.value()), "memory");
+  findings.require_positive(gpu.memory_bandwidth.value(), "memory_bandwidth");
+  findings.require((gpu.nvlink_links > 0) == (gpu.nvlink_bandwidth.value() > 0), "nvlink_bandwidth",
+                   std::to_string(gpu.nvlink_links) + " NVLinks with " +
+                       to_text(gpu.nvlink_bandwidth) + " together",
+                   "give both nvlink_links and nvlink_bandwidth, or neither");
+  return findings.take();
+}
+
+std::vector<Problem> problems_of(const NodeSpec& node) {
+  Findings findings;
+  findings.add_below("gpu", problems_of(node.gpu));
+  findings.require_at_least(node.gpu_count, 1, "gpu_count");
+  check_nvlink(node, findings);
+  check_host_links(node, findings);
+  check_nics(node, findings);
+  return findings.take();
+}
+
+std::vector<Problem> problems_of(const ClusterSpec& cluster) {
+  Findings findings;
+  findings.add_below("node", problems_of(cluster.node));
+  findings.require_at_least(cluster.node_count, 1, "node_count");
+  findings.require(cluster.node_count <= 1 || cluster.node.nic_count > 0, "node.nic_count",
+                   std::to_string(cluster.node_count) + " nodes without a NIC",
+                   "give nic_count and nic_bandwidth, or use one node");
+  return findings.take();
+}
+
+}  // namespace tessera
