@@ -1,0 +1,208 @@
+#include "sim/formats/perfetto.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/formats/output_file.h"
+#include "sim/formats/trace_event_writer.h"
+#include "sim/trace/labels.h"
+#include "sim/trace/timeline_index.h"
+
+namespace tessera {
+namespace {
+
+/// JSON of one kernel, the same in every run of its segment.
+struct KernelText {
+  std::string name;  ///< quoted
+  std::string args;  ///< members of the args object, from the first comma on
+};
+
+struct SegmentText {
+  std::string name;  ///< quoted
+  std::string args;
+  std::vector<KernelText> kernels;
+};
+
+std::string member(std::string_view key, std::string_view json) {
+  return ",\"" + std::string(key) + "\":" + std::string(json);
+}
+
+std::string member(std::string_view key, std::int64_t value) {
+  return member(key, std::to_string(value));
+}
+
+std::string object(std::string_view members) {
+  return "{" + std::string(members.substr(1)) + "}";
+}
+
+std::int64_t whole_flops(Flops flops) {
+  return static_cast<std::int64_t>(flops.value());
+}
+
+KernelText kernel_text(const KernelLaunch& launch) {
+  const Kernel& kernel = launch.kernel;
+  return {json_string(launch.name),
+          member("kind", json_string(label_of(kernel.kind))) +
+              member("precision", json_string(name_of(kernel.precision))) +
+              member("flops", whole_flops(kernel.flops)) + member("bytes", kernel.bytes().value())};
+}
+
+SegmentText segment_text(const Segment& segment) {
+  SegmentText text{.name = json_string(segment.name), .args = {}, .kernels = {}};
+  Flops flops;
+  Bytes bytes;
+  for (const KernelLaunch& launch : segment.kernels) {
+    text.kernels.push_back(kernel_text(launch));
+    flops += launch.kernel.flops;
+    bytes += launch.kernel.bytes();
+  }
+  text.args = member("flops", whole_flops(flops)) + member("bytes", bytes.value());
+  return text;
+}
+
+/// What an op has in common with its kernels.
+std::string op_args(const ProgramOp& op) {
+  std::string args = member("phase", json_string(label_of(op.phase)));
+  if (op.layer >= 0) args += member("layer", op.layer);
+  if (op.micro_batch >= 0) args += member("micro_batch", op.micro_batch);
+  return args;
+}
+
+/// Processes and threads are numbered from 1: viewers file process 0 as the idle task.
+TraceTrack track_of(int rank, StreamKind stream) {
+  return {rank + 1, static_cast<int>(stream) + 1};
+}
+
+/// Writes the events of a timeline, rank by rank.
+class PerfettoTrace {
+ public:
+  PerfettoTrace(const TimedProgram& timed, const Timeline& timeline)
+      : timed_(timed), index_(timed, timeline) {
+    for (const Segment& segment : timed.program.segments) {
+      segments_.push_back(segment_text(segment));
+    }
+  }
+
+  std::string write() {
+    for (int rank = 0; rank < index_.ranks(); ++rank) {
+      name_tracks(rank);
+      for (const OpRecord& record : index_.records_of(rank)) write_op(record);
+      write_memory(rank);
+    }
+    return writer_.finish();
+  }
+
+ private:
+  const ProgramOp& op_of(const OpRecord& record) const {
+    return index_.program_of(record.rank).ops[static_cast<std::size_t>(record.op)];
+  }
+
+  void name_tracks(int rank) {
+    const RankPosition at = index_.position(rank);
+    const std::string name = "GPU " + std::to_string(rank) + " (" +
+                             timed_.topology.cluster().node.gpu.id + ", stage " +
+                             std::to_string(at.pipeline) + ", tensor " + std::to_string(at.tensor) +
+                             ", data " + std::to_string(at.data) + ")";
+    const TraceTrack process{rank + 1, 0};
+    writer_.metadata(process, "process_name", object(member("name", json_string(name))));
+    writer_.metadata(process, "process_sort_index", object(member("sort_index", rank)));
+    std::array<bool, kStreamCount> named{};
+    for (const ProgramOp& op : index_.program_of(rank).ops) {
+      if (std::exchange(named[static_cast<std::size_t>(op.stream)], true)) continue;
+      const TraceTrack track = track_of(rank, op.stream);
+      const std::string stream = json_string(label_of(op.stream));
+      writer_.metadata(track, "thread_name", object(member("name", stream)));
+      writer_.metadata(track, "thread_sort_index", object(member("sort_index", track.thread)));
+    }
+  }
+
+  void write_op(const OpRecord& record) {
+    const ProgramOp& op = op_of(record);
+    if (op.kind == OpKind::kernels) return write_segment(record, op);
+    write_communication(record, op);
+    if (op.kind == OpKind::recv) write_arrow(record, op);
+  }
+
+  void write_segment(const OpRecord& record, const ProgramOp& op) {
+    const auto segment = static_cast<std::size_t>(op.segment.index());
+    const SegmentText& text = segments_[segment];
+    const TraceTrack track = track_of(record.rank, op.stream);
+    const std::string common = op_args(op);
+    writer_.slice(track, text.name, "segment", to_nanoseconds(record.start),
+                  to_nanoseconds(record.end), object(common + text.args));
+    write_kernels(record, track, common, segment);
+  }
+
+  /// Kernel boundaries are prefix sums of the predicted durations, stretched to the record.
+  void write_kernels(const OpRecord& record, TraceTrack track, const std::string& common,
+                     std::size_t segment) {
+    const TimedSegment& times = timed_.segments[segment];
+    const double sum = times.duration.value();
+    const double stretch = sum > 0 ? (record.end - record.start).value() / sum : 0.0;
+    Seconds elapsed;
+    Nanoseconds begin = to_nanoseconds(record.start);
+    const Nanoseconds last_end = to_nanoseconds(record.end);
+    for (std::size_t k = 0; k < times.kernel_durations.size(); ++k) {
+      const KernelText& kernel = segments_[segment].kernels[k];
+      elapsed += times.kernel_durations[k];
+      const Nanoseconds end = std::min(to_nanoseconds(record.start + elapsed * stretch), last_end);
+      writer_.slice(track, kernel.name, "kernel", begin, end, object(common + kernel.args));
+      begin = end;
+    }
+  }
+
+  void write_communication(const OpRecord& record, const ProgramOp& op) {
+    const bool collective = op.kind == OpKind::all_reduce;
+    const std::string partner =
+        collective ? std::string(label_of(op.group)) : "stage " + std::to_string(op.peer_stage);
+    std::string args = op_args(op) + member("bytes", op.bytes.value());
+    const Nanoseconds begin = to_nanoseconds(begin_of(record));
+    args += collective ? member("group", json_string(partner)) +
+                             member("waited_ns", to_nanoseconds(record.transfer_start) - begin)
+                       : member("tag", op.tag);
+    writer_.slice(track_of(record.rank, op.stream),
+                  json_string(std::string(label_of(op.kind)) + " " + partner), "communication",
+                  begin, to_nanoseconds(record.end), object(args));
+  }
+
+  /// Ends one tick before the message has arrived, which lies inside the slice of the recv.
+  void write_arrow(const OpRecord& recv, const ProgramOp& op) {
+    const auto send = index_.send_of(recv.rank, op);
+    if (!send) return;
+    const Nanoseconds sent = to_nanoseconds(send->start);
+    const Nanoseconds posted = to_nanoseconds(begin_of(recv));
+    const Nanoseconds arrived = std::max({sent, posted, to_nanoseconds(recv.end) - 1});
+    writer_.arrow(++arrows_, track_of(send->rank, op_of(*send).stream), sent,
+                  track_of(recv.rank, op.stream), arrived);
+  }
+
+  void write_memory(int rank) {
+    const auto samples = index_.memory_of(rank);
+    if (samples.empty() || samples.front().time > Seconds()) {
+      writer_.memory_counter(rank + 1, 0, index_.program_of(rank).static_memory);
+    }
+    for (const MemorySample& sample : samples) {
+      writer_.memory_counter(rank + 1, to_nanoseconds(sample.time), sample.used);
+    }
+  }
+
+  const TimedProgram& timed_;
+  TimelineIndex index_;
+  std::vector<SegmentText> segments_;  // parallel to Program::segments
+  TraceEventWriter writer_;
+  std::int64_t arrows_ = 0;
+};
+
+}  // namespace
+
+std::string perfetto_trace(const TimedProgram& timed, const Timeline& timeline) {
+  return PerfettoTrace(timed, timeline).write();
+}
+
+void write_perfetto_trace(const std::filesystem::path& path, const TimedProgram& timed,
+                          const Timeline& timeline) {
+  write_output_file(path, perfetto_trace(timed, timeline));
+}
+
+}  // namespace tessera

@@ -1,0 +1,121 @@
+#include "sim/report/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sim/report/definitions.h"
+#include "sim/trace/labels.h"
+
+namespace tessera {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kSchema = "tessera.result/1";
+
+ordered_json optional_number(const std::optional<double>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+double share_of(Seconds part, Seconds step_time) {
+  return step_time.value() > 0 ? part / step_time : 0.0;
+}
+
+ordered_json provenance_json(const StepReport& report, const Provenance& provenance) {
+  return {{"tessera_version", provenance.tessera_version},
+          {"predictor", provenance.predictor},
+          {"model", provenance.model},
+          {"mode", provenance.mode},
+          {"gpu", report.gpu},
+          {"gpus", report.gpus()},
+          {"tensor", report.layout.tensor},
+          {"pipeline", report.layout.pipeline},
+          {"data", report.layout.data},
+          {"micro_batches", report.micro_batches},
+          {"precision", name_of(report.precision)},
+          {"peak_flops_per_gpu", report.peak_per_gpu.value()}};
+}
+
+ordered_json breakdown_json(const StepReport& report) {
+  ordered_json breakdown = ordered_json::object();
+  for (const TimeCategory category : time_categories()) {
+    const Seconds time = report.breakdown[category];
+    breakdown[std::string(label_of(category))] = {{"seconds", time.value()},
+                                                  {"share", share_of(time, report.step_time)}};
+  }
+  return breakdown;
+}
+
+ordered_json kernel_kinds_json(const StepReport& report) {
+  ordered_json kinds = ordered_json::array();
+  for (const KernelKindTime& entry : report.kernel_kinds) {
+    kinds.push_back({{"kind", label_of(entry.kind)},
+                     {"seconds", entry.time.value()},
+                     {"share", share_of(entry.time, report.step_time)},
+                     {"launches", entry.launches}});
+  }
+  return kinds;
+}
+
+ordered_json segments_json(const StepReport& report) {
+  ordered_json segments = ordered_json::array();
+  for (const SegmentTime& entry : report.segments) {
+    segments.push_back({{"name", entry.name},
+                        {"phase", label_of(entry.phase)},
+                        {"seconds", entry.time.value()},
+                        {"share", share_of(entry.time, report.step_time)},
+                        {"runs", entry.runs}});
+  }
+  return segments;
+}
+
+ordered_json memory_json(const MemoryReport& memory) {
+  ordered_json ranks = ordered_json::array();
+  for (const RankMemory& rank : memory.per_rank) {
+    ranks.push_back({{"rank", rank.rank},
+                     {"stage", rank.stage},
+                     {"static_bytes", rank.static_bytes.value()},
+                     {"peak_bytes", rank.peak.value()},
+                     {"headroom_bytes", rank.headroom.value()},
+                     {"fits", rank.fits}});
+  }
+  return {{"peak_bytes", memory.peak.value()},
+          {"capacity_bytes", memory.capacity.value()},
+          {"fits", memory.fits},
+          {"per_rank", std::move(ranks)}};
+}
+
+ordered_json definitions_json() {
+  return {{"mfu", definitions::kMfu},
+          {"hfu", definitions::kHfu},
+          {"bubble_fraction", definitions::kBubbleFraction},
+          {"exposed_communication_s", definitions::kExposedCommunication},
+          {"breakdown", definitions::kBreakdown},
+          {"breakdown.host", definitions::kHost},
+          {"memory.peak_bytes", definitions::kPeakMemory}};
+}
+
+}  // namespace
+
+std::string json_text(const StepReport& report, const Provenance& provenance,
+                      const RunTiming& timing) {
+  ordered_json result{{"schema", kSchema},
+                      {"scenario", provenance.scenario},
+                      {"step_time_s", report.step_time.value()},
+                      {"tokens_per_s", report.tokens_per_s},
+                      {"tokens_per_s_per_gpu", report.tokens_per_s_per_gpu},
+                      {"samples_per_s", report.samples_per_s},
+                      {"mfu", optional_number(report.mfu)},
+                      {"hfu", optional_number(report.hfu)},
+                      {"bubble_fraction", report.bubble_fraction},
+                      {"exposed_communication_s", report.breakdown.exposed_communication().value()},
+                      {"breakdown", breakdown_json(report)},
+                      {"kernel_kinds", kernel_kinds_json(report)},
+                      {"segments", segments_json(report)},
+                      {"memory", memory_json(report.memory)},
+                      {"provenance", provenance_json(report, provenance)},
+                      {"definitions", definitions_json()}};
+  for (const auto& [name, time] : timing) result["timing_s"][name] = time.value();
+  return result.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace tessera

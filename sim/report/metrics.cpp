@@ -1,0 +1,163 @@
+#include "sim/report/metrics.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sim/report/rank_breakdown.h"
+#include "sim/trace/timeline_index.h"
+
+namespace tessera {
+namespace {
+
+/// Runs of one segment, summed over the ranks.
+struct SegmentRuns {
+  Seconds busy;
+  std::int64_t count = 0;
+};
+
+/// Zero where nothing was measured, so that an empty step does not report NaN.
+double per(double amount, double whole) {
+  return whole > 0 ? amount / whole : 0.0;
+}
+
+std::vector<SegmentRuns> count_runs(const TimedProgram& timed, const TimelineIndex& index) {
+  std::vector<SegmentRuns> runs(timed.segments.size());
+  for (int rank = 0; rank < index.ranks(); ++rank) {
+    const auto& ops = index.program_of(rank).ops;
+    for (const OpRecord& record : index.records_of(rank)) {
+      const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
+      if (op.kind != OpKind::kernels) continue;
+      const auto segment = static_cast<std::size_t>(op.segment.index());
+      runs[segment].busy += busy_time(record, timed.segments[segment]);
+      ++runs[segment].count;
+    }
+  }
+  return runs;
+}
+
+/// Equal times keep the order of the program.
+template <class Entry>
+void sort_longest_first(std::vector<Entry>& entries) {
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.time > b.time; });
+}
+
+std::vector<SegmentTime> segment_times(const TimedProgram& timed,
+                                       const std::vector<SegmentRuns>& runs) {
+  const double ranks = timed.program.layout.world_size();
+  std::vector<SegmentTime> times;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].count == 0) continue;
+    const Segment& segment = timed.program.segments[i];
+    times.push_back({segment.name, segment.phase, runs[i].busy / ranks,
+                     static_cast<double>(runs[i].count) / ranks});
+  }
+  sort_longest_first(times);
+  return times;
+}
+
+std::vector<KernelKindTime> kernel_kind_times(const TimedProgram& timed,
+                                              const std::vector<SegmentRuns>& runs) {
+  const double ranks = timed.program.layout.world_size();
+  std::map<KernelKind, KernelKindTime> by_kind;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const TimedSegment& segment = timed.segments[i];
+    const auto& kernels = timed.program.segments[i].kernels;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      KernelKindTime& entry = by_kind[kernels[k].kernel.kind];
+      const double share = per(segment.kernel_durations[k].value(), segment.duration.value());
+      entry.time += runs[i].busy * share / ranks;
+      entry.launches += static_cast<double>(runs[i].count) / ranks;
+    }
+  }
+  std::vector<KernelKindTime> times;
+  for (auto& [kind, entry] : by_kind) {
+    entry.kind = kind;
+    if (entry.launches > 0) times.push_back(entry);
+  }
+  sort_longest_first(times);
+  return times;
+}
+
+/// Precision of the matrix products that do most of the step's FLOPs.
+Precision main_precision(const TimedProgram& timed, const std::vector<SegmentRuns>& runs) {
+  std::map<Precision, double> flops;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const KernelLaunch& launch : timed.program.segments[i].kernels) {
+      const KernelKind kind = launch.kernel.kind;
+      if (kind != KernelKind::gemm && kind != KernelKind::batched_gemm) continue;
+      flops[launch.kernel.precision] +=
+          launch.kernel.flops.value() * static_cast<double>(runs[i].count);
+    }
+  }
+  const auto most = std::max_element(
+      flops.begin(), flops.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == flops.end() ? Precision::fp32 : most->first;
+}
+
+/// Mean over the ranks, category by category.
+TimeBreakdown mean_of(const std::vector<TimeBreakdown>& by_rank) {
+  TimeBreakdown mean;
+  for (const TimeCategory category : time_categories()) {
+    for (const TimeBreakdown& breakdown : by_rank) mean[category] += breakdown[category];
+    mean[category] = mean[category] / static_cast<double>(by_rank.size());
+  }
+  return mean;
+}
+
+MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
+                            const TimelineIndex& index) {
+  MemoryReport memory{.capacity = timed.memory_capacity, .peak = {}, .fits = true, .per_rank = {}};
+  for (int rank = 0; rank < index.ranks(); ++rank) {
+    const Bytes peak = timeline.peak_memory[static_cast<std::size_t>(rank)];
+    memory.per_rank.push_back({.rank = rank,
+                               .stage = index.position(rank).pipeline,
+                               .static_bytes = index.program_of(rank).static_memory,
+                               .peak = peak,
+                               .fits = peak <= memory.capacity,
+                               .headroom = memory.capacity - peak});
+    memory.peak = std::max(memory.peak, peak);
+  }
+  memory.fits = memory.peak <= memory.capacity;
+  return memory;
+}
+
+void measure_speed(const Program& program, StepReport& report) {
+  const double seconds = report.step_time.value();
+  const double gpus = report.gpus();
+  report.tokens_per_s = per(static_cast<double>(program.tokens_per_step), seconds);
+  report.tokens_per_s_per_gpu = report.tokens_per_s / gpus;
+  report.samples_per_s = per(static_cast<double>(program.sequences_per_step), seconds);
+  if (report.peak_per_gpu.value() <= 0) return;
+  const double available = seconds * gpus * report.peak_per_gpu.value();
+  report.mfu = per(program.model_flops.value(), available);
+  report.hfu = per(program.hardware_flops.value(), available);
+}
+
+}  // namespace
+
+StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
+  const TimelineIndex index(timed, timeline);
+  const std::vector<SegmentRuns> runs = count_runs(timed, index);
+  const GpuSpec& gpu = timed.topology.cluster().node.gpu;
+  StepReport report;
+  report.gpu = gpu.id;
+  report.layout = timed.program.layout;
+  report.micro_batches = timed.program.micro_batches;
+  report.precision = main_precision(timed, runs);
+  report.peak_per_gpu = gpu.peak(report.precision);
+  report.step_time = timeline.step_time;
+  measure_speed(timed.program, report);
+  for (int rank = 0; rank < index.ranks(); ++rank) {
+    report.by_rank.push_back(break_down(timed, index, rank, timeline.step_time));
+  }
+  report.breakdown = mean_of(report.by_rank);
+  report.bubble_fraction =
+      per(report.breakdown[TimeCategory::bubble].value(), report.step_time.value());
+  report.kernel_kinds = kernel_kind_times(timed, runs);
+  report.segments = segment_times(timed, runs);
+  report.memory = measure_memory(timed, timeline, index);
+  return report;
+}
+
+}  // namespace tessera

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hw/units/quantity.h"
+
+namespace tessera {
+
+/// Where a result comes from, in words; printed with it.
+struct Provenance {
+  std::string scenario;   ///< its name
+  std::string model;      ///< its name
+  std::string mode;       ///< "training", "inference"
+  std::string predictor;  ///< form of the kernel model
+  std::string tessera_version;
+};
+
+/// Wall-clock times of our own run, in the order in which they are printed ("plan", "simulate").
+/// They differ from run to run, so a result holds them only where the user asks.
+using RunTiming = std::vector<std::pair<std::string, Seconds>>;
+
+}  // namespace tessera

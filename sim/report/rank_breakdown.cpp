@@ -1,0 +1,171 @@
+#include "sim/report/rank_breakdown.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+constexpr std::int32_t kNone = -1;
+
+/// Differences below this are rounding of the clock, not waiting.
+constexpr Seconds kClockTick = 1e-9_s;
+
+bool spans_stages(GroupKind group) {
+  return group == GroupKind::pipeline || group == GroupKind::embedding || group == GroupKind::world;
+}
+
+/// Walks the compute stream of one rank.
+class RankAccount {
+ public:
+  RankAccount(const TimedProgram& timed, const TimelineIndex& index, int rank)
+      : timed_(timed),
+        index_(index),
+        rank_(rank),
+        ops_(index.program_of(rank).ops),
+        records_(index.records_of(rank)),
+        stream_predecessor_(ops_.size(), kNone),
+        sync_before_(ops_.size(), kNone) {
+    find_order();
+  }
+
+  TimeBreakdown run(Seconds step_time) {
+    Seconds free_at;
+    for (std::int32_t op = 0; op < static_cast<std::int32_t>(ops_.size()); ++op) {
+      if (op_at(op).stream != StreamKind::compute) continue;
+      charge_gap(op, free_at, begin_of(record_at(op)));
+      charge_run(op);
+      free_at = record_at(op).end;
+    }
+    charge_tail(free_at, step_time);
+    return account_;
+  }
+
+ private:
+  const ProgramOp& op_at(std::int32_t op) const { return ops_[static_cast<std::size_t>(op)]; }
+  const OpRecord& record_at(std::int32_t op) const {
+    return records_[static_cast<std::size_t>(op)];
+  }
+  bool pipelined() const { return timed_.program.layout.pipeline > 1; }
+  std::int32_t later(std::int32_t a, std::int32_t b) const {
+    if (a == kNone || b == kNone) return std::max(a, b);
+    return record_at(b).end > record_at(a).end ? b : a;
+  }
+
+  /// What the order of submission implies: who is ahead in the stream, and for which op the host
+  /// waited last.
+  void find_order() {
+    std::array<std::int32_t, kStreamCount> last_of_stream;
+    last_of_stream.fill(kNone);
+    std::int32_t sync = kNone;
+    for (std::int32_t op = 0; op < static_cast<std::int32_t>(ops_.size()); ++op) {
+      std::int32_t& ahead = last_of_stream[static_cast<std::size_t>(op_at(op).stream)];
+      stream_predecessor_[static_cast<std::size_t>(op)] = std::exchange(ahead, op);
+      sync_before_[static_cast<std::size_t>(op)] = sync;
+      if (op_at(op).host_sync) sync = later(sync, op);
+    }
+  }
+
+  /// The op that ended last among those that `op` had to wait for.
+  std::int32_t last_cause(std::int32_t op) const {
+    const auto at = static_cast<std::size_t>(op);
+    std::int32_t cause = later(stream_predecessor_[at], sync_before_[at]);
+    for (const std::int32_t awaited : op_at(op).waits) cause = later(cause, awaited);
+    return cause;
+  }
+
+  /// Nothing ran in [from, to), and then `op` began.
+  void charge_gap(std::int32_t op, Seconds from, Seconds to) {
+    while (to > from) {
+      const std::int32_t cause = last_cause(op);
+      const Seconds held_until = cause == kNone ? from : std::clamp(record_at(cause).end, from, to);
+      account_[TimeCategory::host] += to - held_until;
+      if (held_until <= from) return;
+      to = charge_communication(cause, from, held_until);
+      op = cause;
+    }
+  }
+
+  /// `op` held the compute stream up until `to`, and at the earliest from `from` on; returns since
+  /// when it did.
+  Seconds charge_communication(std::int32_t op, Seconds from, Seconds to) {
+    const OpRecord& record = record_at(op);
+    const Seconds joined = std::clamp(begin_of(record), from, to);
+    switch (op_at(op).kind) {
+      case OpKind::recv:
+        return charge_recv(op, from, joined, to);
+      case OpKind::send:
+        account_[TimeCategory::exposed_pipeline] += to - joined;
+        return joined;
+      case OpKind::all_reduce:
+      case OpKind::kernels:
+        break;
+    }
+    const GroupKind group = op_at(op).group;
+    const bool waits_for_stages = pipelined() && spans_stages(group);
+    const Seconds complete =
+        waits_for_stages ? std::clamp(record.transfer_start, joined, to) : joined;
+    account_[TimeCategory::bubble] += complete - joined;
+    account_[exposed_category(group)] += to - complete;
+    return joined;
+  }
+
+  /// Until the sender begins, the pipeline is at fault, whenever this rank asked for the message.
+  Seconds charge_recv(std::int32_t op, Seconds from, Seconds joined, Seconds to) {
+    const auto send = index_.send_of(rank_, op_at(op));
+    const Seconds sent = send ? std::clamp(send->start, from, to) : joined;
+    const Seconds since = sent > joined ? from : joined;
+    const Seconds on_its_way = std::max(sent, joined);
+    account_[TimeCategory::bubble] += on_its_way - since;
+    account_[TimeCategory::exposed_pipeline] += to - on_its_way;
+    return since;
+  }
+
+  void charge_run(std::int32_t op) {
+    const OpRecord& record = record_at(op);
+    if (op_at(op).kind != OpKind::kernels) {
+      charge_communication(op, begin_of(record), record.end);
+      return;
+    }
+    const auto segment = static_cast<std::size_t>(op_at(op).segment.index());
+    const Seconds busy = busy_time(record, timed_.segments[segment]);
+    account_[compute_category(op_at(op).phase)] += busy;
+    account_[TimeCategory::host] += record.end - record.start - busy;
+  }
+
+  /// After the rank's last kernel: its own last message or collective, then the wait for others.
+  void charge_tail(Seconds from, Seconds step_time) {
+    std::int32_t last = kNone;
+    for (std::int32_t op = 0; op < static_cast<std::int32_t>(ops_.size()); ++op) {
+      last = later(last, op);
+    }
+    const Seconds done = last == kNone ? from : std::max(from, record_at(last).end);
+    account_[pipelined() ? TimeCategory::bubble : TimeCategory::other_idle] += step_time - done;
+    if (done <= from) return;
+    charge_gap(last, from, charge_communication(last, from, done));
+  }
+
+  const TimedProgram& timed_;
+  const TimelineIndex& index_;
+  int rank_;
+  std::span<const ProgramOp> ops_;
+  std::span<const OpRecord> records_;
+  std::vector<std::int32_t> stream_predecessor_;  // by op
+  std::vector<std::int32_t> sync_before_;         // by op: the sync that ended last
+  TimeBreakdown account_;
+};
+
+}  // namespace
+
+Seconds busy_time(const OpRecord& record, const TimedSegment& segment) {
+  const Seconds run = record.end - record.start;
+  return run - segment.duration > kClockTick ? segment.duration : run;
+}
+
+TimeBreakdown break_down(const TimedProgram& timed, const TimelineIndex& index, int rank,
+                         Seconds step_time) {
+  return RankAccount(timed, index, rank).run(step_time);
+}
+
+}  // namespace tessera

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hw/units/precision.h"
+#include "hw/units/quantity.h"
+#include "sim/report/time_category.h"
+#include "workloads/kernel.h"
+#include "workloads/program.h"
+
+namespace tessera {
+
+/// Kernels of one kind, mean over the ranks.
+struct KernelKindTime {
+  KernelKind kind = KernelKind::gemm;
+  Seconds time;
+  double launches = 0;  ///< per rank; a mean, so it may be fractional
+};
+
+/// All runs of one segment, mean over the ranks.
+struct SegmentTime {
+  std::string name;
+  Phase phase = Phase::forward;
+  Seconds time;
+  double runs = 0;  ///< per rank; a mean, so it may be fractional
+};
+
+/// Memory of one rank.
+struct RankMemory {
+  int rank = 0;
+  int stage = 0;
+  Bytes static_bytes;  ///< parameters, gradients, optimizer states, persistent buffers
+  Bytes peak;          ///< static memory included
+  bool fits = true;
+  Bytes headroom;  ///< capacity minus peak; negative where the rank does not fit
+};
+
+/// Memory of the job.
+struct MemoryReport {
+  Bytes capacity;  ///< per GPU
+  Bytes peak;      ///< of the fullest rank
+  bool fits = true;
+  std::vector<RankMemory> per_rank;
+};
+
+/// What is known about a step once it was simulated. Definitions: sim/report/definitions.h.
+struct StepReport {
+  std::string gpu;  ///< id of the hardware catalog
+  ParallelLayout layout;
+  int micro_batches = 1;
+  Precision precision = Precision::fp32;  ///< of the GEMMs that do most of the FLOPs
+  FlopsPerSecond peak_per_gpu;            ///< dense, in `precision`
+
+  Seconds step_time;
+  double tokens_per_s = 0;
+  double tokens_per_s_per_gpu = 0;
+  double samples_per_s = 0;    ///< sequences
+  std::optional<double> mfu;   ///< in [0, 1]; empty where the GPU has no published peak
+  std::optional<double> hfu;   ///< in [0, 1]; empty where the GPU has no published peak
+  double bubble_fraction = 0;  ///< in [0, 1]
+
+  TimeBreakdown breakdown;                   ///< mean over the ranks; adds up to the step time
+  std::vector<TimeBreakdown> by_rank;        ///< each adds up to the step time
+  std::vector<KernelKindTime> kernel_kinds;  ///< longest first
+  std::vector<SegmentTime> segments;         ///< longest first
+  MemoryReport memory;
+
+  int gpus() const { return layout.world_size(); }
+};
+
+}  // namespace tessera

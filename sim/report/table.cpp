@@ -1,0 +1,205 @@
+#include "sim/report/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <string_view>
+
+#include "sim/report/definitions.h"
+#include "sim/trace/labels.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::size_t kLabelWidth = 24;
+constexpr std::size_t kKernelKindRows = 5;
+constexpr std::size_t kSegmentRows = 4;
+constexpr std::size_t kLineWidth = 100;
+
+std::string fixed(double value, int decimals) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string out(text);
+  out.resize(std::max(width, text.size()), ' ');
+  return out;
+}
+
+std::string right(std::string_view text, std::size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + std::string(text);
+}
+
+/// Four significant digits, so that 3 tokens/s and 3 million both read well.
+std::string significant(double value) {
+  const double magnitude = value > 0 ? std::floor(std::log10(value)) : 0;
+  return fixed(value, static_cast<int>(std::clamp(3.0 - magnitude, 0.0, 3.0)));
+}
+
+std::string milliseconds(Seconds time) {
+  return fixed(time.value() * 1e3, 3);
+}
+
+std::string gibibytes(Bytes bytes) {
+  return fixed(static_cast<double>(bytes.value()) / static_cast<double>((1_GiB).value()), 2) +
+         " GiB";
+}
+
+std::string percent(const std::optional<double>& ratio) {
+  return ratio ? fixed(*ratio * 100, 1) + " %" : "n/a (no published peak)";
+}
+
+std::string spaced(std::string_view label) {
+  std::string words(label);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+std::string counted(int count, const std::string& noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "es");
+}
+
+/// Shares in tenths of a percent that add up to 1000: largest remainders are rounded up.
+std::vector<int> tenths_of_percent(const std::vector<double>& parts) {
+  const double whole = std::accumulate(parts.begin(), parts.end(), 0.0);
+  std::vector<int> tenths(parts.size(), 0);
+  if (whole <= 0) return tenths;
+  std::vector<std::pair<double, std::size_t>> remainders;
+  int missing = 1000;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double exact = parts[i] / whole * 1000;
+    tenths[i] = static_cast<int>(exact);
+    missing -= tenths[i];
+    remainders.emplace_back(tenths[i] - exact, i);
+  }
+  std::sort(remainders.begin(), remainders.end());
+  for (int i = 0; i < missing; ++i) ++tenths[remainders[static_cast<std::size_t>(i)].second];
+  return tenths;
+}
+
+std::string time_row(std::string_view label, Seconds time, int tenths) {
+  return "  " + padded(label, kLabelWidth) + right(milliseconds(time), 12) +
+         right(fixed(tenths / 10.0, 1), 8);
+}
+
+std::string header_line(const StepReport& report, const Provenance& provenance) {
+  const ParallelLayout& layout = report.layout;
+  return provenance.scenario + ": " + provenance.mode + " step of " + provenance.model + " on " +
+         std::to_string(report.gpus()) + " x " + report.gpu + "\n" + "tensor " +
+         std::to_string(layout.tensor) + ", pipeline " + std::to_string(layout.pipeline) +
+         ", data " + std::to_string(layout.data) + ", " +
+         counted(report.micro_batches, "micro-batch") + "; predictor " + provenance.predictor +
+         ", tessera " + provenance.tessera_version + "\n\n";
+}
+
+std::string summary_row(std::string_view label, const std::string& value) {
+  return padded(label, kLabelWidth + 2) + value + "\n";
+}
+
+std::string summary_rows(const StepReport& report) {
+  const Seconds exposed = report.breakdown.exposed_communication();
+  const double share = report.step_time.value() > 0 ? exposed / report.step_time : 0.0;
+  const std::string of_peak = " of " + significant(report.peak_per_gpu.value() / 1e12) +
+                              " TFLOP/s dense " + std::string(name_of(report.precision)) +
+                              " per GPU";
+  return summary_row("step time", milliseconds(report.step_time) + " ms") +
+         summary_row("throughput", significant(report.tokens_per_s) + " tokens/s, " +
+                                       significant(report.tokens_per_s_per_gpu) +
+                                       " tokens/s per GPU, " + significant(report.samples_per_s) +
+                                       " samples/s") +
+         summary_row("MFU [1]", percent(report.mfu) + (report.mfu ? of_peak : "")) +
+         summary_row("HFU [2]", percent(report.hfu)) +
+         summary_row("bubble fraction [3]", percent(report.bubble_fraction)) +
+         summary_row("exposed comm. [4]", milliseconds(exposed) + " ms, " + percent(share));
+}
+
+std::string breakdown_rows(const StepReport& report) {
+  std::vector<double> parts;
+  for (const TimeCategory category : time_categories()) {
+    parts.push_back(report.breakdown[category].value());
+  }
+  const std::vector<int> tenths = tenths_of_percent(parts);
+  std::string rows = "\n" + padded("where the step goes (mean over GPUs)", kLabelWidth + 2) +
+                     right("ms", 2) + right("%", 8) + "\n";
+  for (const TimeCategory category : time_categories()) {
+    const Seconds time = report.breakdown[category];
+    const int share = tenths[static_cast<std::size_t>(category)];
+    if (share == 0 && milliseconds(time) == "0.000") continue;
+    rows += time_row(spaced(label_of(category)), time, share) + "\n";
+  }
+  const int sum = std::accumulate(tenths.begin(), tenths.end(), 0);
+  return rows + time_row("total", report.breakdown.total(), sum) + "\n";
+}
+
+int step_share(Seconds time, const StepReport& report) {
+  return report.step_time.value() > 0
+             ? static_cast<int>(std::lround(time / report.step_time * 1000))
+             : 0;
+}
+
+std::string kernel_kind_rows(const StepReport& report) {
+  std::string rows = "\nlongest kernel kinds\n";
+  for (std::size_t i = 0; i < std::min(kKernelKindRows, report.kernel_kinds.size()); ++i) {
+    const KernelKindTime& entry = report.kernel_kinds[i];
+    rows += time_row(spaced(label_of(entry.kind)), entry.time, step_share(entry.time, report)) +
+            right(significant(entry.launches), 10) + " launches\n";
+  }
+  return rows;
+}
+
+std::string segment_rows(const StepReport& report) {
+  std::string rows = "\nlongest segments\n";
+  for (std::size_t i = 0; i < std::min(kSegmentRows, report.segments.size()); ++i) {
+    const SegmentTime& entry = report.segments[i];
+    rows += time_row(entry.name, entry.time, step_share(entry.time, report)) +
+            right(significant(entry.runs), 10) + " runs\n";
+  }
+  return rows;
+}
+
+std::string memory_rows(const MemoryReport& memory) {
+  const auto fullest =
+      std::max_element(memory.per_rank.begin(), memory.per_rank.end(),
+                       [](const RankMemory& a, const RankMemory& b) { return a.peak < b.peak; });
+  if (fullest == memory.per_rank.end()) return "";
+  const std::string verdict = fullest->fits
+                                  ? "fits, " + gibibytes(fullest->headroom) + " free"
+                                  : "DOES NOT FIT, " + gibibytes(-fullest->headroom) + " too much";
+  return "\n" + summary_row("peak memory [5]",
+                            gibibytes(memory.peak) + " of " + gibibytes(memory.capacity) + ": " +
+                                verdict + " (GPU " + std::to_string(fullest->rank) + ", static " +
+                                gibibytes(fullest->static_bytes) + ")");
+}
+
+/// "[1] text", broken between words.
+std::string footnote(int number, std::string_view text) {
+  std::string out = "[" + std::to_string(number) + "]";
+  std::size_t column = out.size();
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const bool wraps = column + 1 + word.size() > kLineWidth;
+    out += wraps ? "\n    " : " ";
+    out += word;
+    column = (wraps ? 4 : column + 1) + word.size();
+  }
+  return out + "\n";
+}
+
+std::string footnotes() {
+  return "\n" + footnote(1, definitions::kMfu) + footnote(2, definitions::kHfu) +
+         footnote(3, definitions::kBubbleFraction) +
+         footnote(4, definitions::kExposedCommunication) + footnote(5, definitions::kPeakMemory);
+}
+
+}  // namespace
+
+std::string table_text(const StepReport& report, const Provenance& provenance) {
+  return header_line(report, provenance) + summary_rows(report) + breakdown_rows(report) +
+         kernel_kind_rows(report) + segment_rows(report) + memory_rows(report.memory) + footnotes();
+}
+
+}  // namespace tessera

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "hw/units/quantity.h"
+#include "workloads/program.h"
+
+namespace tessera {
+
+/// What a GPU's compute stream does at an instant of the step. Every instant belongs to one
+/// category, so the categories of a rank add up to the step time.
+enum class TimeCategory : std::uint8_t {
+  forward,  ///< kernels run, by phase of the step
+  loss,
+  backward,
+  gradient_reduction,
+  optimizer,
+  exposed_tensor,  ///< no kernel runs, communication holds it up, by group
+  exposed_data,
+  exposed_pipeline,
+  exposed_embedding,
+  exposed_world,
+  bubble,      ///< no kernel runs because other pipeline stages are still at work
+  host,        ///< no kernel runs because the host has not launched it yet
+  other_idle,  ///< the rank is done, replicas of it are not
+};
+constexpr int kTimeCategoryCount = 13;
+
+std::string_view label_of(TimeCategory category);
+TimeCategory compute_category(Phase phase);
+TimeCategory exposed_category(GroupKind group);
+
+/// Time per category.
+class TimeBreakdown {
+ public:
+  Seconds& operator[](TimeCategory category) { return time_[static_cast<std::size_t>(category)]; }
+  Seconds operator[](TimeCategory category) const {
+    return time_[static_cast<std::size_t>(category)];
+  }
+  Seconds total() const;
+  /// Sum over the exposed_* categories.
+  Seconds exposed_communication() const;
+
+ private:
+  std::array<Seconds, kTimeCategoryCount> time_{};
+};
+
+/// All categories in the order in which they are printed.
+std::array<TimeCategory, kTimeCategoryCount> time_categories();
+
+}  // namespace tessera

@@ -1,0 +1,68 @@
+#include "sim/trace/timeline_index.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace tessera {
+namespace {
+
+/// Where the entries of each rank begin in a list that is ordered by rank.
+template <class Entry>
+std::vector<std::size_t> first_by_rank(const std::vector<Entry>& entries, int ranks) {
+  std::vector<std::size_t> first(static_cast<std::size_t>(ranks) + 1, 0);
+  for (const Entry& entry : entries) ++first[static_cast<std::size_t>(entry.rank) + 1];
+  for (std::size_t rank = 1; rank < first.size(); ++rank) first[rank] += first[rank - 1];
+  return first;
+}
+
+template <class Entry>
+std::span<const Entry> entries_of(const std::vector<Entry>& entries,
+                                  const std::vector<std::size_t>& first, int rank) {
+  const auto at = static_cast<std::size_t>(rank);
+  return std::span(entries).subspan(first[at], first[at + 1] - first[at]);
+}
+
+}  // namespace
+
+TimelineIndex::TimelineIndex(const TimedProgram& timed, const Timeline& timeline)
+    : timed_(timed),
+      timeline_(timeline),
+      first_record_(first_by_rank(timeline.ops, timed.program.layout.world_size())),
+      first_sample_(first_by_rank(timeline.memory, timed.program.layout.world_size())) {
+  for (const RankProgram& stage : timed.program.stages) {
+    for (std::size_t i = 0; i < stage.ops.size(); ++i) {
+      const ProgramOp& op = stage.ops[i];
+      if (op.kind != OpKind::send) continue;
+      send_op_[{stage.stage, op.peer_stage, op.tag}] = static_cast<std::int32_t>(i);
+    }
+  }
+}
+
+const RankProgram& TimelineIndex::program_of(int rank) const {
+  return timed_.program.stages[static_cast<std::size_t>(position(rank).pipeline)];
+}
+
+std::span<const OpRecord> TimelineIndex::records_of(int rank) const {
+  const auto records = entries_of(timeline_.ops, first_record_, rank);
+  assert(records.size() == program_of(rank).ops.size());
+  return records;
+}
+
+std::span<const MemorySample> TimelineIndex::memory_of(int rank) const {
+  return entries_of(timeline_.memory, first_sample_, rank);
+}
+
+std::optional<OpRecord> TimelineIndex::send_of(int rank, const ProgramOp& recv) const {
+  RankPosition sender = position(rank);
+  const auto found = send_op_.find({recv.peer_stage, sender.pipeline, recv.tag});
+  if (found == send_op_.end()) return std::nullopt;
+  sender.pipeline = recv.peer_stage;
+  const int sender_rank = rank_of(sender, timed_.program.layout);
+  return records_of(sender_rank)[static_cast<std::size_t>(found->second)];
+}
+
+Seconds begin_of(const OpRecord& record) {
+  return std::min(record.start, record.transfer_start);
+}
+
+}  // namespace tessera

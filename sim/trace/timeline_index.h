@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "sim/plan/timed_program.h"
+#include "sim/trace/timeline.h"
+
+namespace tessera {
+
+/// Looks up a finished Timeline: what a rank ran, and which send fed which recv. Refers to both
+/// arguments, which must outlive it. The timeline must hold every op of every rank.
+class TimelineIndex {
+ public:
+  TimelineIndex(const TimedProgram& timed, const Timeline& timeline);
+
+  int ranks() const { return timed_.program.layout.world_size(); }
+  RankPosition position(int rank) const { return position_of(rank, timed_.program.layout); }
+  const RankProgram& program_of(int rank) const;
+  /// Records of the rank; the position in the span is the op's number.
+  std::span<const OpRecord> records_of(int rank) const;
+  /// Memory samples of the rank, in order of time.
+  std::span<const MemorySample> memory_of(int rank) const;
+  /// The record of the send whose message ended `recv` on `rank`; empty where the program has none.
+  std::optional<OpRecord> send_of(int rank, const ProgramOp& recv) const;
+
+ private:
+  using MessageKey = std::tuple<int, int, int>;  // from stage, to stage, tag
+
+  const TimedProgram& timed_;
+  const Timeline& timeline_;
+  std::vector<std::size_t> first_record_;  // by rank, and one past the end
+  std::vector<std::size_t> first_sample_;  // by rank, and one past the end
+  std::map<MessageKey, std::int32_t> send_op_;
+};
+
+/// Time at which an op took its place on its stream, waiting for peers included.
+Seconds begin_of(const OpRecord& record);
+
+}  // namespace tessera
