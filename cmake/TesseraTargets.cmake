@@ -20,7 +20,8 @@ function(tessera_sources folder result)
 endfunction()
 
 function(tessera_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+    -Wno-missing-field-initializers)  # options structs have documented defaults
   if(TESSERA_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

@@ -13,6 +13,7 @@ struct TimedSegment {
   std::vector<Seconds> kernel_durations;  ///< same order as Segment::kernels
   Seconds duration;                       ///< their sum
   Seconds host_time;                      ///< what the host needs to launch the segment
+  bool extrapolated = false;  ///< a kernel lay outside the range of the predictor's training data
 };
 
 /// A Program with everything the engine has to know about time. Immutable; the engine adds only
@@ -21,7 +22,8 @@ struct TimedProgram {
   Program program;
   std::vector<TimedSegment> segments;  ///< parallel to Program::segments
   Topology topology;
-  Bytes memory_capacity;  ///< per GPU
+  Seconds communication_host_time;  ///< what the host needs to issue one collective or message
+  Bytes memory_capacity;            ///< per GPU
 };
 
 }  // namespace tessera

@@ -1,0 +1,18 @@
+#include "sim/cli/commands.h"
+
+namespace tessera {
+
+void add_commands(CLI::App& app, ExitCode& exit_code) {
+  add_simulate_command(app, exit_code);
+  add_predict_command(app);
+  add_train_command(app);
+  add_validate_command(app, exit_code);
+  add_reproduce_command(app, exit_code);
+  add_check_command(app);
+  add_explain_command(app);
+  add_schema_command(app);
+  add_show_command(app);
+  add_list_command(app);
+}
+
+}  // namespace tessera

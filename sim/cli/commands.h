@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "sim/cli/exit_code.h"
+
+namespace tessera {
+
+/// Every command adds itself to `app`; its callback writes the answer to stdout and what to return
+/// into `exit_code`. Commands throw InputError for bad input.
+void add_commands(CLI::App& app, ExitCode& exit_code);
+
+void add_simulate_command(CLI::App& app, ExitCode& exit_code);
+void add_predict_command(CLI::App& app);
+void add_train_command(CLI::App& app);
+void add_validate_command(CLI::App& app, ExitCode& exit_code);
+void add_reproduce_command(CLI::App& app, ExitCode& exit_code);
+void add_check_command(CLI::App& app);
+void add_explain_command(CLI::App& app);
+void add_schema_command(CLI::App& app);
+void add_show_command(CLI::App& app);
+void add_list_command(CLI::App& app);
+
+}  // namespace tessera

@@ -1,0 +1,74 @@
+// Commands that look without simulating: check, explain, schema, list.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/cli/commands.h"
+#include "sim/cli/home.h"
+#include "sim/cli/output.h"
+#include "sim/config/explain.h"
+#include "sim/config/load.h"
+#include "sim/plan/plan.h"
+#include "workloads/build_program.h"
+
+namespace tessera {
+namespace {
+
+/// What can be listed, with the catalog folder that answers; schedules live in the schema.
+const std::vector<std::pair<std::string, CatalogKind>> kCatalogLists{
+    {"gpus", CatalogKind::gpus},
+    {"nodes", CatalogKind::nodes},
+    {"clusters", CatalogKind::clusters},
+    {"models", CatalogKind::models},
+    {"scenarios", CatalogKind::scenarios}};
+
+void list(const std::string& what) {
+  if (what == "schedules") return print(explain("training.schedule"));
+  for (const auto& [name, kind] : kCatalogLists) {
+    if (name != what) continue;
+    for (const std::string& id : shipped_catalog().ids(kind)) print(id + "\n");
+  }
+}
+
+void check(const std::vector<std::string>& files, const std::vector<std::string>& overrides) {
+  for (const std::string& file : files) {
+    const Scenario scenario = load_scenario(file, overrides, shipped_catalog());
+    build_program(scenario.model, scenario.step);
+    print(file + ": ok\n");
+  }
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app) {
+  auto files = std::make_shared<std::vector<std::string>>();
+  auto overrides = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand("check", "Say everything that is wrong with scenarios");
+  command->add_option("FILE", *files, "scenarios (YAML)")->required();
+  add_set_option(*command, *overrides);
+  command->callback([files, overrides] { check(*files, *overrides); });
+}
+
+void add_explain_command(CLI::App& app) {
+  auto path = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("explain", "Document a field of a scenario");
+  command->add_option("PATH", *path, "e.g. parallelism.tensor; nothing = the scenario itself");
+  command->callback([path] { print(explain(*path)); });
+}
+
+void add_schema_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("schema", "Print the JSON Schema of scenario files, for editors");
+  command->callback([] { print(json_schema()); });
+}
+
+void add_list_command(CLI::App& app) {
+  auto what = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("list", "List what is shipped");
+  std::vector<std::string> accepted{"schedules"};
+  for (const auto& [name, kind] : kCatalogLists) accepted.push_back(name);
+  command->add_option("WHAT", *what)->required()->check(CLI::IsMember(accepted));
+  command->callback([what] { list(*what); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,51 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "predictor/weights.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/home.h"
+#include "sim/cli/output.h"
+#include "sim/config/load.h"
+#include "sim/plan/plan.h"
+#include "sim/report/program_text.h"
+#include "workloads/build_program.h"
+#include "workloads/model_graph.h"
+
+namespace tessera {
+namespace {
+
+struct ShowOptions {
+  std::string pass;
+  std::string file;
+  std::vector<std::string> overrides;
+};
+
+/// The value that a pass hands to the next one, as text.
+std::string value_after(const std::string& pass, const Scenario& scenario) {
+  if (pass == "scenario") return resolved_yaml(scenario);
+  if (pass == "graph") return to_text(build_model_graph(scenario.model, scenario.step));
+  if (pass == "program") return program_text(build_program(scenario.model, scenario.step));
+  return timed_program_text(plan_step(scenario, shipped_weights()));
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app) {
+  auto options = std::make_shared<ShowOptions>();
+  CLI::App* command = app.add_subcommand("show", "Print the value between two passes");
+  command
+      ->add_option("PASS", options->pass,
+                   "scenario (resolved), graph (operators, tensors), program (ops per stage), "
+                   "timed (kernels with durations)")
+      ->required()
+      ->check(CLI::IsMember({"scenario", "graph", "program", "timed"}));
+  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_set_option(*command, options->overrides);
+  command->callback([options] {
+    print(value_after(options->pass,
+                      load_scenario(options->file, options->overrides, shipped_catalog())));
+  });
+}
+
+}  // namespace tessera

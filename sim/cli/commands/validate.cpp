@@ -1,0 +1,80 @@
+// Commands that put simulations beside measurements: validate, reproduce.
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "predictor/weights.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/home.h"
+#include "sim/cli/output.h"
+#include "sim/scenario/names.h"
+#include "sim/validate/model_run_scenario.h"
+#include "sim/validate/validation_text.h"
+
+namespace tessera {
+namespace {
+
+struct ValidateOptions {
+  std::string models_file;
+  std::string format;
+  std::string form;
+  std::optional<double> tolerance_pct;
+};
+
+int processor_count() {
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+void print_validation(const ModelValidation& validation, const std::string& format) {
+  print(format == "json"  ? validation_json(validation)
+        : format == "csv" ? validation_csv(validation)
+                          : validation_table(validation));
+}
+
+ExitCode run_validate(const ValidateOptions& options) {
+  const Catalog catalog = shipped_catalog();
+  const PredictorForm form = predictor_form_of(options.form);
+  const auto scenario_of = [&](const ModelRun& run) { return scenario_of_run(run, form, catalog); };
+  const ModelValidation validation = score_models(read_model_runs(options.models_file), scenario_of,
+                                                  shipped_weights(), processor_count());
+  print_validation(validation, options.format);
+  const bool missed =
+      options.tolerance_pct && validation.summary.mean_abs_error_pct > *options.tolerance_pct;
+  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
+}
+
+void add_common_options(CLI::App& command, ValidateOptions& options) {
+  add_format_option(command, options.format, {"table", "json", "csv"});
+  add_form_option(command, options.form);
+  command.add_option("--tolerance", options.tolerance_pct,
+                     "exit with 5 where the mean absolute error is above this many percent");
+}
+
+}  // namespace
+
+void add_validate_command(CLI::App& app, ExitCode& exit_code) {
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* command = app.add_subcommand("validate", "Simulate measured runs and print the errors");
+  command
+      ->add_option("--models", options->models_file, "whole-model runs (CSV, docs/validation.md)")
+      ->required();
+  add_common_options(*command, *options);
+  command->callback([options, &exit_code] { exit_code = run_validate(*options); });
+}
+
+void add_reproduce_command(CLI::App& app, ExitCode& exit_code) {
+  auto options = std::make_shared<ValidateOptions>();
+  auto study = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("reproduce", "Repeat published measurements");
+  command->add_option("STUDY", *study, "neusight: single-GPU and 4-GPU runs of its artifact")
+      ->required()
+      ->check(CLI::IsMember({"neusight"}));
+  add_common_options(*command, *options);
+  command->callback([options, study, &exit_code] {
+    options->models_file = home() / "results" / "validation" / (*study + "_published.csv");
+    exit_code = run_validate(*options);
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,16 @@
+#pragma once
+
+namespace tessera {
+
+/// What the process returns to the shell.
+enum class ExitCode : int {
+  ok = 0,
+  internal = 1,          ///< our own bug
+  usage = 2,             ///< unknown command or option
+  bad_input = 3,         ///< a file or a value that the user gave
+  does_not_fit = 4,      ///< the step needs more memory than a GPU has
+  out_of_tolerance = 5,  ///< `validate --tolerance` was missed
+  interrupted = 130,     ///< Ctrl-C
+};
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+#include "sim/cli/home.h"
+
+#include <cstdlib>
+
+#include "predictor/weights.h"
+
+namespace tessera {
+
+std::filesystem::path home() {
+  const char* chosen = std::getenv("TESSERA_HOME");
+  return chosen && *chosen ? chosen : TESSERA_SOURCE_DIR;
+}
+
+Catalog shipped_catalog() {
+  return Catalog(home() / "configs");
+}
+
+std::filesystem::path weights_file() {
+  return home() / "predictor" / "weights" / "fp32.pb";
+}
+
+PredictorWeights shipped_weights() {
+  return load_weights(weights_file());
+}
+
+}  // namespace tessera

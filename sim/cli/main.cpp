@@ -1,0 +1,67 @@
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "hw/units/input_error.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/exit_code.h"
+#include "sim/engine/deadlock_error.h"
+
+namespace {
+
+using tessera::ExitCode;
+
+/// Logs go to stderr, so that stdout holds the answer alone; TESSERA_LOG sets the level.
+void set_up_logging() {
+  auto logger = spdlog::stderr_logger_st("tessera");
+  logger->set_pattern("%l: %v");
+  spdlog::set_default_logger(logger);
+  const char* level = std::getenv("TESSERA_LOG");
+  spdlog::set_level(spdlog::level::from_str(level ? level : "info"));
+}
+
+extern "C" void exit_interrupted(int) {
+  std::_Exit(static_cast<int>(ExitCode::interrupted));
+}
+
+ExitCode report_input_error(const tessera::InputError& error) {
+  for (const tessera::Problem& problem : error.problems()) spdlog::error("{}", problem.text());
+  return ExitCode::bad_input;
+}
+
+ExitCode parse_and_run(int argc, char** argv) {
+  CLI::App app("Tessera: how long a training step takes, where the time goes, whether it fits.",
+               "tessera");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", TESSERA_VERSION);
+  ExitCode exit_code = ExitCode::ok;
+  tessera::add_commands(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitCode::ok : ExitCode::usage;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, exit_interrupted);
+  set_up_logging();
+  try {
+    return static_cast<int>(parse_and_run(argc, argv));
+  } catch (const tessera::InputError& error) {
+    return static_cast<int>(report_input_error(error));
+  } catch (const tessera::DeadlockError& error) {
+    spdlog::error("{}", error.what());
+    return static_cast<int>(ExitCode::internal);
+  } catch (const std::exception& error) {
+    spdlog::error("internal error: {}", error.what());
+    return static_cast<int>(ExitCode::internal);
+  }
+}

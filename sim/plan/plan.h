@@ -1,0 +1,19 @@
+#pragma once
+
+#include "predictor/kernel_predictor.h"
+#include "sim/plan/host_costs.h"
+#include "sim/plan/timed_program.h"
+#include "sim/scenario/scenario.h"
+#include "workloads/program.h"
+
+namespace tessera {
+
+/// Predicts every distinct kernel of `program` once and adds up its segments.
+std::vector<TimedSegment> time_segments(const Program& program, const KernelPredictor& predictor,
+                                        const HostCosts& host);
+
+/// Scenario -> Program -> TimedProgram. Throws InputError where the model, the layout or the
+/// predictor cannot express the scenario.
+TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights);
+
+}  // namespace tessera
