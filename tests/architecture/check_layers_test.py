@@ -45,6 +45,14 @@ class CheckLayers(PlantedTree):
         self.assert_finds('tests/hw/gpu_test.cpp:1: includes "workloads/program.h" of workloads, '
                           'which is not among the dependencies of tests/hw')
 
+    def test_lets_tests_share_helpers_of_the_targets_that_they_reach(self):
+        self.plant("tests/workloads/small_program.h", '#pragma once\n#include "workloads/program.h"\n')
+        self.plant("tests/sim/engine/engine_test.cpp", '#include "tests/workloads/small_program.h"\n')
+        self.assert_passes()
+        self.plant("tests/hw/gpu_test.cpp", '#include "tests/workloads/small_program.h"\n')
+        self.assert_finds('tests/hw/gpu_test.cpp:1: includes "tests/workloads/small_program.h" of workloads, '
+                          'which is not among the dependencies of tests/hw')
+
     def test_rejects_a_dependency_on_a_target_that_is_not_above(self):
         self.plant("CMakeLists.txt", "tessera_library(hw/units DEPENDS hw)\ntessera_library(hw DEPENDS hw/units)\n")
         self.plant("tests/CMakeLists.txt", "")
