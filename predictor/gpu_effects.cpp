@@ -1,0 +1,109 @@
+#include "predictor/gpu_effects.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace tessera {
+namespace {
+
+// An 8x8 micro-tile step issues 64 FFMA and about 6 other instructions. Where FFMA alone can fill
+// the issue port (32 lanes per scheduler), those 6 cost time: log(70/64).
+constexpr double kWideSchedulerSlowdown = 0.09;
+// Power that does no arithmetic (memory, leakage, fans) [W].
+constexpr double kIdlePower = 10;
+// FP32 work per joule per generation: NVIDIA states 1.5 for Volta against Pascal.
+constexpr double kEfficiencyStep = 1.5;
+
+template <class Value>
+double mean_over(const std::vector<TrainedGpu>& gpus,
+                 const std::function<bool(const TrainedGpu&)>& chosen, Value value) {
+  double sum = 0, count = 0;
+  for (const TrainedGpu& gpu : gpus) {
+    if (!chosen(gpu)) continue;
+    sum += value(gpu);
+    count += 1;
+  }
+  return count > 0 ? sum / count : std::nan("");
+}
+
+/// Mean over the GPUs that `preferred` picks, or over all where it picks none.
+template <class Value>
+double mean_preferring(const std::vector<TrainedGpu>& gpus,
+                       const std::function<bool(const TrainedGpu&)>& preferred, Value value) {
+  const double mean = mean_over(gpus, preferred, value);
+  return std::isnan(mean) ? mean_over(
+                                gpus, [](const TrainedGpu&) { return true; }, value)
+                          : mean;
+}
+
+LaunchFloors mean_floors(const std::vector<TrainedGpu>& gpus) {
+  const auto mean = [&](double LaunchFloors::*floor) {
+    return mean_preferring(
+        gpus, [](const TrainedGpu&) { return true; },
+        [&](const TrainedGpu& gpu) { return gpu.effect.floors.*floor; });
+  };
+  return {.linear = mean(&LaunchFloors::linear),
+          .batched = mean(&LaunchFloors::batched),
+          .elementwise = mean(&LaunchFloors::elementwise),
+          .softmax = mean(&LaunchFloors::softmax),
+          .layer_norm = mean(&LaunchFloors::layer_norm)};
+}
+
+double wide_scheduler_slowdown(int lanes) {
+  return lanes == 32 ? kWideSchedulerSlowdown : 0;
+}
+
+GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights) {
+  const GpuTraits traits = gpu_traits(gpu);
+  const auto reference = [](const TrainedGpu& g) {
+    return g.effect.sustained_flops == 0 && g.lanes_per_scheduler == 16;
+  };
+  const auto unlimited = [&](double GpuEffect::*slowdown) {
+    return mean_preferring(weights.gpus, reference, [&](const TrainedGpu& g) {
+      return g.effect.*slowdown - wide_scheduler_slowdown(g.lanes_per_scheduler);
+    });
+  };
+  const auto same_memory = [&](const TrainedGpu& g) { return g.hbm == traits.hbm; };
+  const double wide = wide_scheduler_slowdown(traits.lanes_per_scheduler);
+  return {
+      .gpu = gpu.id,
+      .gemm_slowdown = unlimited(&GpuEffect::gemm_slowdown) + wide,
+      .batched_slowdown = unlimited(&GpuEffect::batched_slowdown) + wide,
+      .bandwidth_slowdown =
+          mean_preferring(weights.gpus, same_memory,
+                          [](const TrainedGpu& g) { return g.effect.bandwidth_slowdown; }),
+      .sustained_flops = sustained_flops(weights.power_kappa, traits.tdp, traits.efficiency_steps),
+      .floors = mean_floors(weights.gpus),
+      .provenance = EffectProvenance::rule,
+      .reason = "measured GPUs without power limit and 16 lanes per scheduler; " +
+                std::to_string(traits.lanes_per_scheduler) + " lanes here; power limit from TDP"};
+}
+
+}  // namespace
+
+double sustained_flops(double kappa, double tdp_watts, int efficiency_steps) {
+  if (kappa <= 0 || tdp_watts <= kIdlePower) return 0;
+  return kappa * (tdp_watts - kIdlePower) * std::pow(kEfficiencyStep, efficiency_steps);
+}
+
+double power_kappa(double flops, double tdp_watts, int efficiency_steps) {
+  return flops / ((tdp_watts - kIdlePower) * std::pow(kEfficiencyStep, efficiency_steps));
+}
+
+GpuEffect effect_for(const GpuSpec& gpu, const PredictorWeights& weights) {
+  const auto own = std::ranges::find_if(
+      weights.gpus, [&](const TrainedGpu& g) { return g.effect.gpu == gpu.id; });
+  if (own != weights.gpus.end()) return own->effect;
+  const std::string die = die_of(gpu);
+  const auto twin = std::ranges::find_if(
+      weights.gpus, [&](const TrainedGpu& g) { return !die.empty() && g.die == die; });
+  if (twin == weights.gpus.end()) return effect_by_rule(gpu, weights);
+  GpuEffect effect = twin->effect;
+  effect.provenance = EffectProvenance::twin_die;
+  effect.reason = "same die as " + effect.gpu;
+  effect.gpu = gpu.id;
+  return effect;
+}
+
+}  // namespace tessera

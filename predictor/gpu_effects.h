@@ -1,0 +1,20 @@
+#pragma once
+
+#include "predictor/weights.h"
+
+namespace tessera {
+
+/// The effect of `gpu`: its own if it was measured, that of a board with the same die, else a rule
+/// from architecture facts:
+/// - GEMM: mean of the measured GPUs that are not power-limited and feed 16 lanes per scheduler,
+///   minus nothing for 16 lanes, plus kWideSchedulerSlowdown for 32;
+/// - bandwidth: mean of the measured GPUs with the same kind of memory;
+/// - sustained rate: kappa * (TDP - idle) * 1.5^(efficiency steps after Pascal).
+GpuEffect effect_for(const GpuSpec& gpu, const PredictorWeights& weights);
+
+/// Power-limited GEMM rate of a card [FLOP/s].
+double sustained_flops(double kappa, double tdp_watts, int efficiency_steps);
+/// Sustained FLOP/s per watt that a measured limit corresponds to; inverse of `sustained_flops`.
+double power_kappa(double flops, double tdp_watts, int efficiency_steps);
+
+}  // namespace tessera

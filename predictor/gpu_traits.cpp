@@ -1,0 +1,85 @@
+#include "predictor/gpu_traits.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hw/units/input_error.h"
+
+namespace tessera {
+namespace {
+
+void require(double value, const GpuSpec& gpu, const char* figure, std::vector<Problem>& problems) {
+  if (value > 0) return;
+  problems.push_back({.where = "GPU " + gpu.id,
+                      .what = std::string(figure) + " is missing",
+                      .hint = "the kernel models need it; add it to the hardware description"});
+}
+
+/// Schedulers feed 32 lanes on Pascal and on every later SM with 128 lanes; 16 on SMs with 64 lanes
+/// (Volta, Turing, GA100). Source: the architecture whitepapers' SM diagrams.
+int lanes_per_scheduler(const GpuSpec& gpu) {
+  if (gpu.architecture == Architecture::pascal) return 32;
+  const double lane_rate = 2.0 * gpu.sm_count * gpu.boost_clock.value();
+  if (lane_rate <= 0) return 16;
+  return gpu.fp32.value() / lane_rate > 96 ? 32 : 16;
+}
+
+int efficiency_steps(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::pascal:
+      return 0;
+    case Architecture::volta:
+    case Architecture::turing:
+      return 1;
+    case Architecture::ampere:
+    case Architecture::cdna1:
+    case Architecture::cdna2:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+/// NVIDIA numbers the compute die of a generation x.0; it alone carries HBM.
+bool has_hbm(const GpuSpec& gpu) {
+  if (gpu.vendor == "AMD") return true;
+  return gpu.compute_capability.ends_with(".0");
+}
+
+}  // namespace
+
+GpuTraits gpu_traits(const GpuSpec& gpu) {
+  std::vector<Problem> problems;
+  require(gpu.fp32.value(), gpu, "fp32 peak", problems);
+  require(gpu.memory_bandwidth.value(), gpu, "memory bandwidth", problems);
+  require(gpu.sm_count, gpu, "SM count", problems);
+  require(static_cast<double>(gpu.l2.value()), gpu, "L2 size", problems);
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return {.flops = gpu.fp32.value(),
+          .bandwidth = gpu.memory_bandwidth.value(),
+          .l2 = static_cast<double>(gpu.l2.value()),
+          .sms = static_cast<double>(gpu.sm_count),
+          .tdp = gpu.tdp.value(),
+          .pascal = gpu.architecture == Architecture::pascal,
+          .lanes_per_scheduler = lanes_per_scheduler(gpu),
+          .efficiency_steps = efficiency_steps(gpu.architecture),
+          .hbm = has_hbm(gpu)};
+}
+
+std::string die_of(const GpuSpec& gpu) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kDies{
+      {{"P100-", "GP100"},
+       {"V100-", "GV100"},
+       {"A100-", "GA100"},
+       {"A800-", "GA100"},
+       {"H100-", "GH100"},
+       {"H200-", "GH100"}}};
+  const auto* found =
+      std::ranges::find_if(kDies, [&](const auto& die) { return gpu.id.starts_with(die.first); });
+  return found == kDies.end() ? std::string() : std::string(found->second);
+}
+
+}  // namespace tessera

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "predictor/gpu_effects.h"
+#include "predictor/kernel_predictor.h"
+#include "predictor/weights.h"
+
+namespace tessera {
+
+/// The parametric form: soft minimum over tiles, waves, split contraction, power limit;
+/// memory-bound kernels by traffic. Shared parameters and one effect per GPU.
+class TesseraPredictor final : public KernelPredictor {
+ public:
+  TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& weights);
+
+  KernelPrediction predict(const Kernel& kernel) const override;
+  Seconds isolated_launch_overhead(const Kernel& kernel) const override;
+  const GpuEffect& effect() const { return effect_; }
+
+ private:
+  KernelPrediction predict_gemm(const Kernel& kernel) const;
+  KernelPrediction predict_memory(const Kernel& kernel) const;
+
+  GpuTraits traits_;
+  GpuEffect effect_;
+  GemmParameters<double> gemm_;
+  GemmParameters<double> batched_;
+  MemoryParameters<double> memory_;
+  double transposed_shift_ = 0;  ///< log time of NN and NT against TN for large linear layers
+};
+
+}  // namespace tessera

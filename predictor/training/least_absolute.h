@@ -1,0 +1,44 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace tessera {
+
+/// The derivative of one row's residual by one parameter.
+struct SensitivityEntry {
+  int parameter = 0;
+  double value = 0;
+};
+
+/// Residual of a row and its derivatives by the parameters that matter to it.
+struct RowResidual {
+  double value = 0;
+  std::vector<SensitivityEntry> derivatives;
+};
+
+/// sum over rows of weight * |residual|, plus a weak pull towards the start that keeps parameters
+/// the data do not determine in place.
+struct LeastAbsoluteProblem {
+  std::size_t rows = 0;
+  std::vector<double> weights;  ///< one per row, > 0
+  Eigen::VectorXd start;
+  double pull = 1e-4;  ///< relative to the sum of weights
+  /// Writes the residual of `row` under `parameters`; derivatives only where asked for.
+  std::function<void(std::size_t row, const Eigen::VectorXd& parameters, bool derivatives,
+                     RowResidual& out)>
+      residual;
+};
+
+struct FitReport {
+  Eigen::VectorXd parameters;
+  double mean_absolute = 0;  ///< weighted mean of |residual|
+  int iterations = 0;
+};
+
+/// Levenberg-Marquardt on iteratively re-weighted squares: deterministic, rows in the order given.
+FitReport fit_least_absolute(const LeastAbsoluteProblem& problem, int max_iterations = 40);
+
+}  // namespace tessera

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "predictor/training/train.h"
+
+namespace tessera {
+
+/// Trains once without each GPU and scores its training rows with what the rules for unseen GPUs
+/// say. Forms: "roofline", "neusight" (if trained), "tessera". Ops: name of the operator over all
+/// its rows, and "<op> >=1ms" over the long ones, which decide the time of a step.
+std::vector<LogoScore> leave_one_gpu_out(const std::vector<GpuData>& data,
+                                         const TrainOptions& options);
+
+}  // namespace tessera

@@ -1,0 +1,298 @@
+#include "predictor/training/measurements.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "hw/units/input_error.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::array<std::string_view, kMeasuredOps> kOpNames{
+    "linear",     "bmm",        "add",  "mul",  "div",  "pow",     "add_scalar", "mul_scalar",
+    "div_scalar", "pow_scalar", "relu", "gelu", "tanh", "softmax", "layer_norm"};
+
+enum Column : std::size_t {
+  kGpu,
+  kOp,
+  kBatch,
+  kM,
+  kN,
+  kK,
+  kRows,
+  kCols,
+  kSplit,
+  kLatency,
+  kKernelName,
+  kGridX,
+  kGridY,
+  kGridZ,
+  kColumns
+};
+constexpr std::size_t kRequiredColumns = kSplit;
+constexpr std::array<std::string_view, kColumns> kColumnNames{
+    "gpu",  "op",    "batch",      "m",           "n",      "k",      "rows",
+    "cols", "split", "latency_us", "kernel_name", "grid_x", "grid_y", "grid_z"};
+
+constexpr std::size_t kMaxProblems = 20;
+constexpr std::size_t kMaxFields = 64;
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
+
+/// Fields of one CSV line; quotes around a field are removed, doubled quotes inside are kept as is.
+struct Fields {
+  std::array<std::string_view, kMaxFields> values;
+  std::size_t count = 0;
+};
+
+std::size_t field_end(std::string_view line, std::size_t begin) {
+  if (begin < line.size() && line[begin] == '"') {
+    std::size_t quote = line.find('"', begin + 1);
+    while (quote != std::string_view::npos && quote + 1 < line.size() && line[quote + 1] == '"')
+      quote = line.find('"', quote + 2);
+    if (quote == std::string_view::npos) return line.size();
+    begin = quote;
+  }
+  return std::min(line.find(',', begin), line.size());
+}
+
+Fields split_fields(std::string_view line) {
+  Fields fields;
+  for (std::size_t begin = 0; begin <= line.size() && fields.count < kMaxFields;) {
+    const std::size_t end = field_end(line, begin);
+    std::string_view value = line.substr(begin, end - begin);
+    if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
+    fields.values[fields.count++] = value;
+    begin = end + 1;
+  }
+  return fields;
+}
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// "volta_sgemm_128x64_tn" -> {128, 64}; {0, 0} where the name states no tile.
+std::pair<int, int> tile_in(std::string_view kernel_name) {
+  constexpr std::string_view kMarker = "sgemm_";
+  const std::size_t at = kernel_name.find(kMarker);
+  if (at == std::string_view::npos) return {0, 0};
+  const char* begin = kernel_name.data() + at + kMarker.size();
+  const char* const end = kernel_name.data() + kernel_name.size();
+  int a = 0, b = 0;
+  const auto first = std::from_chars(begin, end, a);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != 'x') return {0, 0};
+  const auto second = std::from_chars(first.ptr + 1, end, b);
+  return second.ec == std::errc() ? std::pair{a, b} : std::pair{0, 0};
+}
+
+class Reader {
+ public:
+  explicit Reader(MeasurementFile& file) : file_(file) {}
+
+  void read() {
+    std::string_view rest = *file_.text;
+    file_.header = next_line(rest);
+    locate_columns();
+    file_.rows.reserve(file_.text->size() / 130);
+    while (!rest.empty() && problems_.size() < kMaxProblems) {
+      const std::string_view line = next_line(rest);
+      if (!line.empty()) read_row(line);
+    }
+    if (!problems_.empty()) throw InputError(std::move(problems_));
+  }
+
+ private:
+  std::string_view next_line(std::string_view& rest) {
+    ++line_number_;
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    return line;
+  }
+
+  void problem(std::string what, std::string hint) {
+    problems_.push_back({.where = file_.path.string() + ":" + std::to_string(line_number_),
+                         .what = std::move(what),
+                         .hint = std::move(hint)});
+  }
+
+  void locate_columns() {
+    const Fields names = split_fields(file_.header);
+    columns_ = names.count;
+    const auto end = names.values.begin() + static_cast<std::ptrdiff_t>(names.count);
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      const auto found = std::find(names.values.begin(), end, kColumnNames[column]);
+      position_[column] = static_cast<std::size_t>(found - names.values.begin());
+      if (found == end && column < kRequiredColumns)
+        problem("column " + std::string(kColumnNames[column]) + " is missing",
+                "the format is that of measurements/kernels/fp32.csv");
+    }
+    if (!problems_.empty()) throw InputError(std::move(problems_));
+  }
+
+  std::string_view field(const Fields& fields, Column column) const {
+    return position_[column] < fields.count ? fields.values[position_[column]] : std::string_view();
+  }
+
+  void read_row(std::string_view line) {
+    const Fields fields = split_fields(line);
+    if (fields.count != columns_) {
+      problem(
+          std::to_string(fields.count) + " fields where the header has " + std::to_string(columns_),
+          "write every column; leave a field empty where nothing is known");
+      return;
+    }
+    const std::string_view op_name = field(fields, kOp);
+    const auto op = std::ranges::find(kOpNames, op_name);
+    if (op == kOpNames.end()) {
+      problem("unknown op '" + std::string(op_name) + "'", "known: linear, bmm, add, softmax, ...");
+      return;
+    }
+    KernelMeasurement row;
+    row.op = static_cast<MeasuredOp>(op - kOpNames.begin());
+    row.gpu = gpu_number(field(fields, kGpu));
+    row.train = field(fields, kSplit) == "train";
+    row.line = line;
+    if (read_extents(fields, row) && read_latency(fields, row)) {
+      read_launch(fields, row);
+      file_.rows.push_back(row);
+    }
+  }
+
+  std::uint16_t gpu_number(std::string_view id) {
+    if (last_gpu_ < file_.gpus.size() && file_.gpus[last_gpu_] == id) return last_gpu_;
+    const auto found = std::ranges::find(file_.gpus, id);
+    last_gpu_ = static_cast<std::uint16_t>(found - file_.gpus.begin());
+    if (found == file_.gpus.end()) file_.gpus.emplace_back(id);
+    return last_gpu_;
+  }
+
+  bool read_extent(const Fields& fields, Column column, std::int64_t& extent) {
+    const std::string_view text = field(fields, column);
+    const auto value = parse<std::int64_t>(text);
+    if (value && *value > 0 && *value < kMaxExtent) {
+      extent = *value;
+      return true;
+    }
+    problem(std::string(kColumnNames[column]) + " = '" + std::string(text) + "' is not a size",
+            "a whole number of elements, at least 1");
+    return false;
+  }
+
+  bool read_extents(const Fields& fields, KernelMeasurement& row) {
+    if (row.op == MeasuredOp::linear || row.op == MeasuredOp::bmm)
+      return read_extent(fields, kBatch, row.batch) && read_extent(fields, kM, row.m) &&
+             read_extent(fields, kN, row.n) && read_extent(fields, kK, row.k);
+    return read_extent(fields, kRows, row.rows) && read_extent(fields, kCols, row.cols);
+  }
+
+  bool read_latency(const Fields& fields, KernelMeasurement& row) {
+    const std::string_view text = field(fields, kLatency);
+    if (text.empty()) return true;
+    const auto value = parse<double>(text);
+    if (!value || !(*value > 0) || !(*value < 1e12)) {
+      problem("latency_us = '" + std::string(text) + "' is not a duration",
+              "microseconds above 0, or empty");
+      return false;
+    }
+    row.latency_us = *value;
+    return true;
+  }
+
+  void read_launch(const Fields& fields, KernelMeasurement& row) const {
+    std::tie(row.tile_a, row.tile_b) = tile_in(field(fields, kKernelName));
+    const auto x = parse<std::int64_t>(field(fields, kGridX));
+    const auto y = parse<std::int64_t>(field(fields, kGridY));
+    const auto z = parse<std::int64_t>(field(fields, kGridZ));
+    if (x && y && z) row.blocks = *x * *y * *z;
+  }
+
+  MeasurementFile& file_;
+  std::array<std::size_t, kColumns> position_{};
+  std::size_t columns_ = 0;
+  std::size_t line_number_ = 0;
+  std::uint16_t last_gpu_ = 0;
+  std::vector<Problem> problems_;
+};
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  std::error_code error;
+  if (!in || !std::filesystem::is_regular_file(path, error))
+    throw InputError({.where = path.string(),
+                      .what = "cannot be read",
+                      .hint = "give a file in the format of measurements/kernels/fp32.csv"});
+  std::string text(static_cast<std::size_t>(in.tellg()), '\0');
+  in.seekg(0);
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  return text;
+}
+
+Kernel gemm_kernel(const KernelMeasurement& row) {
+  Kernel kernel;
+  const bool linear = row.op == MeasuredOp::linear;
+  kernel.kind = linear ? KernelKind::gemm : KernelKind::batched_gemm;
+  kernel.layout = linear ? GemmLayout::tn : GemmLayout::nn;
+  kernel.bias = linear;
+  kernel.batch = linear ? 1 : row.batch;
+  kernel.m = linear ? row.batch * row.m : row.m;
+  kernel.n = row.n;
+  kernel.k = row.k;
+  const std::int64_t b = kernel.batch, m = kernel.m, n = kernel.n, k = kernel.k;
+  kernel.flops = Flops(2.0 * static_cast<double>(b * m) * static_cast<double>(n * k));
+  kernel.bytes_read = Bytes(4 * (b * (m * k + k * n) + (linear ? n : 0)));
+  kernel.bytes_written = Bytes(4 * b * m * n);
+  return kernel;
+}
+
+KernelKind vector_kind(MeasuredOp op) {
+  if (op == MeasuredOp::softmax) return KernelKind::softmax;
+  if (op == MeasuredOp::layer_norm) return KernelKind::layer_norm;
+  return KernelKind::elementwise;
+}
+
+}  // namespace
+
+std::string_view name_of(MeasuredOp op) {
+  return kOpNames[static_cast<std::size_t>(op)];
+}
+
+MeasurementFile read_measurements(const std::filesystem::path& path) {
+  MeasurementFile file;
+  file.path = path;
+  file.text = std::make_shared<const std::string>(read_text(path));
+  Reader(file).read();
+  return file;
+}
+
+Kernel kernel_of(const KernelMeasurement& row) {
+  if (row.op == MeasuredOp::linear || row.op == MeasuredOp::bmm) return gemm_kernel(row);
+  Kernel kernel;
+  kernel.kind = vector_kind(row.op);
+  kernel.rows = row.rows;
+  kernel.cols = row.cols;
+  const std::int64_t tensor = 4 * row.rows * row.cols;
+  const bool two_inputs = row.op >= MeasuredOp::add && row.op <= MeasuredOp::pow;
+  kernel.bytes_read = Bytes(two_inputs ? 2 * tensor : tensor);
+  kernel.bytes_written = Bytes(tensor);
+  kernel.flops = Flops(static_cast<double>(row.rows) * static_cast<double>(row.cols));
+  return kernel;
+}
+
+std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+}  // namespace tessera

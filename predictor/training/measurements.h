@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/kernel.h"
+
+namespace tessera {
+
+/// Operators of the FP32 kernel measurements, by their names in the file.
+enum class MeasuredOp : std::uint8_t {
+  linear,
+  bmm,
+  add,
+  mul,
+  div,
+  pow,
+  add_scalar,
+  mul_scalar,
+  div_scalar,
+  pow_scalar,
+  relu,
+  gelu,
+  tanh,
+  softmax,
+  layer_norm,
+};
+inline constexpr std::size_t kMeasuredOps = 15;
+std::string_view name_of(MeasuredOp op);
+
+/// One timed call of one operator on one GPU.
+struct KernelMeasurement {
+  std::uint16_t gpu = 0;  ///< position in MeasurementFile::gpus
+  MeasuredOp op = MeasuredOp::linear;
+  bool train = false;                           ///< split == "train"
+  std::int64_t batch = 0, m = 0, n = 0, k = 0;  ///< matmuls
+  std::int64_t rows = 0, cols = 0;              ///< the others
+  double latency_us = 0;                        ///< 0 where the file states none
+  int tile_a = 0,
+      tile_b = 0;           ///< the two sides in the kernel's name (sgemm_128x64); 0 = not stated
+  std::int64_t blocks = 0;  ///< of the launched grid; 0 = not stated
+  std::string_view line;    ///< the row as it stands in the file
+};
+
+/// A file in the format of measurements/kernels/fp32.csv. Rows refer into `text`.
+struct MeasurementFile {
+  std::filesystem::path path;
+  std::shared_ptr<const std::string> text;
+  std::string_view header;
+  std::vector<std::string> gpus;  ///< ids in order of appearance
+  std::vector<KernelMeasurement> rows;
+};
+
+/// Reads the columns gpu, op, batch, m, n, k, rows, cols by name (split, latency_us, kernel_name
+/// and grid_* where present; the rest is ignored). Throws InputError with file:line for what is
+/// malformed, at most 20 problems.
+MeasurementFile read_measurements(const std::filesystem::path& path);
+
+/// The kernel that was timed: shape, FLOPs and compulsory bytes.
+Kernel kernel_of(const KernelMeasurement& row);
+
+/// 64-bit FNV-1a of `text`; names the data that weights were trained on.
+std::uint64_t fnv1a(std::string_view text);
+
+}  // namespace tessera

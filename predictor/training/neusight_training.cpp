@@ -1,0 +1,177 @@
+#include "predictor/training/neusight_training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "predictor/neusight.h"
+#include "predictor/training/octaves.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kHiddenUnits = 32;
+constexpr int kEpochs = 30;
+constexpr std::size_t kBatch = 64;
+constexpr double kLearningRate = 5e-3;
+constexpr std::size_t kTileExamples = 512;
+
+struct Example {
+  std::array<double, 4> features{};
+  double waves = 0;
+  double ideal_seconds = 0;
+  double seconds = 0;
+};
+
+struct ClassData {
+  std::vector<Example> examples;
+  std::vector<TileExample> tiles;
+};
+
+TileExample tile_example(const Kernel& kernel, const KernelMeasurement& row) {
+  const auto log_of = [](std::int64_t v) { return std::log(static_cast<float>(v)); };
+  return {log_of(kernel.batch), log_of(kernel.m), log_of(kernel.n),
+          log_of(kernel.k),     row.tile_b,       row.tile_a};
+}
+
+Example example_of(const NeusightTiling& tiling, const GpuTraits& gpu, double seconds) {
+  return {.features = neusight_features(tiling, gpu),
+          .waves = neusight_waves(tiling, gpu),
+          .ideal_seconds = neusight_ideal_seconds(tiling, gpu),
+          .seconds = seconds};
+}
+
+void add_rows(const GpuData& gpu, MeasuredOp op, ClassData& data) {
+  const bool gemm = op == MeasuredOp::linear || op == MeasuredOp::bmm;
+  for (const KernelMeasurement* row : rows_over_octaves(gpu, op)) {
+    if (gemm && row->tile_a == 0) continue;
+    const Kernel kernel = kernel_of(*row);
+    // cuBLAS names tiles in column-major order: the second number runs along m.
+    const NeusightTiling tiling = gemm ? neusight_gemm_tiling(kernel, row->tile_b, row->tile_a)
+                                       : neusight_vector_tiling(kernel);
+    data.examples.push_back(example_of(tiling, gpu.traits, row->latency_us * 1e-6));
+    if (gemm) data.tiles.push_back(tile_example(kernel, *row));
+  }
+}
+
+std::vector<TileExample> thinned(const std::vector<TileExample>& tiles) {
+  if (tiles.size() <= kTileExamples) return tiles;
+  std::vector<TileExample> result;
+  for (std::size_t i = 0; i < kTileExamples; ++i)
+    result.push_back(tiles[i * tiles.size() / kTileExamples]);
+  return result;
+}
+
+void normalise(const std::vector<Example>& examples, NeusightClass& net) {
+  for (std::size_t f = 0; f < 4; ++f) {
+    double sum = 0, squares = 0;
+    for (const Example& e : examples) sum += e.features[f];
+    const double mean = sum / static_cast<double>(examples.size());
+    for (const Example& e : examples) squares += (e.features[f] - mean) * (e.features[f] - mean);
+    net.feature_mean[f] = mean;
+    net.feature_scale[f] = std::sqrt(squares / static_cast<double>(examples.size())) + 1e-6;
+  }
+}
+
+/// Uniform number in [0, 1) from raw generator output: the same on every standard library.
+double uniform(std::mt19937_64& random) {
+  return static_cast<double>(random() >> 11) * 0x1.0p-53;
+}
+
+MlpWeights initial_weights(std::mt19937_64& random) {
+  MlpWeights mlp{.sizes = {4, kHiddenUnits, kHiddenUnits, 2}};
+  mlp.values.reserve(mlp_value_count(mlp.sizes));
+  for (std::size_t layer = 0; layer + 1 < mlp.sizes.size(); ++layer) {
+    const int in = mlp.sizes[layer], out = mlp.sizes[layer + 1];
+    const double bound = std::sqrt(6.0 / (in + out));
+    for (int i = 0; i < in * out; ++i) mlp.values.push_back(bound * (2 * uniform(random) - 1));
+    for (int i = 0; i < out; ++i) mlp.values.push_back(0);
+  }
+  return mlp;
+}
+
+/// Derivative of |t - p| / (t + p) by alpha and gamma.
+Eigen::Vector2d loss_gradient(const Example& example, double alpha, double gamma) {
+  const double utilization = neusight_utilization(alpha, gamma, example.waves);
+  const double predicted = example.ideal_seconds / utilization;
+  const double total = example.seconds + predicted;
+  const double by_prediction =
+      (predicted > example.seconds ? 1 : -1) * 2 * example.seconds / (total * total);
+  const double by_utilization = -by_prediction * predicted / utilization;
+  const double a = 1 / (1 + std::exp(-alpha)), g = 1 / (1 + std::exp(-gamma));
+  return {-by_utilization * a * (1 - a) / example.waves, by_utilization * g * (1 - g)};
+}
+
+struct Adam {
+  std::vector<double> first, second;
+  int step = 0;
+
+  void update(std::vector<double>& values, const std::vector<double>& gradient, double rate) {
+    constexpr double kFirst = 0.9, kSecond = 0.999, kEpsilon = 1e-12;
+    ++step;
+    const double correction = std::sqrt(1 - std::pow(kSecond, step)) / (1 - std::pow(kFirst, step));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      first[i] = kFirst * first[i] + (1 - kFirst) * gradient[i];
+      second[i] = kSecond * second[i] + (1 - kSecond) * gradient[i] * gradient[i];
+      values[i] -= rate * correction * first[i] / (std::sqrt(second[i]) + kEpsilon);
+    }
+  }
+};
+
+/// One step on the examples order[begin, end).
+void train_batch(const std::vector<Example>& examples, const std::vector<std::size_t>& order,
+                 std::size_t begin, std::size_t end, double rate, NeusightClass& net, Adam& adam) {
+  const auto columns = static_cast<Eigen::Index>(end - begin);
+  Eigen::MatrixXd inputs(4, columns), gradient(2, columns);
+  for (Eigen::Index c = 0; c < columns; ++c)
+    for (std::size_t f = 0; f < 4; ++f)
+      inputs(static_cast<Eigen::Index>(f), c) =
+          (examples[order[begin + c]].features[f] - net.feature_mean[f]) / net.feature_scale[f];
+  const Eigen::MatrixXd outputs = mlp_forward(net.mlp, inputs);
+  for (Eigen::Index c = 0; c < columns; ++c)
+    gradient.col(c) = loss_gradient(examples[order[begin + c]], outputs(0, c), outputs(1, c)) /
+                      static_cast<double>(columns);
+  adam.update(net.mlp.values, mlp_gradient(net.mlp, inputs, gradient), rate);
+}
+
+NeusightClass train_class(const ClassData& data, std::uint64_t seed) {
+  NeusightClass net;
+  net.tiles = thinned(data.tiles);
+  std::mt19937_64 random(seed);
+  net.mlp = initial_weights(random);
+  if (data.examples.empty()) return net;
+  normalise(data.examples, net);
+  Adam adam{std::vector<double>(net.mlp.values.size()), std::vector<double>(net.mlp.values.size())};
+  std::vector<std::size_t> order(data.examples.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  for (int epoch = 0; epoch < kEpochs; ++epoch) {
+    for (std::size_t i = order.size(); i-- > 1;) std::swap(order[i], order[random() % (i + 1)]);
+    const double rate = kLearningRate * 0.5 * (1 + std::cos(M_PI * epoch / kEpochs));
+    for (std::size_t begin = 0; begin < order.size(); begin += kBatch)
+      train_batch(data.examples, order, begin, std::min(begin + kBatch, order.size()), rate, net,
+                  adam);
+  }
+  return net;
+}
+
+}  // namespace
+
+std::vector<NeusightClass> train_neusight(const std::vector<const GpuData*>& gpus,
+                                          std::uint64_t seed) {
+  static constexpr std::array<MeasuredOp, kNeusightClasses> kOps{
+      MeasuredOp::linear, MeasuredOp::bmm, MeasuredOp::add, MeasuredOp::softmax,
+      MeasuredOp::layer_norm};
+  std::vector<NeusightClass> nets;
+  for (const MeasuredOp op : kOps) {
+    ClassData data;
+    for (const GpuData* gpu : gpus) {
+      if (op == MeasuredOp::linear && gpu->linear_anomalous) continue;
+      add_rows(*gpu, op, data);
+      if (op == MeasuredOp::add) add_rows(*gpu, MeasuredOp::gelu, data);
+    }
+    nets.push_back(train_class(data, seed));
+  }
+  return nets;
+}
+
+}  // namespace tessera

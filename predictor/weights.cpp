@@ -1,0 +1,228 @@
+#include "predictor/weights.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "hw/units/input_error.h"
+#include "predictor/weights.pb.h"
+
+namespace tessera {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
+  throw InputError({.where = path.string(),
+                    .what = std::move(what),
+                    .hint = "use predictor/weights/fp32.pb of this version, or run tessera train"});
+}
+
+void write(const GemmParameters<double>& from, weights::Gemm& to) {
+  to.set_norm(from.norm);
+  to.set_prologue(from.prologue);
+  to.set_quantisation(from.quantisation);
+  to.set_memory(from.memory);
+  to.set_split_seconds(from.split_seconds);
+  to.set_stride_pascal(from.stride_pascal);
+  to.set_stride(from.stride);
+  to.set_stride_centre(from.stride_centre);
+  to.set_stride_width(from.stride_width);
+  for (const double penalty : from.tile_penalty) to.add_tile_penalty(penalty);
+}
+
+GemmParameters<double> read(const weights::Gemm& from, const std::filesystem::path& path) {
+  GemmParameters<double> to{.norm = from.norm(),
+                            .prologue = from.prologue(),
+                            .quantisation = from.quantisation(),
+                            .memory = from.memory(),
+                            .split_seconds = from.split_seconds(),
+                            .stride_pascal = from.stride_pascal(),
+                            .stride = from.stride(),
+                            .stride_centre = from.stride_centre(),
+                            .stride_width = from.stride_width(),
+                            .tile_penalty = {}};
+  if (from.tile_penalty_size() != static_cast<int>(to.tile_penalty.size()))
+    fail(path, "holds another number of tiles than this version");
+  for (std::size_t i = 0; i < to.tile_penalty.size(); ++i)
+    to.tile_penalty[i] = from.tile_penalty(static_cast<int>(i));
+  return to;
+}
+
+void write(const MemoryParameters<double>& from, weights::Memory& to) {
+  for (const double slowdown : from.slowdown) to.add_slowdown(slowdown);
+  to.set_l2_centre(from.l2_centre);
+  to.set_l2_slope(from.l2_slope);
+  to.set_l2_speedup(from.l2_speedup);
+  to.set_row_cost(from.row_cost);
+  to.set_warp_rows(from.warp_rows);
+}
+
+MemoryParameters<double> read(const weights::Memory& from, const std::filesystem::path& path) {
+  MemoryParameters<double> to{.slowdown = {},
+                              .l2_centre = from.l2_centre(),
+                              .l2_slope = from.l2_slope(),
+                              .l2_speedup = from.l2_speedup(),
+                              .row_cost = from.row_cost(),
+                              .warp_rows = from.warp_rows()};
+  if (from.slowdown_size() != static_cast<int>(kMemoryClasses))
+    fail(path, "holds another number of memory classes than this version");
+  for (std::size_t i = 0; i < kMemoryClasses; ++i)
+    to.slowdown[i] = from.slowdown(static_cast<int>(i));
+  return to;
+}
+
+void write(const TrainedGpu& from, weights::Gpu& to) {
+  const GpuEffect& effect = from.effect;
+  to.set_gpu(effect.gpu);
+  to.set_gemm_slowdown(effect.gemm_slowdown);
+  to.set_batched_slowdown(effect.batched_slowdown);
+  to.set_bandwidth_slowdown(effect.bandwidth_slowdown);
+  to.set_sustained_flops(effect.sustained_flops);
+  const LaunchFloors& floors = effect.floors;
+  for (const double floor :
+       {floors.linear, floors.batched, floors.elementwise, floors.softmax, floors.layer_norm})
+    to.add_launch_floor_seconds(floor);
+  to.set_reason(effect.reason);
+  to.set_die(from.die);
+  to.set_lanes_per_scheduler(from.lanes_per_scheduler);
+  to.set_efficiency_steps(from.efficiency_steps);
+  to.set_hbm(from.hbm);
+  to.set_tdp_watts(from.tdp);
+}
+
+TrainedGpu read(const weights::Gpu& from, const std::filesystem::path& path) {
+  if (from.launch_floor_seconds_size() != 5) fail(path, "lacks launch floors of " + from.gpu());
+  const auto floor = [&](int i) { return from.launch_floor_seconds(i); };
+  return {.effect = {.gpu = from.gpu(),
+                     .gemm_slowdown = from.gemm_slowdown(),
+                     .batched_slowdown = from.batched_slowdown(),
+                     .bandwidth_slowdown = from.bandwidth_slowdown(),
+                     .sustained_flops = from.sustained_flops(),
+                     .floors = {floor(0), floor(1), floor(2), floor(3), floor(4)},
+                     .provenance = EffectProvenance::measured,
+                     .reason = from.reason()},
+          .die = from.die(),
+          .lanes_per_scheduler = from.lanes_per_scheduler(),
+          .efficiency_steps = from.efficiency_steps(),
+          .hbm = from.hbm(),
+          .tdp = from.tdp_watts()};
+}
+
+void write(const NeusightClass& from, weights::NeusightClass& to) {
+  for (const int size : from.mlp.sizes) to.add_sizes(size);
+  for (const double value : from.mlp.values) to.add_values(value);
+  for (const double mean : from.feature_mean) to.add_feature_mean(mean);
+  for (const double scale : from.feature_scale) to.add_feature_scale(scale);
+  for (const TileExample& tile : from.tiles) {
+    weights::TileExample& example = *to.add_tiles();
+    example.set_log_batch(tile.log_batch);
+    example.set_log_m(tile.log_m);
+    example.set_log_n(tile.log_n);
+    example.set_log_k(tile.log_k);
+    example.set_tile_m(tile.tile_m);
+    example.set_tile_n(tile.tile_n);
+  }
+}
+
+NeusightClass read(const weights::NeusightClass& from, const std::filesystem::path& path) {
+  NeusightClass to;
+  to.mlp.sizes.assign(from.sizes().begin(), from.sizes().end());
+  to.mlp.values.assign(from.values().begin(), from.values().end());
+  const bool whole = to.mlp.sizes.size() >= 2 && to.mlp.sizes.front() == 4 &&
+                     to.mlp.sizes.back() == 2 &&
+                     to.mlp.values.size() == mlp_value_count(to.mlp.sizes) &&
+                     from.feature_mean_size() == 4 && from.feature_scale_size() == 4;
+  if (!whole) fail(path, "holds an incomplete net of the neusight form");
+  for (int i = 0; i < 4; ++i) {
+    to.feature_mean[i] = from.feature_mean(i);
+    to.feature_scale[i] = from.feature_scale(i);
+  }
+  for (const auto& tile : from.tiles())
+    to.tiles.push_back(
+        {tile.log_batch(), tile.log_m(), tile.log_n(), tile.log_k(), tile.tile_m(), tile.tile_n()});
+  return to;
+}
+
+void write(const LogoScore& from, weights::LogoScore& to) {
+  to.set_form(from.form);
+  to.set_gpu(from.gpu);
+  to.set_op(from.op);
+  to.set_n(from.n);
+  to.set_mean_abs_error_pct(from.mean_abs_error_pct);
+  to.set_median_abs_error_pct(from.median_abs_error_pct);
+}
+
+LogoScore read(const weights::LogoScore& from) {
+  return {from.form(),
+          from.gpu(),
+          from.op(),
+          from.n(),
+          from.mean_abs_error_pct(),
+          from.median_abs_error_pct()};
+}
+
+void check_versions(const weights::Weights& message, const std::filesystem::path& path) {
+  if (message.schema_version() != PredictorWeights::kSchemaVersion)
+    fail(path, "has schema version " + std::to_string(message.schema_version()) + ", not " +
+                   std::to_string(PredictorWeights::kSchemaVersion));
+  if (message.feature_version() != PredictorWeights::kFeatureVersion)
+    fail(path, "has feature version " + std::to_string(message.feature_version()) + ", not " +
+                   std::to_string(PredictorWeights::kFeatureVersion));
+}
+
+weights::Weights message_of(const PredictorWeights& from) {
+  weights::Weights to;
+  to.set_schema_version(PredictorWeights::kSchemaVersion);
+  to.set_feature_version(PredictorWeights::kFeatureVersion);
+  to.set_precision(from.precision);
+  to.set_seed(from.seed);
+  for (const TrainingData& data : from.data) {
+    weights::TrainingData& entry = *to.add_data();
+    entry.set_file(data.file);
+    entry.set_fnv1a(data.fnv1a);
+    entry.set_rows(data.rows);
+  }
+  write(from.gemm, *to.mutable_gemm());
+  write(from.batched, *to.mutable_batched());
+  write(from.memory, *to.mutable_memory());
+  to.set_power_kappa(from.power_kappa);
+  for (const TrainedGpu& gpu : from.gpus) write(gpu, *to.add_gpus());
+  for (const NeusightClass& net : from.neusight) write(net, *to.add_neusight());
+  for (const LogoScore& score : from.logo) write(score, *to.add_logo());
+  return to;
+}
+
+}  // namespace
+
+PredictorWeights load_weights(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(path, "cannot be opened");
+  weights::Weights message;
+  if (!message.ParseFromIstream(&in)) fail(path, "is not a weights file");
+  check_versions(message, path);
+  PredictorWeights result;
+  result.precision = message.precision();
+  result.seed = message.seed();
+  for (const auto& data : message.data())
+    result.data.push_back({data.file(), data.fnv1a(), data.rows()});
+  result.gemm = read(message.gemm(), path);
+  result.batched = read(message.batched(), path);
+  result.memory = read(message.memory(), path);
+  result.power_kappa = message.power_kappa();
+  for (const auto& gpu : message.gpus()) result.gpus.push_back(read(gpu, path));
+  for (const auto& net : message.neusight()) result.neusight.push_back(read(net, path));
+  for (const auto& score : message.logo()) result.logo.push_back(read(score));
+  return result;
+}
+
+void save_weights(const PredictorWeights& weights, const std::filesystem::path& path) {
+  const std::filesystem::path temporary = path.string() + ".tmp";
+  {
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    if (!message_of(weights).SerializeToOstream(&out) || !out.flush())
+      throw InputError({.where = temporary.string(),
+                        .what = "cannot be written",
+                        .hint = "check that the folder exists and has room"});
+  }
+  std::filesystem::rename(temporary, path);
+}
+
+}  // namespace tessera

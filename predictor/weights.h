@@ -1,0 +1,105 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "hw/gpu.h"
+#include "predictor/gemm_model.h"
+#include "predictor/memory_model.h"
+#include "predictor/mlp.h"
+
+namespace tessera {
+
+/// How the effect of a GPU came about.
+enum class EffectProvenance : std::uint8_t {
+  measured,  ///< fitted to kernels of this GPU
+  twin_die,  ///< fitted to kernels of another board with the same die
+  rule,      ///< from architecture facts (predictor/gpu_effects.h)
+};
+
+/// Event-timed floor of isolated calls, per operator class [s].
+struct LaunchFloors {
+  double linear = 0, batched = 0, elementwise = 0, softmax = 0, layer_norm = 0;
+};
+
+/// What is particular to one GPU; everything else is shared.
+struct GpuEffect {
+  std::string gpu;                ///< id of the GPU that was measured
+  double gemm_slowdown = 0;       ///< log time against the shared model, linear layers
+  double batched_slowdown = 0;    ///< the same, batched products
+  double bandwidth_slowdown = 0;  ///< log of peak / reached memory bandwidth
+  double sustained_flops = 0;     ///< power-limited GEMM rate [FLOP/s]; 0 = not limited
+  LaunchFloors floors;
+  EffectProvenance provenance = EffectProvenance::measured;
+  std::string reason;  ///< which rule or which twin, in words
+};
+
+/// A trained GPU: its effect and the facts that the rules for unseen GPUs compare.
+struct TrainedGpu {
+  GpuEffect effect;
+  std::string die;
+  int lanes_per_scheduler = 16;
+  int efficiency_steps = 0;
+  bool hbm = false;
+  double tdp = 0;  ///< [W]
+};
+
+/// Tile that cuBLAS chose for one measured product.
+struct TileExample {
+  float log_batch = 0, log_m = 0, log_n = 0, log_k = 0;
+  int tile_m = 0, tile_n = 0;
+};
+
+/// The `neusight` form of one operator class.
+struct NeusightClass {
+  MlpWeights mlp;
+  std::array<double, 4> feature_mean{};
+  std::array<double, 4> feature_scale{};
+  std::vector<TileExample> tiles;  ///< empty for classes without tile choice
+};
+inline constexpr std::size_t kNeusightClasses =
+    5;  ///< linear, bmm, elementwise, softmax, layer_norm
+
+/// A file that was trained on.
+struct TrainingData {
+  std::string file;         ///< name without folder
+  std::uint64_t fnv1a = 0;  ///< of the whole file
+  std::int64_t rows = 0;    ///< used for training
+};
+
+/// Leave-one-GPU-out error: trained on the others, scored on `gpu` [%].
+struct LogoScore {
+  std::string form, gpu, op;
+  std::int64_t n = 0;
+  double mean_abs_error_pct = 0;
+  double median_abs_error_pct = 0;
+};
+
+/// Trained parameters of the FP32 kernel models with their provenance.
+struct PredictorWeights {
+  static constexpr int kSchemaVersion = 1;
+  static constexpr int kFeatureVersion = 1;
+
+  std::string precision = "fp32";
+  std::uint64_t seed = 0;
+  std::vector<TrainingData> data;
+  GemmParameters<double> gemm{};
+  GemmParameters<double> batched{};
+  MemoryParameters<double> memory{};
+  double power_kappa = 0;  ///< sustained FLOP/s per watt above idle, Pascal
+  std::vector<TrainedGpu> gpus;
+  std::vector<NeusightClass> neusight;  ///< kNeusightClasses, or empty
+  std::vector<LogoScore> logo;
+
+  bool trained() const { return !gpus.empty(); }
+};
+
+/// Throws InputError naming the file: missing, damaged, or of another schema or feature version.
+PredictorWeights load_weights(const std::filesystem::path& path);
+/// Same weights, same bytes. Writes a temporary file and renames it.
+void save_weights(const PredictorWeights& weights, const std::filesystem::path& path);
+
+}  // namespace tessera
