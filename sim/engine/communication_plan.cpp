@@ -1,0 +1,94 @@
+#include "sim/engine/communication_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/collectives/collective.h"
+
+namespace tessera {
+namespace {
+
+// One op per distinct transfer of a stage: a step repeats few of them thousands of times.
+std::vector<ProgramOp> distinct_transfers(const RankProgram& stage) {
+  std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, ProgramOp> distinct;
+  for (const ProgramOp& op : stage.ops) {
+    if (op.kind != OpKind::all_reduce && op.kind != OpKind::send) continue;
+    distinct.try_emplace({op.kind, op.group, op.peer_stage, op.bytes.value(), op.stream}, op);
+  }
+  std::vector<ProgramOp> ops;
+  for (const auto& [key, op] : distinct) ops.push_back(op);
+  return ops;
+}
+
+Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkId> links) {
+  BytesPerSecond slowest{std::numeric_limits<double>::infinity()};
+  for (const LinkId id : links) slowest = std::min(slowest, topology.link(id).bandwidth);
+  return Seconds(bytes / slowest.value());
+}
+
+}  // namespace
+
+CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
+    : communicators_(timed.program.layout), users_(timed.topology.links().size()) {
+  const ParallelLayout& layout = timed.program.layout;
+  for (int stage = 0; stage < layout.pipeline; ++stage) {
+    const int first_rank = rank_of({0, stage, 0}, layout);
+    const int ranks_per_stage = layout.tensor * layout.data;
+    const RankProgram& program = timed.program.stages[static_cast<std::size_t>(stage)];
+    for (const ProgramOp& op : distinct_transfers(program)) {
+      for (int rank = first_rank; rank < first_rank + ranks_per_stage; ++rank) {
+        if (op.kind == OpKind::send) plan_message(timed, op, rank);
+        if (op.kind == OpKind::all_reduce) plan_collective(timed.topology, op, rank);
+      }
+    }
+  }
+  for (auto& [key, transfer] : collectives_) {
+    use_closed_form_on_private_links(timed.topology, transfer);
+  }
+  for (auto& [key, transfer] : messages_) {
+    use_closed_form_on_private_links(timed.topology, transfer);
+  }
+}
+
+void CommunicationPlan::plan_collective(const Topology& topology, const ProgramOp& op, int rank) {
+  const int communicator = communicators_.index_of(rank, op.group);
+  const auto [entry, is_new] = collectives_.try_emplace({communicator, op.bytes.value()});
+  if (is_new) {
+    const CollectiveCost cost = collective_cost(topology, CollectiveKind::all_reduce, op.bytes,
+                                                communicators_[communicator].ranks);
+    entry->second = make_transfer(cost.latency, cost.bytes_per_link, cost.links);
+  }
+  if (!entry->second.path.valid()) return;
+  const auto path = static_cast<std::size_t>(entry->second.path.index());
+  users_.add(paths_[path], {op.kind, communicator, op.stream});
+}
+
+void CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op, int rank) {
+  RankPosition peer = position_of(rank, timed.program.layout);
+  peer.pipeline = op.peer_stage;
+  const int to = rank_of(peer, timed.program.layout);
+  const Route route = timed.topology.route(rank, to);
+  const auto bytes = static_cast<double>(op.bytes.value());
+  messages_[{rank, to, op.bytes.value()}] = make_transfer(route.latency, bytes, route.links);
+  users_.add(route.links, {op.kind, rank, op.stream});
+}
+
+Transfer CommunicationPlan::make_transfer(Seconds latency, double bytes,
+                                          const std::vector<LinkId>& links) {
+  if (bytes <= 0 || links.empty()) return {.delay = latency, .bytes = 0, .path = {}};
+  const PathId next(static_cast<int>(paths_.size()));
+  const auto [entry, is_new] = path_of_links_.try_emplace(links, next);
+  if (is_new) paths_.push_back(links);
+  return {.delay = latency, .bytes = bytes, .path = entry->second};
+}
+
+void CommunicationPlan::use_closed_form_on_private_links(const Topology& topology,
+                                                         Transfer& transfer) const {
+  if (!transfer.path.valid()) return;
+  const std::vector<LinkId>& links = paths_[static_cast<std::size_t>(transfer.path.index())];
+  if (users_.any_shared(links)) return;
+  transfer.delay += time_alone(topology, transfer.bytes, links);
+  transfer.path = {};
+}
+
+}  // namespace tessera

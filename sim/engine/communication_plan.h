@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/engine/communicators.h"
+#include "sim/engine/link_users.h"
+#include "sim/engine/platform.h"
+#include "sim/plan/timed_program.h"
+
+namespace tessera {
+
+/// What one collective or message costs: `delay`, then a flow of `bytes` over `path`.
+struct Transfer {
+  Seconds delay;
+  double bytes = 0;  ///< over each link of the path
+  PathId path;       ///< not valid: no flow, the delay is everything
+};
+
+/// Every transfer that a program can start, with the links it takes. Made before the run, because
+/// SimGrid's platform is fixed then. A transfer whose links nobody else uses gets its closed form
+/// (latency + bytes / slowest link) as delay and no flow: an event instead of a fluid.
+class CommunicationPlan {
+ public:
+  explicit CommunicationPlan(const TimedProgram& timed);
+
+  const Communicators& communicators() const { return communicators_; }
+  const std::vector<std::vector<LinkId>>& paths() const { return paths_; }
+
+  /// Both throw std::out_of_range for a transfer that the program does not contain.
+  const Transfer& collective(int communicator, Bytes bytes) const {
+    return collectives_.at({communicator, bytes.value()});
+  }
+  const Transfer& message(int from_rank, int to_rank, Bytes bytes) const {
+    return messages_.at({from_rank, to_rank, bytes.value()});
+  }
+
+ private:
+  void plan_collective(const Topology& topology, const ProgramOp& op, int rank);
+  void plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
+  Transfer make_transfer(Seconds latency, double bytes, const std::vector<LinkId>& links);
+  void use_closed_form_on_private_links(const Topology& topology, Transfer& transfer) const;
+
+  Communicators communicators_;
+  LinkUsers users_;
+  std::vector<std::vector<LinkId>> paths_;
+  std::map<std::vector<LinkId>, PathId> path_of_links_;
+  std::map<std::pair<int, std::int64_t>, Transfer> collectives_;
+  std::map<std::tuple<int, int, std::int64_t>, Transfer> messages_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "workloads/program.h"
+
+namespace tessera {
+
+/// Ranks that run collectives together, in ascending order.
+struct Communicator {
+  GroupKind kind = GroupKind::world;
+  std::vector<int> ranks;
+};
+
+/// All communicators of a layout, as Megatron forms them: ranks that differ only in their tensor,
+/// data or pipeline position; the embedding group is the first and the last rank of a pipeline
+/// group.
+class Communicators {
+ public:
+  explicit Communicators(const ParallelLayout& layout);
+
+  std::span<const Communicator> all() const { return all_; }
+  const Communicator& operator[](int index) const { return all_[static_cast<std::size_t>(index)]; }
+  /// Index of the communicator of `kind` that `rank` belongs to; -1 if none (embedding, on the
+  /// stages between).
+  int index_of(int rank, GroupKind kind) const;
+
+ private:
+  static constexpr int kKinds = 5;
+  std::vector<Communicator> all_;
+  std::vector<std::array<int, kKinds>> of_rank_;
+};
+
+}  // namespace tessera

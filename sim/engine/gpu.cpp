@@ -1,0 +1,63 @@
+#include "sim/engine/gpu.h"
+
+#include <utility>
+
+namespace tessera {
+namespace {
+
+const RankProgram& program_of(int rank, const Program& program) {
+  const int stage = position_of(rank, program.layout).pipeline;
+  return program.stages[static_cast<std::size_t>(stage)];
+}
+
+}  // namespace
+
+Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
+         std::span<OpRecord> records)
+    : rank_(rank),
+      queues_(queues),
+      context_(context),
+      program_(program_of(rank, context.timed.program)),
+      records_(records),
+      memory_(rank, program_.static_memory),
+      ended_(program_.ops.size(), 0) {
+  launch_dates_.reserve(program_.ops.size());
+  for (int stream = 0; stream < kStreamCount; ++stream) {
+    streams_.emplace_back(*this, static_cast<StreamKind>(stream),
+                          queues.of_stream[static_cast<std::size_t>(stream)]);
+  }
+}
+
+void Gpu::advance() {
+  for (Stream& stream : streams_) stream.advance();
+}
+
+void Gpu::when_ended(std::int32_t op, Action action) {
+  host_waits_for_ = op;
+  wake_host_ = std::move(action);
+}
+
+std::int32_t Gpu::first_missing(std::int32_t op) const {
+  for (const std::int32_t awaited : this->op(op).waits) {
+    if (awaited >= 0 && !has_ended(awaited)) return awaited;
+  }
+  return -1;
+}
+
+void Gpu::end(std::int32_t op) {
+  ended_[static_cast<std::size_t>(op)] = 1;
+  for (Stream& stream : streams_) stream.wake(op);
+  if (op != host_waits_for_) return;
+  host_waits_for_ = -1;
+  std::exchange(wake_host_, nullptr)();
+}
+
+std::vector<std::string> Gpu::blocked() const {
+  std::vector<std::string> lines;
+  for (const Stream& stream : streams_) {
+    if (const auto line = stream.blocked()) lines.push_back(*line);
+  }
+  return lines;
+}
+
+}  // namespace tessera

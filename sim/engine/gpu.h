@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/engine/collective_board.h"
+#include "sim/engine/memory_ledger.h"
+#include "sim/engine/message_board.h"
+#include "sim/engine/sim_clock.h"
+#include "sim/engine/stage_queues.h"
+#include "sim/engine/stream.h"
+#include "sim/plan/timed_program.h"
+#include "sim/trace/timeline.h"
+
+namespace tessera {
+
+/// What all GPUs of a simulation share.
+struct DeviceContext {
+  const TimedProgram& timed;
+  SimClock& clock;
+  CollectiveBoard& collectives;
+  MessageBoard& messages;
+};
+
+/// The device of one rank: streams, ended ops, memory. Its host (host_process.h) launches the ops.
+class Gpu {
+ public:
+  /// `records` holds one entry per op of the rank's program.
+  Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
+      std::span<OpRecord> records);
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  int rank() const { return rank_; }
+  const DeviceContext& context() const { return context_; }
+  const RankProgram& program() const { return program_; }
+  const ProgramOp& op(std::int32_t op) const { return program_.ops[static_cast<std::size_t>(op)]; }
+  std::int32_t sequence(std::int32_t op) const {
+    return queues_.sequence[static_cast<std::size_t>(op)];
+  }
+  OpRecord& record(std::int32_t op) { return records_[static_cast<std::size_t>(op)]; }
+  MemoryLedger& memory() { return memory_; }
+
+  // For the host process.
+  /// The next op of the program reaches the device at `date`.
+  void launch(Seconds date) { launch_dates_.push_back(date); }
+  /// Looks at what was launched since; in maestro.
+  void advance();
+  bool has_ended(std::int32_t op) const { return ended_[static_cast<std::size_t>(op)] != 0; }
+  /// Runs `action` when `op` ends; one at a time.
+  void when_ended(std::int32_t op, Action action);
+
+  // For the streams.
+  bool is_launched(std::int32_t op) const {
+    return static_cast<std::size_t>(op) < launch_dates_.size();
+  }
+  Seconds launch_date(std::int32_t op) const { return launch_dates_[static_cast<std::size_t>(op)]; }
+  /// An op that `op` waits for and that has not ended; -1 if there is none.
+  std::int32_t first_missing(std::int32_t op) const;
+  void end(std::int32_t op);
+
+  /// One line per stream that has not run empty.
+  std::vector<std::string> blocked() const;
+  /// Op that the host waits for; -1 if it does not.
+  std::int32_t host_waits_for() const { return host_waits_for_; }
+
+ private:
+  int rank_;
+  const StageQueues& queues_;
+  DeviceContext context_;
+  const RankProgram& program_;
+  std::span<OpRecord> records_;
+  MemoryLedger memory_;
+  std::vector<Stream> streams_;
+  std::vector<Seconds> launch_dates_;  ///< by op, as far as launched
+  std::vector<char> ended_;            ///< by op
+  std::int32_t host_waits_for_ = -1;
+  Action wake_host_;
+};
+
+}  // namespace tessera

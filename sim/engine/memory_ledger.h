@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "hw/units/quantity.h"
+#include "sim/trace/timeline.h"
+
+namespace tessera {
+
+/// Bytes in use on one GPU over time. While a segment runs its peak counts, because the order of
+/// its allocations within is not simulated. Use beyond the GPU's memory is recorded, not refused.
+class MemoryLedger {
+ public:
+  MemoryLedger(int rank, Bytes static_memory) : rank_(rank), used_(static_memory) {
+    sample(Seconds(0), used_);
+  }
+
+  void begin_segment(Seconds time, Bytes peak_above_start) {
+    sample(time, used_ + peak_above_start);
+  }
+  void end_segment(Seconds time, Bytes net) {
+    used_ += net;
+    sample(time, used_);
+  }
+
+  Bytes peak() const { return peak_; }
+  /// One per change, in order of time.
+  const std::vector<MemorySample>& samples() const { return samples_; }
+
+ private:
+  void sample(Seconds time, Bytes used) {
+    peak_ = std::max(peak_, used);
+    if (samples_.empty() || samples_.back().used != used) samples_.push_back({rank_, time, used});
+  }
+
+  int rank_;
+  Bytes used_;
+  Bytes peak_;
+  std::vector<MemorySample> samples_;
+};
+
+}  // namespace tessera

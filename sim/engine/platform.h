@@ -1,0 +1,34 @@
+#pragma once
+
+#include <simgrid/s4u.hpp>
+#include <span>
+#include <vector>
+
+#include "hw/topology.h"
+
+namespace tessera {
+
+using PathId = Id<struct PathTag>;  ///< a set of links that one flow occupies together
+
+/// The cluster as SimGrid sees it: a host per GPU and the topology's links with latency 0 (SimGrid
+/// weighs flows by 1/latency, so latencies are waited for outside the network).
+/// Besides, one pseudo-host per path: a transfer from that host to itself crosses all links of the
+/// path at once. A whole collective is one such flow, and it shares each link max-min fairly.
+class Platform {
+ public:
+  /// Builds and seals the platform; start_simgrid() comes first. A link that a path names k times
+  /// carries k times the flow's bytes.
+  Platform(std::span<const Link> links, int gpu_count,
+           const std::vector<std::vector<LinkId>>& paths);
+
+  simgrid::s4u::Host& gpu_host(int gpu) const { return *gpus_[static_cast<std::size_t>(gpu)]; }
+  simgrid::s4u::Host& path_host(PathId path) const {
+    return *paths_[static_cast<std::size_t>(path.index())];
+  }
+
+ private:
+  std::vector<simgrid::s4u::Host*> gpus_;
+  std::vector<simgrid::s4u::Host*> paths_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,175 @@
+#include "sim/engine/program_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "hw/units/input_error.h"
+#include "sim/trace/labels.h"
+
+namespace tessera {
+namespace {
+
+bool is_duration(Seconds time) {
+  return std::isfinite(time.value()) && time >= Seconds(0);
+}
+
+/// Collects what is wrong with a program; the order of the checks is the order of the report.
+class ProgramCheck {
+ public:
+  explicit ProgramCheck(const TimedProgram& timed) : timed_(timed), program_(timed.program) {}
+
+  std::vector<Problem> run() {
+    check_sizes();
+    if (!problems_.empty()) return problems_;  // the rest would index out of them
+    check_segments();
+    for (int stage = 0; stage < program_.layout.pipeline; ++stage) check_stage(stage);
+    check_collectives_across_stages();
+    return problems_;
+  }
+
+ private:
+  const RankProgram& stage_program(int stage) const {
+    return program_.stages[static_cast<std::size_t>(stage)];
+  }
+  void add(std::string where, std::string what, std::string hint = "") {
+    problems_.push_back({std::move(where), std::move(what), std::move(hint)});
+  }
+
+  void check_sizes();
+  void check_segments();
+  void check_stage(int stage);
+  void check_references(const ProgramOp& op, int stage, std::size_t op_count,
+                        const std::string& where);
+  void check_message(const ProgramOp& op, int stage, const std::string& where);
+  void check_collectives_across_stages();
+  std::vector<Bytes> collectives_of(int stage, GroupKind group) const;
+
+  const TimedProgram& timed_;
+  const Program& program_;
+  std::vector<Problem> problems_;
+  std::set<std::tuple<OpKind, int, int, int>> messages_;  // kind, stage, peer stage, tag
+};
+
+void ProgramCheck::check_sizes() {
+  const ParallelLayout& layout = program_.layout;
+  if (layout.tensor < 1 || layout.pipeline < 1 || layout.data < 1) {
+    add("layout", "a parallel dimension is smaller than 1");
+    return;
+  }
+  if (layout.world_size() > timed_.topology.gpu_count()) {
+    add("layout",
+        std::to_string(layout.world_size()) + " ranks do not fit on " +
+            std::to_string(timed_.topology.gpu_count()) + " GPUs",
+        "use a larger cluster or less parallelism");
+  }
+  if (program_.stages.size() != static_cast<std::size_t>(layout.pipeline)) {
+    add("program", std::to_string(program_.stages.size()) + " stage programs for " +
+                       std::to_string(layout.pipeline) + " pipeline stages");
+  }
+  if (timed_.segments.size() != program_.segments.size()) {
+    add("program", std::to_string(timed_.segments.size()) + " timed segments for " +
+                       std::to_string(program_.segments.size()) + " segments");
+  }
+}
+
+void ProgramCheck::check_segments() {
+  for (std::size_t i = 0; i < program_.segments.size(); ++i) {
+    const std::string where =
+        "segment " + std::to_string(i) + " (" + program_.segments[i].name + ")";
+    if (!is_duration(timed_.segments[i].duration)) {
+      add(where, "duration " + std::to_string(timed_.segments[i].duration.value()) + " s");
+    }
+    if (!is_duration(timed_.segments[i].host_time)) {
+      add(where, "host time " + std::to_string(timed_.segments[i].host_time.value()) + " s");
+    }
+  }
+  if (!is_duration(timed_.communication_host_time)) {
+    add("program", "host time per communication " +
+                       std::to_string(timed_.communication_host_time.value()) + " s");
+  }
+}
+
+void ProgramCheck::check_stage(int stage) {
+  const std::vector<ProgramOp>& ops = stage_program(stage).ops;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const std::string where = "stage " + std::to_string(stage) + " op " + std::to_string(i);
+    check_references(ops[i], stage, ops.size(), where);
+    if (ops[i].kind == OpKind::send || ops[i].kind == OpKind::recv) {
+      check_message(ops[i], stage, where);
+    }
+  }
+}
+
+void ProgramCheck::check_references(const ProgramOp& op, int stage, std::size_t op_count,
+                                    const std::string& where) {
+  for (const std::int32_t awaited : op.waits) {
+    if (awaited >= 0 && static_cast<std::size_t>(awaited) >= op_count) {
+      add(where, "waits for op " + std::to_string(awaited) + " of " + std::to_string(op_count));
+    }
+  }
+  if (op.kind == OpKind::kernels) {
+    const int segment = op.segment.index();
+    if (segment < 0 || static_cast<std::size_t>(segment) >= program_.segments.size()) {
+      add(where, "runs segment " + std::to_string(segment) + ", which does not exist");
+    }
+    return;
+  }
+  if (op.bytes < Bytes(0)) add(where, std::to_string(op.bytes.value()) + " bytes");
+  const bool between = stage > 0 && stage < program_.layout.pipeline - 1;
+  if (op.kind == OpKind::all_reduce && op.group == GroupKind::embedding && between) {
+    add(where, "all-reduce of the embedding group, which has only the first and the last stage");
+  }
+}
+
+void ProgramCheck::check_message(const ProgramOp& op, int stage, const std::string& where) {
+  if (op.peer_stage < 0 || op.peer_stage >= program_.layout.pipeline || op.peer_stage == stage) {
+    add(where, "exchanges a message with stage " + std::to_string(op.peer_stage));
+  }
+  if (!messages_.insert({op.kind, stage, op.peer_stage, op.tag}).second) {
+    add(where,
+        "a second " + std::string(label_of(op.kind)) + " with tag " + std::to_string(op.tag) +
+            " and stage " + std::to_string(op.peer_stage),
+        "number the messages between two stages");
+  }
+}
+
+// Ranks of one stage share a program, so only the groups that span stages can disagree. A stage
+// that issues fewer collectives than another shows as a deadlock, with the streams that wait.
+void ProgramCheck::check_collectives_across_stages() {
+  for (const GroupKind group : {GroupKind::pipeline, GroupKind::embedding, GroupKind::world}) {
+    const std::vector<Bytes> expected = collectives_of(0, group);
+    for (int stage = 1; stage < program_.layout.pipeline; ++stage) {
+      const std::vector<Bytes> actual = collectives_of(stage, group);
+      for (std::size_t i = 0; i < std::min(expected.size(), actual.size()); ++i) {
+        if (actual[i] == expected[i]) continue;
+        add("stage " + std::to_string(stage),
+            "all-reduce " + std::to_string(i) + " of the " + std::string(label_of(group)) +
+                " group has " + std::to_string(actual[i].value()) + " bytes, on stage 0 " +
+                std::to_string(expected[i].value()));
+      }
+    }
+  }
+}
+
+std::vector<Bytes> ProgramCheck::collectives_of(int stage, GroupKind group) const {
+  std::vector<Bytes> bytes;
+  for (const ProgramOp& op : stage_program(stage).ops) {
+    if (op.kind == OpKind::all_reduce && op.group == group) bytes.push_back(op.bytes);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void check_program(const TimedProgram& timed) {
+  std::vector<Problem> problems = ProgramCheck(timed).run();
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+}  // namespace tessera

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sim/engine/communication_plan.h"
+#include "sim/engine/gpu.h"
+#include "sim/engine/host_process.h"
+#include "sim/engine/simgrid_session.h"
+
+namespace tessera {
+
+/// One step on SimGrid, wired together. `timed` must have passed check_program().
+class Simulation {
+ public:
+  explicit Simulation(const TimedProgram& timed);
+
+  /// Once. Host processes are created in the order of `ranks`, which must not matter.
+  Timeline run(std::span<const int> ranks);
+
+ private:
+  void create_gpus();
+  void throw_if_blocked() const;
+  Timeline collect();
+
+  // In the order of construction: what can fail comes before SimGrid starts.
+  const TimedProgram& timed_;
+  CommunicationPlan plan_;
+  std::vector<StageQueues> queues_;  ///< by stage
+  std::unique_ptr<simgrid::s4u::Engine> engine_;
+  SimClock clock_;
+  Platform platform_;
+  FlowNetwork network_;
+  Transfers transfers_;
+  CollectiveBoard collectives_;
+  MessageBoard messages_;
+  std::vector<OpRecord> records_;  ///< by rank and op
+  std::deque<Gpu> gpus_;
+  std::deque<HostProcess> hosts_;
+};
+
+}  // namespace tessera

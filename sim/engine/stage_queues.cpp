@@ -1,0 +1,18 @@
+#include "sim/engine/stage_queues.h"
+
+#include <map>
+
+namespace tessera {
+
+StageQueues queues_of(const RankProgram& stage) {
+  StageQueues queues;
+  std::map<GroupKind, std::int32_t> next_in_group;
+  for (const ProgramOp& op : stage.ops) {
+    const auto index = static_cast<std::int32_t>(queues.sequence.size());
+    queues.of_stream[static_cast<std::size_t>(op.stream)].push_back(index);
+    queues.sequence.push_back(op.kind == OpKind::all_reduce ? next_in_group[op.group]++ : -1);
+  }
+  return queues;
+}
+
+}  // namespace tessera

@@ -1,0 +1,108 @@
+#include "sim/engine/stream.h"
+
+#include "sim/engine/gpu.h"
+#include "sim/trace/labels.h"
+
+namespace tessera {
+namespace {
+
+int rank_of_stage(int stage, const Gpu& gpu) {
+  const ParallelLayout& layout = gpu.context().timed.program.layout;
+  RankPosition position = position_of(gpu.rank(), layout);
+  position.pipeline = stage;
+  return rank_of(position, layout);
+}
+
+}  // namespace
+
+void Stream::advance() {
+  if (running_ != kNone || head_ == queue_.size()) return;
+  const std::int32_t op = queue_[head_];
+  if (!gpu_.is_launched(op)) return;  // the host calls again
+  SimClock& clock = gpu_.context().clock;
+  if (gpu_.launch_date(op) > clock.now()) {
+    clock.at(gpu_.launch_date(op), [this] { advance(); });
+    return;
+  }
+  waits_for_ = gpu_.first_missing(op);
+  if (waits_for_ == kNone) begin(op);
+}
+
+void Stream::wake(std::int32_t op) {
+  if (waits_for_ == op) advance();
+}
+
+void Stream::begin(std::int32_t op) {
+  ++head_;
+  running_ = op;
+  OpRecord& record = gpu_.record(op);
+  record.start = gpu_.context().clock.now();
+  record.transfer_start = record.start;
+  execute(gpu_.op(op));
+}
+
+// Nothing here ends the op before it returns, so ops of no duration cannot recurse.
+void Stream::execute(const ProgramOp& op) {
+  const DeviceContext& context = gpu_.context();
+  switch (op.kind) {
+    case OpKind::kernels: {
+      const auto segment = static_cast<std::size_t>(op.segment.index());
+      gpu_.memory().begin_segment(context.clock.now(),
+                                  context.timed.program.segments[segment].peak_above_start);
+      context.clock.after(context.timed.segments[segment].duration, [this] { end(); });
+      break;
+    }
+    case OpKind::all_reduce:
+      context.collectives.join(gpu_.rank(), op.group, gpu_.sequence(running_), op.bytes,
+                               [this](Seconds all_joined) {
+                                 gpu_.record(running_).transfer_start = all_joined;
+                                 end();
+                               });
+      break;
+    case OpKind::send:
+      context.messages.send({gpu_.rank(), rank_of_stage(op.peer_stage, gpu_), op.tag}, op.bytes,
+                            [this] { end(); });
+      break;
+    case OpKind::recv:
+      context.messages.receive({rank_of_stage(op.peer_stage, gpu_), gpu_.rank(), op.tag},
+                               [this] { end(); });
+      break;
+  }
+}
+
+void Stream::end() {
+  const std::int32_t ended = running_;
+  const ProgramOp& op = gpu_.op(ended);
+  const DeviceContext& context = gpu_.context();
+  gpu_.record(ended).end = context.clock.now();
+  if (op.kind == OpKind::kernels) {
+    gpu_.memory().end_segment(context.clock.now(),
+                              context.timed.program.segment(op.segment).net_memory);
+  }
+  running_ = kNone;
+  gpu_.end(ended);
+  advance();
+}
+
+std::optional<std::string> Stream::blocked() const {
+  if (running_ == kNone && head_ == queue_.size()) return std::nullopt;
+  const std::int32_t op = running_ != kNone ? running_ : queue_[head_];
+  return "gpu " + std::to_string(gpu_.rank()) + " stream " + std::string(label_of(kind_)) + " op " +
+         std::to_string(op) + " waits for " + reason();
+}
+
+std::string Stream::reason() const {
+  if (running_ == kNone && !gpu_.is_launched(queue_[head_])) {
+    return "its host, which waits for op " + std::to_string(gpu_.host_waits_for());
+  }
+  if (running_ == kNone) return "op " + std::to_string(waits_for_);
+  const ProgramOp& op = gpu_.op(running_);
+  if (op.kind == OpKind::recv) {
+    return "message " + std::to_string(op.tag) + " from stage " + std::to_string(op.peer_stage);
+  }
+  const std::int32_t sequence = gpu_.sequence(running_);
+  return gpu_.context().collectives.missing(gpu_.rank(), op.group, sequence) + " in all-reduce " +
+         std::to_string(sequence) + " of their " + std::string(label_of(op.group)) + " group";
+}
+
+}  // namespace tessera

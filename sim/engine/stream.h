@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workloads/program.h"
+
+namespace tessera {
+
+class Gpu;
+
+/// An in-order queue of a GPU. Two rules: an op starts when it is the head of its stream, its host
+/// has launched it and the ops it waits for have ended; when it ends, who waits for it is woken.
+/// Streams are passive: they move only inside actions of the clock.
+class Stream {
+ public:
+  Stream(Gpu& gpu, StreamKind kind, const std::vector<std::int32_t>& queue)
+      : gpu_(gpu), kind_(kind), queue_(queue) {}
+
+  /// Starts the head if it may start.
+  void advance();
+  /// `op`, of any stream of the GPU, has ended.
+  void wake(std::int32_t op);
+  /// Why the stream has not run empty, such as "gpu 2 stream compute op 3 waits for op 2"; nothing
+  /// if it has.
+  std::optional<std::string> blocked() const;
+
+ private:
+  static constexpr std::int32_t kNone = -1;
+
+  void begin(std::int32_t op);
+  void execute(const ProgramOp& op);
+  void end();
+  std::string reason() const;
+
+  Gpu& gpu_;
+  StreamKind kind_;
+  const std::vector<std::int32_t>& queue_;
+  std::size_t head_ = 0;  ///< position in the queue of the next op to start
+  std::int32_t running_ = kNone;
+  std::int32_t waits_for_ = kNone;  ///< op that the head waits for
+};
+
+}  // namespace tessera

@@ -1,0 +1,111 @@
+#include "sim/process/forked_process.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/process/forked_call.h"
+
+namespace tessera {
+namespace {
+
+// First byte that the child writes.
+constexpr char kReturned = 'R';
+constexpr char kThrew = 'E';
+
+[[noreturn]] void throw_system_error(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+std::string outcome_of(const std::function<std::string()>& call) {
+  try {
+    return kReturned + call();
+  } catch (const std::exception& error) {
+    return kThrew + std::string(error.what());
+  } catch (...) {
+    return kThrew + std::string("an exception without a text");
+  }
+}
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw_system_error("waitpid");
+  }
+  return status;
+}
+
+}  // namespace
+
+ForkedProcess::ForkedProcess(const std::function<std::string()>& call) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) throw_system_error("pipe");
+  child_ = fork();
+  if (child_ == 0) {
+    close(ends[0]);
+    const bool sent = write_all(ends[1], outcome_of(call));
+    // Without the parent's exit handlers and buffered output, which are the parent's to run.
+    _exit(sent ? 0 : 1);
+  }
+  close(ends[1]);
+  read_end_ = ends[0];
+  if (child_ < 0) {
+    close(read_end_);
+    throw_system_error("fork");
+  }
+}
+
+ForkedProcess::ForkedProcess(ForkedProcess&& other) noexcept
+    : child_(std::exchange(other.child_, -1)),
+      read_end_(std::exchange(other.read_end_, -1)),
+      received_(std::move(other.received_)) {}
+
+ForkedProcess::~ForkedProcess() {
+  if (read_end_ >= 0) close(read_end_);
+  if (child_ < 0) return;
+  kill(child_, SIGKILL);
+  waitpid(child_, nullptr, 0);
+}
+
+bool ForkedProcess::read_some() {
+  std::array<char, 65536> buffer;
+  const ssize_t count = read(read_end_, buffer.data(), buffer.size());
+  if (count < 0 && errno == EINTR) return true;
+  if (count < 0) throw_system_error("read");
+  received_.append(buffer.data(), static_cast<std::size_t>(count));
+  return count > 0;
+}
+
+std::string ForkedProcess::result() {
+  const int status = wait_for(std::exchange(child_, -1));
+  if (WIFSIGNALED(status)) {
+    throw ForkedCallError("the process ended by signal " + std::to_string(WTERMSIG(status)) + " (" +
+                          strsignal(WTERMSIG(status)) + ")");
+  }
+  if (received_.empty() || WEXITSTATUS(status) != 0) {
+    throw ForkedCallError("the process ended without a result, with exit code " +
+                          std::to_string(WEXITSTATUS(status)));
+  }
+  if (received_.front() == kThrew) throw ForkedCallError(received_.substr(1));
+  return received_.substr(1);
+}
+
+}  // namespace tessera
