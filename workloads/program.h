@@ -118,4 +118,12 @@ struct Program {
   }
 };
 
+struct ModelSpec;
+struct StepOptions;
+
+/// Splits one step of `model` over the layout and orders it: kernels in segments, collectives,
+/// messages between stages. Pure. Throws InputError with everything that makes the combination
+/// impossible.
+Program build_program(const ModelSpec& model, const StepOptions& step);
+
 }  // namespace tessera

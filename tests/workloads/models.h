@@ -1,0 +1,111 @@
+#pragma once
+
+#include "workloads/model_spec.h"
+#include "workloads/step_options.h"
+
+namespace tessera::test {
+
+// Dimensions from the published configurations.
+
+inline ModelSpec gpt2_large() {
+  ModelSpec model;
+  model.name = "gpt2-large";
+  model.family = ModelFamily::gpt2;
+  model.layers = 36;
+  model.hidden = 1280;
+  model.heads = model.kv_heads = 20;
+  model.head_dim = 64;
+  model.ffn = 5120;
+  model.vocab = 50257;
+  model.max_positions = 1024;
+  return model;
+}
+
+inline ModelSpec gpt3_175b() {
+  ModelSpec model = gpt2_large();
+  model.name = "gpt3-175b";
+  model.layers = 96;
+  model.hidden = 12288;
+  model.heads = model.kv_heads = 96;
+  model.head_dim = 128;
+  model.ffn = 4 * 12288;
+  model.max_positions = 2048;
+  return model;
+}
+
+inline ModelSpec bert_large() {
+  ModelSpec model = gpt2_large();
+  model.name = "bert-large";
+  model.family = ModelFamily::bert;
+  model.layers = 24;
+  model.hidden = 1024;
+  model.heads = model.kv_heads = 16;
+  model.ffn = 4096;
+  model.vocab = 30522;
+  model.max_positions = 512;
+  model.token_types = 2;
+  model.activation = Activation::gelu;
+  return model;
+}
+
+inline ModelSpec opt_1_3b() {
+  ModelSpec model = gpt2_large();
+  model.name = "opt-1.3b";
+  model.family = ModelFamily::opt;
+  model.layers = 24;
+  model.hidden = 2048;
+  model.heads = model.kv_heads = 32;
+  model.ffn = 8192;
+  model.vocab = 50272;
+  model.max_positions = 2048;
+  model.activation = Activation::relu;
+  model.attention_dropout = 0;
+  return model;
+}
+
+inline ModelSpec llama2_7b() {
+  ModelSpec model;
+  model.name = "llama-2-7b";
+  model.family = ModelFamily::llama;
+  model.layers = 32;
+  model.hidden = 4096;
+  model.heads = model.kv_heads = 32;
+  model.head_dim = 128;
+  model.ffn = 11008;
+  model.vocab = 32000;
+  model.activation = Activation::swiglu;
+  model.hidden_dropout = model.attention_dropout = 0;
+  model.tied_embeddings = false;
+  return model;
+}
+
+/// The 4-expert model of NeuSight's measurements.
+inline ModelSpec switch_xl4() {
+  ModelSpec model;
+  model.name = "switch-xl4";
+  model.family = ModelFamily::switch_transformer;
+  model.layers = model.encoder_layers = 24;
+  model.hidden = 1024;
+  model.heads = model.kv_heads = 32;
+  model.head_dim = 128;
+  model.ffn = 16384;
+  model.vocab = 32128;
+  model.activation = Activation::relu;
+  model.experts = 4;
+  model.expert_capacity = 64;
+  model.moe_every = 2;
+  return model;
+}
+
+/// One GPU, one micro-batch.
+inline StepOptions single_gpu(FrameworkProfile framework, StepMode mode, std::int64_t batch,
+                              std::int64_t sequence) {
+  StepOptions step;
+  step.framework = framework;
+  step.mode = mode;
+  step.sequence_length = sequence;
+  step.micro_batch = step.global_batch = batch;
+  return step;
+}
+
+}  // namespace tessera::test

@@ -1,0 +1,126 @@
+// BERT: Hugging Face transformers 4.35, models/bert/modeling_bert.py. Training has the pre-training
+// heads, inference a sequence classifier with two classes.
+#include "workloads/families/families.h"
+#include "workloads/families/recording.h"
+#include "workloads/ops/cross_entropy.h"
+#include "workloads/ops/embedding.h"
+#include "workloads/ops/matmul.h"
+#include "workloads/ops/pointwise.h"
+#include "workloads/ops/rowwise.h"
+#include "workloads/ops/views.h"
+
+namespace tessera {
+namespace {
+
+/// Next-sentence prediction, and the classifier's default.
+constexpr std::int64_t kClasses = 2;
+
+Tensor activation(Tape& tape, const ModelSpec& model, const std::string& name, const Tensor& x) {
+  if (model.activation == Activation::gelu_new) return gelu_new(tape, name, x);
+  return model.activation == Activation::relu ? relu(tape, name, x) : gelu(tape, name, x);
+}
+
+Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, const Tensor& x) {
+  const std::int64_t b = step.micro_batch;
+  const std::int64_t s = step.sequence_length;
+  const std::int64_t inner = model.heads * model.head_dim;
+  const auto heads = [&](const Tensor& part) {
+    return permute(tape, view(tape, part, {b, s, model.heads, model.head_dim}), {0, 2, 1, 3});
+  };
+  const Tensor q_flat = linear(tape, "attention.q", x, inner);
+  const Tensor k = heads(linear(tape, "attention.k", x, inner));
+  const Tensor v = heads(linear(tape, "attention.v", x, inner));
+  const Tensor q = heads(q_flat);
+
+  const Tensor scores = matmul(tape, "attention.scores", q, transpose(tape, k, 2, 3));
+  const Tensor scaled = scale(tape, "attention.scale", scores);
+  const Tensor mask = tape.input("attention.mask", {b, 1, 1, s}, Precision::fp32);
+  const Tensor masked = add(tape, "attention.mask_add", scaled, mask);
+  const Tensor weights = softmax(tape, "attention.softmax", masked);
+  const Tensor dropped = dropout(tape, "attention.dropout", weights,
+                                 active_dropout(step, model.attention_dropout));
+  const Tensor context = matmul(tape, "attention.context", dropped, v);
+  const Tensor merged =
+      contiguous(tape, "attention.merge_heads", permute(tape, context, {0, 2, 1, 3}));
+  return linear(tape, "attention.output", view(tape, merged, {b, s, inner}), model.hidden);
+}
+
+void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
+  const std::int64_t b = step.micro_batch;
+  const std::int64_t s = step.sequence_length;
+  const bool tied = model.tied_embeddings && step.mode != StepMode::inference;
+  const Tensor padding = tape.input("attention_mask", {b, 1, 1, s}, Precision::fp32);
+  map(tape, "mask.mul", {map(tape, "mask.sub", {padding})});
+  const auto look_up = [&](const std::string& name, const Tensor& table, std::int64_t rows) {
+    const Tensor ids = tape.input(name + ".ids", {rows, s}, Precision::int64);
+    return embedding(tape, name, table, ids);
+  };
+  const Tensor words = look_up(
+      "embedding.tokens", input_embedding(tape, tied, model.vocab, model.hidden), b);
+  const Tensor types =
+      look_up("embedding.types",
+              tape.parameter("embedding.types", {model.token_types, model.hidden}), b);
+  const Tensor sum = add(tape, "embedding.add_types", words, types);
+  const Tensor places =
+      look_up("embedding.positions",
+              tape.parameter("embedding.positions", {model.max_positions, model.hidden}), 1);
+  const Tensor all = add(tape, "embedding.add_positions", sum, places);
+  const Tensor normalized = layer_norm(tape, "embedding.norm", all);
+  tape.output(dropout(tape, "embedding.dropout", normalized,
+                      active_dropout(step, model.hidden_dropout)));
+}
+
+void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
+  const double p = active_dropout(step, model.hidden_dropout);
+  const Tensor x =
+      tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
+  const Tensor attended =
+      dropout(tape, "attention.out_dropout", attention(tape, model, step, x), p);
+  const Tensor middle =
+      layer_norm(tape, "attention.norm", add(tape, "attention.residual", attended, x));
+  const Tensor wide =
+      activation(tape, model, "mlp.gelu", linear(tape, "mlp.up", middle, model.ffn));
+  const Tensor changed =
+      dropout(tape, "mlp.dropout", linear(tape, "mlp.down", wide, model.hidden), p);
+  tape.output(layer_norm(tape, "mlp.norm", add(tape, "mlp.residual", changed, middle)));
+}
+
+Tensor pooled(Tape& tape, const ModelSpec& model, const Tensor& x) {
+  const Tensor first = select_first(tape, "pooler.first_token", x, 1);
+  const Tensor dense = linear(tape, "pooler.dense", first, model.hidden);
+  return tanh(tape, "pooler.tanh", dense);
+}
+
+void classification_head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
+  const Tensor x =
+      tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
+  const Tensor sentence = pooled(tape, model, x);
+  tape.keep(linear(tape, "classifier", sentence, kClasses));
+}
+
+void pre_training_head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
+  const Tensor x =
+      tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
+  const Tensor sentence = pooled(tape, model, x);
+  const Tensor dense = linear(tape, "predictions.dense", x, model.hidden);
+  const Tensor active = activation(tape, model, "predictions.gelu", dense);
+  const Tensor normalized = layer_norm(tape, "predictions.norm", active);
+  const Tensor table = output_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
+  const Tensor bias = tape.parameter("predictions.decoder.bias", {model.vocab});
+  const Tensor logits = linear_with(tape, "predictions.decoder", normalized, table, bias);
+  const Tensor relation = linear(tape, "seq_relationship", sentence, kClasses);
+  finish_with_logits(tape, step, logits);
+  finish_with_logits(tape, step, relation);
+}
+
+}  // namespace
+
+ModelGraph bert_blocks(const ModelSpec& model, const StepOptions& step) {
+  const auto head = step.mode == StepMode::inference ? classification_head : pre_training_head;
+  return decoder_sequence(
+      record_block("embedding", step, [&](Tape& tape) { embed(tape, model, step); }),
+      record_block("layer", step, [&](Tape& tape) { layer(tape, model, step); }),
+      record_block("head", step, [&](Tape& tape) { head(tape, model, step); }), model.layers);
+}
+
+}  // namespace tessera

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "workloads/graph/block.h"
+#include "workloads/model_graph.h"
+#include "workloads/model_spec.h"
+#include "workloads/step_options.h"
+
+namespace tessera {
+
+/// Embedding, `layers` equal layers, head.
+ModelGraph decoder_sequence(Block embedding, Block layer, Block head, std::int64_t layers);
+
+// Hugging Face modules, version 4.35, in PyTorch eager mode, one GPU.
+ModelGraph gpt2_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph opt_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph bert_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph llama_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph switch_transformer_blocks(const ModelSpec& model, const StepOptions& step);
+
+/// Megatron-Core r0.5.0 GPT (`local` transformer, fp32), of one tensor-parallel rank.
+ModelGraph megatron_gpt_blocks(const ModelSpec& model, const StepOptions& step);
+
+}  // namespace tessera

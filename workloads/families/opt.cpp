@@ -1,0 +1,120 @@
+// OPT: Hugging Face transformers 4.35, models/opt/modeling_opt.py, eager attention.
+#include "workloads/families/families.h"
+#include "workloads/families/recording.h"
+#include "workloads/ops/embedding.h"
+#include "workloads/ops/matmul.h"
+#include "workloads/ops/pointwise.h"
+#include "workloads/ops/rowwise.h"
+#include "workloads/ops/views.h"
+
+namespace tessera {
+namespace {
+
+/// Rows that the position table holds before position 0 (`OPTLearnedPositionalEmbedding.offset`).
+constexpr std::int64_t kPositionOffset = 2;
+
+Sizes mask_sizes(const StepOptions& step) {
+  return {step.micro_batch, 1, step.sequence_length, step.sequence_length};
+}
+
+Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, const Tensor& x) {
+  const std::int64_t b = step.micro_batch;
+  const std::int64_t s = step.sequence_length;
+  const std::int64_t inner = model.heads * model.head_dim;
+  const Sizes merged_heads{b * model.heads, s, model.head_dim};
+  const auto heads = [&](const std::string& name, const Tensor& part) {
+    const Tensor split = view(tape, part, {b, s, model.heads, model.head_dim});
+    return contiguous(tape, name, transpose(tape, split, 1, 2));
+  };
+  const Tensor q_scaled =
+      scale(tape, "attention.q_scale", linear(tape, "attention.q", x, inner));
+  const Tensor k = heads("attention.k_copy", linear(tape, "attention.k", x, inner));
+  const Tensor v = heads("attention.v_copy", linear(tape, "attention.v", x, inner));
+  const Tensor q = heads("attention.q_copy", q_scaled);
+
+  const Tensor k_transposed = transpose(tape, view(tape, k, merged_heads), 1, 2);
+  const Tensor scores =
+      bmm(tape, "attention.scores", view(tape, q, merged_heads), k_transposed);
+  const Tensor mask = tape.input("attention.mask", mask_sizes(step), Precision::fp32);
+  const Tensor masked =
+      add(tape, "attention.mask_add", view(tape, scores, {b, model.heads, s, s}), mask);
+  const Tensor bounded = maximum_with_constant(tape, "attention.max", masked);
+  const Tensor weights =
+      softmax(tape, "attention.softmax", view(tape, bounded, {b * model.heads, s, s}));
+  const Tensor dropped = dropout(tape, "attention.dropout", weights,
+                                 active_dropout(step, model.attention_dropout));
+  const Tensor context = bmm(tape, "attention.context", dropped, view(tape, v, merged_heads));
+  const Tensor by_token =
+      transpose(tape, view(tape, context, {b, model.heads, s, model.head_dim}), 1, 2);
+  return linear(tape, "attention.output", reshape(tape, by_token, {b, s, inner}), model.hidden);
+}
+
+/// Causal and padding masks, merged once per step.
+void build_mask(Tape& tape, const StepOptions& step) {
+  const std::int64_t s = step.sequence_length;
+  const Tensor causal = tape.make("mask.causal", StridedShape({s, s}));
+  tape.launch("mask.full", pointwise_kernel(causal, 0, KernelKind::fill), {}, {causal});
+  const Tensor below = tape.make("mask.lt", StridedShape({s, s}), Precision::int8);
+  tape.launch("mask.lt", pointwise_kernel(below, 1), {}, {below});
+  map_in_place(tape, "mask.masked_fill", causal, {below}, 0);
+  const Tensor padding = tape.input("mask.tokens", mask_sizes(step), Precision::fp32);
+  const Tensor inverted = map(tape, "mask.sub", {padding});
+  const Tensor filled = map(tape, "mask.clone", {inverted});
+  map_in_place(tape, "mask.masked_fill", filled, {}, 0);
+  add_in_place(tape, "mask.add", filled, causal);
+  tape.shared_output(filled);
+}
+
+void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
+  const Sizes tokens{step.micro_batch, step.sequence_length};
+  const Tensor table = input_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
+  const Tensor positions = tape.parameter("embedding.positions",
+                                          {model.max_positions + kPositionOffset, model.hidden});
+  const Tensor ids = tape.input("tokens", tokens, Precision::int64);
+  const Tensor words = embedding(tape, "embedding.tokens", table, ids);
+  build_mask(tape, step);
+  const Tensor mask = tape.input("attention_mask", tokens, Precision::int64);
+  Tensor place = tape.make("position_ids", mask.shape, Precision::int64);
+  tape.launch("position_ids.cumsum", pointwise_kernel(place, 1), {mask}, {place});
+  for (const char* name : {"position_ids.mul", "position_ids.sub", "position_ids.add"}) {
+    map_in_place(tape, name, place, {});
+  }
+  const Tensor places = embedding(tape, "embedding.positions", positions, place);
+  tape.output(add(tape, "embedding.add", words, places));
+}
+
+void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
+  const double p = active_dropout(step, model.hidden_dropout);
+  const std::int64_t tokens = step.micro_batch * step.sequence_length;
+  const Tensor x =
+      tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
+  const Tensor attended = attention(tape, model, step, layer_norm(tape, "ln_attention", x));
+  const Tensor middle =
+      add(tape, "attention.residual", x, dropout(tape, "attention.resid_dropout", attended, p));
+  const Tensor flat = view(tape, middle, {tokens, model.hidden});
+  const Tensor wide = linear(tape, "mlp.up", layer_norm(tape, "ln_mlp", flat), model.ffn);
+  const Tensor active = model.activation == Activation::relu ? relu(tape, "mlp.relu", wide)
+                                                             : gelu(tape, "mlp.gelu", wide);
+  const Tensor changed = linear(tape, "mlp.down", active, model.hidden);
+  const Tensor sum = add(tape, "mlp.residual", flat, dropout(tape, "mlp.dropout", changed, p));
+  tape.output(view(tape, sum, x.sizes()));
+}
+
+void head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
+  const Tensor x =
+      tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
+  const Tensor normalized = layer_norm(tape, "ln_f", x);
+  const Tensor table = output_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
+  finish_with_logits(tape, step, linear_with(tape, "lm_head", normalized, table));
+}
+
+}  // namespace
+
+ModelGraph opt_blocks(const ModelSpec& model, const StepOptions& step) {
+  return decoder_sequence(
+      record_block("embedding", step, [&](Tape& tape) { embed(tape, model, step); }),
+      record_block("layer", step, [&](Tape& tape) { layer(tape, model, step); }),
+      record_block("head", step, [&](Tape& tape) { head(tape, model, step); }), model.layers);
+}
+
+}  // namespace tessera

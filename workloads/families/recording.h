@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "workloads/graph/tape.h"
+#include "workloads/step_options.h"
+
+namespace tessera {
+
+inline TapeOptions tape_options(const StepOptions& step) {
+  TapeOptions options;
+  options.differentiation = step.mode == StepMode::inference ? Differentiation::none
+                                                             : Differentiation::recorded;
+  options.precision = Precision::fp32;
+  options.gemm_precision = step.precision;
+  return options;
+}
+
+/// Probability that is in force: eval mode drops nothing.
+inline double active_dropout(const StepOptions& step, double probability) {
+  return step.mode == StepMode::inference ? 0 : probability;
+}
+
+/// Records the block whose operators `forward(tape)` calls.
+template <class Forward>
+Block record_block(std::string name, const StepOptions& step, Forward forward) {
+  Tape tape(tape_options(step));
+  forward(tape);
+  return std::move(tape).finish(std::move(name));
+}
+
+/// What follows the logits [.., V] of `tokens` tokens: the loss in training, a gradient from outside
+/// where the loss is not part of the step, nothing in inference.
+void finish_with_logits(Tape& tape, const StepOptions& step, const Tensor& logits);
+
+/// Weight of the vocabulary projection: the embedding's own if tied. [V, h]
+Tensor output_embedding(Tape& tape, bool tied, std::int64_t vocab, std::int64_t hidden);
+/// The table that tokens are looked up in. [V, h]
+Tensor input_embedding(Tape& tape, bool tied, std::int64_t vocab, std::int64_t hidden);
+
+}  // namespace tessera

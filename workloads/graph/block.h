@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/graph/tensor.h"
+#include "workloads/kernel.h"
+#include "workloads/program.h"
+
+namespace tessera {
+
+enum class GraphOpKind : std::uint8_t {
+  kernel,
+  view,        ///< costs the host a framework call, the GPU nothing
+  all_reduce,  ///< starts; `wait` ends it
+  wait,        ///< later operators need the all-reduces before it
+  host_sync,   ///< the host waits for everything before it
+};
+
+/// A whole read or write of (a window on) a storage.
+struct Access {
+  StorageId storage;
+  Bytes bytes;
+};
+
+/// One operator call of a block, in launch order.
+struct GraphOp {
+  GraphOpKind kind = GraphOpKind::kernel;
+  Phase phase = Phase::forward;
+  std::string name;
+  Kernel kernel;              ///< for `kernel`
+  std::vector<Access> reads;  ///< for `kernel` and `all_reduce`
+  std::vector<Access> writes;
+  GroupKind group = GroupKind::tensor;  ///< for `all_reduce`
+  Bytes bytes;                          ///< for `all_reduce`: buffer per rank
+  /// Adds a parameter's gradient to what earlier micro-batches left; dropped where there is none.
+  bool accumulates_gradient = false;
+  int host_calls = 1;  ///< framework calls or launches that the operator costs the host
+  Bytes allocated;  ///< before the operator runs; set by `plan_memory`
+  Bytes freed;      ///< after it ran; set by `plan_memory`
+};
+
+/// A part of a model that is built once and runs as often as the model repeats it: the embedding, a
+/// layer, the head.
+struct Block {
+  std::string name;
+  std::vector<Storage> storages;
+  std::vector<GraphOp> forward;
+  std::vector<GraphOp> backward;  ///< empty where nothing is differentiated
+  std::int64_t parameters = 0;    ///< elements, of one rank; tied ones count where they are first used
+  int parameter_tensors = 0;
+  Bytes saved;    ///< activations that wait for backward
+  Bytes buffers;  ///< persistent, besides parameters, gradients and optimizer states
+
+  const Storage& storage(StorageId id) const {
+    return storages[static_cast<std::size_t>(id.index())];
+  }
+};
+
+/// Sets allocations and frees of every operator from the first and last use of each storage, the
+/// roles of storages, and `Block::saved`.
+void plan_memory(Block& block);
+
+/// Number of kernels, their HBM traffic and the arithmetic of their GEMMs.
+struct OpTotals {
+  int kernels = 0;
+  Bytes bytes;
+  Flops gemm_flops;
+};
+OpTotals total(const std::vector<GraphOp>& ops);
+
+}  // namespace tessera

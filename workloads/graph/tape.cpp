@@ -1,0 +1,266 @@
+#include "workloads/graph/tape.h"
+
+#include <cassert>
+#include <utility>
+
+#include "workloads/ops/pointwise.h"
+
+namespace tessera {
+
+// Leaves.
+
+Tensor Tape::trainable(const std::string& name, Sizes sizes) {
+  const Tensor tensor =
+      persistent(name, std::move(sizes), options_.precision, TensorRole::parameter);
+  value(tensor).is_parameter = true;
+  value(tensor).requires_gradient = options_.differentiation == Differentiation::recorded;
+  return tensor;
+}
+
+Tensor Tape::parameter(const std::string& name, Sizes sizes) {
+  const Tensor tensor = trainable(name, std::move(sizes));
+  const Tensor gradient =
+      persistent(name + ".grad", tensor.sizes(), tensor.precision, TensorRole::gradient);
+  value(tensor).accumulated = gradient;
+  block_.parameters += tensor.elements();
+  ++block_.parameter_tensors;
+  return tensor;
+}
+
+Tensor Tape::parameter_with_pending_gradient(const std::string& name, Sizes sizes) {
+  const Tensor tensor = parameter(name, std::move(sizes));
+  if (requires_gradient(tensor)) seed_gradient(tensor, StorageScope::enters_backward);
+  return tensor;
+}
+
+Tensor Tape::parameter_finished_elsewhere(const std::string& name, Sizes sizes) {
+  const Tensor tensor = trainable(name, std::move(sizes));
+  value(tensor).finished_elsewhere = true;
+  return tensor;
+}
+
+Tensor Tape::input(const std::string& name, Sizes sizes, Precision precision) {
+  return persistent(name, std::move(sizes), precision, TensorRole::input);
+}
+
+Tensor Tape::buffer(const std::string& name, Sizes sizes, Precision precision) {
+  const Tensor tensor = persistent(name, std::move(sizes), precision, TensorRole::buffer);
+  block_.buffers += tensor.traffic();
+  return tensor;
+}
+
+Tensor Tape::block_input(const std::string& name, Sizes sizes) {
+  const StridedShape shape(std::move(sizes));
+  const Bytes bytes(shape.elements() * element_bytes(options_.precision));
+  const Tensor tensor = add_tensor(
+      add_storage(name, TensorRole::activation, StorageScope::enters_forward, bytes), shape,
+      options_.precision);
+  value(tensor).requires_gradient = options_.differentiation == Differentiation::recorded;
+  value(tensor).finished_elsewhere = true;
+  leaves_.push_back(tensor);
+  return tensor;
+}
+
+Tensor Tape::shared_input(const std::string& name, Sizes sizes) {
+  const Tensor tensor = persistent(name, std::move(sizes), options_.precision, TensorRole::buffer);
+  if (options_.differentiation == Differentiation::none) return tensor;
+  const Tensor gradient =
+      persistent(name + ".grad", tensor.sizes(), tensor.precision, TensorRole::buffer);
+  value(tensor).requires_gradient = true;
+  value(tensor).shared = true;
+  value(tensor).accumulated = gradient;
+  leaves_.push_back(tensor);
+  return tensor;
+}
+
+// What operators are made of.
+
+StorageId Tape::add_storage(const std::string& name, TensorRole role, StorageScope scope,
+                            Bytes bytes) {
+  block_.storages.push_back({name, role, scope, bytes});
+  return StorageId(static_cast<std::int32_t>(block_.storages.size()) - 1);
+}
+
+Tensor Tape::add_tensor(StorageId storage, StridedShape shape, Precision precision) {
+  values_.emplace_back();
+  return {storage, ValueId(static_cast<std::int32_t>(values_.size()) - 1), std::move(shape),
+          precision};
+}
+
+Tensor Tape::persistent(const std::string& name, Sizes sizes, Precision precision,
+                        TensorRole role) {
+  const StridedShape shape(std::move(sizes));
+  const Bytes bytes(shape.elements() * element_bytes(precision));
+  return add_tensor(add_storage(name, role, StorageScope::persistent, bytes), shape, precision);
+}
+
+Tensor Tape::make(const std::string& name, const StridedShape& shape) {
+  return make(name, shape, options_.precision);
+}
+
+Tensor Tape::make(const std::string& name, const StridedShape& shape, Precision precision) {
+  const Bytes bytes(shape.elements() * element_bytes(precision));
+  const StorageId storage =
+      add_storage(name, TensorRole::activation, StorageScope::local, bytes);
+  return add_tensor(storage, shape, precision);
+}
+
+Tensor Tape::alias(const Tensor& tensor, StridedShape shape) {
+  push(GraphOpKind::view, storage(tensor).name);
+  return add_tensor(tensor.storage, std::move(shape), tensor.precision);
+}
+
+void Tape::push(GraphOpKind kind, const std::string& name) {
+  GraphOp op;
+  op.kind = kind;
+  op.phase = in_backward_ ? Phase::backward : phase_;
+  op.name = name;
+  ops().push_back(std::move(op));
+}
+
+void Tape::launch(const std::string& name, Kernel kernel, std::span<const Tensor> reads,
+                  std::span<const Tensor> writes) {
+  const auto accesses = [](std::span<const Tensor> tensors) {
+    std::vector<Access> result;
+    result.reserve(tensors.size());
+    for (const Tensor& tensor : tensors) result.push_back({tensor.storage, tensor.traffic()});
+    return result;
+  };
+  launch_partial(name, kernel, accesses(reads), accesses(writes));
+}
+
+void Tape::launch_partial(const std::string& name, Kernel kernel, std::vector<Access> reads,
+                          std::vector<Access> writes) {
+  for (const Access& access : reads) kernel.bytes_read += access.bytes;
+  for (const Access& access : writes) kernel.bytes_written += access.bytes;
+  push(GraphOpKind::kernel, name);
+  ops().back().kernel = kernel;
+  ops().back().reads = std::move(reads);
+  ops().back().writes = std::move(writes);
+}
+
+void Tape::all_reduce(const std::string& name, const Tensor& tensor, GroupKind group) {
+  push(GraphOpKind::all_reduce, name);
+  ops().back().group = group;
+  ops().back().bytes = tensor.traffic();
+  ops().back().reads = ops().back().writes = {{tensor.storage, tensor.traffic()}};
+}
+
+void Tape::wait() {
+  push(GraphOpKind::wait, "wait");
+}
+
+void Tape::host_sync(const std::string& name) {
+  push(GraphOpKind::host_sync, name);
+}
+
+// Autograd.
+
+bool Tape::requires_gradient(const Tensor& tensor) const {
+  return values_[static_cast<std::size_t>(tensor.value.index())].requires_gradient;
+}
+
+void Tape::differentiable(std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs,
+                          Rule rule) {
+  if (in_backward_) return;
+  Node node;
+  for (const Tensor& tensor : inputs) {
+    if (!requires_gradient(tensor)) continue;
+    ++value(tensor).pending_uses;
+    node.inputs.push_back(tensor.value);
+  }
+  if (node.inputs.empty()) return;
+  for (const Tensor& tensor : outputs) value(tensor).requires_gradient = true;
+  node.outputs.assign(outputs.begin(), outputs.end());
+  node.rule = std::move(rule);
+  nodes_.push_back(std::move(node));
+}
+
+void Tape::add_gradient(const Tensor& tensor, const Tensor& gradient) {
+  if (!requires_gradient(tensor)) return;
+  assert(tensor.elements() == gradient.elements());
+  const Tensor known = value(tensor).gradient;
+  const Tensor sum = known.storage.valid()
+                         ? add_into_new(*this, storage(tensor).name + ".join", known, gradient)
+                         : gradient;
+  value(tensor).gradient = sum;
+}
+
+void Tape::seed_gradient(const Tensor& tensor, StorageScope scope) {
+  const StorageId id =
+      add_storage(storage(tensor).name + ".grad", TensorRole::temporary, scope, tensor.traffic());
+  const Tensor gradient = add_tensor(id, StridedShape(tensor.sizes()), tensor.precision);
+  value(tensor).gradient = gradient;
+}
+
+// The block's ends.
+
+void Tape::output(const Tensor& tensor) {
+  storage(tensor).scope = StorageScope::leaves_forward;
+  seeds_.emplace_back(tensor, StorageScope::enters_backward);
+}
+
+void Tape::keep(const Tensor& tensor) {
+  storage(tensor).scope = StorageScope::held;
+}
+
+void Tape::shared_output(const Tensor& tensor) {
+  storage(tensor).scope = StorageScope::persistent;
+  storage(tensor).role = TensorRole::buffer;
+  block_.buffers += tensor.traffic();
+  if (requires_gradient(tensor)) block_.buffers += tensor.traffic();
+  seeds_.emplace_back(tensor, StorageScope::persistent);
+}
+
+void Tape::differentiate(const Tensor& tensor) {
+  seeds_.emplace_back(tensor, StorageScope::local);
+}
+
+void Tape::run_backward() {
+  in_backward_ = true;
+  for (const auto& [tensor, scope] : seeds_) {
+    if (requires_gradient(tensor)) seed_gradient(tensor, scope);
+  }
+  for (std::size_t n = nodes_.size(); n-- > 0;) run_node(nodes_[n]);
+  for (const Tensor& leaf : leaves_) {
+    const Value& leaf_value = value(leaf);
+    if (!leaf_value.gradient.storage.valid()) continue;
+    if (leaf_value.shared) {
+      add_in_place(*this, storage(leaf).name + ".join", leaf_value.accumulated,
+                   leaf_value.gradient);
+    } else {
+      storage(leaf_value.gradient).scope = StorageScope::leaves_backward;
+    }
+  }
+}
+
+void Tape::run_node(Node& node) {
+  std::vector<Tensor> gradients;
+  bool reached = false;
+  for (const Tensor& output : node.outputs) {
+    gradients.push_back(std::exchange(value(output).gradient, Tensor()));
+    reached = reached || gradients.back().storage.valid();
+  }
+  if (reached) node.rule(*this, gradients);
+  for (const ValueId id : node.inputs) {
+    Value& input = values_[static_cast<std::size_t>(id.index())];
+    const bool complete = --input.pending_uses == 0 && input.gradient.storage.valid();
+    if (!complete || !input.is_parameter) continue;
+    if (input.finished_elsewhere) {
+      storage(input.gradient).scope = StorageScope::leaves_backward;
+    } else {
+      const Tensor gradient = std::exchange(input.gradient, Tensor());
+      add_in_place(*this, storage(input.accumulated).name, input.accumulated, gradient);
+      ops().back().accumulates_gradient = true;
+    }
+  }
+}
+
+Block Tape::finish(std::string name) && {
+  if (options_.differentiation == Differentiation::recorded) run_backward();
+  block_.name = std::move(name);
+  plan_memory(block_);
+  return std::move(block_);
+}
+
+}  // namespace tessera

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "workloads/graph/block.h"
+#include "workloads/graph/tensor.h"
+
+namespace tessera {
+
+enum class Differentiation : std::uint8_t {
+  none,      ///< under no_grad: nothing is recorded or saved
+  recorded,  ///< operators leave backward rules on the tape
+};
+
+struct TapeOptions {
+  Differentiation differentiation = Differentiation::recorded;
+  Precision precision = Precision::fp32;       ///< of parameters and activations
+  Precision gemm_precision = Precision::fp32;  ///< arithmetic of matrix products
+};
+
+/// Records a block's forward operators and derives its backward pass as PyTorch's autograd engine
+/// does: rules run in reverse order, gradients that meet at a tensor are added by a kernel, a
+/// parameter's gradient is accumulated when its last use has contributed.
+///
+/// Operators are free functions (workloads/ops/) that launch kernels and register a rule; a rule
+/// launches its kernels through the same tape and hands gradients on with `add_gradient`.
+class Tape {
+ public:
+  using Rule = std::function<void(Tape&, std::span<const Tensor> output_gradients)>;
+
+  explicit Tape(TapeOptions options) : options_(options) {}
+
+  // Tensors that a block starts from.
+  /// Trainable; its gradient is accumulated into a persistent buffer.
+  Tensor parameter(const std::string& name, Sizes sizes);
+  /// Parameter that another block registers too, and that runs backward earlier (tied embeddings):
+  /// its gradient from there joins the one found here.
+  Tensor parameter_with_pending_gradient(const std::string& name, Sizes sizes);
+  /// The other end of that: not counted, and its gradient stays alive instead of being accumulated.
+  Tensor parameter_finished_elsewhere(const std::string& name, Sizes sizes);
+  /// Token ids, masks, labels: no gradient.
+  Tensor input(const std::string& name, Sizes sizes, Precision precision);
+  /// Persistent memory without gradient, counted in `Block::buffers`.
+  Tensor buffer(const std::string& name, Sizes sizes, Precision precision);
+  /// Output of the block before this one.
+  Tensor block_input(const std::string& name, Sizes sizes);
+  /// Tensor of an earlier block that many blocks read (encoder output); gradients are summed in a
+  /// persistent buffer.
+  Tensor shared_input(const std::string& name, Sizes sizes);
+
+  // What operators are made of.
+  Tensor make(const std::string& name, const StridedShape& shape);
+  Tensor make(const std::string& name, const StridedShape& shape, Precision precision);
+  /// Another window on the memory of `tensor`: free for the GPU, a call for the host.
+  Tensor alias(const Tensor& tensor, StridedShape shape);
+  /// One kernel; its traffic is every operand once.
+  void launch(const std::string& name, Kernel kernel, std::span<const Tensor> reads,
+              std::span<const Tensor> writes);
+  void launch(const std::string& name, const Kernel& kernel, std::initializer_list<Tensor> reads,
+              std::initializer_list<Tensor> writes) {
+    launch(name, kernel, std::span(reads.begin(), reads.size()),
+           std::span(writes.begin(), writes.size()));
+  }
+  /// One kernel that reads or writes only `read` and `written` bytes of its operands.
+  void launch_partial(const std::string& name, Kernel kernel, std::vector<Access> reads,
+                      std::vector<Access> writes);
+  /// Sums `tensor` over the ranks of `group` in place; others may use it after `wait`.
+  void all_reduce(const std::string& name, const Tensor& tensor, GroupKind group);
+  void wait();
+  void host_sync(const std::string& name);
+  /// Phase of the operators that follow.
+  void set_phase(Phase phase) { phase_ = phase; }
+
+  Precision gemm_precision() const { return options_.gemm_precision; }
+  bool recording() const {
+    return options_.differentiation == Differentiation::recorded && !in_backward_;
+  }
+
+  // Autograd.
+  bool requires_gradient(const Tensor& tensor) const;
+  /// `outputs` are differentiable functions of `inputs`; `rule` runs when their gradients are
+  /// known (gradients of unused outputs have an invalid storage).
+  void differentiable(std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs,
+                      Rule rule);
+  void differentiable(std::initializer_list<Tensor> inputs, const Tensor& output, Rule rule) {
+    differentiable(inputs, std::span(&output, 1), std::move(rule));
+  }
+  void add_gradient(const Tensor& tensor, const Tensor& gradient);
+
+  // The block's ends.
+  /// Input of the next block.
+  void output(const Tensor& tensor);
+  /// A result that the caller holds to the block's end (logits).
+  void keep(const Tensor& tensor);
+  /// Output that many later blocks read; becomes persistent.
+  void shared_output(const Tensor& tensor);
+  /// Where backward starts: the loss, or a result whose gradient somebody else computes.
+  void differentiate(const Tensor& tensor);
+
+  /// Differentiates what was recorded and gives the finished block.
+  Block finish(std::string name) &&;
+
+ private:
+  struct Value {
+    bool requires_gradient = false;
+    bool is_parameter = false;
+    bool shared = false;                ///< gradient is summed in `accumulated`
+    bool finished_elsewhere = false;    ///< gradient leaves the block
+    int pending_uses = 0;               ///< of a parameter, by recorded rules
+    Tensor gradient;                    ///< invalid storage: none yet
+    Tensor accumulated;                 ///< persistent gradient buffer
+  };
+  struct Node {
+    std::vector<Tensor> outputs;
+    std::vector<ValueId> inputs;
+    Rule rule;
+  };
+
+  StorageId add_storage(const std::string& name, TensorRole role, StorageScope scope, Bytes bytes);
+  Tensor add_tensor(StorageId storage, StridedShape shape, Precision precision);
+  Tensor persistent(const std::string& name, Sizes sizes, Precision precision, TensorRole role);
+  Tensor trainable(const std::string& name, Sizes sizes);
+  Value& value(const Tensor& tensor) {
+    return values_[static_cast<std::size_t>(tensor.value.index())];
+  }
+  Storage& storage(const Tensor& tensor) {
+    return block_.storages[static_cast<std::size_t>(tensor.storage.index())];
+  }
+  std::vector<GraphOp>& ops() { return in_backward_ ? block_.backward : block_.forward; }
+  void push(GraphOpKind kind, const std::string& name);
+  void seed_gradient(const Tensor& tensor, StorageScope scope);
+  void run_backward();
+  void run_node(Node& node);
+
+  TapeOptions options_;
+  Phase phase_ = Phase::forward;
+  bool in_backward_ = false;
+  Block block_;
+  std::vector<Value> values_;
+  std::vector<Node> nodes_;
+  std::vector<Tensor> leaves_;         ///< parameters, shared and block inputs
+  std::vector<std::pair<Tensor, StorageScope>> seeds_;  ///< where backward starts
+};
+
+}  // namespace tessera

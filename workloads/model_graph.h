@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workloads/graph/block.h"
+#include "workloads/model_spec.h"
+#include "workloads/step_options.h"
+
+namespace tessera {
+
+/// A model as operator graphs, of one tensor-parallel rank and one micro-batch.
+struct ModelGraph {
+  std::vector<Block> blocks;  ///< distinct ones: embedding, layers, head
+  std::vector<int> order;     ///< indices into `blocks` as forward runs them; backward is the reverse
+  int first_layer = 0;        ///< position in `order` of the first transformer layer
+  int layers = 0;             ///< positions from there on that are layers
+  Bytes shared_buffers;       ///< persistent memory that a rank holds once
+
+  const Block& at(int position) const {
+    return blocks[static_cast<std::size_t>(order[static_cast<std::size_t>(position)])];
+  }
+  /// Held by one tensor-parallel rank of an unsplit pipeline.
+  std::int64_t parameters() const;
+};
+
+/// Operator graph of `model` under `step`'s framework profile, mode, batch and tensor-parallel size,
+/// with pointwise chains merged if `step.kernels` says so. Throws InputError for combinations that
+/// the profile does not know.
+ModelGraph build_model_graph(const ModelSpec& model, const StepOptions& step);
+
+/// A table of every operator: kernel, shape, FLOPs, traffic, memory.
+std::string to_text(const ModelGraph& graph);
+
+/// Throws InputError with everything that keeps `model` from running under `step`.
+void check_step(const ModelSpec& model, const StepOptions& step);
+
+}  // namespace tessera

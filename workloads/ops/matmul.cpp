@@ -1,0 +1,142 @@
+#include "workloads/ops/matmul.h"
+
+#include <cassert>
+#include <optional>
+
+#include "workloads/ops/pointwise.h"
+#include "workloads/ops/views.h"
+
+namespace tessera {
+namespace {
+
+/// Whether a matrix lies in memory column by column.
+bool is_transposed(const Tensor& matrix) {
+  const Sizes& strides = matrix.shape.strides();
+  return strides.back() != 1 && matrix.shape.last() != 1;
+}
+
+GemmLayout layout_of(const Tensor& a, const Tensor& b) {
+  if (is_transposed(a)) return GemmLayout::nt;
+  return is_transposed(b) ? GemmLayout::tn : GemmLayout::nn;
+}
+
+Kernel product_kernel(const Tape& tape, const Tensor& a, const Tensor& b) {
+  Kernel kernel;
+  kernel.kind = a.shape.rank() == 2 ? KernelKind::gemm : KernelKind::batched_gemm;
+  kernel.precision = tape.gemm_precision();
+  kernel.layout = layout_of(a, b);
+  kernel.batch = a.shape.rank() == 2 ? 1 : a.sizes().front();
+  kernel.m = a.shape.last(1);
+  kernel.k = a.shape.last();
+  kernel.n = b.shape.last();
+  assert(b.shape.last(1) == kernel.k);
+  kernel.flops = Flops(2.0 * static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
+                       static_cast<double>(kernel.n) * static_cast<double>(kernel.k));
+  return kernel;
+}
+
+Tensor product_output(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
+  Sizes sizes = a.sizes();
+  sizes.back() = b.shape.last();
+  return tape.make(name, StridedShape(sizes));
+}
+
+/// Transpose of the last two dimensions, outside autograd.
+Tensor transposed(Tape& tape, const Tensor& matrix) {
+  std::vector<int> order;
+  for (int d = 0; d < static_cast<int>(matrix.shape.rank()); ++d) order.push_back(d);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return tape.alias(matrix, matrix.shape.permuted(order));
+}
+
+/// addmm over a matrix of tokens.
+Tensor linear_2d(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+                 const std::optional<Tensor>& bias, WeightOrder order) {
+  const bool out_in = order == WeightOrder::out_in;
+  const Tensor matrix = out_in ? transposed(tape, weight) : weight;
+  const Tensor out =
+      bias ? product(tape, name, x, matrix, *bias) : product(tape, name, x, matrix);
+  const auto rule = [=](Tape& t, std::span<const Tensor> gradients) {
+    const Tensor& g = gradients[0];
+    if (t.requires_gradient(x)) {
+      t.add_gradient(x, product(t, name + ".dgrad", g, out_in ? weight : transposed(t, weight)));
+    }
+    t.add_gradient(weight, out_in ? product(t, name + ".wgrad", transposed(t, g), x)
+                                  : product(t, name + ".wgrad", transposed(t, x), g));
+    if (bias) t.add_gradient(*bias, sum_to(t, name + ".bias_grad", g, bias->sizes()));
+  };
+  if (bias) {
+    tape.differentiable({x, weight, *bias}, out, rule);
+  } else {
+    tape.differentiable({x, weight}, out, rule);
+  }
+  return out;
+}
+
+Tensor linear_nd(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+                 const std::optional<Tensor>& bias, WeightOrder order) {
+  if (x.shape.rank() == 2) return linear_2d(tape, name, x, weight, bias, order);
+  const std::int64_t in = x.shape.last();
+  const Tensor tokens = reshape(tape, x, {x.elements() / in, in});
+  const Tensor out = linear_2d(tape, name, tokens, weight, bias, order);
+  Sizes sizes = x.sizes();
+  sizes.back() = out.shape.last();
+  return view(tape, out, sizes);
+}
+
+}  // namespace
+
+Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
+  const Tensor out = product_output(tape, name, a, b);
+  tape.launch(name, product_kernel(tape, a, b), {a, b}, {out});
+  return out;
+}
+
+Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+               const Tensor& bias) {
+  const Tensor out = product_output(tape, name, a, b);
+  Kernel kernel = product_kernel(tape, a, b);
+  kernel.bias = true;
+  tape.launch(name, kernel, {a, b, bias}, {out});
+  return out;
+}
+
+Tensor linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out, Bias bias,
+              WeightOrder order) {
+  const std::int64_t in = x.shape.last();
+  const Tensor weight = tape.parameter(
+      name + ".weight", order == WeightOrder::out_in ? Sizes{out, in} : Sizes{in, out});
+  std::optional<Tensor> vector;
+  if (bias == Bias::epilogue) vector = tape.parameter(name + ".bias", {out});
+  return linear_nd(tape, name, x, weight, vector, order);
+}
+
+Tensor linear_with(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight) {
+  return linear_nd(tape, name, x, weight, std::nullopt, WeightOrder::out_in);
+}
+
+Tensor linear_with(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+                   const Tensor& bias) {
+  return linear_nd(tape, name, x, weight, bias, WeightOrder::out_in);
+}
+
+Tensor bmm(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
+  const Tensor out = product(tape, name, a, b);
+  tape.differentiable({a, b}, out, [=](Tape& t, auto gradients) {
+    const Tensor& g = gradients[0];
+    t.add_gradient(a, product(t, name + ".grad_a", g, transposed(t, b)));
+    t.add_gradient(b, product(t, name + ".grad_b", transposed(t, a), g));
+  });
+  return out;
+}
+
+Tensor matmul(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
+  const auto flattened = [&](const Tensor& x) {
+    const Tensor expanded = expand(tape, name, x, x.sizes());
+    return reshape(tape, expanded, {x.sizes()[0] * x.sizes()[1], x.shape.last(1), x.shape.last()});
+  };
+  const Tensor out = bmm(tape, name, flattened(a), flattened(b));
+  return view(tape, out, {a.sizes()[0], a.sizes()[1], a.shape.last(1), b.shape.last()});
+}
+
+}  // namespace tessera

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+
+#include "workloads/graph/tape.h"
+
+namespace tessera {
+
+/// How a linear operator stores its weight.
+enum class WeightOrder : std::uint8_t {
+  out_in,  ///< nn.Linear: [out, in]
+  in_out,  ///< Hugging Face Conv1D: [in, out]
+};
+
+enum class Bias : std::uint8_t { none, epilogue };
+
+/// out = a b (+ bias) without gradients; a [.., m, k], b [.., k, n] with equal leading dimensions.
+/// The memory order of the operands gives the kernel's layout.
+Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b);
+Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+               const Tensor& bias);
+
+/// y = x W (+ bias in the GEMM's epilogue) over the last dimension of `x`. Backward: data gradient,
+/// weight gradient, and a column sum for the bias. Saves x.
+Tensor linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
+              Bias bias = Bias::epilogue, WeightOrder order = WeightOrder::out_in);
+/// The same with a weight [out, in] that exists already.
+Tensor linear_with(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight);
+Tensor linear_with(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+                   const Tensor& bias);
+
+/// torch.bmm: a [batch, m, k], b [batch, k, n]. Backward: two products. Saves both operands.
+Tensor bmm(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b);
+/// torch.matmul of 4-D operands: expand, reshape (a copy where batch and heads do not merge), bmm.
+Tensor matmul(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b);
+
+}  // namespace tessera

@@ -1,0 +1,162 @@
+#include "workloads/ops/megatron.h"
+
+#include "workloads/ops/embedding.h"
+#include "workloads/ops/matmul.h"
+#include "workloads/ops/pointwise.h"
+#include "workloads/ops/rowwise.h"
+#include "workloads/ops/views.h"
+
+namespace tessera {
+namespace {
+
+Tensor as_matrix(Tape& tape, const Tensor& x) {
+  return reshape(tape, x, {x.elements() / x.shape.last(), x.shape.last()});
+}
+
+Tensor weight_transposed(Tape& tape, const Tensor& matrix) {
+  return tape.alias(matrix, matrix.shape.permuted({1, 0}));
+}
+
+void synchronous_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int tensor) {
+  if (tensor == 1) return;
+  tape.all_reduce(name, x, GroupKind::tensor);
+  tape.wait();
+}
+
+/// x W^T over matrices; the data gradient is summed over the group while the weight gradient runs.
+Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+                     int reduce_over) {
+  const Tensor out = product(tape, name, x, weight_transposed(tape, weight));
+  tape.differentiable({x, weight}, out, [=](Tape& t, auto gradients) {
+    const Tensor& g = gradients[0];
+    const Tensor grad_x = product(t, name + ".dgrad", g, weight);
+    if (reduce_over > 1) t.all_reduce(name + ".dgrad.all_reduce", grad_x, GroupKind::tensor);
+    const Tensor grad_weight = product(t, name + ".wgrad", weight_transposed(t, g), x);
+    if (reduce_over > 1) t.wait();
+    t.add_gradient(x, grad_x);
+    t.add_gradient(weight, grad_weight);
+  });
+  return out;
+}
+
+Tensor linear_tokens(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+                     int reduce_over) {
+  const Tensor out = linear_matrix(tape, name, as_matrix(tape, x), weight, reduce_over);
+  Sizes sizes = x.sizes();
+  sizes.back() = out.shape.last();
+  return view(tape, out, sizes);
+}
+
+Tensor transposed_batch(Tape& tape, const Tensor& x) {
+  return tape.alias(x, x.shape.permuted({0, 2, 1}));
+}
+
+}  // namespace
+
+Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
+                              const Tensor& weight, int tensor) {
+  return linear_tokens(tape, name, x, weight, tensor);
+}
+
+Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
+                           const Tensor& weight, int tensor) {
+  const Tensor out = linear_tokens(tape, name, x, weight, 1);
+  synchronous_all_reduce(tape, name + ".all_reduce", out, tensor);
+  return out;
+}
+
+Tensor scaled_bmm(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
+  const Tensor out = product(tape, name, a, b);
+  tape.differentiable({a, b}, out, [=](Tape& t, auto gradients) {
+    const Tensor& g = gradients[0];
+    const Tensor grad_a = product(t, name + ".grad_a", g, transposed_batch(t, b));
+    t.add_gradient(a, map(t, name + ".alpha", {grad_a}));
+    const Tensor grad_b = product(t, name + ".grad_b", transposed_batch(t, a), g);
+    t.add_gradient(b, map(t, name + ".alpha", {grad_b}));
+  });
+  return out;
+}
+
+Tensor bias_dropout_add(Tape& tape, const std::string& name, const Tensor& x, const Tensor& bias,
+                        const Tensor& residual, double probability) {
+  const Tensor out = tape.make(name, x.shape.dense());
+  const Tensor mask = tape.make(name + ".mask", x.shape.dense(), Precision::int8);
+  const bool drops = probability > 0;
+  const std::vector<Tensor> writes = drops ? std::vector{out, mask} : std::vector{out};
+  tape.launch(name, pointwise_kernel(out, 5), std::vector{x, bias, residual}, writes);
+  tape.differentiable({x, bias, residual}, out, [=](Tape& t, auto gradients) {
+    const Tensor& g = gradients[0];
+    const Tensor kept = drops ? map(t, name + ".masked_scale", {g, mask}, 2) : g;
+    t.add_gradient(residual, g);
+    t.add_gradient(x, kept);
+    t.add_gradient(bias, sum_to(t, name + ".bias_grad", kept, bias.sizes()));
+  });
+  return out;
+}
+
+Tensor bias_gelu(Tape& tape, const std::string& name, const Tensor& x, const Tensor& bias) {
+  const Tensor out = tape.make(name, x.shape.dense());
+  tape.launch(name, pointwise_kernel(out, 15), {x, bias}, {out});
+  tape.differentiable({x, bias}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".grad", x.shape.dense());
+    t.launch(name + ".backward", pointwise_kernel(grad, 25), {gradients[0], x, bias}, {grad});
+    t.add_gradient(x, grad);
+    t.add_gradient(bias, sum_to(t, name + ".bias_grad", grad, bias.sizes()));
+  });
+  return out;
+}
+
+Tensor vocab_parallel_embedding(Tape& tape, const std::string& name, const Tensor& table,
+                                const Tensor& ids, int tensor) {
+  const Tensor rows = embedding(tape, name, table, ids);
+  if (tensor == 1) return rows;
+  const Tensor foreign = tape.make(name + ".mask", ids.shape, Precision::int8);
+  tape.launch(name + ".mask", pointwise_kernel(foreign, 3), {ids}, {foreign});
+  map_in_place(tape, name + ".mask_fill", rows, {tape.alias(foreign, foreign.shape)}, 0);
+  synchronous_all_reduce(tape, name + ".all_reduce", rows, tensor);
+  return rows;
+}
+
+Tensor vocab_parallel_cross_entropy(Tape& tape, const std::string& name, const Tensor& logits,
+                                    const Tensor& labels, int tensor) {
+  const StridedShape per_token({labels.elements()});
+  const auto reduce = [&](const std::string& part, const Tensor& from) {
+    const Tensor numbers = tape.make(name + part, per_token);
+    tape.launch(name + part, reduction_kernel(from), {from}, {numbers});
+    return numbers;
+  };
+  const auto column = [&](const Tensor& numbers) {
+    return tape.alias(numbers, StridedShape({labels.elements(), 1}));
+  };
+  const Tensor rows = as_matrix(tape, logits);
+  const Tensor maximum = reduce(".max", rows);
+  synchronous_all_reduce(tape, name + ".max.all_reduce", maximum, tensor);
+  const Tensor shifted = map(tape, name + ".sub", {rows, column(maximum)});
+
+  // vocabulary range, target mask, masked target, index, gather and mask of the predicted logit
+  constexpr int kTargetKernels = 9;
+  const Tensor predicted = tape.make(name + ".target", per_token);
+  for (int i = 0; i < kTargetKernels; ++i) {
+    tape.launch(name + ".target", pointwise_kernel(predicted, 1), {labels}, {predicted});
+  }
+  synchronous_all_reduce(tape, name + ".target.all_reduce", predicted, tensor);
+  map_in_place(tape, name + ".exp", shifted, {}, 2);
+  const Tensor sum = reduce(".sum", shifted);
+  synchronous_all_reduce(tape, name + ".sum.all_reduce", sum, tensor);
+  const Tensor log_sum = map(tape, name + ".log", {sum});
+  const Tensor loss = map(tape, name + ".loss", {log_sum, predicted});
+  map_in_place(tape, name + ".div", shifted, {column(sum)});
+
+  tape.differentiable({logits}, loss, [=](Tape& t, auto gradients) {
+    const Access targets{labels.storage, labels.traffic()};
+    const Access corrected{shifted.storage, gradients[0].traffic()};
+    t.launch_partial(name + ".one_hot", pointwise_kernel(labels, 1, KernelKind::scatter),
+                     {targets, corrected}, {corrected});
+    const Tensor factor = t.alias(gradients[0], StridedShape({labels.elements(), 1}));
+    map_in_place(t, name + ".scale", shifted, {factor});
+    t.add_gradient(logits, t.alias(shifted, StridedShape(logits.sizes())));
+  });
+  return loss;
+}
+
+}  // namespace tessera

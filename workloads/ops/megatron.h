@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+
+#include "workloads/graph/tape.h"
+
+namespace tessera {
+
+// Operators of Megatron-Core r0.5.0 that plain PyTorch does not have: tensor-parallel linears and
+// losses, and kernels fused by its JIT. Layout [s, b, h]; `tensor` = size of the tensor-parallel group.
+
+/// The weight's columns are split: `out` is this rank's share. No bias. Backward: data gradient, its
+/// all-reduce beside the weight gradient, then a wait.
+/// Source: Megatron core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication.
+Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
+                              const Tensor& weight, int tensor);
+/// The weight's rows are split: the partial products are all-reduced. No bias.
+Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
+                           const Tensor& weight, int tensor);
+
+/// torch.baddbmm with beta = 0: the product times a number. Backward: two products and two
+/// multiplications by that number. Saves both operands.
+Tensor scaled_bmm(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b);
+
+/// residual + dropout(x + bias) in one kernel: 13 bytes per element (fp32); backward: masked_scale
+/// and a column sum. Saves the mask.
+Tensor bias_dropout_add(Tape& tape, const std::string& name, const Tensor& x, const Tensor& bias,
+                        const Tensor& residual, double probability);
+
+/// gelu(x + bias) in one kernel: 2e; backward: 3e and a column sum. Saves x.
+Tensor bias_gelu(Tape& tape, const std::string& name, const Tensor& x, const Tensor& bias);
+
+/// Rows of this rank's part of the table; masked and all-reduced where the table is split.
+Tensor vocab_parallel_embedding(Tape& tape, const std::string& name, const Tensor& table,
+                                const Tensor& ids, int tensor);
+
+/// Loss per token over logits [s, b, V / tensor]. Forward: max, subtract into a new tensor, exp, sum,
+/// div in place = 32 bytes per logit (fp32), small kernels per token, three all-reduces of one number
+/// per token. Backward in place on the saved softmax: 8 bytes per logit.
+/// Source: Megatron core/tensor_parallel/cross_entropy.py.
+Tensor vocab_parallel_cross_entropy(Tape& tape, const std::string& name, const Tensor& logits,
+                                    const Tensor& labels, int tensor);
+
+}  // namespace tessera

@@ -1,0 +1,273 @@
+#include "workloads/ops/pointwise.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "workloads/ops/views.h"
+
+namespace tessera {
+namespace {
+
+Sizes broadcast_sizes(const std::vector<Tensor>& inputs) {
+  Sizes sizes = inputs.front().sizes();
+  for (const Tensor& input : inputs) {
+    const Sizes& other = input.sizes();
+    if (other.size() > sizes.size()) {
+      sizes.insert(sizes.begin(), other.size() - sizes.size(), 1);
+    }
+    for (std::size_t i = 1; i <= other.size(); ++i) {
+      sizes[sizes.size() - i] = std::max(sizes[sizes.size() - i], other[other.size() - i]);
+    }
+  }
+  return sizes;
+}
+
+StridedShape output_shape(const std::vector<Tensor>& inputs) {
+  const Sizes sizes = broadcast_sizes(inputs);
+  for (const Tensor& input : inputs) {
+    if (input.sizes() == sizes) return input.shape.dense();
+  }
+  return StridedShape(sizes);
+}
+
+/// Operands that are repeated along inner dimensions take PyTorch's strided kernel; a single number
+/// stays in a register.
+bool is_repeated(const Tensor& operand, std::int64_t out_elements) {
+  const std::int64_t distinct = operand.shape.distinct_elements();
+  return distinct != 1 && distinct != out_elements;
+}
+
+KernelKind kind_for(const std::vector<Tensor>& operands, const Tensor& out) {
+  for (const Tensor& operand : operands) {
+    if (is_repeated(operand, out.elements())) return KernelKind::copy;
+  }
+  return KernelKind::elementwise;
+}
+
+/// f(x) whose backward is one kernel over the gradient and `saved`.
+enum class Saves { input, output };
+Tensor unary(Tape& tape, const std::string& name, const Tensor& x, double flops, Saves saves) {
+  const Tensor out = map(tape, name, {x}, flops);
+  const Tensor saved = saves == Saves::input ? x : out;
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    t.add_gradient(x, map(t, name + ".backward", {gradients[0], saved}, flops));
+  });
+  return out;
+}
+
+}  // namespace
+
+Kernel pointwise_kernel(const Tensor& out, double flops, KernelKind kind) {
+  Kernel kernel;
+  kernel.kind = kind;
+  kernel.cols = out.shape.rank() == 0 ? 1 : out.shape.last();
+  kernel.rows = out.elements() / kernel.cols;
+  kernel.flops = Flops(flops * static_cast<double>(out.elements()));
+  return kernel;
+}
+
+Kernel reduction_kernel(const Tensor& in) {
+  return pointwise_kernel(in, 1, KernelKind::reduction);
+}
+
+Tensor map(Tape& tape, const std::string& name, const std::vector<Tensor>& inputs, double flops) {
+  const Tensor out = tape.make(name, output_shape(inputs));
+  const Kernel kernel = pointwise_kernel(out, flops, kind_for(inputs, out));
+  tape.launch(name, kernel, inputs, std::span(&out, 1));
+  return out;
+}
+
+void map_in_place(Tape& tape, const std::string& name, const Tensor& target,
+                  const std::vector<Tensor>& others, double flops) {
+  std::vector<Tensor> reads = others;
+  reads.insert(reads.begin(), target);
+  const Kernel kernel = pointwise_kernel(target, flops, kind_for(reads, target));
+  tape.launch(name, kernel, reads, std::span(&target, 1));
+}
+
+Tensor sum_to(Tape& tape, const std::string& name, const Tensor& gradient, const Sizes& sizes) {
+  if (gradient.sizes() == sizes) return gradient;
+  const StridedShape shape(sizes);
+  if (shape.elements() == gradient.elements()) return reshape(tape, gradient, sizes);
+  const Tensor out = tape.make(name, shape);
+  tape.launch(name, reduction_kernel(gradient), {gradient}, {out});
+  return out;
+}
+
+Tensor scalar_constant(Tape& tape, const std::string& name) {
+  const Tensor out = tape.make(name, StridedShape({1}));
+  tape.launch(name, pointwise_kernel(out, 0, KernelKind::fill), {}, {out});
+  return out;
+}
+
+Tensor add_into_new(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
+  return map(tape, name, {a, b});
+}
+
+void add_in_place(Tape& tape, const std::string& name, const Tensor& target, const Tensor& other) {
+  map_in_place(tape, name, target, {other});
+}
+
+Tensor add(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
+  const Tensor out = map(tape, name, {a, b});
+  tape.differentiable({a, b}, out, [=](Tape& t, auto gradients) {
+    for (const Tensor& operand : {a, b}) {
+      if (!t.requires_gradient(operand)) continue;
+      t.add_gradient(operand, sum_to(t, name + ".sum", gradients[0], operand.sizes()));
+    }
+  });
+  return out;
+}
+
+Tensor add_(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
+  map_in_place(tape, name, a, {b});
+  const Tensor out = tape.alias(a, a.shape);
+  tape.differentiable({a, b}, out, [=](Tape& t, auto gradients) {
+    t.add_gradient(a, gradients[0]);
+    if (t.requires_gradient(b)) {
+      t.add_gradient(b, sum_to(t, name + ".sum", gradients[0], b.sizes()));
+    }
+  });
+  return out;
+}
+
+Tensor multiply(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
+  const Tensor out = map(tape, name, {a, b});
+  tape.differentiable({a, b}, out, [=](Tape& t, auto gradients) {
+    const auto hand_on = [&](const Tensor& operand, const Tensor& other) {
+      if (!t.requires_gradient(operand)) return;
+      const Tensor product = map(t, name + ".mul", {gradients[0], other});
+      t.add_gradient(operand, sum_to(t, name + ".sum", product, operand.sizes()));
+    };
+    hand_on(a, b);
+    hand_on(b, a);
+  });
+  return out;
+}
+
+Tensor scale(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor out = map(tape, name, {x});
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    t.add_gradient(x, map(t, name + ".mul", {gradients[0]}));
+  });
+  return out;
+}
+
+Tensor divide_by_constant(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor constant = scalar_constant(tape, name + ".constant");
+  const Tensor out = map(tape, name, {x, constant});
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    t.add_gradient(x, map(t, name + ".div", {gradients[0], constant}));
+  });
+  return out;
+}
+
+Tensor add_number(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor out = map(tape, name, {x});
+  tape.differentiable({x}, out,
+                      [=](Tape& t, auto gradients) { t.add_gradient(x, gradients[0]); });
+  return out;
+}
+
+Tensor negate(Tape& tape, const std::string& name, const Tensor& x) {
+  return scale(tape, name, x);
+}
+
+Tensor power(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor out = map(tape, name, {x}, 2);
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    const Tensor lower = map(t, name + ".pow", {x}, 2);
+    const Tensor derivative = map(t, name + ".mul", {lower});
+    t.add_gradient(x, map(t, name + ".mul", {derivative, gradients[0]}));
+  });
+  return out;
+}
+
+Tensor rsqrt(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor out = map(tape, name, {x}, 2);
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    const Tensor scaled = map(t, name + ".mul", {gradients[0]});
+    const Tensor cube = map(t, name + ".pow", {out}, 2);
+    t.add_gradient(x, map(t, name + ".mul", {scaled, cube}));
+  });
+  return out;
+}
+
+Tensor tanh(Tape& tape, const std::string& name, const Tensor& x) {
+  return unary(tape, name, x, 10, Saves::output);
+}
+Tensor relu(Tape& tape, const std::string& name, const Tensor& x) {
+  return unary(tape, name, x, 1, Saves::output);
+}
+Tensor gelu(Tape& tape, const std::string& name, const Tensor& x) {
+  return unary(tape, name, x, 15, Saves::input);
+}
+Tensor silu(Tape& tape, const std::string& name, const Tensor& x) {
+  return unary(tape, name, x, 8, Saves::input);
+}
+
+Tensor gelu_new(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor half = scale(tape, name + ".half", x);
+  const Tensor cube = power(tape, name + ".pow", x);
+  const Tensor scaled_cube = scale(tape, name + ".mul", cube);
+  const Tensor polynomial = add(tape, name + ".add", x, scaled_cube);
+  const Tensor argument = scale(tape, name + ".mul", polynomial);
+  const Tensor tangent = tanh(tape, name + ".tanh", argument);
+  const Tensor gate = add_number(tape, name + ".add", tangent);
+  return multiply(tape, name + ".gate", half, gate);
+}
+
+Tensor where(Tape& tape, const std::string& name, const Tensor& mask, const Tensor& x) {
+  const Tensor other = scalar_constant(tape, name + ".constant");
+  const Tensor out = map(tape, name, {x, mask, other}, 0);
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    const Tensor zero = scalar_constant(t, name + ".zero");
+    t.add_gradient(x, map(t, name + ".where", {gradients[0], mask, zero}, 0));
+  });
+  return out;
+}
+
+Tensor maximum_with_constant(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor constant = tape.input(name + ".constant", {1}, x.precision);
+  const Tensor out = map(tape, name, {x, constant});
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    const auto compare = [&](const char* op) {
+      const Tensor result = t.make(name + op, x.shape.dense(), Precision::int8);
+      t.launch(name + op, pointwise_kernel(result, 1), {x, constant}, {result});
+      return result;
+    };
+    const Tensor half = map(t, name + ".div", {gradients[0]});
+    const Tensor equal = compare(".eq");
+    const Tensor merged =
+        map(t, name + ".where", {half, gradients[0], equal}, 0);
+    const Tensor below = compare(".lt");
+    map_in_place(t, name + ".masked_fill", merged, {below}, 0);
+    t.add_gradient(x, merged);
+  });
+  return out;
+}
+
+Tensor masked_fill_(Tape& tape, const std::string& name, const Tensor& x, const Tensor& mask) {
+  map_in_place(tape, name, x, {mask}, 0);
+  const Tensor out = tape.alias(x, x.shape);
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    const Tensor copy = map(t, name + ".clone", {gradients[0]}, 0);
+    map_in_place(t, name + ".masked_fill", copy, {mask}, 0);
+    t.add_gradient(x, copy);
+  });
+  return out;
+}
+
+Tensor mean_last(Tape& tape, const std::string& name, const Tensor& x) {
+  Sizes sizes = x.sizes();
+  sizes.back() = 1;
+  const Tensor out = tape.make(name, StridedShape(sizes));
+  tape.launch(name, reduction_kernel(x), {x}, {out});
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    const Tensor spread = t.alias(gradients[0], gradients[0].shape.expanded(x.sizes()));
+    t.add_gradient(x, map(t, name + ".div", {spread}));
+  });
+  return out;
+}
+
+}  // namespace tessera

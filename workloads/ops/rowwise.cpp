@@ -1,0 +1,85 @@
+#include "workloads/ops/rowwise.h"
+
+#include "workloads/ops/pointwise.h"
+
+namespace tessera {
+namespace {
+
+Kernel row_kernel(const Tensor& x, KernelKind kind, double flops) {
+  return pointwise_kernel(x, flops, kind);
+}
+
+}  // namespace
+
+Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x) {
+  const std::int64_t cols = x.shape.last();
+  const Tensor weight = tape.parameter(name + ".weight", {cols});
+  const Tensor bias = tape.parameter(name + ".bias", {cols});
+  const Tensor out = tape.make(name, StridedShape(x.sizes()));
+  const Tensor statistics =
+      tape.make(name + ".statistics", StridedShape({x.elements() / cols, 2}), Precision::fp32);
+  tape.launch(name, row_kernel(x, KernelKind::layer_norm, 8), {x, weight, bias},
+              {out, statistics});
+  tape.differentiable({x, weight, bias}, out, [=](Tape& t, auto gradients) {
+    const Tensor& g = gradients[0];
+    const Tensor grad_x = t.make(name + ".grad", x.shape.dense());
+    t.launch(name + ".grad_input", row_kernel(x, KernelKind::layer_norm, 12),
+             {g, x, statistics, weight}, {grad_x});
+    const Tensor grad_weight = t.make(name + ".weight.grad", weight.shape);
+    const Tensor grad_bias = t.make(name + ".bias.grad", bias.shape);
+    t.launch(name + ".gamma_beta", row_kernel(x, KernelKind::layer_norm, 4), {g, x, statistics},
+             {grad_weight, grad_bias});
+    t.add_gradient(x, grad_x);
+    t.add_gradient(weight, grad_weight);
+    t.add_gradient(bias, grad_bias);
+  });
+  return out;
+}
+
+Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor weight = tape.parameter(name + ".weight", {x.shape.last()});
+  const Tensor square = power(tape, name + ".pow", x);
+  const Tensor variance = mean_last(tape, name + ".mean", square);
+  const Tensor shifted = add_number(tape, name + ".eps", variance);
+  const Tensor factor = rsqrt(tape, name + ".rsqrt", shifted);
+  const Tensor normalized = multiply(tape, name + ".normalize", x, factor);
+  return multiply(tape, name + ".weight", weight, normalized);
+}
+
+Tensor softmax(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor out = tape.make(name, x.shape.dense());
+  tape.launch(name, row_kernel(x, KernelKind::softmax, 5), {x}, {out});
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    const Tensor weighted = map(t, name + ".mul", {gradients[0], out});
+    const Tensor grad = t.make(name + ".grad", out.shape);
+    t.launch(name + ".backward", row_kernel(out, KernelKind::softmax, 3), {weighted, out},
+             {grad});
+    t.add_gradient(x, grad);
+  });
+  return out;
+}
+
+Tensor log_softmax(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor out = tape.make(name, x.shape.dense());
+  tape.launch(name, row_kernel(x, KernelKind::softmax, 5), {x}, {out});
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".grad", out.shape);
+    t.launch(name + ".backward", row_kernel(out, KernelKind::softmax, 4), {gradients[0], out},
+             {grad});
+    t.add_gradient(x, grad);
+  });
+  return out;
+}
+
+Tensor dropout(Tape& tape, const std::string& name, const Tensor& x, double probability) {
+  if (probability <= 0) return x;
+  const Tensor out = tape.make(name, x.shape.dense());
+  const Tensor mask = tape.make(name + ".mask", x.shape.dense(), Precision::int8);
+  tape.launch(name, pointwise_kernel(x, 3), {x}, {out, mask});
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    t.add_gradient(x, map(t, name + ".masked_scale", {gradients[0], mask}, 2));
+  });
+  return out;
+}
+
+}  // namespace tessera

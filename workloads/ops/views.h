@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workloads/graph/tape.h"
+
+namespace tessera {
+
+// Operators that only change how memory is looked at. They are free on the GPU unless the strides
+// demand a copy; their gradients are views too, and may demand one.
+
+/// `sizes` over the same memory, which must be possible. Backward: `reshape` of the gradient.
+Tensor view(Tape& tape, const Tensor& x, Sizes sizes);
+/// A view where the strides allow it, else a copy (2e per element).
+Tensor reshape(Tape& tape, const Tensor& x, Sizes sizes);
+Tensor permute(Tape& tape, const Tensor& x, std::vector<int> order);
+/// Swaps two dimensions, counted from 0.
+Tensor transpose(Tape& tape, const Tensor& x, int a, int b);
+/// `x` itself where it is row-major, else a copy.
+Tensor contiguous(Tape& tape, const std::string& name, const Tensor& x);
+/// `count` equal parts of the last dimension. Backward: one kernel that concatenates the gradients.
+std::vector<Tensor> chunk_last(Tape& tape, const std::string& name, const Tensor& x, int count);
+/// Repeats dimensions of size 1. Backward: a sum over them.
+Tensor expand(Tape& tape, const std::string& name, const Tensor& x, const Sizes& sizes);
+/// First index of dimension `dim`, which disappears. Backward: zero fill and a copy.
+Tensor select_first(Tape& tape, const std::string& name, const Tensor& x, std::size_t dim);
+
+}  // namespace tessera

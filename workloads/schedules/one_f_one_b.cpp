@@ -1,0 +1,34 @@
+#include <algorithm>
+
+#include "workloads/schedules/schedule.h"
+
+namespace tessera {
+
+std::vector<ScheduledPass> one_f_one_b(int stage, int stages, int micro_batches) {
+  const int warm_up = std::min(micro_batches, stages - 1 - stage);
+  std::vector<ScheduledPass> passes;
+  int next_forward = 0;
+  int next_backward = 0;
+  while (next_forward < warm_up) passes.push_back({PassDirection::forward, next_forward++});
+  while (next_forward < micro_batches) {
+    passes.push_back({PassDirection::forward, next_forward++});
+    passes.push_back({PassDirection::backward, next_backward++});
+  }
+  while (next_backward < micro_batches) {
+    passes.push_back({PassDirection::backward, next_backward++});
+  }
+  return passes;
+}
+
+std::vector<ScheduledPass> schedule_passes(PipelineSchedule schedule, int stage, int stages,
+                                           int micro_batches) {
+  switch (schedule) {
+    case PipelineSchedule::gpipe:
+      return gpipe(micro_batches);
+    case PipelineSchedule::one_f_one_b:
+      return one_f_one_b(stage, stages, micro_batches);
+  }
+  return {};
+}
+
+}  // namespace tessera
