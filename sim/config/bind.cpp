@@ -1,0 +1,141 @@
+#include "sim/config/bind.h"
+
+#include <google/protobuf/message.h>
+
+#include "sim/config/schema_rules.h"
+#include "sim/config/suggest.h"
+
+namespace tessera {
+namespace {
+
+namespace pb = google::protobuf;
+using Field = pb::FieldDescriptor;
+
+std::string name_of(YamlNode::Kind kind) {
+  switch (kind) {
+    case YamlNode::Kind::null:
+      return "empty";
+    case YamlNode::Kind::scalar:
+      return "a single value";
+    case YamlNode::Kind::sequence:
+      return "a list";
+    case YamlNode::Kind::mapping:
+    case YamlNode::Kind::broken:
+      break;
+  }
+  return "a section";
+}
+
+/// What to write for a field that is no section.
+std::string form_of(const Field& field) {
+  if (field.cpp_type() == Field::CPPTYPE_ENUM) return listed(value_names(*field.enum_type()));
+  return "one value: " + rules_of(field).doc();
+}
+
+class Binder {
+ public:
+  explicit Binder(ProblemList& problems) : problems_(problems) {}
+
+  void bind_section(const YamlNode& node, pb::Message& message, const std::string& path) {
+    if (node.kind == YamlNode::Kind::broken) return;
+    if (node.kind != YamlNode::Kind::mapping) {
+      return report_kind(node, path, "write its fields as name: value below it");
+    }
+    std::map<const Field*, const YamlEntry*> given;
+    for (const YamlEntry& entry : node.entries) bind_entry(entry, message, path, given);
+    report_missing(node, *message.GetDescriptor(), path, given);
+  }
+
+  FieldMarks take_marks() { return std::move(marks_); }
+
+ private:
+  void bind_entry(const YamlEntry& entry, pb::Message& message, const std::string& path,
+                  std::map<const Field*, const YamlEntry*>& given) {
+    const Field* field = find_field(*message.GetDescriptor(), entry.key);
+    if (field == nullptr) return report_unknown(entry, *message.GetDescriptor(), path);
+    const std::string field_path = joined_path(path, field->name());
+    const auto [first, added] = given.try_emplace(field, &entry);
+    if (!added) {
+      return problems_.add(entry.mark, field_path, field_path + " is given twice",
+                           "remove one; the first is at " + first->second->mark.text());
+    }
+    marks_.insert_or_assign(field_path, entry.mark);
+    bind_field(entry.value, *field, message, field_path);
+  }
+
+  void bind_field(const YamlNode& node, const Field& field, pb::Message& message,
+                  const std::string& path) {
+    if (field.is_repeated()) return bind_list(node, field, message, path);
+    if (field.cpp_type() == Field::CPPTYPE_MESSAGE) {
+      return bind_section(node, *message.GetReflection()->MutableMessage(&message, &field), path);
+    }
+    bind_value(node, field, message, path);
+  }
+
+  void bind_list(const YamlNode& node, const Field& field, pb::Message& message,
+                 const std::string& path) {
+    if (node.kind != YamlNode::Kind::sequence) {
+      return report_kind(node, path, "write a list: [a, b] or one \"- item\" per line");
+    }
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const std::string item_path = path + "[" + std::to_string(i) + "]";
+      if (field.cpp_type() == Field::CPPTYPE_MESSAGE) {
+        bind_section(node.items[i], *message.GetReflection()->AddMessage(&message, &field),
+                     item_path);
+      } else {
+        bind_value(node.items[i], field, message, item_path);
+      }
+    }
+  }
+
+  void bind_value(const YamlNode& node, const Field& field, pb::Message& message,
+                  const std::string& path) {
+    if (node.kind != YamlNode::Kind::scalar) {
+      return report_kind(node, path, "write " + form_of(field));
+    }
+    const ValueFault fault = bind_scalar(node, field, message);
+    if (fault.what.empty()) return;
+    problems_.add(node.mark, path, path + " = " + shown_value(node.text) + " " + fault.what,
+                  fault.hint);
+  }
+
+  void report_kind(const YamlNode& node, const std::string& path, const std::string& hint) {
+    if (node.kind == YamlNode::Kind::broken) return;
+    const std::string subject = path.empty() ? "the file" : path;
+    const bool scalar = node.kind == YamlNode::Kind::scalar;
+    const std::string value = scalar ? " = " + shown_value(node.text) : "";
+    problems_.add(node.mark, path, subject + value + " is " + name_of(node.kind), hint);
+  }
+
+  void report_unknown(const YamlEntry& entry, const pb::Descriptor& section,
+                      const std::string& path) {
+    const std::string place = path.empty() ? "" : " in " + path;
+    problems_.add(entry.mark, joined_path(path, entry.key),
+                  "unknown field " + shown_value(entry.key) + place,
+                  suggestion(entry.key, field_names(section)));
+  }
+
+  void report_missing(const YamlNode& node, const pb::Descriptor& section, const std::string& path,
+                      const std::map<const Field*, const YamlEntry*>& given) {
+    for (int i = 0; i < section.field_count(); ++i) {
+      const Field* field = section.field(i);
+      if (!rules_of(*field).required() || given.contains(field)) continue;
+      const std::string field_path = joined_path(path, field->name());
+      problems_.add(node.mark, field_path, field_path + " is missing",
+                    "add " + field->name() + ": " + rules_of(*field).doc());
+    }
+  }
+
+  ProblemList& problems_;
+  FieldMarks marks_;
+};
+
+}  // namespace
+
+FieldMarks bind(const YamlNode& root, pb::Message& message, ProblemList& problems) {
+  Binder binder(problems);
+  binder.bind_section(root, message, "");
+  return binder.take_marks();
+}
+
+}  // namespace tessera

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+enum class CatalogKind : std::uint8_t { gpus, nodes, clusters, models, scenarios };
+
+/// The shipped descriptions: a folder with hw/gpus, hw/nodes, hw/clusters, models and scenarios, in
+/// which `<id>.yaml` describes `id`.
+class Catalog {
+ public:
+  /// `root` is the repository's configs/ folder. It need not exist: then every list is empty.
+  explicit Catalog(std::filesystem::path root);
+
+  std::filesystem::path folder(CatalogKind kind) const;
+  std::filesystem::path file(CatalogKind kind, const std::string& id) const;
+  bool has(CatalogKind kind, const std::string& id) const;
+  /// Ids in alphabetical order.
+  std::vector<std::string> ids(CatalogKind kind) const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace tessera

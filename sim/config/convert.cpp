@@ -1,0 +1,205 @@
+#include "sim/config/convert.h"
+
+#include <algorithm>
+#include <cassert>
+#include <type_traits>
+
+#include "sim/config/micro_batches.h"
+#include "sim/config/mirror.h"
+
+namespace tessera {
+namespace {
+
+namespace pb = google::protobuf;
+
+// Schema and C++ give the enumerators the same numbers.
+static_assert(int{schema::Gpu::cdna3} == int(Architecture::cdna3));
+static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
+static_assert(int{schema::Model::switch_transformer} == int(ModelFamily::switch_transformer));
+static_assert(int{schema::Model::swiglu} == int(Activation::swiglu));
+static_assert(int{schema::Training::inference} == int(StepMode::inference));
+static_assert(int{schema::Training::megatron_local} == int(FrameworkProfile::megatron_local));
+static_assert(int{schema::Training::fused} == int(KernelMode::fused));
+static_assert(int{schema::Training::fp8} == int(Precision::fp8));
+static_assert(int{schema::Training::one_f_one_b} == int(PipelineSchedule::one_f_one_b));
+static_assert(int{schema::Training::none} == int(OptimizerKind::none));
+static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
+
+template <class T>
+concept EnumType = std::is_enum_v<T>;
+
+const pb::FieldDescriptor& field_called(const pb::Message& message, const char* name) {
+  const pb::FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+  assert(field != nullptr);
+  return *field;
+}
+
+/// Copies the fields of a message into the members of the same names.
+class Reader {
+ public:
+  explicit Reader(const pb::Message& message)
+      : message_(message), reflection_(*message.GetReflection()) {}
+
+  void operator()(const char* name, auto& member) const {
+    read(field_called(message_, name), member);
+  }
+
+ private:
+  using Field = pb::FieldDescriptor;
+  void read(const Field& field, bool& member) const {
+    member = reflection_.GetBool(message_, &field);
+  }
+  void read(const Field& field, int& member) const {
+    member = reflection_.GetInt32(message_, &field);
+  }
+  void read(const Field& field, std::int64_t& member) const {
+    member = reflection_.GetInt64(message_, &field);
+  }
+  void read(const Field& field, double& member) const {
+    member = reflection_.GetDouble(message_, &field);
+  }
+  void read(const Field& field, std::string& member) const {
+    member = reflection_.GetString(message_, &field);
+  }
+  void read(const Field& field, EnumType auto& member) const {
+    using Member = std::remove_reference_t<decltype(member)>;
+    member = static_cast<Member>(reflection_.GetEnumValue(message_, &field));
+  }
+  template <class Tag, class Rep>
+  void read(const Field& field, Quantity<Tag, Rep>& member) const {
+    Rep value{};
+    read(field, value);
+    member = Quantity<Tag, Rep>(value);
+  }
+  void read(const Field& field, std::vector<std::string>& member) const {
+    const int count = reflection_.FieldSize(message_, &field);
+    for (int i = 0; i < count; ++i) {
+      member.push_back(reflection_.GetRepeatedString(message_, &field, i));
+    }
+  }
+  template <class T>
+  void read(const Field& field, std::vector<T>& member) const {
+    const int count = reflection_.FieldSize(message_, &field);
+    for (int i = 0; i < count; ++i) {
+      mirror(member.emplace_back(), Reader(reflection_.GetRepeatedMessage(message_, &field, i)));
+    }
+  }
+  template <class T>
+  requires std::is_class_v<T>
+  void read(const Field& field, T& member) const {
+    mirror(member, Reader(reflection_.GetMessage(message_, &field)));
+  }
+
+  const pb::Message& message_;
+  const pb::Reflection& reflection_;
+};
+
+/// Copies members into the fields of the same names.
+class Writer {
+ public:
+  explicit Writer(pb::Message& message)
+      : message_(message), reflection_(*message.GetReflection()) {}
+
+  void operator()(const char* name, const auto& member) const {
+    write(field_called(message_, name), member);
+  }
+
+ private:
+  using Field = pb::FieldDescriptor;
+  void write(const Field& field, bool member) const {
+    reflection_.SetBool(&message_, &field, member);
+  }
+  void write(const Field& field, int member) const {
+    reflection_.SetInt32(&message_, &field, member);
+  }
+  void write(const Field& field, std::int64_t member) const {
+    reflection_.SetInt64(&message_, &field, member);
+  }
+  void write(const Field& field, double member) const {
+    reflection_.SetDouble(&message_, &field, member);
+  }
+  void write(const Field& field, const std::string& member) const {
+    reflection_.SetString(&message_, &field, member);
+  }
+  void write(const Field& field, EnumType auto member) const {
+    reflection_.SetEnumValue(&message_, &field, static_cast<int>(member));
+  }
+  template <class Tag, class Rep>
+  void write(const Field& field, Quantity<Tag, Rep> member) const {
+    write(field, member.value());
+  }
+  void write(const Field& field, const std::vector<std::string>& member) const {
+    for (const std::string& text : member) reflection_.AddString(&message_, &field, text);
+  }
+  template <class T>
+  void write(const Field& field, const std::vector<T>& member) const {
+    for (const T& item : member) mirror(item, Writer(*reflection_.AddMessage(&message_, &field)));
+  }
+  template <class T>
+  requires std::is_class_v<T>
+  void write(const Field& field, const T& member) const {
+    mirror(member, Writer(*reflection_.MutableMessage(&message_, &field)));
+  }
+
+  pb::Message& message_;
+  const pb::Reflection& reflection_;
+};
+
+template <class T>
+T read_mirrored(const pb::Message& message) {
+  T value;
+  mirror(value, Reader(message));
+  return value;
+}
+
+}  // namespace
+
+GpuSpec to_gpu(const schema::Gpu& message) {
+  return read_mirrored<GpuSpec>(message);
+}
+NodeSpec to_node(const schema::Node& message) {
+  return read_mirrored<NodeSpec>(message);
+}
+ClusterSpec to_cluster(const schema::Cluster& message) {
+  return read_mirrored<ClusterSpec>(message);
+}
+
+ModelSpec to_model(const schema::Model& message) {
+  auto model = read_mirrored<ModelSpec>(message);
+  if (!message.has_kv_heads()) model.kv_heads = model.heads;
+  if (!message.has_head_dim())
+    model.head_dim = model.hidden / std::max<std::int64_t>(model.heads, 1);
+  return model;
+}
+
+Scenario to_scenario(const schema::Scenario& message) {
+  Scenario scenario;
+  scenario.name = message.name();
+  scenario.model = to_model(message.model());
+  scenario.cluster = to_cluster(message.cluster());
+  mirror(scenario.step, Reader(message.training()));
+  mirror(scenario.step.layout, Reader(message.parallelism()));
+  scenario.step.micro_batch = derived_micro_batch(message);
+  scenario.predictor_form = static_cast<PredictorForm>(message.predictor().form());
+  return scenario;
+}
+
+schema::Model to_message(const ModelSpec& model) {
+  schema::Model message;
+  mirror(model, Writer(message));
+  return message;
+}
+
+schema::Scenario to_message(const Scenario& scenario) {
+  schema::Scenario message;
+  message.set_name(scenario.name);
+  mirror(scenario.model, Writer(*message.mutable_model()));
+  mirror(scenario.cluster, Writer(*message.mutable_cluster()));
+  mirror(scenario.step, Writer(*message.mutable_training()));
+  mirror(scenario.step.layout, Writer(*message.mutable_parallelism()));
+  using Form = schema::Predictor::Form;
+  message.mutable_predictor()->set_form(static_cast<Form>(scenario.predictor_form));
+  return message;
+}
+
+}  // namespace tessera

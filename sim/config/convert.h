@@ -1,0 +1,20 @@
+#pragma once
+
+#include "configs/schema/scenario.pb.h"
+#include "sim/scenario/scenario.h"
+
+namespace tessera {
+
+/// Schema messages <-> the values that the simulator works with. Values that the user left out and
+/// that follow from others (model.kv_heads, training.micro_batch) are filled in; impossible
+/// combinations pass through for sim/scenario/check_scenario.h to report.
+GpuSpec to_gpu(const schema::Gpu& message);
+NodeSpec to_node(const schema::Node& message);
+ClusterSpec to_cluster(const schema::Cluster& message);
+ModelSpec to_model(const schema::Model& message);
+Scenario to_scenario(const schema::Scenario& message);
+
+schema::Model to_message(const ModelSpec& model);
+schema::Scenario to_message(const Scenario& scenario);
+
+}  // namespace tessera

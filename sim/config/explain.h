@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tessera {
+
+/// Documentation of a field or section of a scenario ("parallelism.tensor", "cluster.node.gpu"; ""
+/// is the scenario itself): type, unit, range, default, accepted values. Throws InputError for an
+/// unknown path.
+std::string explain(std::string_view path);
+
+/// JSON Schema (draft 2020-12) of a scenario file, for editors.
+std::string json_schema();
+
+}  // namespace tessera

@@ -1,0 +1,136 @@
+#include "sim/config/load.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "configs/schema/scenario.pb.h"
+#include "hw/validation.h"
+#include "sim/config/bind.h"
+#include "sim/config/convert.h"
+#include "sim/config/micro_batches.h"
+#include "sim/config/resolve.h"
+#include "sim/config/yaml_text.h"
+#include "sim/scenario/check_scenario.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+namespace pb = google::protobuf;
+
+/// Where the field at `path` was given, else the nearest section around it, else the file.
+Mark mark_of(std::string path, const FieldMarks& marks, const Mark& file) {
+  while (!path.empty()) {
+    if (const auto found = marks.find(path); found != marks.end()) return found->second;
+    const std::size_t end = path.find_last_of(".[");
+    path.resize(end == std::string::npos ? 0 : end);
+  }
+  return file;
+}
+
+/// A bound message with the places of its fields.
+template <class Message>
+struct Loaded {
+  Message message;
+  FieldMarks marks;
+  Mark mark;
+};
+
+/// Adds broken rules between fields, leaving out those about fields that already have a problem.
+/// Paths lose `prefix`, the section of a scenario that was loaded on its own.
+void add_rule_problems(const std::vector<ScenarioProblem>& found, const std::string& prefix,
+                       const FieldMarks& marks, const Mark& file, ProblemList& problems) {
+  const ProblemList of_fields = problems;
+  const auto local = [&](const std::string& path) {
+    return path.starts_with(prefix) ? path.substr(prefix.size()) : path;
+  };
+  const auto is_reported = [&](const std::string& path) { return of_fields.touches(local(path)); };
+  for (const ScenarioProblem& problem : found) {
+    if (is_reported(problem.path) || std::ranges::any_of(problem.other, is_reported)) continue;
+    const std::string path = local(problem.path);
+    problems.add(mark_of(path, marks, file), path, problem.what, problem.hint);
+  }
+}
+
+/// Adds what hw/validation.h found in the description at `section`, unless its fields have
+/// problems.
+void add_hardware_problems(const std::vector<Problem>& found, const std::string& section,
+                           const FieldMarks& marks, const Mark& file, ProblemList& problems) {
+  if (problems.touches(section)) return;
+  for (const Problem& problem : found) {
+    const std::string path = joined_path(section, problem.where);
+    const bool names_field = problem.what.starts_with(problem.where);
+    const std::string what =
+        names_field ? joined_path(section, problem.what) : path + ": " + problem.what;
+    problems.add(mark_of(path, marks, file), path, what, problem.hint);
+  }
+}
+
+template <class Message>
+Loaded<Message> bind_tree(const YamlNode& tree, ProblemList& problems) {
+  Loaded<Message> loaded;
+  loaded.mark = tree.mark;
+  loaded.marks = bind(tree, loaded.message, problems);
+  return loaded;
+}
+
+template <class Message>
+Loaded<Message> load_reference(const std::string& id_or_file, const Catalog& catalog,
+                               ProblemList& problems) {
+  const YamlNode tree = resolve_reference(id_or_file, *Message::descriptor(), catalog, problems);
+  return bind_tree<Message>(tree, problems);
+}
+
+template <class Message, class Convert>
+auto load_hardware(const std::string& id_or_file, const Catalog& catalog, Convert convert) {
+  ProblemList problems;
+  const auto [message, marks, mark] = load_reference<Message>(id_or_file, catalog, problems);
+  const auto description = convert(message);
+  add_hardware_problems(problems_of(description), "", marks, mark, problems);
+  problems.throw_if_any();
+  return description;
+}
+
+}  // namespace
+
+Scenario load_scenario(const fs::path& file, std::span<const std::string> overrides,
+                       const Catalog& catalog) {
+  const pb::Descriptor& type = *schema::Scenario::descriptor();
+  ProblemList problems;
+  YamlNode tree = read_yaml_file(file);
+  apply_overrides(tree, overrides, type, problems);
+  tree = resolve(std::move(tree), type, catalog, problems);
+  auto [message, marks, mark] = bind_tree<schema::Scenario>(tree, problems);
+  if (!message.has_name()) message.set_name(file.stem().string());
+  const Scenario scenario = to_scenario(message);
+  add_rule_problems(check_micro_batches(message), "", marks, mark, problems);
+  add_hardware_problems(problems_of(scenario.cluster), "cluster", marks, mark, problems);
+  add_rule_problems(check_scenario(scenario), "", marks, mark, problems);
+  problems.throw_if_any();
+  return scenario;
+}
+
+GpuSpec load_gpu(const std::string& id_or_file, const Catalog& catalog) {
+  return load_hardware<schema::Gpu>(id_or_file, catalog, to_gpu);
+}
+NodeSpec load_node(const std::string& id_or_file, const Catalog& catalog) {
+  return load_hardware<schema::Node>(id_or_file, catalog, to_node);
+}
+ClusterSpec load_cluster(const std::string& id_or_file, const Catalog& catalog) {
+  return load_hardware<schema::Cluster>(id_or_file, catalog, to_cluster);
+}
+
+ModelSpec load_model(const std::string& id_or_file, const Catalog& catalog) {
+  ProblemList problems;
+  const auto loaded = load_reference<schema::Model>(id_or_file, catalog, problems);
+  const ModelSpec model = to_model(loaded.message);
+  add_rule_problems(check_model(model), "model.", loaded.marks, loaded.mark, problems);
+  problems.throw_if_any();
+  return model;
+}
+
+std::string resolved_yaml(const Scenario& scenario) {
+  return to_yaml(to_message(scenario));
+}
+
+}  // namespace tessera

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "hw/gpu.h"
+#include "hw/node.h"
+#include "sim/config/catalog.h"
+#include "sim/scenario/scenario.h"
+#include "workloads/model_spec.h"
+
+namespace tessera {
+
+/// Reads a scenario, applies `overrides` ("parallelism.tensor=4", the later one wins) and checks
+/// it. Throws one InputError with every problem as file:line:column.
+Scenario load_scenario(const std::filesystem::path& file, std::span<const std::string> overrides,
+                       const Catalog& catalog);
+
+/// A catalog id or a file (what ends in .yaml, .yml or .json, or has a slash). Throws InputError
+/// with every problem.
+GpuSpec load_gpu(const std::string& id_or_file, const Catalog& catalog);
+NodeSpec load_node(const std::string& id_or_file, const Catalog& catalog);
+ClusterSpec load_cluster(const std::string& id_or_file, const Catalog& catalog);
+/// Also reads a Hugging Face config.json.
+ModelSpec load_model(const std::string& id_or_file, const Catalog& catalog);
+
+/// The scenario as one self-contained file: defaults written out, references inlined. Loads again
+/// to an equal scenario.
+std::string resolved_yaml(const Scenario& scenario);
+
+}  // namespace tessera

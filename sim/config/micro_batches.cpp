@@ -1,0 +1,40 @@
+#include "sim/config/micro_batches.h"
+
+#include <string>
+
+namespace tessera {
+namespace {
+
+const std::string kMicroBatches = "training.micro_batches";
+const std::vector<std::string> kOthers = {"training.global_batch", "training.micro_batch",
+                                          "parallelism.data"};
+
+}  // namespace
+
+std::int64_t derived_micro_batch(const schema::Scenario& scenario) {
+  const schema::Training& training = scenario.training();
+  if (training.has_micro_batch()) return training.micro_batch();
+  const std::int64_t micro_batches = training.has_micro_batches() ? training.micro_batches() : 1;
+  return training.global_batch() / (scenario.parallelism().data() * micro_batches);
+}
+
+std::vector<ScenarioProblem> check_micro_batches(const schema::Scenario& scenario) {
+  const schema::Training& training = scenario.training();
+  const std::int64_t data = scenario.parallelism().data();
+  if (!training.has_micro_batches() || training.global_batch() % data != 0) return {};
+  const std::int64_t per_replica = training.global_batch() / data;
+  const std::string given = kMicroBatches + " = " + std::to_string(training.micro_batches());
+  const std::string whole = "global_batch / data = " + std::to_string(per_replica);
+  if (per_replica % training.micro_batches() != 0) {
+    return {{kMicroBatches, kOthers, given + " does not divide " + whole,
+             "use a number that divides " + std::to_string(per_replica)}};
+  }
+  const std::int64_t micro_batch = per_replica / training.micro_batches();
+  if (!training.has_micro_batch() || training.micro_batch() == micro_batch) return {};
+  return {{kMicroBatches, kOthers,
+           given + " contradicts micro_batch = " + std::to_string(training.micro_batch()) + ": " +
+               whole,
+           "give one of the two, or micro_batch = " + std::to_string(micro_batch)}};
+}
+
+}  // namespace tessera

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "hw/gpu.h"
+#include "hw/node.h"
+#include "sim/scenario/scenario.h"
+#include "workloads/model_spec.h"
+
+namespace tessera {
+
+/// A value or a constant of type `T`.
+template <class Self, class T>
+concept Of = std::same_as<std::remove_const_t<Self>, T>;
+
+/// `mirror(value, visit)` calls `visit(name, member)` for every member of `value` that the schema
+/// has a field for, under the field's name. The one list serves both directions.
+void mirror(Of<FigureSource> auto& source, auto&& visit) {
+  visit("figures", source.figures);
+  visit("source", source.source);
+  visit("confirmed", source.confirmed);
+}
+
+void mirror(Of<GpuSpec> auto& gpu, auto&& visit) {
+  visit("id", gpu.id);
+  visit("vendor", gpu.vendor);
+  visit("architecture", gpu.architecture);
+  visit("compute_capability", gpu.compute_capability);
+  visit("sm_count", gpu.sm_count);
+  visit("boost_clock", gpu.boost_clock);
+  visit("fp32", gpu.fp32);
+  visit("tf32", gpu.tf32);
+  visit("bf16", gpu.bf16);
+  visit("fp16", gpu.fp16);
+  visit("fp8", gpu.fp8);
+  visit("int8", gpu.int8);
+  visit("memory", gpu.memory);
+  visit("memory_bandwidth", gpu.memory_bandwidth);
+  visit("l2", gpu.l2);
+  visit("shared_memory_per_sm", gpu.shared_memory_per_sm);
+  visit("registers_per_sm", gpu.registers_per_sm);
+  visit("max_threads_per_sm", gpu.max_threads_per_sm);
+  visit("max_blocks_per_sm", gpu.max_blocks_per_sm);
+  visit("nvlink_generation", gpu.nvlink_generation);
+  visit("nvlink_links", gpu.nvlink_links);
+  visit("nvlink_bandwidth", gpu.nvlink_bandwidth);
+  visit("pcie_generation", gpu.pcie_generation);
+  visit("pcie_bandwidth", gpu.pcie_bandwidth);
+  visit("c2c_bandwidth", gpu.c2c_bandwidth);
+  visit("tdp", gpu.tdp);
+  visit("release_year", gpu.release_year);
+  visit("sources", gpu.sources);
+}
+
+void mirror(Of<GpuPairLink> auto& pair, auto&& visit) {
+  visit("first", pair.first);
+  visit("second", pair.second);
+  visit("links", pair.links);
+}
+
+void mirror(Of<NodeSpec> auto& node, auto&& visit) {
+  visit("id", node.id);
+  visit("gpu", node.gpu);
+  visit("gpu_count", node.gpu_count);
+  visit("interconnect", node.interconnect);
+  visit("pairs", node.pairs);
+  visit("nvlink_bandwidth_per_link", node.nvlink_bandwidth_per_link);
+  visit("nvlink_efficiency", node.nvlink_efficiency);
+  visit("nvlink_latency", node.nvlink_latency);
+  visit("gpus_per_pcie_switch", node.gpus_per_pcie_switch);
+  visit("sockets", node.sockets);
+  visit("socket_bandwidth", node.socket_bandwidth);
+  visit("pcie_efficiency", node.pcie_efficiency);
+  visit("pcie_latency", node.pcie_latency);
+  visit("nic_count", node.nic_count);
+  visit("nic_bandwidth", node.nic_bandwidth);
+  visit("nic_efficiency", node.nic_efficiency);
+  visit("nic_latency", node.nic_latency);
+  visit("host_memory", node.host_memory);
+  visit("sources", node.sources);
+}
+
+void mirror(Of<ClusterSpec> auto& cluster, auto&& visit) {
+  visit("id", cluster.id);
+  visit("node", cluster.node);
+  visit("node_count", cluster.node_count);
+  visit("fabric_latency", cluster.fabric_latency);
+  visit("sources", cluster.sources);
+}
+
+void mirror(Of<ModelSpec> auto& model, auto&& visit) {
+  visit("name", model.name);
+  visit("family", model.family);
+  visit("layers", model.layers);
+  visit("encoder_layers", model.encoder_layers);
+  visit("hidden", model.hidden);
+  visit("heads", model.heads);
+  visit("kv_heads", model.kv_heads);
+  visit("head_dim", model.head_dim);
+  visit("ffn", model.ffn);
+  visit("vocab", model.vocab);
+  visit("max_positions", model.max_positions);
+  visit("token_types", model.token_types);
+  visit("activation", model.activation);
+  visit("hidden_dropout", model.hidden_dropout);
+  visit("attention_dropout", model.attention_dropout);
+  visit("tied_embeddings", model.tied_embeddings);
+  visit("experts", model.experts);
+  visit("expert_capacity", model.expert_capacity);
+  visit("moe_every", model.moe_every);
+}
+
+/// The section `training` of a scenario, without the number of micro-batches, which follows from
+/// the rest.
+void mirror(Of<StepOptions> auto& step, auto&& visit) {
+  visit("mode", step.mode);
+  visit("framework", step.framework);
+  visit("kernels", step.kernels);
+  visit("precision", step.precision);
+  visit("sequence_length", step.sequence_length);
+  visit("global_batch", step.global_batch);
+  visit("micro_batch", step.micro_batch);
+  visit("schedule", step.schedule);
+  visit("optimizer", step.optimizer);
+  visit("clip_gradients", step.clip_gradients);
+}
+
+void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
+  visit("tensor", layout.tensor);
+  visit("pipeline", layout.pipeline);
+  visit("data", layout.data);
+}
+
+}  // namespace tessera

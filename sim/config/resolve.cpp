@@ -1,0 +1,160 @@
+#include "sim/config/resolve.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include <google/protobuf/descriptor.h>
+
+#include "configs/schema/model.pb.h"
+#include "sim/config/hugging_face_tree.h"
+#include "sim/config/merge.h"
+#include "sim/config/schema_rules.h"
+#include "sim/config/suggest.h"
+#include "sim/config/text_file.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+namespace pb = google::protobuf;
+
+/// Files that led to a section, outermost first, as messages show them.
+using IncludeChain = std::vector<std::string>;
+
+bool names_a_file(const std::string& reference) {
+  const std::string extension = fs::path(reference).extension().string();
+  return reference.find('/') != std::string::npos || extension == ".yaml" || extension == ".yml" ||
+         extension == ".json";
+}
+
+YamlNode broken(const Mark& mark) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::broken;
+  node.mark = mark;
+  return node;
+}
+
+std::string arrows(const IncludeChain& chain) {
+  std::string text;
+  for (const std::string& file : chain) text += text.empty() ? file : " -> " + file;
+  return text;
+}
+
+std::string lower_case(std::string word) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  std::ranges::transform(word, word.begin(), lower);
+  return word;
+}
+
+class Resolver {
+ public:
+  Resolver(const Catalog& catalog, ProblemList& problems)
+      : catalog_(catalog), problems_(problems) {}
+
+  YamlNode resolve_section(YamlNode node, const pb::Descriptor& type, const std::string& path,
+                           IncludeChain chain) {
+    while (catalog_of(type) && node.find(kExtendsKey) != nullptr) {
+      node = expand_extends(std::move(node), type, path, chain);
+    }
+    for (YamlEntry& entry : node.entries) {
+      const pb::FieldDescriptor* field = find_field(type, entry.key);
+      if (field == nullptr || !is_section(*field)) continue;
+      entry.value = resolve_field(std::move(entry.value), *field->message_type(),
+                                  joined_path(path, entry.key));
+    }
+    return node;
+  }
+
+ private:
+  YamlNode resolve_field(YamlNode value, const pb::Descriptor& type, const std::string& path) {
+    const bool refers = value.kind == YamlNode::Kind::scalar && catalog_of(type);
+    return resolve_section(refers ? extending(std::move(value)) : std::move(value), type, path, {});
+  }
+
+  /// `node` over what its `extends` names.
+  YamlNode expand_extends(YamlNode node, const pb::Descriptor& type, const std::string& path,
+                          IncludeChain& chain) {
+    const auto extends = std::ranges::find(node.entries, kExtendsKey, &YamlEntry::key);
+    const YamlNode reference = std::move(extends->value);
+    node.entries.erase(extends);
+    YamlNode base = load(reference, type, path, chain);
+    if (base.kind == YamlNode::Kind::broken) return base;
+    use_schema_names(base, type);
+    return merge_sections(std::move(base), std::move(node), type);
+  }
+
+  YamlNode load(const YamlNode& reference, const pb::Descriptor& type, const std::string& path,
+                IncludeChain& chain) {
+    if (reference.kind != YamlNode::Kind::scalar) {
+      return refuse(reference, path, std::string(kExtendsKey) + " is not a single value",
+                    "name one id or file");
+    }
+    const std::string name = path.empty() ? lower_case(type.name()) : path;
+    const std::string subject = name + " = " + shown_value(reference.text);
+    const bool is_file = names_a_file(reference.text);
+    const CatalogKind kind = *catalog_of(type);
+    if (!is_file && !catalog_.has(kind, reference.text)) {
+      return refuse(reference, path, subject + " is not in " + rules_of(type).catalog(),
+                    suggestion(reference.text, catalog_.ids(kind)));
+    }
+    const fs::path file = is_file ? reference.mark.origin->directory / reference.text
+                                  : catalog_.file(kind, reference.text);
+    chain.push_back(shown_path(file));
+    if (std::ranges::count(chain, chain.back()) > 1) {
+      return refuse(reference, path, subject + " includes itself: " + arrows(chain),
+                    "break the cycle");
+    }
+    std::error_code failure;
+    if (!fs::exists(file, failure)) {
+      return refuse(reference, path, subject + ": no such file " + shown_path(file),
+                    "paths start at the folder of the file that names them");
+    }
+    return read(file, type, path, reference.mark);
+  }
+
+  YamlNode read(const fs::path& file, const pb::Descriptor& type, const std::string& path,
+                const Mark& mark) {
+    const bool is_model = &type == schema::Model::descriptor();
+    try {
+      if (is_model && file.extension() == ".json") return read_hugging_face_tree(file);
+      YamlNode tree = read_yaml_file(file);
+      if (tree.kind == YamlNode::Kind::mapping) return tree;
+      return refuse(tree, path, "the file is no section", "write its fields as name: value");
+    } catch (const InputError& error) {
+      problems_.add(error, path);
+      return broken(mark);
+    }
+  }
+
+  YamlNode refuse(const YamlNode& node, const std::string& path, std::string what,
+                  std::string hint) {
+    problems_.add(node.mark, path, std::move(what), std::move(hint));
+    return broken(node.mark);
+  }
+
+  const Catalog& catalog_;
+  ProblemList& problems_;
+};
+
+}  // namespace
+
+YamlNode resolve(YamlNode root, const pb::Descriptor& type, const Catalog& catalog,
+                 ProblemList& problems) {
+  use_schema_names(root, type);
+  IncludeChain chain = {root.mark.origin->name};
+  return Resolver(catalog, problems).resolve_section(std::move(root), type, "", std::move(chain));
+}
+
+YamlNode resolve_reference(const std::string& id_or_file, const pb::Descriptor& type,
+                           const Catalog& catalog, ProblemList& problems) {
+  YamlNode reference;
+  reference.kind = YamlNode::Kind::scalar;
+  reference.text = id_or_file;
+  reference.mark.origin = std::make_shared<Origin>(Origin{"", "", false});
+  return Resolver(catalog, problems).resolve_section(extending(std::move(reference)), type, "", {});
+}
+
+}  // namespace tessera

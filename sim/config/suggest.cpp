@@ -1,0 +1,75 @@
+#include "sim/config/suggest.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+constexpr std::size_t kLongestWord = 64;  ///< longer ones are no misspelling of a name of ours
+constexpr std::size_t kListedWords = 30;
+constexpr double kCaseCost = 0.25;
+constexpr double kErrorsPerLetter = 0.34;  ///< a third of the letters may be wrong
+
+char plain(char c) {
+  if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
+  return c == '-' ? '_' : c;
+}
+
+double replacement_cost(char a, char b) {
+  if (a == b) return 0;
+  return plain(a) == plain(b) ? kCaseCost : 1;
+}
+
+}  // namespace
+
+double spelling_distance(std::string_view a, std::string_view b) {
+  // Optimal string alignment: rows of the table are prefixes of `a`, columns prefixes of `b`.
+  std::vector<std::vector<double>> cost(a.size() + 1, std::vector<double>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = static_cast<double>(i);
+  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = static_cast<double>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const double replaced = cost[i - 1][j - 1] + replacement_cost(a[i - 1], b[j - 1]);
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  if (word.empty() || word.size() > kLongestWord) return {};
+  std::string best;
+  double best_distance = std::numeric_limits<double>::infinity();
+  for (const std::string& candidate : candidates) {
+    const double distance = spelling_distance(word, candidate);
+    if (distance >= best_distance) continue;
+    best = candidate;
+    best_distance = distance;
+  }
+  const double letters = static_cast<double>(std::max(word.size(), best.size()));
+  const double tolerated = std::max(1.0, kErrorsPerLetter * letters);
+  return best_distance <= tolerated ? best : std::string();
+}
+
+std::string listed(std::span<const std::string> words) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) list += i + 1 == words.size() ? " or " : ", ";
+    list += words[i];
+  }
+  return list;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
+  if (const std::string best = nearest(word, candidates); !best.empty()) {
+    return "did you mean " + best + "?";
+  }
+  const std::string list = listed(candidates.first(std::min(candidates.size(), kListedWords)));
+  return candidates.size() == 1 ? "use " + list : "use one of " + list;
+}
+
+}  // namespace tessera

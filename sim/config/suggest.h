@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tessera {
+
+/// Insertions, deletions, replacements and swaps of neighbours between two words; the case of
+/// letters counts half and '-' equals '_', so that a word in the wrong spelling is nearest.
+double spelling_distance(std::string_view a, std::string_view b);
+
+/// The candidate that `word` is most likely a misspelling of; empty where none is near. Ties go to
+/// the first.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+/// "did you mean X?" where something is near, else "use one of A, B or C" (the first 30).
+std::string suggestion(std::string_view word, std::span<const std::string> candidates);
+
+/// "1, 2 or 4".
+std::string listed(std::span<const std::string> words);
+
+}  // namespace tessera

@@ -1,0 +1,174 @@
+#include "sim/scenario/check_scenario.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string_view>
+
+namespace tessera {
+namespace {
+
+/// A count with the path of its field.
+struct Count {
+  std::string path;
+  std::int64_t value = 0;
+
+  std::string text() const { return path + " = " + std::to_string(value); }
+  std::string_view name() const { return std::string_view(path).substr(path.rfind('.') + 1); }
+};
+
+/// "1, 2 or 4": at most 12 values, the smallest ones.
+std::string listed_values(std::vector<std::int64_t> values) {
+  constexpr std::size_t kMostValues = 12;
+  if (values.size() > kMostValues) values.resize(kMostValues);
+  std::string list;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) list += i + 1 == values.size() ? " or " : ", ";
+    list += std::to_string(values[i]);
+  }
+  return list;
+}
+
+std::vector<std::int64_t> divisors(std::int64_t number, std::int64_t largest) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t i = 1; i <= std::min(number, largest); ++i) {
+    if (number % i == 0) found.push_back(i);
+  }
+  return found;
+}
+
+bool divides(const Count& part, const Count& whole) {
+  return part.value <= 0 || whole.value % part.value == 0;
+}
+
+/// The rule that `part` divides `whole`; `allowed` lists what to use instead.
+void check_divides(const Count& part, const Count& whole, const std::vector<std::int64_t>& allowed,
+                   std::vector<ScenarioProblem>& problems) {
+  if (divides(part, whole)) return;
+  const std::string what = part.text() + " does not divide " + std::string(whole.name()) + " = " +
+                           std::to_string(whole.value);
+  problems.push_back({part.path, {whole.path}, what, "use " + listed_values(allowed)});
+}
+
+void check_tensor(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const ModelSpec& model = scenario.model;
+  const Count tensor{"parallelism.tensor", scenario.step.layout.tensor};
+  const std::int64_t common = std::gcd(std::gcd(model.heads, model.kv_heads), model.ffn);
+  const auto allowed = divisors(common, scenario.cluster.gpu_count());
+  const Count heads{"model.heads", model.heads};
+  const Count kv_heads{"model.kv_heads", model.kv_heads};
+  check_divides(tensor, heads, allowed, problems);
+  if (divides(tensor, heads)) check_divides(tensor, kv_heads, allowed, problems);
+  check_divides(tensor, {"model.ffn", model.ffn}, allowed, problems);
+}
+
+void check_pipeline(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const Count pipeline{"parallelism.pipeline", scenario.step.layout.pipeline};
+  const Count layers{"model.layers", scenario.model.layers};
+  const auto allowed = divisors(layers.value, scenario.cluster.gpu_count());
+  check_divides(pipeline, layers, allowed, problems);
+}
+
+void check_world_size(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const ParallelLayout& layout = scenario.step.layout;
+  const std::int64_t needed = std::int64_t{layout.tensor} * layout.pipeline;
+  const std::int64_t gpus =
+      std::int64_t{scenario.cluster.node.gpu_count} * scenario.cluster.node_count;
+  // In floating point: three sizes of 100000 overflow no double.
+  const double ranks = static_cast<double>(needed) * layout.data;
+  if (ranks <= static_cast<double>(gpus)) return;
+  const std::string sizes = std::to_string(layout.tensor) + " * " +
+                            std::to_string(layout.pipeline) + " * " + std::to_string(layout.data);
+  problems.push_back({"parallelism",
+                      {"parallelism.tensor", "parallelism.pipeline", "parallelism.data",
+                       "cluster.node.gpu_count", "cluster.node_count"},
+                      "parallelism needs tensor * pipeline * data = " + sizes + " GPUs, cluster " +
+                          scenario.cluster.id + " has " + std::to_string(gpus),
+                      "lower a size or take a larger cluster"});
+}
+
+/// Micro-batches: global_batch = micro_batch * data * micro-batches, all whole.
+void check_batch(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const StepOptions& step = scenario.step;
+  const Count data{"parallelism.data", step.layout.data};
+  const Count global{"training.global_batch", step.global_batch};
+  if (!divides(data, global)) {
+    return check_divides(data, global, divisors(global.value, scenario.cluster.gpu_count()),
+                         problems);
+  }
+  const std::int64_t per_replica = step.global_batch / std::max(step.layout.data, 1);
+  if (step.micro_batch > 0 && per_replica % step.micro_batch == 0) return;
+  problems.push_back({"training.micro_batch",
+                      {"training.global_batch", "training.micro_batches", "parallelism.data"},
+                      "training.micro_batch = " + std::to_string(step.micro_batch) +
+                          " does not divide global_batch / data = " + std::to_string(per_replica),
+                      "use " + listed_values(divisors(per_replica, per_replica))});
+}
+
+void check_sequence_length(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const std::int64_t length = scenario.step.sequence_length;
+  const std::int64_t positions = scenario.model.max_positions;
+  if (positions == 0 || length <= positions) return;
+  problems.push_back({"training.sequence_length",
+                      {"model.max_positions"},
+                      "training.sequence_length = " + std::to_string(length) +
+                          " exceeds max_positions = " + std::to_string(positions) + " of model " +
+                          scenario.model.name,
+                      "use " + std::to_string(positions) + " or less"});
+}
+
+void check_precision(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const GpuSpec& gpu = scenario.cluster.node.gpu;
+  const Precision precision = scenario.step.precision;
+  if (gpu.peak(precision).value() > 0) return;
+  std::string supported;
+  for (const Precision other :
+       {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::fp8}) {
+    if (gpu.peak(other).value() <= 0) continue;
+    supported += (supported.empty() ? "" : ", ") + std::string(name_of(other));
+  }
+  const std::string field = "cluster.node.gpu." + std::string(name_of(precision));
+  problems.push_back({"training.precision",
+                      {field},
+                      "training.precision = " + std::string(name_of(precision)) + ": " + gpu.id +
+                          " has no such arithmetic",
+                      "it has " + supported});
+}
+
+}  // namespace
+
+std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
+  std::vector<ScenarioProblem> problems;
+  const Count heads{"model.heads", model.heads};
+  const Count kv_heads{"model.kv_heads", model.kv_heads};
+  check_divides(kv_heads, heads, divisors(heads.value, heads.value), problems);
+  if (model.head_dim <= 0) {
+    problems.push_back({"model.head_dim",
+                        {"model.heads", "model.hidden"},
+                        "model.heads = " + std::to_string(model.heads) +
+                            " exceeds hidden = " + std::to_string(model.hidden),
+                        "give model.head_dim"});
+  }
+  const bool sparse = model.experts > 0;
+  if (sparse && (model.expert_capacity == 0 || model.moe_every == 0)) {
+    problems.push_back({"model.experts",
+                        {"model.expert_capacity", "model.moe_every"},
+                        "model.experts = " + std::to_string(model.experts) +
+                            " needs expert_capacity and moe_every",
+                        "give both, 1 or more"});
+  }
+  return problems;
+}
+
+std::vector<ScenarioProblem> check_scenario(const Scenario& scenario) {
+  std::vector<ScenarioProblem> problems = check_model(scenario.model);
+  check_tensor(scenario, problems);
+  check_pipeline(scenario, problems);
+  check_world_size(scenario, problems);
+  check_batch(scenario, problems);
+  check_sequence_length(scenario, problems);
+  check_precision(scenario, problems);
+  return problems;
+}
+
+}  // namespace tessera
