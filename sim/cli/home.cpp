@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "predictor/weights.h"
+#include "sim/config/load.h"
 
 namespace tessera {
 
@@ -13,6 +13,10 @@ std::filesystem::path home() {
 
 Catalog shipped_catalog() {
   return Catalog(home() / "configs");
+}
+
+GpuLookup shipped_gpu_lookup() {
+  return [catalog = shipped_catalog()](const std::string& id) { return load_gpu(id, catalog); };
 }
 
 std::filesystem::path weights_file() {

@@ -2,7 +2,8 @@
 
 #include <filesystem>
 
-#include "predictor/kernel_predictor.h"
+#include "predictor/training/dataset.h"
+#include "predictor/weights.h"
 #include "sim/config/catalog.h"
 
 namespace tessera {
@@ -13,6 +14,9 @@ std::filesystem::path home();
 
 /// The shipped descriptions.
 Catalog shipped_catalog();
+
+/// Finds a GPU of the shipped catalog by its id.
+GpuLookup shipped_gpu_lookup();
 
 /// The trained weights that come with the repository.
 std::filesystem::path weights_file();

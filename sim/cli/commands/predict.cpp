@@ -1,0 +1,60 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "predictor/evaluation.h"
+#include "predictor/weights.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/home.h"
+#include "sim/cli/output.h"
+#include "sim/scenario/names.h"
+
+namespace tessera {
+namespace {
+
+struct PredictOptions {
+  std::string kernels_file;
+  std::string weights_file;
+  std::string format;
+  std::string form;
+};
+
+std::string error_table(const KernelScores& scores) {
+  char text[160];
+  std::snprintf(text, sizeof text, "%-20s %-12s %8s %14s %16s\n", "GPU", "op", "rows",
+                "mean |error| %", "median |error| %");
+  std::string table = text;
+  for (const KernelErrorGroup& group : scores.groups) {
+    std::snprintf(text, sizeof text, "%-20s %-12s %8lld %14.1f %16.1f\n", group.gpu.c_str(),
+                  group.op.c_str(), static_cast<long long>(group.n), group.mean_abs_error_pct,
+                  group.median_abs_error_pct);
+    table += text;
+  }
+  return table;
+}
+
+void run_predict(const PredictOptions& options) {
+  const PredictorWeights weights =
+      options.weights_file.empty() ? shipped_weights() : load_weights(options.weights_file);
+  const KernelScores scores = score_kernels(options.kernels_file, weights,
+                                            predictor_form_of(options.form), shipped_gpu_lookup());
+  print(options.format == "csv"    ? predicted_csv(scores)
+        : options.format == "json" ? error_groups_json(scores)
+                                   : error_table(scores));
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& app) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* command =
+      app.add_subcommand("predict", "Predict a list of kernels; print the errors where measured");
+  command->add_option("--kernels", options->kernels_file, "kernels (CSV, docs/validation.md)")
+      ->required();
+  command->add_option("--weights", options->weights_file, "trained weights other than the shipped");
+  add_format_option(*command, options->format, {"table", "json", "csv"});
+  add_form_option(*command, options->form);
+  command->callback([options] { run_predict(*options); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include "sim/plan/plan.h"
+
+namespace tessera {
+namespace {
+
+/// One microsecond per row; counts how often it is asked.
+class CountingPredictor : public KernelPredictor {
+ public:
+  KernelPrediction predict(const Kernel& kernel) const override {
+    ++asked;
+    return {.duration = Seconds(static_cast<double>(kernel.rows) * 1e-6),
+            .extrapolated = kernel.rows > 100};
+  }
+  Seconds isolated_launch_overhead(const Kernel&) const override { return Seconds(); }
+
+  mutable int asked = 0;
+};
+
+KernelLaunch launch(std::int64_t rows) {
+  return {.kernel = {.rows = rows, .cols = 1}, .name = "k"};
+}
+
+Segment segment(std::vector<KernelLaunch> kernels, int host_ops) {
+  return {.name = "segment", .kernels = std::move(kernels), .host_ops = host_ops};
+}
+
+TEST(TimeSegments, DurationIsTheSumOfTheKernels) {
+  const CountingPredictor predictor;
+  Program program;
+  program.segments = {segment({launch(10), launch(30)}, 3)};
+  const auto timed =
+      time_segments(program, predictor, {.per_call = 5_us, .per_communication = 0_us});
+  ASSERT_EQ(timed.size(), 1u);
+  EXPECT_DOUBLE_EQ(timed[0].duration.value(), 40e-6);
+  EXPECT_DOUBLE_EQ(timed[0].kernel_durations[1].value(), 30e-6);
+  EXPECT_DOUBLE_EQ(timed[0].host_time.value(), 15e-6);
+}
+
+TEST(TimeSegments, EqualKernelsArePredictedOnce) {
+  const CountingPredictor predictor;
+  Program program;
+  program.segments = {segment({launch(10), launch(10), launch(20)}, 0), segment({launch(20)}, 0)};
+  time_segments(program, predictor, {});
+  EXPECT_EQ(predictor.asked, 2);
+}
+
+TEST(TimeSegments, OneExtrapolatedKernelMarksItsSegmentAlone) {
+  const CountingPredictor predictor;
+  Program program;
+  program.segments = {segment({launch(10), launch(101)}, 0), segment({launch(10)}, 0)};
+  const auto timed = time_segments(program, predictor, {});
+  EXPECT_TRUE(timed[0].extrapolated);
+  EXPECT_FALSE(timed[1].extrapolated);
+}
+
+TEST(HostCosts, ACompiledGraphLaunchesFasterThanTheDispatcher) {
+  EXPECT_LT(host_costs(KernelMode::fused).per_call, host_costs(KernelMode::eager).per_call);
+}
+
+}  // namespace
+}  // namespace tessera
