@@ -15,6 +15,12 @@ enum class CollectiveProtocol : std::uint8_t { ll, ll128, simple };
 /// What one collective does to the network: after `latency`, `bytes_per_link` cross every link of
 /// `links` together (one coupled flow, at the rate of the slowest link). Alone it takes `latency +
 /// bytes_per_link / slowest`.
+///
+/// Where all links carry the same (full meshes, NVSwitch ports, one ring over PCIe),
+/// `bytes_per_link` is what each really carries. Where they differ (a cube mesh's double bundles,
+/// NVLink ports beside NICs), it is what the slowest link carries when the link that limits the
+/// ring is busy all the time: the time alone stays exact, and faster links count as less loaded
+/// than they are.
 struct CollectiveCost {
   CollectiveProtocol protocol = CollectiveProtocol::simple;
   Seconds latency;

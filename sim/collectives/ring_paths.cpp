@@ -1,0 +1,221 @@
+#include "sim/collectives/ring_paths.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <map>
+
+#include "sim/collectives/ring_search.h"
+
+namespace tessera {
+namespace {
+
+using GpuGroup = std::vector<int>;
+
+/// NCCL runs two channels at half a lane's rate each, which lets odd numbers of lanes balance.
+constexpr int kChannelsPerLane = 2;
+
+/// The part of a group that lies on one node, GPUs ascending, and its rings there.
+struct NodeGroup {
+  GpuGroup gpus;
+  std::vector<GpuGroup> rings;  ///< empty for a single GPU
+};
+
+/// Share of the ring traffic per link, in the order of the links.
+class LinkLoads {
+ public:
+  void add(const Route& route, double share) {
+    for (const LinkId link : route.links) shares_[link] += share;
+  }
+
+  std::vector<LinkShare> list() const {
+    std::vector<LinkShare> list;
+    for (const auto& [link, share] : shares_) list.push_back({link, share});
+    return list;
+  }
+
+ private:
+  std::map<LinkId, double> shares_;
+};
+
+template <class Visit>
+void for_each_hop(const GpuGroup& ring, Visit visit) {
+  for (std::size_t i = 0; i < ring.size(); ++i) visit(ring[i], ring[(i + 1) % ring.size()]);
+}
+
+LaneMatrix lanes_between(const Topology& topology, const GpuGroup& gpus) {
+  const int count = static_cast<int>(gpus.size());
+  LaneMatrix lanes(count);
+  for (int a = 0; a < count; ++a) {
+    for (int b = a + 1; b < count; ++b) {
+      const LinkId bundle = topology.nvlink_bundle(gpus[static_cast<std::size_t>(a)],
+                                                   gpus[static_cast<std::size_t>(b)]);
+      if (bundle.valid()) lanes.set(a, b, topology.link(bundle).lanes * kChannelsPerLane);
+    }
+  }
+  return lanes;
+}
+
+/// Rings inside one node; a single one in ascending order where the lanes offer none of their own.
+std::vector<GpuGroup> rings_in_node(const Topology& topology, const GpuGroup& gpus) {
+  if (gpus.size() < 2) return {};
+  if (topology.cluster().node.interconnect != GpuInterconnect::direct) return {gpus};
+  std::vector<GpuGroup> rings;
+  for (const RingOrder& order : pack_rings(lanes_between(topology, gpus))) {
+    GpuGroup ring;
+    for (const int index : order) ring.push_back(gpus[static_cast<std::size_t>(index)]);
+    rings.push_back(std::move(ring));
+  }
+  if (rings.empty()) rings.push_back(gpus);
+  return rings;
+}
+
+std::vector<NodeGroup> by_node(const Topology& topology, std::span<const int> ranks) {
+  std::map<int, GpuGroup> nodes;
+  for (const int gpu : ranks) nodes[topology.node_of(gpu)].push_back(gpu);
+  std::vector<NodeGroup> groups;
+  for (auto& [node, gpus] : nodes) {
+    std::ranges::sort(gpus);
+    assert(std::ranges::adjacent_find(gpus) == gpus.end());
+    groups.push_back({gpus, rings_in_node(topology, gpus)});
+  }
+  return groups;
+}
+
+/// Every ring runs in both directions, with half of its traffic each.
+void add_closed_rings(const Topology& topology, const NodeGroup& node, LinkLoads& loads) {
+  const double share = 0.5 / static_cast<double>(node.rings.size());
+  for (const GpuGroup& ring : node.rings) {
+    for_each_hop(ring, [&](int here, int next) {
+      loads.add(topology.route(here, next), share);
+      loads.add(topology.route(next, here), share);
+    });
+  }
+}
+
+/// One GPU for every NIC that the group uses in a node.
+GpuGroup nic_owners(const Topology& topology, const GpuGroup& gpus) {
+  GpuGroup owners;
+  for (const int gpu : gpus) {
+    const bool is_new = owners.empty() || topology.nic_of(owners.back()) != topology.nic_of(gpu);
+    if (is_new) owners.push_back(gpu);
+  }
+  return owners;
+}
+
+/// For every NIC in turn, the GPU of each node that owns it; nodes with fewer NICs take theirs
+/// again.
+std::vector<GpuGroup> rail_owners(const Topology& topology, const std::vector<NodeGroup>& nodes) {
+  std::vector<GpuGroup> owners;
+  std::size_t rails = 0;
+  for (const NodeGroup& node : nodes) {
+    owners.push_back(nic_owners(topology, node.gpus));
+    rails = std::max(rails, owners.back().size());
+  }
+  std::vector<GpuGroup> by_rail(rails);
+  for (std::size_t rail = 0; rail < rails; ++rail) {
+    for (const GpuGroup& own : owners) by_rail[rail].push_back(own[rail % own.size()]);
+  }
+  return by_rail;
+}
+
+/// Rings closed inside the nodes, and every rail from owner to owner.
+LinkLoads loads_of_closed_rings(const Topology& topology, const std::vector<NodeGroup>& nodes) {
+  LinkLoads loads;
+  for (const NodeGroup& node : nodes) add_closed_rings(topology, node, loads);
+  if (nodes.size() == 1) return loads;
+  const std::vector<GpuGroup> rails = rail_owners(topology, nodes);
+  const double share = 1.0 / static_cast<double>(rails.size());
+  for (const GpuGroup& rail : rails) {
+    for_each_hop(rail, [&](int here, int next) { loads.add(topology.route(here, next), share); });
+  }
+  return loads;
+}
+
+/// All GPUs in ring order: node by node, each node from the owner of the rail's NIC on.
+GpuGroup chain_of(const std::vector<NodeGroup>& nodes, const GpuGroup& rail) {
+  GpuGroup chain;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    GpuGroup gpus = nodes[node].gpus;
+    std::ranges::rotate(gpus, std::ranges::find(gpus, rail[node]));
+    chain.insert(chain.end(), gpus.begin(), gpus.end());
+  }
+  return chain;
+}
+
+/// Per rail one ring over all GPUs, which passes through each node once.
+LinkLoads loads_of_chains(const Topology& topology, const std::vector<NodeGroup>& nodes) {
+  const std::vector<GpuGroup> rails = rail_owners(topology, nodes);
+  const double share = 1.0 / static_cast<double>(rails.size());
+  LinkLoads loads;
+  for (const GpuGroup& rail : rails) {
+    for_each_hop(chain_of(nodes, rail),
+                 [&](int here, int next) { loads.add(topology.route(here, next), share); });
+  }
+  return loads;
+}
+
+LinkLoads loads_of(const Topology& topology, const std::vector<NodeGroup>& nodes) {
+  const bool nvlink = topology.cluster().node.interconnect != GpuInterconnect::none;
+  const bool closed_in_nodes = nvlink || nodes.size() == 1;
+  return closed_in_nodes ? loads_of_closed_rings(topology, nodes)
+                         : loads_of_chains(topology, nodes);
+}
+
+PathClass class_of_hop(const Topology& topology, int here, int next) {
+  const Route route = topology.route(here, next);
+  const bool all_nvlink = std::ranges::all_of(route.links, [&](LinkId link) {
+    return topology.link(link).technology == LinkTechnology::nvlink;
+  });
+  if (!all_nvlink) return PathClass::pcie;
+  const bool adjacent = topology.cluster().node.interconnect == GpuInterconnect::nvswitch ||
+                        topology.nvlink_bundle(here, next).valid();
+  return adjacent ? PathClass::nvlink : PathClass::relay;
+}
+
+/// How GPUs of one node reach each other on the rings: the worst hop counts.
+PathClass path_class(const Topology& topology, const std::vector<NodeGroup>& nodes) {
+  PathClass worst = PathClass::nvlink;
+  for (const NodeGroup& node : nodes) {
+    for (const GpuGroup& ring : node.rings) {
+      for_each_hop(ring, [&](int here, int next) {
+        worst = std::max(worst, class_of_hop(topology, here, next));
+      });
+    }
+  }
+  return worst;
+}
+
+RingShape shape_of(const Topology& topology, const std::vector<NodeGroup>& nodes) {
+  const NodeSpec& spec = topology.cluster().node;
+  RingShape shape;
+  shape.nodes = static_cast<int>(nodes.size());
+  for (const NodeGroup& node : nodes) {
+    shape.ranks += static_cast<int>(node.gpus.size());
+    shape.same_order = shape.same_order && node.rings.size() <= 1;
+  }
+  shape.path = path_class(topology, nodes);
+  shape.architecture = spec.gpu.architecture;
+  shape.nic_latency = spec.nic_latency;
+  return shape;
+}
+
+}  // namespace
+
+RingPaths ring_paths(const Topology& topology, std::span<const int> ranks) {
+  assert(ranks.size() >= 2);
+  const std::vector<NodeGroup> nodes = by_node(topology, ranks);
+  RingPaths paths;
+  paths.shape = shape_of(topology, nodes);
+  paths.links = loads_of(topology, nodes).list();
+  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  paths.slowest_link = paths.shape.bus_bandwidth = BytesPerSecond(kUnbounded);
+  for (const auto& [link, share] : paths.links) {
+    const BytesPerSecond rate = topology.link(link).bandwidth;
+    paths.slowest_link = std::min(paths.slowest_link, rate);
+    paths.shape.bus_bandwidth = std::min(paths.shape.bus_bandwidth, rate / share);
+  }
+  return paths;
+}
+
+}  // namespace tessera

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "hw/topology.h"
+#include "sim/collectives/nccl_tuning.h"
+
+namespace tessera {
+
+/// Part of a collective's ring traffic that crosses one link: with three rings over three bundles,
+/// a third each. Above 1 where a ring crosses the link more than once.
+struct LinkShare {
+  LinkId link;
+  double share = 0;
+};
+
+/// The rings of a group of GPUs over the topology.
+struct RingPaths {
+  RingShape shape;
+  std::vector<LinkShare> links;  ///< ascending by link, each once
+  BytesPerSecond slowest_link;   ///< of `links`
+};
+
+/// Rings as NCCL lays them, for at least two different GPUs:
+/// - `direct` nodes: as many rings as the lanes between the group's GPUs carry, in both directions;
+///   where these lanes close no ring, one ring over the routes of the topology (relays, PCIe);
+/// - `nvswitch` nodes: one ring at the rate of the GPUs' ports;
+/// - `none`: one ring over the PCIe tree;
+/// - several nodes: one ring per NIC that the group's GPUs use. On NVLink nodes each of them visits
+///   the node's GPUs and leaves over the GPU that owns the NIC (NCCL's PXN); on PCIe nodes it
+///   enters at one end of the chain of GPUs and leaves at the other.
+RingPaths ring_paths(const Topology& topology, std::span<const int> ranks);
+
+}  // namespace tessera
