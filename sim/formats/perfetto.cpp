@@ -69,6 +69,12 @@ std::string op_args(const ProgramOp& op) {
   return args;
 }
 
+std::string communication_name(const ProgramOp& op) {
+  if (op.kind == OpKind::send) return "send to stage " + std::to_string(op.peer_stage);
+  if (op.kind == OpKind::recv) return "recv from stage " + std::to_string(op.peer_stage);
+  return std::string(label_of(op.kind)) + " " + std::string(label_of(op.group));
+}
+
 /// Processes and threads are numbered from 1: viewers file process 0 as the idle task.
 TraceTrack track_of(int rank, StreamKind stream) {
   return {rank + 1, static_cast<int>(stream) + 1};
@@ -153,17 +159,14 @@ class PerfettoTrace {
   }
 
   void write_communication(const OpRecord& record, const ProgramOp& op) {
-    const bool collective = op.kind == OpKind::all_reduce;
-    const std::string partner =
-        collective ? std::string(label_of(op.group)) : "stage " + std::to_string(op.peer_stage);
-    std::string args = op_args(op) + member("bytes", op.bytes.value());
     const Nanoseconds begin = to_nanoseconds(begin_of(record));
-    args += collective ? member("group", json_string(partner)) +
-                             member("waited_ns", to_nanoseconds(record.transfer_start) - begin)
-                       : member("tag", op.tag);
-    writer_.slice(track_of(record.rank, op.stream),
-                  json_string(std::string(label_of(op.kind)) + " " + partner), "communication",
-                  begin, to_nanoseconds(record.end), object(args));
+    const Nanoseconds waited = to_nanoseconds(record.transfer_start) - begin;
+    std::string args = op_args(op) + member("bytes", op.bytes.value());
+    args += op.kind == OpKind::all_reduce
+                ? member("group", json_string(label_of(op.group))) + member("waited_ns", waited)
+                : member("tag", op.tag);
+    writer_.slice(track_of(record.rank, op.stream), json_string(communication_name(op)),
+                  "communication", begin, to_nanoseconds(record.end), object(args));
   }
 
   /// Ends one tick before the message has arrived, which lies inside the slice of the recv.

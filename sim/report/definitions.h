@@ -6,19 +6,19 @@ namespace tessera::definitions {
 
 /// What the reported ratios mean, in the words that are printed beside them.
 constexpr std::string_view kMfu =
-    "model FLOPs utilization: GEMM FLOPs of the model, without recomputation, divided by "
-    "(step time x GPUs x dense peak of the GEMMs' precision)";
+    "model FLOPs utilization: GEMM FLOPs of the model without recomputation / (step time x GPUs x "
+    "dense peak)";
 constexpr std::string_view kHfu =
     "hardware FLOPs utilization: as MFU, with the GEMM FLOPs that are executed, recomputation "
     "included";
 constexpr std::string_view kBubbleFraction =
     "share of the step in which a GPU runs no kernel because other pipeline stages are still at "
-    "work, mean over GPUs; a message already on its way counts as exposed communication";
+    "work, mean over GPUs; a message on its way counts as exposed communication";
 constexpr std::string_view kExposedCommunication =
     "time in which a GPU runs no kernel and waits for a collective or message, from joining it to "
-    "its end, without the bubble; mean over GPUs";
+    "its end, without the bubble, mean over GPUs";
 constexpr std::string_view kBreakdown =
-    "what the compute stream of a GPU does, mean over GPUs; the categories add up to the step time";
+    "what the compute stream of a GPU does, mean over GPUs; adds up to the step time";
 constexpr std::string_view kHost =
     "time in which a GPU runs no kernel because the host has not launched it yet";
 constexpr std::string_view kPeakMemory =

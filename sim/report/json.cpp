@@ -111,10 +111,13 @@ std::string json_text(const StepReport& report, const Provenance& provenance,
                       {"breakdown", breakdown_json(report)},
                       {"kernel_kinds", kernel_kinds_json(report)},
                       {"segments", segments_json(report)},
+                      {"extrapolated_share", report.extrapolated_share},
                       {"memory", memory_json(report.memory)},
                       {"provenance", provenance_json(report, provenance)},
                       {"definitions", definitions_json()}};
   for (const auto& [name, time] : timing) result["timing_s"][name] = time.value();
+  // Names come from the user's files; what is not UTF-8 in them must not make the result
+  // unreadable.
   return result.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 

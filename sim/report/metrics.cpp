@@ -79,6 +79,16 @@ std::vector<KernelKindTime> kernel_kind_times(const TimedProgram& timed,
   return times;
 }
 
+double extrapolated_share(const TimedProgram& timed, const std::vector<SegmentRuns>& runs) {
+  Seconds all;
+  Seconds extrapolated;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    all += runs[i].busy;
+    if (timed.segments[i].extrapolated) extrapolated += runs[i].busy;
+  }
+  return per(extrapolated.value(), all.value());
+}
+
 /// Precision of the matrix products that do most of the step's FLOPs.
 Precision main_precision(const TimedProgram& timed, const std::vector<SegmentRuns>& runs) {
   std::map<Precision, double> flops;
@@ -156,6 +166,7 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
       per(report.breakdown[TimeCategory::bubble].value(), report.step_time.value());
   report.kernel_kinds = kernel_kind_times(timed, runs);
   report.segments = segment_times(timed, runs);
+  report.extrapolated_share = extrapolated_share(timed, runs);
   report.memory = measure_memory(timed, timeline, index);
   return report;
 }

@@ -13,8 +13,8 @@ namespace tessera {
 namespace {
 
 constexpr std::size_t kLabelWidth = 24;
-constexpr std::size_t kKernelKindRows = 5;
-constexpr std::size_t kSegmentRows = 4;
+constexpr std::size_t kKernelKindRows = 4;
+constexpr std::size_t kSegmentRows = 3;
 constexpr std::size_t kLineWidth = 100;
 
 std::string fixed(double value, int decimals) {
@@ -48,8 +48,13 @@ std::string gibibytes(Bytes bytes) {
          " GiB";
 }
 
-std::string percent(const std::optional<double>& ratio) {
-  return ratio ? fixed(*ratio * 100, 1) + " %" : "n/a (no published peak)";
+std::string percent(double ratio) {
+  return fixed(ratio * 100, 1) + " %";
+}
+
+/// Means over the ranks: whole unless the ranks differ.
+std::string count(double mean) {
+  return fixed(mean, std::floor(mean) == mean ? 0 : 1);
 }
 
 std::string spaced(std::string_view label) {
@@ -99,21 +104,37 @@ std::string summary_row(std::string_view label, const std::string& value) {
   return padded(label, kLabelWidth + 2) + value + "\n";
 }
 
+std::string utilization_text(const StepReport& report) {
+  const std::string precision(name_of(report.precision));
+  if (!report.mfu || !report.hfu) return "n/a: no published " + precision + " peak";
+  return percent(*report.mfu) + ", " + percent(*report.hfu) + " of " +
+         significant(report.peak_per_gpu.value() / 1e12) + " TFLOP/s (dense " + precision +
+         ") per GPU";
+}
+
+std::string throughput_text(const StepReport& report) {
+  return significant(report.tokens_per_s) + " tokens/s, " +
+         significant(report.tokens_per_s_per_gpu) + " tokens/s per GPU, " +
+         significant(report.samples_per_s) + " samples/s";
+}
+
+/// Predictions outside the training range are less certain, so the table says where they matter.
+std::string extrapolation_row(const StepReport& report) {
+  if (report.extrapolated_share <= 0) return "";
+  return summary_row("extrapolated", percent(report.extrapolated_share) +
+                                         " of the kernel time, in segments with kernels outside "
+                                         "the training data");
+}
+
 std::string summary_rows(const StepReport& report) {
   const Seconds exposed = report.breakdown.exposed_communication();
   const double share = report.step_time.value() > 0 ? exposed / report.step_time : 0.0;
-  const std::string of_peak = " of " + significant(report.peak_per_gpu.value() / 1e12) +
-                              " TFLOP/s dense " + std::string(name_of(report.precision)) +
-                              " per GPU";
   return summary_row("step time", milliseconds(report.step_time) + " ms") +
-         summary_row("throughput", significant(report.tokens_per_s) + " tokens/s, " +
-                                       significant(report.tokens_per_s_per_gpu) +
-                                       " tokens/s per GPU, " + significant(report.samples_per_s) +
-                                       " samples/s") +
-         summary_row("MFU [1]", percent(report.mfu) + (report.mfu ? of_peak : "")) +
-         summary_row("HFU [2]", percent(report.hfu)) +
-         summary_row("bubble fraction [3]", percent(report.bubble_fraction)) +
-         summary_row("exposed comm. [4]", milliseconds(exposed) + " ms, " + percent(share));
+         summary_row("throughput", throughput_text(report)) +
+         summary_row("MFU, HFU [1]", utilization_text(report)) +
+         summary_row("bubble fraction [2]", percent(report.bubble_fraction)) +
+         summary_row("exposed comm. [3]", milliseconds(exposed) + " ms, " + percent(share)) +
+         extrapolation_row(report);
 }
 
 std::string breakdown_rows(const StepReport& report) {
@@ -122,8 +143,8 @@ std::string breakdown_rows(const StepReport& report) {
     parts.push_back(report.breakdown[category].value());
   }
   const std::vector<int> tenths = tenths_of_percent(parts);
-  std::string rows = "\n" + padded("where the step goes (mean over GPUs)", kLabelWidth + 2) +
-                     right("ms", 2) + right("%", 8) + "\n";
+  std::string rows =
+      "\n" + padded("time of a GPU [4]", kLabelWidth + 2) + right("ms", 12) + right("%", 8) + "\n";
   for (const TimeCategory category : time_categories()) {
     const Seconds time = report.breakdown[category];
     const int share = tenths[static_cast<std::size_t>(category)];
@@ -145,7 +166,7 @@ std::string kernel_kind_rows(const StepReport& report) {
   for (std::size_t i = 0; i < std::min(kKernelKindRows, report.kernel_kinds.size()); ++i) {
     const KernelKindTime& entry = report.kernel_kinds[i];
     rows += time_row(spaced(label_of(entry.kind)), entry.time, step_share(entry.time, report)) +
-            right(significant(entry.launches), 10) + " launches\n";
+            right(count(entry.launches), 10) + " launches\n";
   }
   return rows;
 }
@@ -155,7 +176,7 @@ std::string segment_rows(const StepReport& report) {
   for (std::size_t i = 0; i < std::min(kSegmentRows, report.segments.size()); ++i) {
     const SegmentTime& entry = report.segments[i];
     rows += time_row(entry.name, entry.time, step_share(entry.time, report)) +
-            right(significant(entry.runs), 10) + " runs\n";
+            right(count(entry.runs), 10) + " runs\n";
   }
   return rows;
 }
@@ -168,10 +189,11 @@ std::string memory_rows(const MemoryReport& memory) {
   const std::string verdict = fullest->fits
                                   ? "fits, " + gibibytes(fullest->headroom) + " free"
                                   : "DOES NOT FIT, " + gibibytes(-fullest->headroom) + " too much";
-  return "\n" + summary_row("peak memory [5]",
-                            gibibytes(memory.peak) + " of " + gibibytes(memory.capacity) + ": " +
-                                verdict + " (GPU " + std::to_string(fullest->rank) + ", static " +
-                                gibibytes(fullest->static_bytes) + ")");
+  return "\n" +
+         summary_row("peak memory", gibibytes(memory.peak) + " of " + gibibytes(memory.capacity) +
+                                        ": " + verdict) +
+         summary_row("", "on GPU " + std::to_string(fullest->rank) + ", of which " +
+                             gibibytes(fullest->static_bytes) + " static");
 }
 
 /// "[1] text", broken between words.
@@ -190,9 +212,9 @@ std::string footnote(int number, std::string_view text) {
 }
 
 std::string footnotes() {
-  return "\n" + footnote(1, definitions::kMfu) + footnote(2, definitions::kHfu) +
-         footnote(3, definitions::kBubbleFraction) +
-         footnote(4, definitions::kExposedCommunication) + footnote(5, definitions::kPeakMemory);
+  return "\n" + footnote(1, definitions::kMfu) + footnote(1, definitions::kHfu) +
+         footnote(2, definitions::kBubbleFraction) +
+         footnote(3, definitions::kExposedCommunication) + footnote(4, definitions::kBreakdown);
 }
 
 }  // namespace

@@ -1,0 +1,118 @@
+#include "sim/report/table.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sim/report/sample_report.h"
+
+namespace tessera {
+namespace {
+
+using namespace tessera::testing;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Sum of the "%" column over the rows between the heading and the total.
+double sum_of_shares(const std::string& table) {
+  double sum = 0;
+  bool inside = false;
+  for (const std::string& line : lines_of(table)) {
+    if (line.starts_with("  total")) break;
+    if (inside) sum += std::stod(line.substr(line.find_last_of(' ')));
+    if (line.starts_with("time of a GPU")) inside = true;
+  }
+  return sum;
+}
+
+TEST(Table, ShowsTheReportAsAPersonReadsIt) {
+  EXPECT_EQ(table_text(sample_report(), sample_provenance()),
+            R"(sample: training step of two-layers on 2 x G100
+tensor 1, pipeline 2, data 1, 1 micro-batch; predictor roofline, tessera 1.2.3
+
+step time                 6000.000 ms
+throughput                100.0 tokens/s, 50.00 tokens/s per GPU, 0.500 samples/s
+MFU, HFU [1]              25.0 %, 30.0 % of 0.000 TFLOP/s (dense fp32) per GPU
+bubble fraction [2]       50.0 %
+exposed comm. [3]         0.000 ms, 0.0 %
+
+time of a GPU [4]                   ms       %
+  forward                     1000.000    16.7
+  backward                    2000.000    33.3
+  bubble                      3000.000    50.0
+  total                       6000.000   100.0
+
+longest kernel kinds
+  gemm                        3000.000    50.0         4 launches
+
+longest segments
+  layers.backward             2000.000    33.3         1 runs
+  layers.forward              1000.000    16.7         1 runs
+
+peak memory               0.00 GiB of 0.00 GiB: fits, 0.00 GiB free
+                          on GPU 0, of which 0.00 GiB static
+
+[1] model FLOPs utilization: GEMM FLOPs of the model without recomputation / (step time x GPUs x
+    dense peak)
+[1] hardware FLOPs utilization: as MFU, with the GEMM FLOPs that are executed, recomputation
+    included
+[2] share of the step in which a GPU runs no kernel because other pipeline stages are still at work,
+    mean over GPUs; a message on its way counts as exposed communication
+[3] time in which a GPU runs no kernel and waits for a collective or message, from joining it to its
+    end, without the bubble, mean over GPUs
+[4] what the compute stream of a GPU does, mean over GPUs; adds up to the step time
+)");
+}
+
+TEST(Table, SharesAddUpToHundredPercentHoweverTheyRound) {
+  StepReport report = sample_report();
+  for (const TimeCategory category : time_categories()) report.breakdown[category] = 1_s;
+  // 13 categories of 7.69 %: rounded one by one they would add up to 100.1 %
+  EXPECT_NEAR(sum_of_shares(table_text(report, sample_provenance())), 100.0, 1e-9);
+}
+
+TEST(Table, KeepsToLinesOfHundredColumns) {
+  for (const std::string& line : lines_of(table_text(sample_report(), sample_provenance()))) {
+    EXPECT_LE(line.size(), 100u) << line;
+  }
+}
+
+TEST(Table, SaysWhatIsMissingWhereTheStepDoesNotFit) {
+  StepReport report = sample_report();
+  report.memory.capacity = 80_GiB;
+  report.memory.peak = 82_GiB;
+  report.memory.per_rank = {{.rank = 0,
+                             .stage = 0,
+                             .static_bytes = 50_GiB,
+                             .peak = 82_GiB,
+                             .fits = false,
+                             .headroom = -2_GiB}};
+  EXPECT_THAT(table_text(report, sample_provenance()),
+              HasSubstr("82.00 GiB of 80.00 GiB: DOES NOT FIT, 2.00 GiB too much"));
+}
+
+TEST(Table, HasNoUtilizationWithoutAPublishedPeak) {
+  StepReport report = sample_report();
+  report.mfu.reset();
+  report.hfu.reset();
+  EXPECT_THAT(table_text(report, sample_provenance()), HasSubstr("n/a: no published fp32 peak"));
+}
+
+TEST(Table, MentionsExtrapolationOnlyWhereThereIsSome) {
+  StepReport report = sample_report();
+  EXPECT_THAT(table_text(report, sample_provenance()), Not(HasSubstr("extrapolated")));
+  report.extrapolated_share = 0.25;
+  EXPECT_THAT(table_text(report, sample_provenance()), HasSubstr("25.0 % of the kernel time"));
+}
+
+}  // namespace
+}  // namespace tessera
