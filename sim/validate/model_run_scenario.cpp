@@ -3,6 +3,7 @@
 #include <map>
 
 #include "hw/units/input_error.h"
+#include "hw/box.h"
 #include "sim/config/load.h"
 
 namespace tessera {

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "hw/node.h"
+
+namespace tessera {
+
+/// One server with `gpus` of a GPU, wired as its vendor builds such boards, for runs whose server
+/// nobody described:
+/// - boards with soldered NVLink (SXM and Grace superchips): all links spread over direct pairs up
+/// to four GPUs, an NVSwitch above;
+/// - cards: the PCIe tree, one root port per GPU, on one socket.
+/// Requires gpus >= 1.
+ClusterSpec box_of(const GpuSpec& gpu, int gpus);
+
+}  // namespace tessera

@@ -1,0 +1,49 @@
+#include "hw/box.h"
+
+#include <gtest/gtest.h>
+
+#include "hw/topology.h"
+#include "hw/validation.h"
+#include "tests/hw/boxes.h"
+
+namespace tessera {
+namespace {
+
+GpuSpec board_gpu() {
+  GpuSpec gpu = boxes::gpu("H100-SXM5-80GB", Architecture::hopper, "9.0", 18);
+  gpu.nvlink_generation = 4;
+  return gpu;
+}
+
+TEST(BoxOf, FourBoardsShareTheirLinksBetweenThreePeers) {
+  const ClusterSpec box = box_of(board_gpu(), 4);
+  ASSERT_EQ(box.node.interconnect, GpuInterconnect::direct);
+  ASSERT_EQ(box.node.pairs.size(), 6u);  // 4 * 3 / 2
+  EXPECT_EQ(box.node.pairs[0].links, 6);
+  // 6 links of 25 GB/s, of which NCCL uses 20.6
+  const Topology topology(box);
+  const Route route = topology.route(0, 3);
+  ASSERT_EQ(route.links.size(), 1u);
+  EXPECT_NEAR(topology.link(route.links[0]).bandwidth.value(), 6 * 25e9 * 0.824, 1);
+}
+
+TEST(BoxOf, EightBoardsMeetAtASwitch) {
+  EXPECT_EQ(box_of(board_gpu(), 8).node.interconnect, GpuInterconnect::nvswitch);
+}
+
+TEST(BoxOf, CardsMeetOnThePcieTree) {
+  GpuSpec card = board_gpu();
+  card.id = "H100-PCIe-80GB";
+  const ClusterSpec box = box_of(card, 2);
+  EXPECT_EQ(box.node.interconnect, GpuInterconnect::none);
+  EXPECT_EQ(Topology(box).route(0, 1).links.size(), 2u);
+}
+
+TEST(BoxOf, EveryBoxIsValid) {
+  for (const int gpus : {1, 2, 3, 4, 8, 16}) {
+    EXPECT_TRUE(problems_of(box_of(board_gpu(), gpus)).empty()) << gpus;
+  }
+}
+
+}  // namespace
+}  // namespace tessera
