@@ -8,20 +8,34 @@
 
 namespace tessera::test {
 
-/// One node of `gpus` GPUs on a switch, `rate` per direction and port, 1 us per hop.
-inline ClusterSpec switched_node(int gpus, BytesPerSecond rate = BytesPerSecond(100e9)) {
+/// A GPU for nodes of tests; the engine reads none of its figures.
+inline GpuSpec some_gpu() {
+  GpuSpec gpu;
+  gpu.id = "test-gpu";
+  gpu.sm_count = 100;
+  gpu.boost_clock = Hertz(1e9);
+  gpu.fp32 = 10_TFLOPS;
+  gpu.memory = 80_GiB;
+  gpu.memory_bandwidth = 2000_GBps;
+  gpu.nvlink_generation = 4;
+  gpu.nvlink_links = 1;
+  gpu.pcie_generation = 4;
+  gpu.pcie_bandwidth = 32_GBps;
+  return gpu;
+}
+
+/// One node of `gpus` GPUs on a switch: `rate` per direction of a port, `hop_latency` per hop.
+inline ClusterSpec switched_node(int gpus, BytesPerSecond rate = 100_GBps,
+                                 Seconds hop_latency = 1_us) {
   ClusterSpec cluster;
-  cluster.id = "test";
+  cluster.id = "test-cluster";
   cluster.node.id = "test-node";
-  cluster.node.gpu.nvlink_generation = 4;
-  cluster.node.gpu.nvlink_links = 1;
+  cluster.node.gpu = some_gpu();
   cluster.node.gpu.nvlink_bandwidth = rate;
-  cluster.node.gpu.pcie_generation = 4;
-  cluster.node.gpu.pcie_bandwidth = BytesPerSecond(32e9);
   cluster.node.gpu_count = gpus;
   cluster.node.interconnect = GpuInterconnect::nvswitch;
   cluster.node.nvlink_bandwidth_per_link = rate;
-  cluster.node.nvlink_latency = Seconds(1e-6);
+  cluster.node.nvlink_latency = hop_latency;
   return cluster;
 }
 
@@ -95,7 +109,7 @@ class ProgramBuilder {
                        .segments = timed_segments_,
                        .topology = Topology(cluster),
                        .communication_host_time = {},
-                       .memory_capacity = Bytes(1) * (std::int64_t{1} << 40)};
+                       .memory_capacity = 80_GiB};
     return timed;
   }
   /// On a switched node with a GPU per rank.

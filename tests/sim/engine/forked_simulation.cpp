@@ -1,0 +1,84 @@
+#include "forked_simulation.h"
+
+#include <cstring>
+
+#include "sim/engine/engine.h"
+#include "sim/process/forked_call.h"
+
+namespace tessera::test {
+namespace {
+
+template <class Value>
+void write(std::string& bytes, Value value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/// Reads back what write() wrote, in the same order.
+class Reader {
+ public:
+  explicit Reader(const std::string& bytes) : next_(bytes.data()) {}
+
+  template <class Value>
+  Value read() {
+    Value value;
+    std::memcpy(&value, next_, sizeof value);
+    next_ += sizeof value;
+    return value;
+  }
+
+ private:
+  const char* next_;
+};
+
+}  // namespace
+
+std::string packed(const Timeline& timeline) {
+  std::string bytes;
+  write(bytes, timeline.step_time);
+  write(bytes, timeline.ops.size());
+  for (const OpRecord& op : timeline.ops) {
+    write(bytes, op.rank);
+    write(bytes, op.op);
+    for (const Seconds time : {op.start, op.end, op.transfer_start}) write(bytes, time);
+  }
+  write(bytes, timeline.memory.size());
+  for (const MemorySample& sample : timeline.memory) {
+    write(bytes, sample.rank);
+    write(bytes, sample.time);
+    write(bytes, sample.used);
+  }
+  write(bytes, timeline.peak_memory.size());
+  for (const Bytes peak : timeline.peak_memory) write(bytes, peak);
+  return bytes;
+}
+
+Timeline unpacked(const std::string& bytes) {
+  Reader reader(bytes);
+  Timeline timeline;
+  timeline.step_time = reader.read<Seconds>();
+  timeline.ops.resize(reader.read<std::size_t>());
+  for (OpRecord& op : timeline.ops) {
+    op.rank = reader.read<std::int32_t>();
+    op.op = reader.read<std::int32_t>();
+    for (Seconds* time : {&op.start, &op.end, &op.transfer_start}) *time = reader.read<Seconds>();
+  }
+  timeline.memory.resize(reader.read<std::size_t>());
+  for (MemorySample& sample : timeline.memory) {
+    sample.rank = reader.read<std::int32_t>();
+    sample.time = reader.read<Seconds>();
+    sample.used = reader.read<Bytes>();
+  }
+  timeline.peak_memory.resize(reader.read<std::size_t>());
+  for (Bytes& peak : timeline.peak_memory) peak = reader.read<Bytes>();
+  return timeline;
+}
+
+Timeline simulate_forked(const TimedProgram& program, const Simulator& simulator) {
+  return unpacked(run_forked([&] { return packed(simulator(program)); }));
+}
+
+Timeline simulate_forked(const TimedProgram& program) {
+  return simulate_forked(program, simulate);
+}
+
+}  // namespace tessera::test

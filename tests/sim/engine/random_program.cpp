@@ -1,0 +1,126 @@
+#include "random_program.h"
+
+#include <array>
+#include <random>
+
+#include "program_builder.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr std::array<ParallelLayout, 7> kLayouts = {{
+    {.tensor = 1, .pipeline = 1, .data = 1},
+    {.tensor = 4, .pipeline = 1, .data = 1},
+    {.tensor = 1, .pipeline = 1, .data = 4},
+    {.tensor = 1, .pipeline = 4, .data = 1},
+    {.tensor = 2, .pipeline = 2, .data = 1},
+    {.tensor = 2, .pipeline = 2, .data = 2},
+    {.tensor = 1, .pipeline = 3, .data = 2},
+}};
+
+class RandomProgram {
+ public:
+  explicit RandomProgram(std::uint64_t seed)
+      : random_(seed), layout_(kLayouts[below(kLayouts.size())]), builder_(layout_) {
+    for (int stage = 0; stage < layout_.pipeline; ++stage) op_count_.push_back(0);
+  }
+
+  TimedProgram build() {
+    const auto steps = static_cast<int>(10 + below(30));
+    for (int step = 0; step < steps; ++step) add_step(step);
+    TimedProgram program = builder_.build();
+    if (chance(2)) program.communication_host_time = Seconds(static_cast<double>(below(9)) * 1e-6);
+    return program;
+  }
+
+ private:
+  // std:: distributions differ between libraries; the engine's raw output does not.
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  bool chance(std::uint64_t one_in) { return below(one_in) == 0; }
+  int any_stage() { return static_cast<int>(below(static_cast<std::uint64_t>(layout_.pipeline))); }
+  Bytes any_size() { return Bytes(static_cast<std::int64_t>(below(4'000'000))); }
+  StreamKind any_stream() { return static_cast<StreamKind>(below(kStreamCount)); }
+
+  Waits any_waits(int stage) {
+    Waits waits = kNoWaits;
+    const auto count = static_cast<std::uint64_t>(op_count_[static_cast<std::size_t>(stage)]);
+    for (std::int32_t& awaited : waits) {
+      if (count > 0 && chance(3)) awaited = static_cast<std::int32_t>(below(count));
+    }
+    return waits;
+  }
+
+  void added(int stage) {
+    ++op_count_[static_cast<std::size_t>(stage)];
+    if (chance(8)) builder_.last(stage).host_sync = true;
+  }
+
+  void add_step(int step) {
+    switch (below(6)) {
+      case 0:
+        add_message(step);
+        break;
+      case 1:
+        add_collective(any_stage(), chance(2) ? GroupKind::tensor : GroupKind::data);
+        break;
+      case 2:
+        add_collective_of_all_stages();
+        break;
+      default:
+        add_kernels(any_stage());
+    }
+  }
+
+  void add_kernels(int stage) {
+    SegmentCosts costs;
+    if (chance(2)) costs.host_time = Seconds(static_cast<double>(below(60)) * 1e-6);
+    costs.host_sync = chance(10);
+    costs.net_memory = any_size();
+    costs.peak_above_start = costs.net_memory + any_size();
+    const Seconds duration(static_cast<double>(below(100)) * 1.1e-6);
+    builder_.kernels(stage, duration, any_waits(stage), costs);
+    added(stage);
+  }
+
+  void add_collective(int stage, GroupKind group) {
+    const StreamKind stream = any_stream();
+    builder_.all_reduce(stage, group, any_size(), stream, any_waits(stage));
+    added(stage);
+  }
+
+  void add_collective_of_all_stages() {
+    constexpr std::array kGroups = {GroupKind::world, GroupKind::pipeline, GroupKind::embedding};
+    const GroupKind group = kGroups[below(kGroups.size())];
+    const Bytes bytes = any_size();
+    for (int stage = 0; stage < layout_.pipeline; ++stage) {
+      const bool between = stage > 0 && stage < layout_.pipeline - 1;
+      if (group == GroupKind::embedding && between) continue;
+      builder_.all_reduce(stage, group, bytes, any_stream(), any_waits(stage));
+      added(stage);
+    }
+  }
+
+  void add_message(int tag) {
+    const int from = any_stage();
+    const int to = any_stage();
+    if (from == to) return;
+    const Bytes bytes = any_size();
+    builder_.send(from, to, tag, bytes, any_waits(from));
+    added(from);
+    builder_.recv(to, from, tag, bytes, any_waits(to));
+    added(to);
+  }
+
+  std::mt19937_64 random_;
+  ParallelLayout layout_;
+  ProgramBuilder builder_;
+  std::vector<int> op_count_;
+};
+
+}  // namespace
+
+TimedProgram random_program(std::uint64_t seed) {
+  return RandomProgram(seed).build();
+}
+
+}  // namespace tessera::test
