@@ -37,6 +37,10 @@ class CheckStyle(PlantedTree):
         self.plant("docs/page.md", "See https://example.org/home/page and docs/home/page.\n")
         self.assert_passes()
 
+    def test_rejects_a_link_to_a_page_that_does_not_exist(self):
+        self.plant("docs/page.md", "[a](other.md#part)\n[b](../hw/gpu.h) [c](https://example.org/x) [d](#here)\n")
+        self.assert_finds("docs/page.md:1: links to other.md, which does not exist")
+
     def test_rejects_a_last_line_without_its_end(self):
         self.plant("hw/gpu.cpp", "int a;")
         self.assert_finds("hw/gpu.cpp:1: has no newline at the end of the file")

@@ -1,0 +1,109 @@
+"""tools/setup installs only what is missing, never asks, and says what went wrong. Debian's tools are stand-ins here."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+PACKAGES = "# libraries\ng++\nlibone-dev\n\nlibtwo-dev\nclang-tidy tidy\n"
+
+# Each stand-in writes its name and arguments to the file $CALLS.
+STAND_INS = {
+    "id": "echo 1000",
+    "sudo": '[ ! -e "$FAKES/no-sudo" ] || exit 1; shift; exec "$@"',
+    "dpkg-query": "printf 'installed g++\\ninstalled libone-dev\\nconfig-files libtwo-dev\\n'",
+    "apt-get": 'echo "apt-get $*" >>"$CALLS"; case "$*" in *install*) [ ! -e "$FAKES/no-lists" ] ;; '
+               '*update*) rm -f "$FAKES/no-lists" ;; esac',
+    "ccache": "exit 1",
+    "cmake": 'echo "cmake $*" >>"$CALLS"; mkdir -p "build/$2"; touch "build/$2/build.ninja"; '
+             'echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >"build/$2/CMakeCache.txt"',
+    "ninja": 'echo "ninja $CCACHE_DISABLE" >>"$CALLS"; cat "$FAKES/ninja-output" 2>/dev/null; [ ! -e "$FAKES/ninja-output" ]',
+}
+
+
+class SetupScript(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.outside = Path(folder.name).resolve()
+        self.root = self.outside / "a checkout with spaces"
+        self.fakes = self.outside / "fakes"
+        self.calls = self.outside / "calls"
+        self.fakes.mkdir()
+        (self.root / "tools").mkdir(parents=True)
+        shutil.copy(ROOT / "tools/setup", self.root / "tools/setup")
+        (self.root / "tools/packages.txt").write_text(PACKAGES)
+        (self.root / "CMakePresets.json").write_text("{}")
+        os.utime(self.root / "CMakePresets.json", (0, 0))
+        for name, body in STAND_INS.items():
+            (self.fakes / name).write_text(f"#!/bin/sh\n{body}\n")
+            (self.fakes / name).chmod(0o755)
+
+    def run_setup(self, *arguments):
+        environment = {"PATH": f"{self.fakes}:/usr/bin:/bin", "FAKES": str(self.fakes), "CALLS": str(self.calls)}
+        self.calls.write_text("")
+        return subprocess.run([self.root / "tools/setup", *arguments], env=environment, cwd=self.outside,
+                              capture_output=True, text=True, check=False)
+
+    def called(self, program):
+        return [line for line in self.calls.read_text().splitlines() if line.startswith(program)]
+
+    def test_installs_what_is_missing_alone_without_fetching_lists(self):
+        result = self.run_setup()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertIn("set-up: installing libtwo-dev", result.stderr)
+        self.assertEqual(len(self.called("apt-get")), 1)
+        self.assertTrue(self.called("apt-get")[0].endswith("install -y --no-install-recommends libtwo-dev"))
+
+    def test_fetches_the_package_lists_where_they_are_missing(self):
+        (self.fakes / "no-lists").touch()
+        self.assertEqual(self.run_setup().returncode, 0)
+        self.assertEqual([call.split()[6] for call in self.called("apt-get")], ["install", "update", "install"])
+
+    def test_a_preset_installs_its_own_packages(self):
+        self.run_setup("--preset", "tidy")
+        self.assertTrue(self.called("apt-get")[0].endswith("clang-tidy libtwo-dev"))
+        self.assertEqual(self.called("cmake"), ["cmake --preset tidy"])
+
+    def test_names_the_missing_packages_where_it_may_not_install_them(self):
+        (self.fakes / "no-sudo").touch()
+        result = self.run_setup()
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("as root, run: apt-get install --no-install-recommends libtwo-dev", result.stderr)
+        self.assertEqual(self.called("apt-get") + self.called("cmake"), [])
+
+    def test_configures_once_and_again_in_a_moved_checkout(self):
+        self.run_setup()
+        self.assertEqual(self.called("cmake"), ["cmake --preset release"])
+        self.run_setup()
+        self.assertEqual(self.called("cmake"), [])
+        self.root = self.root.rename(self.outside / "moved")
+        self.run_setup()
+        self.assertEqual(self.called("cmake"), ["cmake --preset release"])
+
+    def test_goes_without_ccache_where_that_cannot_work(self):
+        self.run_setup()
+        self.assertEqual(self.called("ninja"), ["ninja 1"])
+
+    def test_a_failed_build_shows_the_error_and_the_log_and_leaves_no_stamp(self):
+        (self.fakes / "ninja-output").write_text("[1/2] compiling a\nFAILED: b.o\nb.cpp:1: error: x\n[2/2] other\n")
+        result = self.run_setup()
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.splitlines()[-3:], [
+            "FAILED: b.o", "b.cpp:1: error: x",
+            f"set-up: the build failed; the whole log: {self.root}/build/release/setup.log"])
+        self.assertFalse((self.root / "build/release/stamp").exists())
+
+    def test_rejects_an_unknown_argument_as_usage_error(self):
+        result = self.run_setup("--fast")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("unknown argument '--fast'", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
