@@ -15,7 +15,7 @@ namespace {
 /// JSON of one kernel, the same in every run of its segment.
 struct KernelText {
   std::string name;  ///< quoted
-  std::string args;  ///< members of the args object, from the first comma on
+  std::string args;  ///< members of the args object, with a comma before each
 };
 
 struct SegmentText {
@@ -32,8 +32,9 @@ std::string member(std::string_view key, std::int64_t value) {
   return member(key, std::to_string(value));
 }
 
-std::string object(std::string_view members) {
-  return "{" + std::string(members.substr(1)) + "}";
+/// Labels hold nothing that JSON would escape.
+std::string label_json(std::string_view label) {
+  return '"' + std::string(label) + '"';
 }
 
 std::int64_t whole_flops(Flops flops) {
@@ -42,10 +43,10 @@ std::int64_t whole_flops(Flops flops) {
 
 KernelText kernel_text(const KernelLaunch& launch) {
   const Kernel& kernel = launch.kernel;
-  return {json_string(launch.name),
-          member("kind", json_string(label_of(kernel.kind))) +
-              member("precision", json_string(name_of(kernel.precision))) +
-              member("flops", whole_flops(kernel.flops)) + member("bytes", kernel.bytes().value())};
+  return {json_string(launch.name), member("kind", label_json(label_of(kernel.kind))) +
+                                        member("precision", label_json(name_of(kernel.precision))) +
+                                        member("flops", whole_flops(kernel.flops)) +
+                                        member("bytes", kernel.bytes().value())};
 }
 
 SegmentText segment_text(const Segment& segment) {
@@ -61,9 +62,9 @@ SegmentText segment_text(const Segment& segment) {
   return text;
 }
 
-/// What an op has in common with its kernels.
+/// What an op has in common with its kernels: members of their args objects.
 std::string op_args(const ProgramOp& op) {
-  std::string args = member("phase", json_string(label_of(op.phase)));
+  std::string args = "\"phase\":" + label_json(label_of(op.phase));
   if (op.layer >= 0) args += member("layer", op.layer);
   if (op.micro_batch >= 0) args += member("micro_batch", op.micro_batch);
   return args;
@@ -111,15 +112,14 @@ class PerfettoTrace {
                              std::to_string(at.pipeline) + ", tensor " + std::to_string(at.tensor) +
                              ", data " + std::to_string(at.data) + ")";
     const TraceTrack process{rank + 1, 0};
-    writer_.metadata(process, "process_name", object(member("name", json_string(name))));
-    writer_.metadata(process, "process_sort_index", object(member("sort_index", rank)));
+    writer_.metadata(process, "process_name", "name", json_string(name));
+    writer_.metadata(process, "process_sort_index", "sort_index", std::to_string(rank));
     std::array<bool, kStreamCount> named{};
     for (const ProgramOp& op : index_.program_of(rank).ops) {
       if (std::exchange(named[static_cast<std::size_t>(op.stream)], true)) continue;
       const TraceTrack track = track_of(rank, op.stream);
-      const std::string stream = json_string(label_of(op.stream));
-      writer_.metadata(track, "thread_name", object(member("name", stream)));
-      writer_.metadata(track, "thread_sort_index", object(member("sort_index", track.thread)));
+      writer_.metadata(track, "thread_name", "name", label_json(label_of(op.stream)));
+      writer_.metadata(track, "thread_sort_index", "sort_index", std::to_string(track.thread));
     }
   }
 
@@ -136,7 +136,7 @@ class PerfettoTrace {
     const TraceTrack track = track_of(record.rank, op.stream);
     const std::string common = op_args(op);
     writer_.slice(track, text.name, "segment", to_nanoseconds(record.start),
-                  to_nanoseconds(record.end), object(common + text.args));
+                  to_nanoseconds(record.end), common, text.args);
     write_kernels(record, track, common, segment);
   }
 
@@ -153,7 +153,7 @@ class PerfettoTrace {
       const KernelText& kernel = segments_[segment].kernels[k];
       elapsed += times.kernel_durations[k];
       const Nanoseconds end = std::min(to_nanoseconds(record.start + elapsed * stretch), last_end);
-      writer_.slice(track, kernel.name, "kernel", begin, end, object(common + kernel.args));
+      writer_.slice(track, kernel.name, "kernel", begin, end, common, kernel.args);
       begin = end;
     }
   }
@@ -161,12 +161,12 @@ class PerfettoTrace {
   void write_communication(const OpRecord& record, const ProgramOp& op) {
     const Nanoseconds begin = to_nanoseconds(begin_of(record));
     const Nanoseconds waited = to_nanoseconds(record.transfer_start) - begin;
-    std::string args = op_args(op) + member("bytes", op.bytes.value());
+    std::string args = member("bytes", op.bytes.value());
     args += op.kind == OpKind::all_reduce
-                ? member("group", json_string(label_of(op.group))) + member("waited_ns", waited)
+                ? member("group", label_json(label_of(op.group))) + member("waited_ns", waited)
                 : member("tag", op.tag);
     writer_.slice(track_of(record.rank, op.stream), json_string(communication_name(op)),
-                  "communication", begin, to_nanoseconds(record.end), object(args));
+                  "communication", begin, to_nanoseconds(record.end), op_args(op), args);
   }
 
   /// Ends one tick before the message has arrived, which lies inside the slice of the recv.

@@ -20,7 +20,7 @@ TraceEventWriter::TraceEventWriter() : text_("{\"displayTimeUnit\":\"ms\",\"trac
 
 void TraceEventWriter::slice(TraceTrack track, std::string_view name_json,
                              std::string_view category, Nanoseconds begin, Nanoseconds end,
-                             std::string_view args_json) {
+                             std::string_view op_args, std::string_view own_args) {
   begin_event('X', track);
   microseconds("ts", begin);
   microseconds("dur", end - begin);
@@ -28,9 +28,10 @@ void TraceEventWriter::slice(TraceTrack track, std::string_view name_json,
   text_ += category;
   text_ += "\",\"name\":";
   text_ += name_json;
-  text_ += ",\"args\":";
-  text_ += args_json;
-  text_ += '}';
+  text_ += ",\"args\":{";
+  text_ += op_args;
+  text_ += own_args;
+  text_ += "}}";
 }
 
 void TraceEventWriter::arrow(std::int64_t id, TraceTrack from, Nanoseconds from_time, TraceTrack to,
@@ -56,14 +57,16 @@ void TraceEventWriter::memory_counter(int process, Nanoseconds time, Bytes used)
   text_ += "}}";
 }
 
-void TraceEventWriter::metadata(TraceTrack track, std::string_view what,
-                                std::string_view args_json) {
+void TraceEventWriter::metadata(TraceTrack track, std::string_view what, std::string_view key,
+                                std::string_view value_json) {
   begin_event('M', track);
   text_ += ",\"name\":\"";
   text_ += what;
-  text_ += "\",\"args\":";
-  text_ += args_json;
-  text_ += '}';
+  text_ += "\",\"args\":{\"";
+  text_ += key;
+  text_ += "\":";
+  text_ += value_json;
+  text_ += "}}";
 }
 
 std::string TraceEventWriter::finish() {

@@ -28,15 +28,19 @@ class TraceEventWriter {
  public:
   TraceEventWriter();
 
-  /// A complete event. Slices of a track nest or follow each other.
+  /// A complete event. Slices of a track nest or follow each other. Its arguments are the members
+  /// `op_args`, and `own_args` with a comma before each: kernels of one op share the former.
   void slice(TraceTrack track, std::string_view name_json, std::string_view category,
-             Nanoseconds begin, Nanoseconds end, std::string_view args_json);
+             Nanoseconds begin, Nanoseconds end, std::string_view op_args,
+             std::string_view own_args);
   /// An arrow from a slice around `from_time` to a slice around `to_time`.
   void arrow(std::int64_t id, TraceTrack from, Nanoseconds from_time, TraceTrack to,
              Nanoseconds to_time);
   void memory_counter(int process, Nanoseconds time, Bytes used);
-  /// Name and place of a process or thread: `what` is "process_name", "thread_sort_index", ...
-  void metadata(TraceTrack track, std::string_view what, std::string_view args_json);
+  /// Name and place of a process or thread: `what` is "process_name" with the key "name",
+  /// "thread_sort_index" with "sort_index", ...
+  void metadata(TraceTrack track, std::string_view what, std::string_view key,
+                std::string_view value_json);
 
   /// The whole file; the writer is empty afterwards.
   std::string finish();
