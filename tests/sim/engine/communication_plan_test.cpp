@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "program_builder.h"
+#include "tests/sim/engine/program_builder.h"
 
 namespace tessera::test {
 namespace {

@@ -1,10 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "program_builder.h"
 #include "sim/engine/deadlock_error.h"
 #include "sim/engine/engine.h"
 #include "sim/process/forked_call.h"
+#include "tests/sim/engine/program_builder.h"
 
 namespace tessera::test {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "forked_simulation.h"
-#include "program_builder.h"
 #include "sim/collectives/collective.h"
+#include "tests/sim/engine/forked_simulation.h"
+#include "tests/sim/engine/program_builder.h"
 
 namespace tessera::test {
 namespace {

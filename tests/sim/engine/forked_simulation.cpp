@@ -1,4 +1,4 @@
-#include "forked_simulation.h"
+#include "tests/sim/engine/forked_simulation.h"
 
 #include <cstring>
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "forked_simulation.h"
-#include "program_builder.h"
+#include "tests/sim/engine/forked_simulation.h"
+#include "tests/sim/engine/program_builder.h"
 
 namespace tessera::test {
 namespace {

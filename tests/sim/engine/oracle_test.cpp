@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "forked_simulation.h"
-#include "oracle/actor_per_stream.h"
-#include "random_program.h"
 #include "sim/engine/simulation.h"
+#include "tests/sim/engine/forked_simulation.h"
+#include "tests/sim/engine/oracle/actor_per_stream.h"
+#include "tests/sim/engine/random_program.h"
 
 namespace tessera::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
-#include "program_builder.h"
+#include "tests/sim/engine/program_builder.h"
 
 namespace tessera::test {
 namespace {

@@ -1,9 +1,9 @@
-#include "random_program.h"
+#include "tests/sim/engine/random_program.h"
 
 #include <array>
 #include <random>
 
-#include "program_builder.h"
+#include "tests/sim/engine/program_builder.h"
 
 namespace tessera::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "actor_per_stream.h"
+#include "tests/sim/engine/oracle/actor_per_stream.h"
 
 #include <algorithm>
 #include <cmath>
