@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -14,19 +15,13 @@ namespace tessera {
 /// out[m,n] = A[m,k] * B[k,n], `batch` times; sizes in elements.
 struct GemmShape {
   double batch = 1, m = 0, n = 0, k = 0;
-  double bytes = 0;      ///< compulsory traffic
-  bool strided = false;  ///< rows of both operands are k elements apart (TN)
+  double bytes = 0;         ///< compulsory traffic
+  bool strided = false;     ///< rows of both operands are k elements apart (TN)
+  double misalignment = 0;  ///< of such rows to memory sectors, in [0, 1]
   double flops() const { return 2 * batch * m * n * k; }
 };
 
-inline GemmShape gemm_shape(const Kernel& kernel) {
-  return {.batch = static_cast<double>(kernel.batch),
-          .m = static_cast<double>(kernel.m),
-          .n = static_cast<double>(kernel.n),
-          .k = static_cast<double>(kernel.k),
-          .bytes = static_cast<double>(kernel.bytes().value()),
-          .strided = kernel.layout == GemmLayout::tn};
-}
+GemmShape gemm_shape(const Kernel& kernel);
 
 /// Output tile of one thread block.
 struct GemmTile {
@@ -36,6 +31,7 @@ struct GemmTile {
 /// Tiles of cuBLAS' FP32 kernels as they occur in kernel names (maxwell_, volta_, ampere_sgemm_*).
 inline constexpr std::array<GemmTile, 7> kGemmTiles{
     {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32}, {32, 128}, {32, 32}}};
+inline constexpr int kGemmTileCount = static_cast<int>(kGemmTiles.size());
 
 /// Slices of the contraction that a small output may be split into.
 inline constexpr std::array<int, 7> kSplits{1, 2, 3, 4, 6, 8, 16};
@@ -43,45 +39,72 @@ inline constexpr std::array<int, 7> kSplits{1, 2, 3, 4, 6, 8, 16};
 /// Sharpness of the soft minimum over tiles and splits; the penalties are fitted for this value.
 inline constexpr double kTileSharpness = 20;
 
-/// Shared parameters of one GEMM class. T: double to predict, Dual to train.
+/// Sharpness of the change to the power-limited rate; 6 leaves half of the rate unlimited.
+inline constexpr double kPowerLimitSharpness = 6;
+
+/// Parameters of one GEMM class that all GPUs share. T: double to predict, Dual to train.
 template <class T>
 struct GemmParameters {
-  static constexpr int kCount = 9 + static_cast<int>(kGemmTiles.size()) - 1;
+  static constexpr int kCount = 12;
 
-  T norm;           ///< exponent that joins compute and memory time, > 1
-  T prologue;       ///< prologue and epilogue of a tile, in units of k
-  T quantisation;   ///< share of whole waves in the wave count, in (0, 1)
-  T memory;         ///< 1 / share of peak bandwidth, >= 1
-  T split_seconds;  ///< fixed cost of a split contraction [s]
-  T stride_pascal;  ///< slowdown of rows far apart on Pascal (TLB reach), >= 0
-  T stride;         ///< the same on later GPUs
-  T stride_centre;  ///< log2 of the row length at which half of it is felt
-  T stride_width;   ///< in log2 of the row length
-  /// Log slowdown of each tile against kGemmTiles[0], >= 0.
-  std::array<T, kGemmTiles.size()> tile_penalty;
+  T norm;                ///< exponent that joins compute and memory time, > 1
+  T prologue;            ///< prologue and epilogue of a tile, in units of k
+  T memory;              ///< 1 / share of peak bandwidth, > 1
+  T split_seconds;       ///< fixed cost of a split contraction [s]
+  T stride_maxwell;      ///< slowdown of rows far apart with Maxwell's kernels (TLB reach), > 0
+  T stride;              ///< the same with later kernels
+  T stride_centre;       ///< log2 of the row length at which half of it is felt
+  T stride_width;        ///< in log2 of the row length
+  T stride_rows;         ///< by how much log2 of the row count moves that centre down
+  T misaligned_maxwell;  ///< log slowdown of rows that start off a sector, Maxwell's kernels
+  T misaligned;          ///< the same with later kernels
+  T launch_share;        ///< of the launch floor that an isolated call adds to a long kernel
 
   /// From `kCount` unconstrained numbers, the form in which they are fitted.
   static GemmParameters from_unconstrained(std::span<const T> x) {
     using std::exp;
-    GemmParameters p;
-    p.norm = T(1.0) + exp(x[0]);
-    p.prologue = exp(x[1]);
-    p.quantisation = sigmoid(x[2]);
-    p.memory = T(1.0) + exp(x[3]);
-    p.split_seconds = exp(x[4]) * 1e-6;
-    p.stride_pascal = exp(x[5]);
-    p.stride = exp(x[6]);
-    p.stride_centre = x[7];
-    p.stride_width = exp(x[8]);
-    p.tile_penalty[0] = T(0.0);
-    for (std::size_t i = 1; i < kGemmTiles.size(); ++i) p.tile_penalty[i] = softplus(x[8 + i]);
-    return p;
+    return {.norm = T(1.0) + exp(x[0]),
+            .prologue = exp(x[1]),
+            .memory = T(1.0) + exp(x[2]),
+            .split_seconds = exp(x[3]) * 1e-6,
+            .stride_maxwell = exp(x[4]),
+            .stride = exp(x[5]),
+            .stride_centre = x[6],
+            .stride_width = exp(x[7]),
+            .stride_rows = x[8],
+            .misaligned_maxwell = x[9],
+            .misaligned = x[10],
+            .launch_share = sigmoid(x[11])};
   }
 };
 
-/// Start of a fit: a perfect card with plausible tiles.
-inline constexpr std::array<double, GemmParameters<double>::kCount> kGemmStart{
-    .2, 3.5, 0, -1.5, 1, -3, -4, 14, 0, -1, -1, -.5, -.5, -.5, 0};
+/// Which tiles a family of kernels runs well, and how sharply whole waves show.
+template <class T>
+struct TileMenu {
+  static constexpr int kCount = kGemmTileCount;  ///< quantisation and all tiles but the first
+
+  T quantisation;                         ///< share of whole waves in the wave count, in (0, 1)
+  std::array<T, kGemmTileCount> penalty;  ///< log slowdown against tile 0, whose own is 0; >= 0
+
+  /// From the menu that all families share plus the family's own deviations.
+  static TileMenu from_unconstrained(std::span<const T> shared, std::span<const T> own) {
+    TileMenu menu{.quantisation = sigmoid(shared[0] + own[0]), .penalty = {}};
+    menu.penalty[0] = T(0.0);
+    for (std::size_t i = 1; i < kGemmTiles.size(); ++i)
+      menu.penalty[i] = softplus(shared[i] + own[i]);
+    return menu;
+  }
+};
+
+/// Everything trained of one GEMM class but the effects of single GPUs.
+struct GemmWeights {
+  GemmParameters<double> shared{};
+  std::array<TileMenu<double>, kSgemmFamilies> menus{};
+
+  const TileMenu<double>& menu(const GpuTraits& gpu) const {
+    return menus[static_cast<std::size_t>(gpu.family)];
+  }
+};
 
 inline double wave_count(const GemmShape& s, const GemmTile& tile, int split, double sms) {
   return s.batch * std::ceil(s.m / tile.m) * std::ceil(s.n / tile.n) * split / sms;
@@ -92,33 +115,40 @@ inline bool split_possible(const GemmShape& s, double unsplit_waves, int split) 
   return split == 1 || (unsplit_waves * (split - 1) < 1 && s.k / split >= 32);
 }
 
-/// Seconds of the tiles on an ideal card for one tile and split: waves times time per wave.
+/// Seconds for one tile and split before losses common to all: waves times time per wave.
 template <class T>
 T tile_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<T>& p,
-               std::size_t tile_index, int split) {
+               const TileMenu<T>& menu, std::size_t tile_index, int split) {
   using std::exp;
   const GemmTile tile = kGemmTiles[tile_index];
   const double waves = wave_count(s, tile, split, gpu.sms);
   const double soft = std::max(waves, 1.0);
   const double per_k = 2.0 * tile.m * tile.n * gpu.sms / gpu.flops;
-  const T quantised = p.quantisation * (std::ceil(waves) - soft) + T(soft);
-  T seconds = quantised * (p.prologue + T(s.k / split)) * per_k * exp(p.tile_penalty[tile_index]);
+  const T quantised = menu.quantisation * (std::ceil(waves) - soft) + T(soft);
+  const T seconds =
+      quantised * (p.prologue + T(s.k / split)) * per_k * exp(menu.penalty[tile_index]);
   if (split == 1) return seconds;
   const double partials = 8.0 * split * s.batch * s.m * s.n / gpu.bandwidth;
   return seconds + p.split_seconds + T(partials);
 }
 
-/// Slowdown from operand rows that lie k elements apart, >= 1.
+/// Slowdown from operand rows that lie far apart and off the memory sectors, >= 1.
 template <class T>
-T stride_slowdown(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<T>& p) {
+T row_slowdown(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<T>& p) {
+  using std::exp;
   if (!s.strided) return T(1.0);
-  const T felt = sigmoid((T(std::log2(s.k)) - p.stride_centre) / p.stride_width);
-  return T(1.0) + (gpu.pascal ? p.stride_pascal : p.stride) * felt;
+  const bool maxwell = gpu.family == SgemmFamily::maxwell;
+  const double log_rows = 0.5 * std::log2(s.m * s.n) - 12;
+  const T reach = T(std::log2(s.k)) - p.stride_centre + p.stride_rows * log_rows;
+  const T felt = sigmoid(reach / p.stride_width);
+  const T far_apart = T(1.0) + (maxwell ? p.stride_maxwell : p.stride) * felt;
+  return far_apart * exp((maxwell ? p.misaligned_maxwell : p.misaligned) * s.misalignment);
 }
 
 /// Compute time [s] before the GPU's own scalar: soft minimum over tiles and splits.
 template <class T>
-T gemm_compute_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<T>& p) {
+T gemm_compute_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<T>& p,
+                       const TileMenu<T>& menu) {
   using std::exp;
   using std::log;
   const double ideal = s.flops() / gpu.flops;
@@ -127,19 +157,17 @@ T gemm_compute_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParam
     const double unsplit = wave_count(s, kGemmTiles[tile], 1, gpu.sms);
     for (const int split : kSplits) {
       if (!split_possible(s, unsplit, split)) continue;
-      sum += exp(log(tile_seconds(s, gpu, p, tile, split) * (1 / ideal)) * -kTileSharpness);
+      const T relative = tile_seconds(s, gpu, p, menu, tile, split) * (1 / ideal);
+      sum += exp(log(relative) * -kTileSharpness);
     }
   }
-  return ideal * exp(log(sum) * (-1 / kTileSharpness)) * stride_slowdown(s, gpu, p);
+  return ideal * exp(log(sum) * (-1 / kTileSharpness)) * row_slowdown(s, gpu, p);
 }
 
 template <class T>
 T gemm_memory_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<T>& p) {
   return p.memory * (s.bytes / gpu.bandwidth);
 }
-
-/// Sharpness of the change to the power-limited rate; 6 leaves half of the rate unlimited.
-inline constexpr double kPowerLimitSharpness = 6;
 
 /// `compute` slowed to the power-limited rate; `sustained_flops` 0 = no limit.
 template <class T>
@@ -151,10 +179,10 @@ T limited_by_power(const GemmShape& s, const T& compute, double sustained_flops)
 /// Duration [s] in a queued stream. `slowdown` is the GPU's own log scalar.
 template <class T>
 T gemm_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<T>& p,
-               const T& slowdown, double sustained_flops) {
+               const TileMenu<T>& menu, const T& slowdown, double sustained_flops) {
   using std::exp;
-  const T compute =
-      limited_by_power(s, T(exp(slowdown) * gemm_compute_seconds(s, gpu, p)), sustained_flops);
+  const T unlimited = exp(slowdown) * gemm_compute_seconds(s, gpu, p, menu);
+  const T compute = limited_by_power(s, unlimited, sustained_flops);
   return smooth_max(compute, gemm_memory_seconds(s, gpu, p), p.norm);
 }
 

@@ -54,6 +54,17 @@ double wide_scheduler_slowdown(int lanes) {
   return lanes == 32 ? kWideSchedulerSlowdown : 0;
 }
 
+/// Mean over the measured GPUs with the same kind of memory.
+std::array<double, kMemoryClasses> bandwidth_by_rule(const GpuTraits& traits,
+                                                     const PredictorWeights& weights) {
+  std::array<double, kMemoryClasses> slowdown{};
+  for (std::size_t c = 0; c < kMemoryClasses; ++c)
+    slowdown[c] = mean_preferring(
+        weights.gpus, [&](const TrainedGpu& g) { return g.hbm == traits.hbm; },
+        [&](const TrainedGpu& g) { return g.effect.bandwidth_slowdown[c]; });
+  return slowdown;
+}
+
 GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights) {
   const GpuTraits traits = gpu_traits(gpu);
   const auto reference = [](const TrainedGpu& g) {
@@ -64,20 +75,17 @@ GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights) {
       return g.effect.*slowdown - wide_scheduler_slowdown(g.lanes_per_scheduler);
     });
   };
-  const auto same_memory = [&](const TrainedGpu& g) { return g.hbm == traits.hbm; };
   const double wide = wide_scheduler_slowdown(traits.lanes_per_scheduler);
   return {
       .gpu = gpu.id,
       .gemm_slowdown = unlimited(&GpuEffect::gemm_slowdown) + wide,
       .batched_slowdown = unlimited(&GpuEffect::batched_slowdown) + wide,
-      .bandwidth_slowdown =
-          mean_preferring(weights.gpus, same_memory,
-                          [](const TrainedGpu& g) { return g.effect.bandwidth_slowdown; }),
+      .bandwidth_slowdown = bandwidth_by_rule(traits, weights),
       .sustained_flops = sustained_flops(weights.power_kappa, traits.tdp, traits.efficiency_steps),
       .floors = mean_floors(weights.gpus),
       .provenance = EffectProvenance::rule,
-      .reason = "measured GPUs without power limit and 16 lanes per scheduler; " +
-                std::to_string(traits.lanes_per_scheduler) + " lanes here; power limit from TDP"};
+      .reason = wide > 0 ? "mean of 16-lane GPUs, slower issue with 32 lanes, power limit from TDP"
+                         : "mean of 16-lane GPUs, power limit from TDP"};
 }
 
 }  // namespace

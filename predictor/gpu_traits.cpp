@@ -43,6 +43,18 @@ int efficiency_steps(Architecture architecture) {
   }
 }
 
+SgemmFamily sgemm_family(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::pascal:
+      return SgemmFamily::maxwell;
+    case Architecture::volta:
+    case Architecture::turing:
+      return SgemmFamily::volta;
+    default:
+      return SgemmFamily::ampere;
+  }
+}
+
 /// NVIDIA numbers the compute die of a generation x.0; it alone carries HBM.
 bool has_hbm(const GpuSpec& gpu) {
   if (gpu.vendor == "AMD") return true;
@@ -63,7 +75,7 @@ GpuTraits gpu_traits(const GpuSpec& gpu) {
           .l2 = static_cast<double>(gpu.l2.value()),
           .sms = static_cast<double>(gpu.sm_count),
           .tdp = gpu.tdp.value(),
-          .pascal = gpu.architecture == Architecture::pascal,
+          .family = sgemm_family(gpu.architecture),
           .lanes_per_scheduler = lanes_per_scheduler(gpu),
           .efficiency_steps = efficiency_steps(gpu.architecture),
           .hbm = has_hbm(gpu)};

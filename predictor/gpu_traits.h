@@ -1,19 +1,26 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "hw/gpu.h"
 
 namespace tessera {
 
+/// Generations of cuBLAS' FP32 kernels, as their names start (maxwell_sgemm_128x64_nn): a GPU runs
+/// the newest that is not newer than itself. Hopper and Ada have no FP32 kernels of their own.
+enum class SgemmFamily : std::uint8_t { maxwell, volta, ampere };
+inline constexpr std::size_t kSgemmFamilies = 3;
+
 /// The facts of a GPU that the kernel models and the rules for unseen GPUs look at.
 struct GpuTraits {
-  double flops = 0;              ///< FP32 peak [FLOP/s]
-  double bandwidth = 0;          ///< memory bandwidth [B/s]
-  double l2 = 0;                 ///< last-level cache [B]
-  double sms = 0;                ///< streaming multiprocessors
-  double tdp = 0;                ///< board power [W]; 0 = not published
-  bool pascal = false;           ///< runs the cuBLAS kernels that were written for Maxwell
+  double flops = 0;      ///< FP32 peak [FLOP/s]
+  double bandwidth = 0;  ///< memory bandwidth [B/s]
+  double l2 = 0;         ///< last-level cache [B]
+  double sms = 0;        ///< streaming multiprocessors
+  double tdp = 0;        ///< board power [W]; 0 = not published
+  SgemmFamily family = SgemmFamily::ampere;
   int lanes_per_scheduler = 16;  ///< FP32 lanes that one warp scheduler feeds: 16 or 32
   int efficiency_steps = 0;      ///< process and design generations after Pascal
   bool hbm = false;              ///< stacked memory: the large die of a generation (x.0)

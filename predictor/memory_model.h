@@ -40,45 +40,55 @@ constexpr MemoryTraits memory_traits(KernelKind kind) {
   }
 }
 
-/// Shared parameters of the memory-bound classes. T: double to predict, Dual to train.
+/// Traffic of one memory-bound kernel.
+struct MemoryShape {
+  MemoryClass memory_class = MemoryClass::elementwise;
+  double bytes = 0;
+  double rows = 0;    ///< softmax and norms: reductions
+  bool wide = false;  ///< rows too long for one warp's registers (PyTorch's softmax: > 1024)
+};
+MemoryShape memory_shape(const Kernel& kernel);
+
+/// Parameters of the memory-bound classes that all GPUs share. T: double to predict, Dual to train.
 template <class T>
 struct MemoryParameters {
   static constexpr int kCount = 7;
 
-  std::array<T, kMemoryClasses> slowdown;  ///< log time against elementwise; [0] is 0
-  T l2_centre;   ///< log(traffic / L2 size) at which half of the traffic misses
-  T l2_slope;    ///< steepness of that change, > 0
-  T l2_speedup;  ///< speed of a hit against a miss, > 1
-  T row_cost;    ///< layer norm: a row costs as much as this many more bytes
-  T warp_rows;   ///< softmax: the same
+  T l2_centre;       ///< log(traffic / L2 size) at which half of the traffic misses
+  T l2_slope;        ///< steepness of that change, > 0
+  T l2_speedup;      ///< speed of a hit against a miss, > 1
+  T softmax_row;     ///< a row costs as much as this many more bytes
+  T layer_norm_row;  ///< the same for layer norm
+  T wide_softmax;    ///< log slowdown of softmax over wide rows
+  T launch_share;    ///< of the launch floor that an isolated call adds to a long kernel
 
   /// From `kCount` unconstrained numbers, the form in which they are fitted.
   static MemoryParameters from_unconstrained(std::span<const T> x) {
     using std::exp;
-    return {.slowdown = {T(0.0), x[0], x[1]},
-            .l2_centre = x[2],
-            .l2_slope = exp(x[3]),
-            .l2_speedup = T(1.0) + exp(x[4]),
-            .row_cost = exp(x[5]),
-            .warp_rows = exp(x[6])};
+    return {.l2_centre = x[0],
+            .l2_slope = exp(x[1]),
+            .l2_speedup = T(1.0) + exp(x[2]),
+            .softmax_row = exp(x[3]),
+            .layer_norm_row = exp(x[4]),
+            .wide_softmax = x[5],
+            .launch_share = sigmoid(x[6])};
   }
 };
 
-inline constexpr std::array<double, MemoryParameters<double>::kCount> kMemoryStart{0,  .1, 0, 0,
-                                                                                   .3, 5,  3};
-
-/// Seconds of `bytes` of traffic before the GPU's own share of peak bandwidth.
+/// Seconds of the kernel's traffic; `slowdown` is the log of peak / reached bandwidth of the GPU in
+/// this class.
 template <class T>
-T memory_seconds(MemoryClass memory_class, double bytes, double rows, const GpuTraits& gpu,
-                 const MemoryParameters<T>& p) {
+T memory_seconds(const MemoryShape& s, const GpuTraits& gpu, const MemoryParameters<T>& p,
+                 const T& slowdown) {
   using std::exp;
-  const T miss = sigmoid(p.l2_slope * (T(std::log(bytes / gpu.l2)) - p.l2_centre));
+  const T miss = sigmoid(p.l2_slope * (T(std::log(s.bytes / gpu.l2)) - p.l2_centre));
   const T rate = miss + (T(1.0) - miss) / p.l2_speedup;
-  T traffic(bytes);
-  if (memory_class == MemoryClass::layer_norm) traffic += p.row_cost * rows;
-  if (memory_class == MemoryClass::softmax) traffic += p.warp_rows * rows;
-  return traffic * (1 / gpu.bandwidth) * rate *
-         exp(p.slowdown[static_cast<std::size_t>(memory_class)]);
+  T traffic(s.bytes);
+  T log_slowdown = slowdown;
+  if (s.memory_class == MemoryClass::layer_norm) traffic += p.layer_norm_row * s.rows;
+  if (s.memory_class == MemoryClass::softmax) traffic += p.softmax_row * s.rows;
+  if (s.memory_class == MemoryClass::softmax && s.wide) log_slowdown += p.wide_softmax;
+  return traffic * (1 / gpu.bandwidth) * rate * exp(log_slowdown);
 }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "predictor/launch_floor.h"
 #include "predictor/roofline.h"
 
 namespace tessera {
@@ -28,33 +29,34 @@ double launch_floor(const LaunchFloors& floors, KernelKind kind) {
 }
 
 /// Fastest tile without split: what the library would most likely launch.
-std::size_t likely_tile(const GemmShape& shape, const GpuTraits& gpu,
-                        const GemmParameters<double>& parameters) {
+std::size_t likely_tile(const GemmShape& shape, const GpuTraits& gpu, const GemmWeights& weights) {
+  const auto seconds = [&](std::size_t tile) {
+    return tile_seconds(shape, gpu, weights.shared, weights.menu(gpu), tile, 1);
+  };
   std::size_t best = 0;
-  double best_seconds = tile_seconds(shape, gpu, parameters, 0, 1);
-  for (std::size_t tile = 1; tile < kGemmTiles.size(); ++tile) {
-    const double seconds = tile_seconds(shape, gpu, parameters, tile, 1);
-    if (seconds >= best_seconds) continue;
-    best = tile;
-    best_seconds = seconds;
-  }
+  for (std::size_t tile = 1; tile < kGemmTiles.size(); ++tile)
+    if (seconds(tile) < seconds(best)) best = tile;
   return best;
+}
+
+double compute_seconds(const GemmShape& shape, const GpuTraits& gpu, const GemmWeights& weights,
+                       double slowdown) {
+  return std::exp(slowdown) * gemm_compute_seconds(shape, gpu, weights.shared, weights.menu(gpu));
 }
 
 /// A linear layer in NN or NT order was never timed. It runs the library's heuristics of linear
 /// layers on the memory order of batched products, so it takes half of the log difference between
 /// the two at a large size.
-double transposed_shift(const GpuTraits& traits, const GpuEffect& effect,
-                        const GemmParameters<double>& gemm, const GemmParameters<double>& batched) {
+double transposed_shift(const GpuTraits& traits, const GpuEffect& effect, const GemmWeights& gemm,
+                        const GemmWeights& batched) {
   constexpr double kSize = 4096;
-  const GemmShape tn{
-      .m = kSize, .n = kSize, .k = kSize, .bytes = 12 * kSize * kSize, .strided = true};
-  GemmShape nn = tn;
-  nn.strided = false;
-  const double linear = gemm_seconds(tn, traits, gemm, effect.gemm_slowdown, 0);
-  const double bmm = gemm_seconds(nn, traits, batched, effect.batched_slowdown, 0);
-  const double linear_without_stride = gemm_seconds(nn, traits, gemm, effect.gemm_slowdown, 0);
-  return 0.5 * std::log(bmm / linear) + std::log(linear / linear_without_stride);
+  const GemmShape unstrided{.m = kSize, .n = kSize, .k = kSize};
+  GemmShape strided = unstrided;
+  strided.strided = true;
+  const double tn = compute_seconds(strided, traits, gemm, effect.gemm_slowdown);
+  const double nn = compute_seconds(unstrided, traits, batched, effect.batched_slowdown);
+  const double tn_without_rows = compute_seconds(unstrided, traits, gemm, effect.gemm_slowdown);
+  return 0.5 * std::log(nn / tn) + std::log(tn / tn_without_rows);
 }
 
 }  // namespace
@@ -80,14 +82,14 @@ KernelPrediction TesseraPredictor::predict(const Kernel& kernel) const {
 KernelPrediction TesseraPredictor::predict_gemm(const Kernel& kernel) const {
   const GemmShape shape = gemm_shape(kernel);
   const bool batched = kernel.kind == KernelKind::batched_gemm;
-  const auto& parameters = batched ? batched_ : gemm_;
+  const GemmWeights& weights = batched ? batched_ : gemm_;
   const double transposed = !batched && !shape.strided ? transposed_shift_ : 0;
   const double slowdown = batched ? effect_.batched_slowdown : effect_.gemm_slowdown + transposed;
-  const double unlimited = std::exp(slowdown) * gemm_compute_seconds(shape, traits_, parameters);
-  const double compute = limited_by_power(shape, unlimited, effect_.sustained_flops);
-  const double memory = gemm_memory_seconds(shape, traits_, parameters);
-  const std::size_t tile = likely_tile(shape, traits_, parameters);
-  return {.duration = Seconds(smooth_max(compute, memory, parameters.norm)),
+  const double compute = limited_by_power(shape, compute_seconds(shape, traits_, weights, slowdown),
+                                          effect_.sustained_flops);
+  const double memory = gemm_memory_seconds(shape, traits_, weights.shared);
+  const std::size_t tile = likely_tile(shape, traits_, weights);
+  return {.duration = Seconds(smooth_max(compute, memory, weights.shared.norm)),
           .compute_time = Seconds(compute),
           .memory_time = Seconds(memory),
           .tile_m = kGemmTiles[tile].m,
@@ -96,19 +98,27 @@ KernelPrediction TesseraPredictor::predict_gemm(const Kernel& kernel) const {
 }
 
 KernelPrediction TesseraPredictor::predict_memory(const Kernel& kernel) const {
-  const auto bytes = static_cast<double>(kernel.bytes().value());
-  if (bytes <= 0) return {};
-  const MemoryTraits memory_traits_of_kind = memory_traits(kernel.kind);
-  const double seconds = memory_traits_of_kind.factor * std::exp(effect_.bandwidth_slowdown) *
-                         memory_seconds(memory_traits_of_kind.memory_class, bytes,
-                                        static_cast<double>(kernel.rows), traits_, memory_);
+  const MemoryShape shape = memory_shape(kernel);
+  if (shape.bytes <= 0) return {};
+  const double slowdown = effect_.bandwidth_slowdown[static_cast<std::size_t>(shape.memory_class)];
+  const double seconds =
+      memory_traits(kernel.kind).factor * memory_seconds(shape, traits_, memory_, slowdown);
   return {.duration = Seconds(seconds),
           .compute_time = Seconds(kernel.flops.value() / traits_.flops),
           .memory_time = Seconds(seconds)};
 }
 
 Seconds TesseraPredictor::isolated_launch_overhead(const Kernel& kernel) const {
-  return Seconds(std::max(0.0, launch_floor(effect_.floors, kernel.kind) - kQueuedFloor));
+  const double queued = duration(kernel).value();
+  const double floor = launch_floor(effect_.floors, kernel.kind);
+  return Seconds(isolated_seconds(queued - kQueuedFloor, floor, launch_share(kernel.kind)) -
+                 queued);
+}
+
+double TesseraPredictor::launch_share(KernelKind kind) const {
+  if (kind == KernelKind::gemm) return gemm_.shared.launch_share;
+  if (kind == KernelKind::batched_gemm) return batched_.shared.launch_share;
+  return memory_.launch_share;
 }
 
 }  // namespace tessera

@@ -19,11 +19,12 @@ class TesseraPredictor final : public KernelPredictor {
  private:
   KernelPrediction predict_gemm(const Kernel& kernel) const;
   KernelPrediction predict_memory(const Kernel& kernel) const;
+  double launch_share(KernelKind kind) const;
 
   GpuTraits traits_;
   GpuEffect effect_;
-  GemmParameters<double> gemm_;
-  GemmParameters<double> batched_;
+  GemmWeights gemm_;
+  GemmWeights batched_;
   MemoryParameters<double> memory_;
   double transposed_shift_ = 0;  ///< log time of NN and NT against TN for large linear layers
 };

@@ -1,5 +1,6 @@
 #include "predictor/weights.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -15,58 +16,77 @@ namespace {
                     .hint = "use predictor/weights/fp32.pb of this version, or run tessera train"});
 }
 
-void write(const GemmParameters<double>& from, weights::Gemm& to) {
-  to.set_norm(from.norm);
-  to.set_prologue(from.prologue);
-  to.set_quantisation(from.quantisation);
-  to.set_memory(from.memory);
-  to.set_split_seconds(from.split_seconds);
-  to.set_stride_pascal(from.stride_pascal);
-  to.set_stride(from.stride);
-  to.set_stride_centre(from.stride_centre);
-  to.set_stride_width(from.stride_width);
-  for (const double penalty : from.tile_penalty) to.add_tile_penalty(penalty);
+template <std::size_t N>
+void read_values(const google::protobuf::RepeatedField<double>& from, std::array<double, N>& to,
+                 const char* what, const std::filesystem::path& path) {
+  if (from.size() != static_cast<int>(N))
+    fail(path, std::string("holds another number of ") + what + " than this version");
+  std::copy(from.begin(), from.end(), to.begin());
 }
 
-GemmParameters<double> read(const weights::Gemm& from, const std::filesystem::path& path) {
-  GemmParameters<double> to{.norm = from.norm(),
+void write(const GemmWeights& from, weights::Gemm& to) {
+  const GemmParameters<double>& shared = from.shared;
+  to.set_norm(shared.norm);
+  to.set_prologue(shared.prologue);
+  to.set_memory(shared.memory);
+  to.set_split_seconds(shared.split_seconds);
+  to.set_stride_maxwell(shared.stride_maxwell);
+  to.set_stride(shared.stride);
+  to.set_stride_centre(shared.stride_centre);
+  to.set_stride_width(shared.stride_width);
+  to.set_stride_rows(shared.stride_rows);
+  to.set_misaligned_maxwell(shared.misaligned_maxwell);
+  to.set_misaligned(shared.misaligned);
+  to.set_launch_share(shared.launch_share);
+  for (const TileMenu<double>& from_menu : from.menus) {
+    weights::TileMenu& menu = *to.add_menus();
+    menu.set_quantisation(from_menu.quantisation);
+    menu.mutable_penalty()->Assign(from_menu.penalty.begin(), from_menu.penalty.end());
+  }
+}
+
+GemmWeights read(const weights::Gemm& from, const std::filesystem::path& path) {
+  GemmWeights to{.shared = {.norm = from.norm(),
                             .prologue = from.prologue(),
-                            .quantisation = from.quantisation(),
                             .memory = from.memory(),
                             .split_seconds = from.split_seconds(),
-                            .stride_pascal = from.stride_pascal(),
+                            .stride_maxwell = from.stride_maxwell(),
                             .stride = from.stride(),
                             .stride_centre = from.stride_centre(),
                             .stride_width = from.stride_width(),
-                            .tile_penalty = {}};
-  if (from.tile_penalty_size() != static_cast<int>(to.tile_penalty.size()))
-    fail(path, "holds another number of tiles than this version");
-  for (std::size_t i = 0; i < to.tile_penalty.size(); ++i)
-    to.tile_penalty[i] = from.tile_penalty(static_cast<int>(i));
+                            .stride_rows = from.stride_rows(),
+                            .misaligned_maxwell = from.misaligned_maxwell(),
+                            .misaligned = from.misaligned(),
+                            .launch_share = from.launch_share()},
+                 .menus = {}};
+  if (from.menus_size() != static_cast<int>(kSgemmFamilies))
+    fail(path, "holds another number of kernel families than this version");
+  for (int family = 0; family < from.menus_size(); ++family) {
+    TileMenu<double>& menu = to.menus[static_cast<std::size_t>(family)];
+    menu.quantisation = from.menus(family).quantisation();
+    read_values(from.menus(family).penalty(), menu.penalty, "tiles", path);
+  }
   return to;
 }
 
 void write(const MemoryParameters<double>& from, weights::Memory& to) {
-  for (const double slowdown : from.slowdown) to.add_slowdown(slowdown);
   to.set_l2_centre(from.l2_centre);
   to.set_l2_slope(from.l2_slope);
   to.set_l2_speedup(from.l2_speedup);
-  to.set_row_cost(from.row_cost);
-  to.set_warp_rows(from.warp_rows);
+  to.set_softmax_row(from.softmax_row);
+  to.set_layer_norm_row(from.layer_norm_row);
+  to.set_wide_softmax(from.wide_softmax);
+  to.set_launch_share(from.launch_share);
 }
 
-MemoryParameters<double> read(const weights::Memory& from, const std::filesystem::path& path) {
-  MemoryParameters<double> to{.slowdown = {},
-                              .l2_centre = from.l2_centre(),
-                              .l2_slope = from.l2_slope(),
-                              .l2_speedup = from.l2_speedup(),
-                              .row_cost = from.row_cost(),
-                              .warp_rows = from.warp_rows()};
-  if (from.slowdown_size() != static_cast<int>(kMemoryClasses))
-    fail(path, "holds another number of memory classes than this version");
-  for (std::size_t i = 0; i < kMemoryClasses; ++i)
-    to.slowdown[i] = from.slowdown(static_cast<int>(i));
-  return to;
+MemoryParameters<double> read(const weights::Memory& from) {
+  return {.l2_centre = from.l2_centre(),
+          .l2_slope = from.l2_slope(),
+          .l2_speedup = from.l2_speedup(),
+          .softmax_row = from.softmax_row(),
+          .layer_norm_row = from.layer_norm_row(),
+          .wide_softmax = from.wide_softmax(),
+          .launch_share = from.launch_share()};
 }
 
 void write(const TrainedGpu& from, weights::Gpu& to) {
@@ -74,7 +94,8 @@ void write(const TrainedGpu& from, weights::Gpu& to) {
   to.set_gpu(effect.gpu);
   to.set_gemm_slowdown(effect.gemm_slowdown);
   to.set_batched_slowdown(effect.batched_slowdown);
-  to.set_bandwidth_slowdown(effect.bandwidth_slowdown);
+  to.mutable_bandwidth_slowdown()->Assign(effect.bandwidth_slowdown.begin(),
+                                          effect.bandwidth_slowdown.end());
   to.set_sustained_flops(effect.sustained_flops);
   const LaunchFloors& floors = effect.floors;
   for (const double floor :
@@ -89,21 +110,22 @@ void write(const TrainedGpu& from, weights::Gpu& to) {
 }
 
 TrainedGpu read(const weights::Gpu& from, const std::filesystem::path& path) {
-  if (from.launch_floor_seconds_size() != 5) fail(path, "lacks launch floors of " + from.gpu());
-  const auto floor = [&](int i) { return from.launch_floor_seconds(i); };
-  return {.effect = {.gpu = from.gpu(),
-                     .gemm_slowdown = from.gemm_slowdown(),
-                     .batched_slowdown = from.batched_slowdown(),
-                     .bandwidth_slowdown = from.bandwidth_slowdown(),
-                     .sustained_flops = from.sustained_flops(),
-                     .floors = {floor(0), floor(1), floor(2), floor(3), floor(4)},
-                     .provenance = EffectProvenance::measured,
-                     .reason = from.reason()},
-          .die = from.die(),
-          .lanes_per_scheduler = from.lanes_per_scheduler(),
-          .efficiency_steps = from.efficiency_steps(),
-          .hbm = from.hbm(),
-          .tdp = from.tdp_watts()};
+  std::array<double, 5> floor{};
+  read_values(from.launch_floor_seconds(), floor, "launch floors", path);
+  TrainedGpu to{.effect = {.gpu = from.gpu(),
+                           .gemm_slowdown = from.gemm_slowdown(),
+                           .batched_slowdown = from.batched_slowdown(),
+                           .sustained_flops = from.sustained_flops(),
+                           .floors = {floor[0], floor[1], floor[2], floor[3], floor[4]},
+                           .provenance = EffectProvenance::measured,
+                           .reason = from.reason()},
+                .die = from.die(),
+                .lanes_per_scheduler = from.lanes_per_scheduler(),
+                .efficiency_steps = from.efficiency_steps(),
+                .hbm = from.hbm(),
+                .tdp = from.tdp_watts()};
+  read_values(from.bandwidth_slowdown(), to.effect.bandwidth_slowdown, "memory classes", path);
+  return to;
 }
 
 void write(const NeusightClass& from, weights::NeusightClass& to) {
@@ -205,7 +227,7 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
     result.data.push_back({data.file(), data.fnv1a(), data.rows()});
   result.gemm = read(message.gemm(), path);
   result.batched = read(message.batched(), path);
-  result.memory = read(message.memory(), path);
+  result.memory = read(message.memory());
   result.power_kappa = message.power_kappa();
   for (const auto& gpu : message.gpus()) result.gpus.push_back(read(gpu, path));
   for (const auto& net : message.neusight()) result.neusight.push_back(read(net, path));

@@ -27,11 +27,12 @@ struct LaunchFloors {
 
 /// What is particular to one GPU; everything else is shared.
 struct GpuEffect {
-  std::string gpu;                ///< id of the GPU that was measured
-  double gemm_slowdown = 0;       ///< log time against the shared model, linear layers
-  double batched_slowdown = 0;    ///< the same, batched products
-  double bandwidth_slowdown = 0;  ///< log of peak / reached memory bandwidth
-  double sustained_flops = 0;     ///< power-limited GEMM rate [FLOP/s]; 0 = not limited
+  std::string gpu;              ///< id of the GPU that was measured
+  double gemm_slowdown = 0;     ///< log time against the shared model, linear layers
+  double batched_slowdown = 0;  ///< the same, batched products
+  /// Log of peak / reached memory bandwidth, per MemoryClass.
+  std::array<double, kMemoryClasses> bandwidth_slowdown{};
+  double sustained_flops = 0;  ///< power-limited GEMM rate [FLOP/s]; 0 = not limited
   LaunchFloors floors;
   EffectProvenance provenance = EffectProvenance::measured;
   std::string reason;  ///< which rule or which twin, in words
@@ -86,8 +87,8 @@ struct PredictorWeights {
   std::string precision = "fp32";
   std::uint64_t seed = 0;
   std::vector<TrainingData> data;
-  GemmParameters<double> gemm{};
-  GemmParameters<double> batched{};
+  GemmWeights gemm;     ///< linear layers
+  GemmWeights batched;  ///< batched products
   MemoryParameters<double> memory{};
   double power_kappa = 0;  ///< sustained FLOP/s per watt above idle, Pascal
   std::vector<TrainedGpu> gpus;

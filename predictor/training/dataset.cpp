@@ -83,7 +83,7 @@ double measured_power_limit(const GpuData& gpu) {
 
 /// Calls near the launch floor say little about the GPU.
 double weight_of(double seconds, double floor) {
-  return std::clamp(1 - floor / seconds, 0.02, 1.0);
+  return std::clamp(1 - floor / seconds, 0.1, 1.0);
 }
 
 std::size_t gpu_position(std::vector<GpuData>& gpus, const std::string& id,
@@ -181,9 +181,7 @@ std::vector<MemorySample> memory_samples(const GpuData& gpu, int number) {
       const Kernel kernel = kernel_of(*row);
       const double seconds = row->latency_us * 1e-6;
       samples.push_back({.gpu = number,
-                         .memory_class = memory_traits(kernel.kind).memory_class,
-                         .bytes = static_cast<double>(kernel.bytes().value()),
-                         .rows = static_cast<double>(row->rows),
+                         .shape = memory_shape(kernel),
                          .seconds = seconds,
                          .weight = weight_of(seconds, floor)});
     }

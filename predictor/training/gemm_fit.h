@@ -1,9 +1,10 @@
 #pragma once
 
-#include <string>
+#include <array>
 #include <vector>
 
 #include "predictor/gemm_model.h"
+#include "predictor/launch_floor.h"
 
 namespace tessera {
 
@@ -23,22 +24,36 @@ struct GemmFitGpu {
 };
 
 struct GemmFit {
-  GemmParameters<double> shared;
+  GemmWeights weights;
   std::vector<double> slowdown;  ///< log, per GPU
   std::vector<double> floor;     ///< isolated launch floor [s], per GPU
   double mean_absolute = 0;      ///< weighted mean |log error|
 };
 
-/// Residual of one sample: log(floor + duration) - log(measured); x holds the shared unconstrained
-/// parameters, then log slowdown and log(floor / 1 us) of the sample's GPU.
+/// Where the unconstrained parameters of one residual stand in its argument.
+struct GemmLayoutOfParameters {
+  static constexpr int kShared = GemmParameters<double>::kCount;
+  static constexpr int kMenu = TileMenu<double>::kCount;
+  static constexpr int kSharedMenu = kShared;
+  static constexpr int kFamilyMenu = kSharedMenu + kMenu;
+  static constexpr int kSlowdown = kFamilyMenu + kMenu;  ///< log, of the sample's GPU
+  static constexpr int kFloor = kSlowdown + 1;           ///< log of microseconds
+  static constexpr int kCount = kFloor + 1;
+};
+
+/// Log of predicted over measured time of one sample.
 template <class T>
 T gemm_residual(const GemmSample& sample, const GpuTraits& gpu, std::span<const T> x) {
   using std::exp;
   using std::log;
-  constexpr std::size_t kShared = GemmParameters<T>::kCount;
+  using At = GemmLayoutOfParameters;
   const auto p = GemmParameters<T>::from_unconstrained(x);
-  const T duration = gemm_seconds(sample.shape, gpu, p, x[kShared], sample.sustained_flops);
-  return log(exp(x[kShared + 1]) * 1e-6 + duration) - T(std::log(sample.seconds));
+  const auto menu = TileMenu<T>::from_unconstrained(x.subspan(At::kSharedMenu, At::kMenu),
+                                                    x.subspan(At::kFamilyMenu, At::kMenu));
+  const T duration =
+      gemm_seconds(sample.shape, gpu, p, menu, x[At::kSlowdown], sample.sustained_flops);
+  const T floor = exp(x[At::kFloor]) * 1e-6;
+  return log(isolated_seconds(duration, floor, p.launch_share)) - T(std::log(sample.seconds));
 }
 
 GemmFit fit_gemm(const std::vector<GemmFitGpu>& gpus, const std::vector<GemmSample>& samples);

@@ -22,13 +22,14 @@ double huber(double residual) {
   return size < kQuadraticZone ? 0.5 * size * size / kQuadraticZone : size - 0.5 * kQuadraticZone;
 }
 
-double pull_strength(const LeastAbsoluteProblem& problem) {
+Eigen::VectorXd pull_strength(const LeastAbsoluteProblem& problem) {
   return problem.pull * std::accumulate(problem.weights.begin(), problem.weights.end(), 0.0);
 }
 
 double loss(const LeastAbsoluteProblem& problem, const Eigen::VectorXd& parameters) {
   RowResidual row;
-  double sum = 0.5 * pull_strength(problem) * (parameters - problem.start).squaredNorm();
+  const Eigen::ArrayXd moved = parameters - problem.start;
+  double sum = 0.5 * (pull_strength(problem).array() * moved.square()).sum();
   for (std::size_t i = 0; i < problem.rows; ++i) {
     problem.residual(i, parameters, false, row);
     sum += problem.weights[i] * huber(row.value);
@@ -38,10 +39,8 @@ double loss(const LeastAbsoluteProblem& problem, const Eigen::VectorXd& paramete
 
 NormalEquations normal_equations(const LeastAbsoluteProblem& problem,
                                  const Eigen::VectorXd& parameters) {
-  const Eigen::Index n = parameters.size();
-  const double pull = pull_strength(problem);
-  NormalEquations equations{pull * Eigen::MatrixXd::Identity(n, n),
-                            pull * (parameters - problem.start)};
+  const Eigen::VectorXd pull = pull_strength(problem);
+  NormalEquations equations{pull.asDiagonal(), pull.cwiseProduct(parameters - problem.start)};
   RowResidual row;
   for (std::size_t i = 0; i < problem.rows; ++i) {
     problem.residual(i, parameters, true, row);

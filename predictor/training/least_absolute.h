@@ -19,13 +19,16 @@ struct RowResidual {
   std::vector<SensitivityEntry> derivatives;
 };
 
+/// Keeps a parameter that the data do not determine where it started.
+inline constexpr double kWeakPull = 1e-4;
+
 /// sum over rows of weight * |residual|, plus a weak pull towards the start that keeps parameters
 /// the data do not determine in place.
 struct LeastAbsoluteProblem {
   std::size_t rows = 0;
   std::vector<double> weights;  ///< one per row, > 0
   Eigen::VectorXd start;
-  double pull = 1e-4;  ///< relative to the sum of weights
+  Eigen::VectorXd pull;  ///< per parameter, relative to the sum of weights
   /// Writes the residual of `row` under `parameters`; derivatives only where asked for.
   std::function<void(std::size_t row, const Eigen::VectorXd& parameters, bool derivatives,
                      RowResidual& out)>

@@ -3,16 +3,15 @@
 #include <array>
 #include <vector>
 
+#include "predictor/launch_floor.h"
 #include "predictor/memory_model.h"
 
 namespace tessera {
 
 /// One timed memory-bound call as the fit sees it.
 struct MemorySample {
-  int gpu = 0;
-  MemoryClass memory_class = MemoryClass::elementwise;
-  double bytes = 0;
-  double rows = 0;
+  int gpu = 0;  ///< position in the list of GPUs of the fit
+  MemoryShape shape;
   double seconds = 0;  ///< isolated, launch floor included
   double weight = 1;
 };
@@ -24,22 +23,22 @@ struct MemoryFitGpu {
 
 struct MemoryFit {
   MemoryParameters<double> shared;
-  std::vector<double> slowdown;                           ///< log, per GPU
-  std::vector<std::array<double, kMemoryClasses>> floor;  ///< [s], per GPU
-  double mean_absolute = 0;
+  std::vector<std::array<double, kMemoryClasses>> slowdown;  ///< log, per GPU and class
+  std::vector<std::array<double, kMemoryClasses>> floor;     ///< [s], per GPU and class
+  double mean_absolute = 0;                                  ///< weighted mean |log error|
 };
 
-/// Residual of one sample; x holds the shared unconstrained parameters, then log slowdown and
-/// log(floor / 1 us) of the sample's GPU and class.
+/// Log of predicted over measured time of one sample; x holds the shared unconstrained parameters,
+/// then log slowdown and log(floor / 1 us) of the sample's GPU and class.
 template <class T>
 T memory_residual(const MemorySample& sample, const GpuTraits& gpu, std::span<const T> x) {
   using std::exp;
   using std::log;
   constexpr std::size_t kShared = MemoryParameters<T>::kCount;
   const auto p = MemoryParameters<T>::from_unconstrained(x);
-  const T duration =
-      exp(x[kShared]) * memory_seconds(sample.memory_class, sample.bytes, sample.rows, gpu, p);
-  return log(exp(x[kShared + 1]) * 1e-6 + duration) - T(std::log(sample.seconds));
+  const T duration = memory_seconds(sample.shape, gpu, p, x[kShared]);
+  const T floor = exp(x[kShared + 1]) * 1e-6;
+  return log(isolated_seconds(duration, floor, p.launch_share)) - T(std::log(sample.seconds));
 }
 
 MemoryFit fit_memory(const std::vector<MemoryFitGpu>& gpus,

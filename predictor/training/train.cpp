@@ -99,8 +99,8 @@ TrainingReport fit_parametric(const std::vector<const GpuData*>& gpus) {
   const MemoryFit memory = fit_memory_classes(gpus);
   TrainingReport report;
   PredictorWeights& weights = report.weights;
-  weights.gemm = linear.shared;
-  weights.batched = batched.shared;
+  weights.gemm = linear.weights;
+  weights.batched = batched.weights;
   weights.memory = memory.shared;
   weights.power_kappa = fit_power_kappa(gpus);
   for (std::size_t g = 0; g < gpus.size(); ++g) {

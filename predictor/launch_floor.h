@@ -1,0 +1,17 @@
+#pragma once
+
+#include "predictor/power_mean.h"
+
+namespace tessera {
+
+/// Sharpness of the change from host-bound to GPU-bound in isolated calls.
+inline constexpr double kLaunchSharpness = 8;
+
+/// Event-timed duration of an isolated call [s]. Between the two events the host works for `floor`;
+/// the kernel starts once `launch_share` of that is done, so a long kernel shows only that part.
+template <class T>
+T isolated_seconds(const T& duration, const T& floor, const T& launch_share) {
+  return smooth_max(floor, T(duration + launch_share * floor), T(kLaunchSharpness));
+}
+
+}  // namespace tessera
