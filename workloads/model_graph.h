@@ -9,13 +9,16 @@
 
 namespace tessera {
 
+constexpr int kNoLayer = -1;
+
 /// A model as operator graphs, of one tensor-parallel rank and one micro-batch.
 struct ModelGraph {
   std::vector<Block> blocks;  ///< distinct ones: embedding, layers, head
-  std::vector<int> order;     ///< indices into `blocks` as forward runs them; backward is the reverse
-  int first_layer = 0;        ///< position in `order` of the first transformer layer
-  int layers = 0;             ///< positions from there on that are layers
-  Bytes shared_buffers;       ///< persistent memory that a rank holds once
+  std::vector<int> order;  ///< indices into `blocks` as forward runs them; backward is the reverse
+  std::vector<int> layer_numbers;  ///< parallel to `order`; `kNoLayer` for the other blocks
+  Bytes shared_buffers;            ///< persistent memory that a rank holds once
+  Bytes hidden_bytes;              ///< activation between two blocks
+  Bytes tied_table_bytes;          ///< gradient of a tied embedding table; 0 = untied
 
   const Block& at(int position) const {
     return blocks[static_cast<std::size_t>(order[static_cast<std::size_t>(position)])];
@@ -24,9 +27,9 @@ struct ModelGraph {
   std::int64_t parameters() const;
 };
 
-/// Operator graph of `model` under `step`'s framework profile, mode, batch and tensor-parallel size,
-/// with pointwise chains merged if `step.kernels` says so. Throws InputError for combinations that
-/// the profile does not know.
+/// Operator graph of `model` under `step`'s framework profile, mode, batch and tensor-parallel
+/// size, with pointwise chains merged if `step.kernels` says so. Throws InputError for combinations
+/// that the profile does not know.
 ModelGraph build_model_graph(const ModelSpec& model, const StepOptions& step);
 
 /// A table of every operator: kernel, shape, FLOPs, traffic, memory.

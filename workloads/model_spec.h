@@ -34,7 +34,8 @@ struct ModelSpec {
   std::int64_t moe_every = 0;        ///< every n-th layer is sparse
 };
 
-/// Parameters of the whole model, by closed form over the dimensions.
+/// Parameters of the whole model, by closed form over the dimensions; bert with its pre-training
+/// heads.
 std::int64_t parameter_count(const ModelSpec& model);
 
 }  // namespace tessera

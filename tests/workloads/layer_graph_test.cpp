@@ -55,7 +55,7 @@ TEST(HfEagerGpt2Layer, MovesTheTrafficOfTheClosedForm) {
       single_gpu(FrameworkProfile::hf_eager, StepMode::forward_backward, 4, 1024);
   const Terms t(test::gpt2_large(), step);
   const Block layer = gpt2_layer(4, 1024);
-  expect_bytes(total(layer.forward).bytes, 458 * t.n + 41 * t.a + 48 * t.h);   // 5.92 GB
+  expect_bytes(total(layer.forward).bytes, 458 * t.n + 41 * t.a + 48 * t.h);    // 5.92 GB
   expect_bytes(total(layer.backward).bytes, 775 * t.n + 65 * t.a + 240 * t.h);  // 9.91 GB
   expect_bytes(total(layer.forward).bytes, 5.92e9);
   expect_bytes(total(layer.backward).bytes, 9.91e9);
@@ -71,7 +71,7 @@ TEST(HfEagerGpt2Layer, GradientsThatAreSetToNoneSaveTheAccumulation) {
     ++accumulation.kernels;
     accumulation.bytes += op.kernel.bytes();
   }
-  EXPECT_EQ(accumulation.kernels, 12);  // 4 linears and 2 norms, each weight and bias
+  EXPECT_EQ(accumulation.kernels, 12);          // 4 linears and 2 norms, each weight and bias
   expect_bytes(accumulation.bytes, 144 * t.h);  // 12 H parameters, 12 bytes each
 }
 
@@ -93,9 +93,10 @@ TEST(HfEagerGpt2Layer, InferenceDropsNothingAndSavesNothing) {
 }
 
 TEST(HfEagerBertLayer, LaunchesTheExecutedKernels) {
-  const Block layer = bert_blocks(test::bert_large(), single_gpu(FrameworkProfile::hf_eager,
-                                                                 StepMode::forward_backward, 8, 512))
-                          .blocks[kLayer];
+  const Block layer =
+      bert_blocks(test::bert_large(),
+                  single_gpu(FrameworkProfile::hf_eager, StepMode::forward_backward, 8, 512))
+          .blocks[kLayer];
   EXPECT_EQ(total(layer.forward).kernels, 23);
   EXPECT_EQ(total(layer.backward).kernels, 57);
 }
@@ -130,8 +131,7 @@ class ExecutedSavedBytes : public ::testing::Test {
     model.heads = model.kv_heads = 5;
     model.head_dim = 64;
     model.ffn = 1280;
-    const StepOptions step =
-        single_gpu(framework, StepMode::training, 4, sequence);
+    const StepOptions step = single_gpu(framework, StepMode::training, 4, sequence);
     const Block layer = blocks(model, step).blocks[kLayer];
     return static_cast<double>(layer.saved.value()) / Terms(model, step).n;
   }
@@ -144,9 +144,9 @@ TEST_F(ExecutedSavedBytes, MatchAutogradsSavedTensorHooks) {
   EXPECT_NEAR(per_element(gpt2_blocks, test::gpt2_large(), hf, 128), 132.05, kRounding);
   EXPECT_NEAR(per_element(bert_blocks, test::bert_large(), hf, 256), 102.05, kRounding);
   EXPECT_NEAR(per_element(opt_blocks, test::opt_1_3b(), hf, 256), 82.05, kRounding);
-  EXPECT_NEAR(per_element(megatron_gpt_blocks, test::gpt2_large(),
-                          FrameworkProfile::megatron_local, 256),
-              102.05, kRounding);
+  EXPECT_NEAR(
+      per_element(megatron_gpt_blocks, test::gpt2_large(), FrameworkProfile::megatron_local, 256),
+      102.05, kRounding);
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
   const Tensor mask = tape.input("attention.mask", {b, 1, 1, s}, Precision::fp32);
   const Tensor masked = add(tape, "attention.mask_add", scaled, mask);
   const Tensor weights = softmax(tape, "attention.softmax", masked);
-  const Tensor dropped = dropout(tape, "attention.dropout", weights,
-                                 active_dropout(step, model.attention_dropout));
+  const Tensor dropped =
+      dropout(tape, "attention.dropout", weights, active_dropout(step, model.attention_dropout));
   const Tensor context = matmul(tape, "attention.context", dropped, v);
   const Tensor merged =
       contiguous(tape, "attention.merge_heads", permute(tape, context, {0, 2, 1, 3}));
@@ -55,19 +55,18 @@ void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
     const Tensor ids = tape.input(name + ".ids", {rows, s}, Precision::int64);
     return embedding(tape, name, table, ids);
   };
-  const Tensor words = look_up(
-      "embedding.tokens", input_embedding(tape, tied, model.vocab, model.hidden), b);
-  const Tensor types =
-      look_up("embedding.types",
-              tape.parameter("embedding.types", {model.token_types, model.hidden}), b);
+  const Tensor words =
+      look_up("embedding.tokens", input_embedding(tape, tied, model.vocab, model.hidden), b);
+  const Tensor types = look_up(
+      "embedding.types", tape.parameter("embedding.types", {model.token_types, model.hidden}), b);
   const Tensor sum = add(tape, "embedding.add_types", words, types);
   const Tensor places =
       look_up("embedding.positions",
               tape.parameter("embedding.positions", {model.max_positions, model.hidden}), 1);
   const Tensor all = add(tape, "embedding.add_positions", sum, places);
   const Tensor normalized = layer_norm(tape, "embedding.norm", all);
-  tape.output(dropout(tape, "embedding.dropout", normalized,
-                      active_dropout(step, model.hidden_dropout)));
+  tape.output(
+      dropout(tape, "embedding.dropout", normalized, active_dropout(step, model.hidden_dropout)));
 }
 
 void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {

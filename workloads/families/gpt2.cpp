@@ -32,8 +32,8 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
   const Tensor causal = tape.input("attention.causal_mask", {1, 1, s, s}, Precision::int8);
   const Tensor masked = where(tape, "attention.mask", causal, scaled);
   const Tensor weights = softmax(tape, "attention.softmax", masked);
-  const Tensor dropped = dropout(tape, "attention.dropout", weights,
-                                 active_dropout(step, model.attention_dropout));
+  const Tensor dropped =
+      dropout(tape, "attention.dropout", weights, active_dropout(step, model.attention_dropout));
   const Tensor context = matmul(tape, "attention.context", dropped, v);
   const Tensor merged =
       contiguous(tape, "attention.merge_heads", permute(tape, context, {0, 2, 1, 3}));
@@ -60,8 +60,7 @@ void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const Tensor words = embedding(tape, "embedding.tokens", table, ids);
   const Tensor places = embedding(tape, "embedding.positions", positions, position_ids);
   const Tensor sum = add(tape, "embedding.add", words, places);
-  tape.output(
-      dropout(tape, "embedding.dropout", sum, active_dropout(step, model.hidden_dropout)));
+  tape.output(dropout(tape, "embedding.dropout", sum, active_dropout(step, model.hidden_dropout)));
 }
 
 void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {

@@ -1,5 +1,6 @@
-// GPT of Megatron-Core r0.5.0, `--transformer-impl local`: megatron/model/transformer.py, language_model.py
-// and gpt_model.py. Activations are [s, b, h]; no sequence parallelism, no recomputation, fp32.
+// GPT of Megatron-Core r0.5.0, `--transformer-impl local`: megatron/model/transformer.py,
+// language_model.py and gpt_model.py. Activations are [s, b, h]; no sequence parallelism, no
+// recomputation, fp32.
 #include "workloads/families/families.h"
 #include "workloads/families/recording.h"
 #include "workloads/families/vocabulary.h"
@@ -31,9 +32,9 @@ class MegatronGpt {
   void layer(Tape& tape) const;
   void head(Tape& tape) const;
   /// baddbmm's unread input and the causal mask, in Megatron's global memory buffer.
-  Bytes shared_buffers() const {
-    return Bytes(4 * b_ * heads_ * s_ * s_ + s_ * s_);
-  }
+  Bytes shared_buffers() const { return Bytes(4 * b_ * heads_ * s_ * s_ + s_ * s_); }
+  /// This rank's part of the word embedding.
+  Bytes table_bytes() const { return Bytes(4 * vocab_ * model_.hidden); }
 
  private:
   Tensor attention(Tape& tape, const Tensor& x) const;
@@ -66,8 +67,7 @@ void MegatronGpt::embed(Tape& tape) const {
   const Tensor words = vocab_parallel_embedding(tape, "embedding.tokens", table, ids, tensor_);
   const Tensor places = embedding(tape, "embedding.positions", positions, position_ids);
   const Tensor sum = add(tape, "embedding.add", words, places);
-  const Tensor by_position =
-      contiguous(tape, "embedding.transpose", transpose(tape, sum, 0, 1));
+  const Tensor by_position = contiguous(tape, "embedding.transpose", transpose(tape, sum, 0, 1));
   tape.output(dropout(tape, "embedding.dropout", by_position,
                       active_dropout(step_, model_.hidden_dropout)));
 }
@@ -76,10 +76,8 @@ Tensor MegatronGpt::attention(Tape& tape, const Tensor& x) const {
   const std::int64_t d = model_.head_dim;
   const std::int64_t inner = heads_ * d;
   const Tensor mixed = column(tape, "attention.qkv", x, 3 * inner);
-  const Tensor qkv =
-      add(tape, "attention.qkv_bias", mixed, bias(tape, "attention.qkv", 3 * inner));
-  const auto parts = chunk_last(tape, "attention.qkv",
-                                view(tape, qkv, {s_, b_, heads_, 3 * d}), 3);
+  const Tensor qkv = add(tape, "attention.qkv_bias", mixed, bias(tape, "attention.qkv", 3 * inner));
+  const auto parts = chunk_last(tape, "attention.qkv", view(tape, qkv, {s_, b_, heads_, 3 * d}), 3);
   const auto batched = [&](const Tensor& part) {
     return transpose(tape, view(tape, part, {s_, b_ * heads_, d}), 0, 1);
   };
@@ -89,11 +87,11 @@ Tensor MegatronGpt::attention(Tape& tape, const Tensor& x) const {
 
   const Tensor scores = scaled_bmm(tape, "attention.scores", q, transpose(tape, k, 1, 2));
   const Tensor mask = tape.input("attention.mask", {1, 1, s_, s_}, Precision::int8);
-  const Tensor masked = masked_fill_(tape, "attention.mask",
-                                     view(tape, scores, {b_, heads_, s_, s_}), mask);
+  const Tensor masked =
+      masked_fill_(tape, "attention.mask", view(tape, scores, {b_, heads_, s_, s_}), mask);
   const Tensor weights = softmax(tape, "attention.softmax", masked);
-  const Tensor dropped = dropout(tape, "attention.dropout", weights,
-                                 active_dropout(step_, model_.attention_dropout));
+  const Tensor dropped =
+      dropout(tape, "attention.dropout", weights, active_dropout(step_, model_.attention_dropout));
   const Tensor context =
       bmm(tape, "attention.context", view(tape, dropped, {b_ * heads_, s_, s_}), v);
   const Tensor by_position = permute(tape, view(tape, context, {b_, heads_, s_, d}), {2, 0, 1, 3});
@@ -140,6 +138,7 @@ ModelGraph megatron_gpt_blocks(const ModelSpec& model, const StepOptions& step) 
       record_block("layer", step, [&](Tape& tape) { gpt.layer(tape); }),
       record_block("head", step, [&](Tape& tape) { gpt.head(tape); }), model.layers);
   graph.shared_buffers = gpt.shared_buffers();
+  if (model.tied_embeddings) graph.tied_table_bytes = gpt.table_bytes();
   return graph;
 }
 

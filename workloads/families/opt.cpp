@@ -26,23 +26,21 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
     const Tensor split = view(tape, part, {b, s, model.heads, model.head_dim});
     return contiguous(tape, name, transpose(tape, split, 1, 2));
   };
-  const Tensor q_scaled =
-      scale(tape, "attention.q_scale", linear(tape, "attention.q", x, inner));
+  const Tensor q_scaled = scale(tape, "attention.q_scale", linear(tape, "attention.q", x, inner));
   const Tensor k = heads("attention.k_copy", linear(tape, "attention.k", x, inner));
   const Tensor v = heads("attention.v_copy", linear(tape, "attention.v", x, inner));
   const Tensor q = heads("attention.q_copy", q_scaled);
 
   const Tensor k_transposed = transpose(tape, view(tape, k, merged_heads), 1, 2);
-  const Tensor scores =
-      bmm(tape, "attention.scores", view(tape, q, merged_heads), k_transposed);
+  const Tensor scores = bmm(tape, "attention.scores", view(tape, q, merged_heads), k_transposed);
   const Tensor mask = tape.input("attention.mask", mask_sizes(step), Precision::fp32);
   const Tensor masked =
       add(tape, "attention.mask_add", view(tape, scores, {b, model.heads, s, s}), mask);
   const Tensor bounded = maximum_with_constant(tape, "attention.max", masked);
   const Tensor weights =
       softmax(tape, "attention.softmax", view(tape, bounded, {b * model.heads, s, s}));
-  const Tensor dropped = dropout(tape, "attention.dropout", weights,
-                                 active_dropout(step, model.attention_dropout));
+  const Tensor dropped =
+      dropout(tape, "attention.dropout", weights, active_dropout(step, model.attention_dropout));
   const Tensor context = bmm(tape, "attention.context", dropped, view(tape, v, merged_heads));
   const Tensor by_token =
       transpose(tape, view(tape, context, {b, model.heads, s, model.head_dim}), 1, 2);
@@ -68,8 +66,8 @@ void build_mask(Tape& tape, const StepOptions& step) {
 void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const Sizes tokens{step.micro_batch, step.sequence_length};
   const Tensor table = input_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
-  const Tensor positions = tape.parameter("embedding.positions",
-                                          {model.max_positions + kPositionOffset, model.hidden});
+  const Tensor positions =
+      tape.parameter("embedding.positions", {model.max_positions + kPositionOffset, model.hidden});
   const Tensor ids = tape.input("tokens", tokens, Precision::int64);
   const Tensor words = embedding(tape, "embedding.tokens", table, ids);
   build_mask(tape, step);

@@ -27,15 +27,30 @@ Tensor input_embedding(Tape& tape, bool tied, std::int64_t vocab, std::int64_t h
               : tape.parameter("embedding.tokens", {vocab, hidden});
 }
 
+namespace {
+
+Bytes input_bytes(const Block& block) {
+  for (const Storage& storage : block.storages) {
+    if (storage.scope == StorageScope::enters_forward) return storage.bytes;
+  }
+  return Bytes(0);
+}
+
+}  // namespace
+
 ModelGraph decoder_sequence(Block embedding, Block layer, Block head, std::int64_t layers) {
-  ModelGraph sequence;
-  sequence.blocks = {std::move(embedding), std::move(layer), std::move(head)};
-  sequence.order.push_back(0);
-  sequence.order.insert(sequence.order.end(), static_cast<std::size_t>(layers), 1);
-  sequence.order.push_back(2);
-  sequence.first_layer = 1;
-  sequence.layers = static_cast<int>(layers);
-  return sequence;
+  ModelGraph graph;
+  graph.hidden_bytes = input_bytes(layer);
+  graph.blocks = {std::move(embedding), std::move(layer), std::move(head)};
+  graph.order = {0};
+  graph.layer_numbers = {kNoLayer};
+  for (int layer_number = 0; layer_number < layers; ++layer_number) {
+    graph.order.push_back(1);
+    graph.layer_numbers.push_back(layer_number);
+  }
+  graph.order.push_back(2);
+  graph.layer_numbers.push_back(kNoLayer);
+  return graph;
 }
 
 }  // namespace tessera

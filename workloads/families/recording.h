@@ -10,8 +10,8 @@ namespace tessera {
 
 inline TapeOptions tape_options(const StepOptions& step) {
   TapeOptions options;
-  options.differentiation = step.mode == StepMode::inference ? Differentiation::none
-                                                             : Differentiation::recorded;
+  options.differentiation =
+      step.mode == StepMode::inference ? Differentiation::none : Differentiation::recorded;
   options.precision = Precision::fp32;
   options.gemm_precision = step.precision;
   return options;
@@ -30,8 +30,8 @@ Block record_block(std::string name, const StepOptions& step, Forward forward) {
   return std::move(tape).finish(std::move(name));
 }
 
-/// What follows the logits [.., V] of `tokens` tokens: the loss in training, a gradient from outside
-/// where the loss is not part of the step, nothing in inference.
+/// What follows the logits [.., V] of `tokens` tokens: the loss in training, a gradient from
+/// outside where the loss is not part of the step, nothing in inference.
 void finish_with_logits(Tape& tape, const StepOptions& step, const Tensor& logits);
 
 /// Weight of the vocabulary projection: the embedding's own if tied. [V, h]

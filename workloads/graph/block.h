@@ -37,8 +37,8 @@ struct GraphOp {
   /// Adds a parameter's gradient to what earlier micro-batches left; dropped where there is none.
   bool accumulates_gradient = false;
   int host_calls = 1;  ///< framework calls or launches that the operator costs the host
-  Bytes allocated;  ///< before the operator runs; set by `plan_memory`
-  Bytes freed;      ///< after it ran; set by `plan_memory`
+  Bytes allocated;     ///< before the operator runs; set by `plan_memory`
+  Bytes freed;         ///< after it ran; set by `plan_memory`
 };
 
 /// A part of a model that is built once and runs as often as the model repeats it: the embedding, a
@@ -48,7 +48,8 @@ struct Block {
   std::vector<Storage> storages;
   std::vector<GraphOp> forward;
   std::vector<GraphOp> backward;  ///< empty where nothing is differentiated
-  std::int64_t parameters = 0;    ///< elements, of one rank; tied ones count where they are first used
+  std::int64_t parameters =
+      0;  ///< elements, of one rank; tied ones count where they are first used
   int parameter_tensors = 0;
   Bytes saved;    ///< activations that wait for backward
   Bytes buffers;  ///< persistent, besides parameters, gradients and optimizer states

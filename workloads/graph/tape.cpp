@@ -39,6 +39,12 @@ Tensor Tape::parameter_finished_elsewhere(const std::string& name, Sizes sizes) 
   return tensor;
 }
 
+Tensor Tape::parameter_joined_elsewhere(const std::string& name, Sizes sizes) {
+  const Tensor tensor = parameter_finished_elsewhere(name, std::move(sizes));
+  if (requires_gradient(tensor)) seed_gradient(tensor, StorageScope::enters_backward);
+  return tensor;
+}
+
 Tensor Tape::input(const std::string& name, Sizes sizes, Precision precision) {
   return persistent(name, std::move(sizes), precision, TensorRole::input);
 }
@@ -52,9 +58,9 @@ Tensor Tape::buffer(const std::string& name, Sizes sizes, Precision precision) {
 Tensor Tape::block_input(const std::string& name, Sizes sizes) {
   const StridedShape shape(std::move(sizes));
   const Bytes bytes(shape.elements() * element_bytes(options_.precision));
-  const Tensor tensor = add_tensor(
-      add_storage(name, TensorRole::activation, StorageScope::enters_forward, bytes), shape,
-      options_.precision);
+  const Tensor tensor =
+      add_tensor(add_storage(name, TensorRole::activation, StorageScope::enters_forward, bytes),
+                 shape, options_.precision);
   value(tensor).requires_gradient = options_.differentiation == Differentiation::recorded;
   value(tensor).finished_elsewhere = true;
   leaves_.push_back(tensor);
@@ -100,8 +106,7 @@ Tensor Tape::make(const std::string& name, const StridedShape& shape) {
 
 Tensor Tape::make(const std::string& name, const StridedShape& shape, Precision precision) {
   const Bytes bytes(shape.elements() * element_bytes(precision));
-  const StorageId storage =
-      add_storage(name, TensorRole::activation, StorageScope::local, bytes);
+  const StorageId storage = add_storage(name, TensorRole::activation, StorageScope::local, bytes);
   return add_tensor(storage, shape, precision);
 }
 

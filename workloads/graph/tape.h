@@ -42,6 +42,8 @@ class Tape {
   Tensor parameter_with_pending_gradient(const std::string& name, Sizes sizes);
   /// The other end of that: not counted, and its gradient stays alive instead of being accumulated.
   Tensor parameter_finished_elsewhere(const std::string& name, Sizes sizes);
+  /// Between the two: joins the pending gradient with the one found here and passes the sum on.
+  Tensor parameter_joined_elsewhere(const std::string& name, Sizes sizes);
   /// Token ids, masks, labels: no gradient.
   Tensor input(const std::string& name, Sizes sizes, Precision precision);
   /// Persistent memory without gradient, counted in `Block::buffers`.
@@ -108,11 +110,11 @@ class Tape {
   struct Value {
     bool requires_gradient = false;
     bool is_parameter = false;
-    bool shared = false;                ///< gradient is summed in `accumulated`
-    bool finished_elsewhere = false;    ///< gradient leaves the block
-    int pending_uses = 0;               ///< of a parameter, by recorded rules
-    Tensor gradient;                    ///< invalid storage: none yet
-    Tensor accumulated;                 ///< persistent gradient buffer
+    bool shared = false;              ///< gradient is summed in `accumulated`
+    bool finished_elsewhere = false;  ///< gradient leaves the block
+    int pending_uses = 0;             ///< of a parameter, by recorded rules
+    Tensor gradient;                  ///< invalid storage: none yet
+    Tensor accumulated;               ///< persistent gradient buffer
   };
   struct Node {
     std::vector<Tensor> outputs;
@@ -142,7 +144,7 @@ class Tape {
   Block block_;
   std::vector<Value> values_;
   std::vector<Node> nodes_;
-  std::vector<Tensor> leaves_;         ///< parameters, shared and block inputs
+  std::vector<Tensor> leaves_;                          ///< parameters, shared and block inputs
   std::vector<std::pair<Tensor, StorageScope>> seeds_;  ///< where backward starts
 };
 

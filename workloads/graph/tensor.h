@@ -13,9 +13,9 @@ namespace tessera {
 /// What a piece of memory holds.
 enum class TensorRole : std::uint8_t {
   parameter,
-  gradient,         ///< of a parameter; persistent
-  optimizer_state,  ///< persistent
-  activation,       ///< dies within the forward pass
+  gradient,          ///< of a parameter; persistent
+  optimizer_state,   ///< persistent
+  activation,        ///< dies within the forward pass
   saved_activation,  ///< kept because backward reads it
   temporary,         ///< made and freed within backward
   input,             ///< token ids, masks, labels

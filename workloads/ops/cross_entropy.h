@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-/// F.cross_entropy over logits [tokens, V] with labels for every token (no shift): log_softmax and a
-/// small gather; backward: zero fill (e per logit), scatter, log_softmax backward (3e). Saves the
+/// F.cross_entropy over logits [tokens, V] with labels for every token (no shift): log_softmax and
+/// a small gather; backward: zero fill (e per logit), scatter, log_softmax backward (3e). Saves the
 /// log-probabilities.
 Tensor cross_entropy(Tape& tape, const std::string& name, const Tensor& logits,
                      const Tensor& labels);

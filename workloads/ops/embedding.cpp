@@ -36,8 +36,7 @@ Tensor embedding(Tape& tape, const std::string& name, const Tensor& table, const
     if (ids.elements() > kTokensWithoutSort) sort_indices(t, name, ids);
     const Access touched{grad.storage, std::min(grad.traffic(), gradients[0].traffic())};
     t.launch_partial(name + ".scatter", pointwise_kernel(gradients[0], 1, KernelKind::scatter),
-                     {{gradients[0].storage, gradients[0].traffic()}, indices, touched},
-                     {touched});
+                     {{gradients[0].storage, gradients[0].traffic()}, indices, touched}, {touched});
     t.add_gradient(table, grad);
   });
   return out;

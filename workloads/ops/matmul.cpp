@@ -54,8 +54,7 @@ Tensor linear_2d(Tape& tape, const std::string& name, const Tensor& x, const Ten
                  const std::optional<Tensor>& bias, WeightOrder order) {
   const bool out_in = order == WeightOrder::out_in;
   const Tensor matrix = out_in ? transposed(tape, weight) : weight;
-  const Tensor out =
-      bias ? product(tape, name, x, matrix, *bias) : product(tape, name, x, matrix);
+  const Tensor out = bias ? product(tape, name, x, matrix, *bias) : product(tape, name, x, matrix);
   const auto rule = [=](Tape& t, std::span<const Tensor> gradients) {
     const Tensor& g = gradients[0];
     if (t.requires_gradient(x)) {

@@ -7,11 +7,12 @@
 namespace tessera {
 
 // Operators of Megatron-Core r0.5.0 that plain PyTorch does not have: tensor-parallel linears and
-// losses, and kernels fused by its JIT. Layout [s, b, h]; `tensor` = size of the tensor-parallel group.
+// losses, and kernels fused by its JIT. Layout [s, b, h]; `tensor` = size of the tensor-parallel
+// group.
 
-/// The weight's columns are split: `out` is this rank's share. No bias. Backward: data gradient, its
-/// all-reduce beside the weight gradient, then a wait.
-/// Source: Megatron core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication.
+/// The weight's columns are split: `out` is this rank's share. No bias. Backward: data gradient,
+/// its all-reduce beside the weight gradient, then a wait. Source: Megatron
+/// core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication.
 Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
                               const Tensor& weight, int tensor);
 /// The weight's rows are split: the partial products are all-reduced. No bias.
@@ -34,10 +35,10 @@ Tensor bias_gelu(Tape& tape, const std::string& name, const Tensor& x, const Ten
 Tensor vocab_parallel_embedding(Tape& tape, const std::string& name, const Tensor& table,
                                 const Tensor& ids, int tensor);
 
-/// Loss per token over logits [s, b, V / tensor]. Forward: max, subtract into a new tensor, exp, sum,
-/// div in place = 32 bytes per logit (fp32), small kernels per token, three all-reduces of one number
-/// per token. Backward in place on the saved softmax: 8 bytes per logit.
-/// Source: Megatron core/tensor_parallel/cross_entropy.py.
+/// Loss per token over logits [s, b, V / tensor]. Forward: max, subtract into a new tensor, exp,
+/// sum, div in place = 32 bytes per logit (fp32), small kernels per token, three all-reduces of one
+/// number per token. Backward in place on the saved softmax: 8 bytes per logit. Source: Megatron
+/// core/tensor_parallel/cross_entropy.py.
 Tensor vocab_parallel_cross_entropy(Tape& tape, const std::string& name, const Tensor& logits,
                                     const Tensor& labels, int tensor);
 

@@ -164,8 +164,7 @@ Tensor divide_by_constant(Tape& tape, const std::string& name, const Tensor& x) 
 
 Tensor add_number(Tape& tape, const std::string& name, const Tensor& x) {
   const Tensor out = map(tape, name, {x});
-  tape.differentiable({x}, out,
-                      [=](Tape& t, auto gradients) { t.add_gradient(x, gradients[0]); });
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) { t.add_gradient(x, gradients[0]); });
   return out;
 }
 
@@ -238,8 +237,7 @@ Tensor maximum_with_constant(Tape& tape, const std::string& name, const Tensor& 
     };
     const Tensor half = map(t, name + ".div", {gradients[0]});
     const Tensor equal = compare(".eq");
-    const Tensor merged =
-        map(t, name + ".where", {half, gradients[0], equal}, 0);
+    const Tensor merged = map(t, name + ".where", {half, gradients[0], equal}, 0);
     const Tensor below = compare(".lt");
     map_in_place(t, name + ".masked_fill", merged, {below}, 0);
     t.add_gradient(x, merged);

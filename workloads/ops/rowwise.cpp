@@ -18,8 +18,7 @@ Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x) {
   const Tensor out = tape.make(name, StridedShape(x.sizes()));
   const Tensor statistics =
       tape.make(name + ".statistics", StridedShape({x.elements() / cols, 2}), Precision::fp32);
-  tape.launch(name, row_kernel(x, KernelKind::layer_norm, 8), {x, weight, bias},
-              {out, statistics});
+  tape.launch(name, row_kernel(x, KernelKind::layer_norm, 8), {x, weight, bias}, {out, statistics});
   tape.differentiable({x, weight, bias}, out, [=](Tape& t, auto gradients) {
     const Tensor& g = gradients[0];
     const Tensor grad_x = t.make(name + ".grad", x.shape.dense());
@@ -52,8 +51,7 @@ Tensor softmax(Tape& tape, const std::string& name, const Tensor& x) {
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
     const Tensor weighted = map(t, name + ".mul", {gradients[0], out});
     const Tensor grad = t.make(name + ".grad", out.shape);
-    t.launch(name + ".backward", row_kernel(out, KernelKind::softmax, 3), {weighted, out},
-             {grad});
+    t.launch(name + ".backward", row_kernel(out, KernelKind::softmax, 3), {weighted, out}, {grad});
     t.add_gradient(x, grad);
   });
   return out;

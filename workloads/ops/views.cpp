@@ -10,12 +10,13 @@
 namespace tessera {
 namespace {
 
-/// A row-major copy; its gradient is the gradient of `x`.
-Tensor clone(Tape& tape, const std::string& name, const Tensor& x) {
-  const Tensor out = tape.make(name, StridedShape(x.sizes()), x.precision);
-  tape.launch(name, pointwise_kernel(out, 0, KernelKind::copy), {x}, {out});
-  tape.differentiable({x}, out, [x](Tape& t, auto gradients) { t.add_gradient(x, gradients[0]); });
-  return out;
+/// Gradient of a window on `x`: zeros around the window's gradient.
+void add_window_gradient(Tape& t, const std::string& name, const Tensor& x, const Tensor& window) {
+  const Tensor whole = t.make(name + ".grad", StridedShape(x.sizes()));
+  t.launch(name + ".zero", pointwise_kernel(whole, 0, KernelKind::fill), {}, {whole});
+  t.launch_partial(name + ".copy", pointwise_kernel(window, 0, KernelKind::copy),
+                   {{window.storage, window.traffic()}}, {{whole.storage, window.traffic()}});
+  t.add_gradient(x, whole);
 }
 
 }  // namespace
@@ -54,6 +55,13 @@ Tensor transpose(Tape& tape, const Tensor& x, int a, int b) {
   return permute(tape, x, std::move(order));
 }
 
+Tensor clone(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor out = tape.make(name, StridedShape(x.sizes()), x.precision);
+  tape.launch(name, pointwise_kernel(out, 0, KernelKind::copy), {x}, {out});
+  tape.differentiable({x}, out, [x](Tape& t, auto gradients) { t.add_gradient(x, gradients[0]); });
+  return out;
+}
+
 Tensor contiguous(Tape& tape, const std::string& name, const Tensor& x) {
   return x.shape.contiguous() ? x : clone(tape, name, x);
 }
@@ -72,10 +80,33 @@ std::vector<Tensor> chunk_last(Tape& tape, const std::string& name, const Tensor
   return parts;
 }
 
+Tensor concatenate_last(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
+  Sizes sizes = a.sizes();
+  sizes.back() += b.sizes().back();
+  const Tensor out = tape.make(name, StridedShape(sizes));
+  tape.launch(name, pointwise_kernel(out, 0, KernelKind::copy), {a, b}, {out});
+  tape.differentiable({a, b}, out, [=](Tape& t, auto gradients) {
+    const std::size_t last = out.shape.rank() - 1;
+    for (const Tensor& part : {a, b}) {
+      const StridedShape window = gradients[0].shape.narrowed(last, part.sizes().back());
+      t.add_gradient(part, t.alias(gradients[0], window));
+    }
+  });
+  return out;
+}
+
 Tensor expand(Tape& tape, const std::string& name, const Tensor& x, const Sizes& sizes) {
   const Tensor out = tape.alias(x, x.shape.expanded(sizes));
   tape.differentiable({x}, out, [x, name](Tape& t, auto gradients) {
     t.add_gradient(x, sum_to(t, name + ".sum", gradients[0], x.sizes()));
+  });
+  return out;
+}
+
+Tensor slice_last(Tape& tape, const std::string& name, const Tensor& x, std::int64_t length) {
+  const Tensor out = tape.alias(x, x.shape.narrowed(x.shape.rank() - 1, length));
+  tape.differentiable({x}, out, [x, name](Tape& t, auto gradients) {
+    add_window_gradient(t, name, x, gradients[0]);
   });
   return out;
 }
@@ -87,12 +118,7 @@ Tensor select_first(Tape& tape, const std::string& name, const Tensor& x, std::s
   strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(dim));
   const Tensor out = tape.alias(x, StridedShape(sizes, strides));
   tape.differentiable({x}, out, [x, name](Tape& t, auto gradients) {
-    const Tensor whole = t.make(name + ".grad", StridedShape(x.sizes()));
-    t.launch(name + ".zero", pointwise_kernel(whole, 0, KernelKind::fill), {}, {whole});
-    t.launch_partial(name + ".copy", pointwise_kernel(gradients[0], 0, KernelKind::copy),
-                     {{gradients[0].storage, gradients[0].traffic()}},
-                     {{whole.storage, gradients[0].traffic()}});
-    t.add_gradient(x, whole);
+    add_window_gradient(t, name, x, gradients[0]);
   });
   return out;
 }

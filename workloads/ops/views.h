@@ -17,12 +17,18 @@ Tensor reshape(Tape& tape, const Tensor& x, Sizes sizes);
 Tensor permute(Tape& tape, const Tensor& x, std::vector<int> order);
 /// Swaps two dimensions, counted from 0.
 Tensor transpose(Tape& tape, const Tensor& x, int a, int b);
+/// A row-major copy, 2e. Backward: the gradient itself.
+Tensor clone(Tape& tape, const std::string& name, const Tensor& x);
 /// `x` itself where it is row-major, else a copy.
 Tensor contiguous(Tape& tape, const std::string& name, const Tensor& x);
 /// `count` equal parts of the last dimension. Backward: one kernel that concatenates the gradients.
 std::vector<Tensor> chunk_last(Tape& tape, const std::string& name, const Tensor& x, int count);
+/// Two tensors side by side along the last dimension: a copy of both. Backward: views.
+Tensor concatenate_last(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b);
 /// Repeats dimensions of size 1. Backward: a sum over them.
 Tensor expand(Tape& tape, const std::string& name, const Tensor& x, const Sizes& sizes);
+/// `length` indices of the last dimension (x[..., a:a+length]). Backward: zero fill and a copy.
+Tensor slice_last(Tape& tape, const std::string& name, const Tensor& x, std::int64_t length);
 /// First index of dimension `dim`, which disappears. Backward: zero fill and a copy.
 Tensor select_first(Tape& tape, const std::string& name, const Tensor& x, std::size_t dim);
 

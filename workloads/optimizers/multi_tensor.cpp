@@ -35,8 +35,8 @@ GraphOp multi_tensor_pass(const std::string& name, Phase phase, std::int64_t par
   return op;
 }
 
-GraphOp buffer_pass(const std::string& name, Phase phase, KernelKind kind,
-                    std::int64_t parameters, PassTraffic traffic) {
+GraphOp buffer_pass(const std::string& name, Phase phase, KernelKind kind, std::int64_t parameters,
+                    PassTraffic traffic) {
   const double flops = kind == KernelKind::fill ? 0 : 1;
   return pass(name, phase, kind, parameters, traffic, flops);
 }

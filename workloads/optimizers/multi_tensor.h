@@ -17,7 +17,7 @@ GraphOp multi_tensor_pass(const std::string& name, Phase phase, std::int64_t par
                           PassTraffic traffic, double flops_per_parameter);
 
 /// One kernel over a flat buffer of `parameters` fp32 elements.
-GraphOp buffer_pass(const std::string& name, Phase phase, KernelKind kind,
-                    std::int64_t parameters, PassTraffic traffic);
+GraphOp buffer_pass(const std::string& name, Phase phase, KernelKind kind, std::int64_t parameters,
+                    PassTraffic traffic);
 
 }  // namespace tessera

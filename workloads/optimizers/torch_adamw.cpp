@@ -12,10 +12,10 @@ std::vector<GraphOp> foreach_adamw(std::int64_t parameters) {
     return multi_tensor_pass(name, Phase::optimizer, parameters, traffic, flops);
   };
   std::vector<GraphOp> ops{
-      pass("adamw.weight_decay", {1, 1}, 1), pass("adamw.exp_avg.lerp", {2, 1}, 3),
-      pass("adamw.exp_avg_sq.mul", {1, 1}, 1), pass("adamw.exp_avg_sq.addcmul", {2, 1}, 3),
+      pass("adamw.weight_decay", {1, 1}, 1),     pass("adamw.exp_avg.lerp", {2, 1}, 3),
+      pass("adamw.exp_avg_sq.mul", {1, 1}, 1),   pass("adamw.exp_avg_sq.addcmul", {2, 1}, 3),
       pass("adamw.denominator.sqrt", {1, 1}, 1), pass("adamw.denominator.div", {1, 1}, 1),
-      pass("adamw.denominator.add", {1, 1}, 1), pass("adamw.addcdiv", {3, 1}, 3)};
+      pass("adamw.denominator.add", {1, 1}, 1),  pass("adamw.addcdiv", {3, 1}, 3)};
   constexpr std::size_t kMakesDenominator = 4;
   ops[kMakesDenominator].allocated = Bytes(kElementBytes * parameters);
   ops.back().freed = Bytes(kElementBytes * parameters);
@@ -32,10 +32,8 @@ OptimizerStep torch_adamw_step(const StepOptions& step, std::int64_t parameters)
   }
   if (step.optimizer == OptimizerKind::none) return result;
   if (step.clip_gradients) {
-    result.norm = {
-        multi_tensor_pass("clip.norm", Phase::optimizer, parameters, {1, 0}, 2)};
-    result.update = {
-        multi_tensor_pass("clip.scale", Phase::optimizer, parameters, {1, 1}, 1)};
+    result.norm = {multi_tensor_pass("clip.norm", Phase::optimizer, parameters, {1, 0}, 2)};
+    result.update = {multi_tensor_pass("clip.scale", Phase::optimizer, parameters, {1, 1}, 1)};
   }
   for (GraphOp& op : foreach_adamw(parameters)) result.update.push_back(std::move(op));
   return result;

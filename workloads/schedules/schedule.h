@@ -26,7 +26,8 @@ std::vector<ScheduledPass> gpipe(int micro_batches);
 
 /// As few forward passes as keep the last stage busy, then one backward after each forward; keeps
 /// min(micro_batches, stages - stage) activations.
-/// Source: Narayanan et al., "PipeDream-Flush", ICML 2021; Megatron core/pipeline_parallel/schedules.py.
+/// Source: Narayanan et al., "PipeDream-Flush", ICML 2021; Megatron
+/// core/pipeline_parallel/schedules.py.
 std::vector<ScheduledPass> one_f_one_b(int stage, int stages, int micro_batches);
 
 /// Inference.

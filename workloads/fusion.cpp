@@ -1,0 +1,176 @@
+#include "workloads/fusion.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+bool can_fuse(const GraphOp& op) {
+  if (op.kind != GraphOpKind::kernel || op.accumulates_gradient) return false;
+  switch (op.kernel.kind) {
+    case KernelKind::elementwise:
+    case KernelKind::copy:
+    case KernelKind::fill:
+    case KernelKind::softmax:
+    case KernelKind::layer_norm:
+    case KernelKind::reduction:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::int64_t elements(const GraphOp& op) {
+  return op.kernel.rows * op.kernel.cols;
+}
+
+/// Kernels that become one.
+struct Group {
+  std::vector<std::size_t> members;  ///< positions in the op list, ascending
+  std::int64_t elements = 0;
+};
+
+bool hands_over(const GraphOp& earlier, const GraphOp& later) {
+  const auto touches = [&](const Access& written) {
+    const auto same = [&](const Access& access) { return access.storage == written.storage; };
+    return std::any_of(later.reads.begin(), later.reads.end(), same);
+  };
+  return std::any_of(earlier.writes.begin(), earlier.writes.end(), touches);
+}
+
+/// Broadcast operands (one value per row, constants) may have fewer elements than the chain.
+bool sizes_match(const Group& group, std::int64_t count) {
+  return count == group.elements || group.elements % count == 0 || count % group.elements == 0;
+}
+
+class Fusion {
+ public:
+  explicit Fusion(const Block& block) : block_(block), uses_(block.storages.size(), 0) {
+    count_uses(block.forward);
+    count_uses(block.backward);
+  }
+
+  std::vector<GraphOp> run(const std::vector<GraphOp>& ops) {
+    ops_ = &ops;
+    std::vector<GraphOp> result;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].kind == GraphOpKind::view) continue;  // compiled code makes no framework calls
+      if (can_fuse(ops[i])) {
+        join_group(i);
+      } else {
+        flush(result);
+        result.push_back(ops[i]);
+      }
+    }
+    flush(result);
+    return result;
+  }
+
+ private:
+  void count_uses(const std::vector<GraphOp>& ops) {
+    for (const GraphOp& op : ops) {
+      for (const Access& access : op.reads) ++uses_[index(access)];
+    }
+  }
+  static std::size_t index(const Access& access) {
+    return static_cast<std::size_t>(access.storage.index());
+  }
+
+  /// Adds op `i` to every open group that it takes a tensor from, merging them; else opens one.
+  void join_group(std::size_t i) {
+    Group joined{{i}, elements((*ops_)[i])};
+    std::erase_if(groups_, [&](const Group& group) {
+      const bool feeds =
+          std::any_of(group.members.begin(), group.members.end(),
+                      [&](std::size_t m) { return hands_over((*ops_)[m], (*ops_)[i]); });
+      if (!feeds || !sizes_match(group, joined.elements)) return false;
+      joined.members.insert(joined.members.end(), group.members.begin(), group.members.end());
+      joined.elements = std::max(joined.elements, group.elements);
+      return true;
+    });
+    std::sort(joined.members.begin(), joined.members.end());
+    groups_.push_back(std::move(joined));
+  }
+
+  void flush(std::vector<GraphOp>& result) {
+    std::sort(groups_.begin(), groups_.end(),
+              [](const Group& a, const Group& b) { return a.members.back() < b.members.back(); });
+    for (const Group& group : groups_) result.push_back(merged(group));
+    groups_.clear();
+  }
+
+  GraphOp merged(const Group& group) const;
+  bool used_outside(std::size_t storage, int uses_inside) const {
+    const StorageScope scope = block_.storages[storage].scope;
+    return scope != StorageScope::local || uses_[storage] > uses_inside;
+  }
+
+  const Block& block_;
+  std::vector<int> uses_;  ///< reads of each storage in the whole block
+  const std::vector<GraphOp>* ops_ = nullptr;
+  std::vector<Group> groups_;
+};
+
+KernelKind kind_of(KernelKind a, KernelKind b) {
+  for (const KernelKind kind : {KernelKind::softmax, KernelKind::layer_norm, KernelKind::reduction,
+                                KernelKind::elementwise}) {
+    if (a == kind || b == kind) return kind;
+  }
+  return a;
+}
+
+GraphOp Fusion::merged(const Group& group) const {
+  GraphOp result = (*ops_)[group.members.front()];
+  if (group.members.size() == 1) return result;
+  std::map<std::size_t, Bytes> inputs;
+  std::map<std::size_t, Bytes> made;
+  std::map<std::size_t, int> inside;
+  result.kernel.flops = Flops();
+  for (const std::size_t m : group.members) {
+    const GraphOp& op = (*ops_)[m];
+    for (const Access& read : op.reads) {
+      ++inside[index(read)];
+      if (made.count(index(read)) == 0) {
+        inputs[index(read)] = std::max(inputs[index(read)], read.bytes);
+      }
+    }
+    for (const Access& write : op.writes) {
+      made[index(write)] = std::max(made[index(write)], write.bytes);
+    }
+    result.kernel.flops += op.kernel.flops;
+    result.kernel.kind = kind_of(result.kernel.kind, op.kernel.kind);
+    if (elements(op) > result.kernel.rows * result.kernel.cols) {
+      result.kernel.rows = op.kernel.rows;
+      result.kernel.cols = op.kernel.cols;
+    }
+  }
+  result.name = (*ops_)[group.members.back()].name + ".fused";
+  result.reads.clear();
+  result.writes.clear();
+  result.kernel.bytes_read = result.kernel.bytes_written = Bytes(0);
+  for (const auto& [storage, bytes] : inputs) {
+    result.reads.push_back({StorageId(static_cast<std::int32_t>(storage)), bytes});
+    result.kernel.bytes_read += bytes;
+  }
+  for (const auto& [storage, bytes] : made) {
+    if (!used_outside(storage, inside[storage])) continue;
+    result.writes.push_back({StorageId(static_cast<std::int32_t>(storage)), bytes});
+    result.kernel.bytes_written += bytes;
+  }
+  return result;
+}
+
+}  // namespace
+
+void fuse_pointwise(Block& block) {
+  Fusion fusion(block);
+  std::vector<GraphOp> forward = fusion.run(block.forward);
+  block.backward = fusion.run(block.backward);
+  block.forward = std::move(forward);
+  plan_memory(block);
+}
+
+}  // namespace tessera

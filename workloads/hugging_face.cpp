@@ -1,0 +1,254 @@
+#include "workloads/hugging_face.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "hw/units/input_error.h"
+
+namespace tessera {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kLargestDimension = 10'000'000;
+constexpr std::int64_t kMostLayers = 10'000;
+
+/// Takes typed fields out of a JSON object and collects what is wrong with them.
+class ConfigReader {
+ public:
+  ConfigReader(const json& object, std::string where) : object_(object), where_(std::move(where)) {}
+
+  std::int64_t dimension(const char* key, std::int64_t largest = kLargestDimension) {
+    if (!has(key)) {
+      fail(key, "is missing", "add it, or use a complete config.json");
+      return 1;
+    }
+    return checked_integer(key, largest);
+  }
+  std::int64_t dimension_or(const char* key, std::int64_t fallback) {
+    return has(key) ? checked_integer(key, kLargestDimension) : fallback;
+  }
+  double probability_or(const char* key, double fallback) {
+    if (!has(key)) return fallback;
+    const json& value = object_.at(key);
+    const double p = value.is_number() ? value.get<double>() : -1;
+    if (p >= 0 && p < 1) return p;
+    fail(key, "is " + shown(value), "use a probability from 0 to below 1");
+    return fallback;
+  }
+  bool flag_or(const char* key, bool fallback) {
+    if (!has(key)) return fallback;
+    const json& value = object_.at(key);
+    if (value.is_boolean()) return value.get<bool>();
+    fail(key, "is " + shown(value), "use true or false");
+    return fallback;
+  }
+  Activation activation_or(const char* key, Activation fallback) {
+    if (!has(key)) return fallback;
+    static constexpr std::array<std::pair<const char*, Activation>, 6> kNames{
+        {{"gelu", Activation::gelu},
+         {"gelu_new", Activation::gelu_new},
+         {"gelu_pytorch_tanh", Activation::gelu},
+         {"relu", Activation::relu},
+         {"silu", Activation::silu},
+         {"swish", Activation::silu}}};
+    const json& value = object_.at(key);
+    for (const auto& [name, activation] : kNames) {
+      if (value == name) return activation;
+    }
+    fail(key, "is " + shown(value), "known activations: gelu, gelu_new, relu, silu");
+    return fallback;
+  }
+  std::string text_or(const char* key, const std::string& fallback) const {
+    const bool is_text = has(key) && object_.at(key).is_string();
+    return is_text && !object_.at(key).get<std::string>().empty()
+               ? object_.at(key).get<std::string>()
+               : fallback;
+  }
+
+  void fail(const std::string& key, const std::string& what, const std::string& hint) {
+    problems_.push_back({where_, key + " " + what, hint});
+  }
+  void require_divisor(const char* key, std::int64_t divisor, const char* of_key,
+                       std::int64_t number) {
+    if (number % divisor == 0) return;
+    fail(key,
+         "= " + std::to_string(divisor) + " does not divide " + of_key + " = " +
+             std::to_string(number),
+         "check both");
+  }
+  void finish() && {
+    if (!problems_.empty()) throw InputError(std::move(problems_));
+  }
+
+ private:
+  bool has(const char* key) const { return object_.contains(key) && !object_.at(key).is_null(); }
+  std::int64_t checked_integer(const char* key, std::int64_t largest) {
+    const json& value = object_.at(key);
+    const bool fits = value.is_number_integer() && value >= 1 && value <= largest;
+    if (fits) return value.get<std::int64_t>();
+    fail(key, "is " + shown(value), "use a whole number from 1 to " + std::to_string(largest));
+    return 1;
+  }
+  static std::string shown(const json& value) {
+    constexpr std::size_t kLongest = 40;
+    std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+    if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+    return text;
+  }
+
+  const json& object_;
+  std::string where_;
+  std::vector<Problem> problems_;
+};
+
+void set_heads(ConfigReader& in, ModelSpec& model, const char* heads, const char* hidden) {
+  model.heads = model.kv_heads = in.dimension(heads);
+  in.require_divisor(heads, model.heads, hidden, model.hidden);
+  model.head_dim = std::max<std::int64_t>(1, model.hidden / model.heads);
+}
+
+void read_gpt2(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::gpt2;
+  model.layers = in.dimension("n_layer", kMostLayers);
+  model.hidden = in.dimension("n_embd");
+  set_heads(in, model, "n_head", "n_embd");
+  model.ffn = in.dimension_or("n_inner", 4 * model.hidden);
+  model.vocab = in.dimension("vocab_size");
+  model.max_positions = in.dimension("n_positions");
+  model.activation = in.activation_or("activation_function", Activation::gelu_new);
+  model.hidden_dropout = in.probability_or("resid_pdrop", 0.1);
+  model.attention_dropout = in.probability_or("attn_pdrop", 0.1);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+}
+
+void read_opt(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::opt;
+  model.layers = in.dimension("num_hidden_layers", kMostLayers);
+  model.hidden = in.dimension("hidden_size");
+  set_heads(in, model, "num_attention_heads", "hidden_size");
+  model.ffn = in.dimension("ffn_dim");
+  model.vocab = in.dimension("vocab_size");
+  model.max_positions = in.dimension("max_position_embeddings");
+  model.activation = in.activation_or("activation_function", Activation::relu);
+  model.hidden_dropout = in.probability_or("dropout", 0.1);
+  model.attention_dropout = in.probability_or("attention_dropout", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+  if (in.dimension_or("word_embed_proj_dim", model.hidden) != model.hidden) {
+    in.fail("word_embed_proj_dim", "differs from hidden_size",
+            "projected embeddings (opt-350m) are not supported");
+  }
+  if (!in.flag_or("do_layer_norm_before", true)) {
+    in.fail("do_layer_norm_before", "is false", "post-norm OPT (opt-350m) is not supported");
+  }
+}
+
+void read_bert(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::bert;
+  model.layers = in.dimension("num_hidden_layers", kMostLayers);
+  model.hidden = in.dimension("hidden_size");
+  set_heads(in, model, "num_attention_heads", "hidden_size");
+  model.ffn = in.dimension("intermediate_size");
+  model.vocab = in.dimension("vocab_size");
+  model.max_positions = in.dimension("max_position_embeddings");
+  model.token_types = in.dimension_or("type_vocab_size", 2);
+  model.activation = in.activation_or("hidden_act", Activation::gelu);
+  model.hidden_dropout = in.probability_or("hidden_dropout_prob", 0.1);
+  model.attention_dropout = in.probability_or("attention_probs_dropout_prob", 0.1);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+}
+
+void read_llama(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::llama;
+  model.layers = in.dimension("num_hidden_layers", kMostLayers);
+  model.hidden = in.dimension("hidden_size");
+  set_heads(in, model, "num_attention_heads", "hidden_size");
+  model.head_dim = in.dimension_or("head_dim", model.head_dim);
+  model.kv_heads = in.dimension_or("num_key_value_heads", model.heads);
+  in.require_divisor("num_key_value_heads", model.kv_heads, "num_attention_heads", model.heads);
+  model.ffn = in.dimension("intermediate_size");
+  model.vocab = in.dimension("vocab_size");
+  model.max_positions = 0;
+  model.hidden_dropout = 0;
+  model.attention_dropout = in.probability_or("attention_dropout", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
+  if (in.activation_or("hidden_act", Activation::silu) != Activation::silu) {
+    in.fail("hidden_act", "is not silu", "Llama's feed-forward is silu-gated");
+  }
+  model.activation = Activation::swiglu;
+}
+
+void read_switch_transformer(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::switch_transformer;
+  model.encoder_layers = in.dimension("num_layers", kMostLayers);
+  model.layers = in.dimension_or("num_decoder_layers", model.encoder_layers);
+  model.hidden = in.dimension("d_model");
+  model.heads = model.kv_heads = in.dimension("num_heads");
+  model.head_dim = in.dimension("d_kv");
+  model.ffn = in.dimension("d_ff");
+  model.vocab = in.dimension("vocab_size");
+  model.activation = in.activation_or("dense_act_fn", Activation::relu);
+  model.hidden_dropout = model.attention_dropout = in.probability_or("dropout_rate", 0.1);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+  model.experts = in.dimension("num_experts");
+  model.expert_capacity = in.dimension("expert_capacity");
+  const std::int64_t sparse = in.dimension("num_sparse_encoder_layers", kMostLayers);
+  model.moe_every = std::max<std::int64_t>(1, model.encoder_layers / sparse);
+  const bool same_in_decoder = in.dimension_or("num_sparse_decoder_layers", sparse) == sparse &&
+                               model.layers == model.encoder_layers;
+  if (!same_in_decoder) {
+    in.fail("num_sparse_decoder_layers", "or num_decoder_layers differ from the encoder's",
+            "use equal stacks");
+  }
+}
+
+using ReadFamily = void (*)(ConfigReader&, ModelSpec&);
+constexpr std::array<std::pair<const char*, ReadFamily>, 5> kFamilies{
+    {{"bert", read_bert},
+     {"gpt2", read_gpt2},
+     {"llama", read_llama},
+     {"opt", read_opt},
+     {"switch_transformers", read_switch_transformer}}};
+
+ReadFamily family_of(const std::string& model_type, const std::string& where) {
+  std::string supported;
+  for (const auto& [name, read] : kFamilies) {
+    if (model_type == name) return read;
+    supported += supported.empty() ? "" : ", ";
+    supported += name;
+  }
+  const std::string what =
+      model_type.empty() ? "model_type is missing" : "model_type \"" + model_type + "\" is unknown";
+  throw InputError(Problem{where, what, "supported: " + supported});
+}
+
+json parsed(const std::string& json_text, const std::string& where) {
+  try {
+    json object = json::parse(json_text);
+    if (object.is_object()) return object;
+  } catch (const json::parse_error& error) {
+    throw InputError(Problem{where, "is not JSON: " + std::string(error.what()),
+                             "give a Hugging Face config.json"});
+  }
+  throw InputError(Problem{where, "holds no JSON object", "give a Hugging Face config.json"});
+}
+
+}  // namespace
+
+ModelSpec read_hugging_face_config(const std::string& json_text, const std::string& where) {
+  const json object = parsed(json_text, where);
+  ConfigReader in(object, where);
+  const std::string model_type = in.text_or("model_type", "");
+  const ReadFamily read = family_of(model_type, where);
+  ModelSpec model;
+  model.name = in.text_or("_name_or_path", model_type);
+  read(in, model);
+  std::move(in).finish();
+  return model;
+}
+
+}  // namespace tessera

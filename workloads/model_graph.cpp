@@ -1,0 +1,45 @@
+#include "workloads/model_graph.h"
+
+#include "workloads/families/families.h"
+#include "workloads/fusion.h"
+
+namespace tessera {
+namespace {
+
+ModelGraph eager_graph(const ModelSpec& model, const StepOptions& step) {
+  if (step.framework == FrameworkProfile::megatron_local) return megatron_gpt_blocks(model, step);
+  switch (model.family) {
+    case ModelFamily::gpt2:
+      return gpt2_blocks(model, step);
+    case ModelFamily::opt:
+      return opt_blocks(model, step);
+    case ModelFamily::bert:
+      return bert_blocks(model, step);
+    case ModelFamily::llama:
+      return llama_blocks(model, step);
+    case ModelFamily::switch_transformer:
+      return switch_transformer_blocks(model, step);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::int64_t ModelGraph::parameters() const {
+  std::int64_t sum = 0;
+  for (int position = 0; position < static_cast<int>(order.size()); ++position) {
+    sum += at(position).parameters;
+  }
+  return sum;
+}
+
+ModelGraph build_model_graph(const ModelSpec& model, const StepOptions& step) {
+  check_step(model, step);
+  ModelGraph graph = eager_graph(model, step);
+  if (step.kernels == KernelMode::fused) {
+    for (Block& block : graph.blocks) fuse_pointwise(block);
+  }
+  return graph;
+}
+
+}  // namespace tessera

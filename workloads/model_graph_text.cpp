@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+#include <string_view>
+
+#include "workloads/model_graph.h"
+
+namespace tessera {
+namespace {
+
+std::string_view name_of(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::gemm:
+      return "gemm";
+    case KernelKind::batched_gemm:
+      return "batched_gemm";
+    case KernelKind::elementwise:
+      return "elementwise";
+    case KernelKind::copy:
+      return "copy";
+    case KernelKind::fill:
+      return "fill";
+    case KernelKind::softmax:
+      return "softmax";
+    case KernelKind::layer_norm:
+      return "layer_norm";
+    case KernelKind::reduction:
+      return "reduction";
+    case KernelKind::gather:
+      return "gather";
+    case KernelKind::scatter:
+      return "scatter";
+    case KernelKind::multi_tensor:
+      return "multi_tensor";
+  }
+  return "";
+}
+
+std::string_view name_of(GemmLayout layout) {
+  switch (layout) {
+    case GemmLayout::tn:
+      return "tn";
+    case GemmLayout::nn:
+      return "nn";
+    case GemmLayout::nt:
+      return "nt";
+  }
+  return "";
+}
+
+double megabytes(Bytes bytes) {
+  return static_cast<double>(bytes.value()) / 1e6;
+}
+
+std::string shape_of(const Kernel& kernel) {
+  std::ostringstream out;
+  if (kernel.k == 0) {
+    out << kernel.rows << " x " << kernel.cols;
+    return out.str();
+  }
+  if (kernel.batch > 1) out << kernel.batch << " * ";
+  out << kernel.m << " x " << kernel.n << " x " << kernel.k << ' ' << name_of(kernel.layout);
+  if (kernel.bias) out << " + bias";
+  return out.str();
+}
+
+void print_columns(std::ostream& out, std::string_view name, std::string_view kind,
+                   const std::string& shape) {
+  out << "  " << std::left << std::setw(38) << name << std::setw(14) << kind << std::setw(30)
+      << shape << std::right;
+}
+
+void print_op(std::ostream& out, const GraphOp& op) {
+  if (op.kind == GraphOpKind::all_reduce) {
+    print_columns(out, op.name, "all_reduce", "");
+    out << std::setw(22) << megabytes(op.bytes) << '\n';
+  }
+  if (op.kind != GraphOpKind::kernel) return;
+  print_columns(out, op.name, name_of(op.kernel.kind), shape_of(op.kernel));
+  out << std::setw(10) << op.kernel.flops.value() / 1e9 << std::setw(12)
+      << megabytes(op.kernel.bytes()) << std::setw(12) << megabytes(op.allocated) << std::setw(12)
+      << megabytes(op.freed) << '\n';
+}
+
+void print_ops(std::ostream& out, const char* direction, const std::vector<GraphOp>& ops) {
+  if (ops.empty()) return;
+  const OpTotals totals = total(ops);
+  out << ' ' << direction << ": " << totals.kernels << " kernels, "
+      << totals.gemm_flops.value() / 1e9 << " GFLOP in GEMMs, " << megabytes(totals.bytes)
+      << " MB moved\n";
+  print_columns(out, "operator", "kernel", "shape");
+  out << std::setw(10) << "GFLOP" << std::setw(12) << "MB moved" << std::setw(12) << "MB made"
+      << std::setw(12) << "MB freed" << '\n';
+  for (const GraphOp& op : ops) print_op(out, op);
+}
+
+}  // namespace
+
+std::string to_text(const ModelGraph& graph) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(3);
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+    const Block& block = graph.blocks[b];
+    const auto times = std::count(graph.order.begin(), graph.order.end(), static_cast<int>(b));
+    out << block.name << " (x " << times << "): " << block.parameters << " parameters, "
+        << megabytes(block.saved) << " MB saved for backward, " << megabytes(block.buffers)
+        << " MB of buffers\n";
+    print_ops(out, "forward", block.forward);
+    print_ops(out, "backward", block.backward);
+  }
+  return out.str();
+}
+
+}  // namespace tessera

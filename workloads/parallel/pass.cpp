@@ -1,0 +1,109 @@
+#include "workloads/parallel/pass.h"
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+/// "attention" of "attention.scores.dgrad".
+std::string scope_of(const std::string& kernel_name) {
+  return kernel_name.substr(0, kernel_name.find('.'));
+}
+
+class SegmentCutter {
+ public:
+  explicit SegmentCutter(std::vector<Segment>& segments) : segments_(segments) {}
+
+  void add(const GraphOp& op) {
+    switch (op.kind) {
+      case GraphOpKind::kernel:
+      case GraphOpKind::view:
+        return add_call(op);
+      case GraphOpKind::host_sync:
+        open_segment(op.phase).host_sync = true;
+        return close();
+      case GraphOpKind::all_reduce:
+      case GraphOpKind::wait:
+        close();
+        pass_.push_back({op.kind, {}, op.phase, op.group, op.bytes});
+    }
+  }
+
+  Pass finish() && {
+    close();
+    return std::move(pass_);
+  }
+
+ private:
+  void add_call(const GraphOp& op) {
+    Segment& segment = open_segment(op.phase);
+    segment.host_ops += op.host_calls;
+    in_use_ += op.allocated;
+    segment.peak_above_start = std::max(segment.peak_above_start, in_use_);
+    in_use_ -= op.freed;
+    if (op.kind == GraphOpKind::kernel) segment.kernels.push_back({op.kernel, op.name});
+  }
+
+  Segment& open_segment(Phase phase) {
+    if (is_open_ && segments_.back().phase != phase) close();
+    if (!is_open_) {
+      segments_.emplace_back();
+      segments_.back().phase = phase;
+      is_open_ = true;
+      in_use_ = Bytes(0);
+    }
+    return segments_.back();
+  }
+
+  void close() {
+    if (!is_open_) return;
+    is_open_ = false;
+    segments_.back().net_memory = in_use_;
+    const SegmentId id(static_cast<std::int32_t>(segments_.size()) - 1);
+    pass_.push_back({GraphOpKind::kernel, id, segments_.back().phase, GroupKind::tensor, Bytes(0)});
+  }
+
+  std::vector<Segment>& segments_;
+  Pass pass_;
+  bool is_open_ = false;
+  Bytes in_use_;
+};
+
+std::vector<Segment*> segments_of(const Pass& pass, std::vector<Segment>& segments) {
+  std::vector<Segment*> result;
+  for (const PassPiece& piece : pass) {
+    if (piece.kind != GraphOpKind::kernel) continue;
+    result.push_back(&segments[static_cast<std::size_t>(piece.segment.index())]);
+  }
+  return result;
+}
+
+/// A single segment carries the pass's name, more are told apart by their first kernel and number.
+void name_segments(const std::vector<Segment*>& parts, const std::string& name) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i]->name = name;
+    if (parts.size() == 1) continue;
+    if (!parts[i]->kernels.empty()) {
+      parts[i]->name += "." + scope_of(parts[i]->kernels.front().name);
+    }
+    parts[i]->name += "." + std::to_string(i);
+  }
+}
+
+}  // namespace
+
+Pass cut_into_segments(const std::vector<GraphOp>& ops, const std::string& name,
+                       const PassBoundary& boundary, std::vector<Segment>& segments) {
+  SegmentCutter cutter(segments);
+  for (const GraphOp& op : ops) cutter.add(op);
+  Pass pass = std::move(cutter).finish();
+  const std::vector<Segment*> parts = segments_of(pass, segments);
+  if (parts.empty()) return pass;
+  name_segments(parts, name);
+  parts.front()->peak_above_start += boundary.received;
+  parts.front()->net_memory += boundary.received;
+  parts.back()->net_memory -= boundary.sent;
+  return pass;
+}
+
+}  // namespace tessera

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "workloads/model_graph.h"
+#include "workloads/parallel/pass.h"
+#include "workloads/schedules/schedule.h"
+
+namespace tessera {
+
+enum class GradientArrival : std::uint8_t {
+  added,   ///< to what is in the buffer already
+  stored,  ///< gradients were set to None: the first micro-batch's become the buffer
+};
+
+/// What tells passes over one block apart.
+struct PassVariant {
+  int block = 0;  ///< index in `ModelGraph::blocks`
+  PassDirection direction = PassDirection::forward;
+  bool starts_with_message = false;  ///< its input came from another stage
+  bool ends_with_message = false;    ///< its output goes to another stage
+  GradientArrival gradients = GradientArrival::added;
+  bool operator==(const PassVariant&) const = default;
+};
+
+/// Passes over the blocks of a graph; equal passes, also of different stages, share their segments.
+class PassLibrary {
+ public:
+  /// `graph` and `segments` must outlive the library; new segments are appended.
+  PassLibrary(const ModelGraph& graph, std::vector<Segment>& segments)
+      : graph_(graph), segments_(segments) {}
+
+  const Pass& pass(const PassVariant& variant);
+  /// Ops that belong to no block.
+  Pass cut(const std::vector<GraphOp>& ops, const std::string& name) {
+    return cut_into_segments(ops, name, {}, segments_);
+  }
+  const ModelGraph& graph() const { return graph_; }
+
+ private:
+  Pass make(const PassVariant& variant);
+
+  const ModelGraph& graph_;
+  std::vector<Segment>& segments_;
+  std::vector<std::pair<PassVariant, Pass>> known_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,93 @@
+#include "workloads/model_spec.h"
+
+namespace tessera {
+namespace {
+
+/// nn.Linear with bias.
+std::int64_t linear(std::int64_t in, std::int64_t out) {
+  return in * out + out;
+}
+
+std::int64_t attention_width(const ModelSpec& m) {
+  return m.heads * m.head_dim;
+}
+
+/// Separate or fused q, k, v and the output projection, with biases.
+std::int64_t biased_attention(const ModelSpec& m) {
+  return 3 * linear(m.hidden, attention_width(m)) + linear(attention_width(m), m.hidden);
+}
+
+std::int64_t biased_feed_forward(const ModelSpec& m) {
+  return linear(m.hidden, m.ffn) + linear(m.ffn, m.hidden);
+}
+
+std::int64_t output_projection(const ModelSpec& m) {
+  return m.tied_embeddings ? 0 : m.vocab * m.hidden;
+}
+
+/// gpt2, and opt with two more rows of positions.
+std::int64_t count_decoder(const ModelSpec& m, std::int64_t positions) {
+  const std::int64_t norm = 2 * m.hidden;
+  const std::int64_t layer = biased_attention(m) + biased_feed_forward(m) + 2 * norm;
+  return (m.vocab + positions) * m.hidden + m.layers * layer + norm + output_projection(m);
+}
+
+std::int64_t count_bert(const ModelSpec& m) {
+  const std::int64_t norm = 2 * m.hidden;
+  const std::int64_t embeddings = (m.vocab + m.max_positions + m.token_types) * m.hidden + norm;
+  const std::int64_t layer = biased_attention(m) + biased_feed_forward(m) + 2 * norm;
+  const std::int64_t pooler = linear(m.hidden, m.hidden);
+  const std::int64_t masked_words =
+      linear(m.hidden, m.hidden) + norm + m.vocab + output_projection(m);
+  const std::int64_t next_sentence = linear(m.hidden, 2);
+  return embeddings + m.layers * layer + pooler + masked_words + next_sentence;
+}
+
+std::int64_t count_llama(const ModelSpec& m) {
+  const std::int64_t queries = m.hidden * attention_width(m);
+  const std::int64_t keys = m.hidden * m.kv_heads * m.head_dim;
+  const std::int64_t norm = m.hidden;
+  const std::int64_t layer = 2 * queries + 2 * keys + 3 * m.hidden * m.ffn + 2 * norm;
+  return m.vocab * m.hidden + m.layers * layer + norm + output_projection(m);
+}
+
+/// Layers i with i % moe_every == 1 (all, for 1).
+std::int64_t sparse_layers(std::int64_t layers, std::int64_t moe_every) {
+  if (moe_every == 0) return 0;
+  return moe_every == 1 ? layers : (layers + moe_every - 2) / moe_every;
+}
+
+std::int64_t count_switch(const ModelSpec& m) {
+  constexpr std::int64_t kBuckets = 32;  // relative_attention_num_buckets
+  const std::int64_t attention = 4 * m.hidden * attention_width(m);
+  const std::int64_t norm = m.hidden;
+  const std::int64_t dense = 2 * m.hidden * m.ffn;
+  const std::int64_t sparse = m.experts * (dense + m.hidden);  // with the router's classifier
+  const auto stack = [&](std::int64_t layers, std::int64_t layer) {
+    const std::int64_t routed = m.experts > 0 ? sparse_layers(layers, m.moe_every) : 0;
+    return layers * layer + routed * sparse + (layers - routed) * dense + norm + kBuckets * m.heads;
+  };
+  return m.vocab * m.hidden + stack(m.encoder_layers, attention + 2 * norm) +
+         stack(m.layers, 2 * attention + 3 * norm) + output_projection(m);
+}
+
+}  // namespace
+
+std::int64_t parameter_count(const ModelSpec& model) {
+  constexpr std::int64_t kOptPositionOffset = 2;
+  switch (model.family) {
+    case ModelFamily::gpt2:
+      return count_decoder(model, model.max_positions);
+    case ModelFamily::opt:
+      return count_decoder(model, model.max_positions + kOptPositionOffset);
+    case ModelFamily::bert:
+      return count_bert(model);
+    case ModelFamily::llama:
+      return count_llama(model);
+    case ModelFamily::switch_transformer:
+      return count_switch(model);
+  }
+  return 0;
+}
+
+}  // namespace tessera
