@@ -125,6 +125,26 @@ TEST(QuantityText, ShortTextHasThreeSignificantDigits) {
   EXPECT_EQ(to_short_text(Flops(6.02e15)), "6.02 PFLOP");
 }
 
+TEST(QuantityText, AnyTextIsAFiniteValueOrAnInputError) {
+  constexpr std::string_view kAlphabet = "0123456789.eE+- kMGTiBbs/%nuFLOPSHzWx";
+  std::mt19937_64 random(3);
+  int accepted = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    std::string text;
+    for (auto length = random() % 8; length > 0; --length) {
+      text += kAlphabet[random() % kAlphabet.size()];
+    }
+    try {
+      const double value = parse_quantity(text, static_cast<Dimension>(random() % 8));
+      ASSERT_TRUE(std::isfinite(value) && value >= 0) << text;
+      ++accepted;
+    } catch (const InputError& error) {
+      ASSERT_THAT(error.what(), HasSubstr(text));
+    }
+  }
+  EXPECT_GT(accepted, 100);
+}
+
 /// Every bit pattern of a non-negative double is as likely as another: covers all magnitudes.
 double any_finite(std::mt19937_64& random) {
   while (true) {
