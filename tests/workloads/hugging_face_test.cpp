@@ -1,0 +1,98 @@
+#include "workloads/hugging_face.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hw/units/input_error.h"
+#include "tests/workloads/models.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kGpt2Large = R"({
+  "model_type": "gpt2", "n_layer": 36, "n_embd": 1280, "n_head": 20, "n_inner": null,
+  "vocab_size": 50257, "n_positions": 1024, "activation_function": "gelu_new",
+  "resid_pdrop": 0.1, "attn_pdrop": 0.1, "torch_dtype": "float32"})";
+
+std::string error_of(const std::string& text) {
+  try {
+    read_hugging_face_config(text, "config.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(HuggingFaceConfig, ReadsGpt2) {
+  const ModelSpec model = read_hugging_face_config(kGpt2Large, "config.json");
+  EXPECT_EQ(model.family, ModelFamily::gpt2);
+  EXPECT_EQ(model.ffn, 4 * 1280);  // n_inner null
+  EXPECT_EQ(model.head_dim, 64);
+  EXPECT_EQ(parameter_count(model), 774'030'080);
+}
+
+TEST(HuggingFaceConfig, ReadsLlamaWithGroupedQueries) {
+  const ModelSpec model = read_hugging_face_config(R"({
+    "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+    "vocab_size": 128256, "hidden_act": "silu", "tie_word_embeddings": false})",
+                                                   "config.json");
+  EXPECT_EQ(model.kv_heads, 8);
+  EXPECT_EQ(model.max_positions, 0);
+  EXPECT_EQ(parameter_count(model), 8'030'261'248);  // Llama-3.1-8B
+}
+
+TEST(HuggingFaceConfig, ReadsBertOptAndSwitchTransformers) {
+  EXPECT_EQ(parameter_count(read_hugging_face_config(R"({
+    "model_type": "bert", "num_hidden_layers": 24, "hidden_size": 1024,
+    "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 30522,
+    "max_position_embeddings": 512, "type_vocab_size": 2})",
+                                                     "config.json")),
+            parameter_count(test::bert_large()));
+  EXPECT_EQ(parameter_count(read_hugging_face_config(R"({
+    "model_type": "opt", "num_hidden_layers": 24, "hidden_size": 2048,
+    "num_attention_heads": 32, "ffn_dim": 8192, "vocab_size": 50272,
+    "max_position_embeddings": 2048, "word_embed_proj_dim": 2048})",
+                                                     "config.json")),
+            parameter_count(test::opt_1_3b()));
+  const ModelSpec model = read_hugging_face_config(R"({
+    "model_type": "switch_transformers", "num_layers": 24, "num_decoder_layers": 24,
+    "d_model": 1024, "num_heads": 32, "d_kv": 128, "d_ff": 16384, "vocab_size": 32128,
+    "num_experts": 4, "expert_capacity": 64, "num_sparse_encoder_layers": 12,
+    "num_sparse_decoder_layers": 12, "dense_act_fn": "relu"})",
+                                                   "config.json");
+  EXPECT_EQ(model.moe_every, 2);
+  EXPECT_EQ(parameter_count(model), parameter_count(test::switch_xl4()));
+}
+
+TEST(HuggingFaceConfig, UnknownModelTypeNamesTheSupportedOnes) {
+  EXPECT_EQ(error_of(R"({"model_type": "mamba"})"),
+            "config.json: model_type \"mamba\" is unknown; supported: bert, gpt2, llama, opt, "
+            "switch_transformers");
+  EXPECT_THAT(error_of("{}"), HasSubstr("model_type is missing"));
+}
+
+TEST(HuggingFaceConfig, ReportsEveryProblemAtOnce) {
+  const std::string text = error_of(R"({
+    "model_type": "gpt2", "n_layer": "36", "n_embd": 1280, "n_head": 7,
+    "vocab_size": -1, "resid_pdrop": 1.5, "activation_function": "swoosh"})");
+  EXPECT_THAT(text, HasSubstr("n_layer is \"36\"; use a whole number from 1 to 10000"));
+  EXPECT_THAT(text, HasSubstr("n_head = 7 does not divide n_embd = 1280"));
+  EXPECT_THAT(text, HasSubstr("vocab_size is -1"));
+  EXPECT_THAT(text, HasSubstr("n_positions is missing"));
+  EXPECT_THAT(text, HasSubstr("resid_pdrop is 1.5"));
+  EXPECT_THAT(text, HasSubstr("activation_function is \"swoosh\""));
+}
+
+TEST(HuggingFaceConfig, RejectsWhatIsNoConfig) {
+  EXPECT_THAT(error_of("not json"), HasSubstr("is not JSON"));
+  EXPECT_THAT(error_of("[1, 2]"), HasSubstr("holds no JSON object"));
+  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_layer": 1e99})"),
+              HasSubstr("n_layer is 1e+99"));
+  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_layer": 2.5})"), HasSubstr("n_layer is 2.5"));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+
+#include "tests/workloads/models.h"
+#include "workloads/model_graph.h"
+
+namespace tessera {
+namespace {
+
+TEST(ParameterCount, MatchesPublishedModels) {
+  EXPECT_EQ(parameter_count(test::gpt2_large()), 774'030'080);  // Hugging Face gpt2-large
+  EXPECT_NEAR(static_cast<double>(parameter_count(test::gpt3_175b())), 175e9, 0.5e9);
+  // BertForPreTraining of bert-large-uncased; its encoder with pooler alone: 335'141'888
+  EXPECT_EQ(parameter_count(test::bert_large()), 336'226'108);
+  EXPECT_EQ(parameter_count(test::llama2_7b()), 6'738'415'616);
+  EXPECT_EQ(parameter_count(test::opt_1_3b()), 1'315'758'080);
+}
+
+class FamilyGraph : public ::testing::TestWithParam<ModelSpec> {};
+
+TEST_P(FamilyGraph, HoldsTheParametersOfTheClosedForm) {
+  const StepOptions step = test::single_gpu(FrameworkProfile::hf_eager, StepMode::training, 2, 512);
+  EXPECT_EQ(build_model_graph(GetParam(), step).parameters(), parameter_count(GetParam()));
+}
+
+std::vector<ModelSpec> one_of_each_family() {
+  ModelSpec untied = test::gpt2_large();
+  untied.name = "gpt2-untied";
+  untied.tied_embeddings = false;
+  ModelSpec grouped = test::llama2_7b();
+  grouped.name = "llama-gqa";
+  grouped.kv_heads = 8;
+  return {test::gpt2_large(), untied,  test::bert_large(), test::opt_1_3b(),
+          test::llama2_7b(),  grouped, test::switch_xl4()};
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, FamilyGraph, ::testing::ValuesIn(one_of_each_family()),
+                         [](const auto& test) {
+                           std::string name = test.param.name;
+                           std::erase_if(name, [](char c) { return !std::isalnum(c); });
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace tessera
