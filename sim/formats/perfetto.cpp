@@ -159,7 +159,7 @@ class PerfettoTrace {
   }
 
   void write_communication(const OpRecord& record, const ProgramOp& op) {
-    const Nanoseconds begin = to_nanoseconds(begin_of(record));
+    const Nanoseconds begin = to_nanoseconds(record.start);
     const Nanoseconds waited = to_nanoseconds(record.transfer_start) - begin;
     std::string args = member("bytes", op.bytes.value());
     args += op.kind == OpKind::all_reduce
@@ -174,7 +174,7 @@ class PerfettoTrace {
     const auto send = index_.send_of(recv.rank, op);
     if (!send) return;
     const Nanoseconds sent = to_nanoseconds(send->start);
-    const Nanoseconds posted = to_nanoseconds(begin_of(recv));
+    const Nanoseconds posted = to_nanoseconds(recv.start);
     const Nanoseconds arrived = std::max({sent, posted, to_nanoseconds(recv.end) - 1});
     writer_.arrow(++arrows_, track_of(send->rank, op_of(*send).stream), sent,
                   track_of(recv.rank, op.stream), arrived);

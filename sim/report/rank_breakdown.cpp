@@ -34,7 +34,7 @@ class RankAccount {
     Seconds free_at;
     for (std::int32_t op = 0; op < static_cast<std::int32_t>(ops_.size()); ++op) {
       if (op_at(op).stream != StreamKind::compute) continue;
-      charge_gap(op, free_at, begin_of(record_at(op)));
+      charge_gap(op, free_at, record_at(op).start);
       charge_run(op);
       free_at = record_at(op).end;
     }
@@ -91,7 +91,7 @@ class RankAccount {
   /// when it did.
   Seconds charge_communication(std::int32_t op, Seconds from, Seconds to) {
     const OpRecord& record = record_at(op);
-    const Seconds joined = std::clamp(begin_of(record), from, to);
+    const Seconds joined = std::clamp(record.start, from, to);
     switch (op_at(op).kind) {
       case OpKind::recv:
         return charge_recv(op, from, joined, to);
@@ -125,7 +125,7 @@ class RankAccount {
   void charge_run(std::int32_t op) {
     const OpRecord& record = record_at(op);
     if (op_at(op).kind != OpKind::kernels) {
-      charge_communication(op, begin_of(record), record.end);
+      charge_communication(op, record.start, record.end);
       return;
     }
     const auto segment = static_cast<std::size_t>(op_at(op).segment.index());

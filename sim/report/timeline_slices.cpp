@@ -34,7 +34,7 @@ Seconds active_since(const TimelineIndex& index, int rank, const ProgramOp& op,
   if (op.kind == OpKind::all_reduce) return record.transfer_start;
   if (op.kind != OpKind::recv) return record.start;
   const auto send = index.send_of(rank, op);
-  return send ? std::clamp(send->start, begin_of(record), record.end) : record.start;
+  return send ? std::clamp(send->start, record.start, record.end) : record.start;
 }
 
 bool look_like_one(const TimelineSlice& a, const TimelineSlice& b, Seconds resolution) {
@@ -67,7 +67,7 @@ std::vector<TimelineSlice> timeline_slices(const TimelineIndex& index, int rank,
     const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
     if (op.stream != stream) continue;
     const Seconds active = active_since(index, rank, op, record);
-    append(slices, {SliceKind::waiting, begin_of(record), active, -1}, resolution);
+    append(slices, {SliceKind::waiting, record.start, active, -1}, resolution);
     append(slices, {kind_of(op), active, record.end, op.micro_batch}, resolution);
   }
   return slices;

@@ -1,6 +1,5 @@
 #include "sim/trace/timeline_index.h"
 
-#include <algorithm>
 #include <cassert>
 
 namespace tessera {
@@ -59,10 +58,6 @@ std::optional<OpRecord> TimelineIndex::send_of(int rank, const ProgramOp& recv) 
   sender.pipeline = recv.peer_stage;
   const int sender_rank = rank_of(sender, timed_.program.layout);
   return records_of(sender_rank)[static_cast<std::size_t>(found->second)];
-}
-
-Seconds begin_of(const OpRecord& record) {
-  return std::min(record.start, record.transfer_start);
 }
 
 }  // namespace tessera

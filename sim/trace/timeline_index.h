@@ -38,7 +38,4 @@ class TimelineIndex {
   std::map<MessageKey, std::int32_t> send_op_;
 };
 
-/// Time at which an op took its place on its stream, waiting for peers included.
-Seconds begin_of(const OpRecord& record);
-
 }  // namespace tessera

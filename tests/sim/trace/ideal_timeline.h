@@ -63,8 +63,7 @@ class IdealRun {
     }
     const std::optional<Seconds> end = end_of(rank, op, ready);
     if (!end) return false;
-    const Seconds start = op.kind == OpKind::recv ? *end : ready;
-    record(rank, at) = OpRecord{rank, static_cast<std::int32_t>(at), start, *end, ready};
+    record(rank, at) = OpRecord{rank, static_cast<std::int32_t>(at), ready, *end, ready};
     const int stage = program_of(rank).stage;
     if (op.kind == OpKind::send) arrival_[{stage, op.peer_stage, op.tag}] = *end;
     return true;
