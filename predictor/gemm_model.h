@@ -37,7 +37,20 @@ inline constexpr int kGemmTileCount = static_cast<int>(kGemmTiles.size());
 inline constexpr std::array<int, 7> kSplits{1, 2, 3, 4, 6, 8, 16};
 
 /// Sharpness of the soft minimum over tiles and splits; the penalties are fitted for this value.
-inline constexpr double kTileSharpness = 20;
+inline constexpr int kTileSharpness = 20;
+
+/// x^-kTileSharpness; x a time relative to the ideal one, so that nothing overflows.
+inline double soft_minimum_term(double x) {
+  const double x4 = x * x * x * x;
+  const double x16 = x4 * x4 * x4 * x4;
+  static_assert(kTileSharpness == 16 + 4);
+  return 1 / (x16 * x4);
+}
+template <int N>
+Dual<N> soft_minimum_term(const Dual<N>& x) {
+  const double term = soft_minimum_term(x.value);
+  return {term, x.derivatives * (-kTileSharpness * term / x.value)};
+}
 
 /// Sharpness of the change to the power-limited rate; 6 leaves half of the rate unlimited.
 inline constexpr double kPowerLimitSharpness = 6;
@@ -158,10 +171,10 @@ T gemm_compute_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParam
     for (const int split : kSplits) {
       if (!split_possible(s, unsplit, split)) continue;
       const T relative = tile_seconds(s, gpu, p, menu, tile, split) * (1 / ideal);
-      sum += exp(log(relative) * -kTileSharpness);
+      sum += soft_minimum_term(relative);
     }
   }
-  return ideal * exp(log(sum) * (-1 / kTileSharpness)) * row_slowdown(s, gpu, p);
+  return ideal * exp(log(sum) * (-1.0 / kTileSharpness)) * row_slowdown(s, gpu, p);
 }
 
 template <class T>

@@ -44,7 +44,8 @@ constexpr MemoryTraits memory_traits(KernelKind kind) {
 struct MemoryShape {
   MemoryClass memory_class = MemoryClass::elementwise;
   double bytes = 0;
-  double rows = 0;    ///< softmax and norms: reductions
+  double rows = 0;         ///< softmax and norms: reductions
+  double extra_bytes = 0;  ///< softmax and norms: traffic beyond one read and one write
   bool wide = false;  ///< rows too long for one warp's registers (PyTorch's softmax: > 1024)
 };
 MemoryShape memory_shape(const Kernel& kernel);
@@ -75,20 +76,29 @@ struct MemoryParameters {
   }
 };
 
-/// Seconds of the kernel's traffic; `slowdown` is the log of peak / reached bandwidth of the GPU in
-/// this class.
+/// Bandwidth losses of one GPU: log of peak / reached.
+template <class T>
+struct BandwidthSlowdown {
+  T own;          ///< in the kernel's class
+  T elementwise;  ///< in class elementwise
+};
+
+/// Seconds of the kernel's traffic. Softmax and norms lose time per element to row-wise arithmetic,
+/// which one read and one write were timed with; backward kernels move more bytes for about the same
+/// arithmetic, so their extra bytes run like elementwise ones.
 template <class T>
 T memory_seconds(const MemoryShape& s, const GpuTraits& gpu, const MemoryParameters<T>& p,
-                 const T& slowdown) {
+                 const BandwidthSlowdown<T>& slowdown) {
   using std::exp;
   const T miss = sigmoid(p.l2_slope * (T(std::log(s.bytes / gpu.l2)) - p.l2_centre));
   const T rate = miss + (T(1.0) - miss) / p.l2_speedup;
-  T traffic(s.bytes);
-  T log_slowdown = slowdown;
+  T traffic(s.bytes - s.extra_bytes);
+  T log_slowdown = slowdown.own;
   if (s.memory_class == MemoryClass::layer_norm) traffic += p.layer_norm_row * s.rows;
   if (s.memory_class == MemoryClass::softmax) traffic += p.softmax_row * s.rows;
   if (s.memory_class == MemoryClass::softmax && s.wide) log_slowdown += p.wide_softmax;
-  return traffic * (1 / gpu.bandwidth) * rate * exp(log_slowdown);
+  const T weighted = traffic * exp(log_slowdown) + exp(slowdown.elementwise) * s.extra_bytes;
+  return weighted * (1 / gpu.bandwidth) * rate;
 }
 
 }  // namespace tessera

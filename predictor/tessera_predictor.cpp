@@ -100,7 +100,9 @@ KernelPrediction TesseraPredictor::predict_gemm(const Kernel& kernel) const {
 KernelPrediction TesseraPredictor::predict_memory(const Kernel& kernel) const {
   const MemoryShape shape = memory_shape(kernel);
   if (shape.bytes <= 0) return {};
-  const double slowdown = effect_.bandwidth_slowdown[static_cast<std::size_t>(shape.memory_class)];
+  const BandwidthSlowdown<double> slowdown{
+      effect_.bandwidth_slowdown[static_cast<std::size_t>(shape.memory_class)],
+      effect_.bandwidth_slowdown[static_cast<std::size_t>(MemoryClass::elementwise)]};
   const double seconds =
       memory_traits(kernel.kind).factor * memory_seconds(shape, traits_, memory_, slowdown);
   return {.duration = Seconds(seconds),

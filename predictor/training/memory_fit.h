@@ -36,7 +36,7 @@ T memory_residual(const MemorySample& sample, const GpuTraits& gpu, std::span<co
   using std::log;
   constexpr std::size_t kShared = MemoryParameters<T>::kCount;
   const auto p = MemoryParameters<T>::from_unconstrained(x);
-  const T duration = memory_seconds(sample.shape, gpu, p, x[kShared]);
+  const T duration = memory_seconds(sample.shape, gpu, p, {x[kShared], T(0.0)});
   const T floor = exp(x[kShared + 1]) * 1e-6;
   return log(isolated_seconds(duration, floor, p.launch_share)) - T(std::log(sample.seconds));
 }
