@@ -66,8 +66,8 @@ NodeLinks::NodeLinks(const NodeSpec& node, Seconds fabric_latency)
       nic_count_(node.nic_count),
       sockets_(node.sockets),
       gpus_per_switch_(gpus_share_switches(node) ? node.gpus_per_pcie_switch : 1),
-      bundles_(cell(gpu_count_, 0), kNoLink),
-      socket_links_(static_cast<std::size_t>(sockets_ * sockets_), kNoLink) {
+      bundles_(gpu_count_),
+      socket_links_(sockets_) {
   add_nvlinks(node);
   add_host_tree(node);
   add_sockets(node);
@@ -90,10 +90,9 @@ NodeLinks::Cable NodeLinks::add_cable(const std::string& near, const std::string
 
 void NodeLinks::add_nvlinks(const NodeSpec& node) {
   for (const GpuPairLink& pair : node.pairs) {
-    const Cable cable = add_cable(numbered("gpu", pair.first), numbered("gpu", pair.second),
-                                  nvlink_link_of(node, pair.links));
-    bundles_[cell(pair.first, pair.second)] = cable.up;
-    bundles_[cell(pair.second, pair.first)] = cable.down;
+    bundles_.set(pair.first, pair.second,
+                 add_cable(numbered("gpu", pair.first), numbered("gpu", pair.second),
+                           nvlink_link_of(node, pair.links)));
   }
   if (node.interconnect != GpuInterconnect::nvswitch) return;
   for (int gpu = 0; gpu < gpu_count_; ++gpu) {
@@ -119,10 +118,9 @@ void NodeLinks::add_host_tree(const NodeSpec& node) {
 void NodeLinks::add_sockets(const NodeSpec& node) {
   for (int low = 0; low < sockets_; ++low) {
     for (int high = low + 1; high < sockets_; ++high) {
-      const Cable cable =
-          add_cable(numbered("socket", low), numbered("socket", high), socket_link_of(node));
-      socket_links_[static_cast<std::size_t>(low * sockets_ + high)] = cable.up;
-      socket_links_[static_cast<std::size_t>(high * sockets_ + low)] = cable.down;
+      socket_links_.set(
+          low, high,
+          add_cable(numbered("socket", low), numbered("socket", high), socket_link_of(node)));
     }
   }
 }
@@ -177,8 +175,7 @@ std::vector<int> NodeLinks::between_switches(int from, int to) const {
   std::vector<int> way;
   if (!uplinks_.empty()) way.push_back(uplinks_[static_cast<std::size_t>(switch_of(from))].up);
   if (socket_of(from) != socket_of(to)) {
-    const int cell_of_sockets = socket_of(from) * sockets_ + socket_of(to);
-    way.push_back(socket_links_[static_cast<std::size_t>(cell_of_sockets)]);
+    way.push_back(socket_links_.at(socket_of(from), socket_of(to)));
   }
   if (!uplinks_.empty()) way.push_back(uplinks_[static_cast<std::size_t>(switch_of(to))].down);
   return way;

@@ -31,7 +31,7 @@ class NodeLinks {
 
   int nic_of(int gpu) const { return gpu * nic_count_ / gpu_count_; }
   /// Link of the NVLink bundle between two GPUs, or kNoLink.
-  int bundle(int from, int to) const { return bundles_[cell(from, to)]; }
+  int bundle(int from, int to) const { return bundles_.at(from, to); }
 
   static constexpr int kNoLink = -1;
 
@@ -42,10 +42,26 @@ class NodeLinks {
     int down = kNoLink;
   };
 
-  std::size_t cell(int from, int to) const {
-    return static_cast<std::size_t>(from) * static_cast<std::size_t>(gpu_count_) +
-           static_cast<std::size_t>(to);
-  }
+  /// One link per ordered pair of places; kNoLink where there is none.
+  class PairTable {
+   public:
+    explicit PairTable(int places)
+        : places_(static_cast<std::size_t>(places)), links_(places_ * places_, kNoLink) {}
+    int at(int from, int to) const { return links_[cell(from, to)]; }
+    void set(int from, int to, const Cable& cable) {
+      links_[cell(from, to)] = cable.up;
+      links_[cell(to, from)] = cable.down;
+    }
+
+   private:
+    std::size_t cell(int from, int to) const {
+      return static_cast<std::size_t>(from) * places_ + static_cast<std::size_t>(to);
+    }
+
+    std::size_t places_;
+    std::vector<int> links_;
+  };
+
   int add(const Link& link);
   Cable add_cable(const std::string& near, const std::string& far, Link link);
   void add_nvlinks(const NodeSpec& node);
@@ -65,11 +81,11 @@ class NodeLinks {
   int sockets_;
   int gpus_per_switch_;
   std::vector<Link> links_;
-  std::vector<int> bundles_;         ///< gpu x gpu
+  PairTable bundles_;                ///< between GPUs
   std::vector<Cable> switch_ports_;  ///< per GPU; empty without NVSwitch
   std::vector<Cable> host_ports_;    ///< per GPU: to the PCIe switch or the socket
   std::vector<Cable> uplinks_;       ///< per PCIe switch; empty where GPUs share none
-  std::vector<int> socket_links_;    ///< socket x socket
+  PairTable socket_links_;
   std::vector<Cable> nics_;
 };
 

@@ -137,7 +137,7 @@ GpuGroup chain_of(const std::vector<NodeGroup>& nodes, const GpuGroup& rail) {
   GpuGroup chain;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
     GpuGroup gpus = nodes[node].gpus;
-    std::ranges::rotate(gpus, std::ranges::find(gpus, rail[node]));
+    std::rotate(gpus.begin(), std::ranges::find(gpus, rail[node]), gpus.end());
     chain.insert(chain.end(), gpus.begin(), gpus.end());
   }
   return chain;
