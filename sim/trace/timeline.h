@@ -14,14 +14,12 @@ namespace tessera {
 struct OpRecord {
   std::int32_t rank = 0;
   std::int32_t op = 0;  ///< index in the rank's RankProgram::ops
-  Seconds start;  ///< send/recv and collectives: when the op left its queue and began, waiting for
-                  ///< peers included
+  Seconds start;  ///< when the op left its queue; recv and collectives then wait for their peers
   Seconds end;
-  Seconds transfer_start;  ///< collectives: when the last member had arrived; recv: when the op
-                           ///< became head of its stream; else = start
+  Seconds transfer_start;  ///< collectives: when the last member had arrived; else = start
 };
 
-/// Bytes in use on a rank from `time` on.
+/// Bytes in use on a rank from `time` on. A running segment counts with its peak.
 struct MemorySample {
   std::int32_t rank = 0;
   Seconds time;
