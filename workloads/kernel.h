@@ -15,9 +15,10 @@ enum class KernelKind : std::uint8_t {
   batched_gemm,  ///< torch.bmm / baddbmm
   elementwise,   ///< pointwise over contiguous tensors; also residual adds, dropout, activations,
                  ///< optimizer arithmetic
-  copy,  ///< contiguous(), clone, cat, permuted copies, where/masked_fill: pointwise, often strided
-  fill,  ///< writes only (zero_, 0-d constants)
-  softmax,       ///< row-wise, forward or backward
+  copy,     ///< pointwise with strided or broadcast operands: contiguous(), clone, cat, adding or
+            ///< applying a mask
+  fill,     ///< writes only (zero_, 0-d constants)
+  softmax,  ///< row-wise, forward or backward
   layer_norm,    ///< row-wise, forward or backward (grad_input, gamma/beta)
   reduction,     ///< column or row sums, max, norms
   gather,        ///< embedding forward
@@ -25,11 +26,14 @@ enum class KernelKind : std::uint8_t {
   multi_tensor,  ///< apex / foreach passes over lists of tensors: optimizer, clip-norm, scaling
 };
 
-/// Memory order of the operands of a row-major product out[m,n] = A * B.
+/// Memory order of the operands of a row-major product out[m,n] = A[m,k] * B[k,n].
+/// A linear operator with W of [out,in] runs tn forward (m = tokens, n = out, k = in), nn for the
+/// data gradient (m = tokens, n = in, k = out) and nt for the weight gradient (m = out, n = in, k =
+/// tokens); Conv1D with W of [in,out] runs nn, tn and nt (m = in, n = out, k = tokens).
 enum class GemmLayout : std::uint8_t {
-  tn,  ///< B stored as [n,k]: nn.Linear forward
-  nn,  ///< B stored as [k,n]: Conv1D forward, data gradient of nn.Linear
-  nt,  ///< A stored as [k,m]: weight gradient
+  tn,  ///< B stored as [n,k]
+  nn,  ///< B stored as [k,n]
+  nt,  ///< A stored as [k,m], B as [k,n]
 };
 
 /// One CUDA kernel launch: shape, arithmetic and compulsory HBM traffic (each operand once). Equal

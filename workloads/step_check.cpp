@@ -14,7 +14,9 @@ std::string divisors_of(std::int64_t number) {
   constexpr std::int64_t kLargestNamed = 64;
   std::string text;
   for (std::int64_t d = 1; d <= std::min(number, kLargestNamed); ++d) {
-    if (number % d == 0) text += (text.empty() ? "" : ", ") + std::to_string(d);
+    if (number % d != 0) continue;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(d);
   }
   return text;
 }

@@ -128,7 +128,7 @@ Tensor SwitchTransformer::sparse_feed_forward(Tape& tape, const Tensor& x) const
   const Tensor probability = route(tape, "router", x, model_.experts);
   Tensor combined = clone(tape, "experts.clone", x);
   for (std::int64_t e = 0; e < model_.experts; ++e) {
-    const std::string name = "expert" + std::to_string(e);
+    const std::string name = std::string("expert").append(std::to_string(e));
     const Tensor tokens = select_tokens(tape, name, x, b_ * model_.expert_capacity);
     combined = scatter_tokens(tape, name, combined, expert(tape, tokens, name));
   }

@@ -77,10 +77,10 @@ class Tape {
   /// Phase of the operators that follow.
   void set_phase(Phase phase) { phase_ = phase; }
 
-  Precision gemm_precision() const { return options_.gemm_precision; }
-  bool recording() const {
-    return options_.differentiation == Differentiation::recorded && !in_backward_;
+  const std::string& name_of(const Tensor& tensor) const {
+    return block_.storage(tensor.storage).name;
   }
+  Precision gemm_precision() const { return options_.gemm_precision; }
 
   // Autograd.
   bool requires_gradient(const Tensor& tensor) const;

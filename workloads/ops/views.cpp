@@ -33,7 +33,7 @@ Tensor view(Tape& tape, const Tensor& x, Sizes sizes) {
 
 Tensor reshape(Tape& tape, const Tensor& x, Sizes sizes) {
   if (x.shape.viewed(sizes)) return view(tape, x, std::move(sizes));
-  return view(tape, clone(tape, "copy", x), std::move(sizes));
+  return view(tape, clone(tape, tape.name_of(x) + ".copy", x), std::move(sizes));
 }
 
 Tensor permute(Tape& tape, const Tensor& x, std::vector<int> order) {
