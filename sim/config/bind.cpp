@@ -32,6 +32,12 @@ std::string form_of(const Field& field) {
   return "one value: " + rules_of(field).doc();
 }
 
+std::string shown_scalar(const YamlNode& node) {
+  const std::string shown = shown_value(node.text);
+  const bool add_quotes = node.quoted && !shown.starts_with('"');
+  return add_quotes ? "\"" + shown + "\"" : shown;
+}
+
 class Binder {
  public:
   explicit Binder(ProblemList& problems) : problems_(problems) {}
@@ -39,7 +45,9 @@ class Binder {
   void bind_section(const YamlNode& node, pb::Message& message, const std::string& path) {
     if (node.kind == YamlNode::Kind::broken) return;
     if (node.kind != YamlNode::Kind::mapping) {
-      return report_kind(node, path, "write its fields as name: value below it");
+      const bool has_catalog = catalog_of(*message.GetDescriptor()).has_value() && !path.empty();
+      const std::string by_name = has_catalog ? "name an id or a file, or " : "";
+      return report_kind(node, path, by_name + "write fields as name: value");
     }
     std::map<const Field*, const YamlEntry*> given;
     for (const YamlEntry& entry : node.entries) bind_entry(entry, message, path, given);
@@ -52,7 +60,11 @@ class Binder {
   void bind_entry(const YamlEntry& entry, pb::Message& message, const std::string& path,
                   std::map<const Field*, const YamlEntry*>& given) {
     const Field* field = find_field(*message.GetDescriptor(), entry.key);
-    if (field == nullptr) return report_unknown(entry, *message.GetDescriptor(), path);
+    if (field == nullptr) {
+      // Who misspells a required field does not want to hear that it is missing, too.
+      given.try_emplace(nearest_field(*message.GetDescriptor(), entry.key), &entry);
+      return report_unknown(entry, *message.GetDescriptor(), path);
+    }
     const std::string field_path = joined_path(path, field->name());
     const auto [first, added] = given.try_emplace(field, &entry);
     if (!added) {
@@ -95,15 +107,15 @@ class Binder {
     }
     const ValueFault fault = bind_scalar(node, field, message);
     if (fault.what.empty()) return;
-    problems_.add(node.mark, path, path + " = " + shown_value(node.text) + " " + fault.what,
+    problems_.add(node.mark, path, path + " = " + shown_scalar(node) + " " + fault.what,
                   fault.hint);
   }
 
   void report_kind(const YamlNode& node, const std::string& path, const std::string& hint) {
     if (node.kind == YamlNode::Kind::broken) return;
     const std::string subject = path.empty() ? "the file" : path;
-    const bool scalar = node.kind == YamlNode::Kind::scalar;
-    const std::string value = scalar ? " = " + shown_value(node.text) : "";
+    const bool shows_value = node.kind == YamlNode::Kind::scalar && !path.empty();
+    const std::string value = shows_value ? " = " + shown_scalar(node) : "";
     problems_.add(node.mark, path, subject + value + " is " + name_of(node.kind), hint);
   }
 
@@ -112,7 +124,7 @@ class Binder {
     const std::string place = path.empty() ? "" : " in " + path;
     problems_.add(entry.mark, joined_path(path, entry.key),
                   "unknown field " + shown_value(entry.key) + place,
-                  suggestion(entry.key, field_names(section)));
+                  field_suggestion(entry.key, section));
   }
 
   void report_missing(const YamlNode& node, const pb::Descriptor& section, const std::string& path,

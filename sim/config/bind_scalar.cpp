@@ -11,7 +11,6 @@
 #include "hw/units/text.h"
 #include "sim/config/bind.h"
 #include "sim/config/schema_rules.h"
-#include "sim/config/suggest.h"
 
 namespace tessera {
 namespace {
@@ -126,7 +125,7 @@ ValueFault bind_quantity(const YamlNode& scalar, const Field& field, const Field
 ValueFault bind_enum(const YamlNode& scalar, const Field& field, const FieldSetter& setter) {
   const pb::EnumValueDescriptor* value = find_value(*field.enum_type(), scalar.text);
   if (value == nullptr) {
-    return {"is not known", suggestion(scalar.text, value_names(*field.enum_type()))};
+    return {"is not known", value_suggestion(scalar.text, *field.enum_type())};
   }
   setter.set(*value);
   return {};

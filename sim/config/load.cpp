@@ -11,6 +11,7 @@
 #include "sim/config/resolve.h"
 #include "sim/config/yaml_text.h"
 #include "sim/scenario/check_scenario.h"
+#include "workloads/model_graph.h"
 
 namespace tessera {
 namespace {
@@ -66,6 +67,22 @@ void add_hardware_problems(const std::vector<Problem>& found, const std::string&
   }
 }
 
+/// Adds what keeps the framework profile from running the step. Only a scenario that is sound
+/// otherwise gets this far, so that nothing is said twice.
+void add_profile_problems(const Scenario& scenario, const FieldMarks& marks, const Mark& file,
+                          ProblemList& problems) {
+  if (!problems.empty()) return;
+  try {
+    check_step(scenario.model, scenario.step);
+  } catch (const InputError& error) {
+    for (const Problem& problem : error.problems()) {
+      const bool is_path = problem.where.find('.') != std::string::npos;
+      const std::string path = is_path ? problem.where : joined_path("training", problem.where);
+      problems.add(mark_of(path, marks, file), path, path + ": " + problem.what, problem.hint);
+    }
+  }
+}
+
 template <class Message>
 Loaded<Message> bind_tree(const YamlNode& tree, ProblemList& problems) {
   Loaded<Message> loaded;
@@ -106,6 +123,7 @@ Scenario load_scenario(const fs::path& file, std::span<const std::string> overri
   add_rule_problems(check_micro_batches(message), "", marks, mark, problems);
   add_hardware_problems(problems_of(scenario.cluster), "cluster", marks, mark, problems);
   add_rule_problems(check_scenario(scenario), "", marks, mark, problems);
+  add_profile_problems(scenario, marks, mark, problems);
   problems.throw_if_any();
   return scenario;
 }

@@ -50,7 +50,7 @@ void use_schema_names(YamlNode& section, const pb::Descriptor& type) {
 }
 
 YamlNode merge_sections(YamlNode base, YamlNode changes, const pb::Descriptor& type) {
-  base.mark = changes.mark;
+  if (!changes.entries.empty()) base.mark = changes.mark;
   std::set<std::string> seen;
   for (YamlEntry& change : changes.entries) {
     const pb::FieldDescriptor* field = find_field(type, change.key);

@@ -1,7 +1,10 @@
 #include "sim/config/problem_list.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -17,7 +20,8 @@ bool is_within(std::string_view path, std::string_view section) {
 
 bool is_word_character(char c) {
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  return letter || (c >= '0' && c <= '9') || std::string_view("._-+/").find(c) != std::string::npos;
+  return letter || (c >= '0' && c <= '9') ||
+         std::string_view("._-+/=").find(c) != std::string::npos;
 }
 
 /// At most kShownBytes bytes, cut between UTF-8 characters.
@@ -30,19 +34,23 @@ std::string shortened(const std::string& value) {
 
 }  // namespace
 
+void ProblemList::add(Entry entry, const std::string& path) {
+  paths_.push_back(path);
+  if (entries_.size() == kMaxProblems) {
+    ++omitted_;
+  } else {
+    entries_.push_back(std::move(entry));
+  }
+}
+
 void ProblemList::add(const Mark& mark, const std::string& path, std::string what,
                       std::string hint) {
-  paths_.push_back(path);
-  if (problems_.size() == kMaxProblems) {
-    ++omitted_;
-    return;
-  }
-  problems_.push_back({mark.text(), std::move(what), std::move(hint)});
+  Problem problem{mark.text(), std::move(what), std::move(hint)};
+  add({mark.origin->name, mark.line, mark.column, std::move(problem)}, path);
 }
 
 void ProblemList::add(const InputError& error, const std::string& path) {
-  paths_.push_back(path);
-  problems_.insert(problems_.end(), error.problems().begin(), error.problems().end());
+  for (const Problem& problem : error.problems()) add({problem.where, 0, 0, problem}, path);
 }
 
 bool ProblemList::touches(const std::string& path) const {
@@ -52,12 +60,20 @@ bool ProblemList::touches(const std::string& path) const {
 }
 
 void ProblemList::throw_if_any() const {
-  if (problems_.empty()) return;
-  std::vector<Problem> all = problems_;
+  if (entries_.empty()) return;
+  std::map<std::string, std::size_t> file_order;
+  for (const Entry& entry : entries_) file_order.try_emplace(entry.file, file_order.size());
+  const auto place = [&](const Entry& entry) {
+    return std::tuple(file_order.at(entry.file), entry.line, entry.column);
+  };
+  std::vector<Entry> sorted = entries_;
+  std::ranges::stable_sort(sorted, {}, place);
+  std::vector<Problem> problems;
+  for (Entry& entry : sorted) problems.push_back(std::move(entry.problem));
   if (omitted_ > 0) {
-    all.push_back({"", std::to_string(omitted_) + " more problems", "solve these first"});
+    problems.push_back({"", std::to_string(omitted_) + " more problems", "solve these first"});
   }
-  throw InputError(std::move(all));
+  throw InputError(std::move(problems));
 }
 
 std::string shown_value(const std::string& value) {

@@ -97,7 +97,7 @@ class Resolver {
     const bool is_file = names_a_file(reference.text);
     const CatalogKind kind = *catalog_of(type);
     if (!is_file && !catalog_.has(kind, reference.text)) {
-      return refuse(reference, path, subject + " is not in " + rules_of(type).catalog(),
+      return refuse(reference, path, subject + " is not in " + shown_path(catalog_.folder(kind)),
                     suggestion(reference.text, catalog_.ids(kind)));
     }
     const fs::path file = is_file ? reference.mark.origin->directory / reference.text
@@ -108,8 +108,8 @@ class Resolver {
                     "break the cycle");
     }
     std::error_code failure;
-    if (!fs::exists(file, failure)) {
-      return refuse(reference, path, subject + ": no such file " + shown_path(file),
+    if (!fs::is_regular_file(file, failure)) {
+      return refuse(reference, path, subject + ": there is no file " + shown_path(file),
                     "paths start at the folder of the file that names them");
     }
     return read(file, type, path, reference.mark);

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <charconv>
 
+#include "sim/config/suggest.h"
+
 namespace tessera {
 namespace {
 
@@ -24,6 +26,15 @@ template <class Rules>
 bool is_called(const std::string& name, const Rules& rules, std::string_view word) {
   const auto& aliases = rules.alias();
   return name == word || std::find(aliases.begin(), aliases.end(), word) != aliases.end();
+}
+
+std::vector<std::string> field_spellings(const pb::Descriptor& section) {
+  std::vector<std::string> spellings = field_names(section);
+  for (int i = 0; i < section.field_count(); ++i) {
+    const auto& aliases = rules_of(*section.field(i)).alias();
+    spellings.insert(spellings.end(), aliases.begin(), aliases.end());
+  }
+  return spellings;
 }
 
 std::string plain_text(double value) {
@@ -81,6 +92,24 @@ std::vector<std::string> value_names(const pb::EnumDescriptor& type) {
   std::vector<std::string> names;
   for (int i = 0; i < type.value_count(); ++i) names.push_back(type.value(i)->name());
   return names;
+}
+
+std::string field_suggestion(std::string_view key, const pb::Descriptor& section) {
+  const std::string best = nearest(key, field_spellings(section));
+  return best.empty() ? suggestion(key, field_names(section)) : did_you_mean(best);
+}
+
+std::string value_suggestion(std::string_view word, const pb::EnumDescriptor& type) {
+  std::vector<std::string> spellings = value_names(type);
+  for (int i = 0; i < type.value_count(); ++i) {
+    for (const std::string& alias : rules_of(*type.value(i)).alias()) spellings.push_back(alias);
+  }
+  const std::string best = nearest(word, spellings);
+  return best.empty() ? suggestion(word, value_names(type)) : did_you_mean(best);
+}
+
+const pb::FieldDescriptor* nearest_field(const pb::Descriptor& section, std::string_view key) {
+  return find_field(section, nearest(key, field_spellings(section)));
 }
 
 std::optional<Dimension> dimension_of(const pb::FieldDescriptor& field) {

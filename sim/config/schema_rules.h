@@ -33,6 +33,14 @@ const google::protobuf::EnumValueDescriptor* find_value(
 std::vector<std::string> field_names(const google::protobuf::Descriptor& section);
 std::vector<std::string> value_names(const google::protobuf::EnumDescriptor& type);
 
+/// "did you mean X?", X a name or an alias, else the list of names.
+std::string field_suggestion(std::string_view key, const google::protobuf::Descriptor& section);
+std::string value_suggestion(std::string_view word, const google::protobuf::EnumDescriptor& type);
+
+/// The field that an unknown `key` most likely means; null if none is near.
+const google::protobuf::FieldDescriptor* nearest_field(const google::protobuf::Descriptor& section,
+                                                       std::string_view key);
+
 /// Dimension of a field that is written with a unit; none for plain numbers.
 std::optional<Dimension> dimension_of(const google::protobuf::FieldDescriptor& field);
 

@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kLongestWord = 64;  ///< longer ones are no misspelling of a name of ours
 constexpr std::size_t kListedWords = 30;
 constexpr double kCaseCost = 0.25;
+constexpr std::size_t kShortestBeginning = 3;
 constexpr double kErrorsPerLetter = 0.34;  ///< a third of the letters may be wrong
 
 char plain(char c) {
@@ -20,6 +21,11 @@ char plain(char c) {
 double replacement_cost(char a, char b) {
   if (a == b) return 0;
   return plain(a) == plain(b) ? kCaseCost : 1;
+}
+
+double distance_to(std::string_view word, std::string_view candidate) {
+  const bool begins = word.size() >= kShortestBeginning && candidate.starts_with(word);
+  return begins ? 1 : spelling_distance(word, candidate);
 }
 
 }  // namespace
@@ -45,7 +51,7 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   std::string best;
   double best_distance = std::numeric_limits<double>::infinity();
   for (const std::string& candidate : candidates) {
-    const double distance = spelling_distance(word, candidate);
+    const double distance = distance_to(word, candidate);
     if (distance >= best_distance) continue;
     best = candidate;
     best_distance = distance;
@@ -64,10 +70,12 @@ std::string listed(std::span<const std::string> words) {
   return list;
 }
 
+std::string did_you_mean(std::string_view candidate) {
+  return "did you mean " + std::string(candidate) + "?";
+}
+
 std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
-  if (const std::string best = nearest(word, candidates); !best.empty()) {
-    return "did you mean " + best + "?";
-  }
+  if (const std::string best = nearest(word, candidates); !best.empty()) return did_you_mean(best);
   const std::string list = listed(candidates.first(std::min(candidates.size(), kListedWords)));
   return candidates.size() == 1 ? "use " + list : "use one of " + list;
 }

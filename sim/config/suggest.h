@@ -10,12 +10,14 @@ namespace tessera {
 /// letters counts half and '-' equals '_', so that a word in the wrong spelling is nearest.
 double spelling_distance(std::string_view a, std::string_view b);
 
-/// The candidate that `word` is most likely a misspelling of; empty where none is near. Ties go to
-/// the first.
+/// The candidate that `word` is most likely a misspelling or the beginning of; empty where none is
+/// near. Ties go to the first.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-/// "did you mean X?" where something is near, else "use one of A, B or C" (the first 30).
+/// "did you mean X?" where a candidate is near, else "use one of A, B or C" (the first 30).
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
+
+std::string did_you_mean(std::string_view candidate);
 
 /// "1, 2 or 4".
 std::string listed(std::span<const std::string> words);
