@@ -46,6 +46,12 @@ bool sizes_match(const Group& group, std::int64_t count) {
   return count == group.elements || group.elements % count == 0 || count % group.elements == 0;
 }
 
+Bytes sum_of(const std::vector<Access>& accesses) {
+  Bytes sum;
+  for (const Access& access : accesses) sum += access.bytes;
+  return sum;
+}
+
 class Fusion {
  public:
   explicit Fusion(const Block& block) : block_(block), uses_(block.storages.size(), 0) {
@@ -102,6 +108,13 @@ class Fusion {
     groups_.clear();
   }
 
+  /// What a group moves, by storage.
+  struct Traffic {
+    std::map<std::size_t, Bytes> inputs;  ///< read before the group made them
+    std::map<std::size_t, Bytes> made;
+    std::map<std::size_t, int> reads_inside;
+  };
+  Traffic traffic_of(const Group& group) const;
   GraphOp merged(const Group& group) const;
   bool used_outside(std::size_t storage, int uses_inside) const {
     const StorageScope scope = block_.storages[storage].scope;
@@ -122,44 +135,51 @@ KernelKind kind_of(KernelKind a, KernelKind b) {
   return a;
 }
 
+Fusion::Traffic Fusion::traffic_of(const Group& group) const {
+  Traffic traffic;
+  for (const std::size_t m : group.members) {
+    for (const Access& read : (*ops_)[m].reads) {
+      ++traffic.reads_inside[index(read)];
+      if (traffic.made.count(index(read)) > 0) continue;
+      Bytes& bytes = traffic.inputs[index(read)];
+      bytes = std::max(bytes, read.bytes);
+    }
+    for (const Access& write : (*ops_)[m].writes) {
+      Bytes& bytes = traffic.made[index(write)];
+      bytes = std::max(bytes, write.bytes);
+    }
+  }
+  return traffic;
+}
+
 GraphOp Fusion::merged(const Group& group) const {
   GraphOp result = (*ops_)[group.members.front()];
   if (group.members.size() == 1) return result;
-  std::map<std::size_t, Bytes> inputs;
-  std::map<std::size_t, Bytes> made;
-  std::map<std::size_t, int> inside;
-  result.kernel.flops = Flops();
-  for (const std::size_t m : group.members) {
-    const GraphOp& op = (*ops_)[m];
-    for (const Access& read : op.reads) {
-      ++inside[index(read)];
-      if (made.count(index(read)) == 0) {
-        inputs[index(read)] = std::max(inputs[index(read)], read.bytes);
-      }
-    }
-    for (const Access& write : op.writes) {
-      made[index(write)] = std::max(made[index(write)], write.bytes);
-    }
-    result.kernel.flops += op.kernel.flops;
-    result.kernel.kind = kind_of(result.kernel.kind, op.kernel.kind);
-    if (elements(op) > result.kernel.rows * result.kernel.cols) {
-      result.kernel.rows = op.kernel.rows;
-      result.kernel.cols = op.kernel.cols;
-    }
-  }
   result.name = (*ops_)[group.members.back()].name + ".fused";
+  Kernel& kernel = result.kernel;
+  kernel.flops = Flops();
+  for (const std::size_t m : group.members) {
+    const Kernel& part = (*ops_)[m].kernel;
+    kernel.flops += part.flops;
+    kernel.kind = kind_of(kernel.kind, part.kind);
+    if (part.rows * part.cols <= kernel.rows * kernel.cols) continue;
+    kernel.rows = part.rows;
+    kernel.cols = part.cols;
+  }
+  const Traffic traffic = traffic_of(group);
   result.reads.clear();
   result.writes.clear();
-  result.kernel.bytes_read = result.kernel.bytes_written = Bytes(0);
-  for (const auto& [storage, bytes] : inputs) {
+  for (const auto& [storage, bytes] : traffic.inputs) {
     result.reads.push_back({StorageId(static_cast<std::int32_t>(storage)), bytes});
-    result.kernel.bytes_read += bytes;
   }
-  for (const auto& [storage, bytes] : made) {
-    if (!used_outside(storage, inside[storage])) continue;
+  for (const auto& [storage, bytes] : traffic.made) {
+    const auto inside = traffic.reads_inside.find(storage);
+    const int reads = inside == traffic.reads_inside.end() ? 0 : inside->second;
+    if (!used_outside(storage, reads)) continue;
     result.writes.push_back({StorageId(static_cast<std::int32_t>(storage)), bytes});
-    result.kernel.bytes_written += bytes;
   }
+  kernel.bytes_read = sum_of(result.reads);
+  kernel.bytes_written = sum_of(result.writes);
   return result;
 }
 

@@ -17,12 +17,6 @@ Tensor weight_transposed(Tape& tape, const Tensor& matrix) {
   return tape.alias(matrix, matrix.shape.permuted({1, 0}));
 }
 
-void synchronous_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int tensor) {
-  if (tensor == 1) return;
-  tape.all_reduce(name, x, GroupKind::tensor);
-  tape.wait();
-}
-
 /// x W^T over matrices; the data gradient is summed over the group while the weight gradient runs.
 Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
                      int reduce_over) {
@@ -53,6 +47,12 @@ Tensor transposed_batch(Tape& tape, const Tensor& x) {
 
 }  // namespace
 
+void tensor_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int tensor) {
+  if (tensor == 1) return;
+  tape.all_reduce(name, x, GroupKind::tensor);
+  tape.wait();
+}
+
 Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
                               const Tensor& weight, int tensor) {
   return linear_tokens(tape, name, x, weight, tensor);
@@ -61,7 +61,7 @@ Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor&
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
                            const Tensor& weight, int tensor) {
   const Tensor out = linear_tokens(tape, name, x, weight, 1);
-  synchronous_all_reduce(tape, name + ".all_reduce", out, tensor);
+  tensor_all_reduce(tape, name + ".all_reduce", out, tensor);
   return out;
 }
 
@@ -113,50 +113,8 @@ Tensor vocab_parallel_embedding(Tape& tape, const std::string& name, const Tenso
   const Tensor foreign = tape.make(name + ".mask", ids.shape, Precision::int8);
   tape.launch(name + ".mask", pointwise_kernel(foreign, 3), {ids}, {foreign});
   map_in_place(tape, name + ".mask_fill", rows, {tape.alias(foreign, foreign.shape)}, 0);
-  synchronous_all_reduce(tape, name + ".all_reduce", rows, tensor);
+  tensor_all_reduce(tape, name + ".all_reduce", rows, tensor);
   return rows;
-}
-
-Tensor vocab_parallel_cross_entropy(Tape& tape, const std::string& name, const Tensor& logits,
-                                    const Tensor& labels, int tensor) {
-  const StridedShape per_token({labels.elements()});
-  const auto reduce = [&](const std::string& part, const Tensor& from) {
-    const Tensor numbers = tape.make(name + part, per_token);
-    tape.launch(name + part, reduction_kernel(from), {from}, {numbers});
-    return numbers;
-  };
-  const auto column = [&](const Tensor& numbers) {
-    return tape.alias(numbers, StridedShape({labels.elements(), 1}));
-  };
-  const Tensor rows = as_matrix(tape, logits);
-  const Tensor maximum = reduce(".max", rows);
-  synchronous_all_reduce(tape, name + ".max.all_reduce", maximum, tensor);
-  const Tensor shifted = map(tape, name + ".sub", {rows, column(maximum)});
-
-  // vocabulary range, target mask, masked target, index, gather and mask of the predicted logit
-  constexpr int kTargetKernels = 9;
-  const Tensor predicted = tape.make(name + ".target", per_token);
-  for (int i = 0; i < kTargetKernels; ++i) {
-    tape.launch(name + ".target", pointwise_kernel(predicted, 1), {labels}, {predicted});
-  }
-  synchronous_all_reduce(tape, name + ".target.all_reduce", predicted, tensor);
-  map_in_place(tape, name + ".exp", shifted, {}, 2);
-  const Tensor sum = reduce(".sum", shifted);
-  synchronous_all_reduce(tape, name + ".sum.all_reduce", sum, tensor);
-  const Tensor log_sum = map(tape, name + ".log", {sum});
-  const Tensor loss = map(tape, name + ".loss", {log_sum, predicted});
-  map_in_place(tape, name + ".div", shifted, {column(sum)});
-
-  tape.differentiable({logits}, loss, [=](Tape& t, auto gradients) {
-    const Access targets{labels.storage, labels.traffic()};
-    const Access corrected{shifted.storage, gradients[0].traffic()};
-    t.launch_partial(name + ".one_hot", pointwise_kernel(labels, 1, KernelKind::scatter),
-                     {targets, corrected}, {corrected});
-    const Tensor factor = t.alias(gradients[0], StridedShape({labels.elements(), 1}));
-    map_in_place(t, name + ".scale", shifted, {factor});
-    t.add_gradient(logits, t.alias(shifted, StridedShape(logits.sizes())));
-  });
-  return loss;
 }
 
 }  // namespace tessera

@@ -10,6 +10,9 @@ namespace tessera {
 // losses, and kernels fused by its JIT. Layout [s, b, h]; `tensor` = size of the tensor-parallel
 // group.
 
+/// Sums `x` over the tensor-parallel group and waits; nothing for a group of one.
+void tensor_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int tensor);
+
 /// The weight's columns are split: `out` is this rank's share. No bias. Backward: data gradient,
 /// its all-reduce beside the weight gradient, then a wait. Source: Megatron
 /// core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication.

@@ -81,12 +81,12 @@ std::vector<Segment*> segments_of(const Pass& pass, std::vector<Segment>& segmen
 /// A single segment carries the pass's name, more are told apart by their first kernel and number.
 void name_segments(const std::vector<Segment*>& parts, const std::string& name) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    parts[i]->name = name;
+    std::string& part_name = parts[i]->name = name;
     if (parts.size() == 1) continue;
     if (!parts[i]->kernels.empty()) {
-      parts[i]->name += "." + scope_of(parts[i]->kernels.front().name);
+      part_name.append(".").append(scope_of(parts[i]->kernels.front().name));
     }
-    parts[i]->name += "." + std::to_string(i);
+    part_name.append(".").append(std::to_string(i));
   }
 }
 
