@@ -2,6 +2,7 @@
 
 #include <google/protobuf/message.h>
 
+#include "sim/config/field_path.h"
 #include "sim/config/schema_rules.h"
 #include "sim/config/suggest.h"
 

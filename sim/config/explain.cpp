@@ -7,6 +7,7 @@
 #include "configs/schema/scenario.pb.h"
 #include "hw/units/input_error.h"
 #include "hw/units/unit_table.h"
+#include "sim/config/field_path.h"
 #include "sim/config/problem_list.h"
 #include "sim/config/schema_rules.h"
 #include "sim/config/yaml_text.h"
@@ -99,14 +100,6 @@ std::string field_text(const std::string& path, const Field& field) {
   return text;
 }
 
-/// Takes the first name off a path "a.b.c".
-std::string_view take_name(std::string_view& path) {
-  const std::size_t end = path.find('.');
-  const std::string_view name = path.substr(0, end);
-  path.remove_prefix(end == std::string_view::npos ? path.size() : end + 1);
-  return name;
-}
-
 [[noreturn]] void fail_unknown(std::string_view name, const std::string& path,
                                const pb::Descriptor& type) {
   const std::string place = path.empty() ? " of a scenario" : " of " + path;
@@ -120,17 +113,15 @@ std::string explain(std::string_view path) {
   const pb::Descriptor* type = schema::Scenario::descriptor();
   if (path.empty()) return "scenario\n" + section_lines(*type);
   std::string walked;
-  while (true) {
-    const std::string_view name = take_name(path);
-    const Field* field = find_field(*type, name);
+  const Field* field = nullptr;
+  for (const std::string& name : split_path(path)) {
+    if (type == nullptr) throw InputError(Problem{"", walked + " has no fields", "stop there"});
+    field = find_field(*type, name);
     if (field == nullptr) fail_unknown(name, walked, *type);
     walked = joined_path(walked, field->name());
-    if (path.empty()) return field_text(walked, *field);
-    if (field->cpp_type() != Field::CPPTYPE_MESSAGE) {
-      throw InputError(Problem{"", walked + " has no fields", "explain " + walked});
-    }
     type = field->message_type();
   }
+  return field_text(walked, *field);
 }
 
 }  // namespace tessera

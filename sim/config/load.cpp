@@ -7,6 +7,7 @@
 #include "hw/validation.h"
 #include "sim/config/bind.h"
 #include "sim/config/convert.h"
+#include "sim/config/field_path.h"
 #include "sim/config/micro_batches.h"
 #include "sim/config/resolve.h"
 #include "sim/config/yaml_text.h"

@@ -5,6 +5,7 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include "sim/config/field_path.h"
 #include "sim/config/merge.h"
 #include "sim/config/resolve.h"
 #include "sim/config/schema_rules.h"
@@ -21,18 +22,6 @@ struct Override {
   YamlNode value;
   Mark mark;
 };
-
-std::vector<std::string> split_path(const std::string& path) {
-  std::vector<std::string> names(1);
-  for (const char c : path) {
-    if (c == '.') {
-      names.emplace_back();
-    } else {
-      names.back() += c;
-    }
-  }
-  return names;
-}
 
 [[noreturn]] void refuse(const Mark& mark, std::string what, std::string hint) {
   throw InputError(Problem{mark.text(), std::move(what), std::move(hint)});

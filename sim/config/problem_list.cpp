@@ -84,8 +84,4 @@ std::string shown_value(const std::string& value) {
   return simple ? shown : '"' + shown + '"';
 }
 
-std::string joined_path(const std::string& section, const std::string& name) {
-  return section.empty() ? name : section + "." + name;
-}
-
 }  // namespace tessera

@@ -40,7 +40,4 @@ class ProblemList {
 /// `value` as messages quote it: shortened to 60 bytes, quotes around what is no simple word.
 std::string shown_value(const std::string& value);
 
-/// "section.field"; just the name at the top.
-std::string joined_path(const std::string& section, const std::string& name);
-
 }  // namespace tessera

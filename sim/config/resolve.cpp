@@ -9,6 +9,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include "configs/schema/model.pb.h"
+#include "sim/config/field_path.h"
 #include "sim/config/hugging_face_tree.h"
 #include "sim/config/merge.h"
 #include "sim/config/schema_rules.h"

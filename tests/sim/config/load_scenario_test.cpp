@@ -1,0 +1,157 @@
+#include <gmock/gmock.h>
+
+#include "sim/config/convert.h"
+#include "tests/sim/config/config_fixture.h"
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+
+using LoadScenario = ConfigTest;
+
+const char* const kDataParallel = "configs/scenarios/gpt2-large_4xh100_dp4.yaml";
+
+TEST_F(LoadScenario, ReadsAScenarioWithItsModelAndItsCluster) {
+  const Scenario scenario = load(kDataParallel);
+  EXPECT_EQ(scenario.name, "gpt2-large_4xh100_dp4");
+  EXPECT_EQ(scenario.model.layers, 36);
+  EXPECT_EQ(scenario.model.head_dim, 64);  // 1280 / 20 heads
+  EXPECT_EQ(scenario.model.kv_heads, 20);  // = heads
+  EXPECT_EQ(scenario.cluster.gpu_count(), 4);
+  EXPECT_EQ(scenario.cluster.node.pairs.size(), 6u);  // 4 GPUs, all pairs
+  EXPECT_EQ(scenario.cluster.node.gpu.id, "H100-SXM5-80GB");
+  EXPECT_EQ(scenario.cluster.node.gpu.fp32, 66.9_TFLOPS);
+  EXPECT_EQ(scenario.cluster.node.gpu.l2, 50_MiB);
+  EXPECT_EQ(scenario.step.mode, StepMode::training);
+  EXPECT_EQ(scenario.step.schedule, PipelineSchedule::one_f_one_b);
+  EXPECT_EQ(scenario.step.layout.data, 4);
+  EXPECT_EQ(scenario.predictor_form, PredictorForm::tessera);
+}
+
+TEST_F(LoadScenario, EveryShippedScenarioLoads) {
+  const auto ids = catalog_.ids(CatalogKind::scenarios);
+  EXPECT_GE(ids.size(), 6u);
+  for (const std::string& id : ids) {
+    EXPECT_EQ(load(catalog_.file(CatalogKind::scenarios, id)).name, id);
+  }
+}
+
+TEST_F(LoadScenario, OverridesReplaceFieldsAndTheLaterOneWins) {
+  const Scenario scenario =
+      load(kDataParallel, {"parallelism.tensor=2", "parallelism.tensor=4", "parallelism.data=1"});
+  EXPECT_EQ(scenario.step.layout.tensor, 4);
+  EXPECT_EQ(scenario.step.layout.data, 1);
+  EXPECT_EQ(scenario.step.micro_batch, 4);  // global batch 4 on one replica
+}
+
+TEST_F(LoadScenario, AnOverrideUnderAnAliasReplacesTheField) {
+  const Scenario scenario = load(kDataParallel, {"parallelism.tp=4", "parallelism.dp=1"});
+  EXPECT_EQ(scenario.step.layout.tensor, 4);
+}
+
+TEST_F(LoadScenario, AnOverrideInsideAReferenceKeepsTheRestOfIt) {
+  const Scenario scenario = load(kDataParallel, {"cluster.node.gpu.memory_bandwidth=4 TB/s"});
+  EXPECT_DOUBLE_EQ(scenario.cluster.node.gpu.memory_bandwidth.value(), 4e12);
+  EXPECT_EQ(scenario.cluster.node.gpu.sm_count, 132);
+  EXPECT_EQ(scenario.cluster.node.pairs.size(), 6u);
+}
+
+TEST_F(LoadScenario, AnOverrideMayNameAnotherModel) {
+  EXPECT_EQ(load(kDataParallel, {"model=gpt2-xl"}).model.hidden, 1600);
+}
+
+TEST_F(LoadScenario, AScenarioMayExtendAnother) {
+  const auto path = file("variant.yaml",
+                         "extends: gpt2-large_4xh100_dp4\n"
+                         "name: larger batch\n"
+                         "training: {global_batch: 16, micro_batches: 2}\n");
+  const Scenario scenario = load(path);
+  EXPECT_EQ(scenario.name, "larger batch");
+  EXPECT_EQ(scenario.step.micro_batch, 2);  // 16 sequences / (4 replicas * 2 micro-batches)
+  EXPECT_EQ(scenario.step.sequence_length, 1024);
+}
+
+TEST_F(LoadScenario, AReferenceStartsAtTheFolderOfTheFileThatNamesIt) {
+  file("narrow.yaml", "extends: gpt2-large\nname: narrow\nhidden: 640\nffn: 2560\n");
+  const auto path = file("scenario.yaml", "extends: gpt2-large_4xh100_dp4\nmodel: narrow.yaml\n");
+  const Scenario scenario = load(path);
+  EXPECT_EQ(scenario.model.hidden, 640);
+  EXPECT_EQ(scenario.model.head_dim, 32);  // 640 / 20 heads
+}
+
+TEST_F(LoadScenario, AHuggingFaceConfigStandsForAModel) {
+  file("config.json", R"({"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12,
+                          "vocab_size": 50257, "n_positions": 1024,
+                          "activation_function": "gelu_new"})");
+  const auto path = file("scenario.yaml", "extends: gpt2-large_4xh100_dp4\nmodel: config.json\n");
+  const Scenario scenario = load(path, {"model.layers=6"});
+  EXPECT_EQ(scenario.model.hidden, 768);
+  EXPECT_EQ(scenario.model.ffn, 3072);  // 4 * 768
+  EXPECT_EQ(scenario.model.layers, 6);
+}
+
+TEST_F(LoadScenario, AnchorsRepeatAValue) {
+  const auto path = file("scenario.yaml",
+                         "extends: gpt2-large_4xh100_dp4\n"
+                         "training: {sequence_length: &n 512, global_batch: 4}\n"
+                         "model: {extends: gpt2-large, max_positions: *n}\n");
+  EXPECT_EQ(load(path).model.max_positions, 512);
+}
+
+TEST_F(LoadScenario, WithoutANameItIsCalledAfterItsFile) {
+  const auto path = file("unnamed.yaml",
+                         "model: gpt2\ncluster: hgx-h100-4\n"
+                         "training: {sequence_length: 128, global_batch: 2}\n");
+  const Scenario scenario = load(path);
+  EXPECT_EQ(scenario.name, "unnamed");
+  EXPECT_EQ(scenario.step.micro_batches(), 1);
+  EXPECT_EQ(scenario.step.framework, FrameworkProfile::megatron_local);
+}
+
+TEST_F(LoadScenario, MicroBatchAndMicroBatchesEachFollowFromTheOther) {
+  const Scenario by_count =
+      load(kDataParallel, {"training.global_batch=32", "training.micro_batches=4"});
+  EXPECT_EQ(by_count.step.micro_batch, 2);  // 32 / (4 replicas * 4)
+  const auto path = file("scenario.yaml",
+                         "model: gpt2\ncluster: hgx-h100-4\n"
+                         "training:\n  sequence_length: 128\n"
+                         "  global_batch: 32\n  micro_batch: 2\n"
+                         "parallelism: {data: 4}\n");
+  EXPECT_EQ(load(path).step.micro_batches(), 4);
+}
+
+TEST_F(LoadScenario, AStepThatTheFrameworkProfileDoesNotKnowIsRefusedAtItsLine) {
+  const auto path = file("scenario.yaml",
+                         "model: opt-1.3b\ncluster: hgx-h100-4\n"
+                         "training:\n  sequence_length: 128\n"
+                         "  global_batch: 2\n  framework: megatron_local\n");
+  EXPECT_THAT(message_of([&] { load(path); }), HasSubstr("scenario.yaml:6:3: training.framework"));
+}
+
+TEST_F(LoadScenario, TheResolvedScenarioLoadsAgainToAnEqualOne) {
+  for (const std::string& id : catalog_.ids(CatalogKind::scenarios)) {
+    const Scenario first = load(catalog_.file(CatalogKind::scenarios, id));
+    const std::string text = resolved_yaml(first);
+    const Scenario second = load(file("resolved.yaml", text));
+    EXPECT_EQ(to_message(first).SerializeAsString(), to_message(second).SerializeAsString()) << id;
+    EXPECT_EQ(resolved_yaml(second), text) << id;
+  }
+}
+
+TEST_F(LoadScenario, TheResolvedScenarioNeedsNoCatalog) {
+  const auto path = file("resolved.yaml", resolved_yaml(load(kDataParallel)));
+  EXPECT_NO_THROW(load_scenario(path, {}, Catalog("nowhere")));
+}
+
+TEST_F(LoadScenario, NamesThatLookLikeOtherYamlSurviveTheRoundTrip) {
+  for (const std::string name :
+       {"1e3", "null", "~", "a: b # c", "true", "\"quoted\" \\ 'too'", "Zürich", " blanks "}) {
+    Scenario scenario = load(kDataParallel);
+    scenario.name = name;
+    EXPECT_EQ(load(file("resolved.yaml", resolved_yaml(scenario))).name, name);
+  }
+}
+
+}  // namespace
+}  // namespace tessera

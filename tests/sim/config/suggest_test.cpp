@@ -1,0 +1,46 @@
+#include "sim/config/suggest.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+const std::vector<std::string> kWords = {"tensor", "pipeline", "data"};
+
+TEST(Suggest, DistanceCountsInsertionsDeletionsReplacementsAndSwaps) {
+  EXPECT_EQ(spelling_distance("tensor", "tensor"), 0);
+  EXPECT_EQ(spelling_distance("tenor", "tensor"), 1);    // s inserted
+  EXPECT_EQ(spelling_distance("tensors", "tensor"), 1);  // s deleted
+  EXPECT_EQ(spelling_distance("tensar", "tensor"), 1);   // a replaced
+  EXPECT_EQ(spelling_distance("tesnor", "tensor"), 1);   // n and s swapped
+  EXPECT_EQ(spelling_distance("", "data"), 4);
+}
+
+TEST(Suggest, DistanceIsSymmetric) {
+  EXPECT_EQ(spelling_distance("pipeline", "tensor"), spelling_distance("tensor", "pipeline"));
+}
+
+TEST(Suggest, CaseAndHyphensWeighLessThanLetters) {
+  EXPECT_EQ(spelling_distance("Gpt2-large", "gpt2_large"), 0.5);
+}
+
+TEST(Suggest, TheNearestWordIsProposed) {
+  EXPECT_EQ(nearest("tensr", kWords), "tensor");
+  EXPECT_EQ(nearest("Pipelines", kWords), "pipeline");
+  EXPECT_EQ(nearest("pipe", kWords), "pipeline");  // its beginning
+}
+
+TEST(Suggest, AWordThatResemblesNothingGetsTheList) {
+  EXPECT_EQ(nearest("zero", kWords), "");
+  EXPECT_EQ(suggestion("zero", kWords), "use one of tensor, pipeline or data");
+}
+
+TEST(Suggest, LongTextIsComparedWithNothing) {
+  EXPECT_EQ(nearest(std::string(1 << 20, 't'), kWords), "");
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,108 @@
+#include "sim/scenario/check_scenario.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+/// GPT-2 large on four GPUs, sound.
+Scenario sound() {
+  Scenario scenario;
+  scenario.model = {.name = "gpt2-large",
+                    .layers = 36,
+                    .hidden = 1280,
+                    .heads = 20,
+                    .kv_heads = 20,
+                    .head_dim = 64,
+                    .ffn = 5120,
+                    .vocab = 50257,
+                    .max_positions = 1024};
+  scenario.cluster.id = "four";
+  scenario.cluster.node.gpu_count = 4;
+  scenario.cluster.node.gpu.id = "gpu";
+  scenario.cluster.node.gpu.fp32 = 10_TFLOPS;
+  scenario.step.sequence_length = 1024;
+  scenario.step.global_batch = 8;
+  scenario.step.micro_batch = 1;
+  return scenario;
+}
+
+std::vector<std::string> paths_of(const Scenario& scenario) {
+  std::vector<std::string> paths;
+  for (const ScenarioProblem& problem : check_scenario(scenario)) paths.push_back(problem.path);
+  return paths;
+}
+
+using Paths = std::vector<std::string>;
+
+TEST(CheckScenario, ASoundScenarioHasNoProblem) {
+  EXPECT_EQ(paths_of(sound()), Paths{});
+}
+
+TEST(CheckScenario, TheValuesThatItProposesAreExactlyThoseThatItAccepts) {
+  Scenario scenario = sound();
+  scenario.cluster.node.gpu_count = 64;
+  std::string accepted;
+  for (int tensor = 1; tensor <= 64; ++tensor) {
+    scenario.step.layout.tensor = tensor;
+    if (paths_of(scenario).empty()) accepted += " " + std::to_string(tensor);
+  }
+  EXPECT_EQ(accepted, " 1 2 4 5 10 20");  // divisors of 20 heads; all divide ffn = 5120
+  scenario.step.layout.tensor = 3;
+  EXPECT_EQ(check_scenario(scenario).front().hint, "use 1, 2, 4, 5, 10 or 20");
+}
+
+TEST(CheckScenario, GroupedQueriesLimitTheTensorSizeToTheKeyValueHeads) {
+  Scenario scenario = sound();
+  scenario.model.kv_heads = 2;
+  scenario.step.layout.tensor = 4;
+  EXPECT_EQ(check_scenario(scenario).front().what,
+            "parallelism.tensor = 4 does not divide kv_heads = 2");
+}
+
+TEST(CheckScenario, TheJobMayUseFewerGpusThanTheClusterHasButNotMore) {
+  Scenario scenario = sound();
+  scenario.step.layout.data = 2;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+  scenario.step.layout.tensor = 4;
+  EXPECT_EQ(paths_of(scenario), Paths{"parallelism"});
+}
+
+TEST(CheckScenario, HugeSizesDoNotOverflow) {
+  Scenario scenario = sound();
+  scenario.step.layout = {.tensor = 100'000, .pipeline = 100'000, .data = 100'000};
+  const Paths paths = paths_of(scenario);
+  EXPECT_NE(std::find(paths.begin(), paths.end(), "parallelism"), paths.end());
+}
+
+TEST(CheckScenario, MicroBatchesAreWhole) {
+  Scenario scenario = sound();
+  scenario.step.micro_batch = 3;  // of 8 sequences
+  EXPECT_EQ(paths_of(scenario), Paths{"training.micro_batch"});
+  scenario.step.layout.data = 3;
+  EXPECT_EQ(paths_of(scenario), Paths{"parallelism.data"});
+}
+
+TEST(CheckScenario, SequencesFitTheLearnedPositionsWhereThereAreAny) {
+  Scenario scenario = sound();
+  scenario.step.sequence_length = 1025;
+  EXPECT_EQ(paths_of(scenario), Paths{"training.sequence_length"});
+  scenario.model.max_positions = 0;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+}
+
+TEST(CheckScenario, ThePrecisionIsOneThatTheGpuComputes) {
+  Scenario scenario = sound();
+  scenario.step.precision = Precision::bf16;
+  EXPECT_EQ(check_scenario(scenario).front().hint, "it has fp32");
+}
+
+TEST(CheckScenario, FieldsThatTheSchemaRefusesMakeNoProblemHere) {
+  EXPECT_NO_THROW(check_scenario(Scenario()));
+}
+
+}  // namespace
+}  // namespace tessera
