@@ -95,6 +95,7 @@ class ConfigReader {
     return 1;
   }
   static std::string shown(const json& value) {
+    if (value.is_structured()) return value.is_array() ? "a list" : "an object";
     constexpr std::size_t kLongest = 40;
     std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
     if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";

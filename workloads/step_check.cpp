@@ -26,10 +26,12 @@ class StepCheck {
   StepCheck(const ModelSpec& model, const StepOptions& step) : model_(model), step_(step) {}
 
   std::vector<Problem> run() && {
+    check_dimensions();
     check_batch();
     if (!problems_.empty()) return std::move(problems_);  // the rest divides by these
     check_sequence();
     check_precision();
+    require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
     if (step_.framework == FrameworkProfile::megatron_local) {
       check_megatron();
     } else {
@@ -55,6 +57,7 @@ class StepCheck {
          "use one of " + divisors_of(number));
   }
 
+  void check_dimensions();
   void check_batch();
   void check_sequence();
   void check_precision();
@@ -65,6 +68,16 @@ class StepCheck {
   const StepOptions& step_;
   std::vector<Problem> problems_;
 };
+
+void StepCheck::check_dimensions() {
+  require_positive("layers", model_.layers);
+  require_positive("hidden", model_.hidden);
+  require_positive("heads", model_.heads);
+  require_positive("kv_heads", model_.kv_heads);
+  require_positive("head_dim", model_.head_dim);
+  require_positive("ffn", model_.ffn);
+  require_positive("vocab", model_.vocab);
+}
 
 void StepCheck::check_batch() {
   require_positive("sequence_length", step_.sequence_length);
@@ -105,6 +118,10 @@ void StepCheck::check_megatron() {
   if (step_.mode == StepMode::forward_backward) {
     fail("mode", "forward_backward is how Hugging Face models were timed, not a Megatron step",
          "use mode: training, or framework: hf_eager");
+  }
+  if (model_.activation != Activation::gelu && model_.activation != Activation::gelu_new) {
+    fail("framework", "megatron_local fuses bias and gelu; " + model_.name + " has no gelu",
+         "use framework: hf_eager");
   }
   require_divisor("parallelism.tensor", step_.layout.tensor, "the attention heads", model_.heads);
   require_divisor("parallelism.tensor", step_.layout.tensor, "the feed-forward size", model_.ffn);

@@ -43,12 +43,12 @@ TEST(Fusion, InferenceLayerKeepsTheKernelsBetweenProducts) {
       ElementsAre("ln_1", "attention.qkv", "attention.qkv.copy", "attention.qkv.copy",
                   "attention.scores", "attention.softmax.fused", "attention.qkv.copy",
                   "attention.context", "attention.merge_heads", "attention.output", "ln_2.fused",
-                  "mlp.up", "mlp.gelu_new.gate.fused", "mlp.down", "mlp.residual"));
+                  "mlp.up", "mlp.activation.gate.fused", "mlp.down", "mlp.residual"));
 }
 
 TEST(Fusion, ChainReadsItsInputsAndWritesItsOutputsOnce) {
   const Block layer = fused(gpt2_layer(StepMode::inference));
-  const Kernel& gelu = kernel_named(layer.forward, "mlp.gelu_new.gate.fused");
+  const Kernel& gelu = kernel_named(layer.forward, "mlp.activation.gate.fused");
   EXPECT_EQ(gelu.bytes_read.value(), 4 * 4 * kN);  // 8 kernels moved 18 instead of 2 words
   EXPECT_EQ(gelu.bytes_written.value(), 4 * 4 * kN);
   const Kernel& scores = kernel_named(layer.forward, "attention.softmax.fused");

@@ -86,6 +86,12 @@ TEST(HuggingFaceConfig, ReportsEveryProblemAtOnce) {
   EXPECT_THAT(text, HasSubstr("activation_function is \"swoosh\""));
 }
 
+TEST(HuggingFaceConfig, SurvivesDeepNesting) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_layer": )" + deep + "}"),
+              HasSubstr("n_layer is a list"));
+}
+
 TEST(HuggingFaceConfig, RejectsWhatIsNoConfig) {
   EXPECT_THAT(error_of("not json"), HasSubstr("is not JSON"));
   EXPECT_THAT(error_of("[1, 2]"), HasSubstr("holds no JSON object"));

@@ -88,6 +88,45 @@ class UntimedExecution {
   std::vector<std::size_t> submitted_;
 };
 
+/// Highest memory of a stage above what it holds all the time.
+std::int64_t peak_activations(const Program& program, std::size_t stage) {
+  std::int64_t in_use = 0;
+  std::int64_t peak = 0;
+  for (const ProgramOp& op : program.stages[stage].ops) {
+    if (op.kind != OpKind::kernels) continue;
+    const Segment& segment = program.segment(op.segment);
+    peak = std::max(peak, in_use + segment.peak_above_start.value());
+    in_use += segment.net_memory.value();
+  }
+  return peak;
+}
+
+std::int64_t first_stage_peak(PipelineSchedule schedule, int micro_batches) {
+  ModelSpec model = test::gpt2_large();
+  model.layers = 8;
+  StepOptions step = test::single_gpu(FrameworkProfile::megatron_local, StepMode::training, 1, 512);
+  step.layout = {1, 4, 1};
+  step.global_batch = micro_batches;
+  step.schedule = schedule;
+  return peak_activations(build_program(model, step), 0);
+}
+
+TEST(PipelineMemory, OneFOneBDoesNotGrowWithTheMicroBatches) {
+  const auto schedule = PipelineSchedule::one_f_one_b;
+  EXPECT_EQ(first_stage_peak(schedule, 4), first_stage_peak(schedule, 16));
+  EXPECT_LT(first_stage_peak(schedule, 2), first_stage_peak(schedule, 4));
+}
+
+TEST(PipelineMemory, GpipeGrowsByTheSavedActivationsOfEachMicroBatch) {
+  // two layers of 66 N + 9 A and the statistics of two norms; the embedding saves its dropout's
+  // mask
+  constexpr std::int64_t kN = 512 * 1280;
+  constexpr std::int64_t kA = 20 * 512 * 512;
+  constexpr std::int64_t kSaved = 2 * (66 * kN + 9 * kA + 2 * 8 * 512) + kN;
+  const auto schedule = PipelineSchedule::gpipe;
+  EXPECT_EQ(first_stage_peak(schedule, 9) - first_stage_peak(schedule, 8), kSaved);
+}
+
 TEST(PipelineOrder, NeverDeadlocks) {
   ModelSpec model = test::gpt2_large();
   model.layers = 8;

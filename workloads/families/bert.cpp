@@ -15,11 +15,6 @@ namespace {
 /// Next-sentence prediction, and the classifier's default.
 constexpr std::int64_t kClasses = 2;
 
-Tensor activation(Tape& tape, const ModelSpec& model, const std::string& name, const Tensor& x) {
-  if (model.activation == Activation::gelu_new) return gelu_new(tape, name, x);
-  return model.activation == Activation::relu ? relu(tape, name, x) : gelu(tape, name, x);
-}
-
 Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, const Tensor& x) {
   const std::int64_t b = step.micro_batch;
   const std::int64_t s = step.sequence_length;
@@ -78,7 +73,7 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const Tensor middle =
       layer_norm(tape, "attention.norm", add(tape, "attention.residual", attended, x));
   const Tensor wide =
-      activation(tape, model, "mlp.gelu", linear(tape, "mlp.up", middle, model.ffn));
+      activate(tape, "mlp.activation", model.activation, linear(tape, "mlp.up", middle, model.ffn));
   const Tensor changed =
       dropout(tape, "mlp.dropout", linear(tape, "mlp.down", wide, model.hidden), p);
   tape.output(layer_norm(tape, "mlp.norm", add(tape, "mlp.residual", changed, middle)));
@@ -102,7 +97,7 @@ void pre_training_head(Tape& tape, const ModelSpec& model, const StepOptions& st
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
   const Tensor sentence = pooled(tape, model, x);
   const Tensor dense = linear(tape, "predictions.dense", x, model.hidden);
-  const Tensor active = activation(tape, model, "predictions.gelu", dense);
+  const Tensor active = activate(tape, "predictions.activation", model.activation, dense);
   const Tensor normalized = layer_norm(tape, "predictions.norm", active);
   const Tensor table = output_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
   const Tensor bias = tape.parameter("predictions.decoder.bias", {model.vocab});

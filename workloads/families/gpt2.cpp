@@ -42,10 +42,7 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
 
 Tensor feed_forward(Tape& tape, const ModelSpec& model, const Tensor& x) {
   const Tensor wide = conv1d(tape, "mlp.up", x, model.ffn);
-  const Tensor active = model.activation == Activation::gelu_new
-                            ? gelu_new(tape, "mlp.gelu_new", wide)
-                        : model.activation == Activation::relu ? relu(tape, "mlp.relu", wide)
-                                                               : gelu(tape, "mlp.gelu", wide);
+  const Tensor active = activate(tape, "mlp.activation", model.activation, wide);
   return conv1d(tape, "mlp.down", active, model.hidden);
 }
 

@@ -91,8 +91,7 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
       add(tape, "attention.residual", x, dropout(tape, "attention.resid_dropout", attended, p));
   const Tensor flat = view(tape, middle, {tokens, model.hidden});
   const Tensor wide = linear(tape, "mlp.up", layer_norm(tape, "ln_mlp", flat), model.ffn);
-  const Tensor active = model.activation == Activation::relu ? relu(tape, "mlp.relu", wide)
-                                                             : gelu(tape, "mlp.gelu", wide);
+  const Tensor active = activate(tape, "mlp.activation", model.activation, wide);
   const Tensor changed = linear(tape, "mlp.down", active, model.hidden);
   const Tensor sum = add(tape, "mlp.residual", flat, dropout(tape, "mlp.dropout", changed, p));
   tape.output(view(tape, sum, x.sizes()));

@@ -62,7 +62,8 @@ std::string bias_name(Stack stack) {
   return stack == Stack::encoder ? "encoder.position_bias" : "decoder.position_bias";
 }
 
-/// Made in a stack's first layer, added to the scores of all of them. [b, heads, s, s]
+/// Made in a stack's first layer, added to the scores of all of them. [b, heads, s, s]. Its
+/// gradient is summed in a buffer by every layer, one addition per stack more than autograd makes.
 void SwitchTransformer::position_bias(Tape& tape, Stack stack) const {
   const Tensor buckets =
       tape.make("position_bias.buckets", StridedShape({s_, s_}), Precision::int64);
@@ -117,9 +118,7 @@ Tensor SwitchTransformer::attention(Tape& tape, const std::string& name, const T
 
 Tensor SwitchTransformer::expert(Tape& tape, const Tensor& x, const std::string& name) const {
   const Tensor wide = linear(tape, name + ".up", x, model_.ffn, Bias::none);
-  const Tensor active = model_.activation == Activation::relu
-                            ? relu(tape, name + ".relu", wide)
-                            : gelu_new(tape, name + ".gelu_new", wide);
+  const Tensor active = activate(tape, name + ".activation", model_.activation, wide);
   return linear(tape, name + ".down", dropout(tape, name + ".dropout", active, p_), model_.hidden,
                 Bias::none);
 }

@@ -216,6 +216,21 @@ Tensor gelu_new(Tape& tape, const std::string& name, const Tensor& x) {
   return multiply(tape, name + ".gate", half, gate);
 }
 
+Tensor activate(Tape& tape, const std::string& name, Activation activation, const Tensor& x) {
+  switch (activation) {
+    case Activation::gelu:
+      return gelu(tape, name, x);
+    case Activation::gelu_new:
+      return gelu_new(tape, name, x);
+    case Activation::relu:
+      return relu(tape, name, x);
+    case Activation::silu:
+    case Activation::swiglu:
+      return silu(tape, name, x);
+  }
+  return x;
+}
+
 Tensor where(Tape& tape, const std::string& name, const Tensor& mask, const Tensor& x) {
   const Tensor other = scalar_constant(tape, name + ".constant");
   const Tensor out = map(tape, name, {x, mask, other}, 0);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "workloads/graph/tape.h"
+#include "workloads/model_spec.h"
 
 namespace tessera {
 
@@ -58,6 +59,8 @@ Tensor gelu(Tape& tape, const std::string& name, const Tensor& x);
 Tensor silu(Tape& tape, const std::string& name, const Tensor& x);
 /// Tanh-approximated gelu as Hugging Face composes it: 8 kernels, 18e; 11 kernels, 28e.
 Tensor gelu_new(Tape& tape, const std::string& name, const Tensor& x);
+/// The activation of a plain feed-forward block; a gated one is composed by its family.
+Tensor activate(Tape& tape, const std::string& name, Activation activation, const Tensor& x);
 /// torch.where(mask, x, constant): the constant's fill and 2e + mask; the same.
 Tensor where(Tape& tape, const std::string& name, const Tensor& mask, const Tensor& x);
 /// torch.max(x, constant): 2e; div, eq, where, lt, masked_fill_ = 5 kernels, 9e + 4. Saves x.

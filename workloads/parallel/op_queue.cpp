@@ -41,6 +41,7 @@ void OpQueue::run(const Pass& pass, int micro_batch, int layer) {
       op.phase = piece.phase;
       op.waits = {std::exchange(awaited_collective_, -1), std::exchange(awaited_message_, -1)};
       op.segment = piece.segment;
+      op.host_sync = piece.host_sync;
       op.micro_batch = micro_batch;
       op.layer = layer;
       last_kernels_ = push(op);

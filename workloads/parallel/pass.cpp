@@ -25,7 +25,7 @@ class SegmentCutter {
       case GraphOpKind::all_reduce:
       case GraphOpKind::wait:
         close();
-        pass_.push_back({op.kind, {}, op.phase, op.group, op.bytes});
+        pass_.push_back({op.kind, {}, op.phase, op.group, op.bytes, false});
     }
   }
 
@@ -59,8 +59,11 @@ class SegmentCutter {
     if (!is_open_) return;
     is_open_ = false;
     segments_.back().net_memory = in_use_;
-    const SegmentId id(static_cast<std::int32_t>(segments_.size()) - 1);
-    pass_.push_back({GraphOpKind::kernel, id, segments_.back().phase, GroupKind::tensor, Bytes(0)});
+    PassPiece piece;
+    piece.segment = SegmentId(static_cast<std::int32_t>(segments_.size()) - 1);
+    piece.phase = segments_.back().phase;
+    piece.host_sync = segments_.back().host_sync;
+    pass_.push_back(piece);
   }
 
   std::vector<Segment>& segments_;

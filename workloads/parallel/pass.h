@@ -15,6 +15,7 @@ struct PassPiece {
   Phase phase = Phase::forward;
   GroupKind group = GroupKind::tensor;
   Bytes bytes;
+  bool host_sync = false;  ///< the host waits for the segment
 };
 
 /// A pass over a block, ready to be put into a program.
