@@ -54,14 +54,21 @@ double wide_scheduler_slowdown(int lanes) {
   return lanes == 32 ? kWideSchedulerSlowdown : 0;
 }
 
-/// Mean over the measured GPUs with the same kind of memory.
+/// Mean over the measured GPUs with the same kind of memory on the same side of Volta, which
+/// renewed the SM's path to memory; over those with the same kind of memory where there is none.
 std::array<double, kMemoryClasses> bandwidth_by_rule(const GpuTraits& traits,
                                                      const PredictorWeights& weights) {
+  const auto same_memory = [&](const TrainedGpu& g) { return g.hbm == traits.hbm; };
+  const auto same_era = [&](const TrainedGpu& g) {
+    return same_memory(g) && (g.efficiency_steps > 0) == (traits.efficiency_steps > 0);
+  };
+  const bool alone = std::ranges::none_of(weights.gpus, same_era);
   std::array<double, kMemoryClasses> slowdown{};
-  for (std::size_t c = 0; c < kMemoryClasses; ++c)
-    slowdown[c] = mean_preferring(
-        weights.gpus, [&](const TrainedGpu& g) { return g.hbm == traits.hbm; },
-        [&](const TrainedGpu& g) { return g.effect.bandwidth_slowdown[c]; });
+  for (std::size_t c = 0; c < kMemoryClasses; ++c) {
+    const auto own = [&](const TrainedGpu& g) { return g.effect.bandwidth_slowdown[c]; };
+    slowdown[c] = alone ? mean_preferring(weights.gpus, same_memory, own)
+                        : mean_preferring(weights.gpus, same_era, own);
+  }
   return slowdown;
 }
 

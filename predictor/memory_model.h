@@ -46,7 +46,7 @@ struct MemoryShape {
   double bytes = 0;
   double rows = 0;         ///< softmax and norms: reductions
   double extra_bytes = 0;  ///< softmax and norms: traffic beyond one read and one write
-  bool wide = false;  ///< rows too long for one warp's registers (PyTorch's softmax: > 1024)
+  bool wide = false;       ///< rows too long for one warp's registers (PyTorch's softmax: > 1024)
 };
 MemoryShape memory_shape(const Kernel& kernel);
 
@@ -84,8 +84,8 @@ struct BandwidthSlowdown {
 };
 
 /// Seconds of the kernel's traffic. Softmax and norms lose time per element to row-wise arithmetic,
-/// which one read and one write were timed with; backward kernels move more bytes for about the same
-/// arithmetic, so their extra bytes run like elementwise ones.
+/// which one read and one write were timed with; backward kernels move more bytes for about the
+/// same arithmetic, so their extra bytes run like elementwise ones.
 template <class T>
 T memory_seconds(const MemoryShape& s, const GpuTraits& gpu, const MemoryParameters<T>& p,
                  const BandwidthSlowdown<T>& slowdown) {

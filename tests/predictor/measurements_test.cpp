@@ -1,0 +1,104 @@
+#include "predictor/training/measurements.h"
+
+#include <gtest/gtest.h>
+
+#include "hw/units/input_error.h"
+#include "test_files.h"
+
+namespace tessera {
+namespace {
+
+constexpr const char* kHeader =
+    "gpu,op,split,batch,m,n,k,rows,cols,latency_us,kernel_name,grid_x,grid_y,grid_z\n";
+
+std::vector<std::string> problems_of(const std::string& text) {
+  const ScratchFolder folder;
+  const auto path = folder.write("rows.csv", text);
+  try {
+    read_measurements(path);
+  } catch (const InputError& error) {
+    std::vector<std::string> texts;
+    for (const Problem& problem : error.problems()) {
+      EXPECT_EQ(problem.where.find(path.string()), 0u);
+      texts.push_back(problem.where.substr(path.string().size()) + " " + problem.what);
+    }
+    return texts;
+  }
+  return {};
+}
+
+TEST(Measurements, ReadsProductsAndRowsWithQuotedNames) {
+  const ScratchFolder folder;
+  const auto path = folder.write(
+      "rows.csv", std::string(kHeader) +
+                      "T4,linear,train,2,58,141,13,,,46.08,volta_sgemm_32x128_tn,5,2,3\r\n"
+                      "P4,add,test,,,,,127,168,26.5,\"kernel<4, add<float>, 3>\",42,1,1\n"
+                      "P4,softmax,test,,,,,7,8,,,,,\n");
+  const MeasurementFile file = read_measurements(path);
+  ASSERT_EQ(file.rows.size(), 3u);
+  EXPECT_EQ(file.gpus, (std::vector<std::string>{"T4", "P4"}));
+  EXPECT_EQ(file.rows[0].k, 13);
+  EXPECT_EQ(file.rows[0].tile_a, 32);
+  EXPECT_EQ(file.rows[0].tile_b, 128);
+  EXPECT_EQ(file.rows[0].blocks, 30);
+  EXPECT_TRUE(file.rows[0].train);
+  EXPECT_EQ(file.rows[1].op, MeasuredOp::add);
+  EXPECT_DOUBLE_EQ(file.rows[1].latency_us, 26.5);
+  EXPECT_EQ(file.rows[2].latency_us, 0.0);
+}
+
+TEST(Measurements, MalformedRowsAreReportedTogetherWithFileAndLine) {
+  const auto problems = problems_of(std::string(kHeader) +
+                                    "T4,linear,train,1,58,141,13,,,46.08,,1,1,1\n"
+                                    "T4,linear,train,1,58,x,13,,,46.08,,1,1,1\n"
+                                    "T4,conv,train,1,58,1,13,,,46.08,,1,1,1\n"
+                                    "T4,add,train,,,,,0,4,46.08,,1,1,1\n"
+                                    "T4,add,train,,,,,4,4,-3,,1,1,1\n"
+                                    "T4,add,train,,,,,4,4,nan,,1,1,1\n"
+                                    "T4,add\n");
+  EXPECT_EQ(problems,
+            (std::vector<std::string>{
+                ":3 n = 'x' is not a size", ":4 unknown op 'conv'", ":5 rows = '0' is not a size",
+                ":6 latency_us = '-3' is not a duration", ":7 latency_us = 'nan' is not a duration",
+                ":8 2 fields where the header has 14"}));
+}
+
+TEST(Measurements, MissingColumnsAreNamed) {
+  EXPECT_EQ(problems_of("gpu,op,batch,m,n,k,rows\n"),
+            (std::vector<std::string>{":1 column cols is missing"}));
+}
+
+TEST(Measurements, AFileOfNonsenseStopsAtTwentyProblems) {
+  std::string text = kHeader;
+  for (int i = 0; i < 1000; ++i) text += "nonsense\n";
+  EXPECT_EQ(problems_of(text).size(), 20u);
+}
+
+TEST(Measurements, KernelsCarryFlopsAndCompulsoryBytes) {
+  KernelMeasurement row;
+  row.op = MeasuredOp::linear;
+  row.batch = 2;
+  row.m = 10;
+  row.n = 20;
+  row.k = 30;
+  const Kernel linear = kernel_of(row);
+  EXPECT_EQ(linear.m, 20);  // the batch of a linear layer is more rows
+  EXPECT_EQ(linear.flops.value(), 2.0 * 20 * 20 * 30);
+  EXPECT_EQ(linear.bytes_read.value(), 4 * (20 * 30 + 30 * 20 + 20));
+  row.op = MeasuredOp::bmm;
+  EXPECT_EQ(kernel_of(row).bytes().value(), 4 * 2 * (10 * 30 + 30 * 20 + 10 * 20));
+  row.op = MeasuredOp::add;
+  row.rows = 5;
+  row.cols = 6;
+  EXPECT_EQ(kernel_of(row).bytes().value(), 12 * 30);
+  row.op = MeasuredOp::gelu;
+  EXPECT_EQ(kernel_of(row).bytes().value(), 8 * 30);
+}
+
+TEST(Fnv1a, HasThePublishedValues) {
+  EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325ULL);
+  EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8ULL);
+}
+
+}  // namespace
+}  // namespace tessera

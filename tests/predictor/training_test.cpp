@@ -1,0 +1,147 @@
+#include <gtest/gtest.h>
+
+#include "hw/units/input_error.h"
+#include "predictor/kernel_predictor.h"
+#include "predictor/training/least_absolute.h"
+#include "predictor/training/train.h"
+#include "synthetic_measurements.h"
+#include "test_files.h"
+
+namespace tessera {
+namespace {
+
+std::string two_gpus(double v100_linear_slowdown = 1.3) {
+  return kMeasurementHeader + synthetic_rows("V100-PCIe-32GB", 1.3, v100_linear_slowdown) +
+         synthetic_rows("A100-PCIe-40GB", 1.4, 1.4);
+}
+
+TrainingReport train_on(const ScratchFolder& folder, const std::string& text,
+                        const TrainOptions& options = {}) {
+  folder.write("fp32.csv", text);
+  return train(folder.path(), options, test_gpu);
+}
+
+std::string bytes_of(const PredictorWeights& weights, const ScratchFolder& folder) {
+  save_weights(weights, folder.path() / "weights.pb");
+  return read_file(folder.path() / "weights.pb");
+}
+
+TEST(LeastAbsolute, FitsTheWeightedMedian) {
+  // One constant fitted to values: |.| is least at the median, squares would be least at the mean.
+  const std::vector<double> values{1, 1.1, 1.2, 5, 9};
+  LeastAbsoluteProblem problem;
+  problem.rows = values.size();
+  problem.weights = {1, 1, 1, 1, 1};
+  problem.start = Eigen::VectorXd::Constant(1, 3.0);
+  problem.pull = Eigen::VectorXd::Constant(1, 1e-9);
+  problem.residual = [&](std::size_t row, const Eigen::VectorXd& x, bool, RowResidual& out) {
+    out.value = x(0) - values[row];
+    out.derivatives = {{0, 1.0}};
+  };
+  EXPECT_NEAR(fit_least_absolute(problem).parameters(0), 1.2, 0.02);
+  problem.weights = {10, 1, 1, 1, 1};
+  EXPECT_NEAR(fit_least_absolute(problem).parameters(0), 1.0, 0.02);
+}
+
+TEST(Training, RecoversTheSlowdownOfSyntheticKernels) {
+  const ScratchFolder folder;
+  const TrainingReport report = train_on(folder, two_gpus());
+  const auto v100 =
+      make_predictor(PredictorForm::tessera, test_gpu("V100-PCIe-32GB"), report.weights);
+  const GpuTraits traits = gpu_traits(test_gpu("V100-PCIe-32GB"));
+  const Kernel product = linear_kernel(3000, 3100, 5000);
+  EXPECT_NEAR(v100->duration(product).value(), 1.3 * roofline_seconds(product, traits),
+              0.04 * 1.3 * roofline_seconds(product, traits));
+  const Kernel row = row_kernel(KernelKind::elementwise, 5000, 1600);
+  EXPECT_NEAR(v100->duration(row).value(), 1.3 * roofline_seconds(row, traits),
+              0.08 * 1.3 * roofline_seconds(row, traits));
+}
+
+TEST(Training, TwiceTheSameDataGivesTheSameBytes) {
+  const ScratchFolder folder;
+  const std::string text = two_gpus();
+  const std::string first = bytes_of(train_on(folder, text).weights, folder);
+  EXPECT_TRUE(first == bytes_of(train_on(folder, text).weights, folder));
+  // The seed reaches the nets.
+  EXPECT_FALSE(first == bytes_of(train_on(folder, text, {.seed = 2}).weights, folder));
+}
+
+TEST(Training, RowsOfTheTestSplitChangeNothingButTheHash) {
+  const ScratchFolder folder;
+  const std::string text = two_gpus();
+  const std::string test_rows =
+      product_row("A100-PCIe-40GB", "linear", linear_kernel(4096, 4096, 4096), 1, "test");
+  TrainingReport without = train_on(folder, text);
+  TrainingReport with = train_on(folder, text + test_rows);
+  EXPECT_NE(with.weights.data[0].fnv1a, without.weights.data[0].fnv1a);
+  EXPECT_EQ(with.weights.data[0].rows, without.weights.data[0].rows);
+  with.weights.data[0].fnv1a = without.weights.data[0].fnv1a;
+  EXPECT_TRUE(bytes_of(with.weights, folder) == bytes_of(without.weights, folder));
+}
+
+class HeldOut : public testing::TestWithParam<const char*> {};
+
+TEST_P(HeldOut, APlantedRowIsRefused) {
+  const ScratchFolder folder;
+  const std::string planted =
+      product_row(GetParam(), "linear", linear_kernel(512, 512, 512), 100, "train");
+  try {
+    train_on(folder, two_gpus() + planted);
+    FAIL() << "trained on " << GetParam();
+  } catch (const InputError& error) {
+    ASSERT_EQ(error.problems().size(), 1u);
+    EXPECT_EQ(error.problems()[0].what, std::string("holds rows of ") + GetParam());
+    EXPECT_NE(error.problems()[0].hint.find("never trained on"), std::string::npos);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, HeldOut,
+                         testing::Values("H100-SXM5-80GB", "H200-SXM5-141GB", "L4",
+                                         "A100-SXM4-80GB"));
+
+TEST(Training, LinearRowsTwiceAsSlowAsProductsAreLeftOut) {
+  const ScratchFolder folder;
+  const TrainingReport odd = train_on(folder, two_gpus(3.0), {.leave_one_out = false});
+  EXPECT_EQ(odd.anomalous_linear, (std::vector<std::string>{"V100-PCIe-32GB"}));
+  const TrainingReport sound = train_on(folder, two_gpus(2.0), {.leave_one_out = false});
+  EXPECT_TRUE(sound.anomalous_linear.empty());
+}
+
+TEST(Training, LeavesOutEveryGpuOnce) {
+  const ScratchFolder folder;
+  const TrainingReport report = train_on(folder, two_gpus());
+  int linear_scores = 0;
+  for (const LogoScore& score : report.weights.logo) {
+    EXPECT_GT(score.n, 0);
+    if (score.op != "linear") continue;
+    ++linear_scores;
+    if (score.form != "tessera") continue;
+    EXPECT_LT(score.mean_abs_error_pct, 15) << score.gpu;
+  }
+  EXPECT_EQ(linear_scores, 2 * 3);  // GPUs x forms
+}
+
+TEST(Training, AFileWithoutTrainingRowsIsRefused) {
+  const ScratchFolder folder;
+  EXPECT_THROW(train_on(folder, kMeasurementHeader), InputError);
+  EXPECT_THROW(train(folder.path() / "absent", {}, test_gpu), InputError);
+}
+
+TEST(CommittedWeights, FollowFromTheMeasurements) {
+#ifndef NDEBUG
+  GTEST_SKIP() << "optimised builds only: retraining takes minutes without optimisation";
+#endif
+  if (!std::filesystem::exists(measurements_folder() / "kernels/fp32.csv"))
+    GTEST_SKIP() << "no measurements in " << measurements_folder() << "; set TESSERA_MEASUREMENTS";
+  const ScratchFolder folder;
+  const PredictorWeights committed = load_weights(committed_weights());
+  PredictorWeights retrained =
+      train(measurements_folder(), {.seed = committed.seed, .leave_one_out = false}, test_gpu)
+          .weights;
+  retrained.logo = committed.logo;
+  EXPECT_TRUE(bytes_of(retrained, folder) == read_file(committed_weights()))
+      << "train and commit anew: tessera train";
+}
+
+}  // namespace
+}  // namespace tessera
