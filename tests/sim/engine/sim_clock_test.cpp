@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 
 #include "sim/engine/platform.h"
 #include "sim/engine/simgrid_session.h"
+#include "sim/process/forked_call.h"
 
 namespace tessera {
 namespace {
@@ -59,7 +61,16 @@ TEST_F(SimClockTest, ADateInThePastMeansNow) {
 TEST_F(SimClockTest, AnExceptionOfAnActionReachesTheCallerOfRun) {
   SimClock clock;
   clock.at(1_us, [] { throw std::runtime_error("from an action"); });
-  EXPECT_THROW(engine_->run(), std::runtime_error);
+  // In a fork: SimGrid loses the timer whose callback throws, which leak checkers would report.
+  const auto outcome = [&] {
+    try {
+      engine_->run();
+      return std::string("ended");
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(run_forked(outcome), "from an action");
 }
 
 }  // namespace
