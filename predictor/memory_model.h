@@ -53,7 +53,7 @@ MemoryShape memory_shape(const Kernel& kernel);
 /// Parameters of the memory-bound classes that all GPUs share. T: double to predict, Dual to train.
 template <class T>
 struct MemoryParameters {
-  static constexpr int kCount = 7;
+  static constexpr int kCount = 9;
 
   T l2_centre;       ///< log(traffic / L2 size) at which half of the traffic misses
   T l2_slope;        ///< steepness of that change, > 0
@@ -61,7 +61,9 @@ struct MemoryParameters {
   T softmax_row;     ///< a row costs as much as this many more bytes
   T layer_norm_row;  ///< the same for layer norm
   T wide_softmax;    ///< log slowdown of softmax over wide rows
-  T launch_share;    ///< of the launch floor that an isolated call adds to a long kernel
+  /// Of the launch floor that an isolated call adds to a long kernel, per class: operators that
+  /// prepare more on the host launch later.
+  std::array<T, kMemoryClasses> launch_share;
 
   /// From `kCount` unconstrained numbers, the form in which they are fitted.
   static MemoryParameters from_unconstrained(std::span<const T> x) {
@@ -72,7 +74,7 @@ struct MemoryParameters {
             .softmax_row = exp(x[3]),
             .layer_norm_row = exp(x[4]),
             .wide_softmax = x[5],
-            .launch_share = sigmoid(x[6])};
+            .launch_share = {sigmoid(x[6]), sigmoid(x[7]), sigmoid(x[8])}};
   }
 };
 

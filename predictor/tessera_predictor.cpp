@@ -120,7 +120,7 @@ Seconds TesseraPredictor::isolated_launch_overhead(const Kernel& kernel) const {
 double TesseraPredictor::launch_share(KernelKind kind) const {
   if (kind == KernelKind::gemm) return gemm_.shared.launch_share;
   if (kind == KernelKind::batched_gemm) return batched_.shared.launch_share;
-  return memory_.launch_share;
+  return memory_.launch_share[static_cast<std::size_t>(memory_traits(kind).memory_class)];
 }
 
 }  // namespace tessera

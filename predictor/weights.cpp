@@ -76,17 +76,19 @@ void write(const MemoryParameters<double>& from, weights::Memory& to) {
   to.set_softmax_row(from.softmax_row);
   to.set_layer_norm_row(from.layer_norm_row);
   to.set_wide_softmax(from.wide_softmax);
-  to.set_launch_share(from.launch_share);
+  to.mutable_launch_share()->Assign(from.launch_share.begin(), from.launch_share.end());
 }
 
-MemoryParameters<double> read(const weights::Memory& from) {
-  return {.l2_centre = from.l2_centre(),
-          .l2_slope = from.l2_slope(),
-          .l2_speedup = from.l2_speedup(),
-          .softmax_row = from.softmax_row(),
-          .layer_norm_row = from.layer_norm_row(),
-          .wide_softmax = from.wide_softmax(),
-          .launch_share = from.launch_share()};
+MemoryParameters<double> read(const weights::Memory& from, const std::filesystem::path& path) {
+  MemoryParameters<double> to{.l2_centre = from.l2_centre(),
+                              .l2_slope = from.l2_slope(),
+                              .l2_speedup = from.l2_speedup(),
+                              .softmax_row = from.softmax_row(),
+                              .layer_norm_row = from.layer_norm_row(),
+                              .wide_softmax = from.wide_softmax(),
+                              .launch_share = {}};
+  read_values(from.launch_share(), to.launch_share, "memory classes", path);
+  return to;
 }
 
 void write(const TrainedGpu& from, weights::Gpu& to) {
@@ -227,7 +229,7 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
     result.data.push_back({data.file(), data.fnv1a(), data.rows()});
   result.gemm = read(message.gemm(), path);
   result.batched = read(message.batched(), path);
-  result.memory = read(message.memory());
+  result.memory = read(message.memory(), path);
   result.power_kappa = message.power_kappa();
   for (const auto& gpu : message.gpus()) result.gpus.push_back(read(gpu, path));
   for (const auto& net : message.neusight()) result.neusight.push_back(read(net, path));

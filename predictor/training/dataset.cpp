@@ -173,8 +173,8 @@ std::vector<GemmSample> gemm_samples(const GpuData& gpu, int number, MeasuredOp 
   return samples;
 }
 
-std::vector<MemorySample> memory_samples(const GpuData& gpu, int number) {
-  std::vector<MemorySample> samples;
+std::vector<TrafficSample> memory_samples(const GpuData& gpu, int number) {
+  std::vector<TrafficSample> samples;
   for (const MeasuredOp op : kMemoryOps) {
     const double floor = fastest_seconds(gpu, op);
     for (const KernelMeasurement* row : rows_over_octaves(gpu, op)) {

@@ -12,8 +12,8 @@ constexpr int kLocal = 2;  ///< slowdown and floor of one GPU and class
 constexpr int kClasses = static_cast<int>(kMemoryClasses);
 using Gradient = Dual<kShared + kLocal>;
 
-/// L2 (3), bytes per row (2), wide softmax, launch.
-constexpr std::array<double, kShared> kStart{0, 0, .3, 3, 5, 0, 0};
+/// L2 (3), bytes per row (2), wide softmax, launch (3).
+constexpr std::array<double, kShared> kStart{0, 0, .3, 3, 5, 0, 0, 0, 0};
 constexpr double kStartSlowdown = 0.2;
 // The launch floor is what the fastest calls took; rows above it cannot tell better.
 constexpr double kFloorPull = 0.1;
@@ -22,12 +22,12 @@ int local_index(int gpu, std::size_t memory_class) {
   return kShared + kLocal * (kClasses * gpu + static_cast<int>(memory_class));
 }
 
-int global_index(int i, const MemorySample& sample) {
+int global_index(int i, const TrafficSample& sample) {
   if (i < kShared) return i;
   return local_index(sample.gpu, static_cast<std::size_t>(sample.shape.memory_class)) + i - kShared;
 }
 
-void residual_of(const MemorySample& sample, const GpuTraits& gpu,
+void residual_of(const TrafficSample& sample, const GpuTraits& gpu,
                  const Eigen::VectorXd& parameters, bool derivatives, RowResidual& out) {
   std::array<double, kShared + kLocal> x;
   for (int i = 0; i < kShared + kLocal; ++i) x[i] = parameters(global_index(i, sample));
@@ -45,10 +45,10 @@ void residual_of(const MemorySample& sample, const GpuTraits& gpu,
 }
 
 LeastAbsoluteProblem problem_of(const std::vector<MemoryFitGpu>& gpus,
-                                const std::vector<MemorySample>& samples) {
+                                const std::vector<TrafficSample>& samples) {
   LeastAbsoluteProblem problem;
   problem.rows = samples.size();
-  for (const MemorySample& sample : samples) problem.weights.push_back(sample.weight);
+  for (const TrafficSample& sample : samples) problem.weights.push_back(sample.weight);
   problem.start = Eigen::VectorXd::Zero(local_index(static_cast<int>(gpus.size()), 0));
   problem.pull = Eigen::VectorXd::Constant(problem.start.size(), kWeakPull);
   for (int i = 0; i < kShared; ++i) problem.start(i) = kStart[i];
@@ -69,7 +69,7 @@ LeastAbsoluteProblem problem_of(const std::vector<MemoryFitGpu>& gpus,
 }  // namespace
 
 MemoryFit fit_memory(const std::vector<MemoryFitGpu>& gpus,
-                     const std::vector<MemorySample>& samples) {
+                     const std::vector<TrafficSample>& samples) {
   const FitReport report = fit_least_absolute(problem_of(gpus, samples));
   MemoryFit fit{.mean_absolute = report.mean_absolute};
   fit.shared = MemoryParameters<double>::from_unconstrained(

@@ -9,7 +9,7 @@
 namespace tessera {
 
 /// One timed memory-bound call as the fit sees it.
-struct MemorySample {
+struct TrafficSample {
   int gpu = 0;  ///< position in the list of GPUs of the fit
   MemoryShape shape;
   double seconds = 0;  ///< isolated, launch floor included
@@ -31,17 +31,18 @@ struct MemoryFit {
 /// Log of predicted over measured time of one sample; x holds the shared unconstrained parameters,
 /// then log slowdown and log(floor / 1 us) of the sample's GPU and class.
 template <class T>
-T memory_residual(const MemorySample& sample, const GpuTraits& gpu, std::span<const T> x) {
+T memory_residual(const TrafficSample& sample, const GpuTraits& gpu, std::span<const T> x) {
   using std::exp;
   using std::log;
   constexpr std::size_t kShared = MemoryParameters<T>::kCount;
   const auto p = MemoryParameters<T>::from_unconstrained(x);
   const T duration = memory_seconds(sample.shape, gpu, p, {x[kShared], T(0.0)});
   const T floor = exp(x[kShared + 1]) * 1e-6;
-  return log(isolated_seconds(duration, floor, p.launch_share)) - T(std::log(sample.seconds));
+  const T share = p.launch_share[static_cast<std::size_t>(sample.shape.memory_class)];
+  return log(isolated_seconds(duration, floor, share)) - T(std::log(sample.seconds));
 }
 
 MemoryFit fit_memory(const std::vector<MemoryFitGpu>& gpus,
-                     const std::vector<MemorySample>& samples);
+                     const std::vector<TrafficSample>& samples);
 
 }  // namespace tessera

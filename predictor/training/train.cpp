@@ -24,7 +24,7 @@ GemmFit fit_gemm_class(const std::vector<const GpuData*>& gpus, MeasuredOp op) {
 
 MemoryFit fit_memory_classes(const std::vector<const GpuData*>& gpus) {
   std::vector<MemoryFitGpu> fit_gpus;
-  std::vector<MemorySample> samples;
+  std::vector<TrafficSample> samples;
   for (const GpuData* gpu : gpus) {
     const auto added = memory_samples(*gpu, static_cast<int>(fit_gpus.size()));
     samples.insert(samples.end(), added.begin(), added.end());

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "workloads/build_program.h"
+#include "workloads/program.h"
 
 namespace tessera {
 namespace {

@@ -79,7 +79,7 @@ TEST(Gradients, OfTheMemoryModelEqualFiniteDifferences) {
   for (const KernelKind kind :
        {KernelKind::elementwise, KernelKind::softmax, KernelKind::layer_norm}) {
     for (const std::int64_t rows : {100, 20000}) {  // L2-resident and not
-      const MemorySample sample{
+      const TrafficSample sample{
           .gpu = 0, .shape = memory_shape(row_kernel(kind, rows, 2000)), .seconds = 1e-4};
       const auto residual = [&]<class T>(std::span<const T> p) {
         return memory_residual<T>(sample, gpu, p);

@@ -9,7 +9,7 @@
 #include "sim/config/explain.h"
 #include "sim/config/load.h"
 #include "sim/plan/plan.h"
-#include "workloads/build_program.h"
+#include "workloads/program.h"
 
 namespace tessera {
 namespace {

@@ -9,7 +9,7 @@
 #include "sim/config/load.h"
 #include "sim/plan/plan.h"
 #include "sim/report/program_text.h"
-#include "workloads/build_program.h"
+#include "workloads/program.h"
 #include "workloads/model_graph.h"
 
 namespace tessera {
