@@ -13,15 +13,19 @@ namespace {
 constexpr double kElementsPerBlock = 512;
 constexpr double kBytesPerElement = 4;
 
-/// Tile of the measured product that is nearest in log sizes.
-const TileExample& nearest_tile(const Kernel& kernel, const std::vector<TileExample>& tiles) {
+/// Tile of the measured product that is nearest in log sizes, among kernels of the GPU's own family
+/// where there are any.
+const TileExample& nearest_tile(const Kernel& kernel, SgemmFamily family,
+                                const std::vector<TileExample>& tiles) {
+  constexpr float kOtherFamily = 1e6F;
   const auto log_of = [](std::int64_t v) {
     return std::log(static_cast<float>(std::max<std::int64_t>(v, 1)));
   };
   const float batch = log_of(kernel.batch), m = log_of(kernel.m);
   const float n = log_of(kernel.n), k = log_of(kernel.k);
   const auto distance = [&](const TileExample& t) {
-    return (t.log_batch - batch) * (t.log_batch - batch) + (t.log_m - m) * (t.log_m - m) +
+    const float foreign = t.family == family ? 0 : kOtherFamily;
+    return foreign + (t.log_batch - batch) * (t.log_batch - batch) + (t.log_m - m) * (t.log_m - m) +
            (t.log_n - n) * (t.log_n - n) + (t.log_k - k) * (t.log_k - k);
   };
   const TileExample* best = &tiles.front();
@@ -106,7 +110,7 @@ NeusightPredictor::NeusightPredictor(const GpuSpec& gpu, const PredictorWeights&
 
 NeusightTiling NeusightPredictor::tiling_of(const Kernel& kernel, const NeusightClass& net) const {
   if (net.tiles.empty()) return neusight_vector_tiling(kernel);
-  const TileExample& tile = nearest_tile(kernel, net.tiles);
+  const TileExample& tile = nearest_tile(kernel, traits_.family, net.tiles);
   return neusight_gemm_tiling(kernel, tile.tile_m, tile.tile_n);
 }
 

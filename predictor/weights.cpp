@@ -143,6 +143,7 @@ void write(const NeusightClass& from, weights::NeusightClass& to) {
     example.set_log_k(tile.log_k);
     example.set_tile_m(tile.tile_m);
     example.set_tile_n(tile.tile_n);
+    example.set_family(static_cast<int>(tile.family));
   }
 }
 
@@ -159,9 +160,13 @@ NeusightClass read(const weights::NeusightClass& from, const std::filesystem::pa
     to.feature_mean[i] = from.feature_mean(i);
     to.feature_scale[i] = from.feature_scale(i);
   }
-  for (const auto& tile : from.tiles())
-    to.tiles.push_back(
-        {tile.log_batch(), tile.log_m(), tile.log_n(), tile.log_k(), tile.tile_m(), tile.tile_n()});
+  for (const auto& tile : from.tiles()) {
+    const bool usable = tile.tile_m() > 0 && tile.tile_n() > 0 && tile.family() >= 0 &&
+                        tile.family() < static_cast<int>(kSgemmFamilies);
+    if (!usable) fail(path, "holds a tile without size or family");
+    to.tiles.push_back({tile.log_batch(), tile.log_m(), tile.log_n(), tile.log_k(), tile.tile_m(),
+                        tile.tile_n(), static_cast<SgemmFamily>(tile.family())});
+  }
   return to;
 }
 

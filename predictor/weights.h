@@ -52,6 +52,7 @@ struct TrainedGpu {
 struct TileExample {
   float log_batch = 0, log_m = 0, log_n = 0, log_k = 0;
   int tile_m = 0, tile_n = 0;
+  SgemmFamily family = SgemmFamily::ampere;  ///< of the kernels it was chosen from
 };
 
 /// The `neusight` form of one operator class.

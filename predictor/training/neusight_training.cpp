@@ -14,7 +14,7 @@ constexpr int kHiddenUnits = 32;
 constexpr int kEpochs = 30;
 constexpr std::size_t kBatch = 64;
 constexpr double kLearningRate = 5e-3;
-constexpr std::size_t kTileExamples = 512;
+constexpr std::size_t kTileExamples = 1024;
 
 struct Example {
   std::array<double, 4> features{};
@@ -28,10 +28,15 @@ struct ClassData {
   std::vector<TileExample> tiles;
 };
 
-TileExample tile_example(const Kernel& kernel, const KernelMeasurement& row) {
+TileExample tile_example(const Kernel& kernel, const KernelMeasurement& row, SgemmFamily family) {
   const auto log_of = [](std::int64_t v) { return std::log(static_cast<float>(v)); };
-  return {log_of(kernel.batch), log_of(kernel.m), log_of(kernel.n),
-          log_of(kernel.k),     row.tile_b,       row.tile_a};
+  return {log_of(kernel.batch),
+          log_of(kernel.m),
+          log_of(kernel.n),
+          log_of(kernel.k),
+          row.tile_b,
+          row.tile_a,
+          family};
 }
 
 Example example_of(const NeusightTiling& tiling, const GpuTraits& gpu, double seconds) {
@@ -50,7 +55,7 @@ void add_rows(const GpuData& gpu, MeasuredOp op, ClassData& data) {
     const NeusightTiling tiling = gemm ? neusight_gemm_tiling(kernel, row->tile_b, row->tile_a)
                                        : neusight_vector_tiling(kernel);
     data.examples.push_back(example_of(tiling, gpu.traits, row->latency_us * 1e-6));
-    if (gemm) data.tiles.push_back(tile_example(kernel, *row));
+    if (gemm) data.tiles.push_back(tile_example(kernel, *row, gpu.traits.family));
   }
 }
 

@@ -63,12 +63,11 @@ TrainedGpu trained_gpu(const GpuData& gpu) {
 /// A GPU without usable linear rows takes its slowdown from batched products plus the mean
 /// difference between the two on the other GPUs.
 void complete_linear_effects(const std::vector<const GpuData*>& gpus, PredictorWeights& weights) {
-  double difference = 0, floor = 0, count = 0;
+  double difference = 0, count = 0;
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     if (gpus[g]->linear_anomalous) continue;
     const GpuEffect& effect = weights.gpus[g].effect;
     difference += effect.gemm_slowdown - effect.batched_slowdown;
-    floor += effect.floors.linear;
     count += 1;
   }
   for (std::size_t g = 0; g < gpus.size(); ++g) {

@@ -93,8 +93,8 @@ TEST(Gradients, OfTheNetEqualFiniteDifferences) {
   MlpWeights mlp{.sizes = {4, 5, 3, 2}, .values = {}};
   for (std::size_t i = 0; i < mlp_value_count(mlp.sizes); ++i)
     mlp.values.push_back(0.5 * std::sin(0.9 * static_cast<double>(i)));
-  const Eigen::MatrixXd inputs = Eigen::MatrixXd::NullaryExpr(
-      4, 7, [](auto r, auto c) { return std::cos(2.0 * r + 3.0 * c); });
+  Eigen::MatrixXd inputs(4, 7);
+  for (int i = 0; i < inputs.size(); ++i) inputs(i) = std::cos(2.0 * i);
   const auto loss = [&](const MlpWeights& net) {
     return 0.5 * mlp_forward(net, inputs).squaredNorm();
   };
