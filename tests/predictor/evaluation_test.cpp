@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
-#include "synthetic_measurements.h"
-#include "test_files.h"
+#include "tests/predictor/synthetic_measurements.h"
+#include "tests/predictor/test_files.h"
 
 namespace tessera {
 namespace {

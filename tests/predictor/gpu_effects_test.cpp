@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
-#include "test_gpus.h"
+#include "tests/predictor/test_gpus.h"
 
 namespace tessera {
 namespace {

@@ -7,8 +7,8 @@
 #include "predictor/mlp.h"
 #include "predictor/training/gemm_fit.h"
 #include "predictor/training/memory_fit.h"
-#include "test_gpus.h"
-#include "test_kernels.h"
+#include "tests/predictor/test_gpus.h"
+#include "tests/predictor/test_kernels.h"
 
 namespace tessera {
 namespace {

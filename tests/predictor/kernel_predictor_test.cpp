@@ -7,9 +7,9 @@
 #include "hw/units/input_error.h"
 #include "predictor/roofline.h"
 #include "predictor/weights.h"
-#include "test_files.h"
-#include "test_gpus.h"
-#include "test_kernels.h"
+#include "tests/predictor/test_files.h"
+#include "tests/predictor/test_gpus.h"
+#include "tests/predictor/test_kernels.h"
 
 namespace tessera {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "predictor/roofline.h"
-#include "test_gpus.h"
-#include "test_kernels.h"
+#include "tests/predictor/test_gpus.h"
+#include "tests/predictor/test_kernels.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "test_gpus.h"
+#include "tests/predictor/test_gpus.h"
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 #include "predictor/kernel_predictor.h"
 #include "predictor/training/least_absolute.h"
 #include "predictor/training/train.h"
-#include "synthetic_measurements.h"
-#include "test_files.h"
+#include "tests/predictor/synthetic_measurements.h"
+#include "tests/predictor/test_files.h"
 
 namespace tessera {
 namespace {

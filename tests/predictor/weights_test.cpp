@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
-#include "test_files.h"
+#include "tests/predictor/test_files.h"
 
 namespace tessera {
 namespace {
