@@ -7,9 +7,10 @@
 namespace tessera {
 namespace {
 
-// An 8x8 micro-tile step issues 64 FFMA and about 6 other instructions. Where FFMA alone can fill
-// the issue port (32 lanes per scheduler), those 6 cost time: log(70/64).
-constexpr double kWideSchedulerSlowdown = 0.09;
+// What 128 FP32 lanes on one shared memory and issue port cost a GEMM against 64, where no pair of
+// GPUs tells: an 8x8 micro-tile step issues 64 FFMA and about 6 other instructions, log(70/64).
+constexpr double kDerivedWideSmLoss = 0.09;
+constexpr int kWideSm = 128;
 // Power that does no arithmetic (memory, leakage, fans) [W].
 constexpr double kIdlePower = 10;
 // FP32 work per joule per generation: NVIDIA states 1.5 for Volta against Pascal.
@@ -50,8 +51,37 @@ LaunchFloors mean_floors(const std::vector<TrainedGpu>& gpus) {
           .layer_norm = mean(&LaunchFloors::layer_norm)};
 }
 
-double wide_scheduler_slowdown(int lanes) {
-  return lanes == 32 ? kWideSchedulerSlowdown : 0;
+bool is_wide(const TrainedGpu& gpu) {
+  return gpu.lanes_per_sm == kWideSm;
+}
+
+/// Pascal runs other GEMM kernels and reaches memory differently than everything since.
+bool is_pascal(const TrainedGpu& gpu) {
+  return gpu.efficiency_steps == 0;
+}
+
+/// Log GEMM slowdown of wide SMs: batched products of P4 against P100, which share generation and
+/// kernels; derived where one of them is missing.
+double wide_sm_loss(const std::vector<TrainedGpu>& gpus) {
+  const auto batched = [](const TrainedGpu& g) { return g.effect.batched_slowdown; };
+  const auto wide = [](const TrainedGpu& g) { return is_pascal(g) && is_wide(g); };
+  const auto narrow = [](const TrainedGpu& g) { return is_pascal(g) && !is_wide(g); };
+  const double loss = mean_over(gpus, wide, batched) - mean_over(gpus, narrow, batched);
+  return std::isnan(loss) ? kDerivedWideSmLoss : loss;
+}
+
+/// Mean over the measured GPUs without a power limit, those since Volta preferred, each with the
+/// loss of wide SMs taken out; plus that loss where `traits` has wide SMs.
+double gemm_slowdown_by_rule(const GpuTraits& traits, const PredictorWeights& weights,
+                             double GpuEffect::*slowdown) {
+  const double loss = wide_sm_loss(weights.gpus);
+  const auto reference = [](const TrainedGpu& g) {
+    return g.effect.sustained_flops == 0 && !is_pascal(g);
+  };
+  const double narrow = mean_preferring(weights.gpus, reference, [&](const TrainedGpu& g) {
+    return g.effect.*slowdown - (is_wide(g) ? loss : 0);
+  });
+  return narrow + (traits.lanes_per_sm == kWideSm ? loss : 0);
 }
 
 /// Mean over the measured GPUs with the same kind of memory on the same side of Volta, which
@@ -74,25 +104,19 @@ std::array<double, kMemoryClasses> bandwidth_by_rule(const GpuTraits& traits,
 
 GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights) {
   const GpuTraits traits = gpu_traits(gpu);
-  const auto reference = [](const TrainedGpu& g) {
-    return g.effect.sustained_flops == 0 && g.lanes_per_scheduler == 16;
-  };
-  const auto unlimited = [&](double GpuEffect::*slowdown) {
-    return mean_preferring(weights.gpus, reference, [&](const TrainedGpu& g) {
-      return g.effect.*slowdown - wide_scheduler_slowdown(g.lanes_per_scheduler);
-    });
-  };
-  const double wide = wide_scheduler_slowdown(traits.lanes_per_scheduler);
+  const double clock = -std::log(traits.dense_clock_share);
   return {
       .gpu = gpu.id,
-      .gemm_slowdown = unlimited(&GpuEffect::gemm_slowdown) + wide,
-      .batched_slowdown = unlimited(&GpuEffect::batched_slowdown) + wide,
+      .gemm_slowdown = gemm_slowdown_by_rule(traits, weights, &GpuEffect::gemm_slowdown) + clock,
+      .batched_slowdown =
+          gemm_slowdown_by_rule(traits, weights, &GpuEffect::batched_slowdown) + clock,
       .bandwidth_slowdown = bandwidth_by_rule(traits, weights),
       .sustained_flops = sustained_flops(weights.power_kappa, traits.tdp, traits.efficiency_steps),
       .floors = mean_floors(weights.gpus),
       .provenance = EffectProvenance::rule,
-      .reason = wide > 0 ? "mean of 16-lane GPUs, slower issue with 32 lanes, power limit from TDP"
-                         : "mean of 16-lane GPUs, power limit from TDP"};
+      .reason =
+          "GEMM as measured GPUs since Volta, slower where 128 lanes share an SM, at the clock "
+          "of dense load; bandwidth as GPUs with the same kind of memory; power limit from TDP"};
 }
 
 }  // namespace

@@ -18,13 +18,18 @@ void require(double value, const GpuSpec& gpu, const char* figure, std::vector<P
                       .hint = "the kernel models need it; add it to the hardware description"});
 }
 
-/// Schedulers feed 32 lanes on Pascal and on every later SM with 128 lanes; 16 on SMs with 64 lanes
-/// (Volta, Turing, GA100). Source: the architecture whitepapers' SM diagrams.
-int lanes_per_scheduler(const GpuSpec& gpu) {
-  if (gpu.architecture == Architecture::pascal) return 32;
+/// 64 (GP100, Volta, Turing, GA100) or 128 (all others), whichever the FP32 peak implies.
+int lanes_per_sm(const GpuSpec& gpu) {
   const double lane_rate = 2.0 * gpu.sm_count * gpu.boost_clock.value();
-  if (lane_rate <= 0) return 16;
-  return gpu.fp32.value() / lane_rate > 96 ? 32 : 16;
+  return lane_rate > 0 && gpu.fp32.value() / lane_rate > 96 ? 128 : 64;
+}
+
+/// Vendors quote the FP32 peak at the highest clock, the dense tensor peak at the clock that they
+/// expect with the whole chip busy. The two agree up to Ampere; Hopper's differ (1980, 1830 MHz).
+double dense_clock_share(const GpuSpec& gpu) {
+  if (gpu.tensor_clock.value() <= 0) return 1;
+  const double fp32_clock = gpu.fp32.value() / (2.0 * gpu.sm_count * lanes_per_sm(gpu));
+  return std::min(1.0, gpu.tensor_clock.value() / fp32_clock);
 }
 
 int efficiency_steps(Architecture architecture) {
@@ -76,7 +81,8 @@ GpuTraits gpu_traits(const GpuSpec& gpu) {
           .sms = static_cast<double>(gpu.sm_count),
           .tdp = gpu.tdp.value(),
           .family = sgemm_family(gpu.architecture),
-          .lanes_per_scheduler = lanes_per_scheduler(gpu),
+          .lanes_per_sm = lanes_per_sm(gpu),
+          .dense_clock_share = dense_clock_share(gpu),
           .efficiency_steps = efficiency_steps(gpu.architecture),
           .hbm = has_hbm(gpu)};
 }

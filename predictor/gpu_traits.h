@@ -21,7 +21,8 @@ struct GpuTraits {
   double sms = 0;        ///< streaming multiprocessors
   double tdp = 0;        ///< board power [W]; 0 = not published
   SgemmFamily family = SgemmFamily::ampere;
-  int lanes_per_scheduler = 16;  ///< FP32 lanes that one warp scheduler feeds: 16 or 32
+  int lanes_per_sm = 64;         ///< FP32 lanes that share one shared memory: 64 or 128
+  double dense_clock_share = 1;  ///< clock of dense load / clock of the FP32 peak, in (0, 1]
   int efficiency_steps = 0;      ///< process and design generations after Pascal
   bool hbm = false;              ///< stacked memory: the large die of a generation (x.0)
 };

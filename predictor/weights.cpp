@@ -105,7 +105,7 @@ void write(const TrainedGpu& from, weights::Gpu& to) {
     to.add_launch_floor_seconds(floor);
   to.set_reason(effect.reason);
   to.set_die(from.die);
-  to.set_lanes_per_scheduler(from.lanes_per_scheduler);
+  to.set_lanes_per_sm(from.lanes_per_sm);
   to.set_efficiency_steps(from.efficiency_steps);
   to.set_hbm(from.hbm);
   to.set_tdp_watts(from.tdp);
@@ -122,7 +122,7 @@ TrainedGpu read(const weights::Gpu& from, const std::filesystem::path& path) {
                            .provenance = EffectProvenance::measured,
                            .reason = from.reason()},
                 .die = from.die(),
-                .lanes_per_scheduler = from.lanes_per_scheduler(),
+                .lanes_per_sm = from.lanes_per_sm(),
                 .efficiency_steps = from.efficiency_steps(),
                 .hbm = from.hbm(),
                 .tdp = from.tdp_watts()};

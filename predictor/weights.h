@@ -42,7 +42,7 @@ struct GpuEffect {
 struct TrainedGpu {
   GpuEffect effect;
   std::string die;
-  int lanes_per_scheduler = 16;
+  int lanes_per_sm = 64;
   int efficiency_steps = 0;
   bool hbm = false;
   double tdp = 0;  ///< [W]

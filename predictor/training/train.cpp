@@ -54,7 +54,7 @@ TrainedGpu trained_gpu(const GpuData& gpu) {
                      .provenance = EffectProvenance::measured,
                      .reason = "fitted to its training kernels"},
           .die = die_of(gpu.spec),
-          .lanes_per_scheduler = gpu.traits.lanes_per_scheduler,
+          .lanes_per_sm = gpu.traits.lanes_per_sm,
           .efficiency_steps = gpu.traits.efficiency_steps,
           .hbm = gpu.traits.hbm,
           .tdp = gpu.traits.tdp};

@@ -29,6 +29,7 @@ void mirror(Of<GpuSpec> auto& gpu, auto&& visit) {
   visit("compute_capability", gpu.compute_capability);
   visit("sm_count", gpu.sm_count);
   visit("boost_clock", gpu.boost_clock);
+  visit("tensor_clock", gpu.tensor_clock);
   visit("fp32", gpu.fp32);
   visit("tf32", gpu.tf32);
   visit("bf16", gpu.bf16);

@@ -1,5 +1,7 @@
 #include "predictor/gpu_effects.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
@@ -17,7 +19,7 @@ TrainedGpu trained(const char* id, double gemm_slowdown, double elementwise_slow
   gpu.effect.bandwidth_slowdown[0] = elementwise_slowdown;
   gpu.effect.sustained_flops = sustained_flops;
   gpu.die = die_of(test_gpu(id));
-  gpu.lanes_per_scheduler = traits.lanes_per_scheduler;
+  gpu.lanes_per_sm = traits.lanes_per_sm;
   gpu.efficiency_steps = traits.efficiency_steps;
   gpu.hbm = traits.hbm;
   return gpu;
@@ -31,14 +33,22 @@ PredictorWeights example_weights() {
   return weights;
 }
 
-TEST(GpuTraits, LanesPerSchedulerFollowTheSmDiagram) {
-  // 3584 lanes on 56 SMs with 2 schedulers; 64 lanes and 4 schedulers; 128 lanes and 4 schedulers.
-  EXPECT_EQ(gpu_traits(test_gpu("P100-PCIe-16GB")).lanes_per_scheduler, 32);
-  EXPECT_EQ(gpu_traits(test_gpu("V100-PCIe-32GB")).lanes_per_scheduler, 16);
-  EXPECT_EQ(gpu_traits(test_gpu("T4")).lanes_per_scheduler, 16);
-  EXPECT_EQ(gpu_traits(test_gpu("A100-SXM4-80GB")).lanes_per_scheduler, 16);
-  EXPECT_EQ(gpu_traits(test_gpu("A40")).lanes_per_scheduler, 32);
-  EXPECT_EQ(gpu_traits(test_gpu("H100-SXM5-80GB")).lanes_per_scheduler, 32);
+TEST(GpuTraits, LanesPerSmFollowTheSmDiagram) {
+  EXPECT_EQ(gpu_traits(test_gpu("P100-PCIe-16GB")).lanes_per_sm, 64);
+  EXPECT_EQ(gpu_traits(test_gpu("P4")).lanes_per_sm, 128);
+  EXPECT_EQ(gpu_traits(test_gpu("V100-PCIe-32GB")).lanes_per_sm, 64);
+  EXPECT_EQ(gpu_traits(test_gpu("T4")).lanes_per_sm, 64);
+  EXPECT_EQ(gpu_traits(test_gpu("A100-SXM4-80GB")).lanes_per_sm, 64);
+  EXPECT_EQ(gpu_traits(test_gpu("A40")).lanes_per_sm, 128);
+  EXPECT_EQ(gpu_traits(test_gpu("H100-SXM5-80GB")).lanes_per_sm, 128);
+}
+
+TEST(GpuTraits, TheClockOfDenseLoadIsThatOfTheTensorPeak) {
+  GpuSpec h100 = test_gpu("H100-SXM5-80GB");
+  EXPECT_DOUBLE_EQ(gpu_traits(h100).dense_clock_share, 1);  // not stated
+  h100.tensor_clock = Hertz(1.830e9);
+  // 66.9e12 / (2 * 132 * 128) = 1.980 GHz
+  EXPECT_NEAR(gpu_traits(h100).dense_clock_share, 1.830 / 1.980, 1e-3);
 }
 
 TEST(GpuTraits, MissingFiguresAreNamedTogether) {
@@ -68,12 +78,30 @@ TEST(GpuEffects, ABoardTakesThatOfItsTwinDie) {
   EXPECT_EQ(effect.gpu, "A100-SXM4-80GB");
 }
 
-TEST(GpuEffects, AnUnseenGpuTakesTheMeanOfUnlimitedSixteenLaneGpusPlusIssueLoss) {
+TEST(GpuEffects, AnUnseenGpuTakesTheMeanSinceVoltaPlusTheDerivedLossOfWideSms) {
   const GpuEffect effect = effect_for(test_gpu("H100-SXM5-80GB"), example_weights());
   EXPECT_EQ(effect.provenance, EffectProvenance::rule);
   EXPECT_DOUBLE_EQ(effect.gemm_slowdown, (0.10 + 0.20) / 2 + 0.09);
   // HBM like V100 and A100; P100 is of Pascal.
   EXPECT_DOUBLE_EQ(effect.bandwidth_slowdown[0], (0.1 + 0.2) / 2);
+}
+
+TEST(GpuEffects, TheLossOfWideSmsIsThatOfP4AgainstP100WhereBothWereMeasured) {
+  PredictorWeights weights = example_weights();
+  weights.gpus[2].effect.batched_slowdown = 0.05;  // P100
+  weights.gpus.push_back(trained("P4", 0.40, 0.3, 3e12));
+  weights.gpus.back().effect.batched_slowdown = 0.25;
+  const GpuEffect effect = effect_for(test_gpu("H100-SXM5-80GB"), weights);
+  EXPECT_DOUBLE_EQ(effect.gemm_slowdown, (0.10 + 0.20) / 2 + (0.25 - 0.05));
+}
+
+TEST(GpuEffects, ASlowerClockOfDenseLoadSlowsGemmsAlone) {
+  GpuSpec slower = test_gpu("H100-SXM5-80GB");
+  slower.tensor_clock = Hertz(1.830e9);
+  const GpuEffect full = effect_for(test_gpu("H100-SXM5-80GB"), example_weights());
+  const GpuEffect effect = effect_for(slower, example_weights());
+  EXPECT_NEAR(effect.gemm_slowdown - full.gemm_slowdown, std::log(1.980 / 1.830), 1e-3);
+  EXPECT_EQ(effect.bandwidth_slowdown, full.bandwidth_slowdown);
 }
 
 TEST(GpuEffects, TheSustainedRateFollowsThePowerAboveIdle) {
