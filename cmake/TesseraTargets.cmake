@@ -113,8 +113,12 @@ function(tessera_test folder)
   tessera_link(${name} DEPENDS ${ARG_DEPENDS} LIBRARIES ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_precompile_headers(${name} REUSE_FROM tessera_test_headers)
+  set(properties TIMEOUT 300)
+  if(ARG_LABELS)
+    list(APPEND properties LABELS "${ARG_LABELS}")
+  endif()
   gtest_discover_tests(${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 60
-                       PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+                       PROPERTIES ${properties})
 endfunction()
 
 # tests/<script>.py, a unittest program, as one test.

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "sim/report/metrics.h"
 #include "tests/sim/trace/handmade_step.h"
 #include "tests/sim/trace/ideal_timeline.h"
@@ -13,6 +15,10 @@ struct PipelineShape {
   int stages;
   int micro_batches;
 };
+
+std::ostream& operator<<(std::ostream& out, const PipelineShape& shape) {
+  return out << shape.stages << " stages, " << shape.micro_batches << " micro-batches";
+}
 
 class BubbleOfOneFOneB : public ::testing::TestWithParam<PipelineShape> {};
 
