@@ -101,7 +101,7 @@ double neusight_utilization(double alpha, double gamma, double waves) {
 }
 
 NeusightPredictor::NeusightPredictor(const GpuSpec& gpu, const PredictorWeights& weights)
-    : traits_(gpu_traits(gpu)), nets_(weights.neusight) {
+    : traits_(gpu_traits(gpu)), range_(weights.range), nets_(weights.neusight) {
   if (nets_.size() != kNeusightClasses)
     throw InputError({.where = "predictor.form",
                       .what = "the weights hold no nets of the neusight form",
@@ -134,7 +134,8 @@ KernelPrediction NeusightPredictor::predict(const Kernel& kernel) const {
           .tile_m = tiling.tile_m,
           .tile_n = tiling.tile_n,
           .waves = tiling.tiles / traits_.sms,
-          .utilization = bound / seconds};
+          .utilization = bound / seconds,
+          .extrapolated = !range_.covers(kernel)};
 }
 
 }  // namespace tessera

@@ -51,6 +51,7 @@ class NeusightPredictor final : public KernelPredictor {
   NeusightTiling tiling_of(const Kernel& kernel, const NeusightClass& net) const;
 
   GpuTraits traits_;
+  TrainingRange range_;
   std::vector<NeusightClass> nets_;
 };
 

@@ -67,6 +67,7 @@ TesseraPredictor::TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& w
       gemm_(weights.gemm),
       batched_(weights.batched),
       memory_(weights.memory),
+      range_(weights.range),
       transposed_shift_(transposed_shift(traits_, effect_, gemm_, batched_)) {}
 
 KernelPrediction TesseraPredictor::predict(const Kernel& kernel) const {
@@ -76,6 +77,7 @@ KernelPrediction TesseraPredictor::predict(const Kernel& kernel) const {
   const double busy = std::max(prediction.duration.value(), bound);
   prediction.duration = Seconds(busy + kQueuedFloor);
   prediction.utilization = bound / prediction.duration.value();
+  prediction.extrapolated = !range_.covers(kernel);
   return prediction;
 }
 

@@ -26,6 +26,7 @@ class TesseraPredictor final : public KernelPredictor {
   GemmWeights gemm_;
   GemmWeights batched_;
   MemoryParameters<double> memory_;
+  TrainingRange range_;
   double transposed_shift_ = 0;  ///< log time of NN and NT against TN for large linear layers
 };
 

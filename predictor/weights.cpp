@@ -91,6 +91,20 @@ MemoryParameters<double> read(const weights::Memory& from, const std::filesystem
   return to;
 }
 
+void write(const TrainingRange& from, weights::TrainingRange& to) {
+  to.mutable_linear()->Assign(from.linear.begin(), from.linear.end());
+  to.mutable_batched()->Assign(from.batched.begin(), from.batched.end());
+  to.set_memory_bytes(from.memory_bytes);
+}
+
+TrainingRange read(const weights::TrainingRange& from, const std::filesystem::path& path) {
+  TrainingRange to;
+  read_values(from.linear(), to.linear, "sizes of a product", path);
+  read_values(from.batched(), to.batched, "sizes of a product", path);
+  to.memory_bytes = from.memory_bytes();
+  return to;
+}
+
 void write(const TrainedGpu& from, weights::Gpu& to) {
   const GpuEffect& effect = from.effect;
   to.set_gpu(effect.gpu);
@@ -213,6 +227,7 @@ weights::Weights message_of(const PredictorWeights& from) {
   write(from.batched, *to.mutable_batched());
   write(from.memory, *to.mutable_memory());
   to.set_power_kappa(from.power_kappa);
+  write(from.range, *to.mutable_range());
   for (const TrainedGpu& gpu : from.gpus) write(gpu, *to.add_gpus());
   for (const NeusightClass& net : from.neusight) write(net, *to.add_neusight());
   for (const LogoScore& score : from.logo) write(score, *to.add_logo());
@@ -236,6 +251,7 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
   result.batched = read(message.batched(), path);
   result.memory = read(message.memory(), path);
   result.power_kappa = message.power_kappa();
+  result.range = read(message.range(), path);
   for (const auto& gpu : message.gpus()) result.gpus.push_back(read(gpu, path));
   for (const auto& net : message.neusight()) result.neusight.push_back(read(net, path));
   for (const auto& score : message.logo()) result.logo.push_back(read(score));

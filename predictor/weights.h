@@ -10,6 +10,7 @@
 #include "predictor/gemm_model.h"
 #include "predictor/memory_model.h"
 #include "predictor/mlp.h"
+#include "predictor/training_range.h"
 
 namespace tessera {
 
@@ -91,6 +92,7 @@ struct PredictorWeights {
   GemmWeights gemm;     ///< linear layers
   GemmWeights batched;  ///< batched products
   MemoryParameters<double> memory{};
+  TrainingRange range;
   double power_kappa = 0;  ///< sustained FLOP/s per watt above idle, Pascal
   std::vector<TrainedGpu> gpus;
   std::vector<NeusightClass> neusight;  ///< kNeusightClasses, or empty

@@ -3,50 +3,11 @@
 #include <sstream>
 #include <string_view>
 
+#include "workloads/labels.h"
 #include "workloads/model_graph.h"
 
 namespace tessera {
 namespace {
-
-std::string_view name_of(KernelKind kind) {
-  switch (kind) {
-    case KernelKind::gemm:
-      return "gemm";
-    case KernelKind::batched_gemm:
-      return "batched_gemm";
-    case KernelKind::elementwise:
-      return "elementwise";
-    case KernelKind::copy:
-      return "copy";
-    case KernelKind::fill:
-      return "fill";
-    case KernelKind::softmax:
-      return "softmax";
-    case KernelKind::layer_norm:
-      return "layer_norm";
-    case KernelKind::reduction:
-      return "reduction";
-    case KernelKind::gather:
-      return "gather";
-    case KernelKind::scatter:
-      return "scatter";
-    case KernelKind::multi_tensor:
-      return "multi_tensor";
-  }
-  return "";
-}
-
-std::string_view name_of(GemmLayout layout) {
-  switch (layout) {
-    case GemmLayout::tn:
-      return "tn";
-    case GemmLayout::nn:
-      return "nn";
-    case GemmLayout::nt:
-      return "nt";
-  }
-  return "";
-}
 
 double megabytes(Bytes bytes) {
   return static_cast<double>(bytes.value()) / 1e6;
@@ -59,7 +20,7 @@ std::string shape_of(const Kernel& kernel) {
     return out.str();
   }
   if (kernel.batch > 1) out << kernel.batch << " * ";
-  out << kernel.m << " x " << kernel.n << " x " << kernel.k << ' ' << name_of(kernel.layout);
+  out << kernel.m << " x " << kernel.n << " x " << kernel.k << ' ' << label_of(kernel.layout);
   if (kernel.bias) out << " + bias";
   return out.str();
 }
@@ -76,7 +37,7 @@ void print_op(std::ostream& out, const GraphOp& op) {
     out << std::setw(22) << megabytes(op.bytes) << '\n';
   }
   if (op.kind != GraphOpKind::kernel) return;
-  print_columns(out, op.name, name_of(op.kernel.kind), shape_of(op.kernel));
+  print_columns(out, op.name, label_of(op.kernel.kind), shape_of(op.kernel));
   out << std::setw(10) << op.kernel.flops.value() / 1e9 << std::setw(12)
       << megabytes(op.kernel.bytes()) << std::setw(12) << megabytes(op.allocated) << std::setw(12)
       << megabytes(op.freed) << '\n';

@@ -90,6 +90,14 @@ std::int64_t training_rows(const std::vector<GpuData>& gpus) {
   return rows;
 }
 
+TrainingRange training_range(const std::vector<const GpuData*>& gpus) {
+  TrainingRange range;
+  for (const GpuData* gpu : gpus) {
+    for (const KernelMeasurement* row : gpu->rows) range.include(kernel_of(*row));
+  }
+  return range;
+}
+
 }  // namespace
 
 TrainingReport fit_parametric(const std::vector<const GpuData*>& gpus) {
@@ -102,6 +110,7 @@ TrainingReport fit_parametric(const std::vector<const GpuData*>& gpus) {
   weights.batched = batched.weights;
   weights.memory = memory.shared;
   weights.power_kappa = fit_power_kappa(gpus);
+  weights.range = training_range(gpus);
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     TrainedGpu gpu = trained_gpu(*gpus[g]);
     gpu.effect.gemm_slowdown = linear.slowdown[g];

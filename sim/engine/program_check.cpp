@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
-#include "sim/trace/labels.h"
+#include "workloads/labels.h"
 
 namespace tessera {
 namespace {

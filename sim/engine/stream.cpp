@@ -1,7 +1,7 @@
 #include "sim/engine/stream.h"
 
 #include "sim/engine/gpu.h"
-#include "sim/trace/labels.h"
+#include "workloads/labels.h"
 
 namespace tessera {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sim/formats/output_file.h"
 #include "sim/formats/trace_event_writer.h"
-#include "sim/trace/labels.h"
+#include "workloads/labels.h"
 #include "sim/trace/timeline_index.h"
 
 namespace tessera {

@@ -30,7 +30,7 @@ TimedSegment time_segment(const Segment& segment, PredictionCache& cache, const 
     const KernelPrediction& prediction = cache.of(launch.kernel);
     timed.kernel_durations.push_back(prediction.duration);
     timed.duration += prediction.duration;
-    timed.extrapolated |= prediction.extrapolated;
+    if (prediction.extrapolated) timed.extrapolated += prediction.duration;
   }
   timed.host_time = host.per_call * static_cast<double>(segment.host_ops);
   return timed;

@@ -13,7 +13,8 @@ struct TimedSegment {
   std::vector<Seconds> kernel_durations;  ///< same order as Segment::kernels
   Seconds duration;                       ///< their sum
   Seconds host_time;                      ///< what the host needs to launch the segment
-  bool extrapolated = false;  ///< a kernel lay outside the range of the predictor's training data
+  Seconds
+      extrapolated;  ///< part of it in kernels outside the range of the predictor's training data
 };
 
 /// A Program with everything the engine has to know about time. Immutable; the engine adds only

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/definitions.h"
-#include "sim/trace/labels.h"
+#include "workloads/labels.h"
 
 namespace tessera {
 namespace {

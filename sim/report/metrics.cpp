@@ -84,7 +84,8 @@ double extrapolated_share(const TimedProgram& timed, const std::vector<SegmentRu
   Seconds extrapolated;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     all += runs[i].busy;
-    if (timed.segments[i].extrapolated) extrapolated += runs[i].busy;
+    const TimedSegment& segment = timed.segments[i];
+    extrapolated += runs[i].busy * per(segment.extrapolated.value(), segment.duration.value());
   }
   return per(extrapolated.value(), all.value());
 }

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "sim/trace/labels.h"
+#include "workloads/labels.h"
 
 namespace tessera {
 namespace {

@@ -66,8 +66,8 @@ struct StepReport {
   std::vector<TimeBreakdown> by_rank;        ///< each adds up to the step time
   std::vector<KernelKindTime> kernel_kinds;  ///< longest first
   std::vector<SegmentTime> segments;         ///< longest first
-  double extrapolated_share = 0;  ///< of the kernel time, in [0, 1]: in segments with a kernel
-                                  ///< outside the range of the predictor's training data
+  double extrapolated_share = 0;  ///< of the kernel time, in [0, 1]: in kernels outside the range
+                                  ///< of the predictor's training data
   MemoryReport memory;
 
   int gpus() const { return layout.world_size(); }

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "sim/report/definitions.h"
-#include "sim/trace/labels.h"
+#include "workloads/labels.h"
 
 namespace tessera {
 namespace {
@@ -122,8 +122,8 @@ std::string throughput_text(const StepReport& report) {
 std::string extrapolation_row(const StepReport& report) {
   if (report.extrapolated_share <= 0) return "";
   return summary_row("extrapolated", percent(report.extrapolated_share) +
-                                         " of the kernel time, in segments with kernels outside "
-                                         "the training data");
+                                         " of the kernel time, in kernels larger than the "
+                                         "predictor's training data");
 }
 
 std::string summary_rows(const StepReport& report) {

@@ -10,7 +10,7 @@
 #include "hw/units/text.h"
 #include "sim/report/svg_canvas.h"
 #include "sim/report/timeline_slices.h"
-#include "sim/trace/labels.h"
+#include "workloads/labels.h"
 
 namespace tessera {
 namespace {

@@ -123,6 +123,13 @@ TEST(TesseraForm, BackwardRowsCostTheirExtraBytesLikeElementwiseOnes) {
   EXPECT_NEAR(difference, v100->duration(extra).value(), 0.1 * difference);
 }
 
+TEST(TesseraForm, SaysWhenAKernelIsLargerThanAllItWasTrainedOn) {
+  const auto predictor = make_predictor(PredictorForm::tessera, test_gpu("T4"), weights());
+  // Batched products were measured up to 1025 in every size.
+  EXPECT_FALSE(predictor->predict(batched_kernel(80, 1024, 1024, 64)).extrapolated);
+  EXPECT_TRUE(predictor->predict(batched_kernel(80, 2048, 2048, 64)).extrapolated);
+}
+
 TEST(MakePredictor, FormsWithoutTheirWeightsAreRefused) {
   EXPECT_THROW(make_predictor(PredictorForm::tessera, test_gpu("T4"), {}), InputError);
   EXPECT_THROW(make_predictor(PredictorForm::neusight, test_gpu("T4"), {}), InputError);

@@ -14,5 +14,6 @@ std::string_view label_of(StreamKind stream);
 std::string_view label_of(GroupKind group);
 std::string_view label_of(OpKind kind);
 std::string_view label_of(KernelKind kind);
+std::string_view label_of(GemmLayout layout);
 
 }  // namespace tessera

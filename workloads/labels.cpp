@@ -1,4 +1,4 @@
-#include "sim/trace/labels.h"
+#include "workloads/labels.h"
 
 namespace tessera {
 
@@ -88,6 +88,18 @@ std::string_view label_of(KernelKind kind) {
       return "scatter";
     case KernelKind::multi_tensor:
       return "multi_tensor";
+  }
+  return "";
+}
+
+std::string_view label_of(GemmLayout layout) {
+  switch (layout) {
+    case GemmLayout::tn:
+      return "tn";
+    case GemmLayout::nn:
+      return "nn";
+    case GemmLayout::nt:
+      return "nt";
   }
   return "";
 }
