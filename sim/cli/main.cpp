@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <string>
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -33,6 +34,20 @@ ExitCode report_input_error(const tessera::InputError& error) {
   return ExitCode::bad_input;
 }
 
+/// CLI11 would only say that a command is required.
+bool names_unknown_command(const CLI::App& app, const std::string& word) {
+  if (word.empty() || word.front() == '-') return false;
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  std::string names;
+  for (const CLI::App* command : commands) {
+    if (command->get_name() == word) return false;
+    if (!names.empty()) names += ", ";
+    names += command->get_name();
+  }
+  spdlog::error("unknown command '{}'; use one of {}", word, names);
+  return true;
+}
+
 ExitCode parse_and_run(int argc, char** argv) {
   CLI::App app("Tessera: how long a training step takes, where the time goes, whether it fits.",
                "tessera");
@@ -40,6 +55,7 @@ ExitCode parse_and_run(int argc, char** argv) {
   app.set_version_flag("--version", TESSERA_VERSION);
   ExitCode exit_code = ExitCode::ok;
   tessera::add_commands(app, exit_code);
+  if (argc > 1 && names_unknown_command(app, argv[1])) return ExitCode::usage;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

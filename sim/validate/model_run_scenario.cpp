@@ -1,9 +1,10 @@
 #include "sim/validate/model_run_scenario.h"
 
 #include <map>
+#include <string_view>
 
-#include "hw/units/input_error.h"
 #include "hw/box.h"
+#include "hw/units/input_error.h"
 #include "sim/config/load.h"
 
 namespace tessera {
@@ -32,18 +33,22 @@ ClusterSpec cluster_of(const ModelRun& run, const Catalog& catalog) {
   return box_of(gpu, run.n_gpus);
 }
 
-/// Part of the step that was timed, and the kernels that ran.
+constexpr std::string_view kFusedSuffix = "_fused";
+
+/// Part of the step that was timed, and the kernels that ran: "training", "inference_fused", ...
 void set_mode(const ModelRun& run, StepOptions& step) {
   const bool one_gpu = run.n_gpus == 1;
+  const bool fused = run.mode.ends_with(kFusedSuffix);
+  const std::string mode = run.mode.substr(0, run.mode.size() - (fused ? kFusedSuffix.size() : 0));
   step.framework = one_gpu ? FrameworkProfile::hf_eager : FrameworkProfile::megatron_local;
-  step.kernels = run.mode == "inference_fused" ? KernelMode::fused : KernelMode::eager;
-  if (run.mode == "training") {
+  step.kernels = fused ? KernelMode::fused : KernelMode::eager;
+  if (mode == "training") {
     step.mode = one_gpu ? StepMode::forward_backward : StepMode::training;
-  } else if (run.mode == "inference" || run.mode == "inference_fused") {
+  } else if (mode == "inference") {
     step.mode = StepMode::inference;
   } else {
-    throw InputError(
-        {run.where, "mode = '" + run.mode + "'", "use training, inference or inference_fused"});
+    throw InputError({run.where, "mode = '" + run.mode + "'",
+                      "use training or inference, with _fused behind it for torch.compile"});
   }
 }
 

@@ -7,7 +7,7 @@
 namespace tessera {
 
 /// The scenario that reproduces a measured run as NeuSight's artifact timed it:
-/// - one GPU: Hugging Face modules in eager mode (`inference_fused`: torch.compile); training is
+/// - one GPU: Hugging Face modules in eager mode (`_fused`: torch.compile); training is
 /// forward and backward alone;
 /// - several GPUs: Megatron's whole training step with the local transformer.
 /// The cluster is the catalog's single node with that GPU and count, else a box built from the

@@ -21,7 +21,7 @@ struct ModelRun {
   ParallelLayout layout;
   int micro_batches = 1;
   std::string model;
-  std::string mode;  ///< "training", "inference" or "inference_fused"
+  std::string mode;  ///< "training" or "inference", with "_fused" behind it for torch.compile
   std::int64_t seq_len = 0;
   std::int64_t batch = 0;                       ///< global batch in sequences
   std::optional<Seconds> measured;              ///< column step_ms
