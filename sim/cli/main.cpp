@@ -10,6 +10,7 @@
 #include "hw/units/input_error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
+#include "sim/cli/output.h"
 #include "sim/engine/deadlock_error.h"
 
 namespace {
@@ -68,6 +69,7 @@ ExitCode parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGINT, exit_interrupted);
+  tessera::reserve_standard_streams();
   set_up_logging();
   try {
     return static_cast<int>(parse_and_run(argc, argv));

@@ -1,13 +1,30 @@
 #include "sim/cli/output.h"
 
+#include <cerrno>
 #include <cstdio>
-#include <stdexcept>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "hw/units/input_error.h"
 
 namespace tessera {
 
+void reserve_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1) continue;
+    // The lowest free number is this one. Opened the wrong way round, so that its use still fails.
+    open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 void print(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0) throw std::runtime_error("cannot write to stdout");
+  if (written && std::fflush(stdout) == 0) return;
+  throw InputError({.where = "stdout",
+                    .what = std::string("cannot be written: ") + std::strerror(errno),
+                    .hint = "give the answer a place to go, such as > FILE"});
 }
 
 void add_format_option(CLI::App& command, std::string& format,

@@ -6,7 +6,11 @@
 
 namespace tessera {
 
-/// Writes `text` to stdout. Throws std::runtime_error where stdout is closed or full.
+/// Call before any file is opened. Where the caller closed a standard stream, the next file would
+/// get its number and, say, the answer that is meant for stdout.
+void reserve_standard_streams();
+
+/// Writes `text` to stdout. Throws InputError where stdout is closed or full.
 void print(const std::string& text);
 
 /// Adds `--format` with the accepted values; the first is the default.

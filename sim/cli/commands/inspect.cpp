@@ -1,8 +1,10 @@
 // Commands that look without simulating: check, explain, schema, list.
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "hw/units/input_error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
@@ -30,12 +32,25 @@ void list(const std::string& what) {
   }
 }
 
-void check(const std::vector<std::string>& files, const std::vector<std::string>& overrides) {
-  for (const std::string& file : files) {
+std::vector<Problem> problems_of(const std::string& file,
+                                 const std::vector<std::string>& overrides) {
+  try {
     const Scenario scenario = load_scenario(file, overrides, shipped_catalog());
     build_program(scenario.model, scenario.step);
-    print(file + ": ok\n");
+    return {};
+  } catch (const InputError& error) {
+    return error.problems();
   }
+}
+
+void check(const std::vector<std::string>& files, const std::vector<std::string>& overrides) {
+  std::vector<Problem> problems;
+  for (const std::string& file : files) {
+    const std::vector<Problem> of_file = problems_of(file, overrides);
+    problems.insert(problems.end(), of_file.begin(), of_file.end());
+    if (of_file.empty()) print(file + ": ok\n");
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
 }
 
 }  // namespace
