@@ -1,0 +1,111 @@
+"""Exit codes and messages of what goes wrong, as docs/architecture.md lists them."""
+
+import os
+import signal
+import subprocess
+import unittest
+
+from kernel_rows import kernel_csv
+from tessera_command import DATA_PARALLEL, PROGRAM, ROOT, EndToEnd, settings
+
+USAGE, BAD_INPUT, DOES_NOT_FIT, OUT_OF_TOLERANCE, INTERRUPTED = 2, 3, 4, 5, 130
+
+BAD_SCENARIO = """model: gpt2-largo
+cluster: hgx-h100-4
+training: {global_batch: 4}
+paralelism: {data: 4}
+"""
+
+
+class UsageErrors(EndToEnd):
+    def test_no_command(self):
+        self.assert_fails(USAGE, "subcommand is required")
+
+    def test_an_unknown_command_is_named(self):
+        self.assert_fails(USAGE, "simulte", "simulte", DATA_PARALLEL)
+
+    def test_an_unknown_option_is_named(self):
+        self.assert_fails(USAGE, "--fast", "simulate", DATA_PARALLEL, "--fast")
+
+    def test_a_missing_argument_is_named(self):
+        self.assert_fails(USAGE, "FILE is required", "simulate")
+
+    def test_an_unknown_value_is_answered_with_the_known_ones(self):
+        self.assert_fails(USAGE, "{table,json}", "simulate", DATA_PARALLEL, "--format", "xml")
+        self.assert_fails(USAGE, "{scenario,graph,program,timed}", "show", "kernels", DATA_PARALLEL)
+
+
+class BadInput(EndToEnd):
+    def test_a_missing_file_is_named(self):
+        self.assert_fails(BAD_INPUT, "nowhere.yaml: no such file", "simulate", "nowhere.yaml")
+        self.assert_fails(BAD_INPUT, "nowhere.csv: ", "predict", "--kernels", "nowhere.csv")
+        self.assert_fails(BAD_INPUT, "nowhere.csv: ", "validate", "--models", "nowhere.csv")
+        self.assert_fails(BAD_INPUT, "nowhere", "train", "--data", "nowhere", "--out", "weights.pb")
+
+    def test_every_problem_of_a_scenario_has_its_line(self):
+        self.plant("bad.yaml", BAD_SCENARIO)
+        for command in ("simulate", "check"):
+            result = self.run_tessera(command, "bad.yaml")
+            self.assertEqual((result.returncode, result.stdout), (BAD_INPUT, ""))
+            self.assertRegex(result.stderr, r"(?m)^error: bad\.yaml:1:\d+: .*gpt2-largo")
+            self.assertRegex(result.stderr, r"(?m)^error: bad\.yaml:4:\d+: .*paralelism.*parallelism")
+
+    def test_check_tells_of_every_file(self):
+        for name in ("one.yaml", "two.yaml"):
+            self.plant(name, BAD_SCENARIO)
+        result = self.run_tessera("check", "one.yaml", DATA_PARALLEL, "two.yaml")
+        self.assertEqual(result.returncode, BAD_INPUT)
+        self.assertEqual(result.stdout, f"{DATA_PARALLEL}: ok\n")
+        self.assertIn("error: one.yaml:4:", result.stderr)
+        self.assertIn("error: two.yaml:4:", result.stderr)
+
+    def test_a_bad_override_is_quoted(self):
+        self.assert_fails(BAD_INPUT, "--set parallelism.tensor=3: ", "simulate", DATA_PARALLEL,
+                          *settings("parallelism.tensor=3"))
+
+    def test_an_unknown_field_is_answered_with_the_known_ones(self):
+        self.assert_fails(BAD_INPUT, "parallelism", "explain", "paralelism")
+
+    def test_a_malformed_kernel_has_file_and_line(self):
+        rows = kernel_csv().splitlines()
+        rows[2] = rows[2].replace("256", "many", 1)
+        self.plant("kernels.csv", "\n".join(rows) + "\n")
+        self.assert_fails(BAD_INPUT, "kernels.csv:3: ", "predict", "--kernels", "kernels.csv")
+
+    def test_a_malformed_run_has_file_and_line(self):
+        self.plant("models.csv", "gpu,n_gpus,parallelism,model,mode,seq_len,batch,step_ms\n"
+                                 "T4,1,single,gpt2,inference,128,1,10\n"
+                                 "T4,none,single,gpt2,inference,128,1,10\n")
+        self.assert_fails(BAD_INPUT, "models.csv:3: ", "validate", "--models", "models.csv")
+
+    def test_training_refuses_the_gpus_that_judge_it(self):
+        self.plant("fp32.csv", kernel_csv(gpus=("A100-PCIe-40GB", "H100-SXM5-80GB")))
+        self.assert_fails(BAD_INPUT, "holds rows of H100-SXM5-80GB", "train", "--data", ".", "--out", "weights.pb")
+        self.assertEqual(self.files(), ["fp32.csv"])
+
+
+class Verdicts(EndToEnd):
+    def test_a_step_that_does_not_fit_is_answered_all_the_same(self):
+        result = self.run_tessera("simulate", DATA_PARALLEL, *settings("training.global_batch=4000"))
+        self.assertEqual((result.returncode, result.stderr), (DOES_NOT_FIT, ""))
+        self.assertIn("DOES NOT FIT", result.stdout)
+
+    def test_a_missed_tolerance_is_answered_all_the_same(self):
+        models = ROOT / "results/validation/neusight_published.csv"
+        result = self.run_tessera("validate", "--models", models, "--tolerance", "0.001")
+        self.assertEqual((result.returncode, result.stderr), (OUT_OF_TOLERANCE, ""))
+        self.assertEqual(result.stdout, self.answer("validate", "--models", models, "--tolerance", "100"))
+
+    def test_an_interrupt_ends_a_run_at_once(self):
+        pipe = self.folder / "models.csv"
+        os.mkfifo(pipe)
+        with subprocess.Popen([PROGRAM, "validate", "--models", pipe], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            with open(pipe, "w", encoding="ascii"):  # opens when the program does, which then waits for rows
+                process.send_signal(signal.SIGINT)
+                self.assertEqual(process.wait(timeout=60), INTERRUPTED)
+            self.assertEqual(process.stdout.read(), b"")
+
+
+if __name__ == "__main__":
+    unittest.main()

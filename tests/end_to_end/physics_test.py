@@ -1,0 +1,109 @@
+"""Known times, derived in sight, through the whole program."""
+
+import re
+import unittest
+
+from tessera_command import DATA_PARALLEL, PIPELINE, EndToEnd, settings
+
+ONE_GPU = ("parallelism.data=1", "training.global_batch=1")
+
+# HGX H100 with four GPUs: six NVLinks of 25 GB/s to each peer, of which NCCL reaches 82.4 %.
+LINK_BANDWIDTH = 25e9 * 0.824  # [B/s]
+LINKS_PER_PEER = 6
+LINK_LATENCY = 1e-6  # [s]
+
+# NCCL's rings on NVLink: latency of a call and of each of its steps [s] (tuning.cc). Large buffers take the protocol
+# Simple, a few bytes LL.
+SIMPLE_BASE, SIMPLE_STEP = 8.4e-6, 3.4e-6
+LOW_LATENCY_BASE, LOW_LATENCY_STEP = 6.6e-6, 0.6e-6
+
+
+def ring_all_reduce(gpus, size, bandwidth):
+    """2(n-1) steps, each of which passes size/n on, at the rate of all links of a GPU."""
+    steps = 2 * (gpus - 1)
+    return SIMPLE_BASE + steps * SIMPLE_STEP + steps / gpus * size / bandwidth
+
+
+class OneGpu(EndToEnd):
+    def kernel_times(self, scenario, *assignments):
+        """Seconds of kernels per segment, from the rounded lines of `show timed`."""
+        times = {}
+        for line in self.answer("show", "timed", scenario, *settings(*assignments)).splitlines()[1:]:
+            segment = re.match(r"(\S+): [\d.]+ ms, \d+ kernels", line)
+            if segment:
+                current = segment[1]
+                times[current] = 0.0
+            else:
+                times[current] += float(line.split()[-1]) * 1e-6
+        return times
+
+    def test_a_step_is_the_sum_of_its_kernels_and_of_what_the_host_adds(self):
+        kernels = self.kernel_times(DATA_PARALLEL, *ONE_GPU)
+        result = self.simulate(DATA_PARALLEL, *ONE_GPU)
+        runs = {segment["name"]: segment["runs"] for segment in result["segments"]}
+        self.assertEqual(set(runs), set(kernels))
+        busy = sum(runs[name] * kernels[name] for name in runs)
+        host = result["breakdown"]["host"]["seconds"]
+        self.assertAlmostEqual((busy + host) / result["step_time_s"], 1, delta=1e-4)
+        self.assertLess(host, 0.01 * busy)
+
+    def test_nothing_is_communicated_and_nobody_is_waited_for(self):
+        result = self.simulate(DATA_PARALLEL, *ONE_GPU)
+        self.assertEqual((result["exposed_communication_s"], result["bubble_fraction"]), (0, 0))
+
+    def test_inference_is_the_forward_pass_alone(self):
+        breakdown = self.simulate(DATA_PARALLEL, *ONE_GPU, "training.mode=inference")["breakdown"]
+        self.assertGreater(breakdown["forward"]["seconds"], 0)
+        for part in ("loss", "backward", "gradient_reduction", "optimizer"):
+            self.assertEqual(breakdown[part]["seconds"], 0, part)
+
+
+class Communication(EndToEnd):
+    def test_data_parallel_ranks_reduce_all_gradients_in_one_ring(self):
+        program = self.answer("show", "program", DATA_PARALLEL)
+        parameters = int(re.match(r"stage 0: (\d+) parameters", program)[1])
+        expected = ring_all_reduce(4, 4 * parameters, 3 * LINKS_PER_PEER * LINK_BANDWIDTH)
+        exposed = self.simulate(DATA_PARALLEL)["breakdown"]["exposed_data"]["seconds"]
+        self.assertAlmostEqual(exposed / expected, 1, delta=1e-3)
+
+    def test_a_step_of_four_replicas_is_that_of_one_and_the_all_reduce(self):
+        four = self.simulate(DATA_PARALLEL)
+        one = self.simulate(DATA_PARALLEL, *ONE_GPU)
+        self.assertAlmostEqual(four["step_time_s"] - four["breakdown"]["exposed_data"]["seconds"], one["step_time_s"],
+                               delta=1e-6)
+
+    def test_one_micro_batch_hides_no_message(self):
+        # Its activations and their gradients cross three boundaries each. Six receivers wait for them, and the three
+        # senders of gradients before their optimizer step, for which all four then reduce one number, the norm.
+        result = self.simulate(PIPELINE, "training.global_batch=1", "model.vocab=128")
+        hidden = int(re.search(r"(?m)^ +hidden: (\d+)$", self.answer("show", "scenario", PIPELINE))[1])
+        message = LINK_LATENCY + 2048 * hidden * 4 / (LINKS_PER_PEER * LINK_BANDWIDTH)
+        norm = LOW_LATENCY_BASE + 2 * 3 * LOW_LATENCY_STEP
+        expected = (6 + 3) / 4 * message + norm
+        self.assertAlmostEqual(result["breakdown"]["exposed_pipeline"]["seconds"] / expected, 1, delta=1e-3)
+
+
+class PipelineSchedules(EndToEnd):
+    def test_bubble_of_equal_stages_is_that_of_the_formula(self):
+        stages = 4
+        for micro_batches in (4, 8, 32):  # a small vocabulary makes the last stage as fast as the others
+            result = self.simulate(PIPELINE, "model.vocab=128", f"training.global_batch={micro_batches}")
+            expected = (stages - 1) / (micro_batches + stages - 1)
+            self.assertAlmostEqual(result["bubble_fraction"], expected, delta=0.02 * expected)
+
+    def test_a_slower_last_stage_makes_the_others_wait_longer(self):
+        self.assertGreater(self.simulate(PIPELINE)["bubble_fraction"], 3 / 11)
+
+    def test_gpipe_takes_as_long_as_1f1b_and_keeps_more_activations(self):
+        one_f_one_b = self.simulate(PIPELINE)
+        gpipe = self.simulate(PIPELINE, "training.schedule=gpipe")
+        self.assertAlmostEqual(gpipe["step_time_s"] / one_f_one_b["step_time_s"], 1, delta=0.01)
+        activations = [[rank["peak_bytes"] - rank["static_bytes"] for rank in result["memory"]["per_rank"]]
+                       for result in (gpipe, one_f_one_b)]
+        # Stage 0 holds all eight micro-batches instead of four, the last one eight instead of one.
+        self.assertAlmostEqual(activations[0][0] / activations[1][0], 8 / 4, delta=0.2)
+        self.assertGreater(activations[0][3] / activations[1][3], 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

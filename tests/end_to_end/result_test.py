@@ -1,0 +1,99 @@
+"""What `simulate --format json` promises: its schema, sums that add up, and sense across scenarios."""
+
+import json
+import unittest
+
+from tessera_command import DATA_PARALLEL, PIPELINE, ROOT, SCENARIOS, EndToEnd, settings
+
+try:
+    import jsonschema
+except ImportError:  # not a package of tools/packages.txt
+    jsonschema = None
+
+SCHEMA = ROOT / "configs/schema/result.schema.json"
+OK, DOES_NOT_FIT = 0, 4
+
+
+class Result(EndToEnd):
+    def assert_valid(self, result):
+        schema = json.loads(SCHEMA.read_text())
+        if jsonschema:
+            jsonschema.validate(result, schema)
+        self.assertLessEqual(set(schema["required"]), set(result))
+        self.assertLessEqual(set(result), set(schema["properties"]))
+
+    def assert_consistent(self, result):
+        step_time = result["step_time_s"]
+        parts = result["breakdown"].values()
+        self.assertAlmostEqual(sum(part["seconds"] for part in parts), step_time, delta=1e-9 * step_time)
+        self.assertAlmostEqual(sum(part["share"] for part in parts), 1, places=9)
+        exposed = sum(part["seconds"] for name, part in result["breakdown"].items() if name.startswith("exposed_"))
+        self.assertAlmostEqual(result["exposed_communication_s"], exposed, delta=1e-9 * step_time)
+        gpus = result["provenance"]["gpus"]
+        self.assertAlmostEqual(result["tokens_per_s_per_gpu"] * gpus / result["tokens_per_s"], 1, places=9)
+        memory = result["memory"]
+        self.assertEqual([rank["rank"] for rank in memory["per_rank"]], list(range(gpus)))
+        self.assertEqual(memory["peak_bytes"], max(rank["peak_bytes"] for rank in memory["per_rank"]))
+        self.assertEqual(memory["fits"], memory["peak_bytes"] <= memory["capacity_bytes"])
+
+    def test_every_shipped_scenario_gives_a_valid_and_consistent_result(self):
+        for scenario in sorted(SCENARIOS.glob("*.yaml")):
+            with self.subTest(scenario.stem):
+                run = self.run_tessera("simulate", scenario, "--format", "json")
+                result = json.loads(run.stdout)
+                self.assertEqual(run.returncode, OK if result["memory"]["fits"] else DOES_NOT_FIT)
+                self.assertEqual((run.stderr, result["scenario"]), ("", scenario.stem))
+                self.assert_valid(result)
+                self.assert_consistent(result)
+
+    def test_timing_is_part_of_the_schema(self):
+        self.assert_valid(json.loads(self.answer("simulate", DATA_PARALLEL, "--format", "json", "--timing")))
+
+    def test_tokens_per_second_are_the_global_batch_over_the_step_time(self):
+        result = self.simulate(DATA_PARALLEL, "training.global_batch=8")
+        self.assertAlmostEqual(result["tokens_per_s"] * result["step_time_s"], 8 * 1024, places=6)
+
+    def test_overrides_turn_data_parallelism_into_tensor_parallelism(self):
+        result = self.simulate(DATA_PARALLEL, "parallelism.tensor=4", "parallelism.data=1")
+        self.assertEqual([result["provenance"][axis] for axis in ("tensor", "pipeline", "data")], [4, 1, 1])
+        self.assertGreater(result["breakdown"]["exposed_tensor"]["seconds"], 0)
+        self.assertEqual(result["breakdown"]["exposed_data"]["seconds"], 0)
+        shipped = self.simulate(SCENARIOS / "gpt2-large_4xh100_tp4.yaml")
+        self.assertAlmostEqual(result["step_time_s"], shipped["step_time_s"], delta=1e-9)
+
+    def test_a_resolved_scenario_gives_the_same_result(self):
+        for scenario in (DATA_PARALLEL, PIPELINE):
+            overrides = settings("training.sequence_length=512")
+            shown = self.plant("shown.yaml", self.answer("show", "scenario", scenario, *overrides))
+            self.answer("simulate", scenario, *overrides, "--resolved", "written.yaml")
+            self.assertEqual((self.folder / "written.yaml").read_text(), shown.read_text())
+            self.assertEqual(self.simulate(shown), self.simulate(scenario, "training.sequence_length=512"))
+            self.assertEqual(self.answer("show", "scenario", shown), shown.read_text())
+
+
+class MoreHardware(EndToEnd):
+    def assert_never_slower(self, scenario, field, values, unit):
+        times = [self.simulate(scenario, f"{field}={value} {unit}")["step_time_s"] for value in values]
+        self.assertEqual(times, sorted(times, reverse=True), field)
+        self.assertLess(times[-1], times[0], field)
+
+    def test_more_bandwidth_never_slows_a_step(self):
+        for scenario in (DATA_PARALLEL, PIPELINE, SCENARIOS / "gpt2-large_4xh100_tp4.yaml"):
+            self.assert_never_slower(scenario, "cluster.node.nvlink_bandwidth_per_link", (5, 12, 25, 50, 100), "GB/s")
+            self.assert_never_slower(scenario, "cluster.node.gpu.memory_bandwidth", (2, 3.35, 4, 5), "TB/s")
+
+    def test_less_latency_never_slows_a_step(self):
+        self.assert_never_slower(PIPELINE, "cluster.node.nvlink_latency", (1000, 100, 10, 1), "us")
+
+    def test_more_memory_lets_a_step_fit_and_changes_nothing_else(self):
+        small = self.run_tessera("simulate", DATA_PARALLEL, "--format", "json",
+                                 *settings("cluster.node.gpu.memory=16 GiB"))
+        self.assertEqual(small.returncode, DOES_NOT_FIT)
+        small_memory = json.loads(small.stdout)
+        large_memory = self.simulate(DATA_PARALLEL, "cluster.node.gpu.memory=32 GiB")
+        del small_memory["memory"], large_memory["memory"]
+        self.assertEqual(small_memory, large_memory)
+
+
+if __name__ == "__main__":
+    unittest.main()

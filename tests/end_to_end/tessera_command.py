@@ -1,0 +1,64 @@
+"""How the end-to-end tests run the built program. TESSERA_PROGRAM names another one than the release build."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = Path(os.environ.get("TESSERA_PROGRAM", ROOT / "build/release/bin/tessera"))
+
+SCENARIOS = ROOT / "configs/scenarios"
+DATA_PARALLEL = SCENARIOS / "gpt2-large_4xh100_dp4.yaml"
+PIPELINE = SCENARIOS / "gpt3-xl_4xh100_pp4_1f1b.yaml"
+
+
+def settings(*assignments):
+    """`--set` for each `path=value`."""
+    return [argument for assignment in assignments for argument in ("--set", assignment)]
+
+
+class EndToEnd(unittest.TestCase):
+    """Runs the program in an empty folder of the test's own."""
+
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name).resolve()
+
+    def run_tessera(self, *arguments, **options):
+        """Stdout and stderr are text."""
+        command = [PROGRAM, *map(str, arguments)]
+        return subprocess.run(command, cwd=options.pop("cwd", self.folder), stdin=subprocess.DEVNULL,
+                              stdout=options.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, text=True,
+                              timeout=120, check=False, **options)
+
+    def answer(self, *arguments):
+        """Stdout of a run that has to succeed and to say nothing on stderr."""
+        result = self.run_tessera(*arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), arguments)
+        return result.stdout
+
+    def simulate(self, scenario, *assignments):
+        """The JSON result of a scenario with overrides."""
+        return json.loads(self.answer("simulate", scenario, "--format", "json", *settings(*assignments)))
+
+    def assert_fails(self, exit_code, message, *arguments, **options):
+        """The run fails with `exit_code`, `message` is part of stderr, and stdout stays empty."""
+        result = self.run_tessera(*arguments, **options)
+        self.assertEqual(result.returncode, exit_code, result.stderr)
+        self.assertIn(message, result.stderr)
+        self.assertFalse(result.stdout)
+
+    def files(self):
+        return sorted(path.name for path in self.folder.iterdir())
+
+    def plant(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
