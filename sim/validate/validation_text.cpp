@@ -51,6 +51,7 @@ std::string table_row(const ModelRunScore& row) {
 }
 
 std::string summary_line(const std::string& name, const ErrorSummary& errors) {
+  if (errors.n == 0) return line("%-34s n   0   nothing to compare", name.c_str());
   return line(
       "%-34s n %3d   mean |error| %5.1f %%   median %5.1f %%   max %5.1f %%   bias %+5.1f %%",
       name.c_str(), errors.n, errors.mean_abs_error_pct, errors.median_abs_error_pct,
@@ -61,12 +62,14 @@ Json number_or_null(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
 
+/// Errors of no rows are unknown, not zero.
 Json json_of(const ErrorSummary& errors) {
+  const auto figure = [&](double value) { return errors.n > 0 ? Json(value) : Json(); };
   return {{"n", errors.n},
-          {"mean_abs_error_pct", errors.mean_abs_error_pct},
-          {"median_abs_error_pct", errors.median_abs_error_pct},
-          {"max_abs_error_pct", errors.max_abs_error_pct},
-          {"bias_pct", errors.bias_pct}};
+          {"mean_abs_error_pct", figure(errors.mean_abs_error_pct)},
+          {"median_abs_error_pct", figure(errors.median_abs_error_pct)},
+          {"max_abs_error_pct", figure(errors.max_abs_error_pct)},
+          {"bias_pct", figure(errors.bias_pct)}};
 }
 
 Json json_of(const ModelRunScore& row) {

@@ -1,5 +1,6 @@
 """Exit codes and messages of what goes wrong, as docs/architecture.md lists them."""
 
+import json
 import os
 import signal
 import subprocess
@@ -95,6 +96,16 @@ class Verdicts(EndToEnd):
         result = self.run_tessera("validate", "--models", models, "--tolerance", "0.001")
         self.assertEqual((result.returncode, result.stderr), (OUT_OF_TOLERANCE, ""))
         self.assertEqual(result.stdout, self.answer("validate", "--models", models, "--tolerance", "100"))
+
+    def test_where_no_row_can_be_compared_no_tolerance_is_met(self):
+        self.plant("models.csv", "gpu,n_gpus,parallelism,model,mode,seq_len,batch,step_ms\n"
+                                 "T4,4,tp3,gpt2,training,128,1,10\n")
+        arguments = ("validate", "--models", "models.csv", "--tolerance", "100")
+        result = self.run_tessera(*arguments)
+        self.assertEqual(result.returncode, OUT_OF_TOLERANCE)
+        self.assertRegex(result.stdout, r"(?m)^all +n +0 +nothing to compare$")
+        summary = json.loads(self.run_tessera(*arguments, "--format", "json").stdout)["summary"]
+        self.assertEqual((summary.pop("n"), set(summary.values())), (0, {None}))
 
     def test_an_interrupt_ends_a_run_at_once(self):
         pipe = self.folder / "models.csv"

@@ -32,6 +32,11 @@ void print_validation(const ModelValidation& validation, const std::string& form
                           : validation_table(validation));
 }
 
+/// Where no row could be compared, nothing speaks for the model.
+bool misses(const ErrorSummary& errors, double tolerance_pct) {
+  return errors.n == 0 || errors.mean_abs_error_pct > tolerance_pct;
+}
+
 ExitCode run_validate(const ValidateOptions& options) {
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
@@ -39,16 +44,16 @@ ExitCode run_validate(const ValidateOptions& options) {
   const ModelValidation validation = score_models(read_model_runs(options.models_file), scenario_of,
                                                   shipped_weights(), processor_count());
   print_validation(validation, options.format);
-  const bool missed =
-      options.tolerance_pct && validation.summary.mean_abs_error_pct > *options.tolerance_pct;
+  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
 }
 
 void add_common_options(CLI::App& command, ValidateOptions& options) {
   add_format_option(command, options.format, {"table", "json", "csv"});
   add_form_option(command, options.form);
-  command.add_option("--tolerance", options.tolerance_pct,
-                     "exit with 5 where the mean absolute error is above this many percent");
+  command.add_option(
+      "--tolerance", options.tolerance_pct,
+      "exit with 5 where the mean absolute error is above this many percent or unknown");
 }
 
 }  // namespace
