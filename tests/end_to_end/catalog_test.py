@@ -1,0 +1,52 @@
+"""Everything that is shipped can be used: every model, cluster, GPU and form of the kernel model."""
+
+import json
+import unittest
+
+from tessera_command import DATA_PARALLEL, SCENARIOS, EndToEnd, settings
+
+HUGGING_FACE = SCENARIOS / "gpt2-large_inference_h100.yaml"
+OK, DOES_NOT_FIT = 0, 4
+
+
+class Catalog(EndToEnd):
+    def step_time(self, scenario, *assignments):
+        """Also of a step that does not fit."""
+        result = self.run_tessera("simulate", scenario, "--format", "json", *settings(*assignments))
+        self.assertIn(result.returncode, (OK, DOES_NOT_FIT), f"{assignments}: {result.stderr}")
+        return json.loads(result.stdout)["step_time_s"]
+
+    def test_every_model_trains_slower_than_it_infers_and_fused_faster_than_eager(self):
+        for model in self.answer("list", "models").split():
+            with self.subTest(model):
+                step = (f"model={model}", "training.sequence_length=512", "training.global_batch=1")
+                inference = self.step_time(HUGGING_FACE, *step)
+                training = self.step_time(HUGGING_FACE, *step, "training.mode=training")
+                fused = self.step_time(HUGGING_FACE, *step, "training.mode=training", "training.kernels=fused")
+                self.assertGreater(training, 2 * inference)
+                self.assertLess(fused, training)
+                self.assertGreater(fused, inference)
+
+    def test_every_cluster_runs_four_replicas(self):
+        for cluster in self.answer("list", "clusters").split():
+            with self.subTest(cluster):
+                self.assertGreater(self.step_time(DATA_PARALLEL, f"cluster={cluster}"), 0)
+
+    def test_every_gpu_runs_alone_and_in_a_server_of_four(self):
+        gpus = self.answer("list", "gpus").split()
+        rows = [f"{gpu},{row}" for gpu in gpus for row in ("1,single,gpt2,training,512,1,", "4,dp4,gpt2,training,512,4,",
+                                                           "4,tp4,gpt2,training,512,4,")]
+        self.plant("models.csv", "\n".join(["gpu,n_gpus,parallelism,model,mode,seq_len,batch,step_ms", *rows]) + "\n")
+        scores = json.loads(self.answer("validate", "--models", "models.csv", "--format", "json"))["rows"]
+        self.assertEqual([score["skipped"] for score in scores], [None] * len(rows))
+        for score in scores:
+            self.assertGreater(score["simulated_ms"], 0)
+
+    def test_no_form_of_the_kernel_model_is_faster_than_the_roofline(self):
+        roofline = self.step_time(DATA_PARALLEL, "predictor.form=roofline")
+        for form in ("neusight", "tessera"):
+            self.assertGreater(self.step_time(DATA_PARALLEL, f"predictor.form={form}"), roofline)
+
+
+if __name__ == "__main__":
+    unittest.main()
