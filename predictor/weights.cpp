@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "hw/units/input_error.h"
+#include "hw/units/replace_file.h"
 #include "predictor/weights.pb.h"
 
 namespace tessera {
@@ -259,15 +260,7 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
 }
 
 void save_weights(const PredictorWeights& weights, const std::filesystem::path& path) {
-  const std::filesystem::path temporary = path.string() + ".tmp";
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    if (!message_of(weights).SerializeToOstream(&out) || !out.flush())
-      throw InputError({.where = temporary.string(),
-                        .what = "cannot be written",
-                        .hint = "check that the folder exists and has room"});
-  }
-  std::filesystem::rename(temporary, path);
+  replace_file(path, message_of(weights).SerializeAsString());
 }
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hw/units/input_error.h"
+#include "hw/units/replace_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/output.h"
@@ -27,6 +28,7 @@ void set_up_logging() {
 }
 
 extern "C" void exit_interrupted(int) {
+  tessera::remove_unfinished_file();
   std::_Exit(static_cast<int>(ExitCode::interrupted));
 }
 

@@ -40,7 +40,7 @@ std::optional<double> in_milliseconds(const std::optional<Seconds>& time) {
 std::string table_row(const ModelRunScore& row) {
   const ModelRun& run = row.run;
   std::string text =
-      line("%-19s %-7s %-11s %-16s %5lld %5lld %10s %10s %8s %9s", run.gpu.c_str(),
+      line("%-20s %-9s %-11s %-16s %5lld %5lld %10s %10s %8s %9s", run.gpu.c_str(),
            run.parallelism.c_str(), run.model.c_str(), run.mode.c_str(),
            static_cast<long long>(run.seq_len), static_cast<long long>(run.batch),
            cell(in_milliseconds(run.measured), "%.1f").c_str(),
@@ -92,7 +92,7 @@ Json json_of(const ModelRunScore& row) {
 
 std::string validation_table(const ModelValidation& validation) {
   std::string text =
-      line("%-19s %-7s %-11s %-16s %5s %5s %10s %10s %8s %9s", "GPU", "layout", "model", "mode",
+      line("%-20s %-9s %-11s %-16s %5s %5s %10s %10s %8s %9s", "GPU", "layout", "model", "mode",
            "seq", "batch", "meas. ms", "sim. ms", "error %", "publ. %");
   for (const ModelRunScore& row : validation.rows) text += table_row(row);
   text += "\n";

@@ -1,0 +1,74 @@
+#include "hw/units/replace_file.h"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hw/units/input_error.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An empty folder of this test.
+fs::path empty_folder() {
+  const fs::path folder =
+      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  return folder;
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::size_t files_in(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+TEST(ReplaceFile, LeavesTheNewContentsAndNothingElse) {
+  const fs::path folder = empty_folder();
+  replace_file(folder / "a", "old, and longer");
+  replace_file(folder / "a", "new");
+  EXPECT_EQ(text_of(folder / "a"), "new");
+  EXPECT_EQ(files_in(folder), 1u);
+}
+
+TEST(ReplaceFile, AFailureLeavesNothingAndNamesTheFile) {
+  const fs::path folder = empty_folder();
+  try {
+    replace_file(folder / "missing" / "a", "text");
+    FAIL() << "written";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr((folder / "missing" / "a").string()));
+    EXPECT_THAT(error.what(), testing::HasSubstr("No such file or directory"));
+  }
+  EXPECT_EQ(files_in(folder), 0u);
+}
+
+TEST(ReplaceFile, AFolderIsNotReplaced) {
+  const fs::path folder = empty_folder();
+  EXPECT_THROW(replace_file(folder, "text"), InputError);
+  EXPECT_TRUE(fs::is_directory(folder));
+}
+
+TEST(ReplaceFile, ADeviceIsWrittenInPlace) {
+  replace_file("/dev/null", "text");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST(ReplaceFile, NothingIsUnfinishedAfterwards) {
+  const fs::path folder = empty_folder();
+  replace_file(folder / "a", "text");
+  remove_unfinished_file();
+  EXPECT_EQ(text_of(folder / "a"), "text");
+}
+
+}  // namespace
+}  // namespace tessera
