@@ -40,7 +40,8 @@ struct GpuSpec {
   std::string compute_capability;  ///< "9.0"; AMD: "gfx942"
   int sm_count = 0;                ///< streaming multiprocessors (AMD: compute units)
   Hertz boost_clock;
-  Hertz tensor_clock;   ///< at which the dense tensor peaks are quoted; 0 = they follow from no clock
+  Hertz
+      tensor_clock;  ///< at which the dense tensor peaks are quoted; 0 = they follow from no clock
   FlopsPerSecond fp32;  ///< on CUDA cores
   FlopsPerSecond tf32;  ///< dense tensor peaks from here on
   FlopsPerSecond bf16;

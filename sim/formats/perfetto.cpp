@@ -6,8 +6,8 @@
 
 #include "sim/formats/output_file.h"
 #include "sim/formats/trace_event_writer.h"
-#include "workloads/labels.h"
 #include "sim/trace/timeline_index.h"
+#include "workloads/labels.h"
 
 namespace tessera {
 namespace {

@@ -9,8 +9,8 @@
 #include "sim/config/load.h"
 #include "sim/plan/plan.h"
 #include "sim/report/program_text.h"
-#include "workloads/program.h"
 #include "workloads/model_graph.h"
+#include "workloads/program.h"
 
 namespace tessera {
 namespace {

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include <ostream>
+
+#include <gtest/gtest.h>
 
 #include "sim/report/metrics.h"
 #include "tests/sim/trace/handmade_step.h"
