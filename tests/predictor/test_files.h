@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -8,6 +7,8 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
+
+#include "tests/hw/units/measurements.h"
 
 namespace tessera {
 
@@ -36,13 +37,6 @@ class ScratchFolder {
 inline std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// Where the measurements lie: TESSERA_MEASUREMENTS, else beside the repository.
-inline std::filesystem::path measurements_folder() {
-  const char* folder = std::getenv("TESSERA_MEASUREMENTS");
-  return folder != nullptr ? std::filesystem::path(folder)
-                           : std::filesystem::path(TESSERA_SOURCE_DIR) / "../shared/measurements";
 }
 
 inline std::filesystem::path committed_weights() {

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/hw/units/measurements.h"
 #include "tests/workloads/models.h"
 #include "workloads/model_graph.h"
 
@@ -28,21 +29,6 @@ struct TracedOp {
 /// A traced run: model, mode, sequence length, batch.
 using TracedRun = std::tuple<std::string, std::string, std::int64_t, std::int64_t>;
 
-std::vector<std::string> csv_fields(const std::string& line) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else if (c != '\r') {
-      fields.back() += c;
-    }
-  }
-  return fields;
-}
-
 /// "(2, 3)" or "(2,)".
 Shape python_tuple(std::string text) {
   text = "[" + text.substr(1, text.size() - 2) + "]";
@@ -56,11 +42,7 @@ std::int64_t elements(const Shape& shape) {
 }
 
 std::filesystem::path per_op_table() {
-  const char* folder = std::getenv("TESSERA_MEASUREMENTS");
-  const std::filesystem::path root =
-      folder ? std::filesystem::path(folder)
-             : std::filesystem::path(TESSERA_SOURCE_DIR).parent_path() / "shared" / "measurements";
-  return root / "models" / "fp32_per_op.csv";
+  return measurements_folder() / "models" / "fp32_per_op.csv";
 }
 
 std::map<TracedRun, std::vector<TracedOp>> traced_runs(const std::filesystem::path& path) {

@@ -97,21 +97,14 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   tape.output(view(tape, sum, x.sizes()));
 }
 
-void head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
-  const Tensor x =
-      tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
-  const Tensor normalized = layer_norm(tape, "ln_f", x);
-  const Tensor table = output_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
-  finish_with_logits(tape, step, linear_with(tape, "lm_head", normalized, table));
-}
-
 }  // namespace
 
 ModelGraph opt_blocks(const ModelSpec& model, const StepOptions& step) {
   return decoder_sequence(
       record_block("embedding", step, [&](Tape& tape) { embed(tape, model, step); }),
       record_block("layer", step, [&](Tape& tape) { layer(tape, model, step); }),
-      record_block("head", step, [&](Tape& tape) { head(tape, model, step); }), model.layers);
+      record_block("head", step, [&](Tape& tape) { decoder_head(tape, model, step); }),
+      model.layers);
 }
 
 }  // namespace tessera

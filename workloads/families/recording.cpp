@@ -2,6 +2,8 @@
 
 #include "workloads/families/families.h"
 #include "workloads/ops/cross_entropy.h"
+#include "workloads/ops/matmul.h"
+#include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"
 
 namespace tessera {
@@ -51,6 +53,14 @@ ModelGraph decoder_sequence(Block embedding, Block layer, Block head, std::int64
   graph.order.push_back(2);
   graph.layer_numbers.push_back(kNoLayer);
   return graph;
+}
+
+void decoder_head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
+  const Tensor x =
+      tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
+  const Tensor normalized = layer_norm(tape, "ln_f", x);
+  const Tensor table = output_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
+  finish_with_logits(tape, step, linear_with(tape, "lm_head", normalized, table));
 }
 
 }  // namespace tessera

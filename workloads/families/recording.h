@@ -39,4 +39,8 @@ Tensor output_embedding(Tape& tape, bool tied, std::int64_t vocab, std::int64_t 
 /// The table that tokens are looked up in. [V, h]
 Tensor input_embedding(Tape& tape, bool tied, std::int64_t vocab, std::int64_t hidden);
 
+/// What follows the last layer of a decoder with layer norms before its branches: the final norm
+/// and the vocabulary projection.
+void decoder_head(Tape& tape, const ModelSpec& model, const StepOptions& step);
+
 }  // namespace tessera

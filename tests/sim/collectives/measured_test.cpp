@@ -9,6 +9,7 @@
 
 #include "sim/collectives/collective.h"
 #include "tests/hw/boxes.h"
+#include "tests/hw/units/measurements.h"
 
 namespace tessera {
 namespace {
@@ -19,40 +20,18 @@ struct MeasuredAllReduce {
   Seconds time;
 };
 
-std::filesystem::path measurements() {
-  const char* folder = std::getenv("TESSERA_MEASUREMENTS");
-  if (folder != nullptr) return folder;
-  return std::filesystem::path(TESSERA_SOURCE_DIR) / "../shared/measurements";
-}
-
-/// Fields of one line; fields in double quotes may hold commas.
-std::vector<std::string> fields_of(const std::string& line) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else {
-      fields.back() += c;
-    }
-  }
-  return fields;
-}
-
 /// Rows of `system` with at least `least` bytes.
 std::vector<MeasuredAllReduce> all_reduces(const std::string& system, Bytes least) {
-  std::ifstream file(measurements() / "collectives.csv");
+  std::ifstream file(measurements_folder() / "collectives.csv");
   std::string line;
   std::getline(file, line);
-  const std::vector<std::string> header = fields_of(line);
+  const std::vector<std::string> header = csv_fields(line);
   const auto column = [&](const char* name) {
     return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
   };
   std::vector<MeasuredAllReduce> rows;
   while (std::getline(file, line)) {
-    const std::vector<std::string> row = fields_of(line);
+    const std::vector<std::string> row = csv_fields(line);
     if (row.at(column("system")) != system || row.at(column("collective")) != "all_reduce")
       continue;
     const Bytes bytes(std::stoll(row.at(column("bytes"))));
@@ -86,7 +65,7 @@ void PrintTo(const Sweep& sweep, std::ostream* out) {
 class MeasuredAllReduces : public testing::TestWithParam<Sweep> {};
 
 TEST_P(MeasuredAllReduces, RingIsCloseAboveFourMegabytes) {
-  if (!std::filesystem::exists(measurements() / "collectives.csv")) {
+  if (!std::filesystem::exists(measurements_folder() / "collectives.csv")) {
     GTEST_SKIP() << "no collectives.csv; set TESSERA_MEASUREMENTS to the folder of measurements";
   }
   const Sweep& sweep = GetParam();
