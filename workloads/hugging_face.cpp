@@ -231,7 +231,7 @@ json parsed(const std::string& json_text, const std::string& where) {
   try {
     json object = json::parse(json_text);
     if (object.is_object()) return object;
-  } catch (const json::parse_error& error) {
+  } catch (const json::exception& error) {  // a number beyond double is no parse_error
     throw InputError(Problem{where, "is not JSON: " + std::string(error.what()),
                              "give a Hugging Face config.json"});
   }

@@ -92,6 +92,10 @@ TEST(HuggingFaceConfig, SurvivesDeepNesting) {
               HasSubstr("n_layer is a list"));
 }
 
+TEST(HuggingFaceConfig, ANumberBeyondDoubleIsNoJson) {
+  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_layer": 4.8e444})"), HasSubstr("4.8e444"));
+}
+
 TEST(HuggingFaceConfig, RejectsWhatIsNoConfig) {
   EXPECT_THAT(error_of("not json"), HasSubstr("is not JSON"));
   EXPECT_THAT(error_of("[1, 2]"), HasSubstr("holds no JSON object"));
