@@ -11,6 +11,12 @@ namespace {
 constexpr const char* kHeader =
     "gpu,op,split,batch,m,n,k,rows,cols,latency_us,kernel_name,grid_x,grid_y,grid_z\n";
 
+std::string under_header(const char* rows) {
+  std::string text = kHeader;
+  text += rows;
+  return text;
+}
+
 std::vector<std::string> problems_of(const std::string& text) {
   const ScratchFolder folder;
   const auto path = folder.write("rows.csv", text);
@@ -30,10 +36,9 @@ std::vector<std::string> problems_of(const std::string& text) {
 TEST(Measurements, ReadsProductsAndRowsWithQuotedNames) {
   const ScratchFolder folder;
   const auto path = folder.write(
-      "rows.csv", std::string(kHeader) +
-                      "T4,linear,train,2,58,141,13,,,46.08,volta_sgemm_32x128_tn,5,2,3\r\n"
-                      "P4,add,test,,,,,127,168,26.5,\"kernel<4, add<float>, 3>\",42,1,1\n"
-                      "P4,softmax,test,,,,,7,8,,,,,\n");
+      "rows.csv", under_header("T4,linear,train,2,58,141,13,,,46.08,volta_sgemm_32x128_tn,5,2,3\r\n"
+                               "P4,add,test,,,,,127,168,26.5,\"kernel<4, add<float>, 3>\",42,1,1\n"
+                               "P4,softmax,test,,,,,7,8,,,,,\n"));
   const MeasurementFile file = read_measurements(path);
   ASSERT_EQ(file.rows.size(), 3u);
   EXPECT_EQ(file.gpus, (std::vector<std::string>{"T4", "P4"}));
@@ -48,14 +53,14 @@ TEST(Measurements, ReadsProductsAndRowsWithQuotedNames) {
 }
 
 TEST(Measurements, MalformedRowsAreReportedTogetherWithFileAndLine) {
-  const auto problems = problems_of(std::string(kHeader) +
-                                    "T4,linear,train,1,58,141,13,,,46.08,,1,1,1\n"
-                                    "T4,linear,train,1,58,x,13,,,46.08,,1,1,1\n"
-                                    "T4,conv,train,1,58,1,13,,,46.08,,1,1,1\n"
-                                    "T4,add,train,,,,,0,4,46.08,,1,1,1\n"
-                                    "T4,add,train,,,,,4,4,-3,,1,1,1\n"
-                                    "T4,add,train,,,,,4,4,nan,,1,1,1\n"
-                                    "T4,add\n");
+  const auto problems =
+      problems_of(under_header("T4,linear,train,1,58,141,13,,,46.08,,1,1,1\n"
+                               "T4,linear,train,1,58,x,13,,,46.08,,1,1,1\n"
+                               "T4,conv,train,1,58,1,13,,,46.08,,1,1,1\n"
+                               "T4,add,train,,,,,0,4,46.08,,1,1,1\n"
+                               "T4,add,train,,,,,4,4,-3,,1,1,1\n"
+                               "T4,add,train,,,,,4,4,nan,,1,1,1\n"
+                               "T4,add\n"));
   EXPECT_EQ(problems,
             (std::vector<std::string>{
                 ":3 n = 'x' is not a size", ":4 unknown op 'conv'", ":5 rows = '0' is not a size",

@@ -34,6 +34,12 @@ std::string message_of(const std::filesystem::path& file) {
 constexpr const char* kHeader =
     "gpu,n_gpus,parallelism,micro_batches,model,mode,seq_len,batch,step_ms\n";
 
+std::string under_header(const char* rows) {
+  std::string text = kHeader;
+  text += rows;
+  return text;
+}
+
 TEST(Csv, QuotedFieldsHoldCommasQuotesAndLineBreaks) {
   const CsvTable table =
       read_csv(file_with("a,b\n\"1,2\",\"say \"\"x\"\"\"\n\"two\nlines\",3\n4,5\n"));
@@ -57,8 +63,8 @@ TEST(Csv, CarriageReturnsAndAMissingLastLineBreakAreAccepted) {
 }
 
 TEST(ModelRuns, ReadsARowOfTheMeasurementFormat) {
-  const auto runs = read_model_runs(file_with(
-      std::string(kHeader) + "H100-SXM5-80GB,4,tp2pp2,2,gpt2_large,training,1024,8,211.5\n"));
+  const auto runs = read_model_runs(
+      file_with(under_header("H100-SXM5-80GB,4,tp2pp2,2,gpt2_large,training,1024,8,211.5\n")));
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].layout.tensor, 2);
   EXPECT_EQ(runs[0].layout.pipeline, 2);
@@ -69,9 +75,9 @@ TEST(ModelRuns, ReadsARowOfTheMeasurementFormat) {
 }
 
 TEST(ModelRuns, EveryBadFieldIsNamedWithItsLine) {
-  const auto file = file_with(std::string(kHeader) +
-                              "V100,1,single,1,gpt2,training,0,8,10\n"
-                              "V100,1,xp4,1,gpt2,training,8,-3,ten\n");
+  const auto file =
+      file_with(under_header("V100,1,single,1,gpt2,training,0,8,10\n"
+                             "V100,1,xp4,1,gpt2,training,8,-3,ten\n"));
   const std::string message = message_of(file);
   EXPECT_THAT(message, HasSubstr(file.string() + ":2: seq_len = '0'"));
   EXPECT_THAT(message, HasSubstr(file.string() + ":3: batch = '-3'"));
@@ -86,7 +92,7 @@ TEST(ModelRuns, AFileWithoutTheColumnsSaysWhichAreMissing) {
 }
 
 TEST(ModelRuns, AShortRowIsRejectedWithItsLine) {
-  const auto file = file_with(std::string(kHeader) + "V100,1\n");
+  const auto file = file_with(under_header("V100,1\n"));
   EXPECT_THAT(message_of(file), HasSubstr(file.string() + ":2: has 2 fields, the header names 9"));
 }
 
