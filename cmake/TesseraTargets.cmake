@@ -19,6 +19,17 @@ function(tessera_sources folder result)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
+# Release builds compile several sources at a time, because reading the libraries' headers takes most of the time: 1.5
+# instead of 2.2 minutes on 2 cores. Folders of variants name their internals alike (`layer`, `kStart`, ...), so their
+# sources stay apart; so do all in the other presets, where one source at a time is changed.
+set(TESSERA_VARIANT_FOLDERS workloads predictor sim/collectives)
+
+function(tessera_unity_build target folder)
+  if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT folder IN_LIST TESSERA_VARIANT_FOLDERS)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 function(tessera_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
     -Wno-missing-field-initializers)  # options structs have documented defaults
@@ -50,6 +61,7 @@ function(tessera_library folder)
     tessera_empty_source(${target} sources)
   endif()
   add_library(${target} STATIC ${sources})
+  tessera_unity_build(${target} ${folder})
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
   tessera_compile_options(${target})
   tessera_link(${target} ${ARGN})
@@ -59,6 +71,7 @@ function(tessera_executable name folder)
   tessera_sources(${folder} sources)
   if(sources)
     add_executable(${name} ${sources})
+    tessera_unity_build(${name} ${folder})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
     tessera_compile_options(${name})
     target_compile_definitions(${name} PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}"

@@ -5,7 +5,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::array<std::string_view, kTimeCategoryCount> kLabels{
+constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{
     "forward",        "loss",         "backward",         "gradient_reduction", "optimizer",
     "exposed_tensor", "exposed_data", "exposed_pipeline", "exposed_embedding",  "exposed_world",
     "bubble",         "host",         "other_idle"};
@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, kTimeCategoryCount> kLabels{
 }  // namespace
 
 std::string_view label_of(TimeCategory category) {
-  return kLabels[static_cast<std::size_t>(category)];
+  return kCategoryLabels[static_cast<std::size_t>(category)];
 }
 
 TimeCategory compute_category(Phase phase) {

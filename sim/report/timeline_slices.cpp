@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::array<std::string_view, kSliceKindCount> kLabels{
+constexpr std::array<std::string_view, kSliceKindCount> kSliceLabels{
     "forward",         "loss",
     "backward",        "gradient reduction",
     "optimizer",       "tensor collective",
@@ -56,7 +56,7 @@ void append(std::vector<TimelineSlice>& slices, const TimelineSlice& slice, Seco
 }  // namespace
 
 std::string_view label_of(SliceKind kind) {
-  return kLabels[static_cast<std::size_t>(kind)];
+  return kSliceLabels[static_cast<std::size_t>(kind)];
 }
 
 std::vector<TimelineSlice> timeline_slices(const TimelineIndex& index, int rank, StreamKind stream,
