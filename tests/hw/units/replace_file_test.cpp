@@ -1,11 +1,14 @@
 #include "hw/units/replace_file.h"
 
+#include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "hw/units/input_error.h"
 
@@ -61,6 +64,24 @@ TEST(ReplaceFile, AFolderIsNotReplaced) {
 TEST(ReplaceFile, ADeviceIsWrittenInPlace) {
   replace_file("/dev/null", "text");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+/// Ends the process in the middle of a write: the file outgrows the limit, whose signal cleans up.
+[[noreturn]] void write_beyond_the_limit(const fs::path& file) {
+  std::signal(SIGXFSZ, [](int) {
+    remove_unfinished_file();
+    std::_Exit(130);
+  });
+  const rlimit limit{.rlim_cur = 100'000, .rlim_max = 100'000};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  replace_file(file, std::string(1'000'000, 'x'));
+  std::_Exit(0);
+}
+
+TEST(ReplaceFile, AnInterruptedWriteLeavesNothing) {
+  const fs::path folder = empty_folder();
+  EXPECT_EXIT(write_beyond_the_limit(folder / "a"), testing::ExitedWithCode(130), "");
+  EXPECT_EQ(files_in(folder), 0u);
 }
 
 TEST(ReplaceFile, NothingIsUnfinishedAfterwards) {
