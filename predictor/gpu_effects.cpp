@@ -2,86 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+
+#include "predictor/compute_rules.h"
 
 namespace tessera {
 namespace {
 
-// What 128 FP32 lanes on one shared memory and issue port cost a GEMM against 64, where no pair of
-// GPUs tells: an 8x8 micro-tile step issues 64 FFMA and about 6 other instructions, log(70/64).
-constexpr double kDerivedWideSmLoss = 0.09;
-constexpr int kWideSm = 128;
 // Power that does no arithmetic (memory, leakage, fans) [W].
 constexpr double kIdlePower = 10;
-// FP32 work per joule per generation: NVIDIA states 1.5 for Volta against Pascal.
-constexpr double kEfficiencyStep = 1.5;
-
-template <class Value>
-double mean_over(const std::vector<TrainedGpu>& gpus,
-                 const std::function<bool(const TrainedGpu&)>& chosen, Value value) {
-  double sum = 0, count = 0;
-  for (const TrainedGpu& gpu : gpus) {
-    if (!chosen(gpu)) continue;
-    sum += value(gpu);
-    count += 1;
-  }
-  return count > 0 ? sum / count : std::nan("");
-}
-
-/// Mean over the GPUs that `preferred` picks, or over all where it picks none.
-template <class Value>
-double mean_preferring(const std::vector<TrainedGpu>& gpus,
-                       const std::function<bool(const TrainedGpu&)>& preferred, Value value) {
-  const double mean = mean_over(gpus, preferred, value);
-  return std::isnan(mean) ? mean_over(
-                                gpus, [](const TrainedGpu&) { return true; }, value)
-                          : mean;
-}
+// FP32 work per joule against Pascal, by efficiency step. NVIDIA states 1.5 for Volta's SM against
+// Pascal's and 2.7 for L4 against T4 at the same power (two steps, taken as equal). Only the first
+// step has measured cards on both sides (P4, T4).
+constexpr std::array<double, 4> kEfficiencyGain{1, 1.5, 2.46, 4.05};
 
 LaunchFloors mean_floors(const std::vector<TrainedGpu>& gpus) {
   const auto mean = [&](double LaunchFloors::*floor) {
-    return mean_preferring(
-        gpus, [](const TrainedGpu&) { return true; },
-        [&](const TrainedGpu& gpu) { return gpu.effect.floors.*floor; });
+    return mean_over(gpus, every_gpu,
+                     [&](const TrainedGpu& gpu) { return gpu.effect.floors.*floor; });
   };
   return {.linear = mean(&LaunchFloors::linear),
           .batched = mean(&LaunchFloors::batched),
           .elementwise = mean(&LaunchFloors::elementwise),
           .softmax = mean(&LaunchFloors::softmax),
           .layer_norm = mean(&LaunchFloors::layer_norm)};
-}
-
-bool is_wide(const TrainedGpu& gpu) {
-  return gpu.lanes_per_sm == kWideSm;
-}
-
-/// Pascal runs other GEMM kernels and reaches memory differently than everything since.
-bool is_pascal(const TrainedGpu& gpu) {
-  return gpu.efficiency_steps == 0;
-}
-
-/// Log GEMM slowdown of wide SMs: batched products of P4 against P100, which share generation and
-/// kernels; derived where one of them is missing.
-double wide_sm_loss(const std::vector<TrainedGpu>& gpus) {
-  const auto batched = [](const TrainedGpu& g) { return g.effect.batched_slowdown; };
-  const auto wide = [](const TrainedGpu& g) { return is_pascal(g) && is_wide(g); };
-  const auto narrow = [](const TrainedGpu& g) { return is_pascal(g) && !is_wide(g); };
-  const double loss = mean_over(gpus, wide, batched) - mean_over(gpus, narrow, batched);
-  return std::isnan(loss) ? kDerivedWideSmLoss : loss;
-}
-
-/// Mean over the measured GPUs without a power limit, those since Volta preferred, each with the
-/// loss of wide SMs taken out; plus that loss where `traits` has wide SMs.
-double gemm_slowdown_by_rule(const GpuTraits& traits, const PredictorWeights& weights,
-                             double GpuEffect::*slowdown) {
-  const double loss = wide_sm_loss(weights.gpus);
-  const auto reference = [](const TrainedGpu& g) {
-    return g.effect.sustained_flops == 0 && !is_pascal(g);
-  };
-  const double narrow = mean_preferring(weights.gpus, reference, [&](const TrainedGpu& g) {
-    return g.effect.*slowdown - (is_wide(g) ? loss : 0);
-  });
-  return narrow + (traits.lanes_per_sm == kWideSm ? loss : 0);
 }
 
 /// Mean over the measured GPUs with the same kind of memory on the same side of Volta, which
@@ -102,43 +45,83 @@ std::array<double, kMemoryClasses> bandwidth_by_rule(const GpuTraits& traits,
   return slowdown;
 }
 
-GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights) {
-  const GpuTraits traits = gpu_traits(gpu);
-  const double clock = -std::log(traits.dense_clock_share);
-  return {
-      .gpu = gpu.id,
-      .gemm_slowdown = gemm_slowdown_by_rule(traits, weights, &GpuEffect::gemm_slowdown) + clock,
-      .batched_slowdown =
-          gemm_slowdown_by_rule(traits, weights, &GpuEffect::batched_slowdown) + clock,
-      .bandwidth_slowdown = bandwidth_by_rule(traits, weights),
-      .sustained_flops = sustained_flops(weights.power_kappa, traits.tdp, traits.efficiency_steps),
-      .floors = mean_floors(weights.gpus),
-      .provenance = EffectProvenance::rule,
-      .reason =
-          "GEMM as measured GPUs since Volta, slower where 128 lanes share an SM, at the clock "
-          "of dense load; bandwidth as GPUs with the same kind of memory; power limit from TDP"};
+/// Power-limited GPUs whose watts speak for `traits`: the predecessor where the rule asks for it.
+std::vector<TrainedGpu> power_references(const GpuTraits& traits, const PredictorWeights& weights) {
+  switch (weights.rule.compute) {
+    case ComputeRule::median:
+      return {};
+    case ComputeRule::predecessor:
+      return {predecessor_of(traits, weights.gpus)};
+    default:
+      return weights.gpus;
+  }
+}
+
+double sustained_by_rule(const GpuTraits& traits, const PredictorWeights& weights) {
+  if (!weights.rule.power_limit) return 0;
+  return sustained_flops(power_kappa(power_references(traits, weights)), traits.tdp,
+                         traits.efficiency_steps);
+}
+
+/// The limit of a measured card: what its own session showed, drawn towards what all
+/// power-limited cards have in common.
+double sustained_of_measured(const TrainedGpu& gpu, const PredictorWeights& weights) {
+  const double own = gpu.effect.sustained_flops;
+  const double common = sustained_flops(power_kappa(weights.gpus), gpu.tdp, gpu.efficiency_steps);
+  if (own <= 0 || common <= 0) return own;
+  return own * std::pow(common / own, weights.rule.session_pooling);
+}
+
+GpuEffect effect_of_measured(const TrainedGpu& gpu, const PredictorWeights& weights) {
+  GpuEffect effect = gpu.effect;
+  effect.sustained_flops = sustained_of_measured(gpu, weights);
+  return effect;
 }
 
 }  // namespace
 
 double sustained_flops(double kappa, double tdp_watts, int efficiency_steps) {
   if (kappa <= 0 || tdp_watts <= kIdlePower) return 0;
-  return kappa * (tdp_watts - kIdlePower) * std::pow(kEfficiencyStep, efficiency_steps);
+  const auto step = static_cast<std::size_t>(std::clamp(efficiency_steps, 0, 3));
+  return kappa * (tdp_watts - kIdlePower) * kEfficiencyGain[step];
 }
 
-double power_kappa(double flops, double tdp_watts, int efficiency_steps) {
-  return flops / ((tdp_watts - kIdlePower) * std::pow(kEfficiencyStep, efficiency_steps));
+double power_kappa(const std::vector<TrainedGpu>& gpus) {
+  double logs = 0, count = 0, proven = 0;
+  for (const TrainedGpu& gpu : gpus) {
+    const double unit = sustained_flops(1, gpu.tdp, gpu.efficiency_steps);
+    if (unit <= 0) continue;
+    if (gpu.effect.sustained_flops <= 0) {
+      proven = std::max(proven, gpu.reached_flops / unit);
+      continue;
+    }
+    logs += std::log(gpu.effect.sustained_flops / unit);
+    count += 1;
+  }
+  return count > 0 ? std::max(std::exp(logs / count), proven) : 0;
+}
+
+GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights) {
+  const GpuTraits traits = gpu_traits(gpu);
+  return {.gpu = gpu.id,
+          .gemm_slowdown = slowdown_by_rule(traits, weights, &GpuEffect::gemm_slowdown),
+          .batched_slowdown = slowdown_by_rule(traits, weights, &GpuEffect::batched_slowdown),
+          .bandwidth_slowdown = bandwidth_by_rule(traits, weights),
+          .sustained_flops = sustained_by_rule(traits, weights),
+          .floors = mean_floors(weights.gpus),
+          .provenance = EffectProvenance::rule,
+          .reason = "by rule from measured GPUs (" + text_of(weights.rule) + ")"};
 }
 
 GpuEffect effect_for(const GpuSpec& gpu, const PredictorWeights& weights) {
   const auto own = std::ranges::find_if(
       weights.gpus, [&](const TrainedGpu& g) { return g.effect.gpu == gpu.id; });
-  if (own != weights.gpus.end()) return own->effect;
+  if (own != weights.gpus.end()) return effect_of_measured(*own, weights);
   const std::string die = die_of(gpu);
   const auto twin = std::ranges::find_if(
       weights.gpus, [&](const TrainedGpu& g) { return !die.empty() && g.die == die; });
   if (twin == weights.gpus.end()) return effect_by_rule(gpu, weights);
-  GpuEffect effect = twin->effect;
+  GpuEffect effect = effect_of_measured(*twin, weights);
   effect.provenance = EffectProvenance::twin_die;
   effect.reason = "same die as " + effect.gpu;
   effect.gpu = gpu.id;

@@ -4,18 +4,24 @@
 
 namespace tessera {
 
-/// The effect of `gpu`: its own if it was measured, that of a board with the same die, else a rule
-/// from architecture facts:
-/// - GEMM: mean of the measured GPUs since Volta without a power limit, plus the loss of 128 lanes
-///   per SM (P4 against P100) and of the clock of dense load where `gpu` has them;
+/// The effect of `gpu`: its own if it was measured, that of a board with the same die, else
+/// `weights.rule` on architecture facts:
+/// - GEMM slowdown: as `ComputeRule` says;
 /// - bandwidth: mean of the measured GPUs with the same kind of memory (HBM or not), Pascal and
 ///   later GPUs apart;
-/// - sustained rate: kappa * (TDP - idle) * 1.5^(efficiency steps after Pascal).
+/// - sustained rate: kappa * (TDP - idle) * efficiency gain of the generation, kappa from the
+///   power-limited GPUs that were measured.
 GpuEffect effect_for(const GpuSpec& gpu, const PredictorWeights& weights);
 
-/// Power-limited GEMM rate of a card [FLOP/s].
+/// As `effect_for`, but by the rule alone even where `gpu` was measured.
+GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights);
+
+/// Sustained FLOP/s per watt above idle of a Pascal card: geometric mean over the power-limited
+/// GPUs of `gpus`, but no less than the others prove by the rate that they hold without a limit. 0
+/// where no GPU is power-limited.
+double power_kappa(const std::vector<TrainedGpu>& gpus);
+
+/// Power-limited GEMM rate of a card [FLOP/s]; 0 = no limit.
 double sustained_flops(double kappa, double tdp_watts, int efficiency_steps);
-/// Sustained FLOP/s per watt that a measured limit corresponds to; inverse of `sustained_flops`.
-double power_kappa(double flops, double tdp_watts, int efficiency_steps);
 
 }  // namespace tessera

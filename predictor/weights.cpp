@@ -106,6 +106,20 @@ TrainingRange read(const weights::TrainingRange& from, const std::filesystem::pa
   return to;
 }
 
+void write(const EffectRule& from, weights::EffectRule& to) {
+  to.set_compute(static_cast<int>(from.compute));
+  to.set_power_limit(from.power_limit);
+  to.set_session_pooling(from.session_pooling);
+}
+
+EffectRule read(const weights::EffectRule& from, const std::filesystem::path& path) {
+  if (from.compute() < 0 || from.compute() > static_cast<int>(ComputeRule::pooled))
+    fail(path, "names a rule for unseen GPUs that this version does not know");
+  return {.compute = static_cast<ComputeRule>(from.compute()),
+          .power_limit = from.power_limit(),
+          .session_pooling = from.session_pooling()};
+}
+
 void write(const TrainedGpu& from, weights::Gpu& to) {
   const GpuEffect& effect = from.effect;
   to.set_gpu(effect.gpu);
@@ -124,6 +138,7 @@ void write(const TrainedGpu& from, weights::Gpu& to) {
   to.set_efficiency_steps(from.efficiency_steps);
   to.set_hbm(from.hbm);
   to.set_tdp_watts(from.tdp);
+  to.set_reached_flops(from.reached_flops);
 }
 
 TrainedGpu read(const weights::Gpu& from, const std::filesystem::path& path) {
@@ -140,7 +155,8 @@ TrainedGpu read(const weights::Gpu& from, const std::filesystem::path& path) {
                 .lanes_per_sm = from.lanes_per_sm(),
                 .efficiency_steps = from.efficiency_steps(),
                 .hbm = from.hbm(),
-                .tdp = from.tdp_watts()};
+                .tdp = from.tdp_watts(),
+                .reached_flops = from.reached_flops()};
   read_values(from.bandwidth_slowdown(), to.effect.bandwidth_slowdown, "memory classes", path);
   return to;
 }
@@ -227,7 +243,7 @@ weights::Weights message_of(const PredictorWeights& from) {
   write(from.gemm, *to.mutable_gemm());
   write(from.batched, *to.mutable_batched());
   write(from.memory, *to.mutable_memory());
-  to.set_power_kappa(from.power_kappa);
+  write(from.rule, *to.mutable_rule());
   write(from.range, *to.mutable_range());
   for (const TrainedGpu& gpu : from.gpus) write(gpu, *to.add_gpus());
   for (const NeusightClass& net : from.neusight) write(net, *to.add_neusight());
@@ -251,7 +267,7 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
   result.gemm = read(message.gemm(), path);
   result.batched = read(message.batched(), path);
   result.memory = read(message.memory(), path);
-  result.power_kappa = message.power_kappa();
+  result.rule = read(message.rule(), path);
   result.range = read(message.range(), path);
   for (const auto& gpu : message.gpus()) result.gpus.push_back(read(gpu, path));
   for (const auto& net : message.neusight()) result.neusight.push_back(read(net, path));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hw/gpu.h"
+#include "predictor/effect_rule.h"
 #include "predictor/gemm_model.h"
 #include "predictor/memory_model.h"
 #include "predictor/mlp.h"
@@ -46,7 +47,8 @@ struct TrainedGpu {
   int lanes_per_sm = 64;
   int efficiency_steps = 0;
   bool hbm = false;
-  double tdp = 0;  ///< [W]
+  double tdp = 0;            ///< [W]
+  double reached_flops = 0;  ///< GEMM rate that it held for 5 ms and longer; 0 = no such calls
 };
 
 /// Tile that cuBLAS chose for one measured product.
@@ -93,7 +95,7 @@ struct PredictorWeights {
   GemmWeights batched;  ///< batched products
   MemoryParameters<double> memory{};
   TrainingRange range;
-  double power_kappa = 0;  ///< sustained FLOP/s per watt above idle, Pascal
+  EffectRule rule;  ///< for GPUs that were not measured
   std::vector<TrainedGpu> gpus;
   std::vector<NeusightClass> neusight;  ///< kNeusightClasses, or empty
   std::vector<LogoScore> logo;

@@ -25,6 +25,8 @@ constexpr double kSettledFrom = 5e-3;    // [s]
 constexpr double kUnsettledUpTo = 1e-3;  // [s]
 constexpr double kSustainedFrom = 20e-3;
 constexpr double kSustainedUpTo = 300e-3;
+// Quantile of the rates that counts as what good shapes reach.
+constexpr double kGoodShapes = 0.9;
 
 /// Operators that stand for the memory-bound classes: three operands, two operands, reductions.
 constexpr std::array<MeasuredOp, 4> kMemoryOps{MeasuredOp::add, MeasuredOp::gelu,
@@ -43,22 +45,30 @@ bool is_large(const KernelMeasurement& row) {
   return is_gemm(row) && std::min({row.m, row.n, row.k}) >= kLargeGemmExtent;
 }
 
-double median(std::vector<double> values) {
+/// 0 for no values.
+double quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  const auto place = std::min(values.size() - 1,
+                              static_cast<std::size_t>(share * static_cast<double>(values.size())));
+  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(place);
+  std::nth_element(values.begin(), nth, values.end());
+  return *nth;
 }
 
-/// Median rate of the large products of `op` between two durations [FLOP/s]; 0 if there are none.
-double median_rate(const GpuData& gpu, MeasuredOp op, double from, double up_to) {
+/// Rates of the large products of `op` between two durations [FLOP/s].
+std::vector<double> rates(const GpuData& gpu, MeasuredOp op, double from, double up_to) {
   std::vector<double> rates;
   for (const KernelMeasurement* row : gpu.rows) {
     const double seconds = row->latency_us * 1e-6;
     if (row->op != op || !is_large(*row) || seconds < from || seconds > up_to) continue;
     rates.push_back(flops_of(*row) / seconds);
   }
-  return median(std::move(rates));
+  return rates;
+}
+
+/// 0 if there are none.
+double median_rate(const GpuData& gpu, MeasuredOp op, double from, double up_to) {
+  return quantile(rates(gpu, op, from, up_to), 0.5);
 }
 
 bool linear_is_anomalous(const GpuData& gpu) {
@@ -67,18 +77,27 @@ bool linear_is_anomalous(const GpuData& gpu) {
   return linear > 0 && bmm > 0 && linear < kAnomalousLinearRatio * bmm;
 }
 
-/// Geometric mean over the sessions (linear and bmm were timed apart).
+/// What good shapes hold once the card has settled, geometric mean over the sessions (linear and
+/// bmm were timed apart): a limit is the envelope of the rates, poor shapes stay below it.
 double measured_power_limit(const GpuData& gpu) {
   if (gpu.traits.tdp <= 0 || gpu.traits.tdp > kPowerLimitedTdp) return 0;
   double logs = 0, sessions = 0;
   for (const MeasuredOp op : {MeasuredOp::linear, MeasuredOp::bmm}) {
     if (op == MeasuredOp::linear && gpu.linear_anomalous) continue;
-    const double rate = median_rate(gpu, op, kSustainedFrom, kSustainedUpTo);
+    const double rate = quantile(rates(gpu, op, kSustainedFrom, kSustainedUpTo), kGoodShapes);
     if (rate <= 0) continue;
     logs += std::log(rate);
     sessions += 1;
   }
   return sessions > 0 ? std::exp(logs / sessions) : 0;
+}
+
+/// What good shapes reach for as long as a power limit would need to bite.
+double reached_rate(const GpuData& gpu) {
+  double best = 0;
+  for (const MeasuredOp op : {MeasuredOp::linear, MeasuredOp::bmm})
+    best = std::max(best, quantile(rates(gpu, op, kSettledFrom, kSustainedUpTo), kGoodShapes));
+  return best;
 }
 
 /// Calls near the launch floor say little about the GPU.
@@ -140,6 +159,7 @@ std::vector<GpuData> training_data(const MeasurementFile& file, const GpuLookup&
   for (GpuData& gpu : gpus) {
     gpu.linear_anomalous = linear_is_anomalous(gpu);
     gpu.sustained_flops = measured_power_limit(gpu);
+    gpu.reached_flops = reached_rate(gpu);
   }
   return gpus;
 }

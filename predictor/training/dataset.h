@@ -22,6 +22,7 @@ struct GpuData {
   std::vector<const KernelMeasurement*> rows;  ///< training split, in file order
   bool linear_anomalous = false;  ///< linear rows far slower than bmm rows; they are not used
   double sustained_flops = 0;     ///< measured power limit [FLOP/s]; 0 = none seen
+  double reached_flops = 0;       ///< by good shapes in calls of 5 ms and longer; 0 = no such calls
 };
 
 /// Training rows by GPU. Throws InputError if the file holds a GPU that the FP32 model must never

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "hw/units/input_error.h"
-#include "predictor/gpu_effects.h"
 #include "predictor/training/logo.h"
 #include "predictor/training/neusight_training.h"
 
@@ -36,18 +35,6 @@ MemoryFit fit_memory_classes(const std::vector<const GpuData*>& gpus) {
   return fit_memory(fit_gpus, samples);
 }
 
-/// Geometric mean over the power-limited cards; 0 where there is none.
-double fit_power_kappa(const std::vector<const GpuData*>& gpus) {
-  double logs = 0, count = 0;
-  for (const GpuData* gpu : gpus) {
-    if (gpu->sustained_flops <= 0) continue;
-    logs +=
-        std::log(power_kappa(gpu->sustained_flops, gpu->traits.tdp, gpu->traits.efficiency_steps));
-    count += 1;
-  }
-  return count > 0 ? std::exp(logs / count) : 0;
-}
-
 TrainedGpu trained_gpu(const GpuData& gpu) {
   return {.effect = {.gpu = gpu.spec.id,
                      .sustained_flops = gpu.sustained_flops,
@@ -57,7 +44,8 @@ TrainedGpu trained_gpu(const GpuData& gpu) {
           .lanes_per_sm = gpu.traits.lanes_per_sm,
           .efficiency_steps = gpu.traits.efficiency_steps,
           .hbm = gpu.traits.hbm,
-          .tdp = gpu.traits.tdp};
+          .tdp = gpu.traits.tdp,
+          .reached_flops = gpu.reached_flops};
 }
 
 /// A GPU without usable linear rows takes its slowdown from batched products plus the mean
@@ -109,7 +97,6 @@ TrainingReport fit_parametric(const std::vector<const GpuData*>& gpus) {
   weights.gemm = linear.weights;
   weights.batched = batched.weights;
   weights.memory = memory.shared;
-  weights.power_kappa = fit_power_kappa(gpus);
   weights.range = training_range(gpus);
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     TrainedGpu gpu = trained_gpu(*gpus[g]);

@@ -8,9 +8,11 @@
 #include <spdlog/spdlog.h>
 
 #include "predictor/weights.h"
+#include "predictor/gpu_effects.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/validate/rule_study.h"
 
 namespace tessera {
 namespace {
@@ -36,7 +38,35 @@ std::string logo_table(const PredictorWeights& weights) {
   return table;
 }
 
+void debug_study(const TrainCommandOptions& options) {
+  const MeasurementFile file = read_measurements(options.data_folder + "/kernels/fp32.csv");
+  const std::vector<GpuData> data = training_data(file, shipped_gpu_lookup());
+  auto t0 = std::chrono::steady_clock::now();
+  const Folds folds(data);
+  auto t1 = std::chrono::steady_clock::now();
+  const Catalog catalog = shipped_catalog();
+  const RuleStudy study =
+      study_rules(folds, read_model_runs(options.data_folder + "/models/fp32.csv"), catalog);
+  auto t2 = std::chrono::steady_clock::now();
+  std::printf("folds %.1f s study %.1f s\n", std::chrono::duration<double>(t1 - t0).count(),
+              std::chrono::duration<double>(t2 - t1).count());
+  for (std::size_t g = 0; g < folds.size(); ++g) std::printf("%s ", folds.gpu(g).spec.id.c_str());
+  std::printf("\n");
+  for (const auto& c : study.candidates) {
+    std::printf("%-60s", text_of(c.rule).c_str());
+    for (double e : c.leave_one_out) std::printf(" %6.1f", e);
+    std::printf("  mean %6.2f\n", mean_error(c.leave_one_out));
+  }
+  std::printf("best %s\n", text_of(study.candidates[study.best].rule).c_str());
+  for (const auto& s : study.selected)
+    std::printf("%s: %s %.1f\n", s.gpu.c_str(), text_of(s.rule).c_str(), s.error_pct);
+  std::printf("selection adjusted %.2f\n", study.selection_adjusted_error());
+  for (double e : study.measured) std::printf(" %6.1f", e);
+  std::printf("\n");
+}
+
 void run_train(const TrainCommandOptions& options) {
+  if (getenv("STUDY")) return debug_study(options);
   const auto begin = std::chrono::steady_clock::now();
   const TrainingReport report = train(options.data_folder, options.training, shipped_gpu_lookup());
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;

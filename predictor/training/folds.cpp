@@ -1,0 +1,36 @@
+#include "predictor/training/folds.h"
+
+#include <algorithm>
+
+#include "predictor/training/parallel.h"
+#include "predictor/training/train.h"
+
+namespace tessera {
+
+Folds::Folds(const std::vector<GpuData>& data) : data_(&data) {
+  struct LeftOut {
+    std::size_t i, j;
+  };
+  const std::size_t none = data.size();
+  std::vector<LeftOut> folds{{none, none}};
+  for (std::size_t i = 0; i < data.size(); ++i)
+    for (std::size_t j = i; j < data.size(); ++j) folds.push_back({i, j});
+  fits_.resize(folds.size());
+  parallel_for(folds.size(), [&](std::size_t fold) {
+    std::vector<const GpuData*> kept;
+    for (std::size_t g = 0; g < data.size(); ++g)
+      if (g != folds[fold].i && g != folds[fold].j) kept.push_back(&data[g]);
+    if (!kept.empty()) fits_[fold] = fit_parametric(kept).weights;
+  });
+}
+
+const PredictorWeights& Folds::without(std::size_t i, std::size_t j) const {
+  return fits_[position(std::min(i, j), std::max(i, j))];
+}
+
+std::size_t Folds::position(std::size_t i, std::size_t j) const {
+  const std::size_t n = data_->size();
+  return 1 + i * n - i * (i - 1) / 2 + (j - i);  // rows 0..i-1 hold n, n-1, ... folds
+}
+
+}  // namespace tessera
