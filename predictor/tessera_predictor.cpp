@@ -28,17 +28,6 @@ double launch_floor(const LaunchFloors& floors, KernelKind kind) {
   }
 }
 
-/// Fastest tile without split: what the library would most likely launch.
-std::size_t likely_tile(const GemmShape& shape, const GpuTraits& gpu, const GemmWeights& weights) {
-  const auto seconds = [&](std::size_t tile) {
-    return tile_seconds(shape, gpu, weights.shared, weights.menu(gpu), tile, 1);
-  };
-  std::size_t best = 0;
-  for (std::size_t tile = 1; tile < kGemmTiles.size(); ++tile)
-    if (seconds(tile) < seconds(best)) best = tile;
-  return best;
-}
-
 double compute_seconds(const GemmShape& shape, const GpuTraits& gpu, const GemmWeights& weights,
                        double slowdown) {
   return std::exp(slowdown) * gemm_compute_seconds(shape, gpu, weights.shared, weights.menu(gpu));
@@ -46,7 +35,7 @@ double compute_seconds(const GemmShape& shape, const GpuTraits& gpu, const GemmW
 
 /// A linear layer in NN or NT order was never timed. It runs the library's heuristics of linear
 /// layers on the memory order of batched products, so it takes half of the log difference between
-/// the two at a large size.
+/// the two at a large size. Log time against the same layer in TN order.
 double transposed_shift(const GpuTraits& traits, const GpuEffect& effect, const GemmWeights& gemm,
                         const GemmWeights& batched) {
   constexpr double kSize = 4096;
@@ -64,11 +53,17 @@ double transposed_shift(const GpuTraits& traits, const GpuEffect& effect, const 
 TesseraPredictor::TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& weights)
     : traits_(gpu_traits(gpu)),
       effect_(effect_for(gpu, weights)),
-      gemm_(weights.gemm),
-      batched_(weights.batched),
-      memory_(weights.memory),
       range_(weights.range),
-      transposed_shift_(transposed_shift(traits_, effect_, gemm_, batched_)) {}
+      linear_(weights.gemm, traits_, effect_.gemm_slowdown, effect_.sustained_flops),
+      transposed_linear_(
+          weights.gemm, traits_,
+          effect_.gemm_slowdown + transposed_shift(traits_, effect_, weights.gemm, weights.batched),
+          effect_.sustained_flops),
+      batched_(weights.batched, traits_, effect_.batched_slowdown, effect_.sustained_flops),
+      memory_(weights.memory, traits_, effect_.bandwidth_slowdown),
+      linear_launch_share_(weights.gemm.shared.launch_share),
+      batched_launch_share_(weights.batched.shared.launch_share),
+      memory_launch_share_(weights.memory.launch_share) {}
 
 KernelPrediction TesseraPredictor::predict(const Kernel& kernel) const {
   const bool gemm = kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm;
@@ -83,30 +78,14 @@ KernelPrediction TesseraPredictor::predict(const Kernel& kernel) const {
 
 KernelPrediction TesseraPredictor::predict_gemm(const Kernel& kernel) const {
   const GemmShape shape = gemm_shape(kernel);
-  const bool batched = kernel.kind == KernelKind::batched_gemm;
-  const GemmWeights& weights = batched ? batched_ : gemm_;
-  const double transposed = !batched && !shape.strided ? transposed_shift_ : 0;
-  const double slowdown = batched ? effect_.batched_slowdown : effect_.gemm_slowdown + transposed;
-  const double compute = limited_by_power(shape, compute_seconds(shape, traits_, weights, slowdown),
-                                          effect_.sustained_flops);
-  const double memory = gemm_memory_seconds(shape, traits_, weights.shared);
-  const std::size_t tile = likely_tile(shape, traits_, weights);
-  return {.duration = Seconds(smooth_max(compute, memory, weights.shared.norm)),
-          .compute_time = Seconds(compute),
-          .memory_time = Seconds(memory),
-          .tile_m = kGemmTiles[tile].m,
-          .tile_n = kGemmTiles[tile].n,
-          .waves = wave_count(shape, kGemmTiles[tile], 1, traits_.sms)};
+  if (kernel.kind == KernelKind::batched_gemm) return batched_.predict(shape);
+  return shape.strided ? linear_.predict(shape) : transposed_linear_.predict(shape);
 }
 
 KernelPrediction TesseraPredictor::predict_memory(const Kernel& kernel) const {
   const MemoryShape shape = memory_shape(kernel);
   if (shape.bytes <= 0) return {};
-  const BandwidthSlowdown<double> slowdown{
-      effect_.bandwidth_slowdown[static_cast<std::size_t>(shape.memory_class)],
-      effect_.bandwidth_slowdown[static_cast<std::size_t>(MemoryClass::elementwise)]};
-  const double seconds =
-      memory_traits(kernel.kind).factor * memory_seconds(shape, traits_, memory_, slowdown);
+  const double seconds = memory_traits(kernel.kind).factor * memory_.seconds(shape);
   return {.duration = Seconds(seconds),
           .compute_time = Seconds(kernel.flops.value() / traits_.flops),
           .memory_time = Seconds(seconds)};
@@ -120,9 +99,9 @@ Seconds TesseraPredictor::isolated_launch_overhead(const Kernel& kernel) const {
 }
 
 double TesseraPredictor::launch_share(KernelKind kind) const {
-  if (kind == KernelKind::gemm) return gemm_.shared.launch_share;
-  if (kind == KernelKind::batched_gemm) return batched_.shared.launch_share;
-  return memory_.launch_share[static_cast<std::size_t>(memory_traits(kind).memory_class)];
+  if (kind == KernelKind::gemm) return linear_launch_share_;
+  if (kind == KernelKind::batched_gemm) return batched_launch_share_;
+  return memory_launch_share_[static_cast<std::size_t>(memory_traits(kind).memory_class)];
 }
 
 }  // namespace tessera

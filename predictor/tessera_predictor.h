@@ -1,7 +1,9 @@
 #pragma once
 
+#include "predictor/gemm_table.h"
 #include "predictor/gpu_effects.h"
 #include "predictor/kernel_predictor.h"
+#include "predictor/memory_table.h"
 #include "predictor/weights.h"
 
 namespace tessera {
@@ -23,11 +25,13 @@ class TesseraPredictor final : public KernelPredictor {
 
   GpuTraits traits_;
   GpuEffect effect_;
-  GemmWeights gemm_;
-  GemmWeights batched_;
-  MemoryParameters<double> memory_;
   TrainingRange range_;
-  double transposed_shift_ = 0;  ///< log time of NN and NT against TN for large linear layers
+  GemmTable linear_;             ///< linear layers in TN order, as they were timed
+  GemmTable transposed_linear_;  ///< in NN and NT order
+  GemmTable batched_;
+  MemoryTable memory_;
+  double linear_launch_share_, batched_launch_share_;
+  std::array<double, kMemoryClasses> memory_launch_share_;
 };
 
 }  // namespace tessera

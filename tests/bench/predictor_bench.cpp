@@ -1,39 +1,82 @@
-// How fast kernels are predicted, without the memoisation of sim/plan.
+// How long one prediction takes. Every benchmark walks through kernels of different sizes; the last
+// looks them up as sim/plan does, which predicts every distinct kernel of a step once.
+#include <functional>
+#include <map>
+#include <vector>
+
 #include <benchmark/benchmark.h>
 
 #include "predictor/kernel_predictor.h"
 #include "predictor/weights.h"
 #include "tests/predictor/test_gpus.h"
+#include "tests/predictor/test_kernels.h"
 
 namespace tessera {
 namespace {
 
-Kernel linear(std::int64_t m) {
-  Kernel kernel;
-  kernel.kind = KernelKind::gemm;
-  kernel.m = m;
-  kernel.n = 3840;
-  kernel.k = 1280;
-  kernel.flops = Flops(2.0 * static_cast<double>(m) * 3840 * 1280);
-  kernel.bytes_read = Bytes(4 * (m * 1280 + 3840 * 1280));
-  kernel.bytes_written = Bytes(4 * m * 3840);
-  return kernel;
+using KernelOfStep = std::function<Kernel(std::int64_t step)>;
+
+std::vector<Kernel> sizes(const KernelOfStep& kernel) {
+  std::vector<Kernel> kernels;
+  for (std::int64_t step = 1; step <= 128; ++step) kernels.push_back(kernel(step));
+  return kernels;
 }
 
-void predict_gemms(benchmark::State& state, PredictorForm form) {
+/// A layer of gpt2-large at 64 to 8192 tokens.
+Kernel linear(std::int64_t step) {
+  return linear_kernel(64 * step, 3840, 1280);
+}
+/// Fewer tiles than SMs, so that a split contraction competes.
+Kernel small_linear(std::int64_t step) {
+  return linear_kernel(step, 768, 3072);
+}
+Kernel scores(std::int64_t step) {
+  return batched_kernel(80, 8 * step, 8 * step, 64);
+}
+Kernel elementwise(std::int64_t step) {
+  return row_kernel(KernelKind::elementwise, 64 * step, 5120);
+}
+Kernel softmax(std::int64_t step) {
+  return row_kernel(KernelKind::softmax, 1280 * step, 8 * step);
+}
+
+std::unique_ptr<KernelPredictor> h100(PredictorForm form) {
   const PredictorWeights weights = load_weights(TESSERA_SOURCE_DIR "/predictor/weights/fp32.pb");
-  const auto predictor = make_predictor(form, test_gpu("H100-SXM5-80GB"), weights);
-  std::int64_t m = 0;
+  return make_predictor(form, test_gpu("H100-SXM5-80GB"), weights);
+}
+
+void predict(benchmark::State& state, PredictorForm form, Kernel (*kernel)(std::int64_t step)) {
+  const auto predictor = h100(form);
+  const std::vector<Kernel> kernels = sizes(kernel);
+  std::size_t i = 0;
   for (auto _ : state) {
-    m = m % 8192 + 64;
-    benchmark::DoNotOptimize(predictor->predict(linear(m)));
+    benchmark::DoNotOptimize(predictor->predict(kernels[i]));
+    i = (i + 1) % kernels.size();
   }
   state.SetItemsProcessed(state.iterations());
 }
 
-BENCHMARK_CAPTURE(predict_gemms, tessera, PredictorForm::tessera);
-BENCHMARK_CAPTURE(predict_gemms, neusight, PredictorForm::neusight);
-BENCHMARK_CAPTURE(predict_gemms, roofline, PredictorForm::roofline);
+void look_up(benchmark::State& state) {
+  const auto predictor = h100(PredictorForm::tessera);
+  const std::vector<Kernel> kernels = sizes(linear);
+  std::map<Kernel, KernelPrediction> predictions;
+  for (const Kernel& kernel : kernels) predictions.emplace(kernel, predictor->predict(kernel));
+  std::size_t i = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(predictions.find(kernels[i])->second.duration);
+    i = (i + 1) % kernels.size();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+BENCHMARK_CAPTURE(predict, tessera_gemm, PredictorForm::tessera, linear);
+BENCHMARK_CAPTURE(predict, tessera_small_gemm, PredictorForm::tessera, small_linear);
+BENCHMARK_CAPTURE(predict, tessera_batched_gemm, PredictorForm::tessera, scores);
+BENCHMARK_CAPTURE(predict, tessera_elementwise, PredictorForm::tessera, elementwise);
+BENCHMARK_CAPTURE(predict, tessera_softmax, PredictorForm::tessera, softmax);
+BENCHMARK_CAPTURE(predict, neusight_gemm, PredictorForm::neusight, linear);
+BENCHMARK_CAPTURE(predict, roofline_gemm, PredictorForm::roofline, linear);
+BENCHMARK(look_up);
 
 }  // namespace
 }  // namespace tessera
