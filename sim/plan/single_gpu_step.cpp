@@ -9,10 +9,10 @@ namespace tessera {
 
 SingleGpuStep::SingleGpuStep(const Scenario& scenario) {
   if (scenario.step.layout.world_size() != 1)
-    throw InputError({.where = scenario.name,
-                      .what = "runs on " + std::to_string(scenario.step.layout.world_size()) +
-                              " GPUs",
-                      .hint = "a step in closed form needs a single GPU; simulate it instead"});
+    throw InputError(
+        {.where = scenario.name,
+         .what = "runs on " + std::to_string(scenario.step.layout.world_size()) + " GPUs",
+         .hint = "a step in closed form needs a single GPU; simulate it instead"});
   const Program program = build_program(scenario.model, scenario.step);
   const HostCosts host = host_costs(scenario.step.kernels);
   std::map<Kernel, std::size_t> position;
@@ -54,6 +54,15 @@ Seconds SingleGpuStep::step_time(const KernelPredictor& predictor) const {
   for (const CountedKernel& counted : kernels_)
     durations.push_back(predictor.duration(counted.kernel));
   return step_time(durations);
+}
+
+LogSpread SingleGpuStep::spread(const KernelPredictor& predictor) const {
+  SpreadSum sum;
+  for (const CountedKernel& counted : kernels_) {
+    const KernelPrediction prediction = predictor.predict(counted.kernel);
+    sum.add(prediction.duration * static_cast<double>(counted.launches), prediction.spread);
+  }
+  return sum.relative();
 }
 
 }  // namespace tessera
