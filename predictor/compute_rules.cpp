@@ -39,14 +39,6 @@ double wide_sm_loss(const std::vector<TrainedGpu>& gpus) {
   return std::isnan(loss) ? kDerivedWideSmLoss : loss;
 }
 
-double median(const std::vector<TrainedGpu>& gpus, Slowdown slowdown) {
-  std::vector<double> values;
-  for (const TrainedGpu& gpu : gpus) values.push_back(gpu.effect.*slowdown);
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 /// Mean over the measured GPUs without a power limit, those since Volta preferred.
 double common_slowdown(const std::vector<TrainedGpu>& gpus, Slowdown slowdown, double wide_loss) {
   const auto reference = [](const TrainedGpu& g) { return is_unlimited(g) && !is_pascal(g); };
@@ -91,7 +83,8 @@ double slowdown_by_rule(const GpuTraits& traits, const PredictorWeights& weights
   const double own_loss = traits.lanes_per_sm == kWideSm ? loss : 0;
   switch (weights.rule.compute) {
     case ComputeRule::median:
-      return median(weights.gpus, slowdown) + clock;
+      return median_over(weights.gpus, [&](const TrainedGpu& g) { return g.effect.*slowdown; }) +
+             clock;
     case ComputeRule::predecessor:
       return predecessor_of(traits, weights.gpus).effect.*slowdown + clock;
     case ComputeRule::physical:

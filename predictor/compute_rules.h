@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -30,6 +31,16 @@ double mean_preferring(const std::vector<TrainedGpu>& gpus, const Preferred& pre
                        const Value& value) {
   const double mean = mean_over(gpus, preferred, value);
   return std::isnan(mean) ? mean_over(gpus, every_gpu, value) : mean;
+}
+
+/// Median of `value`; `gpus` must not be empty.
+template <class Value>
+double median_over(const std::vector<TrainedGpu>& gpus, const Value& value) {
+  std::vector<double> values;
+  for (const TrainedGpu& gpu : gpus) values.push_back(value(gpu));
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 /// The measured GPU that a reader of datasheets would take for an older `traits`: the newest of an

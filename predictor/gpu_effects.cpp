@@ -15,16 +15,16 @@ constexpr double kIdlePower = 10;
 // step has measured cards on both sides (P4, T4).
 constexpr std::array<double, 4> kEfficiencyGain{1, 1.5, 2.46, 4.05};
 
-LaunchFloors mean_floors(const std::vector<TrainedGpu>& gpus) {
-  const auto mean = [&](double LaunchFloors::*floor) {
-    return mean_over(gpus, every_gpu,
-                     [&](const TrainedGpu& gpu) { return gpu.effect.floors.*floor; });
+/// Launch floors are the hosts', not the GPUs': one slow host must not raise them.
+LaunchFloors median_floors(const std::vector<TrainedGpu>& gpus) {
+  const auto median = [&](double LaunchFloors::*floor) {
+    return median_over(gpus, [&](const TrainedGpu& gpu) { return gpu.effect.floors.*floor; });
   };
-  return {.linear = mean(&LaunchFloors::linear),
-          .batched = mean(&LaunchFloors::batched),
-          .elementwise = mean(&LaunchFloors::elementwise),
-          .softmax = mean(&LaunchFloors::softmax),
-          .layer_norm = mean(&LaunchFloors::layer_norm)};
+  return {.linear = median(&LaunchFloors::linear),
+          .batched = median(&LaunchFloors::batched),
+          .elementwise = median(&LaunchFloors::elementwise),
+          .softmax = median(&LaunchFloors::softmax),
+          .layer_norm = median(&LaunchFloors::layer_norm)};
 }
 
 /// Mean over the measured GPUs with the same kind of memory on the same side of Volta, which
@@ -108,7 +108,7 @@ GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights) {
           .batched_slowdown = slowdown_by_rule(traits, weights, &GpuEffect::batched_slowdown),
           .bandwidth_slowdown = bandwidth_by_rule(traits, weights),
           .sustained_flops = sustained_by_rule(traits, weights),
-          .floors = mean_floors(weights.gpus),
+          .floors = median_floors(weights.gpus),
           .provenance = EffectProvenance::rule,
           .reason = "by rule from measured GPUs (" + text_of(weights.rule) + ")"};
 }

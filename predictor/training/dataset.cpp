@@ -19,7 +19,7 @@ constexpr double kLargeGemmSeconds = 1e-3;
 constexpr std::int64_t kLargeGemmExtent = 256;
 
 // A 70-75 W card settles to its power limit within milliseconds; sustained rates are read from
-// calls of 20-300 ms, and calls between the two regimes are left out.
+// calls of 20-300 ms, the SM's own speed from calls that end before.
 constexpr double kPowerLimitedTdp = 75;  // [W]
 constexpr double kSettledFrom = 5e-3;    // [s]
 constexpr double kUnsettledUpTo = 1e-3;  // [s]
@@ -178,16 +178,12 @@ std::vector<GemmSample> gemm_samples(const GpuData& gpu, int number, MeasuredOp 
   std::vector<GemmSample> samples;
   if (op == MeasuredOp::linear && gpu.linear_anomalous) return samples;
   const double floor = fastest_seconds(gpu, op);
-  const auto settling = [&](double seconds) {
-    return gpu.sustained_flops > 0 && seconds > kUnsettledUpTo && seconds < kSettledFrom;
-  };
   for (const KernelMeasurement* row : rows_over_octaves(gpu, op)) {
     const double seconds = row->latency_us * 1e-6;
-    if (settling(seconds)) continue;
+    if (gpu.sustained_flops > 0 && seconds > kUnsettledUpTo) continue;
     samples.push_back({.gpu = number,
                        .shape = gemm_shape(kernel_of(*row)),
                        .seconds = seconds,
-                       .sustained_flops = seconds >= kSettledFrom ? gpu.sustained_flops : 0,
                        .weight = weight_of(seconds, floor)});
   }
   return samples;

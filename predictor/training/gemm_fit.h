@@ -12,8 +12,7 @@ namespace tessera {
 struct GemmSample {
   int gpu = 0;  ///< position in the list of GPUs of the fit
   GemmShape shape;
-  double seconds = 0;          ///< isolated, launch floor included
-  double sustained_flops = 0;  ///< power limit that applied to this call; 0 = none
+  double seconds = 0;  ///< isolated, launch floor included; no power limit was felt
   double weight = 1;
 };
 
@@ -50,8 +49,7 @@ T gemm_residual(const GemmSample& sample, const GpuTraits& gpu, std::span<const 
   const auto p = GemmParameters<T>::from_unconstrained(x);
   const auto menu = TileMenu<T>::from_unconstrained(x.subspan(At::kSharedMenu, At::kMenu),
                                                     x.subspan(At::kFamilyMenu, At::kMenu));
-  const T duration =
-      gemm_seconds(sample.shape, gpu, p, menu, x[At::kSlowdown], sample.sustained_flops);
+  const T duration = gemm_seconds(sample.shape, gpu, p, menu, x[At::kSlowdown], 0);
   const T floor = exp(x[At::kFloor]) * 1e-6;
   return log(isolated_seconds(duration, floor, p.launch_share)) - T(std::log(sample.seconds));
 }

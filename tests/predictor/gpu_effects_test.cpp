@@ -29,7 +29,7 @@ PredictorWeights example_weights() {
   PredictorWeights weights;
   weights.gpus = {trained("V100-PCIe-32GB", 0.10, 0.1, 0), trained("A100-PCIe-40GB", 0.20, 0.2, 0),
                   trained("P100-PCIe-16GB", 0.30, 0.3, 0), trained("T4", 0.50, 0.25, 3e12)};
-  weights.power_kappa = 0.04e12;
+  for (TrainedGpu& gpu : weights.gpus) gpu.tdp = test_gpu(gpu.effect.gpu.c_str()).tdp.value();
   return weights;
 }
 
@@ -105,10 +105,61 @@ TEST(GpuEffects, ASlowerClockOfDenseLoadSlowsGemmsAlone) {
 }
 
 TEST(GpuEffects, TheSustainedRateFollowsThePowerAboveIdle) {
-  // 0.04 TFLOP/s per watt * (72 - 10) W * 1.5^3 = 8.37 TFLOP/s
+  // T4 sustains 3 TFLOP/s with 70 - 10 W at 1.5 times Pascal's efficiency; L4 has 72 - 10 W
+  // at 4.05.
+  const double kappa = 3e12 / (60 * 1.5);
+  EXPECT_DOUBLE_EQ(power_kappa(example_weights().gpus), kappa);
   const GpuEffect l4 = effect_for(test_gpu("L4"), example_weights());
-  EXPECT_NEAR(l4.sustained_flops, 8.37e12, 1e9);
-  EXPECT_DOUBLE_EQ(power_kappa(sustained_flops(5e10, 72, 2), 72, 2), 5e10);
+  EXPECT_DOUBLE_EQ(l4.sustained_flops, kappa * 62 * 4.05);
+}
+
+TEST(GpuEffects, AGpuWithoutALimitProvesThatItsRateIsPossible) {
+  PredictorWeights weights = example_weights();
+  weights.gpus[0].reached_flops = 14e12;  // V100 at 250 W
+  EXPECT_DOUBLE_EQ(power_kappa(weights.gpus), 14e12 / (240 * 1.5));
+  weights.gpus[0].reached_flops = 1e12;  // proves nothing
+  EXPECT_DOUBLE_EQ(power_kappa(weights.gpus), 3e12 / (60 * 1.5));
+}
+
+TEST(GpuEffects, ALimitedCardIsDrawnTowardsWhatLimitedCardsHaveInCommon) {
+  PredictorWeights weights = example_weights();
+  weights.gpus.push_back(trained("P4", 0.40, 0.3, 65 * 0.02e12));
+  weights.gpus.back().tdp = 75;
+  weights.gpus[3].effect.sustained_flops = 60 * 1.5 * 0.08e12;  // T4: four times the watt's worth
+  const auto limit = [&](double pooling) {
+    weights.rule.session_pooling = pooling;
+    return effect_for(test_gpu("P4"), weights).sustained_flops;
+  };
+  EXPECT_DOUBLE_EQ(limit(0), 65 * 0.02e12);
+  EXPECT_DOUBLE_EQ(limit(1), 65 * 0.04e12);  // geometric mean of 0.02 and 0.08
+  EXPECT_DOUBLE_EQ(limit(0.5), 65 * 0.02e12 * std::sqrt(2));
+}
+
+TEST(GpuEffects, RulesDifferInWhatTheyTakeFromWhom) {
+  PredictorWeights weights = example_weights();
+  const auto h100 = [&](ComputeRule rule) {
+    weights.rule.compute = rule;
+    return effect_for(test_gpu("H100-SXM5-80GB"), weights).gemm_slowdown;
+  };
+  EXPECT_DOUBLE_EQ(h100(ComputeRule::median), 0.25);        // of 0.1, 0.2, 0.3, 0.5
+  EXPECT_DOUBLE_EQ(h100(ComputeRule::predecessor), 0.2);    // A100
+  EXPECT_DOUBLE_EQ(h100(ComputeRule::pooled), 0.2 + 0.09);  // V100, A100, P100; none of Hopper
+  weights.gpus.erase(weights.gpus.begin());
+  weights.rule.compute = ComputeRule::predecessor;
+  EXPECT_DOUBLE_EQ(effect_for(test_gpu("V100-PCIe-32GB"), weights).gemm_slowdown, 0.3);  // P100
+}
+
+TEST(GpuEffects, WithoutAPowerLimitNoRuleSetsOne) {
+  PredictorWeights weights = example_weights();
+  weights.rule.power_limit = false;
+  EXPECT_EQ(effect_for(test_gpu("L4"), weights).sustained_flops, 0);
+}
+
+TEST(GpuEffects, OneSlowHostDoesNotRaiseTheLaunchFloor) {
+  PredictorWeights weights = example_weights();
+  for (TrainedGpu& gpu : weights.gpus) gpu.effect.floors.linear = 50e-6;
+  weights.gpus[2].effect.floors.linear = 500e-6;
+  EXPECT_DOUBLE_EQ(effect_for(test_gpu("L4"), weights).floors.linear, 50e-6);
 }
 
 }  // namespace
