@@ -7,8 +7,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "predictor/weights.h"
 #include "predictor/gpu_effects.h"
+#include "predictor/weights.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
