@@ -120,6 +120,26 @@ EffectRule read(const weights::EffectRule& from, const std::filesystem::path& pa
           .session_pooling = from.session_pooling()};
 }
 
+void write(const SpreadByClass& from, google::protobuf::RepeatedPtrField<weights::Spread>& to) {
+  for (const LogSpread& spread : from) {
+    weights::Spread& entry = *to.Add();
+    entry.set_gpu(spread.gpu);
+    entry.set_shape(spread.shape);
+  }
+}
+
+SpreadByClass read(const google::protobuf::RepeatedPtrField<weights::Spread>& from,
+                   const std::filesystem::path& path) {
+  if (from.size() != static_cast<int>(kSpreadClasses))
+    fail(path, "holds another number of spreads than this version");
+  SpreadByClass to{};
+  for (std::size_t c = 0; c < kSpreadClasses; ++c) {
+    const weights::Spread& entry = from[static_cast<int>(c)];
+    to[c] = {entry.gpu(), entry.shape()};
+  }
+  return to;
+}
+
 void write(const TrainedGpu& from, weights::Gpu& to) {
   const GpuEffect& effect = from.effect;
   to.set_gpu(effect.gpu);
@@ -244,6 +264,8 @@ weights::Weights message_of(const PredictorWeights& from) {
   write(from.batched, *to.mutable_batched());
   write(from.memory, *to.mutable_memory());
   write(from.rule, *to.mutable_rule());
+  write(from.spreads.measured, *to.mutable_measured_spreads());
+  write(from.spreads.by_rule, *to.mutable_rule_spreads());
   write(from.range, *to.mutable_range());
   for (const TrainedGpu& gpu : from.gpus) write(gpu, *to.add_gpus());
   for (const NeusightClass& net : from.neusight) write(net, *to.add_neusight());
@@ -268,6 +290,7 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
   result.batched = read(message.batched(), path);
   result.memory = read(message.memory(), path);
   result.rule = read(message.rule(), path);
+  result.spreads = {read(message.measured_spreads(), path), read(message.rule_spreads(), path)};
   result.range = read(message.range(), path);
   for (const auto& gpu : message.gpus()) result.gpus.push_back(read(gpu, path));
   for (const auto& net : message.neusight()) result.neusight.push_back(read(net, path));

@@ -11,6 +11,7 @@
 #include "predictor/gemm_model.h"
 #include "predictor/memory_model.h"
 #include "predictor/mlp.h"
+#include "predictor/spread.h"
 #include "predictor/training_range.h"
 
 namespace tessera {
@@ -96,6 +97,7 @@ struct PredictorWeights {
   MemoryParameters<double> memory{};
   TrainingRange range;
   EffectRule rule;  ///< for GPUs that were not measured
+  Spreads spreads;
   std::vector<TrainedGpu> gpus;
   std::vector<NeusightClass> neusight;  ///< kNeusightClasses, or empty
   std::vector<LogoScore> logo;
