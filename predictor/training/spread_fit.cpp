@@ -18,7 +18,7 @@ constexpr double kEightyPercent = 1.2816;
 /// 90 % quantile of Student's distribution over that of the normal one, by degrees of freedom: a
 /// spread seen on few GPUs is itself uncertain.
 double small_sample_factor(std::size_t degrees) {
-  constexpr std::array<double, 6> kFactor{3.08 / 1.2816, 3.08 / 1.2816, 1.886 / 1.2816,
+  constexpr std::array<double, 6> kFactor{3.08 / 1.2816,  3.08 / 1.2816,  1.886 / 1.2816,
                                           1.638 / 1.2816, 1.533 / 1.2816, 1.476 / 1.2816};
   return kFactor[std::min(degrees, kFactor.size() - 1)];
 }

@@ -9,10 +9,10 @@ namespace tessera {
 
 SingleGpuStep::SingleGpuStep(const Scenario& scenario) {
   if (scenario.step.layout.world_size() != 1)
-    throw InputError({.where = scenario.name,
-                      .what = "runs on " + std::to_string(scenario.step.layout.world_size()) +
-                              " GPUs",
-                      .hint = "a step in closed form needs a single GPU; simulate it instead"});
+    throw InputError(
+        {.where = scenario.name,
+         .what = "runs on " + std::to_string(scenario.step.layout.world_size()) + " GPUs",
+         .hint = "a step in closed form needs a single GPU; simulate it instead"});
   const Program program = build_program(scenario.model, scenario.step);
   const HostCosts host = host_costs(scenario.step.kernels);
   std::map<Kernel, std::size_t> position;

@@ -23,7 +23,8 @@ struct RuleScore {
   ErrorByGpu leave_one_out;  ///< kernels of that GPU unseen, rule given
 };
 
-/// One GPU left out completely: the rule chosen on the other GPUs, then this GPU's models predicted.
+/// One GPU left out completely: the rule chosen on the other GPUs, then this GPU's models
+/// predicted.
 struct SelectedRule {
   std::string gpu;
   EffectRule rule;

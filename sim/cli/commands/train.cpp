@@ -7,9 +7,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "predictor/weights.h"
 #include "predictor/gpu_effects.h"
 #include "predictor/training/spread_fit.h"
+#include "predictor/weights.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
@@ -61,12 +61,16 @@ void debug_study(const TrainCommandOptions& options) {
   const EffectRule best = study.candidates[study.best].rule;
   double sum = 0, n = 0;
   for (const Coverage& c : leave_one_out_coverage(folds, best)) {
-    std::printf("%-16s class %d coverage %.2f half width %.3f\n", c.gpu.c_str(), (int)c.of, c.share, c.half_width);
-    sum += c.share; n += 1;
+    std::printf("%-16s class %d coverage %.2f half width %.3f\n", c.gpu.c_str(), (int)c.of, c.share,
+                c.half_width);
+    sum += c.share;
+    n += 1;
   }
   std::printf("coverage %.3f\n", sum / n);
   const Spreads sp = fit_spreads(folds, best, folds.size());
-  for (std::size_t c = 0; c < 5; ++c) std::printf("class %zu rule gpu %.3f shape %.3f measured gpu %.3f shape %.3f\n", c, sp.by_rule[c].gpu, sp.by_rule[c].shape, sp.measured[c].gpu, sp.measured[c].shape);
+  for (std::size_t c = 0; c < 5; ++c)
+    std::printf("class %zu rule gpu %.3f shape %.3f measured gpu %.3f shape %.3f\n", c,
+                sp.by_rule[c].gpu, sp.by_rule[c].shape, sp.measured[c].gpu, sp.measured[c].shape);
   std::printf("best %s\n", text_of(study.candidates[study.best].rule).c_str());
   for (const auto& s : study.selected)
     std::printf("%s: %s %.1f\n", s.gpu.c_str(), text_of(s.rule).c_str(), s.error_pct);
