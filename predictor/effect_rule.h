@@ -21,7 +21,7 @@ struct EffectRule {
   bool power_limit = true;  ///< a sustained rate from TDP bounds GEMMs
   /// Weight of the limit that all power-limited cards have in common against the one that a card's
   /// own session showed, in [0, 1]; matters to measured cards alone.
-  double session_pooling = 0;
+  double session_pooling = 1;
 
   bool operator==(const EffectRule&) const = default;
 };

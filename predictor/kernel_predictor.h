@@ -6,6 +6,8 @@
 
 #include "hw/gpu.h"
 #include "hw/units/quantity.h"
+#include "predictor/spread.h"
+#include "predictor/training_range.h"
 #include "workloads/kernel.h"
 
 namespace tessera {
@@ -25,7 +27,8 @@ struct KernelPrediction {
   int tile_m = 0, tile_n = 0;  ///< most likely tile; 0 where the kind has no tiles
   double waves = 0;            ///< tiles / SMs
   double utilization = 0;      ///< share of the roofline that is reached, in (0, 1]
-  bool extrapolated = false;   ///< an input lay outside the range of the training data
+  LogSpread spread;            ///< how far off the duration may be; zero where unknown
+  Extrapolation extrapolated;  ///< input farthest outside the training data; widens the spread
 };
 
 /// Predicts kernels of one GPU. Pure and deterministic; safe to share between threads.

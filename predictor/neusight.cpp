@@ -135,7 +135,7 @@ KernelPrediction NeusightPredictor::predict(const Kernel& kernel) const {
           .tile_n = tiling.tile_n,
           .waves = tiling.tiles / traits_.sms,
           .utilization = bound / seconds,
-          .extrapolated = !range_.covers(kernel)};
+          .extrapolated = range_.beyond(kernel)};
 }
 
 }  // namespace tessera

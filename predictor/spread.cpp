@@ -25,6 +25,18 @@ SpreadClass spread_class(KernelKind kind) {
   }
 }
 
+void SpreadSum::add(Seconds time, const LogSpread& spread) {
+  const double shape = time.value() * spread.shape;
+  time_ += time.value();
+  gpu_ += time.value() * spread.gpu;
+  shape_squares_ += shape * shape;
+}
+
+LogSpread SpreadSum::relative() const {
+  if (time_ <= 0) return {};
+  return {gpu_ / time_, std::sqrt(shape_squares_) / time_};
+}
+
 double log_half_width(const LogSpread& spread) {
   return kEightyPercent * std::hypot(spread.gpu, spread.shape);
 }

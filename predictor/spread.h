@@ -36,6 +36,19 @@ struct Interval {
   Seconds low, high;
 };
 
+/// Spread of a sum of kernel times: what a GPU's kernels have in common adds up, what is particular
+/// to a shape partly cancels.
+class SpreadSum {
+ public:
+  /// All runs of one distinct kernel.
+  void add(Seconds time, const LogSpread& spread);
+  /// Of the log of the sum; zero for an empty sum.
+  LogSpread relative() const;
+
+ private:
+  double time_ = 0, gpu_ = 0, shape_squares_ = 0;
+};
+
 /// Half-width of the 80 % interval in log time.
 double log_half_width(const LogSpread& spread);
 /// `time` times and divided by e^half-width.

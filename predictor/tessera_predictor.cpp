@@ -13,6 +13,24 @@ namespace {
 // replayed from a graph is 2.5 us (measurements/kernels/README.md, tensor_core.csv).
 constexpr double kQueuedFloor = 2e-6;
 
+// Judgements, in log time: kinds that take the bandwidth of a class they resemble, and inputs
+// beyond the training data, per doubling.
+constexpr double kUnmeasuredKind = 0.2;
+constexpr double kPerDoublingBeyond = 0.1;
+
+bool was_measured(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::gemm:
+    case KernelKind::batched_gemm:
+    case KernelKind::elementwise:
+    case KernelKind::softmax:
+    case KernelKind::layer_norm:
+      return true;
+    default:
+      return false;
+  }
+}
+
 double launch_floor(const LaunchFloors& floors, KernelKind kind) {
   switch (kind) {
     case KernelKind::gemm:
@@ -54,6 +72,8 @@ TesseraPredictor::TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& w
     : traits_(gpu_traits(gpu)),
       effect_(effect_for(gpu, weights)),
       range_(weights.range),
+      spreads_(effect_.provenance == EffectProvenance::rule ? weights.spreads.by_rule
+                                                            : weights.spreads.measured),
       linear_(weights.gemm, traits_, effect_.gemm_slowdown, effect_.sustained_flops),
       transposed_linear_(
           weights.gemm, traits_,
@@ -72,7 +92,8 @@ KernelPrediction TesseraPredictor::predict(const Kernel& kernel) const {
   const double busy = std::max(prediction.duration.value(), bound);
   prediction.duration = Seconds(busy + kQueuedFloor);
   prediction.utilization = bound / prediction.duration.value();
-  prediction.extrapolated = !range_.covers(kernel);
+  prediction.extrapolated = range_.beyond(kernel);
+  prediction.spread = spread_of(kernel, prediction.extrapolated);
   return prediction;
 }
 
@@ -89,6 +110,15 @@ KernelPrediction TesseraPredictor::predict_memory(const Kernel& kernel) const {
   return {.duration = Seconds(seconds),
           .compute_time = Seconds(kernel.flops.value() / traits_.flops),
           .memory_time = Seconds(seconds)};
+}
+
+LogSpread TesseraPredictor::spread_of(const Kernel& kernel,
+                                      const Extrapolation& extrapolated) const {
+  LogSpread spread = spreads_[static_cast<std::size_t>(spread_class(kernel.kind))];
+  if (!was_measured(kernel.kind)) spread.shape = std::hypot(spread.shape, kUnmeasuredKind);
+  if (extrapolated)
+    spread.shape = std::hypot(spread.shape, kPerDoublingBeyond * std::log2(extrapolated.factor));
+  return spread;
 }
 
 Seconds TesseraPredictor::isolated_launch_overhead(const Kernel& kernel) const {

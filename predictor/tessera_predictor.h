@@ -22,10 +22,12 @@ class TesseraPredictor final : public KernelPredictor {
   KernelPrediction predict_gemm(const Kernel& kernel) const;
   KernelPrediction predict_memory(const Kernel& kernel) const;
   double launch_share(KernelKind kind) const;
+  LogSpread spread_of(const Kernel& kernel, const Extrapolation& extrapolated) const;
 
   GpuTraits traits_;
   GpuEffect effect_;
   TrainingRange range_;
+  SpreadByClass spreads_;
   GemmTable linear_;             ///< linear layers in TN order, as they were timed
   GemmTable transposed_linear_;  ///< in NN and NT order
   GemmTable batched_;

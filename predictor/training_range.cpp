@@ -10,9 +10,16 @@ GemmRange sizes(const Kernel& kernel) {
           static_cast<double>(kernel.n), static_cast<double>(kernel.k)};
 }
 
-bool within(const GemmRange& size, const GemmRange& limit) {
-  return std::equal(size.begin(), size.end(), limit.begin(),
-                    [](double value, double most) { return value <= most; });
+Extrapolation farther(const Extrapolation& a, std::string_view input, double size, double most) {
+  return size > most * a.factor ? Extrapolation{input, size / most} : a;
+}
+
+Extrapolation beyond(const GemmRange& size, const GemmRange& limit) {
+  constexpr std::array<std::string_view, 4> kInputs{"batch", "m", "n", "k"};
+  Extrapolation most;
+  for (std::size_t i = 0; i < kInputs.size(); ++i)
+    most = farther(most, kInputs[i], size[i], limit[i]);
+  return most;
 }
 
 void extend(GemmRange& range, const GemmRange& size) {
@@ -26,10 +33,10 @@ double traffic(const Kernel& kernel) {
 
 }  // namespace
 
-bool TrainingRange::covers(const Kernel& kernel) const {
-  if (kernel.kind == KernelKind::gemm) return within(sizes(kernel), linear);
-  if (kernel.kind == KernelKind::batched_gemm) return within(sizes(kernel), batched);
-  return traffic(kernel) <= memory_bytes;
+Extrapolation TrainingRange::beyond(const Kernel& kernel) const {
+  if (kernel.kind == KernelKind::gemm) return tessera::beyond(sizes(kernel), linear);
+  if (kernel.kind == KernelKind::batched_gemm) return tessera::beyond(sizes(kernel), batched);
+  return farther({}, "traffic", traffic(kernel), memory_bytes);
 }
 
 void TrainingRange::include(const Kernel& kernel) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "workloads/kernel.h"
 
@@ -9,14 +10,22 @@ namespace tessera {
 /// Largest batch, m, n and k of the products that a GEMM model was trained on.
 using GemmRange = std::array<double, 4>;
 
+/// How far an input lies outside the training data.
+struct Extrapolation {
+  std::string_view input;  ///< "m", "traffic", ...; empty where all inputs lie inside
+  double factor = 1;       ///< input / largest one that was trained on, >= 1
+
+  explicit operator bool() const { return factor > 1; }
+};
+
 /// Largest kernels that the models were trained on; beyond them they extrapolate.
 struct TrainingRange {
   GemmRange linear{};
   GemmRange batched{};
   double memory_bytes = 0;  ///< traffic of memory-bound kernels
 
-  /// False where some size of `kernel` is larger than all training kernels of its class.
-  bool covers(const Kernel& kernel) const;
+  /// Input of `kernel` that lies farthest beyond all training kernels of its class.
+  Extrapolation beyond(const Kernel& kernel) const;
   /// Extends the range to `kernel`.
   void include(const Kernel& kernel);
 };

@@ -3,24 +3,27 @@
 #include <algorithm>
 
 #include "predictor/training/parallel.h"
-#include "predictor/training/train.h"
+#include "predictor/training/parametric_fit.h"
 
 namespace tessera {
 
-Folds::Folds(const std::vector<GpuData>& data) : data_(&data) {
+Folds::Folds(const std::vector<GpuData>& data, FoldDepth depth) : data_(&data), depth_(depth) {
   struct LeftOut {
     std::size_t i, j;
   };
   const std::size_t none = data.size();
   std::vector<LeftOut> folds{{none, none}};
-  for (std::size_t i = 0; i < data.size(); ++i)
-    for (std::size_t j = i; j < data.size(); ++j) folds.push_back({i, j});
-  fits_.resize(folds.size());
+  for (std::size_t i = 0; i < data.size() && depth != FoldDepth::none; ++i) {
+    for (std::size_t j = i; j < data.size(); ++j)
+      if (i == j || depth == FoldDepth::two) folds.push_back({i, j});
+  }
+  fits_.resize(position(none, none) + 1);
   parallel_for(folds.size(), [&](std::size_t fold) {
+    const auto [i, j] = folds[fold];
     std::vector<const GpuData*> kept;
     for (std::size_t g = 0; g < data.size(); ++g)
-      if (g != folds[fold].i && g != folds[fold].j) kept.push_back(&data[g]);
-    if (!kept.empty()) fits_[fold] = fit_parametric(kept).weights;
+      if (g != i && g != j) kept.push_back(&data[g]);
+    if (!kept.empty()) fits_[i == none ? 0 : position(i, j)] = fit_parametric(kept);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "predictor/training/baselines/free_mlp.h"
 #include "predictor/training/baselines/per_op_regression.h"
 #include "predictor/training/neusight_training.h"
+#include "predictor/training/parallel.h"
 
 namespace tessera {
 namespace {
@@ -66,23 +67,26 @@ void score_baselines(const std::vector<const GpuData*>& trained_on, const GpuDat
 
 }  // namespace
 
-std::vector<LogoScore> leave_one_gpu_out(const std::vector<GpuData>& data,
-                                         const TrainOptions& options) {
-  std::vector<LogoScore> scores;
-  if (data.size() < 2) return scores;
-  for (const GpuData& left_out : data) {
+std::vector<LogoScore> leave_one_gpu_out(const Folds& folds, const TrainOptions& options) {
+  std::vector<std::vector<LogoScore>> scores(folds.size());
+  parallel_for(folds.size(), [&](std::size_t left_out) {
+    PredictorWeights weights = folds.without(left_out);
+    weights.rule = options.rule;
+    const GpuData& gpu = folds.gpu(left_out);
+    std::vector<LogoScore>& own = scores[left_out];
     std::vector<const GpuData*> others;
-    for (const GpuData& gpu : data)
-      if (&gpu != &left_out) others.push_back(&gpu);
-    PredictorWeights weights = fit_parametric(others).weights;
-    score_form(left_out, PredictorForm::roofline, "roofline", weights, scores);
-    score_baselines(others, left_out, options.seed, scores);
-    score_form(left_out, PredictorForm::tessera, "tessera", weights, scores);
-    if (!options.neusight) continue;
+    for (std::size_t g = 0; g < folds.size(); ++g)
+      if (g != left_out) others.push_back(&folds.gpu(g));
+    score_form(gpu, PredictorForm::roofline, "roofline", weights, own);
+    score_baselines(others, gpu, options.seed, own);
+    score_form(gpu, PredictorForm::tessera, "tessera", weights, own);
+    if (!options.neusight) return;
     weights.neusight = train_neusight(others, options.seed);
-    score_form(left_out, PredictorForm::neusight, "neusight", weights, scores);
-  }
-  return scores;
+    score_form(gpu, PredictorForm::neusight, "neusight", weights, own);
+  });
+  std::vector<LogoScore> all;
+  for (const auto& own : scores) all.insert(all.end(), own.begin(), own.end());
+  return all;
 }
 
 }  // namespace tessera

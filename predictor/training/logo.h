@@ -10,7 +10,6 @@ namespace tessera {
 /// say. Forms: "roofline", the baselines "regression" and "free_mlp" (training/baselines),
 /// "tessera", "neusight" (if trained). Ops: name of the operator over all
 /// its rows, and "<op> >=1ms" over the long ones, which decide the time of a step.
-std::vector<LogoScore> leave_one_gpu_out(const std::vector<GpuData>& data,
-                                         const TrainOptions& options);
+std::vector<LogoScore> leave_one_gpu_out(const Folds& folds, const TrainOptions& options);
 
 }  // namespace tessera

@@ -6,31 +6,33 @@
 #include <vector>
 
 #include "predictor/training/dataset.h"
+#include "predictor/training/folds.h"
 #include "predictor/weights.h"
 
 namespace tessera {
 
+/// What the FP32 kernel models are trained on.
+struct TrainingSet {
+  MeasurementFile file;       ///< holds the rows that `gpus` refer to
+  std::vector<GpuData> gpus;  ///< rows with split = train only
+
+  /// GPUs whose linear rows are left out.
+  std::vector<std::string> anomalous_linear() const;
+};
+
+/// Reads `fp32.csv` of `data_dir` (or of its folder kernels/). Throws InputError for malformed data
+/// and for rows of GPUs that the model must not see.
+TrainingSet read_training_set(const std::filesystem::path& data_dir, const GpuLookup& lookup);
+
 struct TrainOptions {
-  std::uint64_t seed = 1;     ///< of the neural form; the parametric form has no randomness
-  bool leave_one_out = true;  ///< also train once without each GPU and score it (LOGO)
-  bool neusight = true;       ///< also train the `neusight` form
+  std::uint64_t seed = 1;  ///< of the neural form; the parametric form has no randomness
+  EffectRule rule;         ///< for GPUs that were not measured
+  bool neusight = true;    ///< also train the `neusight` form
 };
 
-struct TrainingReport {
-  PredictorWeights weights;                   ///< LOGO scores are in weights.logo
-  std::vector<std::string> anomalous_linear;  ///< GPUs whose linear rows were left out
-  double gemm_mean_abs_log_error = 0;         ///< of the fit itself, linear layers
-  double batched_mean_abs_log_error = 0;
-  double memory_mean_abs_log_error = 0;
-};
-
-/// Trains the FP32 kernel models on `fp32.csv` of `data_dir` (or of its folder kernels/), rows with
-/// split = train only. Deterministic: same data and options, same weights to the last bit. Throws
-/// InputError for malformed data and for rows of GPUs that the model must not see.
-TrainingReport train(const std::filesystem::path& data_dir, const TrainOptions& options,
-                     const GpuLookup& lookup);
-
-/// The parametric form fitted to `gpus`; `report.weights` holds no LOGO scores and no neural form.
-TrainingReport fit_parametric(const std::vector<const GpuData*>& gpus);
+/// Assembles the weights from fits of `set`: parameters of the fit to all GPUs, spreads and LOGO
+/// scores from those that leave one out (none where `folds` has none). Deterministic: same data and
+/// options, same weights to the last bit.
+PredictorWeights train(const TrainingSet& set, const Folds& folds, const TrainOptions& options);
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "sim/plan/plan.h"
 
 #include <map>
+#include <utility>
 
 #include "workloads/program.h"
 
@@ -8,29 +9,37 @@ namespace tessera {
 namespace {
 
 /// Predictions by kernel: a transformer has fewer than a hundred distinct ones.
-class PredictionCache {
+class PredictedKernels {
  public:
-  explicit PredictionCache(const KernelPredictor& predictor) : predictor_(predictor) {}
+  explicit PredictedKernels(const KernelPredictor& predictor) : predictor_(predictor) {}
 
-  const KernelPrediction& of(const Kernel& kernel) {
-    const auto [entry, added] = predictions_.try_emplace(kernel);
-    if (added) entry->second = predictor_.predict(kernel);
+  std::size_t position_of(const Kernel& kernel) {
+    const auto [entry, added] = positions_.try_emplace(kernel, kernels_.size());
+    if (added) kernels_.push_back({kernel, predictor_.predict(kernel)});
     return entry->second;
   }
+  const KernelPrediction& operator[](std::size_t position) const {
+    return kernels_[position].prediction;
+  }
+  std::vector<TimedKernel> take() { return std::move(kernels_); }
 
  private:
   const KernelPredictor& predictor_;
-  std::map<Kernel, KernelPrediction> predictions_;
+  std::map<Kernel, std::size_t> positions_;
+  std::vector<TimedKernel> kernels_;
 };
 
-TimedSegment time_segment(const Segment& segment, PredictionCache& cache, const HostCosts& host) {
+TimedSegment time_segment(const Segment& segment, PredictedKernels& kernels,
+                          const HostCosts& host) {
   TimedSegment timed;
   timed.kernel_durations.reserve(segment.kernels.size());
+  timed.kernels.reserve(segment.kernels.size());
   for (const KernelLaunch& launch : segment.kernels) {
-    const KernelPrediction& prediction = cache.of(launch.kernel);
+    const std::size_t position = kernels.position_of(launch.kernel);
+    const KernelPrediction& prediction = kernels[position];
+    timed.kernels.push_back(position);
     timed.kernel_durations.push_back(prediction.duration);
     timed.duration += prediction.duration;
-    if (prediction.extrapolated) timed.extrapolated += prediction.duration;
   }
   timed.host_time = host.per_call * static_cast<double>(segment.host_ops);
   return timed;
@@ -38,14 +47,14 @@ TimedSegment time_segment(const Segment& segment, PredictionCache& cache, const 
 
 }  // namespace
 
-std::vector<TimedSegment> time_segments(const Program& program, const KernelPredictor& predictor,
-                                        const HostCosts& host) {
-  PredictionCache cache(predictor);
-  std::vector<TimedSegment> timed;
-  timed.reserve(program.segments.size());
-  for (const Segment& segment : program.segments) {
-    timed.push_back(time_segment(segment, cache, host));
-  }
+TimedSegments time_segments(const Program& program, const KernelPredictor& predictor,
+                            const HostCosts& host) {
+  PredictedKernels kernels(predictor);
+  TimedSegments timed;
+  timed.segments.reserve(program.segments.size());
+  for (const Segment& segment : program.segments)
+    timed.segments.push_back(time_segment(segment, kernels, host));
+  timed.kernels = kernels.take();
   return timed;
 }
 
@@ -54,12 +63,13 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
   const auto predictor = make_predictor(scenario.predictor_form, gpu, weights);
   const HostCosts host = host_costs(scenario.step.kernels);
   Program program = build_program(scenario.model, scenario.step);
-  auto segments = time_segments(program, *predictor, host);
+  auto timed = time_segments(program, *predictor, host);
   return {.program = std::move(program),
-          .segments = std::move(segments),
+          .segments = std::move(timed.segments),
           .topology = Topology(scenario.cluster),
           .communication_host_time = host.per_communication,
-          .memory_capacity = gpu.memory};
+          .memory_capacity = gpu.memory,
+          .kernels = std::move(timed.kernels)};
 }
 
 }  // namespace tessera

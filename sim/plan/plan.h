@@ -8,9 +8,15 @@
 
 namespace tessera {
 
+/// Segments with the distinct kernels that they consist of.
+struct TimedSegments {
+  std::vector<TimedSegment> segments;  ///< parallel to Program::segments
+  std::vector<TimedKernel> kernels;
+};
+
 /// Predicts every distinct kernel of `program` once and adds up its segments.
-std::vector<TimedSegment> time_segments(const Program& program, const KernelPredictor& predictor,
-                                        const HostCosts& host);
+TimedSegments time_segments(const Program& program, const KernelPredictor& predictor,
+                            const HostCosts& host);
 
 /// Scenario -> Program -> TimedProgram. Throws InputError where the model, the layout or the
 /// predictor cannot express the scenario.

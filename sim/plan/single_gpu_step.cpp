@@ -56,4 +56,13 @@ Seconds SingleGpuStep::step_time(const KernelPredictor& predictor) const {
   return step_time(durations);
 }
 
+LogSpread SingleGpuStep::spread(const KernelPredictor& predictor) const {
+  SpreadSum sum;
+  for (const CountedKernel& counted : kernels_) {
+    const KernelPrediction prediction = predictor.predict(counted.kernel);
+    sum.add(prediction.duration * static_cast<double>(counted.launches), prediction.spread);
+  }
+  return sum.relative();
+}
+
 }  // namespace tessera

@@ -27,6 +27,8 @@ class SingleGpuStep {
   /// Step time with `durations` of `kernels()`.
   Seconds step_time(const std::vector<Seconds>& durations) const;
   Seconds step_time(const KernelPredictor& predictor) const;
+  /// Of the log of the time in kernels.
+  LogSpread spread(const KernelPredictor& predictor) const;
 
  private:
   struct Launch {

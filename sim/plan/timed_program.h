@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "hw/topology.h"
 #include "hw/units/quantity.h"
+#include "predictor/kernel_predictor.h"
 #include "workloads/program.h"
 
 namespace tessera {
@@ -13,8 +15,13 @@ struct TimedSegment {
   std::vector<Seconds> kernel_durations;  ///< same order as Segment::kernels
   Seconds duration;                       ///< their sum
   Seconds host_time;                      ///< what the host needs to launch the segment
-  Seconds
-      extrapolated;  ///< part of it in kernels outside the range of the predictor's training data
+  std::vector<std::size_t> kernels;  ///< positions in TimedProgram::kernels, as kernel_durations
+};
+
+/// One of the distinct kernels of a program.
+struct TimedKernel {
+  Kernel kernel;
+  KernelPrediction prediction;
 };
 
 /// A Program with everything the engine has to know about time. Immutable; the engine adds only
@@ -25,6 +32,7 @@ struct TimedProgram {
   Topology topology;
   Seconds communication_host_time;  ///< what the host needs to issue one collective or message
   Bytes memory_capacity;            ///< per GPU
+  std::vector<TimedKernel> kernels = {};  ///< distinct ones; segments refer to them
 };
 
 }  // namespace tessera

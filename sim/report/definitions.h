@@ -5,6 +5,10 @@
 namespace tessera::definitions {
 
 /// What the reported ratios mean, in the words that are printed beside them.
+constexpr std::string_view kInterval =
+    "where the true step time lies with 80 % probability, from the errors of kernel predictions on "
+    "GPUs that were left out of training (zero-shot) or measured; communication and host costs "
+    "count as exact";
 constexpr std::string_view kMfu =
     "model FLOPs utilization: GEMM FLOPs of the model without recomputation / (step time x GPUs x "
     "dense peak)";

@@ -84,8 +84,28 @@ ordered_json memory_json(const MemoryReport& memory) {
           {"per_rank", std::move(ranks)}};
 }
 
+ordered_json interval_json(const StepReport& report) {
+  if (!report.interval) return nullptr;
+  return {{"level", 0.8},
+          {"low_s", report.interval->time.low.value()},
+          {"high_s", report.interval->time.high.value()},
+          {"gpu_log_sd", report.interval->kernels.gpu},
+          {"shape_log_sd", report.interval->kernels.shape}};
+}
+
+ordered_json extrapolated_json(const StepReport& report) {
+  ordered_json entries = ordered_json::array();
+  for (const ExtrapolatedKernels& kernels : report.extrapolated)
+    entries.push_back({{"kind", label_of(kernels.kind)},
+                       {"input", kernels.input},
+                       {"factor", kernels.factor},
+                       {"share", kernels.share}});
+  return entries;
+}
+
 ordered_json definitions_json() {
-  return {{"mfu", definitions::kMfu},
+  return {{"step_time_interval", definitions::kInterval},
+          {"mfu", definitions::kMfu},
           {"hfu", definitions::kHfu},
           {"bubble_fraction", definitions::kBubbleFraction},
           {"exposed_communication_s", definitions::kExposedCommunication},
@@ -101,6 +121,7 @@ std::string json_text(const StepReport& report, const Provenance& provenance,
   ordered_json result{{"schema", kSchema},
                       {"scenario", provenance.scenario},
                       {"step_time_s", report.step_time.value()},
+                      {"step_time_interval", interval_json(report)},
                       {"tokens_per_s", report.tokens_per_s},
                       {"tokens_per_s_per_gpu", report.tokens_per_s_per_gpu},
                       {"samples_per_s", report.samples_per_s},
@@ -111,7 +132,8 @@ std::string json_text(const StepReport& report, const Provenance& provenance,
                       {"breakdown", breakdown_json(report)},
                       {"kernel_kinds", kernel_kinds_json(report)},
                       {"segments", segments_json(report)},
-                      {"extrapolated_share", report.extrapolated_share},
+                      {"extrapolated_share", report.extrapolated_share()},
+                      {"extrapolated", extrapolated_json(report)},
                       {"memory", memory_json(report.memory)},
                       {"provenance", provenance_json(report, provenance)},
                       {"definitions", definitions_json()}};

@@ -79,15 +79,18 @@ std::vector<KernelKindTime> kernel_kind_times(const TimedProgram& timed,
   return times;
 }
 
-double extrapolated_share(const TimedProgram& timed, const std::vector<SegmentRuns>& runs) {
-  Seconds all;
-  Seconds extrapolated;
+/// Mean over the ranks.
+KernelTimes kernel_times(const TimedProgram& timed, const std::vector<SegmentRuns>& runs) {
+  const double ranks = timed.program.layout.world_size();
+  KernelTimes times(timed.kernels.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    all += runs[i].busy;
     const TimedSegment& segment = timed.segments[i];
-    extrapolated += runs[i].busy * per(segment.extrapolated.value(), segment.duration.value());
+    for (std::size_t k = 0; k < segment.kernels.size(); ++k) {
+      const double share = per(segment.kernel_durations[k].value(), segment.duration.value());
+      times[segment.kernels[k]] += runs[i].busy * share / ranks;
+    }
   }
-  return per(extrapolated.value(), all.value());
+  return times;
 }
 
 /// Precision of the matrix products that do most of the step's FLOPs.
@@ -147,6 +150,12 @@ void measure_speed(const Program& program, StepReport& report) {
 
 }  // namespace
 
+double StepReport::extrapolated_share() const {
+  double share = 0;
+  for (const ExtrapolatedKernels& kernels : extrapolated) share += kernels.share;
+  return share;
+}
+
 StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   const TimelineIndex index(timed, timeline);
   const std::vector<SegmentRuns> runs = count_runs(timed, index);
@@ -167,7 +176,9 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
       per(report.breakdown[TimeCategory::bubble].value(), report.step_time.value());
   report.kernel_kinds = kernel_kind_times(timed, runs);
   report.segments = segment_times(timed, runs);
-  report.extrapolated_share = extrapolated_share(timed, runs);
+  const KernelTimes times = kernel_times(timed, runs);
+  report.interval = step_interval(timed, times, report.breakdown);
+  report.extrapolated = extrapolated_kernels(timed, times);
   report.memory = measure_memory(timed, timeline, index);
   return report;
 }

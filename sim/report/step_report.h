@@ -8,6 +8,7 @@
 #include "hw/units/precision.h"
 #include "hw/units/quantity.h"
 #include "sim/report/time_category.h"
+#include "sim/report/uncertainty.h"
 #include "workloads/kernel.h"
 #include "workloads/program.h"
 
@@ -66,10 +67,12 @@ struct StepReport {
   std::vector<TimeBreakdown> by_rank;        ///< each adds up to the step time
   std::vector<KernelKindTime> kernel_kinds;  ///< longest first
   std::vector<SegmentTime> segments;         ///< longest first
-  double extrapolated_share = 0;  ///< of the kernel time, in [0, 1]: in kernels outside the range
-                                  ///< of the predictor's training data
+  std::optional<StepInterval> interval;      ///< of step_time; empty where the predictor knows none
+  std::vector<ExtrapolatedKernels> extrapolated;  ///< largest share of the kernel time first
   MemoryReport memory;
 
+  /// Share of the kernel time in kernels outside the predictor's training data, in [0, 1].
+  double extrapolated_share() const;
   int gpus() const { return layout.world_size(); }
 };
 

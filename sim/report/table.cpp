@@ -120,16 +120,28 @@ std::string throughput_text(const StepReport& report) {
 
 /// Predictions outside the training range are less certain, so the table says where they matter.
 std::string extrapolation_row(const StepReport& report) {
-  if (report.extrapolated_share <= 0) return "";
-  return summary_row("extrapolated", percent(report.extrapolated_share) +
-                                         " of the kernel time, in kernels larger than the "
-                                         "predictor's training data");
+  if (report.extrapolated.empty()) return "";
+  std::string farthest;
+  for (const ExtrapolatedKernels& kernels : report.extrapolated)
+    farthest += (farthest.empty() ? "" : ", ") + kernels.input + " of " +
+                spaced(label_of(kernels.kind)) + " up to " + fixed(kernels.factor, 1) + "x";
+  return summary_row("extrapolated", percent(report.extrapolated_share()) +
+                                         " of the kernel time, in kernels larger than those "
+                                         "trained on: " +
+                                         farthest);
+}
+
+std::string step_time_text(const StepReport& report) {
+  const std::string time = milliseconds(report.step_time) + " ms";
+  if (!report.interval) return time;
+  return time + ", 80 % interval " + milliseconds(report.interval->time.low) + " to " +
+         milliseconds(report.interval->time.high) + " ms [5]";
 }
 
 std::string summary_rows(const StepReport& report) {
   const Seconds exposed = report.breakdown.exposed_communication();
   const double share = report.step_time.value() > 0 ? exposed / report.step_time : 0.0;
-  return summary_row("step time", milliseconds(report.step_time) + " ms") +
+  return summary_row("step time", step_time_text(report)) +
          summary_row("throughput", throughput_text(report)) +
          summary_row("MFU, HFU [1]", utilization_text(report)) +
          summary_row("bubble fraction [2]", percent(report.bubble_fraction)) +
@@ -211,17 +223,20 @@ std::string footnote(int number, std::string_view text) {
   return out + "\n";
 }
 
-std::string footnotes() {
+std::string footnotes(const StepReport& report) {
+  const std::string interval = report.interval ? footnote(5, definitions::kInterval) : "";
   return "\n" + footnote(1, definitions::kMfu) + footnote(1, definitions::kHfu) +
          footnote(2, definitions::kBubbleFraction) +
-         footnote(3, definitions::kExposedCommunication) + footnote(4, definitions::kBreakdown);
+         footnote(3, definitions::kExposedCommunication) + footnote(4, definitions::kBreakdown) +
+         interval;
 }
 
 }  // namespace
 
 std::string table_text(const StepReport& report, const Provenance& provenance) {
   return header_line(report, provenance) + summary_rows(report) + breakdown_rows(report) +
-         kernel_kind_rows(report) + segment_rows(report) + memory_rows(report.memory) + footnotes();
+         kernel_kind_rows(report) + segment_rows(report) + memory_rows(report.memory) +
+         footnotes(report);
 }
 
 }  // namespace tessera

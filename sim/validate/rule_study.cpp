@@ -3,25 +3,33 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 
 #include "hw/units/input_error.h"
 #include "predictor/kernel_predictor.h"
 #include "predictor/training/parallel.h"
+#include "predictor/training/spread_fit.h"
 #include "sim/plan/single_gpu_step.h"
 #include "sim/validate/model_run_scenario.h"
 
 namespace tessera {
 namespace {
 
-/// A measured step, ready to be predicted with any weights.
-struct StudyRow {
-  SingleGpuStep step;
-  Seconds measured;
-};
+constexpr double kNoError = std::numeric_limits<double>::quiet_NaN();
 
-/// Rows by GPU, in the order of the folds.
-using RowsByGpu = std::vector<std::vector<StudyRow>>;
+/// A measured run, ready to be predicted with any weights.
+struct MeasuredStep {
+  ModelRun run;
+  std::size_t gpu = 0;  ///< position in the folds
+  SingleGpuStep step;
+
+  double error_pct(const KernelPredictor& predictor) const {
+    return (step.step_time(predictor) / *run.measured - 1.0) * 100;
+  }
+  bool covered(const KernelPredictor& predictor) const {
+    const Interval interval = interval_80(step.step_time(predictor), step.spread(predictor));
+    return interval.low <= *run.measured && *run.measured <= interval.high;
+  }
+};
 
 std::vector<EffectRule> candidate_rules() {
   std::vector<EffectRule> rules{{ComputeRule::median, false}};
@@ -29,12 +37,6 @@ std::vector<EffectRule> candidate_rules() {
        {ComputeRule::predecessor, ComputeRule::physical, ComputeRule::pooled})
     for (const bool power_limit : {false, true}) rules.push_back({compute, power_limit});
   return rules;
-}
-
-std::size_t fold_of(const std::string& gpu, const Folds& folds) {
-  std::size_t i = 0;
-  while (i < folds.size() && folds.gpu(i).spec.id != gpu) ++i;
-  return i;
 }
 
 void refuse_held_out(const std::vector<ModelRun>& runs, const Catalog& catalog) {
@@ -49,47 +51,144 @@ void refuse_held_out(const std::vector<ModelRun>& runs, const Catalog& catalog) 
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
-RowsByGpu rows_by_gpu(const Folds& folds, const std::vector<ModelRun>& runs,
-                      const Catalog& catalog) {
-  RowsByGpu rows(folds.size());
-  for (const ModelRun& run : runs) {
-    const std::size_t gpu = fold_of(run.gpu, folds);
-    if (run.n_gpus != 1 || gpu == folds.size() || !run.measured) continue;
-    const Scenario scenario = scenario_of_run(run, PredictorForm::tessera, catalog);
-    rows[gpu].push_back({SingleGpuStep(scenario), *run.measured});
+class Study {
+ public:
+  Study(const Folds& folds, const std::vector<ModelRun>& runs, const Catalog& catalog)
+      : folds_(folds) {
+    for (const ModelRun& run : runs) {
+      const std::size_t gpu = position_of(run.gpu);
+      if (run.n_gpus != 1 || gpu == nobody() || !run.measured) continue;
+      const Scenario scenario = scenario_of_run(run, PredictorForm::tessera, catalog);
+      steps_.push_back({run, gpu, SingleGpuStep(scenario)});
+    }
   }
-  return rows;
+
+  bool empty() const { return steps_.empty(); }
+  std::size_t nobody() const { return folds_.size(); }
+  bool power_limited(std::size_t gpu) const { return folds_.gpu(gpu).sustained_flops > 0; }
+
+  /// Error of each GPU when it and `judge` are left out.
+  ErrorByGpu left_out_errors(const EffectRule& rule, std::size_t judge) const {
+    ErrorByGpu errors(folds_.size(), kNoError);
+    for (std::size_t g = 0; g < folds_.size(); ++g) {
+      if (g == judge) continue;
+      const PredictorWeights& weights =
+          judge == nobody() ? folds_.without(g) : folds_.without(g, judge);
+      if (weights.trained()) errors[g] = error_of(g, weights, rule);
+    }
+    return errors;
+  }
+
+  /// Error of each GPU that `chosen` picks when all were measured.
+  template <class Chosen>
+  ErrorByGpu measured_errors(const EffectRule& rule, const Chosen& chosen) const {
+    ErrorByGpu errors(folds_.size(), kNoError);
+    for (std::size_t g = 0; g < folds_.size(); ++g)
+      if (chosen(g)) errors[g] = error_of(g, folds_.all(), rule);
+    return errors;
+  }
+
+  std::vector<StudyRow> rows(const EffectRule& rule) const {
+    std::vector<StudyRow> rows;
+    for (std::size_t g = 0; g < folds_.size(); ++g) {
+      PredictorWeights left_out = under(rule, folds_.without(g));
+      left_out.spreads = fit_spreads(folds_, rule, g);
+      PredictorWeights all = under(rule, folds_.all());
+      all.spreads = fit_spreads(folds_, rule, nobody());
+      const auto unseen = predictor(g, left_out);
+      const auto seen = predictor(g, all);
+      for (const MeasuredStep& step : steps_) {
+        if (step.gpu != g) continue;
+        rows.push_back({step.run, step.error_pct(*unseen), step.covered(*unseen),
+                        step.error_pct(*seen), step.covered(*seen)});
+      }
+    }
+    return rows;
+  }
+
+ private:
+  std::size_t position_of(const std::string& gpu) const {
+    std::size_t i = 0;
+    while (i < folds_.size() && folds_.gpu(i).spec.id != gpu) ++i;
+    return i;
+  }
+
+  static PredictorWeights under(const EffectRule& rule, PredictorWeights weights) {
+    weights.rule = rule;
+    return weights;
+  }
+
+  std::unique_ptr<KernelPredictor> predictor(std::size_t gpu,
+                                             const PredictorWeights& weights) const {
+    return make_predictor(PredictorForm::tessera, folds_.gpu(gpu).spec, weights);
+  }
+
+  double error_of(std::size_t gpu, const PredictorWeights& weights, const EffectRule& rule) const {
+    const auto own = predictor(gpu, under(rule, weights));
+    double sum = 0, count = 0;
+    for (const MeasuredStep& step : steps_) {
+      if (step.gpu != gpu) continue;
+      sum += std::abs(step.error_pct(*own));
+      count += 1;
+    }
+    return count > 0 ? sum / count : kNoError;
+  }
+
+  const Folds& folds_;
+  std::vector<MeasuredStep> steps_;
+};
+
+/// Position of the configuration with the lowest mean error; GPUs without an error do not count.
+std::size_t best_of(const std::vector<ErrorByGpu>& errors) {
+  const auto rank = [](const ErrorByGpu& e) {
+    const double mean = mean_error(e);
+    return std::isnan(mean) ? std::numeric_limits<double>::infinity() : mean;
+  };
+  return static_cast<std::size_t>(std::ranges::min_element(errors, {}, rank) - errors.begin());
 }
 
-/// Mean absolute error of `rows` on `gpu` [%].
-double error_of(const std::vector<StudyRow>& rows, const GpuSpec& gpu, PredictorWeights weights,
-                const EffectRule& rule) {
-  if (rows.empty()) return std::numeric_limits<double>::quiet_NaN();
-  weights.rule = rule;
-  const auto predictor = make_predictor(PredictorForm::tessera, gpu, weights);
-  double sum = 0;
-  for (const StudyRow& row : rows)
-    sum += std::abs(row.step.step_time(*predictor) / row.measured - 1.0) * 100;
-  return sum / static_cast<double>(rows.size());
-}
-
-/// Error of each GPU when it and `also_out` are left out of the fit; NaN for `also_out` itself.
-ErrorByGpu errors_without(const Folds& folds, const RowsByGpu& rows, const EffectRule& rule,
-                          std::size_t also_out) {
-  ErrorByGpu errors(folds.size(), std::numeric_limits<double>::quiet_NaN());
-  for (std::size_t g = 0; g < folds.size(); ++g) {
-    if (g == also_out) continue;
-    const PredictorWeights& weights =
-        also_out < folds.size() ? folds.without(g, also_out) : folds.without(g);
-    errors[g] = error_of(rows[g], folds.gpu(g).spec, weights, rule);
-  }
+std::vector<ErrorByGpu> errors_of(const std::vector<RuleScore>& scores) {
+  std::vector<ErrorByGpu> errors;
+  for (const RuleScore& score : scores) errors.push_back(score.errors);
   return errors;
 }
 
-/// Rule with the lowest mean error when `judge` takes no part (no GPU: plain).
-std::size_t best_rule(const std::vector<ErrorByGpu>& errors_by_rule) {
-  const auto best = std::ranges::min_element(errors_by_rule, {}, mean_error);
-  return static_cast<std::size_t>(best - errors_by_rule.begin());
+void study_left_out(const Study& study, const Folds& folds, RuleStudy& result) {
+  const std::vector<EffectRule> rules = candidate_rules();
+  const std::size_t judges = folds.size() + 1;  // the last judge is nobody: plain LOGO
+  std::vector<std::vector<ErrorByGpu>> errors(judges, std::vector<ErrorByGpu>(rules.size()));
+  parallel_for(judges * rules.size(), [&](std::size_t task) {
+    const std::size_t judge = task / rules.size(), rule = task % rules.size();
+    errors[judge][rule] = study.left_out_errors(rules[rule], judge);
+  });
+  const std::vector<ErrorByGpu>& plain = errors[study.nobody()];
+  for (std::size_t r = 0; r < rules.size(); ++r) result.rules.push_back({rules[r], plain[r]});
+  result.best_rule = best_of(plain);
+  for (std::size_t judge = 0; judge < folds.size(); ++judge) {
+    const std::size_t chosen = best_of(errors[judge]);
+    const double error = plain[chosen][judge];
+    if (!std::isnan(error))
+      result.selected.push_back({folds.gpu(judge).spec.id, rules[chosen], error});
+  }
+}
+
+void study_poolings(const Study& study, const Folds& folds, RuleStudy& result) {
+  for (const double pooling : {0.0, 0.5, 1.0}) {
+    EffectRule rule = result.rules[result.best_rule].rule;
+    rule.session_pooling = pooling;
+    result.poolings.push_back(
+        {rule, study.measured_errors(rule, [&](std::size_t g) { return study.power_limited(g); })});
+  }
+  const std::vector<ErrorByGpu> errors = errors_of(result.poolings);
+  result.best_pooling = best_of(errors);
+  for (std::size_t judge = 0; judge < folds.size(); ++judge) {
+    if (!study.power_limited(judge)) continue;
+    std::vector<ErrorByGpu> others = errors;
+    for (ErrorByGpu& of_pooling : others) of_pooling[judge] = kNoError;
+    const std::size_t chosen = best_of(others);
+    result.selected_pooling.push_back(
+        {folds.gpu(judge).spec.id, result.poolings[chosen].rule, errors[chosen][judge]});
+  }
 }
 
 }  // namespace
@@ -113,57 +212,18 @@ double RuleStudy::selection_adjusted_error() const {
 RuleStudy study_rules(const Folds& folds, const std::vector<ModelRun>& runs,
                       const Catalog& catalog) {
   refuse_held_out(runs, catalog);
-  const RowsByGpu rows = rows_by_gpu(folds, runs, catalog);
-  const std::vector<EffectRule> rules = candidate_rules();
-  const std::size_t none = folds.size();
-  // errors[judge][rule]: the judge is left out of everything; judge `none` leaves nobody out.
-  std::vector<std::vector<ErrorByGpu>> errors(folds.size() + 1,
-                                              std::vector<ErrorByGpu>(rules.size()));
-  parallel_for((none + 1) * rules.size(), [&](std::size_t task) {
-    const std::size_t judge = task / rules.size(), rule = task % rules.size();
-    errors[judge][rule] = errors_without(folds, rows, rules[rule], judge);
-  });
-
-  RuleStudy study{.best = best_rule(errors[none])};
-  for (std::size_t r = 0; r < rules.size(); ++r)
-    study.candidates.push_back({rules[r], errors[none][r]});
-  for (std::size_t judge = 0; judge < folds.size(); ++judge) {
-    if (rows[judge].empty()) continue;
-    const std::size_t chosen = best_rule(errors[judge]);
-    study.selected.push_back(
-        {folds.gpu(judge).spec.id, rules[chosen], errors[none][chosen][judge]});
-  }
-  if (getenv("ROWS")) {
-    EffectRule rule{ComputeRule::physical};
-    std::size_t i = 0;
-    std::vector<std::size_t> seen(folds.size());
-    for (const auto& run : runs) {
-      const std::size_t g = fold_of(run.gpu, folds);
-      if (run.n_gpus != 1 || g == folds.size()) continue;
-      const StudyRow& row = rows[g][seen[g]++];
-      PredictorWeights w = folds.without(g);
-      w.rule = rule;
-      const double logo =
-          row.step.step_time(*make_predictor(PredictorForm::tessera, folds.gpu(g).spec, w)) /
-          row.measured;
-      std::printf("%-16s %-10s %-16s %5ld %2ld logo %+6.1f measured", run.gpu.c_str(),
-                  run.model.c_str(), run.mode.c_str(), run.seq_len, run.batch, 100 * (logo - 1));
-      for (double pool : {0., .5, 1.}) {
-        w = folds.all();
-        w.rule = rule;
-        w.rule.session_pooling = pool;
-        std::printf(" %+6.1f", 100 * (row.step.step_time(*make_predictor(PredictorForm::tessera,
-                                                                         folds.gpu(g).spec, w)) /
-                                          row.measured -
-                                      1));
-      }
-      std::printf("\n");
-      ++i;
-    }
-  }
-  for (std::size_t g = 0; g < folds.size(); ++g)
-    study.measured.push_back(error_of(rows[g], folds.gpu(g).spec, folds.all(), rules[study.best]));
-  return study;
+  const Study study(folds, runs, catalog);
+  if (study.empty())
+    throw InputError({.where = "models",
+                      .what = "no single-GPU row is of a GPU with training kernels",
+                      .hint = "rules for unseen GPUs are chosen on such rows"});
+  RuleStudy result;
+  for (std::size_t g = 0; g < folds.size(); ++g) result.gpus.push_back(folds.gpu(g).spec.id);
+  study_left_out(study, folds, result);
+  study_poolings(study, folds, result);
+  result.measured = study.measured_errors(result.shipped(), [](std::size_t) { return true; });
+  result.rows = study.rows(result.shipped());
+  return result;
 }
 
 }  // namespace tessera

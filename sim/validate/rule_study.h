@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,16 +12,16 @@
 namespace tessera {
 
 /// Mean absolute error [%] of the single-GPU model rows of each GPU of the folds, in their order;
-/// NaN where a GPU has no row.
+/// NaN where a GPU has no row or takes no part.
 using ErrorByGpu = std::vector<double>;
 
-/// Mean over the GPUs that have rows.
+/// Mean over the GPUs that have an error.
 double mean_error(const ErrorByGpu& errors);
 
-/// A rule for unseen GPUs and what it reaches on whole models of GPUs that were left out.
+/// A configuration with what it reaches.
 struct RuleScore {
   EffectRule rule;
-  ErrorByGpu leave_one_out;  ///< kernels of that GPU unseen, rule given
+  ErrorByGpu errors;
 };
 
 /// One GPU left out completely: the rule chosen on the other GPUs, then this GPU's models
@@ -31,20 +32,39 @@ struct SelectedRule {
   double error_pct = 0;
 };
 
+/// One measured run, by the shipped rule.
+struct StudyRow {
+  ModelRun run;
+  double left_out_error_pct = 0;  ///< nothing measured on its GPU
+  bool left_out_covered = false;  ///< measured time within the 80 % interval
+  double measured_error_pct = 0;  ///< kernels of its GPU measured
+  bool measured_covered = false;
+};
+
 /// Which rule predicts GPUs that were never measured best, and how much of that is selection.
 struct RuleStudy {
-  std::vector<RuleScore> candidates;
-  std::size_t best = 0;                ///< lowest plain mean: the rule that is shipped
-  std::vector<SelectedRule> selected;  ///< per GPU with rows: selection-adjusted
-  ErrorByGpu measured;  ///< all GPUs trained on, shipped rule: new models on measured GPUs
+  std::vector<std::string> gpus;
 
-  double plain_error() const { return mean_error(candidates[best].leave_one_out); }
+  std::vector<RuleScore> rules;        ///< errors on GPUs that were left out (plain LOGO)
+  std::size_t best_rule = 0;           ///< lowest mean
+  std::vector<SelectedRule> selected;  ///< per GPU: selection-adjusted LOGO
+
+  std::vector<RuleScore> poolings;  ///< best rule; errors on power-limited GPUs that were measured
+  std::size_t best_pooling = 0;
+  std::vector<SelectedRule> selected_pooling;  ///< chosen on the other power-limited GPUs
+
+  ErrorByGpu measured;         ///< new models on measured GPUs, shipped rule
+  std::vector<StudyRow> rows;  ///< shipped rule
+
+  const EffectRule& shipped() const { return poolings[best_pooling].rule; }
+  double plain_error() const { return mean_error(rules[best_rule].errors); }
   double selection_adjusted_error() const;
 };
 
-/// Chooses among the candidate rules by leave-one-GPU-out on single-GPU rows of `runs`. Rows of
-/// several GPUs are not looked at. Throws InputError where a single-GPU row is of a GPU that the
-/// model must never see (`held_out_from_training`). No parameter is fitted to these rows.
+/// Chooses among the rules by leave-one-GPU-out on the single-GPU rows of `runs`; rows of several
+/// GPUs are not looked at. `folds` must leave out two GPUs. No parameter is fitted to model rows.
+/// Throws InputError where a single-GPU row is of a GPU that the model must never see
+/// (`held_out_from_training`), or no row is of a trained GPU.
 RuleStudy study_rules(const Folds& folds, const std::vector<ModelRun>& runs,
                       const Catalog& catalog);
 

@@ -15,10 +15,15 @@ std::string two_gpus(double v100_linear_slowdown = 1.3) {
          synthetic_rows("A100-PCIe-40GB", 1.4, 1.4);
 }
 
-TrainingReport train_on(const ScratchFolder& folder, const std::string& text,
-                        const TrainOptions& options = {}) {
+TrainingSet training_set(const ScratchFolder& folder, const std::string& text) {
   folder.write("fp32.csv", text);
-  return train(folder.path(), options, test_gpu);
+  return read_training_set(folder.path(), test_gpu);
+}
+
+PredictorWeights train_on(const ScratchFolder& folder, const std::string& text,
+                          const TrainOptions& options = {}) {
+  const TrainingSet set = training_set(folder, text);
+  return train(set, Folds(set.gpus, FoldDepth::one), options);
 }
 
 std::string bytes_of(const PredictorWeights& weights, const ScratchFolder& folder) {
@@ -67,9 +72,8 @@ TEST(LeastAbsolute, RowsMayDependOnDifferentParameters) {
 
 TEST(Training, RecoversTheSlowdownOfSyntheticKernels) {
   const ScratchFolder folder;
-  const TrainingReport report = train_on(folder, two_gpus());
-  const auto v100 =
-      make_predictor(PredictorForm::tessera, test_gpu("V100-PCIe-32GB"), report.weights);
+  const PredictorWeights weights = train_on(folder, two_gpus());
+  const auto v100 = make_predictor(PredictorForm::tessera, test_gpu("V100-PCIe-32GB"), weights);
   const GpuTraits traits = gpu_traits(test_gpu("V100-PCIe-32GB"));
   const Kernel product = linear_kernel(3000, 3100, 5000);
   EXPECT_NEAR(v100->duration(product).value(), 1.3 * roofline_seconds(product, traits),
@@ -82,10 +86,10 @@ TEST(Training, RecoversTheSlowdownOfSyntheticKernels) {
 TEST(Training, TwiceTheSameDataGivesTheSameBytes) {
   const ScratchFolder folder;
   const std::string text = two_gpus();
-  const std::string first = bytes_of(train_on(folder, text).weights, folder);
-  EXPECT_TRUE(first == bytes_of(train_on(folder, text).weights, folder));
+  const std::string first = bytes_of(train_on(folder, text), folder);
+  EXPECT_TRUE(first == bytes_of(train_on(folder, text), folder));
   // The seed reaches the nets.
-  EXPECT_FALSE(first == bytes_of(train_on(folder, text, {.seed = 2}).weights, folder));
+  EXPECT_FALSE(first == bytes_of(train_on(folder, text, {.seed = 2}), folder));
 }
 
 TEST(Training, RowsOfTheTestSplitChangeNothingButTheHash) {
@@ -93,12 +97,12 @@ TEST(Training, RowsOfTheTestSplitChangeNothingButTheHash) {
   const std::string text = two_gpus();
   const std::string test_rows =
       product_row("A100-PCIe-40GB", "linear", linear_kernel(4096, 4096, 4096), 1, "test");
-  TrainingReport without = train_on(folder, text);
-  TrainingReport with = train_on(folder, text + test_rows);
-  EXPECT_NE(with.weights.data[0].fnv1a, without.weights.data[0].fnv1a);
-  EXPECT_EQ(with.weights.data[0].rows, without.weights.data[0].rows);
-  with.weights.data[0].fnv1a = without.weights.data[0].fnv1a;
-  EXPECT_TRUE(bytes_of(with.weights, folder) == bytes_of(without.weights, folder));
+  PredictorWeights without = train_on(folder, text);
+  PredictorWeights with = train_on(folder, text + test_rows);
+  EXPECT_NE(with.data[0].fnv1a, without.data[0].fnv1a);
+  EXPECT_EQ(with.data[0].rows, without.data[0].rows);
+  with.data[0].fnv1a = without.data[0].fnv1a;
+  EXPECT_TRUE(bytes_of(with, folder) == bytes_of(without, folder));
 }
 
 class HeldOut : public testing::TestWithParam<const char*> {};
@@ -123,17 +127,16 @@ INSTANTIATE_TEST_SUITE_P(Gpus, HeldOut,
 
 TEST(Training, LinearRowsTwiceAsSlowAsProductsAreLeftOut) {
   const ScratchFolder folder;
-  const TrainingReport odd = train_on(folder, two_gpus(3.0), {.leave_one_out = false});
-  EXPECT_EQ(odd.anomalous_linear, (std::vector<std::string>{"V100-PCIe-32GB"}));
-  const TrainingReport sound = train_on(folder, two_gpus(2.0), {.leave_one_out = false});
-  EXPECT_TRUE(sound.anomalous_linear.empty());
+  EXPECT_EQ(training_set(folder, two_gpus(3.0)).anomalous_linear(),
+            (std::vector<std::string>{"V100-PCIe-32GB"}));
+  EXPECT_TRUE(training_set(folder, two_gpus(2.0)).anomalous_linear().empty());
 }
 
 TEST(Training, LeavesOutEveryGpuOnce) {
   const ScratchFolder folder;
-  const TrainingReport report = train_on(folder, two_gpus());
+  const PredictorWeights weights = train_on(folder, two_gpus());
   int linear_scores = 0;
-  for (const LogoScore& score : report.weights.logo) {
+  for (const LogoScore& score : weights.logo) {
     EXPECT_GT(score.n, 0);
     if (score.op != "linear") continue;
     ++linear_scores;
@@ -146,7 +149,7 @@ TEST(Training, LeavesOutEveryGpuOnce) {
 TEST(Training, AFileWithoutTrainingRowsIsRefused) {
   const ScratchFolder folder;
   EXPECT_THROW(train_on(folder, kMeasurementHeader), InputError);
-  EXPECT_THROW(train(folder.path() / "absent", {}, test_gpu), InputError);
+  EXPECT_THROW(read_training_set(folder.path() / "absent", test_gpu), InputError);
 }
 
 TEST(CommittedWeights, FollowFromTheMeasurements) {
@@ -157,10 +160,11 @@ TEST(CommittedWeights, FollowFromTheMeasurements) {
     GTEST_SKIP() << "no measurements in " << measurements_folder() << "; set TESSERA_MEASUREMENTS";
   const ScratchFolder folder;
   const PredictorWeights committed = load_weights(committed_weights());
+  const TrainingSet set = read_training_set(measurements_folder(), test_gpu);
   PredictorWeights retrained =
-      train(measurements_folder(), {.seed = committed.seed, .leave_one_out = false}, test_gpu)
-          .weights;
+      train(set, Folds(set.gpus, FoldDepth::none), {committed.seed, committed.rule});
   retrained.logo = committed.logo;
+  retrained.spreads = committed.spreads;
   EXPECT_TRUE(bytes_of(retrained, folder) == read_file(committed_weights()))
       << "train and commit anew: tessera train";
 }

@@ -10,8 +10,7 @@ class CountingPredictor : public KernelPredictor {
  public:
   KernelPrediction predict(const Kernel& kernel) const override {
     ++asked;
-    return {.duration = Seconds(static_cast<double>(kernel.rows) * 1e-6),
-            .extrapolated = kernel.rows > 100};
+    return {.duration = Seconds(static_cast<double>(kernel.rows) * 1e-6)};
   }
   Seconds isolated_launch_overhead(const Kernel&) const override { return Seconds(); }
 
@@ -31,7 +30,7 @@ TEST(TimeSegments, DurationIsTheSumOfTheKernels) {
   Program program;
   program.segments = {segment({launch(10), launch(30)}, 3)};
   const auto timed =
-      time_segments(program, predictor, {.per_call = 5_us, .per_communication = 0_us});
+      time_segments(program, predictor, {.per_call = 5_us, .per_communication = 0_us}).segments;
   ASSERT_EQ(timed.size(), 1u);
   EXPECT_DOUBLE_EQ(timed[0].duration.value(), 40e-6);
   EXPECT_DOUBLE_EQ(timed[0].kernel_durations[1].value(), 30e-6);
@@ -42,17 +41,11 @@ TEST(TimeSegments, EqualKernelsArePredictedOnce) {
   const CountingPredictor predictor;
   Program program;
   program.segments = {segment({launch(10), launch(10), launch(20)}, 0), segment({launch(20)}, 0)};
-  time_segments(program, predictor, {});
+  const TimedSegments timed = time_segments(program, predictor, {});
   EXPECT_EQ(predictor.asked, 2);
-}
-
-TEST(TimeSegments, TimeInExtrapolatedKernelsIsAddedUp) {
-  const CountingPredictor predictor;
-  Program program;
-  program.segments = {segment({launch(10), launch(101)}, 0), segment({launch(10)}, 0)};
-  const auto timed = time_segments(program, predictor, {});
-  EXPECT_DOUBLE_EQ(timed[0].extrapolated.value(), 101e-6);
-  EXPECT_EQ(timed[1].extrapolated, Seconds());
+  EXPECT_EQ(timed.kernels.size(), 2u);
+  EXPECT_EQ(timed.segments[0].kernels, (std::vector<std::size_t>{0, 0, 1}));
+  EXPECT_EQ(timed.segments[1].kernels, (std::vector<std::size_t>{1}));
 }
 
 TEST(HostCosts, ACompiledGraphLaunchesFasterThanTheDispatcher) {

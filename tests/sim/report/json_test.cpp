@@ -64,11 +64,11 @@ TEST(Json, KeepsTheOrderOfItsKeys) {
   const auto result = nlohmann::ordered_json::parse(sample_text());
   std::vector<std::string> keys;
   for (const auto& [key, value] : result.items()) keys.push_back(key);
-  EXPECT_THAT(
-      keys, ElementsAre("schema", "scenario", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu",
-                        "samples_per_s", "mfu", "hfu", "bubble_fraction", "exposed_communication_s",
-                        "breakdown", "kernel_kinds", "segments", "extrapolated_share", "memory",
-                        "provenance", "definitions"));
+  EXPECT_THAT(keys, ElementsAre("schema", "scenario", "step_time_s", "step_time_interval",
+                                "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "mfu",
+                                "hfu", "bubble_fraction", "exposed_communication_s", "breakdown",
+                                "kernel_kinds", "segments", "extrapolated_share", "extrapolated",
+                                "memory", "provenance", "definitions"));
 }
 
 TEST(Json, EqualReportsGiveEqualBytes) {

@@ -39,15 +39,6 @@ TEST(StepReport, KernelsWithoutGapsAreAllOfTheStep) {
   EXPECT_EQ(report.breakdown.total(), 5_s);
 }
 
-TEST(StepReport, TheExtrapolatedShareIsThatOfTheKernelTime) {
-  OneRankStep step;
-  add_op(step.timed, 0, run_of(step.forward, Phase::forward));
-  add_op(step.timed, 0, run_of(step.backward, Phase::backward));
-  step.timed.segments[0].extrapolated = 0.5_s;  // of 2 s; the step runs kernels for 5 s
-  const StepReport report = report_of(step.timed, ideal_timeline(step.timed));
-  EXPECT_DOUBLE_EQ(report.extrapolated_share, 0.5 / 5);
-}
-
 TEST(StepReport, RatesAndUtilizationFollowFromTheStepTime) {
   OneRankStep step;
   add_op(step.timed, 0, run_of(step.forward, Phase::forward));

@@ -110,8 +110,11 @@ TEST(Table, HasNoUtilizationWithoutAPublishedPeak) {
 TEST(Table, MentionsExtrapolationOnlyWhereThereIsSome) {
   StepReport report = sample_report();
   EXPECT_THAT(table_text(report, sample_provenance()), Not(HasSubstr("extrapolated")));
-  report.extrapolated_share = 0.25;
-  EXPECT_THAT(table_text(report, sample_provenance()), HasSubstr("25.0 % of the kernel time"));
+  report.extrapolated = {{KernelKind::gemm, "k", 1.5, 0.2},
+                         {KernelKind::softmax, "traffic", 4, 0.05}};
+  const std::string table = table_text(report, sample_provenance());
+  EXPECT_THAT(table, HasSubstr("25.0 % of the kernel time"));
+  EXPECT_THAT(table, HasSubstr("k of gemm up to 1.5x, traffic of softmax up to 4.0x"));
 }
 
 }  // namespace
