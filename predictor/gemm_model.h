@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "predictor/gpu_traits.h"
 #include "predictor/power_mean.h"
@@ -38,19 +39,6 @@ inline constexpr std::array<int, 7> kSplits{1, 2, 3, 4, 6, 8, 16};
 
 /// Sharpness of the soft minimum over tiles and splits; the penalties are fitted for this value.
 inline constexpr int kTileSharpness = 20;
-
-/// x^-kTileSharpness; x a time relative to the ideal one, so that nothing overflows.
-inline double soft_minimum_term(double x) {
-  const double x4 = x * x * x * x;
-  const double x16 = x4 * x4 * x4 * x4;
-  static_assert(kTileSharpness == 16 + 4);
-  return 1 / (x16 * x4);
-}
-template <int N>
-Dual<N> soft_minimum_term(const Dual<N>& x) {
-  const double term = soft_minimum_term(x.value);
-  return {term, x.derivatives * (-kTileSharpness * term / x.value)};
-}
 
 /// Sharpness of the change to the power-limited rate; 6 leaves half of the rate unlimited.
 inline constexpr double kPowerLimitSharpness = 6;
@@ -89,6 +77,15 @@ struct GemmParameters {
             .misaligned = x[10],
             .launch_share = sigmoid(x[11])};
   }
+  /// The same numbers in the same order.
+  static GemmParameters from_values(std::span<const T> v) {
+    return {v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11]};
+  }
+  std::array<T, kCount> values() const {
+    return {norm,       prologue,      memory,       split_seconds, stride_maxwell,
+            stride,     stride_centre, stride_width, stride_rows,   misaligned_maxwell,
+            misaligned, launch_share};
+  }
 };
 
 /// Which tiles a family of kernels runs well, and how sharply whole waves show.
@@ -106,6 +103,18 @@ struct TileMenu {
     for (std::size_t i = 1; i < kGemmTiles.size(); ++i)
       menu.penalty[i] = softplus(shared[i] + own[i]);
     return menu;
+  }
+  /// Quantisation, then the penalties of all tiles but the first.
+  static TileMenu from_values(std::span<const T> v) {
+    TileMenu menu{.quantisation = v[0], .penalty = {}};
+    menu.penalty[0] = T(0.0);
+    std::copy(v.begin() + 1, v.begin() + kCount, menu.penalty.begin() + 1);
+    return menu;
+  }
+  std::array<T, kCount> values() const {
+    std::array<T, kCount> v{quantisation};
+    std::copy(penalty.begin() + 1, penalty.end(), v.begin() + 1);
+    return v;
   }
 };
 
@@ -128,21 +137,53 @@ inline bool split_possible(const GemmShape& s, double unsplit_waves, int split) 
   return split == 1 || (unsplit_waves * (split - 1) < 1 && s.k / split >= 32);
 }
 
+/// Seconds of the fastest tiles and splits, with their derivatives by what they depend on.
+struct TileTime {
+  double seconds = 0;
+  double by_quantisation = 0;
+  double by_prologue = 0;
+  double by_split_seconds = 0;
+  std::array<double, kGemmTileCount> by_penalty{};
+};
+
 /// Seconds for one tile and split before losses common to all: waves times time per wave.
-template <class T>
-T tile_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<T>& p,
-               const TileMenu<T>& menu, std::size_t tile_index, int split) {
-  using std::exp;
-  const GemmTile tile = kGemmTiles[tile_index];
-  const double waves = wave_count(s, tile, split, gpu.sms);
-  const double soft = std::max(waves, 1.0);
-  const double per_k = 2.0 * tile.m * tile.n * gpu.sms / gpu.flops;
-  const T quantised = menu.quantisation * (std::ceil(waves) - soft) + T(soft);
-  const T seconds =
-      quantised * (p.prologue + T(s.k / split)) * per_k * exp(menu.penalty[tile_index]);
-  if (split == 1) return seconds;
-  const double partials = 8.0 * split * s.batch * s.m * s.n / gpu.bandwidth;
-  return seconds + p.split_seconds + T(partials);
+double tile_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<double>& p,
+                    const TileMenu<double>& menu, std::size_t tile_index, int split);
+
+/// Soft minimum of tile_seconds over tiles and splits. The derivatives, which cost as much again,
+/// are left out where they are not asked for.
+TileTime soft_minimum_over_tiles(const GemmShape& s, const GpuTraits& gpu,
+                                 const GemmParameters<double>& p, const TileMenu<double>& menu,
+                                 bool derivatives);
+
+/// `time` as a function of the parameters; their derivatives follow by the chain rule.
+inline double lifted(const TileTime& time, const GemmParameters<double>&, const TileMenu<double>&) {
+  return time.seconds;
+}
+template <int N>
+Dual<N> lifted(const TileTime& time, const GemmParameters<Dual<N>>& p,
+               const TileMenu<Dual<N>>& menu) {
+  Dual<N> result(time.seconds, time.by_quantisation * menu.quantisation.derivatives +
+                                   time.by_prologue * p.prologue.derivatives +
+                                   time.by_split_seconds * p.split_seconds.derivatives);
+  for (std::size_t i = 1; i < kGemmTiles.size(); ++i)
+    result.derivatives += time.by_penalty[i] * menu.penalty[i].derivatives;
+  return result;
+}
+
+inline const GemmParameters<double>& values_of(const GemmParameters<double>& p) {
+  return p;
+}
+inline const TileMenu<double>& values_of(const TileMenu<double>& menu) {
+  return menu;
+}
+/// The parameters without their derivatives.
+template <template <class> class Parameters, int N>
+Parameters<double> values_of(const Parameters<Dual<N>>& parameters) {
+  std::array<double, Parameters<double>::kCount> values;
+  std::ranges::transform(parameters.values(), values.begin(),
+                         [](const Dual<N>& x) { return x.value; });
+  return Parameters<double>::from_values(values);
 }
 
 /// Slowdown from operand rows that lie far apart and off the memory sectors, >= 1.
@@ -162,19 +203,10 @@ T row_slowdown(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<T>
 template <class T>
 T gemm_compute_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<T>& p,
                        const TileMenu<T>& menu) {
-  using std::exp;
-  using std::log;
-  const double ideal = s.flops() / gpu.flops;
-  T sum(0.0);
-  for (std::size_t tile = 0; tile < kGemmTiles.size(); ++tile) {
-    const double unsplit = wave_count(s, kGemmTiles[tile], 1, gpu.sms);
-    for (const int split : kSplits) {
-      if (!split_possible(s, unsplit, split)) continue;
-      const T relative = tile_seconds(s, gpu, p, menu, tile, split) * (1 / ideal);
-      sum += soft_minimum_term(relative);
-    }
-  }
-  return ideal * exp(log(sum) * (-1.0 / kTileSharpness)) * row_slowdown(s, gpu, p);
+  constexpr bool kDerivatives = !std::is_same_v<T, double>;
+  const TileTime time =
+      soft_minimum_over_tiles(s, gpu, values_of(p), values_of(menu), kDerivatives);
+  return lifted(time, p, menu) * row_slowdown(s, gpu, p);
 }
 
 template <class T>

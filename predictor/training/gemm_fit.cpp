@@ -8,7 +8,9 @@ namespace tessera {
 namespace {
 
 using At = GemmLayoutOfParameters;
-using Gradient = Dual<At::kCount>;
+// A family's menu and the shared one only ever appear as a sum, so their derivatives are equal.
+constexpr int kSlowdown = At::kShared + At::kMenu, kFloor = kSlowdown + 1;
+using Gradient = Dual<kFloor + 1>;
 
 constexpr int kFamilies = static_cast<int>(kSgemmFamilies);
 constexpr int kFirstGpu = At::kFamilyMenu + kFamilies * At::kMenu;
@@ -23,32 +25,91 @@ constexpr double kFloorPull = 0.1;
 constexpr std::array<double, At::kFamilyMenu> kStart{1, 3.5, -1.5, 1,  -1, -3, 14, 0,  0, 0,
                                                      0, 0,   0,    -2, -2, -1, -1, -1, 0};
 
-/// Number in the vector of all parameters of parameter `i` of a residual.
-int global_index(int i, const GpuTraits& traits, int gpu) {
-  if (i < At::kFamilyMenu) return i;
-  if (i < At::kSlowdown) return i + static_cast<int>(traits.family) * At::kMenu;
-  return kFirstGpu + 2 * gpu + (i - At::kSlowdown);
+int gpu_index(int gpu) {
+  return kFirstGpu + 2 * gpu;
+}
+int menu_index(SgemmFamily family) {
+  return At::kFamilyMenu + static_cast<int>(family) * At::kMenu;
 }
 
-void residual_of(const GemmSample& sample, const GpuTraits& gpu, const Eigen::VectorXd& parameters,
-                 bool derivatives, RowResidual& out) {
-  std::array<double, At::kCount> x;
-  for (int i = 0; i < At::kCount; ++i) x[i] = parameters(global_index(i, gpu, sample.gpu));
-  out.derivatives.clear();
-  if (!derivatives) {
-    out.value = gemm_residual<double>(sample, gpu, x);
-    return;
-  }
-  std::array<Gradient, At::kCount> duals;
-  for (int i = 0; i < At::kCount; ++i) duals[i] = Gradient::variable(x[i], i);
-  const Gradient residual = gemm_residual<Gradient>(sample, gpu, duals);
-  out.value = residual.value;
-  for (int i = 0; i < At::kCount; ++i)
-    out.derivatives.push_back({global_index(i, gpu, sample.gpu), residual.derivatives(i)});
+/// Parameters of all rows: constrained once per vector of unconstrained ones.
+template <class T>
+struct RowParameters {
+  GemmParameters<T> shared;
+  std::array<TileMenu<T>, kSgemmFamilies> menus;
+};
+
+RowParameters<double> row_parameters(const Eigen::VectorXd& parameters) {
+  const std::span<const double> x(parameters.data(), static_cast<std::size_t>(parameters.size()));
+  RowParameters<double> rows{.shared = GemmParameters<double>::from_unconstrained(x), .menus = {}};
+  for (std::size_t family = 0; family < kSgemmFamilies; ++family)
+    rows.menus[family] = TileMenu<double>::from_unconstrained(
+        x.subspan(At::kSharedMenu, At::kMenu),
+        x.subspan(menu_index(static_cast<SgemmFamily>(family)), At::kMenu));
+  return rows;
 }
+
+RowParameters<Gradient> row_gradients(const Eigen::VectorXd& parameters) {
+  std::array<Gradient, At::kFamilyMenu> x;
+  for (int i = 0; i < At::kFamilyMenu; ++i) x[i] = Gradient::variable(parameters(i), i);
+  const std::span<const Gradient> all(x);
+  RowParameters<Gradient> rows{.shared = GemmParameters<Gradient>::from_unconstrained(all),
+                               .menus = {}};
+  for (std::size_t family = 0; family < kSgemmFamilies; ++family) {
+    std::array<Gradient, At::kMenu> own;
+    for (int i = 0; i < At::kMenu; ++i)
+      own[i] = parameters(menu_index(static_cast<SgemmFamily>(family)) + i);
+    rows.menus[family] =
+        TileMenu<Gradient>::from_unconstrained(all.subspan(At::kSharedMenu, At::kMenu), own);
+  }
+  return rows;
+}
+
+/// Residuals of all samples under one vector of parameters at a time.
+class GemmResiduals {
+ public:
+  GemmResiduals(const std::vector<GemmFitGpu>& gpus, const std::vector<GemmSample>& samples)
+      : gpus_(gpus), samples_(samples) {}
+
+  void prepare(const Eigen::VectorXd& parameters) {
+    values_ = row_parameters(parameters);
+    gradients_ = row_gradients(parameters);
+  }
+  void residual(std::size_t row, const Eigen::VectorXd& parameters, bool derivatives,
+                RowResidual& out) const {
+    const GemmSample& sample = samples_[row];
+    const GpuTraits& gpu = gpus_[sample.gpu].traits;
+    const auto family = static_cast<std::size_t>(gpu.family);
+    const double slowdown = parameters(gpu_index(sample.gpu));
+    const double floor = parameters(gpu_index(sample.gpu) + 1);
+    if (!derivatives) {
+      out.value =
+          gemm_residual(sample, gpu, values_.shared, values_.menus[family], slowdown, floor);
+      return;
+    }
+    const Gradient residual =
+        gemm_residual(sample, gpu, gradients_.shared, gradients_.menus[family],
+                      Gradient::variable(slowdown, kSlowdown), Gradient::variable(floor, kFloor));
+    out.value = residual.value;
+    out.derivatives.clear();
+    const auto add = [&](int parameter, int i) {
+      out.derivatives.push_back({parameter, residual.derivatives(i)});
+    };
+    for (int i = 0; i < kSlowdown; ++i) add(i, i);
+    for (int i = 0; i < At::kMenu; ++i) add(menu_index(gpu.family) + i, At::kSharedMenu + i);
+    add(gpu_index(sample.gpu), kSlowdown);
+    add(gpu_index(sample.gpu) + 1, kFloor);
+  }
+
+ private:
+  const std::vector<GemmFitGpu>& gpus_;
+  const std::vector<GemmSample>& samples_;
+  RowParameters<double> values_;
+  RowParameters<Gradient> gradients_;
+};
 
 LeastAbsoluteProblem problem_of(const std::vector<GemmFitGpu>& gpus,
-                                const std::vector<GemmSample>& samples) {
+                                const std::vector<GemmSample>& samples, GemmResiduals& residuals) {
   LeastAbsoluteProblem problem;
   problem.rows = samples.size();
   for (const GemmSample& sample : samples) problem.weights.push_back(sample.weight);
@@ -57,14 +118,15 @@ LeastAbsoluteProblem problem_of(const std::vector<GemmFitGpu>& gpus,
   for (int i = 0; i < At::kFamilyMenu; ++i) problem.start(i) = kStart[i];
   problem.pull.segment(At::kFamilyMenu, kFamilies * At::kMenu).setConstant(kFamilyPull);
   for (std::size_t g = 0; g < gpus.size(); ++g) {
-    const auto first = kFirstGpu + 2 * static_cast<Eigen::Index>(g);
+    const int first = gpu_index(static_cast<int>(g));
     problem.start(first) = kStartSlowdown;
     problem.start(first + 1) = std::log(gpus[g].floor_seconds * 1e6);
     problem.pull(first + 1) = kFloorPull;
   }
+  problem.prepare = [&](const Eigen::VectorXd& parameters) { residuals.prepare(parameters); };
   problem.residual = [&](std::size_t row, const Eigen::VectorXd& parameters, bool derivatives,
                          RowResidual& out) {
-    residual_of(samples[row], gpus[samples[row].gpu].traits, parameters, derivatives, out);
+    residuals.residual(row, parameters, derivatives, out);
   };
   return problem;
 }
@@ -72,18 +134,15 @@ LeastAbsoluteProblem problem_of(const std::vector<GemmFitGpu>& gpus,
 }  // namespace
 
 GemmFit fit_gemm(const std::vector<GemmFitGpu>& gpus, const std::vector<GemmSample>& samples) {
-  const FitReport report = fit_least_absolute(problem_of(gpus, samples));
-  const std::span<const double> x(report.parameters.data(),
-                                  static_cast<std::size_t>(report.parameters.size()));
+  GemmResiduals residuals(gpus, samples);
+  const FitReport report = fit_least_absolute(problem_of(gpus, samples, residuals));
+  const RowParameters<double> parameters = row_parameters(report.parameters);
   GemmFit fit{.mean_absolute = report.mean_absolute};
-  fit.weights.shared = GemmParameters<double>::from_unconstrained(x);
-  for (std::size_t family = 0; family < kSgemmFamilies; ++family)
-    fit.weights.menus[family] = TileMenu<double>::from_unconstrained(
-        x.subspan(At::kSharedMenu, At::kMenu),
-        x.subspan(At::kFamilyMenu + family * At::kMenu, At::kMenu));
+  fit.weights = {.shared = parameters.shared, .menus = parameters.menus};
   for (std::size_t g = 0; g < gpus.size(); ++g) {
-    fit.slowdown.push_back(x[kFirstGpu + 2 * g]);
-    fit.floor.push_back(std::exp(x[kFirstGpu + 2 * g + 1]) * 1e-6);
+    const int first = gpu_index(static_cast<int>(g));
+    fit.slowdown.push_back(report.parameters(first));
+    fit.floor.push_back(std::exp(report.parameters(first + 1)) * 1e-6);
   }
   return fit;
 }

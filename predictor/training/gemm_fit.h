@@ -40,18 +40,26 @@ struct GemmLayoutOfParameters {
   static constexpr int kCount = kFloor + 1;
 };
 
-/// Log of predicted over measured time of one sample.
+/// Log of predicted over measured time of one sample. `slowdown` and `floor` (log of microseconds)
+/// of the sample's GPU.
 template <class T>
-T gemm_residual(const GemmSample& sample, const GpuTraits& gpu, std::span<const T> x) {
+T gemm_residual(const GemmSample& sample, const GpuTraits& gpu, const GemmParameters<T>& p,
+                const TileMenu<T>& menu, const T& slowdown, const T& floor) {
   using std::exp;
   using std::log;
+  const T duration = gemm_seconds(sample.shape, gpu, p, menu, slowdown, 0);
+  return log(isolated_seconds(duration, T(exp(floor) * 1e-6), p.launch_share)) -
+         T(std::log(sample.seconds));
+}
+
+/// The same from unconstrained parameters.
+template <class T>
+T gemm_residual(const GemmSample& sample, const GpuTraits& gpu, std::span<const T> x) {
   using At = GemmLayoutOfParameters;
-  const auto p = GemmParameters<T>::from_unconstrained(x);
   const auto menu = TileMenu<T>::from_unconstrained(x.subspan(At::kSharedMenu, At::kMenu),
                                                     x.subspan(At::kFamilyMenu, At::kMenu));
-  const T duration = gemm_seconds(sample.shape, gpu, p, menu, x[At::kSlowdown], 0);
-  const T floor = exp(x[At::kFloor]) * 1e-6;
-  return log(isolated_seconds(duration, floor, p.launch_share)) - T(std::log(sample.seconds));
+  return gemm_residual(sample, gpu, GemmParameters<T>::from_unconstrained(x), menu,
+                       x[At::kSlowdown], x[At::kFloor]);
 }
 
 GemmFit fit_gemm(const std::vector<GemmFitGpu>& gpus, const std::vector<GemmSample>& samples);

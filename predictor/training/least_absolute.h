@@ -13,7 +13,8 @@ struct SensitivityEntry {
   double value = 0;
 };
 
-/// Residual of a row and its derivatives by the parameters that matter to it.
+/// Residual of a row and its derivatives by the parameters that matter to it. Rows with the same
+/// parameters in the same order are quickest one after another.
 struct RowResidual {
   double value = 0;
   std::vector<SensitivityEntry> derivatives;
@@ -29,6 +30,8 @@ struct LeastAbsoluteProblem {
   std::vector<double> weights;  ///< one per row, > 0
   Eigen::VectorXd start;
   Eigen::VectorXd pull;  ///< per parameter, relative to the sum of weights
+  /// Called before rows are asked for under other `parameters`; may be empty.
+  std::function<void(const Eigen::VectorXd& parameters)> prepare;
   /// Writes the residual of `row` under `parameters`; derivatives only where asked for.
   std::function<void(std::size_t row, const Eigen::VectorXd& parameters, bool derivatives,
                      RowResidual& out)>

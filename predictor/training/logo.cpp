@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "predictor/kernel_predictor.h"
+#include "predictor/training/baselines/free_mlp.h"
+#include "predictor/training/baselines/per_op_regression.h"
 #include "predictor/training/neusight_training.h"
 #include "predictor/training/parallel.h"
 
@@ -25,20 +28,41 @@ LogoScore score_of(const std::string& form, const std::string& gpu, const std::s
   return score;
 }
 
-void score_form(const GpuData& gpu, PredictorForm form, const std::string& name,
-                const PredictorWeights& weights, std::vector<LogoScore>& scores) {
-  const auto predictor = make_predictor(form, gpu.spec, weights);
+/// `seconds` of a row: predicted latency of the isolated call.
+void score_rows(const GpuData& gpu, const std::string& name,
+                const std::function<double(const KernelMeasurement&)>& seconds,
+                std::vector<LogoScore>& scores) {
   std::map<std::string, std::vector<double>> errors;
   for (const KernelMeasurement* row : gpu.rows) {
-    const Kernel kernel = kernel_of(*row);
-    const Seconds predicted =
-        predictor->duration(kernel) + predictor->isolated_launch_overhead(kernel);
-    const double error = 100 * std::abs(predicted.value() * 1e6 / row->latency_us - 1);
+    const double error = 100 * std::abs(seconds(*row) * 1e6 / row->latency_us - 1);
     const std::string op(name_of(row->op));
     errors[op].push_back(error);
     if (row->latency_us >= kLongCall) errors[op + " >=1ms"].push_back(error);
   }
   for (auto& [op, values] : errors) scores.push_back(score_of(name, gpu.spec.id, op, values));
+}
+
+void score_form(const GpuData& gpu, PredictorForm form, const std::string& name,
+                const PredictorWeights& weights, std::vector<LogoScore>& scores) {
+  const auto predictor = make_predictor(form, gpu.spec, weights);
+  const auto seconds = [&](const KernelMeasurement& row) {
+    const Kernel kernel = kernel_of(row);
+    return (predictor->duration(kernel) + predictor->isolated_launch_overhead(kernel)).value();
+  };
+  score_rows(gpu, name, seconds, scores);
+}
+
+/// Scores models that are trained to be compared with, and for nothing else.
+void score_baselines(const std::vector<const GpuData*>& trained_on, const GpuData& gpu,
+                     std::uint64_t seed, std::vector<LogoScore>& scores) {
+  const auto score = [&](const std::string& name, const auto& model) {
+    const auto seconds = [&](const KernelMeasurement& row) {
+      return model.seconds(row, gpu.traits);
+    };
+    score_rows(gpu, name, seconds, scores);
+  };
+  score("regression", PerOpRegression(trained_on));
+  score("free_mlp", FreeMlp(trained_on, seed));
 }
 
 }  // namespace
@@ -50,12 +74,13 @@ std::vector<LogoScore> leave_one_gpu_out(const Folds& folds, const TrainOptions&
     weights.rule = options.rule;
     const GpuData& gpu = folds.gpu(left_out);
     std::vector<LogoScore>& own = scores[left_out];
-    score_form(gpu, PredictorForm::roofline, "roofline", weights, own);
-    score_form(gpu, PredictorForm::tessera, "tessera", weights, own);
-    if (!options.neusight) return;
     std::vector<const GpuData*> others;
     for (std::size_t g = 0; g < folds.size(); ++g)
       if (g != left_out) others.push_back(&folds.gpu(g));
+    score_form(gpu, PredictorForm::roofline, "roofline", weights, own);
+    score_baselines(others, gpu, options.seed, own);
+    score_form(gpu, PredictorForm::tessera, "tessera", weights, own);
+    if (!options.neusight) return;
     weights.neusight = train_neusight(others, options.seed);
     score_form(gpu, PredictorForm::neusight, "neusight", weights, own);
   });

@@ -7,7 +7,8 @@
 namespace tessera {
 
 /// Trains once without each GPU and scores its training rows with what the rules for unseen GPUs
-/// say. Forms: "roofline", "neusight" (if trained), "tessera". Ops: name of the operator over all
+/// say. Forms: "roofline", the baselines "regression" and "free_mlp" (training/baselines),
+/// "tessera", "neusight" (if trained). Ops: name of the operator over all
 /// its rows, and "<op> >=1ms" over the long ones, which decide the time of a step.
 std::vector<LogoScore> leave_one_gpu_out(const Folds& folds, const TrainOptions& options);
 

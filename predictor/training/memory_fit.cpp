@@ -22,30 +22,56 @@ int local_index(int gpu, std::size_t memory_class) {
   return kShared + kLocal * (kClasses * gpu + static_cast<int>(memory_class));
 }
 
-int global_index(int i, const TrafficSample& sample) {
-  if (i < kShared) return i;
-  return local_index(sample.gpu, static_cast<std::size_t>(sample.shape.memory_class)) + i - kShared;
+MemoryParameters<double> shared_values(const Eigen::VectorXd& parameters) {
+  return MemoryParameters<double>::from_unconstrained(
+      std::span<const double>(parameters.data(), kShared));
 }
 
-void residual_of(const TrafficSample& sample, const GpuTraits& gpu,
-                 const Eigen::VectorXd& parameters, bool derivatives, RowResidual& out) {
-  std::array<double, kShared + kLocal> x;
-  for (int i = 0; i < kShared + kLocal; ++i) x[i] = parameters(global_index(i, sample));
-  out.derivatives.clear();
-  if (!derivatives) {
-    out.value = memory_residual<double>(sample, gpu, x);
-    return;
-  }
-  std::array<Gradient, kShared + kLocal> duals;
-  for (int i = 0; i < kShared + kLocal; ++i) duals[i] = Gradient::variable(x[i], i);
-  const Gradient residual = memory_residual<Gradient>(sample, gpu, duals);
-  out.value = residual.value;
-  for (int i = 0; i < kShared + kLocal; ++i)
-    out.derivatives.push_back({global_index(i, sample), residual.derivatives(i)});
+MemoryParameters<Gradient> shared_gradients(const Eigen::VectorXd& parameters) {
+  std::array<Gradient, kShared> x;
+  for (int i = 0; i < kShared; ++i) x[i] = Gradient::variable(parameters(i), i);
+  return MemoryParameters<Gradient>::from_unconstrained(x);
 }
+
+/// Residuals of all samples under one vector of parameters at a time.
+class MemoryResiduals {
+ public:
+  MemoryResiduals(const std::vector<MemoryFitGpu>& gpus, const std::vector<TrafficSample>& samples)
+      : gpus_(gpus), samples_(samples) {}
+
+  void prepare(const Eigen::VectorXd& parameters) {
+    values_ = shared_values(parameters);
+    gradients_ = shared_gradients(parameters);
+  }
+  void residual(std::size_t row, const Eigen::VectorXd& parameters, bool derivatives,
+                RowResidual& out) const {
+    const TrafficSample& sample = samples_[row];
+    const GpuTraits& gpu = gpus_[sample.gpu].traits;
+    const int local = local_index(sample.gpu, static_cast<std::size_t>(sample.shape.memory_class));
+    const double slowdown = parameters(local), floor = parameters(local + 1);
+    if (!derivatives) {
+      out.value = memory_residual(sample, gpu, values_, slowdown, floor);
+      return;
+    }
+    const Gradient residual =
+        memory_residual(sample, gpu, gradients_, Gradient::variable(slowdown, kShared),
+                        Gradient::variable(floor, kShared + 1));
+    out.value = residual.value;
+    out.derivatives.clear();
+    for (int i = 0; i < kShared + kLocal; ++i)
+      out.derivatives.push_back({i < kShared ? i : local + i - kShared, residual.derivatives(i)});
+  }
+
+ private:
+  const std::vector<MemoryFitGpu>& gpus_;
+  const std::vector<TrafficSample>& samples_;
+  MemoryParameters<double> values_{};
+  MemoryParameters<Gradient> gradients_{};
+};
 
 LeastAbsoluteProblem problem_of(const std::vector<MemoryFitGpu>& gpus,
-                                const std::vector<TrafficSample>& samples) {
+                                const std::vector<TrafficSample>& samples,
+                                MemoryResiduals& residuals) {
   LeastAbsoluteProblem problem;
   problem.rows = samples.size();
   for (const TrafficSample& sample : samples) problem.weights.push_back(sample.weight);
@@ -59,9 +85,10 @@ LeastAbsoluteProblem problem_of(const std::vector<MemoryFitGpu>& gpus,
       problem.pull(local_index(g, c) + 1) = kFloorPull;
     }
   }
+  problem.prepare = [&](const Eigen::VectorXd& parameters) { residuals.prepare(parameters); };
   problem.residual = [&](std::size_t row, const Eigen::VectorXd& parameters, bool derivatives,
                          RowResidual& out) {
-    residual_of(samples[row], gpus[samples[row].gpu].traits, parameters, derivatives, out);
+    residuals.residual(row, parameters, derivatives, out);
   };
   return problem;
 }
@@ -70,10 +97,12 @@ LeastAbsoluteProblem problem_of(const std::vector<MemoryFitGpu>& gpus,
 
 MemoryFit fit_memory(const std::vector<MemoryFitGpu>& gpus,
                      const std::vector<TrafficSample>& samples) {
-  const FitReport report = fit_least_absolute(problem_of(gpus, samples));
-  MemoryFit fit{.mean_absolute = report.mean_absolute};
-  fit.shared = MemoryParameters<double>::from_unconstrained(
-      std::span<const double>(report.parameters.data(), kShared));
+  MemoryResiduals residuals(gpus, samples);
+  const FitReport report = fit_least_absolute(problem_of(gpus, samples, residuals));
+  MemoryFit fit{.shared = shared_values(report.parameters),
+                .slowdown = {},
+                .floor = {},
+                .mean_absolute = report.mean_absolute};
   for (int g = 0; g < static_cast<int>(gpus.size()); ++g) {
     std::array<double, kMemoryClasses> slowdown{}, floor{};
     for (std::size_t c = 0; c < kMemoryClasses; ++c) {

@@ -28,18 +28,24 @@ struct MemoryFit {
   double mean_absolute = 0;                                  ///< weighted mean |log error|
 };
 
-/// Log of predicted over measured time of one sample; x holds the shared unconstrained parameters,
-/// then log slowdown and log(floor / 1 us) of the sample's GPU and class.
+/// Log of predicted over measured time of one sample. Log `slowdown` and `floor` (log of
+/// microseconds) of the sample's GPU and class.
 template <class T>
-T memory_residual(const TrafficSample& sample, const GpuTraits& gpu, std::span<const T> x) {
+T memory_residual(const TrafficSample& sample, const GpuTraits& gpu, const MemoryParameters<T>& p,
+                  const T& slowdown, const T& floor) {
   using std::exp;
   using std::log;
-  constexpr std::size_t kShared = MemoryParameters<T>::kCount;
-  const auto p = MemoryParameters<T>::from_unconstrained(x);
-  const T duration = memory_seconds(sample.shape, gpu, p, {x[kShared], T(0.0)});
-  const T floor = exp(x[kShared + 1]) * 1e-6;
+  const T duration = memory_seconds(sample.shape, gpu, p, {slowdown, T(0.0)});
   const T share = p.launch_share[static_cast<std::size_t>(sample.shape.memory_class)];
-  return log(isolated_seconds(duration, floor, share)) - T(std::log(sample.seconds));
+  return log(isolated_seconds(duration, T(exp(floor) * 1e-6), share)) - T(std::log(sample.seconds));
+}
+
+/// The same from unconstrained parameters: the shared ones, then slowdown and floor.
+template <class T>
+T memory_residual(const TrafficSample& sample, const GpuTraits& gpu, std::span<const T> x) {
+  constexpr std::size_t kShared = MemoryParameters<T>::kCount;
+  return memory_residual(sample, gpu, MemoryParameters<T>::from_unconstrained(x), x[kShared],
+                         x[kShared + 1]);
 }
 
 MemoryFit fit_memory(const std::vector<MemoryFitGpu>& gpus,

@@ -6,14 +6,13 @@
 
 #include "predictor/neusight.h"
 #include "predictor/training/octaves.h"
+#include "predictor/training/seeded_descent.h"
 
 namespace tessera {
 namespace {
 
 constexpr int kHiddenUnits = 32;
-constexpr int kEpochs = 30;
-constexpr std::size_t kBatch = 64;
-constexpr double kLearningRate = 5e-3;
+constexpr DescentSchedule kSchedule{.epochs = 30, .batch = 64, .rate = 5e-3};
 constexpr std::size_t kTileExamples = 1024;
 
 struct Example {
@@ -78,23 +77,6 @@ void normalise(const std::vector<Example>& examples, NeusightClass& net) {
   }
 }
 
-/// Uniform number in [0, 1) from raw generator output: the same on every standard library.
-double uniform(std::mt19937_64& random) {
-  return static_cast<double>(random() >> 11) * 0x1.0p-53;
-}
-
-MlpWeights initial_weights(std::mt19937_64& random) {
-  MlpWeights mlp{.sizes = {4, kHiddenUnits, kHiddenUnits, 2}};
-  mlp.values.reserve(mlp_value_count(mlp.sizes));
-  for (std::size_t layer = 0; layer + 1 < mlp.sizes.size(); ++layer) {
-    const int in = mlp.sizes[layer], out = mlp.sizes[layer + 1];
-    const double bound = std::sqrt(6.0 / (in + out));
-    for (int i = 0; i < in * out; ++i) mlp.values.push_back(bound * (2 * uniform(random) - 1));
-    for (int i = 0; i < out; ++i) mlp.values.push_back(0);
-  }
-  return mlp;
-}
-
 /// Derivative of |t - p| / (t + p) by alpha and gamma.
 Eigen::Vector2d loss_gradient(const Example& example, double alpha, double gamma) {
   const double utilization = neusight_utilization(alpha, gamma, example.waves);
@@ -107,34 +89,18 @@ Eigen::Vector2d loss_gradient(const Example& example, double alpha, double gamma
   return {-by_utilization * a * (1 - a) / example.waves, by_utilization * g * (1 - g)};
 }
 
-struct Adam {
-  std::vector<double> first, second;
-  int step = 0;
-
-  void update(std::vector<double>& values, const std::vector<double>& gradient, double rate) {
-    constexpr double kFirst = 0.9, kSecond = 0.999, kEpsilon = 1e-12;
-    ++step;
-    const double correction = std::sqrt(1 - std::pow(kSecond, step)) / (1 - std::pow(kFirst, step));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      first[i] = kFirst * first[i] + (1 - kFirst) * gradient[i];
-      second[i] = kSecond * second[i] + (1 - kSecond) * gradient[i] * gradient[i];
-      values[i] -= rate * correction * first[i] / (std::sqrt(second[i]) + kEpsilon);
-    }
-  }
-};
-
-/// One step on the examples order[begin, end).
-void train_batch(const std::vector<Example>& examples, const std::vector<std::size_t>& order,
-                 std::size_t begin, std::size_t end, double rate, NeusightClass& net, Adam& adam) {
-  const auto columns = static_cast<Eigen::Index>(end - begin);
+/// One step on the examples with the numbers `batch`.
+void train_batch(const std::vector<Example>& examples, std::span<const std::size_t> batch,
+                 double rate, NeusightClass& net, Adam& adam) {
+  const auto columns = static_cast<Eigen::Index>(batch.size());
   Eigen::MatrixXd inputs(4, columns), gradient(2, columns);
   for (Eigen::Index c = 0; c < columns; ++c)
     for (std::size_t f = 0; f < 4; ++f)
       inputs(static_cast<Eigen::Index>(f), c) =
-          (examples[order[begin + c]].features[f] - net.feature_mean[f]) / net.feature_scale[f];
+          (examples[batch[c]].features[f] - net.feature_mean[f]) / net.feature_scale[f];
   const Eigen::MatrixXd outputs = mlp_forward(net.mlp, inputs);
   for (Eigen::Index c = 0; c < columns; ++c)
-    gradient.col(c) = loss_gradient(examples[order[begin + c]], outputs(0, c), outputs(1, c)) /
+    gradient.col(c) = loss_gradient(examples[batch[c]], outputs(0, c), outputs(1, c)) /
                       static_cast<double>(columns);
   adam.update(net.mlp.values, mlp_gradient(net.mlp, inputs, gradient), rate);
 }
@@ -143,19 +109,14 @@ NeusightClass train_class(const ClassData& data, std::uint64_t seed) {
   NeusightClass net;
   net.tiles = thinned(data.tiles);
   std::mt19937_64 random(seed);
-  net.mlp = initial_weights(random);
+  net.mlp = initial_mlp({4, kHiddenUnits, kHiddenUnits, 2}, random);
   if (data.examples.empty()) return net;
   normalise(data.examples, net);
-  Adam adam{std::vector<double>(net.mlp.values.size()), std::vector<double>(net.mlp.values.size())};
-  std::vector<std::size_t> order(data.examples.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  for (int epoch = 0; epoch < kEpochs; ++epoch) {
-    for (std::size_t i = order.size(); i-- > 1;) std::swap(order[i], order[random() % (i + 1)]);
-    const double rate = kLearningRate * 0.5 * (1 + std::cos(M_PI * epoch / kEpochs));
-    for (std::size_t begin = 0; begin < order.size(); begin += kBatch)
-      train_batch(data.examples, order, begin, std::min(begin + kBatch, order.size()), rate, net,
-                  adam);
-  }
+  Adam adam(net.mlp.values.size());
+  descend(data.examples.size(), kSchedule, random,
+          [&](std::span<const std::size_t> batch, double rate) {
+            train_batch(data.examples, batch, rate, net, adam);
+          });
   return net;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "predictor/mlp.h"
+#include "predictor/training/baselines/free_mlp.h"
 #include "predictor/training/gemm_fit.h"
 #include "predictor/training/memory_fit.h"
 #include "tests/predictor/test_gpus.h"
@@ -96,6 +97,27 @@ TEST(Gradients, OfTheNetEqualFiniteDifferences) {
     return 0.5 * mlp_forward(net, inputs).squaredNorm();
   };
   const auto gradient = mlp_gradient(mlp, inputs, mlp_forward(mlp, inputs));
+  for (std::size_t i = 0; i < mlp.values.size(); ++i) {
+    MlpWeights up = mlp, down = mlp;
+    up.values[i] += kStep;
+    down.values[i] -= kStep;
+    EXPECT_NEAR(gradient[i], (loss(up) - loss(down)) / (2 * kStep), 1e-6) << "weight " << i;
+  }
+}
+
+TEST(Gradients, OfTheFreeNetsLossEqualFiniteDifferences) {
+  MlpWeights mlp{.sizes = {8, 4, 1}, .values = {}};
+  for (std::size_t i = 0; i < mlp_value_count(mlp.sizes); ++i)
+    mlp.values.push_back(0.5 * std::sin(0.7 * static_cast<double>(i)));
+  Eigen::MatrixXd inputs(8, 5), targets(1, 5);
+  for (int i = 0; i < inputs.size(); ++i) inputs(i) = std::cos(1.3 * i);
+  targets = mlp_forward(mlp, inputs);
+  targets.array() += Eigen::Array<double, 1, 5>(0.5, -0.3, 0.01, -0.02, 0.0);  // both branches
+  const auto loss = [&](const MlpWeights& net) {
+    return log_error_loss(mlp_forward(net, inputs), targets).value;
+  };
+  const auto gradient =
+      mlp_gradient(mlp, inputs, log_error_loss(mlp_forward(mlp, inputs), targets).gradient);
   for (std::size_t i = 0; i < mlp.values.size(); ++i) {
     MlpWeights up = mlp, down = mlp;
     up.values[i] += kStep;
