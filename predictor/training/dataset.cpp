@@ -8,6 +8,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/training/octaves.h"
+#include "predictor/training/timed_call.h"
 
 namespace tessera {
 namespace {
@@ -18,11 +19,8 @@ constexpr double kAnomalousLinearRatio = 0.5;
 constexpr double kLargeGemmSeconds = 1e-3;
 constexpr std::int64_t kLargeGemmExtent = 256;
 
-// A 70-75 W card settles to its power limit within milliseconds; sustained rates are read from
-// calls of 20-300 ms, and calls between the two regimes are left out.
+// Sustained rates of power-limited cards are read from calls of 20-300 ms.
 constexpr double kPowerLimitedTdp = 75;  // [W]
-constexpr double kSettledFrom = 5e-3;    // [s]
-constexpr double kUnsettledUpTo = 1e-3;  // [s]
 constexpr double kSustainedFrom = 20e-3;
 constexpr double kSustainedUpTo = 300e-3;
 
@@ -79,11 +77,6 @@ double measured_power_limit(const GpuData& gpu) {
     sessions += 1;
   }
   return sessions > 0 ? std::exp(logs / sessions) : 0;
-}
-
-/// Calls near the launch floor say little about the GPU.
-double weight_of(double seconds, double floor) {
-  return std::clamp(1 - floor / seconds, 0.1, 1.0);
 }
 
 std::size_t gpu_position(std::vector<GpuData>& gpus, const std::string& id,
@@ -158,17 +151,14 @@ std::vector<GemmSample> gemm_samples(const GpuData& gpu, int number, MeasuredOp 
   std::vector<GemmSample> samples;
   if (op == MeasuredOp::linear && gpu.linear_anomalous) return samples;
   const double floor = fastest_seconds(gpu, op);
-  const auto settling = [&](double seconds) {
-    return gpu.sustained_flops > 0 && seconds > kUnsettledUpTo && seconds < kSettledFrom;
-  };
   for (const KernelMeasurement* row : rows_over_octaves(gpu, op)) {
     const double seconds = row->latency_us * 1e-6;
-    if (settling(seconds)) continue;
+    if (was_settling(seconds, gpu.sustained_flops)) continue;
     samples.push_back({.gpu = number,
                        .shape = gemm_shape(kernel_of(*row)),
                        .seconds = seconds,
-                       .sustained_flops = seconds >= kSettledFrom ? gpu.sustained_flops : 0,
-                       .weight = weight_of(seconds, floor)});
+                       .sustained_flops = limit_during(seconds, gpu.sustained_flops),
+                       .weight = call_weight(seconds, floor)});
   }
   return samples;
 }
@@ -183,7 +173,7 @@ std::vector<TrafficSample> memory_samples(const GpuData& gpu, int number) {
       samples.push_back({.gpu = number,
                          .shape = memory_shape(kernel),
                          .seconds = seconds,
-                         .weight = weight_of(seconds, floor)});
+                         .weight = call_weight(seconds, floor)});
     }
   }
   return samples;

@@ -10,7 +10,8 @@
 namespace tessera {
 namespace {
 
-constexpr double kLongCall = 1000;  // [us]
+constexpr double kLongCall = 1000;          // [us]
+constexpr std::int32_t kFreshCalls = 1000;  // convolutions before the launch floor has risen much
 
 LogoScore score_of(const std::string& form, const std::string& gpu, const std::string& op,
                    std::vector<double>& errors) {
@@ -36,6 +37,8 @@ void score_form(const GpuData& gpu, PredictorForm form, const std::string& name,
     const std::string op(name_of(row->op));
     errors[op].push_back(error);
     if (row->latency_us >= kLongCall) errors[op + " >=1ms"].push_back(error);
+    if (row->op == MeasuredOp::conv2d && row->earlier < kFreshCalls)
+      errors[op + " fresh"].push_back(error);
   }
   for (auto& [op, values] : errors) scores.push_back(score_of(name, gpu.spec.id, op, values));
 }

@@ -8,7 +8,8 @@ namespace tessera {
 
 /// Trains once without each GPU and scores its training rows with what the rules for unseen GPUs
 /// say. Forms: "roofline", "neusight" (if trained), "tessera". Ops: name of the operator over all
-/// its rows, and "<op> >=1ms" over the long ones, which decide the time of a step.
+/// its rows, "<op> >=1ms" over the long ones, which decide the time of a step, and "conv2d fresh"
+/// over the first 1000 convolutions of the GPU: the launch floor of the timing process rose later.
 std::vector<LogoScore> leave_one_gpu_out(const std::vector<GpuData>& data,
                                          const TrainOptions& options);
 

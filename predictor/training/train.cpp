@@ -5,6 +5,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu_effects.h"
+#include "predictor/training/conv_training.h"
 #include "predictor/training/logo.h"
 #include "predictor/training/neusight_training.h"
 
@@ -122,6 +123,7 @@ TrainingReport fit_parametric(const std::vector<const GpuData*>& gpus) {
     if (gpus[g]->linear_anomalous) report.anomalous_linear.push_back(gpus[g]->spec.id);
   }
   complete_linear_effects(gpus, weights);
+  report.convolution_mean_abs_log_error = train_convolutions(gpus, weights);
   report.gemm_mean_abs_log_error = linear.mean_absolute;
   report.batched_mean_abs_log_error = batched.mean_absolute;
   report.memory_mean_abs_log_error = memory.mean_absolute;
@@ -131,15 +133,20 @@ TrainingReport fit_parametric(const std::vector<const GpuData*>& gpus) {
 TrainingReport train(const std::filesystem::path& data_dir, const TrainOptions& options,
                      const GpuLookup& lookup) {
   const MeasurementFile file = read_measurements(data_file(data_dir));
-  const std::vector<GpuData> data = training_data(file, lookup);
+  std::vector<GpuData> data = training_data(file, lookup);
+  const std::int64_t rows = training_rows(data);
+  const auto convolutions = add_convolutions(file.path.parent_path(), lookup, data);
   std::vector<const GpuData*> gpus;
   for (const GpuData& gpu : data) gpus.push_back(&gpu);
   TrainingReport report = fit_parametric(gpus);
   PredictorWeights& weights = report.weights;
   weights.seed = options.seed;
-  weights.data.push_back({.file = file.path.filename().string(),
-                          .fnv1a = fnv1a(*file.text),
-                          .rows = training_rows(data)});
+  weights.data.push_back(
+      {.file = file.path.filename().string(), .fnv1a = fnv1a(*file.text), .rows = rows});
+  if (convolutions)
+    weights.data.push_back({.file = convolutions->file.path.filename().string(),
+                            .fnv1a = fnv1a(*convolutions->file.text),
+                            .rows = convolutions->rows});
   if (options.neusight) weights.neusight = train_neusight(gpus, options.seed);
   if (options.leave_one_out) weights.logo = leave_one_gpu_out(data, options);
   return report;

@@ -22,11 +22,13 @@ struct TrainingReport {
   double gemm_mean_abs_log_error = 0;         ///< of the fit itself, linear layers
   double batched_mean_abs_log_error = 0;
   double memory_mean_abs_log_error = 0;
+  double convolution_mean_abs_log_error = 0;  ///< 0 without timed convolutions
 };
 
-/// Trains the FP32 kernel models on `fp32.csv` of `data_dir` (or of its folder kernels/), rows with
-/// split = train only. Deterministic: same data and options, same weights to the last bit. Throws
-/// InputError for malformed data and for rows of GPUs that the model must not see.
+/// Trains the FP32 kernel models on `fp32.csv` of `data_dir` (or of its folder kernels/), and on
+/// `fp32_conv.csv` beside it where there is one, rows with split = train only. Deterministic: same
+/// data and options, same weights to the last bit. Throws InputError for malformed data and for
+/// rows of GPUs that the model must not see.
 TrainingReport train(const std::filesystem::path& data_dir, const TrainOptions& options,
                      const GpuLookup& lookup);
 

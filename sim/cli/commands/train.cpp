@@ -53,7 +53,7 @@ void add_train_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train the kernel model on measured kernels");
   command
       ->add_option("--data", options->data_folder,
-                   "folder that holds fp32.csv, or kernels/fp32.csv")
+                   "folder that holds fp32.csv (and fp32_conv.csv), or kernels/fp32.csv")
       ->required();
   command->add_option("--out", options->weights_file, "where the weights go")
       ->capture_default_str();
