@@ -36,14 +36,6 @@ TilePart tile_part(const GemmShape& s, const GpuTraits& gpu, const GemmParameter
   return part;
 }
 
-/// x^-kTileSharpness.
-double soft_minimum_term(double x) {
-  const double x4 = x * x * x * x;
-  const double x16 = x4 * x4 * x4 * x4;
-  static_assert(kTileSharpness == 16 + 4);
-  return 1 / (x16 * x4);
-}
-
 }  // namespace
 
 double tile_seconds(const GemmShape& s, const GpuTraits& gpu, const GemmParameters<double>& p,

@@ -9,6 +9,7 @@
 
 #include "predictor/gpu_traits.h"
 #include "predictor/power_mean.h"
+#include "predictor/soft_minimum.h"
 #include "workloads/kernel.h"
 
 namespace tessera {
@@ -36,9 +37,6 @@ inline constexpr int kGemmTileCount = static_cast<int>(kGemmTiles.size());
 
 /// Slices of the contraction that a small output may be split into.
 inline constexpr std::array<int, 7> kSplits{1, 2, 3, 4, 6, 8, 16};
-
-/// Sharpness of the soft minimum over tiles and splits; the penalties are fitted for this value.
-inline constexpr int kTileSharpness = 20;
 
 /// Sharpness of the change to the power-limited rate; 6 leaves half of the rate unlimited.
 inline constexpr double kPowerLimitSharpness = 6;

@@ -24,7 +24,7 @@ struct KernelPrediction {
   Seconds duration;            ///< on a queued stream: no launch gap
   Seconds compute_time;        ///< compute term before combination
   Seconds memory_time;         ///< memory term before combination
-  int tile_m = 0, tile_n = 0;  ///< most likely tile; 0 where the kind has no tiles
+  int tile_m = 0, tile_n = 0;  ///< most likely tile; 0 for kinds without, and convolutions
   double waves = 0;            ///< tiles / SMs
   double utilization = 0;      ///< share of the roofline that is reached, in (0, 1]
   LogSpread spread;            ///< how far off the duration may be; zero where unknown

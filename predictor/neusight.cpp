@@ -46,6 +46,7 @@ std::size_t neusight_class(KernelKind kind) {
     case KernelKind::gemm:
       return 0;
     case KernelKind::batched_gemm:
+    case KernelKind::convolution:  // as its implicit product
       return 1;
     case KernelKind::softmax:
       return 3;

@@ -20,6 +20,8 @@ SpreadClass spread_class(KernelKind kind) {
       return SpreadClass::softmax;
     case KernelKind::layer_norm:
       return SpreadClass::layer_norm;
+    case KernelKind::convolution:
+      return SpreadClass::convolution;
     default:
       return SpreadClass::elementwise;
   }

@@ -16,8 +16,15 @@ struct LogSpread {
 };
 
 /// Operator classes whose errors were measured apart.
-enum class SpreadClass : std::uint8_t { linear, batched, elementwise, softmax, layer_norm };
-inline constexpr std::size_t kSpreadClasses = 5;
+enum class SpreadClass : std::uint8_t {
+  linear,
+  batched,
+  elementwise,
+  softmax,
+  layer_norm,
+  convolution
+};
+inline constexpr std::size_t kSpreadClasses = 6;
 
 /// Kinds that were not measured count as the class they resemble.
 SpreadClass spread_class(KernelKind kind);

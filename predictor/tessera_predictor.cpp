@@ -25,6 +25,7 @@ bool was_measured(KernelKind kind) {
     case KernelKind::elementwise:
     case KernelKind::softmax:
     case KernelKind::layer_norm:
+    case KernelKind::convolution:
       return true;
     default:
       return false;
@@ -37,6 +38,8 @@ double launch_floor(const LaunchFloors& floors, KernelKind kind) {
       return floors.linear;
     case KernelKind::batched_gemm:
       return floors.batched;
+    case KernelKind::convolution:
+      return floors.convolution;
     case KernelKind::softmax:
       return floors.softmax;
     case KernelKind::layer_norm:
@@ -44,6 +47,28 @@ double launch_floor(const LaunchFloors& floors, KernelKind kind) {
     default:
       return floors.elementwise;
   }
+}
+
+/// Fills in what was not measured of convolutions, by rule.
+void complete_convolution(const std::optional<ConvolutionWeights>& weights, GpuEffect& effect) {
+  if (!weights) {
+    effect.reason += "; convolutions as their implicit product (none was timed)";
+    effect.floors.convolution = effect.floors.batched;
+    return;
+  }
+  if (effect.convolution_slowdown) return;
+  effect.convolution_slowdown = effect.gemm_slowdown + weights->shift;
+  effect.floors.convolution = weights->floor_seconds;
+  effect.reason +=
+      "; convolutions from linear layers, by the difference that other GPUs show (none was timed)";
+}
+
+/// The implicit product of a convolution, whose operands are read as those of a batched product.
+Kernel implicit_product(const Kernel& convolution) {
+  Kernel product = convolution;
+  product.kind = KernelKind::batched_gemm;
+  product.layout = GemmLayout::nn;
+  return product;
 }
 
 double compute_seconds(const GemmShape& shape, const GpuTraits& gpu, const GemmWeights& weights,
@@ -81,17 +106,23 @@ TesseraPredictor::TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& w
           effect_.sustained_flops),
       batched_(weights.batched, traits_, effect_.batched_slowdown, effect_.sustained_flops),
       memory_(weights.memory, traits_, effect_.bandwidth_slowdown),
+      convolution_(weights.convolution),
       linear_launch_share_(weights.gemm.shared.launch_share),
       batched_launch_share_(weights.batched.shared.launch_share),
-      memory_launch_share_(weights.memory.launch_share) {}
+      memory_launch_share_(weights.memory.launch_share) {
+  complete_convolution(convolution_, effect_);
+}
 
 KernelPrediction TesseraPredictor::predict(const Kernel& kernel) const {
   const bool gemm = kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm;
-  KernelPrediction prediction = gemm ? predict_gemm(kernel) : predict_memory(kernel);
-  const double bound = roofline_seconds(kernel, traits_);
-  const double busy = std::max(prediction.duration.value(), bound);
+  const bool convolution = kernel.kind == KernelKind::convolution;
+  KernelPrediction prediction = gemm          ? predict_gemm(kernel)
+                                : convolution ? predict_convolution(kernel)
+                                              : predict_memory(kernel);
+  const double least = bound(kernel);
+  const double busy = std::max(prediction.duration.value(), least);
   prediction.duration = Seconds(busy + kQueuedFloor);
-  prediction.utilization = bound / prediction.duration.value();
+  prediction.utilization = least / prediction.duration.value();
   prediction.extrapolated = range_.beyond(kernel);
   prediction.spread = spread_of(kernel, prediction.extrapolated);
   return prediction;
@@ -101,6 +132,17 @@ KernelPrediction TesseraPredictor::predict_gemm(const Kernel& kernel) const {
   const GemmShape shape = gemm_shape(kernel);
   if (kernel.kind == KernelKind::batched_gemm) return batched_.predict(shape);
   return shape.strided ? linear_.predict(shape) : transposed_linear_.predict(shape);
+}
+
+KernelPrediction TesseraPredictor::predict_convolution(const Kernel& kernel) const {
+  if (!convolution_) return predict_gemm(implicit_product(kernel));
+  const ConvolutionShape shape = convolution_shape(kernel);
+  const ConvolutionParameters<double>& p = convolution_->shared;
+  const ConvolutionGpu<double> gpu{traits_, *effect_.convolution_slowdown, effect_.sustained_flops};
+  const ConvolutionTerms<double> terms = fastest_algorithm(shape, gpu, p);
+  return {.duration = Seconds(convolution_seconds(shape, gpu, p)),
+          .compute_time = Seconds(terms.compute),
+          .memory_time = Seconds(terms.memory + terms.other)};
 }
 
 KernelPrediction TesseraPredictor::predict_memory(const Kernel& kernel) const {
@@ -128,9 +170,17 @@ Seconds TesseraPredictor::isolated_launch_overhead(const Kernel& kernel) const {
                  queued);
 }
 
+double TesseraPredictor::bound(const Kernel& kernel) const {
+  if (kernel.kind != KernelKind::convolution || !convolution_)
+    return roofline_seconds(kernel, traits_);
+  return convolution_bound_seconds(convolution_shape(kernel), traits_);
+}
+
 double TesseraPredictor::launch_share(KernelKind kind) const {
   if (kind == KernelKind::gemm) return linear_launch_share_;
   if (kind == KernelKind::batched_gemm) return batched_launch_share_;
+  if (kind == KernelKind::convolution)
+    return convolution_ ? convolution_->shared.launch_share : batched_launch_share_;
   return memory_launch_share_[static_cast<std::size_t>(memory_traits(kind).memory_class)];
 }
 

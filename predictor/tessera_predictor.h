@@ -9,7 +9,12 @@
 namespace tessera {
 
 /// The parametric form: soft minimum over tiles, waves, split contraction, power limit;
-/// memory-bound kernels by traffic. Shared parameters and one effect per GPU.
+/// memory-bound kernels by traffic; convolutions as the fastest of cuDNN's algorithms. Shared
+/// parameters and one effect per GPU.
+///
+/// Convolutions on a GPU where none was timed: its slowdown of linear layers plus the mean
+/// difference that the measured GPUs show. With weights that hold no convolutions at all: as their
+/// implicit product. `effect().reason` says so.
 class TesseraPredictor final : public KernelPredictor {
  public:
   TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& weights);
@@ -20,7 +25,9 @@ class TesseraPredictor final : public KernelPredictor {
 
  private:
   KernelPrediction predict_gemm(const Kernel& kernel) const;
+  KernelPrediction predict_convolution(const Kernel& kernel) const;
   KernelPrediction predict_memory(const Kernel& kernel) const;
+  double bound(const Kernel& kernel) const;  ///< least duration [s]
   double launch_share(KernelKind kind) const;
   LogSpread spread_of(const Kernel& kernel, const Extrapolation& extrapolated) const;
 
@@ -32,6 +39,7 @@ class TesseraPredictor final : public KernelPredictor {
   GemmTable transposed_linear_;  ///< in NN and NT order
   GemmTable batched_;
   MemoryTable memory_;
+  std::optional<ConvolutionWeights> convolution_;
   double linear_launch_share_, batched_launch_share_;
   std::array<double, kMemoryClasses> memory_launch_share_;
 };

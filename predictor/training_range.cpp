@@ -31,17 +31,57 @@ double traffic(const Kernel& kernel) {
   return static_cast<double>(kernel.bytes().value());
 }
 
+ConvolutionRange range_of(const Kernel& kernel) {
+  const double window = kernel.convolution.window;
+  return {.least_window = window,
+          .most_window = window,
+          .most_stride = static_cast<double>(kernel.convolution.stride),
+          .m = static_cast<double>(kernel.m),
+          .n = static_cast<double>(kernel.n),
+          .k = static_cast<double>(kernel.k)};
+}
+
+/// Passes other than forward, and convolutions where none was timed, count as twice as far out.
+Extrapolation beyond(const Kernel& kernel, const std::optional<ConvolutionRange>& limit) {
+  constexpr double kUnknown = 2;
+  if (!limit) return {"convolution", kUnknown};
+  const ConvolutionRange own = range_of(kernel);
+  Extrapolation most;
+  if (kernel.layout != GemmLayout::tn) most = {"pass", kUnknown};
+  most = farther(most, "window", own.most_window, limit->most_window);
+  most = farther(most, "window", limit->least_window, own.least_window);
+  most = farther(most, "stride", own.most_stride, limit->most_stride);
+  most = farther(most, "m", own.m, limit->m);
+  most = farther(most, "n", own.n, limit->n);
+  return farther(most, "k", own.k, limit->k);
+}
+
+ConvolutionRange united(const ConvolutionRange& a, const ConvolutionRange& b) {
+  return {.least_window = std::min(a.least_window, b.least_window),
+          .most_window = std::max(a.most_window, b.most_window),
+          .most_stride = std::max(a.most_stride, b.most_stride),
+          .m = std::max(a.m, b.m),
+          .n = std::max(a.n, b.n),
+          .k = std::max(a.k, b.k)};
+}
+
 }  // namespace
 
 Extrapolation TrainingRange::beyond(const Kernel& kernel) const {
   if (kernel.kind == KernelKind::gemm) return tessera::beyond(sizes(kernel), linear);
   if (kernel.kind == KernelKind::batched_gemm) return tessera::beyond(sizes(kernel), batched);
+  if (kernel.kind == KernelKind::convolution) return tessera::beyond(kernel, convolution);
   return farther({}, "traffic", traffic(kernel), memory_bytes);
 }
 
 void TrainingRange::include(const Kernel& kernel) {
   if (kernel.kind == KernelKind::gemm) return extend(linear, sizes(kernel));
   if (kernel.kind == KernelKind::batched_gemm) return extend(batched, sizes(kernel));
+  if (kernel.kind == KernelKind::convolution) {
+    const ConvolutionRange own = range_of(kernel);
+    convolution = convolution ? united(*convolution, own) : own;
+    return;
+  }
   memory_bytes = std::max(memory_bytes, traffic(kernel));
 }
 

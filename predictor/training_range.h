@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "workloads/kernel.h"
@@ -18,13 +19,22 @@ struct Extrapolation {
   explicit operator bool() const { return factor > 1; }
 };
 
+/// Convolutions that were trained on, all of them forward.
+struct ConvolutionRange {
+  double least_window = 0, most_window = 0;  ///< [elements]
+  double most_stride = 0;
+  double m = 0, n = 0, k = 0;  ///< largest sizes of the implicit product
+};
+
 /// Largest kernels that the models were trained on; beyond them they extrapolate.
 struct TrainingRange {
   GemmRange linear{};
   GemmRange batched{};
   double memory_bytes = 0;  ///< traffic of memory-bound kernels
+  std::optional<ConvolutionRange> convolution;
 
-  /// Input of `kernel` that lies farthest beyond all training kernels of its class.
+  /// Input of `kernel` that lies farthest beyond all training kernels of its class; for a
+  /// convolution also its window, stride or pass.
   Extrapolation beyond(const Kernel& kernel) const;
   /// Extends the range to `kernel`.
   void include(const Kernel& kernel);

@@ -92,10 +92,47 @@ MemoryParameters<double> read(const weights::Memory& from, const std::filesystem
   return to;
 }
 
+void write(const ConvolutionWeights& from, weights::Convolution& to) {
+  const ConvolutionParameters<double>& shared = from.shared;
+  to.set_norm(shared.norm);
+  to.set_prologue(shared.prologue);
+  to.set_memory(shared.memory);
+  to.set_transform(shared.transform);
+  to.set_implicit(shared.implicit);
+  to.set_fused(shared.fused);
+  to.set_stage_seconds(shared.stage_seconds);
+  to.set_launch_share(shared.launch_share);
+  to.set_quantisation(shared.quantisation);
+  to.mutable_penalty()->Assign(shared.penalty.begin(), shared.penalty.end());
+  to.set_shift(from.shift);
+  to.set_floor_seconds(from.floor_seconds);
+}
+
+ConvolutionWeights read(const weights::Convolution& from, const std::filesystem::path& path) {
+  ConvolutionWeights to{.shared = {.norm = from.norm(),
+                                   .prologue = from.prologue(),
+                                   .memory = from.memory(),
+                                   .transform = from.transform(),
+                                   .implicit = from.implicit(),
+                                   .fused = from.fused(),
+                                   .stage_seconds = from.stage_seconds(),
+                                   .launch_share = from.launch_share(),
+                                   .quantisation = from.quantisation(),
+                                   .penalty = {}},
+                        .shift = from.shift(),
+                        .floor_seconds = from.floor_seconds()};
+  read_values(from.penalty(), to.shared.penalty, "tiles of convolutions", path);
+  return to;
+}
+
 void write(const TrainingRange& from, weights::TrainingRange& to) {
   to.mutable_linear()->Assign(from.linear.begin(), from.linear.end());
   to.mutable_batched()->Assign(from.batched.begin(), from.batched.end());
   to.set_memory_bytes(from.memory_bytes);
+  if (!from.convolution) return;
+  const ConvolutionRange& c = *from.convolution;
+  for (const double limit : {c.least_window, c.most_window, c.most_stride, c.m, c.n, c.k})
+    to.add_convolution(limit);
 }
 
 TrainingRange read(const weights::TrainingRange& from, const std::filesystem::path& path) {
@@ -103,6 +140,10 @@ TrainingRange read(const weights::TrainingRange& from, const std::filesystem::pa
   read_values(from.linear(), to.linear, "sizes of a product", path);
   read_values(from.batched(), to.batched, "sizes of a product", path);
   to.memory_bytes = from.memory_bytes();
+  if (from.convolution().empty()) return to;
+  std::array<double, 6> c{};
+  read_values(from.convolution(), c, "limits of convolutions", path);
+  to.convolution = {c[0], c[1], c[2], c[3], c[4], c[5]};
   return to;
 }
 
@@ -159,6 +200,8 @@ void write(const TrainedGpu& from, weights::Gpu& to) {
   to.set_hbm(from.hbm);
   to.set_tdp_watts(from.tdp);
   to.set_reached_flops(from.reached_flops);
+  if (effect.convolution_slowdown) to.set_convolution_slowdown(*effect.convolution_slowdown);
+  to.set_convolution_floor_seconds(floors.convolution);
 }
 
 TrainedGpu read(const weights::Gpu& from, const std::filesystem::path& path) {
@@ -178,6 +221,8 @@ TrainedGpu read(const weights::Gpu& from, const std::filesystem::path& path) {
                 .tdp = from.tdp_watts(),
                 .reached_flops = from.reached_flops()};
   read_values(from.bandwidth_slowdown(), to.effect.bandwidth_slowdown, "memory classes", path);
+  if (from.has_convolution_slowdown()) to.effect.convolution_slowdown = from.convolution_slowdown();
+  to.effect.floors.convolution = from.convolution_floor_seconds();
   return to;
 }
 
@@ -263,6 +308,7 @@ weights::Weights message_of(const PredictorWeights& from) {
   write(from.gemm, *to.mutable_gemm());
   write(from.batched, *to.mutable_batched());
   write(from.memory, *to.mutable_memory());
+  if (from.convolution) write(*from.convolution, *to.mutable_convolution());
   write(from.rule, *to.mutable_rule());
   write(from.spreads.measured, *to.mutable_measured_spreads());
   write(from.spreads.by_rule, *to.mutable_rule_spreads());
@@ -289,6 +335,7 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
   result.gemm = read(message.gemm(), path);
   result.batched = read(message.batched(), path);
   result.memory = read(message.memory(), path);
+  if (message.has_convolution()) result.convolution = read(message.convolution(), path);
   result.rule = read(message.rule(), path);
   result.spreads = {read(message.measured_spreads(), path), read(message.rule_spreads(), path)};
   result.range = read(message.range(), path);

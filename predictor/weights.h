@@ -3,10 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hw/gpu.h"
+#include "predictor/conv_model.h"
 #include "predictor/effect_rule.h"
 #include "predictor/gemm_model.h"
 #include "predictor/memory_model.h"
@@ -26,6 +28,7 @@ enum class EffectProvenance : std::uint8_t {
 /// Event-timed floor of isolated calls, per operator class [s].
 struct LaunchFloors {
   double linear = 0, batched = 0, elementwise = 0, softmax = 0, layer_norm = 0;
+  double convolution = 0;  ///< 0 = not measured
 };
 
 /// What is particular to one GPU; everything else is shared.
@@ -35,6 +38,7 @@ struct GpuEffect {
   double batched_slowdown = 0;  ///< the same, batched products
   /// Log of peak / reached memory bandwidth, per MemoryClass.
   std::array<double, kMemoryClasses> bandwidth_slowdown{};
+  std::optional<double> convolution_slowdown;  ///< convolutions; empty = not measured
   double sustained_flops = 0;  ///< power-limited GEMM rate [FLOP/s]; 0 = not limited
   LaunchFloors floors;
   EffectProvenance provenance = EffectProvenance::measured;
@@ -84,6 +88,13 @@ struct LogoScore {
   double median_abs_error_pct = 0;
 };
 
+/// Everything trained of convolutions but the effects of single GPUs.
+struct ConvolutionWeights {
+  ConvolutionParameters<double> shared{};
+  double shift = 0;          ///< slowdown less that of linear layers, mean of measured GPUs
+  double floor_seconds = 0;  ///< mean launch floor of measured GPUs
+};
+
 /// Trained parameters of the FP32 kernel models with their provenance.
 struct PredictorWeights {
   static constexpr int kSchemaVersion = 1;
@@ -95,6 +106,7 @@ struct PredictorWeights {
   GemmWeights gemm;     ///< linear layers
   GemmWeights batched;  ///< batched products
   MemoryParameters<double> memory{};
+  std::optional<ConvolutionWeights> convolution;  ///< empty where no convolution was timed
   TrainingRange range;
   EffectRule rule;  ///< for GPUs that were not measured
   Spreads spreads;

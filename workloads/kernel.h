@@ -24,6 +24,8 @@ enum class KernelKind : std::uint8_t {
   gather,        ///< embedding forward
   scatter,       ///< embedding backward, index_put
   multi_tensor,  ///< apex / foreach passes over lists of tensors: optimizer, clip-norm, scaling
+  convolution,   ///< 2-D convolution with all that the library launches for it
+                 ///< (workloads/convolution.h)
 };
 
 /// Memory order of the operands of a row-major product out[m,n] = A[m,k] * B[k,n].
@@ -34,6 +36,15 @@ enum class GemmLayout : std::uint8_t {
   tn,  ///< B stored as [n,k]
   nn,  ///< B stored as [k,n]
   nt,  ///< A stored as [k,m], B as [k,n]
+};
+
+/// What a convolution has beyond the sizes of its matrix product; all 0 for other kernels.
+struct ConvolutionGeometry {
+  std::int32_t window = 0;  ///< height and width of the filter
+  std::int32_t stride = 0;
+  std::int32_t out_height = 0, out_width = 0;  ///< of one output image
+
+  auto operator<=>(const ConvolutionGeometry&) const = default;
 };
 
 /// One CUDA kernel launch: shape, arithmetic and compulsory HBM traffic (each operand once). Equal
@@ -47,7 +58,8 @@ struct Kernel {
   std::int64_t m = 0, n = 0, k = 0;  ///< out[m,n], contraction over k; 0 for the other kinds
   std::int64_t rows = 0, cols = 0;   ///< elements = rows * cols of the larger operand; softmax and
                                      ///< norms reduce over cols
-  Flops flops;                       ///< GEMM: 2*batch*m*n*k; others: arithmetic, small
+  ConvolutionGeometry convolution;   ///< m, n, k are then those of the implicit product
+  Flops flops;  ///< GEMM, convolution: 2*batch*m*n*k; others: arithmetic, small
   Bytes bytes_read;
   Bytes bytes_written;
 

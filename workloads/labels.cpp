@@ -88,6 +88,8 @@ std::string_view label_of(KernelKind kind) {
       return "scatter";
     case KernelKind::multi_tensor:
       return "multi_tensor";
+    case KernelKind::convolution:
+      return "convolution";
   }
   return "";
 }

@@ -8,6 +8,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/training/octaves.h"
+#include "predictor/training/timed_call.h"
 
 namespace tessera {
 namespace {
@@ -18,11 +19,10 @@ constexpr double kAnomalousLinearRatio = 0.5;
 constexpr double kLargeGemmSeconds = 1e-3;
 constexpr std::int64_t kLargeGemmExtent = 256;
 
-// A 70-75 W card settles to its power limit within milliseconds; sustained rates are read from
-// calls of 20-300 ms, the SM's own speed from calls that end before.
-constexpr double kPowerLimitedTdp = 75;  // [W]
+// Sustained rates of power-limited cards are read from calls of 20-300 ms, what other cards hold
+// without a limit from calls of 5 ms and longer.
 constexpr double kSettledFrom = 5e-3;    // [s]
-constexpr double kUnsettledUpTo = 1e-3;  // [s]
+constexpr double kPowerLimitedTdp = 75;  // [W]
 constexpr double kSustainedFrom = 20e-3;
 constexpr double kSustainedUpTo = 300e-3;
 // Quantile of the rates that counts as what good shapes reach.
@@ -100,11 +100,6 @@ double reached_rate(const GpuData& gpu) {
   return best;
 }
 
-/// Calls near the launch floor say little about the GPU.
-double weight_of(double seconds, double floor) {
-  return std::clamp(1 - floor / seconds, 0.1, 1.0);
-}
-
 std::size_t gpu_position(std::vector<GpuData>& gpus, const std::string& id,
                          const GpuLookup& lookup) {
   const auto found = std::ranges::find_if(gpus, [&](const GpuData& g) { return g.spec.id == id; });
@@ -180,11 +175,11 @@ std::vector<GemmSample> gemm_samples(const GpuData& gpu, int number, MeasuredOp 
   const double floor = fastest_seconds(gpu, op);
   for (const KernelMeasurement* row : rows_over_octaves(gpu, op)) {
     const double seconds = row->latency_us * 1e-6;
-    if (gpu.sustained_flops > 0 && seconds > kUnsettledUpTo) continue;
+    if (feels_power_limit(seconds, gpu.sustained_flops)) continue;
     samples.push_back({.gpu = number,
                        .shape = gemm_shape(kernel_of(*row)),
                        .seconds = seconds,
-                       .weight = weight_of(seconds, floor)});
+                       .weight = call_weight(seconds, floor)});
   }
   return samples;
 }
@@ -199,7 +194,7 @@ std::vector<TrafficSample> memory_samples(const GpuData& gpu, int number) {
       samples.push_back({.gpu = number,
                          .shape = memory_shape(kernel),
                          .seconds = seconds,
-                         .weight = weight_of(seconds, floor)});
+                         .weight = call_weight(seconds, floor)});
     }
   }
   return samples;

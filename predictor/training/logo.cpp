@@ -38,6 +38,8 @@ void score_rows(const GpuData& gpu, const std::string& name,
     const std::string op(name_of(row->op));
     errors[op].push_back(error);
     if (row->latency_us >= kLongCall) errors[op + " >=1ms"].push_back(error);
+    if (row->op == MeasuredOp::conv2d && row->earlier < kFreshCalls)
+      errors[op + " fresh"].push_back(error);
   }
   for (auto& [op, values] : errors) scores.push_back(score_of(name, gpu.spec.id, op, values));
 }

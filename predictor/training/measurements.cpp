@@ -4,18 +4,20 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "workloads/convolution.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::array<std::string_view, kMeasuredOps> kOpNames{
     "linear",     "bmm",        "add",  "mul",  "div",  "pow",     "add_scalar", "mul_scalar",
-    "div_scalar", "pow_scalar", "relu", "gelu", "tanh", "softmax", "layer_norm"};
+    "div_scalar", "pow_scalar", "relu", "gelu", "tanh", "softmax", "layer_norm", "conv2d"};
 
 enum Column : std::size_t {
   kGpu,
@@ -26,6 +28,12 @@ enum Column : std::size_t {
   kK,
   kRows,
   kCols,
+  kInChannels,
+  kOutChannels,
+  kKernelSize,
+  kInputSize,
+  kStride,
+  kPadding,
   kSplit,
   kLatency,
   kKernelName,
@@ -34,14 +42,23 @@ enum Column : std::size_t {
   kGridZ,
   kColumns
 };
-constexpr std::size_t kRequiredColumns = kSplit;
 constexpr std::array<std::string_view, kColumns> kColumnNames{
-    "gpu",  "op",    "batch",      "m",           "n",      "k",      "rows",
-    "cols", "split", "latency_us", "kernel_name", "grid_x", "grid_y", "grid_z"};
+    "gpu",   "op",          "batch",        "m",           "n",          "k",      "rows",
+    "cols",  "in_channels", "out_channels", "kernel_size", "input_size", "stride", "padding",
+    "split", "latency_us",  "kernel_name",  "grid_x",      "grid_y",     "grid_z"};
+
+/// Columns that a file of convolutions, or one of the other operators, cannot do without.
+constexpr bool is_required(std::size_t column, bool convolutions) {
+  if (column <= kBatch) return true;
+  return convolutions ? column >= kInChannels && column <= kPadding
+                      : column >= kM && column <= kCols;
+}
 
 constexpr std::size_t kMaxProblems = 20;
 constexpr std::size_t kMaxFields = 64;
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxWindow = 1 << 15;
+constexpr double kMaxElements = 0x1.0p58;  ///< of a tensor, so that its bytes can be counted
 
 /// Fields of one CSV line; quotes around a field are removed, doubled quotes inside are kept as is.
 struct Fields {
@@ -130,12 +147,14 @@ class Reader {
     const Fields names = split_fields(file_.header);
     columns_ = names.count;
     const auto end = names.values.begin() + static_cast<std::ptrdiff_t>(names.count);
+    const bool convolutions =
+        std::find(names.values.begin(), end, kColumnNames[kInChannels]) != end;
     for (std::size_t column = 0; column < kColumns; ++column) {
       const auto found = std::find(names.values.begin(), end, kColumnNames[column]);
       position_[column] = static_cast<std::size_t>(found - names.values.begin());
-      if (found == end && column < kRequiredColumns)
+      if (found == end && is_required(column, convolutions))
         problem("column " + std::string(kColumnNames[column]) + " is missing",
-                "the format is that of measurements/kernels/fp32.csv");
+                "the format is that of measurements/kernels/fp32.csv or fp32_conv.csv");
     }
     if (!problems_.empty()) throw InputError(std::move(problems_));
   }
@@ -155,7 +174,8 @@ class Reader {
     const std::string_view op_name = field(fields, kOp);
     const auto op = std::ranges::find(kOpNames, op_name);
     if (op == kOpNames.end()) {
-      problem("unknown op '" + std::string(op_name) + "'", "known: linear, bmm, add, softmax, ...");
+      problem("unknown op '" + std::string(op_name) + "'",
+              "known: linear, bmm, add, softmax, conv2d, ...");
       return;
     }
     KernelMeasurement row;
@@ -190,10 +210,52 @@ class Reader {
   }
 
   bool read_extents(const Fields& fields, KernelMeasurement& row) {
+    if (row.op == MeasuredOp::conv2d) return read_convolution(fields, row);
     if (row.op == MeasuredOp::linear || row.op == MeasuredOp::bmm)
       return read_extent(fields, kBatch, row.batch) && read_extent(fields, kM, row.m) &&
              read_extent(fields, kN, row.n) && read_extent(fields, kK, row.k);
     return read_extent(fields, kRows, row.rows) && read_extent(fields, kCols, row.cols);
+  }
+
+  /// A small number of at least `least`.
+  bool read_window(const Fields& fields, Column column, std::int64_t least, std::int32_t& size) {
+    const std::string_view text = field(fields, column);
+    const auto value = parse<std::int64_t>(text);
+    if (value && *value >= least && *value <= kMaxWindow) {
+      size = static_cast<std::int32_t>(*value);
+      return true;
+    }
+    problem(std::string(kColumnNames[column]) + " = '" + std::string(text) + "' is not a size",
+            "a whole number of elements, from " + std::to_string(least) + " to " +
+                std::to_string(kMaxWindow));
+    return false;
+  }
+
+  bool read_convolution(const Fields& fields, KernelMeasurement& row) {
+    const bool read =
+        read_extent(fields, kBatch, row.batch) && read_extent(fields, kInChannels, row.k) &&
+        read_extent(fields, kOutChannels, row.n) && read_extent(fields, kInputSize, row.rows) &&
+        read_window(fields, kKernelSize, 1, row.window) &&
+        read_window(fields, kStride, 1, row.stride) &&
+        read_window(fields, kPadding, 0, row.padding);
+    if (!read) return false;
+    row.cols = row.rows;
+    const auto padded = static_cast<double>(row.rows + 2 * std::int64_t{row.padding});
+    const auto batch = static_cast<double>(row.batch), in = static_cast<double>(row.k),
+               out = static_cast<double>(row.n);
+    const double window = row.window;
+    if (window > padded) {
+      problem("a window of " + std::to_string(row.window) + " does not fit into the padded image",
+              "kernel_size is at most input_size + 2 padding");
+      return false;
+    }
+    if (std::max({batch * in * padded * padded, batch * out * padded * padded,
+                  in * out * window * window}) > kMaxElements) {
+      problem("the tensors of the convolution hold more than 2^58 elements", "no GPU holds them");
+      return false;
+    }
+    row.earlier = convolutions_[row.gpu]++;
+    return true;
   }
 
   bool read_latency(const Fields& fields, KernelMeasurement& row) {
@@ -222,6 +284,7 @@ class Reader {
   std::size_t columns_ = 0;
   std::size_t line_number_ = 0;
   std::uint16_t last_gpu_ = 0;
+  std::map<std::uint16_t, std::int32_t> convolutions_;  ///< rows so far, by GPU
   std::vector<Problem> problems_;
 };
 
@@ -231,7 +294,8 @@ std::string read_text(const std::filesystem::path& path) {
   if (!in || !std::filesystem::is_regular_file(path, error))
     throw InputError({.where = path.string(),
                       .what = "cannot be read",
-                      .hint = "give a file in the format of measurements/kernels/fp32.csv"});
+                      .hint = "give a file in the format of measurements/kernels/fp32.csv or "
+                              "fp32_conv.csv"});
   std::string text(static_cast<std::size_t>(in.tellg()), '\0');
   in.seekg(0);
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -253,6 +317,17 @@ Kernel gemm_kernel(const KernelMeasurement& row) {
   kernel.bytes_read = Bytes(4 * (b * (m * k + k * n) + (linear ? n : 0)));
   kernel.bytes_written = Bytes(4 * b * m * n);
   return kernel;
+}
+
+Kernel conv2d_kernel(const KernelMeasurement& row) {
+  return convolution_kernel({.batch = row.batch,
+                             .in_channels = row.k,
+                             .out_channels = row.n,
+                             .height = row.rows,
+                             .width = row.cols,
+                             .window = row.window,
+                             .stride = row.stride,
+                             .padding = row.padding});
 }
 
 KernelKind vector_kind(MeasuredOp op) {
@@ -277,6 +352,7 @@ MeasurementFile read_measurements(const std::filesystem::path& path) {
 
 Kernel kernel_of(const KernelMeasurement& row) {
   if (row.op == MeasuredOp::linear || row.op == MeasuredOp::bmm) return gemm_kernel(row);
+  if (row.op == MeasuredOp::conv2d) return conv2d_kernel(row);
   Kernel kernel;
   kernel.kind = vector_kind(row.op);
   kernel.rows = row.rows;

@@ -28,25 +28,31 @@ enum class MeasuredOp : std::uint8_t {
   tanh,
   softmax,
   layer_norm,
+  conv2d,
 };
-inline constexpr std::size_t kMeasuredOps = 15;
+inline constexpr std::size_t kMeasuredOps = 16;
 std::string_view name_of(MeasuredOp op);
 
 /// One timed call of one operator on one GPU.
 struct KernelMeasurement {
   std::uint16_t gpu = 0;  ///< position in MeasurementFile::gpus
   MeasuredOp op = MeasuredOp::linear;
-  bool train = false;                           ///< split == "train"
-  std::int64_t batch = 0, m = 0, n = 0, k = 0;  ///< matmuls
-  std::int64_t rows = 0, cols = 0;              ///< the others
-  double latency_us = 0;                        ///< 0 where the file states none
+  bool train = false;                                ///< split == "train"
+  std::int64_t batch = 0, m = 0, n = 0, k = 0;       ///< matmuls; conv2d: n = out, k = in channels
+  std::int64_t rows = 0, cols = 0;                   ///< the others; conv2d: of an input image
+  std::int32_t window = 0, stride = 0, padding = 0;  ///< conv2d
+  std::int32_t earlier = 0;  ///< conv2d: rows of the same GPU before it in the file
+  double latency_us = 0;     ///< 0 where the file states none
   int tile_a = 0,
       tile_b = 0;           ///< the two sides in the kernel's name (sgemm_128x64); 0 = not stated
   std::int64_t blocks = 0;  ///< of the launched grid; 0 = not stated
   std::string_view line;    ///< the row as it stands in the file
 };
 
-/// A file in the format of measurements/kernels/fp32.csv. Rows refer into `text`.
+/// Convolutions of a GPU before the launch floor of its timing process had risen much.
+inline constexpr std::int32_t kFreshCalls = 1000;
+
+/// A file in the format of measurements/kernels/fp32.csv or fp32_conv.csv. Rows refer into `text`.
 struct MeasurementFile {
   std::filesystem::path path;
   std::shared_ptr<const std::string> text;
@@ -55,9 +61,10 @@ struct MeasurementFile {
   std::vector<KernelMeasurement> rows;
 };
 
-/// Reads the columns gpu, op, batch, m, n, k, rows, cols by name (split, latency_us, kernel_name
-/// and grid_* where present; the rest is ignored). Throws InputError with file:line for what is
-/// malformed, at most 20 problems.
+/// Reads by name the columns gpu, op, batch; m, n, k, rows, cols, or, in a file with a column
+/// in_channels, in_channels, out_channels, kernel_size, input_size, stride, padding; split,
+/// latency_us, kernel_name and grid_* where present. The rest is ignored. Throws InputError with
+/// file:line for what is malformed, at most 20 problems.
 MeasurementFile read_measurements(const std::filesystem::path& path);
 
 /// The kernel that was timed: shape, FLOPs and compulsory bytes.

@@ -1,5 +1,6 @@
 #include "predictor/training/parametric_fit.h"
 
+#include "predictor/training/conv_training.h"
 #include "predictor/training/gemm_fit.h"
 #include "predictor/training/memory_fit.h"
 
@@ -92,6 +93,7 @@ PredictorWeights fit_parametric(const std::vector<const GpuData*>& gpus) {
     weights.gpus.push_back(gpu);
   }
   complete_linear_effects(gpus, weights);
+  train_convolutions(gpus, weights);
   return weights;
 }
 

@@ -34,9 +34,11 @@ std::vector<MeasuredOp> ops_of(SpreadClass spread_class) {
     case SpreadClass::softmax:
       return {MeasuredOp::softmax};
     case SpreadClass::layer_norm:
+      return {MeasuredOp::layer_norm};
+    case SpreadClass::convolution:
       break;
   }
-  return {MeasuredOp::layer_norm};
+  return {MeasuredOp::conv2d};
 }
 
 /// log(predicted / measured) of the telling calls of one class on `gpu`, each octave of duration
@@ -49,7 +51,7 @@ std::vector<double> residuals(const GpuData& gpu, SpreadClass spread_class,
   for (const MeasuredOp op : ops_of(spread_class)) {
     const double telling = kFloorsPerTellingCall * fastest_seconds(gpu, op) * 1e6;
     for (const KernelMeasurement* row : rows_over_octaves(gpu, op)) {
-      if (row->latency_us < telling) continue;
+      if (row->latency_us < telling || row->earlier >= kFreshCalls) continue;
       const Kernel kernel = kernel_of(*row);
       const Seconds isolated =
           predictor->duration(kernel) + predictor->isolated_launch_overhead(kernel);
@@ -135,6 +137,9 @@ Spreads fit_spreads(const Folds& folds, const EffectRule& rule, std::size_t judg
     }
     spreads.by_rule[c] = spread_over(left_out);
     spreads.measured[c] = {.gpu = session, .shape = spread_over(fitted).shape};
+    if (!left_out.empty()) continue;  // no such class was timed: an implicit product stands in
+    spreads.by_rule[c] = spreads.by_rule[static_cast<std::size_t>(SpreadClass::batched)];
+    spreads.measured[c] = spreads.measured[static_cast<std::size_t>(SpreadClass::batched)];
   }
   return spreads;
 }

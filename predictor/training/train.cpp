@@ -12,10 +12,8 @@ std::filesystem::path data_file(const std::filesystem::path& data_dir) {
   return std::filesystem::exists(nested) ? nested : data_dir / "fp32.csv";
 }
 
-std::int64_t training_rows(const std::vector<GpuData>& gpus) {
-  std::int64_t rows = 0;
-  for (const GpuData& gpu : gpus) rows += static_cast<std::int64_t>(gpu.rows.size());
-  return rows;
+TrainingData provenance_of(const MeasurementFile& file, std::int64_t rows) {
+  return {.file = file.path.filename().string(), .fnv1a = fnv1a(*file.text), .rows = rows};
 }
 
 }  // namespace
@@ -30,6 +28,8 @@ std::vector<std::string> TrainingSet::anomalous_linear() const {
 TrainingSet read_training_set(const std::filesystem::path& data_dir, const GpuLookup& lookup) {
   TrainingSet set{.file = read_measurements(data_file(data_dir))};
   set.gpus = training_data(set.file, lookup);
+  for (const GpuData& gpu : set.gpus) set.rows += static_cast<std::int64_t>(gpu.rows.size());
+  set.convolutions = add_convolutions(set.file.path.parent_path(), lookup, set.gpus);
   return set;
 }
 
@@ -37,9 +37,9 @@ PredictorWeights train(const TrainingSet& set, const Folds& folds, const TrainOp
   PredictorWeights weights = folds.all();
   weights.seed = options.seed;
   weights.rule = options.rule;
-  weights.data.push_back({.file = set.file.path.filename().string(),
-                          .fnv1a = fnv1a(*set.file.text),
-                          .rows = training_rows(set.gpus)});
+  weights.data.push_back(provenance_of(set.file, set.rows));
+  if (set.convolutions)
+    weights.data.push_back(provenance_of(set.convolutions->file, set.convolutions->rows));
   if (options.neusight) {
     std::vector<const GpuData*> gpus;
     for (const GpuData& gpu : set.gpus) gpus.push_back(&gpu);

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "predictor/training/conv_training.h"
 #include "predictor/training/dataset.h"
 #include "predictor/training/folds.h"
 #include "predictor/weights.h"
@@ -13,15 +15,17 @@ namespace tessera {
 
 /// What the FP32 kernel models are trained on.
 struct TrainingSet {
-  MeasurementFile file;       ///< holds the rows that `gpus` refer to
-  std::vector<GpuData> gpus;  ///< rows with split = train only
+  MeasurementFile file;                         ///< holds the rows that `gpus` refer to
+  std::int64_t rows = 0;                        ///< of it that are trained on
+  std::optional<ConvolutionRows> convolutions;  ///< fp32_conv.csv, where there is one
+  std::vector<GpuData> gpus;                    ///< rows with split = train only
 
   /// GPUs whose linear rows are left out.
   std::vector<std::string> anomalous_linear() const;
 };
 
-/// Reads `fp32.csv` of `data_dir` (or of its folder kernels/). Throws InputError for malformed data
-/// and for rows of GPUs that the model must not see.
+/// Reads `fp32.csv` of `data_dir` (or of its folder kernels/), and `fp32_conv.csv` beside it.
+/// Throws InputError for malformed data and for rows of GPUs that the model must not see.
 TrainingSet read_training_set(const std::filesystem::path& data_dir, const GpuLookup& lookup);
 
 struct TrainOptions {

@@ -51,9 +51,11 @@ std::string_view name_of(SpreadClass spread_class) {
     case SpreadClass::softmax:
       return "softmax";
     case SpreadClass::layer_norm:
+      return "layer_norm";
+    case SpreadClass::convolution:
       break;
   }
-  return "layer_norm";
+  return "conv2d";
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 
 #include "predictor/mlp.h"
 #include "predictor/training/baselines/free_mlp.h"
+#include "predictor/training/conv_fit.h"
 #include "predictor/training/gemm_fit.h"
 #include "predictor/training/memory_fit.h"
+#include "tests/predictor/synthetic_convolutions.h"
 #include "tests/predictor/test_gpus.h"
 #include "tests/predictor/test_kernels.h"
 
@@ -65,6 +67,29 @@ TEST(Gradients, OfTheGemmModelEqualFiniteDifferences) {
         return gemm_residual<T>(sample, gpu, p);
       };
       EXPECT_LT((worst_difference<kCount>(x, residual)), 1e-6) << id;
+    }
+  }
+}
+
+TEST(Gradients, OfTheConvolutionModelEqualFiniteDifferences) {
+  using At = ConvolutionLayoutOfParameters;
+  auto x = spread_parameters<At::kCount>();
+  x[1] = 3;           // prologue of 20 in k
+  x[At::kFloor] = 4;  // floor of 55 us
+  const std::vector<Kernel> kernels{
+      square_convolution(32, 256, 256, 28),     // staged Winograd
+      square_convolution(4, 700, 20, 9),        // fused Winograd, few blocks
+      square_convolution(60, 3, 500, 40),       // implicit product
+      square_convolution(16, 64, 128, 28, 1)};  // plain product
+  for (const char* id : {"P4", "V100-PCIe-32GB"}) {
+    const GpuTraits gpu = gpu_traits(test_gpu(id));
+    for (const Kernel& kernel : kernels) {
+      const ConvolutionSample sample{
+          .shape = convolution_shape(kernel), .seconds = 1e-3, .earlier = 2};
+      const auto residual = [&]<class T>(std::span<const T> p) {
+        return convolution_residual<T>(sample, gpu, p);
+      };
+      EXPECT_LT((worst_difference<At::kCount>(x, residual)), 1e-6) << id;
     }
   }
 }

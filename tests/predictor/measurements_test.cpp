@@ -73,6 +73,58 @@ TEST(Measurements, MissingColumnsAreNamed) {
             (std::vector<std::string>{":1 column cols is missing"}));
 }
 
+constexpr const char* kConvolutionColumns =
+    "gpu,op,split,batch,in_channels,out_channels,kernel_size,input_size,stride,padding,"
+    "latency_us,kernel_name\n";
+
+std::string under_convolution_header(const char* rows) {
+  std::string text = kConvolutionColumns;
+  text += rows;
+  return text;
+}
+
+TEST(Measurements, ReadsConvolutions) {
+  const ScratchFolder folder;
+  const auto path = folder.write(
+      "rows.csv", under_convolution_header("T4,conv2d,train,38,893,326,3,5,1,1,1069.92,\n"
+                                           "P4,conv2d,test,2,3,64,7,224,2,3,,\n"
+                                           "T4,conv2d,train,1,2,3,1,9,1,0,80.5,\n"));
+  const MeasurementFile file = read_measurements(path);
+  ASSERT_EQ(file.rows.size(), 3u);
+  EXPECT_EQ(name_of(file.rows[0].op), "conv2d");
+  EXPECT_EQ(file.rows[0].earlier, 0);
+  EXPECT_EQ(file.rows[1].earlier, 0);
+  EXPECT_EQ(file.rows[2].earlier, 1);  // of the same GPU
+  const Kernel stem = kernel_of(file.rows[1]);
+  EXPECT_EQ(stem.kind, KernelKind::convolution);
+  EXPECT_EQ(stem.m, 2 * 112 * 112);
+  EXPECT_EQ(stem.n, 64);
+  EXPECT_EQ(stem.k, 3 * 49);
+}
+
+TEST(Measurements, MalformedConvolutionsAreReportedWithFileAndLine) {
+  EXPECT_EQ(
+      problems_of(under_convolution_header("T4,conv2d,train,1,3,8,3,5,1,1,90,\n"
+                                           "T4,conv2d,train,1,3,8,0,5,1,1,90,\n"
+                                           "T4,conv2d,train,1,3,8,3,5,0,1,90,\n"
+                                           "T4,conv2d,train,1,3,8,3,5,1,-1,90,\n"
+                                           "T4,conv2d,train,1,3,8,8,5,1,1,90,\n"
+                                           "T4,conv2d,train,1,x,8,3,5,1,1,90,\n"
+                                           "T4,conv2d,train,1000000000,1000000000,8,3,5,1,1,"
+                                           "90,\n"
+                                           "T4,linear,train,1,3,8,3,5,1,1,90,\n")),
+      (std::vector<std::string>{":3 kernel_size = '0' is not a size",
+                                ":4 stride = '0' is not a size", ":5 padding = '-1' is not a size",
+                                ":6 a window of 8 does not fit into the padded image",
+                                ":7 in_channels = 'x' is not a size",
+                                ":8 the tensors of the convolution hold more than 2^58 elements",
+                                ":9 m = '' is not a size"}));
+  EXPECT_EQ(problems_of("gpu,op,batch,in_channels,out_channels,kernel_size,input_size,stride\n"),
+            (std::vector<std::string>{":1 column padding is missing"}));
+  EXPECT_EQ(problems_of(under_header("T4,conv2d,train,1,,,,,,46,,1,1,1\n")),
+            (std::vector<std::string>{":2 in_channels = '' is not a size"}));
+}
+
 TEST(Measurements, AFileOfNonsenseStopsAtTwentyProblems) {
   std::string text = kHeader;
   for (int i = 0; i < 1000; ++i) text += "nonsense\n";

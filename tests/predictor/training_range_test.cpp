@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "workloads/convolution.h"
+
 namespace tessera {
 namespace {
 
@@ -33,6 +35,32 @@ TEST(TrainingRange, KeepsLinearLayersAndBatchedProductsApart) {
   TrainingRange range;
   range.include(product(KernelKind::gemm, 1, 4096, 4096, 4096));
   EXPECT_TRUE(range.beyond(product(KernelKind::batched_gemm, 1, 64, 64, 64)));
+}
+
+TEST(TrainingRange, ConvolutionsAreComparedByWindowStridePassAndSizes) {
+  const auto kernel = [](std::int64_t channels, std::int32_t window, std::int32_t stride) {
+    return convolution_kernel({.batch = 2,
+                               .in_channels = channels,
+                               .out_channels = 64,
+                               .height = 32,
+                               .width = 32,
+                               .window = window,
+                               .stride = stride,
+                               .padding = window / 2});
+  };
+  TrainingRange range;
+  EXPECT_TRUE(range.beyond(kernel(64, 3, 1)));
+  range.include(kernel(64, 3, 1));
+  EXPECT_FALSE(range.beyond(kernel(64, 3, 1)));
+  EXPECT_FALSE(range.beyond(kernel(32, 3, 1)));
+  EXPECT_TRUE(range.beyond(kernel(65, 3, 1)));
+  EXPECT_TRUE(range.beyond(kernel(32, 1, 1)));
+  EXPECT_TRUE(range.beyond(kernel(32, 3, 2)));
+  Kernel gradient = kernel(64, 3, 1);
+  gradient.layout = GemmLayout::nt;
+  EXPECT_TRUE(range.beyond(gradient));
+  range.include(kernel(64, 1, 2));
+  EXPECT_FALSE(range.beyond(kernel(7, 1, 1)));
 }
 
 TEST(TrainingRange, MemoryBoundKernelsAreComparedByTraffic) {

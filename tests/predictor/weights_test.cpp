@@ -27,7 +27,7 @@ TEST(Weights, RoundTripGivesTheSameBytes) {
 
 TEST(Weights, CommittedOnesStateTheirProvenance) {
   const PredictorWeights weights = load_weights(committed_weights());
-  ASSERT_EQ(weights.data.size(), 1u);
+  ASSERT_FALSE(weights.data.empty());  // fp32_conv.csv may follow
   EXPECT_EQ(weights.data[0].file, "fp32.csv");
   EXPECT_NE(weights.data[0].fnv1a, 0u);
   EXPECT_EQ(weights.gpus.size(), 5u);

@@ -80,8 +80,8 @@ void add_train_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train the kernel model on measured kernels");
   command
       ->add_option("--data", options->data_folder,
-                   "folder that holds fp32.csv, or kernels/fp32.csv; models/fp32.csv there chooses "
-                   "the rule for unseen GPUs")
+                   "folder that holds fp32.csv (and fp32_conv.csv), or kernels/fp32.csv; "
+                   "models/fp32.csv there chooses the rule for unseen GPUs")
       ->required();
   command->add_option("--out", options->weights_file,
                       "where the weights go (default: the shipped weights, and the tables into "

@@ -1,0 +1,70 @@
+#include "workloads/convolution.h"
+
+#include <utility>
+
+namespace tessera {
+namespace {
+
+std::int64_t out_extent(std::int64_t in, const Convolution& c) {
+  const std::int64_t room = in + 2 * std::int64_t{c.padding} - c.window;
+  return room < 0 ? 0 : room / c.stride + 1;
+}
+
+/// Bytes read and written, each tensor once.
+std::pair<std::int64_t, std::int64_t> traffic(const Kernel& kernel, std::int64_t input,
+                                              ConvolutionPass pass) {
+  const std::int64_t output = kernel.m * kernel.n, weight = kernel.n * kernel.k;
+  switch (pass) {
+    case ConvolutionPass::data_gradient:
+      return {output + weight, input};
+    case ConvolutionPass::weight_gradient:
+      return {input + output, weight};
+    case ConvolutionPass::forward:
+      break;
+  }
+  return {input + weight, output};
+}
+
+GemmLayout layout_of(ConvolutionPass pass) {
+  switch (pass) {
+    case ConvolutionPass::data_gradient:
+      return GemmLayout::nn;
+    case ConvolutionPass::weight_gradient:
+      return GemmLayout::nt;
+    case ConvolutionPass::forward:
+      break;
+  }
+  return GemmLayout::tn;
+}
+
+}  // namespace
+
+std::int64_t Convolution::out_height() const {
+  return out_extent(height, *this);
+}
+
+std::int64_t Convolution::out_width() const {
+  return out_extent(width, *this);
+}
+
+Kernel convolution_kernel(const Convolution& c, ConvolutionPass pass, Precision precision) {
+  Kernel kernel;
+  kernel.kind = KernelKind::convolution;
+  kernel.precision = precision;
+  kernel.layout = layout_of(pass);
+  kernel.m = c.batch * c.out_height() * c.out_width();
+  kernel.n = c.out_channels;
+  kernel.k = c.in_channels * c.window * c.window;
+  kernel.convolution = {.window = c.window,
+                        .stride = c.stride,
+                        .out_height = static_cast<std::int32_t>(c.out_height()),
+                        .out_width = static_cast<std::int32_t>(c.out_width())};
+  kernel.flops = Flops(2.0 * static_cast<double>(kernel.m) * static_cast<double>(kernel.n) *
+                       static_cast<double>(kernel.k));
+  const auto [read, written] = traffic(kernel, c.batch * c.in_channels * c.height * c.width, pass);
+  kernel.bytes_read = Bytes(element_bytes(precision) * read);
+  kernel.bytes_written = Bytes(element_bytes(precision) * written);
+  return kernel;
+}
+
+}  // namespace tessera
