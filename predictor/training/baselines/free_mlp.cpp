@@ -13,6 +13,7 @@ namespace tessera {
 namespace {
 
 constexpr int kHiddenUnits = 32;
+// Twice the epochs did not help on left-out GPUs: 62 against 54 % on long linear calls.
 constexpr DescentSchedule kSchedule{.epochs = 10, .batch = 64, .rate = 5e-3};
 constexpr double kQuadraticZone = 0.02;  ///< of the log error: repeatability of a timing
 // Beyond this many standard deviations a net of tanh units knows nothing; the inputs end there.
