@@ -162,6 +162,10 @@ GraphOp Fusion::merged(const Group& group) const {
     const Kernel& part = (*ops_)[m].kernel;
     kernel.flops += part.flops;
     kernel.kind = kind_of(kernel.kind, part.kind);
+    if (part.reuse_footprint > kernel.reuse_footprint) {
+      kernel.reuse_footprint = part.reuse_footprint;
+      kernel.bytes_refetched = part.bytes_refetched;
+    }
     if (part.rows * part.cols <= kernel.rows * kernel.cols) continue;
     kernel.rows = part.rows;
     kernel.cols = part.cols;

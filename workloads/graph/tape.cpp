@@ -67,8 +67,9 @@ Tensor Tape::block_input(const std::string& name, Sizes sizes) {
   return tensor;
 }
 
-Tensor Tape::shared_input(const std::string& name, Sizes sizes) {
-  const Tensor tensor = persistent(name, std::move(sizes), options_.precision, TensorRole::buffer);
+Tensor Tape::shared_input(const std::string& name, const StridedShape& shape) {
+  Tensor tensor = persistent(name, shape.sizes(), options_.precision, TensorRole::buffer);
+  tensor.shape = shape;
   if (options_.differentiation == Differentiation::none) return tensor;
   const Tensor gradient =
       persistent(name + ".grad", tensor.sizes(), tensor.precision, TensorRole::buffer);

@@ -52,7 +52,7 @@ class Tape {
   Tensor block_input(const std::string& name, Sizes sizes);
   /// Tensor of an earlier block that many blocks read (encoder output); gradients are summed in a
   /// persistent buffer.
-  Tensor shared_input(const std::string& name, Sizes sizes);
+  Tensor shared_input(const std::string& name, const StridedShape& shape);
 
   // What operators are made of.
   Tensor make(const std::string& name, const StridedShape& shape);
