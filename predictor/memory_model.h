@@ -87,7 +87,8 @@ struct BandwidthSlowdown {
   T elementwise;  ///< in class elementwise
 };
 
-/// Share of the traffic that misses the L2 where `footprint` bytes are used again.
+/// Share of traffic that misses the L2 where `footprint` bytes are used again: trained on how
+/// kernels slow down as their tensors outgrow the L2.
 template <class T>
 T l2_miss(double footprint, const GpuTraits& gpu, const MemoryParameters<T>& p) {
   return sigmoid(p.l2_slope * (T(std::log(footprint / gpu.l2)) - p.l2_centre));

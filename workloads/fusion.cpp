@@ -194,6 +194,7 @@ void fuse_pointwise(Block& block) {
   std::vector<GraphOp> forward = fusion.run(block.forward);
   block.backward = fusion.run(block.backward);
   block.forward = std::move(forward);
+  for (GraphOp& op : block.backward) op.origin = -1;
   plan_memory(block);
 }
 

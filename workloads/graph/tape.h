@@ -120,6 +120,7 @@ class Tape {
     std::vector<Tensor> outputs;
     std::vector<ValueId> inputs;
     Rule rule;
+    int origin = -1;  ///< index of the forward operator that the rule differentiates
   };
 
   StorageId add_storage(const std::string& name, TensorRole role, StorageScope scope, Bytes bytes);
@@ -141,6 +142,7 @@ class Tape {
   TapeOptions options_;
   Phase phase_ = Phase::forward;
   bool in_backward_ = false;
+  int origin_ = -1;  ///< `GraphOp::origin` of the operators that follow
   Block block_;
   std::vector<Value> values_;
   std::vector<Node> nodes_;
