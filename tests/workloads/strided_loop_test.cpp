@@ -105,6 +105,23 @@ TEST(StridedKernels, OptMakesItsPaddingMaskFromARow) {
   EXPECT_EQ(sub.bytes_written.value(), 2LL * 2048 * 2048 * 4);  // [b, 1, s, s]
 }
 
+TEST(SoftmaxKernels, RowsThatExceedSharedMemoryAreReadOncePerPass) {
+  const StepOptions step =
+      test::single_gpu(FrameworkProfile::hf_eager, StepMode::training, 4, 1024);
+  const ModelGraph graph = gpt2_blocks(test::gpt2_large(), step);
+  const std::int64_t logits = 4096LL * 50257 * 4;  // a row is 201 KB
+  const Kernel loss = find(graph.blocks[2], "loss.log_softmax").kernel;
+  EXPECT_EQ(loss.bytes_refetched.value(), 2 * logits);  // maximum, sum, result: three reads
+  EXPECT_EQ(loss.bytes().value(), 2 * logits);          // of which one counts always
+  EXPECT_EQ(find(graph.blocks[1], "attention.softmax").kernel.bytes_refetched.value(), 0);
+  for (const GraphOp& op : graph.blocks[2].backward) {
+    if (op.name != "loss.log_softmax.backward") continue;
+    EXPECT_EQ(op.kernel.bytes_refetched.value(), logits);
+    return;
+  }
+  FAIL() << "no backward";
+}
+
 TEST(BackwardOperators, NameTheForwardOperatorThatTheyDifferentiate) {
   const StepOptions step =
       test::single_gpu(FrameworkProfile::hf_eager, StepMode::forward_backward, 4, 1024);
