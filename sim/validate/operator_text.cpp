@@ -74,6 +74,14 @@ std::string run_text(const OperatorRunScore& score) {
   return text + "\n";
 }
 
+std::string totals_line(const ErrorSummary& errors) {
+  if (errors.n == 0) return "totals: nothing to compare\n";
+  return text_line(
+      "totals of %d runs: mean |error| %.1f %%, median %.1f %%, max %.1f %%, bias %+.1f %%",
+      errors.n, errors.mean_abs_error_pct, errors.median_abs_error_pct, errors.max_abs_error_pct,
+      errors.bias_pct);
+}
+
 Json json_of(const OperatorSums& sums) {
   const auto error = sums.error_pct();
   return {{"matched", sums.matched},
@@ -159,12 +167,7 @@ std::string operator_table(const OperatorValidation& validation) {
     text += "all runs of " + gpu.gpu + "\n" + header_line();
     text += class_lines(gpu.classes, gpu.total) + "\n";
   }
-  const ErrorSummary& errors = validation.summary;
-  text += text_line(
-      "totals of %d runs: mean |error| %.1f %%, median %.1f %%, max %.1f %%, bias %+.1f %%",
-      errors.n, errors.mean_abs_error_pct, errors.median_abs_error_pct, errors.max_abs_error_pct,
-      errors.bias_pct);
-  return text + kDefinition + "\n";
+  return text + totals_line(validation.summary) + kDefinition + "\n";
 }
 
 std::string operator_json(const OperatorValidation& validation) {

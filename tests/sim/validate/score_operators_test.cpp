@@ -1,6 +1,6 @@
 #include "sim/validate/score_operators.h"
 
-#include <numeric>
+#include <algorithm>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -154,6 +154,7 @@ TEST(ScoreOperators, FusedRunsAndUnknownGpusAreSkippedWithTheReason) {
   EXPECT_THAT(validation.runs.at(1).skipped, HasSubstr("V101"));
   EXPECT_EQ(validation.summary.n, 0);
   EXPECT_THAT(operator_table(validation), HasSubstr("skipped: "));
+  EXPECT_THAT(operator_table(validation), HasSubstr("totals: nothing to compare"));
   EXPECT_THAT(operator_json(validation), HasSubstr("\"schema\": \"tessera.operators/1\""));
 }
 
