@@ -41,6 +41,33 @@ TEST(PointwiseOutput, HasTheStridesThatPyTorchGives) {
   }
 }
 
+/// Two operands and their sum, as PyTorch 1.13 strides it.
+struct ExecutedAddition {
+  Sizes a, a_strides, b, b_strides, sum, sum_strides;
+};
+
+TEST(PointwiseOutput, AgreesWithPyTorchOnDrawnOperands) {
+  const std::vector<ExecutedAddition> executed{
+      {{2, 1, 2, 3}, {6, 3, 3, 1}, {2, 5, 1, 3}, {3, 6, 6, 1}, {2, 5, 2, 3}, {6, 12, 3, 1}},
+      {{2, 1, 2, 5}, {1, 1, 2, 4}, {2, 2, 2, 5}, {5, 20, 10, 1}, {2, 2, 2, 5}, {1, 20, 2, 4}},
+      {{1, 2, 3, 5}, {2, 1, 2, 6}, {3, 2, 1, 1}, {1, 3, 6, 6}, {3, 2, 3, 5}, {1, 45, 3, 9}},
+      {{5, 2, 3, 2}, {12, 3, 1, 6}, {1, 1, 3, 2}, {1, 1, 1, 3}, {5, 2, 3, 2}, {12, 3, 1, 6}},
+      {{2, 3, 5, 5}, {1, 50, 2, 10}, {1, 1, 5, 1}, {5, 5, 1, 5}, {2, 3, 5, 5}, {1, 50, 2, 10}},
+      {{1, 5, 1, 5}, {1, 5, 25, 1}, {5, 5, 1, 5}, {5, 25, 125, 1}, {5, 5, 1, 5}, {5, 25, 125, 1}},
+      {{5, 2, 5, 1}, {10, 5, 1, 5}, {1, 2, 1, 5}, {1, 5, 1, 1}, {5, 2, 5, 5}, {50, 25, 5, 1}},
+      {{3, 3, 2, 2}, {12, 4, 2, 1}, {3, 3, 2, 2}, {6, 2, 1, 18}, {3, 3, 2, 2}, {12, 4, 2, 1}},
+      {{1, 5, 1, 2}, {5, 1, 5, 5}, {3, 5, 1, 2}, {2, 6, 6, 1}, {3, 5, 1, 2}, {10, 1, 5, 5}},
+      {{5, 5, 3, 1}, {5, 1, 25, 25}, {1, 5, 1, 5}, {25, 1, 25, 5}, {5, 5, 3, 5}, {25, 1, 125, 5}},
+      {{5, 1, 1, 3}, {1, 1, 5, 5}, {5, 2, 5, 3}, {30, 3, 6, 1}, {5, 2, 5, 3}, {30, 3, 6, 1}},
+      {{5, 3, 2, 3}, {6, 2, 1, 30}, {1, 1, 2, 3}, {1, 1, 1, 2}, {5, 3, 2, 3}, {6, 2, 1, 30}},
+  };
+  for (const ExecutedAddition& e : executed) {
+    const StridedShape sum = pointwise_output(
+        {broadcast_to({e.a, e.a_strides}, e.sum), broadcast_to({e.b, e.b_strides}, e.sum)});
+    EXPECT_EQ(sum.strides(), e.sum_strides) << ::testing::PrintToString(e.a_strides);
+  }
+}
+
 TEST(OperandReuse, RowMajorOperandsAreReadOnce) {
   const StridedShape x({2, 4, 512, 512});
   EXPECT_EQ(operand_reuse(x, loop_order({x}), kFloat).refetched.value(), 0);
