@@ -14,6 +14,8 @@ MemoryShape memory_shape(const Kernel& kernel) {
   MemoryShape shape{.memory_class = memory_traits(kernel.kind).memory_class,
                     .bytes = static_cast<double>(kernel.bytes().value()),
                     .rows = static_cast<double>(kernel.rows),
+                    .refetched = static_cast<double>(kernel.bytes_refetched.value()),
+                    .reuse_footprint = static_cast<double>(kernel.reuse_footprint.value()),
                     .wide = kernel.cols > kWarpRow};
   if (shape.memory_class == MemoryClass::elementwise) return shape;
   const double one_pass = static_cast<double>(2 * element_bytes(kernel.precision)) *

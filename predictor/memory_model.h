@@ -44,9 +44,11 @@ constexpr MemoryTraits memory_traits(KernelKind kind) {
 struct MemoryShape {
   MemoryClass memory_class = MemoryClass::elementwise;
   double bytes = 0;
-  double rows = 0;         ///< softmax and norms: reductions
-  double extra_bytes = 0;  ///< softmax and norms: traffic beyond one read and one write
-  bool wide = false;       ///< rows too long for one warp's registers (PyTorch's softmax: > 1024)
+  double rows = 0;             ///< softmax and norms: reductions
+  double extra_bytes = 0;      ///< softmax and norms: traffic beyond one read and one write
+  double refetched = 0;        ///< traffic that is read once more where the L2 misses it
+  double reuse_footprint = 0;  ///< what the L2 would have to keep for that
+  bool wide = false;  ///< rows too long for one warp's registers (PyTorch's softmax: > 1024)
 };
 MemoryShape memory_shape(const Kernel& kernel);
 
@@ -85,6 +87,13 @@ struct BandwidthSlowdown {
   T elementwise;  ///< in class elementwise
 };
 
+/// Share of traffic that misses the L2 where `footprint` bytes are used again: trained on how
+/// kernels slow down as their tensors outgrow the L2.
+template <class T>
+T l2_miss(double footprint, const GpuTraits& gpu, const MemoryParameters<T>& p) {
+  return sigmoid(p.l2_slope * (T(std::log(footprint / gpu.l2)) - p.l2_centre));
+}
+
 /// Seconds of the kernel's traffic. Softmax and norms lose time per element to row-wise arithmetic,
 /// which one read and one write were timed with; backward kernels move more bytes for about the
 /// same arithmetic, so their extra bytes run like elementwise ones.
@@ -92,13 +101,14 @@ template <class T>
 T memory_seconds(const MemoryShape& s, const GpuTraits& gpu, const MemoryParameters<T>& p,
                  const BandwidthSlowdown<T>& slowdown) {
   using std::exp;
-  const T miss = sigmoid(p.l2_slope * (T(std::log(s.bytes / gpu.l2)) - p.l2_centre));
+  const T miss = l2_miss(s.bytes, gpu, p);
   const T rate = miss + (T(1.0) - miss) / p.l2_speedup;
   T traffic(s.bytes - s.extra_bytes);
   T log_slowdown = slowdown.own;
   if (s.memory_class == MemoryClass::layer_norm) traffic += p.layer_norm_row * s.rows;
   if (s.memory_class == MemoryClass::softmax) traffic += p.softmax_row * s.rows;
   if (s.memory_class == MemoryClass::softmax && s.wide) log_slowdown += p.wide_softmax;
+  if (s.refetched > 0) traffic += l2_miss(s.reuse_footprint, gpu, p) * s.refetched;
   const T weighted = traffic * exp(log_slowdown) + exp(slowdown.elementwise) * s.extra_bytes;
   return weighted * (1 / gpu.bandwidth) * rate;
 }

@@ -162,6 +162,10 @@ GraphOp Fusion::merged(const Group& group) const {
     const Kernel& part = (*ops_)[m].kernel;
     kernel.flops += part.flops;
     kernel.kind = kind_of(kernel.kind, part.kind);
+    if (part.reuse_footprint > kernel.reuse_footprint) {
+      kernel.reuse_footprint = part.reuse_footprint;
+      kernel.bytes_refetched = part.bytes_refetched;
+    }
     if (part.rows * part.cols <= kernel.rows * kernel.cols) continue;
     kernel.rows = part.rows;
     kernel.cols = part.cols;
@@ -190,6 +194,7 @@ void fuse_pointwise(Block& block) {
   std::vector<GraphOp> forward = fusion.run(block.forward);
   block.backward = fusion.run(block.backward);
   block.forward = std::move(forward);
+  for (GraphOp& op : block.backward) op.origin = -1;
   plan_memory(block);
 }
 

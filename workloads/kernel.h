@@ -62,6 +62,10 @@ struct Kernel {
   Flops flops;  ///< GEMM, convolution: 2*batch*m*n*k; others: arithmetic, small
   Bytes bytes_read;
   Bytes bytes_written;
+  /// Read once more of a strided or broadcast operand where the last-level cache does not hold
+  /// `reuse_footprint` from one use to the next; not part of `bytes()`.
+  Bytes bytes_refetched;
+  Bytes reuse_footprint;
 
   auto operator<=>(const Kernel&) const = default;
   Bytes bytes() const { return bytes_read + bytes_written; }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/validate/csv.h"
+#include "sim/validate/text_line.h"
 
 namespace tessera {
 namespace {
@@ -16,13 +17,6 @@ constexpr const char* kErrorDefinition =
 
 double milliseconds(Seconds time) {
   return time.value() * 1e3;
-}
-
-template <class... Values>
-std::string line(const char* format, Values... values) {
-  char text[512];
-  std::snprintf(text, sizeof text, format, values...);
-  return std::string(text) + "\n";
 }
 
 std::string cell(const std::optional<double>& value, const char* format) {
@@ -39,20 +33,20 @@ std::optional<double> in_milliseconds(const std::optional<Seconds>& time) {
 
 std::string table_row(const ModelRunScore& row) {
   const ModelRun& run = row.run;
-  std::string text =
-      line("%-20s %-9s %-11s %-16s %5lld %5lld %10s %10s %8s %9s", run.gpu.c_str(),
-           run.parallelism.c_str(), run.model.c_str(), run.mode.c_str(),
-           static_cast<long long>(run.seq_len), static_cast<long long>(run.batch),
-           cell(in_milliseconds(run.measured), "%.1f").c_str(),
-           cell(in_milliseconds(row.simulated), "%.1f").c_str(),
-           cell(row.error_pct, "%+.1f").c_str(), cell(row.published_error_pct, "%+.1f").c_str());
+  std::string text = text_line(
+      "%-20s %-9s %-11s %-16s %5lld %5lld %10s %10s %8s %9s", run.gpu.c_str(),
+      run.parallelism.c_str(), run.model.c_str(), run.mode.c_str(),
+      static_cast<long long>(run.seq_len), static_cast<long long>(run.batch),
+      cell(in_milliseconds(run.measured), "%.1f").c_str(),
+      cell(in_milliseconds(row.simulated), "%.1f").c_str(), cell(row.error_pct, "%+.1f").c_str(),
+      cell(row.published_error_pct, "%+.1f").c_str());
   if (!row.skipped.empty()) text += "    skipped: " + row.skipped + "\n";
   return text;
 }
 
 std::string summary_line(const std::string& name, const ErrorSummary& errors) {
-  if (errors.n == 0) return line("%-34s n   0   nothing to compare", name.c_str());
-  return line(
+  if (errors.n == 0) return text_line("%-34s n   0   nothing to compare", name.c_str());
+  return text_line(
       "%-34s n %3d   mean |error| %5.1f %%   median %5.1f %%   max %5.1f %%   bias %+5.1f %%",
       name.c_str(), errors.n, errors.mean_abs_error_pct, errors.median_abs_error_pct,
       errors.max_abs_error_pct, errors.bias_pct);
@@ -92,8 +86,8 @@ Json json_of(const ModelRunScore& row) {
 
 std::string validation_table(const ModelValidation& validation) {
   std::string text =
-      line("%-20s %-9s %-11s %-16s %5s %5s %10s %10s %8s %9s", "GPU", "layout", "model", "mode",
-           "seq", "batch", "meas. ms", "sim. ms", "error %", "publ. %");
+      text_line("%-20s %-9s %-11s %-16s %5s %5s %10s %10s %8s %9s", "GPU", "layout", "model",
+                "mode", "seq", "batch", "meas. ms", "sim. ms", "error %", "publ. %");
   for (const ModelRunScore& row : validation.rows) text += table_row(row);
   text += "\n";
   for (const ErrorGroup& group : validation.groups) {

@@ -67,6 +67,18 @@ class Commands(EndToEnd):
         self.assertTrue(impossible["skipped"])
         self.assertEqual(validation["summary"]["n"], 1)
 
+    def test_validate_compares_operators_that_were_timed_alone(self):
+        operators = self.plant(
+            "operators.csv", "gpu,model,mode,seq_len,batch,node,op,input_shapes,output_shape,forward_us,backward_us\n"
+                             'T4,bert_large,training,128,1,a,gelu,"[[1,128,4096]]","(1,128,4096)",90,100\n'
+                             'T4,bert_large,training,128,1,b,roll,"[[1,128,4096]]","(1,128,4096)",90,0\n')
+        validation = json.loads(self.answer("validate", "--operators", operators, "--format", "json"))
+        total = validation["runs"][0]["total"]
+        self.assertEqual((total["matched"], total["only_timed"]), (2, 1))
+        self.assertAlmostEqual(total["measured_us"], 190)
+        self.assertEqual(validation["gpus"][0]["gpu"], "T4")
+        self.assertIn("forward    activation", self.answer("validate", "--operators", operators))
+
     def test_reproduce_puts_published_and_simulated_times_side_by_side(self):
         self.assertRegex(self.answer("reproduce", "neusight"), r"(?m)^H100-SXM5-80GB +dp4 +gpt2_large +training ")
 

@@ -34,6 +34,8 @@ class UsageErrors(EndToEnd):
     def test_an_unknown_value_is_answered_with_the_known_ones(self):
         self.assert_fails(USAGE, "{table,json}", "simulate", DATA_PARALLEL, "--format", "xml")
         self.assert_fails(USAGE, "{scenario,graph,program,timed}", "show", "kernels", DATA_PARALLEL)
+        self.assert_fails(USAGE, "--operators", "validate")
+        self.assert_fails(USAGE, "--operators", "validate", "--models", "a.csv", "--operators", "b.csv")
 
 
 class BadInput(EndToEnd):
@@ -41,6 +43,7 @@ class BadInput(EndToEnd):
         self.assert_fails(BAD_INPUT, "nowhere.yaml: no such file", "simulate", "nowhere.yaml")
         self.assert_fails(BAD_INPUT, "nowhere.csv: ", "predict", "--kernels", "nowhere.csv")
         self.assert_fails(BAD_INPUT, "nowhere.csv: ", "validate", "--models", "nowhere.csv")
+        self.assert_fails(BAD_INPUT, "nowhere.csv: ", "validate", "--operators", "nowhere.csv")
         self.assert_fails(BAD_INPUT, "nowhere", "train", "--data", "nowhere", "--out", "weights.pb")
 
     def test_every_problem_of_a_scenario_has_its_line(self):
@@ -78,6 +81,12 @@ class BadInput(EndToEnd):
                                  "T4,1,single,gpt2,inference,128,1,10\n"
                                  "T4,none,single,gpt2,inference,128,1,10\n")
         self.assert_fails(BAD_INPUT, "models.csv:3: ", "validate", "--models", "models.csv")
+
+    def test_a_malformed_operator_has_file_and_line(self):
+        self.plant("operators.csv", "gpu,model,mode,seq_len,batch,node,op,input_shapes,output_shape,forward_us\n"
+                                    'T4,bert_large,inference,128,1,a,gelu,"[[128,4096]]","(128,4096)",90\n'
+                                    'T4,bert_large,inference,128,1,b,gelu,"[[128,4096]]","(128;4096)",90\n')
+        self.assert_fails(BAD_INPUT, "operators.csv:3: ", "validate", "--operators", "operators.csv")
 
     def test_training_refuses_the_gpus_that_judge_it(self):
         self.plant("fp32.csv", kernel_csv(gpus=("A100-PCIe-40GB", "H100-SXM5-80GB")))

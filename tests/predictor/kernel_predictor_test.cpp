@@ -123,6 +123,17 @@ TEST(TesseraForm, BackwardRowsCostTheirExtraBytesLikeElementwiseOnes) {
   EXPECT_NEAR(difference, v100->duration(extra).value(), 0.1 * difference);
 }
 
+TEST(TesseraForm, TrafficIsReadAgainWhereTheL2CannotHoldIt) {
+  const auto v100 = make_predictor(PredictorForm::tessera, test_gpu("V100-PCIe-32GB"), weights());
+  const Kernel once = row_kernel(KernelKind::copy, 65536, 2048);  // 8 bytes per element
+  Kernel again = once;
+  again.bytes_refetched = Bytes(4 * 65536 * 2048LL);  // half as much on top
+  again.reuse_footprint = Bytes(64 << 20);            // the L2 holds 6 MB
+  EXPECT_NEAR(v100->duration(again) / v100->duration(once), 1.5, 0.01);
+  again.reuse_footprint = Bytes(64 << 10);
+  EXPECT_NEAR(v100->duration(again) / v100->duration(once), 1.0, 0.01);
+}
+
 TEST(TesseraForm, SaysWhenAKernelIsLargerThanAllItWasTrainedOn) {
   const auto predictor = make_predictor(PredictorForm::tessera, test_gpu("T4"), weights());
   // Batched products were measured up to 1025 in every size.

@@ -47,18 +47,26 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
   return linear(tape, "attention.output", reshape(tape, by_token, {b, s, inner}), model.hidden);
 }
 
-/// Causal and padding masks, merged once per step.
+/// Causal and padding masks, merged once per step (`_make_causal_mask`, `_expand_mask`). The
+/// padding mask is an expanded [b,1,1,s]: what reads it moves a row, not a matrix.
 void build_mask(Tape& tape, const StepOptions& step) {
   const std::int64_t s = step.sequence_length;
   const Tensor causal = tape.make("mask.causal", StridedShape({s, s}));
   tape.launch("mask.full", pointwise_kernel(causal, 0, KernelKind::fill), {}, {causal});
+  const Tensor positions = tape.make("mask.arange", StridedShape({s}), Precision::int64);
+  tape.launch("mask.arange", pointwise_kernel(positions, 0, KernelKind::fill), {}, {positions});
+  const Tensor next = tape.make("mask.next", StridedShape({s}), Precision::int64);
+  tape.launch("mask.next", pointwise_kernel(next, 1), {positions}, {next});
   const Tensor below = tape.make("mask.lt", StridedShape({s, s}), Precision::int8);
-  tape.launch("mask.lt", pointwise_kernel(below, 1), {}, {below});
+  tape.launch("mask.lt", pointwise_kernel(below, 1), {positions, next}, {below});
   map_in_place(tape, "mask.masked_fill", causal, {below}, 0);
-  const Tensor padding = tape.input("mask.tokens", mask_sizes(step), Precision::fp32);
-  const Tensor inverted = map(tape, "mask.sub", {padding});
+  const Tensor padding = tape.input("mask.tokens", {step.micro_batch, 1, 1, s}, Precision::fp32);
+  const Tensor expanded = tape.alias(padding, padding.shape.expanded(mask_sizes(step)));
+  const Tensor inverted = map(tape, "mask.sub", {expanded});
+  const Tensor masked = tape.make("mask.bool", inverted.shape, Precision::int8);
+  tape.launch("mask.bool", pointwise_kernel(masked, 1), {inverted}, {masked});
   const Tensor filled = map(tape, "mask.clone", {inverted});
-  map_in_place(tape, "mask.masked_fill", filled, {}, 0);
+  map_in_place(tape, "mask.masked_fill", filled, {masked}, 0);
   add_in_place(tape, "mask.add", filled, causal);
   tape.shared_output(filled);
 }

@@ -41,11 +41,17 @@ class SwitchTransformer {
  private:
   Sizes hidden() const { return {b_, s_, model_.hidden}; }
   Sizes scores() const { return {b_, model_.heads, s_, s_}; }
+  /// Heads innermost: see `position_bias`.
+  StridedShape bias_shape() const {
+    const std::int64_t h = model_.heads;
+    return {scores(), {h * s_ * s_, 1, s_ * h, h}};
+  }
   Tensor look_up(Tape& tape, const Tensor& table) const {
     return embedding(tape, "embedding.tokens", table,
                      tape.input("tokens", {b_, s_}, Precision::int64));
   }
   void position_bias(Tape& tape, Stack stack) const;
+  void cross_attention_bias(Tape& tape) const;
   Tensor projection(Tape& tape, const std::string& name, const Tensor& x) const;
   Tensor attention(Tape& tape, const std::string& name, const Tensor& x, const Tensor& memory,
                    const Tensor& bias) const;
@@ -62,8 +68,12 @@ std::string bias_name(Stack stack) {
   return stack == Stack::encoder ? "encoder.position_bias" : "decoder.position_bias";
 }
 
-/// Made in a stack's first layer, added to the scores of all of them. [b, heads, s, s]. Its
-/// gradient is summed in a buffer by every layer, one addition per stack more than autograd makes.
+/// Made in a stack's first layer, added to the scores of all of them. [b, heads, s, s] with the
+/// heads innermost in memory: `compute_bias` permutes the looked-up [s, s, heads] and adding the
+/// mask keeps that order, so that every layer's `scores += position_bias` reads 4 of the 32 bytes
+/// of each memory sector that it touches (strides as PyTorch 1.13 gives them when it runs this).
+/// Its gradient is summed in a buffer by every layer, one addition per stack more than autograd
+/// makes.
 void SwitchTransformer::position_bias(Tape& tape, Stack stack) const {
   const Tensor buckets =
       tape.make("position_bias.buckets", StridedShape({s_, s_}), Precision::int64);
@@ -72,8 +82,18 @@ void SwitchTransformer::position_bias(Tape& tape, Stack stack) const {
   const Tensor table = tape.parameter(bias_name(stack), {kBuckets, model_.heads});
   const Tensor values = embedding(tape, "position_bias.values", table, buckets);
   const Tensor by_head = view(tape, permute(tape, values, {2, 0, 1}), {1, model_.heads, s_, s_});
-  const Tensor mask = tape.input("attention.mask", {b_, 1, s_, s_}, Precision::fp32);
+  const Sizes mask_sizes{b_, 1, stack == Stack::encoder ? 1 : s_, s_};
+  const Tensor mask = tape.input("attention.mask", mask_sizes, Precision::fp32);
   tape.shared_output(add(tape, "position_bias.mask_add", by_head, mask));
+}
+
+/// Cross-attention has no relative positions: zeros plus the encoder's padding mask, made in the
+/// decoder's first layer. [b, heads, s, s], row-major.
+void SwitchTransformer::cross_attention_bias(Tape& tape) const {
+  const Tensor zeros = tape.make("cross_attention.zeros", StridedShape({1, model_.heads, s_, s_}));
+  tape.launch("cross_attention.zeros", pointwise_kernel(zeros, 0, KernelKind::fill), {}, {zeros});
+  const Tensor mask = tape.input("encoder.mask", {b_, 1, 1, s_}, Precision::fp32);
+  tape.shared_output(map(tape, "cross_attention.mask_add", {zeros, mask}));
 }
 
 void SwitchTransformer::encoder_embedding(Tape& tape) const {
@@ -91,6 +111,7 @@ void SwitchTransformer::decoder_embedding(Tape& tape) const {
                            : tape.parameter_finished_elsewhere("embedding.tokens", sizes);
   const Tensor words = look_up(tape, table);
   position_bias(tape, Stack::decoder);
+  cross_attention_bias(tape);
   tape.output(dropout(tape, "embedding.dropout", words, p_));
 }
 
@@ -128,20 +149,21 @@ Tensor SwitchTransformer::sparse_feed_forward(Tape& tape, const Tensor& x) const
   Tensor combined = clone(tape, "experts.clone", x);
   for (std::int64_t e = 0; e < model_.experts; ++e) {
     const std::string name = std::string("expert").append(std::to_string(e));
-    const Tensor tokens = select_tokens(tape, name, x, b_ * model_.expert_capacity);
-    combined = scatter_tokens(tape, name, combined, expert(tape, tokens, name));
+    const Tensor mask = routed_tokens(tape, name, b_ * s_);
+    const Tensor tokens = select_tokens(tape, name, x, mask, b_ * model_.expert_capacity);
+    combined = scatter_tokens(tape, name, combined, mask, expert(tape, tokens, name));
   }
   return multiply(tape, "router.weight", probability, combined);
 }
 
 void SwitchTransformer::layer(Tape& tape, Stack stack, FeedForward kind) const {
-  const Tensor bias = tape.shared_input(bias_name(stack), scores());
+  const Tensor bias = tape.shared_input(bias_name(stack), bias_shape());
   Tensor x = tape.block_input("hidden", hidden());
   const Tensor normalized = rms_norm(tape, "attention.norm", x);
   const Tensor attended = attention(tape, "attention", normalized, normalized, bias);
   x = add(tape, "attention.residual", x, dropout(tape, "attention.out_dropout", attended, p_));
   if (stack == Stack::decoder) {
-    const Tensor memory = tape.shared_input("encoder.output", hidden());
+    const Tensor memory = tape.shared_input("encoder.output", StridedShape(hidden()));
     const Tensor mask = tape.input("cross_attention.mask", scores(), Precision::fp32);
     const Tensor crossed =
         attention(tape, "cross_attention", rms_norm(tape, "cross.norm", x), memory, mask);

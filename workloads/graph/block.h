@@ -36,6 +36,9 @@ struct GraphOp {
   Bytes bytes;                          ///< for `all_reduce`: buffer per rank
   /// Adds a parameter's gradient to what earlier micro-batches left; dropped where there is none.
   bool accumulates_gradient = false;
+  /// Of a backward operator: index in `forward` of the operator whose derivative it computes. -1:
+  /// none (gradients that meet), or the block is fused.
+  int origin = -1;
   int host_calls = 1;  ///< framework calls or launches that the operator costs the host
   Bytes allocated;     ///< before the operator runs; set by `plan_memory`
   Bytes freed;         ///< after it ran; set by `plan_memory`

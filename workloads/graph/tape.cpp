@@ -67,8 +67,9 @@ Tensor Tape::block_input(const std::string& name, Sizes sizes) {
   return tensor;
 }
 
-Tensor Tape::shared_input(const std::string& name, Sizes sizes) {
-  const Tensor tensor = persistent(name, std::move(sizes), options_.precision, TensorRole::buffer);
+Tensor Tape::shared_input(const std::string& name, const StridedShape& shape) {
+  Tensor tensor = persistent(name, shape.sizes(), options_.precision, TensorRole::buffer);
+  tensor.shape = shape;
   if (options_.differentiation == Differentiation::none) return tensor;
   const Tensor gradient =
       persistent(name + ".grad", tensor.sizes(), tensor.precision, TensorRole::buffer);
@@ -120,6 +121,7 @@ void Tape::push(GraphOpKind kind, const std::string& name) {
   op.kind = kind;
   op.phase = in_backward_ ? Phase::backward : phase_;
   op.name = name;
+  op.origin = origin_;
   ops().push_back(std::move(op));
 }
 
@@ -178,6 +180,7 @@ void Tape::differentiable(std::initializer_list<Tensor> inputs, std::span<const 
   for (const Tensor& tensor : outputs) value(tensor).requires_gradient = true;
   node.outputs.assign(outputs.begin(), outputs.end());
   node.rule = std::move(rule);
+  node.origin = static_cast<int>(block_.forward.size()) - 1;
   nodes_.push_back(std::move(node));
 }
 
@@ -185,10 +188,12 @@ void Tape::add_gradient(const Tensor& tensor, const Tensor& gradient) {
   if (!requires_gradient(tensor)) return;
   assert(tensor.elements() == gradient.elements());
   const Tensor known = value(tensor).gradient;
+  const int origin = std::exchange(origin_, -1);
   const Tensor sum = known.storage.valid()
                          ? add_into_new(*this, storage(tensor).name + ".join", known, gradient)
                          : gradient;
   value(tensor).gradient = sum;
+  origin_ = origin;
 }
 
 void Tape::seed_gradient(const Tensor& tensor, StorageScope scope) {
@@ -242,6 +247,7 @@ void Tape::run_backward() {
 void Tape::run_node(Node& node) {
   std::vector<Tensor> gradients;
   bool reached = false;
+  origin_ = node.origin;
   for (const Tensor& output : node.outputs) {
     gradients.push_back(std::exchange(value(output).gradient, Tensor()));
     reached = reached || gradients.back().storage.valid();
@@ -259,6 +265,7 @@ void Tape::run_node(Node& node) {
       ops().back().accumulates_gradient = true;
     }
   }
+  origin_ = -1;
 }
 
 Block Tape::finish(std::string name) && {

@@ -52,7 +52,7 @@ class Tape {
   Tensor block_input(const std::string& name, Sizes sizes);
   /// Tensor of an earlier block that many blocks read (encoder output); gradients are summed in a
   /// persistent buffer.
-  Tensor shared_input(const std::string& name, Sizes sizes);
+  Tensor shared_input(const std::string& name, const StridedShape& shape);
 
   // What operators are made of.
   Tensor make(const std::string& name, const StridedShape& shape);
@@ -120,6 +120,7 @@ class Tape {
     std::vector<Tensor> outputs;
     std::vector<ValueId> inputs;
     Rule rule;
+    int origin = -1;  ///< index of the forward operator that the rule differentiates
   };
 
   StorageId add_storage(const std::string& name, TensorRole role, StorageScope scope, Bytes bytes);
@@ -141,6 +142,7 @@ class Tape {
   TapeOptions options_;
   Phase phase_ = Phase::forward;
   bool in_backward_ = false;
+  int origin_ = -1;  ///< `GraphOp::origin` of the operators that follow
   Block block_;
   std::vector<Value> values_;
   std::vector<Node> nodes_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "workloads/graph/strided_loop.h"
 #include "workloads/ops/views.h"
 
 namespace tessera {
@@ -22,26 +23,38 @@ Sizes broadcast_sizes(const std::vector<Tensor>& inputs) {
   return sizes;
 }
 
-StridedShape output_shape(const std::vector<Tensor>& inputs) {
-  const Sizes sizes = broadcast_sizes(inputs);
-  for (const Tensor& input : inputs) {
-    if (input.sizes() == sizes) return input.shape.dense();
-  }
-  return StridedShape(sizes);
+std::vector<StridedShape> broadcast(const std::vector<Tensor>& operands, const Sizes& sizes) {
+  std::vector<StridedShape> shapes;
+  for (const Tensor& operand : operands) shapes.push_back(broadcast_to(operand.shape, sizes));
+  return shapes;
 }
 
-/// Operands that are repeated along inner dimensions take PyTorch's strided kernel; a single number
+/// Whether a loop over `out` finds the operand's elements one after the other. A single number
 /// stays in a register.
-bool is_repeated(const Tensor& operand, std::int64_t out_elements) {
-  const std::int64_t distinct = operand.shape.distinct_elements();
-  return distinct != 1 && distinct != out_elements;
+bool runs_along(const StridedShape& operand, const StridedShape& out) {
+  if (operand.distinct_elements() == 1) return true;
+  for (std::size_t d = 0; d < out.rank(); ++d) {
+    if (out.sizes()[d] != 1 && operand.strides()[d] != out.strides()[d]) return false;
+  }
+  return true;
 }
 
-KernelKind kind_for(const std::vector<Tensor>& operands, const Tensor& out) {
-  for (const Tensor& operand : operands) {
-    if (is_repeated(operand, out.elements())) return KernelKind::copy;
+/// A kernel that writes `out` from `operands`, the first of which leads the loop. Operands that are
+/// repeated or lie in another order take PyTorch's strided kernel; the one with the largest
+/// footprint counts as read again.
+Kernel strided_kernel(const Tensor& out, const std::vector<Tensor>& operands, double flops) {
+  const std::vector<StridedShape> shapes = broadcast(operands, out.sizes());
+  const std::vector<std::size_t> order = loop_order(shapes);
+  Kernel kernel = pointwise_kernel(out, flops);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (!runs_along(shapes[i], out.shape)) kernel.kind = KernelKind::copy;
+    const OperandReuse reuse =
+        operand_reuse(shapes[i], order, element_bytes(operands[i].precision));
+    if (reuse.footprint <= kernel.reuse_footprint) continue;
+    kernel.bytes_refetched = reuse.refetched;
+    kernel.reuse_footprint = reuse.footprint;
   }
-  return KernelKind::elementwise;
+  return kernel;
 }
 
 /// f(x) whose backward is one kernel over the gradient and `saved`.
@@ -71,9 +84,9 @@ Kernel reduction_kernel(const Tensor& in) {
 }
 
 Tensor map(Tape& tape, const std::string& name, const std::vector<Tensor>& inputs, double flops) {
-  const Tensor out = tape.make(name, output_shape(inputs));
-  const Kernel kernel = pointwise_kernel(out, flops, kind_for(inputs, out));
-  tape.launch(name, kernel, inputs, std::span(&out, 1));
+  const std::vector<StridedShape> shapes = broadcast(inputs, broadcast_sizes(inputs));
+  const Tensor out = tape.make(name, pointwise_output(shapes));
+  tape.launch(name, strided_kernel(out, inputs, flops), inputs, std::span(&out, 1));
   return out;
 }
 
@@ -81,8 +94,7 @@ void map_in_place(Tape& tape, const std::string& name, const Tensor& target,
                   const std::vector<Tensor>& others, double flops) {
   std::vector<Tensor> reads = others;
   reads.insert(reads.begin(), target);
-  const Kernel kernel = pointwise_kernel(target, flops, kind_for(reads, target));
-  tape.launch(name, kernel, reads, std::span(&target, 1));
+  tape.launch(name, strided_kernel(target, reads, flops), reads, std::span(&target, 1));
 }
 
 Tensor sum_to(Tape& tape, const std::string& name, const Tensor& gradient, const Sizes& sizes) {

@@ -18,8 +18,9 @@ Kernel reduction_kernel(const Tensor& in);
 
 // Without gradients: the words in which backward rules are written.
 
-/// One kernel over the broadcast shape of `inputs`, in the memory order of the first. Its kind is
-/// `copy` (the strided kernel) where an operand is broadcast, else `elementwise`.
+/// One kernel over the broadcast shape of `inputs`, in the memory order that PyTorch's
+/// TensorIterator derives from them. Its kind is `copy` (the strided kernel) where an operand is
+/// broadcast or lies in another order, else `elementwise`.
 Tensor map(Tape& tape, const std::string& name, const std::vector<Tensor>& inputs,
            double flops = 1);
 /// Writes the result over `target`.

@@ -8,17 +8,22 @@
 namespace tessera {
 namespace {
 
-/// one_hot (scatter), cumulative sum, comparison, multiplication, cast.
-constexpr int kCapacityKernels = 5;
+/// Cumulative sum, comparison with the capacity, multiplication.
+constexpr int kCapacityKernels = 3;
+/// Of nonzero() once their number is known: set up and run the selection, split the positions by
+/// dimension.
+constexpr int kSelectionKernels = 3;
 
-/// mask.nonzero(): counts, scans and writes positions; the host needs their number.
-void find_tokens(Tape& tape, const std::string& name, std::int64_t tokens) {
-  const Tensor mask = tape.make(name + ".mask", StridedShape({tokens}), Precision::int8);
-  tape.launch(name + ".mask", pointwise_kernel(mask, 1), {}, {mask});
-  const Tensor positions = tape.make(name + ".positions", StridedShape({tokens}), Precision::int64);
-  tape.launch(name + ".nonzero", reduction_kernel(mask), {mask}, {});
+/// mask.nonzero(): counts, waits for the number to allocate the result, then writes positions.
+/// Source: PyTorch aten/src/ATen/native/cuda/Nonzero.cu (recalled).
+void find_tokens(Tape& tape, const std::string& name, const Tensor& mask) {
+  tape.launch(name + ".count", reduction_kernel(mask), {mask}, {});
+  tape.host_sync(name + ".count");
+  const Tensor positions = tape.make(name + ".positions", mask.shape, Precision::int64);
   tape.launch(name + ".nonzero", pointwise_kernel(positions, 1), {mask}, {positions});
-  tape.host_sync(name + ".nonzero");
+  for (int i = 1; i < kSelectionKernels; ++i) {
+    map_in_place(tape, name + ".nonzero", positions, {});
+  }
 }
 
 Kernel row_copy(const Tensor& rows, KernelKind kind) {
@@ -34,13 +39,16 @@ Tensor route(Tape& tape, const std::string& name, const Tensor& x, std::int64_t 
       tape.make(name + ".argmax", StridedShape(x.sizes()).narrowed(2, 1), Precision::int64);
   tape.launch(name + ".argmax", reduction_kernel(probabilities), {probabilities}, {chosen});
   const Tensor mask = tape.make(name + ".capacity", probabilities.shape, Precision::int64);
-  tape.launch(name + ".one_hot", pointwise_kernel(mask, 0, KernelKind::scatter), {chosen}, {mask});
-  for (int i = 1; i < kCapacityKernels; ++i) map_in_place(tape, name + ".capacity", mask, {});
+  tape.launch(name + ".zeros", pointwise_kernel(mask, 0, KernelKind::fill), {}, {mask});
+  tape.launch(name + ".one_hot", pointwise_kernel(chosen, 0, KernelKind::scatter), {chosen},
+              {mask});
+  for (int i = 0; i < kCapacityKernels; ++i) map_in_place(tape, name + ".capacity", mask, {});
 
   Sizes per_token = x.sizes();
   per_token.back() = 1;
   const Tensor highest = tape.make(name + ".max", StridedShape(per_token));
   tape.launch(name + ".max", reduction_kernel(probabilities), {probabilities}, {highest});
+  tape.launch(name + ".index", reduction_kernel(mask), {mask}, {chosen});  // returned, never read
   tape.differentiable({probabilities}, highest, [=](Tape& t, auto gradients) {
     const Tensor grad = t.make(name + ".max.grad", probabilities.shape);
     t.launch(name + ".max.zero", pointwise_kernel(grad, 0, KernelKind::fill), {}, {grad});
@@ -51,8 +59,15 @@ Tensor route(Tape& tape, const std::string& name, const Tensor& x, std::int64_t 
   return highest;
 }
 
-Tensor select_tokens(Tape& tape, const std::string& name, const Tensor& x, std::int64_t capacity) {
-  find_tokens(tape, name, x.elements() / x.shape.last());
+Tensor routed_tokens(Tape& tape, const std::string& name, std::int64_t tokens) {
+  const Tensor mask = tape.make(name + ".mask", StridedShape({tokens}), Precision::int8);
+  tape.launch(name + ".mask", pointwise_kernel(mask, 1), {}, {mask});
+  return mask;
+}
+
+Tensor select_tokens(Tape& tape, const std::string& name, const Tensor& x, const Tensor& mask,
+                     std::int64_t capacity) {
+  find_tokens(tape, name, mask);
   const Tensor out = tape.make(name + ".tokens", StridedShape({capacity, x.shape.last()}));
   tape.launch_partial(name + ".gather", row_copy(out, KernelKind::gather),
                       {{x.storage, out.traffic()}}, {{out.storage, out.traffic()}});
@@ -67,9 +82,9 @@ Tensor select_tokens(Tape& tape, const std::string& name, const Tensor& x, std::
   return out;
 }
 
-Tensor scatter_tokens(Tape& tape, const std::string& name, const Tensor& target,
+Tensor scatter_tokens(Tape& tape, const std::string& name, const Tensor& target, const Tensor& mask,
                       const Tensor& results) {
-  find_tokens(tape, name, target.elements() / target.shape.last());
+  find_tokens(tape, name, mask);
   tape.launch_partial(name + ".put", row_copy(results, KernelKind::scatter),
                       {{results.storage, results.traffic()}},
                       {{target.storage, results.traffic()}});

@@ -13,13 +13,18 @@ namespace tessera {
 /// [b, s, 1]; small kernels over b s `experts` numbers.
 Tensor route(Tape& tape, const std::string& name, const Tensor& x, std::int64_t experts);
 
-/// The `capacity` tokens of one expert, [capacity, h]: a boolean index, whose size the host waits
-/// for, and a gather. Backward: zero fill and scatter.
-Tensor select_tokens(Tape& tape, const std::string& name, const Tensor& x, std::int64_t capacity);
+/// One column of the router's mask as booleans, [tokens].
+Tensor routed_tokens(Tape& tape, const std::string& name, std::int64_t tokens);
 
-/// `target` with one expert's results written over its tokens, in place. Backward: the tokens'
-/// gradient is gathered for the expert and zeroed for `target`.
-Tensor scatter_tokens(Tape& tape, const std::string& name, const Tensor& target,
+/// The `capacity` tokens that `mask` picks, [capacity, h]: a boolean index, whose size the host
+/// waits for, and a gather. Backward: zero fill and scatter.
+Tensor select_tokens(Tape& tape, const std::string& name, const Tensor& x, const Tensor& mask,
+                     std::int64_t capacity);
+
+/// `target` with one expert's results written over the tokens that `mask` picks, in place; the host
+/// waits for their number once more. Backward: the tokens' gradient is gathered for the expert and
+/// zeroed for `target`.
+Tensor scatter_tokens(Tape& tape, const std::string& name, const Tensor& target, const Tensor& mask,
                       const Tensor& results);
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "workloads/ops/rowwise.h"
 
+#include <algorithm>
+
 #include "workloads/ops/pointwise.h"
 
 namespace tessera {
@@ -7,6 +9,24 @@ namespace {
 
 Kernel row_kernel(const Tensor& x, KernelKind kind, double flops) {
   return pointwise_kernel(x, flops, kind);
+}
+
+/// Rows that do not fit into a block's shared memory are read once per pass over them.
+/// Source: PyTorch aten/src/ATen/native/cuda/SoftMax.cu, `cunn_SoftMaxForward` (maximum, sum,
+/// result) and `cunn_SoftMaxBackward` (sum, result).
+constexpr std::int64_t kSharedMemoryBytes = 48 * 1024;
+/// Blocks that walk over their rows at a time, two per SM: at least so many (P100, the smallest GPU
+/// with large memory, has 56 SMs).
+constexpr std::int64_t kRowsInFlight = 112;
+
+/// Softmax over the rows of `x`, each read `passes` times.
+Kernel softmax_kernel(const Tensor& x, double flops, int passes) {
+  Kernel kernel = row_kernel(x, KernelKind::softmax, flops);
+  const std::int64_t row_bytes = kernel.cols * element_bytes(x.precision);
+  if (row_bytes <= kSharedMemoryBytes) return kernel;
+  kernel.bytes_refetched = Bytes((passes - 1) * kernel.rows * row_bytes);
+  kernel.reuse_footprint = Bytes(std::min(kernel.rows, kRowsInFlight) * row_bytes);
+  return kernel;
 }
 
 }  // namespace
@@ -47,11 +67,11 @@ Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x) {
 
 Tensor softmax(Tape& tape, const std::string& name, const Tensor& x) {
   const Tensor out = tape.make(name, x.shape.dense());
-  tape.launch(name, row_kernel(x, KernelKind::softmax, 5), {x}, {out});
+  tape.launch(name, softmax_kernel(x, 5, 3), {x}, {out});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
     const Tensor weighted = map(t, name + ".mul", {gradients[0], out});
     const Tensor grad = t.make(name + ".grad", out.shape);
-    t.launch(name + ".backward", row_kernel(out, KernelKind::softmax, 3), {weighted, out}, {grad});
+    t.launch(name + ".backward", softmax_kernel(out, 3, 2), {weighted, out}, {grad});
     t.add_gradient(x, grad);
   });
   return out;
@@ -59,11 +79,10 @@ Tensor softmax(Tape& tape, const std::string& name, const Tensor& x) {
 
 Tensor log_softmax(Tape& tape, const std::string& name, const Tensor& x) {
   const Tensor out = tape.make(name, x.shape.dense());
-  tape.launch(name, row_kernel(x, KernelKind::softmax, 5), {x}, {out});
+  tape.launch(name, softmax_kernel(x, 5, 3), {x}, {out});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
     const Tensor grad = t.make(name + ".grad", out.shape);
-    t.launch(name + ".backward", row_kernel(out, KernelKind::softmax, 4), {gradients[0], out},
-             {grad});
+    t.launch(name + ".backward", softmax_kernel(out, 4, 2), {gradients[0], out}, {grad});
     t.add_gradient(x, grad);
   });
   return out;

@@ -17,7 +17,8 @@ Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x);
 /// 2e; the product gradient * output into a temporary (3e), then the kernel itself (3e). Saves the
 /// output. Source: PyTorch aten/src/ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out.
 Tensor softmax(Tape& tape, const std::string& name, const Tensor& x);
-/// 2e; 3e. Saves the output.
+/// 2e; 3e. Saves the output. Rows above 48 KB (a vocabulary) are read twice more forward, and the
+/// gradient once more backward, where no cache holds them.
 Tensor log_softmax(Tape& tape, const std::string& name, const Tensor& x);
 /// native_dropout: 2e + 1; 2e + 1. Saves a mask of one byte per element. Nothing for probability
 /// 0. Source: PyTorch aten/src/ATen/native/cuda/Dropout.cu.

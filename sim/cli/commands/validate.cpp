@@ -10,6 +10,7 @@
 #include "sim/cli/output.h"
 #include "sim/scenario/names.h"
 #include "sim/validate/model_run_scenario.h"
+#include "sim/validate/operator_text.h"
 #include "sim/validate/validation_text.h"
 
 namespace tessera {
@@ -17,6 +18,7 @@ namespace {
 
 struct ValidateOptions {
   std::string models_file;
+  std::string operators_file;
   std::string format;
   std::string form;
   std::optional<double> tolerance_pct;
@@ -37,7 +39,25 @@ bool misses(const ErrorSummary& errors, double tolerance_pct) {
   return errors.n == 0 || errors.mean_abs_error_pct > tolerance_pct;
 }
 
+void print_validation(const OperatorValidation& validation, const std::string& format) {
+  print(format == "json"  ? operator_json(validation)
+        : format == "csv" ? operator_csv(validation)
+                          : operator_table(validation));
+}
+
+ExitCode run_operators(const ValidateOptions& options) {
+  const Catalog catalog = shipped_catalog();
+  const PredictorForm form = predictor_form_of(options.form);
+  const auto scenario_of = [&](const ModelRun& run) { return scenario_of_run(run, form, catalog); };
+  const OperatorValidation validation =
+      score_operators(read_operator_runs(options.operators_file), scenario_of, shipped_weights());
+  print_validation(validation, options.format);
+  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
+  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
+}
+
 ExitCode run_validate(const ValidateOptions& options) {
+  if (!options.operators_file.empty()) return run_operators(options);
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
   const auto scenario_of = [&](const ModelRun& run) { return scenario_of_run(run, form, catalog); };
@@ -61,9 +81,11 @@ void add_common_options(CLI::App& command, ValidateOptions& options) {
 void add_validate_command(CLI::App& app, ExitCode& exit_code) {
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* command = app.add_subcommand("validate", "Simulate measured runs and print the errors");
-  command
-      ->add_option("--models", options->models_file, "whole-model runs (CSV, docs/validation.md)")
-      ->required();
+  CLI::Option_group* files = command->add_option_group("files", "what was measured");
+  files->add_option("--models", options->models_file, "whole-model runs (CSV, docs/validation.md)");
+  files->add_option("--operators", options->operators_file,
+                    "operators timed alone (CSV, docs/validation.md)");
+  files->require_option(1);
   add_common_options(*command, *options);
   command->callback([options, &exit_code] { exit_code = run_validate(*options); });
 }
