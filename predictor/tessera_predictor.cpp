@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "predictor/gpu_overlay.h"
 #include "predictor/launch_floor.h"
 #include "predictor/roofline.h"
 
@@ -63,7 +64,7 @@ double transposed_shift(const GpuTraits& traits, const GpuEffect& effect, const 
 
 TesseraPredictor::TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& weights)
     : traits_(gpu_traits(gpu)),
-      effect_(effect_for(gpu, weights)),
+      effect_(effect_in_use(gpu, weights)),
       gemm_(weights.gemm),
       batched_(weights.batched),
       memory_(weights.memory),

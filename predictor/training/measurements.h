@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hw/units/precision.h"
 #include "workloads/kernel.h"
 
 namespace tessera {
@@ -32,11 +33,21 @@ enum class MeasuredOp : std::uint8_t {
 inline constexpr std::size_t kMeasuredOps = 15;
 std::string_view name_of(MeasuredOp op);
 
+/// How a call was timed. Only an isolated one holds the host's launch gap.
+enum class CallTiming : std::uint8_t {
+  isolated,  ///< events around one call on an idle GPU
+  graph,     ///< one of many in a replayed CUDA graph
+  queue,     ///< one of many that wait in the stream
+};
+
 /// One timed call of one operator on one GPU.
 struct KernelMeasurement {
   std::uint16_t gpu = 0;  ///< position in MeasurementFile::gpus
   MeasuredOp op = MeasuredOp::linear;
-  bool train = false;                           ///< split == "train"
+  CallTiming timing = CallTiming::isolated;
+  Precision precision = Precision::fp32;
+  bool train = false;                           ///< split == "train", fp32, isolated
+  bool test = false;                            ///< split == "test": nothing is fitted to it
   std::int64_t batch = 0, m = 0, n = 0, k = 0;  ///< matmuls
   std::int64_t rows = 0, cols = 0;              ///< the others
   double latency_us = 0;                        ///< 0 where the file states none
@@ -56,8 +67,10 @@ struct MeasurementFile {
 };
 
 /// Reads the columns gpu, op, batch, m, n, k, rows, cols by name (split, latency_us, kernel_name
-/// and grid_* where present; the rest is ignored). Throws InputError with file:line for what is
-/// malformed, at most 20 problems.
+/// and grid_* where present; the rest is ignored). `timing` is isolated where absent, `dtype` fp32.
+/// A file without `op` but with `dtype` has the format of measurements/kernels/tensor_core.csv:
+/// columns gpu, dtype, m, n, k; rows are linear layers, timed in a graph where nothing else is
+/// said. Throws InputError with file:line for what is malformed, at most 20 problems.
 MeasurementFile read_measurements(const std::filesystem::path& path);
 
 /// The kernel that was timed: shape, FLOPs and compulsory bytes.

@@ -51,7 +51,8 @@ std::vector<TimedSegment> time_segments(const Program& program, const KernelPred
 
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
   const GpuSpec& gpu = scenario.cluster.node.gpu;
-  const auto predictor = make_predictor(scenario.predictor_form, gpu, weights);
+  const auto predictor =
+      make_predictor(scenario.predictor_form, gpu, with_overlays(weights, scenario.overlays, gpu));
   const HostCosts host = host_costs(scenario.step.kernels);
   Program program = build_program(scenario.model, scenario.step);
   auto segments = time_segments(program, *predictor, host);
@@ -60,6 +61,12 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
           .topology = Topology(scenario.cluster),
           .communication_host_time = host.per_communication,
           .memory_capacity = gpu.memory};
+}
+
+PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights) {
+  const GpuSpec& gpu = scenario.cluster.node.gpu;
+  return prediction_basis(scenario.predictor_form, gpu,
+                          with_overlays(weights, scenario.overlays, gpu));
 }
 
 }  // namespace tessera

@@ -16,4 +16,7 @@ std::vector<TimedSegment> time_segments(const Program& program, const KernelPred
 /// predictor cannot express the scenario.
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights);
 
+/// What the durations of `plan_step` rest on.
+PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights);
+
 }  // namespace tessera

@@ -1,0 +1,244 @@
+#include "predictor/overlay_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "predictor/tessera_predictor.h"
+#include "predictor/training/timed_call.h"
+
+namespace tessera {
+namespace {
+
+/// Log scalars of an overlay; a larger one means more time.
+enum Scalar : std::size_t {
+  kGemm,
+  kBatched,
+  kElementwise,
+  kSoftmax,
+  kLayerNorm,
+  kPowerLimit,  ///< -log(sustained_flops)
+  kScalars
+};
+constexpr std::array<const char*, kScalars> kNames{"gemm_slowdown",        "batched_slowdown",
+                                                   "elementwise_slowdown", "softmax_slowdown",
+                                                   "layer_norm_slowdown",  "sustained_flops"};
+
+/// Classes with a launch floor of their own, in the order of the scalars.
+constexpr std::size_t kClasses = 5;
+constexpr std::array kFloors{&LaunchFloors::linear, &LaunchFloors::batched,
+                             &LaunchFloors::elementwise, &LaunchFloors::softmax,
+                             &LaunchFloors::layer_norm};
+constexpr std::array<const char*, kClasses> kFloorNames{
+    "floors.linear", "floors.batched", "floors.elementwise", "floors.softmax", "floors.layer_norm"};
+
+// A row counts for a scalar that decides at least this share of its time.
+constexpr double kDecidingShare = 0.5;
+constexpr double kProbe = 0.01;      // of a log scalar, for its share
+constexpr double kLargestStep = 1;   // of a log scalar: a first guess may be far off
+constexpr double kLargestTotal = 4;  // e^4 = 55 times off: the rows are not what they claim
+constexpr double kSettled = 1e-7;    // step below which a scalar stands still
+constexpr int kSweeps = 60;
+constexpr int kDampedFrom = 20;  // rows on the border of two scalars may go to and fro
+constexpr double kFloorBoundShare = 0.25;
+
+std::size_t class_of(MeasuredOp op) {
+  switch (op) {
+    case MeasuredOp::linear:
+      return kGemm;
+    case MeasuredOp::bmm:
+      return kBatched;
+    case MeasuredOp::softmax:
+      return kSoftmax;
+    case MeasuredOp::layer_norm:
+      return kLayerNorm;
+    default:
+      return kElementwise;
+  }
+}
+
+double figure(const GpuOverlay& overlay, std::size_t scalar) {
+  switch (scalar) {
+    case kGemm:
+      return overlay.gemm_slowdown;
+    case kBatched:
+      return overlay.batched_slowdown;
+    case kPowerLimit:
+      return overlay.sustained_flops;
+    default:
+      return overlay.bandwidth_slowdown[scalar - kElementwise];
+  }
+}
+
+void shift(GpuOverlay& overlay, std::size_t scalar, double by) {
+  switch (scalar) {
+    case kGemm:
+      overlay.gemm_slowdown += by;
+      return;
+    case kBatched:
+      overlay.batched_slowdown += by;
+      return;
+    case kPowerLimit:
+      overlay.sustained_flops *= std::exp(-by);
+      return;
+    default:
+      overlay.bandwidth_slowdown[scalar - kElementwise] += by;
+  }
+}
+
+struct Weighted {
+  double value = 0, weight = 0;
+};
+
+/// The value at which half of the weight lies below; between two, their mean.
+double weighted_median(std::vector<Weighted> values) {
+  std::ranges::sort(values, {}, &Weighted::value);
+  double half = 0;
+  for (const Weighted& v : values) half += v.weight / 2;
+  double below = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    below += values[i].weight;
+    if (below > half * (1 + 1e-12)) return values[i].value;
+    if (below >= half * (1 - 1e-12) && i + 1 < values.size())
+      return (values[i].value + values[i + 1].value) / 2;
+  }
+  return values.back().value;
+}
+
+class Fit {
+ public:
+  Fit(const TimedRows& rows, const GpuSpec& gpu, const PredictorWeights& weights)
+      : gpu_(gpu), weights_(weights), start_(neutral_overlay(gpu, weights)), overlay_(start_) {
+    for (const KernelMeasurement* row : rows) {
+      const std::size_t of = class_of(row->op);
+      rows_[of].push_back(row);
+      if (of == kGemm || of == kBatched) rows_[kPowerLimit].push_back(row);
+    }
+  }
+
+  OverlayFit run() {
+    for (int sweep = 0; sweep < kSweeps; ++sweep) {
+      fit_floors();
+      double largest = 0;
+      for (std::size_t scalar = 0; scalar < kScalars; ++scalar)
+        largest = std::max(largest, step(scalar, sweep < kDampedFrom ? 1 : 0.5));
+      if (largest < kSettled) break;
+    }
+    complete();
+    return {overlay_, figures()};
+  }
+
+ private:
+  TesseraPredictor predictor(const GpuOverlay& overlay) const {
+    return {gpu_, with_overlay(weights_, overlay, gpu_)};
+  }
+
+  /// Moves one scalar towards the weighted median; returns by how much it moved.
+  double step(std::size_t scalar, double damping) {
+    used_[scalar] = 0;
+    if (rows_[scalar].empty() || (scalar == kPowerLimit && overlay_.sustained_flops <= 0)) return 0;
+    GpuOverlay probe = overlay_;
+    shift(probe, scalar, kProbe);
+    const TesseraPredictor now = predictor(overlay_), moved = predictor(probe);
+    std::vector<Weighted> steps;
+    for (const KernelMeasurement* row : rows_[scalar]) {
+      const double time = timed_call(now, *row).value();
+      const double share = std::log(timed_call(moved, *row).value() / time) / kProbe;
+      if (share < kDecidingShare) continue;
+      steps.push_back({std::log(row->latency_us * 1e-6 / time) / share, share});
+    }
+    used_[scalar] = static_cast<std::int64_t>(steps.size());
+    if (steps.empty()) return 0;
+    const double wanted = damping * weighted_median(std::move(steps));
+    const double by = std::clamp(wanted, -kLargestStep, kLargestStep);
+    if (std::abs(total_[scalar] + by) > kLargestTotal) return 0;
+    shift(overlay_, scalar, by);
+    total_[scalar] += by;
+    return std::abs(by);
+  }
+
+  /// Isolated calls of a short kernel show the floor itself; no call is faster than it.
+  void fit_floors() {
+    const TesseraPredictor now = predictor(overlay_);
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      std::vector<Weighted> bound;
+      double fastest = 1e9;
+      for (const KernelMeasurement* row : rows_[c]) {
+        if (row->timing != CallTiming::isolated) continue;
+        const double seconds = row->latency_us * 1e-6;
+        fastest = std::min(fastest, seconds);
+        if (now.duration(kernel_of(*row)).value() < kFloorBoundShare * seconds)
+          bound.push_back({seconds, 1});
+      }
+      floor_rows_[c] = static_cast<std::int64_t>(bound.size());
+      const double before = start_.floors.*kFloors[c];
+      overlay_.floors.*kFloors[c] =
+          bound.empty() ? std::min(before, fastest) : weighted_median(std::move(bound));
+    }
+  }
+
+  bool fitted(std::size_t scalar) const { return used_[scalar] > 0; }
+
+  /// Scalars that no row shows follow those that share the hardware.
+  void complete() {
+    if (fitted(kGemm) != fitted(kBatched)) {
+      const auto [known, unknown] =
+          fitted(kGemm) ? std::pair(kGemm, kBatched) : std::pair(kBatched, kGemm);
+      shift(overlay_, unknown, total_[known]);
+      how_[unknown] =
+          std::string("takes the shift of ") + kNames[known] + ": same lanes, same clock";
+    }
+    double sum = 0, number = 0;
+    for (const std::size_t scalar : {kElementwise, kSoftmax, kLayerNorm}) {
+      if (!fitted(scalar)) continue;
+      sum += total_[scalar];
+      number += 1;
+    }
+    for (const std::size_t scalar : {kElementwise, kSoftmax, kLayerNorm}) {
+      if (fitted(scalar) || number == 0) continue;
+      shift(overlay_, scalar, sum / number);
+      how_[scalar] = "takes the mean shift of the measured memory-bound classes: same memory";
+    }
+  }
+
+  std::string how(std::size_t scalar) const {
+    if (fitted(scalar)) return "fitted";
+    if (!how_[scalar].empty()) return how_[scalar];
+    if (scalar == kPowerLimit && overlay_.sustained_flops <= 0) return "unchanged: no power limit";
+    return rows_[scalar].empty() ? "unchanged: no rows"
+                                 : "unchanged: it decides half of the time of no row";
+  }
+
+  std::vector<CalibratedFigure> figures() const {
+    std::vector<CalibratedFigure> figures;
+    for (std::size_t s = 0; s < kScalars; ++s)
+      figures.push_back({kNames[s], figure(start_, s), figure(overlay_, s), used_[s], how(s)});
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      const double before = start_.floors.*kFloors[c], after = overlay_.floors.*kFloors[c];
+      const char* text = floor_rows_[c] > 0 ? "fitted"
+                         : after < before   ? "lowered to the fastest isolated call"
+                                            : "unchanged: no short isolated call";
+      figures.push_back({kFloorNames[c], before, after, floor_rows_[c], text});
+    }
+    return figures;
+  }
+
+  const GpuSpec& gpu_;
+  const PredictorWeights& weights_;
+  const GpuOverlay start_;
+  GpuOverlay overlay_;
+  std::array<TimedRows, kScalars> rows_;
+  std::array<double, kScalars> total_{};       ///< shift so far
+  std::array<std::int64_t, kScalars> used_{};  ///< rows of the last step
+  std::array<std::int64_t, kClasses> floor_rows_{};
+  std::array<std::string, kScalars> how_;
+};
+
+}  // namespace
+
+OverlayFit fit_overlay(const TimedRows& rows, const GpuSpec& gpu, const PredictorWeights& weights) {
+  return Fit(rows, gpu, weights).run();
+}
+
+}  // namespace tessera
