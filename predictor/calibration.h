@@ -40,8 +40,7 @@ struct KernelCalibration {
 ///   of the other;
 /// - memory-bound classes share the memory system, so each takes the mean shift of the others;
 /// - a power limit that decides no row stays;
-/// - floors change where isolated calls show them: the median of calls whose kernel takes less than
-///   a quarter of the time.
+/// - a floor that decides no isolated call stays.
 /// Rows with split = test are only scored. Throws InputError where no row of `gpu` can be used.
 KernelCalibration calibrate_from_kernels(const MeasurementFile& file, const GpuSpec& gpu,
                                          const PredictorWeights& weights);

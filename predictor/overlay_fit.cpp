@@ -19,19 +19,18 @@ enum Scalar : std::size_t {
   kSoftmax,
   kLayerNorm,
   kPowerLimit,  ///< -log(sustained_flops)
-  kScalars
+  kFloors,      ///< log of the launch floors, one per class
+  kScalars = kFloors + 5
 };
-constexpr std::array<const char*, kScalars> kNames{"gemm_slowdown",        "batched_slowdown",
-                                                   "elementwise_slowdown", "softmax_slowdown",
-                                                   "layer_norm_slowdown",  "sustained_flops"};
+constexpr std::array<const char*, kScalars> kNames{
+    "gemm_slowdown",       "batched_slowdown", "elementwise_slowdown", "softmax_slowdown",
+    "layer_norm_slowdown", "sustained_flops",  "floors.linear",        "floors.batched",
+    "floors.elementwise",  "floors.softmax",   "floors.layer_norm"};
 
-/// Classes with a launch floor of their own, in the order of the scalars.
-constexpr std::size_t kClasses = 5;
-constexpr std::array kFloors{&LaunchFloors::linear, &LaunchFloors::batched,
-                             &LaunchFloors::elementwise, &LaunchFloors::softmax,
-                             &LaunchFloors::layer_norm};
-constexpr std::array<const char*, kClasses> kFloorNames{
-    "floors.linear", "floors.batched", "floors.elementwise", "floors.softmax", "floors.layer_norm"};
+/// In the order of the first scalars, which are one per class.
+constexpr std::array kFloorOfClass{&LaunchFloors::linear, &LaunchFloors::batched,
+                                   &LaunchFloors::elementwise, &LaunchFloors::softmax,
+                                   &LaunchFloors::layer_norm};
 
 // A row counts for a scalar that decides at least this share of its time.
 constexpr double kDecidingShare = 0.5;
@@ -41,7 +40,6 @@ constexpr double kLargestTotal = 4;  // e^4 = 55 times off: the rows are not wha
 constexpr double kSettled = 1e-7;    // step below which a scalar stands still
 constexpr int kSweeps = 60;
 constexpr int kDampedFrom = 20;  // rows on the border of two scalars may go to and fro
-constexpr double kFloorBoundShare = 0.25;
 
 std::size_t class_of(MeasuredOp op) {
   switch (op) {
@@ -58,7 +56,9 @@ std::size_t class_of(MeasuredOp op) {
   }
 }
 
-double figure(const GpuOverlay& overlay, std::size_t scalar) {
+/// The figure of an overlay behind a scalar, which is its log for rates and floors.
+double& figure(GpuOverlay& overlay, std::size_t scalar) {
+  if (scalar >= kFloors) return overlay.floors.*kFloorOfClass[scalar - kFloors];
   switch (scalar) {
     case kGemm:
       return overlay.gemm_slowdown;
@@ -72,18 +72,11 @@ double figure(const GpuOverlay& overlay, std::size_t scalar) {
 }
 
 void shift(GpuOverlay& overlay, std::size_t scalar, double by) {
-  switch (scalar) {
-    case kGemm:
-      overlay.gemm_slowdown += by;
-      return;
-    case kBatched:
-      overlay.batched_slowdown += by;
-      return;
-    case kPowerLimit:
-      overlay.sustained_flops *= std::exp(-by);
-      return;
-    default:
-      overlay.bandwidth_slowdown[scalar - kElementwise] += by;
+  double& value = figure(overlay, scalar);
+  if (scalar < kPowerLimit) {
+    value += by;
+  } else {
+    value *= std::exp(scalar == kPowerLimit ? -by : by);
   }
 }
 
@@ -114,12 +107,12 @@ class Fit {
       const std::size_t of = class_of(row->op);
       rows_[of].push_back(row);
       if (of == kGemm || of == kBatched) rows_[kPowerLimit].push_back(row);
+      if (row->timing == CallTiming::isolated) rows_[kFloors + of].push_back(row);
     }
   }
 
   OverlayFit run() {
     for (int sweep = 0; sweep < kSweeps; ++sweep) {
-      fit_floors();
       double largest = 0;
       for (std::size_t scalar = 0; scalar < kScalars; ++scalar)
         largest = std::max(largest, step(scalar, sweep < kDampedFrom ? 1 : 0.5));
@@ -158,26 +151,6 @@ class Fit {
     return std::abs(by);
   }
 
-  /// Isolated calls of a short kernel show the floor itself; no call is faster than it.
-  void fit_floors() {
-    const TesseraPredictor now = predictor(overlay_);
-    for (std::size_t c = 0; c < kClasses; ++c) {
-      std::vector<Weighted> bound;
-      double fastest = 1e9;
-      for (const KernelMeasurement* row : rows_[c]) {
-        if (row->timing != CallTiming::isolated) continue;
-        const double seconds = row->latency_us * 1e-6;
-        fastest = std::min(fastest, seconds);
-        if (now.duration(kernel_of(*row)).value() < kFloorBoundShare * seconds)
-          bound.push_back({seconds, 1});
-      }
-      floor_rows_[c] = static_cast<std::int64_t>(bound.size());
-      const double before = start_.floors.*kFloors[c];
-      overlay_.floors.*kFloors[c] =
-          bound.empty() ? std::min(before, fastest) : weighted_median(std::move(bound));
-    }
-  }
-
   bool fitted(std::size_t scalar) const { return used_[scalar] > 0; }
 
   /// Scalars that no row shows follow those that share the hardware.
@@ -206,21 +179,15 @@ class Fit {
     if (fitted(scalar)) return "fitted";
     if (!how_[scalar].empty()) return how_[scalar];
     if (scalar == kPowerLimit && overlay_.sustained_flops <= 0) return "unchanged: no power limit";
-    return rows_[scalar].empty() ? "unchanged: no rows"
-                                 : "unchanged: it decides half of the time of no row";
+    if (!rows_[scalar].empty()) return "unchanged: it decides half of the time of no row";
+    return scalar < kFloors ? "unchanged: no rows" : "unchanged: no isolated calls";
   }
 
-  std::vector<CalibratedFigure> figures() const {
+  std::vector<CalibratedFigure> figures() {
     std::vector<CalibratedFigure> figures;
+    GpuOverlay before = start_;
     for (std::size_t s = 0; s < kScalars; ++s)
-      figures.push_back({kNames[s], figure(start_, s), figure(overlay_, s), used_[s], how(s)});
-    for (std::size_t c = 0; c < kClasses; ++c) {
-      const double before = start_.floors.*kFloors[c], after = overlay_.floors.*kFloors[c];
-      const char* text = floor_rows_[c] > 0 ? "fitted"
-                         : after < before   ? "lowered to the fastest isolated call"
-                                            : "unchanged: no short isolated call";
-      figures.push_back({kFloorNames[c], before, after, floor_rows_[c], text});
-    }
+      figures.push_back({kNames[s], figure(before, s), figure(overlay_, s), used_[s], how(s)});
     return figures;
   }
 
@@ -231,7 +198,6 @@ class Fit {
   std::array<TimedRows, kScalars> rows_;
   std::array<double, kScalars> total_{};       ///< shift so far
   std::array<std::int64_t, kScalars> used_{};  ///< rows of the last step
-  std::array<std::int64_t, kClasses> floor_rows_{};
   std::array<std::string, kScalars> how_;
 };
 

@@ -55,7 +55,7 @@ class Collect(unittest.TestCase):
             self.assertEqual((row["gpu"], row["timing"], row["l2"]), ("H200-SXM5-141GB", "graph", "warm"))
             if row["op"] in ("linear", "bmm"):
                 flops = 2 * int(row["batch"]) * int(row["m"]) * int(row["n"]) * int(row["k"])
-                expected = 2 + flops / 40e12 * 1e6
+                expected = 2 + flops / 25e12 * 1e6
             else:
                 operands = 3 if row["op"] in plans.BINARY else 2
                 expected = 2 + 4 * operands * int(row["rows"]) * int(row["cols"]) / 3e12 * 1e6
@@ -72,14 +72,14 @@ class Collect(unittest.TestCase):
         rows = rows_of(self.folder / "k.csv")
         self.assertEqual({row["timing"] for row in rows}, {"queue"})
         self.assertIn("sleep", self.log.read_text())
-        # 2 * 128 * 768 * 768 / 40e12 s = 3.77 us and 2 us per call: the sleep is not in it.
-        self.assertAlmostEqual(float(rows[0]["latency_us"]), 2 + 2 * 128 * 768 * 768 / 40e12 * 1e6, places=3)
+        # 2 * 128 * 768 * 768 / 25e12 s = 6.04 us and 2 us per call: the sleep is not in it.
+        self.assertAlmostEqual(float(rows[0]["latency_us"]), 2 + 2 * 128 * 768 * 768 / 25e12 * 1e6, places=3)
 
     def test_flushing_l2_is_taken_off_and_said(self):
         self.fp32("--flush-l2")
         rows = rows_of(self.folder / "k.csv")
         self.assertEqual({row["l2"] for row in rows}, {"flushed"})
-        self.assertAlmostEqual(float(rows[0]["latency_us"]), 2 + 2 * 128 * 768 * 768 / 40e12 * 1e6, places=3)
+        self.assertAlmostEqual(float(rows[0]["latency_us"]), 2 + 2 * 128 * 768 * 768 / 25e12 * 1e6, places=3)
 
     def test_the_sidecar_holds_the_conditions_and_the_state_around_every_row(self):
         self.fp32()

@@ -10,7 +10,7 @@ import os
 import signal
 
 __version__ = "0.fake"
-PRODUCT_RATE = 40e12
+PRODUCT_RATE = 25e12
 BANDWIDTH = 3e12
 CALL_SECONDS = 2e-6
 float32, bfloat16, float16 = "float32", "bfloat16", "float16"
