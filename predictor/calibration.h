@@ -34,8 +34,9 @@ struct KernelCalibration {
 
 /// Fits the effect of `gpu` to the fp32 rows of `file`; what all GPUs share stays as `weights` have
 /// it. Each log scalar moves until the weighted median of log(predicted / measured) is zero over
-/// the rows in which it decides at least half of the time, weighted by its share; one such row is
-/// enough, and a few odd rows do not matter. A class without such rows:
+/// the rows in which it decides at least two thirds of the time, weighted by its share and level
+/// over octaves of duration; one such row is enough, and a few odd rows do not matter. A class
+/// without such rows:
 /// - linear layers and batched products run on the same lanes and clock, so either takes the shift
 ///   of the other;
 /// - memory-bound classes share the memory system, so each takes the mean shift of the others;

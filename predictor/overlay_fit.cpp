@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "predictor/tessera_predictor.h"
@@ -32,8 +33,9 @@ constexpr std::array kFloorOfClass{&LaunchFloors::linear, &LaunchFloors::batched
                                    &LaunchFloors::elementwise, &LaunchFloors::softmax,
                                    &LaunchFloors::layer_norm};
 
-// A row counts for a scalar that decides at least this share of its time.
-constexpr double kDecidingShare = 0.5;
+// A row counts for a scalar that decides at least this share of its time: so an error of x in the
+// rest, such as the launch gap, becomes x / 2 in the scalar at most.
+constexpr double kDecidingShare = 2.0 / 3;
 constexpr double kProbe = 0.01;      // of a log scalar, for its share
 constexpr double kLargestStep = 1;   // of a log scalar: a first guess may be far off
 constexpr double kLargestTotal = 4;  // e^4 = 55 times off: the rows are not what they claim
@@ -80,9 +82,20 @@ void shift(GpuOverlay& overlay, std::size_t scalar, double by) {
   }
 }
 
+/// An octave of duration weighs as much as this many rows at most, as in training
+/// (predictor/training/octaves.h): neither the many short calls nor the few long ones decide alone.
+constexpr double kRowsPerOctave = 120;
+
 struct Weighted {
   double value = 0, weight = 0;
+  int octave = 0;  ///< of the measured duration
 };
+
+void level_octaves(std::vector<Weighted>& values) {
+  std::map<int, double> rows;
+  for (const Weighted& v : values) rows[v.octave] += 1;
+  for (Weighted& v : values) v.weight *= std::min(1.0, kRowsPerOctave / rows[v.octave]);
+}
 
 /// The value at which half of the weight lies below; between two, their mean.
 double weighted_median(std::vector<Weighted> values) {
@@ -130,7 +143,9 @@ class Fit {
   /// Moves one scalar towards the weighted median; returns by how much it moved.
   double step(std::size_t scalar, double damping) {
     used_[scalar] = 0;
-    if (rows_[scalar].empty() || (scalar == kPowerLimit && overlay_.sustained_flops <= 0)) return 0;
+    if (rows_[scalar].empty() || undetermined_[scalar] ||
+        (scalar == kPowerLimit && overlay_.sustained_flops <= 0))
+      return 0;
     GpuOverlay probe = overlay_;
     shift(probe, scalar, kProbe);
     const TesseraPredictor now = predictor(overlay_), moved = predictor(probe);
@@ -139,15 +154,26 @@ class Fit {
       const double time = timed_call(now, *row).value();
       const double share = std::log(timed_call(moved, *row).value() / time) / kProbe;
       if (share < kDecidingShare) continue;
-      steps.push_back({std::log(row->latency_us * 1e-6 / time) / share, share});
+      steps.push_back({std::log(row->latency_us * 1e-6 / time) / share, share,
+                       static_cast<int>(std::floor(std::log2(row->latency_us)))});
     }
     used_[scalar] = static_cast<std::int64_t>(steps.size());
-    if (steps.empty()) return 0;
+    if (steps.empty()) return give_up(scalar);
+    level_octaves(steps);
     const double wanted = damping * weighted_median(std::move(steps));
     const double by = std::clamp(wanted, -kLargestStep, kLargestStep);
     if (std::abs(total_[scalar] + by) > kLargestTotal) return 0;
     shift(overlay_, scalar, by);
     total_[scalar] += by;
+    return std::abs(by);
+  }
+
+  /// Rows that decided no longer do, because they moved the scalar away: they tell nothing.
+  double give_up(std::size_t scalar) {
+    const double by = -total_[scalar];
+    undetermined_[scalar] = by != 0;
+    shift(overlay_, scalar, by);
+    total_[scalar] = 0;
     return std::abs(by);
   }
 
@@ -179,7 +205,7 @@ class Fit {
     if (fitted(scalar)) return "fitted";
     if (!how_[scalar].empty()) return how_[scalar];
     if (scalar == kPowerLimit && overlay_.sustained_flops <= 0) return "unchanged: no power limit";
-    if (!rows_[scalar].empty()) return "unchanged: it decides half of the time of no row";
+    if (!rows_[scalar].empty()) return "unchanged: it decides two thirds of the time of no row";
     return scalar < kFloors ? "unchanged: no rows" : "unchanged: no isolated calls";
   }
 
@@ -198,6 +224,7 @@ class Fit {
   std::array<TimedRows, kScalars> rows_;
   std::array<double, kScalars> total_{};       ///< shift so far
   std::array<std::int64_t, kScalars> used_{};  ///< rows of the last step
+  std::array<bool, kScalars> undetermined_{};
   std::array<std::string, kScalars> how_;
 };
 
