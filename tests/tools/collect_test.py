@@ -11,9 +11,15 @@ from collect_runs import ROOT, rows_of, run_collect
 
 sys.path.insert(0, str(ROOT / "tools/collect"))
 import gpu_state  # noqa: E402
+import kernels  # noqa: E402
 import output  # noqa: E402
 import plans  # noqa: E402
 import timing  # noqa: E402
+
+try:
+    import torch
+except ImportError:  # not a package of tools/packages.txt
+    torch = None
 
 SMALL = len(plans.plan_of("fp32", [], True))
 # Columns of the published files that the suites mirror.
@@ -144,7 +150,8 @@ class Collect(unittest.TestCase):
         self.assertEqual(rows_of(self.folder / "k.csv")[0]["gpu"], "L40S")
 
     def test_without_torch_it_says_what_to_do(self):
-        result = self.fp32(returns=3, PYTHONPATH="")
+        (self.folder / "torch.py").write_text("raise ImportError\n")
+        result = self.fp32(returns=3, PYTHONPATH=str(self.folder))
         self.assertIn("error: torch is not installed", result.stderr)
 
 
@@ -167,6 +174,35 @@ class GpuNames(unittest.TestCase):
         for name in ("NVIDIA H100 NVL", "NVIDIA RTX A4000", "NVIDIA H200 NVL", "NVIDIA T400"):
             with self.assertRaises(gpu_state.UnknownGpu, msg=name):
                 gpu_state.gpu_id(name)
+
+
+@unittest.skipUnless(torch and hasattr(torch, "einsum"), "needs a real torch; a GPU is not needed")
+class CallsOfRealTorch(unittest.TestCase):
+    """Every operator of the plan is what its row says, on the CPU."""
+
+    def setUp(self):
+        kernels.DEVICE, kept = "cpu", kernels.DEVICE
+        self.addCleanup(setattr, kernels, "DEVICE", kept)
+
+    def test_products_have_the_shape_of_their_row(self):
+        bmm = kernels.runnable(torch, plans.Call("bmm", batch=2, m=3, n=5, k=7))()
+        self.assertEqual(tuple(bmm.shape), (2, 3, 5))
+        linear = kernels.runnable(torch, plans.Call("linear", batch=2, m=3, n=5, k=7))()
+        self.assertEqual(tuple(linear.shape), (2, 3, 5))
+        without_bias = kernels.runnable(torch, plans.Call("linear", dtype="bf16", m=3, n=5, k=7))()
+        self.assertEqual((tuple(without_bias.shape), without_bias.dtype), ((3, 5), torch.bfloat16))
+
+    def test_every_other_operator_keeps_its_shape_and_stays_finite(self):
+        for op in plans.VECTOR_OPS:
+            result = kernels.runnable(torch, plans.Call(op, rows=4, cols=6))()
+            self.assertEqual(tuple(result.shape), (4, 6), op)
+            self.assertTrue(bool(torch.isfinite(result).all()), op)
+
+    def test_fp32_products_switch_tf32_off(self):
+        kernels.runnable(torch, plans.Call("linear", dtype="tf32", m=3, n=5, k=7))
+        kernels.runnable(torch, plans.Call("linear", batch=1, m=3, n=5, k=7))
+        self.assertFalse(torch.backends.cuda.matmul.allow_tf32)
+        self.assertEqual(torch.get_float32_matmul_precision(), "highest")
 
 
 class Timings(unittest.TestCase):

@@ -7,6 +7,7 @@ import tempfile
 import plans
 
 MOST_NAME = 110
+DEVICE = "cuda"  # tests that have a torch without a GPU set "cpu"
 
 
 def set_arithmetic(torch, tf32):
@@ -24,7 +25,7 @@ def product(torch, call):
     dtype = dtype_of(torch, call.dtype)
 
     def normal(*shape):
-        return torch.randn(*shape, device="cuda", dtype=dtype)
+        return torch.randn(*shape, device=DEVICE, dtype=dtype)
 
     if call.op == "bmm":
         a, b = normal(call.batch, call.m, call.k), normal(call.batch, call.k, call.n)
@@ -41,7 +42,7 @@ def product(torch, call):
 def stream(torch, call):
     """Elementwise and row-wise calls, on numbers in (0, 1] so that none overflows."""
     def operand():
-        return torch.rand(call.rows, call.cols, device="cuda").clamp_(min=1e-3)
+        return torch.rand(call.rows, call.cols, device=DEVICE).clamp_(min=1e-3)
 
     a = operand()
     if call.op in plans.BINARY:
@@ -54,7 +55,7 @@ def stream(torch, call):
     if call.op == "softmax":
         return lambda: torch.nn.functional.softmax(a, dim=-1)
     if call.op == "layer_norm":
-        weight, bias = torch.rand(call.cols, device="cuda"), torch.rand(call.cols, device="cuda")
+        weight, bias = torch.rand(call.cols, device=DEVICE), torch.rand(call.cols, device=DEVICE)
         return lambda: torch.nn.functional.layer_norm(a, (call.cols,), weight, bias)
     function = torch.tanh if call.op == "tanh" else getattr(torch.nn.functional, call.op)
     return lambda: function(a)
@@ -69,7 +70,7 @@ def runnable(torch, call):
 def flush_of(torch):
     """A function that fills L2 with something else."""
     size = max(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0), 64 << 20)
-    buffer = torch.zeros(2 * size // 4, device="cuda")
+    buffer = torch.zeros(2 * size // 4, device=DEVICE)
     return buffer.zero_
 
 
