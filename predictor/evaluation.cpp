@@ -5,30 +5,27 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "hw/units/input_error.h"
+#include "predictor/training/timed_call.h"
+
 namespace tessera {
 namespace {
 
 using Predictors = std::vector<std::unique_ptr<KernelPredictor>>;
 
-double isolated_us(const KernelPredictor& predictor, const Kernel& kernel) {
-  const Seconds isolated = predictor.duration(kernel) + predictor.isolated_launch_overhead(kernel);
-  return isolated.value() * 1e6;
+void refuse_other_precisions(const MeasurementFile& file) {
+  const auto other = std::ranges::find_if(
+      file.rows, [](const KernelMeasurement& row) { return row.precision != Precision::fp32; });
+  if (other == file.rows.end()) return;
+  throw InputError({.where = file.path.string(),
+                    .what = "holds rows of dtype " + std::string(name_of(other->precision)),
+                    .hint = "the kernel model is fp32 only; keep the rows of dtype fp32"});
 }
 
 double median(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-
-KernelErrorGroup error_group(std::string gpu, MeasuredOp op, std::vector<double>& errors) {
-  double sum = 0;
-  for (const double error : errors) sum += error;
-  return {.gpu = std::move(gpu),
-          .op = std::string(name_of(op)),
-          .n = static_cast<std::int64_t>(errors.size()),
-          .mean_abs_error_pct = sum / static_cast<double>(errors.size()),
-          .median_abs_error_pct = median(errors)};
 }
 
 std::vector<KernelErrorGroup> error_groups(const KernelScores& scores) {
@@ -59,15 +56,26 @@ void append_number(std::string& text, double value) {
 
 }  // namespace
 
+KernelErrorGroup error_group(std::string gpu, MeasuredOp op, std::vector<double>& errors) {
+  double sum = 0;
+  for (const double error : errors) sum += error;
+  return {.gpu = std::move(gpu),
+          .op = std::string(name_of(op)),
+          .n = static_cast<std::int64_t>(errors.size()),
+          .mean_abs_error_pct = sum / static_cast<double>(errors.size()),
+          .median_abs_error_pct = median(errors)};
+}
+
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
                            PredictorForm form, const GpuLookup& lookup) {
   KernelScores scores{.file = read_measurements(csv)};
+  refuse_other_precisions(scores.file);
   Predictors predictors;
   for (const std::string& id : scores.file.gpus)
     predictors.push_back(make_predictor(form, lookup(id), weights));
   scores.predicted_us.reserve(scores.file.rows.size());
   for (const KernelMeasurement& row : scores.file.rows)
-    scores.predicted_us.push_back(isolated_us(*predictors[row.gpu], kernel_of(row)));
+    scores.predicted_us.push_back(timed_call(*predictors[row.gpu], row).value() * 1e6);
   scores.groups = error_groups(scores);
   return scores;
 }

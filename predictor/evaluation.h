@@ -18,15 +18,19 @@ struct KernelErrorGroup {
   double median_abs_error_pct = 0;
 };
 
+/// Of absolute errors in percent, at least one; reorders them.
+KernelErrorGroup error_group(std::string gpu, MeasuredOp op, std::vector<double>& errors);
+
 /// Predictions for a file of timed (or untimed) kernels.
 struct KernelScores {
   MeasurementFile file;
-  std::vector<double> predicted_us;      ///< per row: isolated call, launch overhead included
+  std::vector<double> predicted_us;      ///< per row, timed as the row says (launch gap or not)
   std::vector<KernelErrorGroup> groups;  ///< GPUs in order of appearance, then operators
 };
 
 /// Predicts every row of a file in the format of measurements/kernels/fp32.csv. Throws InputError
-/// for malformed rows and GPUs that `lookup` does not know.
+/// for malformed rows, rows of another number format than fp32, and GPUs that `lookup` does not
+/// know.
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
                            PredictorForm form, const GpuLookup& lookup);
 

@@ -25,13 +25,18 @@ MemoryTable::MemoryTable(const MemoryParameters<double>& parameters, const GpuTr
 
 double MemoryTable::seconds(const MemoryShape& shape) const {
   const auto c = static_cast<std::size_t>(shape.memory_class);
-  const double traffic = shape.bytes - shape.extra_bytes + bytes_per_row_[c] * shape.rows;
+  double traffic = shape.bytes - shape.extra_bytes + bytes_per_row_[c] * shape.rows;
+  if (shape.refetched > 0) traffic += miss_share(shape.reuse_footprint) * shape.refetched;
   double own = traffic * seconds_per_byte_[c];
   if (c == kSoftmax && shape.wide) own *= wide_softmax_;
   const double extra = shape.extra_bytes * seconds_per_byte_[kElementwise];
-  const double hits_per_miss = std::exp(-l2_slope_ * std::log(shape.bytes / bytes_at_l2_centre_));
-  const double miss = 1 / (1 + hits_per_miss);
+  const double miss = miss_share(shape.bytes);
   return (own + extra) * (miss + (1 - miss) * hit_share_);
+}
+
+double MemoryTable::miss_share(double footprint) const {
+  const double hits_per_miss = std::exp(-l2_slope_ * std::log(footprint / bytes_at_l2_centre_));
+  return 1 / (1 + hits_per_miss);
 }
 
 }  // namespace tessera

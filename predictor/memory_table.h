@@ -18,6 +18,8 @@ class MemoryTable {
   double seconds(const MemoryShape& shape) const;
 
  private:
+  double miss_share(double footprint) const;
+
   std::array<double, kMemoryClasses> seconds_per_byte_{};
   std::array<double, kMemoryClasses> bytes_per_row_{};
   double wide_softmax_;        ///< time against that of softmax over narrow rows

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "predictor/gpu_overlay.h"
 #include "predictor/launch_floor.h"
 #include "predictor/roofline.h"
 
@@ -95,7 +96,7 @@ double transposed_shift(const GpuTraits& traits, const GpuEffect& effect, const 
 
 TesseraPredictor::TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& weights)
     : traits_(gpu_traits(gpu)),
-      effect_(effect_for(gpu, weights)),
+      effect_(effect_in_use(gpu, weights)),
       range_(weights.range),
       spreads_(effect_.provenance == EffectProvenance::rule ? weights.spreads.by_rule
                                                             : weights.spreads.measured),

@@ -6,6 +6,7 @@
 
 #include "hw/units/input_error.h"
 #include "hw/units/replace_file.h"
+#include "predictor/training/measurements.h"
 #include "predictor/weights.pb.h"
 
 namespace tessera {
@@ -347,6 +348,10 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
 
 void save_weights(const PredictorWeights& weights, const std::filesystem::path& path) {
   replace_file(path, message_of(weights).SerializeAsString());
+}
+
+std::uint64_t fingerprint(const PredictorWeights& weights) {
+  return fnv1a(message_of(weights).SerializeAsString());
 }
 
 }  // namespace tessera

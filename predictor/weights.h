@@ -20,9 +20,11 @@ namespace tessera {
 
 /// How the effect of a GPU came about.
 enum class EffectProvenance : std::uint8_t {
-  measured,  ///< fitted to kernels of this GPU
-  twin_die,  ///< fitted to kernels of another board with the same die
-  rule,      ///< from architecture facts (predictor/gpu_effects.h)
+  measured,          ///< fitted to kernels of this GPU
+  twin_die,          ///< fitted to kernels of another board with the same die
+  rule,              ///< from architecture facts (predictor/gpu_effects.h)
+  calibrated,        ///< an overlay fitted to kernels of this GPU (predictor/gpu_overlay.h)
+  calibrated_steps,  ///< an overlay fitted to whole training steps on this GPU
 };
 
 /// Event-timed floor of isolated calls, per operator class [s].
@@ -113,6 +115,7 @@ struct PredictorWeights {
   std::vector<TrainedGpu> gpus;
   std::vector<NeusightClass> neusight;  ///< kNeusightClasses, or empty
   std::vector<LogoScore> logo;
+  std::vector<GpuEffect> calibrated;  ///< from overlays, for one run; not part of the file
 
   bool trained() const { return !gpus.empty(); }
 };
@@ -121,5 +124,7 @@ struct PredictorWeights {
 PredictorWeights load_weights(const std::filesystem::path& path);
 /// Same weights, same bytes. Writes a temporary file and renames it.
 void save_weights(const PredictorWeights& weights, const std::filesystem::path& path);
+/// Names the trained parameters: fnv1a of the file that `save_weights` would write.
+std::uint64_t fingerprint(const PredictorWeights& weights);
 
 }  // namespace tessera

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "hw/units/input_error.h"
+#include "predictor/training/call_weight.h"
 #include "predictor/training/conv_fit.h"
 #include "predictor/training/octaves.h"
-#include "predictor/training/timed_call.h"
 
 namespace tessera {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "predictor/training/call_weight.h"
 #include "predictor/training/octaves.h"
-#include "predictor/training/timed_call.h"
 
 namespace tessera {
 namespace {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -40,19 +41,20 @@ enum Column : std::size_t {
   kGridX,
   kGridY,
   kGridZ,
+  kTiming,
+  kDtype,
   kColumns
 };
 constexpr std::array<std::string_view, kColumns> kColumnNames{
     "gpu",   "op",          "batch",        "m",           "n",          "k",      "rows",
     "cols",  "in_channels", "out_channels", "kernel_size", "input_size", "stride", "padding",
-    "split", "latency_us",  "kernel_name",  "grid_x",      "grid_y",     "grid_z"};
-
-/// Columns that a file of convolutions, or one of the other operators, cannot do without.
-constexpr bool is_required(std::size_t column, bool convolutions) {
-  if (column <= kBatch) return true;
-  return convolutions ? column >= kInChannels && column <= kPadding
-                      : column >= kM && column <= kCols;
-}
+    "split", "latency_us",  "kernel_name",  "grid_x",      "grid_y",     "grid_z", "timing",
+    "dtype"};
+constexpr std::array kVectorColumns{kGpu, kOp, kBatch, kM, kN, kK, kRows, kCols};
+constexpr std::array kConvolutionColumns{
+    kGpu, kOp, kBatch, kInChannels, kOutChannels, kKernelSize, kInputSize, kStride, kPadding};
+constexpr std::array kProductColumns{kGpu, kM, kN, kK};  ///< without op, with dtype
+constexpr std::array<std::string_view, 3> kTimingNames{"isolated", "graph", "queue"};
 
 constexpr std::size_t kMaxProblems = 20;
 constexpr std::size_t kMaxFields = 64;
@@ -147,16 +149,28 @@ class Reader {
     const Fields names = split_fields(file_.header);
     columns_ = names.count;
     const auto end = names.values.begin() + static_cast<std::ptrdiff_t>(names.count);
-    const bool convolutions =
-        std::find(names.values.begin(), end, kColumnNames[kInChannels]) != end;
     for (std::size_t column = 0; column < kColumns; ++column) {
       const auto found = std::find(names.values.begin(), end, kColumnNames[column]);
       position_[column] = static_cast<std::size_t>(found - names.values.begin());
-      if (found == end && is_required(column, convolutions))
-        problem("column " + std::string(kColumnNames[column]) + " is missing",
-                "the format is that of measurements/kernels/fp32.csv or fp32_conv.csv");
+    }
+    products_only_ = !has(kOp) && has(kDtype);
+    if (products_only_) {
+      require(kProductColumns, "the format is that of measurements/kernels/tensor_core.csv");
+    } else if (has(kInChannels)) {
+      require(kConvolutionColumns, "the format is that of measurements/kernels/fp32_conv.csv");
+    } else {
+      require(kVectorColumns, "the format is that of measurements/kernels/fp32.csv");
     }
     if (!problems_.empty()) throw InputError(std::move(problems_));
+  }
+
+  bool has(Column column) const { return position_[column] < columns_; }
+
+  void require(std::span<const Column> columns, const char* hint) {
+    for (const Column column : columns) {
+      if (!has(column))
+        problem("column " + std::string(kColumnNames[column]) + " is missing", hint);
+    }
   }
 
   std::string_view field(const Fields& fields, Column column) const {
@@ -171,7 +185,7 @@ class Reader {
           "write every column; leave a field empty where nothing is known");
       return;
     }
-    const std::string_view op_name = field(fields, kOp);
+    const std::string_view op_name = products_only_ ? kOpNames[0] : field(fields, kOp);
     const auto op = std::ranges::find(kOpNames, op_name);
     if (op == kOpNames.end()) {
       problem("unknown op '" + std::string(op_name) + "'",
@@ -181,12 +195,39 @@ class Reader {
     KernelMeasurement row;
     row.op = static_cast<MeasuredOp>(op - kOpNames.begin());
     row.gpu = gpu_number(field(fields, kGpu));
-    row.train = field(fields, kSplit) == "train";
     row.line = line;
-    if (read_extents(fields, row) && read_latency(fields, row)) {
+    if (read_method(fields, row) && read_extents(fields, row) && read_latency(fields, row)) {
       read_launch(fields, row);
       file_.rows.push_back(row);
     }
+  }
+
+  /// Split, way of timing and number format.
+  bool read_method(const Fields& fields, KernelMeasurement& row) {
+    const std::string_view timing = field(fields, kTiming);
+    const auto known = std::ranges::find(kTimingNames, timing);
+    if (known != kTimingNames.end()) {
+      row.timing = static_cast<CallTiming>(known - kTimingNames.begin());
+    } else if (timing.empty()) {
+      row.timing = products_only_ ? CallTiming::graph : CallTiming::isolated;
+    } else {
+      problem("timing = '" + std::string(timing) + "' is not known",
+              "isolated, graph or queue; empty = " +
+                  std::string(products_only_ ? "graph" : "isolated"));
+      return false;
+    }
+    const std::string_view dtype = field(fields, kDtype);
+    const auto named = std::ranges::find(kAllPrecisions, dtype,
+                                         [](Precision precision) { return name_of(precision); });
+    if (named == kAllPrecisions.end() && !dtype.empty()) {
+      problem("dtype = '" + std::string(dtype) + "' is not known", "fp32, tf32, bf16, fp16, ...");
+      return false;
+    }
+    row.precision = named == kAllPrecisions.end() ? Precision::fp32 : *named;
+    row.train = field(fields, kSplit) == "train" && row.precision == Precision::fp32 &&
+                row.timing == CallTiming::isolated;
+    row.test = field(fields, kSplit) == "test";
+    return true;
   }
 
   std::uint16_t gpu_number(std::string_view id) {
@@ -211,6 +252,11 @@ class Reader {
 
   bool read_extents(const Fields& fields, KernelMeasurement& row) {
     if (row.op == MeasuredOp::conv2d) return read_convolution(fields, row);
+    if (products_only_) {
+      row.batch = 1;
+      return read_extent(fields, kM, row.m) && read_extent(fields, kN, row.n) &&
+             read_extent(fields, kK, row.k);
+    }
     if (row.op == MeasuredOp::linear || row.op == MeasuredOp::bmm)
       return read_extent(fields, kBatch, row.batch) && read_extent(fields, kM, row.m) &&
              read_extent(fields, kN, row.n) && read_extent(fields, kK, row.k);
@@ -282,6 +328,7 @@ class Reader {
   MeasurementFile& file_;
   std::array<std::size_t, kColumns> position_{};
   std::size_t columns_ = 0;
+  bool products_only_ = false;  ///< format of tensor_core.csv
   std::size_t line_number_ = 0;
   std::uint16_t last_gpu_ = 0;
   std::map<std::uint16_t, std::int32_t> convolutions_;  ///< rows so far, by GPU
@@ -308,14 +355,16 @@ Kernel gemm_kernel(const KernelMeasurement& row) {
   kernel.kind = linear ? KernelKind::gemm : KernelKind::batched_gemm;
   kernel.layout = linear ? GemmLayout::tn : GemmLayout::nn;
   kernel.bias = linear;
+  kernel.precision = row.precision;
   kernel.batch = linear ? 1 : row.batch;
   kernel.m = linear ? row.batch * row.m : row.m;
   kernel.n = row.n;
   kernel.k = row.k;
   const std::int64_t b = kernel.batch, m = kernel.m, n = kernel.n, k = kernel.k;
   kernel.flops = Flops(2.0 * static_cast<double>(b * m) * static_cast<double>(n * k));
-  kernel.bytes_read = Bytes(4 * (b * (m * k + k * n) + (linear ? n : 0)));
-  kernel.bytes_written = Bytes(4 * b * m * n);
+  const std::int64_t size = element_bytes(row.precision);
+  kernel.bytes_read = Bytes(size * (b * (m * k + k * n) + (linear ? n : 0)));
+  kernel.bytes_written = Bytes(size * b * m * n);
   return kernel;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hw/units/precision.h"
 #include "workloads/kernel.h"
 
 namespace tessera {
@@ -33,11 +34,21 @@ enum class MeasuredOp : std::uint8_t {
 inline constexpr std::size_t kMeasuredOps = 16;
 std::string_view name_of(MeasuredOp op);
 
+/// How a call was timed. Only an isolated one holds the host's launch gap.
+enum class CallTiming : std::uint8_t {
+  isolated,  ///< events around one call on an idle GPU
+  graph,     ///< one of many in a replayed CUDA graph
+  queue,     ///< one of many that wait in the stream
+};
+
 /// One timed call of one operator on one GPU.
 struct KernelMeasurement {
   std::uint16_t gpu = 0;  ///< position in MeasurementFile::gpus
   MeasuredOp op = MeasuredOp::linear;
-  bool train = false;                                ///< split == "train"
+  CallTiming timing = CallTiming::isolated;
+  Precision precision = Precision::fp32;
+  bool train = false;                                ///< split == "train", fp32, isolated
+  bool test = false;                                 ///< split == "test": nothing is fitted to it
   std::int64_t batch = 0, m = 0, n = 0, k = 0;       ///< matmuls; conv2d: n = out, k = in channels
   std::int64_t rows = 0, cols = 0;                   ///< the others; conv2d: of an input image
   std::int32_t window = 0, stride = 0, padding = 0;  ///< conv2d
@@ -63,8 +74,11 @@ struct MeasurementFile {
 
 /// Reads by name the columns gpu, op, batch; m, n, k, rows, cols, or, in a file with a column
 /// in_channels, in_channels, out_channels, kernel_size, input_size, stride, padding; split,
-/// latency_us, kernel_name and grid_* where present. The rest is ignored. Throws InputError with
-/// file:line for what is malformed, at most 20 problems.
+/// latency_us, kernel_name and grid_* where present. The rest is ignored. `timing` is isolated
+/// where absent, `dtype` fp32. A file without `op` but with `dtype` has the format of
+/// measurements/kernels/tensor_core.csv: columns gpu, dtype, m, n, k; rows are linear layers, timed
+/// in a graph where nothing else is said. Throws InputError with file:line for what is malformed,
+/// at most 20 problems.
 MeasurementFile read_measurements(const std::filesystem::path& path);
 
 /// The kernel that was timed: shape, FLOPs and compulsory bytes.

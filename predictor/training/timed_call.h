@@ -1,19 +1,17 @@
 #pragma once
 
-#include <algorithm>
+#include "predictor/kernel_predictor.h"
+#include "predictor/training/measurements.h"
 
 namespace tessera {
 
-/// True where a card with a power limit (`sustained_flops` > 0) may have felt it: a 70-75 W card
-/// settles to its limit within milliseconds. Fits of the SM's own speed leave such calls out.
-inline bool feels_power_limit(double seconds, double sustained_flops) {
-  constexpr double kUnsettledUpTo = 1e-3;  // [s]
-  return sustained_flops > 0 && seconds > kUnsettledUpTo;
-}
-
-/// Weight in a fit: calls near the launch floor say little about the GPU.
-inline double call_weight(double seconds, double floor) {
-  return std::clamp(1 - floor / seconds, 0.1, 1.0);
+/// The time that `row` would have shown: with the launch gap of an isolated call, or without it
+/// where calls were queued or replayed from a graph.
+inline Seconds timed_call(const KernelPredictor& predictor, const KernelMeasurement& row) {
+  const Kernel kernel = kernel_of(row);
+  const Seconds queued = predictor.duration(kernel);
+  if (row.timing != CallTiming::isolated) return queued;
+  return queued + predictor.isolated_launch_overhead(kernel);
 }
 
 }  // namespace tessera

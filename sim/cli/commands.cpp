@@ -6,6 +6,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_simulate_command(app, exit_code);
   add_predict_command(app);
   add_train_command(app);
+  add_calibrate_command(app);
   add_validate_command(app, exit_code);
   add_reproduce_command(app, exit_code);
   add_check_command(app);

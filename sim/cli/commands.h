@@ -13,6 +13,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code);
 void add_simulate_command(CLI::App& app, ExitCode& exit_code);
 void add_predict_command(CLI::App& app);
 void add_train_command(CLI::App& app);
+void add_calibrate_command(CLI::App& app);
 void add_validate_command(CLI::App& app, ExitCode& exit_code);
 void add_reproduce_command(CLI::App& app, ExitCode& exit_code);
 void add_check_command(CLI::App& app);

@@ -19,6 +19,8 @@ const char* subfolder(CatalogKind kind) {
       return "models";
     case CatalogKind::scenarios:
       return "scenarios";
+    case CatalogKind::overlays:
+      return "overlays";
   }
   return "";
 }

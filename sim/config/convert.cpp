@@ -24,6 +24,8 @@ static_assert(int{schema::Training::fp8} == int(Precision::fp8));
 static_assert(int{schema::Training::one_f_one_b} == int(PipelineSchedule::one_f_one_b));
 static_assert(int{schema::Training::none} == int(OptimizerKind::none));
 static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
+static_assert(int{schema::Overlay::calibrated_steps} == int(OverlayMode::calibrated_steps));
+static_assert(int{schema::Overlay::fp32} == int(Precision::fp32));
 
 template <class T>
 concept EnumType = std::is_enum_v<T>;
@@ -164,6 +166,10 @@ ClusterSpec to_cluster(const schema::Cluster& message) {
   return read_mirrored<ClusterSpec>(message);
 }
 
+GpuOverlay to_overlay(const schema::Overlay& message) {
+  return read_mirrored<GpuOverlay>(message);
+}
+
 ModelSpec to_model(const schema::Model& message) {
   auto model = read_mirrored<ModelSpec>(message);
   if (!message.has_kv_heads()) model.kv_heads = model.heads;
@@ -181,12 +187,20 @@ Scenario to_scenario(const schema::Scenario& message) {
   mirror(scenario.step.layout, Reader(message.parallelism()));
   scenario.step.micro_batch = derived_micro_batch(message);
   scenario.predictor_form = static_cast<PredictorForm>(message.predictor().form());
+  for (const schema::Overlay& overlay : message.overlays())
+    scenario.overlays.push_back(to_overlay(overlay));
   return scenario;
 }
 
 schema::Model to_message(const ModelSpec& model) {
   schema::Model message;
   mirror(model, Writer(message));
+  return message;
+}
+
+schema::Overlay to_message(const GpuOverlay& overlay) {
+  schema::Overlay message;
+  mirror(overlay, Writer(message));
   return message;
 }
 
@@ -199,6 +213,7 @@ schema::Scenario to_message(const Scenario& scenario) {
   mirror(scenario.step.layout, Writer(*message.mutable_parallelism()));
   using Form = schema::Predictor::Form;
   message.mutable_predictor()->set_form(static_cast<Form>(scenario.predictor_form));
+  for (const GpuOverlay& overlay : scenario.overlays) *message.add_overlays() = to_message(overlay);
   return message;
 }
 

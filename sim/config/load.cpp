@@ -148,6 +148,19 @@ ModelSpec load_model(const std::string& id_or_file, const Catalog& catalog) {
   return model;
 }
 
+GpuOverlay load_overlay(const std::string& id_or_file, const Catalog& catalog) {
+  ProblemList problems;
+  const auto loaded = load_reference<schema::Overlay>(id_or_file, catalog, problems);
+  problems.throw_if_any();
+  return to_overlay(loaded.message);
+}
+
+std::string overlay_yaml(const GpuOverlay& overlay) {
+  return "# Made by tessera calibrate. Use: overlays: [this file] in a scenario, or --set "
+         "overlays=[FILE].\n" +
+         to_yaml(to_message(overlay));
+}
+
 std::string resolved_yaml(const Scenario& scenario) {
   return to_yaml(to_message(scenario));
 }

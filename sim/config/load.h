@@ -25,6 +25,12 @@ ClusterSpec load_cluster(const std::string& id_or_file, const Catalog& catalog);
 /// Also reads a Hugging Face config.json.
 ModelSpec load_model(const std::string& id_or_file, const Catalog& catalog);
 
+/// An overlay of `tessera calibrate`.
+GpuOverlay load_overlay(const std::string& id_or_file, const Catalog& catalog);
+
+/// `overlay` as a file that `load_overlay` and `overlays: [file]` of a scenario read, bit by bit.
+std::string overlay_yaml(const GpuOverlay& overlay);
+
 /// The scenario as one self-contained file: defaults written out, references inlined. Loads again
 /// to an equal scenario.
 std::string resolved_yaml(const Scenario& scenario);

@@ -112,6 +112,32 @@ void mirror(Of<ModelSpec> auto& model, auto&& visit) {
   visit("moe_every", model.moe_every);
 }
 
+void mirror(Of<LaunchFloors> auto& floors, auto&& visit) {
+  visit("linear", floors.linear);
+  visit("batched", floors.batched);
+  visit("elementwise", floors.elementwise);
+  visit("softmax", floors.softmax);
+  visit("layer_norm", floors.layer_norm);
+}
+
+void mirror(Of<GpuOverlay> auto& overlay, auto&& visit) {
+  visit("gpu", overlay.gpu);
+  visit("mode", overlay.mode);
+  visit("precision", overlay.precision);
+  visit("gemm_slowdown", overlay.gemm_slowdown);
+  visit("batched_slowdown", overlay.batched_slowdown);
+  visit("elementwise_slowdown", overlay.bandwidth_slowdown[0]);
+  visit("softmax_slowdown", overlay.bandwidth_slowdown[1]);
+  visit("layer_norm_slowdown", overlay.bandwidth_slowdown[2]);
+  visit("sustained_flops", overlay.sustained_flops);
+  visit("floors", overlay.floors);
+  visit("source", overlay.source);
+  visit("source_fnv1a", overlay.source_fnv1a);
+  visit("rows", overlay.rows);
+  visit("weights", overlay.weights);
+  visit("tool_version", overlay.tool_version);
+}
+
 /// The section `training` of a scenario, without the number of micro-batches, which follows from
 /// the rest.
 void mirror(Of<StepOptions> auto& step, auto&& visit) {

@@ -62,14 +62,25 @@ class Resolver {
     }
     for (YamlEntry& entry : node.entries) {
       const pb::FieldDescriptor* field = find_field(type, entry.key);
-      if (field == nullptr || !is_section(*field)) continue;
-      entry.value = resolve_field(std::move(entry.value), *field->message_type(),
-                                  joined_path(path, entry.key));
+      if (field == nullptr || field->message_type() == nullptr) continue;
+      const std::string field_path = joined_path(path, entry.key);
+      if (field->is_repeated()) {
+        resolve_items(entry.value, *field->message_type(), field_path);
+      } else {
+        entry.value = resolve_field(std::move(entry.value), *field->message_type(), field_path);
+      }
     }
     return node;
   }
 
  private:
+  void resolve_items(YamlNode& list, const pb::Descriptor& type, const std::string& path) {
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+      list.items[i] =
+          resolve_field(std::move(list.items[i]), type, path + "[" + std::to_string(i) + "]");
+    }
+  }
+
   YamlNode resolve_field(YamlNode value, const pb::Descriptor& type, const std::string& path) {
     const bool refers = value.kind == YamlNode::Kind::scalar && catalog_of(type);
     return resolve_section(refers ? extending(std::move(value)) : std::move(value), type, path, {});
@@ -98,8 +109,10 @@ class Resolver {
     const bool is_file = names_a_file(reference.text);
     const CatalogKind kind = *catalog_of(type);
     if (!is_file && !catalog_.has(kind, reference.text)) {
+      const auto ids = catalog_.ids(kind);
       return refuse(reference, path, subject + " is not in " + shown_path(catalog_.folder(kind)),
-                    suggestion(reference.text, catalog_.ids(kind)));
+                    ids.empty() ? "name a file: its name has a slash or ends in .yaml"
+                                : suggestion(reference.text, ids));
     }
     const fs::path file = is_file ? reference.mark.origin->directory / reference.text
                                   : catalog_.file(kind, reference.text);

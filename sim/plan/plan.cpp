@@ -60,7 +60,8 @@ TimedSegments time_segments(const Program& program, const KernelPredictor& predi
 
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
   const GpuSpec& gpu = scenario.cluster.node.gpu;
-  const auto predictor = make_predictor(scenario.predictor_form, gpu, weights);
+  const auto predictor =
+      make_predictor(scenario.predictor_form, gpu, with_overlays(weights, scenario.overlays, gpu));
   const HostCosts host = host_costs(scenario.step.kernels);
   Program program = build_program(scenario.model, scenario.step);
   auto timed = time_segments(program, *predictor, host);
@@ -70,6 +71,12 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
           .communication_host_time = host.per_communication,
           .memory_capacity = gpu.memory,
           .kernels = std::move(timed.kernels)};
+}
+
+PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights) {
+  const GpuSpec& gpu = scenario.cluster.node.gpu;
+  return prediction_basis(scenario.predictor_form, gpu,
+                          with_overlays(weights, scenario.overlays, gpu));
 }
 
 }  // namespace tessera

@@ -22,4 +22,7 @@ TimedSegments time_segments(const Program& program, const KernelPredictor& predi
 /// predictor cannot express the scenario.
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights);
 
+/// What the durations of `plan_step` rest on.
+PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights);
+
 }  // namespace tessera

@@ -35,6 +35,12 @@ ordered_json provenance_json(const StepReport& report, const Provenance& provena
           {"peak_flops_per_gpu", report.peak_per_gpu.value()}};
 }
 
+ordered_json predictor_json(const Provenance& provenance) {
+  return {{"form", provenance.predictor},
+          {"mode", provenance.predictor_mode},
+          {"effect", provenance.predictor_effect}};
+}
+
 ordered_json breakdown_json(const StepReport& report) {
   ordered_json breakdown = ordered_json::object();
   for (const TimeCategory category : time_categories()) {
@@ -135,6 +141,7 @@ std::string json_text(const StepReport& report, const Provenance& provenance,
                       {"extrapolated_share", report.extrapolated_share()},
                       {"extrapolated", extrapolated_json(report)},
                       {"memory", memory_json(report.memory)},
+                      {"predictor", predictor_json(provenance)},
                       {"provenance", provenance_json(report, provenance)},
                       {"definitions", definitions_json()}};
   for (const auto& [name, time] : timing) result["timing_s"][name] = time.value();

@@ -90,6 +90,13 @@ std::string time_row(std::string_view label, Seconds time, int tenths) {
          right(fixed(tenths / 10.0, 1), 8);
 }
 
+/// What the kernel times rest on, in one line; the whole reason is in the JSON.
+std::string basis_line(const StepReport& report, const Provenance& provenance) {
+  const std::string& mode = provenance.predictor_mode;
+  if (mode == "zero-shot") return "zero-shot: nothing was measured on " + report.gpu + "\n";
+  return mode + " for " + report.gpu + ": " + provenance.predictor_effect + "\n";
+}
+
 std::string header_line(const StepReport& report, const Provenance& provenance) {
   const ParallelLayout& layout = report.layout;
   return provenance.scenario + ": " + provenance.mode + " step of " + provenance.model + " on " +
@@ -97,7 +104,7 @@ std::string header_line(const StepReport& report, const Provenance& provenance) 
          std::to_string(layout.tensor) + ", pipeline " + std::to_string(layout.pipeline) +
          ", data " + std::to_string(layout.data) + ", " +
          counted(report.micro_batches, "micro-batch") + "; predictor " + provenance.predictor +
-         ", tessera " + provenance.tessera_version + "\n\n";
+         ", tessera " + provenance.tessera_version + "\n" + basis_line(report, provenance) + "\n";
 }
 
 std::string summary_row(std::string_view label, const std::string& value) {

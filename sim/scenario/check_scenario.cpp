@@ -137,6 +137,29 @@ void check_precision(const Scenario& scenario, std::vector<ScenarioProblem>& pro
                       "it has " + supported});
 }
 
+/// An overlay that has no effect would be mistaken for one that has.
+void check_overlays(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const std::string& gpu = scenario.cluster.node.gpu.id;
+  for (std::size_t i = 0; i < scenario.overlays.size(); ++i) {
+    const std::string path = "overlays[" + std::to_string(i) + "]";
+    const std::string& of = scenario.overlays[i].gpu;
+    if (of != gpu) {
+      problems.push_back(
+          {path + ".gpu",
+           {"cluster.node.gpu.id"},
+           path + ".gpu = " + of + ", but the GPU of cluster " + scenario.cluster.id + " is " + gpu,
+           "remove the overlay, or calibrate " + gpu});
+    } else if (i > 0) {
+      problems.push_back({path, {}, path + " is a second overlay of " + gpu, "keep one"});
+    }
+  }
+  if (scenario.overlays.empty() || scenario.predictor_form == PredictorForm::tessera) return;
+  problems.push_back({"overlays",
+                      {"predictor.form"},
+                      "overlays correct the predictor form tessera alone",
+                      "use predictor.form = tessera, or remove them"});
+}
+
 }  // namespace
 
 std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
@@ -170,6 +193,7 @@ std::vector<ScenarioProblem> check_scenario(const Scenario& scenario) {
   check_batch(scenario, problems);
   check_sequence_length(scenario, problems);
   check_precision(scenario, problems);
+  check_overlays(scenario, problems);
   return problems;
 }
 

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "hw/node.h"
 #include "hw/units/precision.h"
+#include "predictor/gpu_overlay.h"
 #include "predictor/kernel_predictor.h"
 #include "workloads/model_spec.h"
 #include "workloads/step_options.h"
@@ -19,6 +21,7 @@ struct Scenario {
   StepOptions step;  ///< mode, batch, sequence length, layout, schedule, precision, optimizer,
                      ///< framework profile
   PredictorForm predictor_form = PredictorForm::tessera;
+  std::vector<GpuOverlay> overlays;  ///< measured effects of the cluster's GPU; at most one
 };
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include "predictor/kernel_predictor.h"
 #include "predictor/training/parallel.h"
 #include "predictor/training/spread_fit.h"
+#include "sim/config/load.h"
 #include "sim/plan/single_gpu_step.h"
 #include "sim/validate/model_run_scenario.h"
 

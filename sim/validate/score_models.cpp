@@ -3,6 +3,7 @@
 #include <charconv>
 #include <exception>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "hw/units/input_error.h"
@@ -20,14 +21,17 @@ double percent_off(Seconds predicted, Seconds measured) {
   return (predicted / measured - 1.0) * 100.0;
 }
 
-/// The child's answer: a step time as shortest round-trip text, or a reason.
+/// The child's answer: a step time as shortest round-trip text and what the kernel times rest on,
+/// or a reason.
 std::string simulate_run(const ModelRun& run, const ScenarioOfRun& scenario_of,
                          const PredictorWeights& weights) {
   try {
-    const Timeline timeline = simulate(plan_step(scenario_of(run), weights));
+    const Scenario scenario = scenario_of(run);
+    const Timeline timeline = simulate(plan_step(scenario, weights));
     char digits[32];
     const auto end = std::to_chars(digits, digits + sizeof digits, timeline.step_time.value()).ptr;
-    return kSimulated + std::string(digits, end);
+    const std::string_view mode = name_of(prediction_basis(scenario, weights).mode);
+    return kSimulated + std::string(digits, end) + ' ' + std::string(mode);
   } catch (const InputError& error) {
     return kSkipped + std::string(error.what());
   }
@@ -42,6 +46,7 @@ ModelRunScore score_of(const ModelRun& run, const std::string& answer) {
   double seconds = 0;
   std::from_chars(answer.data() + 1, answer.data() + answer.size(), seconds);
   score.simulated = Seconds(seconds);
+  score.predictor_mode = answer.substr(answer.find(' ') + 1);
   if (run.measured) score.error_pct = percent_off(*score.simulated, *run.measured);
   if (run.measured && run.published_prediction) {
     score.published_error_pct = percent_off(*run.published_prediction, *run.measured);

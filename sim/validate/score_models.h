@@ -18,7 +18,8 @@ struct ModelRunScore {
   std::optional<Seconds> simulated;
   std::optional<double> error_pct;            ///< simulated against measured
   std::optional<double> published_error_pct;  ///< published prediction against measured
-  std::string skipped;                        ///< why it was not simulated; empty if it was
+  std::string predictor_mode;  ///< "zero-shot", "calibrated", ...; empty if it was not simulated
+  std::string skipped;         ///< why it was not simulated; empty if it was
 };
 
 /// What `tessera validate --models` and `tessera reproduce` report.

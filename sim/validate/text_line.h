@@ -6,12 +6,18 @@
 
 namespace tessera {
 
-/// printf into a string with a line break behind it; cut at 511 characters.
+/// printf into a string; cut at 511 characters.
 template <class... Values>
-std::string text_line(const char* format, Values... values) {
+std::string formatted(const char* format, Values... values) {
   std::array<char, 512> text{};
   std::snprintf(text.data(), text.size(), format, values...);
-  return std::string(text.data()) + "\n";
+  return text.data();
+}
+
+/// The same with a line break behind it.
+template <class... Values>
+std::string text_line(const char* format, Values... values) {
+  return formatted(format, values...) + "\n";
 }
 
 }  // namespace tessera

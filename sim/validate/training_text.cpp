@@ -2,21 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <map>
+
+#include "sim/validate/text_line.h"
 
 namespace tessera {
 namespace {
-
-__attribute__((format(printf, 1, 2))) std::string line(const char* format, ...) {
-  char text[256];
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
 
 template <class Values>
 void add_once(Values& values, const std::string& value) {
@@ -25,14 +16,14 @@ void add_once(Values& values, const std::string& value) {
 
 std::string gpu_columns(const std::vector<std::string>& gpus) {
   std::string text;
-  for (const std::string& gpu : gpus) text += line(" %15s", gpu.c_str());
+  for (const std::string& gpu : gpus) text += formatted(" %15s", gpu.c_str());
   return text;
 }
 
 std::string error_columns(const std::vector<double>& errors) {
   std::string text;
   for (const double error : errors)
-    text += std::isnan(error) ? line(" %15s", "-") : line(" %15.1f", error);
+    text += std::isnan(error) ? formatted(" %15s", "-") : formatted(" %15.1f", error);
   return text;
 }
 
@@ -70,7 +61,8 @@ std::string kernel_logo_table(const PredictorWeights& weights,
     add_once(gpus, score.gpu);
     errors[score.form + "/" + score.op + "/" + score.gpu] = score.mean_abs_error_pct;
   }
-  std::string text = line("%-20s %-11s", "op", "form") + gpu_columns(gpus) + line(" %8s\n", "mean");
+  std::string text =
+      formatted("%-20s %-11s", "op", "form") + gpu_columns(gpus) + formatted(" %8s\n", "mean");
   std::string sound_sessions;
   for (const std::string& op : ops) {
     for (const std::string& form : forms) {
@@ -82,11 +74,11 @@ std::string kernel_logo_table(const PredictorWeights& weights,
         if (!odd) sound.push_back(row.back());
       }
       if (std::isnan(mean_error(row))) continue;
-      text += line("%-20s %-11s", op.c_str(), form.c_str()) + error_columns(row) +
-              line(" %8.1f\n", mean_error(row));
+      text += formatted("%-20s %-11s", op.c_str(), form.c_str()) + error_columns(row) +
+              formatted(" %8.1f\n", mean_error(row));
       if (op.starts_with("linear") && !anomalous_linear.empty())
         sound_sessions +=
-            line("%-20s %-11s mean %.1f\n", op.c_str(), form.c_str(), mean_error(sound));
+            formatted("%-20s %-11s mean %.1f\n", op.c_str(), form.c_str(), mean_error(sound));
     }
   }
   if (sound_sessions.empty()) return text;
@@ -99,16 +91,16 @@ std::string kernel_logo_table(const PredictorWeights& weights,
 }
 
 std::string effects_table(const PredictorWeights& weights) {
-  std::string text = line("%-16s %10s %10s %12s %9s %11s %10s %10s\n", "GPU", "linear", "bmm",
-                          "elementwise", "softmax", "layer_norm", "limit", "reached");
+  std::string text = formatted("%-16s %10s %10s %12s %9s %11s %10s %10s\n", "GPU", "linear", "bmm",
+                               "elementwise", "softmax", "layer_norm", "limit", "reached");
   for (const TrainedGpu& gpu : weights.gpus) {
     const GpuEffect& effect = gpu.effect;
-    text += line("%-16s %10.3f %10.3f %12.2f %9.2f %11.2f %10.2f %10.2f\n", effect.gpu.c_str(),
-                 effect.gemm_slowdown, effect.batched_slowdown,
-                 log_ratio_share(effect.bandwidth_slowdown[0]),
-                 log_ratio_share(effect.bandwidth_slowdown[1]),
-                 log_ratio_share(effect.bandwidth_slowdown[2]), effect.sustained_flops / 1e12,
-                 gpu.reached_flops / 1e12);
+    text += formatted("%-16s %10.3f %10.3f %12.2f %9.2f %11.2f %10.2f %10.2f\n", effect.gpu.c_str(),
+                      effect.gemm_slowdown, effect.batched_slowdown,
+                      log_ratio_share(effect.bandwidth_slowdown[0]),
+                      log_ratio_share(effect.bandwidth_slowdown[1]),
+                      log_ratio_share(effect.bandwidth_slowdown[2]), effect.sustained_flops / 1e12,
+                      gpu.reached_flops / 1e12);
   }
   return text +
          "linear, bmm: log time against the shared model; elementwise, softmax, layer_norm: share "
@@ -118,58 +110,63 @@ std::string effects_table(const PredictorWeights& weights) {
 
 std::string coverage_table(const std::vector<Coverage>& coverage, const Spreads& spreads) {
   std::string text =
-      line("%-16s %-12s %11s %20s\n", "held-out GPU", "class", "inside, %", "interval, +-log");
+      formatted("%-16s %-12s %11s %20s\n", "held-out GPU", "class", "inside, %", "interval, +-log");
   double inside = 0;
   for (const Coverage& entry : coverage) {
     inside += entry.share / static_cast<double>(coverage.size());
-    text += line("%-16s %-12s %11.0f %20.2f\n", entry.gpu.c_str(),
-                 std::string(name_of(entry.of)).c_str(), 100 * entry.share, entry.half_width);
+    text += formatted("%-16s %-12s %11.0f %20.2f\n", entry.gpu.c_str(),
+                      std::string(name_of(entry.of)).c_str(), 100 * entry.share, entry.half_width);
   }
-  text += line("mean %36.1f\n\n", 100 * inside);
-  text += line("%-12s %22s %22s\n", "spread (log)", "by rule, GPU, shape", "measured, GPU, shape");
+  text += formatted("mean %36.1f\n\n", 100 * inside);
+  text +=
+      formatted("%-12s %22s %22s\n", "spread (log)", "by rule, GPU, shape", "measured, GPU, shape");
   for (std::size_t c = 0; c < kSpreadClasses; ++c)
-    text += line("%-12s %13.3f %8.3f %13.3f %8.3f\n",
-                 std::string(name_of(static_cast<SpreadClass>(c))).c_str(), spreads.by_rule[c].gpu,
-                 spreads.by_rule[c].shape, spreads.measured[c].gpu, spreads.measured[c].shape);
+    text +=
+        formatted("%-12s %13.3f %8.3f %13.3f %8.3f\n",
+                  std::string(name_of(static_cast<SpreadClass>(c))).c_str(), spreads.by_rule[c].gpu,
+                  spreads.by_rule[c].shape, spreads.measured[c].gpu, spreads.measured[c].shape);
   return text;
 }
 
 std::string rule_study_table(const RuleStudy& study) {
-  std::string text = line("%-48s", "plain leave-one-GPU-out, rule") + gpu_columns(study.gpus) +
-                     line(" %8s\n", "mean");
+  std::string text = formatted("%-48s", "plain leave-one-GPU-out, rule") + gpu_columns(study.gpus) +
+                     formatted(" %8s\n", "mean");
   for (const RuleScore& score : study.rules)
-    text += line("%-48s", text_of(score.rule).c_str()) + error_columns(score.errors) +
-            line(" %8.2f\n", mean_error(score.errors));
-  text += line("\nbest: %s; %zu configurations\n\n",
-               text_of(study.rules[study.best_rule].rule).c_str(), study.rules.size());
+    text += formatted("%-48s", text_of(score.rule).c_str()) + error_columns(score.errors) +
+            formatted(" %8.2f\n", mean_error(score.errors));
+  text += formatted("\nbest: %s; %zu configurations\n\n",
+                    text_of(study.rules[study.best_rule].rule).c_str(), study.rules.size());
   text += "selection-adjusted: rule chosen on the other GPUs, without this one in any fit\n";
   for (const SelectedRule& selected : study.selected)
-    text += line("%-16s %-48s %6.1f\n", selected.gpu.c_str(), text_of(selected.rule).c_str(),
-                 selected.error_pct);
-  text += line("mean %66.2f\n\n", study.selection_adjusted_error());
-  text += line("%-48s", "power-limited GPUs, measured; pooling") + gpu_columns(study.gpus) + "\n";
+    text += formatted("%-16s %-48s %6.1f\n", selected.gpu.c_str(), text_of(selected.rule).c_str(),
+                      selected.error_pct);
+  text += formatted("mean %66.2f\n\n", study.selection_adjusted_error());
+  text +=
+      formatted("%-48s", "power-limited GPUs, measured; pooling") + gpu_columns(study.gpus) + "\n";
   for (const RuleScore& score : study.poolings)
-    text += line("%-48s", text_of(score.rule).c_str()) + error_columns(score.errors) + "\n";
+    text += formatted("%-48s", text_of(score.rule).c_str()) + error_columns(score.errors) + "\n";
   for (const SelectedRule& selected : study.selected_pooling)
-    text += line("%-16s chosen on the others: pooling %.1f %27.1f\n", selected.gpu.c_str(),
-                 selected.rule.session_pooling, selected.error_pct);
-  text += line("\n%-48s", "new models on measured GPUs, shipped rule") +
-          error_columns(study.measured) + line(" %8.2f\n\n", mean_error(study.measured));
-  text += line("%-16s %-11s %-16s %5s %5s %14s %7s %14s %7s\n", "GPU", "model", "mode", "seq",
-               "batch", "left out, %", "inside", "measured, %", "inside");
+    text += formatted("%-16s chosen on the others: pooling %.1f %27.1f\n", selected.gpu.c_str(),
+                      selected.rule.session_pooling, selected.error_pct);
+  text += formatted("\n%-48s", "new models on measured GPUs, shipped rule") +
+          error_columns(study.measured) + formatted(" %8.2f\n\n", mean_error(study.measured));
+  text += formatted("%-16s %-11s %-16s %5s %5s %14s %7s %14s %7s\n", "GPU", "model", "mode", "seq",
+                    "batch", "left out, %", "inside", "measured, %", "inside");
   double left_out = 0, measured = 0;
   for (const StudyRow& row : study.rows) {
-    text += line("%-16s %-11s %-16s %5lld %5lld %+14.1f %7s %+14.1f %7s\n", row.run.gpu.c_str(),
-                 row.run.model.c_str(), row.run.mode.c_str(),
-                 static_cast<long long>(row.run.seq_len), static_cast<long long>(row.run.batch),
-                 row.left_out_error_pct, row.left_out_covered ? "yes" : "no",
-                 row.measured_error_pct, row.measured_covered ? "yes" : "no");
+    text +=
+        formatted("%-16s %-11s %-16s %5lld %5lld %+14.1f %7s %+14.1f %7s\n", row.run.gpu.c_str(),
+                  row.run.model.c_str(), row.run.mode.c_str(),
+                  static_cast<long long>(row.run.seq_len), static_cast<long long>(row.run.batch),
+                  row.left_out_error_pct, row.left_out_covered ? "yes" : "no",
+                  row.measured_error_pct, row.measured_covered ? "yes" : "no");
     left_out += row.left_out_covered ? 1 : 0;
     measured += row.measured_covered ? 1 : 0;
   }
   const double count = static_cast<double>(study.rows.size());
-  return text + line("80 %% interval holds the measured step: left out %.0f %%, measured %.0f %%\n",
-                     100 * left_out / count, 100 * measured / count);
+  return text +
+         formatted("80 %% interval holds the measured step: left out %.0f %%, measured %.0f %%\n",
+                   100 * left_out / count, 100 * measured / count);
 }
 
 }  // namespace tessera

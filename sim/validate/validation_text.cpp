@@ -34,12 +34,13 @@ std::optional<double> in_milliseconds(const std::optional<Seconds>& time) {
 std::string table_row(const ModelRunScore& row) {
   const ModelRun& run = row.run;
   std::string text = text_line(
-      "%-20s %-9s %-11s %-16s %5lld %5lld %10s %10s %8s %9s", run.gpu.c_str(),
+      "%-20s %-9s %-11s %-16s %5lld %5lld %10s %10s %8s %9s  %s", run.gpu.c_str(),
       run.parallelism.c_str(), run.model.c_str(), run.mode.c_str(),
       static_cast<long long>(run.seq_len), static_cast<long long>(run.batch),
       cell(in_milliseconds(run.measured), "%.1f").c_str(),
       cell(in_milliseconds(row.simulated), "%.1f").c_str(), cell(row.error_pct, "%+.1f").c_str(),
-      cell(row.published_error_pct, "%+.1f").c_str());
+      cell(row.published_error_pct, "%+.1f").c_str(),
+      row.predictor_mode.empty() ? "-" : row.predictor_mode.c_str());
   if (!row.skipped.empty()) text += "    skipped: " + row.skipped + "\n";
   return text;
 }
@@ -79,6 +80,7 @@ Json json_of(const ModelRunScore& row) {
           {"simulated_ms", number_or_null(in_milliseconds(row.simulated))},
           {"error_pct", number_or_null(row.error_pct)},
           {"published_error_pct", number_or_null(row.published_error_pct)},
+          {"predictor_mode", row.predictor_mode.empty() ? Json() : Json(row.predictor_mode)},
           {"skipped", row.skipped.empty() ? Json() : Json(row.skipped)}};
 }
 
@@ -86,8 +88,8 @@ Json json_of(const ModelRunScore& row) {
 
 std::string validation_table(const ModelValidation& validation) {
   std::string text =
-      text_line("%-20s %-9s %-11s %-16s %5s %5s %10s %10s %8s %9s", "GPU", "layout", "model",
-                "mode", "seq", "batch", "meas. ms", "sim. ms", "error %", "publ. %");
+      text_line("%-20s %-9s %-11s %-16s %5s %5s %10s %10s %8s %9s  %s", "GPU", "layout", "model",
+                "mode", "seq", "batch", "meas. ms", "sim. ms", "error %", "publ. %", "predictor");
   for (const ModelRunScore& row : validation.rows) text += table_row(row);
   text += "\n";
   for (const ErrorGroup& group : validation.groups) {
@@ -121,7 +123,7 @@ std::string validation_json(const ModelValidation& validation) {
 std::string validation_csv(const ModelValidation& validation) {
   std::string text =
       "gpu,n_gpus,parallelism,model,mode,seq_len,batch,measured_ms,simulated_ms,error_pct,"
-      "published_error_pct,skipped\n";
+      "published_error_pct,predictor_mode,skipped\n";
   for (const ModelRunScore& row : validation.rows) {
     const ModelRun& run = row.run;
     const auto field = [](const std::optional<double>& value, const char* format) {
@@ -131,7 +133,8 @@ std::string validation_csv(const ModelValidation& validation) {
             "," + run.mode + "," + std::to_string(run.seq_len) + "," + std::to_string(run.batch) +
             "," + field(in_milliseconds(run.measured), "%.4f") + "," +
             field(in_milliseconds(row.simulated), "%.4f") + "," + field(row.error_pct, "%.2f") +
-            "," + field(row.published_error_pct, "%.2f") + "," + csv_field(row.skipped) + "\n";
+            "," + field(row.published_error_pct, "%.2f") + "," + row.predictor_mode + "," +
+            csv_field(row.skipped) + "\n";
   }
   return text;
 }

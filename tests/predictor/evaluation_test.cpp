@@ -45,6 +45,30 @@ TEST(Evaluation, UntimedRowsArePredictedButNotScored) {
   EXPECT_TRUE(scores.groups.empty());
 }
 
+TEST(Evaluation, QueuedCallsArePredictedWithoutTheirLaunchGap) {
+  const ScratchFolder folder;
+  const auto path = folder.write("rows.csv",
+                                 "gpu,op,batch,m,n,k,rows,cols,timing\nT4,add,,,,,64,64,isolated\n"
+                                 "T4,add,,,,,64,64,graph\nT4,add,,,,,64,64,queue\n");
+  const PredictorWeights weights = load_weights(committed_weights());
+  const KernelScores scores = score_kernels(path, weights, PredictorForm::tessera, test_gpu);
+  // Three tensors of 16 KiB: far below the floor of an isolated call on T4, about 30 us.
+  EXPECT_GT(scores.predicted_us[0], 20);
+  EXPECT_LT(scores.predicted_us[1], 5);
+  EXPECT_EQ(scores.predicted_us[1], scores.predicted_us[2]);
+}
+
+TEST(Evaluation, RowsOfAnotherPrecisionAreRefused) {
+  const ScratchFolder folder;
+  const auto path = folder.write("rows.csv", "gpu,dtype,m,n,k,latency_us\nT4,fp16,8,8,8,3\n");
+  try {
+    score_kernels(path, {}, PredictorForm::roofline, test_gpu);
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problems()[0].what, "holds rows of dtype fp16");
+  }
+}
+
 TEST(Evaluation, TheCsvGainsOneColumn) {
   const ScratchFolder folder;
   const std::string row = "V100-PCIe-32GB,linear,test,1,4096,4096,4096,,,,\"a, b\",,,";

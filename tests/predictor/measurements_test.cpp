@@ -152,6 +152,43 @@ TEST(Measurements, KernelsCarryFlopsAndCompulsoryBytes) {
   EXPECT_EQ(kernel_of(row).bytes().value(), 8 * 30);
 }
 
+TEST(Measurements, TheWayOfTimingIsIsolatedWhereNothingIsSaid) {
+  const ScratchFolder folder;
+  const MeasurementFile file = read_measurements(
+      folder.write("rows.csv",
+                   "gpu,op,split,batch,m,n,k,rows,cols,latency_us,timing\n"
+                   "T4,add,train,,,,,4,4,30,\nT4,add,train,,,,,4,4,30,isolated\n"
+                   "T4,add,train,,,,,4,4,3,graph\nT4,add,test,,,,,4,4,3,queue\n"));
+  ASSERT_EQ(file.rows.size(), 4u);
+  EXPECT_EQ(file.rows[0].timing, CallTiming::isolated);
+  EXPECT_EQ(file.rows[1].timing, CallTiming::isolated);
+  EXPECT_EQ(file.rows[2].timing, CallTiming::graph);
+  EXPECT_EQ(file.rows[3].timing, CallTiming::queue);
+  EXPECT_TRUE(file.rows[0].train);
+  EXPECT_FALSE(file.rows[2].train);  // training fits the floors of isolated calls
+  EXPECT_TRUE(file.rows[3].test);
+  EXPECT_EQ(problems_of("gpu,op,batch,m,n,k,rows,cols,timing\nT4,add,,,,,4,4,fast\n"),
+            (std::vector<std::string>{":2 timing = 'fast' is not known"}));
+}
+
+TEST(Measurements, AFileWithADtypeInsteadOfAnOpHoldsProductsFromAGraph) {
+  const ScratchFolder folder;
+  const MeasurementFile file = read_measurements(
+      folder.write("rows.csv",
+                   "gpu,dtype,m,n,k,latency_us,stack,source\n"
+                   "L4,bf16,81,3584,8192,56.32,sglang,x\nL4,fp32,2,3,4,5,torch,y\n"));
+  ASSERT_EQ(file.rows.size(), 2u);
+  EXPECT_EQ(file.rows[0].op, MeasuredOp::linear);
+  EXPECT_EQ(file.rows[0].precision, Precision::bf16);
+  EXPECT_EQ(file.rows[0].timing, CallTiming::graph);
+  EXPECT_EQ(kernel_of(file.rows[0]).bytes_written.value(), 2 * 81 * 3584);
+  EXPECT_EQ(file.rows[1].precision, Precision::fp32);
+  EXPECT_EQ(kernel_of(file.rows[1]).m, 2);
+  EXPECT_EQ(problems_of("gpu,dtype,m,n,k\nL4,fp33,1,1,1\n"),
+            (std::vector<std::string>{":2 dtype = 'fp33' is not known"}));
+  EXPECT_EQ(problems_of("gpu,dtype,m,n\n"), (std::vector<std::string>{":1 column k is missing"}));
+}
+
 TEST(Fnv1a, HasThePublishedValues) {
   EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325ULL);
   EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8ULL);

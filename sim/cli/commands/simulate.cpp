@@ -51,11 +51,14 @@ class Stopwatch {
   RunTiming passes_;
 };
 
-Provenance provenance_of(const Scenario& scenario) {
+Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weights) {
+  const PredictionBasis basis = prediction_basis(scenario, weights);
   return {.scenario = scenario.name,
           .model = scenario.model.name,
           .mode = std::string(name_of(scenario.step.mode)),
           .predictor = std::string(name_of(scenario.predictor_form)),
+          .predictor_mode = std::string(name_of(basis.mode)),
+          .predictor_effect = basis.effect,
           .tessera_version = TESSERA_VERSION};
 }
 
@@ -75,7 +78,8 @@ ExitCode run_simulate(const SimulateOptions& options) {
   Stopwatch stopwatch;
   const Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
   stopwatch.end_pass("read");
-  const TimedProgram timed = plan_step(scenario, shipped_weights());
+  const PredictorWeights weights = shipped_weights();
+  const TimedProgram timed = plan_step(scenario, weights);
   stopwatch.end_pass("plan");
   const Timeline timeline = simulate(timed);
   stopwatch.end_pass("simulate");
@@ -83,7 +87,7 @@ ExitCode run_simulate(const SimulateOptions& options) {
   write_files(options, scenario, timed, timeline);
   stopwatch.end_pass("report");
 
-  const Provenance provenance = provenance_of(scenario);
+  const Provenance provenance = provenance_of(scenario, weights);
   print(options.format == "json"
             ? json_text(report, provenance, options.timing ? stopwatch.passes() : RunTiming())
             : table_text(report, provenance));

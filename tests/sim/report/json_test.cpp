@@ -46,6 +46,9 @@ TEST(Json, HoldsTheFiguresOfTheReport) {
   EXPECT_EQ(result["memory"]["fits"], true);
   EXPECT_EQ(result["memory"]["per_rank"][1]["headroom_bytes"], 40);
   EXPECT_EQ(result["provenance"]["gpu"], "G100");
+  EXPECT_EQ(result["predictor"]["form"], "roofline");
+  EXPECT_EQ(result["predictor"]["mode"], "zero-shot");
+  EXPECT_EQ(result["predictor"]["effect"], "architecture figures alone");
 }
 
 TEST(Json, BreakdownAddsUpToTheStep) {
@@ -68,7 +71,7 @@ TEST(Json, KeepsTheOrderOfItsKeys) {
                                 "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "mfu",
                                 "hfu", "bubble_fraction", "exposed_communication_s", "breakdown",
                                 "kernel_kinds", "segments", "extrapolated_share", "extrapolated",
-                                "memory", "provenance", "definitions"));
+                                "memory", "predictor", "provenance", "definitions"));
 }
 
 TEST(Json, EqualReportsGiveEqualBytes) {

@@ -25,6 +25,8 @@ inline Provenance sample_provenance() {
           .model = "two-layers",
           .mode = "training",
           .predictor = "roofline",
+          .predictor_mode = "zero-shot",
+          .predictor_effect = "architecture figures alone",
           .tessera_version = "1.2.3"};
 }
 

@@ -38,6 +38,7 @@ TEST(Table, ShowsTheReportAsAPersonReadsIt) {
   EXPECT_EQ(table_text(sample_report(), sample_provenance()),
             R"(sample: training step of two-layers on 2 x G100
 tensor 1, pipeline 2, data 1, 1 micro-batch; predictor roofline, tessera 1.2.3
+zero-shot: nothing was measured on G100
 
 step time                 6000.000 ms
 throughput                100.0 tokens/s, 50.00 tokens/s per GPU, 0.500 samples/s
@@ -105,6 +106,14 @@ TEST(Table, HasNoUtilizationWithoutAPublishedPeak) {
   report.mfu.reset();
   report.hfu.reset();
   EXPECT_THAT(table_text(report, sample_provenance()), HasSubstr("n/a: no published fp32 peak"));
+}
+
+TEST(Table, NamesWhatAGpuWasCalibratedWith) {
+  Provenance provenance = sample_provenance();
+  provenance.predictor_mode = "calibrated-steps";
+  provenance.predictor_effect = "3 training steps of runs.csv";
+  EXPECT_THAT(table_text(sample_report(), provenance),
+              HasSubstr("\ncalibrated-steps for G100: 3 training steps of runs.csv\n"));
 }
 
 TEST(Table, MentionsExtrapolationOnlyWhereThereIsSome) {

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "predictor/calibration.h"
+
+namespace tessera {
+
+using TimedRows = std::vector<const KernelMeasurement*>;
+
+struct OverlayFit {
+  GpuOverlay overlay;  ///< figures alone
+  std::vector<CalibratedFigure> figures;
+};
+
+/// The fit of `calibrate_from_kernels`, on fp32 rows of `gpu` with a latency.
+OverlayFit fit_overlay(const TimedRows& rows, const GpuSpec& gpu, const PredictorWeights& weights);
+
+}  // namespace tessera

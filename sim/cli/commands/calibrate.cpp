@@ -1,0 +1,76 @@
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <spdlog/spdlog.h>
+
+#include "hw/units/replace_file.h"
+#include "predictor/calibration.h"
+#include "predictor/weights.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/home.h"
+#include "sim/cli/output.h"
+#include "sim/config/load.h"
+#include "sim/validate/calibrate_steps.h"
+#include "sim/validate/calibration_text.h"
+#include "sim/validate/training_run_scenario.h"
+
+namespace tessera {
+namespace {
+
+struct CalibrateOptions {
+  std::string what;
+  std::string gpu;
+  std::string kernels_file;
+  std::string steps_file;
+  std::string weights_file;
+  std::string overlay_file;
+  std::string format;
+};
+
+template <class Calibration>
+void write_calibration(const CalibrateOptions& options, Calibration calibration) {
+  calibration.overlay.tool_version = TESSERA_VERSION;
+  replace_file(options.overlay_file, overlay_yaml(calibration.overlay));
+  print(options.format == "json" ? calibration_json(calibration) : calibration_table(calibration));
+  spdlog::info("wrote {}", options.overlay_file);
+}
+
+void run_calibrate(const CalibrateOptions& options) {
+  const Catalog catalog = shipped_catalog();
+  const GpuSpec gpu = load_gpu(options.gpu, catalog);
+  const PredictorWeights weights =
+      options.weights_file.empty() ? shipped_weights() : load_weights(options.weights_file);
+  if (!options.kernels_file.empty()) {
+    const MeasurementFile file = read_measurements(options.kernels_file);
+    return write_calibration(options, calibrate_from_kernels(file, gpu, weights));
+  }
+  const auto scenario_of = [&](const TrainingRun& run) {
+    return scenario_of_training_run(run, catalog);
+  };
+  const int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  write_calibration(options, calibrate_from_steps(read_training_runs(options.steps_file, gpu.id),
+                                                  scenario_of, gpu, weights, jobs));
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& app) {
+  auto options = std::make_shared<CalibrateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "calibrate", "Fit the effect of one GPU to measurements of it; write an overlay");
+  command->add_option("WHAT", options->what, "gpu")->required()->check(CLI::IsMember({"gpu"}));
+  command->add_option("--gpu", options->gpu, "id of the hardware catalog, or a file")->required();
+  auto* sources = command->add_option_group("source", "one of");
+  sources->add_option("--from-kernels", options->kernels_file,
+                      "timed kernels (CSV, docs/validation.md)");
+  sources->add_option("--from-steps", options->steps_file,
+                      "timed training steps (CSV, docs/calibration.md)");
+  sources->require_option(1);
+  command->add_option("--out", options->overlay_file, "where the overlay goes (YAML)")->required();
+  command->add_option("--weights", options->weights_file, "trained weights other than the shipped");
+  add_format_option(*command, options->format, {"table", "json"});
+  command->callback([options] { run_calibrate(*options); });
+}
+
+}  // namespace tessera

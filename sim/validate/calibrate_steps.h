@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "predictor/gpu_overlay.h"
+#include "sim/scenario/scenario.h"
+#include "sim/validate/training_runs.h"
+
+namespace tessera {
+
+/// A measured step beside its simulations.
+struct CalibratedStep {
+  TrainingRun run;
+  Seconds before, after;  ///< simulated
+};
+
+struct StepCalibration {
+  GpuOverlay overlay;       ///< without `tool_version`
+  double log_scalar = 0;    ///< added to the log time of products
+  double ratio_before = 1;  ///< geometric mean of simulated / measured
+  double ratio_after = 1;
+  std::vector<CalibratedStep> steps;
+  std::vector<SkippedRun> skipped;  ///< rows of the GPU that cannot be simulated
+  std::int64_t other_gpus = 0;      ///< rows of others
+};
+
+using ScenarioOfTrainingRun = std::function<Scenario(const TrainingRun&)>;
+
+/// Finds the one log scalar on the compute effects of `gpu` (linear layers, batched products,
+/// sustained rate) for which the geometric mean of simulated / measured over `runs` is 1, by
+/// bisection to 1e-6. Steps are too few and too coarse to tell more. Each simulation runs in a
+/// process of its own, `jobs` at a time. A run that cannot be simulated is skipped with the reason.
+/// Throws InputError where none can be, or where no scalar between 1/20 and 20 times explains them.
+StepCalibration calibrate_from_steps(const TrainingRuns& runs,
+                                     const ScenarioOfTrainingRun& scenario_of, const GpuSpec& gpu,
+                                     const PredictorWeights& weights, int jobs);
+
+/// `overlay` with the time of products times e^`log_scalar`.
+GpuOverlay with_slower_compute(GpuOverlay overlay, double log_scalar);
+
+}  // namespace tessera
