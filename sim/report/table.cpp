@@ -128,14 +128,17 @@ std::string throughput_text(const StepReport& report) {
 /// Predictions outside the training range are less certain, so the table says where they matter.
 std::string extrapolation_row(const StepReport& report) {
   if (report.extrapolated.empty()) return "";
-  std::string farthest;
-  for (const ExtrapolatedKernels& kernels : report.extrapolated)
-    farthest += (farthest.empty() ? "" : ", ") + kernels.input + " of " +
-                spaced(label_of(kernels.kind)) + " up to " + fixed(kernels.factor, 1) + "x";
+  const auto entry = [](const ExtrapolatedKernels& kernels) {
+    return kernels.input + " of " + spaced(label_of(kernels.kind)) + " up to " +
+           fixed(kernels.factor, 1) + "x";
+  };
+  std::string farthest = entry(report.extrapolated.front());
+  if (report.extrapolated.size() > 1) farthest += ", " + entry(report.extrapolated[1]);
+  if (report.extrapolated.size() > 2) farthest += ", ...";
   return summary_row("extrapolated", percent(report.extrapolated_share()) +
                                          " of the kernel time, in kernels larger than those "
-                                         "trained on: " +
-                                         farthest);
+                                         "trained on:") +
+         summary_row("", farthest);
 }
 
 std::string step_time_text(const StepReport& report) {
