@@ -169,13 +169,17 @@ double fastest_seconds(const GpuData& gpu, MeasuredOp op) {
   return *low;
 }
 
-std::vector<GemmSample> gemm_samples(const GpuData& gpu, int number, MeasuredOp op) {
+std::vector<GemmSample> gemm_samples(const GpuData& gpu, int number, MeasuredOp op,
+                                     LeftOutIngredient without) {
   std::vector<GemmSample> samples;
-  if (op == MeasuredOp::linear && gpu.linear_anomalous) return samples;
+  const bool anomalous = op == MeasuredOp::linear && gpu.linear_anomalous;
+  if (anomalous && without == Ingredient::anomalous_short) return samples;
+  const bool all_calls = without == Ingredient::short_calls;
   const double floor = fastest_seconds(gpu, op);
   for (const KernelMeasurement* row : rows_over_octaves(gpu, op)) {
     const double seconds = row->latency_us * 1e-6;
-    if (feels_power_limit(seconds, gpu.sustained_flops)) continue;
+    if (anomalous && seconds > kLargeGemmSeconds) continue;
+    if (!all_calls && feels_power_limit(seconds, gpu.sustained_flops)) continue;
     samples.push_back({.gpu = number,
                        .shape = gemm_shape(kernel_of(*row)),
                        .seconds = seconds,

@@ -35,7 +35,8 @@ bool held_out_from_training(const GpuSpec& gpu);
 
 /// Kernels of a product that a fit uses: a few from every octave of duration, so that neither the
 /// many short ones nor the few long ones decide alone.
-std::vector<GemmSample> gemm_samples(const GpuData& gpu, int number, MeasuredOp op);
+std::vector<GemmSample> gemm_samples(const GpuData& gpu, int number, MeasuredOp op,
+                                     LeftOutIngredient without = {});
 std::vector<TrafficSample> memory_samples(const GpuData& gpu, int number);
 
 /// 1st percentile of the latency of `op` [s]: the launch floor, roughly.

@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-Folds::Folds(const std::vector<GpuData>& data, FoldDepth depth) : data_(&data), depth_(depth) {
+Folds::Folds(const std::vector<GpuData>& data, FoldDepth depth, LeftOutIngredient without)
+    : data_(&data), depth_(depth) {
   struct LeftOut {
     std::size_t i, j;
   };
@@ -23,7 +24,7 @@ Folds::Folds(const std::vector<GpuData>& data, FoldDepth depth) : data_(&data), 
     std::vector<const GpuData*> kept;
     for (std::size_t g = 0; g < data.size(); ++g)
       if (g != i && g != j) kept.push_back(&data[g]);
-    if (!kept.empty()) fits_[i == none ? 0 : position(i, j)] = fit_parametric(kept);
+    if (!kept.empty()) fits_[i == none ? 0 : position(i, j)] = fit_parametric(kept, without);
   });
 }
 

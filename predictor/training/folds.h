@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "predictor/training/dataset.h"
+#include "predictor/training/ingredient.h"
 #include "predictor/weights.h"
 
 namespace tessera {
@@ -17,7 +18,7 @@ enum class FoldDepth : std::uint8_t { none, one, two };
 class Folds {
  public:
   /// Fits all folds, on all processors. `data` must outlive the folds.
-  Folds(const std::vector<GpuData>& data, FoldDepth depth);
+  Folds(const std::vector<GpuData>& data, FoldDepth depth, LeftOutIngredient without = {});
 
   std::size_t size() const { return data_->size(); }
   const GpuData& gpu(std::size_t i) const { return (*data_)[i]; }

@@ -108,6 +108,39 @@ class GemmResiduals {
   RowParameters<Gradient> gradients_;
 };
 
+/// Holds parameters [first, first + count) at `value`.
+void pin(LeastAbsoluteProblem& problem, int first, int count, double value) {
+  constexpr double kImmovable = 1e9;
+  problem.start.segment(first, count).setConstant(value);
+  problem.pull.segment(first, count).setConstant(kImmovable);
+}
+
+/// Pins the parameters of an ingredient where it has no effect.
+void leave_out(Ingredient ingredient, LeastAbsoluteProblem& problem) {
+  constexpr double kNever = 40, kNone = -40;  // of a softplus or log, and of a sigmoid or log
+  constexpr int kSplitSeconds = 3, kStrides = 4, kMisaligned = 9;
+  switch (ingredient) {
+    case Ingredient::tile_menu:
+      pin(problem, At::kFamilyMenu, kFamilies * At::kMenu, 0);
+      return pin(problem, At::kSharedMenu + 1, At::kMenu - 1, kNever);
+    case Ingredient::family_menus:
+      return pin(problem, At::kFamilyMenu, kFamilies * At::kMenu, 0);
+    case Ingredient::split_k:
+      return pin(problem, kSplitSeconds, 1, kNever);
+    case Ingredient::whole_waves:
+      for (int family = 0; family < kFamilies; ++family)
+        pin(problem, At::kFamilyMenu + family * At::kMenu, 1, 0);
+      return pin(problem, At::kSharedMenu, 1, kNone);
+    case Ingredient::row_distance:
+      return pin(problem, kStrides, 2, kNone);
+    case Ingredient::alignment:
+      return pin(problem, kMisaligned, 2, 0);
+    case Ingredient::anomalous_short:
+    case Ingredient::short_calls:
+      return;  // choices of samples
+  }
+}
+
 LeastAbsoluteProblem problem_of(const std::vector<GemmFitGpu>& gpus,
                                 const std::vector<GemmSample>& samples, GemmResiduals& residuals) {
   LeastAbsoluteProblem problem;
@@ -133,9 +166,12 @@ LeastAbsoluteProblem problem_of(const std::vector<GemmFitGpu>& gpus,
 
 }  // namespace
 
-GemmFit fit_gemm(const std::vector<GemmFitGpu>& gpus, const std::vector<GemmSample>& samples) {
+GemmFit fit_gemm(const std::vector<GemmFitGpu>& gpus, const std::vector<GemmSample>& samples,
+                 LeftOutIngredient without) {
   GemmResiduals residuals(gpus, samples);
-  const FitReport report = fit_least_absolute(problem_of(gpus, samples, residuals));
+  LeastAbsoluteProblem problem = problem_of(gpus, samples, residuals);
+  if (without) leave_out(*without, problem);
+  const FitReport report = fit_least_absolute(problem);
   const RowParameters<double> parameters = row_parameters(report.parameters);
   GemmFit fit{.mean_absolute = report.mean_absolute};
   fit.weights = {.shared = parameters.shared, .menus = parameters.menus};

@@ -5,6 +5,7 @@
 
 #include "predictor/gemm_model.h"
 #include "predictor/launch_floor.h"
+#include "predictor/training/ingredient.h"
 
 namespace tessera {
 
@@ -62,6 +63,7 @@ T gemm_residual(const GemmSample& sample, const GpuTraits& gpu, std::span<const 
                        x[At::kSlowdown], x[At::kFloor]);
 }
 
-GemmFit fit_gemm(const std::vector<GemmFitGpu>& gpus, const std::vector<GemmSample>& samples);
+GemmFit fit_gemm(const std::vector<GemmFitGpu>& gpus, const std::vector<GemmSample>& samples,
+                 LeftOutIngredient without = {});
 
 }  // namespace tessera

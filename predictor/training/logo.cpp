@@ -80,9 +80,9 @@ std::vector<LogoScore> leave_one_gpu_out(const Folds& folds, const TrainOptions&
     for (std::size_t g = 0; g < folds.size(); ++g)
       if (g != left_out) others.push_back(&folds.gpu(g));
     score_form(gpu, PredictorForm::roofline, "roofline", weights, own);
-    score_baselines(others, gpu, options.seed, own);
     score_form(gpu, PredictorForm::tessera, "tessera", weights, own);
-    if (!options.neusight) return;
+    if (!options.baselines) return;
+    score_baselines(others, gpu, options.seed, own);
     weights.neusight = train_neusight(others, options.seed);
     score_form(gpu, PredictorForm::neusight, "neusight", weights, own);
   });

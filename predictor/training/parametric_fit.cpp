@@ -7,15 +7,16 @@
 namespace tessera {
 namespace {
 
-GemmFit fit_gemm_class(const std::vector<const GpuData*>& gpus, MeasuredOp op) {
+GemmFit fit_gemm_class(const std::vector<const GpuData*>& gpus, MeasuredOp op,
+                       LeftOutIngredient without) {
   std::vector<GemmFitGpu> fit_gpus;
   std::vector<GemmSample> samples;
   for (const GpuData* gpu : gpus) {
-    const auto added = gemm_samples(*gpu, static_cast<int>(fit_gpus.size()), op);
+    const auto added = gemm_samples(*gpu, static_cast<int>(fit_gpus.size()), op, without);
     samples.insert(samples.end(), added.begin(), added.end());
     fit_gpus.push_back({.traits = gpu->traits, .floor_seconds = fastest_seconds(*gpu, op)});
   }
-  return fit_gemm(fit_gpus, samples);
+  return fit_gemm(fit_gpus, samples, without);
 }
 
 MemoryFit fit_memory_classes(const std::vector<const GpuData*>& gpus) {
@@ -45,22 +46,26 @@ TrainedGpu trained_gpu(const GpuData& gpu) {
           .reached_flops = gpu.reached_flops};
 }
 
-/// A GPU without usable linear rows takes its slowdown from batched products plus the mean
+/// A GPU without linear rows to fit takes its slowdown from batched products plus the mean
 /// difference between the two on the other GPUs.
-void complete_linear_effects(const std::vector<const GpuData*>& gpus, PredictorWeights& weights) {
+void complete_linear_effects(const std::vector<const GpuData*>& gpus, LeftOutIngredient without,
+                             PredictorWeights& weights) {
   double difference = 0, count = 0;
+  std::vector<std::size_t> incomplete;
   for (std::size_t g = 0; g < gpus.size(); ++g) {
-    if (gpus[g]->linear_anomalous) continue;
+    if (gemm_samples(*gpus[g], 0, MeasuredOp::linear, without).empty()) {
+      incomplete.push_back(g);
+      continue;
+    }
     const GpuEffect& effect = weights.gpus[g].effect;
     difference += effect.gemm_slowdown - effect.batched_slowdown;
     count += 1;
   }
-  for (std::size_t g = 0; g < gpus.size(); ++g) {
-    if (!gpus[g]->linear_anomalous) continue;
+  for (const std::size_t g : incomplete) {
     GpuEffect& effect = weights.gpus[g].effect;
     effect.gemm_slowdown = effect.batched_slowdown + (count > 0 ? difference / count : 0);
     effect.floors.linear = fastest_seconds(*gpus[g], MeasuredOp::linear);
-    effect.reason += "; linear rows left out (anomalous)";
+    effect.reason += "; linear layers from batched products";
   }
 }
 
@@ -74,9 +79,10 @@ TrainingRange training_range(const std::vector<const GpuData*>& gpus) {
 
 }  // namespace
 
-PredictorWeights fit_parametric(const std::vector<const GpuData*>& gpus) {
-  const GemmFit linear = fit_gemm_class(gpus, MeasuredOp::linear);
-  const GemmFit batched = fit_gemm_class(gpus, MeasuredOp::bmm);
+PredictorWeights fit_parametric(const std::vector<const GpuData*>& gpus,
+                                LeftOutIngredient without) {
+  const GemmFit linear = fit_gemm_class(gpus, MeasuredOp::linear, without);
+  const GemmFit batched = fit_gemm_class(gpus, MeasuredOp::bmm, without);
   const MemoryFit memory = fit_memory_classes(gpus);
   PredictorWeights weights;
   weights.gemm = linear.weights;
@@ -92,7 +98,7 @@ PredictorWeights fit_parametric(const std::vector<const GpuData*>& gpus) {
                          memory.floor[g][2]};
     weights.gpus.push_back(gpu);
   }
-  complete_linear_effects(gpus, weights);
+  complete_linear_effects(gpus, without, weights);
   train_convolutions(gpus, weights);
   return weights;
 }

@@ -40,7 +40,7 @@ PredictorWeights train(const TrainingSet& set, const Folds& folds, const TrainOp
   weights.data.push_back(provenance_of(set.file, set.rows));
   if (set.convolutions)
     weights.data.push_back(provenance_of(set.convolutions->file, set.convolutions->rows));
-  if (options.neusight) {
+  if (options.baselines) {
     std::vector<const GpuData*> gpus;
     for (const GpuData& gpu : set.gpus) gpus.push_back(&gpu);
     weights.neusight = train_neusight(gpus, options.seed);

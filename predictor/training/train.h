@@ -31,7 +31,9 @@ TrainingSet read_training_set(const std::filesystem::path& data_dir, const GpuLo
 struct TrainOptions {
   std::uint64_t seed = 1;  ///< of the neural form; the parametric form has no randomness
   EffectRule rule;         ///< for GPUs that were not measured
-  bool neusight = true;    ///< also train the `neusight` form
+  /// Also train what the model is compared with: the `neusight` form, which joins the weights, and
+  /// the baselines of the LOGO table.
+  bool baselines = true;
 };
 
 /// Assembles the weights from fits of `set`: parameters of the fit to all GPUs, spreads and LOGO

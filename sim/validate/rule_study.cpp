@@ -32,13 +32,16 @@ struct MeasuredStep {
   }
 };
 
+/// The rules to choose from, then the same without a power limit.
 std::vector<EffectRule> candidate_rules() {
   std::vector<EffectRule> rules{{ComputeRule::median, false}};
-  for (const ComputeRule compute :
-       {ComputeRule::predecessor, ComputeRule::physical, ComputeRule::pooled})
-    for (const bool power_limit : {false, true}) rules.push_back({compute, power_limit});
+  for (const bool power_limit : {true, false})
+    for (const ComputeRule compute :
+         {ComputeRule::predecessor, ComputeRule::physical, ComputeRule::pooled})
+      rules.push_back({compute, power_limit});
   return rules;
 }
+constexpr std::size_t kRulesToChooseFrom = 4;
 
 void refuse_held_out(const std::vector<ModelRun>& runs, const Catalog& catalog) {
   std::vector<Problem> problems;
@@ -139,13 +142,16 @@ class Study {
   std::vector<MeasuredStep> steps_;
 };
 
-/// Position of the configuration with the lowest mean error; GPUs without an error do not count.
-std::size_t best_of(const std::vector<ErrorByGpu>& errors) {
+/// Position of the configuration with the lowest mean error among the first `count`; GPUs without
+/// an error do not count.
+std::size_t best_of(const std::vector<ErrorByGpu>& errors, std::size_t count) {
   const auto rank = [](const ErrorByGpu& e) {
     const double mean = mean_error(e);
     return std::isnan(mean) ? std::numeric_limits<double>::infinity() : mean;
   };
-  return static_cast<std::size_t>(std::ranges::min_element(errors, {}, rank) - errors.begin());
+  const auto end = errors.begin() + static_cast<std::ptrdiff_t>(count);
+  return static_cast<std::size_t>(std::ranges::min_element(errors.begin(), end, {}, rank) -
+                                  errors.begin());
 }
 
 std::vector<ErrorByGpu> errors_of(const std::vector<RuleScore>& scores) {
@@ -164,12 +170,15 @@ void study_left_out(const Study& study, const Folds& folds, RuleStudy& result) {
   });
   const std::vector<ErrorByGpu>& plain = errors[study.nobody()];
   for (std::size_t r = 0; r < rules.size(); ++r) result.rules.push_back({rules[r], plain[r]});
-  result.best_rule = best_of(plain);
+  result.best_rule = best_of(plain, kRulesToChooseFrom);
   for (std::size_t judge = 0; judge < folds.size(); ++judge) {
-    const std::size_t chosen = best_of(errors[judge]);
-    const double error = plain[chosen][judge];
-    if (!std::isnan(error))
-      result.selected.push_back({folds.gpu(judge).spec.id, rules[chosen], error});
+    const auto selected = [&](std::size_t count) {
+      const std::size_t chosen = best_of(errors[judge], count);
+      return SelectedRule{folds.gpu(judge).spec.id, rules[chosen], plain[chosen][judge]};
+    };
+    if (std::isnan(plain[0][judge])) continue;
+    result.selected.push_back(selected(kRulesToChooseFrom));
+    result.selected_among_all.push_back(selected(rules.size()));
   }
 }
 
@@ -181,12 +190,12 @@ void study_poolings(const Study& study, const Folds& folds, RuleStudy& result) {
         {rule, study.measured_errors(rule, [&](std::size_t g) { return study.power_limited(g); })});
   }
   const std::vector<ErrorByGpu> errors = errors_of(result.poolings);
-  result.best_pooling = best_of(errors);
+  result.best_pooling = best_of(errors, errors.size());
   for (std::size_t judge = 0; judge < folds.size(); ++judge) {
     if (!study.power_limited(judge)) continue;
     std::vector<ErrorByGpu> others = errors;
     for (ErrorByGpu& of_pooling : others) of_pooling[judge] = kNoError;
-    const std::size_t chosen = best_of(others);
+    const std::size_t chosen = best_of(others, others.size());
     result.selected_pooling.push_back(
         {folds.gpu(judge).spec.id, result.poolings[chosen].rule, errors[chosen][judge]});
   }
@@ -204,10 +213,18 @@ double mean_error(const ErrorByGpu& errors) {
   return sum / count;
 }
 
-double RuleStudy::selection_adjusted_error() const {
+double mean_error(const std::vector<SelectedRule>& selected) {
   ErrorByGpu errors;
   for (const SelectedRule& rule : selected) errors.push_back(rule.error_pct);
   return mean_error(errors);
+}
+
+ModelErrors model_errors(const Folds& folds, const EffectRule& rule,
+                         const std::vector<ModelRun>& runs, const Catalog& catalog) {
+  refuse_held_out(runs, catalog);
+  const Study study(folds, runs, catalog);
+  return {study.left_out_errors(rule, study.nobody()),
+          study.measured_errors(rule, [](std::size_t) { return true; })};
 }
 
 RuleStudy study_rules(const Folds& folds, const std::vector<ModelRun>& runs,

@@ -41,13 +41,18 @@ struct StudyRow {
   bool measured_covered = false;
 };
 
+double mean_error(const std::vector<SelectedRule>& selected);
+
 /// Which rule predicts GPUs that were never measured best, and how much of that is selection.
 struct RuleStudy {
   std::vector<std::string> gpus;
 
-  std::vector<RuleScore> rules;        ///< errors on GPUs that were left out (plain LOGO)
-  std::size_t best_rule = 0;           ///< lowest mean
-  std::vector<SelectedRule> selected;  ///< per GPU: selection-adjusted LOGO
+  std::vector<RuleScore> rules;  ///< errors on GPUs that were left out (plain LOGO)
+  std::size_t best_rule = 0;     ///< lowest mean
+  /// Per GPU: selection-adjusted LOGO. With one of the power-limited cards as judge the other one
+  /// is predicted without a limit by any rule, so a choice that includes rules without a limit
+  /// (`selected_among_all`) is blind to it.
+  std::vector<SelectedRule> selected, selected_among_all;
 
   std::vector<RuleScore> poolings;  ///< best rule; errors on power-limited GPUs that were measured
   std::size_t best_pooling = 0;
@@ -58,8 +63,15 @@ struct RuleStudy {
 
   const EffectRule& shipped() const { return poolings[best_pooling].rule; }
   double plain_error() const { return mean_error(rules[best_rule].errors); }
-  double selection_adjusted_error() const;
 };
+
+/// Errors of whole models under one rule.
+struct ModelErrors {
+  ErrorByGpu left_out;  ///< nothing measured on that GPU
+  ErrorByGpu measured;  ///< its kernels measured
+};
+ModelErrors model_errors(const Folds& folds, const EffectRule& rule,
+                         const std::vector<ModelRun>& runs, const Catalog& catalog);
 
 /// Chooses among the rules by leave-one-GPU-out on the single-GPU rows of `runs`; rows of several
 /// GPUs are not looked at. `folds` must leave out two GPUs. No parameter is fitted to model rows.

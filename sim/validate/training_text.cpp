@@ -31,6 +31,14 @@ double log_ratio_share(double log_slowdown) {
   return std::exp(-log_slowdown);
 }
 
+std::string selection_lines(const std::vector<SelectedRule>& selected) {
+  std::string text;
+  for (const SelectedRule& rule : selected)
+    text += text_line("%-16s %-48s %6.1f", rule.gpu.c_str(), text_of(rule.rule).c_str(),
+                      rule.error_pct);
+  return text + text_line("mean %66.2f\n", mean_error(selected));
+}
+
 std::string_view name_of(SpreadClass spread_class) {
   switch (spread_class) {
     case SpreadClass::linear:
@@ -134,13 +142,15 @@ std::string rule_study_table(const RuleStudy& study) {
   for (const RuleScore& score : study.rules)
     text += formatted("%-48s", text_of(score.rule).c_str()) + error_columns(score.errors) +
             formatted(" %8.2f\n", mean_error(score.errors));
-  text += formatted("\nbest: %s; %zu configurations\n\n",
+  text += formatted("\nbest with a limit, or median: %s; %zu configurations in all\n\n",
                     text_of(study.rules[study.best_rule].rule).c_str(), study.rules.size());
   text += "selection-adjusted: rule chosen on the other GPUs, without this one in any fit\n";
-  for (const SelectedRule& selected : study.selected)
-    text += formatted("%-16s %-48s %6.1f\n", selected.gpu.c_str(), text_of(selected.rule).c_str(),
-                      selected.error_pct);
-  text += formatted("mean %66.2f\n\n", study.selection_adjusted_error());
+  text += selection_lines(study.selected);
+  text +=
+      "the same where rules without a power limit may be chosen (blind: with T4 or P4 left out, "
+      "the "
+      "other has no card to take its limit from)\n";
+  text += selection_lines(study.selected_among_all);
   text +=
       formatted("%-48s", "power-limited GPUs, measured; pooling") + gpu_columns(study.gpus) + "\n";
   for (const RuleScore& score : study.poolings)

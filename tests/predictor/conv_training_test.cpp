@@ -24,7 +24,7 @@ std::string convolutions() {
 
 PredictorWeights train_in(const ScratchFolder& folder, FoldDepth depth = FoldDepth::none) {
   const TrainingSet set = read_training_set(folder.path(), test_gpu);
-  return train(set, Folds(set.gpus, depth), {.neusight = false});
+  return train(set, Folds(set.gpus, depth), {.baselines = false});
 }
 
 PredictorWeights train_with(const ScratchFolder& folder, const std::string& rows,
@@ -124,7 +124,7 @@ TEST(ConvolutionTraining, LeavesOutEveryGpuOnce) {
       EXPECT_LT(score.mean_abs_error_pct, 25) << score.gpu;
     }
   }
-  EXPECT_EQ(scores, 2 * 4);  // GPUs x forms: roofline, tessera and two baselines
+  EXPECT_EQ(scores, 2 * 2);  // GPUs x forms
 }
 
 TEST(ConvolutionTraining, TimedConvolutionsAreScored) {

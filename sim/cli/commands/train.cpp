@@ -13,6 +13,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/validate/ablation_study.h"
 #include "sim/validate/training_text.h"
 
 namespace tessera {
@@ -22,6 +23,7 @@ struct TrainCommandOptions {
   std::string data_folder;
   std::string weights_file;  ///< empty: the shipped weights and their tables
   std::string table_folder;
+  bool ablations = false;
   TrainOptions training;
 };
 
@@ -44,17 +46,42 @@ std::vector<Table> tables_of(const TrainingSet& set, const Folds& folds,
 }
 
 /// Whole-model runs choose the rule for unseen GPUs; without them the default rule stands.
-std::optional<RuleStudy> study_of(const std::string& data_folder, const Folds& folds) {
+std::vector<ModelRun> model_runs(const std::string& data_folder) {
   const std::filesystem::path models = std::filesystem::path(data_folder) / "models" / "fp32.csv";
-  if (!std::filesystem::exists(models)) return std::nullopt;
-  return study_rules(folds, read_model_runs(models), shipped_catalog());
+  if (!std::filesystem::exists(models)) return {};
+  return read_model_runs(models);
+}
+
+/// Prints the tables and keeps them in `folder`, where one is given.
+void publish(const std::vector<Table>& tables, const std::filesystem::path& folder) {
+  for (const Table& table : tables) {
+    print(table.text + "\n");
+    if (!folder.empty()) replace_file(folder / table.name, table.text);
+  }
+}
+
+std::filesystem::path shipped_tables() {
+  return home() / "results" / "predictor";
+}
+
+/// Repeats the fits without each ingredient; the weights stay as they are.
+void run_ablations(const TrainCommandOptions& options) {
+  const TrainingSet set = read_training_set(options.data_folder, shipped_gpu_lookup());
+  const EffectRule rule = shipped_weights().rule;
+  const auto ablations =
+      study_ablations(set, model_runs(options.data_folder), shipped_catalog(), rule);
+  const std::filesystem::path folder =
+      options.table_folder.empty() ? shipped_tables() : std::filesystem::path(options.table_folder);
+  publish({{"ablations.txt", ablation_table(ablations, study_seeds(set, rule))}}, folder);
 }
 
 void run_train(const TrainCommandOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const TrainingSet set = read_training_set(options.data_folder, shipped_gpu_lookup());
   const Folds folds(set.gpus, FoldDepth::two);
-  const std::optional<RuleStudy> study = study_of(options.data_folder, folds);
+  const std::vector<ModelRun> runs = model_runs(options.data_folder);
+  std::optional<RuleStudy> study;
+  if (!runs.empty()) study = study_rules(folds, runs, shipped_catalog());
   TrainOptions training = options.training;
   if (study) training.rule = study->shipped();
   const PredictorWeights weights = train(set, folds, training);
@@ -63,12 +90,9 @@ void run_train(const TrainCommandOptions& options) {
   std::filesystem::path file = options.weights_file;
   if (shipped) file = weights_file();
   std::filesystem::path folder = options.table_folder;
-  if (shipped && folder.empty()) folder = home() / "results" / "predictor";
+  if (shipped && folder.empty()) folder = shipped_tables();
   save_weights(weights, file);
-  for (const Table& table : tables) {
-    print(table.text + "\n");
-    if (!folder.empty()) replace_file(folder / table.name, table.text);
-  }
+  publish(tables, folder);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   spdlog::info("trained in {:.1f} s, wrote {}", elapsed.count(), file.string());
 }
@@ -89,7 +113,11 @@ void add_train_command(CLI::App& app) {
   command->add_option("--tables", options->table_folder, "folder for the tables that are printed");
   command->add_option("--seed", options->training.seed, "of the neural form")
       ->capture_default_str();
-  command->callback([options] { run_train(*options); });
+  command->add_flag("--ablations", options->ablations,
+                    "instead of training, show what each ingredient buys and what the seeds "
+                    "change (results/predictor/ablations.txt); about a minute");
+  command->callback(
+      [options] { options->ablations ? run_ablations(*options) : run_train(*options); });
 }
 
 }  // namespace tessera
