@@ -94,7 +94,7 @@ std::string kernel_logo_table(const PredictorWeights& weights,
   for (const std::string& gpu : anomalous_linear) left_out += (left_out.empty() ? "" : ", ") + gpu;
   return text + "\nwithout " + left_out +
          ", whose linear rows are anomalous (under half of the rate of its own batched products) "
-         "and not trained on:\n" +
+         "and whose long ones are not trained on:\n" +
          sound_sessions;
 }
 

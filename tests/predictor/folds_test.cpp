@@ -65,7 +65,8 @@ TEST(Ingredients, ALeftOutOneHasNoEffectInTheFit) {
   for (std::size_t tile = 1; tile < kGemmTiles.size(); ++tile)
     EXPECT_GT(one_tile.menus[0].penalty[tile], 30) << tile;  // e^30 times as slow: never chosen
   const GemmWeights one_menu = fitted(Ingredient::family_menus);
-  EXPECT_EQ(one_menu.menus[0].penalty, one_menu.menus[2].penalty);
+  for (std::size_t tile = 1; tile < kGemmTiles.size(); ++tile)
+    EXPECT_NEAR(one_menu.menus[0].penalty[tile], one_menu.menus[2].penalty[tile], 1e-9);
   EXPECT_NE(fitted({}).menus[0].penalty, fitted({}).menus[2].penalty);
   EXPECT_LT(fitted(Ingredient::whole_waves).menus[1].quantisation, 1e-9);
   EXPECT_GT(fitted(Ingredient::split_k).shared.split_seconds, 1e6);
