@@ -39,6 +39,16 @@ double convolution_bound_seconds(const ConvolutionShape& s, const GpuTraits& gpu
   return std::max(least / gpu.flops, s.bytes() / gpu.bandwidth);
 }
 
+GemmShape implicit_gemm_product(const ConvolutionShape& s) {
+  return {.m = s.positions(), .n = s.filters, .k = s.channels * s.window * s.window};
+}
+
+GemmShape staged_winograd_product(const ConvolutionShape& s) {
+  constexpr double kPoints = 36;
+  const double tiles = s.images * std::ceil(s.out_height / 4) * std::ceil(s.out_width / 4);
+  return {.batch = kPoints, .m = tiles, .n = s.filters, .k = s.channels};
+}
+
 GemmShape fused_winograd_product(const ConvolutionShape& s, const GpuTraits& gpu) {
   const bool maxwell = gpu.family == SgemmFamily::maxwell;
   const double rows = std::ceil(s.out_height / 2), columns = std::ceil(s.out_width / 2);

@@ -89,6 +89,25 @@ struct ConvolutionGpu {
   double sustained_flops = 0;  ///< power-limited rate [FLOP/s]; 0 = not limited
 };
 
+/// Waves of `tile`, some share of them whole ones.
+template <class T>
+T quantised_waves(const GemmShape& s, const GpuTraits& gpu, const ConvolutionParameters<T>& p,
+                  const GemmTile& tile) {
+  const double waves = wave_count(s, tile, 1, gpu.sms);
+  const double soft = std::max(waves, 1.0);
+  return p.quantisation * (std::ceil(waves) - soft) + T(soft);
+}
+
+/// Time [s] of a product on tile `i` of kConvolutionTiles before what slows all tiles down.
+template <class T>
+T convolution_tile_seconds(const GemmShape& s, const GpuTraits& gpu,
+                           const ConvolutionParameters<T>& p, std::size_t i) {
+  using std::exp;
+  const GemmTile tile = kConvolutionTiles[i];
+  const double per_k = 2.0 * tile.m * tile.n * gpu.sms / gpu.flops;
+  return quantised_waves(s, gpu, p, tile) * (p.prologue + T(s.k)) * per_k * exp(p.penalty[i]);
+}
+
 /// Time [s] of a product on the first `tiles` of kConvolutionTiles at `slowdown` (log), soft
 /// minimum over them; slowed to the power-limited rate of the arithmetic that is really done.
 template <class T>
@@ -99,12 +118,7 @@ T product_seconds(const GemmShape& s, const ConvolutionGpu<T>& gpu,
   const double ideal = s.flops() / gpu.traits.flops;
   T sum(0.0);
   for (std::size_t i = 0; i < tiles; ++i) {
-    const GemmTile tile = kConvolutionTiles[i];
-    const double waves = wave_count(s, tile, 1, gpu.traits.sms);
-    const double soft = std::max(waves, 1.0);
-    const T quantised = p.quantisation * (std::ceil(waves) - soft) + T(soft);
-    const double per_k = 2.0 * tile.m * tile.n * gpu.traits.sms / gpu.traits.flops;
-    const T seconds = quantised * (p.prologue + T(s.k)) * per_k * exp(p.penalty[i]);
+    const T seconds = convolution_tile_seconds(s, gpu.traits, p, i);
     sum += soft_minimum_term(T(seconds * (1 / ideal)));
   }
   const T fastest = ideal * exp(log(sum) * (-1.0 / kTileSharpness));
@@ -116,14 +130,16 @@ T traffic_seconds(double bytes, const ConvolutionGpu<T>& gpu, const T& loss) {
   return loss * (bytes / gpu.traits.bandwidth);
 }
 
+/// The product of all positions that the implicit algorithm works through.
+GemmShape implicit_gemm_product(const ConvolutionShape& shape);
+
 /// Implicit GEMM: one product over all positions, rows of the left operand gathered from the images
 /// by an index table that a small kernel writes first. A 1x1 window makes it a plain GEMM.
 template <class T>
 ConvolutionTerms<T> implicit_gemm(const ConvolutionShape& s, const ConvolutionGpu<T>& gpu,
                                   const ConvolutionParameters<T>& p) {
-  const GemmShape product{
-      .m = s.positions(), .n = s.filters, .k = s.channels * s.window * s.window};
-  return {.compute = product_seconds(product, gpu, p, p.implicit, kConvolutionTiles.size()),
+  return {.compute = product_seconds(implicit_gemm_product(s), gpu, p, p.implicit,
+                                     kConvolutionTiles.size()),
           .memory = traffic_seconds(s.bytes(), gpu, p.memory),
           .other = p.stage_seconds};
 }
@@ -143,17 +159,20 @@ ConvolutionTerms<T> fused_winograd(const ConvolutionShape& s, const ConvolutionG
           .other = p.stage_seconds + traffic_seconds(filters, gpu, p.transform)};
 }
 
+/// The 36 products of staged Winograd.
+GemmShape staged_winograd_product(const ConvolutionShape& shape);
+
 /// Staged (non-fused) Winograd F(4x4,3x3): kernels transform input and filters to 36 numbers per
 /// 4x4 outputs and per 3x3 filter, 36 products follow, and one more kernel transforms back. 4 times
 /// fewer multiplications, for the traffic between the stages.
 template <class T>
 ConvolutionTerms<T> staged_winograd(const ConvolutionShape& s, const ConvolutionGpu<T>& gpu,
                                     const ConvolutionParameters<T>& p) {
-  constexpr double kPoints = 36, kBytes = 4;
-  const double tiles = s.images * std::ceil(s.out_height / 4) * std::ceil(s.out_width / 4);
-  const GemmShape product{.batch = kPoints, .m = tiles, .n = s.filters, .k = s.channels};
+  constexpr double kBytes = 4;
+  const GemmShape product = staged_winograd_product(s);
+  const double tiles = product.m;
   const double between =
-      kPoints * kBytes * (tiles * s.channels + tiles * s.filters + s.channels * s.filters);
+      product.batch * kBytes * (tiles * s.channels + tiles * s.filters + s.channels * s.filters);
   return {.compute = product_seconds(product, gpu, p, T(0.0), kConvolutionTiles.size()),
           .memory = traffic_seconds(between, gpu, p.memory),
           .other = p.stage_seconds * 3.0 + traffic_seconds(s.bytes() + between, gpu, p.transform)};

@@ -4,6 +4,10 @@
 
 namespace tessera {
 
+/// A kernel that follows another on a stream starts and drains in about this time [s]: the floor of
+/// GEMMs replayed from a graph is 2.5 us (measurements/kernels/README.md, tensor_core.csv).
+inline constexpr double kQueuedFloor = 2e-6;
+
 /// Sharpness of the change from host-bound to GPU-bound in isolated calls.
 inline constexpr double kLaunchSharpness = 8;
 

@@ -6,13 +6,10 @@
 #include "predictor/gpu_overlay.h"
 #include "predictor/launch_floor.h"
 #include "predictor/roofline.h"
+#include "predictor/stand_ins.h"
 
 namespace tessera {
 namespace {
-
-// A kernel that follows another on a stream starts and drains in about 2 us: the floor of GEMMs
-// replayed from a graph is 2.5 us (measurements/kernels/README.md, tensor_core.csv).
-constexpr double kQueuedFloor = 2e-6;
 
 // Judgements, in log time: kinds that take the bandwidth of a class they resemble, and inputs
 // beyond the training data, per doubling.
@@ -62,34 +59,6 @@ void complete_convolution(const std::optional<ConvolutionWeights>& weights, GpuE
   effect.floors.convolution = weights->floor_seconds;
   effect.reason +=
       "; convolutions from linear layers, by the difference that other GPUs show (none was timed)";
-}
-
-/// The implicit product of a convolution, whose operands are read as those of a batched product.
-Kernel implicit_product(const Kernel& convolution) {
-  Kernel product = convolution;
-  product.kind = KernelKind::batched_gemm;
-  product.layout = GemmLayout::nn;
-  return product;
-}
-
-double compute_seconds(const GemmShape& shape, const GpuTraits& gpu, const GemmWeights& weights,
-                       double slowdown) {
-  return std::exp(slowdown) * gemm_compute_seconds(shape, gpu, weights.shared, weights.menu(gpu));
-}
-
-/// A linear layer in NN or NT order was never timed. It runs the library's heuristics of linear
-/// layers on the memory order of batched products, so it takes half of the log difference between
-/// the two at a large size. Log time against the same layer in TN order.
-double transposed_shift(const GpuTraits& traits, const GpuEffect& effect, const GemmWeights& gemm,
-                        const GemmWeights& batched) {
-  constexpr double kSize = 4096;
-  const GemmShape unstrided{.m = kSize, .n = kSize, .k = kSize};
-  GemmShape strided = unstrided;
-  strided.strided = true;
-  const double tn = compute_seconds(strided, traits, gemm, effect.gemm_slowdown);
-  const double nn = compute_seconds(unstrided, traits, batched, effect.batched_slowdown);
-  const double tn_without_rows = compute_seconds(unstrided, traits, gemm, effect.gemm_slowdown);
-  return 0.5 * std::log(nn / tn) + std::log(tn / tn_without_rows);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ constexpr std::string_view kMemoryColour = "#4477aa";
 constexpr std::string_view kCapacityColour = "#cc3311";
 constexpr std::string_view kFaintText = "#777777";
 
-std::string spaced(std::string_view label) {
+std::string legend_words(std::string_view label) {
   std::string words(label);
   std::replace(words.begin(), words.end(), '_', ' ');
   return words;
@@ -152,7 +152,7 @@ class TimelinePicture {
                    {.size = 10, .fill = kFaintText});
     }
     for (const StreamKind stream : streams_of(rank)) {
-      draw_label(spaced(label_of(stream)), y + 0.5 * options_.row_height);
+      draw_label(legend_words(label_of(stream)), y + 0.5 * options_.row_height);
       const Seconds resolution(pixels_per_second_ > 0 ? kSharpestGap / pixels_per_second_ : 0.0);
       for (const TimelineSlice& slice : timeline_slices(index_, rank, stream, resolution)) {
         draw_slice(slice, y);

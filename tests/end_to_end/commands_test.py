@@ -18,8 +18,8 @@ V100-PCIe-32GB,4,tp3,gpt2,training,128,1,10
 class Commands(EndToEnd):
     def test_the_program_lists_its_commands_and_each_has_help(self):
         overview = self.answer("--help")
-        for command in ("simulate", "predict", "train", "validate", "reproduce", "check", "explain", "schema", "show",
-                        "list"):
+        for command in ("simulate", "predict", "train", "validate", "reproduce", "check", "explain",
+                        "explain-kernel", "schema", "show", "list"):
             self.assertRegex(overview, rf"(?m)^  {command} ")
             self.assertIn(f"Usage: tessera {command} ", self.answer(command, "--help"))
 

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "predictor/gpu_traits.h"
+#include "predictor/weights.h"
+#include "workloads/kernel.h"
+
+namespace tessera {
+
+/// A linear layer in NN or NT order was never timed. It runs the library's heuristics of linear
+/// layers on the memory order of batched products, so it takes half of the log difference between
+/// the two at a large size. Log time against the same layer in TN order.
+double transposed_shift(const GpuTraits& traits, const GpuEffect& effect, const GemmWeights& gemm,
+                        const GemmWeights& batched);
+
+/// The implicit product of a convolution, whose operands are read as those of a batched product:
+/// stands in where no convolution was timed.
+Kernel implicit_product(const Kernel& convolution);
+
+}  // namespace tessera

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "predictor/training/dataset.h"
+#include "predictor/training/measurements.h"
+#include "predictor/weights.h"
+
+namespace tessera {
+
+/// A measured call of the same operator beside its prediction.
+struct NearMeasurement {
+  KernelMeasurement row;  ///< without `line`
+  std::string gpu;
+  double octaves = 0;  ///< distance: Euclidean over log2 of the ratios of all sizes
+  Seconds measured;
+  Seconds predicted;  ///< of a call timed as the row was: with or without the launch gap
+};
+
+/// The `count` timed fp32 rows of `file` with the operator of `kernel` that are nearest to its
+/// sizes, those of `gpu` before all others; ties in the order of the file. Nothing is fitted to
+/// them, so rows with split = test are among them. `lookup` finds the other GPUs.
+std::vector<NearMeasurement> nearest_measurements(const MeasurementFile& file,
+                                                  const KernelMeasurement& kernel,
+                                                  const GpuSpec& gpu,
+                                                  const PredictorWeights& weights,
+                                                  const GpuLookup& lookup, std::size_t count);
+
+}  // namespace tessera

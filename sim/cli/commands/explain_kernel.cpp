@@ -1,0 +1,120 @@
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hw/units/input_error.h"
+#include "predictor/kernel_story.h"
+#include "predictor/training/nearest_measurements.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/home.h"
+#include "sim/cli/kernel_query.h"
+#include "sim/cli/output.h"
+#include "sim/config/load.h"
+#include "sim/report/kernel_report.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::size_t kNearest = 5;
+
+struct ExplainKernelOptions {
+  std::string gpu;
+  KernelOptions kernel;
+  std::vector<std::string> overlay_files;
+  std::string weights_file;
+  std::string data_folder;
+  std::string format;
+};
+
+/// An overlay that has no effect would be mistaken for one that has.
+GpuOverlay overlay_for(const std::string& file, const GpuSpec& gpu, const Catalog& catalog) {
+  GpuOverlay overlay = load_overlay(file, catalog);
+  if (overlay.gpu == gpu.id) return overlay;
+  throw InputError({.where = file,
+                    .what = "is an overlay of " + overlay.gpu + ", but the GPU is " + gpu.id,
+                    .hint = "remove the overlay, or calibrate " + gpu.id});
+}
+
+PredictorWeights weights_in_use(const ExplainKernelOptions& options, const GpuSpec& gpu,
+                                const Catalog& catalog) {
+  if (options.overlay_files.size() > 1)
+    throw InputError({.where = options.overlay_files[1],
+                      .what = "is a second overlay of one GPU",
+                      .hint = "keep one"});
+  std::vector<GpuOverlay> overlays;
+  for (const std::string& file : options.overlay_files)
+    overlays.push_back(overlay_for(file, gpu, catalog));
+  return with_overlays(
+      options.weights_file.empty() ? shipped_weights() : load_weights(options.weights_file),
+      overlays, gpu);
+}
+
+/// $TESSERA_MEASUREMENTS, else beside the source tree; need not exist.
+std::filesystem::path usual_measurements() {
+  const char* chosen = std::getenv("TESSERA_MEASUREMENTS");
+  return chosen && *chosen ? std::filesystem::path(chosen) : home() / "../shared/measurements";
+}
+
+void add_nearest(const ExplainKernelOptions& options, const PredictorWeights& weights,
+                 KernelReport& report) {
+  const std::string name = report.call.op == MeasuredOp::conv2d ? "fp32_conv.csv" : "fp32.csv";
+  const bool asked = !options.data_folder.empty();
+  const std::filesystem::path folder =
+      asked ? std::filesystem::path(options.data_folder) : usual_measurements();
+  std::filesystem::path file = folder / "kernels" / name;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) file = folder / name;
+  if (!asked && !std::filesystem::exists(file, error)) {
+    report.measurements = "no " + name + " found; name its folder with --data";
+    return;
+  }
+  report.measurements = name;
+  report.nearest = nearest_measurements(read_measurements(file), report.call, report.gpu, weights,
+                                        shipped_gpu_lookup(), kNearest);
+  if (report.nearest.empty())
+    report.measurements = "none of " + std::string(name_of(report.call.op)) + " in " + name;
+}
+
+void run_explain_kernel(const ExplainKernelOptions& options) {
+  const Catalog catalog = shipped_catalog();
+  const KernelQuery query = kernel_query(options.kernel);
+  const GpuSpec gpu = load_gpu(options.gpu, catalog);
+  const PredictorWeights weights = weights_in_use(options, gpu, catalog);
+  KernelReport report{.call = query.call,
+                      .gpu = gpu,
+                      .story = kernel_story(query.kernel, gpu, weights),
+                      .tessera_version = TESSERA_VERSION};
+  add_nearest(options, weights, report);
+  print(options.format == "json" ? kernel_json(report) : kernel_table(report));
+}
+
+}  // namespace
+
+void add_explain_kernel_command(CLI::App& app) {
+  auto options = std::make_shared<ExplainKernelOptions>();
+  CLI::App* command = app.add_subcommand("explain-kernel",
+                                         "Say how the prediction for one fp32 kernel comes about");
+  command->add_option("--gpu", options->gpu, "id of the hardware catalog, or a file")->required();
+  command
+      ->add_option("--op", options->kernel.op,
+                   "linear, bmm (--m --n --k [--batch]), conv2d (--in-channels --out-channels "
+                   "--input-size --kernel-size [--batch --stride --padding]), softmax, layer_norm, "
+                   "add, gelu, ... (--rows --cols)")
+      ->required();
+  for (const std::string& size : size_options())
+    command->add_option("--" + size, options->kernel.sizes[size], "size of the kernel [elements]");
+  command->add_option("--layout", options->kernel.layout, "operand order of linear and bmm")
+      ->check(CLI::IsMember({"tn", "nn", "nt"}));
+  command->add_option("--overlay", options->overlay_files, "overlay of the GPU (tessera calibrate)")
+      ->allow_extra_args(false);
+  command->add_option("--weights", options->weights_file, "trained weights other than the shipped");
+  command->add_option("--data", options->data_folder,
+                      "folder of measurements, for the nearest measured calls (default: "
+                      "$TESSERA_MEASUREMENTS, else ../shared/measurements)");
+  add_format_option(*command, options->format, {"table", "json"});
+  command->callback([options] { run_explain_kernel(*options); });
+}
+
+}  // namespace tessera
