@@ -100,6 +100,7 @@ OperatorClass class_of(const GraphOp& op) {
     case KernelKind::reduction:
     case KernelKind::scatter:
     case KernelKind::multi_tensor:
+    case KernelKind::convolution:  // of no operator in the file
       return OperatorClass::other;
   }
   return OperatorClass::other;
