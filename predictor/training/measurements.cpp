@@ -42,13 +42,14 @@ enum Column : std::size_t {
   kGridZ,
   kTiming,
   kDtype,
+  kStack,
   kColumns
 };
 constexpr std::array<std::string_view, kColumns> kColumnNames{
     "gpu",   "op",          "batch",        "m",           "n",          "k",      "rows",
     "cols",  "in_channels", "out_channels", "kernel_size", "input_size", "stride", "padding",
     "split", "latency_us",  "kernel_name",  "grid_x",      "grid_y",     "grid_z", "timing",
-    "dtype"};
+    "dtype", "stack"};
 constexpr std::array kVectorColumns{kGpu, kOp, kBatch, kM, kN, kK, kRows, kCols};
 constexpr std::array kConvolutionColumns{
     kGpu, kOp, kBatch, kInChannels, kOutChannels, kKernelSize, kInputSize, kStride, kPadding};
@@ -226,6 +227,7 @@ class Reader {
     row.train = field(fields, kSplit) == "train" && row.precision == Precision::fp32 &&
                 row.timing == CallTiming::isolated;
     row.test = field(fields, kSplit) == "test";
+    row.stack = field(fields, kStack);
     return true;
   }
 

@@ -57,6 +57,7 @@ struct KernelMeasurement {
   int tile_a = 0,
       tile_b = 0;           ///< the two sides in the kernel's name (sgemm_128x64); 0 = not stated
   std::int64_t blocks = 0;  ///< of the launched grid; 0 = not stated
+  std::string_view stack;   ///< library that ran it; empty where the file does not say
   std::string_view line;    ///< the row as it stands in the file
 };
 

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "predictor/half/tensor_effect.h"
+#include "predictor/half/tensor_weights.h"
+#include "predictor/kernel_predictor.h"
+
+namespace tessera {
+
+/// Dense products of bf16 and fp16 operands on the tensor cores of one GPU. Pure and
+/// deterministic; safe to share between threads.
+///
+/// Durations are those of a queued stream; what a kernel takes to start and drain
+/// (`launch_seconds`, inside every measured row) is not in them. Layouts other than `tn` were never
+/// timed: the data and weight gradients take the same constants, with a wider spread.
+class TensorGemmPredictor {
+ public:
+  /// `stack`: the library, one of those in `weights`; empty = unknown. Throws InputError where the
+  /// GPU has no tensor cores, or states no dense peak for `precision`.
+  TensorGemmPredictor(const GpuSpec& gpu, Precision precision, const TensorWeights& weights,
+                      std::string_view stack = {});
+
+  /// Products of the predictor's precision.
+  bool covers(const Kernel& kernel) const;
+  /// `waves` and tile of the fastest choice. `spread` widens for GPUs, formats, layouts, batches
+  /// and sizes that were not measured. Throws std::invalid_argument for kernels not covered.
+  KernelPrediction predict(const Kernel& kernel) const;
+  Seconds duration(const Kernel& kernel) const { return predict(kernel).duration; }
+  /// Start and drain of a kernel; adds to a duration where nothing else hides it.
+  Seconds launch_seconds() const { return Seconds(effect_.stack.launch_seconds); }
+
+  const TensorEffect& effect() const { return effect_; }
+  /// What the prediction of `kernel` rests on and what of it was never measured, in words.
+  std::string reason(const Kernel& kernel) const;
+
+ private:
+  LogSpread spread_of(const Kernel& kernel, double timed_seconds,
+                      const Extrapolation& beyond) const;
+
+  Precision precision_;
+  TensorTraits traits_;
+  TensorEffect effect_;
+  TensorParameters<double> shared_;
+  GemmRange range_;
+};
+
+}  // namespace tessera
