@@ -117,7 +117,8 @@ function(tessera_test folder)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;LABELS" ${ARGN})
   string(REPLACE "/" "_" name "test/${folder}")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp
-                                      ${CMAKE_SOURCE_DIR}/tests/${folder}/oracle/*.cpp)
+                                      ${CMAKE_SOURCE_DIR}/tests/${folder}/oracle/*.cpp
+                                      ${CMAKE_SOURCE_DIR}/tests/${folder}/half/*.cpp)
   if(NOT sources)
     return()
   endif()

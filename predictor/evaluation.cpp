@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "hw/units/input_error.h"
+#include "predictor/half/tensor_gemm_predictor.h"
 #include "predictor/training/timed_call.h"
 
 namespace tessera {
@@ -13,14 +16,53 @@ namespace {
 
 using Predictors = std::vector<std::unique_ptr<KernelPredictor>>;
 
-void refuse_other_precisions(const MeasurementFile& file) {
-  const auto other = std::ranges::find_if(
-      file.rows, [](const KernelMeasurement& row) { return row.precision != Precision::fp32; });
+bool on_tensor_cores(const KernelMeasurement& row) {
+  return row.precision == Precision::bf16 || row.precision == Precision::fp16;
+}
+
+void refuse_other_precisions(const MeasurementFile& file, bool half_products) {
+  const auto other = std::ranges::find_if(file.rows, [&](const KernelMeasurement& row) {
+    const bool half = half_products && row.op == MeasuredOp::linear && on_tensor_cores(row);
+    return row.precision != Precision::fp32 && !half;
+  });
   if (other == file.rows.end()) return;
   throw InputError({.where = file.path.string(),
                     .what = "holds rows of dtype " + std::string(name_of(other->precision)),
-                    .hint = "the kernel model is fp32 only; keep the rows of dtype fp32"});
+                    .hint = "the form tessera predicts dtype fp32, and linear layers of bf16 and "
+                            "fp16; other forms fp32 alone: keep the rows of these"});
 }
+
+/// Predictors of half-precision products, by GPU, precision and library.
+class TensorPredictors {
+ public:
+  TensorPredictors(const TensorWeights& weights, const GpuLookup& lookup)
+      : weights_(weights), lookup_(lookup) {}
+
+  /// Of a call that was replayed from a graph: start and drain included.
+  Seconds timed_call(const std::string& gpu, const KernelMeasurement& row) {
+    const std::string stack = measured_stack(gpu, row);
+    auto& predictor = predictors_[{gpu, row.precision, stack}];
+    if (!predictor)
+      predictor =
+          std::make_unique<TensorGemmPredictor>(lookup_(gpu), row.precision, weights_, stack);
+    return predictor->duration(kernel_of(row)) + predictor->launch_seconds();
+  }
+
+ private:
+  /// The row's library where it was measured on that GPU in that precision, else unknown.
+  std::string measured_stack(const std::string& gpu, const KernelMeasurement& row) const {
+    for (const TensorGpuWeights& measured : weights_.gpus)
+      for (const TensorStackWeights& stack : measured.stacks)
+        if (measured.gpu == gpu && stack.name == row.stack && stack.precision == row.precision)
+          return stack.name;
+    return "";
+  }
+
+  const TensorWeights& weights_;
+  const GpuLookup& lookup_;
+  std::map<std::tuple<std::string, Precision, std::string>, std::unique_ptr<TensorGemmPredictor>>
+      predictors_;
+};
 
 double median(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -29,20 +71,19 @@ double median(std::vector<double>& values) {
 }
 
 std::vector<KernelErrorGroup> error_groups(const KernelScores& scores) {
-  std::vector<std::vector<std::vector<double>>> errors(
-      scores.file.gpus.size(), std::vector<std::vector<double>>(kMeasuredOps));
+  std::map<std::tuple<std::size_t, MeasuredOp, Precision>, std::vector<double>> errors;
   for (std::size_t i = 0; i < scores.file.rows.size(); ++i) {
     const KernelMeasurement& row = scores.file.rows[i];
     if (row.latency_us <= 0) continue;
-    errors[row.gpu][static_cast<std::size_t>(row.op)].push_back(
+    errors[{row.gpu, row.op, row.precision}].push_back(
         100 * std::abs(scores.predicted_us[i] / row.latency_us - 1));
   }
   std::vector<KernelErrorGroup> groups;
-  for (std::size_t gpu = 0; gpu < errors.size(); ++gpu)
-    for (std::size_t op = 0; op < kMeasuredOps; ++op)
-      if (!errors[gpu][op].empty())
-        groups.push_back(
-            error_group(scores.file.gpus[gpu], static_cast<MeasuredOp>(op), errors[gpu][op]));
+  for (auto& [key, values] : errors) {
+    const auto& [gpu, op, precision] = key;
+    groups.push_back(error_group(scores.file.gpus[gpu], op, values));
+    if (precision != Precision::fp32) groups.back().op += " " + std::string(name_of(precision));
+  }
   return groups;
 }
 
@@ -67,15 +108,23 @@ KernelErrorGroup error_group(std::string gpu, MeasuredOp op, std::vector<double>
 }
 
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
-                           PredictorForm form, const GpuLookup& lookup) {
+                           PredictorForm form, const GpuLookup& lookup,
+                           const TensorWeights* tensor) {
   KernelScores scores{.file = read_measurements(csv)};
-  refuse_other_precisions(scores.file);
+  const bool half_products = tensor != nullptr && form == PredictorForm::tessera;
+  refuse_other_precisions(scores.file, half_products);
+  const TensorWeights none;
+  TensorPredictors tensor_predictors(half_products ? *tensor : none, lookup);
   Predictors predictors;
   for (const std::string& id : scores.file.gpus)
     predictors.push_back(make_predictor(form, lookup(id), weights));
   scores.predicted_us.reserve(scores.file.rows.size());
-  for (const KernelMeasurement& row : scores.file.rows)
-    scores.predicted_us.push_back(timed_call(*predictors[row.gpu], row).value() * 1e6);
+  for (const KernelMeasurement& row : scores.file.rows) {
+    const Seconds predicted = on_tensor_cores(row)
+                                  ? tensor_predictors.timed_call(scores.file.gpus[row.gpu], row)
+                                  : timed_call(*predictors[row.gpu], row);
+    scores.predicted_us.push_back(predicted.value() * 1e6);
+  }
   scores.groups = error_groups(scores);
   return scores;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "predictor/half/tensor_weights.h"
 #include "predictor/kernel_predictor.h"
 #include "predictor/training/dataset.h"
 #include "predictor/weights.h"
@@ -28,11 +29,13 @@ struct KernelScores {
   std::vector<KernelErrorGroup> groups;  ///< GPUs in order of appearance, then operators
 };
 
-/// Predicts every row of a file in the format of measurements/kernels/fp32.csv. Throws InputError
+/// Predicts every row of a file in the format of measurements/kernels/fp32.csv or tensor_core.csv;
+/// linear layers of bf16 and fp16 need `tensor` and the form tessera. Throws InputError
 /// for malformed rows, rows of another number format than fp32, and GPUs that `lookup` does not
 /// know.
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
-                           PredictorForm form, const GpuLookup& lookup);
+                           PredictorForm form, const GpuLookup& lookup,
+                           const TensorWeights* tensor = nullptr);
 
 /// The file with one more column, predicted_us.
 std::string predicted_csv(const KernelScores& scores);

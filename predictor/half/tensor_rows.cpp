@@ -95,8 +95,7 @@ TensorData read_tensor_rows(const std::filesystem::path& path, const GpuLookup& 
 bool held_out(const TensorShape& shape, TensorHoldout holdout) {
   if (holdout == TensorHoldout::none) return false;
   const std::uint64_t hash = fnv1a(hashed_text(shape, holdout == TensorHoldout::shapes));
-  // Low bits of FNV-1a of like texts are alike; the high ones are not.
-  return (hash >> 32) % kHoldOutOneIn == 0;
+  return hash % kHoldOutOneIn == 0;
 }
 
 std::vector<TensorSample> filtered(const std::vector<TensorSample>& samples,

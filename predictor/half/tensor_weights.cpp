@@ -22,8 +22,8 @@ constexpr std::array<std::string_view, 11> kArchitectures{
   throw InputError(
       {.where = path.string(),
        .what = std::move(what),
-       .hint =
-           "use predictor/weights/tensor_gemm.pb of this version, or run tessera train --half"});
+       .hint = "use predictor/weights/tensor_gemm.pb of this version, or run tessera train --model "
+               "tensor-gemm"});
 }
 
 template <std::size_t N>

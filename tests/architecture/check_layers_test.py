@@ -63,8 +63,8 @@ class CheckLayers(PlantedTree):
         cases = {
             "<simgrid/s4u.hpp>": "SimGrid may be used only in sim/engine/",
             "<yaml-cpp/yaml.h>": "yaml-cpp may be used only in sim/config/",
-            "<google/protobuf/message.h>": "Protobuf may be used only in sim/config/, sim/formats/, predictor/weights[^/]*$",
-            '"predictor/weights.pb.h"': "Protobuf may be used only in sim/config/, sim/formats/, predictor/weights[^/]*$",
+            "<google/protobuf/message.h>": "Protobuf may be used only in sim/config/, sim/formats/, predictor/(half/[a-z_]*)?weights[^/]*$",
+            '"predictor/weights.pb.h"': "Protobuf may be used only in sim/config/, sim/formats/, predictor/(half/[a-z_]*)?weights[^/]*$",
             "<CLI/CLI.hpp>": "CLI11 may be used only in sim/cli/",
             "<spdlog/spdlog.h>": "spdlog may be used only in sim/cli/",
         }

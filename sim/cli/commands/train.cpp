@@ -9,25 +9,25 @@
 #include <spdlog/spdlog.h>
 
 #include "hw/units/replace_file.h"
-#include "predictor/half/tensor_study.h"
 #include "predictor/weights.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/commands/train_attention.h"
+#include "sim/cli/commands/train_tensor_gemm.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
 #include "sim/validate/ablation_study.h"
-#include "sim/validate/tensor_study_text.h"
 #include "sim/validate/training_text.h"
 
 namespace tessera {
 namespace {
 
 struct TrainCommandOptions {
+  std::string model = "fp32";
   std::string data_folder;
   std::string weights_file;  ///< empty: the shipped weights and their tables
   std::string table_folder;
   bool ablations = false;
   TrainOptions training;
-  bool half = false;  ///< the half-precision products instead of the FP32 kernels
 };
 
 /// A table under the name of its file.
@@ -78,30 +78,7 @@ void run_ablations(const TrainCommandOptions& options) {
   publish({{"ablations.txt", ablation_table(ablations, study_seeds(set, rule))}}, folder);
 }
 
-/// `name` in the folder of the data, or in its folder kernels/.
-std::filesystem::path kernel_file(const std::filesystem::path& folder, const char* name) {
-  const std::filesystem::path inner = folder / "kernels" / name;
-  return std::filesystem::exists(inner) ? inner : folder / name;
-}
-
-void run_half(const TrainCommandOptions& options) {
-  const TensorData data =
-      read_tensor_rows(kernel_file(options.data_folder, "tensor_core.csv"), shipped_gpu_lookup());
-  const TensorTraining training = train_tensor_gemm(data);
-  const std::string text = tensor_study_text(training.weights, study_tensor_gemm(data, training));
-  const bool shipped = options.weights_file.empty();
-  const std::filesystem::path file = shipped ? home() / "predictor" / "weights" / "tensor_gemm.pb"
-                                             : std::filesystem::path(options.weights_file);
-  std::filesystem::path folder = options.table_folder;
-  if (shipped && folder.empty()) folder = home() / "results" / "predictor";
-  save_tensor_weights(training.weights, file);
-  print(text);
-  if (!folder.empty()) replace_file(folder / "tensor_gemm.txt", text);
-  spdlog::info("wrote {}", file.string());
-}
-
 void run_train(const TrainCommandOptions& options) {
-  if (options.half) return run_half(options);
   const auto begin = std::chrono::steady_clock::now();
   const TrainingSet set = read_training_set(options.data_folder, shipped_gpu_lookup());
   const Folds folds(set.gpus, FoldDepth::two);
@@ -123,6 +100,15 @@ void run_train(const TrainCommandOptions& options) {
   spdlog::info("trained in {:.1f} s, wrote {}", elapsed.count(), file.string());
 }
 
+void run(const TrainCommandOptions& options) {
+  if (options.ablations) return run_ablations(options);
+  if (options.model == "tensor-gemm")
+    return run_train_tensor_gemm(options.data_folder, options.weights_file, options.table_folder);
+  if (options.model == "attention")
+    return run_train_attention(options.data_folder, options.weights_file, options.table_folder);
+  run_train(options);
+}
+
 }  // namespace
 
 void add_train_command(CLI::App& app) {
@@ -142,11 +128,15 @@ void add_train_command(CLI::App& app) {
   command->add_flag("--ablations", options->ablations,
                     "instead of training, show what each ingredient buys and what the seeds "
                     "change (results/predictor/ablations.txt); about a minute");
-  command->add_flag("--half", options->half,
-                    "train the half-precision products on tensor_core.csv instead, and write "
-                    "tensor_gemm.pb and tensor_gemm.txt");
-  command->callback(
-      [options] { options->ablations ? run_ablations(*options) : run_train(*options); });
+  command
+      ->add_option(
+          "--model", options->model,
+          "fp32: all FP32 kernels; tensor-gemm: products of bf16 and fp16, from "
+          "tensor_core.csv; attention: fused attention and 16-bit memory-bound kernels, from "
+          "attention.csv and memory_bound_fp16.csv (--out is a folder then)")
+      ->check(CLI::IsMember({"fp32", "tensor-gemm", "attention"}))
+      ->capture_default_str();
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace tessera

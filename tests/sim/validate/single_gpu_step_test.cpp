@@ -1,5 +1,6 @@
 #include "sim/plan/single_gpu_step.h"
 
+#include <ostream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -22,6 +23,10 @@ struct Case {
   KernelMode kernels;
   std::int64_t sequence_length, batch;
 };
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.model << " on " << c.gpu;
+}
 
 Scenario scenario_of(const Case& c) {
   const Catalog catalog(TESSERA_SOURCE_DIR "/configs");

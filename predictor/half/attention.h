@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tessera {
+
+/// Fused attention kernels that were measured apart. The choice weighs more than the GPU: FA2
+/// reaches 0.65 of the tensor peak of an A100 and 0.34 of that of an H100.
+enum class AttentionImplementation : std::uint8_t {
+  flash2,  ///< FlashAttention-2: mma.sync, Ampere and later
+  flash3,  ///< FlashAttention-3: Hopper's wgmma and TMA
+  cudnn,   ///< cuDNN's fused attention
+  trtllm,  ///< TensorRT-LLM's own context attention
+};
+inline constexpr std::size_t kAttentionImplementations = 4;
+std::string_view name_of(AttentionImplementation implementation);
+
+enum class AttentionDirection : std::uint8_t { forward, backward, forward_backward };
+
+/// One call of fused scaled-dot-product attention, softmax(Q K^T) V: Q of [batch, seq_q, heads,
+/// head_dim], K and V of [batch, seq_kv, kv_heads, head_dim], 2 bytes per element.
+struct AttentionCall {
+  AttentionImplementation implementation = AttentionImplementation::flash2;
+  AttentionDirection direction = AttentionDirection::forward;
+  bool causal = true;  ///< the last query sees every key; an earlier one fewer
+  std::int64_t batch = 1;
+  std::int64_t heads = 1;     ///< query heads of this GPU
+  std::int64_t kv_heads = 1;  ///< key and value heads; fewer than `heads` = grouped queries
+  std::int64_t seq_q = 1, seq_kv = 1;
+  std::int64_t head_dim = 1;
+  /// Packed documents of this mean length fill the sequence and see only themselves; 0 = one
+  /// document. Taken as equally long: unequal ones cost more, by (standard deviation / mean)^2.
+  double mean_document = 0;
+};
+
+/// 4*batch*heads*seq_q*seq_kv*head_dim, half of it if causal; backward 2.5 times the forward.
+double attention_flops(const AttentionCall& call);
+/// Compulsory traffic of the operands, each once: Q, K, V in and O out; backward also the
+/// gradients.
+double attention_bytes(const AttentionCall& call);
+
+/// What the time of the forward pass depends on.
+struct AttentionShape {
+  double block_queries = 0;  ///< of a thread block
+  double blocks = 0;         ///< thread blocks: one per head and `block_queries`
+  double keys = 0;           ///< mean keys per block, whole key blocks of 64 and a prologue of 64
+  double longest = 0;        ///< keys of the block that sees most
+  double head_dim = 0;
+  double group_octaves = 0;    ///< log2(heads / kv_heads), at most 3
+  double operand_bytes = 0;    ///< Q, K, V and O
+  double query_bytes = 0;      ///< Q alone
+  double key_value_bytes = 0;  ///< K and V
+  bool causal = false;
+};
+/// Throws InputError for sizes below 1, heads that are no multiple of kv_heads, causal with fewer
+/// keys than queries, a mean document longer than the sequence.
+AttentionShape attention_shape(const AttentionCall& call);
+
+}  // namespace tessera

@@ -1,0 +1,124 @@
+#include "predictor/half/attention_predictor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hw/units/input_error.h"
+
+namespace tessera {
+namespace {
+
+constexpr double kTrainingLaunch = 4e-6;  // [s]
+// FlashAttention-2's ratio where it was measured, and where it stands in for other kernels'.
+constexpr double kBackwardSpread = 0.10, kOtherBackwardSpread = 0.20;
+// The same kernel in two builds on one GPU type (sglang, vllm on A100) differs by a seventh.
+constexpr double kBuildSpread = 0.07;
+// Head sizes that no call of an implementation had; those measured differ by about as much.
+constexpr double kUnseenHeadSpread = 0.15;
+
+void require_generation(const GpuSpec& gpu, AttentionImplementation implementation) {
+  using enum AttentionImplementation;
+  const bool hopper = gpu.architecture == Architecture::hopper;
+  const bool ampere = gpu.architecture >= Architecture::ampere && gpu.vendor != "AMD";
+  if (implementation == flash3 && !hopper)
+    throw InputError({"GPU " + gpu.id, "does not run FlashAttention-3",
+                      "it needs Hopper; choose flash2 or cudnn"});
+  if (!ampere)
+    throw InputError({"GPU " + gpu.id,
+                      "has no fused attention of " + std::string(name_of(implementation)),
+                      "it needs compute capability 8.0; model attention unfused"});
+}
+
+/// Generation for which a kernel is written: wgmma and TMA came with Hopper.
+bool asynchronous(const std::string& gpu) {
+  return !gpu.starts_with("A100") && !gpu.starts_with("A800");
+}
+
+bool head_measured(const AttentionCall& call) {
+  using enum AttentionImplementation;
+  const bool small_alone = call.implementation == flash2 || call.implementation == cudnn;
+  return call.head_dim >= 64 && call.head_dim <= (small_alone ? 128 : 256);
+}
+
+double share(AttentionDirection direction, double ratio) {
+  switch (direction) {
+    case AttentionDirection::forward:
+      return 1;
+    case AttentionDirection::backward:
+      return ratio;
+    case AttentionDirection::forward_backward:
+      return 1 + ratio;
+  }
+  return 1;
+}
+
+}  // namespace
+
+AttentionPredictor::AttentionPredictor(const GpuSpec& gpu, AttentionWeights weights,
+                                       AttentionSetting setting)
+    : spec_(gpu), gpu_(attention_gpu(gpu)), weights_(std::move(weights)), setting_(setting) {
+  if (weights_.profiles.empty())
+    throw InputError(
+        {"attention weights", "hold no profile", "run tessera train --model attention"});
+}
+
+/// The same implementation first, then the same GPU, then the same generation, then the setting,
+/// then the mask; of equals the one that rearranges least, whose time is most the kernel's own.
+const AttentionProfile& AttentionPredictor::profile(const AttentionCall& call) const {
+  const bool hopper = spec_.architecture >= Architecture::hopper;
+  const auto score = [&](const AttentionProfile& p) {
+    const bool masked = call.causal ? p.causal : p.full;
+    return 32.0 * (p.implementation == call.implementation) + 16.0 * (p.gpu == spec_.id) +
+           8.0 * (asynchronous(p.gpu) == hopper) +
+           4.0 * (p.served == (setting_ == AttentionSetting::serving)) + 2.0 * masked -
+           std::min(1.0, 0.01 * std::exp(p.parameters[kConversion]));
+  };
+  return *std::ranges::max_element(weights_.profiles, {}, score);
+}
+
+AttentionParameters<double> AttentionPredictor::parameters(const AttentionProfile& profile) const {
+  auto p =
+      AttentionParameters<double>::from_unconstrained(std::span<const double>(profile.parameters));
+  if (setting_ == AttentionSetting::training) p.launch = kTrainingLaunch;
+  return p;
+}
+
+KernelPrediction AttentionPredictor::predict(const AttentionCall& call) const {
+  require_generation(spec_, call.implementation);
+  const AttentionShape shape = attention_shape(call);
+  const AttentionProfile& from = profile(call);
+  const AttentionTime<double> time =
+      attention_time(shape, gpu_, parameters(from), setting_ == AttentionSetting::serving);
+  const double factor = share(call.direction, weights_.backward(shape.longest));
+  KernelPrediction result;
+  result.duration = Seconds(factor * time.total);
+  result.compute_time = Seconds(factor * time.compute);
+  result.memory_time = Seconds(factor * (time.memory + time.serving));
+  result.tile_m = static_cast<int>(shape.block_queries);
+  result.tile_n = 64;
+  result.waves = time.waves;
+  const double bound =
+      std::max(attention_flops(call) / gpu_.flops, attention_bytes(call) / gpu_.bandwidth);
+  result.utilization = std::min(1.0, bound / result.duration.value());
+  const bool flash2 = call.implementation == AttentionImplementation::flash2;
+  const double backward = call.direction == AttentionDirection::forward ? 0
+                          : flash2                                      ? kBackwardSpread
+                                                                        : kOtherBackwardSpread;
+  const bool own = measured(from) && from.implementation == call.implementation;
+  result.spread = {.gpu = std::hypot(own ? kBuildSpread : weights_.copied_spread, backward,
+                                     head_measured(call) ? 0 : kUnseenHeadSpread),
+                   .shape = from.spread};
+  return result;
+}
+
+std::string AttentionPredictor::provenance(const AttentionCall& call) const {
+  const AttentionProfile& from = profile(call);
+  std::string text = from.stack + " on " + from.gpu;
+  if (from.implementation != call.implementation) text += ", another implementation";
+  if (!measured(from)) text += ", share of peak copied";
+  if (call.direction != AttentionDirection::forward)
+    text += ", backward by FlashAttention-2's ratio to forward";
+  return text;
+}
+
+}  // namespace tessera

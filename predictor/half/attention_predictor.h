@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "predictor/half/attention_weights.h"
+#include "predictor/kernel_predictor.h"
+
+namespace tessera {
+
+/// In which software a call runs.
+enum class AttentionSetting : std::uint8_t {
+  training,  ///< the kernel alone behind a launch of 4 us: projections are kernels of their own
+  serving,   ///< as the servers were timed: KV cache written, Q, K and V rearranged
+};
+
+/// Predicts fused attention on one GPU. Pure; safe to share between threads.
+class AttentionPredictor {
+ public:
+  /// Throws InputError where `gpu` lacks a figure or `weights` holds no profile.
+  AttentionPredictor(const GpuSpec& gpu, AttentionWeights weights,
+                     AttentionSetting setting = AttentionSetting::training);
+
+  /// Throws InputError for impossible sizes, and for FlashAttention on GPUs that do not run it: 2
+  /// needs compute capability 8.0, 3 needs Hopper. `duration` of a backward pass is a ratio to the
+  /// forward one, with FlashAttention-2's ratio for all implementations.
+  KernelPrediction predict(const AttentionCall& call) const;
+  Seconds duration(const AttentionCall& call) const { return predict(call).duration; }
+  /// Which measurements `call` is predicted from, in words.
+  std::string provenance(const AttentionCall& call) const;
+
+ private:
+  const AttentionProfile& profile(const AttentionCall& call) const;
+  bool measured(const AttentionProfile& profile) const { return profile.gpu == spec_.id; }
+  AttentionParameters<double> parameters(const AttentionProfile& profile) const;
+
+  GpuSpec spec_;
+  AttentionGpu gpu_;
+  AttentionWeights weights_;
+  AttentionSetting setting_;
+};
+
+}  // namespace tessera

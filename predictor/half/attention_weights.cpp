@@ -1,0 +1,139 @@
+#include "predictor/half/attention_weights.h"
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "hw/units/input_error.h"
+#include "hw/units/replace_file.h"
+#include "predictor/half/attention_weights.pb.h"
+
+namespace tessera {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
+  throw InputError(
+      {.where = path.string(),
+       .what = std::move(what),
+       .hint = "use the file of this version, or run tessera train --model attention"});
+}
+
+template <class Message>
+Message read_message(const std::filesystem::path& path, int schema_version) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(path, "cannot be read");
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  Message message;
+  if (!message.ParseFromString(bytes)) fail(path, "is damaged");
+  if (message.schema_version() != static_cast<unsigned>(schema_version))
+    fail(path, "has schema version " + std::to_string(message.schema_version()) +
+                   "; this program reads " + std::to_string(schema_version));
+  return message;
+}
+
+template <std::size_t N>
+void read_values(const google::protobuf::RepeatedField<double>& from, std::array<double, N>& to,
+                 const std::filesystem::path& path) {
+  if (from.size() != static_cast<int>(N))
+    fail(path, "holds another number of parameters than this version");
+  for (std::size_t i = 0; i < N; ++i) {
+    to[i] = from[static_cast<int>(i)];
+    if (!std::isfinite(to[i])) fail(path, "holds a parameter that is no number");
+  }
+}
+
+void write(const TrainingData& from, weights::half::DataFile& to) {
+  to.set_file(from.file);
+  to.set_fnv1a(from.fnv1a);
+  to.set_rows(from.rows);
+}
+
+TrainingData read(const weights::half::DataFile& from) {
+  return {.file = from.file(), .fnv1a = from.fnv1a(), .rows = from.rows()};
+}
+
+void write(const AttentionProfile& from, weights::half::AttentionProfile& to) {
+  to.set_gpu(from.gpu);
+  to.set_stack(from.stack);
+  to.set_implementation(static_cast<unsigned>(from.implementation));
+  to.set_served(from.served);
+  to.set_causal(from.causal);
+  to.set_full(from.full);
+  to.mutable_parameters()->Assign(from.parameters.begin(), from.parameters.end());
+  to.set_spread(from.spread);
+}
+
+AttentionProfile read(const weights::half::AttentionProfile& from,
+                      const std::filesystem::path& path) {
+  if (from.implementation() >= kAttentionImplementations)
+    fail(path, "names an implementation that this version does not know");
+  AttentionProfile to{.gpu = from.gpu(),
+                      .stack = from.stack(),
+                      .implementation = static_cast<AttentionImplementation>(from.implementation()),
+                      .served = from.served(),
+                      .causal = from.causal(),
+                      .full = from.full(),
+                      .parameters = {},
+                      .spread = from.spread()};
+  read_values(from.parameters(), to.parameters, path);
+  return to;
+}
+
+template <class Message>
+void write_message(const Message& message, const std::filesystem::path& path) {
+  replace_file(path, message.SerializeAsString());
+}
+
+}  // namespace
+
+AttentionWeights load_attention(const std::filesystem::path& path) {
+  const auto from = read_message<weights::half::Attention>(path, AttentionWeights::kSchemaVersion);
+  AttentionWeights to;
+  to.data = read(from.data());
+  to.backward = {.at_2048 = from.backward_at_2048(), .slope = from.backward_slope()};
+  to.copied_spread = from.copied_spread();
+  for (const auto& profile : from.profiles()) to.profiles.push_back(read(profile, path));
+  return to;
+}
+
+void save_attention(const AttentionWeights& from, const std::filesystem::path& path) {
+  weights::half::Attention to;
+  to.set_schema_version(AttentionWeights::kSchemaVersion);
+  write(from.data, *to.mutable_data());
+  for (const AttentionProfile& profile : from.profiles) write(profile, *to.add_profiles());
+  to.set_backward_at_2048(from.backward.at_2048);
+  to.set_backward_slope(from.backward.slope);
+  to.set_copied_spread(from.copied_spread);
+  write_message(to, path);
+}
+
+HalfMemoryWeights load_half_memory(const std::filesystem::path& path) {
+  const auto from =
+      read_message<weights::half::HalfMemory>(path, HalfMemoryWeights::kSchemaVersion);
+  HalfMemoryWeights to;
+  to.data = read(from.data());
+  to.gpu = from.gpu();
+  if (from.classes_size() != static_cast<int>(kHalfMemoryOps))
+    fail(path, "holds another number of operators than this version");
+  for (std::size_t op = 0; op < kHalfMemoryOps; ++op) {
+    const auto& of_op = from.classes(static_cast<int>(op));
+    read_values(of_op.parameters(), to.classes[op], path);
+    to.spread[op] = of_op.spread();
+  }
+  return to;
+}
+
+void save_half_memory(const HalfMemoryWeights& from, const std::filesystem::path& path) {
+  weights::half::HalfMemory to;
+  to.set_schema_version(HalfMemoryWeights::kSchemaVersion);
+  write(from.data, *to.mutable_data());
+  to.set_gpu(from.gpu);
+  for (std::size_t op = 0; op < kHalfMemoryOps; ++op) {
+    auto& of_op = *to.add_classes();
+    of_op.mutable_parameters()->Assign(from.classes[op].begin(), from.classes[op].end());
+    of_op.set_spread(from.spread[op]);
+  }
+  write_message(to, path);
+}
+
+}  // namespace tessera

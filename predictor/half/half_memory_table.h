@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "predictor/half/half_memory_model.h"
+
+namespace tessera {
+
+/// One timed call of a memory-bound operator in 16 bits.
+struct HalfMemoryMeasurement {
+  std::string gpu;
+  HalfMemoryOp op = HalfMemoryOp::add;
+  int calls = 1;           ///< 2 where two such kernels were timed together (add_twice)
+  HalfMemoryShape shape;   ///< of one call
+  std::int64_t width = 0;  ///< elements of a row read or written, the larger number
+  double seconds = 0;
+  bool held_out = false;  ///< nothing is fitted to it
+};
+
+/// A file in the format of measurements/kernels/memory_bound_fp16.csv.
+struct HalfMemoryTable {
+  std::string file;  ///< name without folder
+  std::uint64_t fnv1a = 0;
+  std::vector<HalfMemoryMeasurement> rows;
+};
+
+/// Throws InputError with file:line for malformed rows. Traffic that the file does not state (an
+/// embedding whose vocabulary is split) is that of an unsplit one: every id reads and writes a row.
+HalfMemoryTable read_half_memory(const std::filesystem::path& path);
+
+}  // namespace tessera

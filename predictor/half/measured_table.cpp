@@ -1,0 +1,126 @@
+#include "predictor/half/measured_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "predictor/training/measurements.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::size_t kMaxProblems = 20;
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
+constexpr double kMaxMicroseconds = 1e9;
+
+std::vector<std::string_view> split(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find(',', begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return fields;
+}
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string read_whole(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in || std::filesystem::is_directory(path))
+    throw InputError({path.string(), "cannot be read", "give the folder that holds the file"});
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+MeasuredTable::MeasuredTable(const std::filesystem::path& path, std::vector<std::string> columns)
+    : path_(path), text_(read_whole(path)), columns_(std::move(columns)), hash_(fnv1a(text_)) {
+  const std::vector<std::string_view> header = split(next_line());
+  width_ = header.size();
+  for (const std::string& column : columns_) {
+    const auto found = std::ranges::find(header, column);
+    positions_.push_back(static_cast<std::size_t>(found - header.begin()));
+    if (found == header.end())
+      problem("column " + column + " is missing",
+              "the format is that of measurements/kernels/" + path_.filename().string());
+  }
+  finish();
+}
+
+std::string_view MeasuredTable::next_line() {
+  ++line_;
+  const std::size_t end = std::min(text_.find('\n', offset_), text_.size());
+  std::string_view line = std::string_view(text_).substr(offset_, end - offset_);
+  offset_ = std::min(end + 1, text_.size());
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+bool MeasuredTable::next() {
+  while (offset_ < text_.size() && problems_.size() < kMaxProblems) {
+    const std::string_view line = next_line();
+    if (line.empty()) continue;
+    fields_ = split(line);
+    if (fields_.size() == width_) return true;
+    problem(
+        std::to_string(fields_.size()) + " fields where the header has " + std::to_string(width_),
+        "write every column; leave a field empty where nothing is known");
+  }
+  return false;
+}
+
+std::string_view MeasuredTable::text(std::size_t column) const {
+  return fields_[positions_[column]];
+}
+
+std::optional<std::int64_t> MeasuredTable::extent(std::size_t column) {
+  const auto value = parse<std::int64_t>(text(column));
+  if (value && *value > 0 && *value <= kMaxExtent) return value;
+  problem(columns_[column] + " = '" + std::string(text(column)) + "' is not a size",
+          "a whole number from 1 to 2^40");
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> MeasuredTable::optional_extent(std::size_t column) {
+  if (text(column).empty()) return 0;
+  return extent(column);
+}
+
+std::optional<double> MeasuredTable::microseconds(std::size_t column) {
+  const auto value = parse<double>(text(column));
+  if (value && *value > 0 && *value <= kMaxMicroseconds) return *value * 1e-6;
+  problem(columns_[column] + " = '" + std::string(text(column)) + "' is not a duration",
+          "microseconds, more than 0");
+  return std::nullopt;
+}
+
+void MeasuredTable::problem(std::string what, std::string hint) {
+  problems_.push_back({.where = path_.string() + ":" + std::to_string(line_),
+                       .what = std::move(what),
+                       .hint = std::move(hint)});
+}
+
+void MeasuredTable::finish() const {
+  if (!problems_.empty()) throw InputError(problems_);
+}
+
+bool held_out_shape(std::string_view shape) {
+  constexpr std::uint64_t kFolds = 5;
+  return fnv1a(shape) % kFolds == 0;
+}
+
+std::filesystem::path kernel_table(const std::filesystem::path& folder, const std::string& name) {
+  const auto nested = folder / "kernels" / name;
+  return std::filesystem::exists(nested) ? nested : folder / name;
+}
+
+}  // namespace tessera

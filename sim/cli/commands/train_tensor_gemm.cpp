@@ -1,0 +1,38 @@
+#include "sim/cli/commands/train_tensor_gemm.h"
+
+#include <filesystem>
+
+#include <spdlog/spdlog.h>
+
+#include "hw/units/replace_file.h"
+#include "predictor/half/tensor_study.h"
+#include "sim/cli/home.h"
+#include "sim/cli/output.h"
+#include "sim/validate/tensor_study_text.h"
+
+namespace tessera {
+namespace {
+
+std::filesystem::path data_file(const std::filesystem::path& folder) {
+  const std::filesystem::path inner = folder / "kernels" / "tensor_core.csv";
+  return std::filesystem::exists(inner) ? inner : folder / "tensor_core.csv";
+}
+
+}  // namespace
+
+void run_train_tensor_gemm(const std::string& data_folder, const std::string& weights_file,
+                           const std::string& table_folder) {
+  const TensorData data = read_tensor_rows(data_file(data_folder), shipped_gpu_lookup());
+  const TensorTraining training = train_tensor_gemm(data);
+  const std::string text = tensor_study_text(training.weights, study_tensor_gemm(data, training));
+  const bool shipped = weights_file.empty();
+  std::filesystem::path file = weights_file, folder = table_folder;
+  if (shipped) file = tensor_weights_file();
+  if (shipped && folder.empty()) folder = home() / "results" / "predictor";
+  save_tensor_weights(training.weights, file);
+  print(text);
+  if (!folder.empty()) replace_file(folder / "tensor_gemm.txt", text);
+  spdlog::info("wrote {}", file.string());
+}
+
+}  // namespace tessera
