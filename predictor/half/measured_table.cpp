@@ -1,7 +1,6 @@
 #include "predictor/half/measured_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -15,24 +14,6 @@ constexpr std::size_t kMaxProblems = 20;
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
 constexpr double kMaxMicroseconds = 1e9;
 
-std::vector<std::string_view> split(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    fields.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return fields;
-}
-
-template <class Number>
-std::optional<Number> parse(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::string read_whole(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in || std::filesystem::is_directory(path))
@@ -44,12 +25,13 @@ std::string read_whole(const std::filesystem::path& path) {
 
 MeasuredTable::MeasuredTable(const std::filesystem::path& path, std::vector<std::string> columns)
     : path_(path), text_(read_whole(path)), columns_(std::move(columns)), hash_(fnv1a(text_)) {
-  const std::vector<std::string_view> header = split(next_line());
-  width_ = header.size();
+  const CsvFields header = split_fields(next_line());
+  const auto end = header.values.begin() + static_cast<std::ptrdiff_t>(header.count);
+  width_ = header.count;
   for (const std::string& column : columns_) {
-    const auto found = std::ranges::find(header, column);
-    positions_.push_back(static_cast<std::size_t>(found - header.begin()));
-    if (found == header.end())
+    const auto found = std::find(header.values.begin(), end, column);
+    positions_.push_back(static_cast<std::size_t>(found - header.values.begin()));
+    if (found == end)
       problem("column " + column + " is missing",
               "the format is that of measurements/kernels/" + path_.filename().string());
   }
@@ -69,21 +51,21 @@ bool MeasuredTable::next() {
   while (offset_ < text_.size() && problems_.size() < kMaxProblems) {
     const std::string_view line = next_line();
     if (line.empty()) continue;
-    fields_ = split(line);
-    if (fields_.size() == width_) return true;
+    fields_ = split_fields(line);
+    if (fields_.count == width_) return true;
     problem(
-        std::to_string(fields_.size()) + " fields where the header has " + std::to_string(width_),
+        std::to_string(fields_.count) + " fields where the header has " + std::to_string(width_),
         "write every column; leave a field empty where nothing is known");
   }
   return false;
 }
 
 std::string_view MeasuredTable::text(std::size_t column) const {
-  return fields_[positions_[column]];
+  return fields_.values[positions_[column]];
 }
 
 std::optional<std::int64_t> MeasuredTable::extent(std::size_t column) {
-  const auto value = parse<std::int64_t>(text(column));
+  const auto value = parse_number<std::int64_t>(text(column));
   if (value && *value > 0 && *value <= kMaxExtent) return value;
   problem(columns_[column] + " = '" + std::string(text(column)) + "' is not a size",
           "a whole number from 1 to 2^40");
@@ -96,7 +78,7 @@ std::optional<std::int64_t> MeasuredTable::optional_extent(std::size_t column) {
 }
 
 std::optional<double> MeasuredTable::microseconds(std::size_t column) {
-  const auto value = parse<double>(text(column));
+  const auto value = parse_number<double>(text(column));
   if (value && *value > 0 && *value <= kMaxMicroseconds) return *value * 1e-6;
   problem(columns_[column] + " = '" + std::string(text(column)) + "' is not a duration",
           "microseconds, more than 0");
@@ -116,11 +98,6 @@ void MeasuredTable::finish() const {
 bool held_out_shape(std::string_view shape) {
   constexpr std::uint64_t kFolds = 5;
   return fnv1a(shape) % kFolds == 0;
-}
-
-std::filesystem::path kernel_table(const std::filesystem::path& folder, const std::string& name) {
-  const auto nested = folder / "kernels" / name;
-  return std::filesystem::exists(nested) ? nested : folder / name;
 }
 
 }  // namespace tessera

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "predictor/training/kernel_csv.h"
 
 namespace tessera {
 
@@ -46,8 +47,8 @@ class MeasuredTable {
   std::filesystem::path path_;
   std::string text_;
   std::vector<std::string> columns_;
-  std::vector<std::size_t> positions_;    ///< of `columns_` in the header
-  std::vector<std::string_view> fields_;  ///< of the current row
+  std::vector<std::size_t> positions_;  ///< of `columns_` in the header
+  CsvFields fields_;                    ///< of the current row
   std::size_t width_ = 0, offset_ = 0, line_ = 0;
   std::uint64_t hash_ = 0;
   std::vector<Problem> problems_;
@@ -55,8 +56,5 @@ class MeasuredTable {
 
 /// True for a fifth of all shapes, chosen by a hash of `shape`: nothing is fitted to their rows.
 bool held_out_shape(std::string_view shape);
-
-/// `folder`/kernels/`name` where it exists, else `folder`/`name`.
-std::filesystem::path kernel_table(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "predictor/training/kernel_csv.h"
 
 namespace tessera {
 namespace {
@@ -57,47 +58,9 @@ constexpr std::array kProductColumns{kGpu, kM, kN, kK};  ///< without op, with d
 constexpr std::array<std::string_view, 3> kTimingNames{"isolated", "graph", "queue"};
 
 constexpr std::size_t kMaxProblems = 20;
-constexpr std::size_t kMaxFields = 64;
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxWindow = 1 << 15;
 constexpr double kMaxElements = 0x1.0p58;  ///< of a tensor, so that its bytes can be counted
-
-/// Fields of one CSV line; quotes around a field are removed, doubled quotes inside are kept as is.
-struct Fields {
-  std::array<std::string_view, kMaxFields> values;
-  std::size_t count = 0;
-};
-
-std::size_t field_end(std::string_view line, std::size_t begin) {
-  if (begin < line.size() && line[begin] == '"') {
-    std::size_t quote = line.find('"', begin + 1);
-    while (quote != std::string_view::npos && quote + 1 < line.size() && line[quote + 1] == '"')
-      quote = line.find('"', quote + 2);
-    if (quote == std::string_view::npos) return line.size();
-    begin = quote;
-  }
-  return std::min(line.find(',', begin), line.size());
-}
-
-Fields split_fields(std::string_view line) {
-  Fields fields;
-  for (std::size_t begin = 0; begin <= line.size() && fields.count < kMaxFields;) {
-    const std::size_t end = field_end(line, begin);
-    std::string_view value = line.substr(begin, end - begin);
-    if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
-    fields.values[fields.count++] = value;
-    begin = end + 1;
-  }
-  return fields;
-}
-
-template <class Number>
-std::optional<Number> parse(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// "volta_sgemm_128x64_tn" -> {128, 64}; {0, 0} where the name states no tile.
 std::pair<int, int> tile_in(std::string_view kernel_name) {
@@ -146,7 +109,7 @@ class Reader {
   }
 
   void locate_columns() {
-    const Fields names = split_fields(file_.header);
+    const CsvFields names = split_fields(file_.header);
     columns_ = names.count;
     const auto end = names.values.begin() + static_cast<std::ptrdiff_t>(names.count);
     for (std::size_t column = 0; column < kColumns; ++column) {
@@ -173,12 +136,12 @@ class Reader {
     }
   }
 
-  std::string_view field(const Fields& fields, Column column) const {
+  std::string_view field(const CsvFields& fields, Column column) const {
     return position_[column] < fields.count ? fields.values[position_[column]] : std::string_view();
   }
 
   void read_row(std::string_view line) {
-    const Fields fields = split_fields(line);
+    const CsvFields fields = split_fields(line);
     if (fields.count != columns_) {
       problem(
           std::to_string(fields.count) + " fields where the header has " + std::to_string(columns_),
@@ -203,7 +166,7 @@ class Reader {
   }
 
   /// Split, way of timing and number format.
-  bool read_method(const Fields& fields, KernelMeasurement& row) {
+  bool read_method(const CsvFields& fields, KernelMeasurement& row) {
     const std::string_view timing = field(fields, kTiming);
     const auto known = std::ranges::find(kTimingNames, timing);
     if (known != kTimingNames.end()) {
@@ -239,9 +202,9 @@ class Reader {
     return last_gpu_;
   }
 
-  bool read_extent(const Fields& fields, Column column, std::int64_t& extent) {
+  bool read_extent(const CsvFields& fields, Column column, std::int64_t& extent) {
     const std::string_view text = field(fields, column);
-    const auto value = parse<std::int64_t>(text);
+    const auto value = parse_number<std::int64_t>(text);
     if (value && *value > 0 && *value < kMaxExtent) {
       extent = *value;
       return true;
@@ -251,7 +214,7 @@ class Reader {
     return false;
   }
 
-  bool read_extents(const Fields& fields, KernelMeasurement& row) {
+  bool read_extents(const CsvFields& fields, KernelMeasurement& row) {
     if (row.op == MeasuredOp::conv2d) return read_convolution(fields, row);
     if (products_only_) {
       row.batch = 1;
@@ -265,9 +228,9 @@ class Reader {
   }
 
   /// A small number of at least `least`.
-  bool read_window(const Fields& fields, Column column, std::int64_t least, std::int32_t& size) {
+  bool read_window(const CsvFields& fields, Column column, std::int64_t least, std::int32_t& size) {
     const std::string_view text = field(fields, column);
-    const auto value = parse<std::int64_t>(text);
+    const auto value = parse_number<std::int64_t>(text);
     if (value && *value >= least && *value <= kMaxWindow) {
       size = static_cast<std::int32_t>(*value);
       return true;
@@ -278,7 +241,7 @@ class Reader {
     return false;
   }
 
-  bool read_convolution(const Fields& fields, KernelMeasurement& row) {
+  bool read_convolution(const CsvFields& fields, KernelMeasurement& row) {
     const bool read =
         read_extent(fields, kBatch, row.batch) && read_extent(fields, kInChannels, row.k) &&
         read_extent(fields, kOutChannels, row.n) && read_extent(fields, kInputSize, row.rows) &&
@@ -305,10 +268,10 @@ class Reader {
     return true;
   }
 
-  bool read_latency(const Fields& fields, KernelMeasurement& row) {
+  bool read_latency(const CsvFields& fields, KernelMeasurement& row) {
     const std::string_view text = field(fields, kLatency);
     if (text.empty()) return true;
-    const auto value = parse<double>(text);
+    const auto value = parse_number<double>(text);
     if (!value || !(*value > 0) || !(*value < 1e12)) {
       problem("latency_us = '" + std::string(text) + "' is not a duration",
               "microseconds above 0, or empty");
@@ -318,11 +281,11 @@ class Reader {
     return true;
   }
 
-  void read_launch(const Fields& fields, KernelMeasurement& row) const {
+  void read_launch(const CsvFields& fields, KernelMeasurement& row) const {
     std::tie(row.tile_a, row.tile_b) = tile_in(field(fields, kKernelName));
-    const auto x = parse<std::int64_t>(field(fields, kGridX));
-    const auto y = parse<std::int64_t>(field(fields, kGridY));
-    const auto z = parse<std::int64_t>(field(fields, kGridZ));
+    const auto x = parse_number<std::int64_t>(field(fields, kGridX));
+    const auto y = parse_number<std::int64_t>(field(fields, kGridY));
+    const auto z = parse_number<std::int64_t>(field(fields, kGridZ));
     if (x && y && z) row.blocks = *x * *y * *z;
   }
 

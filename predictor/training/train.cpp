@@ -1,16 +1,12 @@
 #include "predictor/training/train.h"
 
+#include "predictor/training/kernel_csv.h"
 #include "predictor/training/logo.h"
 #include "predictor/training/neusight_training.h"
 #include "predictor/training/spread_fit.h"
 
 namespace tessera {
 namespace {
-
-std::filesystem::path data_file(const std::filesystem::path& data_dir) {
-  const auto nested = data_dir / "kernels" / "fp32.csv";
-  return std::filesystem::exists(nested) ? nested : data_dir / "fp32.csv";
-}
 
 TrainingData provenance_of(const MeasurementFile& file, std::int64_t rows) {
   return {.file = file.path.filename().string(), .fnv1a = fnv1a(*file.text), .rows = rows};
@@ -26,7 +22,7 @@ std::vector<std::string> TrainingSet::anomalous_linear() const {
 }
 
 TrainingSet read_training_set(const std::filesystem::path& data_dir, const GpuLookup& lookup) {
-  TrainingSet set{.file = read_measurements(data_file(data_dir))};
+  TrainingSet set{.file = read_measurements(kernel_file(data_dir, "fp32.csv"))};
   set.gpus = training_data(set.file, lookup);
   for (const GpuData& gpu : set.gpus) set.rows += static_cast<std::int64_t>(gpu.rows.size());
   set.convolutions = add_convolutions(set.file.path.parent_path(), lookup, set.gpus);

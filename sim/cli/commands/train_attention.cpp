@@ -5,7 +5,7 @@
 #include "hw/units/replace_file.h"
 #include "predictor/half/attention_study.h"
 #include "predictor/half/half_memory_study.h"
-#include "predictor/half/measured_table.h"
+#include "predictor/training/kernel_csv.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
 
@@ -23,9 +23,9 @@ void run_train_attention(const std::string& data_folder, const std::string& weig
     if (!tables.empty()) replace_file(tables / name, text);
   };
   const GpuLookup lookup = shipped_gpu_lookup();
-  const AttentionTable attention = read_attention(kernel_table(data_folder, "attention.csv"));
+  const AttentionTable attention = read_attention(kernel_file(data_folder, "attention.csv"));
   const HalfMemoryTable memory =
-      read_half_memory(kernel_table(data_folder, "memory_bound_fp16.csv"));
+      read_half_memory(kernel_file(data_folder, "memory_bound_fp16.csv"));
   const AttentionWeights of_attention = train_attention(attention, lookup);
   const HalfMemoryWeights of_memory = train_half_memory(memory, lookup);
   save_attention(of_attention, weights / "attention.pb");

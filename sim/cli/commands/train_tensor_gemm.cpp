@@ -6,23 +6,17 @@
 
 #include "hw/units/replace_file.h"
 #include "predictor/half/tensor_study.h"
+#include "predictor/training/kernel_csv.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
 #include "sim/validate/tensor_study_text.h"
 
 namespace tessera {
-namespace {
-
-std::filesystem::path data_file(const std::filesystem::path& folder) {
-  const std::filesystem::path inner = folder / "kernels" / "tensor_core.csv";
-  return std::filesystem::exists(inner) ? inner : folder / "tensor_core.csv";
-}
-
-}  // namespace
 
 void run_train_tensor_gemm(const std::string& data_folder, const std::string& weights_file,
                            const std::string& table_folder) {
-  const TensorData data = read_tensor_rows(data_file(data_folder), shipped_gpu_lookup());
+  const TensorData data =
+      read_tensor_rows(kernel_file(data_folder, "tensor_core.csv"), shipped_gpu_lookup());
   const TensorTraining training = train_tensor_gemm(data);
   const std::string text = tensor_study_text(training.weights, study_tensor_gemm(data, training));
   const bool shipped = weights_file.empty();
