@@ -273,6 +273,7 @@ TensorStudy study_tensor_gemm(const TensorData& data, const TensorTraining& trai
   const TensorFit matrices = fit_tensor_gemm(data, filtered(data.samples, kept));
   TensorStudy study{.shapes = held_out_errors(data, training.shapes, TensorHoldout::shapes),
                     .matrices = held_out_errors(data, matrices, TensorHoldout::matrices),
+                    .sums = sums_of_eight(data, training.shapes),
                     .transfers = {},
                     .coverage = {}};
   const auto gpus = static_cast<int>(data.gpus.size());

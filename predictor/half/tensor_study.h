@@ -6,6 +6,7 @@
 
 #include "predictor/half/tensor_coverage.h"
 #include "predictor/half/tensor_rows.h"
+#include "predictor/half/tensor_sums.h"
 #include "predictor/half/tensor_training.h"
 
 namespace tessera {
@@ -40,6 +41,7 @@ struct TensorTransferRow {
 struct TensorStudy {
   std::vector<TensorErrorRow> shapes;    ///< TensorHoldout::shapes
   std::vector<TensorErrorRow> matrices;  ///< TensorHoldout::matrices
+  std::vector<TensorSumError> sums;      ///< TensorHoldout::shapes
   std::vector<TensorTransferRow> transfers;
   std::vector<TensorCoverage> coverage;  ///< fitted without the shapes, then without the GPU
 };

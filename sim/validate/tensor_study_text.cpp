@@ -55,6 +55,18 @@ std::string errors_text(const char* title, const std::vector<TensorErrorRow>& ro
   return text + "\n";
 }
 
+std::string sums_text(const std::vector<TensorSumError>& sums) {
+  std::string text =
+      "sums of eight kernels of one library, m, n, k >= 1024, 50 us and longer, equal shares of "
+      "the "
+      "time, shapes of the first table\n";
+  text += text_line("%-16s %6s %6s %6s", "GPU", "n", "mean", "p90");
+  for (const TensorSumError& sum : sums)
+    text += text_line("%-16s %6lld %6.1f %6.1f", sum.gpu.c_str(), static_cast<long long>(sum.sums),
+                      sum.mean_pct, sum.p90_pct);
+  return text + "\n";
+}
+
 std::string transfers_text(const std::vector<TensorTransferRow>& rows) {
   std::string text =
       "fitted to one GPU alone, scored on a fifth of the shapes of the other (library unknown)\n";
@@ -91,7 +103,7 @@ std::string tensor_study_text(const TensorWeights& weights, const TensorStudy& s
          parameters_text(weights) + effects_text(weights) +
          errors_text("a fifth of all (m, n, k) kept from the fit, by hash", study.shapes) +
          errors_text("a fifth of all (n, k) kept from the fit, by hash", study.matrices) +
-         transfers_text(study.transfers) + coverage_text(study.coverage);
+         sums_text(study.sums) + transfers_text(study.transfers) + coverage_text(study.coverage);
 }
 
 }  // namespace tessera

@@ -177,6 +177,22 @@ TEST(TensorStudy, FindsNothingMissingWhereTheModelIsTrue) {
   EXPECT_EQ(study.transfers.back().target, "A100-SXM4-80GB");
 }
 
+TEST(TensorSums, AreOffByTheMeanOfTheirKernels) {
+  const ScratchFolder folder;
+  TensorData data = read_text(folder, synthetic_rows(plausible_weights()));
+  const TensorFit fit = fit_tensor_gemm(data, data.samples);
+  for (const TensorSumError& sum : sums_of_eight(data, fit)) {
+    EXPECT_GE(sum.sums, 2) << sum.gpu;
+    EXPECT_LT(sum.mean_pct, 1) << sum.gpu;
+  }
+  // Twice the measured time: every kernel, hence every sum, is predicted at half.
+  for (TensorSample& sample : data.samples) sample.seconds *= 2;
+  for (const TensorSumError& sum : sums_of_eight(data, fit)) {
+    EXPECT_NEAR(sum.mean_pct, 50, 1) << sum.gpu;
+    EXPECT_NEAR(sum.p90_pct, 50, 1) << sum.gpu;
+  }
+}
+
 TEST(TensorTraining, TwiceTheSameDataGivesTheSameBytes) {
   const ScratchFolder folder;
   const TensorData data = read_text(folder, synthetic_rows(plausible_weights()));
