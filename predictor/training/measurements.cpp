@@ -305,8 +305,8 @@ std::string read_text(const std::filesystem::path& path) {
   if (!in || !std::filesystem::is_regular_file(path, error))
     throw InputError({.where = path.string(),
                       .what = "cannot be read",
-                      .hint = "give a file in the format of measurements/kernels/fp32.csv or "
-                              "fp32_conv.csv"});
+                      .hint = "give a file in the format of measurements/kernels/fp32.csv, "
+                              "fp32_conv.csv or tensor_core.csv"});
   std::string text(static_cast<std::size_t>(in.tellg()), '\0');
   in.seekg(0);
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
