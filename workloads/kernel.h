@@ -3,9 +3,11 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "hw/units/precision.h"
 #include "hw/units/quantity.h"
+#include "workloads/attention.h"
 
 namespace tessera {
 
@@ -26,6 +28,8 @@ enum class KernelKind : std::uint8_t {
   multi_tensor,  ///< apex / foreach passes over lists of tensors: optimizer, clip-norm, scaling
   convolution,   ///< 2-D convolution with all that the library launches for it
                  ///< (workloads/convolution.h)
+  attention,     ///< fused scaled-dot-product attention (workloads/attention.h)
+  grouped_gemm,  ///< one product per expert in one launch, of unequal numbers of rows
 };
 
 /// Memory order of the operands of a row-major product out[m,n] = A[m,k] * B[k,n].
@@ -51,7 +55,7 @@ struct ConvolutionGeometry {
 /// kernels take equal time.
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;
-  Precision precision = Precision::fp32;
+  Precision precision = Precision::fp32;  ///< products: of the arithmetic; others: of the tensors
   GemmLayout layout = GemmLayout::tn;
   bool bias = false;                 ///< GEMM with a bias epilogue
   std::int64_t batch = 1;            ///< independent products (gemm: 1)
@@ -59,6 +63,10 @@ struct Kernel {
   std::int64_t rows = 0, cols = 0;   ///< elements = rows * cols of the larger operand; softmax and
                                      ///< norms reduce over cols
   ConvolutionGeometry convolution;   ///< m, n, k are then those of the implicit product
+  AttentionCall attention;           ///< of the kind attention
+  /// Of the kind grouped_gemm: rows (tn, nn) or contraction (nt) of each group's product; they sum
+  /// to m, or to k.
+  std::vector<std::int64_t> group_sizes;
   Flops flops;  ///< GEMM, convolution: 2*batch*m*n*k; others: arithmetic, small
   Bytes bytes_read;
   Bytes bytes_written;

@@ -90,6 +90,10 @@ std::string_view label_of(KernelKind kind) {
       return "multi_tensor";
     case KernelKind::convolution:
       return "convolution";
+    case KernelKind::attention:
+      return "attention";
+    case KernelKind::grouped_gemm:
+      return "grouped_gemm";
   }
   return "";
 }

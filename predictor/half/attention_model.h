@@ -6,7 +6,7 @@
 #include <span>
 
 #include "hw/gpu.h"
-#include "predictor/half/attention.h"
+#include "predictor/half/attention_shape.h"
 #include "predictor/power_mean.h"
 
 namespace tessera {

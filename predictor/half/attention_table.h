@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "predictor/half/attention.h"
+#include "workloads/attention.h"
 
 namespace tessera {
 

@@ -100,7 +100,9 @@ OperatorClass class_of(const GraphOp& op) {
     case KernelKind::reduction:
     case KernelKind::scatter:
     case KernelKind::multi_tensor:
-    case KernelKind::convolution:  // of no operator in the file
+    case KernelKind::convolution:  // of no operator in the file, as the next two
+    case KernelKind::attention:
+    case KernelKind::grouped_gemm:
       return OperatorClass::other;
   }
   return OperatorClass::other;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -33,29 +34,23 @@ struct AttentionCall {
   /// Packed documents of this mean length fill the sequence and see only themselves; 0 = one
   /// document. Taken as equally long: unequal ones cost more, by (standard deviation / mean)^2.
   double mean_document = 0;
+
+  auto operator<=>(const AttentionCall&) const = default;
 };
+/// Throws InputError for sizes below 1, heads that are no multiple of kv_heads, causal with fewer
+/// keys than queries, a mean document longer than the sequence.
+void check(const AttentionCall& call);
+
+/// The sizes as numbers; packed documents are members of the batch.
+struct AttentionExtents {
+  double batch = 1, heads = 1, kv_heads = 1, seq_q = 1, seq_kv = 1, head_dim = 1;
+};
+AttentionExtents extents_of(const AttentionCall& call);
 
 /// 4*batch*heads*seq_q*seq_kv*head_dim, half of it if causal; backward 2.5 times the forward.
 double attention_flops(const AttentionCall& call);
 /// Compulsory traffic of the operands, each once: Q, K, V in and O out; backward also the
 /// gradients.
 double attention_bytes(const AttentionCall& call);
-
-/// What the time of the forward pass depends on.
-struct AttentionShape {
-  double block_queries = 0;  ///< of a thread block
-  double blocks = 0;         ///< thread blocks: one per head and `block_queries`
-  double keys = 0;           ///< mean keys per block, whole key blocks of 64 and a prologue of 64
-  double longest = 0;        ///< keys of the block that sees most
-  double head_dim = 0;
-  double group_octaves = 0;    ///< log2(heads / kv_heads), at most 3
-  double operand_bytes = 0;    ///< Q, K, V and O
-  double query_bytes = 0;      ///< Q alone
-  double key_value_bytes = 0;  ///< K and V
-  bool causal = false;
-};
-/// Throws InputError for sizes below 1, heads that are no multiple of kv_heads, causal with fewer
-/// keys than queries, a mean document longer than the sequence.
-AttentionShape attention_shape(const AttentionCall& call);
 
 }  // namespace tessera
