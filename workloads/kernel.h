@@ -83,6 +83,7 @@ struct Kernel {
 struct KernelLaunch {
   Kernel kernel;
   std::string name;
+  bool recomputed = false;  ///< repeats what forward did
 };
 
 }  // namespace tessera

@@ -7,7 +7,7 @@ namespace tessera {
 namespace {
 
 ModelGraph eager_graph(const ModelSpec& model, const StepOptions& step) {
-  if (step.framework == FrameworkProfile::megatron_local) return megatron_gpt_blocks(model, step);
+  if (step.framework.modules == ModuleTree::megatron) return megatron_blocks(model, step);
   switch (model.family) {
     case ModelFamily::gpt2:
       return gpt2_blocks(model, step);

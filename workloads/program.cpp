@@ -7,31 +7,36 @@
 namespace tessera {
 namespace {
 
-bool is_gemm(const Kernel& kernel) {
-  return kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm;
-}
+struct SegmentFlops {
+  Flops executed;
+  Flops recomputed;  ///< of these
+};
 
-Flops gemm_flops(const Segment& segment) {
-  Flops sum;
+SegmentFlops flops_of(const Segment& segment) {
+  SegmentFlops sum;
   for (const KernelLaunch& launch : segment.kernels) {
-    if (is_gemm(launch.kernel)) sum += launch.kernel.flops;
+    if (!counts_as_model_flops(launch.kernel)) continue;
+    sum.executed += launch.kernel.flops;
+    if (launch.recomputed) sum.recomputed += launch.kernel.flops;
   }
   return sum;
 }
 
 /// Over all ranks of the job.
-Flops gemm_flops(const Program& program) {
-  std::vector<Flops> of_segment;
-  for (const Segment& segment : program.segments) of_segment.push_back(gemm_flops(segment));
-  Flops sum;
+SegmentFlops flops_of(const Program& program) {
+  std::vector<SegmentFlops> of_segment;
+  for (const Segment& segment : program.segments) of_segment.push_back(flops_of(segment));
+  SegmentFlops sum;
   for (const RankProgram& stage : program.stages) {
     for (const ProgramOp& op : stage.ops) {
-      if (op.kind == OpKind::kernels) {
-        sum += of_segment[static_cast<std::size_t>(op.segment.index())];
-      }
+      if (op.kind != OpKind::kernels) continue;
+      const SegmentFlops& part = of_segment[static_cast<std::size_t>(op.segment.index())];
+      sum.executed += part.executed;
+      sum.recomputed += part.recomputed;
     }
   }
-  return sum * static_cast<double>(program.layout.tensor * program.layout.data);
+  const auto replicas = static_cast<double>(program.layout.tensor * program.layout.data);
+  return {sum.executed * replicas, sum.recomputed * replicas};
 }
 
 }  // namespace
@@ -47,8 +52,9 @@ Program build_program(const ModelSpec& model, const StepOptions& step) {
   program.micro_batches = static_cast<int>(step.micro_batches());
   program.sequences_per_step = step.global_batch;
   program.tokens_per_step = step.global_batch * step.sequence_length;
-  program.hardware_flops = gemm_flops(program);
-  program.model_flops = program.hardware_flops;  // nothing is recomputed
+  const SegmentFlops flops = flops_of(program);
+  program.hardware_flops = flops.executed;
+  program.model_flops = flops.executed - flops.recomputed;
   program.parameters = parameter_count(model);
   return program;
 }

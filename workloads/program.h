@@ -108,9 +108,9 @@ struct Program {
   int micro_batches = 1;
   std::int64_t tokens_per_step = 0;
   std::int64_t sequences_per_step = 0;
-  Flops
-      model_flops;  ///< GEMM FLOPs of the step without recomputation, all ranks (numerator of MFU)
-  Flops hardware_flops;         ///< GEMM FLOPs that are executed (numerator of HFU)
+  Flops model_flops;     ///< of products and fused attention without recomputation, all ranks
+                         ///< (numerator of MFU)
+  Flops hardware_flops;  ///< that are executed (numerator of HFU)
   std::int64_t parameters = 0;  ///< of the whole model
 
   const Segment& segment(SegmentId id) const {

@@ -32,10 +32,10 @@ class StepCheck {
     check_sequence();
     check_precision();
     require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
-    if (step_.framework == FrameworkProfile::megatron_local) {
+    if (step_.framework.modules == ModuleTree::megatron) {
       check_megatron();
     } else {
-      check_hf_eager();
+      check_hugging_face();
     }
     return std::move(problems_);
   }
@@ -62,7 +62,7 @@ class StepCheck {
   void check_sequence();
   void check_precision();
   void check_megatron();
-  void check_hf_eager();
+  void check_hugging_face();
 
   const ModelSpec& model_;
   const StepOptions& step_;
@@ -104,41 +104,67 @@ void StepCheck::check_sequence() {
 }
 
 void StepCheck::check_precision() {
-  if (step_.precision == Precision::fp32 || step_.precision == Precision::tf32) return;
-  fail("precision",
-       std::string(name_of(step_.precision)) + " is not known to the framework profiles",
-       "use fp32 or tf32");
+  const std::string name(name_of(step_.precision));
+  if (step_.precision == Precision::int8 || step_.precision == Precision::int64)
+    fail("precision", name + " trains no model", "use fp32, tf32, bf16, fp16 or fp8");
+  if (step_.precision == Precision::fp8 && step_.framework.modules != ModuleTree::megatron)
+    fail("precision", "fp8 is for the linear layers of Transformer Engine",
+         "use framework: megatron, or precision: bf16");
+  const bool full = activation_precision(step_.precision) == Precision::fp32;
+  const AttentionKernels attention = step_.framework.attention;
+  if (full && attention != AttentionKernels::unfused)
+    fail("framework.attention", "fused attention is for 16-bit activations",
+         "use attention: unfused, or precision: bf16");
 }
 
 void StepCheck::check_megatron() {
-  if (model_.family != ModelFamily::gpt2) {
-    fail("framework", "megatron_local trains GPT models only", "use framework: hf_eager");
+  const std::string framework = step_.framework.name;
+  const bool llama = model_.family == ModelFamily::llama;
+  if (model_.family != ModelFamily::gpt2 && !llama) {
+    fail("framework", framework + " trains GPT and Llama models only", "use framework: hf-eager");
     return;
   }
   if (step_.mode == StepMode::forward_backward) {
     fail("mode", "forward_backward is how Hugging Face models were timed, not a Megatron step",
-         "use mode: training, or framework: hf_eager");
+         "use mode: training, or framework: hf-eager");
   }
-  if (model_.activation != Activation::gelu && model_.activation != Activation::gelu_new) {
-    fail("framework", "megatron_local fuses bias and gelu; " + model_.name + " has no gelu",
-         "use framework: hf_eager");
+  const bool gelu =
+      model_.activation == Activation::gelu || model_.activation == Activation::gelu_new;
+  const bool gated =
+      model_.activation == Activation::silu || model_.activation == Activation::swiglu;
+  if (llama ? !gated : !gelu) {
+    fail("framework",
+         framework + (llama ? " runs Llama with a gated silu; " + model_.name + " has none"
+                            : " fuses bias and gelu; " + model_.name + " has no gelu"),
+         "use framework: hf-eager");
   }
   require_divisor("parallelism.tensor", step_.layout.tensor, "the attention heads", model_.heads);
+  require_divisor("parallelism.tensor", step_.layout.tensor, "the key/value heads",
+                  model_.kv_heads);
   require_divisor("parallelism.tensor", step_.layout.tensor, "the feed-forward size", model_.ffn);
   require_divisor("parallelism.pipeline", step_.layout.pipeline, "the layers", model_.layers);
 }
 
-void StepCheck::check_hf_eager() {
-  constexpr const char* kHint = "use framework: megatron_local, or 1";
+void StepCheck::check_hugging_face() {
+  constexpr const char* kHint = "use framework: megatron, or 1";
+  const std::string framework = step_.framework.name;
   if (step_.layout.tensor > 1) {
     fail("parallelism.tensor",
-         std::to_string(step_.layout.tensor) + ": hf_eager models are not split over GPUs", kHint);
+         std::to_string(step_.layout.tensor) + ": models of " + framework +
+             " are not split over GPUs",
+         kHint);
   }
   if (step_.layout.pipeline > 1) {
     fail("parallelism.pipeline",
-         std::to_string(step_.layout.pipeline) + ": hf_eager models are not split into stages",
+         std::to_string(step_.layout.pipeline) + ": models of " + framework +
+             " are not split into stages",
          kHint);
   }
+  const bool fused = step_.framework.attention == AttentionKernels::fused_softmax;
+  if (fused) fail("framework.attention", "fused_softmax is Megatron's", "use unfused, or flash2");
+  const bool recomputes = step_.recompute != Recompute::none;
+  if (recomputes && model_.family == ModelFamily::switch_transformer)
+    fail("recompute", "Switch transformers are not recomputed", "use recompute: none");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "hw/units/precision.h"
+#include "workloads/framework_profile.h"
 #include "workloads/program.h"
 
 namespace tessera {
@@ -15,27 +16,25 @@ enum class StepMode : std::uint8_t {
   inference,         ///< forward without dropout, nothing saved
 };
 
-/// Which kernels a framework launches for the same mathematics. Kernel lists: workloads/families/.
-enum class FrameworkProfile : std::uint8_t {
-  hf_eager,        ///< Hugging Face modules in PyTorch eager mode
-  megatron_local,  ///< Megatron-Core `local` transformer, fp32
-};
-
-enum class KernelMode : std::uint8_t {
-  eager,
-  fused,  ///< chains of pointwise kernels and their reductions merge, as torch.compile does
-};
-
 enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b };
 
 enum class OptimizerKind : std::uint8_t { adam, none };
 
+/// Which activations a transformer layer computes again in backward instead of keeping them.
+enum class Recompute : std::uint8_t {
+  none,
+  selective,  ///< core attention: everything between the projections (Korthikanti et al., 2022)
+  full,       ///< the whole layer; its input alone is kept
+};
+
 /// What is run for one step.
 struct StepOptions {
   StepMode mode = StepMode::training;
-  FrameworkProfile framework = FrameworkProfile::megatron_local;
+  FrameworkProfile framework;
   KernelMode kernels = KernelMode::eager;
-  Precision precision = Precision::fp32;
+  Precision precision = Precision::fp32;  ///< of matrix products
+  MixedPrecision formats;                 ///< of parameters, gradients and optimizer states
+  Recompute recompute = Recompute::none;
   std::int64_t sequence_length = 0;
   std::int64_t micro_batch = 0;   ///< sequences per micro-batch and data-parallel rank
   std::int64_t global_batch = 0;  ///< sequences per step; = micro_batch * data * micro-batches

@@ -17,6 +17,8 @@ const char* subfolder(CatalogKind kind) {
       return "hw/clusters";
     case CatalogKind::models:
       return "models";
+    case CatalogKind::frameworks:
+      return "frameworks";
     case CatalogKind::scenarios:
       return "scenarios";
     case CatalogKind::overlays:

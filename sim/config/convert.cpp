@@ -18,7 +18,11 @@ static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
 static_assert(int{schema::Model::switch_transformer} == int(ModelFamily::switch_transformer));
 static_assert(int{schema::Model::swiglu} == int(Activation::swiglu));
 static_assert(int{schema::Training::inference} == int(StepMode::inference));
-static_assert(int{schema::Training::megatron_local} == int(FrameworkProfile::megatron_local));
+static_assert(int{schema::Framework::megatron} == int(ModuleTree::megatron));
+static_assert(int{schema::Framework::transformer_engine} ==
+              int(AttentionKernels::transformer_engine));
+static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
+static_assert(int{schema::full} == int(Recompute::full));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
 static_assert(int{schema::Training::one_f_one_b} == int(PipelineSchedule::one_f_one_b));
@@ -147,6 +151,16 @@ class Writer {
   const pb::Reflection& reflection_;
 };
 
+/// What `message` gives, over `otherwise`.
+void set_formats(const schema::MixedPrecision& message, const MixedPrecision& otherwise,
+                 MixedPrecision& formats) {
+  if (!message.has_parameters()) formats.parameters = otherwise.parameters;
+  if (!message.has_gradients()) formats.gradients = otherwise.gradients;
+  if (!message.has_reduce()) formats.reduce = otherwise.reduce;
+  if (!message.has_optimizer_states()) formats.optimizer_states = otherwise.optimizer_states;
+  if (!message.has_master_weights()) formats.master_weights = otherwise.master_weights;
+}
+
 template <class T>
 T read_mirrored(const pb::Message& message) {
   T value;
@@ -178,12 +192,29 @@ ModelSpec to_model(const schema::Model& message) {
   return model;
 }
 
+FrameworkProfile to_framework(const schema::Framework& message) {
+  auto profile = read_mirrored<FrameworkProfile>(message);
+  const FrameworkProfile plain;
+  set_formats(message.bf16(), plain.bf16, profile.bf16);
+  set_formats(message.fp16(), plain.fp16, profile.fp16);
+  return profile;
+}
+
+StepOptions to_step(const schema::Training& message) {
+  StepOptions step;
+  mirror(step, Reader(message));
+  step.framework = to_framework(message.framework());
+  if (!message.has_kernels()) step.kernels = step.framework.kernels;
+  set_formats(message.mixed_precision(), step.framework.formats(step.precision), step.formats);
+  return step;
+}
+
 Scenario to_scenario(const schema::Scenario& message) {
   Scenario scenario;
   scenario.name = message.name();
   scenario.model = to_model(message.model());
   scenario.cluster = to_cluster(message.cluster());
-  mirror(scenario.step, Reader(message.training()));
+  scenario.step = to_step(message.training());
   mirror(scenario.step.layout, Reader(message.parallelism()));
   scenario.step.micro_batch = derived_micro_batch(message);
   scenario.predictor_form = static_cast<PredictorForm>(message.predictor().form());

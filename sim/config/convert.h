@@ -12,6 +12,7 @@ GpuSpec to_gpu(const schema::Gpu& message);
 NodeSpec to_node(const schema::Node& message);
 ClusterSpec to_cluster(const schema::Cluster& message);
 ModelSpec to_model(const schema::Model& message);
+FrameworkProfile to_framework(const schema::Framework& message);
 GpuOverlay to_overlay(const schema::Overlay& message);
 Scenario to_scenario(const schema::Scenario& message);
 

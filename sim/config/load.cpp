@@ -11,6 +11,7 @@
 #include "sim/config/micro_batches.h"
 #include "sim/config/resolve.h"
 #include "sim/config/yaml_text.h"
+#include "sim/scenario/attention_choice.h"
 #include "sim/scenario/check_scenario.h"
 #include "workloads/model_graph.h"
 
@@ -120,7 +121,8 @@ Scenario load_scenario(const fs::path& file, std::span<const std::string> overri
   tree = resolve(std::move(tree), type, catalog, problems);
   auto [message, marks, mark] = bind_tree<schema::Scenario>(tree, problems);
   if (!message.has_name()) message.set_name(file.stem().string());
-  const Scenario scenario = to_scenario(message);
+  Scenario scenario = to_scenario(message);
+  choose_attention(scenario.step, scenario.cluster.node.gpu);
   add_rule_problems(check_micro_batches(message), "", marks, mark, problems);
   add_hardware_problems(problems_of(scenario.cluster), "cluster", marks, mark, problems);
   add_rule_problems(check_scenario(scenario), "", marks, mark, problems);
@@ -146,6 +148,13 @@ ModelSpec load_model(const std::string& id_or_file, const Catalog& catalog) {
   add_rule_problems(check_model(model), "model.", loaded.marks, loaded.mark, problems);
   problems.throw_if_any();
   return model;
+}
+
+FrameworkProfile load_framework(const std::string& id_or_file, const Catalog& catalog) {
+  ProblemList problems;
+  const auto loaded = load_reference<schema::Framework>(id_or_file, catalog, problems);
+  problems.throw_if_any();
+  return to_framework(loaded.message);
 }
 
 GpuOverlay load_overlay(const std::string& id_or_file, const Catalog& catalog) {

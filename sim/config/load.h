@@ -25,6 +25,9 @@ ClusterSpec load_cluster(const std::string& id_or_file, const Catalog& catalog);
 /// Also reads a Hugging Face config.json.
 ModelSpec load_model(const std::string& id_or_file, const Catalog& catalog);
 
+/// A framework profile.
+FrameworkProfile load_framework(const std::string& id_or_file, const Catalog& catalog);
+
 /// An overlay of `tessera calibrate`.
 GpuOverlay load_overlay(const std::string& id_or_file, const Catalog& catalog);
 

@@ -138,6 +138,37 @@ void mirror(Of<GpuOverlay> auto& overlay, auto&& visit) {
   visit("tool_version", overlay.tool_version);
 }
 
+void mirror(Of<MixedPrecision> auto& formats, auto&& visit) {
+  visit("parameters", formats.parameters);
+  visit("gradients", formats.gradients);
+  visit("reduce", formats.reduce);
+  visit("optimizer_states", formats.optimizer_states);
+  visit("master_weights", formats.master_weights);
+}
+
+void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
+  visit("name", profile.name);
+  visit("modules", profile.modules);
+  visit("kernels", profile.kernels);
+  visit("attention", profile.attention);
+  visit("attention_copies", profile.attention_copies);
+  visit("fused_norm", profile.fused_norm);
+  visit("fused_rope", profile.fused_rope);
+  visit("fused_gate", profile.fused_gate);
+  visit("bias_epilogue", profile.bias_epilogue);
+  visit("fp32_logits", profile.fp32_logits);
+  visit("loss_in_place", profile.loss_in_place);
+  visit("products_accumulate", profile.products_accumulate);
+  visit("gradients_set_to_none", profile.gradients_set_to_none);
+  visit("always_average", profile.always_average);
+  visit("fused_optimizer", profile.fused_optimizer);
+  visit("bf16", profile.bf16);
+  visit("fp16", profile.fp16);
+  visit("host_per_call", profile.host_per_call);
+  visit("host_per_compiled_call", profile.host_per_compiled_call);
+  visit("host_per_communication", profile.host_per_communication);
+}
+
 /// The section `training` of a scenario, without the number of micro-batches, which follows from
 /// the rest.
 void mirror(Of<StepOptions> auto& step, auto&& visit) {
@@ -151,6 +182,8 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("schedule", step.schedule);
   visit("optimizer", step.optimizer);
   visit("clip_gradients", step.clip_gradients);
+  visit("mixed_precision", step.formats);
+  visit("recompute", step.recompute);
 }
 
 void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {

@@ -60,6 +60,7 @@ class Resolver {
     while (catalog_of(type) && node.find(kExtendsKey) != nullptr) {
       node = expand_extends(std::move(node), type, path, chain);
     }
+    add_default_entries(node, type);
     for (YamlEntry& entry : node.entries) {
       const pb::FieldDescriptor* field = find_field(type, entry.key);
       if (field == nullptr || field->message_type() == nullptr) continue;
@@ -79,6 +80,28 @@ class Resolver {
       list.items[i] =
           resolve_field(std::move(list.items[i]), type, path + "[" + std::to_string(i) + "]");
     }
+  }
+
+  /// References to the catalog entries that stand where a section is not given.
+  static void add_default_entries(YamlNode& node, const pb::Descriptor& type) {
+    if (node.kind != YamlNode::Kind::mapping) return;
+    for (int i = 0; i < type.field_count(); ++i) {
+      const std::string& id = rules_of(*type.field(i)).default_entry();
+      if (id.empty() || node.find(type.field(i)->name()) != nullptr) continue;
+      YamlNode reference;
+      reference.kind = YamlNode::Kind::scalar;
+      reference.text = id;
+      reference.mark = node.mark;
+      node.entries.push_back({type.field(i)->name(), node.mark, std::move(reference)});
+    }
+  }
+
+  /// The id that `text` means: entries are spelled with hyphens, and found with underscores too.
+  std::string catalog_id(CatalogKind kind, std::string text) const {
+    if (catalog_.has(kind, text)) return text;
+    std::string hyphens = text;
+    std::ranges::replace(hyphens, '_', '-');
+    return catalog_.has(kind, hyphens) ? hyphens : text;
   }
 
   YamlNode resolve_field(YamlNode value, const pb::Descriptor& type, const std::string& path) {
@@ -108,14 +131,15 @@ class Resolver {
     const std::string subject = name + " = " + shown_value(reference.text);
     const bool is_file = names_a_file(reference.text);
     const CatalogKind kind = *catalog_of(type);
-    if (!is_file && !catalog_.has(kind, reference.text)) {
+    const std::string id = catalog_id(kind, reference.text);
+    if (!is_file && !catalog_.has(kind, id)) {
       const auto ids = catalog_.ids(kind);
       return refuse(reference, path, subject + " is not in " + shown_path(catalog_.folder(kind)),
                     ids.empty() ? "name a file: its name has a slash or ends in .yaml"
                                 : suggestion(reference.text, ids));
     }
-    const fs::path file = is_file ? reference.mark.origin->directory / reference.text
-                                  : catalog_.file(kind, reference.text);
+    const fs::path file =
+        is_file ? reference.mark.origin->directory / reference.text : catalog_.file(kind, id);
     chain.push_back(shown_path(file));
     if (std::ranges::count(chain, chain.back()) > 1) {
       return refuse(reference, path, subject + " includes itself: " + arrows(chain),

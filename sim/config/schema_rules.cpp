@@ -16,10 +16,11 @@ struct CatalogFolder {
   std::string_view folder;
   CatalogKind kind;
 };
-constexpr std::array<CatalogFolder, 6> kCatalogFolders = {{{"hw/gpus", CatalogKind::gpus},
+constexpr std::array<CatalogFolder, 7> kCatalogFolders = {{{"hw/gpus", CatalogKind::gpus},
                                                            {"hw/nodes", CatalogKind::nodes},
                                                            {"hw/clusters", CatalogKind::clusters},
                                                            {"models", CatalogKind::models},
+                                                           {"frameworks", CatalogKind::frameworks},
                                                            {"scenarios", CatalogKind::scenarios},
                                                            {"overlays", CatalogKind::overlays}}};
 

@@ -11,8 +11,7 @@ struct HostCosts {
   Seconds per_communication;  ///< one collective or message call
 };
 
-/// Both framework profiles run PyTorch's dispatcher and differ only in the number of calls per
-/// segment.
-HostCosts host_costs(KernelMode kernels);
+/// By the step's framework profile and the kernels that it runs.
+HostCosts host_costs(const StepOptions& step);
 
 }  // namespace tessera

@@ -62,7 +62,7 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
   const GpuSpec& gpu = scenario.cluster.node.gpu;
   const auto predictor =
       make_predictor(scenario.predictor_form, gpu, with_overlays(weights, scenario.overlays, gpu));
-  const HostCosts host = host_costs(scenario.step.kernels);
+  const HostCosts host = host_costs(scenario.step);
   Program program = build_program(scenario.model, scenario.step);
   auto timed = time_segments(program, *predictor, host);
   return {.program = std::move(program),

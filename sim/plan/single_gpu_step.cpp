@@ -14,7 +14,7 @@ SingleGpuStep::SingleGpuStep(const Scenario& scenario) {
          .what = "runs on " + std::to_string(scenario.step.layout.world_size()) + " GPUs",
          .hint = "a step in closed form needs a single GPU; simulate it instead"});
   const Program program = build_program(scenario.model, scenario.step);
-  const HostCosts host = host_costs(scenario.step.kernels);
+  const HostCosts host = host_costs(scenario.step);
   std::map<Kernel, std::size_t> position;
   for (const Segment& segment : program.segments) {
     std::vector<std::size_t>& members = segment_kernels_.emplace_back();

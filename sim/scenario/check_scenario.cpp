@@ -137,6 +137,37 @@ void check_precision(const Scenario& scenario, std::vector<ScenarioProblem>& pro
                       "it has " + supported});
 }
 
+void check_attention(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const GpuSpec& gpu = scenario.cluster.node.gpu;
+  const bool flash3 = scenario.step.framework.attention == AttentionKernels::flash3;
+  if (!flash3 || gpu.architecture == Architecture::hopper) return;
+  problems.push_back({"training.framework.attention",
+                      {"cluster.node.gpu.architecture"},
+                      "training.framework.attention = flash3: " + gpu.id + " does not run it",
+                      "use flash2 or cudnn; FlashAttention-3 needs Hopper"});
+}
+
+/// Weights are held in fp32 or in the format that activations have.
+void check_formats(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const StepOptions& step = scenario.step;
+  const Precision activations = activation_precision(step.precision);
+  const auto check = [&](const char* field, Precision format) {
+    if (format == Precision::fp32 || format == activations) return;
+    const std::string path = std::string("training.mixed_precision.") + field;
+    problems.push_back({path,
+                        {"training.precision"},
+                        path + " = " + std::string(name_of(format)) +
+                            " in a step with activations in " + std::string(name_of(activations)),
+                        "use fp32" + (activations == Precision::fp32
+                                          ? std::string()
+                                          : " or " + std::string(name_of(activations)))});
+  };
+  check("parameters", step.formats.parameters);
+  check("gradients", step.formats.gradients);
+  check("reduce", step.formats.reduce);
+  check("optimizer_states", step.formats.optimizer_states);
+}
+
 /// An overlay that has no effect would be mistaken for one that has.
 void check_overlays(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
   const std::string& gpu = scenario.cluster.node.gpu.id;
@@ -193,6 +224,8 @@ std::vector<ScenarioProblem> check_scenario(const Scenario& scenario) {
   check_batch(scenario, problems);
   check_sequence_length(scenario, problems);
   check_precision(scenario, problems);
+  check_formats(scenario, problems);
+  check_attention(scenario, problems);
   check_overlays(scenario, problems);
   return problems;
 }

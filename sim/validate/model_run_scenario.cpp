@@ -6,6 +6,7 @@
 #include "hw/box.h"
 #include "hw/units/input_error.h"
 #include "sim/config/load.h"
+#include "sim/scenario/attention_choice.h"
 
 namespace tessera {
 namespace {
@@ -36,11 +37,11 @@ ClusterSpec cluster_of(const ModelRun& run, const Catalog& catalog) {
 constexpr std::string_view kFusedSuffix = "_fused";
 
 /// Part of the step that was timed, and the kernels that ran: "training", "inference_fused", ...
-void set_mode(const ModelRun& run, StepOptions& step) {
+void set_mode(const ModelRun& run, const Catalog& catalog, StepOptions& step) {
   const bool one_gpu = run.n_gpus == 1;
   const bool fused = run.mode.ends_with(kFusedSuffix);
   const std::string mode = run.mode.substr(0, run.mode.size() - (fused ? kFusedSuffix.size() : 0));
-  step.framework = one_gpu ? FrameworkProfile::hf_eager : FrameworkProfile::megatron_local;
+  step.framework = load_framework(one_gpu ? "hf-eager" : "megatron-local", catalog);
   step.kernels = fused ? KernelMode::fused : KernelMode::eager;
   if (mode == "training") {
     step.mode = one_gpu ? StepMode::forward_backward : StepMode::training;
@@ -52,9 +53,9 @@ void set_mode(const ModelRun& run, StepOptions& step) {
   }
 }
 
-StepOptions step_of(const ModelRun& run) {
+StepOptions step_of(const ModelRun& run, const Catalog& catalog) {
   StepOptions step;
-  set_mode(run, step);
+  set_mode(run, catalog, step);
   step.layout = run.layout;
   step.sequence_length = run.seq_len;
   step.global_batch = run.batch;
@@ -78,11 +79,13 @@ Scenario scenario_of_run(const ModelRun& run, PredictorForm form, const Catalog&
                           " GPUs, n_gpus = " + std::to_string(run.n_gpus),
                       "make them agree"});
   }
-  return {.name = run.model + " " + run.parallelism + " on " + run.gpu,
-          .model = model_of(run, catalog),
-          .cluster = cluster_of(run, catalog),
-          .step = step_of(run),
-          .predictor_form = form};
+  Scenario scenario{.name = run.model + " " + run.parallelism + " on " + run.gpu,
+                    .model = model_of(run, catalog),
+                    .cluster = cluster_of(run, catalog),
+                    .step = step_of(run, catalog),
+                    .predictor_form = form};
+  choose_attention(scenario.step, scenario.cluster.node.gpu);
+  return scenario;
 }
 
 }  // namespace tessera

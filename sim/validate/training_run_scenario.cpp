@@ -7,6 +7,7 @@
 #include "hw/box.h"
 #include "hw/units/input_error.h"
 #include "sim/config/load.h"
+#include "sim/scenario/attention_choice.h"
 #include "sim/scenario/check_scenario.h"
 
 namespace tessera {
@@ -60,15 +61,14 @@ ClusterSpec cluster_of_training_run(const TrainingRun& run, const Catalog& catal
   return box_of(gpu, run.n_gpus);
 }
 
-StepOptions step_of_training_run(const TrainingRun& run) {
+StepOptions step_of_training_run(const TrainingRun& run, const Catalog& catalog) {
   const std::string framework = lower(run.framework);
   const bool compiled = names_any(framework, {"compile", "fused", "inductor"});
   const bool hugging_face = names_any(framework, {"hf", "hugging", "eager"});
   StepOptions step;
   step.mode = StepMode::training;
-  step.framework = compiled || hugging_face || run.family == "bert"
-                       ? FrameworkProfile::hf_eager
-                       : FrameworkProfile::megatron_local;
+  const bool modules_of_hugging_face = compiled || hugging_face || run.family == "bert";
+  step.framework = load_framework(modules_of_hugging_face ? "hf-eager" : "megatron-local", catalog);
   step.kernels = compiled ? KernelMode::fused : KernelMode::eager;
   step.sequence_length = run.sequence_length;
   step.micro_batch = run.micro_batch;
@@ -89,7 +89,8 @@ Scenario scenario_of_training_run(const TrainingRun& run, const Catalog& catalog
   Scenario scenario{.name = run.where,
                     .model = model_of_training_run(run),
                     .cluster = cluster_of_training_run(run, catalog),
-                    .step = step_of_training_run(run)};
+                    .step = step_of_training_run(run, catalog)};
+  choose_attention(scenario.step, scenario.cluster.node.gpu);
   std::vector<Problem> problems;
   for (const ScenarioProblem& problem : check_scenario(scenario))
     problems.push_back({run.where, problem.what, problem.hint});

@@ -19,7 +19,7 @@ constexpr std::int64_t kN = kB * kS * 1280;     // elements of the hidden state
 constexpr std::int64_t kA = kB * 20 * kS * kS;  // elements of the scores
 
 Block gpt2_layer(StepMode mode) {
-  return gpt2_blocks(test::gpt2_large(), test::single_gpu(FrameworkProfile::hf_eager, mode, kB, kS))
+  return gpt2_blocks(test::gpt2_large(), test::single_gpu(test::hf_eager(), mode, kB, kS))
       .blocks[kLayer];
 }
 

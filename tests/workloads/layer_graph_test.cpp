@@ -26,8 +26,8 @@ struct Terms {
 constexpr int kLayer = 1;
 
 Block gpt2_layer(std::int64_t batch, std::int64_t sequence) {
-  return gpt2_blocks(test::gpt2_large(), single_gpu(FrameworkProfile::hf_eager,
-                                                    StepMode::forward_backward, batch, sequence))
+  return gpt2_blocks(test::gpt2_large(),
+                     single_gpu(test::hf_eager(), StepMode::forward_backward, batch, sequence))
       .blocks[kLayer];
 }
 
@@ -51,8 +51,7 @@ TEST(HfEagerGpt2Layer, BatchOfOneNeedsNoHeadCopies) {
 }
 
 TEST(HfEagerGpt2Layer, MovesTheTrafficOfTheClosedForm) {
-  const StepOptions step =
-      single_gpu(FrameworkProfile::hf_eager, StepMode::forward_backward, 4, 1024);
+  const StepOptions step = single_gpu(test::hf_eager(), StepMode::forward_backward, 4, 1024);
   const Terms t(test::gpt2_large(), step);
   const Block layer = gpt2_layer(4, 1024);
   expect_bytes(total(layer.forward).bytes, 458 * t.n + 41 * t.a + 48 * t.h);    // 5.92 GB
@@ -62,8 +61,7 @@ TEST(HfEagerGpt2Layer, MovesTheTrafficOfTheClosedForm) {
 }
 
 TEST(HfEagerGpt2Layer, GradientsThatAreSetToNoneSaveTheAccumulation) {
-  const StepOptions step =
-      single_gpu(FrameworkProfile::hf_eager, StepMode::forward_backward, 4, 1024);
+  const StepOptions step = single_gpu(test::hf_eager(), StepMode::forward_backward, 4, 1024);
   const Terms t(test::gpt2_large(), step);
   OpTotals accumulation;
   for (const GraphOp& op : gpt2_layer(4, 1024).backward) {
@@ -84,36 +82,34 @@ TEST(HfEagerGpt2Layer, SavesTheMeasuredActivations) {
 }
 
 TEST(HfEagerGpt2Layer, InferenceDropsNothingAndSavesNothing) {
-  const Block layer = gpt2_blocks(test::gpt2_large(), single_gpu(FrameworkProfile::hf_eager,
-                                                                 StepMode::inference, 4, 1024))
-                          .blocks[kLayer];
+  const Block layer =
+      gpt2_blocks(test::gpt2_large(), single_gpu(test::hf_eager(), StepMode::inference, 4, 1024))
+          .blocks[kLayer];
   EXPECT_EQ(total(layer.forward).kernels, 30 - 3);  // three dropouts
   EXPECT_TRUE(layer.backward.empty());
   EXPECT_EQ(layer.saved.value(), 0);
 }
 
 TEST(HfEagerBertLayer, LaunchesTheExecutedKernels) {
-  const Block layer =
-      bert_blocks(test::bert_large(),
-                  single_gpu(FrameworkProfile::hf_eager, StepMode::forward_backward, 8, 512))
-          .blocks[kLayer];
+  const Block layer = bert_blocks(test::bert_large(),
+                                  single_gpu(test::hf_eager(), StepMode::forward_backward, 8, 512))
+                          .blocks[kLayer];
   EXPECT_EQ(total(layer.forward).kernels, 23);
   EXPECT_EQ(total(layer.backward).kernels, 57);
 }
 
 TEST(HfEagerOptLayer, LaunchesTheExecutedKernels) {
-  const Block layer = opt_blocks(test::opt_1_3b(), single_gpu(FrameworkProfile::hf_eager,
-                                                              StepMode::forward_backward, 2, 2048))
+  const Block layer = opt_blocks(test::opt_1_3b(),
+                                 single_gpu(test::hf_eager(), StepMode::forward_backward, 2, 2048))
                           .blocks[kLayer];
   EXPECT_EQ(total(layer.forward).kernels, 23);
   EXPECT_EQ(total(layer.backward).kernels, 61);
 }
 
 TEST(MegatronGptLayer, MovesTheTrafficOfTheClosedForm) {
-  const StepOptions step =
-      single_gpu(FrameworkProfile::megatron_local, StepMode::training, 4, 1024);
+  const StepOptions step = single_gpu(test::megatron_local(), StepMode::training, 4, 1024);
   const Terms t(test::gpt2_large(), step);
-  const Block layer = megatron_gpt_blocks(test::gpt2_large(), step).blocks[kLayer];
+  const Block layer = megatron_blocks(test::gpt2_large(), step).blocks[kLayer];
   EXPECT_EQ(total(layer.forward).kernels, 16);
   EXPECT_EQ(total(layer.backward).kernels, 45);
   expect_bytes(total(layer.forward).bytes, 186 * t.n + 33 * t.a + 48 * t.h);  // 3.82 GB
@@ -126,7 +122,8 @@ TEST(MegatronGptLayer, MovesTheTrafficOfTheClosedForm) {
 class ExecutedSavedBytes : public ::testing::Test {
  protected:
   static double per_element(ModelGraph (*blocks)(const ModelSpec&, const StepOptions&),
-                            ModelSpec model, FrameworkProfile framework, std::int64_t sequence) {
+                            ModelSpec model, const FrameworkProfile& framework,
+                            std::int64_t sequence) {
     model.hidden = 320;
     model.heads = model.kv_heads = 5;
     model.head_dim = 64;
@@ -139,14 +136,13 @@ class ExecutedSavedBytes : public ::testing::Test {
 
 TEST_F(ExecutedSavedBytes, MatchAutogradsSavedTensorHooks) {
   constexpr double kRounding = 0.005;
-  const auto hf = FrameworkProfile::hf_eager;
+  const FrameworkProfile hf = test::hf_eager();
   EXPECT_NEAR(per_element(gpt2_blocks, test::gpt2_large(), hf, 256), 150.05, kRounding);
   EXPECT_NEAR(per_element(gpt2_blocks, test::gpt2_large(), hf, 128), 132.05, kRounding);
   EXPECT_NEAR(per_element(bert_blocks, test::bert_large(), hf, 256), 102.05, kRounding);
   EXPECT_NEAR(per_element(opt_blocks, test::opt_1_3b(), hf, 256), 82.05, kRounding);
-  EXPECT_NEAR(
-      per_element(megatron_gpt_blocks, test::gpt2_large(), FrameworkProfile::megatron_local, 256),
-      102.05, kRounding);
+  EXPECT_NEAR(per_element(megatron_blocks, test::gpt2_large(), test::megatron_local(), 256), 102.05,
+              kRounding);
 }
 
 }  // namespace

@@ -124,8 +124,8 @@ class MeasuredOperators : public ::testing::Test {
     const auto& [name, mode, sequence, batch] = run;
     const StepMode step_mode =
         mode == "training" ? StepMode::forward_backward : StepMode::inference;
-    return build_model_graph(traced_model(name), test::single_gpu(FrameworkProfile::hf_eager,
-                                                                  step_mode, batch, sequence));
+    return build_model_graph(traced_model(name),
+                             test::single_gpu(test::hf_eager(), step_mode, batch, sequence));
   }
   std::map<TracedRun, std::vector<TracedOp>> runs_;
 };

@@ -11,8 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(ModelGraph, TextShowsEveryKernelWithItsShapeAndMemory) {
-  const StepOptions step =
-      test::single_gpu(FrameworkProfile::hf_eager, StepMode::forward_backward, 4, 1024);
+  const StepOptions step = test::single_gpu(test::hf_eager(), StepMode::forward_backward, 4, 1024);
   const std::string text = to_text(build_model_graph(test::gpt2_large(), step));
   EXPECT_THAT(text, HasSubstr("layer (x 36): 19677440 parameters, 1352.729 MB saved for backward"));
   EXPECT_THAT(text, HasSubstr("forward: 30 kernels, 182.536 GFLOP in GEMMs"));
@@ -22,8 +21,7 @@ TEST(ModelGraph, TextShowsEveryKernelWithItsShapeAndMemory) {
 }
 
 TEST(ModelGraph, TensorsKnowTheirRoles) {
-  const StepOptions step =
-      test::single_gpu(FrameworkProfile::megatron_local, StepMode::training, 2, 512);
+  const StepOptions step = test::single_gpu(test::megatron_local(), StepMode::training, 2, 512);
   const ModelGraph graph = build_model_graph(test::gpt2_large(), step);
   std::map<TensorRole, std::int64_t> bytes;
   for (const Storage& storage : graph.blocks[1].storages) {
@@ -41,8 +39,7 @@ TEST(ModelGraph, SavedBytesShrinkWithTensorParallelismExceptWhatIsReplicated) {
   constexpr std::int64_t kN = 2 * 1024 * 1280;
   constexpr std::int64_t kA = 2 * 20 * 1024 * 1024;
   for (const int tensor : {1, 2, 4}) {
-    StepOptions step =
-        test::single_gpu(FrameworkProfile::megatron_local, StepMode::training, 2, 1024);
+    StepOptions step = test::single_gpu(test::megatron_local(), StepMode::training, 2, 1024);
     step.layout.tensor = tensor;
     const ModelGraph graph = build_model_graph(test::gpt2_large(), step);
     EXPECT_EQ(graph.blocks[1].saved.value(),

@@ -97,8 +97,64 @@ inline ModelSpec switch_xl4() {
   return model;
 }
 
+// Framework profiles as configs/frameworks/ describes them; FrameworkProfiles.AreTheShippedOnes
+// holds the two together.
+
+inline FrameworkProfile hf_eager() {
+  FrameworkProfile profile;
+  profile.name = "hf-eager";
+  return profile;
+}
+
+/// In fp32, or with `choose_attention` not applied: its softmax is unfused.
+inline FrameworkProfile megatron_local() {
+  FrameworkProfile profile;
+  profile.name = "megatron-local";
+  profile.modules = ModuleTree::megatron;
+  profile.bias_epilogue = false;
+  profile.gradients_set_to_none = false;
+  profile.always_average = true;
+  profile.fused_optimizer = true;
+  profile.bf16 = {Precision::bf16, Precision::fp32, Precision::fp32, Precision::fp32, true};
+  profile.fp16 = {Precision::fp16, Precision::fp16, Precision::fp16, Precision::fp32, true};
+  return profile;
+}
+
+/// Transformer Engine's kernels with FlashAttention-2.
+inline FrameworkProfile megatron() {
+  FrameworkProfile profile = megatron_local();
+  profile.name = "megatron";
+  profile.attention = AttentionKernels::flash2;
+  profile.attention_copies = true;
+  profile.bias_epilogue = true;
+  profile.fused_norm = profile.fused_rope = profile.fused_gate = true;
+  profile.loss_in_place = true;
+  profile.products_accumulate = true;
+  profile.fp16 = {Precision::fp16, Precision::fp32, Precision::fp32, Precision::fp32, true};
+  profile.host_per_call = 6_us;
+  return profile;
+}
+
+/// FSDP's modules and formats with FlashAttention-2.
+inline FrameworkProfile fsdp() {
+  FrameworkProfile profile;
+  profile.name = "fsdp";
+  profile.attention = AttentionKernels::flash2;
+  profile.fp32_logits = true;
+  profile.fused_optimizer = true;
+  profile.bf16 = {};
+  return profile;
+}
+
+/// `step` in `precision`, with the formats of its framework.
+inline StepOptions in(Precision precision, StepOptions step) {
+  step.precision = precision;
+  step.formats = step.framework.formats(precision);
+  return step;
+}
+
 /// One GPU, one micro-batch.
-inline StepOptions single_gpu(FrameworkProfile framework, StepMode mode, std::int64_t batch,
+inline StepOptions single_gpu(const FrameworkProfile& framework, StepMode mode, std::int64_t batch,
                               std::int64_t sequence) {
   StepOptions step;
   step.framework = framework;

@@ -18,7 +18,7 @@ TEST(ParameterCount, MatchesPublishedModels) {
 class FamilyGraph : public ::testing::TestWithParam<ModelSpec> {};
 
 TEST_P(FamilyGraph, HoldsTheParametersOfTheClosedForm) {
-  const StepOptions step = test::single_gpu(FrameworkProfile::hf_eager, StepMode::training, 2, 512);
+  const StepOptions step = test::single_gpu(test::hf_eager(), StepMode::training, 2, 512);
   EXPECT_EQ(build_model_graph(GetParam(), step).parameters(), parameter_count(GetParam()));
 }
 

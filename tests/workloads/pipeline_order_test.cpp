@@ -104,7 +104,7 @@ std::int64_t peak_activations(const Program& program, std::size_t stage) {
 std::int64_t first_stage_peak(PipelineSchedule schedule, int micro_batches) {
   ModelSpec model = test::gpt2_large();
   model.layers = 8;
-  StepOptions step = test::single_gpu(FrameworkProfile::megatron_local, StepMode::training, 1, 512);
+  StepOptions step = test::single_gpu(test::megatron_local(), StepMode::training, 1, 512);
   step.layout = {1, 4, 1};
   step.global_batch = micro_batches;
   step.schedule = schedule;
@@ -133,8 +133,7 @@ TEST(PipelineOrder, NeverDeadlocks) {
   for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
     for (const int stages : {2, 4, 8}) {
       for (const int micro_batches : {1, 2, 5, 12}) {
-        StepOptions step =
-            test::single_gpu(FrameworkProfile::megatron_local, StepMode::training, 1, 128);
+        StepOptions step = test::single_gpu(test::megatron_local(), StepMode::training, 1, 128);
         step.layout = {2, stages, 1};
         step.global_batch = micro_batches;
         step.schedule = schedule;
@@ -148,8 +147,7 @@ TEST(PipelineOrder, NeverDeadlocks) {
 
 TEST(PipelineOrder, InferenceOverStagesNeverDeadlocks) {
   ModelSpec model = test::gpt2_large();
-  StepOptions step =
-      test::single_gpu(FrameworkProfile::megatron_local, StepMode::inference, 1, 128);
+  StepOptions step = test::single_gpu(test::megatron_local(), StepMode::inference, 1, 128);
   step.layout = {1, 4, 1};
   step.global_batch = 3;
   const Program program = build_program(model, step);

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 
 StepOptions megatron(int tensor, int pipeline, int data, int micro_batches) {
-  StepOptions step = test::single_gpu(FrameworkProfile::megatron_local, StepMode::training, 1, 512);
+  StepOptions step = test::single_gpu(test::megatron_local(), StepMode::training, 1, 512);
   step.layout = {tensor, pipeline, data};
   step.global_batch = static_cast<std::int64_t>(data) * micro_batches;
   return step;
@@ -67,8 +67,7 @@ TEST(Program, CountsTheFlopsOfTheClosedForm) {
 
 TEST(Program, FlopsAreSixTimesParametersAndTokensPlusAttention) {
   const ModelSpec model = test::gpt2_large();
-  StepOptions step =
-      test::single_gpu(FrameworkProfile::megatron_local, StepMode::training, 4, 1024);
+  StepOptions step = test::single_gpu(test::megatron_local(), StepMode::training, 4, 1024);
   const double tokens = 4 * 1024;
   const double attention = 12.0 * 36 * 1280 * 1024 * tokens;  // 3 * 4 b s^2 h per layer
   const double expected = 6.0 * static_cast<double>(parameter_count(model)) * tokens + attention;
@@ -208,7 +207,7 @@ TEST_P(EveryFamily, ReturnsToTheMemoryItStartedWith) {
   grouped.kv_heads = 8;
   for (const ModelSpec& model :
        {test::gpt2_large(), test::opt_1_3b(), test::bert_large(), grouped, test::switch_xl4()}) {
-    StepOptions step = test::single_gpu(FrameworkProfile::hf_eager, GetParam(), 2, 512);
+    StepOptions step = test::single_gpu(test::hf_eager(), GetParam(), 2, 512);
     for (const KernelMode kernels : {KernelMode::eager, KernelMode::fused}) {
       step.kernels = kernels;
       const Program program = build_program(model, step);
@@ -225,7 +224,7 @@ TEST(Program, BackwardCostsTwiceTheForwardFlops) {
   for (const ModelSpec& model :
        {test::gpt2_large(), test::opt_1_3b(), test::bert_large(), test::llama2_7b()}) {
     const Program program = build_program(
-        model, test::single_gpu(FrameworkProfile::hf_eager, StepMode::forward_backward, 2, 512));
+        model, test::single_gpu(test::hf_eager(), StepMode::forward_backward, 2, 512));
     std::map<Phase, double> flops;
     for (const ProgramOp& op : program.stages[0].ops) {
       for (const KernelLaunch& launch : program.segment(op.segment).kernels) {
@@ -237,7 +236,7 @@ TEST(Program, BackwardCostsTwiceTheForwardFlops) {
 }
 
 TEST(Program, OnlyTheFirstMicroBatchStoresGradientsInHuggingFaceTraining) {
-  StepOptions step = test::single_gpu(FrameworkProfile::hf_eager, StepMode::training, 1, 512);
+  StepOptions step = test::single_gpu(test::hf_eager(), StepMode::training, 1, 512);
   step.global_batch = 3;
   const Program program = build_program(test::gpt2_large(), step);
   std::map<int, std::size_t> kernels;
@@ -250,9 +249,8 @@ TEST(Program, OnlyTheFirstMicroBatchStoresGradientsInHuggingFaceTraining) {
 }
 
 TEST(Program, SwitchTransformerWaitsForTheGpuOncePerIndex) {
-  const Program program =
-      build_program(test::switch_xl4(),
-                    test::single_gpu(FrameworkProfile::hf_eager, StepMode::inference, 1, 512));
+  const Program program = build_program(
+      test::switch_xl4(), test::single_gpu(test::hf_eager(), StepMode::inference, 1, 512));
   int syncs = 0;
   for (const ProgramOp& op : program.stages[0].ops) {
     syncs += program.segment(op.segment).host_sync ? 1 : 0;
@@ -283,9 +281,9 @@ TEST(Program, ImpossibleCombinationsAreExplainedTogether) {
 
 TEST(Program, ProfilesRejectWhatTheyDoNotKnow) {
   EXPECT_THAT(error_of(test::bert_large(), megatron(1, 1, 1, 1)),
-              HasSubstr("megatron_local trains GPT models only"));
+              HasSubstr("megatron-local trains GPT and Llama models only"));
   StepOptions split = megatron(2, 2, 1, 1);
-  split.framework = FrameworkProfile::hf_eager;
+  split.framework = test::hf_eager();
   const std::string text = error_of(small_gpt(), split);
   EXPECT_THAT(text, HasSubstr("parallelism.tensor"));
   EXPECT_THAT(text, HasSubstr("parallelism.pipeline"));

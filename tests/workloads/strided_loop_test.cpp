@@ -113,8 +113,7 @@ const GraphOp& find(const Block& block, const std::string& name) {
 }
 
 TEST(StridedKernels, OnlyOperandsOutOfOrderTakeTheStridedOne) {
-  const StepOptions step =
-      test::single_gpu(FrameworkProfile::hf_eager, StepMode::inference, 2, 2048);
+  const StepOptions step = test::single_gpu(test::hf_eager(), StepMode::inference, 2, 2048);
   const Block layer = opt_blocks(test::opt_1_3b(), step).blocks[1];
   const Kernel& mask = find(layer, "attention.mask_add").kernel;
   EXPECT_EQ(mask.kind, KernelKind::copy);
@@ -125,16 +124,14 @@ TEST(StridedKernels, OnlyOperandsOutOfOrderTakeTheStridedOne) {
 }
 
 TEST(StridedKernels, OptMakesItsPaddingMaskFromARow) {
-  const StepOptions step =
-      test::single_gpu(FrameworkProfile::hf_eager, StepMode::inference, 2, 2048);
+  const StepOptions step = test::single_gpu(test::hf_eager(), StepMode::inference, 2, 2048);
   const Kernel sub = find(opt_blocks(test::opt_1_3b(), step).blocks[0], "mask.sub").kernel;
   EXPECT_EQ(sub.bytes_read.value(), 2 * 2048 * 4);              // [b, 1, 1, s]
   EXPECT_EQ(sub.bytes_written.value(), 2LL * 2048 * 2048 * 4);  // [b, 1, s, s]
 }
 
 TEST(SoftmaxKernels, RowsThatExceedSharedMemoryAreReadOncePerPass) {
-  const StepOptions step =
-      test::single_gpu(FrameworkProfile::hf_eager, StepMode::training, 4, 1024);
+  const StepOptions step = test::single_gpu(test::hf_eager(), StepMode::training, 4, 1024);
   const ModelGraph graph = gpt2_blocks(test::gpt2_large(), step);
   const std::int64_t logits = 4096LL * 50257 * 4;  // a row is 201 KB
   const Kernel loss = find(graph.blocks[2], "loss.log_softmax").kernel;
@@ -150,8 +147,7 @@ TEST(SoftmaxKernels, RowsThatExceedSharedMemoryAreReadOncePerPass) {
 }
 
 TEST(BackwardOperators, NameTheForwardOperatorThatTheyDifferentiate) {
-  const StepOptions step =
-      test::single_gpu(FrameworkProfile::hf_eager, StepMode::forward_backward, 4, 1024);
+  const StepOptions step = test::single_gpu(test::hf_eager(), StepMode::forward_backward, 4, 1024);
   const Block layer = gpt2_blocks(test::gpt2_large(), step).blocks[1];
   const auto origin = [&](const std::string& name) {
     for (const GraphOp& op : layer.backward) {

@@ -1,6 +1,7 @@
 // BERT: Hugging Face transformers 4.35, models/bert/modeling_bert.py. Training has the pre-training
 // heads, inference a sequence classifier with two classes.
 #include "workloads/families/families.h"
+#include "workloads/families/modules.h"
 #include "workloads/families/recording.h"
 #include "workloads/ops/cross_entropy.h"
 #include "workloads/ops/embedding.h"
@@ -15,6 +16,21 @@ namespace {
 /// Next-sentence prediction, and the classifier's default.
 constexpr std::int64_t kClasses = 2;
 
+/// softmax(q k^T + mask) v of [b, heads, s, d].
+Tensor unfused_attention(Tape& tape, const ModelSpec& model, const StepOptions& step,
+                         const AttentionInput& input) {
+  const std::int64_t b = step.micro_batch;
+  const std::int64_t s = step.sequence_length;
+  const Tensor scores = matmul(tape, "attention.scores", input.q, transpose(tape, input.k, 2, 3));
+  const Tensor scaled = scale(tape, "attention.scale", scores);
+  const Tensor mask = tape.input("attention.mask", {b, 1, 1, s}, tape.precision());
+  const Tensor masked = add(tape, "attention.mask_add", scaled, mask);
+  const Tensor weights = softmax(tape, "attention.softmax", masked);
+  const Tensor dropped =
+      dropout(tape, "attention.dropout", weights, active_dropout(step, model.attention_dropout));
+  return matmul(tape, "attention.context", dropped, input.v);
+}
+
 Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, const Tensor& x) {
   const std::int64_t b = step.micro_batch;
   const std::int64_t s = step.sequence_length;
@@ -27,14 +43,10 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
   const Tensor v = heads(linear(tape, "attention.v", x, inner));
   const Tensor q = heads(q_flat);
 
-  const Tensor scores = matmul(tape, "attention.scores", q, transpose(tape, k, 2, 3));
-  const Tensor scaled = scale(tape, "attention.scale", scores);
-  const Tensor mask = tape.input("attention.mask", {b, 1, 1, s}, Precision::fp32);
-  const Tensor masked = add(tape, "attention.mask_add", scaled, mask);
-  const Tensor weights = softmax(tape, "attention.softmax", masked);
-  const Tensor dropped =
-      dropout(tape, "attention.dropout", weights, active_dropout(step, model.attention_dropout));
-  const Tensor context = matmul(tape, "attention.context", dropped, v);
+  const AttentionInput input{q, k, v, false};
+  const Tensor context = core_attention(tape, step, input, [=, &model, &step](Tape& t) {
+    return unfused_attention(t, model, step, input);
+  });
   const Tensor merged =
       contiguous(tape, "attention.merge_heads", permute(tape, context, {0, 2, 1, 3}));
   return linear(tape, "attention.output", view(tape, merged, {b, s, inner}), model.hidden);
@@ -44,7 +56,7 @@ void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const std::int64_t b = step.micro_batch;
   const std::int64_t s = step.sequence_length;
   const bool tied = model.tied_embeddings && step.mode != StepMode::inference;
-  const Tensor padding = tape.input("attention_mask", {b, 1, 1, s}, Precision::fp32);
+  const Tensor padding = tape.input("attention_mask", {b, 1, 1, s}, tape.precision());
   map(tape, "mask.mul", {map(tape, "mask.sub", {padding})});
   const auto look_up = [&](const std::string& name, const Tensor& table, std::int64_t rows) {
     const Tensor ids = tape.input(name + ".ids", {rows, s}, Precision::int64);
@@ -68,15 +80,15 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const double p = active_dropout(step, model.hidden_dropout);
   const Tensor x =
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
-  const Tensor attended =
-      dropout(tape, "attention.out_dropout", attention(tape, model, step, x), p);
-  const Tensor middle =
-      layer_norm(tape, "attention.norm", add(tape, "attention.residual", attended, x));
-  const Tensor wide =
-      activate(tape, "mlp.activation", model.activation, linear(tape, "mlp.up", middle, model.ffn));
-  const Tensor changed =
-      dropout(tape, "mlp.dropout", linear(tape, "mlp.down", wide, model.hidden), p);
-  tape.output(layer_norm(tape, "mlp.norm", add(tape, "mlp.residual", changed, middle)));
+  recomputable_layer(tape, step, x, [=, &model, &step](Tape& t) {
+    const Tensor attended = dropout(t, "attention.out_dropout", attention(t, model, step, x), p);
+    const Tensor middle =
+        layer_norm(t, "attention.norm", add(t, "attention.residual", attended, x));
+    const Tensor wide =
+        activate(t, "mlp.activation", model.activation, linear(t, "mlp.up", middle, model.ffn));
+    const Tensor changed = dropout(t, "mlp.dropout", linear(t, "mlp.down", wide, model.hidden), p);
+    return layer_norm(t, "mlp.norm", add(t, "mlp.residual", changed, middle));
+  });
 }
 
 Tensor pooled(Tape& tape, const ModelSpec& model, const Tensor& x) {

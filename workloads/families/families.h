@@ -10,14 +10,14 @@ namespace tessera {
 /// Embedding, `layers` equal layers, head.
 ModelGraph decoder_sequence(Block embedding, Block layer, Block head, std::int64_t layers);
 
-// Hugging Face modules, version 4.35, in PyTorch eager mode, one GPU.
+// Hugging Face modules, version 4.35, one GPU.
 ModelGraph gpt2_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph opt_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph bert_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph llama_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph switch_transformer_blocks(const ModelSpec& model, const StepOptions& step);
 
-/// Megatron-Core r0.5.0 GPT (`local` transformer, fp32), of one tensor-parallel rank.
-ModelGraph megatron_gpt_blocks(const ModelSpec& model, const StepOptions& step);
+/// Megatron-Core's GPT or Llama, of one tensor-parallel rank.
+ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step);
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 // GPT-2 and GPT-3: Hugging Face transformers 4.35, models/gpt2/modeling_gpt2.py, eager attention.
 #include "workloads/families/families.h"
+#include "workloads/families/modules.h"
 #include "workloads/families/recording.h"
 #include "workloads/ops/embedding.h"
 #include "workloads/ops/matmul.h"
@@ -14,6 +15,20 @@ Tensor conv1d(Tape& tape, const std::string& name, const Tensor& x, std::int64_t
   return linear(tape, name, x, out, Bias::epilogue, WeightOrder::in_out);
 }
 
+/// softmax(q k^T) v of [b, heads, s, d].
+Tensor unfused_attention(Tape& tape, const ModelSpec& model, const StepOptions& step,
+                         const AttentionInput& input) {
+  const std::int64_t s = step.sequence_length;
+  const Tensor scores = matmul(tape, "attention.scores", input.q, transpose(tape, input.k, 2, 3));
+  const Tensor scaled = divide_by_constant(tape, "attention.scale", scores);
+  const Tensor causal = tape.input("attention.causal_mask", {1, 1, s, s}, Precision::int8);
+  const Tensor masked = where(tape, "attention.mask", causal, scaled);
+  const Tensor weights = softmax(tape, "attention.softmax", masked);
+  const Tensor dropped =
+      dropout(tape, "attention.dropout", weights, active_dropout(step, model.attention_dropout));
+  return matmul(tape, "attention.context", dropped, input.v);
+}
+
 Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, const Tensor& x) {
   const std::int64_t b = step.micro_batch;
   const std::int64_t s = step.sequence_length;
@@ -25,16 +40,11 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
   };
   const Tensor q = permute(tape, heads(parts[0]), {0, 2, 1, 3});
   const Tensor k = permute(tape, heads(parts[1]), {0, 2, 1, 3});
-  const Tensor v = permute(tape, heads(parts[2]), {0, 2, 1, 3});
+  const AttentionInput input{q, k, permute(tape, heads(parts[2]), {0, 2, 1, 3})};
 
-  const Tensor scores = matmul(tape, "attention.scores", q, transpose(tape, k, 2, 3));
-  const Tensor scaled = divide_by_constant(tape, "attention.scale", scores);
-  const Tensor causal = tape.input("attention.causal_mask", {1, 1, s, s}, Precision::int8);
-  const Tensor masked = where(tape, "attention.mask", causal, scaled);
-  const Tensor weights = softmax(tape, "attention.softmax", masked);
-  const Tensor dropped =
-      dropout(tape, "attention.dropout", weights, active_dropout(step, model.attention_dropout));
-  const Tensor context = matmul(tape, "attention.context", dropped, v);
+  const Tensor context = core_attention(tape, step, input, [=, &model, &step](Tape& t) {
+    return unfused_attention(t, model, step, input);
+  });
   const Tensor merged =
       contiguous(tape, "attention.merge_heads", permute(tape, context, {0, 2, 1, 3}));
   return conv1d(tape, "attention.output", view(tape, merged, {b, s, inner}), model.hidden);
@@ -66,12 +76,13 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   tape.buffer("attention.bias", {model.max_positions, model.max_positions}, Precision::int8);
   const Tensor x =
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
-  const Tensor normalized = layer_norm(tape, "ln_1", x);
-  const Tensor attended = attention(tape, model, step, normalized);
-  const Tensor middle =
-      add(tape, "attention.residual", dropout(tape, "attention.resid_dropout", attended, p), x);
-  const Tensor changed = feed_forward(tape, model, layer_norm(tape, "ln_2", middle));
-  tape.output(add(tape, "mlp.residual", middle, dropout(tape, "mlp.dropout", changed, p)));
+  recomputable_layer(tape, step, x, [=, &model, &step](Tape& t) {
+    const Tensor attended = attention(t, model, step, layer_norm(t, "ln_1", x));
+    const Tensor middle =
+        add(t, "attention.residual", dropout(t, "attention.resid_dropout", attended, p), x);
+    const Tensor changed = feed_forward(t, model, layer_norm(t, "ln_2", middle));
+    return add(t, "mlp.residual", middle, dropout(t, "mlp.dropout", changed, p));
+  });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // OPT: Hugging Face transformers 4.35, models/opt/modeling_opt.py, eager attention.
 #include "workloads/families/families.h"
+#include "workloads/families/modules.h"
 #include "workloads/families/recording.h"
 #include "workloads/ops/embedding.h"
 #include "workloads/ops/matmul.h"
@@ -17,23 +18,16 @@ Sizes mask_sizes(const StepOptions& step) {
   return {step.micro_batch, 1, step.sequence_length, step.sequence_length};
 }
 
-Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, const Tensor& x) {
+/// softmax(max(q k^T + mask, lowest)) v of [b, heads, s, d].
+Tensor unfused_attention(Tape& tape, const ModelSpec& model, const StepOptions& step,
+                         const AttentionInput& input) {
   const std::int64_t b = step.micro_batch;
   const std::int64_t s = step.sequence_length;
-  const std::int64_t inner = model.heads * model.head_dim;
   const Sizes merged_heads{b * model.heads, s, model.head_dim};
-  const auto heads = [&](const std::string& name, const Tensor& part) {
-    const Tensor split = view(tape, part, {b, s, model.heads, model.head_dim});
-    return contiguous(tape, name, transpose(tape, split, 1, 2));
-  };
-  const Tensor q_scaled = scale(tape, "attention.q_scale", linear(tape, "attention.q", x, inner));
-  const Tensor k = heads("attention.k_copy", linear(tape, "attention.k", x, inner));
-  const Tensor v = heads("attention.v_copy", linear(tape, "attention.v", x, inner));
-  const Tensor q = heads("attention.q_copy", q_scaled);
-
-  const Tensor k_transposed = transpose(tape, view(tape, k, merged_heads), 1, 2);
-  const Tensor scores = bmm(tape, "attention.scores", view(tape, q, merged_heads), k_transposed);
-  const Tensor mask = tape.input("attention.mask", mask_sizes(step), Precision::fp32);
+  const Tensor k_transposed = transpose(tape, view(tape, input.k, merged_heads), 1, 2);
+  const Tensor scores =
+      bmm(tape, "attention.scores", view(tape, input.q, merged_heads), k_transposed);
+  const Tensor mask = tape.input("attention.mask", mask_sizes(step), tape.precision());
   const Tensor masked =
       add(tape, "attention.mask_add", view(tape, scores, {b, model.heads, s, s}), mask);
   const Tensor bounded = maximum_with_constant(tape, "attention.max", masked);
@@ -41,9 +35,26 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
       softmax(tape, "attention.softmax", view(tape, bounded, {b * model.heads, s, s}));
   const Tensor dropped =
       dropout(tape, "attention.dropout", weights, active_dropout(step, model.attention_dropout));
-  const Tensor context = bmm(tape, "attention.context", dropped, view(tape, v, merged_heads));
-  const Tensor by_token =
-      transpose(tape, view(tape, context, {b, model.heads, s, model.head_dim}), 1, 2);
+  const Tensor context = bmm(tape, "attention.context", dropped, view(tape, input.v, merged_heads));
+  return view(tape, context, {b, model.heads, s, model.head_dim});
+}
+
+Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, const Tensor& x) {
+  const std::int64_t b = step.micro_batch;
+  const std::int64_t s = step.sequence_length;
+  const std::int64_t inner = model.heads * model.head_dim;
+  const auto heads = [&](const std::string& name, const Tensor& part) {
+    const Tensor split = view(tape, part, {b, s, model.heads, model.head_dim});
+    return contiguous(tape, name, transpose(tape, split, 1, 2));
+  };
+  const Tensor q_scaled = scale(tape, "attention.q_scale", linear(tape, "attention.q", x, inner));
+  const Tensor k = heads("attention.k_copy", linear(tape, "attention.k", x, inner));
+  const Tensor v = heads("attention.v_copy", linear(tape, "attention.v", x, inner));
+  const AttentionInput input{heads("attention.q_copy", q_scaled), k, v};
+  const Tensor context = core_attention(tape, step, input, [=, &model, &step](Tape& t) {
+    return unfused_attention(t, model, step, input);
+  });
+  const Tensor by_token = transpose(tape, context, 1, 2);
   return linear(tape, "attention.output", reshape(tape, by_token, {b, s, inner}), model.hidden);
 }
 
@@ -60,7 +71,7 @@ void build_mask(Tape& tape, const StepOptions& step) {
   const Tensor below = tape.make("mask.lt", StridedShape({s, s}), Precision::int8);
   tape.launch("mask.lt", pointwise_kernel(below, 1), {positions, next}, {below});
   map_in_place(tape, "mask.masked_fill", causal, {below}, 0);
-  const Tensor padding = tape.input("mask.tokens", {step.micro_batch, 1, 1, s}, Precision::fp32);
+  const Tensor padding = tape.input("mask.tokens", {step.micro_batch, 1, 1, s}, tape.precision());
   const Tensor expanded = tape.alias(padding, padding.shape.expanded(mask_sizes(step)));
   const Tensor inverted = map(tape, "mask.sub", {expanded});
   const Tensor masked = tape.make("mask.bool", inverted.shape, Precision::int8);
@@ -94,15 +105,17 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const std::int64_t tokens = step.micro_batch * step.sequence_length;
   const Tensor x =
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
-  const Tensor attended = attention(tape, model, step, layer_norm(tape, "ln_attention", x));
-  const Tensor middle =
-      add(tape, "attention.residual", x, dropout(tape, "attention.resid_dropout", attended, p));
-  const Tensor flat = view(tape, middle, {tokens, model.hidden});
-  const Tensor wide = linear(tape, "mlp.up", layer_norm(tape, "ln_mlp", flat), model.ffn);
-  const Tensor active = activate(tape, "mlp.activation", model.activation, wide);
-  const Tensor changed = linear(tape, "mlp.down", active, model.hidden);
-  const Tensor sum = add(tape, "mlp.residual", flat, dropout(tape, "mlp.dropout", changed, p));
-  tape.output(view(tape, sum, x.sizes()));
+  recomputable_layer(tape, step, x, [=, &model, &step](Tape& t) {
+    const Tensor attended = attention(t, model, step, layer_norm(t, "ln_attention", x));
+    const Tensor middle =
+        add(t, "attention.residual", x, dropout(t, "attention.resid_dropout", attended, p));
+    const Tensor flat = view(t, middle, {tokens, model.hidden});
+    const Tensor wide = linear(t, "mlp.up", layer_norm(t, "ln_mlp", flat), model.ffn);
+    const Tensor active = activate(t, "mlp.activation", model.activation, wide);
+    const Tensor changed = linear(t, "mlp.down", active, model.hidden);
+    const Tensor sum = add(t, "mlp.residual", flat, dropout(t, "mlp.dropout", changed, p));
+    return view(t, sum, x.sizes());
+  });
 }
 
 }  // namespace

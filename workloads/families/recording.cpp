@@ -3,6 +3,7 @@
 #include "workloads/families/families.h"
 #include "workloads/ops/cross_entropy.h"
 #include "workloads/ops/matmul.h"
+#include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"
 
@@ -15,7 +16,9 @@ void finish_with_logits(Tape& tape, const StepOptions& step, const Tensor& logit
   tape.set_phase(Phase::loss);
   const std::int64_t tokens = logits.elements() / logits.shape.last();
   const Tensor labels = tape.input("labels", {tokens}, Precision::int64);
-  const Tensor rows = view(tape, logits, {tokens, logits.shape.last()});
+  const Tensor floats =
+      step.framework.fp32_logits ? cast(tape, "loss.float", logits, Precision::fp32) : logits;
+  const Tensor rows = view(tape, floats, {tokens, logits.shape.last()});
   tape.differentiate(cross_entropy(tape, "loss", rows, labels));
 }
 

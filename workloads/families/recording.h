@@ -12,8 +12,11 @@ inline TapeOptions tape_options(const StepOptions& step) {
   TapeOptions options;
   options.differentiation =
       step.mode == StepMode::inference ? Differentiation::none : Differentiation::recorded;
-  options.precision = Precision::fp32;
+  options.precision = activation_precision(step.precision);
   options.gemm_precision = step.precision;
+  options.parameter_precision = step.formats.parameters;
+  options.gradient_precision = step.formats.gradients;
+  options.products_accumulate = step.framework.products_accumulate;
   return options;
 }
 

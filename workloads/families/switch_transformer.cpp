@@ -83,7 +83,7 @@ void SwitchTransformer::position_bias(Tape& tape, Stack stack) const {
   const Tensor values = embedding(tape, "position_bias.values", table, buckets);
   const Tensor by_head = view(tape, permute(tape, values, {2, 0, 1}), {1, model_.heads, s_, s_});
   const Sizes mask_sizes{b_, 1, stack == Stack::encoder ? 1 : s_, s_};
-  const Tensor mask = tape.input("attention.mask", mask_sizes, Precision::fp32);
+  const Tensor mask = tape.input("attention.mask", mask_sizes, tape.precision());
   tape.shared_output(add(tape, "position_bias.mask_add", by_head, mask));
 }
 
@@ -92,7 +92,7 @@ void SwitchTransformer::position_bias(Tape& tape, Stack stack) const {
 void SwitchTransformer::cross_attention_bias(Tape& tape) const {
   const Tensor zeros = tape.make("cross_attention.zeros", StridedShape({1, model_.heads, s_, s_}));
   tape.launch("cross_attention.zeros", pointwise_kernel(zeros, 0, KernelKind::fill), {}, {zeros});
-  const Tensor mask = tape.input("encoder.mask", {b_, 1, 1, s_}, Precision::fp32);
+  const Tensor mask = tape.input("encoder.mask", {b_, 1, 1, s_}, tape.precision());
   tape.shared_output(map(tape, "cross_attention.mask_add", {zeros, mask}));
 }
 
@@ -164,7 +164,7 @@ void SwitchTransformer::layer(Tape& tape, Stack stack, FeedForward kind) const {
   x = add(tape, "attention.residual", x, dropout(tape, "attention.out_dropout", attended, p_));
   if (stack == Stack::decoder) {
     const Tensor memory = tape.shared_input("encoder.output", StridedShape(hidden()));
-    const Tensor mask = tape.input("cross_attention.mask", scores(), Precision::fp32);
+    const Tensor mask = tape.input("cross_attention.mask", scores(), tape.precision());
     const Tensor crossed =
         attention(tape, "cross_attention", rms_norm(tape, "cross.norm", x), memory, mask);
     x = add(tape, "cross.residual", x, dropout(tape, "cross.out_dropout", crossed, p_));

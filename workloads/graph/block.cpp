@@ -76,10 +76,6 @@ class MemoryPlan {
   int forward_ops_;
 };
 
-bool is_gemm(const Kernel& kernel) {
-  return kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm;
-}
-
 }  // namespace
 
 std::string_view name_of(TensorRole role) {
@@ -109,13 +105,25 @@ void plan_memory(Block& block) {
   MemoryPlan(block).run();
 }
 
+bool counts_as_model_flops(const Kernel& kernel) {
+  switch (kernel.kind) {
+    case KernelKind::gemm:
+    case KernelKind::batched_gemm:
+    case KernelKind::grouped_gemm:
+    case KernelKind::attention:
+      return true;
+    default:
+      return false;
+  }
+}
+
 OpTotals total(const std::vector<GraphOp>& ops) {
   OpTotals totals;
   for (const GraphOp& op : ops) {
     if (op.kind != GraphOpKind::kernel) continue;
     ++totals.kernels;
     totals.bytes += op.kernel.bytes();
-    if (is_gemm(op.kernel)) totals.gemm_flops += op.kernel.flops;
+    if (counts_as_model_flops(op.kernel)) totals.gemm_flops += op.kernel.flops;
   }
   return totals;
 }

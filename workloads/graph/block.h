@@ -36,6 +36,7 @@ struct GraphOp {
   Bytes bytes;                          ///< for `all_reduce`: buffer per rank
   /// Adds a parameter's gradient to what earlier micro-batches left; dropped where there is none.
   bool accumulates_gradient = false;
+  bool recomputed = false;  ///< runs again what forward ran already
   /// Of a backward operator: index in `forward` of the operator whose derivative it computes. -1:
   /// none (gradients that meet), or the block is fused.
   int origin = -1;
@@ -65,6 +66,9 @@ struct Block {
 /// Sets allocations and frees of every operator from the first and last use of each storage, the
 /// roles of storages, and `Block::saved`.
 void plan_memory(Block& block);
+
+/// Arithmetic that counts as the model's: of matrix products and fused attention.
+bool counts_as_model_flops(const Kernel& kernel);
 
 /// Number of kernels, their HBM traffic and the arithmetic of their GEMMs.
 struct OpTotals {

@@ -11,48 +11,71 @@ namespace tessera {
 
 Tensor Tape::trainable(const std::string& name, Sizes sizes) {
   const Tensor tensor =
-      persistent(name, std::move(sizes), options_.precision, TensorRole::parameter);
+      persistent(name, std::move(sizes), options_.parameter_precision, TensorRole::parameter);
   value(tensor).is_parameter = true;
-  value(tensor).requires_gradient = options_.differentiation == Differentiation::recorded;
+  value(tensor).requires_gradient = records();
   return tensor;
 }
 
+Tensor Tape::named_leaf(const std::string& name, const std::function<Tensor()>& make) {
+  if (recomputes_) return leaves_by_name_.at(name);
+  return leaves_by_name_[name] = make();
+}
+
 Tensor Tape::parameter(const std::string& name, Sizes sizes) {
-  const Tensor tensor = trainable(name, std::move(sizes));
-  const Tensor gradient =
-      persistent(name + ".grad", tensor.sizes(), tensor.precision, TensorRole::gradient);
-  value(tensor).accumulated = gradient;
-  block_.parameters += tensor.elements();
-  ++block_.parameter_tensors;
-  return tensor;
+  return named_leaf(name, [&] {
+    const Tensor tensor = trainable(name, std::move(sizes));
+    value(tensor).accumulated = persistent(name + ".grad", tensor.sizes(),
+                                           options_.gradient_precision, TensorRole::gradient);
+    block_.parameters += tensor.elements();
+    ++block_.parameter_tensors;
+    if (tensor.precision == options_.precision) return tensor;
+    return cast(*this, name + ".cast", tensor, options_.precision);
+  });
 }
 
 Tensor Tape::parameter_with_pending_gradient(const std::string& name, Sizes sizes) {
   const Tensor tensor = parameter(name, std::move(sizes));
-  if (requires_gradient(tensor)) seed_gradient(tensor, StorageScope::enters_backward);
+  if (requires_gradient(tensor) && !options_.products_accumulate)
+    seed_gradient(tensor, StorageScope::enters_backward);
   return tensor;
 }
 
 Tensor Tape::parameter_finished_elsewhere(const std::string& name, Sizes sizes) {
-  const Tensor tensor = trainable(name, std::move(sizes));
+  Tensor tensor = trainable(name, std::move(sizes));
+  if (options_.products_accumulate) {  // every use adds to the one buffer by itself
+    value(tensor).accumulated = persistent(name + ".grad", tensor.sizes(),
+                                           options_.gradient_precision, TensorRole::gradient);
+    return tensor;
+  }
+  if (tensor.precision != options_.precision) {
+    const Tensor copy = make(name + ".cast", tensor.shape);
+    launch(name + ".cast", pointwise_kernel(copy, 0), {tensor}, {copy});
+    value(copy) = value(tensor);
+    tensor = copy;
+  }
   value(tensor).finished_elsewhere = true;
   return tensor;
 }
 
 Tensor Tape::parameter_joined_elsewhere(const std::string& name, Sizes sizes) {
   const Tensor tensor = parameter_finished_elsewhere(name, std::move(sizes));
-  if (requires_gradient(tensor)) seed_gradient(tensor, StorageScope::enters_backward);
+  if (requires_gradient(tensor) && !options_.products_accumulate)
+    seed_gradient(tensor, StorageScope::enters_backward);
   return tensor;
 }
 
 Tensor Tape::input(const std::string& name, Sizes sizes, Precision precision) {
-  return persistent(name, std::move(sizes), precision, TensorRole::input);
+  return named_leaf(
+      name, [&] { return persistent(name, std::move(sizes), precision, TensorRole::input); });
 }
 
 Tensor Tape::buffer(const std::string& name, Sizes sizes, Precision precision) {
-  const Tensor tensor = persistent(name, std::move(sizes), precision, TensorRole::buffer);
-  block_.buffers += tensor.traffic();
-  return tensor;
+  return named_leaf(name, [&] {
+    const Tensor tensor = persistent(name, std::move(sizes), precision, TensorRole::buffer);
+    block_.buffers += tensor.traffic();
+    return tensor;
+  });
 }
 
 Tensor Tape::block_input(const std::string& name, Sizes sizes) {
@@ -61,7 +84,7 @@ Tensor Tape::block_input(const std::string& name, Sizes sizes) {
   const Tensor tensor =
       add_tensor(add_storage(name, TensorRole::activation, StorageScope::enters_forward, bytes),
                  shape, options_.precision);
-  value(tensor).requires_gradient = options_.differentiation == Differentiation::recorded;
+  value(tensor).requires_gradient = records();
   value(tensor).finished_elsewhere = true;
   leaves_.push_back(tensor);
   return tensor;
@@ -122,6 +145,7 @@ void Tape::push(GraphOpKind kind, const std::string& name) {
   op.phase = in_backward_ ? Phase::backward : phase_;
   op.name = name;
   op.origin = origin_;
+  op.recomputed = recomputes_;
   ops().push_back(std::move(op));
 }
 
@@ -167,9 +191,9 @@ bool Tape::requires_gradient(const Tensor& tensor) const {
   return values_[static_cast<std::size_t>(tensor.value.index())].requires_gradient;
 }
 
-void Tape::differentiable(std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs,
+void Tape::differentiable(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                           Rule rule) {
-  if (in_backward_) return;
+  if (!keeps_rules_) return;
   Node node;
   for (const Tensor& tensor : inputs) {
     if (!requires_gradient(tensor)) continue;
@@ -180,7 +204,7 @@ void Tape::differentiable(std::initializer_list<Tensor> inputs, std::span<const 
   for (const Tensor& tensor : outputs) value(tensor).requires_gradient = true;
   node.outputs.assign(outputs.begin(), outputs.end());
   node.rule = std::move(rule);
-  node.origin = static_cast<int>(block_.forward.size()) - 1;
+  node.origin = in_backward_ ? -1 : static_cast<int>(block_.forward.size()) - 1;
   nodes_.push_back(std::move(node));
 }
 
@@ -201,6 +225,35 @@ void Tape::seed_gradient(const Tensor& tensor, StorageScope scope) {
       add_storage(storage(tensor).name + ".grad", TensorRole::temporary, scope, tensor.traffic());
   const Tensor gradient = add_tensor(id, StridedShape(tensor.sizes()), tensor.precision);
   value(tensor).gradient = gradient;
+}
+
+Tensor Tape::checkpoint(const std::vector<Tensor>& inputs, const Recomputable& forward) {
+  if (!records()) return forward(*this);
+  const bool kept_rules = std::exchange(keeps_rules_, false);
+  const Tensor result = forward(*this);
+  keeps_rules_ = kept_rules;
+  const Tensor out = add_tensor(result.storage, result.shape, result.precision);
+  differentiable(inputs, std::span(&out, 1),
+                 [=](Tape& t, auto gradients) { t.recompute(forward, gradients[0]); });
+  return out;
+}
+
+void Tape::recompute(const Recomputable& forward, const Tensor& gradient) {
+  const std::size_t first = nodes_.size();
+  const int origin = std::exchange(origin_, -1);
+  keeps_rules_ = recomputes_ = true;
+  const Tensor out = forward(*this);
+  keeps_rules_ = recomputes_ = false;
+  value(out).gradient = gradient;
+  for (std::size_t n = nodes_.size(); n-- > first;) run_node(nodes_[n]);
+  nodes_.resize(first);
+  origin_ = origin;
+}
+
+Tensor Tape::accumulation_target(const Tensor& weight) const {
+  const Value& parameter = values_[static_cast<std::size_t>(weight.value.index())];
+  const bool has_buffer = parameter.is_parameter && parameter.accumulated.storage.valid();
+  return options_.products_accumulate && has_buffer ? parameter.accumulated : Tensor();
 }
 
 // The block's ends.
@@ -228,6 +281,7 @@ void Tape::differentiate(const Tensor& tensor) {
 
 void Tape::run_backward() {
   in_backward_ = true;
+  keeps_rules_ = false;
   for (const auto& [tensor, scope] : seeds_) {
     if (requires_gradient(tensor)) seed_gradient(tensor, scope);
   }
@@ -269,7 +323,7 @@ void Tape::run_node(Node& node) {
 }
 
 Block Tape::finish(std::string name) && {
-  if (options_.differentiation == Differentiation::recorded) run_backward();
+  if (records()) run_backward();
   block_.name = std::move(name);
   plan_memory(block_);
   return std::move(block_);

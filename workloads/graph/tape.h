@@ -1,7 +1,9 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,8 +20,11 @@ enum class Differentiation : std::uint8_t {
 
 struct TapeOptions {
   Differentiation differentiation = Differentiation::recorded;
-  Precision precision = Precision::fp32;       ///< of parameters and activations
-  Precision gemm_precision = Precision::fp32;  ///< arithmetic of matrix products
+  Precision precision = Precision::fp32;            ///< of activations
+  Precision gemm_precision = Precision::fp32;       ///< arithmetic of matrix products
+  Precision parameter_precision = Precision::fp32;  ///< in which the model holds its weights
+  Precision gradient_precision = Precision::fp32;   ///< of the buffers that gradients go to
+  bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
 };
 
 /// Records a block's forward operators and derives its backward pass as PyTorch's autograd engine
@@ -30,12 +35,15 @@ struct TapeOptions {
 /// launches its kernels through the same tape and hands gradients on with `add_gradient`.
 class Tape {
  public:
+  using Recomputable = std::function<Tensor(Tape&)>;
   using Rule = std::function<void(Tape&, std::span<const Tensor> output_gradients)>;
 
   explicit Tape(TapeOptions options) : options_(options) {}
 
   // Tensors that a block starts from.
-  /// Trainable; its gradient is accumulated into a persistent buffer.
+  /// Trainable; its gradient is accumulated into a persistent buffer. In the format of activations:
+  /// where the model holds another, a kernel casts it. A name that is there already, as when a
+  /// checkpoint runs again, gives the same tensor.
   Tensor parameter(const std::string& name, Sizes sizes);
   /// Parameter that another block registers too, and that runs backward earlier (tied embeddings):
   /// its gradient from there joins the one found here.
@@ -70,6 +78,12 @@ class Tape {
   /// One kernel that reads or writes only `read` and `written` bytes of its operands.
   void launch_partial(const std::string& name, Kernel kernel, std::vector<Access> reads,
                       std::vector<Access> writes);
+  /// Runs `forward` on `inputs` without keeping what backward needs; backward runs it once more and
+  /// then differentiates it (torch.utils.checkpoint). Nothing special where nothing is
+  /// differentiated. `forward` runs after this returns: it must not refer to locals of its caller.
+  Tensor checkpoint(const std::vector<Tensor>& inputs, const Recomputable& forward);
+  /// Buffer that a weight-gradient product may add to itself; an invalid storage where it may not.
+  Tensor accumulation_target(const Tensor& weight) const;
   /// Sums `tensor` over the ranks of `group` in place; others may use it after `wait`.
   void all_reduce(const std::string& name, const Tensor& tensor, GroupKind group);
   void wait();
@@ -80,14 +94,20 @@ class Tape {
   const std::string& name_of(const Tensor& tensor) const {
     return block_.storage(tensor.storage).name;
   }
+  /// Of activations.
+  Precision precision() const { return options_.precision; }
   Precision gemm_precision() const { return options_.gemm_precision; }
+  bool products_accumulate() const { return options_.products_accumulate; }
 
   // Autograd.
   bool requires_gradient(const Tensor& tensor) const;
   /// `outputs` are differentiable functions of `inputs`; `rule` runs when their gradients are
   /// known (gradients of unused outputs have an invalid storage).
+  void differentiable(std::span<const Tensor> inputs, std::span<const Tensor> outputs, Rule rule);
   void differentiable(std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs,
-                      Rule rule);
+                      Rule rule) {
+    differentiable(std::span(inputs.begin(), inputs.size()), outputs, std::move(rule));
+  }
   void differentiable(std::initializer_list<Tensor> inputs, const Tensor& output, Rule rule) {
     differentiable(inputs, std::span(&output, 1), std::move(rule));
   }
@@ -127,6 +147,8 @@ class Tape {
   Tensor add_tensor(StorageId storage, StridedShape shape, Precision precision);
   Tensor persistent(const std::string& name, Sizes sizes, Precision precision, TensorRole role);
   Tensor trainable(const std::string& name, Sizes sizes);
+  /// What `make()` gives, or gave before where a checkpoint runs again.
+  Tensor named_leaf(const std::string& name, const std::function<Tensor()>& make);
   Value& value(const Tensor& tensor) {
     return values_[static_cast<std::size_t>(tensor.value.index())];
   }
@@ -136,17 +158,23 @@ class Tape {
   std::vector<GraphOp>& ops() { return in_backward_ ? block_.backward : block_.forward; }
   void push(GraphOpKind kind, const std::string& name);
   void seed_gradient(const Tensor& tensor, StorageScope scope);
+  bool records() const { return options_.differentiation == Differentiation::recorded; }
+  void recompute(const Recomputable& forward, const Tensor& gradient);
   void run_backward();
   void run_node(Node& node);
 
   TapeOptions options_;
   Phase phase_ = Phase::forward;
   bool in_backward_ = false;
-  int origin_ = -1;  ///< `GraphOp::origin` of the operators that follow
+  bool keeps_rules_ = true;  ///< operators leave backward rules; not in backward or a checkpoint
+  bool recomputes_ = false;  ///< operators repeat what forward did
+  int origin_ = -1;          ///< `GraphOp::origin` of the operators that follow
   Block block_;
   std::vector<Value> values_;
-  std::vector<Node> nodes_;
-  std::vector<Tensor> leaves_;                          ///< parameters, shared and block inputs
+  std::deque<Node> nodes_;  ///< a checkpoint adds some while a rule of one runs
+  std::map<std::string, Tensor>
+      leaves_by_name_;          ///< parameters, inputs, buffers, for recomputation
+  std::vector<Tensor> leaves_;  ///< parameters, shared and block inputs
   std::vector<std::pair<Tensor, StorageScope>> seeds_;  ///< where backward starts
 };
 

@@ -20,10 +20,15 @@ GemmLayout layout_of(const Tensor& a, const Tensor& b) {
   return is_transposed(b) ? GemmLayout::tn : GemmLayout::nn;
 }
 
+/// FP8 is for operands that were cast to it; what else a step in FP8 multiplies is 16-bit.
+Precision arithmetic(const Tape& tape, const Tensor& operand) {
+  return tape.gemm_precision() == Precision::fp8 ? operand.precision : tape.gemm_precision();
+}
+
 Kernel product_kernel(const Tape& tape, const Tensor& a, const Tensor& b) {
   Kernel kernel;
   kernel.kind = a.shape.rank() == 2 ? KernelKind::gemm : KernelKind::batched_gemm;
-  kernel.precision = tape.gemm_precision();
+  kernel.precision = arithmetic(tape, a);
   kernel.layout = layout_of(a, b);
   kernel.batch = a.shape.rank() == 2 ? 1 : a.sizes().front();
   kernel.m = a.shape.last(1);
@@ -49,40 +54,6 @@ Tensor transposed(Tape& tape, const Tensor& matrix) {
   return tape.alias(matrix, matrix.shape.permuted(order));
 }
 
-/// addmm over a matrix of tokens.
-Tensor linear_2d(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
-                 const std::optional<Tensor>& bias, WeightOrder order) {
-  const bool out_in = order == WeightOrder::out_in;
-  const Tensor matrix = out_in ? transposed(tape, weight) : weight;
-  const Tensor out = bias ? product(tape, name, x, matrix, *bias) : product(tape, name, x, matrix);
-  const auto rule = [=](Tape& t, std::span<const Tensor> gradients) {
-    const Tensor& g = gradients[0];
-    if (t.requires_gradient(x)) {
-      t.add_gradient(x, product(t, name + ".dgrad", g, out_in ? weight : transposed(t, weight)));
-    }
-    t.add_gradient(weight, out_in ? product(t, name + ".wgrad", transposed(t, g), x)
-                                  : product(t, name + ".wgrad", transposed(t, x), g));
-    if (bias) t.add_gradient(*bias, sum_to(t, name + ".bias_grad", g, bias->sizes()));
-  };
-  if (bias) {
-    tape.differentiable({x, weight, *bias}, out, rule);
-  } else {
-    tape.differentiable({x, weight}, out, rule);
-  }
-  return out;
-}
-
-Tensor linear_nd(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
-                 const std::optional<Tensor>& bias, WeightOrder order) {
-  if (x.shape.rank() == 2) return linear_2d(tape, name, x, weight, bias, order);
-  const std::int64_t in = x.shape.last();
-  const Tensor tokens = reshape(tape, x, {x.elements() / in, in});
-  const Tensor out = linear_2d(tape, name, tokens, weight, bias, order);
-  Sizes sizes = x.sizes();
-  sizes.back() = out.shape.last();
-  return view(tape, out, sizes);
-}
-
 }  // namespace
 
 Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
@@ -100,23 +71,39 @@ Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tenso
   return out;
 }
 
+void product_into(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+                  const Tensor& target) {
+  tape.launch(name, product_kernel(tape, a, b), {a, b, target}, {target});
+}
+
+Tensor linear_over_last(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+                        const LinearLayer& layer) {
+  if (x.shape.rank() == 2) return linear_matrix(tape, name, x, weight, layer);
+  const std::int64_t in = x.shape.last();
+  const Tensor tokens = reshape(tape, x, {x.elements() / in, in});
+  const Tensor out = linear_matrix(tape, name, tokens, weight, layer);
+  Sizes sizes = x.sizes();
+  sizes.back() = out.shape.last();
+  return view(tape, out, sizes);
+}
+
 Tensor linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out, Bias bias,
               WeightOrder order) {
   const std::int64_t in = x.shape.last();
   const Tensor weight = tape.parameter(
       name + ".weight", order == WeightOrder::out_in ? Sizes{out, in} : Sizes{in, out});
-  std::optional<Tensor> vector;
-  if (bias == Bias::epilogue) vector = tape.parameter(name + ".bias", {out});
-  return linear_nd(tape, name, x, weight, vector, order);
+  LinearLayer layer{.order = order};
+  if (bias == Bias::epilogue) layer.bias = tape.parameter(name + ".bias", {out});
+  return linear_over_last(tape, name, x, weight, layer);
 }
 
 Tensor linear_with(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight) {
-  return linear_nd(tape, name, x, weight, std::nullopt, WeightOrder::out_in);
+  return linear_over_last(tape, name, x, weight, {});
 }
 
 Tensor linear_with(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
                    const Tensor& bias) {
-  return linear_nd(tape, name, x, weight, bias, WeightOrder::out_in);
+  return linear_over_last(tape, name, x, weight, {.bias = bias});
 }
 
 Tensor bmm(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {

@@ -2,15 +2,9 @@
 
 #include <string>
 
-#include "workloads/graph/tape.h"
+#include "workloads/ops/linear.h"
 
 namespace tessera {
-
-/// How a linear operator stores its weight.
-enum class WeightOrder : std::uint8_t {
-  out_in,  ///< nn.Linear: [out, in]
-  in_out,  ///< Hugging Face Conv1D: [in, out]
-};
 
 enum class Bias : std::uint8_t { none, epilogue };
 
@@ -20,12 +14,19 @@ Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tenso
 Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
                const Tensor& bias);
 
+/// The same added to `target`, which other products wrote before (beta = 1): reads it too.
+void product_into(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+                  const Tensor& target);
+
 /// y = x W (+ bias in the GEMM's epilogue) over the last dimension of `x`. Backward: data gradient,
 /// weight gradient, and a column sum for the bias. Saves x.
 Tensor linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
               Bias bias = Bias::epilogue, WeightOrder order = WeightOrder::out_in);
 /// The same with a weight [out, in] that exists already.
 Tensor linear_with(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight);
+/// The same over the last dimension of `x`, of any rank, with everything that can be chosen.
+Tensor linear_over_last(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+                        const LinearLayer& layer);
 Tensor linear_with(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
                    const Tensor& bias);
 

@@ -9,38 +9,6 @@
 namespace tessera {
 namespace {
 
-Tensor as_matrix(Tape& tape, const Tensor& x) {
-  return reshape(tape, x, {x.elements() / x.shape.last(), x.shape.last()});
-}
-
-Tensor weight_transposed(Tape& tape, const Tensor& matrix) {
-  return tape.alias(matrix, matrix.shape.permuted({1, 0}));
-}
-
-/// x W^T over matrices; the data gradient is summed over the group while the weight gradient runs.
-Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
-                     int reduce_over) {
-  const Tensor out = product(tape, name, x, weight_transposed(tape, weight));
-  tape.differentiable({x, weight}, out, [=](Tape& t, auto gradients) {
-    const Tensor& g = gradients[0];
-    const Tensor grad_x = product(t, name + ".dgrad", g, weight);
-    if (reduce_over > 1) t.all_reduce(name + ".dgrad.all_reduce", grad_x, GroupKind::tensor);
-    const Tensor grad_weight = product(t, name + ".wgrad", weight_transposed(t, g), x);
-    if (reduce_over > 1) t.wait();
-    t.add_gradient(x, grad_x);
-    t.add_gradient(weight, grad_weight);
-  });
-  return out;
-}
-
-Tensor linear_tokens(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
-                     int reduce_over) {
-  const Tensor out = linear_matrix(tape, name, as_matrix(tape, x), weight, reduce_over);
-  Sizes sizes = x.sizes();
-  sizes.back() = out.shape.last();
-  return view(tape, out, sizes);
-}
-
 Tensor transposed_batch(Tape& tape, const Tensor& x) {
   return tape.alias(x, x.shape.permuted({0, 2, 1}));
 }
@@ -54,13 +22,13 @@ void tensor_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int
 }
 
 Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                              const Tensor& weight, int tensor) {
-  return linear_tokens(tape, name, x, weight, tensor);
+                              const Tensor& weight, int tensor, const std::optional<Tensor>& bias) {
+  return linear_over_last(tape, name, x, weight, {.bias = bias, .reduce_gradient_over = tensor});
 }
 
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
                            const Tensor& weight, int tensor) {
-  const Tensor out = linear_tokens(tape, name, x, weight, 1);
+  const Tensor out = linear_over_last(tape, name, x, weight, {});
   tensor_all_reduce(tape, name + ".all_reduce", out, tensor);
   return out;
 }
@@ -79,7 +47,7 @@ Tensor scaled_bmm(Tape& tape, const std::string& name, const Tensor& a, const Te
 
 Tensor bias_dropout_add(Tape& tape, const std::string& name, const Tensor& x, const Tensor& bias,
                         const Tensor& residual, double probability) {
-  const Tensor out = tape.make(name, x.shape.dense());
+  const Tensor out = tape.make(name, x.shape.dense(), x.precision);
   const Tensor mask = tape.make(name + ".mask", x.shape.dense(), Precision::int8);
   const bool drops = probability > 0;
   const std::vector<Tensor> writes = drops ? std::vector{out, mask} : std::vector{out};
@@ -95,7 +63,7 @@ Tensor bias_dropout_add(Tape& tape, const std::string& name, const Tensor& x, co
 }
 
 Tensor bias_gelu(Tape& tape, const std::string& name, const Tensor& x, const Tensor& bias) {
-  const Tensor out = tape.make(name, x.shape.dense());
+  const Tensor out = tape.make(name, x.shape.dense(), x.precision);
   tape.launch(name, pointwise_kernel(out, 15), {x, bias}, {out});
   tape.differentiable({x, bias}, out, [=](Tape& t, auto gradients) {
     const Tensor grad = t.make(name + ".grad", x.shape.dense());

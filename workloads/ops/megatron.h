@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "workloads/graph/tape.h"
@@ -13,11 +14,13 @@ namespace tessera {
 /// Sums `x` over the tensor-parallel group and waits; nothing for a group of one.
 void tensor_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int tensor);
 
-/// The weight's columns are split: `out` is this rank's share. No bias. Backward: data gradient,
+/// The weight's columns are split: `out` is this rank's share, the bias (if any) in the product's
+/// epilogue. Backward: data gradient,
 /// its all-reduce beside the weight gradient, then a wait. Source: Megatron
 /// core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication.
 Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                              const Tensor& weight, int tensor);
+                              const Tensor& weight, int tensor,
+                              const std::optional<Tensor>& bias = std::nullopt);
 /// The weight's rows are split: the partial products are all-reduced. No bias.
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
                            const Tensor& weight, int tensor);
@@ -38,11 +41,11 @@ Tensor bias_gelu(Tape& tape, const std::string& name, const Tensor& x, const Ten
 Tensor vocab_parallel_embedding(Tape& tape, const std::string& name, const Tensor& table,
                                 const Tensor& ids, int tensor);
 
-/// Loss per token over logits [s, b, V / tensor]. Forward: max, subtract into a new tensor, exp,
-/// sum, div in place = 32 bytes per logit (fp32), small kernels per token, three all-reduces of one
-/// number per token. Backward in place on the saved softmax: 8 bytes per logit. Source: Megatron
-/// core/tensor_parallel/cross_entropy.py.
+/// Loss per token over fp32 logits [s, b, V / tensor]. Forward: max, subtract into a new tensor
+/// (from r0.6 on `in_place`), exp, sum, div in place = 32 bytes per logit, small kernels per token,
+/// three all-reduces of one number per token. Backward in place on the saved softmax: 8 bytes per
+/// logit. Source: Megatron core/tensor_parallel/cross_entropy.py.
 Tensor vocab_parallel_cross_entropy(Tape& tape, const std::string& name, const Tensor& logits,
-                                    const Tensor& labels, int tensor);
+                                    const Tensor& labels, int tensor, bool in_place);
 
 }  // namespace tessera

@@ -57,6 +57,22 @@ Kernel strided_kernel(const Tensor& out, const std::vector<Tensor>& operands, do
   return kernel;
 }
 
+constexpr std::int64_t kWordBytes = 4;
+
+bool is_floating(Precision precision) {
+  return precision != Precision::int8 && precision != Precision::int64;
+}
+
+/// The widest floating format of `inputs`, as PyTorch promotes.
+Precision promoted(const Tape& tape, const std::vector<Tensor>& inputs) {
+  Precision widest = Precision::int8;
+  for (const Tensor& input : inputs) {
+    if (!is_floating(input.precision)) continue;
+    if (element_bytes(input.precision) > element_bytes(widest)) widest = input.precision;
+  }
+  return is_floating(widest) ? widest : tape.precision();
+}
+
 /// f(x) whose backward is one kernel over the gradient and `saved`.
 enum class Saves { input, output };
 Tensor unary(Tape& tape, const std::string& name, const Tensor& x, double flops, Saves saves) {
@@ -76,6 +92,9 @@ Kernel pointwise_kernel(const Tensor& out, double flops, KernelKind kind) {
   kernel.cols = out.shape.rank() == 0 ? 1 : out.shape.last();
   kernel.rows = out.elements() / kernel.cols;
   kernel.flops = Flops(flops * static_cast<double>(out.elements()));
+  if (element_bytes(out.precision) < kWordBytes && is_floating(out.precision)) {
+    kernel.precision = out.precision;
+  }
   return kernel;
 }
 
@@ -85,7 +104,7 @@ Kernel reduction_kernel(const Tensor& in) {
 
 Tensor map(Tape& tape, const std::string& name, const std::vector<Tensor>& inputs, double flops) {
   const std::vector<StridedShape> shapes = broadcast(inputs, broadcast_sizes(inputs));
-  const Tensor out = tape.make(name, pointwise_output(shapes));
+  const Tensor out = tape.make(name, pointwise_output(shapes), promoted(tape, inputs));
   tape.launch(name, strided_kernel(out, inputs, flops), inputs, std::span(&out, 1));
   return out;
 }
@@ -101,7 +120,7 @@ Tensor sum_to(Tape& tape, const std::string& name, const Tensor& gradient, const
   if (gradient.sizes() == sizes) return gradient;
   const StridedShape shape(sizes);
   if (shape.elements() == gradient.elements()) return reshape(tape, gradient, sizes);
-  const Tensor out = tape.make(name, shape);
+  const Tensor out = tape.make(name, shape, gradient.precision);
   tape.launch(name, reduction_kernel(gradient), {gradient}, {out});
   return out;
 }
@@ -177,6 +196,23 @@ Tensor divide_by_constant(Tape& tape, const std::string& name, const Tensor& x) 
 Tensor add_number(Tape& tape, const std::string& name, const Tensor& x) {
   const Tensor out = map(tape, name, {x});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) { t.add_gradient(x, gradients[0]); });
+  return out;
+}
+
+Tensor cast(Tape& tape, const std::string& name, const Tensor& x, Precision precision) {
+  if (x.precision == precision) return x;
+  const auto converted = [](Tape& t, const std::string& kernel_name, const Tensor& from,
+                            Precision to) {
+    const Tensor out = t.make(kernel_name, from.shape.dense(), to);
+    Kernel kernel = pointwise_kernel(out, 0);
+    kernel.precision = element_bytes(from.precision) < element_bytes(to) ? from.precision : to;
+    t.launch(kernel_name, kernel, {from}, {out});
+    return out;
+  };
+  const Tensor out = converted(tape, name, x, precision);
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    t.add_gradient(x, converted(t, name + ".backward", gradients[0], x.precision));
+  });
   return out;
 }
 
@@ -286,7 +322,7 @@ Tensor masked_fill_(Tape& tape, const std::string& name, const Tensor& x, const 
 Tensor mean_last(Tape& tape, const std::string& name, const Tensor& x) {
   Sizes sizes = x.sizes();
   sizes.back() = 1;
-  const Tensor out = tape.make(name, StridedShape(sizes));
+  const Tensor out = tape.make(name, StridedShape(sizes), x.precision);
   tape.launch(name, reduction_kernel(x), {x}, {out});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
     const Tensor spread = t.alias(gradients[0], gradients[0].shape.expanded(x.sizes()));

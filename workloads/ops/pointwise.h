@@ -47,6 +47,8 @@ Tensor scale(Tape& tape, const std::string& name, const Tensor& x);
 Tensor divide_by_constant(Tape& tape, const std::string& name, const Tensor& x);
 /// Plus a Python number: 2e; nothing.
 Tensor add_number(Tape& tape, const std::string& name, const Tensor& x);
+/// To another format (`.float()`, `.to()`): both formats once; the same.
+Tensor cast(Tape& tape, const std::string& name, const Tensor& x, Precision precision);
 /// Negation: 2e; 2e.
 Tensor negate(Tape& tape, const std::string& name, const Tensor& x);
 /// x^n: 2e; three kernels (pow, times n, times gradient), 7e. Saves x.

@@ -35,13 +35,13 @@ Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x) {
   const std::int64_t cols = x.shape.last();
   const Tensor weight = tape.parameter(name + ".weight", {cols});
   const Tensor bias = tape.parameter(name + ".bias", {cols});
-  const Tensor out = tape.make(name, StridedShape(x.sizes()));
+  const Tensor out = tape.make(name, StridedShape(x.sizes()), x.precision);
   const Tensor statistics =
       tape.make(name + ".statistics", StridedShape({x.elements() / cols, 2}), Precision::fp32);
   tape.launch(name, row_kernel(x, KernelKind::layer_norm, 8), {x, weight, bias}, {out, statistics});
   tape.differentiable({x, weight, bias}, out, [=](Tape& t, auto gradients) {
     const Tensor& g = gradients[0];
-    const Tensor grad_x = t.make(name + ".grad", x.shape.dense());
+    const Tensor grad_x = t.make(name + ".grad", x.shape.dense(), x.precision);
     t.launch(name + ".grad_input", row_kernel(x, KernelKind::layer_norm, 12),
              {g, x, statistics, weight}, {grad_x});
     const Tensor grad_weight = t.make(name + ".weight.grad", weight.shape);
@@ -57,20 +57,22 @@ Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x) {
 
 Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x) {
   const Tensor weight = tape.parameter(name + ".weight", {x.shape.last()});
-  const Tensor square = power(tape, name + ".pow", x);
+  const Tensor wide = cast(tape, name + ".float", x, Precision::fp32);
+  const Tensor square = power(tape, name + ".pow", wide);
   const Tensor variance = mean_last(tape, name + ".mean", square);
   const Tensor shifted = add_number(tape, name + ".eps", variance);
   const Tensor factor = rsqrt(tape, name + ".rsqrt", shifted);
-  const Tensor normalized = multiply(tape, name + ".normalize", x, factor);
-  return multiply(tape, name + ".weight", weight, normalized);
+  const Tensor normalized = multiply(tape, name + ".normalize", wide, factor);
+  return multiply(tape, name + ".weight", weight,
+                  cast(tape, name + ".cast", normalized, x.precision));
 }
 
 Tensor softmax(Tape& tape, const std::string& name, const Tensor& x) {
-  const Tensor out = tape.make(name, x.shape.dense());
+  const Tensor out = tape.make(name, x.shape.dense(), x.precision);
   tape.launch(name, softmax_kernel(x, 5, 3), {x}, {out});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
     const Tensor weighted = map(t, name + ".mul", {gradients[0], out});
-    const Tensor grad = t.make(name + ".grad", out.shape);
+    const Tensor grad = t.make(name + ".grad", out.shape, out.precision);
     t.launch(name + ".backward", softmax_kernel(out, 3, 2), {weighted, out}, {grad});
     t.add_gradient(x, grad);
   });
@@ -78,10 +80,10 @@ Tensor softmax(Tape& tape, const std::string& name, const Tensor& x) {
 }
 
 Tensor log_softmax(Tape& tape, const std::string& name, const Tensor& x) {
-  const Tensor out = tape.make(name, x.shape.dense());
+  const Tensor out = tape.make(name, x.shape.dense(), x.precision);
   tape.launch(name, softmax_kernel(x, 5, 3), {x}, {out});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
-    const Tensor grad = t.make(name + ".grad", out.shape);
+    const Tensor grad = t.make(name + ".grad", out.shape, out.precision);
     t.launch(name + ".backward", softmax_kernel(out, 4, 2), {gradients[0], out}, {grad});
     t.add_gradient(x, grad);
   });
@@ -90,7 +92,7 @@ Tensor log_softmax(Tape& tape, const std::string& name, const Tensor& x) {
 
 Tensor dropout(Tape& tape, const std::string& name, const Tensor& x, double probability) {
   if (probability <= 0) return x;
-  const Tensor out = tape.make(name, x.shape.dense());
+  const Tensor out = tape.make(name, x.shape.dense(), x.precision);
   const Tensor mask = tape.make(name + ".mask", x.shape.dense(), Precision::int8);
   tape.launch(name, pointwise_kernel(x, 3), {x}, {out, mask});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {

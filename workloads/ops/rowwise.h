@@ -12,7 +12,8 @@ namespace tessera {
 /// reciprocal deviation (8 bytes per row).
 /// Source: PyTorch aten/src/ATen/native/cuda/layer_norm_kernel.cu.
 Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x);
-/// RMS norm as Hugging Face composes it: pow, mean, add eps, rsqrt, mul, mul by the weight.
+/// RMS norm as Hugging Face composes it: pow, mean, add eps, rsqrt, mul, mul by the weight; between
+/// casts to and from fp32 where `x` has 16 bits.
 Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x);
 /// 2e; the product gradient * output into a temporary (3e), then the kernel itself (3e). Saves the
 /// output. Source: PyTorch aten/src/ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out.

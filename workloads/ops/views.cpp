@@ -12,7 +12,7 @@ namespace {
 
 /// Gradient of a window on `x`: zeros around the window's gradient.
 void add_window_gradient(Tape& t, const std::string& name, const Tensor& x, const Tensor& window) {
-  const Tensor whole = t.make(name + ".grad", StridedShape(x.sizes()));
+  const Tensor whole = t.make(name + ".grad", StridedShape(x.sizes()), x.precision);
   t.launch(name + ".zero", pointwise_kernel(whole, 0, KernelKind::fill), {}, {whole});
   t.launch_partial(name + ".copy", pointwise_kernel(window, 0, KernelKind::copy),
                    {{window.storage, window.traffic()}}, {{whole.storage, window.traffic()}});
@@ -66,13 +66,15 @@ Tensor contiguous(Tape& tape, const std::string& name, const Tensor& x) {
   return x.shape.contiguous() ? x : clone(tape, name, x);
 }
 
-std::vector<Tensor> chunk_last(Tape& tape, const std::string& name, const Tensor& x, int count) {
+std::vector<Tensor> split_last(Tape& tape, const std::string& name, const Tensor& x,
+                               const Sizes& lengths) {
   const std::size_t last = x.shape.rank() - 1;
-  const StridedShape part = x.shape.narrowed(last, x.shape.last() / count);
   std::vector<Tensor> parts;
-  for (int i = 0; i < count; ++i) parts.push_back(tape.alias(x, part));
+  for (const std::int64_t length : lengths) {
+    parts.push_back(tape.alias(x, x.shape.narrowed(last, length)));
+  }
   tape.differentiable({x}, parts, [x, name](Tape& t, auto gradients) {
-    const Tensor whole = t.make(name + ".grad", StridedShape(x.sizes()));
+    const Tensor whole = t.make(name + ".grad", StridedShape(x.sizes()), x.precision);
     t.launch(name + ".cat", pointwise_kernel(whole, 0, KernelKind::copy), gradients,
              std::span(&whole, 1));
     t.add_gradient(x, whole);
@@ -80,10 +82,14 @@ std::vector<Tensor> chunk_last(Tape& tape, const std::string& name, const Tensor
   return parts;
 }
 
+std::vector<Tensor> chunk_last(Tape& tape, const std::string& name, const Tensor& x, int count) {
+  return split_last(tape, name, x, Sizes(static_cast<std::size_t>(count), x.shape.last() / count));
+}
+
 Tensor concatenate_last(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
   Sizes sizes = a.sizes();
   sizes.back() += b.sizes().back();
-  const Tensor out = tape.make(name, StridedShape(sizes));
+  const Tensor out = tape.make(name, StridedShape(sizes), a.precision);
   tape.launch(name, pointwise_kernel(out, 0, KernelKind::copy), {a, b}, {out});
   tape.differentiable({a, b}, out, [=](Tape& t, auto gradients) {
     const std::size_t last = out.shape.rank() - 1;

@@ -21,6 +21,10 @@ Tensor transpose(Tape& tape, const Tensor& x, int a, int b);
 Tensor clone(Tape& tape, const std::string& name, const Tensor& x);
 /// `x` itself where it is row-major, else a copy.
 Tensor contiguous(Tape& tape, const std::string& name, const Tensor& x);
+/// Parts of the last dimension of the given lengths. Backward: one kernel that concatenates the
+/// gradients.
+std::vector<Tensor> split_last(Tape& tape, const std::string& name, const Tensor& x,
+                               const Sizes& lengths);
 /// `count` equal parts of the last dimension. Backward: one kernel that concatenates the gradients.
 std::vector<Tensor> chunk_last(Tape& tape, const std::string& name, const Tensor& x, int count);
 /// Two tensors side by side along the last dimension: a copy of both. Backward: views.

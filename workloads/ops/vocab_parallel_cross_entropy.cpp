@@ -17,12 +17,13 @@ class VocabParallelLoss {
 
   /// A number per token from its row, e.g. the maximum; of this rank.
   Tensor reduce(const std::string& part, const Tensor& rows) {
-    const Tensor numbers = tape_.make(name_ + part, StridedShape({tokens_}));
+    const Tensor numbers = tape_.make(name_ + part, StridedShape({tokens_}), rows.precision);
     tape_.launch(name_ + part, reduction_kernel(rows), {rows}, {numbers});
     return numbers;
   }
   Tensor predicted_logit(const Tensor& labels) {
-    const Tensor predicted = tape_.make(name_ + ".target", StridedShape({tokens_}));
+    const Tensor predicted =
+        tape_.make(name_ + ".target", StridedShape({tokens_}), Precision::fp32);
     for (int i = 0; i < kTargetKernels; ++i) {
       tape_.launch(name_ + ".target", pointwise_kernel(predicted, 1), {labels}, {predicted});
     }
@@ -46,13 +47,15 @@ class VocabParallelLoss {
 }  // namespace
 
 Tensor vocab_parallel_cross_entropy(Tape& tape, const std::string& name, const Tensor& logits,
-                                    const Tensor& labels, int tensor) {
+                                    const Tensor& labels, int tensor, bool in_place) {
   const std::int64_t tokens = labels.elements();
   VocabParallelLoss parts(tape, name, tokens, tensor);
   const Tensor rows = reshape(tape, logits, {tokens, logits.shape.last()});
   const Tensor maximum = parts.reduce(".max", rows);
   parts.sum_over_ranks(maximum);
-  const Tensor softmax = map(tape, name + ".sub", {rows, VocabParallelLoss::column(tape, maximum)});
+  const Tensor highest = VocabParallelLoss::column(tape, maximum);
+  if (in_place) map_in_place(tape, name + ".sub", rows, {highest});
+  const Tensor softmax = in_place ? rows : map(tape, name + ".sub", {rows, highest});
   const Tensor predicted = parts.predicted_logit(labels);
   parts.sum_over_ranks(predicted);
   map_in_place(tape, name + ".exp", softmax, {}, 2);

@@ -8,7 +8,6 @@ namespace {
 /// apex csrc/multi_tensor_apply.cuh and PyTorch ForeachFunctors: chunks of 65 536 elements, up to
 /// 320 thread blocks (one per chunk) per launch.
 constexpr std::int64_t kElementsPerLaunch = 65'536 * 320;
-constexpr std::int64_t kElementBytes = 4;
 
 GraphOp pass(const std::string& name, Phase phase, KernelKind kind, std::int64_t parameters,
              PassTraffic traffic, double flops_per_parameter) {
@@ -19,8 +18,8 @@ GraphOp pass(const std::string& name, Phase phase, KernelKind kind, std::int64_t
   op.kernel.rows = 1;
   op.kernel.cols = parameters;
   op.kernel.flops = Flops(flops_per_parameter * static_cast<double>(parameters));
-  op.kernel.bytes_read = Bytes(kElementBytes * traffic.reads * parameters);
-  op.kernel.bytes_written = Bytes(kElementBytes * traffic.writes * parameters);
+  op.kernel.bytes_read = Bytes(traffic.reads * parameters);
+  op.kernel.bytes_written = Bytes(traffic.writes * parameters);
   return op;
 }
 

@@ -12,18 +12,24 @@ namespace tessera {
 /// of the total traffic.
 struct OptimizerStep {
   std::vector<GraphOp> before_forward;  ///< zeroing gradients
-  std::vector<GraphOp> average;         ///< scaling gradients ahead of their all-reduce
-  std::vector<GraphOp> norm;            ///< gradient norm of this rank's parameters
-  std::vector<GraphOp> update;          ///< clipping and the optimizer itself
+  std::vector<GraphOp> average;         ///< scaling gradients ahead of their all-reduce, and the
+                                        ///< cast to the format that they are summed in
+  std::vector<GraphOp> after_reduce;    ///< the cast back
+  std::vector<GraphOp> unscale;  ///< of fp16: gradients in fp32, divided by the loss scale; the
+                                 ///< host waits to hear whether any of them overflowed
+  std::vector<GraphOp> norm;     ///< gradient norm of this rank's parameters
+  std::vector<GraphOp> update;   ///< clipping and the optimizer itself
 };
 
-/// torch.optim.AdamW with `foreach` (the default on CUDA) and clip_grad_norm_, fp32; gradients set
-/// to None. 80 bytes per parameter, clipping 12.
-OptimizerStep torch_adamw_step(const StepOptions& step, std::int64_t parameters);
+/// Adam as the framework profile runs it over `parameters` of one rank. Bytes per parameter in
+/// fp32: zeroed buffers 4, division by the data-parallel size 8, norm 4, clipping 8, the fused
+/// update 28 or torch's foreach update 80. In 16 bit gradients are those of `step.formats`; with
+/// master weights the update works on the fp32 copy, and a cast (6) refreshes the model's. The norm
+/// of the first steps from random weights exceeds 1, so clipping always scales. Sources: Megatron
+/// optimizer/optimizer.py, apex csrc/multi_tensor_adam.cu, torch/optim/adamw.py.
+OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters);
 
-/// Megatron r0.5.0: zeroed gradient buffer (4 bytes per parameter), division by the data-parallel
-/// size even where that is 1 (8), norm (4), clipping (8), apex FusedAdam (28), fp32. The norm of
-/// the first steps from random weights exceeds 1, so clipping always scales.
-OptimizerStep megatron_adam_step(const StepOptions& step, std::int64_t parameters);
+/// Persistent bytes per parameter: weights, gradients, master copy and both moments.
+std::int64_t bytes_per_parameter(const StepOptions& step);
 
 }  // namespace tessera

@@ -41,7 +41,8 @@ class SegmentCutter {
     in_use_ += op.allocated;
     segment.peak_above_start = std::max(segment.peak_above_start, in_use_);
     in_use_ -= op.freed;
-    if (op.kind == GraphOpKind::kernel) segment.kernels.push_back({op.kernel, op.name});
+    if (op.kind == GraphOpKind::kernel)
+      segment.kernels.push_back({op.kernel, op.name, op.recomputed});
   }
 
   Segment& open_segment(Phase phase) {

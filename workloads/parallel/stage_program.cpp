@@ -12,14 +12,6 @@ namespace {
 
 /// A gradient norm.
 constexpr Bytes kScalar(4);
-constexpr std::int64_t kWord = 4;
-
-/// fp32 words per parameter: weight, gradient, two Adam moments.
-std::int64_t words_per_parameter(const StepOptions& step) {
-  if (step.mode == StepMode::inference) return 1;
-  const bool has_moments = step.mode == StepMode::training && step.optimizer == OptimizerKind::adam;
-  return has_moments ? 4 : 2;
-}
 
 class StageProgram {
  public:
@@ -44,7 +36,7 @@ class StageProgram {
   void receive_for(const ScheduledPass& pass);
   void send_after(const ScheduledPass& pass, bool host_sync);
   void reduce_gradients(const OptimizerStep& optimizer);
-  void reduce_norm();
+  void reduce_scalar();
   void run_ops(const std::vector<GraphOp>& ops, const std::string& name) {
     queue_.run(library_.cut(ops, name), -1, -1);
   }
@@ -73,8 +65,7 @@ void StageProgram::count_memory() {
     program_.parameters += graph_.at(position).parameters;
     buffers += graph_.at(position).buffers;
   }
-  const std::int64_t bytes_per_parameter = kWord * words_per_parameter(step_);
-  program_.static_memory = buffers + Bytes(bytes_per_parameter * program_.parameters);
+  program_.static_memory = buffers + Bytes(bytes_per_parameter(step_) * program_.parameters);
 }
 
 std::vector<ScheduledPass> StageProgram::passes() const {
@@ -88,7 +79,7 @@ void StageProgram::run_block(int position, const ScheduledPass& pass) {
   const bool at_begin = position == blocks_.begin;
   const bool at_end = position == blocks_.end - 1;
   const bool sets_to_none =
-      step_.framework == FrameworkProfile::hf_eager && step_.mode == StepMode::training;
+      step_.framework.gradients_set_to_none && step_.mode == StepMode::training;
   PassVariant variant;
   variant.block = graph_.order[static_cast<std::size_t>(position)];
   variant.direction = pass.direction;
@@ -158,7 +149,8 @@ void StageProgram::reduce_gradients(const OptimizerStep& optimizer) {
   run_ops(optimizer.average, "gradients.average");
   if (step_.layout.data > 1) {
     queue_.all_reduce(GroupKind::data, Phase::gradient_reduction,
-                      Bytes(kWord * program_.parameters));
+                      Bytes(element_bytes(step_.formats.reduce) * program_.parameters));
+    run_ops(optimizer.after_reduce, "gradients.cast_back");
   }
   const bool has_tied_table = stage_ == 0 || stage_ == stages_ - 1;
   if (stages_ > 1 && has_tied_table && graph_.tied_table_bytes.value() > 0) {
@@ -166,7 +158,8 @@ void StageProgram::reduce_gradients(const OptimizerStep& optimizer) {
   }
 }
 
-void StageProgram::reduce_norm() {
+/// A number per rank of the model: the norm, or whether a gradient overflowed.
+void StageProgram::reduce_scalar() {
   const bool over_stages = stages_ > 1;
   if (step_.layout.tensor > 1) {
     queue_.all_reduce(GroupKind::tensor, Phase::optimizer, kScalar, !over_stages);
@@ -176,18 +169,16 @@ void StageProgram::reduce_norm() {
 
 RankProgram StageProgram::build() && {
   count_memory();
-  const bool megatron = step_.framework == FrameworkProfile::megatron_local;
   OptimizerStep optimizer;
-  if (step_.mode == StepMode::training) {
-    optimizer = megatron ? megatron_adam_step(step_, program_.parameters)
-                         : torch_adamw_step(step_, program_.parameters);
-  }
+  if (step_.mode == StepMode::training) optimizer = optimizer_step(step_, program_.parameters);
   run_ops(optimizer.before_forward, "gradients.zero");
   run_passes();
   if (step_.mode == StepMode::training) {
     reduce_gradients(optimizer);
+    run_ops(optimizer.unscale, "gradients.unscale");
+    if (!optimizer.unscale.empty()) reduce_scalar();
     run_ops(optimizer.norm, "clip.norm");
-    if (!optimizer.norm.empty()) reduce_norm();
+    if (!optimizer.norm.empty()) reduce_scalar();
     run_ops(optimizer.update, "optimizer");
   }
   program_.ops = std::move(queue_).finish();

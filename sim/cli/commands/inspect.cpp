@@ -22,6 +22,7 @@ const std::vector<std::pair<std::string, CatalogKind>> kCatalogLists{
     {"nodes", CatalogKind::nodes},
     {"clusters", CatalogKind::clusters},
     {"models", CatalogKind::models},
+    {"frameworks", CatalogKind::frameworks},
     {"scenarios", CatalogKind::scenarios}};
 
 void list(const std::string& what) {

@@ -106,7 +106,7 @@ TEST_F(LoadScenario, WithoutANameItIsCalledAfterItsFile) {
   const Scenario scenario = load(path);
   EXPECT_EQ(scenario.name, "unnamed");
   EXPECT_EQ(scenario.step.micro_batches(), 1);
-  EXPECT_EQ(scenario.step.framework, FrameworkProfile::megatron_local);
+  EXPECT_EQ(scenario.step.framework.name, "megatron-local");
 }
 
 TEST_F(LoadScenario, MicroBatchAndMicroBatchesEachFollowFromTheOther) {

@@ -49,7 +49,7 @@ std::string refusal(const ModelRun& run) {
 TEST(ScenarioOfRun, OneGpuTrainsForwardAndBackwardAloneInEagerMode) {
   const Scenario built = scenario(single("training"));
   EXPECT_EQ(built.step.mode, StepMode::forward_backward);
-  EXPECT_EQ(built.step.framework, FrameworkProfile::hf_eager);
+  EXPECT_EQ(built.step.framework.name, "hf-eager");
   EXPECT_EQ(built.step.kernels, KernelMode::eager);
   EXPECT_EQ(built.cluster.gpu_count(), 1);
   EXPECT_EQ(built.model.layers, 36);
@@ -64,7 +64,7 @@ TEST(ScenarioOfRun, TheFusedSuffixMeansTorchCompile) {
 TEST(ScenarioOfRun, SeveralGpusRunMegatronsWholeStepOnTheCatalogsServer) {
   const Scenario built = scenario(four_gpus({.tensor = 1, .pipeline = 1, .data = 4}));
   EXPECT_EQ(built.step.mode, StepMode::training);
-  EXPECT_EQ(built.step.framework, FrameworkProfile::megatron_local);
+  EXPECT_EQ(built.step.framework.name, "megatron-local");
   EXPECT_EQ(built.step.micro_batch, 1);  // 4 sequences over 4 replicas
   EXPECT_EQ(built.cluster.id, "hgx-h100-4");
 }

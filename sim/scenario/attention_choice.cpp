@@ -1,0 +1,24 @@
+#include "sim/scenario/attention_choice.h"
+
+namespace tessera {
+namespace {
+
+AttentionKernels attention_on(const StepOptions& step, const GpuSpec& gpu) {
+  using enum AttentionKernels;
+  const AttentionKernels wish = step.framework.attention;
+  const bool half = is_half(activation_precision(step.precision));
+  if (!half || wish == unfused) return unfused;
+  const bool megatron = step.framework.modules == ModuleTree::megatron;
+  const bool runs_fused = gpu.vendor == "NVIDIA" && gpu.architecture >= Architecture::ampere;
+  if (!runs_fused) return megatron ? fused_softmax : unfused;
+  if (wish != transformer_engine) return wish;
+  return gpu.architecture >= Architecture::hopper ? cudnn : flash2;
+}
+
+}  // namespace
+
+void choose_attention(StepOptions& step, const GpuSpec& gpu) {
+  step.framework.attention = attention_on(step, gpu);
+}
+
+}  // namespace tessera

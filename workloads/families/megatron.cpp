@@ -1,0 +1,268 @@
+// GPT and Llama of Megatron-Core r0.5.0: megatron/model/transformer.py, language_model.py and
+// gpt_model.py; with the kernels of Transformer Engine where the profile says so. Activations are
+// [s, b, h]; no sequence parallelism.
+#include "workloads/ops/megatron.h"
+
+#include "workloads/families/families.h"
+#include "workloads/families/modules.h"
+#include "workloads/families/recording.h"
+#include "workloads/families/vocabulary.h"
+#include "workloads/ops/embedding.h"
+#include "workloads/ops/matmul.h"
+#include "workloads/ops/pointwise.h"
+#include "workloads/ops/rowwise.h"
+#include "workloads/ops/transformer.h"
+#include "workloads/ops/views.h"
+
+namespace tessera {
+namespace {
+
+/// Queries, keys and values of one rank, [s, b, heads, d].
+struct Heads {
+  Tensor q, k, v;
+};
+
+/// What one tensor-parallel rank holds.
+class MegatronModel {
+ public:
+  MegatronModel(const ModelSpec& model, const StepOptions& step)
+      : model_(model),
+        step_(step),
+        profile_(step.framework),
+        s_(step.sequence_length),
+        b_(step.micro_batch),
+        tensor_(step.layout.tensor),
+        heads_(model.heads / tensor_),
+        kv_heads_(model.kv_heads / tensor_),
+        ffn_(model.ffn / tensor_),
+        vocab_(padded_vocabulary(model.vocab, tensor_) / tensor_),
+        tied_(model.tied_embeddings && step.layout.pipeline == 1),
+        llama_(model.family == ModelFamily::llama) {}
+
+  void embed(Tape& tape) const;
+  void layer(Tape& tape) const;
+  void head(Tape& tape) const;
+  /// The causal mask, and baddbmm's unread input in Megatron's global memory buffer.
+  Bytes shared_buffers() const;
+  /// Gradient of this rank's part of the word embedding.
+  Bytes table_bytes() const {
+    return Bytes(element_bytes(step_.formats.gradients) * vocab_ * model_.hidden);
+  }
+
+ private:
+  Tensor transformer_layer(Tape& tape, const Tensor& x) const;
+  Tensor attention(Tape& tape, const Tensor& x) const;
+  Heads project(Tape& tape, const Tensor& x) const;
+  Heads rotated(Tape& tape, const Heads& heads) const;
+  Tensor mixed_heads(Tape& tape, const Heads& heads) const;
+  Tensor unfused_attention(Tape& tape, const Heads& heads) const;
+  Tensor flash_attention(Tape& tape, const Heads& heads) const;
+  Tensor attention_weights(Tape& tape, const Tensor& scores) const;
+  Tensor feed_forward(Tape& tape, const Tensor& x) const;
+  Tensor residual(Tape& tape, const std::string& name, const Tensor& x, const Tensor& before) const;
+  Tensor norm(Tape& tape, const std::string& name, const Tensor& x) const;
+
+  bool has_bias() const { return !llama_; }
+  Tensor bias(Tape& tape, const std::string& name, std::int64_t size) const {
+    return tape.parameter(name + ".bias", {size});
+  }
+  Tensor column(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out) const {
+    const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});
+    return column_parallel_linear(tape, name, x, weight, tensor_);
+  }
+  Tensor row(Tape& tape, const std::string& name, const Tensor& x) const {
+    const Tensor weight = tape.parameter(name + ".weight", {model_.hidden, x.shape.last()});
+    return row_parallel_linear(tape, name, x, weight, tensor_);
+  }
+
+  const ModelSpec& model_;
+  const StepOptions& step_;
+  const FrameworkProfile& profile_;
+  std::int64_t s_, b_;
+  int tensor_;
+  std::int64_t heads_, kv_heads_, ffn_, vocab_;  ///< of this rank
+  bool tied_;                                    ///< first and last stage are the same
+  bool llama_;
+};
+
+Bytes MegatronModel::shared_buffers() const {
+  const bool products = !uses_fused_attention(profile_);
+  const std::int64_t unread = element_bytes(activation_precision(step_.precision));
+  return Bytes((products ? unread * b_ * heads_ * s_ * s_ : 0) + s_ * s_);
+}
+
+Tensor MegatronModel::norm(Tape& tape, const std::string& name, const Tensor& x) const {
+  if (!llama_) return layer_norm(tape, name, x);
+  return root_mean_square_norm(tape, name, x, profile_);
+}
+
+void MegatronModel::embed(Tape& tape) const {
+  const Tensor table = input_embedding(tape, tied_, vocab_, model_.hidden);
+  const bool has_positions = model_.max_positions > 0 && !llama_;
+  const Tensor positions =
+      has_positions ? tape.parameter("embedding.positions", {model_.max_positions, model_.hidden})
+                    : Tensor();
+  const Tensor ids = tape.input("tokens", {b_, s_}, Precision::int64);
+  const Tensor position_ids = tape.input("position_ids", {b_, s_}, Precision::int64);
+  Tensor sum = vocab_parallel_embedding(tape, "embedding.tokens", table, ids, tensor_);
+  if (has_positions) {
+    const Tensor places = embedding(tape, "embedding.positions", positions, position_ids);
+    sum = add(tape, "embedding.add", sum, places);
+  }
+  const Tensor by_position = contiguous(tape, "embedding.transpose", transpose(tape, sum, 0, 1));
+  tape.output(dropout(tape, "embedding.dropout", by_position,
+                      active_dropout(step_, model_.hidden_dropout)));
+}
+
+Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
+  const std::int64_t d = model_.head_dim;
+  const std::int64_t width = (heads_ + 2 * kv_heads_) * d;
+  Tensor qkv;
+  if (has_bias() && profile_.bias_epilogue) {
+    const Tensor weight = tape.parameter("attention.qkv.weight", {width, x.shape.last()});
+    qkv = column_parallel_linear(tape, "attention.qkv", x, weight, tensor_,
+                                 bias(tape, "attention.qkv", width));
+  } else {
+    qkv = column(tape, "attention.qkv", x, width);
+    if (has_bias()) qkv = add(tape, "attention.qkv_bias", qkv, bias(tape, "attention.qkv", width));
+  }
+  if (heads_ == kv_heads_) {  // q, k and v of a head lie side by side
+    const auto parts =
+        chunk_last(tape, "attention.qkv", view(tape, qkv, {s_, b_, heads_, 3 * d}), 3);
+    return {parts[0], parts[1], parts[2]};
+  }
+  const auto parts =
+      split_last(tape, "attention.qkv", qkv, {heads_ * d, kv_heads_ * d, kv_heads_ * d});
+  return {view(tape, parts[0], {s_, b_, heads_, d}), view(tape, parts[1], {s_, b_, kv_heads_, d}),
+          view(tape, parts[2], {s_, b_, kv_heads_, d})};
+}
+
+Heads MegatronModel::rotated(Tape& tape, const Heads& heads) const {
+  const auto turn = [&](const std::string& name, const Tensor& x) {
+    if (profile_.fused_rope) return fused_rope(tape, name, x, s_);
+    const Sizes table{s_, 1, 1, model_.head_dim};
+    return composed_rope(tape, name, x, tape.input("rotary.cos", table, x.precision),
+                         tape.input("rotary.sin", table, x.precision));
+  };
+  return {turn("rotary.q", heads.q), turn("rotary.k", heads.k), heads.v};
+}
+
+Tensor MegatronModel::attention_weights(Tape& tape, const Tensor& scores) const {
+  if (profile_.attention == AttentionKernels::fused_softmax) {
+    return causal_softmax(tape, "attention.softmax", scores);
+  }
+  const Tensor mask = tape.input("attention.mask", {1, 1, s_, s_}, Precision::int8);
+  return softmax(tape, "attention.softmax", masked_fill_(tape, "attention.mask", scores, mask));
+}
+
+Tensor MegatronModel::unfused_attention(Tape& tape, const Heads& heads) const {
+  const std::int64_t d = model_.head_dim;
+  const auto batched = [&](const std::string& name, const Tensor& part) {
+    const Tensor all = repeat_heads(tape, name, part, 2, heads_ / part.sizes()[2]);
+    return transpose(tape, view(tape, all, {s_, b_ * heads_, d}), 0, 1);
+  };
+  const Tensor q = batched("attention.q", heads.q);
+  const Tensor k = batched("attention.k_repeat", heads.k);
+  const Tensor v = batched("attention.v_repeat", heads.v);
+  const Tensor scores = scaled_bmm(tape, "attention.scores", q, transpose(tape, k, 1, 2));
+  const Tensor weights = attention_weights(tape, view(tape, scores, {b_, heads_, s_, s_}));
+  const Tensor dropped =
+      dropout(tape, "attention.dropout", weights, active_dropout(step_, model_.attention_dropout));
+  const Tensor context =
+      bmm(tape, "attention.context", view(tape, dropped, {b_ * heads_, s_, s_}), v);
+  const Tensor by_position = permute(tape, view(tape, context, {b_, heads_, s_, d}), {2, 0, 1, 3});
+  return contiguous(tape, "attention.merge_heads", by_position);
+}
+
+Tensor MegatronModel::flash_attention(Tape& tape, const Heads& heads) const {
+  const auto by_head = [&](const std::string& name, const Tensor& x) {  // [b, heads, s, d]
+    if (!profile_.attention_copies) return permute(tape, x, {1, 2, 0, 3});
+    const Tensor copy = contiguous(tape, name, permute(tape, x, {1, 0, 2, 3}));
+    return permute(tape, copy, {0, 2, 1, 3});
+  };
+  const Tensor q = by_head("attention.q_copy", heads.q);
+  const Tensor k = by_head("attention.k_copy", heads.k);
+  const AttentionInput input{q, k, by_head("attention.v_copy", heads.v)};
+  const Tensor context = core_attention(tape, step_, input, {});
+  return contiguous(tape, "attention.output_copy", permute(tape, context, {2, 0, 1, 3}));
+}
+
+/// softmax(q k^T) v, [s, b, heads, d].
+Tensor MegatronModel::mixed_heads(Tape& tape, const Heads& heads) const {
+  if (uses_fused_attention(profile_)) return flash_attention(tape, heads);
+  if (step_.recompute != Recompute::selective) return unfused_attention(tape, heads);
+  return tape.checkpoint({heads.q, heads.k, heads.v},
+                         [=, this](Tape& t) { return unfused_attention(t, heads); });
+}
+
+Tensor MegatronModel::attention(Tape& tape, const Tensor& x) const {
+  const Heads heads = project(tape, x);
+  const Tensor merged = mixed_heads(tape, llama_ ? rotated(tape, heads) : heads);
+  return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * model_.head_dim}));
+}
+
+Tensor MegatronModel::feed_forward(Tape& tape, const Tensor& x) const {
+  if (model_.activation == Activation::swiglu || model_.activation == Activation::silu) {
+    const Tensor wide = column(tape, "mlp.up", x, 2 * ffn_);
+    return row(tape, "mlp.down", gated_silu(tape, "mlp.swiglu", wide, profile_));
+  }
+  const Tensor wide = column(tape, "mlp.up", x, ffn_);
+  return row(tape, "mlp.down", bias_gelu(tape, "mlp.bias_gelu", wide, bias(tape, "mlp.up", ffn_)));
+}
+
+Tensor MegatronModel::residual(Tape& tape, const std::string& name, const Tensor& x,
+                               const Tensor& before) const {
+  const double p = active_dropout(step_, model_.hidden_dropout);
+  if (has_bias()) {
+    const std::string linear = name == "attention" ? "attention.output" : "mlp.down";
+    return bias_dropout_add(tape, name + ".bias_dropout_add", x, bias(tape, linear, model_.hidden),
+                            before, p);
+  }
+  return add(tape, name + ".residual", before, dropout(tape, name + ".dropout", x, p));
+}
+
+Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x) const {
+  const Tensor middle =
+      residual(tape, "attention", attention(tape, norm(tape, "ln_attention", x)), x);
+  return residual(tape, "mlp", feed_forward(tape, norm(tape, "ln_mlp", middle)), middle);
+}
+
+void MegatronModel::layer(Tape& tape) const {
+  const Tensor x = tape.block_input("hidden", {s_, b_, model_.hidden});
+  recomputable_layer(tape, step_, x, [=, this](Tape& t) { return transformer_layer(t, x); });
+}
+
+void MegatronModel::head(Tape& tape) const {
+  const Tensor x = tape.block_input("hidden", {s_, b_, model_.hidden});
+  const Tensor normalized = norm(tape, "ln_f", x);
+  const Tensor table = output_embedding(tape, tied_, vocab_, model_.hidden);
+  const Tensor logits = linear_over_last(tape, "lm_head", normalized, table,
+                                         {.reduce_gradient_over = tensor_, .full_precision = true});
+  if (step_.mode == StepMode::inference) return tape.keep(logits);
+  tape.set_phase(Phase::loss);
+  const Tensor labels = tape.input("labels", {s_, b_}, Precision::int64);
+  const Tensor losses =
+      vocab_parallel_cross_entropy(tape, "loss", cast(tape, "loss.float", logits, Precision::fp32),
+                                   labels, tensor_, profile_.loss_in_place);
+  tape.differentiate(mean_last(tape, "loss.mean", losses));
+}
+
+}  // namespace
+
+std::int64_t padded_vocabulary(std::int64_t vocab, int tensor) {
+  const std::int64_t multiple = 128LL * tensor;
+  return (vocab + multiple - 1) / multiple * multiple;
+}
+
+ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step) {
+  const MegatronModel megatron(model, step);
+  ModelGraph graph = decoder_sequence(
+      record_block("embedding", step, [&](Tape& tape) { megatron.embed(tape); }),
+      record_block("layer", step, [&](Tape& tape) { megatron.layer(tape); }),
+      record_block("head", step, [&](Tape& tape) { megatron.head(tape); }), model.layers);
+  graph.shared_buffers = megatron.shared_buffers();
+  if (model.tied_embeddings) graph.tied_table_bytes = megatron.table_bytes();
+  return graph;
+}
+
+}  // namespace tessera

@@ -1,0 +1,84 @@
+#include "workloads/families/modules.h"
+
+#include "workloads/ops/pointwise.h"
+#include "workloads/ops/rowwise.h"
+#include "workloads/ops/transformer.h"
+#include "workloads/ops/views.h"
+
+namespace tessera {
+namespace {
+
+/// (-second half, first half): a negation and a concatenation.
+Tensor rotate_half(Tape& tape, const std::string& name, const Tensor& x) {
+  const std::int64_t half = x.shape.last() / 2;
+  const Tensor first = slice_last(tape, name + ".first_half", x, half);
+  const Tensor second = slice_last(tape, name + ".second_half", x, half);
+  return concatenate_last(tape, name + ".cat", negate(tape, name + ".neg", second), first);
+}
+
+/// Implementation and mask of the profile's fused attention, without sizes.
+AttentionCall attention_call(const FrameworkProfile& profile, bool causal) {
+  AttentionCall call;
+  call.causal = causal;
+  if (profile.attention == AttentionKernels::flash3) {
+    call.implementation = AttentionImplementation::flash3;
+  } else if (profile.attention == AttentionKernels::cudnn) {
+    call.implementation = AttentionImplementation::cudnn;
+  }
+  return call;
+}
+
+}  // namespace
+
+Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput& input,
+                      const Tape::Recomputable& unfused) {
+  Tape::Recomputable core = unfused;
+  if (uses_fused_attention(step.framework)) {
+    const AttentionCall call = attention_call(step.framework, input.causal);
+    core = [=](Tape& t) {
+      return fused_attention(t, "attention.flash", input.q, input.k, input.v, call);
+    };
+  }
+  if (step.recompute != Recompute::selective) return core(tape);
+  return tape.checkpoint({input.q, input.k, input.v}, core);
+}
+
+void recomputable_layer(Tape& tape, const StepOptions& step, const Tensor& x,
+                        const Tape::Recomputable& forward) {
+  const bool again = step.recompute == Recompute::full;
+  tape.output(again ? tape.checkpoint({x}, forward) : forward(tape));
+}
+
+Tensor root_mean_square_norm(Tape& tape, const std::string& name, const Tensor& x,
+                             const FrameworkProfile& profile) {
+  if (profile.fused_norm) return fused_rms_norm(tape, name, x);
+  return rms_norm(tape, name, x);
+}
+
+Tensor composed_rope(Tape& tape, const std::string& name, const Tensor& x, const Tensor& cosine,
+                     const Tensor& sine) {
+  const Tensor straight = multiply(tape, name + ".cos", x, cosine);
+  const Tensor turned = multiply(tape, name + ".sin", rotate_half(tape, name, x), sine);
+  return add(tape, name + ".add", straight, turned);
+}
+
+Tensor repeat_heads(Tape& tape, const std::string& name, const Tensor& x, std::size_t dim,
+                    std::int64_t repeats) {
+  if (repeats == 1) return x;
+  Sizes grouped = x.sizes();
+  grouped.insert(grouped.begin() + static_cast<std::ptrdiff_t>(dim) + 1, 1);
+  Sizes expanded = grouped;
+  expanded[dim + 1] = repeats;
+  Sizes merged = x.sizes();
+  merged[dim] *= repeats;
+  return reshape(tape, expand(tape, name, view(tape, x, grouped), expanded), merged);
+}
+
+Tensor gated_silu(Tape& tape, const std::string& name, const Tensor& x,
+                  const FrameworkProfile& profile) {
+  if (profile.fused_gate) return fused_swiglu(tape, name, x);
+  const auto halves = chunk_last(tape, name, x, 2);
+  return multiply(tape, name + ".gated", silu(tape, name + ".silu", halves[0]), halves[1]);
+}
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+
+#include "workloads/graph/tape.h"
+#include "workloads/step_options.h"
+
+namespace tessera {
+
+// Pieces of transformer layers that several families share, as chains of PyTorch operators or as
+// one kernel, whichever the framework profile says.
+
+constexpr bool uses_fused_attention(const FrameworkProfile& profile) {
+  return profile.attention != AttentionKernels::unfused &&
+         profile.attention != AttentionKernels::fused_softmax;
+}
+/// softmax(q k^T) v of q, k, v [b, heads, s, d]: by the profile's fused kernel, or as `unfused`
+/// composes it; computed again in backward where `step` says so. `unfused` runs after this returns.
+struct AttentionInput {
+  Tensor q, k, v;
+  bool causal = true;
+};
+Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput& input,
+                      const Tape::Recomputable& unfused);
+
+/// Makes a layer's output, `forward`, the block's; computed again in backward where `step` says so.
+/// `forward` runs after this returns.
+void recomputable_layer(Tape& tape, const StepOptions& step, const Tensor& x,
+                        const Tape::Recomputable& forward);
+
+/// RMS norm over the last dimension; its arithmetic is in fp32.
+Tensor root_mean_square_norm(Tape& tape, const std::string& name, const Tensor& x,
+                             const FrameworkProfile& profile);
+
+/// x cos + rotate_half(x) sin with tables that broadcast to `x`: five kernels.
+Tensor composed_rope(Tape& tape, const std::string& name, const Tensor& x, const Tensor& cosine,
+                     const Tensor& sine);
+
+/// Every head (dimension `dim`) `repeats` times, neighbours first: a copy unless that is once.
+Tensor repeat_heads(Tape& tape, const std::string& name, const Tensor& x, std::size_t dim,
+                    std::int64_t repeats);
+
+/// silu of the first half of `x` times the second half.
+Tensor gated_silu(Tape& tape, const std::string& name, const Tensor& x,
+                  const FrameworkProfile& profile);
+
+}  // namespace tessera

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hw/units/quantity.h"
+#include "workloads/mixed_precision.h"
+
+namespace tessera {
+
+/// Whose modules a model is made of.
+enum class ModuleTree : std::uint8_t {
+  hugging_face,  ///< transformers 4.35: activations [b, s, h], one GPU per replica
+  megatron,      ///< Megatron-Core r0.5.0: activations [s, b, h], tensor and pipeline parallel
+};
+
+enum class KernelMode : std::uint8_t {
+  eager,
+  fused,  ///< chains of pointwise kernels and their reductions merge, as torch.compile does
+};
+
+enum class AttentionKernels : std::uint8_t {
+  unfused,             ///< products, scale, mask, softmax and dropout are kernels of their own
+  fused_softmax,       ///< scale, causal mask and softmax are one kernel (16 bit only)
+  flash2,              ///< FlashAttention-2
+  flash3,              ///< FlashAttention-3, Hopper only
+  cudnn,               ///< cuDNN's fused attention
+  transformer_engine,  ///< cuDNN from Hopper on, else FlashAttention-2
+};
+
+/// Which kernels a framework launches for the same mathematics, in which formats it keeps what the
+/// optimizer needs, and what its host side costs. Shipped ones: configs/frameworks/.
+struct FrameworkProfile {
+  std::string name;
+  ModuleTree modules = ModuleTree::hugging_face;
+  KernelMode kernels = KernelMode::eager;
+  AttentionKernels attention = AttentionKernels::unfused;
+  bool attention_copies = false;     ///< q, k, v and the output are copied into the kernel's layout
+  bool fused_norm = false;           ///< RMS norm is one kernel (layer norm always is)
+  bool fused_rope = false;           ///< rotary embedding is one kernel per tensor
+  bool fused_gate = false;           ///< a gated activation is one kernel
+  bool bias_epilogue = true;         ///< a linear layer's bias is added by the product's kernel
+  bool fp32_logits = false;          ///< logits are cast to fp32 ahead of the loss
+  bool loss_in_place = false;        ///< the loss overwrites its fp32 logits
+  bool products_accumulate = false;  ///< the weight-gradient product adds to the gradient buffer
+                                     ///< itself (beta = 1); else a kernel does
+  bool gradients_set_to_none = true;  ///< zero_grad frees; else the buffers are filled with zeros
+  bool always_average = false;   ///< gradients are divided by the data-parallel size even where it
+                                 ///< is 1
+  bool fused_optimizer = false;  ///< one pass (torch's fused=True, apex FusedAdam); else torch's
+                                 ///< foreach, one pass per line of the update rule
+  MixedPrecision bf16{Precision::bf16, Precision::bf16, Precision::bf16, Precision::bf16, false};
+  MixedPrecision fp16{Precision::fp32, Precision::fp32, Precision::fp32, Precision::fp32, false};
+  Seconds host_per_call = 5_us;  ///< one framework call, Python and dispatcher; views cost it too
+  Seconds host_per_compiled_call = 4_us;   ///< one launch from compiled code
+  Seconds host_per_communication = 20_us;  ///< one collective or message call
+
+  /// Formats of a step that computes in `precision`; FP8 keeps what bf16 keeps.
+  MixedPrecision formats(Precision precision) const {
+    const Precision activations = activation_precision(precision);
+    if (activations == Precision::bf16) return bf16;
+    return activations == Precision::fp16 ? fp16 : MixedPrecision{};
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,87 @@
+#include "workloads/ops/linear.h"
+
+#include "workloads/ops/matmul.h"
+#include "workloads/ops/pointwise.h"
+
+namespace tessera {
+namespace {
+
+Tensor transposed(Tape& tape, const Tensor& matrix) {
+  return tape.alias(matrix, matrix.shape.permuted({1, 0}));
+}
+
+/// An operand as the products of a linear layer read it: by rows in one product, by columns in
+/// another.
+struct Operand {
+  Tensor rows;
+  Tensor columns;  ///< same matrix
+};
+
+Operand operand(Tape& tape, const std::string& name, const Tensor& matrix, bool fp8) {
+  if (!fp8) return {matrix, matrix};
+  const auto copy = [&](const char* order) {
+    return tape.make(name + order, StridedShape(matrix.sizes()), Precision::fp8);
+  };
+  const Operand cast{copy(".fp8"), copy(".fp8_transposed")};
+  tape.launch(name + ".fp8", pointwise_kernel(cast.rows, 2), {matrix}, {cast.rows, cast.columns});
+  return cast;
+}
+
+void add_weight_gradient(Tape& tape, const std::string& name, const Tensor& weight, const Tensor& a,
+                         const Tensor& b) {
+  const Tensor target = tape.accumulation_target(weight);
+  if (target.storage.valid()) {
+    product_into(tape, name, a, b, target);
+  } else {
+    tape.add_gradient(weight, product(tape, name, a, b));
+  }
+}
+
+}  // namespace
+
+Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+                     const LinearLayer& layer) {
+  const bool out_in = layer.order == WeightOrder::out_in;
+  const bool fp8 = tape.gemm_precision() == Precision::fp8 && !layer.full_precision;
+  const Operand input = operand(tape, name + ".input", x, fp8);
+  const Operand matrix = operand(tape, name + ".weight", weight, fp8);
+  const Tensor forward_weight = out_in ? transposed(tape, matrix.rows) : matrix.rows;
+  const Tensor out = layer.bias ? product(tape, name, input.rows, forward_weight, *layer.bias)
+                                : product(tape, name, input.rows, forward_weight);
+  const auto rule = [=](Tape& t, std::span<const Tensor> gradients) {
+    const Operand g = operand(t, name + ".output_grad", gradients[0], fp8);
+    const bool reduces = layer.reduce_gradient_over > 1;
+    Tensor grad_x;
+    if (t.requires_gradient(x)) {
+      const Tensor& w = matrix.columns;
+      grad_x = product(t, name + ".dgrad", g.rows, out_in ? w : transposed(t, w));
+      if (reduces) {
+        t.all_reduce(name + ".dgrad.all_reduce", grad_x, GroupKind::tensor);
+      } else {
+        t.add_gradient(x, grad_x);
+      }
+    }
+    const std::string wgrad = name + ".wgrad";
+    if (out_in) {
+      add_weight_gradient(t, wgrad, weight, transposed(t, g.columns), input.columns);
+    } else {
+      add_weight_gradient(t, wgrad, weight, transposed(t, input.columns), g.columns);
+    }
+    if (reduces) {
+      t.wait();
+      t.add_gradient(x, grad_x);
+    }
+    if (layer.bias) {
+      t.add_gradient(*layer.bias,
+                     sum_to(t, name + ".bias_grad", gradients[0], layer.bias->sizes()));
+    }
+  };
+  if (layer.bias) {
+    tape.differentiable({x, weight, *layer.bias}, out, rule);
+  } else {
+    tape.differentiable({x, weight}, out, rule);
+  }
+  return out;
+}
+
+}  // namespace tessera

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "workloads/graph/tape.h"
+
+namespace tessera {
+
+/// How a linear operator stores its weight.
+enum class WeightOrder : std::uint8_t {
+  out_in,  ///< nn.Linear: [out, in]
+  in_out,  ///< Hugging Face Conv1D: [in, out]
+};
+
+struct LinearLayer {
+  WeightOrder order = WeightOrder::out_in;
+  std::optional<Tensor> bias;    ///< [out], added in the product's epilogue
+  int reduce_gradient_over = 1;  ///< tensor-parallel ranks whose data gradients are summed, beside
+                                 ///< the weight gradient
+  bool full_precision = false;   ///< not in FP8 although the step's products are
+};
+
+/// y = x W (+ bias) for x [tokens, in]. Backward: data gradient, weight gradient, a column sum for
+/// the bias. Saves x. In FP8 both operands of each product are cast first, once for both of their
+/// uses (one kernel, reads e and writes 2 bytes per element), and the cast x is saved instead.
+/// Sources: PyTorch Linear.cpp; Megatron core/tensor_parallel/layers.py; Micikevicius et al., "FP8
+/// Formats for Deep Learning", 2022.
+Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+                     const LinearLayer& layer);
+
+}  // namespace tessera

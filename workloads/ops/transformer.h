@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "workloads/graph/tape.h"
+
+namespace tessera {
+
+// Kernels written by hand for transformers, in place of chains of PyTorch operators. Bytes are per
+// element of the output, e = bytes of an element.
+
+/// Fused softmax(q k^T) v of q [b, heads, s, d] with k and v [b, kv_heads, s, d], views of any
+/// strides; `call` gives what shapes cannot: the implementation and whether it is causal. The
+/// result is [b, heads, s, d], laid out as [b, s, heads, d]. Backward: one kernel of five products
+/// for forward's two. Saves q, k, v, the output and 4 bytes per row (log-sum-exp).
+/// Source: Dao, "FlashAttention-2", 2023.
+Tensor fused_attention(Tape& tape, const std::string& name, const Tensor& q, const Tensor& k,
+                       const Tensor& v, AttentionCall call);
+
+/// Scale, causal mask and softmax of scores [batch, s, s]: half of them read, all written (1.5e);
+/// backward in place on the gradient, halves of gradient and output read (2e). Saves the output.
+/// Source: NVIDIA apex csrc/megatron/scaled_upper_triang_masked_softmax.h.
+Tensor causal_softmax(Tape& tape, const std::string& name, const Tensor& scores);
+
+/// RMS norm, 2e; input gradient 3e, weight gradient 2e. Saves the input and 4 bytes per row.
+Tensor fused_rms_norm(Tape& tape, const std::string& name, const Tensor& x);
+
+/// Rotary embedding by tables [s, d]: 2e; 2e. Saves nothing.
+Tensor fused_rope(Tape& tape, const std::string& name, const Tensor& x, std::int64_t positions);
+
+/// silu(gate) * up of the halves of `x` [.., 2f]: 3e; reads gradient and x, writes x's gradient,
+/// 5e. Saves x.
+Tensor fused_swiglu(Tape& tape, const std::string& name, const Tensor& x);
+
+}  // namespace tessera

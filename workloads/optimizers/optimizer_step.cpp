@@ -1,0 +1,141 @@
+#include "workloads/optimizers/optimizer_step.h"
+
+#include <utility>
+
+#include "workloads/optimizers/multi_tensor.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::int64_t kFp32 = 4;
+
+/// `.item()`: the host waits for a number.
+GraphOp read_by_host(const char* name) {
+  GraphOp op;
+  op.kind = GraphOpKind::host_sync;
+  op.phase = Phase::optimizer;
+  op.name = name;
+  return op;
+}
+
+class AdamStep {
+ public:
+  AdamStep(const StepOptions& step, std::int64_t parameters)
+      : step_(step),
+        profile_(step.framework),
+        parameters_(parameters),
+        gradient_(element_bytes(step.formats.gradients)),
+        weight_(step.formats.master_weights ? kFp32 : element_bytes(step.formats.parameters)),
+        state_(element_bytes(step.formats.optimizer_states)) {}
+
+  OptimizerStep run() &&;
+
+ private:
+  GraphOp pass(const char* name, PassTraffic traffic, double flops) const {
+    return multi_tensor_pass(name, Phase::optimizer, parameters_, traffic, flops);
+  }
+  void reduce(OptimizerStep& result) const;
+  void unscale(OptimizerStep& result);
+  void clip(OptimizerStep& result) const;
+  std::vector<GraphOp> fused_update() const;
+  std::vector<GraphOp> foreach_update() const;
+
+  const StepOptions& step_;
+  const FrameworkProfile& profile_;
+  std::int64_t parameters_;
+  std::int64_t gradient_;  ///< bytes per element; 4 once unscaled
+  std::int64_t weight_;    ///< of what the optimizer updates
+  std::int64_t state_;
+};
+
+void AdamStep::reduce(OptimizerStep& result) const {
+  const auto buffer = [&](const char* name, PassTraffic traffic) {
+    return buffer_pass(name, Phase::gradient_reduction, KernelKind::elementwise, parameters_,
+                       traffic);
+  };
+  if (profile_.always_average || step_.layout.data > 1)
+    result.average.push_back(buffer("gradients.average", {gradient_, gradient_}));
+  const std::int64_t summed = element_bytes(step_.formats.reduce);
+  if (step_.layout.data == 1 || step_.formats.reduce == step_.formats.gradients) return;
+  result.average.push_back(buffer("gradients.cast", {gradient_, summed}));
+  result.after_reduce.push_back(buffer("gradients.cast_back", {summed, gradient_}));
+}
+
+void AdamStep::unscale(OptimizerStep& result) {
+  if (step_.precision != Precision::fp16) return;
+  if (gradient_ != kFp32 && step_.formats.master_weights) {
+    result.unscale.push_back(pass("gradients.to_fp32", {gradient_, kFp32}, 0));
+    result.unscale.back().allocated = Bytes(kFp32 * parameters_);
+    gradient_ = kFp32;
+  }
+  result.unscale.push_back(pass("gradients.unscale", {gradient_, gradient_}, 2));
+  result.unscale.push_back(read_by_host("gradients.found_inf.item"));
+}
+
+void AdamStep::clip(OptimizerStep& result) const {
+  if (!step_.clip_gradients) return;
+  result.norm = {pass("clip.norm", {gradient_, 0}, 2)};
+  const bool one_model_rank = step_.layout.tensor * step_.layout.pipeline == 1;
+  if (profile_.modules == ModuleTree::megatron && one_model_rank)
+    result.norm.push_back(read_by_host("clip.norm.item"));
+  result.update = {pass("clip.scale", {gradient_, gradient_}, 1)};
+}
+
+/// Reads gradient, parameter and both moments; writes parameter and moments.
+std::vector<GraphOp> AdamStep::fused_update() const {
+  return {pass("adam", {gradient_ + weight_ + 2 * state_, weight_ + 2 * state_}, 14)};
+}
+
+/// torch/optim/adamw.py, _multi_tensor_adamw: one pass per line of the update rule.
+std::vector<GraphOp> AdamStep::foreach_update() const {
+  std::vector<GraphOp> ops{pass("adamw.weight_decay", {weight_, weight_}, 1),
+                           pass("adamw.exp_avg.lerp", {gradient_ + state_, state_}, 3),
+                           pass("adamw.exp_avg_sq.mul", {state_, state_}, 1),
+                           pass("adamw.exp_avg_sq.addcmul", {gradient_ + state_, state_}, 3),
+                           pass("adamw.denominator.sqrt", {state_, state_}, 1),
+                           pass("adamw.denominator.div", {state_, state_}, 1),
+                           pass("adamw.denominator.add", {state_, state_}, 1),
+                           pass("adamw.addcdiv", {weight_ + 2 * state_, weight_}, 3)};
+  constexpr std::size_t kMakesDenominator = 4;
+  ops[kMakesDenominator].allocated = Bytes(state_ * parameters_);
+  ops.back().freed = Bytes(state_ * parameters_);
+  return ops;
+}
+
+OptimizerStep AdamStep::run() && {
+  OptimizerStep result;
+  if (!profile_.gradients_set_to_none) {
+    result.before_forward = {buffer_pass("gradients.zero", Phase::optimizer, KernelKind::fill,
+                                         parameters_, {0, gradient_})};
+  }
+  reduce(result);
+  if (step_.optimizer == OptimizerKind::none) return result;
+  const std::int64_t reduced = gradient_;
+  unscale(result);
+  clip(result);
+  const bool fused = profile_.fused_optimizer;
+  for (GraphOp& op : fused ? fused_update() : foreach_update())
+    result.update.push_back(std::move(op));
+  if (gradient_ != reduced) result.update.back().freed += Bytes(kFp32 * parameters_);
+  const std::int64_t held = element_bytes(step_.formats.parameters);
+  if (step_.formats.master_weights)
+    result.update.push_back(pass("parameters.from_master", {kFp32, held}, 0));
+  return result;
+}
+
+}  // namespace
+
+OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters) {
+  return AdamStep(step, parameters).run();
+}
+
+std::int64_t bytes_per_parameter(const StepOptions& step) {
+  const MixedPrecision& formats = step.formats;
+  std::int64_t bytes = element_bytes(formats.parameters);
+  if (step.mode == StepMode::inference) return bytes;
+  bytes += element_bytes(formats.gradients);
+  if (step.mode != StepMode::training || step.optimizer == OptimizerKind::none) return bytes;
+  return bytes + (formats.master_weights ? kFp32 : 0) + 2 * element_bytes(formats.optimizer_states);
+}
+
+}  // namespace tessera
