@@ -4,9 +4,9 @@
 
 #include "hw/units/input_error.h"
 #include "hw/units/replace_file.h"
-#include "predictor/fp32_section.h"
 #include "predictor/training/measurements.h"
 #include "predictor/weights.pb.h"
+#include "predictor/weights_fp32.h"
 
 namespace tessera {
 namespace {

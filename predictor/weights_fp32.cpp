@@ -1,4 +1,4 @@
-#include "predictor/fp32_section.h"
+#include "predictor/weights_fp32.h"
 
 #include <algorithm>
 #include <string>
