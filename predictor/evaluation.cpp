@@ -108,13 +108,12 @@ KernelErrorGroup error_group(std::string gpu, MeasuredOp op, std::vector<double>
 }
 
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
-                           PredictorForm form, const GpuLookup& lookup,
-                           const TensorWeights* tensor) {
+                           PredictorForm form, const GpuLookup& lookup) {
   KernelScores scores{.file = read_measurements(csv)};
-  const bool half_products = tensor != nullptr && form == PredictorForm::tessera;
+  const bool half_products = weights.tensor_gemm && form == PredictorForm::tessera;
   refuse_other_precisions(scores.file, half_products);
   const TensorWeights none;
-  TensorPredictors tensor_predictors(half_products ? *tensor : none, lookup);
+  TensorPredictors tensor_predictors(half_products ? *weights.tensor_gemm : none, lookup);
   Predictors predictors;
   for (const std::string& id : scores.file.gpus)
     predictors.push_back(make_predictor(form, lookup(id), weights));

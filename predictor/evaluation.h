@@ -30,12 +30,11 @@ struct KernelScores {
 };
 
 /// Predicts every row of a file in the format of measurements/kernels/fp32.csv or tensor_core.csv;
-/// linear layers of bf16 and fp16 need `tensor` and the form tessera. Throws InputError
+/// linear layers of bf16 and fp16 need weights of theirs and the form tessera. Throws InputError
 /// for malformed rows, rows of another number format than fp32, and GPUs that `lookup` does not
 /// know.
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
-                           PredictorForm form, const GpuLookup& lookup,
-                           const TensorWeights* tensor = nullptr);
+                           PredictorForm form, const GpuLookup& lookup);
 
 /// The file with one more column, predicted_us.
 std::string predicted_csv(const KernelScores& scores);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "hw/gpu.h"
 #include "hw/units/quantity.h"
@@ -40,11 +41,17 @@ class KernelPredictor {
   /// Launch gap of an isolated, event-timed call on top of `duration` (training files hold such
   /// timings); zero for roofline.
   virtual Seconds isolated_launch_overhead(const Kernel& kernel) const = 0;
+  /// What of the prediction for kernels such as this one was never measured, a short line each:
+  /// "bf16 products on L40S: never measured; rates of A100-SXM4-80GB". Equal for all kernels of a
+  /// class.
+  virtual std::vector<std::string> notes(const Kernel& /*kernel*/) const { return {}; }
 };
 
 struct PredictorWeights;  ///< trained parameters: predictor/weights.h
 
-/// Throws InputError where `form` needs weights that `weights` lacks.
+/// Throws InputError where `form` needs weights that `weights` lacks. `predict` throws it for
+/// kernels that the GPU cannot run (predictor/gpu_support.h asks beforehand), or that `form` has no
+/// model of: the form neusight predicts fp32 alone.
 std::unique_ptr<KernelPredictor> make_predictor(PredictorForm form, const GpuSpec& gpu,
                                                 const PredictorWeights& weights);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hw/units/input_error.h"
+#include "predictor/gpu_support.h"
 #include "predictor/power_mean.h"
 #include "predictor/roofline.h"
 
@@ -101,6 +102,23 @@ double neusight_utilization(double alpha, double gamma, double waves) {
   return std::max(kMinUtilization, sigmoid(gamma) - sigmoid(alpha) / waves);
 }
 
+namespace {
+
+/// The nets were trained on FP32 kernels; kernels on integers count as such by their bytes.
+bool trained_for(const Kernel& kernel) {
+  switch (kernel.precision) {
+    case Precision::fp32:
+      return kernel.kind != KernelKind::attention && kernel.kind != KernelKind::grouped_gemm;
+    case Precision::int64:
+    case Precision::int8:
+      return !is_product(kernel.kind) && kernel.kind != KernelKind::attention;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 NeusightPredictor::NeusightPredictor(const GpuSpec& gpu, const PredictorWeights& weights)
     : traits_(gpu_traits(gpu)), range_(weights.range), nets_(weights.neusight) {
   if (nets_.size() != kNeusightClasses)
@@ -116,6 +134,11 @@ NeusightTiling NeusightPredictor::tiling_of(const Kernel& kernel, const Neusight
 }
 
 KernelPrediction NeusightPredictor::predict(const Kernel& kernel) const {
+  if (!trained_for(kernel))
+    throw InputError({.where = "predictor.form",
+                      .what = "the form neusight has no nets for 16-bit kernels, tensor-core "
+                              "products, fused attention and grouped products",
+                      .hint = "choose the form tessera or roofline, or run in fp32"});
   if (kernel.bytes().value() <= 0) return {};
   const NeusightClass& net = nets_[neusight_class(kernel.kind)];
   const NeusightTiling tiling = tiling_of(kernel, net);

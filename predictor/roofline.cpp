@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "predictor/gpu_support.h"
+
 namespace tessera {
 
 double roofline_seconds(const Kernel& kernel, const GpuTraits& gpu) {
@@ -9,10 +11,21 @@ double roofline_seconds(const Kernel& kernel, const GpuTraits& gpu) {
                   static_cast<double>(kernel.bytes().value()) / gpu.bandwidth);
 }
 
+double RooflinePredictor::peak_of(const Kernel& kernel) const {
+  const bool attention = kernel.kind == KernelKind::attention;
+  if (attention) require(gpu_, kernel.attention.implementation);
+  if (kernel.precision == Precision::fp32 || !(attention || is_product(kernel.kind)))
+    return traits_.flops;
+  require_products(gpu_, kernel.precision);
+  return gpu_.peak(kernel.precision).value();
+}
+
 KernelPrediction RooflinePredictor::predict(const Kernel& kernel) const {
-  return {.duration = Seconds(roofline_seconds(kernel, traits_)),
-          .compute_time = Seconds(kernel.flops.value() / traits_.flops),
-          .memory_time = Seconds(static_cast<double>(kernel.bytes().value()) / traits_.bandwidth),
+  const double compute = kernel.flops.value() / peak_of(kernel);
+  const double memory = static_cast<double>(kernel.bytes().value()) / traits_.bandwidth;
+  return {.duration = Seconds(std::max(compute, memory)),
+          .compute_time = Seconds(compute),
+          .memory_time = Seconds(memory),
           .utilization = 1};
 }
 

@@ -1,6 +1,7 @@
 #include "predictor/stand_ins.h"
 
 #include <cmath>
+#include <cstdint>
 
 #include "predictor/gemm_model.h"
 
@@ -19,6 +20,18 @@ Kernel implicit_product(const Kernel& convolution) {
   product.kind = KernelKind::batched_gemm;
   product.layout = GemmLayout::nn;
   return product;
+}
+
+Kernel equal_groups(const Kernel& grouped) {
+  Kernel batch = grouped;
+  const auto groups = static_cast<std::int64_t>(grouped.group_sizes.size());
+  batch.kind = groups > 1 ? KernelKind::batched_gemm : KernelKind::gemm;
+  batch.group_sizes.clear();
+  if (groups <= 1) return batch;
+  batch.batch = groups;
+  std::int64_t& size = grouped.layout == GemmLayout::nt ? batch.k : batch.m;
+  size = (size + groups - 1) / groups;
+  return batch;
 }
 
 double transposed_shift(const GpuTraits& traits, const GpuEffect& effect, const GemmWeights& gemm,

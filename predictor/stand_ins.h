@@ -16,4 +16,8 @@ double transposed_shift(const GpuTraits& traits, const GpuEffect& effect, const 
 /// stands in where no convolution was timed.
 Kernel implicit_product(const Kernel& convolution);
 
+/// A grouped product as a batch of equal groups, the mean size rounded up: stands in where the
+/// model knows no groups. One group is the plain product.
+Kernel equal_groups(const Kernel& grouped);
+
 }  // namespace tessera

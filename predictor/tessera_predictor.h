@@ -1,47 +1,37 @@
 #pragma once
 
-#include "predictor/gemm_table.h"
-#include "predictor/gpu_effects.h"
-#include "predictor/kernel_predictor.h"
-#include "predictor/memory_table.h"
-#include "predictor/weights.h"
+#include <string>
+#include <vector>
+
+#include "predictor/cuda_core_predictor.h"
+#include "predictor/half/tensor_core_predictor.h"
 
 namespace tessera {
 
-/// The parametric form: soft minimum over tiles, waves, split contraction, power limit;
-/// memory-bound kernels by traffic; convolutions as the fastest of cuDNN's algorithms. Shared
-/// parameters and one effect per GPU.
+/// The form tessera: every kernel goes to the model of what it runs on.
 ///
-/// Convolutions on a GPU where none was timed: its slowdown of linear layers plus the mean
-/// difference that the measured GPUs show. With weights that hold no convolutions at all: as their
-/// implicit product. `effect().reason` says so.
+/// | kernel | model |
+/// |---|---|
+/// | products and convolutions in fp32 | CudaCorePredictor |
+/// | the same in tf32, bf16, fp16, fp8 | TensorGemmPredictor (predictor/half) |
+/// | fused attention | AttentionPredictor (predictor/half), as in training |
+/// | everything else, in every format | CudaCorePredictor, by bytes |
 class TesseraPredictor final : public KernelPredictor {
  public:
-  TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& weights);
+  TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& weights)
+      : cuda_cores_(gpu, weights), tensor_cores_(gpu, weights) {}
 
   KernelPrediction predict(const Kernel& kernel) const override;
   Seconds isolated_launch_overhead(const Kernel& kernel) const override;
-  const GpuEffect& effect() const { return effect_; }
+  std::vector<std::string> notes(const Kernel& kernel) const override;
+
+  /// Of the kernels that run without tensor cores.
+  const GpuEffect& effect() const { return cuda_cores_.effect(); }
+  const TensorCorePredictor& tensor_cores() const { return tensor_cores_; }
 
  private:
-  KernelPrediction predict_gemm(const Kernel& kernel) const;
-  KernelPrediction predict_convolution(const Kernel& kernel) const;
-  KernelPrediction predict_memory(const Kernel& kernel) const;
-  double bound(const Kernel& kernel) const;  ///< least duration [s]
-  double launch_share(KernelKind kind) const;
-  LogSpread spread_of(const Kernel& kernel, const Extrapolation& extrapolated) const;
-
-  GpuTraits traits_;
-  GpuEffect effect_;
-  TrainingRange range_;
-  SpreadByClass spreads_;
-  GemmTable linear_;             ///< linear layers in TN order, as they were timed
-  GemmTable transposed_linear_;  ///< in NN and NT order
-  GemmTable batched_;
-  MemoryTable memory_;
-  std::optional<ConvolutionWeights> convolution_;
-  double linear_launch_share_, batched_launch_share_;
-  std::array<double, kMemoryClasses> memory_launch_share_;
+  CudaCorePredictor cuda_cores_;
+  TensorCorePredictor tensor_cores_;
 };
 
 }  // namespace tessera

@@ -11,9 +11,12 @@
 #include "predictor/conv_model.h"
 #include "predictor/effect_rule.h"
 #include "predictor/gemm_model.h"
+#include "predictor/half/attention_weights.h"
+#include "predictor/half/tensor_weights.h"
 #include "predictor/memory_model.h"
 #include "predictor/mlp.h"
 #include "predictor/spread.h"
+#include "predictor/training_data.h"
 #include "predictor/training_range.h"
 
 namespace tessera {
@@ -75,13 +78,6 @@ struct NeusightClass {
 inline constexpr std::size_t kNeusightClasses =
     5;  ///< linear, bmm, elementwise, softmax, layer_norm
 
-/// A file that was trained on.
-struct TrainingData {
-  std::string file;         ///< name without folder
-  std::uint64_t fnv1a = 0;  ///< of the whole file
-  std::int64_t rows = 0;    ///< used for training
-};
-
 /// Leave-one-GPU-out error: trained on the others, scored on `gpu` [%].
 struct LogoScore {
   std::string form, gpu, op;
@@ -97,10 +93,12 @@ struct ConvolutionWeights {
   double floor_seconds = 0;  ///< mean launch floor of measured GPUs
 };
 
-/// Trained parameters of the FP32 kernel models with their provenance.
+/// All trained parameters with their provenance: those of the FP32 kernel models, and a section per
+/// class of 16-bit kernels, empty where that was not trained.
 struct PredictorWeights {
-  static constexpr int kSchemaVersion = 1;
-  static constexpr int kFeatureVersion = 1;
+  static constexpr int kSchemaVersion = 2;      ///< of the file
+  static constexpr int kFp32SchemaVersion = 1;  ///< of the section of FP32 kernels
+  static constexpr int kFeatureVersion = 1;     ///< meaning of its parameters
 
   std::string precision = "fp32";
   std::uint64_t seed = 0;
@@ -117,14 +115,22 @@ struct PredictorWeights {
   std::vector<LogoScore> logo;
   std::vector<GpuEffect> calibrated;  ///< from overlays, for one run; not part of the file
 
+  std::optional<TensorWeights> tensor_gemm;      ///< products on tensor cores
+  std::optional<AttentionWeights> attention;     ///< fused attention
+  std::optional<HalfMemoryWeights> half_memory;  ///< memory-bound kernels of a 16-bit LLM server
+
+  /// Whether FP32 kernels were trained.
   bool trained() const { return !gpus.empty(); }
 };
 
 /// Throws InputError naming the file: missing, damaged, or of another schema or feature version.
 PredictorWeights load_weights(const std::filesystem::path& path);
-/// Same weights, same bytes. Writes a temporary file and renames it.
+/// The same, or empty weights where the file does not exist.
+PredictorWeights load_weights_if_any(const std::filesystem::path& path);
+/// Same weights, same bytes, section by section: one that does not change keeps its bytes. Writes a
+/// temporary file and renames it.
 void save_weights(const PredictorWeights& weights, const std::filesystem::path& path);
-/// Names the trained parameters: fnv1a of the file that `save_weights` would write.
+/// Names the trained FP32 parameters, which overlays correct: fnv1a of their section.
 std::uint64_t fingerprint(const PredictorWeights& weights);
 
 }  // namespace tessera

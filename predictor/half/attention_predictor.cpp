@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hw/units/input_error.h"
+#include "predictor/gpu_support.h"
 
 namespace tessera {
 namespace {
@@ -15,19 +16,6 @@ constexpr double kBackwardSpread = 0.10, kOtherBackwardSpread = 0.20;
 constexpr double kBuildSpread = 0.07;
 // Head sizes that no call of an implementation had; those measured differ by about as much.
 constexpr double kUnseenHeadSpread = 0.15;
-
-void require_generation(const GpuSpec& gpu, AttentionImplementation implementation) {
-  using enum AttentionImplementation;
-  const bool hopper = gpu.architecture == Architecture::hopper;
-  const bool ampere = gpu.architecture >= Architecture::ampere && gpu.vendor != "AMD";
-  if (implementation == flash3 && !hopper)
-    throw InputError({"GPU " + gpu.id, "does not run FlashAttention-3",
-                      "it needs Hopper; choose flash2 or cudnn"});
-  if (!ampere)
-    throw InputError({"GPU " + gpu.id,
-                      "has no fused attention of " + std::string(name_of(implementation)),
-                      "it needs compute capability 8.0; model attention unfused"});
-}
 
 /// Generation for which a kernel is written: wgmma and TMA came with Hopper.
 bool asynchronous(const std::string& gpu) {
@@ -84,7 +72,7 @@ AttentionParameters<double> AttentionPredictor::parameters(const AttentionProfil
 }
 
 KernelPrediction AttentionPredictor::predict(const AttentionCall& call) const {
-  require_generation(spec_, call.implementation);
+  require(spec_, call.implementation);
   const AttentionShape shape = attention_shape(call);
   const AttentionProfile& from = profile(call);
   const AttentionTime<double> time =
@@ -119,6 +107,31 @@ std::string AttentionPredictor::provenance(const AttentionCall& call) const {
   if (call.direction != AttentionDirection::forward)
     text += ", backward by FlashAttention-2's ratio to forward";
   return text;
+}
+
+std::vector<std::string> AttentionPredictor::notes(const AttentionCall& call) const {
+  const AttentionProfile& from = profile(call);
+  const std::string implementation(name_of(call.implementation));
+  const std::string attention = implementation + " attention";
+  std::vector<std::string> notes;
+  if (!measured(from) || from.implementation != call.implementation)
+    notes.push_back(attention + " on " + spec_.id + ": never measured; share of peak of " +
+                    from.stack + " on " + from.gpu);
+  if (call.direction != AttentionDirection::forward &&
+      call.implementation != AttentionImplementation::flash2)
+    notes.push_back(attention + ", backward: never measured; FlashAttention-2's ratio to forward");
+  if (call.direction != AttentionDirection::forward && call.kv_heads != call.heads)
+    notes.push_back(attention + ", backward with grouped heads: never measured; the same ratio");
+  if (call.mean_document > 0)
+    notes.push_back(attention + ", packed documents: never measured; taken as equally long");
+  if (!head_measured(call))
+    notes.push_back(attention + ", head size " + std::to_string(call.head_dim) +
+                    ": never measured; as the nearest one");
+  return notes;
+}
+
+Seconds AttentionPredictor::training_launch() {
+  return Seconds(kTrainingLaunch);
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "predictor/half/attention_weights.h"
 #include "predictor/kernel_predictor.h"
@@ -28,6 +29,10 @@ class AttentionPredictor {
   Seconds duration(const AttentionCall& call) const { return predict(call).duration; }
   /// Which measurements `call` is predicted from, in words.
   std::string provenance(const AttentionCall& call) const;
+  /// What of the prediction was never measured, a line each, as KernelPredictor::notes.
+  std::vector<std::string> notes(const AttentionCall& call) const;
+  /// Part of every duration in training.
+  static Seconds training_launch();
 
  private:
   const AttentionProfile& profile(const AttentionCall& call) const;

@@ -1,12 +1,9 @@
 #include "predictor/half/attention_weights.h"
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include "hw/units/input_error.h"
-#include "hw/units/replace_file.h"
-#include "predictor/half/attention_weights.pb.h"
+#include "predictor/weights.pb.h"
 
 namespace tessera {
 namespace {
@@ -18,17 +15,10 @@ namespace {
        .hint = "use the file of this version, or run tessera train --model attention"});
 }
 
-template <class Message>
-Message read_message(const std::filesystem::path& path, int schema_version) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail(path, "cannot be read");
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  Message message;
-  if (!message.ParseFromString(bytes)) fail(path, "is damaged");
-  if (message.schema_version() != static_cast<unsigned>(schema_version))
-    fail(path, "has schema version " + std::to_string(message.schema_version()) +
-                   "; this program reads " + std::to_string(schema_version));
-  return message;
+void check_version(unsigned found, int expected, const std::filesystem::path& path) {
+  if (found == static_cast<unsigned>(expected)) return;
+  fail(path, "has 16-bit kernels of schema version " + std::to_string(found) +
+                 "; this program reads " + std::to_string(expected));
 }
 
 template <std::size_t N>
@@ -42,17 +32,17 @@ void read_values(const google::protobuf::RepeatedField<double>& from, std::array
   }
 }
 
-void write(const TrainingData& from, weights::half::DataFile& to) {
+void write(const TrainingData& from, weights::TrainingData& to) {
   to.set_file(from.file);
   to.set_fnv1a(from.fnv1a);
   to.set_rows(from.rows);
 }
 
-TrainingData read(const weights::half::DataFile& from) {
+TrainingData read(const weights::TrainingData& from) {
   return {.file = from.file(), .fnv1a = from.fnv1a(), .rows = from.rows()};
 }
 
-void write(const AttentionProfile& from, weights::half::AttentionProfile& to) {
+void write(const AttentionProfile& from, weights::AttentionProfile& to) {
   to.set_gpu(from.gpu);
   to.set_stack(from.stack);
   to.set_implementation(static_cast<unsigned>(from.implementation));
@@ -63,8 +53,7 @@ void write(const AttentionProfile& from, weights::half::AttentionProfile& to) {
   to.set_spread(from.spread);
 }
 
-AttentionProfile read(const weights::half::AttentionProfile& from,
-                      const std::filesystem::path& path) {
+AttentionProfile read(const weights::AttentionProfile& from, const std::filesystem::path& path) {
   if (from.implementation() >= kAttentionImplementations)
     fail(path, "names an implementation that this version does not know");
   AttentionProfile to{.gpu = from.gpu(),
@@ -79,15 +68,11 @@ AttentionProfile read(const weights::half::AttentionProfile& from,
   return to;
 }
 
-template <class Message>
-void write_message(const Message& message, const std::filesystem::path& path) {
-  replace_file(path, message.SerializeAsString());
-}
-
 }  // namespace
 
-AttentionWeights load_attention(const std::filesystem::path& path) {
-  const auto from = read_message<weights::half::Attention>(path, AttentionWeights::kSchemaVersion);
+AttentionWeights attention_weights(const weights::Attention& from,
+                                   const std::filesystem::path& path) {
+  check_version(from.schema_version(), AttentionWeights::kSchemaVersion, path);
   AttentionWeights to;
   to.data = read(from.data());
   to.backward = {.at_2048 = from.backward_at_2048(), .slope = from.backward_slope()};
@@ -96,20 +81,18 @@ AttentionWeights load_attention(const std::filesystem::path& path) {
   return to;
 }
 
-void save_attention(const AttentionWeights& from, const std::filesystem::path& path) {
-  weights::half::Attention to;
+void write(const AttentionWeights& from, weights::Attention& to) {
   to.set_schema_version(AttentionWeights::kSchemaVersion);
   write(from.data, *to.mutable_data());
   for (const AttentionProfile& profile : from.profiles) write(profile, *to.add_profiles());
   to.set_backward_at_2048(from.backward.at_2048);
   to.set_backward_slope(from.backward.slope);
   to.set_copied_spread(from.copied_spread);
-  write_message(to, path);
 }
 
-HalfMemoryWeights load_half_memory(const std::filesystem::path& path) {
-  const auto from =
-      read_message<weights::half::HalfMemory>(path, HalfMemoryWeights::kSchemaVersion);
+HalfMemoryWeights half_memory_weights(const weights::HalfMemory& from,
+                                      const std::filesystem::path& path) {
+  check_version(from.schema_version(), HalfMemoryWeights::kSchemaVersion, path);
   HalfMemoryWeights to;
   to.data = read(from.data());
   to.gpu = from.gpu();
@@ -123,8 +106,7 @@ HalfMemoryWeights load_half_memory(const std::filesystem::path& path) {
   return to;
 }
 
-void save_half_memory(const HalfMemoryWeights& from, const std::filesystem::path& path) {
-  weights::half::HalfMemory to;
+void write(const HalfMemoryWeights& from, weights::HalfMemory& to) {
   to.set_schema_version(HalfMemoryWeights::kSchemaVersion);
   write(from.data, *to.mutable_data());
   to.set_gpu(from.gpu);
@@ -133,7 +115,6 @@ void save_half_memory(const HalfMemoryWeights& from, const std::filesystem::path
     of_op.mutable_parameters()->Assign(from.classes[op].begin(), from.classes[op].end());
     of_op.set_spread(from.spread[op]);
   }
-  write_message(to, path);
 }
 
 }  // namespace tessera

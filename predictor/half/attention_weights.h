@@ -8,9 +8,14 @@
 
 #include "predictor/half/attention_model.h"
 #include "predictor/half/half_memory_model.h"
-#include "predictor/weights.h"
+#include "predictor/training_data.h"
 
 namespace tessera {
+
+namespace weights {
+class Attention;
+class HalfMemory;
+}  // namespace weights
 
 /// Unconstrained parameters, in the order of AttentionParameter.
 using AttentionVector = std::array<double, kAttentionParameters>;
@@ -46,11 +51,13 @@ struct HalfMemoryWeights {
   std::array<double, kHalfMemoryOps> spread{};  ///< of log time over shapes that were held out
 };
 
-/// Throw InputError naming the file: missing, damaged, or of another schema version.
-AttentionWeights load_attention(const std::filesystem::path& path);
-HalfMemoryWeights load_half_memory(const std::filesystem::path& path);
-/// Same weights, same bytes. Write a temporary file and rename it.
-void save_attention(const AttentionWeights& weights, const std::filesystem::path& path);
-void save_half_memory(const HalfMemoryWeights& weights, const std::filesystem::path& path);
+/// As sections of the weights file. Throw InputError naming that file: damaged, or of another
+/// schema version.
+AttentionWeights attention_weights(const weights::Attention& section,
+                                   const std::filesystem::path& path);
+HalfMemoryWeights half_memory_weights(const weights::HalfMemory& section,
+                                      const std::filesystem::path& path);
+void write(const AttentionWeights& from, weights::Attention& section);
+void write(const HalfMemoryWeights& from, weights::HalfMemory& section);
 
 }  // namespace tessera

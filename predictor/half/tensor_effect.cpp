@@ -24,6 +24,9 @@ constexpr double kLowPowerWatts = 100;
 constexpr double kOtherVendor = 0.30;
 // bf16 and fp16 multiply at one rate; rows of both on one GPU come from different libraries.
 constexpr double kOtherPrecision = 0.03;
+// Formats of other widths: the share of their own peak that 16-bit products reach. tf32 has twice
+// the bytes per multiply-add, fp8 also promotes partial sums on CUDA cores and scales the result.
+constexpr double kTf32 = 0.15, kFp8 = 0.25;
 
 double watts_per_flops(const GpuSpec& gpu, const TensorTraits& traits) {
   return gpu.tdp.value() / traits.flops;
@@ -61,6 +64,19 @@ TensorStackEffect<double> mean_stack(const TensorGpuWeights& gpu) {
   return mean;
 }
 
+bool sixteen_bits(Precision precision) {
+  return precision == Precision::bf16 || precision == Precision::fp16;
+}
+
+/// tf32 and fp8: the slowdowns of 16-bit products, at the peak of the format.
+void use_other_width(Precision precision, TensorEffect& effect) {
+  effect.spread = std::hypot(effect.spread, precision == Precision::fp8 ? kFp8 : kTf32);
+  effect.reason +=
+      "; " + std::string(name_of(precision)) + " was never timed, as 16-bit products at its peak";
+  effect.never_timed +=
+      (effect.never_timed.empty() ? "" : ", ") + std::string("16-bit products' share of the peak");
+}
+
 void use_measured(const TensorGpuWeights& gpu, Precision precision, std::string_view stack,
                   TensorEffect& effect) {
   effect.measured = true;
@@ -81,7 +97,8 @@ void use_measured(const TensorGpuWeights& gpu, Precision precision, std::string_
   const bool timed = std::ranges::any_of(gpu.stacks, [&](const TensorStackWeights& own) {
     return own.precision == precision && (stack.empty() || own.name == stack);
   });
-  if (timed) return;
+  if (timed || !sixteen_bits(precision)) return;
+  effect.never_timed = "as the other 16-bit format";
   effect.spread = std::hypot(effect.spread, kOtherPrecision);
   effect.reason +=
       "; " + std::string(name_of(precision)) + " was not timed there, as the other 16-bit format";
@@ -94,6 +111,7 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTr
   effect.stack = mean_stack(source);
   effect.spread = std::hypot(kUnseenGpu, kPerGeneration * steps, source.stack_spread);
   effect.reason = gpu.id + " was never measured with tensor cores: rates as " + source.gpu;
+  effect.never_timed = "rates of " + source.gpu;
   if (steps > 0) effect.reason += ", " + std::to_string(steps) + " architecture(s) away";
   if (!vendor) {
     effect.spread = std::hypot(effect.spread, kOtherVendor);
@@ -134,6 +152,7 @@ TensorEffect tensor_effect(const GpuSpec& gpu, Precision precision, const Tensor
     use_measured(source, precision, stack, effect);
   else
     use_rule(source, gpu, traits, effect);
+  if (!sixteen_bits(precision)) use_other_width(precision, effect);
   return effect;
 }
 

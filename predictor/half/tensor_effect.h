@@ -19,12 +19,13 @@ struct TensorEffect {
   double long_spread = 0;   ///< of one kernel of 50 us and longer
   double short_spread = 0;  ///< of one below
   std::string reason;       ///< which GPU, library and rule, in words
+  std::string never_timed;  ///< what stands in for missing measurements; empty = none missing
 };
 
 /// The measured effect of `gpu`, else by rule: slowdowns of the measured GPU whose generation is
 /// nearest (the older one of two), its libraries' mean whole-wave share, and a wider spread.
 /// `stack`: the library; empty = unknown, the mean of those measured on that GPU. Throws InputError
-/// where `gpu` has no tensor cores and for an unknown library.
+/// where `gpu` has no tensor cores for `precision`, and for an unknown library.
 TensorEffect tensor_effect(const GpuSpec& gpu, Precision precision, const TensorWeights& weights,
                            std::string_view stack = {});
 

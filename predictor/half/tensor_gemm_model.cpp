@@ -1,6 +1,7 @@
 #include "predictor/half/tensor_gemm_model.h"
 
 #include "hw/units/input_error.h"
+#include "predictor/gpu_support.h"
 
 namespace tessera {
 namespace {
@@ -35,6 +36,11 @@ TilePart tile_part(const TensorShape& s, const TensorTraits& gpu, const TensorPa
   return part;
 }
 
+/// 16-bit steps of the contraction per element.
+double steps_per_element(Precision precision) {
+  return static_cast<double>(element_bytes(precision)) / 2;
+}
+
 double seconds_per_k(const TensorTraits& gpu, const TensorTile& tile, double penalty) {
   return 2.0 * tile.m * tile.n * gpu.sms / gpu.flops * std::exp(penalty);
 }
@@ -42,29 +48,32 @@ double seconds_per_k(const TensorTraits& gpu, const TensorTile& tile, double pen
 }  // namespace
 
 TensorTraits tensor_traits(const GpuSpec& gpu, Precision precision) {
-  if (gpu.architecture == Architecture::pascal)
+  require_products(gpu, precision);
+  if (gpu.sm_count <= 0 || !(gpu.memory_bandwidth.value() > 0) || gpu.l2.value() <= 0)
     throw InputError({.where = "GPU " + gpu.id,
-                      .what = "has no tensor cores",
-                      .hint = "predict fp32, or choose a GPU from Volta on"});
-  const double peak = gpu.peak(precision).value();
-  if (!(peak > 0) || gpu.sm_count <= 0 || !(gpu.memory_bandwidth.value() > 0) ||
-      gpu.l2.value() <= 0)
-    throw InputError({.where = "GPU " + gpu.id,
-                      .what = "states no dense " + std::string(name_of(precision)) +
-                              " peak, memory bandwidth, L2 size or SM count",
-                      .hint = "add them to configs/hw/gpus, or use another precision"});
-  return {.flops = peak,
+                      .what = "states no memory bandwidth, L2 size or SM count",
+                      .hint = "add them to configs/hw/gpus"});
+  return {.flops = gpu.peak(precision).value() * steps_per_element(precision),
           .bandwidth = gpu.memory_bandwidth.value(),
           .sms = static_cast<double>(gpu.sm_count),
           .l2 = static_cast<double>(gpu.l2.value())};
 }
 
 TensorShape tensor_shape(const Kernel& kernel) {
-  return {.batch = static_cast<double>(kernel.batch),
-          .m = static_cast<double>(kernel.m),
-          .n = static_cast<double>(kernel.n),
-          .k = static_cast<double>(kernel.k),
-          .bytes = static_cast<double>(kernel.bytes().value())};
+  TensorShape shape{.batch = static_cast<double>(kernel.batch),
+                    .m = static_cast<double>(kernel.m),
+                    .n = static_cast<double>(kernel.n),
+                    .k = static_cast<double>(kernel.k) * steps_per_element(kernel.precision),
+                    .bytes = static_cast<double>(kernel.bytes().value())};
+  if (kernel.kind != KernelKind::grouped_gemm) return shape;
+  if (kernel.layout != GemmLayout::nt) {
+    shape.groups = kernel.group_sizes;
+    return shape;
+  }
+  const auto groups = static_cast<double>(std::max<std::size_t>(1, kernel.group_sizes.size()));
+  shape.batch *= groups;
+  shape.k /= groups;
+  return shape;
 }
 
 TensorTileChoice tensor_tile_choice(const TensorShape& s, const TensorTraits& gpu,

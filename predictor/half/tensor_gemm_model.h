@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "hw/gpu.h"
@@ -15,10 +16,14 @@ namespace tessera {
 
 // Dense products of 16-bit operands on tensor cores (bf16, fp16), written once as templates: T is
 // double to predict, Dual to train.
+//
+// Other formats count in 16-bit steps of the contraction: k elements of 1 byte (fp8) or 4 bytes
+// (tf32) as k/2 or 2k elements, and the peak of the format in the same unit. A tile then moves the
+// same bytes per step, and its prologue takes as long as with 16-bit operands. Never measured.
 
 /// What such a product depends on of a GPU.
 struct TensorTraits {
-  double flops = 0;      ///< dense tensor peak of the precision [FLOP/s]
+  double flops = 0;      ///< dense tensor peak of the precision, in 16-bit steps [FLOP/s]
   double bandwidth = 0;  ///< of the memory [B/s]
   double sms = 0;
   double l2 = 0;  ///< [B]
@@ -27,13 +32,16 @@ struct TensorTraits {
 /// Throws InputError where the GPU has no tensor peak for `precision`.
 TensorTraits tensor_traits(const GpuSpec& gpu, Precision precision);
 
-/// out[m,n] = A[m,k] * B[k,n], `batch` times; sizes in elements.
+/// out[m,n] = A[m,k] * B[k,n], `batch` times; sizes in elements, k in 16-bit steps.
 struct TensorShape {
   double batch = 1, m = 0, n = 0, k = 0;
   double bytes = 0;  ///< compulsory traffic
+  /// Of a grouped product the rows of each group, which sum to m; empty = one product.
+  std::span<const std::int64_t> groups{};
   double flops() const { return 2 * batch * m * n * k; }
 };
 
+/// Refers to `kernel.group_sizes`. Groups of unequal contraction count as equally long.
 TensorShape tensor_shape(const Kernel& kernel);
 
 /// Output tile of one thread block.
@@ -147,8 +155,16 @@ struct TensorStackEffect {
   std::array<T, kCount> values() const { return {quantisation, launch_seconds, compute, memory}; }
 };
 
+/// Rows of tiles, over all groups.
+inline double tensor_tile_rows(const TensorShape& s, const TensorTile& tile) {
+  if (s.groups.empty()) return std::ceil(s.m / tile.m);
+  double rows = 0;
+  for (const std::int64_t group : s.groups) rows += std::ceil(static_cast<double>(group) / tile.m);
+  return rows;
+}
+
 inline double tensor_blocks(const TensorShape& s, const TensorTile& tile) {
-  return s.batch * std::ceil(s.m / tile.m) * std::ceil(s.n / tile.n);
+  return s.batch * tensor_tile_rows(s, tile) * std::ceil(s.n / tile.n);
 }
 
 /// Slices shorter than kTensorLeastSlice are not in the menu, nor those that make more waves than

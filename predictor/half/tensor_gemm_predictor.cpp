@@ -14,13 +14,29 @@ namespace {
 constexpr double kOtherLayout = 0.05;
 constexpr double kBatched = 0.10;            // only single products were timed
 constexpr double kMisaligned = 0.30;         // only sizes that are multiples of 32 were timed
+constexpr double kUnequalGroups = 0.15;      // groups of unequal size, beyond what tiles show
 constexpr double kPerDoublingBeyond = 0.10;  // as of the FP32 model
 constexpr double kLong = 50e-6;              // [s]; shorter kernels have a spread of their own
+
+/// The largest group as a product of its own. Its share of the traffic, as its arithmetic.
+TensorShape longest_group(const Kernel& kernel, TensorShape shape) {
+  const auto largest = static_cast<double>(std::ranges::max(kernel.group_sizes));
+  const bool contraction = kernel.layout == GemmLayout::nt;
+  const auto total = static_cast<double>(contraction ? kernel.k : kernel.m);
+  const double share = total > 0 ? largest / total : 0;
+  const double elements = shape.k * (contraction ? shape.batch : 1);
+  shape.bytes *= share;
+  shape.groups = {};
+  shape.batch = 1;
+  (contraction ? shape.k : shape.m) = contraction ? elements * share : largest;
+  return shape;
+}
 
 /// Whether rows of 16-bit operands or of the result start off 16 bytes, which rules the fast
 /// kernels out.
 bool misaligned(const Kernel& kernel) {
-  const auto off = [](std::int64_t contiguous) { return contiguous % 8 != 0; };
+  const std::int64_t bytes = element_bytes(kernel.precision);
+  const auto off = [&](std::int64_t contiguous) { return contiguous * bytes % 16 != 0; };
   switch (kernel.layout) {
     case GemmLayout::tn:
       return off(kernel.k) || off(kernel.n);
@@ -36,6 +52,10 @@ Extrapolation beyond(const Kernel& kernel, const GemmRange& range) {
   Kernel single = kernel;  // a batch is no size: its blocks only add up
   single.kind = KernelKind::gemm;
   single.batch = 1;
+  if (!kernel.group_sizes.empty()) {
+    std::int64_t& size = kernel.layout == GemmLayout::nt ? single.k : single.m;
+    size = std::ranges::max(kernel.group_sizes);
+  }
   return TrainingRange{.linear = range}.beyond(single);
 }
 
@@ -43,7 +63,8 @@ Extrapolation beyond(const Kernel& kernel, const GemmRange& range) {
 
 TensorGemmPredictor::TensorGemmPredictor(const GpuSpec& gpu, Precision precision,
                                          const TensorWeights& weights, std::string_view stack)
-    : precision_(precision),
+    : gpu_(gpu.id),
+      precision_(precision),
       traits_(tensor_traits(gpu, precision)),
       effect_(tensor_effect(gpu, precision, weights, stack)),
       shared_(weights.shared),
@@ -51,7 +72,15 @@ TensorGemmPredictor::TensorGemmPredictor(const GpuSpec& gpu, Precision precision
 
 bool TensorGemmPredictor::covers(const Kernel& kernel) const {
   return kernel.precision == precision_ &&
-         (kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm);
+         (kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm ||
+          kernel.kind == KernelKind::grouped_gemm);
+}
+
+double TensorGemmPredictor::seconds(const Kernel& kernel, const TensorShape& shape) const {
+  const double all = tensor_gemm_seconds(shape, traits_, shared_, effect_.gpu, effect_.stack);
+  if (kernel.group_sizes.empty()) return all;
+  const TensorShape longest = longest_group(kernel, shape);
+  return std::max(all, tensor_gemm_seconds(longest, traits_, shared_, effect_.gpu, effect_.stack));
 }
 
 KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
@@ -60,12 +89,11 @@ KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
   const TensorShape shape = tensor_shape(kernel);
   if (!(shape.flops() > 0)) return {};
   const double bound = std::max(shape.flops() / traits_.flops, shape.bytes / traits_.bandwidth);
-  const double seconds =
-      std::max(bound, tensor_gemm_seconds(shape, traits_, shared_, effect_.gpu, effect_.stack));
+  const double busy = std::max(bound, seconds(kernel, shape));
   const TensorTileChoice best =
       best_tensor_tile(shape, traits_, shared_, effect_.stack.quantisation);
   KernelPrediction prediction{
-      .duration = Seconds(seconds),
+      .duration = Seconds(busy),
       .compute_time =
           Seconds(tensor_compute_seconds(shape, traits_, shared_, effect_.gpu, effect_.stack)),
       .memory_time =
@@ -73,10 +101,10 @@ KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
       .tile_m = kTensorTiles[best.tile].m,
       .tile_n = kTensorTiles[best.tile].n,
       .waves = best.waves,
-      .utilization = bound / seconds,
+      .utilization = bound / busy,
       .extrapolated = beyond(kernel, range_)};
   prediction.spread =
-      spread_of(kernel, seconds + effect_.stack.launch_seconds, prediction.extrapolated);
+      spread_of(kernel, busy + effect_.stack.launch_seconds, prediction.extrapolated);
   return prediction;
 }
 
@@ -86,6 +114,7 @@ LogSpread TensorGemmPredictor::spread_of(const Kernel& kernel, double timed_seco
   LogSpread spread{.gpu = effect_.spread, .shape = own};
   if (kernel.layout != GemmLayout::tn) spread.gpu = std::hypot(spread.gpu, kOtherLayout);
   if (kernel.batch > 1) spread.gpu = std::hypot(spread.gpu, kBatched);
+  if (kernel.kind == KernelKind::grouped_gemm) spread.gpu = std::hypot(spread.gpu, kUnequalGroups);
   if (misaligned(kernel)) spread.shape = std::hypot(spread.shape, kMisaligned);
   if (beyond)
     spread.shape = std::hypot(spread.shape, kPerDoublingBeyond * std::log2(beyond.factor));
@@ -98,10 +127,29 @@ std::string TensorGemmPredictor::reason(const Kernel& kernel) const {
     text += "; this memory order (a gradient's) was never timed, as the forward order";
   if (kernel.batch > 1)
     text += "; batched products were never timed, as one product with as many tiles";
+  if (kernel.kind == KernelKind::grouped_gemm)
+    text += "; grouped products were never timed, as one product with as many tiles";
   if (misaligned(kernel)) text += "; rows off 16 bytes were never timed, no loss assumed";
   if (const Extrapolation far = beyond(kernel, range_))
     text += "; " + std::string(far.input) + " lies beyond what was timed";
   return text;
+}
+
+std::vector<std::string> TensorGemmPredictor::notes(const Kernel& kernel) const {
+  const std::string products = std::string(name_of(precision_)) + " products";
+  std::vector<std::string> notes;
+  if (!effect_.never_timed.empty())
+    notes.push_back(products + " on " + gpu_ + ": never measured; " + effect_.never_timed);
+  const auto never = [&](const std::string& which, const std::string& instead) {
+    notes.push_back(products + ", " + which + ": never measured; " + instead);
+  };
+  if (kernel.layout == GemmLayout::nn) never("data gradients (order nn)", "as the forward order");
+  if (kernel.layout == GemmLayout::nt) never("weight gradients (order nt)", "as the forward order");
+  if (kernel.batch > 1) never("batched", "as one product with as many tiles");
+  if (kernel.kind == KernelKind::grouped_gemm)
+    never("grouped", "as one product with as many tiles");
+  if (misaligned(kernel)) never("rows off 16 bytes", "no loss assumed, so likely slower");
+  return notes;
 }
 
 }  // namespace tessera

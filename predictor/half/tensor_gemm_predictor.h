@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "predictor/half/tensor_effect.h"
 #include "predictor/half/tensor_weights.h"
@@ -9,16 +10,20 @@
 
 namespace tessera {
 
-/// Dense products of bf16 and fp16 operands on the tensor cores of one GPU. Pure and
-/// deterministic; safe to share between threads.
+/// Dense products on the tensor cores of one GPU: of bf16 and fp16 operands as measured, of tf32
+/// and fp8 with the same parameters at their own peaks. Pure and deterministic; safe to share
+/// between threads.
 ///
-/// Durations are those of a queued stream; what a kernel takes to start and drain
-/// (`launch_seconds`, inside every measured row) is not in them. Layouts other than `tn` were never
+/// Grouped products: the tiles of all groups fill the waves together, and none ends before its
+/// longest group alone would. One group is the plain product, equal groups are the batched one.
+///
+/// Durations leave out what a kernel takes to start and drain (`launch_seconds`, inside every
+/// measured row). Layouts other than `tn` were never
 /// timed: the data and weight gradients take the same constants, with a wider spread.
 class TensorGemmPredictor {
  public:
   /// `stack`: the library, one of those in `weights`; empty = unknown. Throws InputError where the
-  /// GPU has no tensor cores, or states no dense peak for `precision`.
+  /// GPU has no tensor cores for `precision`, or states no dense peak of it.
   TensorGemmPredictor(const GpuSpec& gpu, Precision precision, const TensorWeights& weights,
                       std::string_view stack = {});
 
@@ -34,11 +39,15 @@ class TensorGemmPredictor {
   const TensorEffect& effect() const { return effect_; }
   /// What the prediction of `kernel` rests on and what of it was never measured, in words.
   std::string reason(const Kernel& kernel) const;
+  /// What of it was never measured, a line each, as KernelPredictor::notes.
+  std::vector<std::string> notes(const Kernel& kernel) const;
 
  private:
+  double seconds(const Kernel& kernel, const TensorShape& shape) const;
   LogSpread spread_of(const Kernel& kernel, double timed_seconds,
                       const Extrapolation& beyond) const;
 
+  std::string gpu_;
   Precision precision_;
   TensorTraits traits_;
   TensorEffect effect_;

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <string_view>
 
 #include "hw/units/input_error.h"
-#include "hw/units/replace_file.h"
-#include "predictor/half/tensor_gemm.pb.h"
+#include "predictor/weights.pb.h"
 
 namespace tessera {
 namespace {
@@ -22,7 +20,7 @@ constexpr std::array<std::string_view, 11> kArchitectures{
   throw InputError(
       {.where = path.string(),
        .what = std::move(what),
-       .hint = "use predictor/weights/tensor_gemm.pb of this version, or run tessera train --model "
+       .hint = "use predictor/weights/tessera.pb of this version, or run tessera train --model "
                "tensor-gemm"});
 }
 
@@ -115,8 +113,9 @@ TensorGpuWeights read(const weights::TensorGpu& from, const std::filesystem::pat
   return to;
 }
 
-weights::TensorGemm message_of(const TensorWeights& from) {
-  weights::TensorGemm to;
+}  // namespace
+
+void write(const TensorWeights& from, weights::TensorGemm& to) {
   to.set_schema_version(TensorWeights::kSchemaVersion);
   to.set_file(from.file);
   to.set_fnv1a(from.fnv1a);
@@ -125,18 +124,13 @@ weights::TensorGemm message_of(const TensorWeights& from) {
   write(from.shared.values(), *to.mutable_shared());
   for (const TensorGpuWeights& gpu : from.gpus) write(gpu, *to.add_gpus());
   write(from.range, *to.mutable_range());
-  return to;
 }
 
-}  // namespace
-
-TensorWeights load_tensor_weights(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail(path, "cannot be opened");
-  weights::TensorGemm message;
-  if (!message.ParseFromIstream(&in)) fail(path, "is not a weights file");
+TensorWeights tensor_weights(const weights::TensorGemm& message,
+                             const std::filesystem::path& path) {
   if (message.schema_version() != TensorWeights::kSchemaVersion)
-    fail(path, "has schema version " + std::to_string(message.schema_version()) + ", not " +
+    fail(path, "has tensor-core products of schema version " +
+                   std::to_string(message.schema_version()) + ", not " +
                    std::to_string(TensorWeights::kSchemaVersion));
   TensorWeights weights{
       .file = message.file(),
@@ -149,12 +143,8 @@ TensorWeights load_tensor_weights(const std::filesystem::path& path) {
       .range = read_values<std::tuple_size_v<GemmRange>>(message.range(), "largest sizes", path)};
   check(weights.shared, path);
   for (const weights::TensorGpu& gpu : message.gpus()) weights.gpus.push_back(read(gpu, path));
-  if (weights.gpus.empty()) fail(path, "holds no GPU");
+  if (weights.gpus.empty()) fail(path, "holds no GPU with tensor cores");
   return weights;
-}
-
-void save_tensor_weights(const TensorWeights& weights, const std::filesystem::path& path) {
-  replace_file(path, message_of(weights).SerializeAsString());
 }
 
 }  // namespace tessera

@@ -11,6 +11,10 @@
 
 namespace tessera {
 
+namespace weights {
+class TensorGemm;
+}
+
 /// A library that was measured on a GPU.
 struct TensorStackWeights {
   std::string name;
@@ -44,9 +48,9 @@ struct TensorWeights {
   GemmRange range{};  ///< largest batch, m, n, k
 };
 
-/// Throws InputError naming the file: missing, damaged, or of another schema version.
-TensorWeights load_tensor_weights(const std::filesystem::path& path);
-/// Same weights, same bytes. Writes a temporary file and renames it.
-void save_tensor_weights(const TensorWeights& weights, const std::filesystem::path& path);
+/// As a section of the weights file. Throws InputError naming that file: damaged, or of another
+/// schema version.
+TensorWeights tensor_weights(const weights::TensorGemm& section, const std::filesystem::path& path);
+void write(const TensorWeights& from, weights::TensorGemm& section);
 
 }  // namespace tessera

@@ -19,12 +19,8 @@ GpuLookup shipped_gpu_lookup() {
   return [catalog = shipped_catalog()](const std::string& id) { return load_gpu(id, catalog); };
 }
 
-std::filesystem::path tensor_weights_file() {
-  return home() / "predictor" / "weights" / "tensor_gemm.pb";
-}
-
 std::filesystem::path weights_file() {
-  return home() / "predictor" / "weights" / "fp32.pb";
+  return home() / "predictor" / "weights" / "tessera.pb";
 }
 
 PredictorWeights shipped_weights() {

@@ -21,9 +21,6 @@ GpuLookup shipped_gpu_lookup();
 /// The trained weights that come with the repository.
 std::filesystem::path weights_file();
 
-/// Those of half-precision products.
-std::filesystem::path tensor_weights_file();
-
 /// Throws InputError where the file is missing or damaged.
 PredictorWeights shipped_weights();
 

@@ -41,7 +41,7 @@ Kernel softmax(std::int64_t step) {
 }
 
 std::unique_ptr<KernelPredictor> h100(PredictorForm form) {
-  const PredictorWeights weights = load_weights(TESSERA_SOURCE_DIR "/predictor/weights/fp32.pb");
+  const PredictorWeights weights = load_weights(TESSERA_SOURCE_DIR "/predictor/weights/tessera.pb");
   return make_predictor(form, test_gpu("H100-SXM5-80GB"), weights);
 }
 

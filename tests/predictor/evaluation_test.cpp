@@ -77,11 +77,8 @@ TEST(Evaluation, HalfPrecisionProductsTakeTheModelOfTensorCores) {
                                  "A100-SXM4-80GB,bf16,vllm,8192,8192,8192,4200\n"
                                  "A100-SXM4-80GB,bf16,other,8192,8192,8192,4200\n"
                                  "A100-SXM4-80GB,fp16,,8192,8192,8192,4200\n");
-  const TensorWeights tensor =
-      load_tensor_weights(TESSERA_SOURCE_DIR "/predictor/weights/tensor_gemm.pb");
-  const PredictorWeights fp32 = load_weights(committed_weights());
-  const KernelScores scores =
-      score_kernels(path, fp32, PredictorForm::tessera, half_test_gpu, &tensor);
+  const PredictorWeights weights = load_weights(committed_weights());
+  const KernelScores scores = score_kernels(path, weights, PredictorForm::tessera, half_test_gpu);
   // 2 * 8192^3 FLOP at 312 TFLOP/s take 3.52 ms; large products reach 0.75 to 0.97 of the peak.
   for (const double predicted : scores.predicted_us) {
     EXPECT_GT(predicted, 3524 / 0.97);
@@ -92,8 +89,7 @@ TEST(Evaluation, HalfPrecisionProductsTakeTheModelOfTensorCores) {
   EXPECT_EQ(scores.groups[0].op, "linear bf16");
   EXPECT_EQ(scores.groups[0].n, 2);
   EXPECT_EQ(scores.groups[1].op, "linear fp16");
-  EXPECT_THROW(score_kernels(path, fp32, PredictorForm::neusight, half_test_gpu, &tensor),
-               InputError);
+  EXPECT_THROW(score_kernels(path, weights, PredictorForm::neusight, half_test_gpu), InputError);
 }
 
 TEST(Evaluation, TheCsvGainsOneColumn) {

@@ -40,7 +40,7 @@ inline std::string read_file(const std::filesystem::path& path) {
 }
 
 inline std::filesystem::path committed_weights() {
-  return std::filesystem::path(TESSERA_SOURCE_DIR) / "predictor/weights/fp32.pb";
+  return std::filesystem::path(TESSERA_SOURCE_DIR) / "predictor/weights/tessera.pb";
 }
 
 }  // namespace tessera

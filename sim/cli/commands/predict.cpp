@@ -36,10 +36,8 @@ std::string error_table(const KernelScores& scores) {
 void run_predict(const PredictOptions& options) {
   const PredictorWeights weights =
       options.weights_file.empty() ? shipped_weights() : load_weights(options.weights_file);
-  const TensorWeights tensor = load_tensor_weights(tensor_weights_file());
-  const KernelScores scores =
-      score_kernels(options.kernels_file, weights, predictor_form_of(options.form),
-                    shipped_gpu_lookup(), &tensor);
+  const KernelScores scores = score_kernels(options.kernels_file, weights,
+                                            predictor_form_of(options.form), shipped_gpu_lookup());
   print(options.format == "csv"    ? predicted_csv(scores)
         : options.format == "json" ? error_groups_json(scores)
                                    : error_table(scores));

@@ -87,13 +87,17 @@ void run_train(const TrainCommandOptions& options) {
   if (!runs.empty()) study = study_rules(folds, runs, shipped_catalog());
   TrainOptions training = options.training;
   if (study) training.rule = study->shipped();
-  const PredictorWeights weights = train(set, folds, training);
+  PredictorWeights weights = train(set, folds, training);
   const std::vector<Table> tables = tables_of(set, folds, weights, study);
   const bool shipped = options.weights_file.empty();
   std::filesystem::path file = options.weights_file;
   if (shipped) file = weights_file();
   std::filesystem::path folder = options.table_folder;
   if (shipped && folder.empty()) folder = shipped_tables();
+  const PredictorWeights existing = load_weights_if_any(file);
+  weights.tensor_gemm = existing.tensor_gemm;
+  weights.attention = existing.attention;
+  weights.half_memory = existing.half_memory;
   save_weights(weights, file);
   publish(tables, folder);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
@@ -119,9 +123,10 @@ void add_train_command(CLI::App& app) {
                    "folder that holds fp32.csv (and fp32_conv.csv), or kernels/fp32.csv; "
                    "models/fp32.csv there chooses the rule for unseen GPUs")
       ->required();
-  command->add_option("--out", options->weights_file,
-                      "where the weights go (default: the shipped weights, and the tables into "
-                      "results/predictor)");
+  command->add_option(
+      "--out", options->weights_file,
+      "weights file whose section of the model is written, the others kept (default: "
+      "the shipped weights, and the tables into results/predictor)");
   command->add_option("--tables", options->table_folder, "folder for the tables that are printed");
   command->add_option("--seed", options->training.seed, "of the neural form")
       ->capture_default_str();
@@ -133,7 +138,7 @@ void add_train_command(CLI::App& app) {
           "--model", options->model,
           "fp32: all FP32 kernels; tensor-gemm: products of bf16 and fp16, from "
           "tensor_core.csv; attention: fused attention and 16-bit memory-bound kernels, from "
-          "attention.csv and memory_bound_fp16.csv (--out is a folder then)")
+          "attention.csv and memory_bound_fp16.csv")
       ->check(CLI::IsMember({"fp32", "tensor-gemm", "attention"}))
       ->capture_default_str();
   command->callback([options] { run(*options); });

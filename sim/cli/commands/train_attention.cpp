@@ -11,11 +11,11 @@
 
 namespace tessera {
 
-void run_train_attention(const std::string& data_folder, const std::string& weights_folder,
+void run_train_attention(const std::string& data_folder, const std::string& out,
                          const std::string& table_folder) {
-  const bool shipped = weights_folder.empty();
-  std::filesystem::path weights = weights_folder;
-  if (shipped) weights = weights_file().parent_path();
+  const bool shipped = out.empty();
+  const std::filesystem::path file = shipped ? weights_file() : std::filesystem::path(out);
+  PredictorWeights weights = load_weights_if_any(file);
   std::filesystem::path tables = table_folder;
   if (shipped && tables.empty()) tables = home() / "results" / "predictor";
   const auto publish = [&](const char* name, const std::string& text) {
@@ -26,12 +26,11 @@ void run_train_attention(const std::string& data_folder, const std::string& weig
   const AttentionTable attention = read_attention(kernel_file(data_folder, "attention.csv"));
   const HalfMemoryTable memory =
       read_half_memory(kernel_file(data_folder, "memory_bound_fp16.csv"));
-  const AttentionWeights of_attention = train_attention(attention, lookup);
-  const HalfMemoryWeights of_memory = train_half_memory(memory, lookup);
-  save_attention(of_attention, weights / "attention.pb");
-  save_half_memory(of_memory, weights / "half_memory.pb");
-  publish("attention.txt", attention_study(attention, lookup, of_attention));
-  publish("half_memory.txt", half_memory_study(memory, lookup, of_memory));
+  weights.attention = train_attention(attention, lookup);
+  weights.half_memory = train_half_memory(memory, lookup);
+  save_weights(weights, file);
+  publish("attention.txt", attention_study(attention, lookup, *weights.attention));
+  publish("half_memory.txt", half_memory_study(memory, lookup, *weights.half_memory));
 }
 
 }  // namespace tessera

@@ -5,11 +5,11 @@
 namespace tessera {
 
 /// `tessera train --model attention`: fits fused attention and 16-bit memory-bound kernels to
-/// `data_folder`/kernels/{attention,memory_bound_fp16}.csv. Weights go to attention.pb and
-/// half_memory.pb in `weights_folder` (empty: the shipped ones), tables to attention.txt and
+/// `data_folder`/kernels/{attention,memory_bound_fp16}.csv. Their sections of the weights
+/// file `out` are replaced (empty: of the shipped one), tables go to attention.txt and
 /// half_memory.txt in `table_folder` (empty: results/predictor with the shipped weights, else
 /// nowhere). Throws InputError for missing or malformed data.
-void run_train_attention(const std::string& data_folder, const std::string& weights_folder,
+void run_train_attention(const std::string& data_folder, const std::string& out,
                          const std::string& table_folder);
 
 }  // namespace tessera

@@ -13,17 +13,19 @@
 
 namespace tessera {
 
-void run_train_tensor_gemm(const std::string& data_folder, const std::string& weights_file,
+void run_train_tensor_gemm(const std::string& data_folder, const std::string& out,
                            const std::string& table_folder) {
+  const bool shipped = out.empty();
+  const std::filesystem::path file = shipped ? weights_file() : std::filesystem::path(out);
+  PredictorWeights weights = load_weights_if_any(file);
   const TensorData data =
       read_tensor_rows(kernel_file(data_folder, "tensor_core.csv"), shipped_gpu_lookup());
   const TensorTraining training = train_tensor_gemm(data);
   const std::string text = tensor_study_text(training.weights, study_tensor_gemm(data, training));
-  const bool shipped = weights_file.empty();
-  std::filesystem::path file = weights_file, folder = table_folder;
-  if (shipped) file = tensor_weights_file();
+  std::filesystem::path folder = table_folder;
   if (shipped && folder.empty()) folder = home() / "results" / "predictor";
-  save_tensor_weights(training.weights, file);
+  weights.tensor_gemm = training.weights;
+  save_weights(weights, file);
   print(text);
   if (!folder.empty()) replace_file(folder / "tensor_gemm.txt", text);
   spdlog::info("wrote {}", file.string());

@@ -9,6 +9,7 @@
 #include "predictor/half/attention_study.h"
 #include "tests/predictor/half/synthetic_attention.h"
 #include "tests/predictor/test_files.h"
+#include "tests/predictor/weights_bytes.h"
 
 namespace tessera {
 namespace {
@@ -20,18 +21,9 @@ AttentionVector planted() {
   return {-2, -.7, -.25, .8, 1.2, -1, -.693, std::log(.6), 2, .5, 0, 0, 0, .12, 0, 0};
 }
 
-std::filesystem::path committed(const char* name) {
-  return committed_weights().parent_path() / name;
-}
-
 AttentionWeights train_text(const ScratchFolder& folder, const std::string& text) {
   return train_attention(read_attention(folder.write("attention.csv", kAttentionHeader + text)),
                          half_test_gpu);
-}
-
-std::string bytes_of(const AttentionWeights& weights, const ScratchFolder& folder) {
-  save_attention(weights, folder.path() / "attention.pb");
-  return read_file(folder.path() / "attention.pb");
 }
 
 TEST(AttentionTraining, FindsPlantedParameters) {
@@ -106,12 +98,11 @@ TEST(AttentionWeightsFile, RoundTripsAndRefusesDamage) {
   const ScratchFolder folder;
   const AttentionWeights weights = train_text(folder, synthetic_attention(kGpu, planted()));
   const std::string bytes = bytes_of(weights, folder);
-  const AttentionWeights loaded = load_attention(folder.path() / "attention.pb");
+  const AttentionWeights loaded = *load_weights(folder.path() / "weights.pb").attention;
   EXPECT_TRUE(bytes_of(loaded, folder) == bytes);
   EXPECT_EQ(loaded.profiles[0].parameters, weights.profiles[0].parameters);
-  EXPECT_THROW(load_attention(folder.path() / "absent.pb"), InputError);
-  EXPECT_THROW(load_attention(folder.write("cut.pb", bytes.substr(0, bytes.size() / 2))),
-               InputError);
+  EXPECT_THROW(load_weights(folder.path() / "absent.pb"), InputError);
+  EXPECT_THROW(load_weights(folder.write("cut.pb", bytes.substr(0, bytes.size() / 2))), InputError);
 }
 
 struct BadRow {
@@ -177,7 +168,7 @@ TEST(AttentionReader, NoShapeIsHeldOutInOneStackAndFittedInAnother) {
 }
 
 AttentionWeights shipped() {
-  return load_attention(committed("attention.pb"));
+  return *load_weights(committed_weights()).attention;
 }
 
 AttentionCall llama_call(AttentionImplementation implementation) {
@@ -265,7 +256,7 @@ TEST(CommittedAttention, FollowsFromTheMeasurementsAndMeetsItsTargets) {
   const AttentionTable table = read_attention(file);
   const AttentionWeights weights = train_attention(table, half_test_gpu);
 #ifdef NDEBUG
-  EXPECT_TRUE(bytes_of(weights, folder) == read_file(committed("attention.pb")))
+  EXPECT_TRUE(bytes_of(weights, folder) == bytes_of(shipped(), folder))
       << "train and commit anew: tessera train --model attention";
 #endif
   ErrorGroups errors;

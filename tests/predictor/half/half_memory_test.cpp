@@ -9,6 +9,7 @@
 #include "predictor/half/half_memory_predictor.h"
 #include "tests/predictor/half/half_gpus.h"
 #include "tests/predictor/test_files.h"
+#include "tests/predictor/weights_bytes.h"
 
 namespace tessera {
 namespace {
@@ -115,15 +116,11 @@ TEST(HalfMemoryTraining, FindsPlantedParameters) {
 
 TEST(HalfMemoryTraining, RoundTripsWithTheSameBytes) {
   const ScratchFolder folder;
-  const auto bytes_of = [&](const HalfMemoryWeights& weights) {
-    save_half_memory(weights, folder.path() / "half_memory.pb");
-    return read_file(folder.path() / "half_memory.pb");
-  };
   const HalfMemoryTable table = table_of(folder, synthetic_adds());
-  const std::string bytes = bytes_of(train_half_memory(table, half_test_gpu));
-  EXPECT_TRUE(bytes == bytes_of(train_half_memory(table, half_test_gpu)));
-  EXPECT_TRUE(bytes == bytes_of(load_half_memory(folder.path() / "half_memory.pb")));
-  EXPECT_THROW(load_half_memory(folder.write("cut.pb", bytes.substr(0, 40))), InputError);
+  const std::string bytes = bytes_of(train_half_memory(table, half_test_gpu), folder);
+  EXPECT_TRUE(bytes == bytes_of(train_half_memory(table, half_test_gpu), folder));
+  EXPECT_TRUE(bytes == bytes_of(*load_weights(folder.path() / "weights.pb").half_memory, folder));
+  EXPECT_THROW(load_weights(folder.write("cut.pb", bytes.substr(0, 40))), InputError);
 }
 
 TEST(HalfMemoryReader, ReadsTwoAddsAsTwoCalls) {
@@ -169,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, MalformedHalfMemory,
                                          BadRow{",add,1,1,1,6,2\n", "7 fields"}));
 
 HalfMemoryWeights shipped() {
-  return load_half_memory(committed_weights().parent_path() / "half_memory.pb");
+  return *load_weights(committed_weights()).half_memory;
 }
 
 TEST(HalfMemoryPredictor, AnAddReachesTheMeasuredBandwidth) {
@@ -208,10 +205,8 @@ TEST(CommittedHalfMemory, FollowsFromTheMeasurements) {
   GTEST_SKIP() << "optimised builds only";
 #endif
   const ScratchFolder folder;
-  save_half_memory(train_half_memory(read_half_memory(file), half_test_gpu),
-                   folder.path() / "half_memory.pb");
-  EXPECT_TRUE(read_file(folder.path() / "half_memory.pb") ==
-              read_file(committed_weights().parent_path() / "half_memory.pb"))
+  EXPECT_TRUE(bytes_of(train_half_memory(read_half_memory(file), half_test_gpu), folder) ==
+              bytes_of(shipped(), folder))
       << "train and commit anew: tessera train --model attention";
 }
 

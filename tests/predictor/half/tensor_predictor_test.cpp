@@ -9,6 +9,7 @@
 #include "predictor/half/tensor_gemm_predictor.h"
 #include "tests/predictor/half/half_test_data.h"
 #include "tests/predictor/test_files.h"
+#include "tests/predictor/weights_bytes.h"
 
 namespace tessera {
 namespace {
@@ -133,29 +134,26 @@ TEST(TensorPredictor, CoversProductsOfItsPrecisionAlone) {
 
 TEST(TensorWeights, SurviveTheFile) {
   const ScratchFolder folder;
-  const std::filesystem::path file = folder.path() / "tensor_gemm.pb";
   const TensorWeights weights = plausible_weights();
-  save_tensor_weights(weights, file);
-  const std::string bytes = read_file(file);
-  const TensorWeights loaded = load_tensor_weights(file);
+  const std::string bytes = bytes_of(weights, folder);
+  const TensorWeights loaded = *load_weights(folder.path() / "weights.pb").tensor_gemm;
   EXPECT_EQ(loaded.shared.values(), weights.shared.values());
   EXPECT_EQ(loaded.gpus[0].stacks[1].effect.values(), weights.gpus[0].stacks[1].effect.values());
   EXPECT_EQ(loaded.range, weights.range);
-  save_tensor_weights(loaded, file);
-  EXPECT_TRUE(read_file(file) == bytes);
+  EXPECT_TRUE(bytes_of(loaded, folder) == bytes);
 }
 
 TEST(TensorWeights, DamagedOnesAreRefused) {
   const ScratchFolder folder;
-  EXPECT_THROW(load_tensor_weights(folder.path() / "none.pb"), InputError);
-  EXPECT_THROW(load_tensor_weights(folder.write("text.pb", "no weights")), InputError);
-  EXPECT_THROW(load_tensor_weights(folder.write("empty.pb", "")), InputError);
+  EXPECT_THROW(load_weights(folder.path() / "none.pb"), InputError);
+  EXPECT_THROW(load_weights(folder.write("text.pb", "no weights")), InputError);
+  EXPECT_THROW(load_weights(folder.write("empty.pb", "")), InputError);
   const auto refused = [&](const auto& damage) {
     TensorWeights weights = plausible_weights();
     damage(weights);
-    save_tensor_weights(weights, folder.path() / "damaged.pb");
+    bytes_of(weights, folder);
     try {
-      load_tensor_weights(folder.path() / "damaged.pb");
+      load_weights(folder.path() / "weights.pb");
     } catch (const InputError& error) {
       return std::string(error.what());
     }
@@ -167,7 +165,7 @@ TEST(TensorWeights, DamagedOnesAreRefused) {
               HasSubstr("no numbers"));
   EXPECT_THAT(refused([](TensorWeights& w) { w.shared.norm = 0.5; }), HasSubstr("range"));
   EXPECT_THAT(refused([](TensorWeights& w) { w.gpus[0].stacks[1].effect.quantisation = 2; }),
-              testing::AllOf(HasSubstr("damaged.pb"), HasSubstr("'old'")));
+              testing::AllOf(HasSubstr("weights.pb"), HasSubstr("'old'")));
   EXPECT_THAT(refused([](TensorWeights& w) { w.gpus[0].stacks[0].rows = 0; }), HasSubstr("'new'"));
   EXPECT_THAT(refused([](TensorWeights& w) { w.gpus[1].stacks.clear(); }), HasSubstr("library"));
   EXPECT_THAT(refused([](TensorWeights& w) { w.gpus.clear(); }), HasSubstr("no GPU"));
@@ -175,8 +173,7 @@ TEST(TensorWeights, DamagedOnesAreRefused) {
 
 TEST(TensorWeights, ShippedOnesRunLargeProductsNearThePeak) {
   // The largest rates in the measurements are 0.93-0.97 of the peaks, typical ones 0.75-0.9.
-  const TensorWeights weights = load_tensor_weights(std::filesystem::path(TESSERA_SOURCE_DIR) /
-                                                    "predictor/weights/tensor_gemm.pb");
+  const TensorWeights weights = *load_weights(committed_weights()).tensor_gemm;
   for (const char* id : {"A100-SXM4-80GB", "H100-SXM5-80GB"}) {
     const TensorGemmPredictor gpu(tensor_gpu(id), Precision::bf16, weights);
     const double share = gpu.predict(half_product(8192, 8192, 8192)).utilization;

@@ -11,6 +11,7 @@
 #include "predictor/half/tensor_study.h"
 #include "tests/predictor/half/half_test_data.h"
 #include "tests/predictor/test_files.h"
+#include "tests/predictor/weights_bytes.h"
 
 namespace tessera {
 namespace {
@@ -196,10 +197,7 @@ TEST(TensorSums, AreOffByTheMeanOfTheirKernels) {
 TEST(TensorTraining, TwiceTheSameDataGivesTheSameBytes) {
   const ScratchFolder folder;
   const TensorData data = read_text(folder, synthetic_rows(plausible_weights()));
-  const auto bytes = [&] {
-    save_tensor_weights(train_tensor_gemm(data).weights, folder.path() / "weights.pb");
-    return read_file(folder.path() / "weights.pb");
-  };
+  const auto bytes = [&] { return bytes_of(train_tensor_gemm(data).weights, folder); };
   EXPECT_TRUE(bytes() == bytes());
 }
 
@@ -209,10 +207,8 @@ TEST(TensorTraining, ShippedWeightsAreWhatTheMeasurementsGive) {
     GTEST_SKIP() << "no measurements at " << file << "; set TESSERA_MEASUREMENTS";
   const ScratchFolder folder;
   const TensorData data = read_tensor_rows(file, tensor_gpu);
-  save_tensor_weights(train_tensor_gemm(data).weights, folder.path() / "weights.pb");
-  EXPECT_TRUE(
-      read_file(folder.path() / "weights.pb") ==
-      read_file(std::filesystem::path(TESSERA_SOURCE_DIR) / "predictor/weights/tensor_gemm.pb"));
+  EXPECT_TRUE(bytes_of(train_tensor_gemm(data).weights, folder) ==
+              bytes_of(*load_weights(committed_weights()).tensor_gemm, folder));
 }
 
 }  // namespace

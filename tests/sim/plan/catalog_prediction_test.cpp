@@ -9,7 +9,7 @@ namespace {
 
 TEST(CatalogPredictions, OfEveryGpuEqualTheTrainedFormulas) {
   const Catalog catalog(TESSERA_SOURCE_DIR "/configs");
-  const PredictorWeights weights = load_weights(TESSERA_SOURCE_DIR "/predictor/weights/fp32.pb");
+  const PredictorWeights weights = load_weights(TESSERA_SOURCE_DIR "/predictor/weights/tessera.pb");
   const std::vector<GemmShape> shapes = random_gemm_shapes(2000, 3);
   const auto gpus = catalog.ids(CatalogKind::gpus);
   ASSERT_GT(gpus.size(), 20u);

@@ -31,7 +31,7 @@ const Catalog& shipped_configs() {
 
 const PredictorWeights& trained() {
   static const PredictorWeights weights =
-      load_weights(TESSERA_SOURCE_DIR "/predictor/weights/fp32.pb");
+      load_weights(TESSERA_SOURCE_DIR "/predictor/weights/tessera.pb");
   return weights;
 }
 

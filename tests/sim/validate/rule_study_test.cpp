@@ -80,7 +80,7 @@ class MeasuredStudy : public testing::Test {
       const auto lookup = [](const std::string& id) { return load_gpu(id, catalog()); };
       const TrainingSet set = read_training_set(measurements_folder(), lookup);
       const Folds folds(set.gpus, FoldDepth::two);
-      Results r{.committed = load_weights(TESSERA_SOURCE_DIR "/predictor/weights/fp32.pb")};
+      Results r{.committed = load_weights(TESSERA_SOURCE_DIR "/predictor/weights/tessera.pb")};
       r.study =
           study_rules(folds, read_model_runs(measurements_folder() / "models/fp32.csv"), catalog());
       r.spreads = fit_spreads(folds, r.study.shipped(), folds.size());

@@ -42,7 +42,7 @@ Scenario scenario_of(const Case& c) {
 }
 
 PredictorWeights weights() {
-  return load_weights(TESSERA_SOURCE_DIR "/predictor/weights/fp32.pb");
+  return load_weights(TESSERA_SOURCE_DIR "/predictor/weights/tessera.pb");
 }
 
 class ClosedForm : public testing::TestWithParam<Case> {};

@@ -1,0 +1,98 @@
+#include "predictor/half/tensor_core_predictor.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "hw/units/input_error.h"
+#include "predictor/gpu_support.h"
+#include "predictor/stand_ins.h"
+
+namespace tessera {
+namespace {
+
+// Judgement, in log time: other algorithms and tensor layouts of convolutions.
+constexpr double kConvolution = 0.25;
+
+/// The product that stands for `kernel`.
+Kernel product_of(const Kernel& kernel) {
+  return kernel.kind == KernelKind::convolution ? implicit_product(kernel) : kernel;
+}
+
+[[noreturn]] void fail_untrained(const std::string& what, const std::string& model) {
+  throw InputError({.where = "weights",
+                    .what = "hold no " + what,
+                    .hint = "use the shipped weights, or run tessera train --model " + model});
+}
+
+}  // namespace
+
+TensorCorePredictor::TensorCorePredictor(const GpuSpec& gpu, const PredictorWeights& weights)
+    : gpu_(gpu),
+      trained_on_products_(weights.tensor_gemm.has_value()),
+      trained_on_attention_(weights.attention.has_value()) {
+  for (std::size_t i = 0; i < products_.size() && trained_on_products_; ++i) {
+    const Precision precision = kAllPrecisions[i];
+    if (precision != Precision::fp32 && supports_products(gpu, precision))
+      products_[i].emplace(gpu, precision, *weights.tensor_gemm);
+  }
+  const bool peak = supports_products(gpu, Precision::bf16);
+  if (trained_on_attention_ && peak && fastest_implementation(gpu))
+    attention_.emplace(gpu, *weights.attention);
+}
+
+bool TensorCorePredictor::covers(const Kernel& kernel) {
+  return kernel.kind == KernelKind::attention ||
+         (is_product(kernel.kind) && kernel.precision != Precision::fp32);
+}
+
+const TensorGemmPredictor& TensorCorePredictor::products(Precision precision) const {
+  require_products(gpu_, precision);
+  if (!trained_on_products_) fail_untrained("products on tensor cores", "tensor-gemm");
+  return products_[static_cast<std::size_t>(precision)].value();
+}
+
+const AttentionPredictor& TensorCorePredictor::attention(const Kernel& kernel) const {
+  require(gpu_, kernel.attention.implementation);
+  require_products(gpu_, Precision::bf16);  // attention runs at that peak
+  if (element_bytes(kernel.precision) != 2)
+    throw InputError({.where = "attention in " + std::string(name_of(kernel.precision)),
+                      .what = "has no fused kernel that was measured",
+                      .hint = "choose bf16 or fp16, or model attention unfused"});
+  if (!trained_on_attention_) fail_untrained("fused attention", "attention");
+  return attention_.value();
+}
+
+KernelPrediction TensorCorePredictor::predict(const Kernel& kernel) const {
+  if (!covers(kernel))
+    throw std::invalid_argument("TensorCorePredictor covers tensor-core products and attention");
+  if (kernel.kind == KernelKind::attention) return attention(kernel).predict(kernel.attention);
+  const TensorGemmPredictor& model = products(kernel.precision);
+  KernelPrediction prediction = model.predict(product_of(kernel));
+  const double busy = prediction.duration.value();
+  prediction.duration += model.launch_seconds();
+  prediction.utilization *= busy / prediction.duration.value();
+  if (kernel.kind == KernelKind::convolution)
+    prediction.spread.gpu = std::hypot(prediction.spread.gpu, kConvolution);
+  return prediction;
+}
+
+Seconds TensorCorePredictor::launch_seconds(const Kernel& kernel) const {
+  if (kernel.kind == KernelKind::attention) return AttentionPredictor::training_launch();
+  return products(kernel.precision).launch_seconds();
+}
+
+std::vector<std::string> TensorCorePredictor::notes(const Kernel& kernel) const {
+  if (kernel.kind == KernelKind::attention) return attention(kernel).notes(kernel.attention);
+  const TensorGemmPredictor& model = products(kernel.precision);
+  if (kernel.kind != KernelKind::convolution) return model.notes(kernel);
+  return {std::string(name_of(kernel.precision)) + " convolutions on " + gpu_.id +
+          ": never measured; as their implicit product"};
+}
+
+std::string TensorCorePredictor::reason(const Kernel& kernel) const {
+  return kernel.kind == KernelKind::attention
+             ? attention(kernel).provenance(kernel.attention)
+             : products(kernel.precision).reason(product_of(kernel));
+}
+
+}  // namespace tessera
