@@ -18,7 +18,9 @@ AttentionKernels attention_on(const StepOptions& step, const GpuSpec& gpu) {
 }  // namespace
 
 void choose_attention(StepOptions& step, const GpuSpec& gpu) {
-  step.framework.attention = attention_on(step, gpu);
+  FrameworkProfile& profile = step.framework;
+  profile.attention = attention_on(step, gpu);
+  if (profile.attention == AttentionKernels::cudnn) profile.attention_copies = false;
 }
 
 }  // namespace tessera

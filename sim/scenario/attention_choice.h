@@ -6,7 +6,8 @@
 namespace tessera {
 
 /// Puts the attention kernels that the framework runs on `gpu` in place of the profile's wish:
-/// fused ones need 16-bit activations and compute capability 8.0, a fused softmax 16 bits.
+/// fused ones need 16-bit activations and compute capability 8.0, a fused softmax 16 bits. cuDNN
+/// takes any layout.
 void choose_attention(StepOptions& step, const GpuSpec& gpu);
 
 }  // namespace tessera

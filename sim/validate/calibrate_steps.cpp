@@ -56,7 +56,7 @@ class StepSet {
   double mean_log_ratio(const std::vector<Seconds>& simulated) const {
     double sum = 0;
     for (std::size_t i = 0; i < runs_.size(); ++i)
-      sum += std::log(simulated[i] / runs_[i].step_time);
+      sum += std::log(simulated[i] / *runs_[i].step_time);
     return sum / static_cast<double>(runs_.size());
   }
 
@@ -71,7 +71,7 @@ class StepSet {
       runs_.push_back(run);
       scenarios_.push_back(std::move(scenario));
     } catch (const InputError& error) {
-      skipped_.push_back({run.where, error.problems().front().what});
+      skipped_.push_back({run.where, run.id, run.gpu, error.problems().front().what});
     }
   }
 
@@ -128,7 +128,7 @@ StepCalibration calibrate_from_steps(const TrainingRuns& runs,
   result.log_scalar = *scalar;
   result.ratio_after = std::exp(steps.mean_log_ratio(after));
   result.skipped = steps.skipped();
-  result.other_gpus = runs.other_gpus;
+  result.other_gpus = runs.left_out;
   for (std::size_t i = 0; i < before.size(); ++i)
     result.steps.push_back({steps.runs()[i], before[i], after[i]});
   result.overlay = with_slower_compute(start, *scalar);

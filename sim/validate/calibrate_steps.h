@@ -1,12 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "predictor/gpu_overlay.h"
 #include "sim/scenario/scenario.h"
-#include "sim/validate/training_runs.h"
+#include "sim/validate/training_run_scenario.h"
 
 namespace tessera {
 
@@ -25,8 +24,6 @@ struct StepCalibration {
   std::vector<SkippedRun> skipped;  ///< rows of the GPU that cannot be simulated
   std::int64_t other_gpus = 0;      ///< rows of others
 };
-
-using ScenarioOfTrainingRun = std::function<Scenario(const TrainingRun&)>;
 
 /// Finds the one log scalar on the compute effects of `gpu` (linear layers, batched products,
 /// sustained rate) for which the geometric mean of simulated / measured over `runs` is 1, by

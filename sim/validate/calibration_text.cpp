@@ -79,7 +79,7 @@ CalibrationJson errors_json(const CalibrationErrors& errors) {
 }
 
 double step_error_pct(Seconds simulated, const TrainingRun& run) {
-  return 100 * (simulated / run.step_time - 1);
+  return 100 * (simulated / *run.step_time - 1);
 }
 
 /// One line per reason, with the rows that it concerns.
@@ -141,7 +141,7 @@ std::string calibration_table(const StepCalibration& calibration) {
                            "before ms", "after ms", "error %");
   for (const CalibratedStep& step : calibration.steps) {
     text += text_line("%-20s %-20s %12.1f %12.1f %12.1f %+7.1f -> %+7.1f", step.run.id.c_str(),
-                      step.run.model.c_str(), step.run.step_time.value() * 1e3,
+                      step.run.model.c_str(), step.run.step_time->value() * 1e3,
                       step.before.value() * 1e3, step.after.value() * 1e3,
                       step_error_pct(step.before, step.run), step_error_pct(step.after, step.run));
   }
@@ -154,7 +154,7 @@ std::string calibration_json(const StepCalibration& calibration) {
     steps.push_back({{"where", step.run.where},
                      {"id", step.run.id},
                      {"model", step.run.model},
-                     {"measured_s", step.run.step_time.value()},
+                     {"measured_s", step.run.step_time->value()},
                      {"before_s", step.before.value()},
                      {"after_s", step.after.value()},
                      {"error_pct_before", step_error_pct(step.before, step.run)},

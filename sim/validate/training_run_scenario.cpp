@@ -1,8 +1,7 @@
 #include "sim/validate/training_run_scenario.h"
 
 #include <algorithm>
-#include <cctype>
-#include <string_view>
+#include <string>
 
 #include "hw/box.h"
 #include "hw/units/input_error.h"
@@ -17,59 +16,84 @@ namespace {
 constexpr std::int64_t kGptPositions = 1024;
 constexpr std::int64_t kBertPositions = 512;
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
-bool names_any(const std::string& text, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(
-      words, [&](std::string_view word) { return text.find(word) != std::string::npos; });
-}
-
 ModelSpec model_of_training_run(const TrainingRun& run) {
   const bool bert = run.family == "bert";
-  return {.name = run.model.empty() ? run.family : run.model,
-          .family = bert ? ModelFamily::bert : ModelFamily::gpt2,
-          .layers = run.layers,
-          .hidden = run.hidden,
-          .heads = run.heads,
-          .kv_heads = run.heads,
-          .head_dim = run.hidden / run.heads,
-          .ffn = run.ffn,
-          .vocab = run.vocab,
-          .max_positions = std::max(run.sequence_length, bert ? kBertPositions : kGptPositions),
-          .token_types = bert ? 2 : 0,
-          .activation = bert ? Activation::gelu : Activation::gelu_new};
+  const bool llama = run.family == "llama";
+  const double dropout = llama ? 0 : 0.1;
+  ModelSpec model;
+  model.name = run.model.empty() ? run.family : run.model;
+  model.family = bert ? ModelFamily::bert : llama ? ModelFamily::llama : ModelFamily::gpt2;
+  model.layers = run.layers;
+  model.hidden = run.hidden;
+  model.heads = run.heads;
+  model.kv_heads = run.kv_heads;
+  model.head_dim = run.hidden / run.heads;
+  model.ffn = run.ffn;
+  model.vocab = run.vocab;
+  model.max_positions =
+      llama ? 0 : std::max(run.sequence_length, bert ? kBertPositions : kGptPositions);
+  model.token_types = bert ? 2 : 0;
+  model.activation = bert ? Activation::gelu : llama ? Activation::swiglu : Activation::gelu_new;
+  model.hidden_dropout = model.attention_dropout = dropout;
+  model.tied_embeddings = run.tied_embeddings;
+  return model;
 }
 
+/// As many of the catalog's nodes with such GPUs as the run needs.
 ClusterSpec cluster_of_training_run(const TrainingRun& run, const Catalog& catalog) {
   const GpuSpec gpu = load_gpu(run.gpu, catalog);
   if (run.n_gpus == 1) return single_gpu_cluster(gpu);
+  const int nodes = (run.n_gpus + run.gpus_per_node - 1) / run.gpus_per_node;
   for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
     ClusterSpec cluster = load_cluster(id, catalog);
-    if (cluster.node.gpu.id == gpu.id && cluster.gpu_count() == run.n_gpus) return cluster;
+    if (cluster.node.gpu.id != gpu.id) continue;
+    if (nodes == 1 && cluster.node.gpu_count >= run.n_gpus) {
+      cluster.node_count = 1;
+      return cluster;
+    }
+    if (cluster.node.gpu_count != run.gpus_per_node || cluster.node.nic_count == 0) continue;
+    cluster.node_count = nodes;
+    return cluster;
   }
-  if (run.gpus_per_node < run.n_gpus) {
+  if (nodes > 1) {
     throw InputError({run.where,
-                      "n_gpus = " + std::to_string(run.n_gpus) +
-                          " on several nodes: the catalog has "
-                          "no cluster of that many " +
-                          run.gpu,
+                      "n_gpus = " + std::to_string(run.n_gpus) + " on " + std::to_string(nodes) +
+                          " nodes: the catalog has no node of " +
+                          std::to_string(run.gpus_per_node) + " " + run.gpu,
                       "describe it in configs/hw/clusters, or use rows of one node"});
   }
   return box_of(gpu, run.n_gpus);
 }
 
-StepOptions step_of_training_run(const TrainingRun& run, const Catalog& catalog) {
-  const std::string framework = lower(run.framework);
-  const bool compiled = names_any(framework, {"compile", "fused", "inductor"});
-  const bool hugging_face = names_any(framework, {"hf", "hugging", "eager"});
+FrameworkProfile profile_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,
+                                         const Catalog& catalog) {
+  std::string id =
+      run.framework.empty() ? "megatron-local" : aliases.profile_of(run.framework, catalog);
+  if (id.empty()) {
+    throw InputError({run.where, "framework = '" + run.framework + "' stands for no profile",
+                      "add it to configs/frameworks/aliases.csv"});
+  }
+  if (run.family == "bert") id = "hf-eager";
+  FrameworkProfile profile = load_framework(id, catalog);
+  if (!run.flash_attention) return profile;
+  const bool megatron = profile.modules == ModuleTree::megatron;
+  const bool is_fused = profile.attention != AttentionKernels::unfused &&
+                        profile.attention != AttentionKernels::fused_softmax;
+  if (*run.flash_attention && !is_fused) profile.attention = AttentionKernels::flash2;
+  if (!*run.flash_attention)
+    profile.attention = megatron ? AttentionKernels::fused_softmax : AttentionKernels::unfused;
+  return profile;
+}
+
+StepOptions step_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,
+                                 const Catalog& catalog) {
   StepOptions step;
   step.mode = StepMode::training;
-  const bool modules_of_hugging_face = compiled || hugging_face || run.family == "bert";
-  step.framework = load_framework(modules_of_hugging_face ? "hf-eager" : "megatron-local", catalog);
-  step.kernels = compiled ? KernelMode::fused : KernelMode::eager;
+  step.framework = profile_of_training_run(run, aliases, catalog);
+  step.kernels = step.framework.kernels;
+  step.precision = parse_precision(run.precision);
+  step.formats = step.framework.formats(step.precision);
+  step.recompute = run.recompute;
   step.sequence_length = run.sequence_length;
   step.micro_batch = run.micro_batch;
   step.global_batch = run.global_batch;
@@ -79,7 +103,8 @@ StepOptions step_of_training_run(const TrainingRun& run, const Catalog& catalog)
 
 }  // namespace
 
-Scenario scenario_of_training_run(const TrainingRun& run, const Catalog& catalog) {
+Scenario scenario_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,
+                                  const Catalog& catalog) {
   if (run.layout.world_size() != run.n_gpus) {
     throw InputError({run.where,
                       "tp * pp * dp = " + std::to_string(run.layout.world_size()) +
@@ -89,7 +114,7 @@ Scenario scenario_of_training_run(const TrainingRun& run, const Catalog& catalog
   Scenario scenario{.name = run.where,
                     .model = model_of_training_run(run),
                     .cluster = cluster_of_training_run(run, catalog),
-                    .step = step_of_training_run(run, catalog)};
+                    .step = step_of_training_run(run, aliases, catalog)};
   choose_attention(scenario.step, scenario.cluster.node.gpu);
   std::vector<Problem> problems;
   for (const ScenarioProblem& problem : check_scenario(scenario))

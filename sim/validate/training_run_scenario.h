@@ -1,18 +1,22 @@
 #pragma once
 
+#include <functional>
+
 #include "sim/config/catalog.h"
 #include "sim/scenario/scenario.h"
+#include "sim/validate/framework_aliases.h"
 #include "sim/validate/training_runs.h"
 
 namespace tessera {
 
-/// The scenario that reproduces a measured training step: the whole step with clipped gradients and
-/// Adam. The column `framework` picks the profile: what names "compile" runs Hugging Face modules
-/// with fused kernels; "eager", "hf" or "hugging" without; everything else runs Megatron's local
-/// transformer, or, for bert, which that does not train, Hugging Face modules. What a row does not
-/// state (activation, dropout, token types) is as the family was published. The cluster is the
-/// catalog's with that GPU and these counts, else boxes built from the GPU's own links. Throws
-/// InputError naming the row where the counts contradict each other.
-Scenario scenario_of_training_run(const TrainingRun& run, const Catalog& catalog);
+/// Builds the scenario of a run; throws InputError where it can't be expressed.
+using ScenarioOfTrainingRun = std::function<Scenario(const TrainingRun&)>;
+
+/// The scenario that repeats a measured step: the framework profile that `aliases` names, on the
+/// catalog's cluster of such nodes, else on a box of such GPUs. A model is what its columns say;
+/// dropout is 0.1 for gpt and bert, 0 for llama. BERT runs on the modules of Hugging Face whatever
+/// the framework. Throws InputError naming the row where that cannot be simulated.
+Scenario scenario_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,
+                                  const Catalog& catalog);
 
 }  // namespace tessera

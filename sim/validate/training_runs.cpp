@@ -5,7 +5,6 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -51,14 +50,15 @@ class TrainingRowReader {
     return 1;
   }
 
-  Seconds seconds(const std::string& column) const {
+  /// A number above 0.
+  double positive(const std::string& column) const {
     const std::string field = text(column);
     double value = 0;
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
     const bool whole = error == std::errc() && end == field.data() + field.size();
-    if (whole && std::isfinite(value) && value > 0) return Seconds(value);
-    complain(column, "give a time in seconds above 0");
-    return Seconds(1);
+    if (whole && std::isfinite(value) && value > 0) return value;
+    complain(column, "give a number above 0");
+    return 1;
   }
 
  private:
@@ -76,31 +76,43 @@ struct Expressible {
   const char* column;
   std::set<std::string> values;
 };
-const std::array<Expressible, 12> kExpressible{{{"precision", {"fp32"}},
-                                                {"family", {"gpt", "bert"}},
-                                                {"gated_mlp", {"0"}},
-                                                {"experts", {"0", "1"}},
-                                                {"virtual_stages", {"1"}},
-                                                {"cp", {"1"}},
-                                                {"ep", {"1"}},
-                                                {"sequence_parallel", {"0"}},
-                                                {"zero_stage", {"0"}},
-                                                {"recompute", {"none"}},
-                                                {"flash_attention", {"0"}},
-                                                {"optimizer", {"adam", "adamw", "Adam", "AdamW"}}}};
+const std::array<Expressible, 8> kExpressible{
+    {{"precision", {"fp32", "tf32", "bf16", "fp16", "fp8"}},
+     {"family", {"gpt", "bert", "llama"}},
+     {"experts", {"0", "1"}},
+     {"virtual_stages", {"1"}},
+     {"cp", {"1"}},
+     {"ep", {"1"}},
+     {"recompute", {"none", "selective", "full"}},
+     {"optimizer", {"adam", "adamw", "Adam", "AdamW"}}}};
 
 /// Why the row cannot be simulated; empty if it can.
 std::string obstacle(const TrainingRowReader& row) {
-  if (row.text("precision").empty()) return "precision is not stated";
-  if (row.text("step_time_s").empty()) return "it has no step_time_s";
+  for (const char* column : {"precision", "layers", "hidden", "heads", "vocab", "seq_len"}) {
+    if (row.text(column).empty()) return std::string(column) + " is not stated";
+  }
   for (const auto& [column, values] : kExpressible) {
     const std::string value = row.text(column);
     if (value.empty() || values.contains(value)) continue;
-    const bool precision = std::string(column) == "precision";
-    return std::string(column) + " = " + value +
-           (precision ? ": the kernel model is fp32 only" : " is not simulated");
+    return std::string(column) + " = " + value + " is not simulated";
   }
+  const auto more_than_one = [&](const char* column) {
+    const std::string value = row.text(column);
+    return !value.empty() && value != "0" && value != "1";
+  };
+  const bool sharded = row.text("zero_stage") != "0" && !row.text("zero_stage").empty();
+  if (sharded && more_than_one("dp"))
+    return "zero_stage = " + row.text("zero_stage") + " is not simulated";
+  if (row.text("sequence_parallel") == "1" && more_than_one("tp"))
+    return "sequence_parallel = 1 is not simulated";
+  if (row.text("gated_mlp") == "1" && row.text("family") != "llama")
+    return "gated_mlp = 1 is not simulated for family " + row.text("family");
   return {};
+}
+
+Recompute recompute_of(const std::string& word) {
+  if (word == "full") return Recompute::full;
+  return word == "selective" ? Recompute::selective : Recompute::none;
 }
 
 TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields,
@@ -116,6 +128,7 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.layers = row.count("layers");
   run.hidden = row.count("hidden");
   run.heads = row.count("heads");
+  run.kv_heads = row.count("kv_heads", run.heads);
   run.ffn = row.count("ffn", 4 * run.hidden);
   run.vocab = row.count("vocab");
   run.sequence_length = row.count("seq_len");
@@ -125,7 +138,15 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.global_batch = row.count("global_batch");
   run.micro_batch =
       row.count("micro_batch", std::max<std::int64_t>(1, run.global_batch / run.layout.data));
-  run.step_time = row.seconds("step_time_s");
+  run.tied_embeddings = row.text("tied_embeddings") != "0";
+  run.recompute = recompute_of(row.text("recompute"));
+  if (const std::string flash = row.text("flash_attention"); !flash.empty())
+    run.flash_attention = flash == "1";
+  if (!row.text("step_time_s").empty()) run.step_time = Seconds(row.positive("step_time_s"));
+  if (!row.text("peak_memory_GiB").empty()) {
+    run.peak_memory_gib = row.positive("peak_memory_GiB");
+    run.memory_metric = row.text("memory_metric");
+  }
   return run;
 }
 
@@ -134,43 +155,68 @@ std::string whole_text(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-[[noreturn]] void refuse_empty(const TrainingRuns& read, const CsvTable& table,
+[[noreturn]] void refuse_empty(const TrainingRuns& steps, const TrainingRuns& all,
                                const std::string& gpu) {
-  if (table.rows.empty())
-    throw InputError({read.file.string(), "holds no row", "measure one with tools/collect"});
-  if (read.skipped.empty()) {
+  if (steps.skipped.empty()) {
     std::set<std::string> ids;
-    for (const auto& row : table.rows) ids.insert(row.fields[*table.column("gpu")]);
+    for (const TrainingRun& run : all.runs) ids.insert(run.gpu);
+    for (const SkippedRun& run : all.skipped) ids.insert(run.gpu);
     std::string others;
     for (const std::string& id : ids) others += (others.empty() ? "" : ", ") + id;
-    throw InputError({read.file.string(), "holds no row of " + gpu, "it holds " + others});
+    throw InputError({steps.file.string(), "holds no row of " + gpu, "it holds " + others});
   }
   std::vector<Problem> problems;
-  for (const SkippedRun& run : read.skipped)
+  for (const SkippedRun& run : steps.skipped)
     problems.push_back({run.where, "cannot be used: " + run.reason, ""});
   throw InputError(std::move(problems));
 }
 
+/// Why a run is no step in fp32; empty if it is.
+std::string why_no_fp32_step(const TrainingRun& run) {
+  if (run.precision != "fp32") return "precision = " + run.precision + ": steps calibrate fp32";
+  return run.step_time ? "" : "it has no step_time_s";
+}
+
 }  // namespace
 
-TrainingRuns read_training_runs(const std::filesystem::path& file, const std::string& gpu) {
+TrainingRuns read_training_runs(const std::filesystem::path& file) {
   const CsvTable table = read_csv(file);
   require_training_columns(table);
+  if (table.rows.empty())
+    throw InputError({file.string(), "holds no row", "measure one with tools/collect"});
   TrainingRuns read{.file = file, .text = whole_text(file)};
   std::vector<Problem> problems;
   for (const CsvTable::Row& row : table.rows) {
     const TrainingRowReader reader(table, row, problems);
-    if (reader.text("gpu") != gpu) {
-      ++read.other_gpus;
-    } else if (std::string reason = obstacle(reader); !reason.empty()) {
-      read.skipped.push_back({table.where(row), std::move(reason)});
+    if (std::string reason = obstacle(reader); !reason.empty()) {
+      read.skipped.push_back(
+          {table.where(row), reader.text("id"), reader.text("gpu"), std::move(reason)});
     } else {
       read.runs.push_back(read_training_run(table, row, problems));
     }
   }
   if (!problems.empty()) throw InputError(std::move(problems));
-  if (read.runs.empty()) refuse_empty(read, table, gpu);
   return read;
+}
+
+TrainingRuns read_fp32_steps(const std::filesystem::path& file, const std::string& gpu) {
+  const TrainingRuns all = read_training_runs(file);
+  TrainingRuns steps{.file = all.file, .text = all.text};
+  for (const SkippedRun& run : all.skipped) {
+    if (run.gpu == gpu) steps.skipped.push_back(run);
+  }
+  for (const TrainingRun& run : all.runs) {
+    if (run.gpu != gpu) continue;
+    if (std::string reason = why_no_fp32_step(run); !reason.empty()) {
+      steps.skipped.push_back({run.where, run.id, run.gpu, std::move(reason)});
+    } else {
+      steps.runs.push_back(run);
+    }
+  }
+  if (steps.runs.empty()) refuse_empty(steps, all, gpu);
+  steps.left_out = static_cast<std::int64_t>(all.runs.size() + all.skipped.size() -
+                                             steps.runs.size() - steps.skipped.size());
+  return steps;
 }
 
 }  // namespace tessera

@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hw/units/quantity.h"
-#include "workloads/program.h"
+#include "workloads/step_options.h"
 
 namespace tessera {
 
@@ -20,32 +21,42 @@ struct TrainingRun {
   std::string framework;
   std::string precision;
   std::string model;
-  std::string family;  ///< "gpt", "bert"
-  std::int64_t layers = 0, hidden = 0, heads = 0, ffn = 0, vocab = 0, sequence_length = 0;
+  std::string family;  ///< "gpt", "bert", "llama"
+  std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
+  std::int64_t sequence_length = 0;
+  bool tied_embeddings = true;
   ParallelLayout layout;
   std::int64_t micro_batch = 0, global_batch = 0;  ///< sequences
-  Seconds step_time;
+  Recompute recompute = Recompute::none;
+  std::optional<bool> flash_attention;
+  std::optional<Seconds> step_time;
+  std::optional<double> peak_memory_gib;
+  std::string memory_metric;  ///< "allocated", "reserved", "smi"; empty without a peak
 };
 
 /// A row that cannot be simulated, and why.
 struct SkippedRun {
   std::string where;
+  std::string id, gpu;
   std::string reason;
 };
 
 struct TrainingRuns {
   std::filesystem::path file;
   std::string text;                 ///< of the whole file
-  std::vector<TrainingRun> runs;    ///< of one GPU, fp32, in the order of the file
-  std::vector<SkippedRun> skipped;  ///< of that GPU
-  std::int64_t other_gpus = 0;      ///< rows of others
+  std::vector<TrainingRun> runs;    ///< in the order of the file
+  std::vector<SkippedRun> skipped;  ///< likewise
+  std::int64_t left_out = 0;        ///< rows of other GPUs than the one asked for
 };
 
-/// Reads the rows of `gpu` that can be simulated: fp32, family gpt or bert, a step time, and
-/// nothing that the simulation lacks (ZeRO, recomputation, context or expert parallelism,
-/// interleaved stages, sequence parallelism, fused attention, gated feed-forward). Throws
-/// InputError with every malformed row of `gpu` as file:line, and where the file has no row of
-/// `gpu`.
-TrainingRuns read_training_runs(const std::filesystem::path& file, const std::string& gpu);
+/// Reads the rows, and skips with a reason what the simulation lacks: other families than gpt, bert
+/// and llama, ZeRO over several ranks, context or expert parallelism, interleaved stages, sequence
+/// parallelism, other optimizers than Adam. Throws InputError with every malformed row as
+/// file:line.
+TrainingRuns read_training_runs(const std::filesystem::path& file);
+
+/// Of those the fp32 rows of `gpu` that have a step time; `skipped` then holds only rows of `gpu`.
+/// Throws InputError where none is left.
+TrainingRuns read_fp32_steps(const std::filesystem::path& file, const std::string& gpu);
 
 }  // namespace tessera

@@ -269,7 +269,7 @@ std::string error_of(const ModelSpec& model, const StepOptions& step) {
 
 TEST(Program, ImpossibleCombinationsAreExplainedTogether) {
   StepOptions step = megatron(3, 5, 1, 1);
-  step.precision = Precision::fp8;
+  step.precision = Precision::int8;
   step.sequence_length = 2048;
   const std::string text = error_of(small_gpt(), step);
   EXPECT_THAT(text, HasSubstr("parallelism.tensor: 3 does not divide the attention heads = 8; use "

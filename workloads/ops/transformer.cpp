@@ -14,11 +14,6 @@ Kernel attention_kernel(const Tensor& q, const AttentionCall& call) {
   return kernel;
 }
 
-/// [b, heads, s, d] in the memory order [b, s, heads, d].
-StridedShape by_token(const Sizes& sizes) {
-  return StridedShape({sizes[0], sizes[2], sizes[1], sizes[3]}).permuted({0, 2, 1, 3});
-}
-
 Access half_of(const Tensor& tensor) {
   return {tensor.storage, Bytes(tensor.traffic().value() / 2)};
 }
@@ -34,13 +29,13 @@ Tensor fused_attention(Tape& tape, const std::string& name, const Tensor& q, con
   call.seq_kv = k.sizes()[2];
   call.head_dim = q.sizes()[3];
   call.direction = AttentionDirection::forward;
-  const Tensor out = tape.make(name, by_token(q.sizes()), q.precision);
+  const Tensor out = tape.make(name, q.shape.dense(), q.precision);
   const Tensor sums = tape.make(
       name + ".log_sum_exp", StridedShape({call.batch, call.heads, call.seq_q}), Precision::fp32);
   tape.launch(name, attention_kernel(q, call), {q, k, v}, {out, sums});
   tape.differentiable({q, k, v}, out, [=](Tape& t, auto gradients) {
     const auto gradient_of = [&](const Tensor& x, const char* suffix) {
-      return t.make(name + suffix, by_token(x.sizes()), x.precision);
+      return t.make(name + suffix, x.shape.dense(), x.precision);
     };
     const Tensor grad_q = gradient_of(q, ".grad_q");
     const Tensor grad_k = gradient_of(k, ".grad_k");

@@ -11,7 +11,7 @@ namespace tessera {
 
 /// Fused softmax(q k^T) v of q [b, heads, s, d] with k and v [b, kv_heads, s, d], views of any
 /// strides; `call` gives what shapes cannot: the implementation and whether it is causal. The
-/// result is [b, heads, s, d], laid out as [b, s, heads, d]. Backward: one kernel of five products
+/// result is [b, heads, s, d] in the memory order of q. Backward: one kernel of five products
 /// for forward's two. Saves q, k, v, the output and 4 bytes per row (log-sum-exp).
 /// Source: Dao, "FlashAttention-2", 2023.
 Tensor fused_attention(Tape& tape, const std::string& name, const Tensor& q, const Tensor& k,

@@ -45,11 +45,12 @@ void run_calibrate(const CalibrateOptions& options) {
     const MeasurementFile file = read_measurements(options.kernels_file);
     return write_calibration(options, calibrate_from_kernels(file, gpu, weights));
   }
+  const FrameworkAliases aliases = framework_aliases(catalog);
   const auto scenario_of = [&](const TrainingRun& run) {
-    return scenario_of_training_run(run, catalog);
+    return scenario_of_training_run(run, aliases, catalog);
   };
   const int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  write_calibration(options, calibrate_from_steps(read_training_runs(options.steps_file, gpu.id),
+  write_calibration(options, calibrate_from_steps(read_fp32_steps(options.steps_file, gpu.id),
                                                   scenario_of, gpu, weights, jobs));
 }
 

@@ -1,8 +1,12 @@
 // Commands that put simulations beside measurements: validate, reproduce.
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include "predictor/weights.h"
 #include "sim/cli/commands.h"
@@ -11,6 +15,7 @@
 #include "sim/scenario/names.h"
 #include "sim/validate/model_run_scenario.h"
 #include "sim/validate/operator_text.h"
+#include "sim/validate/training_run_text.h"
 #include "sim/validate/validation_text.h"
 
 namespace tessera {
@@ -19,6 +24,7 @@ namespace {
 struct ValidateOptions {
   std::string models_file;
   std::string operators_file;
+  std::string runs_file;
   std::string format;
   std::string form;
   std::optional<double> tolerance_pct;
@@ -56,7 +62,40 @@ ExitCode run_operators(const ValidateOptions& options) {
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
 }
 
+void print_validation(const TrainingRunValidation& validation, const std::string& format) {
+  print(format == "json"  ? training_run_json(validation)
+        : format == "csv" ? training_run_csv(validation)
+                          : training_run_table(validation));
+}
+
+/// One line that is written over on a terminal, a line per tenth elsewhere.
+void show_progress(std::size_t done, std::size_t all) {
+  if (isatty(STDERR_FILENO) != 0) {
+    std::fprintf(stderr, "\r%zu of %zu runs%s", done, all, done == all ? "\n" : "");
+  } else if (done == all) {
+    spdlog::info("{} runs simulated", all);
+  }
+}
+
+ExitCode run_training_runs(const ValidateOptions& options) {
+  const Catalog catalog = shipped_catalog();
+  const PredictorForm form = predictor_form_of(options.form);
+  const FrameworkAliases aliases = framework_aliases(catalog);
+  const auto scenario_of = [&](const TrainingRun& run) {
+    Scenario scenario = scenario_of_training_run(run, aliases, catalog);
+    scenario.predictor_form = form;
+    return scenario;
+  };
+  const TrainingRunValidation validation =
+      score_training_runs(read_training_runs(options.runs_file), scenario_of, shipped_weights(),
+                          processor_count(), show_progress);
+  print_validation(validation, options.format);
+  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
+  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
+}
+
 ExitCode run_validate(const ValidateOptions& options) {
+  if (!options.runs_file.empty()) return run_training_runs(options);
   if (!options.operators_file.empty()) return run_operators(options);
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
@@ -85,6 +124,7 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
   files->add_option("--models", options->models_file, "whole-model runs (CSV, docs/validation.md)");
   files->add_option("--operators", options->operators_file,
                     "operators timed alone (CSV, docs/validation.md)");
+  files->add_option("RUNS", options->runs_file, "training steps (CSV, docs/validation.md)");
   files->require_option(1);
   add_common_options(*command, *options);
   command->callback([options, &exit_code] { exit_code = run_validate(*options); });

@@ -34,7 +34,7 @@ Scenario scenario_of(const Case& c) {
   scenario.model = load_model(c.model, catalog);
   scenario.cluster = single_gpu_cluster(load_gpu(c.gpu, catalog));
   scenario.step.mode = c.mode;
-  scenario.step.framework = test::hf_eager();
+  scenario.step.framework = load_framework("hf-eager", catalog);
   scenario.step.kernels = c.kernels;
   scenario.step.sequence_length = c.sequence_length;
   scenario.step.micro_batch = scenario.step.global_batch = c.batch;

@@ -1,0 +1,217 @@
+// What a layer keeps, moves and computes in 16 bit, against closed forms: Korthikanti et al.,
+// "Reducing Activation Recomputation in Large Transformer Models", 2022 (34 + 5 as/h bytes per
+// element of sbh), and the bytes per parameter of Megatron's optimizers.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/workloads/models.h"
+#include "workloads/families/families.h"
+#include "workloads/model_graph.h"
+#include "workloads/optimizers/optimizer_step.h"
+#include "workloads/program.h"
+
+namespace tessera {
+namespace {
+
+using test::in;
+using test::single_gpu;
+
+constexpr int kLayer = 1;
+/// Norm statistics (8 bytes per row of 320) and log-sum-exp are counted in sight, bias gradients
+/// and the like are not.
+constexpr double kRounding = 0.06;
+
+/// as/h = 5 * 256 / 320 = 4.
+ModelSpec narrow(ModelSpec model) {
+  model.hidden = 320;
+  model.heads = model.kv_heads = 5;
+  model.head_dim = 64;
+  model.ffn = 4 * 320;
+  return model;
+}
+constexpr double kElements = 4 * 256 * 320;
+
+StepOptions half_step(FrameworkProfile framework, AttentionKernels attention,
+                      Precision precision = Precision::fp16) {
+  framework.attention = attention;
+  return in(precision, single_gpu(framework, StepMode::training, 4, 256));
+}
+
+double saved_per_element(const ModelSpec& model, const StepOptions& step) {
+  const Block layer = build_model_graph(model, step).blocks[kLayer];
+  return static_cast<double>(layer.saved.value()) / kElements;
+}
+
+TEST(SavedInHalfPrecision, IsKorthikantisFormula) {
+  const ModelSpec gpt = narrow(test::gpt2_large());
+  const auto softmax = AttentionKernels::fused_softmax;
+  StepOptions step = half_step(test::megatron_local(), softmax);
+  constexpr double kNormStatistics = 2 * 8.0 / 320;
+  EXPECT_NEAR(saved_per_element(gpt, step), 34 + 5 * 4 + kNormStatistics, kRounding);
+  step.recompute = Recompute::selective;
+  EXPECT_NEAR(saved_per_element(gpt, step), 34 + kNormStatistics, kRounding);
+  step.recompute = Recompute::full;
+  EXPECT_NEAR(saved_per_element(gpt, step), 2, kRounding);
+}
+
+TEST(SavedInHalfPrecision, TensorParallelRanksShareAllButNormsAndMasks) {
+  ModelSpec gpt = narrow(test::gpt2_large());
+  gpt.heads = gpt.kv_heads = 4;
+  gpt.head_dim = 80;
+  StepOptions step = half_step(test::megatron_local(), AttentionKernels::fused_softmax);
+  step.layout.tensor = 4;
+  const double as_over_h = 4 * 256 / 320.0;
+  EXPECT_NEAR(saved_per_element(gpt, step), 10 + 24 / 4.0 + 5 * as_over_h / 4 + 2 * 8.0 / 320,
+              kRounding);
+}
+
+TEST(SavedInHalfPrecision, FlashAttentionKeepsTheOutputTwiceWhereItIsCopied) {
+  const ModelSpec gpt = narrow(test::gpt2_large());
+  const double statistics = 2 * 8.0 / 320 + 4 * 5 / 320.0;  // norms, log-sum-exp
+  StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, Precision::bf16);
+  EXPECT_NEAR(saved_per_element(gpt, step), 36 + statistics, kRounding);
+  step.framework.attention_copies = false;
+  step.framework.attention = AttentionKernels::cudnn;
+  EXPECT_NEAR(saved_per_element(gpt, step), 34 + statistics, kRounding);
+}
+
+TEST(SavedInHalfPrecision, LlamaKeepsTwelveAndFourCopiesOfHiddenAndEightOfFfn) {
+  ModelSpec llama = narrow(test::llama2_7b());
+  llama.kv_heads = 5;
+  FrameworkProfile profile = test::fsdp();
+  profile.fused_norm = profile.fused_rope = true;
+  StepOptions step = half_step(profile, AttentionKernels::flash2, Precision::bf16);
+  step.formats.parameters = Precision::bf16;  // else the cast weights wait for backward too
+  step.formats.gradients = Precision::bf16;
+  const double expected = 12 + 4 + 8 * 4 + 4 * 5 / 320.0 + 2 * 4 / 320.0;
+  EXPECT_NEAR(saved_per_element(llama, step), expected, kRounding);
+}
+
+Flops gemm_flops(const std::vector<GraphOp>& ops) {
+  return total(ops).gemm_flops;
+}
+
+TEST(Recomputation, RunsForwardOnceMore) {
+  const ModelSpec gpt = narrow(test::gpt2_large());
+  for (const auto attention : {AttentionKernels::fused_softmax, AttentionKernels::flash2}) {
+    StepOptions step = half_step(test::megatron(), attention, Precision::bf16);
+    const Block plain = build_model_graph(gpt, step).blocks[kLayer];
+    step.recompute = Recompute::full;
+    const Block again = build_model_graph(gpt, step).blocks[kLayer];
+    EXPECT_EQ(total(again.forward).kernels, total(plain.forward).kernels);
+    EXPECT_EQ(total(again.backward).kernels,
+              total(plain.forward).kernels + total(plain.backward).kernels);
+    EXPECT_EQ(gemm_flops(again.backward), gemm_flops(plain.forward) + gemm_flops(plain.backward));
+    EXPECT_EQ(total(again.backward).bytes,
+              total(plain.forward).bytes + total(plain.backward).bytes);
+    EXPECT_EQ(again.parameters, plain.parameters);
+    EXPECT_EQ(again.buffers, plain.buffers);
+  }
+}
+
+TEST(Recomputation, DoesNotCountAsTheModelsWork) {
+  StepOptions step = half_step(test::megatron_local(), AttentionKernels::fused_softmax);
+  const Program plain = build_program(narrow(test::gpt2_large()), step);
+  step.recompute = Recompute::full;
+  const Program again = build_program(narrow(test::gpt2_large()), step);
+  EXPECT_EQ(plain.model_flops, plain.hardware_flops);
+  EXPECT_EQ(again.model_flops, plain.model_flops);
+  // layers alone: 3 passes become 4, of 24 bsh^2 + 4 bs^2h each
+  const double layer = 24.0 * 4 * 256 * 320 * 320 + 4.0 * 4 * 256 * 256 * 320;
+  EXPECT_NEAR((again.hardware_flops - again.model_flops).value(), 36 * layer, 1e-9 * 36 * layer);
+}
+
+TEST(HalfPrecision, ProductsAddToTheGradientBuffersThemselves) {
+  const ModelSpec gpt = narrow(test::gpt2_large());
+  const auto accumulations = [&](const StepOptions& step) {
+    const Block layer = build_model_graph(gpt, step).blocks[kLayer];
+    return std::ranges::count_if(layer.backward,
+                                 [](const GraphOp& op) { return op.accumulates_gradient; });
+  };
+  StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, Precision::bf16);
+  EXPECT_EQ(accumulations(step), 8);  // four biases, two norms of two vectors each
+  step.framework.products_accumulate = false;
+  EXPECT_EQ(accumulations(step), 12);  // and four weights
+}
+
+TEST(HalfPrecision, AWeightGradientThatAccumulatesMovesEightMoreBytesPerParameter) {
+  const ModelSpec gpt = narrow(test::gpt2_large());
+  const auto wgrad = [&](bool accumulates) {
+    StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, Precision::bf16);
+    step.framework.products_accumulate = accumulates;
+    const Block layer = build_model_graph(gpt, step).blocks[kLayer];
+    const auto op = std::ranges::find(layer.backward, "mlp.up.wgrad", &GraphOp::name);
+    return op->kernel.bytes().value();
+  };
+  const std::int64_t weight = 320 * 1280;
+  EXPECT_EQ(wgrad(true) - wgrad(false), (4 + 4 - 2) * weight);
+}
+
+/// Traffic of the whole optimizer step per parameter.
+double optimizer_bytes(const StepOptions& step) {
+  constexpr std::int64_t kParameters = 1'000'000;
+  const OptimizerStep result = optimizer_step(step, kParameters);
+  std::int64_t bytes = 0;
+  for (const auto* ops : {&result.before_forward, &result.average, &result.after_reduce,
+                          &result.unscale, &result.norm, &result.update}) {
+    for (const GraphOp& op : *ops) bytes += op.kernel.bytes().value();
+  }
+  return static_cast<double>(bytes) / kParameters;
+}
+
+TEST(OptimizerInHalfPrecision, MovesWhatMegatronMoves) {
+  const auto fp32 = single_gpu(test::megatron_local(), StepMode::training, 1, 64);
+  EXPECT_EQ(optimizer_bytes(fp32), 4 + 8 + 4 + 8 + 28);
+  // zero 2, average 4, to fp32 6, unscale 8, norm 4, clip 8, Adam 28, back to fp16 6
+  EXPECT_EQ(optimizer_bytes(in(Precision::fp16, fp32)), 2 + 4 + 6 + 8 + 4 + 8 + 28 + 6);
+  EXPECT_EQ(optimizer_bytes(in(Precision::bf16, fp32)), 4 + 8 + 4 + 8 + 28 + 6);
+}
+
+TEST(OptimizerInHalfPrecision, KeepsWhatMegatronKeeps) {
+  const auto fp32 = single_gpu(test::megatron_local(), StepMode::training, 1, 64);
+  EXPECT_EQ(bytes_per_parameter(fp32), 16);
+  EXPECT_EQ(bytes_per_parameter(in(Precision::fp16, fp32)), 16);
+  EXPECT_EQ(bytes_per_parameter(in(Precision::bf16, fp32)), 18);
+  const auto sharded = single_gpu(test::fsdp(), StepMode::training, 1, 64);
+  EXPECT_EQ(bytes_per_parameter(in(Precision::bf16, sharded)), 16);
+  const auto pure = single_gpu(test::hf_eager(), StepMode::training, 1, 64);
+  EXPECT_EQ(bytes_per_parameter(in(Precision::bf16, pure)), 8);
+}
+
+TEST(Fp8, MultipliesLayersInFp8AndTheRestInBf16) {
+  StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, Precision::fp8);
+  const ModelGraph graph = build_model_graph(narrow(test::gpt2_large()), step);
+  for (const GraphOp& op : graph.blocks[kLayer].forward) {
+    if (op.kernel.kind == KernelKind::gemm) EXPECT_EQ(op.kernel.precision, Precision::fp8);
+    if (op.kernel.kind == KernelKind::attention) EXPECT_EQ(op.kernel.precision, Precision::bf16);
+  }
+  for (const GraphOp& op : graph.blocks[2].forward) {
+    if (op.kernel.kind == KernelKind::gemm) EXPECT_EQ(op.kernel.precision, Precision::bf16);
+  }
+  // instead of x in bf16, each of the four products keeps x by columns in fp8: 3h and ffn of them
+  const double bf16 = saved_per_element(narrow(test::gpt2_large()), in(Precision::bf16, step));
+  const double fp8 = saved_per_element(narrow(test::gpt2_large()), step);
+  EXPECT_LT(fp8, bf16);
+}
+
+TEST(TensorParallelLlama, AgreesWithTheWholeModelInParametersAndArithmetic) {
+  ModelSpec llama = narrow(test::llama2_7b());
+  llama.layers = 2;
+  llama.heads = 8;
+  llama.kv_heads = 4;
+  llama.head_dim = 40;
+  llama.vocab = 512;  // divides by 128 * 4: nothing is padded
+  StepOptions one = half_step(test::megatron(), AttentionKernels::flash2, Precision::bf16);
+  StepOptions four = one;
+  four.layout.tensor = 4;
+  const Program whole = build_program(llama, one);
+  const Program split = build_program(llama, four);
+  EXPECT_NEAR(split.model_flops.value(), whole.model_flops.value(),
+              1e-9 * whole.model_flops.value());
+  EXPECT_EQ(whole.stages[0].parameters, parameter_count(llama));
+}
+
+}  // namespace
+}  // namespace tessera
