@@ -22,7 +22,9 @@ std::string error_line(const std::string& name, const ErrorSummary& errors) {
 }
 
 nlohmann::ordered_json error_json(const ErrorSummary& errors) {
-  const auto figure = [&](double value) { return errors.n > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json(); };
+  const auto figure = [&](double value) {
+    return errors.n > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+  };
   return {{"n", errors.n},
           {"mean_abs_error_pct", figure(errors.mean_abs_error_pct)},
           {"median_abs_error_pct", figure(errors.median_abs_error_pct)},

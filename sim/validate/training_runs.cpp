@@ -1,5 +1,6 @@
 #include "sim/validate/training_runs.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -96,6 +97,8 @@ std::string obstacle(const TrainingRowReader& row) {
     if (value.empty() || values.contains(value)) continue;
     return std::string(column) + " = " + value + " is not simulated";
   }
+  const bool one_stage = row.text("pp").empty() || row.text("pp") == "1";
+  if (row.text("micro_batch").empty() && !one_stage) return "micro_batch is not stated";
   const auto more_than_one = [&](const char* column) {
     const std::string value = row.text(column);
     return !value.empty() && value != "0" && value != "1";
@@ -113,6 +116,16 @@ std::string obstacle(const TrainingRowReader& row) {
 Recompute recompute_of(const std::string& word) {
   if (word == "full") return Recompute::full;
   return word == "selective" ? Recompute::selective : Recompute::none;
+}
+
+void keep_rows(const RowFilter& filter, CsvTable& table) {
+  const auto index = table.column(filter.column);
+  if (!index)
+    throw InputError({table.file.string() + ":1", "has no column " + filter.column,
+                      "filter by one of its columns"});
+  std::erase_if(table.rows, [&](const CsvTable::Row& row) {
+    return std::ranges::find(filter.values, row.fields[*index]) == filter.values.end();
+  });
 }
 
 TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields,
@@ -179,11 +192,27 @@ std::string why_no_fp32_step(const TrainingRun& run) {
 
 }  // namespace
 
-TrainingRuns read_training_runs(const std::filesystem::path& file) {
-  const CsvTable table = read_csv(file);
+RowFilter parse_row_filter(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  RowFilter filter{.column = text.substr(0, equals)};
+  for (std::size_t begin = equals; begin != std::string::npos;) {
+    const std::size_t end = text.find(',', begin + 1);
+    filter.values.push_back(text.substr(begin + 1, end - begin - 1));
+    begin = end;
+  }
+  if (filter.column.empty() || filter.values.empty())
+    throw InputError({"--only " + text, "is no filter", "write column=value or column=a,b"});
+  return filter;
+}
+
+TrainingRuns read_training_runs(const std::filesystem::path& file,
+                                const std::vector<RowFilter>& filters) {
+  CsvTable table = read_csv(file);
   require_training_columns(table);
+  for (const RowFilter& filter : filters) keep_rows(filter, table);
   if (table.rows.empty())
-    throw InputError({file.string(), "holds no row", "measure one with tools/collect"});
+    throw InputError({file.string(), filters.empty() ? "holds no row" : "holds no such row",
+                      filters.empty() ? "measure one with tools/collect" : "relax --only"});
   TrainingRuns read{.file = file, .text = whole_text(file)};
   std::vector<Problem> problems;
   for (const CsvTable::Row& row : table.rows) {

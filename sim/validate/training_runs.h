@@ -49,11 +49,20 @@ struct TrainingRuns {
   std::int64_t left_out = 0;        ///< rows of other GPUs than the one asked for
 };
 
-/// Reads the rows, and skips with a reason what the simulation lacks: other families than gpt, bert
-/// and llama, ZeRO over several ranks, context or expert parallelism, interleaved stages, sequence
-/// parallelism, other optimizers than Adam. Throws InputError with every malformed row as
-/// file:line.
-TrainingRuns read_training_runs(const std::filesystem::path& file);
+/// Rows whose `column` holds one of `values`; the others are as if they were not in the file.
+struct RowFilter {
+  std::string column;
+  std::vector<std::string> values;
+};
+/// "dp=1" or "precision=fp16,bf16". Throws InputError for text without a column or values.
+RowFilter parse_row_filter(const std::string& text);
+
+/// Reads the rows that pass every filter, and skips with a reason what the simulation lacks: other
+/// families than gpt, bert and llama, ZeRO over several ranks, context or expert parallelism,
+/// interleaved stages, sequence parallelism, other optimizers than Adam. Throws InputError with
+/// every malformed row as file:line.
+TrainingRuns read_training_runs(const std::filesystem::path& file,
+                                const std::vector<RowFilter>& filters = {});
 
 /// Of those the fp32 rows of `gpu` that have a step time; `skipped` then holds only rows of `gpu`.
 /// Throws InputError where none is left.

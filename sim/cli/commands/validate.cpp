@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ struct ValidateOptions {
   std::string models_file;
   std::string operators_file;
   std::string runs_file;
+  std::vector<std::string> only;
   std::string format;
   std::string form;
   std::optional<double> tolerance_pct;
@@ -86,9 +88,11 @@ ExitCode run_training_runs(const ValidateOptions& options) {
     scenario.predictor_form = form;
     return scenario;
   };
+  std::vector<RowFilter> filters;
+  for (const std::string& text : options.only) filters.push_back(parse_row_filter(text));
   const TrainingRunValidation validation =
-      score_training_runs(read_training_runs(options.runs_file), scenario_of, shipped_weights(),
-                          processor_count(), show_progress);
+      score_training_runs(read_training_runs(options.runs_file, filters), scenario_of,
+                          shipped_weights(), processor_count(), show_progress);
   print_validation(validation, options.format);
   const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
@@ -126,6 +130,8 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
                     "operators timed alone (CSV, docs/validation.md)");
   files->add_option("RUNS", options->runs_file, "training steps (CSV, docs/validation.md)");
   files->require_option(1);
+  command->add_option("--only", options->only,
+                      "rows of RUNS whose column holds a value: dp=1, precision=fp16,bf16");
   add_common_options(*command, *options);
   command->callback([options, &exit_code] { exit_code = run_validate(*options); });
 }

@@ -36,7 +36,8 @@ const PredictorWeights& trained() {
 }
 
 Scenario scenario_of(const TrainingRun& run) {
-  return scenario_of_training_run(run, shipped_configs());
+  static const FrameworkAliases aliases = framework_aliases(shipped_configs());
+  return scenario_of_training_run(run, aliases, shipped_configs());
 }
 
 TrainingRuns read(const std::string& rows, const char* gpu = kGpu) {
@@ -48,7 +49,7 @@ TrainingRuns read(const std::string& rows, const char* gpu = kGpu) {
     std::filesystem::path file;
     ~Removal() { std::filesystem::remove(file); }
   } removal{path};
-  return read_training_runs(path, gpu);
+  return read_fp32_steps(path, gpu);
 }
 
 std::string gpt_row(const std::string& framework, const std::string& sizes) {
@@ -114,20 +115,21 @@ TEST(CalibrateSteps, TimesThatArithmeticCannotExplainAreRefused) {
 
 TEST(TrainingRuns, RowsThatAreNotSimulatedAreSkippedWithTheReason) {
   const std::string rest = "gpt2,gpt,12,768,12,3072,50257,1024,1,1,1,";
+  const std::string two = "gpt2,gpt,12,768,12,3072,50257,1024,1,1,2,";
   const TrainingRuns runs = read(
       gpt_row("hf_eager", "4,4,none,1") + "c,H200-SXM5-141GB,1,x,bf16," + rest + "0,4,4,none,1\n" +
-      "d,H200-SXM5-141GB,1,x,fp32," + rest + "3,4,4,none,1\n" + "e,H200-SXM5-141GB,1,x,fp32," +
-      rest + "0,4,4,full,1\n" + "f,H200-SXM5-141GB,1,x,fp32," + rest + "0,4,4,none,\n" +
-      "g,H200-SXM5-141GB,1,x,fp32,l,llama,12,768,12,3072,50257,1024,1,1,1,0,4,4,none,1\n" +
+      "d,H200-SXM5-141GB,2,x,fp32," + two + "3,4,8,none,1\n" + "e,H200-SXM5-141GB,1,x,fp32," +
+      rest + "0,4,4,some,1\n" + "f,H200-SXM5-141GB,1,x,fp32," + rest + "0,4,4,none,\n" +
+      "g,H200-SXM5-141GB,1,x,fp32,l,moe,12,768,12,3072,50257,1024,1,1,1,0,4,4,none,1\n" +
       "h,T4,1,x,fp32," + rest + "0,4,4,none,1\n");
   EXPECT_EQ(runs.runs.size(), 1u);
-  EXPECT_EQ(runs.other_gpus, 1);
+  EXPECT_EQ(runs.left_out, 1);
   std::vector<std::string> reasons;
   for (const SkippedRun& run : runs.skipped) reasons.push_back(run.reason);
   EXPECT_THAT(reasons,
-              ElementsAre("precision = bf16: the kernel model is fp32 only",
-                          "zero_stage = 3 is not simulated", "recompute = full is not simulated",
-                          "it has no step_time_s", "family = llama is not simulated"));
+              ElementsAre("zero_stage = 3 is not simulated", "recompute = some is not simulated",
+                          "family = moe is not simulated", "precision = bf16: steps calibrate fp32",
+                          "it has no step_time_s"));
 }
 
 std::string refusal(const std::string& rows, const char* gpu = kGpu) {
@@ -147,16 +149,18 @@ TEST(TrainingRuns, RefusalsNameTheRowAndTheValue) {
   EXPECT_EQ(refusal(gpt_row("x", "4,four,none,1")),
             ".csv:2: global_batch = 'four'; give a whole number from 1 to 1000000000");
   EXPECT_EQ(refusal(gpt_row("x", "4,4,none,-1")),
-            ".csv:2: step_time_s = '-1'; give a time in seconds above 0");
-  EXPECT_THAT(refusal(gpt_row("x", "4,4,full,1")),
-              HasSubstr(".csv:2: cannot be used: recompute = full is not simulated"));
-  EXPECT_THAT(refusal(gpt_row("x", "3,4,none,1")),
+            ".csv:2: step_time_s = '-1'; give a number above 0");
+  EXPECT_THAT(refusal(gpt_row("x", "4,4,some,1")),
+              HasSubstr(".csv:2: cannot be used: recompute = some is not simulated"));
+  EXPECT_THAT(refusal(gpt_row("x", "4,4,none,1")),
+              HasSubstr("framework = 'x' stands for no profile"));
+  EXPECT_THAT(refusal(gpt_row("hf", "3,4,none,1")),
               HasSubstr("does not divide global_batch / data = 4"));
 }
 
 TEST(ScenarioOfTrainingRun, TheFrameworkColumnPicksTheProfile) {
   const auto step = [](const std::string& row) { return scenario_of(read(row).runs.at(0)).step; };
-  EXPECT_EQ(step(gpt_row("Megatron-LM", "4,4,,1")).framework.name, "megatron-local");
+  EXPECT_EQ(step(gpt_row("Megatron-LM", "4,4,,1")).framework.name, "megatron-deepspeed");
   EXPECT_EQ(step(gpt_row("", "4,4,,1")).framework.name, "megatron-local");
   EXPECT_EQ(step(gpt_row("hf_eager", "4,4,,1")).framework.name, "hf-eager");
   EXPECT_EQ(step(gpt_row("hf_eager", "4,4,,1")).kernels, KernelMode::eager);

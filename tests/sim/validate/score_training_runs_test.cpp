@@ -1,0 +1,187 @@
+#include "sim/validate/score_training_runs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hw/units/input_error.h"
+#include "predictor/weights.h"
+#include "sim/engine/engine.h"
+#include "sim/plan/plan.h"
+#include "sim/process/forked_call.h"
+#include "sim/validate/training_run_text.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Catalog& shipped_configs() {
+  static const Catalog shipped(TESSERA_SOURCE_DIR "/configs");
+  return shipped;
+}
+
+const PredictorWeights& trained() {
+  static const PredictorWeights weights =
+      load_weights(TESSERA_SOURCE_DIR "/predictor/weights/tessera.pb");
+  return weights;
+}
+
+Scenario scenario_of(const TrainingRun& run) {
+  static const FrameworkAliases aliases = framework_aliases(shipped_configs());
+  return scenario_of_training_run(run, aliases, shipped_configs());
+}
+
+/// A GPT of two layers on one A100; `framework,precision,...` as the columns say.
+constexpr const char* kColumns =
+    "id,gpu,n_gpus,gpus_per_node,framework,precision,model,family,layers,hidden,heads,kv_heads,ffn,"
+    "vocab,tied_embeddings,seq_len,tp,pp,dp,micro_batch,global_batch,recompute,flash_attention,"
+    "optimizer,step_time_s,peak_memory_GiB,memory_metric\n";
+
+std::string row(const std::string& id, const std::string& framework, const std::string& precision,
+                const std::string& family, const std::string& recompute, const std::string& flash,
+                const std::string& measured) {
+  return id + ",A100-SXM4-80GB,1,8," + framework + "," + precision + ",small," + family +
+         ",2,1024,16,16,4096,51200,1,1024,1,1,1,2,4," + recompute + "," + flash + ",adam," +
+         measured + "\n";
+}
+
+TrainingRuns read(const std::string& rows, const std::vector<RowFilter>& filters = {}) {
+  const auto path = std::filesystem::path(testing::TempDir()) /
+                    (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
+                     std::to_string(getpid()) + ".csv");
+  std::ofstream(path, std::ios::binary) << kColumns << rows;
+  const TrainingRuns runs = read_training_runs(path, filters);
+  std::filesystem::remove(path);
+  return runs;
+}
+
+TrainingRunValidation score(const std::string& rows) {
+  return score_training_runs(read(rows), scenario_of, trained(), 2,
+                             [](std::size_t, std::size_t) {});
+}
+
+TEST(ScoreTrainingRuns, ComparesWhatASimulationOfTheScenarioGives) {
+  const std::string rows =
+      row("a", "Megatron-LM v2.0", "fp16", "gpt", "full", "0", "0.04,3.5,allocated");
+  const TrainingRunValidation validation = score(rows);
+  ASSERT_EQ(validation.rows.size(), 1u);
+  const TrainingRunScore& scored = validation.rows[0];
+  EXPECT_EQ(scored.skipped, "");
+  EXPECT_EQ(scored.profile, "megatron-deepspeed");
+  const std::string direct = run_forked([&] {
+    const Timeline timeline = simulate(plan_step(scenario_of(read(rows).runs[0]), trained()));
+    return std::to_string(timeline.step_time.value() * 1e9);
+  });
+  EXPECT_NEAR(scored.simulated->value(), std::stod(direct) * 1e-9, 1e-12);
+  EXPECT_NEAR(*scored.error_pct, 100 * (scored.simulated->value() / 0.04 - 1), 1e-9);
+  EXPECT_NEAR(*scored.memory_error_pct, 100 * (*scored.simulated_peak_gib / 3.5 - 1), 1e-9);
+  EXPECT_EQ(validation.summary.n, 1);
+  EXPECT_EQ(validation.memory.n, 1);
+}
+
+TEST(ScoreTrainingRuns, RowsKeepTheOrderOfTheFileWhetherSkippedOrNot) {
+  const TrainingRunValidation validation =
+      score(row("a", "x", "fp16", "gpt", "none", "0", "0.04,,") +
+            row("b", "NeMo", "bf16", "gpt", "none", "1", "0.04,,") +
+            row("c", "NeMo", "bf16", "cnn", "none", "1", "0.04,,") +
+            row("d", "hf", "fp32", "gpt", "none", "", ",,"));
+  std::vector<std::string> ids;
+  for (const TrainingRunScore& scored : validation.rows) ids.push_back(scored.run.id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"a", "b", "c", "d"}));
+  EXPECT_THAT(validation.rows[0].skipped, HasSubstr("'x' stands for no profile"));
+  EXPECT_TRUE(validation.rows[1].error_pct);
+  EXPECT_THAT(validation.rows[2].skipped, HasSubstr("family = cnn"));
+  EXPECT_TRUE(validation.rows[3].simulated);
+  EXPECT_FALSE(validation.rows[3].error_pct) << "nothing was measured";
+  EXPECT_EQ(validation.summary.n, 1);
+}
+
+TEST(ScoreTrainingRuns, TheFormatsCarryEveryRow) {
+  const TrainingRunValidation validation =
+      score(row("a", "NeMo", "bf16", "gpt", "none", "1", "0.04,3.5,smi") +
+            row("b", "x", "bf16", "gpt", "none", "1", "0.04,,"));
+  const auto json = nlohmann::json::parse(training_run_json(validation));
+  ASSERT_EQ(json["rows"].size(), 2u);
+  EXPECT_EQ(json["rows"][0]["id"], "a");
+  EXPECT_EQ(json["rows"][0]["measured_s"], 0.04);
+  EXPECT_TRUE(json["rows"][0]["simulated_s"].is_number());
+  EXPECT_EQ(json["rows"][0]["memory_metric"], "smi");
+  EXPECT_TRUE(json["rows"][0]["skipped"].is_null());
+  EXPECT_TRUE(json["rows"][1]["simulated_s"].is_null());
+  EXPECT_TRUE(json["rows"][1]["skipped"].is_string());
+  EXPECT_EQ(json["summary"]["n"], 1);
+  const std::string csv = training_run_csv(validation);
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 3);
+  EXPECT_THAT(training_run_table(validation), HasSubstr("skipped 1 row: framework = 'x'"));
+}
+
+TEST(RowFilters, KeepTheRowsThatHoldOneOfTheValues) {
+  const RowFilter filter = parse_row_filter("precision=fp16,bf16");
+  EXPECT_EQ(filter.column, "precision");
+  EXPECT_EQ(filter.values, (std::vector<std::string>{"fp16", "bf16"}));
+  EXPECT_EQ(parse_row_filter("notes=").values, std::vector<std::string>{""});
+  for (const char* bad : {"", "=1", "dp"}) EXPECT_THROW(parse_row_filter(bad), InputError) << bad;
+  const std::string rows = row("a", "hf", "fp16", "gpt", "none", "0", "1,,") +
+                           row("b", "hf", "fp32", "gpt", "none", "0", "1,,") +
+                           row("c", "hf", "bf16", "gpt", "none", "0", "1,,");
+  EXPECT_EQ(read(rows, {filter}).runs.size(), 2u);
+  EXPECT_EQ(read(rows, {filter, parse_row_filter("id=c")}).runs.at(0).id, "c");
+  EXPECT_THROW(read(rows, {parse_row_filter("id=x")}), InputError);
+  EXPECT_THROW(read(rows, {parse_row_filter("colour=red")}), InputError);
+}
+
+TEST(ScenarioOfTrainingRun, ColumnsOverrideTheProfilesAttention) {
+  const auto attention = [](const char* framework, const char* precision, const char* flash) {
+    return scenario_of(read(row("a", framework, precision, "gpt", "none", flash, "1,,")).runs[0])
+        .step.framework.attention;
+  };
+  EXPECT_EQ(attention("NeMo", "bf16", ""), AttentionKernels::flash2);  // on an A100
+  EXPECT_EQ(attention("NeMo", "bf16", "0"), AttentionKernels::fused_softmax);
+  EXPECT_EQ(attention("Megatron-DeepSpeed", "fp16", "1"), AttentionKernels::flash2);
+  EXPECT_EQ(attention("torchtitan", "bf16", "0"), AttentionKernels::unfused);
+  EXPECT_EQ(attention("NeMo", "fp32", "1"), AttentionKernels::unfused);
+}
+
+TEST(ScenarioOfTrainingRun, TakesAsManyOfTheCatalogsNodesAsTheRunNeeds) {
+  TrainingRun run = read(row("a", "NeMo", "bf16", "gpt", "none", "1", "1,,")).runs[0];
+  run.n_gpus = 32;
+  run.layout = {8, 2, 2};
+  run.global_batch = 8;
+  const Scenario scenario = scenario_of(run);
+  EXPECT_EQ(scenario.cluster.node_count, 4);
+  EXPECT_EQ(scenario.cluster.node.gpu_count, 8);
+  EXPECT_EQ(scenario.cluster.node.gpu.id, "A100-SXM4-80GB");
+}
+
+TEST(FrameworkAliases, TheLongestPartOfTheNameWins) {
+  const FrameworkAliases aliases = framework_aliases(shipped_configs());
+  const auto profile = [&](const char* name) {
+    return aliases.profile_of(name, shipped_configs());
+  };
+  EXPECT_EQ(profile("Megatron-Core CI dev"), "megatron");
+  EXPECT_EQ(profile("Megatron-DeepSpeed 2022"), "megatron-deepspeed");
+  EXPECT_EQ(profile("megatron-lm V2.0"), "megatron-deepspeed");
+  EXPECT_EQ(profile("llm-foundry (Composer FSDP)"), "fsdp");
+  EXPECT_EQ(profile("hf_compiled"), "torch-compile");
+  EXPECT_EQ(profile("megatron_local"), "megatron-local") << "a profile's own id";
+  EXPECT_EQ(profile("tensorflow"), "");
+}
+
+TEST(FrameworkAliases, EveryAliasStandsForAShippedProfile) {
+  const auto ids = shipped_configs().ids(CatalogKind::frameworks);
+  std::ifstream file(shipped_configs().folder(CatalogKind::frameworks) / "aliases.csv");
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    EXPECT_THAT(ids, ::testing::Contains(line.substr(line.rfind(',') + 1))) << line;
+  }
+}
+
+}  // namespace
+}  // namespace tessera
