@@ -98,6 +98,35 @@ std::string_view label_of(KernelKind kind) {
   return "";
 }
 
+namespace {
+
+std::string product_shape(const Kernel& kernel) {
+  std::string text = kernel.batch > 1 ? std::to_string(kernel.batch) + " * " : std::string();
+  text += std::to_string(kernel.m) + " x " + std::to_string(kernel.n) + " x " +
+          std::to_string(kernel.k) + ' ' + std::string(label_of(kernel.layout));
+  return kernel.bias ? text + " + bias" : text;
+}
+
+std::string attention_shape_label(const AttentionCall& call) {
+  std::string text = call.batch > 1 ? std::to_string(call.batch) + " * " : std::string();
+  text += std::to_string(call.heads);
+  if (call.kv_heads != call.heads) text += "/" + std::to_string(call.kv_heads);
+  text += " x " + std::to_string(call.seq_q) + " x " + std::to_string(call.seq_kv) + " x " +
+          std::to_string(call.head_dim);
+  return call.causal ? text + " causal" : text;
+}
+
+}  // namespace
+
+std::string shape_label(const Kernel& kernel) {
+  std::string text = kernel.kind == KernelKind::attention ? attention_shape_label(kernel.attention)
+                     : kernel.k > 0
+                         ? product_shape(kernel)
+                         : std::to_string(kernel.rows) + " x " + std::to_string(kernel.cols);
+  if (kernel.precision == Precision::fp32) return text;
+  return text + ' ' + std::string(name_of(kernel.precision));
+}
+
 std::string_view label_of(GemmLayout layout) {
   switch (layout) {
     case GemmLayout::tn:

@@ -13,21 +13,9 @@ double megabytes(Bytes bytes) {
   return static_cast<double>(bytes.value()) / 1e6;
 }
 
-std::string shape_of(const Kernel& kernel) {
-  std::ostringstream out;
-  if (kernel.k == 0) {
-    out << kernel.rows << " x " << kernel.cols;
-    return out.str();
-  }
-  if (kernel.batch > 1) out << kernel.batch << " * ";
-  out << kernel.m << " x " << kernel.n << " x " << kernel.k << ' ' << label_of(kernel.layout);
-  if (kernel.bias) out << " + bias";
-  return out.str();
-}
-
 void print_columns(std::ostream& out, std::string_view name, std::string_view kind,
                    const std::string& shape) {
-  out << "  " << std::left << std::setw(38) << name << std::setw(14) << kind << std::setw(30)
+  out << "  " << std::left << std::setw(38) << name << std::setw(14) << kind << std::setw(40)
       << shape << std::right;
 }
 
@@ -37,7 +25,8 @@ void print_op(std::ostream& out, const GraphOp& op) {
     out << std::setw(22) << megabytes(op.bytes) << '\n';
   }
   if (op.kind != GraphOpKind::kernel) return;
-  print_columns(out, op.name, label_of(op.kernel.kind), shape_of(op.kernel));
+  const std::string name = op.recomputed ? op.name + " (again)" : op.name;
+  print_columns(out, name, label_of(op.kernel.kind), shape_label(op.kernel));
   out << std::setw(10) << op.kernel.flops.value() / 1e9 << std::setw(12)
       << megabytes(op.kernel.bytes()) << std::setw(12) << megabytes(op.allocated) << std::setw(12)
       << megabytes(op.freed) << '\n';

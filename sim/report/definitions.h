@@ -10,11 +10,10 @@ constexpr std::string_view kInterval =
     "GPUs that were left out of training (zero-shot) or measured; communication and host costs "
     "count as exact";
 constexpr std::string_view kMfu =
-    "model FLOPs utilization: GEMM FLOPs of the model without recomputation / (step time x GPUs x "
-    "dense peak)";
+    "model FLOPs utilization: FLOPs of matrix products and fused attention (half of it where "
+    "causal) without recomputation / (step time x GPUs x dense peak)";
 constexpr std::string_view kHfu =
-    "hardware FLOPs utilization: as MFU, with the GEMM FLOPs that are executed, recomputation "
-    "included";
+    "hardware FLOPs utilization: as MFU, with the FLOPs that are executed, recomputation included";
 constexpr std::string_view kBubbleFraction =
     "share of the step in which a GPU runs no kernel because other pipeline stages are still at "
     "work, mean over GPUs; a message on its way counts as exposed communication";

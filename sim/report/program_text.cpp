@@ -46,24 +46,12 @@ std::string op_line(const Program& program, const ProgramOp& op, std::size_t ind
               label_of(op.kind).data(), op.micro_batch, op.layer, object.c_str());
 }
 
-std::string shape_text(const Kernel& kernel) {
-  char text[96];
-  if (kernel.m > 0) {
-    std::snprintf(text, sizeof text, "%lldx [%lld,%lld] k %lld",
-                  static_cast<long long>(kernel.batch), static_cast<long long>(kernel.m),
-                  static_cast<long long>(kernel.n), static_cast<long long>(kernel.k));
-  } else {
-    std::snprintf(text, sizeof text, "[%lld,%lld]", static_cast<long long>(kernel.rows),
-                  static_cast<long long>(kernel.cols));
-  }
-  return text;
-}
-
 std::string kernel_line(const KernelLaunch& launch, Seconds duration) {
   const Kernel& kernel = launch.kernel;
   return line("    %-38s %-13s %-30s %10.3f %10.3f %11.2f", launch.name.c_str(),
-              label_of(kernel.kind).data(), shape_text(kernel).c_str(), kernel.flops.value() * 1e-9,
-              static_cast<double>(kernel.bytes().value()) * 1e-6, duration.value() * 1e6);
+              label_of(kernel.kind).data(), shape_label(kernel).c_str(),
+              kernel.flops.value() * 1e-9, static_cast<double>(kernel.bytes().value()) * 1e-6,
+              duration.value() * 1e6);
 }
 
 }  // namespace
