@@ -183,6 +183,12 @@ void read_llama(ConfigReader& in, ModelSpec& model) {
   model.activation = Activation::swiglu;
 }
 
+void read_mixtral(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.experts = in.dimension("num_local_experts");
+  model.experts_per_token = in.dimension("num_experts_per_tok");
+}
+
 void read_switch_transformer(ConfigReader& in, ModelSpec& model) {
   model.family = ModelFamily::switch_transformer;
   model.encoder_layers = in.dimension("num_layers", kMostLayers);
@@ -208,10 +214,11 @@ void read_switch_transformer(ConfigReader& in, ModelSpec& model) {
 }
 
 using ReadFamily = void (*)(ConfigReader&, ModelSpec&);
-constexpr std::array<std::pair<const char*, ReadFamily>, 5> kFamilies{
+constexpr std::array<std::pair<const char*, ReadFamily>, 6> kFamilies{
     {{"bert", read_bert},
      {"gpt2", read_gpt2},
      {"llama", read_llama},
+     {"mixtral", read_mixtral},
      {"opt", read_opt},
      {"switch_transformers", read_switch_transformer}}};
 

@@ -47,7 +47,9 @@ std::int64_t count_llama(const ModelSpec& m) {
   const std::int64_t queries = m.hidden * attention_width(m);
   const std::int64_t keys = m.hidden * m.kv_heads * m.head_dim;
   const std::int64_t norm = m.hidden;
-  const std::int64_t layer = 2 * queries + 2 * keys + 3 * m.hidden * m.ffn + 2 * norm;
+  const std::int64_t dense = 3 * m.hidden * m.ffn;
+  const std::int64_t feed_forward = m.experts > 0 ? m.experts * (dense + m.hidden) : dense;
+  const std::int64_t layer = 2 * queries + 2 * keys + feed_forward + 2 * norm;
   return m.vocab * m.hidden + m.layers * layer + norm + output_projection(m);
 }
 

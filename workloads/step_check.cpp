@@ -128,6 +128,9 @@ void StepCheck::check_megatron() {
     fail("mode", "forward_backward is how Hugging Face models were timed, not a Megatron step",
          "use mode: training, or framework: hf-eager");
   }
+  if (step_.expert_imbalance > static_cast<double>(std::max<std::int64_t>(1, model_.experts)))
+    fail("expert_imbalance", "exceeds the number of experts",
+         "use 1 to " + std::to_string(std::max<std::int64_t>(1, model_.experts)));
   const bool gelu =
       model_.activation == Activation::gelu || model_.activation == Activation::gelu_new;
   const bool gated =
@@ -160,6 +163,8 @@ void StepCheck::check_hugging_face() {
              " are not split into stages",
          kHint);
   }
+  if (model_.family == ModelFamily::llama && model_.experts > 0)
+    fail("framework", framework + " runs no Llama with experts", "use framework: megatron");
   const bool fused = step_.framework.attention == AttentionKernels::fused_softmax;
   if (fused) fail("framework.attention", "fused_softmax is Megatron's", "use unfused, or flash2");
   const bool recomputes = step_.recompute != Recompute::none;

@@ -35,6 +35,7 @@ struct StepOptions {
   Precision precision = Precision::fp32;  ///< of matrix products
   MixedPrecision formats;                 ///< of parameters, gradients and optimizer states
   Recompute recompute = Recompute::none;
+  double expert_imbalance = 1;  ///< tokens of the busiest expert over the mean
   std::int64_t sequence_length = 0;
   std::int64_t micro_batch = 0;   ///< sequences per micro-batch and data-parallel rank
   std::int64_t global_batch = 0;  ///< sequences per step; = micro_batch * data * micro-batches

@@ -110,6 +110,7 @@ void mirror(Of<ModelSpec> auto& model, auto&& visit) {
   visit("experts", model.experts);
   visit("expert_capacity", model.expert_capacity);
   visit("moe_every", model.moe_every);
+  visit("experts_per_token", model.experts_per_token);
 }
 
 void mirror(Of<LaunchFloors> auto& floors, auto&& visit) {
@@ -184,6 +185,7 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("clip_gradients", step.clip_gradients);
   visit("mixed_precision", step.formats);
   visit("recompute", step.recompute);
+  visit("expert_imbalance", step.expert_imbalance);
 }
 
 void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {

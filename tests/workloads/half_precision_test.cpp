@@ -184,11 +184,17 @@ TEST(Fp8, MultipliesLayersInFp8AndTheRestInBf16) {
   StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, Precision::fp8);
   const ModelGraph graph = build_model_graph(narrow(test::gpt2_large()), step);
   for (const GraphOp& op : graph.blocks[kLayer].forward) {
-    if (op.kernel.kind == KernelKind::gemm) EXPECT_EQ(op.kernel.precision, Precision::fp8);
-    if (op.kernel.kind == KernelKind::attention) EXPECT_EQ(op.kernel.precision, Precision::bf16);
+    if (op.kernel.kind == KernelKind::gemm) {
+      EXPECT_EQ(op.kernel.precision, Precision::fp8);
+    }
+    if (op.kernel.kind == KernelKind::attention) {
+      EXPECT_EQ(op.kernel.precision, Precision::bf16);
+    }
   }
   for (const GraphOp& op : graph.blocks[2].forward) {
-    if (op.kernel.kind == KernelKind::gemm) EXPECT_EQ(op.kernel.precision, Precision::bf16);
+    if (op.kernel.kind == KernelKind::gemm) {
+      EXPECT_EQ(op.kernel.precision, Precision::bf16);
+    }
   }
   // instead of x in bf16, each of the four products keeps x by columns in fp8: 3h and ffn of them
   const double bf16 = saved_per_element(narrow(test::gpt2_large()), in(Precision::bf16, step));

@@ -68,9 +68,10 @@ TEST(HuggingFaceConfig, ReadsBertOptAndSwitchTransformers) {
 }
 
 TEST(HuggingFaceConfig, UnknownModelTypeNamesTheSupportedOnes) {
-  EXPECT_EQ(error_of(R"({"model_type": "mamba"})"),
-            "config.json: model_type \"mamba\" is unknown; supported: bert, gpt2, llama, opt, "
-            "switch_transformers");
+  EXPECT_EQ(
+      error_of(R"({"model_type": "mamba"})"),
+      "config.json: model_type \"mamba\" is unknown; supported: bert, gpt2, llama, mixtral, opt, "
+      "switch_transformers");
   EXPECT_THAT(error_of("{}"), HasSubstr("model_type is missing"));
 }
 

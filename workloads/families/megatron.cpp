@@ -8,6 +8,7 @@
 #include "workloads/families/recording.h"
 #include "workloads/families/vocabulary.h"
 #include "workloads/ops/embedding.h"
+#include "workloads/ops/experts.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
@@ -59,6 +60,7 @@ class MegatronModel {
   Tensor flash_attention(Tape& tape, const Heads& heads) const;
   Tensor attention_weights(Tape& tape, const Tensor& scores) const;
   Tensor feed_forward(Tape& tape, const Tensor& x) const;
+  Tensor experts(Tape& tape, const Tensor& x) const;
   Tensor residual(Tape& tape, const std::string& name, const Tensor& x, const Tensor& before) const;
   Tensor norm(Tape& tape, const std::string& name, const Tensor& x) const;
 
@@ -201,7 +203,22 @@ Tensor MegatronModel::attention(Tape& tape, const Tensor& x) const {
   return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * model_.head_dim}));
 }
 
+/// All layers are sparse; every rank holds a part of each expert.
+Tensor MegatronModel::experts(Tape& tape, const Tensor& x) const {
+  const std::int64_t k = model_.experts_per_token;
+  const Tensor tokens = reshape(tape, x, {s_ * b_, model_.hidden});
+  const RoutedTokens routed = route_to_experts(tape, "mlp.router", tokens, model_.experts, k);
+  const auto loads = expert_loads(s_ * b_ * k, model_.experts, step_.expert_imbalance);
+  const Tensor wide = expert_linear(tape, "mlp.experts.up", routed.rows, 2 * ffn_, loads);
+  const Tensor active = gated_silu(tape, "mlp.experts.swiglu", wide, profile_);
+  const Tensor narrow = expert_linear(tape, "mlp.experts.down", active, model_.hidden, loads);
+  const Tensor sum = combine_experts(tape, "mlp.combine", narrow, routed, x.sizes());
+  tensor_all_reduce(tape, "mlp.combine.all_reduce", sum, tensor_);
+  return sum;
+}
+
 Tensor MegatronModel::feed_forward(Tape& tape, const Tensor& x) const {
+  if (model_.experts > 0) return experts(tape, x);
   if (model_.activation == Activation::swiglu || model_.activation == Activation::silu) {
     const Tensor wide = column(tape, "mlp.up", x, 2 * ffn_);
     return row(tape, "mlp.down", gated_silu(tape, "mlp.swiglu", wide, profile_));

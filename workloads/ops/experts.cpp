@@ -1,0 +1,148 @@
+#include "workloads/ops/experts.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "workloads/ops/linear.h"
+#include "workloads/ops/pointwise.h"
+#include "workloads/ops/rowwise.h"
+#include "workloads/ops/views.h"
+
+namespace tessera {
+namespace {
+
+/// Radix sort passes over the experts' numbers (cub::DeviceRadixSort; recalled).
+constexpr int kSortKernels = 6;
+
+/// Sizes of a grouped product; `rows` is what the groups share.
+struct GroupedShape {
+  std::int64_t m = 0, n = 0, k = 0;
+  GemmLayout layout = GemmLayout::tn;
+};
+
+Kernel grouped_kernel(const Tape& tape, const GroupedShape& shape,
+                      const std::vector<std::int64_t>& loads) {
+  Kernel kernel;
+  kernel.kind = KernelKind::grouped_gemm;
+  kernel.precision =
+      tape.gemm_precision() == Precision::fp8 ? tape.precision() : tape.gemm_precision();
+  kernel.layout = shape.layout;
+  kernel.m = shape.m;
+  kernel.n = shape.n;
+  kernel.k = shape.k;
+  kernel.group_sizes = loads;
+  kernel.flops = Flops(2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+                       static_cast<double>(shape.k));
+  return kernel;
+}
+
+/// Copies rows between the order of tokens and that of experts.
+Kernel row_copy(const Tensor& rows) {
+  return pointwise_kernel(rows, 0, KernelKind::gather);
+}
+
+Tensor sorted_order(Tape& tape, const std::string& name, const Tensor& chosen) {
+  const Tensor order = tape.make(name + ".order", chosen.shape.dense(), Precision::int64);
+  for (int pass = 0; pass < kSortKernels; ++pass)
+    tape.launch(name + ".sort", pointwise_kernel(chosen, 1), {chosen}, {order});
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> expert_loads(std::int64_t rows, std::int64_t experts, double imbalance) {
+  assert(imbalance >= 1 && experts >= 1);
+  const double mean = static_cast<double>(rows) / static_cast<double>(experts);
+  const std::int64_t first =
+      std::min(rows, static_cast<std::int64_t>(std::llround(mean * imbalance)));
+  std::vector<std::int64_t> loads{first};
+  std::int64_t left = rows - first;
+  for (std::int64_t others = experts - 1; others > 0; --others) {
+    loads.push_back((left + others - 1) / others);
+    left -= loads.back();
+  }
+  return loads;
+}
+
+RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
+                              std::int64_t experts, std::int64_t k) {
+  const std::int64_t tokens = x.sizes()[0];
+  const std::int64_t hidden = x.shape.last();
+  const Tensor weight = tape.parameter(name + ".weight", {experts, hidden});
+  const Tensor logits = linear_matrix(tape, name, x, weight, {.full_precision = true});
+  const Tensor scores =
+      softmax(tape, name + ".softmax", cast(tape, name + ".float", logits, Precision::fp32));
+  const Tensor best = tape.make(name + ".top_k", StridedShape({tokens, k}), Precision::fp32);
+  const Tensor chosen = tape.make(name + ".chosen", StridedShape({tokens, k}), Precision::int64);
+  tape.launch(name + ".top_k", reduction_kernel(scores), {scores}, {best, chosen});
+  tape.differentiable({scores}, best, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".top_k.grad", scores.shape, Precision::fp32);
+    t.launch(name + ".top_k.backward", pointwise_kernel(grad, 1, KernelKind::scatter),
+             {gradients[0], chosen}, {grad});
+    t.add_gradient(scores, grad);
+  });
+  const Tensor counts = tape.make(name + ".counts", StridedShape({experts}), Precision::int64);
+  tape.launch(name + ".histogram", reduction_kernel(chosen), {chosen}, {counts});
+  tape.host_sync(name + ".counts.tolist");
+  const Tensor order = sorted_order(tape, name, chosen);
+
+  const Tensor rows =
+      tape.make(name + ".permuted", StridedShape({tokens * k, hidden}), x.precision);
+  tape.launch_partial(name + ".permute", row_copy(rows),
+                      {{x.storage, rows.traffic()}, {order.storage, order.traffic()}},
+                      {{rows.storage, rows.traffic()}});
+  tape.differentiable({x}, rows, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".permute.grad", x.shape.dense(), x.precision);
+    t.launch(name + ".permute.backward", row_copy(gradients[0]), {gradients[0], order}, {grad});
+    t.add_gradient(x, grad);
+  });
+  return {rows, best};
+}
+
+Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
+                     const std::vector<std::int64_t>& loads) {
+  const std::int64_t rows = x.sizes()[0];
+  const std::int64_t in = x.shape.last();
+  const Tensor weight =
+      tape.parameter(name + ".weight", {static_cast<std::int64_t>(loads.size()), out, in});
+  const Tensor result = tape.make(name, StridedShape({rows, out}), x.precision);
+  tape.launch(name, grouped_kernel(tape, {rows, out, in, GemmLayout::tn}, loads), {x, weight},
+              {result});
+  tape.differentiable({x, weight}, result, [=](Tape& t, auto gradients) {
+    const Tensor& g = gradients[0];
+    const Tensor grad_x = t.make(name + ".dgrad", x.shape.dense(), x.precision);
+    t.launch(name + ".dgrad", grouped_kernel(t, {rows, in, out, GemmLayout::nn}, loads),
+             {g, weight}, {grad_x});
+    t.add_gradient(x, grad_x);
+    const Kernel wgrad = grouped_kernel(t, {out, in, rows, GemmLayout::nt}, loads);
+    const Tensor target = t.accumulation_target(weight);
+    if (target.storage.valid()) {
+      t.launch(name + ".wgrad", wgrad, {g, x, target}, {target});
+    } else {
+      const Tensor grad_weight = t.make(name + ".wgrad", weight.shape, weight.precision);
+      t.launch(name + ".wgrad", wgrad, {g, x}, {grad_weight});
+      t.add_gradient(weight, grad_weight);
+    }
+  });
+  return result;
+}
+
+Tensor combine_experts(Tape& tape, const std::string& name, const Tensor& results,
+                       const RoutedTokens& routed, const Sizes& sizes) {
+  const Tensor out = tape.make(name, StridedShape(sizes), results.precision);
+  const Tensor probabilities = routed.probabilities;
+  tape.launch(name, row_copy(results), {results, probabilities}, {out});
+  tape.differentiable({results, probabilities}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".grad", results.shape.dense(), results.precision);
+    const Tensor grad_p =
+        t.make(name + ".probabilities.grad", probabilities.shape, Precision::fp32);
+    t.launch(name + ".backward", row_copy(results), {gradients[0], results, probabilities},
+             {grad, grad_p});
+    t.add_gradient(results, grad);
+    t.add_gradient(probabilities, grad_p);
+  });
+  return out;
+}
+
+}  // namespace tessera

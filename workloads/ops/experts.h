@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/graph/tape.h"
+
+namespace tessera {
+
+// A mixture of experts without dropped tokens, as Megatron-Core runs it: tokens are sorted by
+// expert, each expert multiplies as many as it got, in one grouped product. Sources: Megatron-Core
+// transformer/moe/{router,token_dispatcher,experts}.py; Gale et al., "MegaBlocks", 2023.
+
+/// Rows per expert, which sum to `rows`: the first gets `imbalance` times the mean, the others
+/// share the rest evenly. `imbalance` >= 1, at most `experts`.
+std::vector<std::int64_t> expert_loads(std::int64_t rows, std::int64_t experts, double imbalance);
+
+/// Tokens in the order of their experts.
+struct RoutedTokens {
+  Tensor rows;           ///< [tokens * k, h]
+  Tensor probabilities;  ///< [tokens, k], fp32
+};
+
+/// Scores of `experts` for every token of x [tokens, h], the best `k`, and their tokens sorted: a
+/// small product in full precision, softmax, top-k, a histogram that the host waits for, a sort and
+/// a gather of k e per element; backward sums k gradients per token.
+RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
+                              std::int64_t experts, std::int64_t k);
+
+/// One product per expert over its rows of x, with weights [experts, out, in]: a grouped product;
+/// backward two more. Saves x.
+Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
+                     const std::vector<std::int64_t>& loads);
+
+/// Per token the sum of its experts' results, weighted: one kernel that reads k e and writes e per
+/// element; backward one that reads both and writes the gradients of rows and probabilities.
+Tensor combine_experts(Tape& tape, const std::string& name, const Tensor& results,
+                       const RoutedTokens& routed, const Sizes& sizes);
+
+}  // namespace tessera
