@@ -9,10 +9,10 @@ namespace tessera {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
-  throw InputError(
-      {.where = path.string(),
-       .what = std::move(what),
-       .hint = "use the file of this version, or run tessera train --model attention"});
+  throw InputError({.where = path.string(),
+                    .what = std::move(what),
+                    .hint = "use the file of this version, or run tessera train --model attention "
+                            "with --out to a new file"});
 }
 
 void check_version(unsigned found, int expected, const std::filesystem::path& path) {
