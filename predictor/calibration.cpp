@@ -82,7 +82,8 @@ std::vector<KernelErrorGroup> errors_of(const TimedRows& rows, const GpuOverlay&
   std::vector<KernelErrorGroup> groups;
   for (std::size_t op = 0; op < kMeasuredOps; ++op) {
     if (errors[op].empty()) continue;
-    groups.push_back(error_group(gpu.id, static_cast<MeasuredOp>(op), errors[op]));
+    groups.push_back(
+        error_group(gpu.id, std::string(name_of(static_cast<MeasuredOp>(op))), errors[op]));
   }
   return groups;
 }

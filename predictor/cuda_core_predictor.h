@@ -18,7 +18,7 @@ namespace tessera {
 /// implicit product. `effect().reason` says so. Grouped products: as a batch of equal groups.
 ///
 /// Memory-bound kernels on 16-bit tensors take the parameters of FP32 tensors for the same bytes:
-/// results/predictor/half_memory_bound.md has the comparison with a model of their own.
+/// results/predictor/attention.md compares that with a model of their own.
 class CudaCorePredictor final : public KernelPredictor {
  public:
   CudaCorePredictor(const GpuSpec& gpu, const PredictorWeights& weights);

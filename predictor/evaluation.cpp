@@ -1,68 +1,20 @@
 #include "predictor/evaluation.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "hw/units/input_error.h"
-#include "predictor/half/tensor_gemm_predictor.h"
-#include "predictor/training/timed_call.h"
+#include "predictor/scored_files.h"
+#include "predictor/training/kernel_csv.h"
 
 namespace tessera {
 namespace {
 
-using Predictors = std::vector<std::unique_ptr<KernelPredictor>>;
-
-bool on_tensor_cores(const KernelMeasurement& row) {
-  return row.precision == Precision::bf16 || row.precision == Precision::fp16;
-}
-
-void refuse_other_precisions(const MeasurementFile& file, bool half_products) {
-  const auto other = std::ranges::find_if(file.rows, [&](const KernelMeasurement& row) {
-    const bool half = half_products && row.op == MeasuredOp::linear && on_tensor_cores(row);
-    return row.precision != Precision::fp32 && !half;
-  });
-  if (other == file.rows.end()) return;
-  throw InputError({.where = file.path.string(),
-                    .what = "holds rows of dtype " + std::string(name_of(other->precision)),
-                    .hint = "the form tessera predicts dtype fp32, and linear layers of bf16 and "
-                            "fp16; other forms fp32 alone: keep the rows of these"});
-}
-
-/// Predictors of half-precision products, by GPU, precision and library.
-class TensorPredictors {
- public:
-  TensorPredictors(const TensorWeights& weights, const GpuLookup& lookup)
-      : weights_(weights), lookup_(lookup) {}
-
-  /// Of a call that was replayed from a graph: start and drain included.
-  Seconds timed_call(const std::string& gpu, const KernelMeasurement& row) {
-    const std::string stack = measured_stack(gpu, row);
-    auto& predictor = predictors_[{gpu, row.precision, stack}];
-    if (!predictor)
-      predictor =
-          std::make_unique<TensorGemmPredictor>(lookup_(gpu), row.precision, weights_, stack);
-    return predictor->duration(kernel_of(row)) + predictor->launch_seconds();
-  }
-
- private:
-  /// The row's library where it was measured on that GPU in that precision, else unknown.
-  std::string measured_stack(const std::string& gpu, const KernelMeasurement& row) const {
-    for (const TensorGpuWeights& measured : weights_.gpus)
-      for (const TensorStackWeights& stack : measured.stacks)
-        if (measured.gpu == gpu && stack.name == row.stack && stack.precision == row.precision)
-          return stack.name;
-    return "";
-  }
-
-  const TensorWeights& weights_;
-  const GpuLookup& lookup_;
-  std::map<std::tuple<std::string, Precision, std::string>, std::unique_ptr<TensorGemmPredictor>>
-      predictors_;
-};
+constexpr std::size_t kPiece = std::size_t{1} << 20;  ///< of text, in bytes
 
 double median(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -70,24 +22,33 @@ double median(std::vector<double>& values) {
   return *middle;
 }
 
+bool is_scored(const KernelScore& row) {
+  return row.measured_us > 0 && row.skipped.empty();
+}
+
 std::vector<KernelErrorGroup> error_groups(const KernelScores& scores) {
-  std::map<std::tuple<std::size_t, MeasuredOp, Precision>, std::vector<double>> errors;
-  for (std::size_t i = 0; i < scores.file.rows.size(); ++i) {
-    const KernelMeasurement& row = scores.file.rows[i];
-    if (row.latency_us <= 0) continue;
-    errors[{row.gpu, row.op, row.precision}].push_back(
-        100 * std::abs(scores.predicted_us[i] / row.latency_us - 1));
-  }
+  std::map<std::pair<std::uint16_t, std::uint16_t>, std::vector<double>> errors;
+  for (const KernelScore& row : scores.rows)
+    if (is_scored(row))
+      errors[{row.gpu, row.group}].push_back(100 *
+                                             std::abs(row.predicted_us / row.measured_us - 1));
   std::vector<KernelErrorGroup> groups;
-  for (auto& [key, values] : errors) {
-    const auto& [gpu, op, precision] = key;
-    groups.push_back(error_group(scores.file.gpus[gpu], op, values));
-    if (precision != Precision::fp32) groups.back().op += " " + std::string(name_of(precision));
-  }
+  for (auto& [key, values] : errors)
+    groups.push_back(error_group(scores.gpus[key.first], scores.ops[key.second], values));
   return groups;
 }
 
-/// Shortest text that reads back as a microsecond figure with 6 significant digits.
+void refuse_if_all_skipped(const KernelScores& scores, const std::filesystem::path& csv) {
+  const bool none = !scores.rows.empty() && std::ranges::none_of(scores.rows, [](const auto& row) {
+    return row.skipped.empty();
+  });
+  if (!none) return;
+  throw InputError({.where = csv.string(),
+                    .what = "holds no row that can be predicted",
+                    .hint = "the first says: " + scores.rows.front().skipped});
+}
+
+/// Shortest text that reads back with 6 significant digits.
 void append_number(std::string& text, double value) {
   std::array<char, 32> buffer;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
@@ -95,52 +56,66 @@ void append_number(std::string& text, double value) {
   text.append(buffer.data(), end.ptr);
 }
 
-}  // namespace
-
-KernelErrorGroup error_group(std::string gpu, MeasuredOp op, std::vector<double>& errors) {
-  double sum = 0;
-  for (const double error : errors) sum += error;
-  return {.gpu = std::move(gpu),
-          .op = std::string(name_of(op)),
-          .n = static_cast<std::int64_t>(errors.size()),
-          .mean_abs_error_pct = sum / static_cast<double>(errors.size()),
-          .median_abs_error_pct = median(errors)};
+/// Hands `text` on where it has grown to a piece.
+void hand_on(std::string& text, const TextSink& sink, std::size_t at_least = kPiece) {
+  if (text.size() < at_least || text.empty()) return;
+  sink(text);
+  text.clear();
 }
 
-KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
-                           PredictorForm form, const GpuLookup& lookup) {
-  KernelScores scores{.file = read_measurements(csv)};
-  const bool half_products = weights.tensor_gemm && form == PredictorForm::tessera;
-  refuse_other_precisions(scores.file, half_products);
-  const TensorWeights none;
-  TensorPredictors tensor_predictors(half_products ? *weights.tensor_gemm : none, lookup);
-  Predictors predictors;
-  for (const std::string& id : scores.file.gpus)
-    predictors.push_back(make_predictor(form, lookup(id), weights));
-  scores.predicted_us.reserve(scores.file.rows.size());
-  for (const KernelMeasurement& row : scores.file.rows) {
-    const Seconds predicted = on_tensor_cores(row)
-                                  ? tensor_predictors.timed_call(scores.file.gpus[row.gpu], row)
-                                  : timed_call(*predictors[row.gpu], row);
-    scores.predicted_us.push_back(predicted.value() * 1e6);
+bool plain(std::string_view text) {
+  return std::ranges::all_of(
+      text, [](unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+}
+
+void append_json_string(std::string& text, std::string_view value) {
+  if (plain(value)) {
+    text.append("\"").append(value).append("\"");
+    return;
   }
-  scores.groups = error_groups(scores);
-  return scores;
+  text += nlohmann::json(std::string(value))
+              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string predicted_csv(const KernelScores& scores) {
-  std::string text;
-  text.reserve(scores.file.text->size() + 12 * scores.file.rows.size());
-  text.append(scores.file.header).append(",predicted_us\n");
-  for (std::size_t i = 0; i < scores.file.rows.size(); ++i) {
-    text.append(scores.file.rows[i].line).push_back(',');
-    append_number(text, scores.predicted_us[i]);
-    text.push_back('\n');
+/// JSON writes numbers as the file does where both agree on how.
+bool is_json_number(std::string_view text) {
+  const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
+  if (digits.empty() || digits[0] < '0' || digits[0] > '9' || text.ends_with('.')) return false;
+  const bool leading_zero =
+      digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9';
+  return !leading_zero && digits.find(".e") == digits.npos && digits.find(".E") == digits.npos &&
+         parse_number<double>(text).has_value();
+}
+
+void append_json_field(std::string& text, std::string_view value) {
+  if (value.empty())
+    text += "null";
+  else if (is_json_number(value))
+    text += value;
+  else
+    append_json_string(text, value);
+}
+
+void append_json_row(std::string& text, const CsvFields& names, const KernelScore& row) {
+  const CsvFields fields = split_fields(row.line);
+  text += "{";
+  for (std::size_t i = 0; i < names.count; ++i) {
+    append_json_string(text, names.values[i]);
+    text += ":";
+    append_json_field(text, i < fields.count ? fields.values[i] : std::string_view());
+    text += ",";
   }
-  return text;
+  text += "\"predicted_us\":";
+  row.skipped.empty() ? append_number(text, row.predicted_us) : void(text += "null");
+  text += ",\"error_pct\":";
+  is_scored(row) ? append_number(text, 100 * (row.predicted_us / row.measured_us - 1))
+                 : void(text += "null");
+  text += ",\"skipped\":";
+  row.skipped.empty() ? void(text += "null") : append_json_string(text, row.skipped);
+  text += "}";
 }
 
-std::string error_groups_json(const KernelScores& scores) {
+nlohmann::ordered_json groups_json(const KernelScores& scores) {
   nlohmann::ordered_json groups = nlohmann::ordered_json::array();
   for (const KernelErrorGroup& group : scores.groups)
     groups.push_back({{"gpu", group.gpu},
@@ -148,7 +123,55 @@ std::string error_groups_json(const KernelScores& scores) {
                       {"n", group.n},
                       {"mean_abs_error_pct", group.mean_abs_error_pct},
                       {"median_abs_error_pct", group.median_abs_error_pct}});
-  return nlohmann::ordered_json{{"groups", std::move(groups)}}.dump(2) + "\n";
+  return groups;
+}
+
+}  // namespace
+
+KernelErrorGroup error_group(std::string gpu, std::string op, std::vector<double>& errors) {
+  double sum = 0;
+  for (const double error : errors) sum += error;
+  return {.gpu = std::move(gpu),
+          .op = std::move(op),
+          .n = static_cast<std::int64_t>(errors.size()),
+          .mean_abs_error_pct = sum / static_cast<double>(errors.size()),
+          .median_abs_error_pct = median(errors)};
+}
+
+KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
+                           PredictorForm form, const GpuLookup& lookup) {
+  const ScoreRequest request{csv, weights, form, lookup};
+  const KernelFileFormat format = format_of(csv);
+  KernelScores scores = format == KernelFileFormat::attention      ? score_attention(request)
+                        : format == KernelFileFormat::memory_bound ? score_memory_bound(request)
+                                                                   : score_operators(request);
+  refuse_if_all_skipped(scores, csv);
+  scores.groups = error_groups(scores);
+  return scores;
+}
+
+void write_predicted_csv(const KernelScores& scores, const TextSink& sink) {
+  std::string text(scores.header);
+  text += ",predicted_us\n";
+  for (const KernelScore& row : scores.rows) {
+    text.append(row.line).push_back(',');
+    if (row.skipped.empty()) append_number(text, row.predicted_us);
+    text.push_back('\n');
+    hand_on(text, sink);
+  }
+  hand_on(text, sink, 0);
+}
+
+void write_scores_json(const KernelScores& scores, const TextSink& sink) {
+  const CsvFields names = split_fields(scores.header);
+  std::string text = "{\n\"groups\": " + groups_json(scores).dump(2) + ",\n\"rows\": [";
+  for (const KernelScore& row : scores.rows) {
+    text += &row == &scores.rows.front() ? "\n" : ",\n";
+    append_json_row(text, names, row);
+    hand_on(text, sink);
+  }
+  text += "\n]\n}\n";
+  hand_on(text, sink, 0);
 }
 
 }  // namespace tessera

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "predictor/half/tensor_weights.h"
 #include "predictor/kernel_predictor.h"
 #include "predictor/training/dataset.h"
 #include "predictor/weights.h"
@@ -20,25 +23,47 @@ struct KernelErrorGroup {
 };
 
 /// Of absolute errors in percent, at least one; reorders them.
-KernelErrorGroup error_group(std::string gpu, MeasuredOp op, std::vector<double>& errors);
+KernelErrorGroup error_group(std::string gpu, std::string op, std::vector<double>& errors);
+
+/// One row of a file of kernels with its prediction.
+struct KernelScore {
+  std::string_view line;    ///< the row as it stands in the file
+  std::uint16_t gpu = 0;    ///< position in KernelScores::gpus
+  std::uint16_t group = 0;  ///< position in KernelScores::ops
+  double measured_us = 0;   ///< 0 = the file states none
+  double predicted_us = 0;  ///< of a call timed as the row says; 0 where skipped
+  std::string skipped;      ///< why there is no prediction; empty = there is one
+};
 
 /// Predictions for a file of timed (or untimed) kernels.
 struct KernelScores {
-  MeasurementFile file;
-  std::vector<double> predicted_us;      ///< per row, timed as the row says (launch gap or not)
+  std::shared_ptr<const std::string> text;  ///< the file, which rows refer into
+  std::string_view header;
+  std::vector<std::string> gpus;         ///< ids in order of appearance
+  std::vector<std::string> ops;          ///< names of groups: operator, number format
+  std::vector<KernelScore> rows;         ///< in the order of the file
   std::vector<KernelErrorGroup> groups;  ///< GPUs in order of appearance, then operators
 };
 
-/// Predicts every row of a file in the format of measurements/kernels/fp32.csv or tensor_core.csv;
-/// linear layers of bf16 and fp16 need weights of theirs and the form tessera. Throws InputError
-/// for malformed rows, rows of another number format than fp32, and GPUs that `lookup` does not
-/// know.
+/// Predicts every row of a file in a format of measurements/kernels/: fp32.csv, fp32_conv.csv,
+/// tensor_core.csv, attention.csv or memory_bound_fp16.csv, told apart by their columns. The form
+/// tessera takes what was timed for what it is: the library or server of the row where it was
+/// measured, serving where a server ran attention, the server's kernels of memory_bound_fp16.csv.
+/// Rows without a model (unfused attention, a format that the GPU or the form lacks) are skipped
+/// with the reason. Throws InputError for malformed rows, GPUs that `lookup` does not know, and
+/// files of which every row is skipped.
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
                            PredictorForm form, const GpuLookup& lookup);
 
-/// The file with one more column, predicted_us.
-std::string predicted_csv(const KernelScores& scores);
-/// {"groups": [{"gpu", "op", "n", "mean_abs_error_pct", "median_abs_error_pct"}, ...]}
-std::string error_groups_json(const KernelScores& scores);
+/// Takes a text piece by piece.
+using TextSink = std::function<void(const std::string&)>;
+
+/// The file with one more column, predicted_us; empty for skipped rows.
+void write_predicted_csv(const KernelScores& scores, const TextSink& sink);
+/// {"groups": [{"gpu", "op", "n", "mean_abs_error_pct", "median_abs_error_pct"}, ...],
+/// "rows": [{every column of the file, "predicted_us", "error_pct", "skipped"}, ...]}: numbers as
+/// numbers, empty fields as null; "error_pct" is signed, null where nothing was measured; "skipped"
+/// is a reason or null.
+void write_scores_json(const KernelScores& scores, const TextSink& sink);
 
 }  // namespace tessera

@@ -6,6 +6,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu_effects.h"
+#include "predictor/tessera_predictor.h"
 
 namespace tessera {
 namespace {
@@ -107,13 +108,33 @@ PredictionBasis prediction_basis(PredictorForm form, const GpuSpec& gpu,
                                  const PredictorWeights& weights) {
   if (form == PredictorForm::tessera) {
     const GpuEffect effect = effect_in_use(gpu, weights);
-    return {mode_of(effect.provenance), effect.provenance, effect.reason};
+    return {mode_of(effect.provenance), effect.provenance, effect.reason, {}};
   }
   const bool trained_on = std::ranges::any_of(
       weights.gpus, [&](const TrainedGpu& trained) { return trained.effect.gpu == gpu.id; });
   if (form == PredictorForm::neusight && trained_on)
-    return {PredictionMode::calibrated, EffectProvenance::measured, "among its training data"};
-  return {PredictionMode::zero_shot, EffectProvenance::rule, "architecture figures alone"};
+    return {PredictionMode::calibrated, EffectProvenance::measured, "among its training data", {}};
+  return {PredictionMode::zero_shot, EffectProvenance::rule, "architecture figures alone", {}};
+}
+
+PredictionBasis prediction_basis(PredictorForm form, const GpuSpec& gpu,
+                                 const PredictorWeights& weights, std::span<const Kernel> kernels) {
+  PredictionBasis basis = prediction_basis(form, gpu, weights);
+  if (form != PredictorForm::tessera) return basis;
+  const TesseraPredictor predictor(gpu, weights);
+  const auto say = [](std::vector<std::string>& lines, const std::string& line) {
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
+  };
+  std::vector<std::string> sources;
+  for (const Kernel& kernel : kernels) {
+    for (const std::string& note : predictor.notes(kernel)) say(basis.notes, note);
+    if (kernel.kind != KernelKind::gemm || !TensorCorePredictor::covers(kernel)) continue;
+    const TensorEffect& effect = predictor.tensor_cores().products(kernel.precision).effect();
+    if (effect.measured) basis.mode = PredictionMode::calibrated;
+    say(sources, std::string(name_of(kernel.precision)) + " products: " + effect.reason);
+  }
+  for (const std::string& source : sources) basis.effect += "; " + source;
+  return basis;
 }
 
 }  // namespace tessera

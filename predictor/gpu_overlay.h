@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hw/units/precision.h"
 #include "predictor/kernel_predictor.h"
@@ -66,10 +67,18 @@ std::string_view name_of(PredictionMode mode);
 struct PredictionBasis {
   PredictionMode mode = PredictionMode::zero_shot;
   EffectProvenance provenance = EffectProvenance::rule;
-  std::string effect;  ///< where the GPU's effect comes from, in words
+  std::string effect;              ///< where the GPU's effect comes from, in words
+  std::vector<std::string> notes;  ///< what was never measured, a short line each
 };
 
+/// Of fp32 kernels.
 PredictionBasis prediction_basis(PredictorForm form, const GpuSpec& gpu,
                                  const PredictorWeights& weights);
+
+/// Of `kernels`: where they hold products in another format, the mode is calibrated if such
+/// products were measured on the GPU, and `effect` names their source too. `notes` as
+/// KernelPredictor::notes, each line once. Throws InputError as `predict` does.
+PredictionBasis prediction_basis(PredictorForm form, const GpuSpec& gpu,
+                                 const PredictorWeights& weights, std::span<const Kernel> kernels);
 
 }  // namespace tessera

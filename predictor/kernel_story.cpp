@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "predictor/half/tensor_story.h"
 #include "predictor/launch_floor.h"
 #include "predictor/roofline.h"
 #include "predictor/stand_ins.h"
@@ -65,6 +66,32 @@ void tell_traffic(const Kernel& kernel, const PredictorWeights& weights, KernelS
   story.joined = Seconds(seconds);
 }
 
+/// Products on tensor cores and attention: the bound follows from the utilisation.
+void tell_tensor_cores(const TensorCorePredictor& model, KernelStory& story) {
+  const Kernel& kernel = story.kernel;
+  const KernelPrediction prediction = model.predict(kernel);
+  story.on_tensor_cores = true;
+  story.basis.effect = model.reason(kernel);
+  story.bound = prediction.utilization * prediction.duration;
+  if (kernel.kind == KernelKind::attention) {
+    const AttentionPredictor& attention = model.attention(kernel);
+    story.attention = {attention.parts(kernel.attention), attention.provenance(kernel.attention)};
+    const AttentionParts& parts = story.attention->parts;
+    story.queue_floor = Seconds(parts.factor * parts.forward.launch);
+    story.basis.mode = attention.measured(kernel.attention) ? PredictionMode::calibrated
+                                                            : PredictionMode::zero_shot;
+  } else {
+    const TensorGemmPredictor& products = model.products(kernel.precision);
+    story.product = tensor_product_story(TensorCorePredictor::product_of(kernel), products);
+    story.queue_floor = products.launch_seconds();
+    story.basis.mode =
+        products.effect().measured ? PredictionMode::calibrated : PredictionMode::zero_shot;
+  }
+  const bool measured = story.basis.mode == PredictionMode::calibrated;
+  story.effect.provenance = measured ? EffectProvenance::measured : EffectProvenance::rule;
+  story.joined = prediction.duration - story.queue_floor;
+}
+
 KernelLimit limit_of(const KernelStory& story) {
   if (std::max(story.joined, story.bound) < story.queue_floor) return KernelLimit::launch_floor;
   if (story.prediction.memory_time > story.prediction.compute_time) return KernelLimit::memory;
@@ -115,13 +142,22 @@ KernelStory kernel_story(const Kernel& kernel, const GpuSpec& gpu,
   story.basis.effect = story.effect.reason;
   story.bound = Seconds(roofline_seconds(kernel, story.traits));
   story.queue_floor = Seconds(kQueuedFloor);
-  if (story.has_layout())
+  story.peak_flops = story.traits.flops;
+  if (TensorCorePredictor::covers(kernel)) {
+    story.peak_flops = kernel.kind == KernelKind::attention ? gpu.peak(Precision::bf16).value()
+                                                            : gpu.peak(kernel.precision).value();
+    tell_tensor_cores(predictor.tensor_cores(), story);
+  } else if (kernel.kind == KernelKind::grouped_gemm) {
+    tell_gemm(equal_groups(kernel), weights, story);
+    story.bound = Seconds(roofline_seconds(equal_groups(kernel), story.traits));
+  } else if (story.has_layout())
     tell_gemm(kernel, weights, story);
   else if (kernel.kind == KernelKind::convolution)
     tell_convolution(kernel, weights, story);
   else
     tell_traffic(kernel, weights, story);
   story.prediction = predictor.predict(kernel);
+  story.notes = predictor.notes(kernel);
   story.interval = interval_80(story.prediction.duration, story.prediction.spread);
   story.launch_gap = predictor.isolated_launch_overhead(kernel);
   story.limit = limit_of(story);

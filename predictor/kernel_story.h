@@ -2,9 +2,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "predictor/gpu_overlay.h"
+#include "predictor/half/attention_predictor.h"
 #include "predictor/kernel_predictor.h"
 #include "predictor/product_story.h"
 
@@ -34,19 +37,29 @@ struct TrafficStory {
   double seconds = 0;
 };
 
-/// How the prediction for one fp32 kernel came about: what `TesseraPredictor` computes, taken apart
+/// How the time of fused attention comes about: `factor` times the forward call.
+struct AttentionStory {
+  AttentionParts parts;
+  std::string source;  ///< measurements that it rests on, in words
+};
+
+/// How the prediction for one kernel came about: what `TesseraPredictor` computes, taken apart
 /// with the formulas that were trained. The terms give `prediction` again, to rounding.
 struct KernelStory {
   Kernel kernel;
   GpuTraits traits;
   GpuEffect effect;                             ///< in use, by an overlay where there is one
+  bool on_tensor_cores = false;                 ///< then `effect` plays no part
+  double peak_flops = 0;                        ///< of the kernel's arithmetic [FLOP/s]
   PredictionBasis basis;                        ///< what that rests on
   std::optional<ProductStory> product;          ///< products and convolutions
   std::optional<ConvolutionStory> convolution;  ///< only where convolutions were timed
-  std::optional<TrafficStory> traffic;          ///< all other kernels that move bytes
-  Seconds joined;       ///< compute and memory time joined, before the bound
-  Seconds bound;        ///< roofline: no kernel is faster
-  Seconds queue_floor;  ///< what starting and draining add
+  std::optional<AttentionStory> attention;
+  std::optional<TrafficStory> traffic;  ///< all other kernels that move bytes
+  std::vector<std::string> notes;       ///< what was never measured, as KernelPredictor::notes
+  Seconds joined;                       ///< compute and memory time joined, before the bound
+  Seconds bound;                        ///< roofline: no kernel is faster
+  Seconds queue_floor;                  ///< what starting and draining add
   KernelLimit limit = KernelLimit::compute;
   KernelPrediction prediction;  ///< duration = max(joined, bound) + queue_floor
   Interval interval;            ///< 80 %
@@ -54,7 +67,8 @@ struct KernelStory {
 
   /// Whether the memory order of operands plays a part.
   bool has_layout() const {
-    return kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm;
+    return kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm ||
+           kernel.kind == KernelKind::grouped_gemm;
   }
   /// Of an isolated, event-timed call.
   Seconds isolated() const { return prediction.duration + launch_gap; }

@@ -69,7 +69,7 @@ ProductStory product_of(std::string_view algorithm, const ConvolutionShape& shap
 
 double ProductStory::compute_seconds() const {
   if (!at_power_limit) return unlimited();
-  return smooth_max(unlimited(), *at_power_limit, kPowerLimitSharpness);
+  return smooth_max(unlimited(), *at_power_limit, power_sharpness);
 }
 
 ProductStory gemm_story(const GemmShape& s, const GpuTraits& gpu, const GemmWeights& weights,

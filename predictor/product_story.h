@@ -35,6 +35,7 @@ struct ProductStory {
   double layout_slowdown = 1;  ///< NN and NT linear layers; of a convolution: its algorithm
   double gpu_slowdown = 1;     ///< the GPU's own, against the model that all GPUs share
   std::optional<double> at_power_limit;  ///< [s] at the power-limited rate; empty = no limit
+  double power_sharpness = kPowerLimitSharpness;  ///< of the change to that rate
 
   double unlimited() const {
     return tiles * row_slowdown * layout_slowdown * gpu_slowdown;

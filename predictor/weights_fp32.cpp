@@ -10,10 +10,10 @@ namespace tessera {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
-  throw InputError(
-      {.where = path.string(),
-       .what = std::move(what),
-       .hint = "use predictor/weights/tessera.pb of this version, or run tessera train"});
+  throw InputError({.where = path.string(),
+                    .what = std::move(what),
+                    .hint = "use predictor/weights/tessera.pb of this version, or run tessera "
+                            "train with --out to a new file"});
 }
 
 template <std::size_t N>

@@ -1,7 +1,9 @@
 #include "predictor/half/attention_predictor.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu_support.h"
@@ -16,6 +18,7 @@ constexpr double kBackwardSpread = 0.10, kOtherBackwardSpread = 0.20;
 constexpr double kBuildSpread = 0.07;
 // Head sizes that no call of an implementation had; those measured differ by about as much.
 constexpr double kUnseenHeadSpread = 0.15;
+constexpr double kPerDoublingBeyond = 0.10;  // as of the FP32 model
 
 /// Generation for which a kernel is written: wgmma and TMA came with Hopper.
 bool asynchronous(const std::string& gpu) {
@@ -26,6 +29,18 @@ bool head_measured(const AttentionCall& call) {
   using enum AttentionImplementation;
   const bool small_alone = call.implementation == flash2 || call.implementation == cudnn;
   return call.head_dim >= 64 && call.head_dim <= (small_alone ? 128 : 256);
+}
+
+/// Input that lies farthest beyond the calls that were fitted.
+Extrapolation beyond(const AttentionCall& call, const std::array<double, 4>& range) {
+  constexpr std::array<std::string_view, 4> kInputs{"batch", "heads", "sequence", "head size"};
+  const std::array sizes{call.batch, call.heads, std::max(call.seq_q, call.seq_kv), call.head_dim};
+  Extrapolation most;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const double factor = range[i] > 0 ? static_cast<double>(sizes[i]) / range[i] : 1;
+    if (factor > most.factor) most = {kInputs[i], factor};
+  }
+  return most;
 }
 
 double share(AttentionDirection direction, double ratio) {
@@ -43,20 +58,26 @@ double share(AttentionDirection direction, double ratio) {
 }  // namespace
 
 AttentionPredictor::AttentionPredictor(const GpuSpec& gpu, AttentionWeights weights,
-                                       AttentionSetting setting)
-    : spec_(gpu), gpu_(attention_gpu(gpu)), weights_(std::move(weights)), setting_(setting) {
+                                       AttentionSetting setting, std::string stack)
+    : spec_(gpu),
+      gpu_(attention_gpu(gpu)),
+      weights_(std::move(weights)),
+      setting_(setting),
+      stack_(std::move(stack)) {
   if (weights_.profiles.empty())
     throw InputError(
         {"attention weights", "hold no profile", "run tessera train --model attention"});
 }
 
-/// The same implementation first, then the same GPU, then the same generation, then the setting,
-/// then the mask; of equals the one that rearranges least, whose time is most the kernel's own.
+/// The named stack on this GPU first, then the same implementation, then the same GPU, then the
+/// same generation, then the setting, then the mask; of equals the one that rearranges least, whose
+/// time is most the kernel's own.
 const AttentionProfile& AttentionPredictor::profile(const AttentionCall& call) const {
   const bool hopper = spec_.architecture >= Architecture::hopper;
   const auto score = [&](const AttentionProfile& p) {
     const bool masked = call.causal ? p.causal : p.full;
-    return 32.0 * (p.implementation == call.implementation) + 16.0 * (p.gpu == spec_.id) +
+    return 64.0 * (p.stack == stack_ && p.gpu == spec_.id) +
+           32.0 * (p.implementation == call.implementation) + 16.0 * (p.gpu == spec_.id) +
            8.0 * (asynchronous(p.gpu) == hopper) +
            4.0 * (p.served == (setting_ == AttentionSetting::serving)) + 2.0 * masked -
            std::min(1.0, 0.01 * std::exp(p.parameters[kConversion]));
@@ -71,13 +92,22 @@ AttentionParameters<double> AttentionPredictor::parameters(const AttentionProfil
   return p;
 }
 
-KernelPrediction AttentionPredictor::predict(const AttentionCall& call) const {
+AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
   require(spec_, call.implementation);
-  const AttentionShape shape = attention_shape(call);
+  AttentionParts parts{
+      .shape = attention_shape(call), .parameters = parameters(profile(call)), .forward = {}};
+  parts.forward =
+      attention_time(parts.shape, gpu_, parts.parameters, setting_ == AttentionSetting::serving);
+  parts.factor = share(call.direction, weights_.backward(parts.shape.longest));
+  return parts;
+}
+
+KernelPrediction AttentionPredictor::predict(const AttentionCall& call) const {
+  const AttentionParts parts = this->parts(call);
+  const AttentionShape& shape = parts.shape;
+  const AttentionTime<double>& time = parts.forward;
+  const double factor = parts.factor;
   const AttentionProfile& from = profile(call);
-  const AttentionTime<double> time =
-      attention_time(shape, gpu_, parameters(from), setting_ == AttentionSetting::serving);
-  const double factor = share(call.direction, weights_.backward(shape.longest));
   KernelPrediction result;
   result.duration = Seconds(factor * time.total);
   result.compute_time = Seconds(factor * time.compute);
@@ -96,6 +126,10 @@ KernelPrediction AttentionPredictor::predict(const AttentionCall& call) const {
   result.spread = {.gpu = std::hypot(own ? kBuildSpread : weights_.copied_spread, backward,
                                      head_measured(call) ? 0 : kUnseenHeadSpread),
                    .shape = from.spread};
+  result.extrapolated = beyond(call, weights_.range);
+  if (result.extrapolated)
+    result.spread.shape =
+        std::hypot(result.spread.shape, kPerDoublingBeyond * std::log2(result.extrapolated.factor));
   return result;
 }
 

@@ -15,22 +15,37 @@ enum class AttentionSetting : std::uint8_t {
   serving,   ///< as the servers were timed: KV cache written, Q, K and V rearranged
 };
 
+/// How the duration of a call comes about: `factor` times the forward time.
+struct AttentionParts {
+  AttentionShape shape;
+  AttentionParameters<double> parameters;
+  AttentionTime<double> forward;
+  double factor = 1;  ///< 1 forward; backward the ratio to it; both their sum
+};
+
 /// Predicts fused attention on one GPU. Pure; safe to share between threads.
 class AttentionPredictor {
  public:
-  /// Throws InputError where `gpu` lacks a figure or `weights` holds no profile.
+  /// `stack`: the software, as measured; empty = unknown. Throws InputError where `gpu` lacks a
+  /// figure or `weights` holds no profile.
   AttentionPredictor(const GpuSpec& gpu, AttentionWeights weights,
-                     AttentionSetting setting = AttentionSetting::training);
+                     AttentionSetting setting = AttentionSetting::training, std::string stack = {});
 
   /// Throws InputError for impossible sizes, and for FlashAttention on GPUs that do not run it: 2
   /// needs compute capability 8.0, 3 needs Hopper. `duration` of a backward pass is a ratio to the
   /// forward one, with FlashAttention-2's ratio for all implementations.
   KernelPrediction predict(const AttentionCall& call) const;
   Seconds duration(const AttentionCall& call) const { return predict(call).duration; }
+  /// What `predict` puts together. Throws as it does.
+  AttentionParts parts(const AttentionCall& call) const;
   /// Which measurements `call` is predicted from, in words.
   std::string provenance(const AttentionCall& call) const;
   /// What of the prediction was never measured, a line each, as KernelPredictor::notes.
   std::vector<std::string> notes(const AttentionCall& call) const;
+  /// Whether its implementation was measured on this GPU.
+  bool measured(const AttentionCall& call) const {
+    return measured(profile(call)) && profile(call).implementation == call.implementation;
+  }
   /// Part of every duration in training.
   static Seconds training_launch();
 
@@ -43,6 +58,7 @@ class AttentionPredictor {
   AttentionGpu gpu_;
   AttentionWeights weights_;
   AttentionSetting setting_;
+  std::string stack_;
 };
 
 }  // namespace tessera

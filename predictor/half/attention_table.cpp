@@ -106,18 +106,24 @@ bool read_kind(MeasuredTable& table, AttentionMeasurement& row) {
 
 }  // namespace
 
-AttentionTable read_attention(const std::filesystem::path& path) {
+AttentionTable read_attention(const std::filesystem::path& path, bool untimed) {
   MeasuredTable table(path, {"gpu", "direction", "causal", "batch", "heads", "kv_heads", "head_dim",
                              "seq_q", "seq_kv", "latency_us", "stack", "source"});
-  AttentionTable result{.file = path.filename().string(), .fnv1a = table.hash(), .rows = {}};
+  AttentionTable result{.file = path.filename().string(),
+                        .fnv1a = table.hash(),
+                        .rows = {},
+                        .text = table.file_text(),
+                        .header = table.header()};
   while (table.next()) {
     AttentionMeasurement row;
     row.gpu = table.text(kGpu);
     row.stack = table.text(kStack);
     const bool kind = read_kind(table, row), extents = read_extents(table, row.call);
-    const auto seconds = table.microseconds(kLatency);
+    const auto seconds =
+        untimed ? table.optional_microseconds(kLatency) : table.microseconds(kLatency);
     if (!kind || !extents || !seconds) continue;
     row.seconds = *seconds;
+    row.line = table.row();
     row.held_out = !row.by_eye && held_out_shape(shape_key(table));
     result.rows.push_back(std::move(row));
   }

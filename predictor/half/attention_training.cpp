@@ -103,6 +103,25 @@ std::vector<const AttentionMeasurement*> judged_rows(const AttentionGroup& group
   return rows;
 }
 
+namespace {
+
+/// Largest sizes of the calls that were fitted.
+std::array<double, 4> range_of(const std::vector<AttentionGroup>& groups) {
+  std::array<double, 4> range{};
+  for (const AttentionGroup& group : groups) {
+    for (const AttentionMeasurement* row : group.rows) {
+      if (row->held_out) continue;
+      const AttentionCall& call = row->call;
+      const std::array sizes{call.batch, call.heads, call.seq_kv, call.head_dim};
+      for (std::size_t i = 0; i < sizes.size(); ++i)
+        range[i] = std::max(range[i], static_cast<double>(sizes[i]));
+    }
+  }
+  return range;
+}
+
+}  // namespace
+
 AttentionWeights train_attention(const AttentionTable& table, const GpuLookup& lookup) {
   const std::vector<AttentionGroup> groups = attention_groups(table, lookup);
   if (groups.empty())
@@ -112,7 +131,8 @@ AttentionWeights train_attention(const AttentionTable& table, const GpuLookup& l
   AttentionWeights weights{.data = {.file = table.file, .fnv1a = table.fnv1a, .rows = 0},
                            .profiles = {},
                            .backward = fit_backward(table),
-                           .copied_spread = kCopiedSpread};
+                           .copied_spread = kCopiedSpread,
+                           .range = range_of(groups)};
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const AttentionGroup& group = groups[g];
     weights.data.rows += std::ranges::count_if(

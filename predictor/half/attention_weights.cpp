@@ -9,10 +9,10 @@ namespace tessera {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
-  throw InputError(
-      {.where = path.string(),
-       .what = std::move(what),
-       .hint = "use the file of this version, or run tessera train --model attention"});
+  throw InputError({.where = path.string(),
+                    .what = std::move(what),
+                    .hint = "use the file of this version, or run tessera train --model attention "
+                            "with --out to a new file"});
 }
 
 void check_version(unsigned found, int expected, const std::filesystem::path& path) {
@@ -78,6 +78,7 @@ AttentionWeights attention_weights(const weights::Attention& from,
   to.backward = {.at_2048 = from.backward_at_2048(), .slope = from.backward_slope()};
   to.copied_spread = from.copied_spread();
   for (const auto& profile : from.profiles()) to.profiles.push_back(read(profile, path));
+  read_values(from.range(), to.range, path);
   return to;
 }
 
@@ -88,6 +89,7 @@ void write(const AttentionWeights& from, weights::Attention& to) {
   to.set_backward_at_2048(from.backward.at_2048);
   to.set_backward_slope(from.backward.slope);
   to.set_copied_spread(from.copied_spread);
+  to.mutable_range()->Assign(from.range.begin(), from.range.end());
 }
 
 HalfMemoryWeights half_memory_weights(const weights::HalfMemory& from,

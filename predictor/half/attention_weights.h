@@ -33,12 +33,14 @@ struct AttentionProfile {
 
 /// Trained parameters of fused attention.
 struct AttentionWeights {
-  static constexpr int kSchemaVersion = 1;
+  static constexpr int kSchemaVersion = 2;
 
   TrainingData data;
   std::vector<AttentionProfile> profiles;
   BackwardRatio backward;
   double copied_spread = 0;  ///< of log time, where a profile stands in for another GPU's
+  /// Largest batch, heads, sequence and head size of the calls that were fitted.
+  std::array<double, 4> range{};
 };
 
 /// Trained parameters of 16-bit memory-bound kernels, measured on one GPU.

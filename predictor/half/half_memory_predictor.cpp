@@ -9,20 +9,8 @@
 namespace tessera {
 namespace {
 
-constexpr double kCopiedSpread = 0.15, kJudgedSpread = 0.15;
+constexpr double kCopiedSpread = 0.15;
 constexpr double kCardSpread = 0.03;  // judgement: cards of one type
-/// Bandwidth of training kernels against the residual add's.
-double training_share(HalfMemoryOp op) {
-  switch (op) {
-    case HalfMemoryOp::rms_norm:
-    case HalfMemoryOp::layer_norm:
-      return 0.65 / 0.88;
-    case HalfMemoryOp::embedding:
-      return 1 / 1.25;
-    default:
-      return 1;
-  }
-}
 
 HalfMemoryParameters<double> parameters_of(const HalfMemoryWeights& weights, HalfMemoryOp op) {
   return HalfMemoryParameters<double>::from_unconstrained(
@@ -36,28 +24,26 @@ double half_memory_bytes(const HalfMemoryCall& call) {
   return (three ? 3 : 2) * 2.0 * static_cast<double>(call.rows) * static_cast<double>(call.width);
 }
 
-HalfMemoryPredictor::HalfMemoryPredictor(const GpuSpec& gpu, HalfMemoryWeights weights,
-                                         HalfMemoryKernels kernels)
-    : spec_(gpu), gpu_(half_memory_gpu(gpu)), weights_(std::move(weights)), kernels_(kernels) {}
+HalfMemoryPredictor::HalfMemoryPredictor(const GpuSpec& gpu, HalfMemoryWeights weights)
+    : spec_(gpu), gpu_(half_memory_gpu(gpu)), weights_(std::move(weights)) {}
 
 KernelPrediction HalfMemoryPredictor::predict(const HalfMemoryCall& call) const {
   if (call.rows < 1 || call.width < 1)
     throw InputError(
         {std::string(name_of(call.op)), "a size is below 1", "rows and width are at least 1"});
-  const bool training = kernels_ == HalfMemoryKernels::training;
-  const HalfMemoryOp from = training ? HalfMemoryOp::add : call.op;
-  HalfMemoryParameters<double> p = parameters_of(weights_, from);
-  if (training) p.efficiency *= training_share(call.op);
-  const HalfMemoryShape shape{.bytes = half_memory_bytes(call),
-                              .rows = static_cast<double>(call.rows)};
+  return predict(call.op,
+                 {.bytes = half_memory_bytes(call), .rows = static_cast<double>(call.rows)});
+}
+
+KernelPrediction HalfMemoryPredictor::predict(HalfMemoryOp op, const HalfMemoryShape& shape) const {
+  const HalfMemoryParameters<double> p = parameters_of(weights_, op);
   KernelPrediction result;
   result.duration = Seconds(half_memory_seconds(shape, gpu_, p));
   result.memory_time = Seconds(result.duration.value() - p.launch);
   result.utilization = std::min(1.0, shape.bytes / gpu_.bandwidth / result.duration.value());
-  const double judged = training && call.op != HalfMemoryOp::add ? kJudgedSpread : 0;
   const double copied = spec_.id == weights_.gpu ? 0 : kCopiedSpread;
-  result.spread = {.gpu = std::hypot(kCardSpread, judged, copied),
-                   .shape = weights_.spread[static_cast<std::size_t>(from)]};
+  result.spread = {.gpu = std::hypot(kCardSpread, copied),
+                   .shape = weights_.spread[static_cast<std::size_t>(op)]};
   return result;
 }
 

@@ -63,17 +63,22 @@ std::string_view name_of(HalfMemoryOp op) {
   return kNames[static_cast<std::size_t>(op)];
 }
 
-HalfMemoryTable read_half_memory(const std::filesystem::path& path) {
+HalfMemoryTable read_half_memory(const std::filesystem::path& path, bool untimed) {
   MeasuredTable table(path,
                       {"gpu", "op", "rows", "cols_in", "cols_out", "bytes_min", "time_us", "tp"});
-  HalfMemoryTable result{.file = path.filename().string(), .fnv1a = table.hash(), .rows = {}};
+  HalfMemoryTable result{.file = path.filename().string(),
+                         .fnv1a = table.hash(),
+                         .rows = {},
+                         .text = table.file_text(),
+                         .header = table.header()};
   while (table.next()) {
     HalfMemoryMeasurement row;
     row.gpu = table.text(kGpu);
     const bool op = read_op(table, row), shape = op && read_shape(table, row);
-    const auto seconds = table.microseconds(kTime);
+    const auto seconds = untimed ? table.optional_microseconds(kTime) : table.microseconds(kTime);
     if (!op || !shape || !seconds) continue;
     row.seconds = *seconds;
+    row.line = table.row();
     row.held_out = row.calls > 1 || held_out_shape(shape_key(table));
     result.rows.push_back(std::move(row));
   }

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "predictor/half/half_memory_model.h"
@@ -18,6 +20,7 @@ struct HalfMemoryMeasurement {
   std::int64_t width = 0;  ///< elements of a row read or written, the larger number
   double seconds = 0;
   bool held_out = false;  ///< nothing is fitted to it
+  std::string_view line;  ///< the row as it stands in the file
 };
 
 /// A file in the format of measurements/kernels/memory_bound_fp16.csv.
@@ -25,10 +28,13 @@ struct HalfMemoryTable {
   std::string file;  ///< name without folder
   std::uint64_t fnv1a = 0;
   std::vector<HalfMemoryMeasurement> rows;
+  std::shared_ptr<const std::string> text = {};  ///< the file, which `header` and rows refer into
+  std::string_view header = {};
 };
 
-/// Throws InputError with file:line for malformed rows. Traffic that the file does not state (an
-/// embedding whose vocabulary is split) is that of an unsplit one: every id reads and writes a row.
-HalfMemoryTable read_half_memory(const std::filesystem::path& path);
+/// Throws InputError with file:line for malformed rows. `untimed`: rows may state no time, as 0.
+/// Traffic that the file does not state (an embedding whose vocabulary is split) is that of an
+/// unsplit one: every id reads and writes a row.
+HalfMemoryTable read_half_memory(const std::filesystem::path& path, bool untimed = false);
 
 }  // namespace tessera

@@ -24,8 +24,12 @@ std::string read_whole(const std::filesystem::path& path) {
 }  // namespace
 
 MeasuredTable::MeasuredTable(const std::filesystem::path& path, std::vector<std::string> columns)
-    : path_(path), text_(read_whole(path)), columns_(std::move(columns)), hash_(fnv1a(text_)) {
-  const CsvFields header = split_fields(next_line());
+    : path_(path),
+      text_(std::make_shared<const std::string>(read_whole(path))),
+      columns_(std::move(columns)),
+      hash_(fnv1a(*text_)) {
+  header_ = next_line();
+  const CsvFields header = split_fields(header_);
   const auto end = header.values.begin() + static_cast<std::ptrdiff_t>(header.count);
   width_ = header.count;
   for (const std::string& column : columns_) {
@@ -40,17 +44,18 @@ MeasuredTable::MeasuredTable(const std::filesystem::path& path, std::vector<std:
 
 std::string_view MeasuredTable::next_line() {
   ++line_;
-  const std::size_t end = std::min(text_.find('\n', offset_), text_.size());
-  std::string_view line = std::string_view(text_).substr(offset_, end - offset_);
-  offset_ = std::min(end + 1, text_.size());
+  const std::size_t end = std::min(text_->find('\n', offset_), text_->size());
+  std::string_view line = std::string_view(*text_).substr(offset_, end - offset_);
+  offset_ = std::min(end + 1, text_->size());
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }
 
 bool MeasuredTable::next() {
-  while (offset_ < text_.size() && problems_.size() < kMaxProblems) {
+  while (offset_ < text_->size() && problems_.size() < kMaxProblems) {
     const std::string_view line = next_line();
     if (line.empty()) continue;
+    row_ = line;
     fields_ = split_fields(line);
     if (fields_.count == width_) return true;
     problem(
@@ -83,6 +88,11 @@ std::optional<double> MeasuredTable::microseconds(std::size_t column) {
   problem(columns_[column] + " = '" + std::string(text(column)) + "' is not a duration",
           "microseconds, more than 0");
   return std::nullopt;
+}
+
+std::optional<double> MeasuredTable::optional_microseconds(std::size_t column) {
+  if (text(column).empty()) return 0;
+  return microseconds(column);
 }
 
 void MeasuredTable::problem(std::string what, std::string hint) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,18 +35,26 @@ class MeasuredTable {
   std::optional<std::int64_t> optional_extent(std::size_t column);
   /// Microseconds > 0 as seconds; empty, with a problem noted, otherwise.
   std::optional<double> microseconds(std::size_t column);
+  /// The same, where an empty field stands for 0.
+  std::optional<double> optional_microseconds(std::size_t column);
   /// Notes what is wrong with the current row.
   void problem(std::string what, std::string hint);
   /// Throws InputError with all problems, if there are any.
   void finish() const;
 
   std::uint64_t hash() const { return hash_; }  ///< fnv1a of the file
+  /// The current row as it stands in the file.
+  std::string_view row() const { return row_; }
+  std::string_view header() const { return header_; }
+  /// The file, which rows and header refer into.
+  const std::shared_ptr<const std::string>& file_text() const { return text_; }
 
  private:
   std::string_view next_line();
 
   std::filesystem::path path_;
-  std::string text_;
+  std::shared_ptr<const std::string> text_;
+  std::string_view header_, row_;
   std::vector<std::string> columns_;
   std::vector<std::size_t> positions_;  ///< of `columns_` in the header
   CsvFields fields_;                    ///< of the current row

@@ -13,11 +13,6 @@ namespace {
 // Judgement, in log time: other algorithms and tensor layouts of convolutions.
 constexpr double kConvolution = 0.25;
 
-/// The product that stands for `kernel`.
-Kernel product_of(const Kernel& kernel) {
-  return kernel.kind == KernelKind::convolution ? implicit_product(kernel) : kernel;
-}
-
 [[noreturn]] void fail_untrained(const std::string& what, const std::string& model) {
   throw InputError({.where = "weights",
                     .what = "hold no " + what,
@@ -38,6 +33,10 @@ TensorCorePredictor::TensorCorePredictor(const GpuSpec& gpu, const PredictorWeig
   const bool peak = supports_products(gpu, Precision::bf16);
   if (trained_on_attention_ && peak && fastest_implementation(gpu))
     attention_.emplace(gpu, *weights.attention);
+}
+
+Kernel TensorCorePredictor::product_of(const Kernel& kernel) {
+  return kernel.kind == KernelKind::convolution ? implicit_product(kernel) : kernel;
 }
 
 bool TensorCorePredictor::covers(const Kernel& kernel) {

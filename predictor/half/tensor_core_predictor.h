@@ -24,6 +24,8 @@ class TensorCorePredictor {
  public:
   TensorCorePredictor(const GpuSpec& gpu, const PredictorWeights& weights);
 
+  /// The product that stands for `kernel`: itself, or that of a convolution.
+  static Kernel product_of(const Kernel& kernel);
   /// Products in another format than fp32, and attention.
   static bool covers(const Kernel& kernel);
   /// Throws InputError where the GPU has no tensor cores for the kernel's precision, does not run

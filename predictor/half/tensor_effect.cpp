@@ -70,6 +70,7 @@ bool sixteen_bits(Precision precision) {
 
 /// tf32 and fp8: the slowdowns of 16-bit products, at the peak of the format.
 void use_other_width(Precision precision, TensorEffect& effect) {
+  effect.measured = false;
   effect.spread = std::hypot(effect.spread, precision == Precision::fp8 ? kFp8 : kTf32);
   effect.reason +=
       "; " + std::string(name_of(precision)) + " was never timed, as 16-bit products at its peak";

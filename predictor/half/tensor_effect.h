@@ -14,7 +14,7 @@ namespace tessera {
 struct TensorEffect {
   TensorGpuEffect<double> gpu{};
   TensorStackEffect<double> stack{};
-  bool measured = false;    ///< false: by the rule for unseen GPUs
+  bool measured = false;    ///< false: by the rule for unseen GPUs, or of tf32 and fp8
   double spread = 0;        ///< of log time, common to all kernels of the GPU
   double long_spread = 0;   ///< of one kernel of 50 us and longer
   double short_spread = 0;  ///< of one below

@@ -226,18 +226,25 @@ Dual<N> tensor_tile_seconds(const TensorShape& s, const TensorTraits& gpu,
   return result;
 }
 
+/// Time at the power-limited rate [s].
+template <class T>
+T tensor_capped_seconds(const TensorShape& s, const TensorTraits& gpu, const TensorGpuEffect<T>& g,
+                        const TensorStackEffect<T>& stack) {
+  using std::exp;
+  const double ideal = s.flops() / gpu.flops;
+  const double decades = std::log10(1 + ideal / kTensorCapOnset);
+  return exp(g.cap + g.cap_per_decade * decades + stack.compute) * ideal;
+}
+
 /// Compute time [s]: tiles, or the rate that the power limit leaves where that is longer.
 template <class T>
 T tensor_compute_seconds(const TensorShape& s, const TensorTraits& gpu,
                          const TensorParameters<T>& p, const TensorGpuEffect<T>& g,
                          const TensorStackEffect<T>& stack) {
   using std::exp;
-  const double ideal = s.flops() / gpu.flops;
-  const double decades = std::log10(1 + ideal / kTensorCapOnset);
   const T tiles =
       exp(g.compute + stack.compute) * tensor_tile_seconds(s, gpu, p, stack.quantisation);
-  const T capped = exp(g.cap + g.cap_per_decade * decades + stack.compute) * ideal;
-  return smooth_max(tiles, capped, T(kTensorCapSharpness));
+  return smooth_max(tiles, tensor_capped_seconds(s, gpu, g, stack), T(kTensorCapSharpness));
 }
 
 /// Memory time [s]; the reached rate depends on how the traffic compares with L2.

@@ -37,6 +37,8 @@ class TensorGemmPredictor {
   Seconds launch_seconds() const { return Seconds(effect_.stack.launch_seconds); }
 
   const TensorEffect& effect() const { return effect_; }
+  const TensorTraits& traits() const { return traits_; }
+  const TensorParameters<double>& shared() const { return shared_; }
   /// What the prediction of `kernel` rests on and what of it was never measured, in words.
   std::string reason(const Kernel& kernel) const;
   /// What of it was never measured, a line each, as KernelPredictor::notes.

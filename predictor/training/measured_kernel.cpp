@@ -50,7 +50,8 @@ Kernel kernel_of(const KernelMeasurement& row) {
   kernel.kind = vector_kind(row.op);
   kernel.rows = row.rows;
   kernel.cols = row.cols;
-  const std::int64_t tensor = 4 * row.rows * row.cols;
+  kernel.precision = row.precision;
+  const std::int64_t tensor = element_bytes(row.precision) * row.rows * row.cols;
   const bool two_inputs = row.op >= MeasuredOp::add && row.op <= MeasuredOp::pow;
   kernel.bytes_read = Bytes(two_inputs ? 2 * tensor : tensor);
   kernel.bytes_written = Bytes(tensor);

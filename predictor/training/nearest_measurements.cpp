@@ -34,6 +34,12 @@ double octaves_between(const KernelMeasurement& a, const KernelMeasurement& b) {
   return std::sqrt(squares);
 }
 
+/// bf16 and fp16 multiply at one rate.
+bool comparable(Precision a, Precision b) {
+  const auto sixteen = [](Precision p) { return p == Precision::bf16 || p == Precision::fp16; };
+  return a == b || (sixteen(a) && sixteen(b));
+}
+
 }  // namespace
 
 std::vector<NearMeasurement> nearest_measurements(const MeasurementFile& file,
@@ -43,7 +49,8 @@ std::vector<NearMeasurement> nearest_measurements(const MeasurementFile& file,
                                                   const GpuLookup& lookup, std::size_t count) {
   std::vector<NearMeasurement> found;
   for (const KernelMeasurement& row : file.rows) {
-    if (row.op != kernel.op || row.precision != Precision::fp32 || row.latency_us <= 0) continue;
+    if (row.op != kernel.op || !comparable(row.precision, kernel.precision) || row.latency_us <= 0)
+      continue;
     found.push_back({.row = row,
                      .gpu = file.gpus[row.gpu],
                      .octaves = octaves_between(row, kernel),

@@ -19,9 +19,10 @@ struct NearMeasurement {
   Seconds predicted;  ///< of a call timed as the row was: with or without the launch gap
 };
 
-/// The `count` timed fp32 rows of `file` with the operator of `kernel` that are nearest to its
-/// sizes, those of `gpu` before all others; ties in the order of the file. Nothing is fitted to
-/// them, so rows with split = test are among them. `lookup` finds the other GPUs.
+/// The `count` timed rows of `file` with the operator and format of `kernel` (bf16 and fp16 count
+/// as one) that are nearest to its sizes, those of `gpu` before all others; ties in the order of
+/// the file. Nothing is fitted to them, so rows with split = test are among them. `lookup` finds
+/// the other GPUs.
 std::vector<NearMeasurement> nearest_measurements(const MeasurementFile& file,
                                                   const KernelMeasurement& kernel,
                                                   const GpuSpec& gpu,

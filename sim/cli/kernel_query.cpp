@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "sim/cli/half_query.h"
 #include "sim/config/suggest.h"
+#include "sim/report/kernel_report.h"
 
 namespace tessera {
 namespace {
@@ -53,6 +55,7 @@ MeasuredOp op_named(const std::string& name) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kMeasuredOps; ++i)
     names.emplace_back(name_of(static_cast<MeasuredOp>(i)));
+  names.insert(names.end(), {"attention", "grouped_gemm"});
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<MeasuredOp>(found - names.begin());
   throw InputError({.where = "--op",
@@ -73,18 +76,22 @@ std::string listed_options(std::span<const SizeOption> sizes) {
 class QueryReader {
  public:
   explicit QueryReader(const KernelOptions& options) : options_(options) {
-    query_.call.op = op_named(options.op);
+    call_.op = op_named(options.op);
   }
 
   KernelQuery read() {
-    const std::span<const SizeOption> sizes = sizes_for(query_.call.op);
+    const std::span<const SizeOption> sizes = sizes_for(call_.op);
     for (const SizeOption& size : sizes) read_size(size);
     refuse_others(sizes);
-    if (query_.call.op == MeasuredOp::conv2d) query_.call.cols = query_.call.rows;
+    if (call_.op == MeasuredOp::conv2d) call_.cols = call_.rows;
     check_layout();
     if (problems_.empty()) check_tensors();
     if (!problems_.empty()) throw InputError(std::move(problems_));
-    query_.kernel = kernel_of(query_.call);
+    if (!options_.precision.empty()) call_.precision = parse_precision(options_.precision);
+    query_.op = std::string(name_of(call_.op));
+    query_.sizes = sizes_of(call_);
+    query_.call = call_;
+    query_.kernel = kernel_of(call_);
     if (options_.layout == "tn") query_.kernel.layout = GemmLayout::tn;
     if (options_.layout == "nn") query_.kernel.layout = GemmLayout::nn;
     if (options_.layout == "nt") query_.kernel.layout = GemmLayout::nt;
@@ -106,16 +113,16 @@ class QueryReader {
     const std::string where = "--" + std::string(size.name);
     if (!value)
       return problem(where, "is missing",
-                     options_.op + " needs " + listed_options(sizes_for(query_.call.op)));
+                     options_.op + " needs " + listed_options(sizes_for(call_.op)));
     const std::int64_t most = size.extent ? kMaxExtent : kMaxWindow;
     if (*value < size.least || *value > most)
       return problem(where, std::to_string(*value) + " is not a size",
                      "a whole number of elements, from " + std::to_string(size.least) + " to " +
                          std::to_string(most));
     if (size.extent)
-      query_.call.*size.extent = *value;
+      call_.*size.extent = *value;
     else
-      query_.call.*size.window = static_cast<std::int32_t>(*value);
+      call_.*size.window = static_cast<std::int32_t>(*value);
   }
 
   /// A size without effect would be mistaken for one that has some.
@@ -129,12 +136,12 @@ class QueryReader {
   }
 
   void check_layout() {
-    if (options_.layout.empty() || is_product(query_.call.op)) return;
+    if (options_.layout.empty() || is_product(call_.op)) return;
     problem("--layout", options_.op + " has no operand order", "leave it out");
   }
 
   void check_tensors() {
-    const M& call = query_.call;
+    const M& call = call_;
     const auto product = [](auto... factors) { return (1.0 * ... * static_cast<double>(factors)); };
     double largest = product(call.rows, call.cols);
     if (is_product(call.op))
@@ -157,17 +164,21 @@ class QueryReader {
 
   const KernelOptions& options_;
   KernelQuery query_;
+  KernelMeasurement call_;
   std::vector<Problem> problems_;
 };
 
 }  // namespace
 
 std::vector<std::string> size_options() {
-  return {"batch",        "m",          "n",           "k",      "rows",   "cols", "in-channels",
-          "out-channels", "input-size", "kernel-size", "stride", "padding"};
+  return {"batch",        "m",          "n",           "k",      "rows",    "cols",  "in-channels",
+          "out-channels", "input-size", "kernel-size", "stride", "padding", "heads", "kv-heads",
+          "head-dim",     "seq",        "seq-kv"};
 }
 
-KernelQuery kernel_query(const KernelOptions& options) {
+KernelQuery kernel_query(const KernelOptions& options, const GpuSpec& gpu) {
+  if (options.op == "attention") return attention_query(options, gpu);
+  if (options.op == "grouped_gemm") return grouped_query(options);
   return QueryReader(options).read();
 }
 

@@ -79,4 +79,13 @@ PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeight
                           with_overlays(weights, scenario.overlays, gpu));
 }
 
+PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights,
+                                 const TimedProgram& timed) {
+  const GpuSpec& gpu = scenario.cluster.node.gpu;
+  std::vector<Kernel> kernels;
+  for (const TimedKernel& kernel : timed.kernels) kernels.push_back(kernel.kernel);
+  return prediction_basis(scenario.predictor_form, gpu,
+                          with_overlays(weights, scenario.overlays, gpu), kernels);
+}
+
 }  // namespace tessera

@@ -24,5 +24,8 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
 
 /// What the durations of `plan_step` rest on.
 PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights);
+/// The same, with what of the kernels in use was never measured.
+PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights,
+                                 const TimedProgram& timed);
 
 }  // namespace tessera

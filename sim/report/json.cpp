@@ -38,7 +38,8 @@ ordered_json provenance_json(const StepReport& report, const Provenance& provena
 ordered_json predictor_json(const Provenance& provenance) {
   return {{"form", provenance.predictor},
           {"mode", provenance.predictor_mode},
-          {"effect", provenance.predictor_effect}};
+          {"effect", provenance.predictor_effect},
+          {"notes", provenance.predictor_notes}};
 }
 
 ordered_json breakdown_json(const StepReport& report) {

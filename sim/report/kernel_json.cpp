@@ -11,16 +11,17 @@ using KernelJson = nlohmann::ordered_json;
 
 constexpr const char* kKernelSchema = "tessera.kernel/1";
 
-KernelJson kernel_sizes_json(const KernelMeasurement& call) {
-  KernelJson sizes = KernelJson::object();
-  for (const auto& [name, size] : sizes_of(call)) sizes[name] = size;
-  return sizes;
+KernelJson kernel_sizes_json(const std::vector<std::pair<std::string, std::int64_t>>& sizes) {
+  KernelJson json = KernelJson::object();
+  for (const auto& [name, size] : sizes) json[name] = size;
+  return json;
 }
 
 KernelJson gpu_json(const KernelReport& report) {
   const GpuTraits& traits = report.story.traits;
   return {{"id", report.gpu.id},
           {"fp32_flops_per_s", traits.flops},
+          {"peak_flops_per_s", report.story.peak_flops},
           {"memory_bandwidth_bytes_per_s", traits.bandwidth},
           {"l2_bytes", traits.l2},
           {"sms", traits.sms},
@@ -101,6 +102,23 @@ KernelJson traffic_json(const TrafficStory& traffic) {
           {"achieved_bandwidth_share", traffic.achieved_share}};
 }
 
+KernelJson attention_json(const KernelStory& story) {
+  const AttentionCall& call = story.kernel.attention;
+  const AttentionParts& parts = story.attention->parts;
+  return {{"implementation", name_of(call.implementation)},
+          {"direction", direction_words(call.direction)},
+          {"causal", call.causal},
+          {"blocks", parts.shape.blocks},
+          {"block_queries", parts.shape.block_queries},
+          {"waves", parts.forward.waves},
+          {"mean_keys", parts.shape.keys},
+          {"longest_keys", parts.shape.longest},
+          {"tensor_peak_share", parts.parameters.efficiency},
+          {"forward_compute_s", parts.forward.compute},
+          {"forward_memory_s", parts.forward.memory},
+          {"factor", parts.factor}};
+}
+
 KernelJson times_json(const KernelStory& story) {
   const KernelPrediction& prediction = story.prediction;
   return {{"limit", name_of(story.limit)},
@@ -132,7 +150,7 @@ KernelJson nearest_json(const KernelReport& report) {
     rows.push_back({{"gpu", near.gpu},
                     {"split", split_of(near.row)},
                     {"timing", name_of(near.row.timing)},
-                    {"sizes", kernel_sizes_json(near.row)},
+                    {"sizes", kernel_sizes_json(sizes_of(near.row))},
                     {"octaves", near.octaves},
                     {"measured_s", near.measured.value()},
                     {"predicted_s", near.predicted.value()}});
@@ -146,8 +164,8 @@ std::string kernel_json(const KernelReport& report) {
   const KernelStory& story = report.story;
   KernelJson json{{"schema", kKernelSchema},
                   {"tessera_version", report.tessera_version},
-                  {"op", name_of(report.call.op)},
-                  {"sizes", kernel_sizes_json(report.call)},
+                  {"op", report.op},
+                  {"sizes", kernel_sizes_json(report.sizes)},
                   {"layout", nullptr},
                   {"precision", name_of(story.kernel.precision)},
                   {"flops", story.kernel.flops.value()},
@@ -160,6 +178,8 @@ std::string kernel_json(const KernelReport& report) {
                   {"product", nullptr},
                   {"algorithms", nullptr},
                   {"traffic", nullptr},
+                  {"attention", nullptr},
+                  {"notes", story.notes},
                   {"measurements", report.measurements},
                   {"nearest", nearest_json(report)}};
   if (story.has_layout()) json["layout"] = label_of(story.kernel.layout);
@@ -168,6 +188,7 @@ std::string kernel_json(const KernelReport& report) {
     json["likely_tile"] = candidate_json(story.product->candidates.front());
   }
   if (story.convolution) json["algorithms"] = algorithms_json(*story.convolution);
+  if (story.attention) json["attention"] = attention_json(story);
   if (story.traffic) json["traffic"] = traffic_json(*story.traffic);
   return json.dump(2, ' ', false, KernelJson::error_handler_t::replace) + '\n';
 }

@@ -33,4 +33,16 @@ std::string_view name_of(CallTiming timing) {
   return "isolated";
 }
 
+std::string_view direction_words(AttentionDirection direction) {
+  switch (direction) {
+    case AttentionDirection::forward:
+      return "forward";
+    case AttentionDirection::backward:
+      return "backward";
+    case AttentionDirection::forward_backward:
+      break;
+  }
+  return "forward+backward";
+}
+
 }  // namespace tessera

@@ -14,7 +14,9 @@ namespace tessera {
 
 /// One kernel, as asked for, and how its prediction came about.
 struct KernelReport {
-  KernelMeasurement call;  ///< operator and sizes, not timed
+  std::string op;
+  /// By the names of kernel files, in their order.
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
   GpuSpec gpu;
   KernelStory story;
   std::vector<NearMeasurement> nearest;
@@ -33,6 +35,9 @@ std::vector<std::pair<std::string, std::int64_t>> sizes_of(const KernelMeasureme
 
 /// "train", "test", or "none" for rows that are in neither.
 std::string_view split_of(const KernelMeasurement& row);
+
+/// "forward", "backward", "forward+backward".
+std::string_view direction_words(AttentionDirection direction);
 
 /// "isolated", "graph", "queue".
 std::string_view name_of(CallTiming timing);

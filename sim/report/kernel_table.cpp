@@ -37,16 +37,21 @@ std::string percentage(double ratio) {
   return shown(ratio * 100, "%.1f %%");
 }
 
-std::string size_words(const KernelMeasurement& call) {
+std::string size_words(const std::vector<std::pair<std::string, std::int64_t>>& sizes) {
   std::string words;
-  for (const auto& [name, size] : sizes_of(call))
+  for (const auto& [name, size] : sizes)
     words += (words.empty() ? "" : ", ") + name + " " + std::to_string(size);
   return words;
 }
 
 std::string title(const KernelReport& report) {
   const KernelStory& story = report.story;
-  std::string text = std::string(name_of(report.call.op)) + ": " + size_words(report.call);
+  std::string text = report.op + ": " + size_words(report.sizes);
+  if (story.attention) {
+    const AttentionCall& call = story.kernel.attention;
+    text += ", " + std::string(name_of(call.implementation)) + " " +
+            std::string(direction_words(call.direction)) + (call.causal ? ", causal" : ", full");
+  }
   if (story.has_layout()) text += ", " + std::string(label_of(story.kernel.layout));
   text += ", " + std::string(name_of(story.kernel.precision)) + " on " + report.gpu.id + "\n";
   text +=
@@ -72,7 +77,10 @@ std::string gpu_lines(const KernelStory& story) {
   text += entry("L2", to_short_text(Bytes(static_cast<std::int64_t>(gpu.l2))));
   text += entry("SMs", shown(gpu.sms, "%.0f") + ", each with " + std::to_string(gpu.lanes_per_sm) +
                            " fp32 lanes");
+  if (story.on_tensor_cores)
+    text += entry("tensor peak", to_short_text(FlopsPerSecond(story.peak_flops)) + ", dense");
   text += entry("power limit", gpu.tdp > 0 ? to_short_text(Watts(gpu.tdp)) : "not published");
+  if (story.on_tensor_cores) return text;
   text += entry("sustained rate",
                 effect.sustained_flops > 0
                     ? to_short_text(FlopsPerSecond(effect.sustained_flops)) + " of products"
@@ -135,6 +143,27 @@ std::string algorithm_lines(const ConvolutionStory& convolution) {
   return text;
 }
 
+std::string attention_lines(const AttentionParts& parts) {
+  std::string text = "\nattention, forward\n";
+  text += entry("blocks", shown(parts.shape.blocks, "%.0f") + " of " +
+                              shown(parts.shape.block_queries, "%.0f") + " queries, " +
+                              shown(parts.forward.waves, "%.2f") + " per SM");
+  text += entry("keys per block", shown(parts.shape.keys, "%.0f") + " on average, " +
+                                      shown(parts.shape.longest, "%.0f") + " in the longest");
+  text += entry("products run at", percentage(parts.parameters.efficiency) +
+                                       " of the tensor peak, before head size and mask");
+  text += entry("exponentials", percentage(parts.parameters.exponentials) + " do not overlap");
+  text += entry("compute, memory",
+                microseconds(parts.forward.compute) + ", " + microseconds(parts.forward.memory));
+  return text + entry("this call", "x" + shown(parts.factor, "%.2f") + " the forward time");
+}
+
+std::string note_lines(const KernelStory& story) {
+  std::string text;
+  for (const std::string& note : story.notes) text += "  " + note + "\n";
+  return text.empty() ? "" : "\nnot measured as such\n" + text;
+}
+
 std::string traffic_lines(const TrafficStory& traffic) {
   std::string text = "\nmemory traffic\n";
   text += entry("compulsory", to_short_text(Bytes(static_cast<std::int64_t>(traffic.bytes))) +
@@ -182,11 +211,11 @@ std::string nearest_lines(const KernelReport& report) {
   text += table_line("  %-16s %-6s %-9s %8s %12s %13s %8s  %s", "GPU", "split", "timing", "octaves",
                      "measured us", "predicted us", "error %", "sizes");
   for (const NearMeasurement& near : report.nearest)
-    text += table_line("  %-16s %-6s %-9s %8.2f %12.2f %13.2f %+8.1f  %s", near.gpu.c_str(),
-                       std::string(split_of(near.row)).c_str(),
-                       std::string(name_of(near.row.timing)).c_str(), near.octaves,
-                       near.measured.value() * 1e6, near.predicted.value() * 1e6,
-                       100 * (near.predicted / near.measured - 1), size_words(near.row).c_str());
+    text += table_line(
+        "  %-16s %-6s %-9s %8.2f %12.2f %13.2f %+8.1f  %s", near.gpu.c_str(),
+        std::string(split_of(near.row)).c_str(), std::string(name_of(near.row.timing)).c_str(),
+        near.octaves, near.measured.value() * 1e6, near.predicted.value() * 1e6,
+        100 * (near.predicted / near.measured - 1), size_words(sizes_of(near.row)).c_str());
   return text;
 }
 
@@ -199,8 +228,9 @@ std::string kernel_table(const KernelReport& report) {
   if (story.product)
     text +=
         product_lines(*story.product, story.convolution ? "algorithm" : "order", story.traits.sms);
+  if (story.attention) text += attention_lines(story.attention->parts);
   if (story.traffic) text += traffic_lines(*story.traffic);
-  return text + time_lines(story) + nearest_lines(report);
+  return text + time_lines(story) + note_lines(story) + nearest_lines(report);
 }
 
 }  // namespace tessera

@@ -10,12 +10,13 @@ namespace tessera {
 
 /// Where a result comes from, in words; printed with it.
 struct Provenance {
-  std::string scenario;          ///< its name
-  std::string model;             ///< its name
-  std::string mode;              ///< "training", "inference"
-  std::string predictor;         ///< form of the kernel model
-  std::string predictor_mode;    ///< "zero-shot", "calibrated", "calibrated-steps"
-  std::string predictor_effect;  ///< where the GPU's effect comes from, in words
+  std::string scenario;                      ///< its name
+  std::string model;                         ///< its name
+  std::string mode;                          ///< "training", "inference"
+  std::string predictor;                     ///< form of the kernel model
+  std::string predictor_mode;                ///< "zero-shot", "calibrated", "calibrated-steps"
+  std::string predictor_effect;              ///< where the GPU's effect comes from, in words
+  std::vector<std::string> predictor_notes;  ///< what was never measured, a short line each
   std::string tessera_version;
 };
 

@@ -90,11 +90,15 @@ std::string time_row(std::string_view label, Seconds time, int tenths) {
          right(fixed(tenths / 10.0, 1), 8);
 }
 
-/// What the kernel times rest on, in one line; the whole reason is in the JSON.
-std::string basis_line(const StepReport& report, const Provenance& provenance) {
+/// What the kernel times rest on, in one line, and what of it was never measured, a line each; the
+/// whole reason is in the JSON.
+std::string basis_lines(const StepReport& report, const Provenance& provenance) {
   const std::string& mode = provenance.predictor_mode;
-  if (mode == "zero-shot") return "zero-shot: nothing was measured on " + report.gpu + "\n";
-  return mode + " for " + report.gpu + ": " + provenance.predictor_effect + "\n";
+  std::string text = mode == "zero-shot"
+                         ? "zero-shot: nothing was measured on " + report.gpu + "\n"
+                         : mode + " for " + report.gpu + ": " + provenance.predictor_effect + "\n";
+  for (const std::string& note : provenance.predictor_notes) text += "  note: " + note + "\n";
+  return text;
 }
 
 std::string header_line(const StepReport& report, const Provenance& provenance) {
@@ -104,7 +108,7 @@ std::string header_line(const StepReport& report, const Provenance& provenance) 
          std::to_string(layout.tensor) + ", pipeline " + std::to_string(layout.pipeline) +
          ", data " + std::to_string(layout.data) + ", " +
          counted(report.micro_batches, "micro-batch") + "; predictor " + provenance.predictor +
-         ", tessera " + provenance.tessera_version + "\n" + basis_line(report, provenance) + "\n";
+         ", tessera " + provenance.tessera_version + "\n" + basis_lines(report, provenance) + "\n";
 }
 
 std::string summary_row(std::string_view label, const std::string& value) {

@@ -8,7 +8,7 @@
 
 #include "predictor/kernel_predictor.h"
 #include "predictor/weights.h"
-#include "tests/predictor/test_gpus.h"
+#include "tests/predictor/half/half_gpus.h"
 #include "tests/predictor/test_kernels.h"
 
 namespace tessera {
@@ -40,9 +40,27 @@ Kernel softmax(std::int64_t step) {
   return row_kernel(KernelKind::softmax, 1280 * step, 8 * step);
 }
 
+Kernel bf16_linear(std::int64_t step) {
+  Kernel kernel = linear(step);
+  kernel.precision = Precision::bf16;
+  return kernel;
+}
+Kernel attention(std::int64_t step) {
+  Kernel kernel;
+  kernel.kind = KernelKind::attention;
+  kernel.precision = Precision::bf16;
+  kernel.attention = {.implementation = AttentionImplementation::flash3,
+                      .heads = 32,
+                      .kv_heads = 8,
+                      .seq_q = 64 * step,
+                      .seq_kv = 64 * step,
+                      .head_dim = 128};
+  return kernel;
+}
+
 std::unique_ptr<KernelPredictor> h100(PredictorForm form) {
   const PredictorWeights weights = load_weights(TESSERA_SOURCE_DIR "/predictor/weights/tessera.pb");
-  return make_predictor(form, test_gpu("H100-SXM5-80GB"), weights);
+  return make_predictor(form, half_test_gpu("H100-SXM5-80GB"), weights);
 }
 
 void predict(benchmark::State& state, PredictorForm form, Kernel (*kernel)(std::int64_t step)) {
@@ -72,6 +90,8 @@ void look_up(benchmark::State& state) {
 BENCHMARK_CAPTURE(predict, tessera_gemm, PredictorForm::tessera, linear);
 BENCHMARK_CAPTURE(predict, tessera_small_gemm, PredictorForm::tessera, small_linear);
 BENCHMARK_CAPTURE(predict, tessera_batched_gemm, PredictorForm::tessera, scores);
+BENCHMARK_CAPTURE(predict, tessera_bf16_gemm, PredictorForm::tessera, bf16_linear);
+BENCHMARK_CAPTURE(predict, tessera_attention, PredictorForm::tessera, attention);
 BENCHMARK_CAPTURE(predict, tessera_elementwise, PredictorForm::tessera, elementwise);
 BENCHMARK_CAPTURE(predict, tessera_softmax, PredictorForm::tessera, softmax);
 BENCHMARK_CAPTURE(predict, neusight_gemm, PredictorForm::neusight, linear);

@@ -40,7 +40,8 @@ class Calibration(EndToEnd):
         before, after = self.simulate(DATA_PARALLEL), self.simulate(DATA_PARALLEL, overlay)
         self.assertEqual(before["predictor"]["mode"], "zero-shot")
         self.assertEqual(after["predictor"], {"form": "tessera", "mode": "calibrated",
-                                              "effect": f"{answer['overlay']['rows']} kernels of h100.csv"})
+                                              "effect": f"{answer['overlay']['rows']} kernels of h100.csv",
+                                              "notes": []})
         self.assertNotEqual(before["step_time_s"], after["step_time_s"])
         table = self.answer("simulate", DATA_PARALLEL, "--set", overlay)
         self.assertEqual(table.splitlines()[2], f"calibrated for {GPU}: {after['predictor']['effect']}")

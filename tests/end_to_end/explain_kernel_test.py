@@ -57,6 +57,36 @@ class ExplainKernel(EndToEnd):
             self.assertAlmostEqual(math.log(interval["high_s"] / times["duration_s"]), width)
             self.assertAlmostEqual(math.log(times["duration_s"] / interval["low_s"]), width)
 
+    def test_kernels_in_words_are_those_of_the_options(self):
+        pairs = (("bf16 gemm 4096x4096x1024", "--op linear --m 4096 --n 4096 --k 1024 --precision bf16"),
+                 ("softmax 8192x1024 fp16", "--op softmax --rows 8192 --cols 1024 --precision fp16"),
+                 ("bmm 8x512x256x64 nt", "--op bmm --batch 8 --m 512 --n 256 --k 64 --layout nt"),
+                 ("flash3 attention 4x32x4096x128 full backward kv-heads=8",
+                  "--op attention --batch 4 --heads 32 --seq 4096 --head-dim 128 --kv-heads 8 --implementation flash3 "
+                  "--direction backward --mask full"),
+                 ("grouped_gemm 100,28,0 4096x1024", "--op grouped_gemm --groups 100,28,0 --n 4096 --k 1024"))
+        for words, options in pairs:
+            self.assertEqual(self.explain(*H100, words), self.explain(*H100, *options.split()), words)
+
+    def test_tensor_cores_and_attention_add_up_and_say_what_was_never_measured(self):
+        for words, notes in (("bf16 gemm 4096x4096x1024", 0), ("bf16 gemm 4096x4096x1024 nt", 1),
+                             ("fp8 gemm 4096x4096x1024", 1), ("flash3 attention 4x32x4096x128", 0),
+                             ("flash3 attention 4x32x4096x128 backward", 1),
+                             ("grouped_gemm 100,28,0 4096x1024", 1), ("bf16 layer_norm 8192x1024", 1)):
+            story = self.explain(*H100, words)
+            times = story["times"]
+            busy = max(times["joined_s"], times["roofline_s"])
+            self.assertAlmostEqual((busy + times["queue_floor_s"]) / times["duration_s"], 1, places=6, msg=words)
+            self.assertEqual(len(story["notes"]), notes, words)
+        self.assertEqual(self.explain(*H100, "fp8 gemm 512x512x512")["gpu"]["peak_flops_per_s"], 1979e12)
+
+    def test_what_a_gpu_cannot_run_is_refused(self):
+        self.refuse("one of fp32, fp16", "bf16 gemm 512x512x512")
+        self.refuse("model attention unfused", "flash2 attention 1x8x512x64")
+        self.refuse("'3' is not understood", "linear 3")
+        self.refuse("kv-heads", "attention 1x8x512x64 kvheads=8")
+        self.refuse("--groups", "--op", "grouped_gemm", "--n", "64", "--k", "64")
+
     def test_it_explains_what_predict_predicts(self):
         rows = "gpu,op,batch,m,n,k,rows,cols\nT4,bmm,6,512,384,256,,\nT4,softmax,,,,,1024,768\n"
         self.plant("kernels.csv", rows)

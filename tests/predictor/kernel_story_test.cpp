@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "predictor/tessera_predictor.h"
+#include "tests/predictor/half/half_gpus.h"
 #include "tests/predictor/test_files.h"
 #include "tests/predictor/test_gpus.h"
 #include "tests/predictor/test_kernels.h"
@@ -217,6 +218,61 @@ TEST(KernelStory, TellsOfTheOverlayInUse) {
   EXPECT_NEAR(after.product->gpu_slowdown / before.product->gpu_slowdown, 1.5, 1e-12);
   EXPECT_EQ(after.basis.provenance, EffectProvenance::calibrated);
   EXPECT_NE(after.basis.effect.find("12 kernels of own.csv"), std::string::npos);
+}
+
+Kernel in_bf16(Kernel kernel) {
+  kernel.precision = Precision::bf16;
+  kernel.bytes_read = kernel.bytes_read / 2;
+  kernel.bytes_written = kernel.bytes_written / 2;
+  return kernel;
+}
+
+TEST(KernelStory, ItsTermsGiveThePredictionOnTensorCores) {
+  Kernel grouped = in_bf16(linear_kernel(600, 4096, 1024));
+  grouped.kind = KernelKind::grouped_gemm;
+  grouped.group_sizes = {200, 200, 200};
+  for (const char* id : {"A100-SXM4-80GB", "H100-SXM5-80GB", "L4"}) {
+    const GpuSpec gpu = half_test_gpu(id);
+    const TesseraPredictor predictor(gpu, weights());
+    for (const Kernel& kernel :
+         {in_bf16(linear_kernel(8192, 4096, 1024)), in_bf16(linear_kernel(16, 4096, 16384)),
+          in_bf16(batched_kernel(64, 512, 512, 64)), grouped,
+          in_bf16(row_kernel(KernelKind::softmax, 8192, 2048))}) {
+      const KernelStory story = kernel_story(kernel, gpu, weights());
+      expect_tells_the_prediction(story, predictor.predict(kernel));
+      EXPECT_EQ(story.notes, predictor.notes(kernel));
+      if (!story.product) continue;
+      double shares = 0;
+      for (const TileCandidate& c : story.product->candidates) shares += c.share;
+      EXPECT_NEAR(shares, 1, 1e-12);
+      EXPECT_EQ(story.product->candidates.front().tile.m, story.prediction.tile_m);
+    }
+  }
+}
+
+TEST(KernelStory, TakesAttentionApart) {
+  Kernel kernel;
+  kernel.kind = KernelKind::attention;
+  kernel.precision = Precision::bf16;
+  kernel.attention = {.implementation = AttentionImplementation::flash2,
+                      .direction = AttentionDirection::backward,
+                      .causal = true,
+                      .batch = 2,
+                      .heads = 27,
+                      .kv_heads = 27,
+                      .seq_q = 1024,
+                      .seq_kv = 1024,
+                      .head_dim = 128};
+  const GpuSpec a100 = half_test_gpu("A100-SXM4-80GB");
+  const KernelStory story = kernel_story(kernel, a100, weights());
+  ASSERT_TRUE(story.attention);
+  const AttentionParts& parts = story.attention->parts;
+  EXPECT_EQ(parts.shape.blocks, 2 * 27 * 8);                 // blocks of 128 queries
+  EXPECT_DOUBLE_EQ(parts.forward.waves, 2 * 27 * 8 / 108.);  // 4 per SM
+  EXPECT_NEAR(parts.factor, 3.1, 0.3);  // results/predictor/attention.md: 2.7 to 3.3
+  EXPECT_DOUBLE_EQ(story.prediction.duration.value(), parts.factor * parts.forward.total);
+  EXPECT_DOUBLE_EQ(story.prediction.duration.value(), (story.joined + story.queue_floor).value());
+  EXPECT_EQ(story.effect.provenance, EffectProvenance::measured);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "hw/units/input_error.h"
 #include "tests/predictor/test_files.h"
+#include "tests/predictor/weights_bytes.h"
 
 namespace tessera {
 namespace {
@@ -51,6 +52,34 @@ TEST(Weights, ATruncatedFileIsRefused) {
   const std::string whole = read_file(committed_weights());
   for (const std::size_t size : {whole.size() / 100, whole.size() / 2, whole.size() - 3})
     EXPECT_NE(message_of(folder.write("cut.pb", whole.substr(0, size))), "") << size;
+}
+
+TEST(Weights, ASectionIsReplacedWithoutAByteOfTheOthers) {
+  const ScratchFolder folder;
+  const std::string whole = read_file(committed_weights());
+  PredictorWeights changed = load_weights(committed_weights());
+  changed.attention->copied_spread += 0.01;
+  const std::string other = bytes_of(changed, folder);
+  ASSERT_EQ(other.size(), whole.size());
+  std::size_t differing = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) differing += whole[i] != other[i] ? 1 : 0;
+  EXPECT_GT(differing, 0u);
+  EXPECT_LE(differing, 8u);  // one number
+  EXPECT_EQ(fingerprint(changed), fingerprint(load_weights(committed_weights())));
+}
+
+TEST(Weights, EverySectionIsOptional) {
+  const ScratchFolder folder;
+  PredictorWeights tensor;
+  tensor.tensor_gemm = load_weights(committed_weights()).tensor_gemm;
+  bytes_of(tensor, folder);
+  const PredictorWeights loaded = load_weights(folder.path() / "weights.pb");
+  EXPECT_FALSE(loaded.trained());
+  EXPECT_FALSE(loaded.attention);
+  EXPECT_FALSE(loaded.half_memory);
+  ASSERT_TRUE(loaded.tensor_gemm);
+  EXPECT_EQ(loaded.tensor_gemm->shared.values(), tensor.tensor_gemm->shared.values());
+  EXPECT_FALSE(load_weights_if_any(folder.path() / "absent.pb").trained());
 }
 
 }  // namespace

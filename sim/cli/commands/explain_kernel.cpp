@@ -21,6 +21,7 @@ constexpr std::size_t kNearest = 5;
 
 struct ExplainKernelOptions {
   std::string gpu;
+  std::string text;
   KernelOptions kernel;
   std::vector<std::string> overlay_files;
   std::string weights_file;
@@ -58,8 +59,17 @@ std::filesystem::path usual_measurements() {
 }
 
 void add_nearest(const ExplainKernelOptions& options, const PredictorWeights& weights,
-                 KernelReport& report) {
-  const std::string name = report.call.op == MeasuredOp::conv2d ? "fp32_conv.csv" : "fp32.csv";
+                 const std::optional<KernelMeasurement>& call, KernelReport& report) {
+  const Precision precision = report.story.kernel.precision;
+  const bool half = precision == Precision::bf16 || precision == Precision::fp16;
+  const bool single = precision == Precision::fp32;
+  if (!call || !(single || (half && call->op == MeasuredOp::linear))) {
+    report.measurements = "not listed for this kernel";
+    return;
+  }
+  const std::string name = half                             ? "tensor_core.csv"
+                           : call->op == MeasuredOp::conv2d ? "fp32_conv.csv"
+                                                            : "fp32.csv";
   const bool asked = !options.data_folder.empty();
   const std::filesystem::path folder =
       asked ? std::filesystem::path(options.data_folder) : usual_measurements();
@@ -71,22 +81,30 @@ void add_nearest(const ExplainKernelOptions& options, const PredictorWeights& we
     return;
   }
   report.measurements = name;
-  report.nearest = nearest_measurements(read_measurements(file), report.call, report.gpu, weights,
+  report.nearest = nearest_measurements(read_measurements(file), *call, report.gpu, weights,
                                         shipped_gpu_lookup(), kNearest);
   if (report.nearest.empty())
-    report.measurements = "none of " + std::string(name_of(report.call.op)) + " in " + name;
+    report.measurements = "none of " + std::string(name_of(call->op)) + " in " + name;
 }
 
 void run_explain_kernel(const ExplainKernelOptions& options) {
   const Catalog catalog = shipped_catalog();
-  const KernelQuery query = kernel_query(options.kernel);
   const GpuSpec gpu = load_gpu(options.gpu, catalog);
+  KernelOptions asked = options.kernel;
+  if (!options.text.empty()) read_kernel_text(options.text, asked);
+  if (asked.op.empty())
+    throw InputError(
+        {.where = "--op",
+         .what = "is missing",
+         .hint = "name the operator, or the whole kernel: \"bf16 gemm 4096x4096x1024\""});
+  const KernelQuery query = kernel_query(asked, gpu);
   const PredictorWeights weights = weights_in_use(options, gpu, catalog);
-  KernelReport report{.call = query.call,
+  KernelReport report{.op = query.op,
+                      .sizes = query.sizes,
                       .gpu = gpu,
                       .story = kernel_story(query.kernel, gpu, weights),
                       .tessera_version = TESSERA_VERSION};
-  add_nearest(options, weights, report);
+  add_nearest(options, weights, query.call, report);
   print(options.format == "json" ? kernel_json(report) : kernel_table(report));
 }
 
@@ -94,19 +112,32 @@ void run_explain_kernel(const ExplainKernelOptions& options) {
 
 void add_explain_kernel_command(CLI::App& app) {
   auto options = std::make_shared<ExplainKernelOptions>();
-  CLI::App* command = app.add_subcommand("explain-kernel",
-                                         "Say how the prediction for one fp32 kernel comes about");
+  CLI::App* command =
+      app.add_subcommand("explain-kernel", "Say how the prediction for one kernel comes about");
   command->add_option("--gpu", options->gpu, "id of the hardware catalog, or a file")->required();
-  command
-      ->add_option("--op", options->kernel.op,
-                   "linear, bmm (--m --n --k [--batch]), conv2d (--in-channels --out-channels "
-                   "--input-size --kernel-size [--batch --stride --padding]), softmax, layer_norm, "
-                   "add, gelu, ... (--rows --cols)")
-      ->required();
+  command->add_option(
+      "KERNEL", options->text,
+      "in words: \"bf16 gemm 4096x4096x1024\", \"bf16 softmax 8192x1024\", \"flash3 "
+      "attention 4x32x4096x128 backward kv-heads=8\" (batch, heads, sequence, head "
+      "size), \"bf16 grouped_gemm 100,28,0 4096x1024\" (rows of each group, n, k)");
+  command->add_option(
+      "--op", options->kernel.op,
+      "linear, bmm (--m --n --k [--batch]), conv2d (--in-channels --out-channels "
+      "--input-size --kernel-size [--batch --stride --padding]), softmax, layer_norm, "
+      "add, gelu, ... (--rows --cols), attention (--heads --head-dim --seq [--batch "
+      "--kv-heads --seq-kv]), grouped_gemm (--groups --n --k)");
   for (const std::string& size : size_options())
     command->add_option("--" + size, options->kernel.sizes[size], "size of the kernel [elements]");
   command->add_option("--layout", options->kernel.layout, "operand order of linear and bmm")
       ->check(CLI::IsMember({"tn", "nn", "nt"}));
+  command->add_option("--precision", options->kernel.precision,
+                      "fp32, tf32, bf16, fp16, fp8 (default: fp32; attention, grouped_gemm: bf16)");
+  command->add_option("--implementation", options->kernel.implementation,
+                      "of attention: flash2, flash3, cudnn, trtllm (default: the GPU's fastest)");
+  command->add_option("--direction", options->kernel.direction,
+                      "of attention: forward, backward, forward+backward");
+  command->add_option("--mask", options->kernel.mask, "of attention: causal or full");
+  command->add_option("--groups", options->kernel.groups, "rows of each group, such as 128,64,300");
   command->add_option("--overlay", options->overlay_files, "overlay of the GPU (tessera calibrate)")
       ->allow_extra_args(false);
   command->add_option("--weights", options->weights_file, "trained weights other than the shipped");

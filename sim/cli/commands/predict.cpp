@@ -1,4 +1,6 @@
+#include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -21,15 +23,20 @@ struct PredictOptions {
 
 std::string error_table(const KernelScores& scores) {
   char text[160];
-  std::snprintf(text, sizeof text, "%-20s %-12s %8s %14s %16s\n", "GPU", "op", "rows",
+  std::snprintf(text, sizeof text, "%-20s %-26s %8s %14s %16s\n", "GPU", "op", "rows",
                 "mean |error| %", "median |error| %");
   std::string table = text;
   for (const KernelErrorGroup& group : scores.groups) {
-    std::snprintf(text, sizeof text, "%-20s %-12s %8lld %14.1f %16.1f\n", group.gpu.c_str(),
+    std::snprintf(text, sizeof text, "%-20s %-26s %8lld %14.1f %16.1f\n", group.gpu.c_str(),
                   group.op.c_str(), static_cast<long long>(group.n), group.mean_abs_error_pct,
                   group.median_abs_error_pct);
     table += text;
   }
+  std::map<std::string, std::int64_t> skipped;
+  for (const KernelScore& row : scores.rows)
+    if (!row.skipped.empty()) ++skipped[row.skipped];
+  for (const auto& [reason, rows] : skipped)
+    table += std::to_string(rows) + " rows skipped: " + reason + "\n";
   return table;
 }
 
@@ -38,9 +45,12 @@ void run_predict(const PredictOptions& options) {
       options.weights_file.empty() ? shipped_weights() : load_weights(options.weights_file);
   const KernelScores scores = score_kernels(options.kernels_file, weights,
                                             predictor_form_of(options.form), shipped_gpu_lookup());
-  print(options.format == "csv"    ? predicted_csv(scores)
-        : options.format == "json" ? error_groups_json(scores)
-                                   : error_table(scores));
+  if (options.format == "csv")
+    write_predicted_csv(scores, print);
+  else if (options.format == "json")
+    write_scores_json(scores, print);
+  else
+    print(error_table(scores));
 }
 
 }  // namespace

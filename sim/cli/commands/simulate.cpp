@@ -51,14 +51,16 @@ class Stopwatch {
   RunTiming passes_;
 };
 
-Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weights) {
-  const PredictionBasis basis = prediction_basis(scenario, weights);
+Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weights,
+                         const TimedProgram& timed) {
+  const PredictionBasis basis = prediction_basis(scenario, weights, timed);
   return {.scenario = scenario.name,
           .model = scenario.model.name,
           .mode = std::string(name_of(scenario.step.mode)),
           .predictor = std::string(name_of(scenario.predictor_form)),
           .predictor_mode = std::string(name_of(basis.mode)),
           .predictor_effect = basis.effect,
+          .predictor_notes = basis.notes,
           .tessera_version = TESSERA_VERSION};
 }
 
@@ -87,7 +89,7 @@ ExitCode run_simulate(const SimulateOptions& options) {
   write_files(options, scenario, timed, timeline);
   stopwatch.end_pass("report");
 
-  const Provenance provenance = provenance_of(scenario, weights);
+  const Provenance provenance = provenance_of(scenario, weights, timed);
   print(options.format == "json"
             ? json_text(report, provenance, options.timing ? stopwatch.passes() : RunTiming())
             : table_text(report, provenance));

@@ -4,6 +4,7 @@
 
 #include "hw/units/replace_file.h"
 #include "predictor/half/attention_study.h"
+#include "predictor/half/half_memory_comparison.h"
 #include "predictor/half/half_memory_study.h"
 #include "predictor/training/kernel_csv.h"
 #include "sim/cli/home.h"
@@ -30,7 +31,9 @@ void run_train_attention(const std::string& data_folder, const std::string& out,
   weights.half_memory = train_half_memory(memory, lookup);
   save_weights(weights, file);
   publish("attention.txt", attention_study(attention, lookup, *weights.attention));
-  publish("half_memory.txt", half_memory_study(memory, lookup, *weights.half_memory));
+  publish("half_memory.txt",
+          half_memory_study(memory, lookup, *weights.half_memory) +
+              (weights.trained() ? half_memory_comparison(memory, lookup, weights) : ""));
 }
 
 }  // namespace tessera

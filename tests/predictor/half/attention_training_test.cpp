@@ -248,6 +248,21 @@ TEST(AttentionPredictor, RefusesKernelsThatTheGpuDoesNotRun) {
   EXPECT_THROW(AttentionPredictor(half_test_gpu(kGpu), AttentionWeights{}), InputError);
 }
 
+TEST(AttentionPredictor, SaysWhenACallIsLargerThanAllThatWereFitted) {
+  AttentionWeights weights = shipped();
+  weights.range = {8, 64, 4096, 128};
+  const AttentionPredictor a100(half_test_gpu(kGpu), weights);
+  AttentionCall call{
+      .batch = 8, .heads = 64, .kv_heads = 64, .seq_q = 4096, .seq_kv = 4096, .head_dim = 128};
+  const KernelPrediction inside = a100.predict(call);
+  EXPECT_FALSE(inside.extrapolated);
+  call.seq_q = call.seq_kv = 16384;
+  const KernelPrediction beyond = a100.predict(call);
+  EXPECT_EQ(beyond.extrapolated.input, "sequence");
+  EXPECT_DOUBLE_EQ(beyond.extrapolated.factor, 4);
+  EXPECT_DOUBLE_EQ(beyond.spread.shape, std::hypot(inside.spread.shape, 0.2));  // two doublings
+}
+
 TEST(CommittedAttention, FollowsFromTheMeasurementsAndMeetsItsTargets) {
   const auto file = measurements_folder() / "kernels/attention.csv";
   if (!std::filesystem::exists(file))

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "predictor/half/attention_errors.h"
+#include "predictor/half/half_memory_comparison.h"
 #include "predictor/half/half_memory_fit.h"
 #include "predictor/half/half_memory_predictor.h"
+#include "predictor/tessera_predictor.h"
 #include "tests/predictor/half/half_gpus.h"
 #include "tests/predictor/test_files.h"
 #include "tests/predictor/weights_bytes.h"
@@ -177,14 +180,15 @@ TEST(HalfMemoryPredictor, AnAddReachesTheMeasuredBandwidth) {
   EXPECT_NEAR(half_memory_bytes(call) / a100.duration(call).value(), 1.8e12, 0.15e12);
 }
 
-TEST(HalfMemoryPredictor, TrainingKernelsAreFasterThanTheServersSlowOnes) {
-  const HalfMemoryPredictor training(half_test_gpu(kGpu), shipped()),
-      server(half_test_gpu(kGpu), shipped(), HalfMemoryKernels::server);
-  for (const auto op : {HalfMemoryOp::rms_norm, HalfMemoryOp::rope, HalfMemoryOp::embedding}) {
+TEST(HalfMemoryPredictor, TheServersKernelsReachTheirMeasuredRates) {
+  // measurements/kernels/README.md: rms_norm 0.65 and embedding 0.3 TB/s at 2048+ tokens.
+  const HalfMemoryPredictor a100(half_test_gpu(kGpu), shipped());
+  const auto rate = [&](HalfMemoryOp op) {
     const HalfMemoryCall call{.op = op, .rows = 8192, .width = 4096};
-    EXPECT_LT(training.duration(call), server.duration(call)) << name_of(op);
-    EXPECT_GT(training.predict(call).spread.gpu, server.predict(call).spread.gpu) << name_of(op);
-  }
+    return half_memory_bytes(call) / a100.duration(call).value();
+  };
+  EXPECT_NEAR(rate(HalfMemoryOp::rms_norm), 0.65e12, 0.1e12);
+  EXPECT_NEAR(rate(HalfMemoryOp::embedding), 0.3e12, 0.05e12);
 }
 
 TEST(HalfMemoryPredictor, AnotherGpuCopiesTheShareOfItsBandwidth) {
@@ -208,6 +212,27 @@ TEST(CommittedHalfMemory, FollowsFromTheMeasurements) {
   EXPECT_TRUE(bytes_of(train_half_memory(read_half_memory(file), half_test_gpu), folder) ==
               bytes_of(shipped(), folder))
       << "train and commit anew: tessera train --model attention";
+}
+
+TEST(HalfMemoryComparison, ResidualAddsOf50UsAreWithin5PercentByTheFp32Model) {
+  const auto file = measurements_folder() / "kernels/memory_bound_fp16.csv";
+  if (!std::filesystem::exists(file))
+    GTEST_SKIP() << "no measurements in " << measurements_folder() << "; set TESSERA_MEASUREMENTS";
+  const PredictorWeights weights = load_weights(committed_weights());
+  const TesseraPredictor predictor(half_test_gpu(kGpu), weights);
+  const HalfMemoryTable table = read_half_memory(file);
+  ErrorGroups errors;
+  for (const HalfMemoryMeasurement& row : table.rows) {
+    if (row.op != HalfMemoryOp::add || row.calls > 1 || row.seconds < 50e-6) continue;
+    Kernel add;  // element-wise, three tensors
+    add.precision = Precision::fp16;
+    add.bytes_read = Bytes(static_cast<std::int64_t>(row.shape.bytes / 3 * 2));
+    add.bytes_written = Bytes(static_cast<std::int64_t>(row.shape.bytes / 3));
+    errors.add("add", predictor.duration(add).value(), row.seconds);
+  }
+  EXPECT_GT(errors.mean("add"), 0);
+  EXPECT_LT(errors.mean("add"), 5);
+  EXPECT_THAT(half_memory_comparison(table, half_test_gpu, weights), testing::HasSubstr("T4"));
 }
 
 }  // namespace

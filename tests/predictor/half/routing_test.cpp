@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "predictor/gpu_overlay.h"
 #include "predictor/gpu_support.h"
 #include "predictor/half/tensor_core_predictor.h"
 #include "predictor/kernel_predictor.h"
@@ -313,6 +314,26 @@ TEST(Notes, SayWhatWasNeverMeasured) {
   EXPECT_THAT(a100.notes(vocabulary), Contains(HasSubstr("off 16 bytes")));
   EXPECT_THAT(l4.notes(attention(AttentionImplementation::flash2)),
               Contains(HasSubstr("flash2 attention on L4: never measured")));
+}
+
+TEST(PredictionBasis, OfHalfPrecisionProductsNamesTheirSourceAndEachNoteOnce) {
+  const Kernel product = in_format(linear_kernel(4096, 4096, 4096), Precision::bf16);
+  Kernel gradient = product;
+  gradient.layout = GemmLayout::nn;
+  const std::vector<Kernel> kernels{product, gradient, product, gradient,
+                                    row_kernel(KernelKind::softmax, 64, 64)};
+  const auto basis = [&](const char* id) {
+    return prediction_basis(PredictorForm::tessera, mixed_gpu(id), weights(), kernels);
+  };
+  // fp32 kernels of this board were never measured, its products on tensor cores were.
+  const PredictionBasis a100 = basis(kA100), l4 = basis("L4");
+  EXPECT_EQ(prediction_basis(PredictorForm::tessera, mixed_gpu(kA100), weights()).mode,
+            PredictionMode::zero_shot);
+  EXPECT_EQ(a100.mode, PredictionMode::calibrated);
+  EXPECT_THAT(a100.effect, HasSubstr("bf16 products: measured on A100-SXM4-80GB"));
+  EXPECT_EQ(a100.notes.size(), 1u);
+  EXPECT_EQ(l4.mode, PredictionMode::zero_shot);
+  EXPECT_EQ(l4.notes.size(), 2u);
 }
 
 }  // namespace

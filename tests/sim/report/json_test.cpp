@@ -49,6 +49,7 @@ TEST(Json, HoldsTheFiguresOfTheReport) {
   EXPECT_EQ(result["predictor"]["form"], "roofline");
   EXPECT_EQ(result["predictor"]["mode"], "zero-shot");
   EXPECT_EQ(result["predictor"]["effect"], "architecture figures alone");
+  EXPECT_TRUE(result["predictor"]["notes"].empty());
 }
 
 TEST(Json, BreakdownAddsUpToTheStep) {

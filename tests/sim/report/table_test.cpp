@@ -116,6 +116,14 @@ TEST(Table, NamesWhatAGpuWasCalibratedWith) {
               HasSubstr("\ncalibrated-steps for G100: 3 training steps of runs.csv\n"));
 }
 
+TEST(Table, SaysWhatWasNeverMeasured) {
+  Provenance provenance = sample_provenance();
+  EXPECT_THAT(table_text(sample_report(), provenance), Not(HasSubstr("note:")));
+  provenance.predictor_notes = {"bf16 products on G100: never measured; rates of G99"};
+  EXPECT_THAT(table_text(sample_report(), provenance),
+              HasSubstr("\n  note: bf16 products on G100: never measured; rates of G99\n"));
+}
+
 TEST(Table, MentionsExtrapolationOnlyWhereThereIsSome) {
   StepReport report = sample_report();
   EXPECT_THAT(table_text(report, sample_provenance()), Not(HasSubstr("extrapolated")));

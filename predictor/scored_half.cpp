@@ -1,0 +1,145 @@
+// Files in the formats of attention.csv and memory_bound_fp16.csv.
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "hw/units/input_error.h"
+#include "predictor/half/attention_predictor.h"
+#include "predictor/half/attention_table.h"
+#include "predictor/half/half_memory_predictor.h"
+#include "predictor/half/half_memory_table.h"
+#include "predictor/scored_files.h"
+
+namespace tessera {
+namespace {
+
+/// Throws InputError for a GPU that is not in the catalog.
+template <class Rows>
+void check_gpus(const Rows& rows, const GpuLookup& lookup) {
+  std::string last;
+  for (const auto& row : rows) {
+    if (row.gpu == last) continue;
+    lookup(row.gpu);
+    last = row.gpu;
+  }
+}
+
+template <class T>
+std::uint16_t position_of(const T& value, std::vector<T>& values) {
+  const auto found = std::ranges::find(values, value);
+  const auto position = static_cast<std::uint16_t>(found - values.begin());
+  if (found == values.end()) values.push_back(value);
+  return position;
+}
+
+[[noreturn]] void fail_without_model(PredictorForm form, const char* section) {
+  if (form == PredictorForm::neusight)
+    throw InputError({.where = "predictor.form",
+                      .what = "the form neusight has no nets for 16-bit kernels",
+                      .hint = "choose the form tessera or roofline"});
+  throw InputError({.where = "weights",
+                    .what = std::string("hold no ") + section,
+                    .hint = "use the shipped weights, or run tessera train --model attention"});
+}
+
+const char* direction_name(AttentionDirection direction) {
+  switch (direction) {
+    case AttentionDirection::forward:
+      return "attention forward";
+    case AttentionDirection::backward:
+      return "attention backward";
+    case AttentionDirection::forward_backward:
+      return "attention forward+backward";
+  }
+  return "attention";
+}
+
+Kernel attention_kernel(const AttentionCall& call) {
+  Kernel kernel;
+  kernel.kind = KernelKind::attention;
+  kernel.precision = Precision::bf16;
+  kernel.attention = call;
+  kernel.flops = Flops(attention_flops(call));
+  kernel.bytes_read = Bytes(static_cast<std::int64_t>(attention_bytes(call)));
+  return kernel;
+}
+
+/// Predictors of attention by GPU, software and setting.
+class AttentionPredictors {
+ public:
+  explicit AttentionPredictors(const ScoreRequest& request) : request_(request) {}
+
+  Seconds duration(const AttentionMeasurement& row) {
+    if (request_.form == PredictorForm::roofline) {
+      auto& roofline = rooflines_[row.gpu];
+      if (!roofline)
+        roofline = make_predictor(request_.form, request_.lookup(row.gpu), request_.weights);
+      return roofline->duration(attention_kernel(row.call));
+    }
+    if (request_.form == PredictorForm::neusight || !request_.weights.attention)
+      fail_without_model(request_.form, "fused attention");
+    auto& predictor = predictors_[{row.gpu, row.stack}];
+    if (!predictor)
+      predictor.emplace(request_.lookup(row.gpu), *request_.weights.attention,
+                        row.served ? AttentionSetting::serving : AttentionSetting::training,
+                        row.stack);
+    return predictor->duration(row.call);
+  }
+
+ private:
+  const ScoreRequest& request_;
+  std::map<std::string, std::unique_ptr<KernelPredictor>> rooflines_;
+  std::map<std::pair<std::string, std::string>, std::optional<AttentionPredictor>> predictors_;
+};
+
+}  // namespace
+
+KernelScores score_attention(const ScoreRequest& request) {
+  const AttentionTable table = read_attention(request.csv, true);
+  KernelScores scores{.text = table.text, .header = table.header};
+  check_gpus(table.rows, request.lookup);
+  AttentionPredictors predictors(request);
+  for (const AttentionMeasurement& row : table.rows) {
+    KernelScore& score = scores.rows.emplace_back(KernelScore{
+        .line = row.line,
+        .gpu = position_of(row.gpu, scores.gpus),
+        .group = position_of(std::string(direction_name(row.call.direction)), scores.ops),
+        .measured_us = row.seconds * 1e6});
+    if (!row.fused) {
+      score.skipped = "no model of " + row.stack;
+      if (row.stack == "PyTorch standard")
+        score.skipped = "unfused attention is products and a softmax, kernels of their own";
+      continue;
+    }
+    fill(score, [&] { return predictors.duration(row); });
+  }
+  return scores;
+}
+
+KernelScores score_memory_bound(const ScoreRequest& request) {
+  const HalfMemoryTable table = read_half_memory(request.csv, true);
+  KernelScores scores{.text = table.text, .header = table.header};
+  check_gpus(table.rows, request.lookup);
+  std::map<std::string, std::optional<HalfMemoryPredictor>> predictors;
+  for (const HalfMemoryMeasurement& row : table.rows) {
+    KernelScore& score = scores.rows.emplace_back(KernelScore{
+        .line = row.line,
+        .gpu = position_of(row.gpu, scores.gpus),
+        .group = position_of(
+            std::string(name_of(row.op)) + (row.calls > 1 ? " twice" : "") + " fp16", scores.ops),
+        .measured_us = row.seconds * 1e6});
+    fill(score, [&] {
+      if (request.form == PredictorForm::roofline)
+        return Seconds(row.calls * row.shape.bytes /
+                       request.lookup(row.gpu).memory_bandwidth.value());
+      if (request.form == PredictorForm::neusight || !request.weights.half_memory)
+        fail_without_model(request.form, "16-bit memory-bound kernels");
+      auto& predictor = predictors[row.gpu];
+      if (!predictor) predictor.emplace(request.lookup(row.gpu), *request.weights.half_memory);
+      return row.calls * predictor->predict(row.op, row.shape).duration;
+    });
+  }
+  return scores;
+}
+
+}  // namespace tessera

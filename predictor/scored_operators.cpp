@@ -1,0 +1,99 @@
+// Files in the formats of fp32.csv, fp32_conv.csv and tensor_core.csv.
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "predictor/gpu_support.h"
+#include "predictor/half/tensor_gemm_predictor.h"
+#include "predictor/scored_files.h"
+#include "predictor/training/timed_call.h"
+
+namespace tessera {
+namespace {
+
+/// Products of a library that was measured on the row's GPU.
+class LibraryPredictors {
+ public:
+  LibraryPredictors(const ScoreRequest& request, const std::vector<std::string>& gpus)
+      : request_(request), gpus_(gpus) {}
+
+  /// Of a call that was replayed from a graph, start and drain included; empty where the row's
+  /// library was not measured on that GPU in that precision.
+  const TensorGemmPredictor* find(const KernelMeasurement& row) {
+    const bool possible = request_.form == PredictorForm::tessera && request_.weights.tensor_gemm &&
+                          row.op == MeasuredOp::linear && !row.stack.empty() &&
+                          row.timing != CallTiming::isolated && row.precision != Precision::fp32;
+    if (!possible) return nullptr;
+    auto& predictor = predictors_[{row.gpu, row.precision, row.stack}];
+    if (!predictor && was_measured(row))
+      predictor.emplace(request_.lookup(gpus_[row.gpu]), row.precision,
+                        *request_.weights.tensor_gemm, row.stack);
+    return predictor ? &*predictor : nullptr;
+  }
+
+ private:
+  bool was_measured(const KernelMeasurement& row) const {
+    for (const TensorGpuWeights& measured : request_.weights.tensor_gemm->gpus)
+      for (const TensorStackWeights& stack : measured.stacks)
+        if (measured.gpu == gpus_[row.gpu] && stack.name == row.stack &&
+            stack.precision == row.precision)
+          return true;
+    return false;
+  }
+
+  const ScoreRequest& request_;
+  const std::vector<std::string>& gpus_;
+  std::map<std::tuple<std::uint16_t, Precision, std::string_view>,
+           std::optional<TensorGemmPredictor>>
+      predictors_;
+};
+
+/// Position of the operator's name, with the format where it is not fp32.
+class GroupNames {
+ public:
+  explicit GroupNames(std::vector<std::string>& names) : names_(names) {}
+
+  std::uint16_t position(MeasuredOp op, Precision precision) {
+    const auto [entry, added] =
+        positions_.try_emplace({op, precision}, static_cast<std::uint16_t>(names_.size()));
+    if (added) {
+      names_.emplace_back(name_of(op));
+      if (precision != Precision::fp32) names_.back() += " " + std::string(name_of(precision));
+    }
+    return entry->second;
+  }
+
+ private:
+  std::vector<std::string>& names_;
+  std::map<std::pair<MeasuredOp, Precision>, std::uint16_t> positions_;
+};
+
+}  // namespace
+
+KernelScores score_operators(const ScoreRequest& request) {
+  const MeasurementFile file = read_measurements(request.csv);
+  KernelScores scores{.text = file.text, .header = file.header, .gpus = file.gpus};
+  std::vector<std::unique_ptr<KernelPredictor>> predictors;
+  for (const std::string& id : file.gpus)
+    predictors.push_back(make_predictor(request.form, request.lookup(id), request.weights));
+  LibraryPredictors libraries(request, file.gpus);
+  GroupNames names(scores.ops);
+  for (std::size_t op = 0; op < kMeasuredOps; ++op)  // groups in this order
+    names.position(static_cast<MeasuredOp>(op), Precision::fp32);
+  scores.rows.reserve(file.rows.size());
+  for (const KernelMeasurement& row : file.rows) {
+    KernelScore& score =
+        scores.rows.emplace_back(KernelScore{.line = row.line,
+                                             .gpu = row.gpu,
+                                             .group = names.position(row.op, row.precision),
+                                             .measured_us = row.latency_us});
+    fill(score, [&] {
+      if (const TensorGemmPredictor* library = libraries.find(row))
+        return library->duration(kernel_of(row)) + library->launch_seconds();
+      return timed_call(*predictors[row.gpu], row);
+    });
+  }
+  return scores;
+}
+
+}  // namespace tessera
