@@ -1,5 +1,7 @@
 #include "sim/scenario/attention_choice.h"
 
+#include "predictor/gpu_support.h"
+
 namespace tessera {
 namespace {
 
@@ -9,7 +11,7 @@ AttentionKernels attention_on(const StepOptions& step, const GpuSpec& gpu) {
   const bool half = is_half(activation_precision(step.precision));
   if (!half || wish == unfused) return unfused;
   const bool megatron = step.framework.modules == ModuleTree::megatron;
-  const bool runs_fused = gpu.vendor == "NVIDIA" && gpu.architecture >= Architecture::ampere;
+  const bool runs_fused = supports(gpu, AttentionImplementation::flash2);
   if (!runs_fused) return megatron ? fused_softmax : unfused;
   if (wish != transformer_engine) return wish;
   return gpu.architecture >= Architecture::hopper ? cudnn : flash2;

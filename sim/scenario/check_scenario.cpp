@@ -6,6 +6,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "predictor/gpu_support.h"
+
 namespace tessera {
 namespace {
 
@@ -122,11 +124,11 @@ void check_sequence_length(const Scenario& scenario, std::vector<ScenarioProblem
 void check_precision(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
   const GpuSpec& gpu = scenario.cluster.node.gpu;
   const Precision precision = scenario.step.precision;
-  if (gpu.peak(precision).value() > 0) return;
+  if (supports_products(gpu, precision)) return;
   std::string supported;
   for (const Precision other :
        {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::fp8}) {
-    if (gpu.peak(other).value() <= 0) continue;
+    if (!supports_products(gpu, other)) continue;
     supported += (supported.empty() ? "" : ", ") + std::string(name_of(other));
   }
   const std::string field = "cluster.node.gpu." + std::string(name_of(precision));
@@ -140,7 +142,7 @@ void check_precision(const Scenario& scenario, std::vector<ScenarioProblem>& pro
 void check_attention(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
   const GpuSpec& gpu = scenario.cluster.node.gpu;
   const bool flash3 = scenario.step.framework.attention == AttentionKernels::flash3;
-  if (!flash3 || gpu.architecture == Architecture::hopper) return;
+  if (!flash3 || supports(gpu, AttentionImplementation::flash3)) return;
   problems.push_back({"training.framework.attention",
                       {"cluster.node.gpu.architecture"},
                       "training.framework.attention = flash3: " + gpu.id + " does not run it",
