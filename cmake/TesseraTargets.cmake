@@ -1,7 +1,7 @@
 # One folder = one target. `sim/plan` becomes the target tessera_sim_plan from the sources that lie in that folder
 # (sub-folders included, unless they are targets of their own), with includes written from the root.
 
-set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine
+set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine sim/remat
     sim/report sim/formats sim/process sim/validate sim/cli)
 
 function(tessera_target_name folder result)
