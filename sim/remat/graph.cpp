@@ -26,8 +26,8 @@ void add_checked(std::int64_t& sum, std::int64_t value, const std::string& graph
 }  // namespace
 
 Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector<TensorId>& keep,
-             ByteCount static_bytes)
-    : name_(std::move(name)), static_bytes_(static_bytes) {
+             ByteCount static_bytes, OpId first_backward)
+    : name_(std::move(name)), static_bytes_(static_bytes), first_backward_(first_backward) {
   std::int64_t bytes = 0;
   add_checked(bytes, static_bytes, name_, 0);
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -60,6 +60,7 @@ Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector
   for (TensorId q = 0; q < tensors(); ++q)
     if (kept(q)) keep_.push_back(q);
   index_consumers();
+  if (first_backward_ < 0 || first_backward_ > this->ops()) first_backward_ = base_peak_op(*this);
 }
 
 void Graph::index_consumers() {
@@ -90,10 +91,17 @@ LowerBound lower_bound(const Graph& graph) {
   return bound;
 }
 
-ByteCount base_peak(const Graph& graph) {
+namespace {
+
+struct BasePeak {
+  ByteCount bytes = 0;
+  OpId op = 0;
+};
+
+BasePeak find_base_peak(const Graph& graph) {
   std::vector<ByteCount> freed(graph.ops() + 1, 0);
   ByteCount live = 0;
-  ByteCount peak = 0;
+  BasePeak peak;
   for (TensorId q = 0; q < graph.tensors(); ++q) {
     if (graph.kept(q)) continue;
     const auto readers = graph.consumers(q);
@@ -102,10 +110,20 @@ ByteCount base_peak(const Graph& graph) {
   for (OpId op = 0; op < graph.ops(); ++op) {
     for (TensorId q = graph.first_output(op); q < graph.first_output(op + 1); ++q)
       live += graph.size(q);
-    peak = std::max(peak, live + graph.workspace(op));
+    if (live + graph.workspace(op) > peak.bytes) peak = {live + graph.workspace(op), op};
     live -= freed[op];
   }
-  return peak + graph.static_bytes();
+  return peak;
+}
+
+}  // namespace
+
+ByteCount base_peak(const Graph& graph) {
+  return find_base_peak(graph).bytes + graph.static_bytes();
+}
+
+OpId base_peak_op(const Graph& graph) {
+  return find_base_peak(graph).op;
 }
 
 }  // namespace tessera::remat

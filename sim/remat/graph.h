@@ -30,9 +30,9 @@ class Graph {
  public:
   Graph() = default;
   /// `keep`: tensors that must be on the device at the end. Throws InputError (where = name) for a
-  /// tensor that is used before it is made, a negative size or time, or sums beyond 2^62.
+  /// tensor that is used before it is made, a negative size or time, or sums beyond 2^61.
   Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector<TensorId>& keep,
-        ByteCount static_bytes);
+        ByteCount static_bytes, OpId first_backward = -1);
 
   const std::string& name() const { return name_; }
   int ops() const { return static_cast<int>(times_.size()); }
@@ -57,6 +57,9 @@ class Graph {
             consumer_ids_.data() + consumer_begin_[tensor + 1]};
   }
   ByteCount static_bytes() const { return static_bytes_; }
+  /// Where the backward pass starts, for planners that need to know; where the file does not say,
+  /// the operator of the largest memory without a plan.
+  OpId first_backward() const { return first_backward_; }
   Nanoseconds base_time() const { return base_time_; }
   /// Inputs, outputs and workspace of one operator, without static bytes.
   ByteCount working_set(OpId op) const;
@@ -76,6 +79,7 @@ class Graph {
   std::vector<std::uint8_t> kept_;
   std::vector<TensorId> keep_;
   ByteCount static_bytes_ = 0;
+  OpId first_backward_ = -1;
   Nanoseconds base_time_ = 0;
 };
 
@@ -90,5 +94,8 @@ LowerBound lower_bound(const Graph& graph);
 
 /// Peak without any plan: a tensor lives from its producer to its last reader [bytes, with static].
 ByteCount base_peak(const Graph& graph);
+
+/// The operator at which that peak is reached first.
+OpId base_peak_op(const Graph& graph);
 
 }  // namespace tessera::remat

@@ -41,7 +41,7 @@ class LogReader {
     std::vector<TensorId> keep;
     for (const Storage& storage : storages_)
       if (storage.tensor >= 0 && storage.names > 0) keep.push_back(storage.tensor);
-    return {.graph = Graph(file_, ops_, keep, constants_), .format = "dtr", .release_peak = peak_};
+    return {.graph = Graph(file_, ops_, keep, constants_, backward_), .format = "dtr", .release_peak = peak_};
   }
 
  private:
@@ -125,6 +125,8 @@ class LogReader {
     if (kind == "ALIAS") return alias(text(json, "NAME"), number(json, "ALIAS"));
     finish_call();
     if (kind == "CONSTANT") constant_ = text(json, "NAME");
+    if (kind == "ANNOTATE" && text(json, "ANNOTATION") == "BACKWARD")
+      backward_ = static_cast<OpId>(ops_.size());
     if (kind == "CALL") call(json);
     if (kind == "MUTATE") mutate(json);
     if (kind == "COPY") bind(text(json, "DST"), storage_of(text(json, "SRC")));
@@ -221,6 +223,7 @@ class LogReader {
   std::vector<OpSpec> ops_;
   ByteCount live_ = 0, peak_ = 0, constants_ = 0;
   TensorId tensors_ = 0;
+  OpId backward_ = -1;
   std::string constant_;
   OpSpec call_;
   bool in_call_ = false;

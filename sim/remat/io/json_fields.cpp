@@ -47,6 +47,11 @@ double JsonFields::number(const char* name) const {
   return as_number(field(name), name);
 }
 
+bool JsonFields::flag(const char* name) const {
+  const auto found = object_.find(name);
+  return found != object_.end() && found->is_boolean() && found->get<bool>();
+}
+
 std::string JsonFields::text(const char* name) const {
   const nlohmann::json& value = field(name);
   if (!value.is_string()) refuse(name, "is no text", "give a string");

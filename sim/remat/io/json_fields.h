@@ -16,6 +16,7 @@ class JsonFields {
   bool has(const char* field) const { return object_.contains(field); }
   std::int64_t integer(const char* field) const;
   double number(const char* field) const;
+  bool flag(const char* field) const;  ///< false where absent
   std::string text(const char* field) const;
   std::vector<std::string> texts(const char* field) const;
   std::vector<std::int64_t> integers(const char* field) const;

@@ -98,13 +98,16 @@ Instance read_monet(const JsonFields& file) {
   }
   const ByteCount held = fixed.empty() ? 0 : scaled(file, "fixed_kib", fixed.back(), kKib);
   const std::string name = file.has("name") ? file.text("name") : "graph";
-  return {.graph = Graph(name, ops, {}, held), .format = "monet"};
+  const OpId backward =
+      file.has("loss") ? static_cast<OpId>(std::clamp<std::int64_t>(file.integer("loss"), -1, 1 << 30)) + 1 : -1;
+  return {.graph = Graph(name, ops, {}, held, backward), .format = "monet"};
 }
 
 Instance read_poet(const JsonFields& file) {
   const std::vector<JsonFields> nodes = file.objects("nodes");
   std::vector<OpSpec> ops(nodes.size());
   ByteCount held = 0;
+  OpId backward = -1;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const JsonFields& node = nodes[i];
     if (node.integer("id") != static_cast<std::int64_t>(i))
@@ -115,11 +118,12 @@ Instance read_poet(const JsonFields& file) {
     ops[i].time = to_nanoseconds(seconds);
     ops[i].out_bytes = {scaled(node, "out_bytes", node.integer("out_bytes"), 1)};
     ops[i].recomputable = ops[i].name != "InputLayer";
+    if (backward < 0 && node.flag("backward")) backward = static_cast<OpId>(i);
     held += scaled(node, "param_bytes", node.integer("param_bytes"), 1);
     for (const std::int64_t dep : node.integers("deps")) add_inputs(node, "deps", ops, i, {dep});
   }
   const std::string name = file.has("name") ? file.text("name") : "graph";
-  return {.graph = Graph(name, ops, {}, held), .format = "poet"};
+  return {.graph = Graph(name, ops, {}, held, backward), .format = "poet"};
 }
 
 }  // namespace tessera::remat

@@ -81,17 +81,7 @@ class MatrixMoves {
     return true;
   }
 
- private:
-  Stage crowded_stage() {
-    Stage t = random_.below(matrix_.stages());
-    if (matrix_.excess() == 0 || random_.below(2) == 0) return t;
-    for (Stage k = 0; k < matrix_.stages(); ++k) {
-      if (matrix_.stage(t).peak > budget_) return t;
-      if (++t == matrix_.stages()) t = 0;
-    }
-    return t;
-  }
-
+  /// Tensors on the device through stage t that it does not read.
   Row idle_in(Stage t) const {
     Row idle = matrix_.stage(t).live;
     for (int w = 0; w < Words; ++w) idle.words[w] &= ~matrix_.stage(t).used.words[w];
@@ -109,6 +99,17 @@ class MatrixMoves {
       --from;
     matrix_.set_stay(q, from, to, false);
     return to;
+  }
+
+ private:
+  Stage crowded_stage() {
+    Stage t = random_.below(matrix_.stages());
+    if (matrix_.excess() == 0 || random_.below(2) == 0) return t;
+    for (Stage k = 0; k < matrix_.stages(); ++k) {
+      if (matrix_.stage(t).peak > budget_) return t;
+      if (++t == matrix_.stages()) t = 0;
+    }
+    return t;
   }
 
   /// A random tensor that comes back to the device in a random stage.

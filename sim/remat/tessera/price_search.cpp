@@ -37,6 +37,7 @@ PriceSearch::PriceSearch(const Graph& graph, ByteCount budget, const std::option
   Prices free;
   free.stage.assign(graph.ops() + 1, 0.0);
   attempt(free, 0);
+  keep_all_ = plan_;
   base_peaks_ = evaluator_.stage_peaks();
   double bytes = 0;
   for (const ByteCount peak : base_peaks_) {

@@ -42,6 +42,9 @@ class PriceSearch {
   /// Copies for every gap, on demand: fits every budget from the lower bound up.
   void try_all_copied();
 
+  /// The plan that takes nothing off the device.
+  const StagePlan& keep_all_plan() const { return keep_all_; }
+
   const std::optional<Incumbent>& best() const { return best_; }
   /// Lowest peak met while nothing fitted [bytes, with static].
   ByteCount least_peak() const { return closest_peak_; }
@@ -62,7 +65,7 @@ class PriceSearch {
   std::optional<HostLink> link_;
   PriceSweep sweep_;
   PlanEvaluator evaluator_;
-  StagePlan plan_;
+  StagePlan plan_, keep_all_;
   std::vector<double> times_, noisy_;
   std::vector<Nanoseconds> clock_;
   std::vector<std::uint8_t> crowded_;  ///< by stage: over the budget without a plan

@@ -50,7 +50,7 @@ class Planning {
     planned.note = "no plan within the budget was found";
     planned.least_peak = least_peak_;
     PlanEvaluator evaluator(graph_, request_.link, request_.budget);
-    StagePlan plan = keep_everything();
+    StagePlan plan = keep_all_;
     evaluator.evaluate(plan);
     planned.schedule = evaluator.schedule();
     return planned;
@@ -58,15 +58,6 @@ class Planning {
 
  private:
   bool optimal() const { return best_ && best_->cost.time == graph_.base_time(); }
-
-  StagePlan keep_everything() const {
-    PriceSweep sweep(graph_);
-    Prices prices;
-    prices.stage.assign(graph_.ops() + 1, 0.0);
-    StagePlan plan;
-    sweep.decode(prices, std::vector<double>(graph_.ops(), 0.0), nullptr, nullptr, plan);
-    return plan;
-  }
 
   void take(const std::optional<Incumbent>& found) {
     if (found && (!best_ || found->cost.time < best_->cost.time)) best_ = found;
@@ -88,6 +79,7 @@ class Planning {
     PriceSearch search(graph_, request_.budget, std::nullopt, 0);
     take(search.recompute_only(options_));
     least_peak_ = search.least_peak();
+    keep_all_ = search.keep_all_plan();
     if (request_.effort == Effort::fast) return;
     const int moves = std::clamp(kMovesPerTensor * graph_.tensors(), kFewestMoves, kMostMoves);
     const std::optional<Incumbent> start = best_;
@@ -126,6 +118,7 @@ class Planning {
   PriceSearchOptions options_;
   std::optional<Incumbent> best_;
   std::optional<ByteCount> least_peak_;
+  StagePlan keep_all_;
 };
 
 }  // namespace
