@@ -44,6 +44,14 @@ const Run* ScheduleWriter::run_at(const StagePlan& plan, TensorId tensor, Stage 
   return cursor < count && runs[cursor].first <= t ? runs + cursor : nullptr;
 }
 
+bool ScheduleWriter::in_window(const StagePlan& plan, TensorId tensor, Stage t) const {
+  const std::int32_t next = cursor_[tensor];
+  const Run* runs = plan.runs.data() + plan.run_begin[tensor];
+  if (next > 0 && runs[next - 1].to_host && runs[next - 1].hold_to >= t) return true;
+  return next < plan.run_count[tensor] && runs[next].origin == Origin::copied_in &&
+         runs[next].copy_from <= t;
+}
+
 void ScheduleWriter::find_last_readers(const StagePlan& plan, Stage t) {
   ends_.clear();
   for (auto k = static_cast<std::int32_t>(stage_ops_.size()) - 1; k >= 0; --k) {
@@ -51,7 +59,7 @@ void ScheduleWriter::find_last_readers(const StagePlan& plan, Stage t) {
     for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q) {
       if (seen_[q] == t) continue;
       const Run* run = run_at(plan, q, t);
-      const bool ends_here = !run || (run->first == t && run->last == t);
+      const bool ends_here = run ? run->first == t && run->last == t : !in_window(plan, q, t);
       const bool copied = run && run->origin == Origin::copied_in;
       if (ends_here && !copied) ends_.push_back({k, q});
     }

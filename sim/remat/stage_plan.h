@@ -47,6 +47,9 @@ class ScheduleWriter {
   /// The run of `tensor` that covers stage t, or null.
   const Run* run_at(const StagePlan& plan, TensorId tensor, Stage t);
 
+  /// Between runs, on its way to the host or back (after run_at for the same stage).
+  bool in_window(const StagePlan& plan, TensorId tensor, Stage t) const;
+
   const Graph& graph_;
   std::vector<std::int32_t> cursor_;  ///< by tensor: the run reached
   std::vector<Stage> seen_;           ///< by tensor: last stage in which a reader was found

@@ -24,6 +24,10 @@ class PlanEvaluator {
   /// Sets the windows of the copies of `plan`, unless its copies on demand exceed the budget
   /// already.
   Evaluation evaluate(StagePlan& plan) {
+    for (Run& run : plan.runs) {
+      run.copy_from = run.first;
+      run.hold_to = run.last;
+    }
     writer_.write(plan, schedule_);
     ReplayResult result = replay(graph_, schedule_, link_, &stage_peaks_);
     if (result.copied > 0 && result.peak <= budget_) {

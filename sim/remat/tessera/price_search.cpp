@@ -225,7 +225,7 @@ const std::optional<Incumbent>& PriceSearch::hybrid(const PriceSearchOptions& op
   random_ = Random(options.seed + 77);
   swap_ = true;
   start_from_slack();
-  if (start) {
+  if (start && !start->prices.stage.empty()) {
     for (const double factor : {0.25, 0.5, 1.0, 2.0}) {
       for (const double share : {0.05, 0.3, 1.0}) {
         Prices prices = start->prices;

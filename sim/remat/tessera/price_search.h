@@ -21,7 +21,7 @@ struct PriceSearchOptions {
 struct Incumbent {
   StagePlan plan;
   Schedule schedule;
-  Prices prices;
+  Prices prices;  ///< empty where the plan comes from elsewhere
   Evaluation cost;
 };
 
