@@ -43,6 +43,8 @@ class Refinement {
     return finish(planned);
   }
 
+  const StagePlan& plan() const { return plan_; }
+
  private:
   struct Peak {
     ByteCount peak = 0;
@@ -220,6 +222,13 @@ PlannedSchedule all_copied(const Graph& graph, const PlanRequest& request) {
 }
 
 }  // namespace
+
+std::optional<StagePlan> greedy_refinement(const Graph& graph, const PlanRequest& request) {
+  return with_words<std::optional<StagePlan>>(graph, [&](auto words) {
+    Refinement<decltype(words)::value> refinement(graph, request);
+    return refinement.run().least_peak ? std::nullopt : std::optional(refinement.plan());
+  });
+}
 
 PlannedSchedule LibraPlanner::plan(const Graph& graph, const PlanRequest& request) const {
   const auto planned = with_words<std::optional<PlannedSchedule>>(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/remat/planner.h"
+#include "sim/remat/stage_plan.h"
 
 namespace tessera::remat {
 
@@ -25,5 +26,8 @@ class LibraPlanner : public Planner {
  public:
   PlannedSchedule plan(const Graph& graph, const PlanRequest& request) const override;
 };
+
+/// The plan of the same search, for others to start from; nothing where it does not fit.
+std::optional<StagePlan> greedy_refinement(const Graph& graph, const PlanRequest& request);
 
 }  // namespace tessera::remat

@@ -8,6 +8,9 @@ namespace {
 constexpr double kLowest = -8;  ///< exponents of the price scanned
 constexpr double kHighest = 12;
 constexpr double kScanStep = 2;
+/// Price of stages that are not crowded, of the price of those that are: tensors that cross all
+/// crowded stages cost alike otherwise, and all go at the same price.
+constexpr double kElsewhere = 0.02;
 constexpr double kFirstStep = 0.15;
 constexpr double kStepDecay = 0.05;
 /// A stage over the budget counts this much more than one below it.
@@ -75,7 +78,7 @@ Prices PriceSearch::flat(double exponent) const {
   Prices prices;
   prices.stage.resize(graph_.ops() + 1);
   const double price = unit_ * portable_exp2(exponent);
-  for (std::size_t t = 0; t < crowded_.size(); ++t) prices.stage[t] = crowded_[t] ? price : 0.0;
+  for (std::size_t t = 0; t < crowded_.size(); ++t) prices.stage[t] = crowded_[t] ? price : kElsewhere * price;
   return prices;
 }
 
@@ -191,6 +194,30 @@ const std::optional<Incumbent>& PriceSearch::recompute_only(const PriceSearchOpt
   return best_;
 }
 
+void PriceSearch::warm(Prices prices, const std::vector<double>& copy_shares) {
+  if (best_ && best_->cost.time == graph_.base_time()) return;
+  prices.swap = !copy_shares.empty();
+  if (!prices.swap) attempt(prices, 0);
+  for (const double share : copy_shares) {
+    prices.copy_out = prices.copy_in = share;
+    attempt(prices, 0);
+  }
+}
+
+/// Dearer copies to the host, for where its memory is short.
+void PriceSearch::spare_host_memory(const Incumbent* start) {
+  if (best_) return;
+  for (const double share : {1.0, 3.0, 10.0, 30.0, 100.0}) {
+    for (int exponent = -4; exponent <= 12; exponent += 2) {
+      Prices prices = flat(exponent);
+      if (start) prices.extension = start->prices.extension;
+      prices.swap = true;
+      prices.copy_out = share;
+      attempt(prices, 0);
+    }
+  }
+}
+
 void PriceSearch::try_all_copied() {
   Prices prices;
   prices.stage.assign(graph_.ops() + 1, 1e6 * unit_);
@@ -247,6 +274,7 @@ const std::optional<Incumbent>& PriceSearch::hybrid(const PriceSearchOptions& op
       if (extension == 1 && share > 0 && share < 1) update(found, options);
     }
   }
+  spare_host_memory(start);
   neighbourhood(options);
   swap_ = false;
   return best_;

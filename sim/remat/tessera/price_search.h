@@ -39,6 +39,10 @@ class PriceSearch {
   /// With copies, from `start` (the result of recompute_only, or null).
   const std::optional<Incumbent>& hybrid(const PriceSearchOptions& options, const Incumbent* start);
 
+  /// Tries known prices, of another budget for instance; with copies once for each of
+  /// `copy_shares`, without where there is none.
+  void warm(Prices prices, const std::vector<double>& copy_shares);
+
   /// Copies for every gap, on demand: fits every budget from the lower bound up.
   void try_all_copied();
 
@@ -58,6 +62,7 @@ class PriceSearch {
   void neighbourhood(const PriceSearchOptions& options);
   void perturb(Prices& prices, const PriceSearchOptions& options);
   void start_from_slack();
+  void spare_host_memory(const Incumbent* start);
   Prices flat(double exponent) const;
 
   const Graph& graph_;

@@ -1,7 +1,9 @@
 #include "sim/remat/tessera/tessera_planner.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "sim/remat/libra_planner.h"
 #include "sim/remat/tessera/anneal.h"
 #include "sim/remat/tessera/price_search.h"
 
@@ -9,7 +11,9 @@ namespace tessera::remat {
 namespace {
 
 constexpr int kRestarts = 6;
-constexpr int kHybridRestarts = 3;
+constexpr int kHybridRestarts = 4;
+/// Beyond this many tensors a restart of annealing costs more than it gains.
+constexpr int kManyTensors = 256;
 /// Moves per tensor and restart, within limits.
 constexpr int kMovesPerTensor = 150;
 constexpr int kFewestMoves = 3000;
@@ -24,17 +28,29 @@ PriceSearchOptions search_options(const Graph& graph, Effort effort) {
   PriceSearchOptions options;
   options.rounds = fast ? 100 : 300;
   if (graph.ops() > 20'000) {
-    options.extensions = {1, 0.2};
-    options.bisections = 3;
+    options.extensions = {0.2};
+    options.bisections = 8;
     options.updates = 12;
     options.rounds = 0;
   }
   if (graph.ops() > 200'000) {
-    options.extensions = {0.2};
-    options.bisections = 2;
-    options.updates = 6;
+    options.bisections = 6;
+    options.updates = 2;
   }
   return options;
+}
+
+/// Keeps everything, and says how low the peak could be brought.
+PlannedSchedule not_found(const Graph& graph, const PlanRequest& request,
+                          const PriceSearch& search) {
+  PlannedSchedule planned;
+  planned.note = "no plan within the budget was found";
+  planned.least_peak = search.least_peak();
+  PlanEvaluator evaluator(graph, request.link, request.budget);
+  StagePlan plan = search.keep_all_plan();
+  evaluator.evaluate(plan);
+  planned.schedule = evaluator.schedule();
+  return planned;
 }
 
 class Planning {
@@ -46,14 +62,7 @@ class Planning {
     recompute_only();
     if (request_.link && !optimal()) with_copies();
     if (best_) return {.schedule = best_->schedule};
-    PlannedSchedule planned;
-    planned.note = "no plan within the budget was found";
-    planned.least_peak = least_peak_;
-    PlanEvaluator evaluator(graph_, request_.link, request_.budget);
-    StagePlan plan = keep_all_;
-    evaluator.evaluate(plan);
-    planned.schedule = evaluator.schedule();
-    return planned;
+    return not_found(graph_, request_, *search_);
   }
 
  private:
@@ -76,17 +85,17 @@ class Planning {
   }
 
   void recompute_only() {
-    PriceSearch search(graph_, request_.budget, std::nullopt, 0);
-    take(search.recompute_only(options_));
-    least_peak_ = search.least_peak();
-    keep_all_ = search.keep_all_plan();
+    search_.emplace(graph_, request_.budget, std::nullopt, 0);
+    take(search_->recompute_only(options_));
     if (request_.effort == Effort::fast) return;
     const int moves = std::clamp(kMovesPerTensor * graph_.tensors(), kFewestMoves, kMostMoves);
     const std::optional<Incumbent> start = best_;
-    for (int k = 0; k < kRestarts && !optimal(); ++k) {
+    const int restarts = graph_.tensors() > kManyTensors ? 2 : kRestarts;
+    for (int k = 0; k < restarts && !optimal(); ++k) {
       AnnealOptions options{.seed = static_cast<std::uint64_t>(k + 1), .moves = moves};
-      if (k % 2 == 1 && start) {
-        options.start = &start->plan;
+      if (k % 2 == 1 && best_) {
+        // From the price plan, or else from the first plan that annealing found.
+        options.start = start ? &start->plan : &best_->plan;
         options.first_temperature = 5e-4;
         options.first_penalty = 10;
       }
@@ -101,27 +110,77 @@ class Planning {
     take(search.hybrid(options_, recompute ? &*recompute : nullptr));
     if (request_.effort == Effort::fast || graph_.tensors() > kHybridAnnealLimit) return;
     const std::optional<Incumbent> prices = search.best();
+    const std::optional<StagePlan> greedy = greedy_refinement(graph_, request_);
+    take(greedy, request_.link);
     for (int k = 0; k < kHybridRestarts && !optimal(); ++k) {
-      const std::optional<Incumbent>& start = k == 0 ? recompute : k == 1 ? prices : best_;
-      const std::optional<Incumbent> copy = start ? start : best_;
+      const std::optional<StagePlan> best = plan_of(best_);
+      std::optional<StagePlan> start = k == 0   ? plan_of(recompute)
+                                       : k == 1 ? plan_of(prices)
+                                       : k == 2 ? greedy
+                                                : best;
+      if (!start) start = best;
       HybridAnnealOptions options{.seed = static_cast<std::uint64_t>(k + 1),
                                   .moves = kHybridMoves,
-                                  .start = copy ? &copy->plan : nullptr};
+                                  .start = start ? &*start : nullptr};
       take(anneal_hybrid(graph_, request_.budget - graph_.static_bytes(), *request_.link,
                          request_.host_bytes, options),
            request_.link);
     }
   }
 
+  static std::optional<StagePlan> plan_of(const std::optional<Incumbent>& incumbent) {
+    if (!incumbent) return std::nullopt;
+    return incumbent->plan;
+  }
+
   const Graph& graph_;
   const PlanRequest& request_;
   PriceSearchOptions options_;
   std::optional<Incumbent> best_;
-  std::optional<ByteCount> least_peak_;
-  StagePlan keep_all_;
+  std::optional<PriceSearch> search_;  ///< of recomputation alone
 };
 
 }  // namespace
+
+std::vector<PlannedSchedule> plan_budgets(const Graph& graph, const std::vector<ByteCount>& budgets,
+                                          const PlanRequest& request) {
+  std::vector<std::size_t> order(budgets.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return budgets[a] > budgets[b]; });
+  std::vector<PlannedSchedule> plans(budgets.size());
+  const PriceSearchOptions options{
+      .extensions = {0.2}, .bisections = 7, .updates = 3, .rounds = 2};
+  const PriceSearchOptions second_try{.extensions = {1}, .updates = 6, .rounds = 3};
+  std::optional<Prices> start;
+  for (const std::size_t i : order) {
+    if (budgets[i] < lower_bound(graph).bytes) continue;
+    PlanRequest one = request;
+    one.budget = budgets[i];
+    one.effort = Effort::fast;
+    PriceSearch recompute(graph, one.budget, std::nullopt, 0);
+    if (start) recompute.warm(*start, {});
+    recompute.recompute_only(options);
+    if (!recompute.best()) recompute.recompute_only(second_try);
+    PriceSearch* chosen = &recompute;
+    std::optional<PriceSearch> copies;
+    if (one.link) {
+      copies.emplace(graph, one.budget, one.link, one.host_bytes);
+      copies->try_all_copied();
+      if (recompute.best())
+        copies->warm(recompute.best()->prices, {0.05, 0.3});
+      else
+        copies->hybrid(options, nullptr);
+      const bool better = copies->best() && (!recompute.best() || copies->best()->cost.time <
+                                                                     recompute.best()->cost.time);
+      if (better) chosen = &*copies;
+    }
+    if (recompute.best()) start = recompute.best()->prices;
+    plans[i] = chosen->best() ? PlannedSchedule{.schedule = chosen->best()->schedule}
+                              : not_found(graph, one, recompute);
+  }
+  return plans;
+}
 
 PlannedSchedule TesseraPlanner::plan(const Graph& graph, const PlanRequest& request) const {
   return Planning(graph, request).run();

@@ -13,4 +13,10 @@ class TesseraPlanner : public Planner {
   PlannedSchedule plan(const Graph& graph, const PlanRequest& request) const override;
 };
 
+/// Plans for many budgets of one graph, in the order given: each starts from the prices of the next
+/// larger budget, so that a curve costs little more than a few plans. A budget below the lower
+/// bound gets an empty schedule. `request.budget` and `.effort` are ignored.
+std::vector<PlannedSchedule> plan_budgets(const Graph& graph, const std::vector<ByteCount>& budgets,
+                                          const PlanRequest& request);
+
 }  // namespace tessera::remat
