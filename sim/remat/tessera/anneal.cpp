@@ -8,7 +8,7 @@
 namespace tessera::remat {
 namespace {
 
-constexpr double kLastTemperature = 1e-5;  ///< of the base time
+constexpr double kLastTemperature = 1.5e-3;  ///< of the mean time of an operator
 constexpr double kLastPenalty = 20;
 constexpr int kCoolingSteps = 200;
 
@@ -34,6 +34,7 @@ std::optional<StagePlan> anneal_in(const Graph& graph, ByteCount budget,
   const auto base = static_cast<double>(graph.base_time());
   const double unit = 4 * base / (static_cast<double>(std::max<ByteCount>(1, budget)) *
                                   static_cast<double>(graph.ops() + 1));
+  const double mean_time = base / std::max(1, graph.ops());
   std::optional<StagePlan> best;
   Nanoseconds best_time = 0;
   const auto note_best = [&] {
@@ -48,7 +49,7 @@ std::optional<StagePlan> anneal_in(const Graph& graph, ByteCount budget,
   const int per_step = std::max(1, options.moves / kCoolingSteps);
   for (int step = 0; step < kCoolingSteps; ++step) {
     const double temperature =
-        std::max(1e-6, base * cooled(options.first_temperature, kLastTemperature, step));
+        std::max(1e-6, mean_time * cooled(options.first_temperature, kLastTemperature, step));
     const double penalty = unit * cooled(options.first_penalty, kLastPenalty, step);
     for (int k = 0; k < per_step; ++k) {
       const double before = static_cast<double>(matrix.again_time()) +

@@ -14,7 +14,7 @@ struct AnnealOptions {
   std::uint64_t seed = 1;
   int moves = 100'000;
   const StagePlan* start = nullptr;  ///< null: everything stays
-  double first_temperature = 3e-3;   ///< of the base time
+  double first_temperature = 0.5;    ///< of the mean time of an operator
   double first_penalty = 0.5;        ///< of the mean price of a byte over the budget
 };
 

@@ -23,7 +23,7 @@ class MatrixMoves {
   /// the one that feeds them.
   bool drop() {
     const Stage t = crowded_stage();
-    const Row idle = idle_in(t);
+    const Row idle = droppable_before(t);
     const int count = idle.count();
     if (count == 0) return false;
     const TensorId q = idle.member(random_.below(count));
@@ -39,7 +39,11 @@ class MatrixMoves {
     Stage t = 0;
     TensorId q = -1;
     if (!regenerated(t, q)) return false;
-    matrix_.set_stay(q, std::max<Stage>(matrix_.absent_since(q, t), graph_.producer(q) + 1), t, true);
+    Stage from = std::max<Stage>(matrix_.absent_since(q, t), graph_.producer(q) + 1);
+    if (from > t) return false;
+    // Sometimes only made earlier than needed, where there is more room to make it.
+    if (random_.below(8) == 0) from += random_.below(t - from + 1);
+    matrix_.set_stay(q, from, t, true);
     return true;
   }
 
@@ -49,6 +53,7 @@ class MatrixMoves {
     TensorId q = -1;
     if (!regenerated(t, q)) return false;
     const Stage from = std::max<Stage>(matrix_.absent_since(q, t), graph_.producer(q) + 1);
+    if (from > t) return false;
     const Stage at = from + random_.below(t - from + 1);
     Row idle = idle_in(at);
     if (idle.has(q)) idle.remove(q);
@@ -72,7 +77,7 @@ class MatrixMoves {
   /// drop(), with a coin for whether what is dropped is fetched back.
   bool drop_or_swap() {
     const Stage t = crowded_stage();
-    const Row idle = idle_in(t);
+    const Row idle = droppable_before(t);
     const int count = idle.count();
     if (count == 0) return false;
     const TensorId q = idle.member(random_.below(count));
@@ -99,6 +104,20 @@ class MatrixMoves {
       --from;
     matrix_.set_stay(q, from, to, false);
     return to;
+  }
+
+  /// Tensors on the device before stage t that may leave there. One that stage t reads may where
+  /// the operator before does not touch it: it leaves after an operator that ran again, or was
+  /// made too early.
+  Row droppable_before(Stage t) const {
+    Row row = matrix_.stage(t).live;
+    if (t == 0) return row;
+    const Row& used = matrix_.stage(t).used;
+    for (const TensorId q : graph_.inputs(t - 1))
+      if (used.has(q)) row.remove(q);
+    for (TensorId q = graph_.first_output(t - 1); q < graph_.first_output(t); ++q)
+      if (used.has(q)) row.remove(q);
+    return row;
   }
 
  private:

@@ -17,7 +17,7 @@ constexpr int kManyTensors = 256;
 /// Moves per tensor and restart, within limits.
 constexpr int kMovesPerTensor = 150;
 constexpr int kFewestMoves = 3000;
-constexpr int kMostMoves = 24'000;
+constexpr int kMostMoves = 20'000;
 constexpr int kHybridMoves = 3000;
 /// Beyond this annealing with copies takes too long.
 constexpr int kHybridAnnealLimit = 320;
@@ -96,7 +96,7 @@ class Planning {
       if (k % 2 == 1 && best_) {
         // From the price plan, or else from the first plan that annealing found.
         options.start = start ? &start->plan : &best_->plan;
-        options.first_temperature = 5e-4;
+        options.first_temperature = 0.08;
         options.first_penalty = 10;
       }
       take(anneal(graph_, request_.budget - graph_.static_bytes(), options), std::nullopt);

@@ -80,9 +80,9 @@ TEST(Planners, NeverExceedABudgetThatTheyCallFeasible) {
   for (const std::string& name : planner_names()) {
     for (ByteCount budget = lower_bound(graph).bytes; budget <= base_peak(graph); budget += 4) {
       const PlanResult result = plan(graph, budget, HostLink{.bytes_per_ns = 1}, name.c_str());
-      if (result.feasible) EXPECT_LE(result.cost.peak, budget) << name;
-      if (budget == base_peak(graph)) EXPECT_TRUE(result.feasible) << name;
-      if (name == "tessera" || name == "libra") EXPECT_TRUE(result.feasible) << name << budget;
+      const bool always = name == "tessera" || name == "libra" || budget == base_peak(graph);
+      EXPECT_TRUE(result.feasible || !always) << name << budget;
+      EXPECT_TRUE(!result.feasible || result.cost.peak <= budget) << name << budget;
     }
   }
 }
@@ -134,7 +134,7 @@ TEST(Guarantees, HoldOnRandomGraphs) {
                               random.below(2) == 0};
     SCOPED_TRACE(k);
     const PlanResult result = make_plan(TesseraPlanner(), graph, request);
-    if (request.link) ASSERT_TRUE(result.feasible);
+    ASSERT_TRUE(result.feasible || !request.link);
     if (!result.feasible) {
       EXPECT_GT(result.cost.peak, request.budget);
       continue;
