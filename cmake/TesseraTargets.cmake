@@ -1,7 +1,7 @@
 # One folder = one target. `sim/plan` becomes the target tessera_sim_plan from the sources that lie in that folder
 # (sub-folders included, unless they are targets of their own), with includes written from the root.
 
-set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine
+set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine sim/remat
     sim/report sim/formats sim/process sim/validate sim/cli)
 
 function(tessera_target_name folder result)
@@ -22,7 +22,7 @@ endfunction()
 # Release builds compile several sources at a time, because reading the libraries' headers takes most of the time: 1.5
 # instead of 2.2 minutes on 2 cores. Folders of variants name their internals alike (`layer`, `kStart`, ...), so their
 # sources stay apart; so do all in the other presets, where one source at a time is changed.
-set(TESSERA_VARIANT_FOLDERS workloads predictor sim/collectives)
+set(TESSERA_VARIANT_FOLDERS workloads predictor sim/collectives sim/remat)
 
 function(tessera_unity_build target folder)
   if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT folder IN_LIST TESSERA_VARIANT_FOLDERS)

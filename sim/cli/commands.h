@@ -22,5 +22,7 @@ void add_explain_kernel_command(CLI::App& app);
 void add_schema_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 void add_list_command(CLI::App& app);
+void add_plan_command(CLI::App& app, ExitCode& exit_code);
+void add_plan_graph_command(CLI::App& plan, ExitCode& exit_code);  ///< below `plan`
 
 }  // namespace tessera

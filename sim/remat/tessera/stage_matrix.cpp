@@ -1,0 +1,270 @@
+#include "sim/remat/tessera/stage_matrix.h"
+
+#include <algorithm>
+
+namespace tessera::remat {
+
+template <int Words>
+StageMatrix<Words>::StageMatrix(const Graph& graph, ByteCount budget)
+    : graph_(graph),
+      budget_(budget),
+      stages_(static_cast<std::size_t>(graph.ops()) + 2),
+      dirty_(static_cast<std::size_t>(graph.ops()) + 2, kSeveral) {
+  StageState& end = stages_.back();
+  for (const TensorId q : graph.kept_tensors()) {
+    end.live.add(q);
+    end.live_bytes += graph.size(q);
+  }
+  for (Stage t = 0; t <= graph.ops(); ++t) {
+    for (TensorId q = 0; q < graph.tensors() && graph.producer(q) < t; ++q)
+      stages_[t].stay.add(q);
+  }
+  dirty_low_ = 0;
+  dirty_high_ = graph.ops();
+  settle();
+  accept();
+}
+
+template <int Words>
+void StageMatrix<Words>::touch(Stage t, TensorId tensor) {
+  journal_.push_back({t, stages_[t]});
+  dirty_[t] = dirty_[t] == kClean || dirty_[t] == tensor ? tensor : kSeveral;
+  if (dirty_high_ < dirty_low_) {
+    dirty_low_ = dirty_high_ = t;
+  } else {
+    dirty_low_ = std::min(dirty_low_, t);
+    dirty_high_ = std::max(dirty_high_, t);
+  }
+}
+
+template <int Words>
+void StageMatrix<Words>::set_stay(TensorId tensor, Stage from, Stage to, bool stay) {
+  for (Stage t = from; t <= to; ++t) {
+    if (stages_[t].stay.has(tensor) == stay) continue;
+    touch(t, tensor);
+    stages_[t].stay.flip(tensor);
+  }
+}
+
+template <int Words>
+void StageMatrix<Words>::set_fetch(TensorId tensor, Stage t, bool fetch) {
+  if (stages_[t].fetch.has(tensor) == fetch) return;
+  touch(t, kSeveral);
+  stages_[t].fetch.flip(tensor);
+}
+
+template <int Words>
+void StageMatrix<Words>::store(Stage t, const Row& live, ByteCount bytes, ByteCount peak) {
+  StageState& state = stages_[t];
+  excess_ += std::max<ByteCount>(0, peak - budget_) - std::max<ByteCount>(0, state.peak - budget_);
+  state.live = live;
+  state.live_bytes = bytes;
+  state.peak = peak;
+}
+
+/// Walks through the operators of the stage from the last to the first with the set of tensors that
+/// live after each; an operator found to be needed always lies before the one that needs it.
+template <int Words>
+void StageMatrix<Words>::decode(Stage t) {
+  StageState& state = stages_[t];
+  const StageState& after = stages_[t + 1];
+  Row live = after.live;
+  ByteCount bytes = after.live_bytes;
+  ByteCount peak = bytes;
+  Row ops;
+  Row used;
+  Nanoseconds time = 0;
+  Row absent;
+  for (int w = 0; w < Words; ++w) absent.words[w] = live.words[w] & ~state.stay.words[w];
+  const auto need = [&](TensorId q) {
+    if (graph_.producer(q) < t && !state.stay.has(q) && !state.fetch.has(q))
+      ops.add(graph_.producer(q));
+  };
+  for (int w = 0; w < Words; ++w)
+    for (std::uint64_t rest = absent.words[w]; rest; rest &= rest - 1)
+      need(64 * w + std::countr_zero(rest));
+  const auto visit = [&](OpId op) {
+    ByteCount only_now = graph_.workspace(op);
+    ByteCount made = 0;
+    for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q) {
+      const bool here = op < t && (state.stay.has(q) || state.fetch.has(q));
+      if (!live.has(q) || here) {
+        only_now += graph_.size(q);
+        continue;
+      }
+      made += graph_.size(q);
+      live.remove(q);
+    }
+    ByteCount freed = 0;
+    for (const TensorId q : graph_.inputs(op)) {
+      used.add(q);
+      if (live.has(q)) continue;
+      live.add(q);
+      freed += graph_.size(q);
+      need(q);
+    }
+    peak = std::max(peak, bytes + only_now + freed);
+    bytes += freed - made;
+  };
+  if (t < graph_.ops()) visit(t);
+  for (int w = Words - 1; w >= 0; --w) {
+    std::uint64_t done = 0;
+    while (const std::uint64_t rest = ops.words[w] & ~done) {
+      const int bit = 63 - std::countl_zero(rest);
+      done |= std::uint64_t{1} << bit;
+      const OpId op = 64 * w + bit;
+      time += graph_.time(op);
+      visit(op);
+    }
+  }
+  again_time_ += time - state.time;
+  state.time = time;
+  state.used = used;
+  state.again = ops;
+  Row copied;
+  for (int w = 0; w < Words; ++w) {
+    copied.words[w] = live.words[w] & ~state.stay.words[w];
+    live.words[w] &= state.stay.words[w];
+  }
+  state.copied = copied;
+  if (!copied.empty())
+    for (int w = 0; w < Words; ++w)
+      for (std::uint64_t rest = copied.words[w]; rest; rest &= rest - 1)
+        bytes -= graph_.size(64 * w + std::countr_zero(rest));
+  store(t, live, bytes, peak);
+}
+
+/// Where only one tensor that the stage neither reads nor makes came or went, the stage changes by
+/// its size.
+template <int Words>
+bool StageMatrix<Words>::shift_only(Stage t, const Row& live_after_old) {
+  const StageState& after = stages_[t + 1];
+  int word = -1;
+  for (int w = 0; w < Words; ++w) {
+    const std::uint64_t change = after.live.words[w] ^ live_after_old.words[w];
+    if (!change) continue;
+    if (word >= 0 || !std::has_single_bit(change)) return false;
+    word = w;
+  }
+  if (word < 0) return false;
+  const std::uint64_t change = after.live.words[word] ^ live_after_old.words[word];
+  const TensorId q = 64 * word + std::countr_zero(change);
+  StageState& state = stages_[t];
+  const OpId maker = graph_.producer(q);
+  const bool now = after.live.has(q);
+  if (maker == t || (maker < t && state.again.has(maker)) || state.used.has(q)) return false;
+  if (dirty_[t] != kClean && dirty_[t] != q) return false;
+  if (state.live.has(q) == now || state.stay.has(q) != now || state.copied.has(q)) return false;
+  Row live = state.live;
+  live.flip(q);
+  const ByteCount size = now ? graph_.size(q) : -graph_.size(q);
+  store(t, live, state.live_bytes + size, state.peak + size);
+  return true;
+}
+
+template <int Words>
+void StageMatrix<Words>::settle() {
+  if (dirty_high_ < dirty_low_) return;
+  Row old_after = stages_[dirty_high_ + 1].live;
+  for (Stage t = dirty_high_; t >= 0; --t) {
+    const bool after_changed = !(old_after == stages_[t + 1].live);
+    if (t < dirty_low_ && !after_changed) break;
+    const Row old_live = stages_[t].live;
+    if (dirty_[t] != kClean || after_changed) {
+      if (dirty_[t] == kClean) journal_.push_back({t, stages_[t]});
+      if (!shift_only(t, old_after)) decode(t);
+      dirty_[t] = kClean;
+    }
+    old_after = old_live;
+  }
+  dirty_low_ = 0;
+  dirty_high_ = -1;
+}
+
+template <int Words>
+void StageMatrix<Words>::undo() {
+  for (auto saved = journal_.rbegin(); saved != journal_.rend(); ++saved) {
+    StageState& state = stages_[saved->stage];
+    excess_ += std::max<ByteCount>(0, saved->state.peak - budget_) -
+               std::max<ByteCount>(0, state.peak - budget_);
+    again_time_ += saved->state.time - state.time;
+    state = saved->state;
+  }
+  journal_.clear();
+}
+
+template <int Words>
+Stage StageMatrix<Words>::absent_since(TensorId tensor, Stage t) const {
+  Stage from = t;
+  const OpId maker = graph_.producer(tensor);
+  while (from - 1 > maker) {
+    const StageState& before = stages_[from - 1];
+    if (before.live.has(tensor) || before.used.has(tensor) || before.again.has(maker) ||
+        before.copied.has(tensor))
+      break;
+    --from;
+  }
+  return from;
+}
+
+template <int Words>
+void StageMatrix<Words>::write(StagePlan& plan) const {
+  plan.runs.clear();
+  plan.run_begin.assign(graph_.tensors(), 0);
+  plan.run_count.assign(graph_.tensors(), 0);
+  plan.again_begin.assign(static_cast<std::size_t>(graph_.ops()) + 2, 0);
+  plan.again.clear();
+  for (Stage t = 0; t <= graph_.ops(); ++t) {
+    const Row& ops = stages_[t].again;
+    for (int w = 0; w < Words; ++w)
+      for (std::uint64_t rest = ops.words[w]; rest; rest &= rest - 1)
+        plan.again.push_back(64 * w + std::countr_zero(rest));
+    plan.again_begin[t + 1] = static_cast<std::int32_t>(plan.again.size());
+  }
+  for (TensorId q = 0; q < graph_.tensors(); ++q) {
+    plan.run_begin[q] = static_cast<std::int32_t>(plan.runs.size());
+    bool hosted = false;
+    bool open = false;
+    for (Stage t = graph_.producer(q); t <= graph_.ops(); ++t) {
+      const StageState& state = stages_[t];
+      const bool born = t == graph_.producer(q);
+      const bool copied = state.copied.has(q);
+      const bool needed = state.used.has(q) || stages_[t + 1].live.has(q);
+      if (!open && (born || (needed && !state.live.has(q)))) {
+        if (copied && !hosted) {
+          Run& before = plan.runs.back();
+          before.to_host = hosted = true;
+          before.hold_to = before.last;
+        }
+        const Origin origin =
+            born ? Origin::first_run : copied ? Origin::copied_in : Origin::run_again;
+        plan.runs.push_back({.first = t, .last = t, .origin = origin, .copy_from = t});
+        open = true;
+      }
+      if (open) plan.runs.back().last = t;
+      if (open && !stages_[t + 1].live.has(q)) open = false;
+    }
+    plan.run_count[q] = static_cast<std::int32_t>(plan.runs.size()) - plan.run_begin[q];
+  }
+}
+
+template <int Words>
+void StageMatrix<Words>::load(const StagePlan& plan) {
+  for (TensorId q = 0; q < graph_.tensors(); ++q) {
+    set_stay(q, graph_.producer(q) + 1, graph_.ops(), false);
+    for (std::int32_t k = 0; k < plan.run_count[q]; ++k) {
+      const Run& run = plan.runs[plan.run_begin[q] + k];
+      set_stay(q, run.first + 1, run.last, true);
+      if (run.origin == Origin::copied_in) set_fetch(q, run.first, true);
+    }
+  }
+  settle();
+  accept();
+}
+
+template class StageMatrix<2>;
+template class StageMatrix<3>;
+template class StageMatrix<4>;
+template class StageMatrix<8>;
+
+}  // namespace tessera::remat
