@@ -15,6 +15,7 @@ namespace pb = google::protobuf;
 // Schema and C++ give the enumerators the same numbers.
 static_assert(int{schema::Gpu::cdna3} == int(Architecture::cdna3));
 static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
+static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
 static_assert(int{schema::Model::switch_transformer} == int(ModelFamily::switch_transformer));
 static_assert(int{schema::Model::swiglu} == int(Activation::swiglu));
 static_assert(int{schema::Training::inference} == int(StepMode::inference));

@@ -53,10 +53,12 @@ TEST(Validation, SeveralSocketsNeedARateBetweenThem) {
   EXPECT_THAT(problems_of(node), problem_at("socket_bandwidth"));
 }
 
-TEST(Validation, MoreNicsThanGpusAreRejected) {
+TEST(Validation, NicsThatDoNotDivideOverTheGpusAreRejected) {
   NodeSpec node = boxes::a100_switch();
-  node.nic_count = 32;
+  node.nic_count = 12;
   EXPECT_THAT(problems_of(node), problem_at("nic_count"));
+  node.nic_count = 32;
+  EXPECT_THAT(problems_of(node), IsEmpty());
 }
 
 TEST(Validation, NvlinksNeedABandwidth) {
