@@ -18,12 +18,17 @@ BytesPerSecond narrowest(const Topology& topology, const Route& route) {
   return rate;
 }
 
+/// GPUs of a single node do not go out and in again.
 BytesPerSecond bisection_of(const Topology& topology) {
   const TopologyGraph graph = graph_of(topology);
   const int source = static_cast<int>(graph.places.size());
   const int sink = source + 1;
   MaxFlow flow(sink + 1);
+  const bool uses_nics = topology.cluster().node_count > 1;
   for (const TopologyGraph::Edge& edge : graph.edges) {
+    const bool is_nic = edge.link.valid() &&
+                        topology.link(edge.link).technology == LinkTechnology::nic;
+    if (is_nic && !uses_nics) continue;
     const double capacity =
         edge.link.valid() ? topology.link(edge.link).bandwidth.value() : kUnbounded;
     flow.add_edge(edge.from, edge.to, capacity);

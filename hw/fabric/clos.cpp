@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-std::string numbered(const char* kind, int index) {
+std::string indexed(const char* kind, int index) {
   return kind + std::to_string(index);
 }
 
@@ -29,7 +29,7 @@ class Clos : public Fabric {
     const int leaf_nics = spec_.nodes_per_leaf * nics_ / leaves_per_unit_;
     const BytesPerSecond leaf_rate = nic_bundle_rate(cluster.node) * leaf_nics;
     for (int leaf = 0; leaf < units_ * leaves_per_unit_; ++leaf) {
-      graph_.add_place(numbered("leaf", leaf));
+      graph_.add_place(indexed("leaf", leaf));
     }
     if (leaves() > 1) add_spines(leaf_rate / (spec_.spines * spec_.leaf_oversubscription));
     if (pods_ > 1) add_cores();
@@ -65,7 +65,7 @@ class Clos : public Fabric {
   }
 
   void add_spines(BytesPerSecond rate) {
-    for (int i = 0; i < pods_ * spec_.spines; ++i) graph_.add_place(numbered("spine", i));
+    for (int i = 0; i < pods_ * spec_.spines; ++i) graph_.add_place(indexed("spine", i));
     for (int leaf = 0; leaf < leaves(); ++leaf) {
       for (int spine = 0; spine < spec_.spines; ++spine) {
         graph_.add_cable(leaf, spine_place(pod_of(leaf), spine), hop(rate));
@@ -76,7 +76,7 @@ class Clos : public Fabric {
 
   void add_cores() {
     const int first = static_cast<int>(graph_.places().size());
-    for (int i = 0; i < spec_.spines * spec_.cores; ++i) graph_.add_place(numbered("core", i));
+    for (int i = 0; i < spec_.spines * spec_.cores; ++i) graph_.add_place(indexed("core", i));
     const BytesPerSecond rate = spine_rate_ / (spec_.cores * spec_.pod_oversubscription);
     for (int pod = 0; pod < pods_; ++pod) {
       for (int spine = 0; spine < spec_.spines; ++spine) {

@@ -15,6 +15,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_schema_command(app);
   add_show_command(app);
   add_list_command(app);
+  add_topology_command(app);
 }
 
 }  // namespace tessera

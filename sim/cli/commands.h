@@ -22,5 +22,6 @@ void add_explain_kernel_command(CLI::App& app);
 void add_schema_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 void add_list_command(CLI::App& app);
+void add_topology_command(CLI::App& app);
 
 }  // namespace tessera

@@ -38,6 +38,11 @@ TEST(TopologyMetrics, BisectionOfAMeshIsItsFourBundlesAndTheHostLinks) {
   EXPECT_NEAR(bisection(boxes::alone(boxes::h100_mesh())), 4 * 6 * 20.6 + 2 * 32, 1e-6);
 }
 
+TEST(TopologyMetrics, GpusOfASingleNodeDoNotMeetOverItsNics) {
+  // 4 of 8 ports of 240 GB/s, and the host links over the one socket; not 4 NICs of 25 GB/s
+  EXPECT_NEAR(bisection(boxes::alone(boxes::a100_switch())), 4 * 240 + 4 * 32, 1e-6);
+}
+
 TEST(TopologyMetrics, BisectionOfAClusterIsThatOfItsNics) {
   // 4 nodes of 8 NICs of 25 GB/s to 4 others; rails are non-blocking
   const TopologyMetrics metrics = metrics_of(Topology(fabrics::rails()));
