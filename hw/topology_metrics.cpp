@@ -26,8 +26,8 @@ BytesPerSecond bisection_of(const Topology& topology) {
   MaxFlow flow(sink + 1);
   const bool uses_nics = topology.cluster().node_count > 1;
   for (const TopologyGraph::Edge& edge : graph.edges) {
-    const bool is_nic = edge.link.valid() &&
-                        topology.link(edge.link).technology == LinkTechnology::nic;
+    const bool is_nic =
+        edge.link.valid() && topology.link(edge.link).technology == LinkTechnology::nic;
     if (is_nic && !uses_nics) continue;
     const double capacity =
         edge.link.valid() ? topology.link(edge.link).bandwidth.value() : kUnbounded;

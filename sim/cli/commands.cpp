@@ -16,6 +16,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_show_command(app);
   add_list_command(app);
   add_topology_command(app);
+  add_import_command(app);
 }
 
 }  // namespace tessera

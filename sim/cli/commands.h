@@ -23,5 +23,6 @@ void add_schema_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 void add_list_command(CLI::App& app);
 void add_topology_command(CLI::App& app);
+void add_import_command(CLI::App& app);
 
 }  // namespace tessera

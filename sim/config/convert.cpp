@@ -199,6 +199,18 @@ schema::Model to_message(const ModelSpec& model) {
   return message;
 }
 
+schema::Cluster to_message(const ClusterSpec& cluster) {
+  schema::Cluster message;
+  mirror(cluster, Writer(message));
+  return message;
+}
+
+schema::Gpu to_message(const GpuSpec& gpu) {
+  schema::Gpu message;
+  mirror(gpu, Writer(message));
+  return message;
+}
+
 schema::Overlay to_message(const GpuOverlay& overlay) {
   schema::Overlay message;
   mirror(overlay, Writer(message));

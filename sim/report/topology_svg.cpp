@@ -234,11 +234,15 @@ class Drawing {
   }
 
   bool is_degraded(const TopologyGraph::Edge& edge) const {
-    const int node = graph_.places[static_cast<std::size_t>(edge.from)].node;
-    if (!edge.link.valid() || node < 0) return false;
-    const NodeLinks& described = topology_.node_links(node);
-    const int index = edge.link.index() - topology_.link_of_node(node, 0).index();
-    const Link& whole = described.links()[static_cast<std::size_t>(index)];
+    if (!edge.link.valid()) return false;
+    const int node = std::max(graph_.places[static_cast<std::size_t>(edge.from)].node,
+                              graph_.places[static_cast<std::size_t>(edge.to)].node);
+    const bool of_fabric = node < 0;
+    const int first =
+        (of_fabric ? topology_.link_of_fabric(0) : topology_.link_of_node(node, 0)).index();
+    const auto index = static_cast<std::size_t>(edge.link.index() - first);
+    const Link& whole = of_fabric ? topology_.fabric().graph().links()[index]
+                                  : topology_.node_links(node).links()[index];
     return topology_.link(edge.link).bandwidth < whole.bandwidth;
   }
 
