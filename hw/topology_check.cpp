@@ -45,10 +45,9 @@ void add_uneven_cables(const Topology& topology, std::vector<Problem>& all) {
     const LinkId id(static_cast<std::int32_t>(i));
     if (links[i].technology == LinkTechnology::nvme || topology.is_missing(id)) continue;
     const auto back = by_name.find(reversed_link_name(links[i].name));
-    const bool exists = back != by_name.end() &&
-                        !topology.is_missing(LinkId(static_cast<std::int32_t>(back->second)));
-    if (!exists) {
-      doubts.add({links[i].name, "has no way back", "remove one_way, or the fault"});
+    if (back == by_name.end()) continue;  // described as one_way
+    if (topology.is_missing(LinkId(static_cast<std::int32_t>(back->second)))) {
+      doubts.add({links[i].name, "has no way back (faults)", ""});
     } else if (i < back->second &&
                differ(links[i].bandwidth.value(), links[back->second].bandwidth.value())) {
       doubts.add({links[i].name,

@@ -54,6 +54,7 @@ class PlatformReader {
     read_zone(file.root());
     read_routes(file.root());
     if (hosts_.empty()) refuse(file.where(file.root()), "holds no host", "give a SimGrid platform");
+    if (fabric_.links.empty()) refuse(file.where(file.root()), "holds no link", "list some");
     for (const std::string& kind : odd_policies_) {
       ignored_.push_back("sharing_policy " + kind + ": such links are shared like the others");
     }

@@ -68,7 +68,8 @@ std::vector<Problem> doubts_about_file(const std::string& file) {
   if (catalog.has(CatalogKind::nodes, node.id)) {
     add(differences_from_catalog(node, load_node(node.id, catalog)));
   }
-  for (Problem& problem : doubts) problem.where = file + ": " + problem.where;
+  for (Problem& problem : doubts)
+    problem.where = problem.where.empty() ? file : file + ": " + problem.where;
   return doubts;
 }
 
