@@ -1,3 +1,5 @@
+#include "sim/config/cluster_yaml.h"
+
 #include "configs/schema/scenario.pb.h"
 #include "sim/config/convert.h"
 #include "sim/config/load.h"

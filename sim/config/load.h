@@ -31,11 +31,6 @@ GpuOverlay load_overlay(const std::string& id_or_file, const Catalog& catalog);
 /// `overlay` as a file that `load_overlay` and `overlays: [file]` of a scenario read, bit by bit.
 std::string overlay_yaml(const GpuOverlay& overlay);
 
-/// `cluster` as a file of its own that `load_cluster` and `cluster: file` of a scenario read. Its
-/// GPU is written as the entry `gpu` of the catalog with what differs from it.
-std::string cluster_yaml(const ClusterSpec& cluster, const std::string& gpu,
-                         const Catalog& catalog);
-
 /// The scenario as one self-contained file: defaults written out, references inlined. Loads again
 /// to an equal scenario.
 std::string resolved_yaml(const Scenario& scenario);

@@ -10,6 +10,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/config/cluster_yaml.h"
 #include "sim/config/load.h"
 #include "sim/config/text_file.h"
 #include "sim/import/imported.h"

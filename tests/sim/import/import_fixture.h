@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "hw/units/input_error.h"
+#include "sim/config/cluster_yaml.h"
 #include "sim/config/load.h"
 #include "sim/import/imported.h"
 
