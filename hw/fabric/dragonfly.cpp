@@ -8,7 +8,8 @@ namespace {
 
 /// Ports fill switch after switch, switches group after group. Link k between groups g and h leaves
 /// g at switch (position of h in g's list of other groups * global links + k) mod switches. Ways
-/// are minimal: at most one link inside each of the two groups and one between them.
+/// are minimal: at most one link inside each of the two groups and one between them, which leaves
+/// the sender's own switch where that has one.
 class Dragonfly : public Fabric {
  public:
   explicit Dragonfly(const ClusterSpec& cluster) : spec_(cluster.fabric) {
@@ -35,8 +36,7 @@ class Dragonfly : public Fabric {
     const int from_group = from / switches();
     const int to_group = to / switches();
     if (from_group == to_group) return {local_link(from, to)};
-    const auto links = static_cast<std::uint64_t>(spec_.global_links);
-    const int k = static_cast<int>(hash % links);
+    const int k = chosen_link(from, to_group, hash);
     const int out = gateway(from_group, to_group, k);
     const int in = gateway(to_group, from_group, k);
     std::vector<int> way;
@@ -53,6 +53,21 @@ class Dragonfly : public Fabric {
   int gateway(int group, int other, int k) const {
     const int position = (other - group - 1 + groups_) % groups_;
     return group * switches() + (position * spec_.global_links + k) % switches();
+  }
+
+  /// A link that leaves the switch `from` itself, if there is one, else any; by hash among equals.
+  int chosen_link(int from, int to_group, std::uint64_t hash) const {
+    const auto links = static_cast<std::uint64_t>(spec_.global_links);
+    std::uint64_t own = 0;
+    const auto is_own = [&](std::uint64_t k) {
+      return gateway(from / switches(), to_group, static_cast<int>(k)) == from;
+    };
+    for (std::uint64_t k = 0; k < links; ++k) own += is_own(k) ? 1 : 0;
+    if (own == 0) return static_cast<int>(hash % links);
+    std::uint64_t left = hash % own;
+    std::uint64_t k = 0;
+    while (!is_own(k) || left-- > 0) ++k;
+    return static_cast<int>(k);
   }
 
   /// Number of the unordered pair low < high of `count` things, in lexicographic order.

@@ -23,7 +23,7 @@ bool has_same(const YamlNode& tree, const YamlEntry& entry) {
 }
 
 /// The catalog's entry by its id alone, else `extends: id` with the fields that differ.
-YamlNode reference_to(const std::string& id, const GpuSpec& gpu, const Catalog& catalog) {
+YamlNode gpu_reference(const std::string& id, const GpuSpec& gpu, const Catalog& catalog) {
   const YamlNode base = to_tree(to_message(load_gpu(id, catalog)), {});
   YamlNode section;
   section.kind = YamlNode::Kind::mapping;
@@ -43,7 +43,7 @@ std::string cluster_yaml(const ClusterSpec& cluster, const std::string& gpu,
   for (YamlEntry& entry : tree.entries) {
     if (entry.key != "node") continue;
     for (YamlEntry& field : entry.value.entries) {
-      if (field.key == "gpu") field.value = reference_to(gpu, cluster.node.gpu, catalog);
+      if (field.key == "gpu") field.value = gpu_reference(gpu, cluster.node.gpu, catalog);
     }
   }
   return to_yaml(tree);

@@ -29,7 +29,7 @@ class Topology(EndToEnd):
         self.assertEqual(self.answer("topology", "check", *clusters).count(": ok"), len(clusters))
 
     def test_the_same_64_gpus_have_another_bottleneck_on_every_fabric(self):
-        """Bisection: 32 NICs of 46 GB/s; a quarter of it; 2 x 2 pairs of groups with 4 links of 46; 2 x 2 cuts of 184."""
+        """Bisection: 32 NICs of 46 GB/s; a quarter of it; 2 x 2 pairs of groups with 4 links of 46; 4 cables of 184."""
         bisections = {name: self.figure(f"dgx-h100-x8-{name}", "bisection bandwidth")[:2] for name in FABRICS[:4]}
         self.assertEqual(bisections, {"rail": ["1.47", "TB/s"], "clos-4to1": ["368", "GB/s"],
                                       "dragonfly": ["736", "GB/s"], "torus": ["736", "GB/s"]})

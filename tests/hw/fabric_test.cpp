@@ -166,6 +166,17 @@ TEST(Dragonfly, AWayCrossesAtMostOneLinkBetweenGroups) {
   }
 }
 
+TEST(Dragonfly, ASwitchWithALinkToTheGroupUsesIt) {
+  // Four links between groups of four switches: each switch has one, so no hop before it.
+  ClusterSpec cluster = fabrics::dragonfly();
+  cluster.fabric.global_links = 4;
+  const Topology topology(cluster);
+  for (int from = 0; from < 16; ++from) {
+    const std::string own = "group0.switch" + std::to_string(from / 4) + "->group1.switch";
+    EXPECT_THAT(fabric_links(topology, topology.route(from, 16)).front(), HasSubstr(own));
+  }
+}
+
 TEST(Torus, WaysGoDimensionByDimensionTheShortWayRound) {
   const Topology topology(fabrics::torus("4x5", 20));
   // (0,0) to (3,2): one step back in the first dimension, two ahead in the second
