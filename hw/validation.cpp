@@ -16,6 +16,10 @@ namespace {
 /// Above this, a full mesh needs more NVLinks than any GPU has; such nodes carry switches.
 constexpr int kMaxDirectGpus = 8;
 
+/// Keep a mistyped number from costing all memory.
+constexpr int kMaxSockets = 1024;
+constexpr std::int64_t kMaxGpus = 524'288;
+
 void check_pair(const NodeSpec& node, std::size_t index, Findings& findings) {
   const GpuPairLink& pair = node.pairs[index];
   const std::string where = "pairs[" + std::to_string(index) + "]";
@@ -80,6 +84,9 @@ void check_nvlink(const NodeSpec& node, Findings& findings) {
 void check_host_links(const NodeSpec& node, Findings& findings) {
   findings.require_at_least(node.gpus_per_pcie_switch, 1, "gpus_per_pcie_switch");
   findings.require_at_least(node.sockets, 1, "sockets");
+  findings.require(node.sockets <= kMaxSockets, "sockets",
+                   "sockets = " + std::to_string(node.sockets),
+                   "use up to " + std::to_string(kMaxSockets));
   findings.require_share(node.pcie_efficiency, "pcie_efficiency");
   findings.require_positive(node.gpu.pcie_bandwidth.value(), "gpu.pcie_bandwidth");
   // NVSwitch and a NIC per GPU leave nothing to cross between the sockets.
@@ -147,6 +154,11 @@ std::vector<Problem> problems_of(const ClusterSpec& cluster) {
   Findings findings;
   findings.add_below("node", problems_of(cluster.node));
   findings.require_at_least(cluster.node_count, 1, "node_count");
+  const std::int64_t gpus = std::int64_t{cluster.node_count} * cluster.node.gpu_count;
+  findings.require(
+      gpus <= kMaxGpus, "node_count",
+      std::to_string(cluster.node_count) + " nodes have " + std::to_string(gpus) + " GPUs",
+      "use up to " + std::to_string(kMaxGpus) + " GPUs");
   findings.require(cluster.node_count <= 1 || cluster.node.nic_count > 0, "node.nic_count",
                    std::to_string(cluster.node_count) + " nodes without a NIC",
                    "give nic_count and nic_bandwidth, or use one node");

@@ -10,7 +10,7 @@ namespace {
 /// Keeps the tables of a `graph` fabric (NICs x places) below 64 MB.
 constexpr std::int64_t kMostDistances = 16'000'000;
 /// Keeps a mistyped size from costing all memory.
-constexpr std::int64_t kMostSwitchLinks = 20'000'000;
+constexpr std::int64_t kMostSwitchLinks = 2'000'000;
 
 int port_count(const ClusterSpec& cluster) {
   return cluster.node_count * nic_bundles(cluster.node);

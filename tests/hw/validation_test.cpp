@@ -61,6 +61,15 @@ TEST(Validation, NicsThatDoNotDivideOverTheGpusAreRejected) {
   EXPECT_THAT(problems_of(node), IsEmpty());
 }
 
+TEST(Validation, SizesBeyondAllMemoryAreRejected) {
+  ClusterSpec cluster = boxes::alone(boxes::a100_switch());
+  cluster.node_count = 65'537;  // x 8 = 524,296 GPUs
+  EXPECT_THAT(problems_of(cluster), problem_at("node_count"));
+  cluster.node_count = 2;
+  cluster.node.sockets = 1025;
+  EXPECT_THAT(problems_of(cluster), problem_at("node.sockets"));
+}
+
 TEST(Validation, NvlinksNeedABandwidth) {
   GpuSpec gpu = boxes::gpu("A100", Architecture::ampere, "8.0", 12);
   gpu.nvlink_bandwidth = BytesPerSecond(0);
