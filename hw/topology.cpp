@@ -14,11 +14,11 @@ const ClusterSpec& validated(const ClusterSpec& cluster) {
   return cluster;
 }
 
-Wiring wired(const ClusterSpec& cluster) {
+std::shared_ptr<const Wiring> wired(const ClusterSpec& cluster) {
   std::vector<Problem> problems;
   Wiring wiring = wire(cluster, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
-  return wiring;
+  return std::make_shared<const Wiring>(std::move(wiring));
 }
 
 }  // namespace
@@ -27,13 +27,13 @@ Topology::Topology(const ClusterSpec& cluster)
     : cluster_(validated(cluster)), wiring_(wired(cluster_)) {}
 
 const NodeLinks& Topology::node_links(int node) const {
-  if (wiring_.damaged.empty()) return wiring_.node;
-  const auto damaged = wiring_.damaged.find(node);
-  return damaged == wiring_.damaged.end() ? wiring_.node : damaged->second;
+  if (wiring_->damaged.empty()) return wiring_->node;
+  const auto damaged = wiring_->damaged.find(node);
+  return damaged == wiring_->damaged.end() ? wiring_->node : damaged->second;
 }
 
 LinkId Topology::link_of_node(int node, int index) const {
-  return LinkId(node * static_cast<int>(wiring_.node.links().size()) + index);
+  return LinkId(node * static_cast<int>(wiring_->node.links().size()) + index);
 }
 
 LinkId Topology::link_of_fabric(int index) const {
@@ -62,7 +62,7 @@ void Topology::append_fabric(Route& route, int from, int to, int flow) const {
       (static_cast<std::uint64_t>(port_of(from)) << 32U) | static_cast<std::uint64_t>(port_of(to));
   const auto seed = static_cast<std::uint64_t>(cluster_.fabric.hash_seed);
   const std::uint64_t hash = mixed(mixed(mixed(seed) ^ ports) + static_cast<std::uint64_t>(flow));
-  for (const int index : wiring_.fabric->way(port_of(from), port_of(to), hash)) {
+  for (const int index : wiring_->fabric->way(port_of(from), port_of(to), hash)) {
     append(route, link_of_fabric(index));
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,11 +28,11 @@ class Topology {
   /// Throws InputError with everything that `problems_of(cluster)` finds.
   explicit Topology(const ClusterSpec& cluster);
 
-  std::span<const Link> links() const { return wiring_.links; }
-  const Link& link(LinkId id) const { return wiring_.links[static_cast<std::size_t>(id.index())]; }
+  std::span<const Link> links() const { return wiring_->links; }
+  const Link& link(LinkId id) const { return wiring_->links[static_cast<std::size_t>(id.index())]; }
   /// Links that `faults` took out: no route has them.
   bool is_missing(LinkId id) const {
-    return !wiring_.missing.empty() && wiring_.missing[static_cast<std::size_t>(id.index())];
+    return !wiring_->missing.empty() && wiring_->missing[static_cast<std::size_t>(id.index())];
   }
   const ClusterSpec& cluster() const { return cluster_; }
   int gpu_count() const { return cluster_.gpu_count(); }
@@ -49,7 +50,7 @@ class Topology {
   /// From the drives of the GPU's socket (the next with drives) and back; only with `has_nvme`.
   Route nvme_to_device(int gpu) const;
   Route device_to_nvme(int gpu) const;
-  bool has_nvme() const { return wiring_.node.has_nvme(); }
+  bool has_nvme() const { return wiring_->node.has_nvme(); }
 
   /// The NVLink bundle that leads straight from one GPU to another; invalid where there is none.
   LinkId nvlink_bundle(int from, int to) const;
@@ -58,20 +59,20 @@ class Topology {
   int nic_of(int gpu) const { return node_links(node_of(gpu)).nic_of(local(gpu)); }
 
   const NodeLinks& node_links(int node) const;
-  const Fabric& fabric() const { return *wiring_.fabric; }
+  const Fabric& fabric() const { return *wiring_->fabric; }
   LinkId link_of_node(int node, int index) const;  ///< `index` as in `node_links`
   LinkId link_of_fabric(int index) const;          ///< `index` as in `fabric().graph()`
 
  private:
   int local(int gpu) const { return gpu % cluster_.node.gpu_count; }
-  int port_of(int gpu) const { return node_of(gpu) * wiring_.node.nic_count() + nic_of(gpu); }
+  int port_of(int gpu) const { return node_of(gpu) * wiring_->node.nic_count() + nic_of(gpu); }
   int exit_gpu(int from, int to) const;
   void append(Route& route, LinkId id) const;
   void append(Route& route, int node, std::span<const int> node_links) const;
   void append_fabric(Route& route, int from, int to, int flow) const;
 
   ClusterSpec cluster_;
-  Wiring wiring_;
+  std::shared_ptr<const Wiring> wiring_;  ///< shared by copies
 };
 
 }  // namespace tessera
