@@ -2,7 +2,7 @@
 # (sub-folders included, unless they are targets of their own), with includes written from the root.
 
 set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine sim/remat
-    sim/report sim/formats sim/process sim/validate sim/cli)
+    sim/report sim/formats sim/process sim/import sim/validate sim/cli)
 
 function(tessera_target_name folder result)
   string(REPLACE "/" "_" name "tessera/${folder}")
@@ -22,7 +22,7 @@ endfunction()
 # Release builds compile several sources at a time, because reading the libraries' headers takes most of the time: 1.5
 # instead of 2.2 minutes on 2 cores. Folders of variants name their internals alike (`layer`, `kStart`, ...), so their
 # sources stay apart; so do all in the other presets, where one source at a time is changed.
-set(TESSERA_VARIANT_FOLDERS workloads predictor sim/collectives sim/remat)
+set(TESSERA_VARIANT_FOLDERS workloads predictor sim/collectives sim/remat sim/import)
 
 function(tessera_unity_build target folder)
   if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT folder IN_LIST TESSERA_VARIANT_FOLDERS)

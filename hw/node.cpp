@@ -1,5 +1,7 @@
 #include "hw/node.h"
 
+#include <algorithm>
+
 namespace tessera {
 namespace {
 
@@ -12,6 +14,16 @@ constexpr double kPinnedCopyEfficiency = 0.82;
 constexpr Seconds kPcieHopLatency = 0.5_us;
 
 }  // namespace
+
+int nic_bundles(const NodeSpec& node) {
+  return std::min(node.nic_count, node.gpu_count);
+}
+
+BytesPerSecond nic_bundle_rate(const NodeSpec& node) {
+  const int bundles = nic_bundles(node);
+  const int nics = bundles == 0 ? 0 : node.nic_count / bundles;
+  return node.nic_bandwidth * node.nic_efficiency * nics;
+}
 
 NodeSpec single_gpu_node(const GpuSpec& gpu) {
   NodeSpec node;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hw/fabric.h"
 #include "hw/gpu.h"
 #include "hw/units/quantity.h"
 
@@ -36,15 +37,24 @@ struct NodeSpec {
   Seconds nvlink_latency;          ///< one hop; GPU to GPU over a switch is two
   int gpus_per_pcie_switch = 1;    ///< 1: every GPU has its own way to the host
   int sockets = 1;
-  BytesPerSecond socket_bandwidth;  ///< usable, between two sockets; needed for several sockets
-  double pcie_efficiency = 1.0;     ///< share of the host link's line rate (PCIe x16 or C2C) that a
-                                    ///< copy reaches, in (0, 1]
-  Seconds pcie_latency;             ///< one hop
-  int nic_count = 0;                ///< at most one per GPU; 0 = a node that stands alone
-  BytesPerSecond nic_bandwidth;     ///< per NIC
-  double nic_efficiency = 1.0;      ///< in (0, 1]
+  /// Usable, between two sockets; 0 = the sockets are not joined, which nodes allow whose GPUs
+  /// never have to meet there.
+  BytesPerSecond socket_bandwidth;
+  double pcie_efficiency = 1.0;  ///< share of the host link's line rate (PCIe x16 or C2C) that a
+                                 ///< copy reaches, in (0, 1]
+  Seconds pcie_latency;          ///< one hop
+  /// 0 = a node that stands alone. More NICs than GPUs: as many for each GPU, used together as one
+  /// bundle (NCCL stripes over them).
+  int nic_count = 0;
+  BytesPerSecond nic_bandwidth;  ///< per NIC
+  double nic_efficiency = 1.0;   ///< in (0, 1]
   Seconds nic_latency;
   Bytes host_memory;
+  BytesPerSecond host_memory_bandwidth;  ///< usable, per socket; 0 = never the bottleneck
+  int nvme_count = 0;                    ///< drives, spread evenly over the sockets
+  BytesPerSecond nvme_read_bandwidth;    ///< per drive
+  BytesPerSecond nvme_write_bandwidth;   ///< per drive
+  Seconds nvme_latency;
   std::vector<FigureSource> sources;
 };
 
@@ -53,13 +63,18 @@ struct ClusterSpec {
   std::string id;
   NodeSpec node;
   int node_count = 1;
-  /// A non-blocking switch that every NIC is plugged into (other fabrics: hw/topology.h grows with
-  /// them).
-  Seconds fabric_latency;
+  Seconds fabric_latency;  ///< of the first switch behind a NIC
+  FabricSpec fabric;       ///< behind it
+  std::vector<LinkFault> faults;
   std::vector<FigureSource> sources;
 
   int gpu_count() const { return node.gpu_count * node_count; }
 };
+
+/// NICs as routes see them: those of one GPU count as one.
+int nic_bundles(const NodeSpec& node);
+/// Usable rate of one such bundle, one direction.
+BytesPerSecond nic_bundle_rate(const NodeSpec& node);
 
 /// A host with one GPU and no network, to run a GPU of the catalog without describing a server.
 /// Ids are the GPU's id.

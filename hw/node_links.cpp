@@ -5,133 +5,46 @@
 namespace tessera {
 namespace {
 
-std::string numbered(const char* kind, int index) {
-  return kind + std::to_string(index);
-}
-
 void append(std::vector<int>& way, const std::vector<int>& rest) {
   way.insert(way.end(), rest.begin(), rest.end());
 }
 
-Link nvlink_link_of(const NodeSpec& node, int lanes) {
-  Link link;
-  link.technology = LinkTechnology::nvlink;
-  link.bandwidth = node.nvlink_bandwidth_per_link * node.nvlink_efficiency * lanes;
-  link.latency = node.nvlink_latency;
-  link.lanes = lanes;
-  return link;
-}
-
-Link pcie_link_of(const NodeSpec& node) {
-  Link link;
-  link.technology = LinkTechnology::pcie;
-  link.bandwidth = node.gpu.pcie_bandwidth * node.pcie_efficiency;
-  link.latency = node.pcie_latency;
-  return link;
-}
-
-/// A GPU's way to its host: the coherent link where the GPU has one.
-Link host_link_of(const NodeSpec& node) {
-  Link link = pcie_link_of(node);
-  if (node.gpu.c2c_bandwidth.value() == 0) return link;
-  link.technology = LinkTechnology::c2c;
-  link.bandwidth = node.gpu.c2c_bandwidth * node.pcie_efficiency;
-  return link;
-}
-
-Link socket_link_of(const NodeSpec& node) {
-  Link link;
-  link.technology = LinkTechnology::pcie;
-  link.bandwidth = node.socket_bandwidth;
-  link.latency = node.pcie_latency;
-  return link;
-}
-
-Link nic_link_of(const NodeSpec& node) {
-  Link link;
-  link.technology = LinkTechnology::nic;
-  link.bandwidth = node.nic_bandwidth * node.nic_efficiency;
-  link.latency = node.nic_latency;
-  return link;
-}
-
-bool gpus_share_switches(const NodeSpec& node) {
-  return node.gpus_per_pcie_switch > 1 && node.gpu.c2c_bandwidth.value() == 0;
+bool is_whole(const std::vector<int>& way) {
+  return std::ranges::find(way, NodeLinks::kNoLink) == way.end();
 }
 
 }  // namespace
 
-NodeLinks::NodeLinks(const NodeSpec& node, Seconds fabric_latency)
-    : gpu_count_(node.gpu_count),
-      nic_count_(node.nic_count),
-      sockets_(node.sockets),
-      gpus_per_switch_(gpus_share_switches(node) ? node.gpus_per_pcie_switch : 1),
-      bundles_(gpu_count_),
-      socket_links_(sockets_) {
-  add_nvlinks(node);
-  add_host_tree(node);
-  add_sockets(node);
-  add_nics(node, fabric_latency);
-}
-
-int NodeLinks::add(const Link& link) {
-  links_.push_back(link);
-  return static_cast<int>(links_.size()) - 1;
-}
-
-NodeLinks::Cable NodeLinks::add_cable(const std::string& near, const std::string& far, Link link) {
-  Cable cable;
-  link.name = near + "->" + far;
-  cable.up = add(link);
-  link.name = far + "->" + near;
-  cable.down = add(link);
-  return cable;
-}
-
-void NodeLinks::add_nvlinks(const NodeSpec& node) {
-  for (const GpuPairLink& pair : node.pairs) {
-    bundles_.set(pair.first, pair.second,
-                 add_cable(numbered("gpu", pair.first), numbered("gpu", pair.second),
-                           nvlink_link_of(node, pair.links)));
-  }
-  if (node.interconnect != GpuInterconnect::nvswitch) return;
-  for (int gpu = 0; gpu < gpu_count_; ++gpu) {
-    const Link port = nvlink_link_of(node, node.gpu.nvlink_links);
-    switch_ports_.push_back(add_cable(numbered("gpu", gpu), "nvswitch", port));
-  }
-}
-
-void NodeLinks::add_host_tree(const NodeSpec& node) {
-  const bool shared = gpus_share_switches(node);
-  for (int gpu = 0; gpu < gpu_count_; ++gpu) {
-    const std::string far =
-        shared ? numbered("pcie_switch", switch_of(gpu)) : numbered("socket", socket_of(gpu));
-    host_ports_.push_back(add_cable(numbered("gpu", gpu), far, host_link_of(node)));
-  }
-  if (!shared) return;
-  for (int gpu = 0; gpu < gpu_count_; gpu += gpus_per_switch_) {
-    uplinks_.push_back(add_cable(numbered("pcie_switch", switch_of(gpu)),
-                                 numbered("socket", socket_of(gpu)), pcie_link_of(node)));
-  }
-}
-
-void NodeLinks::add_sockets(const NodeSpec& node) {
-  for (int low = 0; low < sockets_; ++low) {
-    for (int high = low + 1; high < sockets_; ++high) {
-      socket_links_.set(
-          low, high,
-          add_cable(numbered("socket", low), numbered("socket", high), socket_link_of(node)));
+NodeLinks NodeLinks::without(std::span<const int> missing) const {
+  NodeLinks rest = *this;
+  for (const int link : missing) {
+    rest.bundles_.remove(link);
+    rest.socket_links_.remove(link);
+    for (auto* cables : {&rest.switch_ports_, &rest.host_ports_, &rest.uplinks_, &rest.nics_,
+                         &rest.memories_, &rest.drives_}) {
+      for (Cable& cable : *cables) {
+        if (cable.up == link) cable.up = kNoLink;
+        if (cable.down == link) cable.down = kNoLink;
+      }
     }
   }
+  rest.choose_nics();
+  return rest;
 }
 
-/// The crossing of the fabric is charged where a message enters it.
-void NodeLinks::add_nics(const NodeSpec& node, Seconds fabric_latency) {
-  for (int nic = 0; nic < nic_count_; ++nic) {
-    const Cable cable = add_cable(numbered("nic", nic), "fabric", nic_link_of(node));
-    links_[static_cast<std::size_t>(cable.up)].latency += fabric_latency;
-    nics_.push_back(cable);
+std::vector<int> NodeLinks::cut_off_gpus() const {
+  std::vector<int> cut_off;
+  for (int gpu = 0; gpu < gpu_count_; ++gpu) {
+    bool reaches = is_whole(gpu_to_host(gpu)) && is_whole(host_to_gpu(gpu));
+    for (int other = 0; other < gpu_count_ && reaches; ++other) {
+      reaches = is_whole(gpu_to_gpu(gpu, other)) && is_whole(gpu_to_gpu(other, gpu));
+    }
+    if (nic_count_ > 0)
+      reaches = reaches && is_whole(gpu_to_fabric(gpu)) && is_whole(fabric_to_gpu(gpu));
+    if (has_nvme()) reaches = reaches && is_whole(gpu_to_nvme(gpu)) && is_whole(nvme_to_gpu(gpu));
+    if (!reaches) cut_off.push_back(gpu);
   }
+  return cut_off;
 }
 
 int NodeLinks::relay_between(int from, int to) const {
@@ -153,8 +66,9 @@ int NodeLinks::relay_between(int from, int to) const {
 std::vector<int> NodeLinks::gpu_to_gpu(int from, int to) const {
   if (from == to) return {};
   if (!switch_ports_.empty()) {
-    return {switch_ports_[static_cast<std::size_t>(from)].up,
-            switch_ports_[static_cast<std::size_t>(to)].down};
+    const std::vector<int> way = {switch_ports_[static_cast<std::size_t>(from)].up,
+                                  switch_ports_[static_cast<std::size_t>(to)].down};
+    if (is_whole(way)) return way;
   }
   if (bundle(from, to) != kNoLink) return {bundle(from, to)};
   const int relay = relay_between(from, to);
@@ -181,16 +95,55 @@ std::vector<int> NodeLinks::between_switches(int from, int to) const {
   return way;
 }
 
-std::vector<int> NodeLinks::gpu_to_host(int gpu) const {
+std::vector<int> NodeLinks::gpu_to_socket(int gpu) const {
   std::vector<int> way = {host_ports_[static_cast<std::size_t>(gpu)].up};
   if (!uplinks_.empty()) way.push_back(uplinks_[static_cast<std::size_t>(switch_of(gpu))].up);
   return way;
 }
 
-std::vector<int> NodeLinks::host_to_gpu(int gpu) const {
+std::vector<int> NodeLinks::socket_to_gpu(int gpu) const {
   std::vector<int> way;
   if (!uplinks_.empty()) way.push_back(uplinks_[static_cast<std::size_t>(switch_of(gpu))].down);
   way.push_back(host_ports_[static_cast<std::size_t>(gpu)].down);
+  return way;
+}
+
+std::vector<int> NodeLinks::gpu_to_host(int gpu) const {
+  std::vector<int> way = gpu_to_socket(gpu);
+  if (!memories_.empty()) way.push_back(memories_[static_cast<std::size_t>(socket_of(gpu))].up);
+  return way;
+}
+
+std::vector<int> NodeLinks::host_to_gpu(int gpu) const {
+  std::vector<int> way;
+  if (!memories_.empty()) way.push_back(memories_[static_cast<std::size_t>(socket_of(gpu))].down);
+  append(way, socket_to_gpu(gpu));
+  return way;
+}
+
+/// The socket itself where it has drives, else the next one that does.
+int NodeLinks::socket_with_drives(int socket) const {
+  for (int step = 0; step < sockets_; ++step) {
+    const int candidate = (socket + step) % sockets_;
+    const Cable& drives = drives_[static_cast<std::size_t>(candidate)];
+    if (drives.up != kNoLink && drives.down != kNoLink) return candidate;
+  }
+  return socket;
+}
+
+std::vector<int> NodeLinks::gpu_to_nvme(int gpu) const {
+  const int target = socket_with_drives(socket_of(gpu));
+  std::vector<int> way = gpu_to_socket(gpu);
+  if (target != socket_of(gpu)) way.push_back(socket_links_.at(socket_of(gpu), target));
+  way.push_back(drives_[static_cast<std::size_t>(target)].up);
+  return way;
+}
+
+std::vector<int> NodeLinks::nvme_to_gpu(int gpu) const {
+  const int source = socket_with_drives(socket_of(gpu));
+  std::vector<int> way = {drives_[static_cast<std::size_t>(source)].down};
+  if (source != socket_of(gpu)) way.push_back(socket_links_.at(source, socket_of(gpu)));
+  append(way, socket_to_gpu(gpu));
   return way;
 }
 

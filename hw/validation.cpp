@@ -5,7 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "hw/fabric/fabric_rules.h"
+#include "hw/findings.h"
 #include "hw/units/text.h"
+#include "hw/wiring.h"
 
 namespace tessera {
 namespace {
@@ -13,39 +16,9 @@ namespace {
 /// Above this, a full mesh needs more NVLinks than any GPU has; such nodes carry switches.
 constexpr int kMaxDirectGpus = 8;
 
-class Findings {
- public:
-  void require(bool holds, std::string where, std::string what, std::string hint) {
-    if (holds) return;
-    problems_.push_back({std::move(where), std::move(what), std::move(hint)});
-  }
-
-  void require_positive(double value, const std::string& where) {
-    require(value > 0, where, where + " is missing or zero", "give a value above zero");
-  }
-
-  void require_at_least(int value, int least, const std::string& where) {
-    require(value >= least, where, where + " = " + std::to_string(value),
-            "use " + std::to_string(least) + " or more");
-  }
-
-  void require_share(double value, const std::string& where) {
-    require(value > 0 && value <= 1, where, where + " = " + std::to_string(value),
-            "use a share of the line rate, above 0 and up to 1");
-  }
-
-  void add_below(const std::string& prefix, std::vector<Problem> problems) {
-    for (Problem& problem : problems) {
-      problem.where = prefix + "." + problem.where;
-      problems_.push_back(std::move(problem));
-    }
-  }
-
-  std::vector<Problem> take() { return std::move(problems_); }
-
- private:
-  std::vector<Problem> problems_;
-};
+/// Keep a mistyped number from costing all memory.
+constexpr int kMaxSockets = 1024;
+constexpr std::int64_t kMaxGpus = 524'288;
 
 void check_pair(const NodeSpec& node, std::size_t index, Findings& findings) {
   const GpuPairLink& pair = node.pairs[index];
@@ -111,20 +84,40 @@ void check_nvlink(const NodeSpec& node, Findings& findings) {
 void check_host_links(const NodeSpec& node, Findings& findings) {
   findings.require_at_least(node.gpus_per_pcie_switch, 1, "gpus_per_pcie_switch");
   findings.require_at_least(node.sockets, 1, "sockets");
+  findings.require(node.sockets <= kMaxSockets, "sockets",
+                   "sockets = " + std::to_string(node.sockets),
+                   "use up to " + std::to_string(kMaxSockets));
   findings.require_share(node.pcie_efficiency, "pcie_efficiency");
   findings.require_positive(node.gpu.pcie_bandwidth.value(), "gpu.pcie_bandwidth");
-  if (node.sockets > 1) {
+  // NVSwitch and a NIC per GPU leave nothing to cross between the sockets.
+  const bool meets_elsewhere = node.interconnect == GpuInterconnect::nvswitch &&
+                               (node.nic_count == 0 || node.nic_count >= node.gpu_count);
+  if (node.sockets > 1 && !meets_elsewhere) {
     findings.require_positive(node.socket_bandwidth.value(), "socket_bandwidth");
   }
+}
+
+void check_nvme(const NodeSpec& node, Findings& findings) {
+  findings.require_at_least(node.nvme_count, 0, "nvme_count");
+  if (node.nvme_count <= 0) return;
+  findings.require_positive(node.nvme_read_bandwidth.value(), "nvme_read_bandwidth");
+  findings.require_positive(node.nvme_write_bandwidth.value(), "nvme_write_bandwidth");
+  const bool beside_every_gpu =
+      node.sockets == 1 || node.socket_bandwidth.value() > 0 || node.nvme_count >= node.sockets;
+  findings.require(beside_every_gpu, "nvme_count",
+                   std::to_string(node.nvme_count) + " drives for " + std::to_string(node.sockets) +
+                       " sockets that nothing joins",
+                   "give a drive to every socket, or socket_bandwidth");
 }
 
 void check_nics(const NodeSpec& node, Findings& findings) {
   findings.require_at_least(node.nic_count, 0, "nic_count");
   if (node.nic_count <= 0) return;
   findings.require(
-      node.nic_count <= node.gpu_count, "nic_count",
+      node.nic_count <= node.gpu_count || node.nic_count % std::max(node.gpu_count, 1) == 0,
+      "nic_count",
       std::to_string(node.nic_count) + " NICs for " + std::to_string(node.gpu_count) + " GPUs",
-      "describe the NICs of one GPU as one with the sum of their bandwidths");
+      "use at most as many NICs as GPUs, or a multiple");
   findings.require_positive(node.nic_bandwidth.value(), "nic_bandwidth");
   findings.require_share(node.nic_efficiency, "nic_efficiency");
 }
@@ -153,6 +146,7 @@ std::vector<Problem> problems_of(const NodeSpec& node) {
   check_nvlink(node, findings);
   check_host_links(node, findings);
   check_nics(node, findings);
+  check_nvme(node, findings);
   return findings.take();
 }
 
@@ -160,9 +154,21 @@ std::vector<Problem> problems_of(const ClusterSpec& cluster) {
   Findings findings;
   findings.add_below("node", problems_of(cluster.node));
   findings.require_at_least(cluster.node_count, 1, "node_count");
+  const std::int64_t gpus = std::int64_t{cluster.node_count} * cluster.node.gpu_count;
+  findings.require(
+      gpus <= kMaxGpus, "node_count",
+      std::to_string(cluster.node_count) + " nodes have " + std::to_string(gpus) + " GPUs",
+      "use up to " + std::to_string(kMaxGpus) + " GPUs");
   findings.require(cluster.node_count <= 1 || cluster.node.nic_count > 0, "node.nic_count",
                    std::to_string(cluster.node_count) + " nodes without a NIC",
                    "give nic_count and nic_bandwidth, or use one node");
+  if (findings.empty()) check_fabric(cluster, findings);
+  const bool has_own_wiring = !cluster.faults.empty() || cluster.fabric.kind == FabricKind::graph;
+  if (findings.empty() && has_own_wiring) {
+    std::vector<Problem> problems;
+    wire(cluster, problems);
+    return problems;
+  }
   return findings.take();
 }
 

@@ -15,6 +15,7 @@ namespace pb = google::protobuf;
 // Schema and C++ give the enumerators the same numbers.
 static_assert(int{schema::Gpu::cdna3} == int(Architecture::cdna3));
 static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
+static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
 static_assert(int{schema::Model::switch_transformer} == int(ModelFamily::switch_transformer));
 static_assert(int{schema::Model::swiglu} == int(Activation::swiglu));
 static_assert(int{schema::Training::inference} == int(StepMode::inference));
@@ -226,6 +227,18 @@ Scenario to_scenario(const schema::Scenario& message) {
 schema::Model to_message(const ModelSpec& model) {
   schema::Model message;
   mirror(model, Writer(message));
+  return message;
+}
+
+schema::Cluster to_message(const ClusterSpec& cluster) {
+  schema::Cluster message;
+  mirror(cluster, Writer(message));
+  return message;
+}
+
+schema::Gpu to_message(const GpuSpec& gpu) {
+  schema::Gpu message;
+  mirror(gpu, Writer(message));
   return message;
 }
 

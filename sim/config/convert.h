@@ -17,6 +17,8 @@ GpuOverlay to_overlay(const schema::Overlay& message);
 Scenario to_scenario(const schema::Scenario& message);
 
 schema::Model to_message(const ModelSpec& model);
+schema::Cluster to_message(const ClusterSpec& cluster);
+schema::Gpu to_message(const GpuSpec& gpu);
 schema::Overlay to_message(const GpuOverlay& overlay);
 schema::Scenario to_message(const Scenario& scenario);
 

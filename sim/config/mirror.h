@@ -79,7 +79,47 @@ void mirror(Of<NodeSpec> auto& node, auto&& visit) {
   visit("nic_efficiency", node.nic_efficiency);
   visit("nic_latency", node.nic_latency);
   visit("host_memory", node.host_memory);
+  visit("host_memory_bandwidth", node.host_memory_bandwidth);
+  visit("nvme_count", node.nvme_count);
+  visit("nvme_read_bandwidth", node.nvme_read_bandwidth);
+  visit("nvme_write_bandwidth", node.nvme_write_bandwidth);
+  visit("nvme_latency", node.nvme_latency);
   visit("sources", node.sources);
+}
+
+void mirror(Of<FabricCable> auto& cable, auto&& visit) {
+  visit("from", cable.from);
+  visit("to", cable.to);
+  visit("bandwidth", cable.bandwidth);
+  visit("latency", cable.latency);
+  visit("one_way", cable.one_way);
+}
+
+void mirror(Of<FabricSpec> auto& fabric, auto&& visit) {
+  visit("kind", fabric.kind);
+  visit("nodes_per_leaf", fabric.nodes_per_leaf);
+  visit("spines", fabric.spines);
+  visit("leaf_oversubscription", fabric.leaf_oversubscription);
+  visit("units_per_pod", fabric.units_per_pod);
+  visit("cores", fabric.cores);
+  visit("pod_oversubscription", fabric.pod_oversubscription);
+  visit("nics_per_switch", fabric.nics_per_switch);
+  visit("switches_per_group", fabric.switches_per_group);
+  visit("global_links", fabric.global_links);
+  visit("global_bandwidth", fabric.global_bandwidth);
+  visit("dimensions", fabric.dimensions);
+  visit("link_bandwidth", fabric.link_bandwidth);
+  visit("link_efficiency", fabric.link_efficiency);
+  visit("link_latency", fabric.link_latency);
+  visit("switches", fabric.switches);
+  visit("links", fabric.links);
+  visit("hash_seed", fabric.hash_seed);
+}
+
+void mirror(Of<LinkFault> auto& fault, auto&& visit) {
+  visit("link", fault.link);
+  visit("bandwidth_share", fault.bandwidth_share);
+  visit("one_way", fault.one_way);
 }
 
 void mirror(Of<ClusterSpec> auto& cluster, auto&& visit) {
@@ -87,6 +127,8 @@ void mirror(Of<ClusterSpec> auto& cluster, auto&& visit) {
   visit("node", cluster.node);
   visit("node_count", cluster.node_count);
   visit("fabric_latency", cluster.fabric_latency);
+  visit("fabric", cluster.fabric);
+  visit("faults", cluster.faults);
   visit("sources", cluster.sources);
 }
 

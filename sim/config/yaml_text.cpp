@@ -136,10 +136,14 @@ YamlNode to_tree(const pb::Message& message, const Mark& mark) {
   return section;
 }
 
-std::string to_yaml(const pb::Message& message) {
+std::string to_yaml(const YamlNode& tree) {
   YAML::Emitter emitter;
-  emit(emitter, to_tree(message, {}));
+  emit(emitter, tree);
   return std::string(emitter.c_str()) + "\n";
+}
+
+std::string to_yaml(const pb::Message& message) {
+  return to_yaml(to_tree(message, {}));
 }
 
 }  // namespace tessera

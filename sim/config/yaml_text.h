@@ -20,6 +20,9 @@ std::string scalar_text(const google::protobuf::Message& message,
 /// no documented default are left out.
 YamlNode to_tree(const google::protobuf::Message& message, const Mark& mark);
 
+/// A tree as a YAML document.
+std::string to_yaml(const YamlNode& tree);
+
 /// The message as a YAML document.
 std::string to_yaml(const google::protobuf::Message& message);
 

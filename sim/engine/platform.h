@@ -17,9 +17,14 @@ using PathId = Id<struct PathTag>;  ///< a set of links that one flow occupies t
 class Platform {
  public:
   /// Builds and seals the platform; start_simgrid() comes first. A link that a path names k times
-  /// carries k times the flow's bytes.
+  /// carries k times the flow's bytes. SimGrid gets only the links that paths name.
   Platform(std::span<const Link> links, int gpu_count,
            const std::vector<std::vector<LinkId>>& paths);
+
+  /// Besides the paths, a transfer from one GPU's host to another's crosses the links of
+  /// `topology.route`, which is asked when the transfer starts: no table of routes. SimGrid gets
+  /// all links. The topology has to outlive the platform.
+  Platform(const Topology& topology, const std::vector<std::vector<LinkId>>& paths);
 
   simgrid::s4u::Host& gpu_host(int gpu) const { return *gpus_[static_cast<std::size_t>(gpu)]; }
   simgrid::s4u::Host& path_host(PathId path) const {

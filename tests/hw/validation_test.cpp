@@ -53,10 +53,21 @@ TEST(Validation, SeveralSocketsNeedARateBetweenThem) {
   EXPECT_THAT(problems_of(node), problem_at("socket_bandwidth"));
 }
 
-TEST(Validation, MoreNicsThanGpusAreRejected) {
+TEST(Validation, NicsThatDoNotDivideOverTheGpusAreRejected) {
   NodeSpec node = boxes::a100_switch();
-  node.nic_count = 32;
+  node.nic_count = 12;
   EXPECT_THAT(problems_of(node), problem_at("nic_count"));
+  node.nic_count = 32;
+  EXPECT_THAT(problems_of(node), IsEmpty());
+}
+
+TEST(Validation, SizesBeyondAllMemoryAreRejected) {
+  ClusterSpec cluster = boxes::alone(boxes::a100_switch());
+  cluster.node_count = 65'537;  // x 8 = 524,296 GPUs
+  EXPECT_THAT(problems_of(cluster), problem_at("node_count"));
+  cluster.node_count = 2;
+  cluster.node.sockets = 1025;
+  EXPECT_THAT(problems_of(cluster), problem_at("node.sockets"));
 }
 
 TEST(Validation, NvlinksNeedABandwidth) {

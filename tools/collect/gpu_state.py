@@ -17,8 +17,8 @@ NAMES = ((r"GB300", "GB300"), (r"GB200", "GB200"), (r"B200", "B200-SXM-180GB"), 
          (r"L4$", "L4"), (r"RTX 4090$", "RTX-4090"), (r"RTX 3090$", "RTX-3090"), (r"TITAN V$", "TitanV"),
          (r"V100-SXM2-16GB", "V100-SXM2-16GB"), (r"V100-SXM2-32GB", "V100-SXM2-32GB"),
          (r"V100-SXM3-32GB", "V100-SXM3-32GB"), (r"V100-PCIE-32GB", "V100-PCIe-32GB"),
-         (r"P100-PCIE-16GB", "P100-PCIe-16GB"), (r"P4$", "P4"), (r"T4$", "T4"), (r"MI300X", "MI300X"),
-         (r"MI250", "MI250"), (r"MI210", "MI210"), (r"MI100", "MI100"))
+         (r"P100-PCIE-16GB", "P100-PCIe-16GB"), (r"P100-SXM2-16GB", "P100-SXM2-16GB"), (r"P4$", "P4"),
+         (r"T4$", "T4"), (r"MI300X", "MI300X"), (r"MI250", "MI250"), (r"MI210", "MI210"), (r"MI100", "MI100"))
 
 # Field of nvidia-smi -> name here, and whether it is a number.
 FIELDS = (("power.draw", "power_w", True), ("clocks.sm", "sm_clock_mhz", True), ("clocks.mem", "memory_clock_mhz", True),

@@ -35,6 +35,10 @@ std::map<std::string, double> figures_of(const Spec& spec) {
       figures[name] = static_cast<double>(member.value());
     } else if constexpr (std::is_same_v<Member, std::vector<GpuPairLink>>) {
       figures[name] = static_cast<double>(member.size());
+    } else if constexpr (std::is_same_v<Member, std::vector<LinkFault>>) {
+      figures[name] = static_cast<double>(member.size());
+    } else if constexpr (std::is_same_v<Member, FabricSpec>) {
+      figures[name] = member == FabricSpec{} ? 0 : 1;
     }
   });
   figures.erase("architecture");  // says what the GPU is, like its id
@@ -62,7 +66,7 @@ void expect_one_source_per_figure(const Spec& spec) {
 TEST(HardwareCatalog, EveryFigureOfAGpuHasOneSource) {
   const Catalog catalog = shipped();
   const std::vector<std::string> ids = catalog.ids(CatalogKind::gpus);
-  EXPECT_GE(ids.size(), 33u);
+  EXPECT_GE(ids.size(), 34u);
   for (const std::string& id : ids) expect_one_source_per_figure(load_gpu(id, catalog));
 }
 
@@ -113,6 +117,24 @@ TEST(HardwareCatalog, RingsReachNcclsRatePerNvlink) {
   EXPECT_NEAR(ring_bandwidth("dgx-h100"), 18 * 20.6, 1e-6);
   EXPECT_NEAR(ring_bandwidth("dgx-1-v100"), 6 * 20, 1e-6);
   EXPECT_NEAR(ring_bandwidth("a100-pcie-4"), 16, 1e-6);  // between the sockets
+}
+
+TEST(HardwareCatalog, RingsOfOtherServersReachTheirNvlinksToo) {
+  EXPECT_NEAR(ring_bandwidth("dgx-1-p100"), 4 * 18, 1e-6);
+  EXPECT_NEAR(ring_bandwidth("dgx-h200"), 18 * 20.6, 1e-6);
+  EXPECT_NEAR(ring_bandwidth("dgx-b200"), 18 * 40.1, 1e-6);
+  EXPECT_NEAR(ring_bandwidth("gb200-nvl72"), 18 * 40.1, 1e-6);
+  EXPECT_NEAR(ring_bandwidth("gh200-4"), 18 * 20.6, 1e-6);
+}
+
+TEST(HardwareCatalog, EveryClusterCanBeCrossed) {
+  const Catalog catalog = shipped();
+  for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
+    const Topology topology(load_cluster(id, catalog));
+    const int last = topology.gpu_count() - 1;
+    EXPECT_FALSE(topology.route(0, last).links.empty()) << id;
+    EXPECT_FALSE(topology.route(last / 2, 0).links.empty()) << id;
+  }
 }
 
 TEST(HardwareCatalog, RingsOverSeveralNodesAreLimitedByNvlinkOrNics) {

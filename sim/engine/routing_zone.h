@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <simgrid/kernel/routing/NetPoint.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <simgrid/s4u.hpp>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "hw/topology.h"
+
+namespace tessera {
+
+/// SimGrid's own zones keep routes in tables or know a few shapes of network. Here a pseudo-host
+/// carries its path, and the route between two GPUs is computed when it is asked for.
+class RoutingZone : public simgrid::kernel::routing::NetZoneImpl {
+ public:
+  /// With a topology, the hosts that are created first are its GPUs, in order.
+  RoutingZone(const std::string& name, const Topology* topology)
+      : NetZoneImpl(name), topology_(topology) {}
+
+  /// Creates the wanted ones of `links`, with latency 0. Before any path is set.
+  void create_links(std::span<const Link> links, const std::vector<bool>& wanted);
+
+  /// What a transfer from `host` to itself crosses.
+  void set_path(const simgrid::s4u::Host& host, const std::vector<LinkId>& links);
+
+  void get_local_route(const simgrid::kernel::routing::NetPoint* from,
+                       const simgrid::kernel::routing::NetPoint* to,
+                       simgrid::kernel::routing::Route* route, double* latency) override;
+
+  void get_graph(const s_xbt_graph_t*, std::map<std::string, xbt_node_t, std::less<>>*,
+                 std::map<std::string, xbt_edge_t, std::less<>>*) override {}
+
+ private:
+  void append(simgrid::kernel::routing::Route& route, const std::vector<LinkId>& links) const;
+
+  const Topology* topology_;
+  std::vector<simgrid::kernel::resource::StandardLinkImpl*> links_;  ///< by LinkId; may be null
+  std::unordered_map<unsigned long, std::vector<LinkId>> paths_;  ///< by number of the pseudo-host
+};
+
+}  // namespace tessera
