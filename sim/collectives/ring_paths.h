@@ -15,12 +15,26 @@ struct LinkShare {
   double share = 0;
 };
 
+/// The part of a group that lies on one node, GPUs ascending, and its rings there.
+struct NodeGroup {
+  std::vector<int> gpus;
+  std::vector<std::vector<int>> rings;  ///< empty for a single GPU
+};
+
 /// The rings of a group of GPUs over the topology.
 struct RingPaths {
   RingShape shape;
   std::vector<LinkShare> links;  ///< ascending by link, each once
   BytesPerSecond slowest_link;   ///< of `links`
+  std::vector<NodeGroup> nodes;  ///< the group by node
 };
+
+std::vector<NodeGroup> by_node(const Topology& topology, std::span<const int> ranks);
+
+/// For every NIC in turn, the GPU of each node that owns it; nodes with fewer NICs take theirs
+/// again.
+std::vector<std::vector<int>> rail_owners(const Topology& topology,
+                                          const std::vector<NodeGroup>& nodes);
 
 /// Rings as NCCL lays them, for at least two different GPUs:
 /// - `direct` nodes: as many rings as the lanes between the group's GPUs carry, in both directions;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/collectives/collective_plan.h"
+
+namespace tessera {
+
+/// A measured time and what is predicted of it.
+struct TimedCollective {
+  CollectivePlan plan;
+  Seconds measured;
+};
+
+/// Fits one group: per algorithm and protocol that NCCL takes over the sizes, factors on latency,
+/// transfer and fill (least absolute relative error, drawn towards 1 where few sizes speak), then a
+/// curve over the sizes of what is left. All `timed` have one collective and one shape; at least one.
+GroupCalibration fit_group(const std::vector<TimedCollective>& timed,
+                           const CollectiveConstants& constants);
+
+}  // namespace tessera

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace tessera {
+
+/// How NCCL's time differs from the latencies and bandwidths that its tuner expects; ratios unless
+/// said otherwise. The defaults are fitted to published sweeps of A100, H100 and V100 nodes;
+/// docs/decisions/0011-collectives.md says how, and what they score on systems that are left out.
+struct CollectiveConstants {
+  double base_before_hopper = 1.55;  ///< of the tuner's base latency
+  double base_hopper = 0.90;         ///< Hopper and later
+  double step_before_hopper = 1.63;  ///< of the tuner's step over NVLink
+  double step_hopper = 1.25;
+  double step_pcie = 0.53;     ///< of the tuner's step over PCIe
+  double base_simple = 1.63;   ///< Simple's base, besides the above
+  double step_simple = 1.15;   ///< Simple's step, besides the above
+  double step_ll128 = 0.63;    ///< LL128's step, besides the above
+  double share_ll = 0.48;      ///< part of the links' rate that LL moves; 0: the tuner's cap
+  double share_ll128 = 0.80;   ///< part of the links' rate that LL128 moves
+  double extra_ll = 0.93;      ///< steps that LL adds to those of a ring
+  double extra_simple = 0.31;  ///< steps that Simple adds: the last one sends nothing
+  double fill_simple = 0.40;   ///< of the first round of chunks, before the ring is full
+  double nvls_latency = 1.01;  ///< of the tuner's latency
+  double nvls_fill = 0.76;     ///< of the first round of chunks
+  double pairwise_share = 0.92;  ///< part of NVLink's rate in an all-to-all
+  double pairwise_fill = 0.13;   ///< of the first round of chunks
+};
+
+/// NCCL's own constants: its tuner taken at its word.
+constexpr CollectiveConstants nccl_constants() {
+  return {.base_before_hopper = 1,
+          .base_hopper = 1,
+          .step_before_hopper = 1,
+          .step_hopper = 1,
+          .step_pcie = 1,
+          .base_simple = 1,
+          .step_simple = 1,
+          .step_ll128 = 1,
+          .share_ll = 0,
+          .share_ll128 = 0.92,
+          .extra_ll = 0,
+          .extra_simple = 0,
+          .fill_simple = 0,
+          .nvls_latency = 1,
+          .nvls_fill = 0,
+          .pairwise_share = 1,
+          .pairwise_fill = 0};
+}
+
+struct ConstantName {
+  std::string_view name;
+  double CollectiveConstants::*value;
+};
+
+/// Every constant, for fits and files.
+inline constexpr std::array<ConstantName, 17> kConstantNames = {
+    {{"base_before_hopper", &CollectiveConstants::base_before_hopper},
+     {"base_hopper", &CollectiveConstants::base_hopper},
+     {"step_before_hopper", &CollectiveConstants::step_before_hopper},
+     {"step_hopper", &CollectiveConstants::step_hopper},
+     {"step_pcie", &CollectiveConstants::step_pcie},
+     {"base_simple", &CollectiveConstants::base_simple},
+     {"step_simple", &CollectiveConstants::step_simple},
+     {"step_ll128", &CollectiveConstants::step_ll128},
+     {"share_ll", &CollectiveConstants::share_ll},
+     {"share_ll128", &CollectiveConstants::share_ll128},
+     {"extra_ll", &CollectiveConstants::extra_ll},
+     {"extra_simple", &CollectiveConstants::extra_simple},
+     {"fill_simple", &CollectiveConstants::fill_simple},
+     {"nvls_latency", &CollectiveConstants::nvls_latency},
+     {"nvls_fill", &CollectiveConstants::nvls_fill},
+     {"pairwise_share", &CollectiveConstants::pairwise_share},
+     {"pairwise_fill", &CollectiveConstants::pairwise_fill}}};
+
+}  // namespace tessera
