@@ -9,23 +9,23 @@ namespace tessera {
 /// said otherwise. The defaults are fitted to published sweeps of A100, H100 and V100 nodes;
 /// docs/decisions/0011-collectives.md says how, and what they score on systems that are left out.
 struct CollectiveConstants {
-  double base_before_hopper = 1.55;  ///< of the tuner's base latency
+  double base_before_hopper = 1.56;  ///< of the tuner's base latency
   double base_hopper = 0.90;         ///< Hopper and later
-  double step_before_hopper = 1.63;  ///< of the tuner's step over NVLink
-  double step_hopper = 1.25;
-  double step_pcie = 0.53;     ///< of the tuner's step over PCIe
-  double base_simple = 1.63;   ///< Simple's base, besides the above
-  double step_simple = 1.15;   ///< Simple's step, besides the above
-  double step_ll128 = 0.63;    ///< LL128's step, besides the above
-  double share_ll = 0.48;      ///< part of the links' rate that LL moves; 0: the tuner's cap
-  double share_ll128 = 0.80;   ///< part of the links' rate that LL128 moves
-  double extra_ll = 0.93;      ///< steps that LL adds to those of a ring
-  double extra_simple = 0.31;  ///< steps that Simple adds: the last one sends nothing
-  double fill_simple = 0.40;   ///< of the first round of chunks, before the ring is full
-  double nvls_latency = 1.01;  ///< of the tuner's latency
+  double step_before_hopper = 1.69;  ///< of the tuner's step over NVLink
+  double step_hopper = 1.16;
+  double step_pcie = 0.51;     ///< of the tuner's step over PCIe
+  double base_simple = 1.60;   ///< Simple's base, besides the above
+  double step_simple = 1.12;   ///< Simple's step, besides the above
+  double step_ll128 = 0.86;    ///< LL128's step, besides the above
+  double share_ll = 0.43;      ///< part of the links' rate that LL moves; 0: the tuner's cap
+  double share_ll128 = 0.87;   ///< part of the links' rate that LL128 moves
+  double extra_ll = 0.55;      ///< steps that LL adds to those of a ring
+  double extra_simple = 0.29;  ///< steps that Simple adds: the last one sends nothing
+  double fill_simple = 0.43;   ///< of the first round of chunks, before the ring is full
+  double nvls_latency = 1.00;  ///< of the tuner's latency
   double nvls_fill = 0.76;     ///< of the first round of chunks
-  double pairwise_share = 0.92;  ///< part of NVLink's rate in an all-to-all
-  double pairwise_fill = 0.13;   ///< of the first round of chunks
+  double pairwise_share = 0.98;  ///< part of NVLink's rate in an all-to-all
+  double pairwise_fill = 0.23;   ///< of the first round of chunks
 };
 
 /// NCCL's own constants: its tuner taken at its word.
@@ -47,6 +47,21 @@ constexpr CollectiveConstants nccl_constants() {
           .nvls_fill = 0,
           .pairwise_share = 1,
           .pairwise_fill = 0};
+}
+
+/// Where fits start, from what the protocols do: the last of a ring's steps receives half a chunk
+/// (one of its two slices) while nothing is sent, LL spends half of its words on flags and ends with
+/// a step of its own, the first round of chunks runs without overlap of its two halves.
+constexpr CollectiveConstants constants_before_fit() {
+  CollectiveConstants start = nccl_constants();
+  start.share_ll = 0.5;
+  start.extra_ll = 1;
+  start.extra_simple = 0.5;
+  start.fill_simple = 0.5;
+  start.nvls_fill = 0.5;
+  start.pairwise_share = 0.92;
+  start.pairwise_fill = 0.5;
+  return start;
 }
 
 struct ConstantName {

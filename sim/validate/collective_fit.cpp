@@ -8,9 +8,9 @@ namespace tessera {
 namespace {
 
 constexpr std::size_t kDenseRows = 200;
-constexpr int kPasses = 5;
+constexpr int kPasses = 8;
 constexpr double kFirstStep = 0.25;
-constexpr double kStepShrink = 0.6;
+constexpr double kStepShrink = 0.7;
 constexpr double kLeastGain = 1e-6;
 
 /// A share of the links' rate cannot pass 1, so that no fit beats them.
@@ -35,11 +35,32 @@ std::vector<const PlannedRun*> thinned(const std::vector<const PlannedRun*>& swe
   return medians;
 }
 
+/// The sweep without its small sizes where even the shortest row takes a multiple of what NCCL's
+/// tuner expects: that floor is the launch, which no latency of the GPU should explain.
+std::vector<const PlannedRun*> without_launch_floor(const std::vector<const PlannedRun*>& sweep) {
+  constexpr double kMultiple = 2;
+  constexpr Bytes kSmall(1'000'000);
+  const PlannedRun* shortest = *std::ranges::min_element(
+      sweep, {}, [](const PlannedRun* run) { return run->measured; });
+  const TimeParts expected = time_parts(shortest->plan, nccl_constants());
+  const Seconds time = expected.latency + expected.transfer + expected.fill;
+  const bool kineto = shortest->launch == "kineto";  // has a floor of its own
+  if (kineto || shortest->measured < time * kMultiple) return sweep;
+  std::vector<const PlannedRun*> rest;
+  for (const PlannedRun* run : sweep) {
+    if (run->plan.call.bytes >= kSmall) rest.push_back(run);
+  }
+  return rest;
+}
+
 Sweeps sweeps_of(const std::vector<PlannedRun>& runs) {
   std::map<std::string, std::vector<const PlannedRun*>> by_name;
   for (const PlannedRun& run : runs) by_name[run.sweep].push_back(&run);
   Sweeps sweeps;
-  for (const auto& [name, sweep] : by_name) sweeps.push_back(thinned(sweep));
+  for (const auto& [name, sweep] : by_name) {
+    sweeps.push_back(thinned(without_launch_floor(sweep)));
+    if (sweeps.back().empty()) sweeps.pop_back();
+  }
   return sweeps;
 }
 

@@ -27,7 +27,8 @@ struct FittedConstants {
 
 /// The constants that fit `runs` best, from `start`: a search coordinate by coordinate for the
 /// least mean |log(predicted / measured)|, every sweep with equal weight; of a dense sweep the
-/// median row of every half octave. Deterministic. Constants that no row depends on stay.
+/// median row of every half octave, of one whose floor is the launch (twice what the tuner expects
+/// and more) the sizes from 1 MB. Deterministic. Constants that no row depends on stay.
 FittedConstants fit_constants(const std::vector<PlannedRun>& runs,
                               const CollectiveConstants& start);
 

@@ -68,6 +68,9 @@ std::string collective_table(const CollectiveValidation& validation) {
   }
   text += group_line("all rows", validation.summary);
   text += skipped_lines(validation.rows);
+  if (!validation.fitted_constants.empty()) text += "\nfitted to all named rows:\n";
+  for (const auto& [name, value] : validation.fitted_constants)
+    text += text_line("  %-24s %8.3f", name.c_str(), value);
   return text +
          "\nerror = predicted / measured - 1; mean, median and max of absolute values; plateau "
          "bandwidth: bus\nbandwidth at the largest size of each sweep that reaches 64 MB\n";

@@ -127,13 +127,24 @@ void leave_groups_out(const std::vector<PlannedRun>& all, const std::vector<Plan
     for (const PlannedRun& run : fitting) {
       if (group_of(run) != group) others.push_back(run);
     }
-    const FittedConstants fitted = fit_constants(others, nccl_constants());
+    const FittedConstants fitted = fit_constants(others, constants_before_fit());
     for (const PlannedRun& run : all) {
       if (group_of(run) != group) continue;
       predict(run, predicted_time(run, fitted.constants, fitted.launch), rows);
       rows[run.row].calibrated = true;
     }
   }
+}
+
+std::vector<std::pair<std::string, double>> listed(const FittedConstants& fitted) {
+  std::vector<std::pair<std::string, double>> list;
+  for (const ConstantName& constant : kConstantNames)
+    list.emplace_back(constant.name, fitted.constants.*constant.value);
+  list.emplace_back("launch mpi, us", fitted.launch.mpi.value() * 1e6);
+  list.emplace_back("launch torch, us", fitted.launch.torch.value() * 1e6);
+  list.emplace_back("launch kineto floor, us", fitted.launch.kineto_floor.value() * 1e6);
+  list.emplace_back("mean |log error|", fitted.mean_log_error);
+  return list;
 }
 
 /// Errors of the rows by the value that `key` has; rows with an empty one are left out.
@@ -176,6 +187,11 @@ void summarize(CollectiveValidation& validation) {
   add_groups(validation.rows, "band", band, groups);
   add_groups(validation.rows, "confidence",
              [](const ScoredCollective& row) { return row.run.field("confidence"); }, groups);
+  add_groups(validation.rows, "confidence and band",
+             [&](const ScoredCollective& row) {
+               return row.run.field("confidence") + ", " + band(row);
+             },
+             groups);
   add_groups(validation.rows, "collective",
              [](const ScoredCollective& row) { return row.run.field("collective"); }, groups);
   add_groups(validation.rows, "gpu", [](const ScoredCollective& row) { return row.run.gpu; },
@@ -229,8 +245,10 @@ CollectiveValidation score_collectives(const std::vector<CollectiveRun>& runs,
     predict(run, predicted_time(run, constants, LaunchStyles()), validation.rows);
   const bool by_size = scoring.leave_out == LeaveOut::size;
   if (scoring.calibrate && by_size) leave_sizes_out(named, constants, validation.rows);
-  if (scoring.calibrate && !by_size)
+  if (scoring.calibrate && !by_size) {
     leave_groups_out(all, named, scoring.leave_out == LeaveOut::gpu, validation.rows);
+    validation.fitted_constants = listed(fit_constants(named, constants_before_fit()));
+  }
   summarize(validation);
   return validation;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/collective_plan.h"
@@ -41,6 +42,9 @@ struct CollectiveValidation {
   std::string basis;  ///< what the predictions rest on, in words
   std::vector<ScoredCollective> rows;
   ErrorSummary summary;
+  /// Constants fitted to all rows of `calibrate_on`, with their names; empty unless systems or GPUs
+  /// are left out.
+  std::vector<std::pair<std::string, double>> fitted_constants;
   std::vector<ErrorGroup> groups;  ///< by system, gpu, collective, band, system and band; "plateau"
                                    ///< = bus bandwidth at the largest size of each sweep
 };
