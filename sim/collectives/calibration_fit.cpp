@@ -82,8 +82,7 @@ Vector factors_of(const Shares& shares) {
   return factors;
 }
 
-Vector shares_of(const TimedCollective& timed, const CollectiveConstants& constants) {
-  const TimeParts parts = time_parts(timed.plan, constants);
+Vector shares_of(const TimedCollective& timed, const TimeParts& parts) {
   return {parts.latency / timed.measured, parts.transfer / timed.measured,
           parts.fill / timed.measured};
 }
@@ -123,8 +122,9 @@ GroupCalibration fit_group(const std::vector<TimedCollective>& timed,
                          .reduces_in_switch = first.call.reduces_in_switch};
   std::map<std::pair<CollectiveAlgorithm, CollectiveProtocol>, Shares> ways;
   for (const TimedCollective& one : timed) {
-    ways[{one.plan.choice.algorithm, one.plan.choice.protocol}].push_back(
-        shares_of(one, constants));
+    const TimedWay way = time_parts(one.plan, constants);
+    const NcclExpectation& choice = one.plan.ways[way.way].choice;
+    ways[{choice.algorithm, choice.protocol}].push_back(shares_of(one, way.parts));
   }
   for (const auto& [way, shares] : ways) {
     const Vector factors = factors_of(shares);

@@ -77,18 +77,29 @@ void set_times(const Topology& topology, const TimeParts& parts, CollectiveCost&
   for (const LinkLoad& load : cost.loads) cost.links.push_back(load.link);
 }
 
-CollectiveCost cost_of(const Topology& topology, const RingPaths& paths, const CollectiveCall& call,
-                       std::vector<LinkLoad> loads, const NcclExpectation& choice,
-                       const CollectiveTuning& tuning) {
+CollectivePlan plan_over(const Topology& topology, const RingPaths& paths,
+                         const CollectiveCall& call, std::span<const int> ranks,
+                         std::vector<std::vector<LinkLoad>>& loads) {
+  CollectivePlan plan{call, paths.shape, {}};
+  for (const NcclExpectation& candidate : nccl_candidates(paths.shape, call)) {
+    loads.push_back(link_loads(topology, paths, candidate.algorithm, call, ranks));
+    plan.ways.push_back({candidate, bottleneck_of(topology, loads.back()).busy});
+  }
+  return plan;
+}
+
+CollectiveCost cost_of(const Topology& topology, const CollectivePlan& plan,
+                       std::vector<std::vector<LinkLoad>> loads, const CollectiveTuning& tuning) {
+  TimedWay timed = time_parts(plan, tuning.constants());
+  const NcclExpectation& choice = plan.ways[timed.way].choice;
   CollectiveCost cost;
   cost.algorithm = choice.algorithm;
   cost.protocol = choice.protocol;
-  cost.loads = std::move(loads);
-  const Seconds on_links = bottleneck_of(topology, cost.loads).busy;
-  TimeParts parts = effective_time(paths.shape, call, choice, on_links, tuning.constants());
-  apply_calibration(tuning.find(call, paths.shape.ranks, paths.shape.nodes), call, choice, parts);
-  set_times(topology, parts, cost);
-  cost.gpu = gpu_use(paths.shape, call, choice);
+  cost.loads = std::move(loads[timed.way]);
+  apply_calibration(tuning.find(plan.call, plan.shape.ranks, plan.shape.nodes), plan.call, choice,
+                    timed.parts);
+  set_times(topology, timed.parts, cost);
+  cost.gpu = gpu_use(plan.shape, plan.call, choice);
   return cost;
 }
 
@@ -111,30 +122,37 @@ void apply_calibration(const GroupCalibration* group, const CollectiveCall& call
 
 CollectivePlan plan_collective(const Topology& topology, const CollectiveCall& call,
                                std::span<const int> ranks) {
-  const RingPaths paths = ring_paths(topology, ranks);
-  const NcclExpectation choice = nccl_choice(paths.shape, call);
-  const std::vector<LinkLoad> loads = link_loads(topology, paths, choice.algorithm, call, ranks);
-  return {call, paths.shape, choice, bottleneck_of(topology, loads).busy};
+  std::vector<std::vector<LinkLoad>> loads;
+  return plan_over(topology, ring_paths(topology, ranks), call, ranks, loads);
 }
 
-TimeParts time_parts(const CollectivePlan& plan, const CollectiveConstants& constants) {
-  return effective_time(plan.shape, plan.call, plan.choice, plan.on_links, constants);
+TimedWay time_parts(const CollectivePlan& plan, const CollectiveConstants& constants) {
+  TimedWay fastest;
+  for (std::size_t way = 0; way < plan.ways.size(); ++way) {
+    const auto& [choice, on_links] = plan.ways[way];
+    TimedWay timed{way, effective_time(plan.shape, plan.call, choice, on_links, constants)};
+    timed.parts.transfer = std::max(timed.parts.transfer, on_links);
+    if (way == 0 || timed.time() < fastest.time()) fastest = timed;
+  }
+  return fastest;
 }
 
 Seconds time_alone(const CollectivePlan& plan, const CollectiveTuning& tuning) {
-  TimeParts parts = time_parts(plan, tuning.constants());
+  TimedWay timed = time_parts(plan, tuning.constants());
+  const CollectiveWay& way = plan.ways[timed.way];
   apply_calibration(tuning.find(plan.call, plan.shape.ranks, plan.shape.nodes), plan.call,
-                    plan.choice, parts);
-  return parts.latency + parts.fill + std::max(parts.transfer, plan.on_links);
+                    way.choice, timed.parts);
+  timed.parts.transfer = std::max(timed.parts.transfer, way.on_links);
+  return timed.time();
 }
 
 CollectiveCost collective_cost(const Topology& topology, const CollectiveCall& call,
                                std::span<const int> ranks, const CollectiveTuning& tuning) {
   if (ranks.size() < 2 || call.bytes.value() == 0) return {};
-  const RingPaths paths = ring_paths(topology, ranks);
-  const NcclExpectation choice = nccl_choice(paths.shape, call);
-  return cost_of(topology, paths, call, link_loads(topology, paths, choice.algorithm, call, ranks),
-                 choice, tuning);
+  std::vector<std::vector<LinkLoad>> loads;
+  const CollectivePlan plan =
+      plan_over(topology, ring_paths(topology, ranks), call, ranks, loads);
+  return cost_of(topology, plan, std::move(loads), tuning);
 }
 
 CollectiveCost collective_cost(const Topology& topology, const CollectiveCall& call,
@@ -168,7 +186,9 @@ CollectiveCost all_to_all_cost(const Topology& topology, std::span<const Bytes> 
   const CollectiveCall call{.kind = CollectiveKind::all_to_all,
                             .bytes = Bytes(static_cast<std::int64_t>(most))};
   const RingPaths paths = ring_paths(topology, ranks);
-  return cost_of(topology, paths, call, std::move(list), nccl_choice(paths.shape, call), tuning);
+  const Seconds busy = bottleneck_of(topology, list).busy;
+  const CollectivePlan plan{call, paths.shape, {{nccl_choice(paths.shape, call), busy}}};
+  return cost_of(topology, plan, {std::move(list)}, tuning);
 }
 
 }  // namespace tessera

@@ -110,8 +110,8 @@ NcclExpectation ring_expectation(const RingShape& shape, const CollectiveCall& c
   if (protocol == Protocol::ll) rate = std::min(0.5 * bus, gigabytes(ll_cap(shape)));
   if (protocol == Protocol::ll128) rate = kRingLl128Share * bus;
   const double traffic = static_cast<double>(ring_steps(call.kind, shape.ranks)) / shape.ranks;
-  return {Algorithm::ring, protocol,
-          ring_latency(shape, call.kind, protocol) + transfer(call.bytes, rate / traffic)};
+  return {Algorithm::ring, protocol, ring_latency(shape, call.kind, protocol),
+          transfer(call.bytes, rate / traffic)};
 }
 
 double tree_correction(Protocol protocol, Bytes bytes) {
@@ -132,7 +132,7 @@ NcclExpectation tree_expectation(const RingShape& shape, const CollectiveCall& c
   const int levels = static_cast<int>(std::bit_width(static_cast<unsigned>(shape.nodes))) - 1;
   const Seconds latency = terms.base + terms.inside * (2.0 * (shape.gpus_per_node - 1)) +
                           (terms.between + terms.nic) * (2.0 * levels);
-  return {Algorithm::tree, protocol, latency + transfer(call.bytes, rate)};
+  return {Algorithm::tree, protocol, latency, transfer(call.bytes, rate)};
 }
 
 void add_switch_expectations(const RingShape& shape, const CollectiveCall& call,
@@ -140,14 +140,14 @@ void add_switch_expectations(const RingShape& shape, const CollectiveCall& call,
   if (!call.reduces_in_switch || call.kind != CollectiveKind::all_reduce) return;
   const double nvls = gigabytes(nvls_bandwidth(shape));
   if (shape.nodes == 1 && nvls > 0) {
-    list.push_back({Algorithm::nvls, Protocol::simple,
-                    microseconds(kNvlsLatency) + transfer(call.bytes, nvls)});
+    list.push_back({Algorithm::nvls, Protocol::simple, microseconds(kNvlsLatency),
+                    transfer(call.bytes, nvls)});
   }
   const double tree = gigabytes(nvls_tree_bandwidth(shape));
   if (tree <= 0) return;
   const int levels = static_cast<int>(std::bit_width(static_cast<unsigned>(shape.nodes))) - 1;
   const Seconds latency = microseconds(kNvlsLatency + 2 * levels * kNvlsTreeNetworkStep);
-  list.push_back({Algorithm::nvls_tree, Protocol::simple, latency + transfer(call.bytes, tree)});
+  list.push_back({Algorithm::nvls_tree, Protocol::simple, latency, transfer(call.bytes, tree)});
 }
 
 void add_pat_expectation(const RingShape& shape, const CollectiveCall& call,
@@ -157,13 +157,13 @@ void add_pat_expectation(const RingShape& shape, const CollectiveCall& call,
   if (!scatters || shape.nodes < 2 || shape.ranks != shape.nodes) return;
   const double rate = kPatShare * gigabytes(graph_bandwidth(shape, 1));
   const double latency = 8 + std::log2(shape.nodes) * 14 / 3.5 + 2.8 * shape.ranks;
-  list.push_back({Algorithm::pat, Protocol::simple,
-                  microseconds(latency) + transfer(call.bytes, rate)});
+  list.push_back({Algorithm::pat, Protocol::simple, microseconds(latency),
+                  transfer(call.bytes, rate)});
 }
 
 /// What the user names although NCCL's tuner would not compare it.
 std::optional<NcclExpectation> named_choice(const RingShape& shape, const CollectiveCall& call) {
-  if (ring_steps(call.kind, 2) == 0) return {{Algorithm::pairwise, Protocol::simple, Seconds(0)}};
+  if (ring_steps(call.kind, 2) == 0) return {{Algorithm::pairwise, Protocol::simple, Seconds(0), Seconds(0)}};
   if (!call.algorithm) return std::nullopt;
   const bool reduce = call.kind == CollectiveKind::all_reduce;
   const bool collnet = *call.algorithm == Algorithm::collnet_direct ||
@@ -174,7 +174,17 @@ std::optional<NcclExpectation> named_choice(const RingShape& shape, const Collec
                         (*call.algorithm == Algorithm::hierarchical &&
                          call.kind != CollectiveKind::broadcast);
   if (!possible) return std::nullopt;
-  return {{*call.algorithm, call.protocol.value_or(Protocol::simple), Seconds(0)}};
+  return {{*call.algorithm, call.protocol.value_or(Protocol::simple), Seconds(0), Seconds(0)}};
+}
+
+Problem not_run(const RingShape& shape, const CollectiveCall& call) {
+  const std::string algorithm(call.algorithm ? name_of(*call.algorithm) : "any algorithm");
+  const std::string protocol(call.protocol ? name_of(*call.protocol) : "any protocol");
+  return {.where = "",
+          .what = "NCCL does not run " + std::string(name_of(call.kind)) + " with " + algorithm +
+                  " and " + protocol + " on " + std::to_string(shape.ranks) + " GPUs in " +
+                  std::to_string(shape.nodes) + " nodes of this kind",
+          .hint = "leave algorithm and protocol to the tuner, or take ring with simple"};
 }
 
 }  // namespace
@@ -224,21 +234,26 @@ std::vector<NcclExpectation> nccl_expectations(const RingShape& shape, const Col
 }
 
 NcclExpectation nccl_choice(const RingShape& shape, const CollectiveCall& call) {
-  if (const auto named = named_choice(shape, call)) return *named;
-  std::optional<NcclExpectation> best;
+  return nccl_candidates(shape, call).front();
+}
+
+std::vector<NcclExpectation> nccl_candidates(const RingShape& shape, const CollectiveCall& call) {
+  if (const auto named = named_choice(shape, call)) return {*named};
+  std::vector<NcclExpectation> allowed;
   for (const NcclExpectation& expected : nccl_expectations(shape, call)) {
     if (call.algorithm && *call.algorithm != expected.algorithm) continue;
     if (call.protocol && *call.protocol != expected.protocol) continue;
-    if (!best || expected.time < best->time) best = expected;
+    allowed.push_back(expected);
   }
-  if (best) return *best;
-  const std::string algorithm(call.algorithm ? name_of(*call.algorithm) : "any algorithm");
-  const std::string protocol(call.protocol ? name_of(*call.protocol) : "any protocol");
-  throw InputError({.where = "",
-                    .what = "NCCL does not run " + std::string(name_of(call.kind)) + " with " +
-                            algorithm + " and " + protocol + " on " + std::to_string(shape.ranks) +
-                            " GPUs in " + std::to_string(shape.nodes) + " nodes of this kind",
-                    .hint = "leave algorithm and protocol to the tuner, or take ring with simple"});
+  if (allowed.empty()) throw InputError(not_run(shape, call));
+  const NcclExpectation choice = *std::ranges::min_element(allowed, {}, &NcclExpectation::time);
+  std::vector<NcclExpectation> candidates = {choice};
+  for (const NcclExpectation& other : allowed) {
+    const bool same = other.algorithm == choice.algorithm && other.protocol == choice.protocol;
+    if (!same && other.latency >= choice.latency && other.transfer <= choice.transfer)
+      candidates.push_back(other);
+  }
+  return candidates;
 }
 
 int most_channels(const RingShape& shape, CollectiveAlgorithm algorithm) {

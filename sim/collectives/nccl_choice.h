@@ -11,7 +11,9 @@ namespace tessera {
 struct NcclExpectation {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
   CollectiveProtocol protocol = CollectiveProtocol::simple;
-  Seconds time;
+  Seconds latency;   ///< part of `time` that does not depend on bandwidth
+  Seconds transfer;  ///< the rest
+  Seconds time() const { return latency + transfer; }
 };
 
 /// Every algorithm and protocol that NCCL's tuner compares for `call` on a group, with its formula
@@ -24,6 +26,11 @@ std::vector<NcclExpectation> nccl_expectations(const RingShape& shape, const Col
 /// hierarchical, CollNet) are taken as `call` names them, with its protocol or Simple. Throws
 /// InputError where nothing is allowed.
 NcclExpectation nccl_choice(const RingShape& shape, const CollectiveCall& call);
+
+/// The choice first, then the ways that the tuner would prefer if the links were slower: more
+/// latency and less transfer. Where one of these is faster in effect, it is what a prediction takes,
+/// so that neither more bandwidth nor fewer bytes ever take longer.
+std::vector<NcclExpectation> nccl_candidates(const RingShape& shape, const CollectiveCall& call);
 
 /// What NCCL's search makes of a rate inside a node: the most that channels of one of its speeds
 /// add up to. 370.8 GB/s of an H100 become 360.

@@ -7,10 +7,10 @@
 
 namespace tessera {
 
-enum class CatalogKind : std::uint8_t { gpus, nodes, clusters, models, scenarios, overlays };
+enum class CatalogKind : std::uint8_t { gpus, nodes, clusters, models, scenarios, overlays, collectives };
 
 /// The shipped descriptions: a folder with hw/gpus, hw/nodes, hw/clusters, models, scenarios and
-/// overlays (of the user: none is shipped), in which `<id>.yaml` describes `id`.
+/// overlays (of the user: none is shipped), collectives, in which `<id>.yaml` describes `id`.
 class Catalog {
  public:
   /// `root` is the repository's configs/ folder. It need not exist: then every list is empty.

@@ -38,7 +38,7 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
     for (const ProgramOp& op : distinct_transfers(program)) {
       for (int rank = first_rank; rank < first_rank + ranks_per_stage; ++rank) {
         if (op.kind == OpKind::send) plan_message(timed, op, rank);
-        if (op.kind == OpKind::all_reduce) plan_collective(timed.topology, op, rank);
+        if (op.kind == OpKind::all_reduce) plan_collective(timed, op, rank);
       }
     }
   }
@@ -50,13 +50,17 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
   }
 }
 
-void CommunicationPlan::plan_collective(const Topology& topology, const ProgramOp& op, int rank) {
+void CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank) {
   const int communicator = communicators_.index_of(rank, op.group);
   const auto [entry, is_new] = collectives_.try_emplace({communicator, op.bytes.value()});
   if (is_new) {
-    const CollectiveCost cost = collective_cost(topology, CollectiveKind::all_reduce, op.bytes,
-                                                communicators_[communicator].ranks);
-    entry->second = make_transfer(cost.latency, cost.bytes_per_link, cost.links);
+    const CollectiveSettings& settings = timed.collectives;
+    const CollectiveCost cost = collective_cost(
+        timed.topology, settings.call_of(op.group, CollectiveKind::all_reduce, op.bytes),
+        communicators_[communicator].ranks, settings.tuning());
+    const bool analytic = settings.fidelity == NetworkFidelity::analytic;
+    entry->second = analytic ? Transfer{.delay = cost.solo_time, .bytes = 0, .path = {}}
+                             : make_transfer(cost.latency, cost.bytes_per_link, cost.links);
   }
   if (!entry->second.path.valid()) return;
   const auto path = static_cast<std::size_t>(entry->second.path.index());

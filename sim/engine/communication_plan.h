@@ -39,7 +39,7 @@ class CommunicationPlan {
   }
 
  private:
-  void plan_collective(const Topology& topology, const ProgramOp& op, int rank);
+  void plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
   void plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
   Transfer make_transfer(Seconds latency, double bytes, const std::vector<LinkId>& links);
   void use_closed_form_on_private_links(const Topology& topology, Transfer& transfer) const;

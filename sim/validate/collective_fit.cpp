@@ -42,8 +42,7 @@ std::vector<const PlannedRun*> without_launch_floor(const std::vector<const Plan
   constexpr Bytes kSmall(1'000'000);
   const PlannedRun* shortest = *std::ranges::min_element(
       sweep, {}, [](const PlannedRun* run) { return run->measured; });
-  const TimeParts expected = time_parts(shortest->plan, nccl_constants());
-  const Seconds time = expected.latency + expected.transfer + expected.fill;
+  const Seconds time = time_parts(shortest->plan, nccl_constants()).time();
   const bool kineto = shortest->launch == "kineto";  // has a floor of its own
   if (kineto || shortest->measured < time * kMultiple) return sweep;
   std::vector<const PlannedRun*> rest;
@@ -116,8 +115,7 @@ void walk(const Sweeps& sweeps, std::size_t i, double factor, Point& point) {
 
 Seconds predicted_time(const PlannedRun& run, const CollectiveConstants& constants,
                        const LaunchStyles& launch) {
-  const TimeParts parts = time_parts(run.plan, constants);
-  const Seconds alone = parts.latency + parts.fill + std::max(parts.transfer, run.plan.on_links);
+  const Seconds alone = time_parts(run.plan, constants).time();
   const bool reduces = run.plan.call.kind != CollectiveKind::send_recv;
   return launch.measured(alone, run.launch, reduces);
 }

@@ -60,8 +60,9 @@ void predict(const PlannedRun& run, Seconds predicted, std::vector<ScoredCollect
   ScoredCollective& row = rows[run.row];
   row.predicted = predicted;
   row.error_pct = 100 * (predicted / run.measured - 1);
-  row.algorithm = run.plan.choice.algorithm;
-  row.protocol = run.plan.choice.protocol;
+  const NcclExpectation& choice = run.plan.ways.front().choice;
+  row.algorithm = choice.algorithm;
+  row.protocol = choice.protocol;
 }
 
 bool is_named(const CollectiveRun& run, const CollectiveScoring& scoring) {
