@@ -93,8 +93,8 @@ double median(std::vector<double> values) {
 }
 
 std::vector<SizeCorrection> corrections_of(const std::vector<TimedCollective>& timed,
-                                           const CollectiveTuning& tuning) {
-  const double octaves = timed.size() > kDenseRows ? kDenseOctaves : kSparseOctaves;
+                                           const CollectiveTuning& tuning, double octaves) {
+  if (octaves <= 0) octaves = timed.size() > kDenseRows ? kDenseOctaves : kSparseOctaves;
   std::map<long, std::pair<std::vector<double>, std::vector<double>>> bins;  // sizes, log errors
   for (const TimedCollective& one : timed) {
     const double size = std::log2(static_cast<double>(one.plan.call.bytes.value()));
@@ -113,7 +113,7 @@ std::vector<SizeCorrection> corrections_of(const std::vector<TimedCollective>& t
 }  // namespace
 
 GroupCalibration fit_group(const std::vector<TimedCollective>& timed,
-                           const CollectiveConstants& constants) {
+                           const CollectiveConstants& constants, double octaves) {
   assert(!timed.empty());
   const CollectivePlan& first = timed.front().plan;
   GroupCalibration group{.collective = first.call.kind,
@@ -138,8 +138,25 @@ GroupCalibration fit_group(const std::vector<TimedCollective>& timed,
                                .rows = static_cast<int>(shares.size()),
                                .residual_pct = 100 * error / static_cast<double>(shares.size())});
   }
-  group.corrections = corrections_of(timed, CollectiveTuning(constants, {group}));
+  group.corrections = corrections_of(timed, CollectiveTuning(constants, {group}), octaves);
   return group;
+}
+
+Seconds launch_floor(const std::vector<TimedCollective>& timed,
+                     const CollectiveConstants& constants) {
+  constexpr Bytes kSmall = 1_KiB;
+  const auto size = [](const TimedCollective& one) { return one.plan.call.bytes; };
+  const Bytes smallest = size(*std::ranges::min_element(timed, {}, size));
+  std::vector<double> excess, latencies;
+  for (const TimedCollective& one : timed) {
+    if (size(one) > std::max(kSmall, smallest)) continue;
+    const Seconds latency = time_parts(one.plan, constants).time();
+    excess.push_back((one.measured - latency).value());
+    latencies.push_back(latency.value());
+  }
+  const double launch = median(excess);
+  constexpr double kNoticeable = 0.5;
+  return Seconds(launch > kNoticeable * median(latencies) ? launch : 0);
 }
 
 }  // namespace tessera

@@ -10,22 +10,22 @@ namespace tessera {
 /// docs/decisions/0011-collectives.md says how, and what they score on systems that are left out.
 struct CollectiveConstants {
   double base_before_hopper = 1.56;  ///< of the tuner's base latency
-  double base_hopper = 0.90;         ///< Hopper and later
+  double base_hopper = 0.88;         ///< Hopper and later
   double step_before_hopper = 1.69;  ///< of the tuner's step over NVLink
-  double step_hopper = 1.16;
-  double step_pcie = 0.51;     ///< of the tuner's step over PCIe
-  double base_simple = 1.60;   ///< Simple's base, besides the above
-  double step_simple = 1.12;   ///< Simple's step, besides the above
-  double step_ll128 = 0.86;    ///< LL128's step, besides the above
-  double share_ll = 0.43;      ///< part of the links' rate that LL moves; 0: the tuner's cap
-  double share_ll128 = 0.87;   ///< part of the links' rate that LL128 moves
-  double extra_ll = 0.55;      ///< steps that LL adds to those of a ring
-  double extra_simple = 0.29;  ///< steps that Simple adds: the last one sends nothing
-  double fill_simple = 0.43;   ///< of the first round of chunks, before the ring is full
-  double nvls_latency = 1.00;  ///< of the tuner's latency
-  double nvls_fill = 0.76;     ///< of the first round of chunks
-  double pairwise_share = 0.98;  ///< part of NVLink's rate in an all-to-all
-  double pairwise_fill = 0.23;   ///< of the first round of chunks
+  double step_hopper = 1.20;
+  double step_pcie = 0.52;     ///< of the tuner's step over PCIe
+  double base_simple = 1.57;   ///< Simple's base, besides the above
+  double step_simple = 1.14;   ///< Simple's step, besides the above
+  double step_ll128 = 0.75;    ///< LL128's step, besides the above
+  double share_ll = 0.46;      ///< part of the links' rate that LL moves; 0: the tuner's cap
+  double share_ll128 = 0.84;   ///< part of the links' rate that LL128 moves
+  double extra_ll = 0.72;      ///< steps that LL adds to those of a ring
+  double extra_simple = 0.28;  ///< steps that Simple adds: the last one sends nothing
+  double fill_simple = 0.45;   ///< of the first round of chunks, before the ring is full
+  double nvls_latency = 1.03;  ///< of the tuner's latency
+  double nvls_fill = 0.74;     ///< of the first round of chunks
+  double pairwise_share = 1.00;  ///< part of NVLink's rate in an all-to-all
+  double pairwise_fill = 0.27;   ///< of the first round of chunks
 };
 
 /// NCCL's own constants: its tuner taken at its word.

@@ -250,8 +250,8 @@ std::vector<NcclExpectation> nccl_candidates(const RingShape& shape, const Colle
   std::vector<NcclExpectation> candidates = {choice};
   for (const NcclExpectation& other : allowed) {
     const bool same = other.algorithm == choice.algorithm && other.protocol == choice.protocol;
-    if (!same && other.latency >= choice.latency && other.transfer <= choice.transfer)
-      candidates.push_back(other);
+    const bool trades = other.latency >= choice.latency && other.transfer <= choice.transfer;
+    if (!same && (trades || shape.nodes > 1)) candidates.push_back(other);
   }
   return candidates;
 }

@@ -27,9 +27,10 @@ std::vector<NcclExpectation> nccl_expectations(const RingShape& shape, const Col
 /// InputError where nothing is allowed.
 NcclExpectation nccl_choice(const RingShape& shape, const CollectiveCall& call);
 
-/// The choice first, then the ways that the tuner would prefer if the links were slower: more
-/// latency and less transfer. Where one of these is faster in effect, it is what a prediction takes,
-/// so that neither more bandwidth nor fewer bytes ever take longer.
+/// The choice first, then the ways that the tuner would prefer if the links of the node were
+/// slower: more latency and less transfer. Where one of these is faster in effect, it is what a
+/// prediction takes, so that neither more bandwidth nor fewer bytes ever take longer. Over several
+/// nodes, where NVLink and network change the choice independently, every allowed way follows.
 std::vector<NcclExpectation> nccl_candidates(const RingShape& shape, const CollectiveCall& call);
 
 /// What NCCL's search makes of a rate inside a node: the most that channels of one of its speeds
