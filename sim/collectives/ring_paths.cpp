@@ -213,6 +213,24 @@ std::vector<GpuGroup> rail_owners(const Topology& topology, const std::vector<No
   return by_rail;
 }
 
+std::vector<DirectedRing> directed_rings(const Topology& topology, const RingPaths& paths) {
+  std::vector<DirectedRing> rings;
+  if (paths.nodes.size() > 1) {
+    const std::vector<GpuGroup> rails = rail_owners(topology, paths.nodes);
+    for (const GpuGroup& rail : rails)
+      rings.push_back({chain_of(paths.nodes, rail), 1.0 / static_cast<double>(rails.size())});
+    return rings;
+  }
+  const std::vector<GpuGroup>& closed = paths.nodes.front().rings;
+  for (const GpuGroup& ring : closed) {
+    const bool one_way = runs_over_pcie(topology, ring);
+    const double share = (one_way ? 1.0 : 0.5) / static_cast<double>(closed.size());
+    rings.push_back({ring, share});
+    if (!one_way) rings.push_back({GpuGroup(ring.rbegin(), ring.rend()), share});
+  }
+  return rings;
+}
+
 RingPaths ring_paths(const Topology& topology, std::span<const int> ranks) {
   assert(ranks.size() >= 2);
   RingPaths paths;

@@ -46,4 +46,14 @@ std::vector<std::vector<int>> rail_owners(const Topology& topology,
 ///   enters at one end of the chain of GPUs and leaves at the other.
 RingPaths ring_paths(const Topology& topology, std::span<const int> ranks);
 
+/// A ring in one direction, and its part of the group's traffic.
+struct DirectedRing {
+  std::vector<int> order;
+  double share = 0;
+};
+
+/// The rings that `paths` adds up, one by one: both directions of those inside a node; over several
+/// nodes one per rail, through all GPUs.
+std::vector<DirectedRing> directed_rings(const Topology& topology, const RingPaths& paths);
+
 }  // namespace tessera
