@@ -92,6 +92,19 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+/// A knot that stands out from both neighbours by this factor is an accident of its measurement.
+constexpr double kSpike = 1.5;
+
+std::vector<SizeCorrection> without_spikes(std::vector<SizeCorrection> knots) {
+  const std::vector<SizeCorrection> given = knots;
+  for (std::size_t i = 1; i + 1 < given.size(); ++i) {
+    const auto [low, high] = std::minmax(given[i - 1].factor, given[i + 1].factor);
+    const bool sticks_out = given[i].factor > kSpike * high || given[i].factor < low / kSpike;
+    if (sticks_out) knots[i].factor = std::sqrt(low * high);
+  }
+  return knots;
+}
+
 std::vector<SizeCorrection> corrections_of(const std::vector<TimedCollective>& timed,
                                            const CollectiveTuning& tuning, double octaves) {
   if (octaves <= 0) octaves = timed.size() > kDenseRows ? kDenseOctaves : kSparseOctaves;
@@ -107,7 +120,7 @@ std::vector<SizeCorrection> corrections_of(const std::vector<TimedCollective>& t
     const auto bytes = static_cast<std::int64_t>(std::llround(std::exp2(median(values.first))));
     knots.push_back({Bytes(bytes), std::exp(median(values.second))});
   }
-  return knots;
+  return without_spikes(std::move(knots));
 }
 
 }  // namespace
