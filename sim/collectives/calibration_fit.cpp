@@ -61,7 +61,8 @@ Vector weighted_fit(const Shares& shares, const std::vector<double>& weights) {
   for (std::size_t row = 0; row < shares.size(); ++row) {
     for (std::size_t i = 0; i < kParts; ++i) {
       b[i] += weights[row] * shares[row][i];
-      for (std::size_t j = 0; j < kParts; ++j) a[i][j] += weights[row] * shares[row][i] * shares[row][j];
+      for (std::size_t j = 0; j < kParts; ++j)
+        a[i][j] += weights[row] * shares[row][i] * shares[row][j];
     }
   }
   return solve(a, b);

@@ -14,8 +14,9 @@ struct TimedCollective {
 
 /// Fits one group: per algorithm and protocol that NCCL takes over the sizes, factors on latency,
 /// transfer and fill (least absolute relative error, drawn towards 1 where few sizes speak), then a
-/// curve over the sizes of what is left, without spikes of single sizes, with a knot every `octaves` of size (0: every octave, or
-/// half of one in a dense sweep). All `timed` have one collective and one shape; at least one.
+/// curve over the sizes of what is left, without spikes of single sizes, with a knot every
+/// `octaves` of size (0: every octave, or half of one in a dense sweep). All `timed` have one
+/// collective and one shape; at least one.
 GroupCalibration fit_group(const std::vector<TimedCollective>& timed,
                            const CollectiveConstants& constants, double octaves = 0);
 

@@ -56,7 +56,8 @@ GpuUse gpu_use(const RingShape& shape, const CollectiveCall& call, const NcclExp
   GpuUse use;
   use.channels = nccl_channels(shape, choice.algorithm, choice.protocol, call.bytes);
   use.multiprocessors = use.channels;  // one thread block each, alone on its multiprocessor
-  const bool by_pieces = choice.algorithm == Algorithm::ring || choice.algorithm == Algorithm::tree ||
+  const bool by_pieces = choice.algorithm == Algorithm::ring ||
+                         choice.algorithm == Algorithm::tree ||
                          choice.algorithm == Algorithm::hierarchical;
   use.memory_bytes = wire_bytes(call, choice.algorithm, shape.ranks) *
                      (by_pieces ? kMemoryPerWireByteRing : kMemoryPerWireByte);
@@ -150,8 +151,7 @@ CollectiveCost collective_cost(const Topology& topology, const CollectiveCall& c
                                std::span<const int> ranks, const CollectiveTuning& tuning) {
   if (ranks.size() < 2 || call.bytes.value() == 0) return {};
   std::vector<std::vector<LinkLoad>> loads;
-  const CollectivePlan plan =
-      plan_over(topology, ring_paths(topology, ranks), call, ranks, loads);
+  const CollectivePlan plan = plan_over(topology, ring_paths(topology, ranks), call, ranks, loads);
   return cost_of(topology, plan, std::move(loads), tuning);
 }
 

@@ -13,17 +13,17 @@ struct CollectiveConstants {
   double base_hopper = 0.88;         ///< Hopper and later
   double step_before_hopper = 1.69;  ///< of the tuner's step over NVLink
   double step_hopper = 1.20;
-  double step_pcie = 0.52;     ///< of the tuner's step over PCIe
-  double base_simple = 1.57;   ///< Simple's base, besides the above
-  double step_simple = 1.14;   ///< Simple's step, besides the above
-  double step_ll128 = 0.75;    ///< LL128's step, besides the above
-  double share_ll = 0.46;      ///< part of the links' rate that LL moves; 0: the tuner's cap
-  double share_ll128 = 0.84;   ///< part of the links' rate that LL128 moves
-  double extra_ll = 0.72;      ///< steps that LL adds to those of a ring
-  double extra_simple = 0.28;  ///< steps that Simple adds: the last one sends nothing
-  double fill_simple = 0.45;   ///< of the first round of chunks, before the ring is full
-  double nvls_latency = 1.03;  ///< of the tuner's latency
-  double nvls_fill = 0.74;     ///< of the first round of chunks
+  double step_pcie = 0.52;       ///< of the tuner's step over PCIe
+  double base_simple = 1.57;     ///< Simple's base, besides the above
+  double step_simple = 1.14;     ///< Simple's step, besides the above
+  double step_ll128 = 0.75;      ///< LL128's step, besides the above
+  double share_ll = 0.46;        ///< part of the links' rate that LL moves; 0: the tuner's cap
+  double share_ll128 = 0.84;     ///< part of the links' rate that LL128 moves
+  double extra_ll = 0.72;        ///< steps that LL adds to those of a ring
+  double extra_simple = 0.28;    ///< steps that Simple adds: the last one sends nothing
+  double fill_simple = 0.45;     ///< of the first round of chunks, before the ring is full
+  double nvls_latency = 1.03;    ///< of the tuner's latency
+  double nvls_fill = 0.74;       ///< of the first round of chunks
   double pairwise_share = 1.00;  ///< part of NVLink's rate in an all-to-all
   double pairwise_fill = 0.27;   ///< of the first round of chunks
 };
@@ -50,8 +50,8 @@ constexpr CollectiveConstants nccl_constants() {
 }
 
 /// Where fits start, from what the protocols do: the last of a ring's steps receives half a chunk
-/// (one of its two slices) while nothing is sent, LL spends half of its words on flags and ends with
-/// a step of its own, the first round of chunks runs without overlap of its two halves.
+/// (one of its two slices) while nothing is sent, LL spends half of its words on flags and ends
+/// with a step of its own, the first round of chunks runs without overlap of its two halves.
 constexpr CollectiveConstants constants_before_fit() {
   CollectiveConstants start = nccl_constants();
   start.share_ll = 0.5;
@@ -59,7 +59,6 @@ constexpr CollectiveConstants constants_before_fit() {
   start.extra_simple = 0.5;
   start.fill_simple = 0.5;
   start.nvls_fill = 0.5;
-  start.pairwise_share = 0.92;
   start.pairwise_fill = 0.5;
   return start;
 }

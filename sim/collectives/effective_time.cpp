@@ -58,8 +58,7 @@ TimeParts ring_time(const RingShape& shape, const CollectiveCall& call, Protocol
   const bool broadcast = call.kind == CollectiveKind::broadcast;
   const int between = broadcast ? shape.nodes - 1 : ring_steps(call.kind, shape.nodes);
   const int counted = broadcast ? shape.ranks - 1 : steps;
-  const Seconds step =
-      std::max(terms.inside * step_factor(shape, protocol, c), terms.overhead);
+  const Seconds step = std::max(terms.inside * step_factor(shape, protocol, c), terms.overhead);
   TimeParts parts;
   parts.latency = base_of(terms, protocol, shape, c) + step * (counted - between) +
                   (terms.between + terms.nic) * (shape.nodes > 1 ? between : 0);
@@ -79,10 +78,9 @@ TimeParts tree_time(const RingShape& shape, const CollectiveCall& call, Protocol
                     Seconds on_links, const CollectiveConstants& c) {
   const LatencyTerms terms = tree_latency_terms(protocol, shape);
   TimeParts parts;
-  parts.latency =
-      base_of(terms, protocol, shape, c) +
-      terms.inside * (step_factor(shape, protocol, c) * 2 * (shape.gpus_per_node - 1)) +
-      (terms.between + terms.nic) * (2.0 * tree_levels(shape.nodes));
+  parts.latency = base_of(terms, protocol, shape, c) +
+                  terms.inside * (step_factor(shape, protocol, c) * 2 * (shape.gpus_per_node - 1)) +
+                  (terms.between + terms.nic) * (2.0 * tree_levels(shape.nodes));
   constexpr double kTreeShare = 0.92;  // tuning.cc
   constexpr double kTreeLlShare = 0.25;
   const double protocol_share = protocol == Protocol::simple  ? 1
@@ -97,8 +95,8 @@ TimeParts tree_time(const RingShape& shape, const CollectiveCall& call, Protocol
   return parts;
 }
 
-TimeParts nvls_time(const RingShape& shape, const CollectiveCall& call, const NcclExpectation& choice,
-                    Seconds on_links, const CollectiveConstants& c) {
+TimeParts nvls_time(const RingShape& shape, const CollectiveCall& call,
+                    const NcclExpectation& choice, Seconds on_links, const CollectiveConstants& c) {
   const bool tree = choice.algorithm == Algorithm::nvls_tree;
   const BytesPerSecond rate = tree ? nvls_tree_bandwidth(shape) : nvls_bandwidth(shape);
   constexpr Seconds kLatency = 25_us;  // tuning.cc
@@ -169,8 +167,7 @@ TimeParts hierarchical_time(const RingShape& shape, const CollectiveCall& call, 
     if (part.ranks < 2) return;
     part.bus_bandwidth = rate;
     const double traffic = bytes * ring_steps(call.kind, part.ranks) / part.ranks;
-    const TimeParts time =
-        ring_time(part, call, protocol, Seconds(traffic / rate.value()), c);
+    const TimeParts time = ring_time(part, call, protocol, Seconds(traffic / rate.value()), c);
     total.latency += time.latency;
     total.transfer += time.transfer;
     total.fill += time.fill;

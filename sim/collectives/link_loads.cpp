@@ -62,8 +62,7 @@ void add_chains(const Topology& topology, const std::vector<NodeGroup>& nodes, d
 void add_switch_ports(const Topology& topology, const NodeGroup& node, double bytes,
                       LinkBytes& loads) {
   for (std::size_t i = 0; i < node.gpus.size(); ++i) {
-    const Route way =
-        topology.route(node.gpus[i], node.gpus[(i + 1) % node.gpus.size()]);
+    const Route way = topology.route(node.gpus[i], node.gpus[(i + 1) % node.gpus.size()]);
     if (!way.links.empty()) loads.add(way, bytes);
   }
 }
@@ -104,8 +103,7 @@ void add_collnet_direct(const Topology& topology, const std::vector<NodeGroup>& 
 }
 
 /// Rank i sends to the ranks at distance 1, 2, 4, ... the pieces that they gather from it.
-void add_pat(const Topology& topology, double bytes, std::span<const int> ranks,
-             LinkBytes& loads) {
+void add_pat(const Topology& topology, double bytes, std::span<const int> ranks, LinkBytes& loads) {
   const std::size_t n = ranks.size();
   for (std::size_t distance = 1; distance < n; distance *= 2) {
     const double pieces = static_cast<double>(std::min(distance, n - distance));
@@ -120,7 +118,8 @@ void add_pairwise(const Topology& topology, double bytes, std::span<const int> r
                   LinkBytes& loads) {
   for (const int from : ranks) {
     for (const int to : ranks) {
-      if (from != to) loads.add(topology.route(from, to), bytes / static_cast<double>(ranks.size()));
+      if (from != to)
+        loads.add(topology.route(from, to), bytes / static_cast<double>(ranks.size()));
     }
   }
 }

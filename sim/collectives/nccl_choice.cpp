@@ -17,8 +17,10 @@ using Protocol = CollectiveProtocol;
 constexpr std::array kProtocols = {Protocol::ll, Protocol::ll128, Protocol::simple};
 
 // search.cc: speeds of a channel in GB/s, per generation, inside a node.
-constexpr std::array kSpeeds = {40.0, 30.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0};
-constexpr std::array kSpeedsHopper = {60.0, 50.0, 40.0, 30.0, 24.0, 20.0, 15.0, 12.0, 11.0, 6.0, 3.0};
+constexpr std::array kSpeeds = {40.0, 30.0, 20.0, 18.0, 15.0, 12.0, 10.0,
+                                9.0,  7.0,  6.0,  5.0,  4.0,  3.0};
+constexpr std::array kSpeedsHopper = {60.0, 50.0, 40.0, 30.0, 24.0, 20.0,
+                                      15.0, 12.0, 11.0, 6.0,  3.0};
 constexpr std::array kSpeedsBlackwell = {90.0, 80.0, 70.0, 60.0, 50.0, 45.0,
                                          40.0, 30.0, 24.0, 20.0, 19.0, 18.0};
 
@@ -28,7 +30,7 @@ constexpr double kSearchedChannels = 16;
 /// tuning.cc: share of the links that NVLS reaches.
 constexpr double kNvlsEfficiencyHopper = 0.85;
 constexpr double kNvlsEfficiencyBlackwell = 0.74;
-constexpr double kNvlsLatency = 25;           // us
+constexpr double kNvlsLatency = 25;            // us
 constexpr double kNvlsTreeNetworkStep = 20.9;  // us
 
 /// tuning.cc: what a tree reaches of the search's rate, and of that each protocol.
@@ -157,22 +159,22 @@ void add_pat_expectation(const RingShape& shape, const CollectiveCall& call,
   if (!scatters || shape.nodes < 2 || shape.ranks != shape.nodes) return;
   const double rate = kPatShare * gigabytes(graph_bandwidth(shape, 1));
   const double latency = 8 + std::log2(shape.nodes) * 14 / 3.5 + 2.8 * shape.ranks;
-  list.push_back({Algorithm::pat, Protocol::simple, microseconds(latency),
-                  transfer(call.bytes, rate)});
+  list.push_back(
+      {Algorithm::pat, Protocol::simple, microseconds(latency), transfer(call.bytes, rate)});
 }
 
 /// What the user names although NCCL's tuner would not compare it.
 std::optional<NcclExpectation> named_choice(const RingShape& shape, const CollectiveCall& call) {
-  if (ring_steps(call.kind, 2) == 0) return {{Algorithm::pairwise, Protocol::simple, Seconds(0), Seconds(0)}};
+  if (ring_steps(call.kind, 2) == 0)
+    return {{Algorithm::pairwise, Protocol::simple, Seconds(0), Seconds(0)}};
   if (!call.algorithm) return std::nullopt;
   const bool reduce = call.kind == CollectiveKind::all_reduce;
-  const bool collnet = *call.algorithm == Algorithm::collnet_direct ||
-                       *call.algorithm == Algorithm::collnet_chain;
-  const bool possible = (collnet && reduce && shape.nodes > 1) ||
-                        (*call.algorithm == Algorithm::pat && !reduce &&
-                         call.kind != CollectiveKind::broadcast) ||
-                        (*call.algorithm == Algorithm::hierarchical &&
-                         call.kind != CollectiveKind::broadcast);
+  const bool collnet =
+      *call.algorithm == Algorithm::collnet_direct || *call.algorithm == Algorithm::collnet_chain;
+  const bool possible =
+      (collnet && reduce && shape.nodes > 1) ||
+      (*call.algorithm == Algorithm::pat && !reduce && call.kind != CollectiveKind::broadcast) ||
+      (*call.algorithm == Algorithm::hierarchical && call.kind != CollectiveKind::broadcast);
   if (!possible) return std::nullopt;
   return {{*call.algorithm, call.protocol.value_or(Protocol::simple), Seconds(0), Seconds(0)}};
 }
@@ -191,7 +193,8 @@ Problem not_run(const RingShape& shape, const CollectiveCall& call) {
 
 BytesPerSecond searched_bandwidth(BytesPerSecond links, Architecture architecture) {
   const double rate = gigabytes(links);
-  if (architecture == Architecture::hopper) return BytesPerSecond(most_of(kSpeedsHopper, rate) * 1e9);
+  if (architecture == Architecture::hopper)
+    return BytesPerSecond(most_of(kSpeedsHopper, rate) * 1e9);
   const bool blackwell =
       architecture == Architecture::blackwell || architecture == Architecture::blackwell_ultra;
   if (blackwell) return BytesPerSecond(most_of(kSpeedsBlackwell, rate) * 1e9);
@@ -203,8 +206,7 @@ BytesPerSecond nvls_bandwidth(const RingShape& shape) {
   const int heads = shape.gpus_per_node;
   const double efficiency = shape.architecture >= Architecture::blackwell ? kNvlsEfficiencyBlackwell
                                                                           : kNvlsEfficiencyHopper;
-  const double speed =
-      nvls_speed(gigabytes(shape.inside_bandwidth), heads, shape.architecture);
+  const double speed = nvls_speed(gigabytes(shape.inside_bandwidth), heads, shape.architecture);
   const double bus = speed * efficiency * (heads - 1) * 2;
   return BytesPerSecond(bus * 1e9 * heads / (2.0 * (heads - 1)));
 }
@@ -260,8 +262,8 @@ int most_channels(const RingShape& shape, CollectiveAlgorithm algorithm) {
   // init.cc: 24 channels over NVLink on Hopper and before, 32 on Blackwell; two per lane before
   // Ampere. NVLS takes one thread block per two lanes.
   if (shape.nvlinks == 0) return 2;
-  const bool blackwell = shape.architecture >= Architecture::blackwell &&
-                         shape.architecture < Architecture::cdna1;
+  const bool blackwell =
+      shape.architecture >= Architecture::blackwell && shape.architecture < Architecture::cdna1;
   const bool in_switch = algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree;
   if (in_switch) return blackwell ? 24 : 16;
   return std::min(blackwell ? 32 : 24, 2 * shape.nvlinks);

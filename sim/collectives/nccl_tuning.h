@@ -21,7 +21,7 @@ enum class PathClass : std::uint8_t {
 struct RingShape {
   int ranks = 0;
   int nodes = 1;
-  int gpus_per_node = 0;  ///< of the node with most of them; 0 where nobody asks
+  int gpus_per_node = 0;               ///< of the node with most of them; 0 where nobody asks
   PathClass path = PathClass::nvlink;  ///< of the worst hop
   bool same_order = true;  ///< all channels visit the GPUs in one order ("sameChannels")
   Architecture architecture = Architecture::volta;

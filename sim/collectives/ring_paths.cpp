@@ -245,8 +245,7 @@ RingPaths ring_paths(const Topology& topology, std::span<const int> ranks) {
   for (const auto& [link, share] : paths.links) {
     const BytesPerSecond rate = topology.link(link).bandwidth;
     paths.slowest_link = std::min(paths.slowest_link, rate);
-    const bool outside =
-        paths.shape.nodes > 1 && between_nodes(topology.link(link), nvlink_nodes);
+    const bool outside = paths.shape.nodes > 1 && between_nodes(topology.link(link), nvlink_nodes);
     BytesPerSecond& limit = outside ? network : inside;
     limit = std::min(limit, rate / share);
   }

@@ -7,7 +7,15 @@
 
 namespace tessera {
 
-enum class CatalogKind : std::uint8_t { gpus, nodes, clusters, models, scenarios, overlays, collectives };
+enum class CatalogKind : std::uint8_t {
+  gpus,
+  nodes,
+  clusters,
+  models,
+  scenarios,
+  overlays,
+  collectives
+};
 
 /// The shipped descriptions: a folder with hw/gpus, hw/nodes, hw/clusters, models, scenarios and
 /// overlays (of the user: none is shipped), collectives, in which `<id>.yaml` describes `id`.

@@ -15,7 +15,8 @@
 namespace tessera {
 namespace {
 
-using GroupKey = std::tuple<CollectiveKind, int, int, bool>;  // kind, ranks, nodes, reduces in switch
+using GroupKey =
+    std::tuple<CollectiveKind, int, int, bool>;  // kind, ranks, nodes, reduces in switch
 using TimedGroups = std::map<GroupKey, std::vector<TimedCollective>>;
 
 GroupKey group_key_of(const CollectivePlan& plan) {
@@ -46,8 +47,8 @@ CollectiveSettings fit_all(const TimedGroups& groups, const CollectiveFitOptions
 
 /// The first `ranks / nodes` GPUs of every node.
 std::vector<int> ranks_on(const NcclLog& log, int ranks, int nodes, const ClusterSpec& cluster) {
-  const bool fits = nodes >= 1 && ranks >= 2 && ranks % nodes == 0 &&
-                    nodes <= cluster.node_count && ranks / nodes <= cluster.node.gpu_count;
+  const bool fits = nodes >= 1 && ranks >= 2 && ranks % nodes == 0 && nodes <= cluster.node_count &&
+                    ranks / nodes <= cluster.node.gpu_count;
   if (!fits)
     throw InputError({log.file,
                       std::to_string(ranks) + " GPUs in " + std::to_string(nodes) +
@@ -81,9 +82,8 @@ CollectiveSettings calibrate_on_logs(const std::vector<NcclLog>& logs, const Clu
     const int nodes = first_given(log.nodes, options.nodes, cluster.node_count);
     const std::vector<int> members = ranks_on(log, ranks, nodes, cluster);
     for (const NcclTime& row : log.times) {
-      const CollectiveCall call{.kind = *kind,
-                                .bytes = row.bytes,
-                                .reduces_in_switch = reduces_in_switch(row.type)};
+      const CollectiveCall call{
+          .kind = *kind, .bytes = row.bytes, .reduces_in_switch = reduces_in_switch(row.type)};
       CollectivePlan plan = plan_collective(topology, call, members);
       const GroupKey key = group_key_of(plan);
       groups[key].push_back({std::move(plan), row.time});
@@ -103,8 +103,7 @@ CollectiveSettings calibrate_on_runs(const std::vector<CollectiveRun>& runs, con
     const CollectiveCall call{.kind = run.collective,
                               .bytes = run.bytes,
                               .reduces_in_switch = reduces_in_switch(run.dtype)};
-    CollectivePlan plan =
-        plan_collective(topology, call, ranks_of_run(run, topology.cluster()));
+    CollectivePlan plan = plan_collective(topology, call, ranks_of_run(run, topology.cluster()));
     const GroupKey key = group_key_of(plan);
     groups[key].push_back({std::move(plan), run.measured});
   }
@@ -112,10 +111,9 @@ CollectiveSettings calibrate_on_runs(const std::vector<CollectiveRun>& runs, con
 }
 
 std::string collective_fit_table(const CollectiveSettings& settings) {
-  std::string text =
-      text_line("%-14s %5s %5s %-14s %-8s %5s %8s %8s %8s %10s %10s", "collective", "ranks",
-                "nodes", "algorithm", "protocol", "rows", "latency", "transfer", "fill",
-                "residual,%", "launch, us");
+  std::string text = text_line("%-14s %5s %5s %-14s %-8s %5s %8s %8s %8s %10s %10s", "collective",
+                               "ranks", "nodes", "algorithm", "protocol", "rows", "latency",
+                               "transfer", "fill", "residual,%", "launch, us");
   for (const GroupCalibration& group : settings.groups) {
     for (const ProtocolCalibration& way : group.protocols) {
       text += text_line("%-14s %5d %5d %-14s %-8s %5d %8.2f %8.2f %8.2f %10.1f %10.1f",

@@ -14,7 +14,7 @@ namespace tessera {
 
 struct CollectiveFitOptions {
   std::optional<CollectiveKind> collective;  ///< of logs that do not name it
-  int ranks = 0;                             ///< of logs that do not list them; 0: the cluster's GPUs
+  int ranks = 0;  ///< of logs that do not list them; 0: the cluster's GPUs
   int nodes = 0;
   std::optional<Seconds> launch;  ///< that every measurement contains; nothing: found in the sweep
   double octaves = 0;             ///< between knots of the corrections, as fit_group()

@@ -22,8 +22,8 @@ constexpr double kPcieEfficiency = 0.762;
 /// Rings over InfiniBand reach 45.7 to 47 of 50 GB/s per NIC (nccl-tests logs).
 constexpr double kNicEfficiency = 0.92;
 constexpr Seconds kInfinibandLatency = 0.6_us;
-constexpr Seconds kRoceLatency = 2_us;   // recalled
-constexpr Seconds kEfaLatency = 20_us;   // recalled; NCCL over EFA measures 65 us and more
+constexpr Seconds kRoceLatency = 2_us;  // recalled
+constexpr Seconds kEfaLatency = 20_us;  // recalled; NCCL over EFA measures 65 us and more
 constexpr BytesPerSecond kSocketBandwidth = 16_GBps;  // topo.h: AMD
 
 bool has(const std::string& text, const std::string& word) {

@@ -40,8 +40,8 @@ std::vector<const PlannedRun*> thinned(const std::vector<const PlannedRun*>& swe
 std::vector<const PlannedRun*> without_launch_floor(const std::vector<const PlannedRun*>& sweep) {
   constexpr double kMultiple = 2;
   constexpr Bytes kSmall(1'000'000);
-  const PlannedRun* shortest = *std::ranges::min_element(
-      sweep, {}, [](const PlannedRun* run) { return run->measured; });
+  const PlannedRun* shortest =
+      *std::ranges::min_element(sweep, {}, [](const PlannedRun* run) { return run->measured; });
   const Seconds time = time_parts(shortest->plan, nccl_constants()).time();
   const bool kineto = shortest->launch == "kineto";  // has a floor of its own
   if (kineto || shortest->measured < time * kMultiple) return sweep;

@@ -38,8 +38,9 @@ CollectiveRun read_run(const CsvTable& table, const CsvTable::Row& row,
   const auto kind = collective_kind_of(reader.text("collective"));
   if (kind) run.collective = *kind;
   if (!kind)
-    reader.complain("collective",
-                    "write all_reduce, all_gather, reduce_scatter, broadcast, alltoall or sendrecv");
+    reader.complain(
+        "collective",
+        "write all_reduce, all_gather, reduce_scatter, broadcast, alltoall or sendrecv");
   run.bytes = Bytes(read_bytes(reader));
   const auto time = reader.time("time_us", TimeUnit::microseconds);
   if (time) run.measured = *time;

@@ -10,8 +10,8 @@ namespace tessera {
 /// What a way of measuring adds to the time of a collective in a stream. The defaults are fitted to
 /// published sweeps with the constants of collective_constants.h.
 struct LaunchStyles {
-  Seconds mpi{1.2e-6};        ///< added: nccl-tests, one process per GPU
-  Seconds torch{35e-6};        ///< added: a PyTorch loop between CUDA events
+  Seconds mpi{1.2e-6};          ///< added: nccl-tests, one process per GPU
+  Seconds torch{35e-6};         ///< added: a PyTorch loop between CUDA events
   Seconds kineto_floor{40e-6};  ///< least time of an all-reduce's kernel in a profile of a serving
                                 ///< loop: it waits for the last rank to be launched
 

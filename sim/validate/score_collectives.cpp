@@ -43,9 +43,8 @@ class Planner {
       const Topology topology(cluster_of_run(run, catalog_));
       found = topologies_.emplace(key, topology).first;
     }
-    const CollectiveCall call{.kind = run.collective,
-                              .bytes = run.bytes,
-                              .reduces_in_switch = reduces_in_switch(run)};
+    const CollectiveCall call{
+        .kind = run.collective, .bytes = run.bytes, .reduces_in_switch = reduces_in_switch(run)};
     const std::vector<int> ranks = ranks_of_run(run, found->second.cluster());
     return {row, plan_collective(found->second, call, ranks), run.measured, run.launch,
             sweep_of(run)};
@@ -157,7 +156,8 @@ void add_groups(const std::vector<ScoredCollective>& rows, const std::string& by
     if (!row.skipped.empty() || key(row).empty()) continue;
     errors[key(row)].push_back(row.error_pct);
   }
-  for (auto& [value, list] : errors) groups.push_back({by, value, summarize_errors(std::move(list))});
+  for (auto& [value, list] : errors)
+    groups.push_back({by, value, summarize_errors(std::move(list))});
 }
 
 /// Bus bandwidth at the largest size of each sweep: error of the rate, so of the inverse time.
@@ -170,8 +170,12 @@ void add_plateaus(const std::vector<ScoredCollective>& rows, std::vector<ErrorGr
     if (best == nullptr || row.run.bytes > best->run.bytes) best = &row;
   }
   std::map<std::string, std::vector<double>> errors;
-  for (const auto& [sweep, row] : largest)
-    errors[row->run.system].push_back(100 * (row->run.measured / row->predicted - 1));
+  for (const auto& [sweep, row] : largest) {
+    const double error = 100 * (row->run.measured / row->predicted - 1);
+    errors[row->run.system].push_back(error);
+    const std::string& confidence = row->run.field("confidence");
+    if (!confidence.empty()) errors["all of confidence " + confidence].push_back(error);
+  }
   for (auto& [system, list] : errors)
     groups.push_back({"plateau bandwidth", system, summarize_errors(std::move(list))});
 }
@@ -186,27 +190,36 @@ void summarize(CollectiveValidation& validation) {
   const auto system = [](const ScoredCollective& row) { return row.run.system; };
   auto& groups = validation.groups;
   add_groups(validation.rows, "band", band, groups);
-  add_groups(validation.rows, "confidence",
-             [](const ScoredCollective& row) { return row.run.field("confidence"); }, groups);
-  add_groups(validation.rows, "confidence and band",
-             [&](const ScoredCollective& row) {
-               return row.run.field("confidence") + ", " + band(row);
-             },
-             groups);
-  add_groups(validation.rows, "collective",
-             [](const ScoredCollective& row) { return row.run.field("collective"); }, groups);
-  add_groups(validation.rows, "gpu", [](const ScoredCollective& row) { return row.run.gpu; },
-             groups);
+  add_groups(
+      validation.rows, "confidence",
+      [](const ScoredCollective& row) { return row.run.field("confidence"); }, groups);
+  add_groups(
+      validation.rows, "confidence and band",
+      [&](const ScoredCollective& row) { return row.run.field("confidence") + ", " + band(row); },
+      groups);
+  add_groups(
+      validation.rows, "collective",
+      [](const ScoredCollective& row) { return row.run.field("collective"); }, groups);
+  add_groups(
+      validation.rows, "gpu", [](const ScoredCollective& row) { return row.run.gpu; }, groups);
   add_groups(validation.rows, "system", system, groups);
-  add_groups(validation.rows, "system and band",
-             [&](const ScoredCollective& row) { return system(row) + ", " + band(row); }, groups);
+  add_groups(
+      validation.rows, "system and band",
+      [&](const ScoredCollective& row) { return system(row) + ", " + band(row); }, groups);
   add_plateaus(validation.rows, groups);
 }
 
+CollectiveConstants constants_of(ConstantsOf which) {
+  if (which == ConstantsOf::nccl) return nccl_constants();
+  return which == ConstantsOf::unfitted ? constants_before_fit() : CollectiveConstants();
+}
+
 std::string basis_of(const CollectiveScoring& scoring) {
-  const std::string constants = scoring.nccl_constants
-                                    ? "catalog and NCCL's own constants"
-                                    : "catalog, NCCL's rules and the shipped constants";
+  const std::string constants =
+      scoring.constants == ConstantsOf::nccl ? "catalog and NCCL's own constants"
+      : scoring.constants == ConstantsOf::unfitted
+          ? "catalog, NCCL's rules and constants that no measurement has set"
+          : "catalog, NCCL's rules and the shipped constants";
   if (!scoring.calibrate) return constants + "; nothing of this file";
   switch (scoring.leave_out) {
     case LeaveOut::size:
@@ -229,8 +242,7 @@ CollectiveValidation score_collectives(const std::vector<CollectiveRun>& runs,
                                        const CollectiveScoring& scoring, const Catalog& catalog) {
   check_conditions(runs, scoring);
   CollectiveValidation validation{.basis = basis_of(scoring)};
-  const CollectiveConstants constants =
-      scoring.nccl_constants ? nccl_constants() : CollectiveConstants();
+  const CollectiveConstants constants = constants_of(scoring.constants);
   Planner planner(catalog);
   std::vector<PlannedRun> all, named;
   for (const CollectiveRun& run : runs) {

@@ -21,8 +21,14 @@ enum class LeaveOut : std::uint8_t {
   gpu      ///< rows of the same `gpu`; the others fit the constants
 };
 
+enum class ConstantsOf : std::uint8_t {
+  shipped,  ///< fitted to published sweeps
+  nccl,     ///< NCCL's tuner at its word
+  unfitted  ///< constants_before_fit(): NCCL's with what its protocols do, nothing measured
+};
+
 struct CollectiveScoring {
-  bool nccl_constants = false;  ///< start from NCCL's own constants instead of the shipped ones
+  ConstantsOf constants = ConstantsOf::shipped;
   bool calibrate = false;
   std::vector<std::pair<std::string, std::string>> calibrate_on;  ///< column = value, all of them
   LeaveOut leave_out = LeaveOut::size;

@@ -98,8 +98,9 @@ void add_calibrate_nccl_command(CLI::App& calibrate) {
       ->add_option("--launch-us", options->launch_us,
                    "launch that every measurement contains; found in the small sizes otherwise")
       ->check(CLI::Range(0.0, 1e6));
-  command->add_option("--octaves", options->fit.octaves,
-                      "between two corrections by size; every size otherwise")
+  command
+      ->add_option("--octaves", options->fit.octaves,
+                   "between two corrections by size; every size otherwise")
       ->check(CLI::Range(0.25, 64.0));
   command->add_option("--source", options->source, "what the file says of its origin");
   command->add_option("--out", options->out, "where the file goes (YAML)")->required();

@@ -111,9 +111,10 @@ void add_collective_command(CLI::App& app) {
   command->add_option("--factor", options->factor, "a sweep: from size to size, at least 2")
       ->check(CLI::Range(2, 1024));
   command->add_option("--ranks", options->ranks, "GPUs, as 0-3,8; all of the cluster otherwise");
-  command->add_option("--algo", options->algorithm,
-                      "ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain, pat, pairwise or "
-                      "hierarchical instead of the tuner's choice");
+  command->add_option(
+      "--algo", options->algorithm,
+      "ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain, pat, pairwise or "
+      "hierarchical instead of the tuner's choice");
   command->add_option("--proto", options->protocol, "ll, ll128 or simple, likewise");
   command->add_option("--measured", options->measured,
                       "measured collectives (YAML of tessera calibrate nccl, or an id of them)");

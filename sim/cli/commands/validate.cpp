@@ -77,14 +77,15 @@ std::vector<std::pair<std::string, std::string>> conditions_of(const std::string
 
 ExitCode run_collectives(const ValidateOptions& options) {
   CollectiveScoring scoring;
-  scoring.nccl_constants = options.constants == "nccl";
+  if (options.constants == "nccl") scoring.constants = ConstantsOf::nccl;
+  if (options.constants == "unfitted") scoring.constants = ConstantsOf::unfitted;
   scoring.calibrate = !options.calibrate_on.empty();
   if (scoring.calibrate) scoring.calibrate_on = conditions_of(options.calibrate_on);
   scoring.leave_out = options.leave_out == "system" ? LeaveOut::system
                       : options.leave_out == "gpu"  ? LeaveOut::gpu
                                                     : LeaveOut::size;
-  const CollectiveValidation validation = score_collectives(
-      read_collective_runs(options.collectives_file), scoring, shipped_catalog());
+  const CollectiveValidation validation =
+      score_collectives(read_collective_runs(options.collectives_file), scoring, shipped_catalog());
   print(options.format == "json"  ? collective_json(validation)
         : options.format == "csv" ? collective_csv(validation)
                                   : collective_table(validation));
@@ -125,17 +126,18 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
   files->add_option("--collectives", options->collectives_file,
                     "collectives timed alone (CSV, docs/collectives.md)");
   files->require_option(1);
-  command->add_option("--calibrate-on", options->calibrate_on,
-                      "collectives: rows to fit to, as all or column=value,...; none is scored on a "
-                      "fit that has seen it");
+  command->add_option(
+      "--calibrate-on", options->calibrate_on,
+      "collectives: rows to fit to, as all or column=value,...; none is scored on a "
+      "fit that has seen it");
   command
       ->add_option("--leave-out", options->leave_out,
                    "collectives: what else the fit of a row must not have seen")
       ->check(CLI::IsMember({"size", "system", "gpu"}));
   command
       ->add_option("--constants", options->constants,
-                   "collectives: of the model, or NCCL's own")
-      ->check(CLI::IsMember({"shipped", "nccl"}));
+                   "collectives: of the model, NCCL's own, or those before any fit")
+      ->check(CLI::IsMember({"shipped", "nccl", "unfitted"}));
   add_common_options(*command, *options);
   command->callback([options, &exit_code] { exit_code = run_validate(*options); });
 }

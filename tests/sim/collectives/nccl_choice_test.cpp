@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "hw/units/input_error.h"
-#include "sim/collectives/collective_plan.h"
 #include "sim/collectives/collective_names.h"
+#include "sim/collectives/collective_plan.h"
 #include "sim/collectives/ring_paths.h"
 #include "tests/hw/boxes.h"
 
@@ -97,9 +97,9 @@ TEST(NcclChoice, GathersOverManySingleGpuNodesTakePatWhereSmall) {
 TEST(NcclChoice, TheUserMayName) {
   const RingShape shape = shape_of(h100_nodes(2), 16);
   CollectiveCall call{.kind = Kind::all_reduce, .bytes = 1_MiB};
-  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::nvls_tree,
-                                    Algorithm::collnet_direct, Algorithm::collnet_chain,
-                                    Algorithm::hierarchical}) {
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::tree, Algorithm::nvls_tree, Algorithm::collnet_direct,
+        Algorithm::collnet_chain, Algorithm::hierarchical}) {
     call.algorithm = algorithm;
     EXPECT_EQ(nccl_choice(shape, call).algorithm, algorithm) << name_of(algorithm);
   }

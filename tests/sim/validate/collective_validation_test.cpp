@@ -128,9 +128,9 @@ TEST(CalibrateCollectives, FindsTheFactorsAndWritesThemDown) {
   const CollectiveRun run = slow_sweep(1.5)[10];
   const ClusterSpec cluster = cluster_of_run(run, catalog());
   const CollectiveTuning tuning = settings.tuning();
-  const Seconds time = collective_cost(Topology(cluster), {.bytes = run.bytes},
-                                       ranks_of_run(run, cluster), tuning)
-                           .solo_time;
+  const Seconds time =
+      collective_cost(Topology(cluster), {.bytes = run.bytes}, ranks_of_run(run, cluster), tuning)
+          .solo_time;
   EXPECT_NEAR((time + group.launch) / run.measured, 1, 0.01);
 }
 

@@ -77,8 +77,9 @@ TEST(NcclLog, JsonNamesTheSame) {
 
 TEST(NcclLog, WhatIsNoLogIsRefusedWithItsLine) {
   EXPECT_NE(message_of("").find("run.log: no measurement"), std::string::npos);
-  EXPECT_NE(message_of("# size count type time #wrong\n 8 2 float sum\n").find("run.log:2: not a row"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of("# size count type time #wrong\n 8 2 float sum\n").find("run.log:2: not a row"),
+      std::string::npos);
   EXPECT_NE(message_of("# size count type time #wrong\n 8 2 float nan 0 0 0 1 0 0 0\n")
                 .find("run.log:2: not a row"),
             std::string::npos);
