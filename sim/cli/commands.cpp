@@ -8,6 +8,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_train_command(app);
   add_calibrate_command(app);
   add_validate_command(app, exit_code);
+  add_collective_command(app);
   add_reproduce_command(app, exit_code);
   add_check_command(app);
   add_explain_command(app);

@@ -14,7 +14,10 @@ void add_simulate_command(CLI::App& app, ExitCode& exit_code);
 void add_predict_command(CLI::App& app);
 void add_train_command(CLI::App& app);
 void add_calibrate_command(CLI::App& app);
+/// Below `calibrate`.
+void add_calibrate_nccl_command(CLI::App& calibrate);
 void add_validate_command(CLI::App& app, ExitCode& exit_code);
+void add_collective_command(CLI::App& app);
 void add_reproduce_command(CLI::App& app, ExitCode& exit_code);
 void add_check_command(CLI::App& app);
 void add_explain_command(CLI::App& app);

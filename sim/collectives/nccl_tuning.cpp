@@ -6,9 +6,6 @@
 namespace tessera {
 namespace {
 
-/// Microseconds for LL, LL128, Simple.
-using PerProtocol = std::array<double, 3>;
-
 // tuning.cc: baseLatencies and hwLatencies, ring rows; the tree rows where NCCL uses them for
 // rings.
 constexpr PerProtocol kBase = {6.6, 14.0, 8.4};
@@ -16,6 +13,9 @@ constexpr PerProtocol kNvlinkStep = {0.6, 1.9, 3.4};
 constexpr PerProtocol kPcieStep = {1.0, 2.5, 5.7};
 constexpr PerProtocol kNetworkStep = {2.7, 4.0, 14.0};
 constexpr PerProtocol kNetworkTreeStep = {5.0, 8.5, 14.0};
+constexpr PerProtocol kTreeBase = {6.8, 14.0, 8.4};
+constexpr PerProtocol kTreeNvlinkStep = {0.6, 1.25, 4.0};
+constexpr PerProtocol kTreePcieStep = {1.0, 1.9, 4.0};
 constexpr double kTreeSimpleStep = 4.0;  // on NVLink and PCIe alike
 
 /// Cost of handing a step to the network on an Intel host (AMD: 2); three times for Simple.
@@ -66,11 +66,6 @@ BytesPerSecond ll_cap_of_one_node(Architecture architecture) {
   return kLlCapVolta;
 }
 
-BytesPerSecond ll_cap(const RingShape& ring) {
-  if (ring.nodes == 1) return ll_cap_of_one_node(ring.architecture);
-  return ring.nodes == 2 ? kLlCapTwoNodes : kLlCapManyNodes;
-}
-
 double share_of(CollectiveProtocol protocol, const RingShape& ring) {
   switch (protocol) {
     case CollectiveProtocol::ll:
@@ -81,11 +76,6 @@ double share_of(CollectiveProtocol protocol, const RingShape& ring) {
       return 1;
   }
   return 1;
-}
-
-bool enabled(CollectiveProtocol protocol, const RingShape& ring) {
-  if (protocol != CollectiveProtocol::ll128) return true;
-  return ring.architecture >= Architecture::volta && ring.path != PathClass::pcie;
 }
 
 Seconds step_in_node(CollectiveProtocol protocol, const RingShape& ring) {
@@ -130,6 +120,35 @@ Seconds latency_of(CollectiveProtocol protocol, const RingShape& ring, Collectiv
 
 }  // namespace
 
+BytesPerSecond ll_cap(const RingShape& ring) {
+  if (ring.nodes == 1) return ll_cap_of_one_node(ring.architecture);
+  return ring.nodes == 2 ? kLlCapTwoNodes : kLlCapManyNodes;
+}
+
+bool protocol_enabled(CollectiveProtocol protocol, const RingShape& ring) {
+  if (protocol != CollectiveProtocol::ll128) return true;
+  return ring.architecture >= Architecture::volta && ring.path != PathClass::pcie;
+}
+
+LatencyTerms ring_latency_terms(CollectiveProtocol protocol, const RingShape& ring) {
+  const PerProtocol& network = ring.ranks == ring.nodes ? kNetworkTreeStep : kNetworkStep;
+  const int crossings = protocol == CollectiveProtocol::simple ? 2 : 1;
+  return {.base = microseconds(kBase[column(protocol)]),
+          .inside = step_in_node(protocol, ring),
+          .between = microseconds(network[column(protocol)]),
+          .nic = ring.nic_latency * crossings,
+          .overhead = microseconds(ring.nodes > 1 ? kNetworkOverhead[column(protocol)] : 0)};
+}
+
+LatencyTerms tree_latency_terms(CollectiveProtocol protocol, const RingShape& ring) {
+  const PerProtocol& steps = ring.path == PathClass::nvlink ? kTreeNvlinkStep : kTreePcieStep;
+  return {.base = microseconds(kTreeBase[column(protocol)]),
+          .inside = microseconds(steps[column(protocol)]),
+          .between = microseconds(kNetworkTreeStep[column(protocol)]),
+          .nic = ring.nic_latency,
+          .overhead = Seconds(0)};
+}
+
 int ring_steps(CollectiveKind kind, int ranks) {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -139,6 +158,9 @@ int ring_steps(CollectiveKind kind, int ranks) {
       return ranks - 1;
     case CollectiveKind::broadcast:
       return ranks;
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::send_recv:
+      return 0;  // no ring
   }
   return 0;
 }
@@ -147,7 +169,7 @@ std::vector<ProtocolPrice> protocol_prices(const RingShape& ring, CollectiveKind
   std::vector<ProtocolPrice> prices;
   for (const auto protocol :
        {CollectiveProtocol::ll, CollectiveProtocol::ll128, CollectiveProtocol::simple}) {
-    if (!enabled(protocol, ring)) continue;
+    if (!protocol_enabled(protocol, ring)) continue;
     prices.push_back({protocol, latency_of(protocol, ring, kind), share_of(protocol, ring)});
   }
   return prices;

@@ -15,12 +15,6 @@ using GpuGroup = std::vector<int>;
 /// NCCL runs two channels at half a lane's rate each, which lets odd numbers of lanes balance.
 constexpr int kChannelsPerLane = 2;
 
-/// The part of a group that lies on one node, GPUs ascending, and its rings there.
-struct NodeGroup {
-  GpuGroup gpus;
-  std::vector<GpuGroup> rings;  ///< empty for a single GPU
-};
-
 /// Share of the ring traffic per link, in the order of the links.
 class LinkLoads {
  public:
@@ -70,25 +64,34 @@ std::vector<GpuGroup> rings_in_node(const Topology& topology, const GpuGroup& gp
   return rings;
 }
 
-std::vector<NodeGroup> by_node(const Topology& topology, std::span<const int> ranks) {
-  std::map<int, GpuGroup> nodes;
-  for (const int gpu : ranks) nodes[topology.node_of(gpu)].push_back(gpu);
-  std::vector<NodeGroup> groups;
-  for (auto& [node, gpus] : nodes) {
-    std::ranges::sort(gpus);
-    assert(std::ranges::adjacent_find(gpus) == gpus.end());
-    groups.push_back({gpus, rings_in_node(topology, gpus)});
-  }
-  return groups;
+PathClass class_of_hop(const Topology& topology, int here, int next) {
+  const Route route = topology.route(here, next);
+  const bool all_nvlink = std::ranges::all_of(route.links, [&](LinkId link) {
+    return topology.link(link).technology == LinkTechnology::nvlink;
+  });
+  if (!all_nvlink) return PathClass::pcie;
+  const bool adjacent = topology.cluster().node.interconnect == GpuInterconnect::nvswitch ||
+                        topology.nvlink_bundle(here, next).valid();
+  return adjacent ? PathClass::nvlink : PathClass::relay;
 }
 
-/// Every ring runs in both directions, with half of its traffic each.
+bool runs_over_pcie(const Topology& topology, const GpuGroup& ring) {
+  bool pcie = false;
+  for_each_hop(ring, [&](int here, int next) {
+    pcie = pcie || class_of_hop(topology, here, next) == PathClass::pcie;
+  });
+  return pcie;
+}
+
+/// Every ring runs in both directions, with half of its traffic each; with a hop over PCIe in one
+/// direction, because NCCL's search doubles such a ring in its own order.
 void add_closed_rings(const Topology& topology, const NodeGroup& node, LinkLoads& loads) {
   const double share = 0.5 / static_cast<double>(node.rings.size());
   for (const GpuGroup& ring : node.rings) {
+    const bool one_way = runs_over_pcie(topology, ring);
     for_each_hop(ring, [&](int here, int next) {
-      loads.add(topology.route(here, next), share);
-      loads.add(topology.route(next, here), share);
+      loads.add(topology.route(here, next), one_way ? 2 * share : share);
+      if (!one_way) loads.add(topology.route(next, here), share);
     });
   }
 }
@@ -101,22 +104,6 @@ GpuGroup nic_owners(const Topology& topology, const GpuGroup& gpus) {
     if (is_new) owners.push_back(gpu);
   }
   return owners;
-}
-
-/// For every NIC in turn, the GPU of each node that owns it; nodes with fewer NICs take theirs
-/// again.
-std::vector<GpuGroup> rail_owners(const Topology& topology, const std::vector<NodeGroup>& nodes) {
-  std::vector<GpuGroup> owners;
-  std::size_t rails = 0;
-  for (const NodeGroup& node : nodes) {
-    owners.push_back(nic_owners(topology, node.gpus));
-    rails = std::max(rails, owners.back().size());
-  }
-  std::vector<GpuGroup> by_rail(rails);
-  for (std::size_t rail = 0; rail < rails; ++rail) {
-    for (const GpuGroup& own : owners) by_rail[rail].push_back(own[rail % own.size()]);
-  }
-  return by_rail;
 }
 
 /// Rings closed inside the nodes, and every rail from owner to owner.
@@ -162,17 +149,6 @@ LinkLoads loads_of(const Topology& topology, const std::vector<NodeGroup>& nodes
                          : loads_of_chains(topology, nodes);
 }
 
-PathClass class_of_hop(const Topology& topology, int here, int next) {
-  const Route route = topology.route(here, next);
-  const bool all_nvlink = std::ranges::all_of(route.links, [&](LinkId link) {
-    return topology.link(link).technology == LinkTechnology::nvlink;
-  });
-  if (!all_nvlink) return PathClass::pcie;
-  const bool adjacent = topology.cluster().node.interconnect == GpuInterconnect::nvswitch ||
-                        topology.nvlink_bundle(here, next).valid();
-  return adjacent ? PathClass::nvlink : PathClass::relay;
-}
-
 /// How GPUs of one node reach each other on the rings: the worst hop counts.
 PathClass path_class(const Topology& topology, const std::vector<NodeGroup>& nodes) {
   PathClass worst = PathClass::nvlink;
@@ -192,29 +168,90 @@ RingShape shape_of(const Topology& topology, const std::vector<NodeGroup>& nodes
   shape.nodes = static_cast<int>(nodes.size());
   for (const NodeGroup& node : nodes) {
     shape.ranks += static_cast<int>(node.gpus.size());
+    shape.gpus_per_node = std::max(shape.gpus_per_node, static_cast<int>(node.gpus.size()));
     shape.same_order = shape.same_order && node.rings.size() <= 1;
   }
   shape.path = path_class(topology, nodes);
   shape.architecture = spec.gpu.architecture;
+  shape.over_switch = spec.interconnect == GpuInterconnect::nvswitch;
+  shape.nvlinks = spec.interconnect == GpuInterconnect::none ? 0 : spec.gpu.nvlink_links;
   shape.nic_latency = spec.nic_latency;
   return shape;
 }
 
+/// Lies between nodes, so that it limits the network and not the ring inside the nodes.
+bool between_nodes(const Link& link, bool nvlink_nodes) {
+  if (link.technology == LinkTechnology::nvlink) return false;
+  return nvlink_nodes || link.technology == LinkTechnology::nic;
+}
+
 }  // namespace
+
+std::vector<NodeGroup> by_node(const Topology& topology, std::span<const int> ranks) {
+  std::map<int, GpuGroup> nodes;
+  for (const int gpu : ranks) nodes[topology.node_of(gpu)].push_back(gpu);
+  std::vector<NodeGroup> groups;
+  for (auto& [node, gpus] : nodes) {
+    std::ranges::sort(gpus);
+    assert(std::ranges::adjacent_find(gpus) == gpus.end());
+    groups.push_back({gpus, rings_in_node(topology, gpus)});
+  }
+  return groups;
+}
+
+std::vector<GpuGroup> rail_owners(const Topology& topology, const std::vector<NodeGroup>& nodes) {
+  std::vector<GpuGroup> owners;
+  std::size_t rails = 0;
+  for (const NodeGroup& node : nodes) {
+    owners.push_back(nic_owners(topology, node.gpus));
+    rails = std::max(rails, owners.back().size());
+  }
+  std::vector<GpuGroup> by_rail(rails);
+  for (std::size_t rail = 0; rail < rails; ++rail) {
+    for (const GpuGroup& own : owners) by_rail[rail].push_back(own[rail % own.size()]);
+  }
+  return by_rail;
+}
+
+std::vector<DirectedRing> directed_rings(const Topology& topology, const RingPaths& paths) {
+  std::vector<DirectedRing> rings;
+  if (paths.nodes.size() > 1) {
+    const std::vector<GpuGroup> rails = rail_owners(topology, paths.nodes);
+    for (const GpuGroup& rail : rails)
+      rings.push_back({chain_of(paths.nodes, rail), 1.0 / static_cast<double>(rails.size())});
+    return rings;
+  }
+  const std::vector<GpuGroup>& closed = paths.nodes.front().rings;
+  for (const GpuGroup& ring : closed) {
+    const bool one_way = runs_over_pcie(topology, ring);
+    const double share = (one_way ? 1.0 : 0.5) / static_cast<double>(closed.size());
+    rings.push_back({ring, share});
+    if (!one_way) rings.push_back({GpuGroup(ring.rbegin(), ring.rend()), share});
+  }
+  return rings;
+}
 
 RingPaths ring_paths(const Topology& topology, std::span<const int> ranks) {
   assert(ranks.size() >= 2);
-  const std::vector<NodeGroup> nodes = by_node(topology, ranks);
   RingPaths paths;
-  paths.shape = shape_of(topology, nodes);
-  paths.links = loads_of(topology, nodes).list();
+  paths.nodes = by_node(topology, ranks);
+  paths.shape = shape_of(topology, paths.nodes);
+  paths.links = loads_of(topology, paths.nodes).list();
+  const bool nvlink_nodes = topology.cluster().node.interconnect != GpuInterconnect::none;
   constexpr double kUnbounded = std::numeric_limits<double>::infinity();
-  paths.slowest_link = paths.shape.bus_bandwidth = BytesPerSecond(kUnbounded);
+  BytesPerSecond inside(kUnbounded);
+  BytesPerSecond network(kUnbounded);
+  paths.slowest_link = BytesPerSecond(kUnbounded);
   for (const auto& [link, share] : paths.links) {
     const BytesPerSecond rate = topology.link(link).bandwidth;
     paths.slowest_link = std::min(paths.slowest_link, rate);
-    paths.shape.bus_bandwidth = std::min(paths.shape.bus_bandwidth, rate / share);
+    const bool outside = paths.shape.nodes > 1 && between_nodes(topology.link(link), nvlink_nodes);
+    BytesPerSecond& limit = outside ? network : inside;
+    limit = std::min(limit, rate / share);
   }
+  paths.shape.bus_bandwidth = std::min(inside, network);
+  paths.shape.inside_bandwidth = std::min(inside, BytesPerSecond(1e15));
+  if (paths.shape.nodes > 1) paths.shape.network_bandwidth = network;
   return paths;
 }
 

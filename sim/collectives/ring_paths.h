@@ -15,12 +15,26 @@ struct LinkShare {
   double share = 0;
 };
 
+/// The part of a group that lies on one node, GPUs ascending, and its rings there.
+struct NodeGroup {
+  std::vector<int> gpus;
+  std::vector<std::vector<int>> rings;  ///< empty for a single GPU
+};
+
 /// The rings of a group of GPUs over the topology.
 struct RingPaths {
   RingShape shape;
   std::vector<LinkShare> links;  ///< ascending by link, each once
   BytesPerSecond slowest_link;   ///< of `links`
+  std::vector<NodeGroup> nodes;  ///< the group by node
 };
+
+std::vector<NodeGroup> by_node(const Topology& topology, std::span<const int> ranks);
+
+/// For every NIC in turn, the GPU of each node that owns it; nodes with fewer NICs take theirs
+/// again.
+std::vector<std::vector<int>> rail_owners(const Topology& topology,
+                                          const std::vector<NodeGroup>& nodes);
 
 /// Rings as NCCL lays them, for at least two different GPUs:
 /// - `direct` nodes: as many rings as the lanes between the group's GPUs carry, in both directions;
@@ -31,5 +45,15 @@ struct RingPaths {
 ///   the node's GPUs and leaves over the GPU that owns the NIC (NCCL's PXN); on PCIe nodes it
 ///   enters at one end of the chain of GPUs and leaves at the other.
 RingPaths ring_paths(const Topology& topology, std::span<const int> ranks);
+
+/// A ring in one direction, and its part of the group's traffic.
+struct DirectedRing {
+  std::vector<int> order;
+  double share = 0;
+};
+
+/// The rings that `paths` adds up, one by one: both directions of those inside a node; over several
+/// nodes one per rail, through all GPUs.
+std::vector<DirectedRing> directed_rings(const Topology& topology, const RingPaths& paths);
 
 }  // namespace tessera

@@ -23,6 +23,8 @@ const char* subfolder(CatalogKind kind) {
       return "scenarios";
     case CatalogKind::overlays:
       return "overlays";
+    case CatalogKind::collectives:
+      return "collectives";
   }
   return "";
 }

@@ -14,11 +14,13 @@ enum class CatalogKind : std::uint8_t {
   models,
   frameworks,
   scenarios,
-  overlays
+  overlays,
+  collectives
 };
 
 /// The shipped descriptions: a folder with hw/gpus, hw/nodes, hw/clusters, models, frameworks,
-/// scenarios and overlays (of the user: none is shipped), in which `<id>.yaml` describes `id`.
+/// scenarios, overlays (of the user: none is shipped) and collectives, in which `<id>.yaml`
+/// describes `id`.
 class Catalog {
  public:
   /// `root` is the repository's configs/ folder. It need not exist: then every list is empty.

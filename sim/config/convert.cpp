@@ -31,6 +31,14 @@ static_assert(int{schema::Training::none} == int(OptimizerKind::none));
 static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
 static_assert(int{schema::Overlay::calibrated_steps} == int(OverlayMode::calibrated_steps));
 static_assert(int{schema::Overlay::fp32} == int(Precision::fp32));
+static_assert(int{schema::ProtocolCalibration::hierarchical} ==
+              int(CollectiveAlgorithm::hierarchical));
+static_assert(int{schema::ProtocolCalibration::simple} == int(CollectiveProtocol::simple));
+static_assert(int{schema::CollectiveGroup::send_recv} == int(CollectiveKind::send_recv));
+static_assert(int{schema::CollectiveOverride::world} == int(GroupKind::world));
+static_assert(int{schema::CollectiveOverride::hierarchical} == int(AlgorithmChoice::hierarchical));
+static_assert(int{schema::CollectiveOverride::simple} == int(ProtocolChoice::simple));
+static_assert(int{schema::Collectives::chunk} == int(NetworkFidelity::chunk));
 
 template <class T>
 concept EnumType = std::is_enum_v<T>;
@@ -185,6 +193,10 @@ GpuOverlay to_overlay(const schema::Overlay& message) {
   return read_mirrored<GpuOverlay>(message);
 }
 
+CollectiveSettings to_collectives(const schema::Collectives& message) {
+  return read_mirrored<CollectiveSettings>(message);
+}
+
 ModelSpec to_model(const schema::Model& message) {
   auto model = read_mirrored<ModelSpec>(message);
   if (!message.has_kv_heads()) model.kv_heads = model.heads;
@@ -221,6 +233,7 @@ Scenario to_scenario(const schema::Scenario& message) {
   scenario.predictor_form = static_cast<PredictorForm>(message.predictor().form());
   for (const schema::Overlay& overlay : message.overlays())
     scenario.overlays.push_back(to_overlay(overlay));
+  scenario.collectives = to_collectives(message.collectives());
   return scenario;
 }
 
@@ -248,6 +261,12 @@ schema::Overlay to_message(const GpuOverlay& overlay) {
   return message;
 }
 
+schema::Collectives to_message(const CollectiveSettings& settings) {
+  schema::Collectives message;
+  mirror(settings, Writer(message));
+  return message;
+}
+
 schema::Scenario to_message(const Scenario& scenario) {
   schema::Scenario message;
   message.set_name(scenario.name);
@@ -258,6 +277,10 @@ schema::Scenario to_message(const Scenario& scenario) {
   using Form = schema::Predictor::Form;
   message.mutable_predictor()->set_form(static_cast<Form>(scenario.predictor_form));
   for (const GpuOverlay& overlay : scenario.overlays) *message.add_overlays() = to_message(overlay);
+  const CollectiveSettings& settings = scenario.collectives;
+  const bool plain = settings.groups.empty() && settings.overrides.empty() &&
+                     settings.fidelity == NetworkFidelity::flow;
+  if (!plain) *message.mutable_collectives() = to_message(settings);
   return message;
 }
 

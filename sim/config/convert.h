@@ -14,12 +14,14 @@ ClusterSpec to_cluster(const schema::Cluster& message);
 ModelSpec to_model(const schema::Model& message);
 FrameworkProfile to_framework(const schema::Framework& message);
 GpuOverlay to_overlay(const schema::Overlay& message);
+CollectiveSettings to_collectives(const schema::Collectives& message);
 Scenario to_scenario(const schema::Scenario& message);
 
 schema::Model to_message(const ModelSpec& model);
 schema::Cluster to_message(const ClusterSpec& cluster);
 schema::Gpu to_message(const GpuSpec& gpu);
 schema::Overlay to_message(const GpuOverlay& overlay);
+schema::Collectives to_message(const CollectiveSettings& settings);
 schema::Scenario to_message(const Scenario& scenario);
 
 }  // namespace tessera

@@ -164,6 +164,19 @@ GpuOverlay load_overlay(const std::string& id_or_file, const Catalog& catalog) {
   return to_overlay(loaded.message);
 }
 
+CollectiveSettings load_collectives(const std::string& id_or_file, const Catalog& catalog) {
+  ProblemList problems;
+  const auto loaded = load_reference<schema::Collectives>(id_or_file, catalog, problems);
+  problems.throw_if_any();
+  return to_collectives(loaded.message);
+}
+
+std::string collectives_yaml(const CollectiveSettings& settings) {
+  return "# Made by tessera calibrate nccl. Use: collectives: this file in a scenario, or --set "
+         "collectives=FILE.\n" +
+         to_yaml(to_message(settings));
+}
+
 std::string overlay_yaml(const GpuOverlay& overlay) {
   return "# Made by tessera calibrate. Use: overlays: [this file] in a scenario, or --set "
          "overlays=[FILE].\n" +

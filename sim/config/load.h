@@ -34,6 +34,10 @@ GpuOverlay load_overlay(const std::string& id_or_file, const Catalog& catalog);
 /// `overlay` as a file that `load_overlay` and `overlays: [file]` of a scenario read, bit by bit.
 std::string overlay_yaml(const GpuOverlay& overlay);
 
+/// Measured collectives of `tessera calibrate nccl`, and the file of such.
+CollectiveSettings load_collectives(const std::string& id_or_file, const Catalog& catalog);
+std::string collectives_yaml(const CollectiveSettings& settings);
+
 /// The scenario as one self-contained file: defaults written out, references inlined. Loads again
 /// to an equal scenario.
 std::string resolved_yaml(const Scenario& scenario);

@@ -212,6 +212,44 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("host_per_communication", profile.host_per_communication);
 }
 
+void mirror(Of<ProtocolCalibration> auto& way, auto&& visit) {
+  visit("algorithm", way.algorithm);
+  visit("protocol", way.protocol);
+  visit("latency_factor", way.latency_factor);
+  visit("transfer_factor", way.transfer_factor);
+  visit("fill_factor", way.fill_factor);
+  visit("rows", way.rows);
+  visit("residual_pct", way.residual_pct);
+}
+
+void mirror(Of<SizeCorrection> auto& correction, auto&& visit) {
+  visit("bytes", correction.bytes);
+  visit("factor", correction.factor);
+}
+
+void mirror(Of<GroupCalibration> auto& group, auto&& visit) {
+  visit("collective", group.collective);
+  visit("ranks", group.ranks);
+  visit("nodes", group.nodes);
+  visit("reduces_in_switch", group.reduces_in_switch);
+  visit("protocols", group.protocols);
+  visit("corrections", group.corrections);
+  visit("launch", group.launch);
+}
+
+void mirror(Of<CollectiveOverride> auto& choice, auto&& visit) {
+  visit("group", choice.group);
+  visit("algorithm", choice.algorithm);
+  visit("protocol", choice.protocol);
+}
+
+void mirror(Of<CollectiveSettings> auto& settings, auto&& visit) {
+  visit("fidelity", settings.fidelity);
+  visit("groups", settings.groups);
+  visit("overrides", settings.overrides);
+  visit("source", settings.source);
+}
+
 /// The section `training` of a scenario, without the number of micro-batches, which follows from
 /// the rest.
 void mirror(Of<StepOptions> auto& step, auto&& visit) {

@@ -16,13 +16,15 @@ struct CatalogFolder {
   std::string_view folder;
   CatalogKind kind;
 };
-constexpr std::array<CatalogFolder, 7> kCatalogFolders = {{{"hw/gpus", CatalogKind::gpus},
-                                                           {"hw/nodes", CatalogKind::nodes},
-                                                           {"hw/clusters", CatalogKind::clusters},
-                                                           {"models", CatalogKind::models},
-                                                           {"frameworks", CatalogKind::frameworks},
-                                                           {"scenarios", CatalogKind::scenarios},
-                                                           {"overlays", CatalogKind::overlays}}};
+constexpr std::array<CatalogFolder, 8> kCatalogFolders = {
+    {{"hw/gpus", CatalogKind::gpus},
+     {"hw/nodes", CatalogKind::nodes},
+     {"hw/clusters", CatalogKind::clusters},
+     {"models", CatalogKind::models},
+     {"frameworks", CatalogKind::frameworks},
+     {"scenarios", CatalogKind::scenarios},
+     {"overlays", CatalogKind::overlays},
+     {"collectives", CatalogKind::collectives}}};
 
 template <class Rules>
 bool is_called(const std::string& name, const Rules& rules, std::string_view word) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "sim/collectives/collective.h"
+#include "sim/collectives/collective_tuning.h"
+#include "sim/collectives/nccl_tuning.h"
+#include "sim/collectives/ring_paths.h"
 
 namespace tessera {
 namespace {
@@ -19,6 +21,9 @@ std::vector<ProgramOp> distinct_transfers(const RankProgram& stage) {
   for (const auto& [key, op] : distinct) ops.push_back(op);
   return ops;
 }
+
+/// Larger groups would take a message per rank, ring and step: thousands of thousands.
+constexpr std::size_t kMostChunkedRanks = 64;
 
 Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkId> links) {
   BytesPerSecond slowest{std::numeric_limits<double>::infinity()};
@@ -38,7 +43,7 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
     for (const ProgramOp& op : distinct_transfers(program)) {
       for (int rank = first_rank; rank < first_rank + ranks_per_stage; ++rank) {
         if (op.kind == OpKind::send) plan_message(timed, op, rank);
-        if (op.kind == OpKind::all_reduce) plan_collective(timed.topology, op, rank);
+        if (op.kind == OpKind::all_reduce) plan_collective(timed, op, rank);
       }
     }
   }
@@ -50,17 +55,32 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
   }
 }
 
-void CommunicationPlan::plan_collective(const Topology& topology, const ProgramOp& op, int rank) {
+void CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank) {
   const int communicator = communicators_.index_of(rank, op.group);
   const auto [entry, is_new] = collectives_.try_emplace({communicator, op.bytes.value()});
   if (is_new) {
-    const CollectiveCost cost = collective_cost(topology, CollectiveKind::all_reduce, op.bytes,
-                                                communicators_[communicator].ranks);
-    entry->second = make_transfer(cost.latency, cost.bytes_per_link, cost.links);
+    const CollectiveSettings& settings = timed.collectives;
+    const CollectiveCost cost = collective_cost(
+        timed.topology, settings.call_of(op.group, CollectiveKind::all_reduce, op.bytes),
+        communicators_[communicator].ranks, settings.tuning());
+    const std::vector<int>& ranks = communicators_[communicator].ranks;
+    const bool rings = cost.algorithm == CollectiveAlgorithm::ring && ranks.size() > 1 &&
+                       ranks.size() <= kMostChunkedRanks && !cost.links.empty();
+    if (settings.fidelity == NetworkFidelity::analytic) {
+      entry->second = {.delay = cost.solo_time, .bytes = 0, .path = {}};
+    } else if (settings.fidelity == NetworkFidelity::chunk && rings) {
+      entry->second = make_chunks(timed, cost, op.bytes, ranks);
+    } else {
+      entry->second = make_transfer(cost.latency, cost.bytes_per_link, cost.links);
+    }
+  }
+  const LinkUser user{op.kind, communicator, op.stream};
+  for (const ChunkRing& ring : entry->second.rings) {
+    for (const PathId hop : ring.hops)
+      users_.add(paths_[static_cast<std::size_t>(hop.index())], user);
   }
   if (!entry->second.path.valid()) return;
-  const auto path = static_cast<std::size_t>(entry->second.path.index());
-  users_.add(paths_[path], {op.kind, communicator, op.stream});
+  users_.add(paths_[static_cast<std::size_t>(entry->second.path.index())], user);
 }
 
 void CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op, int rank) {
@@ -76,10 +96,32 @@ void CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp&
 Transfer CommunicationPlan::make_transfer(Seconds latency, double bytes,
                                           const std::vector<LinkId>& links) {
   if (bytes <= 0 || links.empty()) return {.delay = latency, .bytes = 0, .path = {}};
+  return {.delay = latency, .bytes = bytes, .path = path_over(links)};
+}
+
+PathId CommunicationPlan::path_over(const std::vector<LinkId>& links) {
   const PathId next(static_cast<int>(paths_.size()));
   const auto [entry, is_new] = path_of_links_.try_emplace(links, next);
   if (is_new) paths_.push_back(links);
-  return {.delay = latency, .bytes = bytes, .path = entry->second};
+  return entry->second;
+}
+
+Transfer CommunicationPlan::make_chunks(const TimedProgram& timed, const CollectiveCost& cost,
+                                        Bytes bytes, const std::vector<int>& ranks) {
+  const Topology& topology = timed.topology;
+  Transfer transfer{.delay = cost.latency};
+  const int count = static_cast<int>(ranks.size());
+  transfer.steps = ring_steps(CollectiveKind::all_reduce, count);
+  const double piece = static_cast<double>(bytes.value()) / count / cost.protocol_share;
+  for (const DirectedRing& ring : directed_rings(topology, ring_paths(topology, ranks))) {
+    ChunkRing chunks{.hops = {}, .bytes = piece * ring.share};
+    for (std::size_t i = 0; i < ring.order.size(); ++i) {
+      const Route hop = topology.route(ring.order[i], ring.order[(i + 1) % ring.order.size()]);
+      chunks.hops.push_back(path_over(hop.links));
+    }
+    transfer.rings.push_back(std::move(chunks));
+  }
+  return transfer;
 }
 
 void CommunicationPlan::use_closed_form_on_private_links(const Topology& topology,

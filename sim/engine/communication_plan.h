@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/collective.h"
 #include "sim/engine/communicators.h"
 #include "sim/engine/link_users.h"
 #include "sim/engine/platform.h"
@@ -13,11 +14,20 @@
 
 namespace tessera {
 
-/// What one collective or message costs: `delay`, then a flow of `bytes` over `path`.
+/// A ring whose members pass pieces of `bytes` on, hop by hop.
+struct ChunkRing {
+  std::vector<PathId> hops;  ///< from every member to the next
+  double bytes = 0;          ///< of one piece
+};
+
+/// What one collective or message costs: `delay`, then a flow of `bytes` over `path`, or `steps`
+/// rounds of pieces along every ring.
 struct Transfer {
   Seconds delay;
   double bytes = 0;  ///< over each link of the path
   PathId path;       ///< not valid: no flow, the delay is everything
+  std::vector<ChunkRing> rings = {};
+  int steps = 0;  ///< 0: no rings
 };
 
 /// Every transfer that a program can start, with the links it takes. Made before the run, because
@@ -39,9 +49,12 @@ class CommunicationPlan {
   }
 
  private:
-  void plan_collective(const Topology& topology, const ProgramOp& op, int rank);
+  void plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
   void plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
   Transfer make_transfer(Seconds latency, double bytes, const std::vector<LinkId>& links);
+  Transfer make_chunks(const TimedProgram& timed, const CollectiveCost& cost, Bytes bytes,
+                       const std::vector<int>& ranks);
+  PathId path_over(const std::vector<LinkId>& links);
   void use_closed_form_on_private_links(const Topology& topology, Transfer& transfer) const;
 
   Communicators communicators_;

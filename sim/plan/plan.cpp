@@ -70,7 +70,8 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
           .topology = Topology(scenario.cluster),
           .communication_host_time = host.per_communication,
           .memory_capacity = gpu.memory,
-          .kernels = std::move(timed.kernels)};
+          .kernels = std::move(timed.kernels),
+          .collectives = scenario.collectives};
 }
 
 PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights) {

@@ -6,6 +6,7 @@
 #include "hw/topology.h"
 #include "hw/units/quantity.h"
 #include "predictor/kernel_predictor.h"
+#include "sim/scenario/collective_settings.h"
 #include "workloads/program.h"
 
 namespace tessera {
@@ -33,6 +34,7 @@ struct TimedProgram {
   Seconds communication_host_time;  ///< what the host needs to issue one collective or message
   Bytes memory_capacity;            ///< per GPU
   std::vector<TimedKernel> kernels = {};  ///< distinct ones; segments refer to them
+  CollectiveSettings collectives = {};
 };
 
 }  // namespace tessera

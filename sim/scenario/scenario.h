@@ -8,6 +8,7 @@
 #include "hw/units/precision.h"
 #include "predictor/gpu_overlay.h"
 #include "predictor/kernel_predictor.h"
+#include "sim/scenario/collective_settings.h"
 #include "workloads/model_spec.h"
 #include "workloads/step_options.h"
 
@@ -22,6 +23,7 @@ struct Scenario {
                      ///< framework profile
   PredictorForm predictor_form = PredictorForm::tessera;
   std::vector<GpuOverlay> overlays;  ///< measured effects of the cluster's GPU; at most one
+  CollectiveSettings collectives;    ///< measured collectives, choices, fidelity
 };
 
 }  // namespace tessera

@@ -19,7 +19,6 @@ namespace tessera {
 namespace {
 
 struct CalibrateOptions {
-  std::string what;
   std::string gpu;
   std::string kernels_file;
   std::string steps_file;
@@ -56,11 +55,12 @@ void run_calibrate(const CalibrateOptions& options) {
 
 }  // namespace
 
-void add_calibrate_command(CLI::App& app) {
+namespace {
+
+void add_calibrate_gpu(CLI::App& calibrate) {
   auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* command = app.add_subcommand(
-      "calibrate", "Fit the effect of one GPU to measurements of it; write an overlay");
-  command->add_option("WHAT", options->what, "gpu")->required()->check(CLI::IsMember({"gpu"}));
+  CLI::App* command = calibrate.add_subcommand(
+      "gpu", "Fit the effect of one GPU to measurements of it; write an overlay");
   command->add_option("--gpu", options->gpu, "id of the hardware catalog, or a file")->required();
   auto* sources = command->add_option_group("source", "one of");
   sources->add_option("--from-kernels", options->kernels_file,
@@ -72,6 +72,16 @@ void add_calibrate_command(CLI::App& app) {
   command->add_option("--weights", options->weights_file, "trained weights other than the shipped");
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options] { run_calibrate(*options); });
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("calibrate", "Fit a model to measurements; write a file that corrects it");
+  command->require_subcommand(1);
+  add_calibrate_gpu(*command);
+  add_calibrate_nccl_command(*command);
 }
 
 }  // namespace tessera

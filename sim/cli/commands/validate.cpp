@@ -9,11 +9,13 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "hw/units/input_error.h"
 #include "predictor/weights.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
 #include "sim/scenario/names.h"
+#include "sim/validate/collective_text.h"
 #include "sim/validate/model_run_scenario.h"
 #include "sim/validate/operator_text.h"
 #include "sim/validate/training_run_text.h"
@@ -27,6 +29,10 @@ struct ValidateOptions {
   std::string operators_file;
   std::string runs_file;
   std::vector<std::string> only;
+  std::string collectives_file;
+  std::string calibrate_on;
+  std::string leave_out;
+  std::string constants;
   std::string format;
   std::string form;
   std::optional<double> tolerance_pct;
@@ -98,8 +104,40 @@ ExitCode run_training_runs(const ValidateOptions& options) {
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
 }
 
+/// "column=value,column=value"; "all" sets no condition.
+std::vector<std::pair<std::string, std::string>> conditions_of(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> conditions;
+  if (text == "all") return conditions;
+  for (const std::string& part : CLI::detail::split(text, ',')) {
+    const std::size_t sign = part.find('=');
+    if (sign == std::string::npos)
+      throw InputError({"--calibrate-on", "\"" + part + "\"", "write all, or column=value"});
+    conditions.emplace_back(part.substr(0, sign), part.substr(sign + 1));
+  }
+  return conditions;
+}
+
+ExitCode run_collectives(const ValidateOptions& options) {
+  CollectiveScoring scoring;
+  if (options.constants == "nccl") scoring.constants = ConstantsOf::nccl;
+  if (options.constants == "unfitted") scoring.constants = ConstantsOf::unfitted;
+  scoring.calibrate = !options.calibrate_on.empty();
+  if (scoring.calibrate) scoring.calibrate_on = conditions_of(options.calibrate_on);
+  scoring.leave_out = options.leave_out == "system" ? LeaveOut::system
+                      : options.leave_out == "gpu"  ? LeaveOut::gpu
+                                                    : LeaveOut::size;
+  const CollectiveValidation validation =
+      score_collectives(read_collective_runs(options.collectives_file), scoring, shipped_catalog());
+  print(options.format == "json"  ? collective_json(validation)
+        : options.format == "csv" ? collective_csv(validation)
+                                  : collective_table(validation));
+  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
+  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
+}
+
 ExitCode run_validate(const ValidateOptions& options) {
   if (!options.runs_file.empty()) return run_training_runs(options);
+  if (!options.collectives_file.empty()) return run_collectives(options);
   if (!options.operators_file.empty()) return run_operators(options);
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
@@ -129,9 +167,23 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
   files->add_option("--operators", options->operators_file,
                     "operators timed alone (CSV, docs/validation.md)");
   files->add_option("RUNS", options->runs_file, "training steps (CSV, docs/validation.md)");
-  files->require_option(1);
   command->add_option("--only", options->only,
                       "rows of RUNS whose column holds a value: dp=1, precision=fp16,bf16");
+  files->add_option("--collectives", options->collectives_file,
+                    "collectives timed alone (CSV, docs/collectives.md)");
+  files->require_option(1);
+  command->add_option(
+      "--calibrate-on", options->calibrate_on,
+      "collectives: rows to fit to, as all or column=value,...; none is scored on a "
+      "fit that has seen it");
+  command
+      ->add_option("--leave-out", options->leave_out,
+                   "collectives: what else the fit of a row must not have seen")
+      ->check(CLI::IsMember({"size", "system", "gpu"}));
+  command
+      ->add_option("--constants", options->constants,
+                   "collectives: of the model, NCCL's own, or those before any fit")
+      ->check(CLI::IsMember({"shipped", "nccl", "unfitted"}));
   add_common_options(*command, *options);
   command->callback([options, &exit_code] { exit_code = run_validate(*options); });
 }

@@ -1,0 +1,212 @@
+#include "sim/collectives/effective_time.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace tessera {
+namespace {
+
+using Algorithm = CollectiveAlgorithm;
+using Protocol = CollectiveProtocol;
+
+/// NCCL's chunk of a channel: half of its 4 MiB buffer.
+constexpr double kChunk = 2.0 * 1024 * 1024;
+/// NVLS: 8 heads of 128 KiB per channel (enqueue.cc).
+constexpr double kNvlsChunk = 8 * 128.0 * 1024;
+
+bool is_hopper(const RingShape& shape) {
+  return shape.architecture >= Architecture::hopper && shape.architecture < Architecture::cdna1;
+}
+
+double base_factor(const RingShape& shape, const CollectiveConstants& c) {
+  return is_hopper(shape) ? c.base_hopper : c.base_before_hopper;
+}
+
+double step_factor(const RingShape& shape, Protocol protocol, const CollectiveConstants& c) {
+  double factor = is_hopper(shape) ? c.step_hopper : c.step_before_hopper;
+  if (shape.path != PathClass::nvlink) factor = c.step_pcie;
+  if (protocol == Protocol::simple) factor *= c.step_simple;
+  if (protocol == Protocol::ll128) factor *= c.step_ll128;
+  return factor;
+}
+
+Seconds base_of(const LatencyTerms& terms, Protocol protocol, const RingShape& shape,
+                const CollectiveConstants& c) {
+  return terms.base * (base_factor(shape, c) * (protocol == Protocol::simple ? c.base_simple : 1));
+}
+
+int tree_levels(int nodes) {
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(nodes))) - 1;
+}
+
+double ring_share(Protocol protocol, const RingShape& shape, const CollectiveConstants& c) {
+  if (protocol == Protocol::simple) return 1;
+  if (protocol == Protocol::ll128) return c.share_ll128;
+  return c.share_ll > 0 ? c.share_ll : std::min(0.5, ll_cap(shape) / shape.bus_bandwidth);
+}
+
+/// First round of chunks over all channels, at the rate of the ring; less for fewer bytes.
+Seconds first_round(Seconds piece, double round_bytes, BytesPerSecond rate) {
+  return std::min(piece, Seconds(round_bytes / rate.value()));
+}
+
+TimeParts ring_time(const RingShape& shape, const CollectiveCall& call, Protocol protocol,
+                    Seconds on_links, const CollectiveConstants& c) {
+  const LatencyTerms terms = ring_latency_terms(protocol, shape);
+  const int steps = ring_steps(call.kind, shape.ranks);
+  const bool broadcast = call.kind == CollectiveKind::broadcast;
+  const int between = broadcast ? shape.nodes - 1 : ring_steps(call.kind, shape.nodes);
+  const int counted = broadcast ? shape.ranks - 1 : steps;
+  const Seconds step = std::max(terms.inside * step_factor(shape, protocol, c), terms.overhead);
+  TimeParts parts;
+  parts.latency = base_of(terms, protocol, shape, c) + step * (counted - between) +
+                  (terms.between + terms.nic) * (shape.nodes > 1 ? between : 0);
+  const Seconds piece = on_links / steps;
+  const double extra = protocol == Protocol::simple ? c.extra_simple
+                       : protocol == Protocol::ll   ? c.extra_ll
+                                                    : 0;
+  parts.transfer = (on_links + piece * extra) / ring_share(protocol, shape, c);
+  if (protocol != Protocol::simple) return parts;
+  const double round = most_channels(shape, Algorithm::ring) * kChunk;
+  parts.fill = first_round(piece, round, shape.bus_bandwidth) * c.fill_simple;
+  return parts;
+}
+
+/// `on_links` already counts the buffer up and down.
+TimeParts tree_time(const RingShape& shape, const CollectiveCall& call, Protocol protocol,
+                    Seconds on_links, const CollectiveConstants& c) {
+  const LatencyTerms terms = tree_latency_terms(protocol, shape);
+  TimeParts parts;
+  parts.latency = base_of(terms, protocol, shape, c) +
+                  terms.inside * (step_factor(shape, protocol, c) * 2 * (shape.gpus_per_node - 1)) +
+                  (terms.between + terms.nic) * (2.0 * tree_levels(shape.nodes));
+  constexpr double kTreeShare = 0.92;  // tuning.cc
+  constexpr double kTreeLlShare = 0.25;
+  const double protocol_share = protocol == Protocol::simple  ? 1
+                                : protocol == Protocol::ll128 ? c.share_ll128
+                                                              : kTreeLlShare;
+  parts.transfer = on_links / (kTreeShare * protocol_share);
+  if (protocol != Protocol::simple) return parts;
+  const Seconds piece(static_cast<double>(call.bytes.value()) / shape.ranks /
+                      (shape.bus_bandwidth.value() * kTreeShare));
+  const double round = most_channels(shape, Algorithm::tree) * kChunk;
+  parts.fill = first_round(piece, round, shape.bus_bandwidth) * (2 * c.fill_simple);
+  return parts;
+}
+
+TimeParts nvls_time(const RingShape& shape, const CollectiveCall& call,
+                    const NcclExpectation& choice, Seconds on_links, const CollectiveConstants& c) {
+  const bool tree = choice.algorithm == Algorithm::nvls_tree;
+  const BytesPerSecond rate = tree ? nvls_tree_bandwidth(shape) : nvls_bandwidth(shape);
+  constexpr Seconds kLatency = 25_us;  // tuning.cc
+  constexpr Seconds kNetworkStep = 20.9_us;
+  TimeParts parts;
+  parts.latency = kLatency * c.nvls_latency + kNetworkStep * (2.0 * tree_levels(shape.nodes));
+  parts.transfer = std::max(call.bytes / rate, on_links);
+  const double round = most_channels(shape, Algorithm::nvls) * kNvlsChunk * (tree ? 2 : 1);
+  parts.fill = first_round(call.bytes / rate, round, rate) * c.nvls_fill;
+  return parts;
+}
+
+/// Grouped sends. Between nodes the network sets the pace, without what NVLink loses.
+TimeParts pairwise_time(const RingShape& shape, const CollectiveCall& call, Seconds on_links,
+                        const CollectiveConstants& c) {
+  const bool lone = call.kind == CollectiveKind::send_recv;
+  const int peers = lone ? 1 : shape.ranks - 1;
+  const auto price = [&](Protocol protocol) {
+    const LatencyTerms terms = ring_latency_terms(protocol, shape);
+    const bool ll = protocol == Protocol::ll;
+    TimeParts parts;
+    parts.latency = terms.base * base_factor(shape, c);
+    if (!lone) {
+      parts.latency = base_of(terms, protocol, shape, c) +
+                      terms.inside * (step_factor(shape, protocol, c) * (ll ? 2 : 1));
+    }
+    if (shape.nodes > 1) parts.latency += terms.between + terms.nic;
+    const double own_copy = lone ? 0 : (ll ? c.extra_ll : c.extra_simple);
+    parts.transfer = on_links * ((peers + own_copy) / peers);
+    if (ll) parts.transfer = parts.transfer / ring_share(Protocol::ll, shape, c);
+    if (!ll && !lone && shape.nodes == 1) {
+      parts.transfer = parts.transfer / c.pairwise_share;
+      const double round = most_channels(shape, Algorithm::pairwise) * kChunk;
+      parts.fill = first_round(parts.transfer, round, shape.bus_bandwidth) * c.pairwise_fill;
+    }
+    return parts;
+  };
+  const TimeParts ll = price(Protocol::ll);
+  const TimeParts simple = price(Protocol::simple);
+  if (call.protocol) return *call.protocol == Protocol::ll ? ll : simple;
+  const auto total = [](const TimeParts& p) { return p.latency + p.transfer + p.fill; };
+  return total(ll) < total(simple) ? ll : simple;
+}
+
+/// tuning.cc, rows of CollNet and PAT; their bandwidth is that of the links.
+TimeParts collnet_time(const RingShape& shape, bool direct, Seconds on_links) {
+  const int gpus = shape.gpus_per_node;
+  const double direct_us = 2 * (std::min(1, gpus - 1) * 3.7 + (gpus - 1) * 0.4) + 31;
+  const double chain_us = 2 * (gpus - 1) * 2.8 + 30;
+  return {.latency = Seconds((direct ? direct_us : chain_us) * 1e-6),
+          .transfer = on_links / 0.92,
+          .fill = Seconds(0)};
+}
+
+TimeParts pat_time(const RingShape& shape, Seconds on_links, const CollectiveConstants& c) {
+  const double us = 8 * base_factor(shape, c) +
+                    std::log2(shape.ranks) * (14 + shape.nic_latency.value() * 1e6) / 3.5 +
+                    2.8 * shape.ranks;
+  return {.latency = Seconds(us * 1e-6), .transfer = on_links / 0.75, .fill = Seconds(0)};
+}
+
+/// Rings in the nodes and between them, one after the other.
+TimeParts hierarchical_time(const RingShape& shape, const CollectiveCall& call, Protocol protocol,
+                            const CollectiveConstants& c) {
+  const auto bytes = static_cast<double>(call.bytes.value());
+  TimeParts total;
+  const auto add = [&](RingShape part, BytesPerSecond rate) {
+    if (part.ranks < 2) return;
+    part.bus_bandwidth = rate;
+    const double traffic = bytes * ring_steps(call.kind, part.ranks) / part.ranks;
+    const TimeParts time = ring_time(part, call, protocol, Seconds(traffic / rate.value()), c);
+    total.latency += time.latency;
+    total.transfer += time.transfer;
+    total.fill += time.fill;
+  };
+  RingShape inside = shape;
+  inside.ranks = shape.gpus_per_node;
+  inside.nodes = 1;
+  add(inside, shape.inside_bandwidth);
+  RingShape between = shape;
+  between.ranks = shape.nodes;
+  between.gpus_per_node = 1;
+  if (shape.nodes > 1) add(between, shape.network_bandwidth);
+  return total;
+}
+
+}  // namespace
+
+TimeParts effective_time(const RingShape& shape, const CollectiveCall& call,
+                         const NcclExpectation& choice, Seconds on_links,
+                         const CollectiveConstants& constants) {
+  switch (choice.algorithm) {
+    case Algorithm::ring:
+      return ring_time(shape, call, choice.protocol, on_links, constants);
+    case Algorithm::tree:
+      return tree_time(shape, call, choice.protocol, on_links, constants);
+    case Algorithm::nvls:
+    case Algorithm::nvls_tree:
+      return nvls_time(shape, call, choice, on_links, constants);
+    case Algorithm::pairwise:
+      return pairwise_time(shape, call, on_links, constants);
+    case Algorithm::collnet_direct:
+    case Algorithm::collnet_chain:
+      return collnet_time(shape, choice.algorithm == Algorithm::collnet_direct, on_links);
+    case Algorithm::pat:
+      return pat_time(shape, on_links, constants);
+    case Algorithm::hierarchical:
+      return hierarchical_time(shape, call, choice.protocol, constants);
+  }
+  return {};
+}
+
+}  // namespace tessera

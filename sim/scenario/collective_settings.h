@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/collective_tuning.h"
+#include "workloads/program.h"
+
+namespace tessera {
+
+/// How a collective meets other traffic. Alone, the three take the same time.
+enum class NetworkFidelity : std::uint8_t {
+  flow,      ///< one coupled flow over all its links, at the rate of the slowest
+  analytic,  ///< its time alone, whatever else is on the links
+  chunk      ///< every step of every ring as messages of its own; rings of up to 64 ranks
+};
+
+/// As CollectiveAlgorithm and CollectiveProtocol, one further: 0 leaves the choice to the tuner.
+enum class AlgorithmChoice : std::uint8_t {
+  tuner,
+  ring,
+  tree,
+  nvls,
+  nvls_tree,
+  collnet_direct,
+  collnet_chain,
+  pat,
+  pairwise,
+  hierarchical
+};
+enum class ProtocolChoice : std::uint8_t { tuned, ll, ll128, simple };
+
+/// What NCCL_ALGO and NCCL_PROTO would say to the communicators of one kind.
+struct CollectiveOverride {
+  GroupKind group = GroupKind::tensor;
+  AlgorithmChoice algorithm = AlgorithmChoice::tuner;
+  ProtocolChoice protocol = ProtocolChoice::tuned;
+};
+
+/// The section `collectives` of a scenario.
+struct CollectiveSettings {
+  NetworkFidelity fidelity = NetworkFidelity::flow;
+  std::vector<GroupCalibration> groups;  ///< measured
+  std::vector<CollectiveOverride> overrides;
+  std::string source;
+
+  CollectiveTuning tuning() const { return {CollectiveConstants(), groups}; }
+  /// `call` with what the overrides say of `group`; the last one wins.
+  CollectiveCall call_of(GroupKind group, CollectiveKind kind, Bytes bytes) const {
+    CollectiveCall call{.kind = kind, .bytes = bytes};
+    for (const CollectiveOverride& choice : overrides) {
+      if (choice.group != group) continue;
+      const int algorithm = static_cast<int>(choice.algorithm);
+      const int protocol = static_cast<int>(choice.protocol);
+      if (algorithm > 0) call.algorithm = static_cast<CollectiveAlgorithm>(algorithm - 1);
+      if (protocol > 0) call.protocol = static_cast<CollectiveProtocol>(protocol - 1);
+    }
+    return call;
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/collective_plan.h"
+#include "sim/config/catalog.h"
+#include "sim/validate/collective_runs.h"
+#include "sim/validate/error_summary.h"
+#include "sim/validate/launch_style.h"
+
+namespace tessera {
+
+/// What a row is never predicted from where rows are calibrated on.
+enum class LeaveOut : std::uint8_t {
+  size,    ///< rows of the same sweep and size; the rest of the sweep calibrates it
+  system,  ///< rows of the same `system`; the others fit the constants
+  gpu      ///< rows of the same `gpu`; the others fit the constants
+};
+
+enum class ConstantsOf : std::uint8_t {
+  shipped,  ///< fitted to published sweeps
+  nccl,     ///< NCCL's tuner at its word
+  unfitted  ///< constants_before_fit(): NCCL's with what its protocols do, nothing measured
+};
+
+struct CollectiveScoring {
+  ConstantsOf constants = ConstantsOf::shipped;
+  bool calibrate = false;
+  std::vector<std::pair<std::string, std::string>> calibrate_on;  ///< column = value, all of them
+  LeaveOut leave_out = LeaveOut::size;
+};
+
+struct ScoredCollective {
+  CollectiveRun run;
+  Seconds predicted;
+  double error_pct = 0;
+  std::string skipped;      ///< why there is no prediction; empty where there is one
+  bool calibrated = false;  ///< predicted from other measurements of `calibrate_on`
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
+  CollectiveProtocol protocol = CollectiveProtocol::simple;
+};
+
+struct CollectiveValidation {
+  std::string basis;  ///< what the predictions rest on, in words
+  std::vector<ScoredCollective> rows;
+  ErrorSummary summary;
+  /// Constants fitted to all rows of `calibrate_on`, with their names; empty unless systems or GPUs
+  /// are left out.
+  std::vector<std::pair<std::string, double>> fitted_constants;
+  std::vector<ErrorGroup> groups;  ///< by system, gpu, collective, band, system and band; "plateau"
+                                   ///< = bus bandwidth at the largest size of each sweep
+};
+
+/// Predicts every row that `catalog` can describe and compares. Throws InputError where
+/// `calibrate_on` names a column that the file lacks or no row.
+CollectiveValidation score_collectives(const std::vector<CollectiveRun>& runs,
+                                       const CollectiveScoring& scoring, const Catalog& catalog);
+
+/// "below 4 MB" and "4 MB and more".
+std::string size_band(Bytes bytes);
+
+}  // namespace tessera

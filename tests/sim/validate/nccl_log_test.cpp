@@ -1,0 +1,92 @@
+#include "sim/validate/nccl_log.h"
+
+#include <gtest/gtest.h>
+
+#include "hw/units/input_error.h"
+
+namespace tessera {
+namespace {
+
+constexpr const char* kText = R"(# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 1 minBytes 8 maxBytes 8388608 step: 2(factor) warmup iters: 5 iters: 20
+#
+# Using devices
+#  Rank  0 Group  0 Pid  17 on  node-a device  0 [0x07] NVIDIA A100-SXM4-80GB
+#  Rank  1 Group  0 Pid  18 on  node-b device  1 [0x0b] NVIDIA A100-SXM4-80GB
+#
+#                                                              out-of-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)
+           8             2     float     sum      -1    20.26    0.00    0.00      0    20.30    0.00    0.00      0
+     1048576        262144     float     sum      -1    37.90   27.67   48.42      0    38.21   27.44   48.02    N/A
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 24.2
+)";
+
+std::string message_of(const std::string& text) {
+  try {
+    parse_nccl_log(text, "run.log");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(NcclLog, TextNamesCollectiveRanksNodesAndTimes) {
+  const NcclLog log = parse_nccl_log(kText, "run.log");
+  EXPECT_EQ(log.collective, CollectiveKind::all_reduce);
+  EXPECT_EQ(log.ranks, 2);
+  EXPECT_EQ(log.nodes, 2);
+  ASSERT_EQ(log.times.size(), 2);
+  EXPECT_EQ(log.times[1].bytes, 1_MiB);
+  EXPECT_NEAR(log.times[1].time.value(), 37.90e-6, 1e-12);
+  EXPECT_EQ(log.times[1].type, "float");
+}
+
+TEST(NcclLog, OldTablesHaveFewerColumnsBeforeTheTime) {
+  const NcclLog log = parse_nccl_log(
+      "#      size       count    type   redop    time  algbw  busbw  error    time  algbw  busbw\n"
+      "         64          16   float     sum    13.4   0.00   0.01  1e-07    13.6   0.00   0.01  "
+      "1e-07\n",
+      "old.log");
+  EXPECT_FALSE(log.collective.has_value());
+  EXPECT_EQ(log.ranks, 0);
+  EXPECT_NEAR(log.times.at(0).time.value(), 13.4e-6, 1e-12);
+}
+
+TEST(NcclLog, TablesWithoutCheckHaveThreeColumnsEach) {
+  const NcclLog log = parse_nccl_log(
+      "#  size  count  type  redop  root  time  algbw  busbw  time  algbw  busbw\n"
+      "   1024    256  float   none   -1   9.5   0.11   0.11   9.4   0.11   0.11\n",
+      "gather.log");
+  EXPECT_NEAR(log.times.at(0).time.value(), 9.5e-6, 1e-12);
+}
+
+TEST(NcclLog, JsonNamesTheSame) {
+  const NcclLog log = parse_nccl_log(
+      R"({"args": "build/reduce_scatter_perf -b 8", "devices": [{"rank": 0, "hostname": "a"},
+         {"rank": 1, "hostname": "a"}], "results": [{"size": 4096, "type": "float",
+         "out_of_place": {"time": 10.5, "alg_bw": 0.4}, "in_place": {"time": 10.0}}]})",
+      "run.json");
+  EXPECT_EQ(log.collective, CollectiveKind::reduce_scatter);
+  EXPECT_EQ(log.ranks, 2);
+  EXPECT_EQ(log.nodes, 1);
+  EXPECT_EQ(log.times.at(0).bytes, 4_KiB);
+  EXPECT_NEAR(log.times.at(0).time.value(), 10.5e-6, 1e-12);
+}
+
+TEST(NcclLog, WhatIsNoLogIsRefusedWithItsLine) {
+  EXPECT_NE(message_of("").find("run.log: no measurement"), std::string::npos);
+  EXPECT_NE(
+      message_of("# size count type time #wrong\n 8 2 float sum\n").find("run.log:2: not a row"),
+      std::string::npos);
+  EXPECT_NE(message_of("# size count type time #wrong\n 8 2 float nan 0 0 0 1 0 0 0\n")
+                .find("run.log:2: not a row"),
+            std::string::npos);
+  EXPECT_NE(message_of("{").find("not JSON"), std::string::npos);
+  EXPECT_NE(message_of("{}").find("no list \"results\""), std::string::npos);
+  EXPECT_NE(message_of(R"({"results": [{"size": "8"}]})").find("results[0]"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera
