@@ -169,8 +169,12 @@ TEST(ScoreCollectives, PublishedSweepsOfLeftOutSystemsAreWithinTenPercentFromFou
   const CollectiveValidation validation =
       score_collectives(read_collective_runs(file), scoring, catalog());
   for (const ErrorGroup& group : validation.groups) {
-    if (group.key == "high, 4 MB and more") EXPECT_LE(group.errors.mean_abs_error_pct, 10);
-    if (group.key == "high, below 4 MB") EXPECT_LE(group.errors.mean_abs_error_pct, 30);
+    if (group.key == "high, 4 MB and more") {
+      EXPECT_LE(group.errors.mean_abs_error_pct, 10);
+    }
+    if (group.key == "high, below 4 MB") {
+      EXPECT_LE(group.errors.mean_abs_error_pct, 30);
+    }
   }
 }
 
