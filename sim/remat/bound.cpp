@@ -65,9 +65,8 @@ class Dual {
     if (graph_.size(q) == 0) return;
     const OpId maker = graph_.producer(q);
     const double outputs = graph_.output_count(maker);
-    const double pay = graph_.recomputable(maker)
-                           ? static_cast<double>(graph_.time(maker)) / outputs
-                           : 1e30;
+    const double pay =
+        graph_.recomputable(maker) ? static_cast<double>(graph_.time(maker)) / outputs : 1e30;
     const double copy = link_ ? static_cast<double>(link_->copy_time(graph_.size(q))) : 1e30;
     std::int32_t from = maker;
     const auto add = [&](std::int32_t to) {

@@ -65,8 +65,8 @@ void CopyCalendar::fit_in(StagePlan& plan, const HostLink& link) {
     const ByteCount bytes = graph_.size(copy.tensor);
     const Run& previous = plan.runs[copy.run - 1];
     const Stage earliest = std::max(
-        run.copy_from, 1 + (previous.to_host ? std::max(previous.last, previous.hold_to)
-                                             : previous.last));
+        run.copy_from,
+        1 + (previous.to_host ? std::max(previous.last, previous.hold_to) : previous.last));
     Stage from = run.first;
     while (from > earliest && room_[from - 1] >= bytes) room_[--from] -= bytes;
     run.copy_from = from;

@@ -71,8 +71,8 @@ class Decoder {
       const Stage t = all[i].stage;
       bool again = false;
       for (end = i; end < all.size() && all[end].stage == t; ++end)
-        again |= choice(all[end].tensor, live[all[end].tensor - first].last, t) ==
-                 GapChoice::run_again;
+        again |=
+            choice(all[end].tensor, live[all[end].tensor - first].last, t) == GapChoice::run_again;
       if (again && graph_.recomputable(op)) {
         run_again(op, t);
         for (std::size_t k = i; k < end; ++k) {

@@ -20,10 +20,10 @@ PlanResult make_plan(const Planner& planner, const Graph& graph, const PlanReque
     result.cost.peak = std::min(result.cost.peak, *planned.least_peak);
   if (!result.feasible) return result;
   result.time_bound = time_bound(graph, request.budget, request.link, result.cost.time);
-  result.certified_gap =
-      result.time_bound > 0 ? static_cast<double>(result.cost.time - result.time_bound) /
-                                  static_cast<double>(result.time_bound)
-                            : 0;
+  result.certified_gap = result.time_bound > 0
+                             ? static_cast<double>(result.cost.time - result.time_bound) /
+                                   static_cast<double>(result.time_bound)
+                             : 0;
   return result;
 }
 

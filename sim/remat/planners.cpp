@@ -19,13 +19,16 @@ std::unique_ptr<Planner> make() {
   return std::make_unique<Type>();
 }
 
-constexpr std::array kPlanners{
-    Entry{"tessera", make<TesseraPlanner>},      Entry{"libra", make<LibraPlanner>},
-    Entry{"none", make<NonePlanner>},            Entry{"chen_sqrt", make<ChenSqrtPlanner>},
-    Entry{"chen_greedy", make<ChenGreedyPlanner>}, Entry{"knapsack", make<KnapsackPlanner>},
-    Entry{"dtr", make<DtrPlanner>},
-    Entry{"capuchin", make<CapuchinPlanner>},    Entry{"belady", make<BeladyPlanner>},
-    Entry{"exact", make<ExactPlanner>}};
+constexpr std::array kPlanners{Entry{"tessera", make<TesseraPlanner>},
+                               Entry{"libra", make<LibraPlanner>},
+                               Entry{"none", make<NonePlanner>},
+                               Entry{"chen_sqrt", make<ChenSqrtPlanner>},
+                               Entry{"chen_greedy", make<ChenGreedyPlanner>},
+                               Entry{"knapsack", make<KnapsackPlanner>},
+                               Entry{"dtr", make<DtrPlanner>},
+                               Entry{"capuchin", make<CapuchinPlanner>},
+                               Entry{"belady", make<BeladyPlanner>},
+                               Entry{"exact", make<ExactPlanner>}};
 
 }  // namespace
 

@@ -44,11 +44,16 @@ class Replay {
 
   void perform(const Step& step) {
     switch (step.action) {
-      case Action::compute: return compute(step.id);
-      case Action::drop: return drop(step.id);
-      case Action::copy_out: return copy_out(step.id);
-      case Action::release: return release(step.id);
-      case Action::copy_in: return copy_in(step.id);
+      case Action::compute:
+        return compute(step.id);
+      case Action::drop:
+        return drop(step.id);
+      case Action::copy_out:
+        return copy_out(step.id);
+      case Action::release:
+        return release(step.id);
+      case Action::copy_in:
+        return copy_in(step.id);
     }
   }
 

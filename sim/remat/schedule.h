@@ -38,7 +38,7 @@ struct HostLink {
 
 /// What a schedule costs, exactly.
 struct ReplayResult {
-  Nanoseconds time = 0;       ///< until the last operator and the last copy into a kept tensor ended
+  Nanoseconds time = 0;  ///< until the last operator and the last copy into a kept tensor ended
   Nanoseconds recompute = 0;  ///< spent on operators that had run before
   Nanoseconds stall = 0;      ///< operators waiting for copies
   ByteCount peak = 0;         ///< device bytes, static bytes included
@@ -52,8 +52,8 @@ struct ReplayResult {
 /// starts later, a copy-out until its `release`. Operators allocate outputs and workspace at their
 /// start; workspace goes at their end. `stage_peaks`, where not null, gets one peak for every
 /// interval between first executions (ops + 1 values, with static bytes).
-/// Throws std::logic_error for a schedule that reads what is not there, never runs an operator, runs
-/// first executions out of program order, or loses a kept tensor.
+/// Throws std::logic_error for a schedule that reads what is not there, never runs an operator,
+/// runs first executions out of program order, or loses a kept tensor.
 ReplayResult replay(const Graph& graph, const Schedule& schedule,
                     const std::optional<HostLink>& link,
                     std::vector<ByteCount>* stage_peaks = nullptr);

@@ -57,9 +57,8 @@ remat::HostLink link_of(const PlanGraphOptions& options, const remat::Instance& 
   if (latency.empty()) latency = instance.format == "golden" ? "0 s" : "10 us";
   const Seconds start = parsed("--link-latency", latency, parse_seconds);
   if (start.value() > 1)
-    throw InputError({.where = "--link-latency",
-                      .what = "is " + latency,
-                      .hint = "give at most 1 s"});
+    throw InputError(
+        {.where = "--link-latency", .what = "is " + latency, .hint = "give at most 1 s"});
   return {.bytes_per_ns = rate.value() * 1e-9,
           .latency = static_cast<remat::Nanoseconds>(start.value() * 1e9 + 0.5),
           .full_duplex = !options.half_duplex};
@@ -80,8 +79,7 @@ void run_plan_graph(const PlanGraphOptions& options, ExitCode& exit_code) {
   if (!options.no_swap) report.request.link = link_of(options, instance);
   if (!options.host_memory.empty())
     report.request.host_bytes = bytes_of("--host-memory", options.host_memory).value();
-  report.request.effort =
-      options.effort == "fast" ? remat::Effort::fast : remat::Effort::thorough;
+  report.request.effort = options.effort == "fast" ? remat::Effort::fast : remat::Effort::thorough;
   report.result =
       remat::make_plan(*remat::make_planner(options.planner), instance.graph, report.request);
   print(options.format == "json" ? remat::plan_json(report) : remat::plan_table(report));

@@ -23,7 +23,8 @@ class OnlineRun {
         class_of_(graph.tensors(), -1),
         uses_left_(graph.tensors(), 0) {
     for (TensorId q = 0; q < graph.tensors(); ++q)
-      uses_left_[q] = static_cast<std::int32_t>(graph.consumers(q).size()) + (graph.kept(q) ? 1 : 0);
+      uses_left_[q] =
+          static_cast<std::int32_t>(graph.consumers(q).size()) + (graph.kept(q) ? 1 : 0);
   }
 
   bool run() {

@@ -128,10 +128,11 @@ PlannedSchedule CapuchinPlanner::plan(const Graph& graph, const PlanRequest& req
     const Nanoseconds free = request.link ? relief.free_time(gap) : -1;
     // Hidden copies come before everything that costs time.
     if (free > 0)
-      return Offer{.gap = 0, .rank = 1e30 + static_cast<double>(free) * 1e12,
-                   .choice = GapChoice::swap};
+      return Offer{
+          .gap = 0, .rank = 1e30 + static_cast<double>(free) * 1e12, .choice = GapChoice::swap};
     const Nanoseconds again = relief.again_time(gap);
-    const bool swap = request.link && (-free < again || !graph.recomputable(graph.producer(gap.tensor)));
+    const bool swap =
+        request.link && (-free < again || !graph.recomputable(graph.producer(gap.tensor)));
     const auto cost = static_cast<double>(std::max<Nanoseconds>(1, swap ? -free : again));
     return Offer{.gap = 0,
                  .rank = static_cast<double>(graph.size(gap.tensor)) / cost,

@@ -63,16 +63,16 @@ std::vector<Item> knapsack_items(const Graph& graph) {
     bytes += static_cast<double>(graph.size(q));
   }
   for (Item& item : items)
-    item.weight = static_cast<int>(
-        std::ceil(kKnapsackSlots * static_cast<double>(graph.size(item.tensor)) /
-                  std::max(bytes, 1.0)));
+    item.weight = static_cast<int>(std::ceil(
+        kKnapsackSlots * static_cast<double>(graph.size(item.tensor)) / std::max(bytes, 1.0)));
   return items;
 }
 
 }  // namespace
 
 PlannedSchedule NonePlanner::plan(const Graph& graph, const PlanRequest& request) const {
-  PlannedSchedule planned = save_only(graph, request, std::vector<std::uint8_t>(graph.tensors(), 1));
+  PlannedSchedule planned =
+      save_only(graph, request, std::vector<std::uint8_t>(graph.tensors(), 1));
   if (planned.least_peak) planned.note = "keeping everything exceeds the budget";
   return planned;
 }

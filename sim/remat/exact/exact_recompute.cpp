@@ -56,8 +56,7 @@ class RecomputeSearch {
  private:
   ByteCount bytes(Mask present) const {
     ByteCount sum = 0;
-    for (; present; present &= present - 1)
-      sum += graph_.size(std::countr_zero(present));
+    for (; present; present &= present - 1) sum += graph_.size(std::countr_zero(present));
     return sum;
   }
 

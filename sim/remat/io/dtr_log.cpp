@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <charconv>
-#include <unordered_map>
-
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "hw/units/input_error.h"
 #include "sim/remat/io/formats.h"
@@ -41,7 +40,10 @@ class LogReader {
     std::vector<TensorId> keep;
     for (const Storage& storage : storages_)
       if (storage.tensor >= 0 && storage.names > 0) keep.push_back(storage.tensor);
-    return {.graph = Graph(file_, ops_, keep, constants_, backward_), .format = "dtr", .release_peak = peak_};
+    return {.graph = Graph(std::filesystem::path(file_).stem().string(), ops_, keep, constants_,
+                           backward_),
+            .format = "dtr",
+            .release_peak = peak_};
   }
 
  private:

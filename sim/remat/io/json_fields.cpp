@@ -9,7 +9,8 @@ namespace tessera::remat {
 
 JsonFields::JsonFields(const nlohmann::json& object, std::string file, std::string path)
     : object_(object), file_(std::move(file)), path_(std::move(path)) {
-  if (!object_.is_object()) refuse("", "is no JSON object", "give {...} with the fields of a graph");
+  if (!object_.is_object())
+    refuse("", "is no JSON object", "give {...} with the fields of a graph");
 }
 
 void JsonFields::refuse(const std::string& field, const std::string& what,

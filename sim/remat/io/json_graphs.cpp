@@ -14,7 +14,8 @@ constexpr std::int64_t kLargest = std::int64_t{1} << 50;
 std::int64_t scaled(const JsonFields& fields, const char* field, std::int64_t value,
                     std::int64_t unit) {
   if (value < 0 || value > kLargest / unit)
-    fields.refuse(field, "holds " + std::to_string(value), "give a value from 0 to 2^50 base units");
+    fields.refuse(field, "holds " + std::to_string(value),
+                  "give a value from 0 to 2^50 base units");
   return value * unit;
 }
 
@@ -29,9 +30,10 @@ void add_inputs(const JsonFields& fields, const char* field, std::vector<OpSpec>
                 std::size_t op, const std::vector<std::int64_t>& producers) {
   for (const std::int64_t producer : producers) {
     if (producer < 0 || producer >= static_cast<std::int64_t>(op))
-      fields.refuse(field, "lets operator " + std::to_string(op) + " read operator " +
-                               std::to_string(producer),
-                    "list operators in program order");
+      fields.refuse(
+          field,
+          "lets operator " + std::to_string(op) + " read operator " + std::to_string(producer),
+          "list operators in program order");
     ops[op].inputs.push_back(static_cast<TensorId>(producer));
   }
 }
@@ -93,13 +95,16 @@ Instance read_monet(const JsonFields& file) {
   }
   for (const auto& edge : file.integer_lists("edges")) {
     if (edge.size() != 2 || edge[1] < 0 || edge[1] >= static_cast<std::int64_t>(ops.size()))
-      file.refuse("edges", "has an entry that is no pair of operators", "give [producer, consumer]");
+      file.refuse("edges", "has an entry that is no pair of operators",
+                  "give [producer, consumer]");
     add_inputs(file, "edges", ops, static_cast<std::size_t>(edge[1]), {edge[0]});
   }
   const ByteCount held = fixed.empty() ? 0 : scaled(file, "fixed_kib", fixed.back(), kKib);
   const std::string name = file.has("name") ? file.text("name") : "graph";
   const OpId backward =
-      file.has("loss") ? static_cast<OpId>(std::clamp<std::int64_t>(file.integer("loss"), -1, 1 << 30)) + 1 : -1;
+      file.has("loss")
+          ? static_cast<OpId>(std::clamp<std::int64_t>(file.integer("loss"), -1, 1 << 30)) + 1
+          : -1;
   return {.graph = Graph(name, ops, {}, held, backward), .format = "monet"};
 }
 

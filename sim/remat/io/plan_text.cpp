@@ -56,7 +56,8 @@ ordered_json decisions_json(const Graph& graph, const Schedule& schedule) {
                         {"bytes", graph.size(step.id)},
                         {"before", next}});
         break;
-      default: break;
+      default:
+        break;
     }
   }
   return list;
@@ -98,7 +99,8 @@ std::string infeasible_text(const PlanReport& report) {
     return "infeasible: stage " + std::to_string(op < 0 ? graph.ops() : op) + ", " +
            operator_text(graph, op) + " with static bytes needs " +
            std::to_string(result.lower_bound.bytes) + " B, " +
-           std::to_string(result.lower_bound.bytes - report.request.budget) + " B more than there are";
+           std::to_string(result.lower_bound.bytes - report.request.budget) +
+           " B more than there are";
   }
   if (report.request.link && result.cost.peak <= report.request.budget)
     return "not found: host memory for " + std::to_string(result.cost.host_peak) +
@@ -159,7 +161,8 @@ std::string plan_json(const PlanReport& report) {
 std::string plan_table(const PlanReport& report) {
   const PlanResult& result = report.result;
   const Graph& graph = report.instance->graph;
-  std::string text = line("graph", graph.name() + ", " + std::to_string(graph.ops()) + " operators");
+  std::string text =
+      line("graph", graph.name() + ", " + std::to_string(graph.ops()) + " operators");
   text += line("planner", report.planner);
   text += line("budget", to_short_text(Bytes(report.request.budget)));
   text += line("lower bound", to_short_text(Bytes(result.lower_bound.bytes)) + ", " +

@@ -32,8 +32,9 @@ std::optional<StagePlan> anneal_in(const Graph& graph, ByteCount budget,
   Random random(options.seed);
   MatrixMoves<Words> moves(graph, matrix, random, budget);
   const auto base = static_cast<double>(graph.base_time());
-  const double unit = 4 * base / (static_cast<double>(std::max<ByteCount>(1, budget)) *
-                                  static_cast<double>(graph.ops() + 1));
+  const double unit =
+      4 * base /
+      (static_cast<double>(std::max<ByteCount>(1, budget)) * static_cast<double>(graph.ops() + 1));
   const double mean_time = base / std::max(1, graph.ops());
   std::optional<StagePlan> best;
   Nanoseconds best_time = 0;
@@ -52,15 +53,14 @@ std::optional<StagePlan> anneal_in(const Graph& graph, ByteCount budget,
         std::max(1e-6, mean_time * cooled(options.first_temperature, kLastTemperature, step));
     const double penalty = unit * cooled(options.first_penalty, kLastPenalty, step);
     for (int k = 0; k < per_step; ++k) {
-      const double before = static_cast<double>(matrix.again_time()) +
-                            penalty * static_cast<double>(matrix.excess());
+      const double before =
+          static_cast<double>(matrix.again_time()) + penalty * static_cast<double>(matrix.excess());
       const int kind = random.below(20);
-      const bool moved =
-          kind < 9 ? moves.drop() : kind < 18 ? moves.hold() : moves.exchange();
+      const bool moved = kind < 9 ? moves.drop() : kind < 18 ? moves.hold() : moves.exchange();
       if (!moved) continue;
       matrix.settle();
-      const double after = static_cast<double>(matrix.again_time()) +
-                           penalty * static_cast<double>(matrix.excess());
+      const double after =
+          static_cast<double>(matrix.again_time()) + penalty * static_cast<double>(matrix.excess());
       if (after > before && random.uniform() >= portable_exp((before - after) / temperature)) {
         matrix.undo();
         continue;
@@ -76,9 +76,8 @@ std::optional<StagePlan> anneal_in(const Graph& graph, ByteCount budget,
 
 std::optional<StagePlan> anneal(const Graph& graph, ByteCount budget,
                                 const AnnealOptions& options) {
-  return with_words<std::optional<StagePlan>>(graph, [&](auto words) {
-    return anneal_in<decltype(words)::value>(graph, budget, options);
-  });
+  return with_words<std::optional<StagePlan>>(
+      graph, [&](auto words) { return anneal_in<decltype(words)::value>(graph, budget, options); });
 }
 
 }  // namespace tessera::remat

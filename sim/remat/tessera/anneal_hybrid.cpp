@@ -23,8 +23,9 @@ class HybridAnnealer {
         matrix_(graph, budget),
         evaluator_(graph, link_, budget + graph.static_bytes()),
         base_(static_cast<double>(graph.base_time())),
-        unit_(4 * base_ / (static_cast<double>(std::max<ByteCount>(1, budget)) *
-                           static_cast<double>(graph.ops() + 1))),
+        unit_(4 * base_ /
+              (static_cast<double>(std::max<ByteCount>(1, budget)) *
+               static_cast<double>(graph.ops() + 1))),
         budget_(budget) {}
 
   std::optional<StagePlan> run(const HybridAnnealOptions& options) {

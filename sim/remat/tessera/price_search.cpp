@@ -29,8 +29,7 @@ PriceSearch::PriceSearch(const Graph& graph, ByteCount budget, const std::option
       sweep_(graph),
       evaluator_(graph, link_, budget),
       random_(1) {
-  for (OpId op = 0; op < graph.ops(); ++op)
-    times_.push_back(static_cast<double>(graph.time(op)));
+  for (OpId op = 0; op < graph.ops(); ++op) times_.push_back(static_cast<double>(graph.time(op)));
   Nanoseconds now = 0;
   for (OpId op = 0; op < graph.ops(); ++op) {
     clock_.push_back(now);
@@ -78,7 +77,8 @@ Prices PriceSearch::flat(double exponent) const {
   Prices prices;
   prices.stage.resize(graph_.ops() + 1);
   const double price = unit_ * portable_exp2(exponent);
-  for (std::size_t t = 0; t < crowded_.size(); ++t) prices.stage[t] = crowded_[t] ? price : kElsewhere * price;
+  for (std::size_t t = 0; t < crowded_.size(); ++t)
+    prices.stage[t] = crowded_[t] ? price : kElsewhere * price;
   return prices;
 }
 
@@ -143,7 +143,8 @@ void PriceSearch::perturb(Prices& prices, const PriceSearchOptions& options) {
     case 2:
       for (double& price : prices.stage) price *= 0.93;
       break;
-    default: break;
+    default:
+      break;
   }
   if (random_.below(2) == 0)
     prices.extension =

@@ -14,10 +14,7 @@ constexpr int kNodes = 256;
 }  // namespace
 
 PriceSweep::PriceSweep(const Graph& graph)
-    : graph_(graph),
-      prefix_(graph.ops() + 2),
-      extra_(graph.tensors()),
-      memo_(graph.ops()) {}
+    : graph_(graph), prefix_(graph.ops() + 2), extra_(graph.tensors()), memo_(graph.ops()) {}
 
 void PriceSweep::start(const Prices& prices, StagePlan& plan) {
   prefix_[0] = 0;
@@ -40,8 +37,7 @@ void PriceSweep::collect_uses(OpId op) {
     for (const Stage t : extra_[q]) uses_.push_back({t, q});
     const auto earlier = [](const Use& a, const Use& b) { return a.stage < b.stage; };
     std::inplace_merge(uses_.begin() + start, uses_.begin() + middle, uses_.end(), earlier);
-    if (start > 0)
-      std::inplace_merge(uses_.begin(), uses_.begin() + start, uses_.end(), earlier);
+    if (start > 0) std::inplace_merge(uses_.begin(), uses_.begin() + start, uses_.end(), earlier);
   }
 }
 
@@ -98,18 +94,17 @@ double PriceSweep::swap_cost(TensorId q, Stage made, Stage from, Stage to) const
   const Nanoseconds end =
       hosted ? clock[from + 1] : std::max(clock[from + 1], clock[made + 1] + copy);
   const Nanoseconds start = clock[to] - copy;
-  const auto channel = static_cast<double>(copy) *
-                       ((hosted ? 0.0 : prices_->copy_out) + prices_->copy_in);
+  const auto channel =
+      static_cast<double>(copy) * ((hosted ? 0.0 : prices_->copy_out) + prices_->copy_in);
   const auto demand = static_cast<double>(copy) * (hosted ? 1.0 : 2.0) + channel;
   const auto stall = static_cast<double>(std::max<Nanoseconds>(0, end - start));
   const auto first = clock.begin() + from + 1;
   const auto last = clock.begin() + to;
   const auto held = static_cast<Stage>(std::lower_bound(first, last, end) - clock.begin());
   const auto fetched = static_cast<Stage>(std::upper_bound(first, last, start) - clock.begin()) - 1;
-  const double windows =
-      static_cast<double>(graph_.size(q)) *
-      (prefix_[std::min(held, to)] - prefix_[from + 1] + prefix_[to] -
-       prefix_[std::max({fetched, from + 1, std::min(held, to)})]);
+  const double windows = static_cast<double>(graph_.size(q)) *
+                         (prefix_[std::min(held, to)] - prefix_[from + 1] + prefix_[to] -
+                          prefix_[std::max({fetched, from + 1, std::min(held, to)})]);
   return std::min(demand, channel + stall + windows);
 }
 

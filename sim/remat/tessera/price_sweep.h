@@ -28,8 +28,8 @@ class PriceSweep {
  public:
   explicit PriceSweep(const Graph& graph);
 
-  /// `times`: operator times, possibly perturbed [ns]. `link` and `clock` (starts of stages, ops + 2
-  /// values) where `prices.swap`.
+  /// `times`: operator times, possibly perturbed [ns]. `link` and `clock` (starts of stages, ops +
+  /// 2 values) where `prices.swap`.
   void decode(const Prices& prices, const std::vector<double>& times, const HostLink* link,
               const std::vector<Nanoseconds>* clock, StagePlan& plan);
 

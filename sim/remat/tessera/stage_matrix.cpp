@@ -16,8 +16,7 @@ StageMatrix<Words>::StageMatrix(const Graph& graph, ByteCount budget)
     end.live_bytes += graph.size(q);
   }
   for (Stage t = 0; t <= graph.ops(); ++t) {
-    for (TensorId q = 0; q < graph.tensors() && graph.producer(q) < t; ++q)
-      stages_[t].stay.add(q);
+    for (TensorId q = 0; q < graph.tensors() && graph.producer(q) < t; ++q) stages_[t].stay.add(q);
   }
   dirty_low_ = 0;
   dirty_high_ = graph.ops();
@@ -236,8 +235,9 @@ void StageMatrix<Words>::write(StagePlan& plan) const {
           before.to_host = hosted = true;
           before.hold_to = before.last;
         }
-        const Origin origin =
-            born ? Origin::first_run : copied ? Origin::copied_in : Origin::run_again;
+        const Origin origin = born     ? Origin::first_run
+                              : copied ? Origin::copied_in
+                                       : Origin::run_again;
         plan.runs.push_back({.first = t, .last = t, .origin = origin, .copy_from = t});
         open = true;
       }

@@ -149,8 +149,7 @@ std::vector<PlannedSchedule> plan_budgets(const Graph& graph, const std::vector<
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return budgets[a] > budgets[b]; });
   std::vector<PlannedSchedule> plans(budgets.size());
-  const PriceSearchOptions options{
-      .extensions = {0.2}, .bisections = 7, .updates = 3, .rounds = 2};
+  const PriceSearchOptions options{.extensions = {0.2}, .bisections = 7, .updates = 3, .rounds = 2};
   const PriceSearchOptions second_try{.extensions = {1}, .updates = 6, .rounds = 3};
   std::optional<Prices> start;
   for (const std::size_t i : order) {
@@ -172,7 +171,7 @@ std::vector<PlannedSchedule> plan_budgets(const Graph& graph, const std::vector<
       else
         copies->hybrid(options, nullptr);
       const bool better = copies->best() && (!recompute.best() || copies->best()->cost.time <
-                                                                     recompute.best()->cost.time);
+                                                                      recompute.best()->cost.time);
       if (better) chosen = &*copies;
     }
     if (recompute.best()) start = recompute.best()->prices;

@@ -1,8 +1,9 @@
+#include "sim/remat/planner.h"
+
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
 #include "sim/remat/exact/exact_search.h"
-#include "sim/remat/planner.h"
 #include "sim/remat/tessera/tessera_planner.h"
 #include "tests/sim/remat/event_replay.h"
 #include "tests/sim/remat/sample_graphs.h"
@@ -130,8 +131,8 @@ TEST(Guarantees, HoldOnRandomGraphs) {
     request.budget = k % 4 == 0 ? least : least + random.below(static_cast<int>(most - least) + 1);
     request.effort = k % 16 == 0 ? Effort::thorough : Effort::fast;
     if (k % 3 != 0)
-      request.link = HostLink{static_cast<double>(1 + random.below(4)), random.below(3),
-                              random.below(2) == 0};
+      request.link =
+          HostLink{static_cast<double>(1 + random.below(4)), random.below(3), random.below(2) == 0};
     SCOPED_TRACE(k);
     const PlanResult result = make_plan(TesseraPlanner(), graph, request);
     ASSERT_TRUE(result.feasible || !request.link);

@@ -39,12 +39,12 @@ struct LogPeak {
 };
 
 TEST_F(Reference, LogsReplayToTheByte) {
-  for (const LogPeak& log : {LogPeak{"densenet121_b84", 11020749360, 355299140},
-                             LogPeak{"resnet32_b56", 10061179152, 291905487},
-                             LogPeak{"treelstm_6", 170173608, 120490892},
-                             LogPeak{"lstm_128", 5595127736, 769458833}}) {
-    const Instance instance = read_instance(test::reference_folder() / "dtr_logs" /
-                                            (std::string(log.log) + ".ndjson"));
+  for (const LogPeak& log :
+       {LogPeak{"densenet121_b84", 11020749360, 355299140},
+        LogPeak{"resnet32_b56", 10061179152, 291905487},
+        LogPeak{"treelstm_6", 170173608, 120490892}, LogPeak{"lstm_128", 5595127736, 769458833}}) {
+    const Instance instance =
+        read_instance(test::reference_folder() / "dtr_logs" / (std::string(log.log) + ".ndjson"));
     EXPECT_EQ(instance.release_peak, log.release_peak) << log.log;
     EXPECT_EQ(instance.graph.base_time(), log.time) << log.log;
     EXPECT_LE(base_peak(instance.graph), log.release_peak) << log.log;
@@ -66,7 +66,8 @@ TEST_F(Reference, ExactSearchesFindEveryGoldenOptimum) {
     EXPECT_EQ(lower_bound(graph).bytes, golden.fields.at("lb").get<ByteCount>());
     for (const bool any : {true, false}) {
       const auto found = exact_recompute(graph, golden.memory, any);
-      const auto optimum = golden.optimum(any ? "opt_recompute_any_order" : "opt_recompute_in_order");
+      const auto optimum =
+          golden.optimum(any ? "opt_recompute_any_order" : "opt_recompute_in_order");
       ASSERT_EQ(found.has_value(), optimum.has_value());
       if (found) EXPECT_EQ(found->time, *optimum);
       ++checked;
@@ -75,10 +76,9 @@ TEST_F(Reference, ExactSearchesFindEveryGoldenOptimum) {
     for (const std::string kind :
          {"opt_remat_swap_full_bw", "opt_remat_swap_half_bw", "opt_swap_only_full_bw"}) {
       for (const int rate : {1, 2}) {
-        const ExactSwapOptions options{
-            .recompute = kind != "opt_swap_only_full_bw",
-            .link = {.bytes_per_ns = static_cast<double>(rate),
-                     .full_duplex = kind != "opt_remat_swap_half_bw"}};
+        const ExactSwapOptions options{.recompute = kind != "opt_swap_only_full_bw",
+                                       .link = {.bytes_per_ns = static_cast<double>(rate),
+                                                .full_duplex = kind != "opt_remat_swap_half_bw"}};
         EXPECT_EQ(exact_swap(graph, golden.memory, options),
                   golden.optimum(kind + std::to_string(rate)));
         ++checked;
@@ -129,9 +129,9 @@ TEST_F(Reference, FastAndThoroughPlansAreCloseToTheSolversCosts) {
     double sum = 0;
     double most = 0;
     for (const test::KnownCost& known : test::monet_costs()) {
-      const PlanResult result = plan(
-          test::monet_graph(known.file),
-          {.budget = test::gibibytes(known.gibibytes), .effort = effort});
+      const PlanResult result =
+          plan(test::monet_graph(known.file),
+               {.budget = test::gibibytes(known.gibibytes), .effort = effort});
       ASSERT_TRUE(result.feasible);
       EXPECT_GE(gap(result, known.cost), -2e-4);  // the solver stopped within 0.01 %
       sum += gap(result, known.cost);
@@ -146,8 +146,8 @@ TEST_F(Reference, FastAndThoroughPlansAreCloseToTheSolversCosts) {
 TEST_F(Reference, LibraIsWithinOnePercentOnAverage) {
   double sum = 0;
   for (const test::KnownCost& known : test::monet_costs()) {
-    const PlanResult result = plan(test::monet_graph(known.file),
-                                   {.budget = test::gibibytes(known.gibibytes)}, "libra");
+    const PlanResult result =
+        plan(test::monet_graph(known.file), {.budget = test::gibibytes(known.gibibytes)}, "libra");
     ASSERT_TRUE(result.feasible);
     sum += gap(result, known.cost);
   }
@@ -185,8 +185,8 @@ TEST_F(Reference, PlansBeatTheOnlineHeuristicsAtEveryRatio) {
   for (const auto& [key, reference] : test::dtr_curves()) {
     const Instance instance =
         read_instance(test::reference_folder() / "dtr_logs" / (key.first + ".ndjson"));
-    const auto budget = static_cast<ByteCount>(
-        std::stod(key.second) * static_cast<double>(*instance.release_peak));
+    const auto budget =
+        static_cast<ByteCount>(std::stod(key.second) * static_cast<double>(*instance.release_peak));
     const PlanResult result = plan(instance.graph, {.budget = budget});
     ASSERT_TRUE(result.feasible) << key.first << key.second;
     EXPECT_LE(gap(result, instance.graph.base_time()), reference - 1) << key.first << key.second;

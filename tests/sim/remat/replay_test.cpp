@@ -39,8 +39,8 @@ TEST(Replay, RunningAgainCostsTheOperatorsTime) {
 TEST(Replay, CopiesOverlapOperatorsAndReadersWait) {
   // a is ready at 4; out 4..14 beside b (4..7); released at 14; in 14..24; c 24..26.
   const HostLink link{.bytes_per_ns = 1};
-  const Schedule schedule{compute(0), {Action::copy_out, 0}, compute(1), {Action::release, 0},
-                          {Action::copy_in, 0}, compute(2)};
+  const Schedule schedule{compute(0),           {Action::copy_out, 0}, compute(1),
+                          {Action::release, 0}, {Action::copy_in, 0},  compute(2)};
   const ReplayResult result = replay(three(), schedule, link);
   EXPECT_EQ(result.time, 26);
   EXPECT_EQ(result.stall, 17);

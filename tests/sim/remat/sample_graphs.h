@@ -78,7 +78,9 @@ inline Graph transformer_graph(int least_ops) {
   TensorId gradient = last;
   for (int i = 9 * layers - 1; i >= 0; --i) {
     const int k = i % 9;
-    OpSpec data{.time = kTimes[k] * 1000, .inputs = {gradient, i}, .out_bytes = {kSizes[(k + 8) % 9] * kMegabyte}};
+    OpSpec data{.time = kTimes[k] * 1000,
+                .inputs = {gradient, i},
+                .out_bytes = {kSizes[(k + 8) % 9] * kMegabyte}};
     if (i > 0) data.inputs.push_back(i - 1);
     OpSpec weight{.time = kTimes[k] * 1000, .inputs = {gradient}, .out_bytes = {0}};
     if (i > 0) weight.inputs.push_back(i - 1);
