@@ -1,8 +1,8 @@
 // Tables of results/remat: what the planners reach on the reference problems, and how long they
 // take. Usage: remat_study golden|monet|hybrid|dtr|scale|random; writes to stdout.
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 
 #include <sys/resource.h>
@@ -17,15 +17,15 @@
 namespace tessera::remat {
 namespace {
 
+/// CPU time of this process, which has one thread: other jobs of the machine do not count.
 class Stopwatch {
  public:
   double seconds() const {
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start_;
-    return time.count();
+    return static_cast<double>(std::clock() - start_) / static_cast<double>(CLOCKS_PER_SEC);
   }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::clock_t start_ = std::clock();
 };
 
 double ratio(Nanoseconds time, const Graph& graph) {
