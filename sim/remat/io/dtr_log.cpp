@@ -40,7 +40,8 @@ class LogReader {
     std::vector<TensorId> keep;
     for (const Storage& storage : storages_)
       if (storage.tensor >= 0 && storage.names > 0) keep.push_back(storage.tensor);
-    return {.graph = Graph(file_, ops_, keep, constants_, backward_),
+    return {.graph = Graph(std::filesystem::path(file_).stem().string(), ops_, keep, constants_,
+                           backward_),
             .format = "dtr",
             .release_peak = peak_};
   }

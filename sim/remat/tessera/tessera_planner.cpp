@@ -27,6 +27,8 @@ PriceSearchOptions search_options(const Graph& graph, Effort effort) {
   const bool fast = effort == Effort::fast;
   PriceSearchOptions options;
   options.rounds = fast ? 100 : 300;
+  if (graph.ops() > 3000) options.rounds = 120;
+  if (graph.ops() > 8000) options.rounds = 30;
   if (graph.ops() > 20'000) {
     options.extensions = {0.2};
     options.bisections = 8;
@@ -149,8 +151,8 @@ std::vector<PlannedSchedule> plan_budgets(const Graph& graph, const std::vector<
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return budgets[a] > budgets[b]; });
   std::vector<PlannedSchedule> plans(budgets.size());
-  const PriceSearchOptions options{.extensions = {0.2}, .bisections = 7, .updates = 3, .rounds = 2};
-  const PriceSearchOptions second_try{.extensions = {1}, .updates = 6, .rounds = 3};
+  const PriceSearchOptions options{.extensions = {0.2}, .bisections = 6, .updates = 2, .rounds = 1};
+  const PriceSearchOptions second_try{.extensions = {1}, .updates = 6, .rounds = 2};
   std::optional<Prices> start;
   for (const std::size_t i : order) {
     if (budgets[i] < lower_bound(graph).bytes) continue;
