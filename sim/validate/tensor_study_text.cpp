@@ -43,6 +43,24 @@ std::string effects_text(const TensorWeights& weights) {
   return text + "\n";
 }
 
+/// Mean over all rows of a regime, whatever the GPU.
+std::string pooled_text(const std::vector<TensorErrorRow>& rows) {
+  std::string text;
+  for (const std::string regime : {">= 50 us", "< 50 us"}) {
+    double sum = 0;
+    std::int64_t n = 0;
+    for (const TensorErrorRow& row : rows) {
+      if (!row.stack.empty() || row.regime != regime) continue;
+      sum += row.form.mean_pct * static_cast<double>(row.form.n);
+      n += row.form.n;
+    }
+    if (n > 0)
+      text += text_line("%-29s %-26s %6lld %7.2f", "pooled over GPUs", regime.c_str(),
+                        static_cast<long long>(n), sum / static_cast<double>(n));
+  }
+  return text;
+}
+
 std::string errors_text(const char* title, const std::vector<TensorErrorRow>& rows) {
   std::string text = text_line("%s", title);
   text += text_line("%-16s %-12s %-26s %6s %6s %7s %14s %17s %15s", "GPU", "stack", "rows", "n",
@@ -52,7 +70,7 @@ std::string errors_text(const char* title, const std::vector<TensorErrorRow>& ro
                       row.stack.empty() ? "all" : row.stack.c_str(), row.regime.c_str(),
                       static_cast<long long>(row.form.n), row.form.mean_pct, row.form.median_pct,
                       row.any_stack.mean_pct, row.roofline.mean_pct, row.with_a_floor.mean_pct);
-  return text + "\n";
+  return text + pooled_text(rows) + "\n";
 }
 
 std::string sums_text(const std::vector<TensorSumError>& sums) {
