@@ -248,6 +248,7 @@ void mirror(Of<CollectiveSettings> auto& settings, auto&& visit) {
   visit("groups", settings.groups);
   visit("overrides", settings.overrides);
   visit("source", settings.source);
+  visit("slows_kernels", settings.slows_kernels);
 }
 
 /// The section `training` of a scenario, without the number of micro-batches, which follows from

@@ -29,6 +29,10 @@ void CollectiveBoard::release(Key key, Seconds all_joined) {
   for (const OnEnd& on_end : node.mapped().on_end) on_end(all_joined);
 }
 
+const DeviceLoad& CollectiveBoard::load(int rank, GroupKind group, Bytes bytes) const {
+  return plan_.collective(plan_.communicators().index_of(rank, group), bytes).load;
+}
+
 std::string CollectiveBoard::missing(int rank, GroupKind group, std::int32_t sequence) const {
   const int communicator = plan_.communicators().index_of(rank, group);
   const std::vector<int>& joined = meetings_.at({communicator, sequence}).joined;

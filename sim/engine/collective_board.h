@@ -25,6 +25,8 @@ class CollectiveBoard {
   /// kind `group`. Collectives of one member never match by arrival: that order could differ
   /// between ranks.
   void join(int rank, GroupKind group, std::int32_t sequence, Bytes bytes, OnEnd on_end);
+  /// What such a collective takes from the GPU of `rank` from joining to its end.
+  const DeviceLoad& load(int rank, GroupKind group, Bytes bytes) const;
   /// Members that `rank` still waits for, as "gpu 1, gpu 3".
   std::string missing(int rank, GroupKind group, std::int32_t sequence) const;
 

@@ -31,6 +31,14 @@ Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkI
   return Seconds(bytes / slowest.value());
 }
 
+DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu) {
+  if (gpu.sm_count <= 0 || cost.solo_time.value() <= 0) return {};
+  const double traffic = cost.gpu.memory_bytes / cost.solo_time.value();
+  return {
+      .multiprocessors = static_cast<double>(cost.gpu.multiprocessors) / gpu.sm_count,
+      .bandwidth = gpu.memory_bandwidth.value() > 0 ? traffic / gpu.memory_bandwidth.value() : 0};
+}
+
 }  // namespace
 
 CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
@@ -73,6 +81,8 @@ void CommunicationPlan::plan_collective(const TimedProgram& timed, const Program
     } else {
       entry->second = make_transfer(cost.latency, cost.bytes_per_link, cost.links);
     }
+    if (settings.slows_kernels)
+      entry->second.load = load_of(cost, timed.topology.cluster().node.gpu);
   }
   const LinkUser user{op.kind, communicator, op.stream};
   for (const ChunkRing& ring : entry->second.rings) {

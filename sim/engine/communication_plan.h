@@ -8,6 +8,7 @@
 
 #include "sim/collectives/collective.h"
 #include "sim/engine/communicators.h"
+#include "sim/engine/device_load.h"
 #include "sim/engine/link_users.h"
 #include "sim/engine/platform.h"
 #include "sim/plan/timed_program.h"
@@ -27,7 +28,8 @@ struct Transfer {
   double bytes = 0;  ///< over each link of the path
   PathId path;       ///< not valid: no flow, the delay is everything
   std::vector<ChunkRing> rings = {};
-  int steps = 0;  ///< 0: no rings
+  int steps = 0;         ///< 0: no rings
+  DeviceLoad load = {};  ///< on each of the GPUs that take part
 };
 
 /// Every transfer that a program can start, with the links it takes. Made before the run, because

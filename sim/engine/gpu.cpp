@@ -1,5 +1,7 @@
 #include "sim/engine/gpu.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace tessera {
@@ -42,6 +44,24 @@ std::int32_t Gpu::first_missing(std::int32_t op) const {
     if (awaited >= 0 && !has_ended(awaited)) return awaited;
   }
   return -1;
+}
+
+void Gpu::add_load(const DeviceLoad& load) {
+  if (load == DeviceLoad()) return;
+  loads_.push_back(load);
+  loads_changed();
+}
+
+void Gpu::remove_load(const DeviceLoad& load) {
+  if (load == DeviceLoad()) return;
+  loads_.erase(std::ranges::find(loads_, load));
+  loads_changed();
+}
+
+// Summed anew, so that a GPU without collectives has no rounding left over.
+void Gpu::loads_changed() {
+  load_ = std::accumulate(loads_.begin(), loads_.end(), DeviceLoad());
+  for (Stream& stream : streams_) stream.change_pace();
 }
 
 void Gpu::end(std::int32_t op) {

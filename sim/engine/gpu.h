@@ -57,6 +57,11 @@ class Gpu {
     return static_cast<std::size_t>(op) < launch_dates_.size();
   }
   Seconds launch_date(std::int32_t op) const { return launch_dates_[static_cast<std::size_t>(op)]; }
+  /// A collective starts or ends on the GPU: the kernels beside it change their pace.
+  void add_load(const DeviceLoad& load);
+  void remove_load(const DeviceLoad& load);
+  /// Time of kernels now over their time alone.
+  double stretch_of_kernels(double product_share) const { return stretch(load_, product_share); }
   /// An op that `op` waits for and that has not ended; -1 if there is none.
   std::int32_t first_missing(std::int32_t op) const;
   void end(std::int32_t op);
@@ -72,7 +77,11 @@ class Gpu {
   DeviceContext context_;
   const RankProgram& program_;
   std::span<OpRecord> records_;
+  void loads_changed();
+
   MemoryLedger memory_;
+  std::vector<DeviceLoad> loads_;  ///< of the collectives that run
+  DeviceLoad load_;                ///< their sum
   std::vector<Stream> streams_;
   std::vector<Seconds> launch_dates_;  ///< by op, as far as launched
   std::vector<char> ended_;            ///< by op

@@ -1,5 +1,7 @@
 #include "sim/engine/stream.h"
 
+#include <algorithm>
+
 #include "sim/engine/gpu.h"
 #include "workloads/labels.h"
 
@@ -49,10 +51,12 @@ void Stream::execute(const ProgramOp& op) {
       const auto segment = static_cast<std::size_t>(op.segment.index());
       gpu_.memory().begin_segment(context.clock.now(),
                                   context.timed.program.segments[segment].peak_above_start);
-      context.clock.after(context.timed.segments[segment].duration, [this] { end(); });
+      work_ = context.timed.segments[segment].duration;
+      work_until_done();
       break;
     }
     case OpKind::all_reduce:
+      gpu_.add_load(context.collectives.load(gpu_.rank(), op.group, op.bytes));
       context.collectives.join(gpu_.rank(), op.group, gpu_.sequence(running_), op.bytes,
                                [this](Seconds all_joined) {
                                  gpu_.record(running_).transfer_start = all_joined;
@@ -70,6 +74,24 @@ void Stream::execute(const ProgramOp& op) {
   }
 }
 
+void Stream::work_until_done() {
+  const DeviceContext& context = gpu_.context();
+  const auto segment = static_cast<std::size_t>(gpu_.op(running_).segment.index());
+  since_ = context.clock.now();
+  stretch_ = gpu_.stretch_of_kernels(context.timed.segments[segment].product_share);
+  const std::int32_t pace = ++pace_;
+  context.clock.after(work_ * stretch_, [this, pace] {
+    if (pace == pace_) end();
+  });
+}
+
+void Stream::change_pace() {
+  if (running_ == kNone || gpu_.op(running_).kind != OpKind::kernels) return;
+  const Seconds done = (gpu_.context().clock.now() - since_) / stretch_;
+  work_ = std::max(Seconds(0), work_ - done);
+  work_until_done();
+}
+
 void Stream::end() {
   const std::int32_t ended = running_;
   const ProgramOp& op = gpu_.op(ended);
@@ -79,6 +101,8 @@ void Stream::end() {
     gpu_.memory().end_segment(context.clock.now(),
                               context.timed.program.segment(op.segment).net_memory);
   }
+  if (op.kind == OpKind::all_reduce)
+    gpu_.remove_load(context.collectives.load(gpu_.rank(), op.group, op.bytes));
   running_ = kNone;
   gpu_.end(ended);
   advance();

@@ -23,6 +23,8 @@ class Stream {
   void advance();
   /// `op`, of any stream of the GPU, has ended.
   void wake(std::int32_t op);
+  /// The load of the GPU has changed: kernels that run end earlier or later.
+  void change_pace();
   /// Why the stream has not run empty, such as "gpu 2 stream compute op 3 waits for op 2"; nothing
   /// if it has.
   std::optional<std::string> blocked() const;
@@ -33,6 +35,7 @@ class Stream {
   void begin(std::int32_t op);
   void execute(const ProgramOp& op);
   void end();
+  void work_until_done();
   std::string reason() const;
 
   Gpu& gpu_;
@@ -41,6 +44,12 @@ class Stream {
   std::size_t head_ = 0;  ///< position in the queue of the next op to start
   std::int32_t running_ = kNone;
   std::int32_t waits_for_ = kNone;  ///< op that the head waits for
+  // Of kernels that run:
+  Seconds work_;  ///< left at `since_`, in time alone on the GPU
+  Seconds since_;
+  double stretch_ = 1;  ///< time that a second of work takes
+  std::int32_t pace_ =
+      0;  ///< changes of pace so far; an end that was posted before the last is void
 };
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "predictor/gpu_support.h"
 #include "workloads/program.h"
 
 namespace tessera {
@@ -32,6 +33,7 @@ class PredictedKernels {
 TimedSegment time_segment(const Segment& segment, PredictedKernels& kernels,
                           const HostCosts& host) {
   TimedSegment timed;
+  Seconds products;
   timed.kernel_durations.reserve(segment.kernels.size());
   timed.kernels.reserve(segment.kernels.size());
   for (const KernelLaunch& launch : segment.kernels) {
@@ -40,7 +42,10 @@ TimedSegment time_segment(const Segment& segment, PredictedKernels& kernels,
     timed.kernels.push_back(position);
     timed.kernel_durations.push_back(prediction.duration);
     timed.duration += prediction.duration;
+    const KernelKind kind = launch.kernel.kind;
+    if (is_product(kind) || kind == KernelKind::attention) products += prediction.duration;
   }
+  if (timed.duration.value() > 0) timed.product_share = products / timed.duration;
   timed.host_time = host.per_call * static_cast<double>(segment.host_ops);
   return timed;
 }

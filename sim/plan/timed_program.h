@@ -17,6 +17,7 @@ struct TimedSegment {
   Seconds duration;                       ///< their sum
   Seconds host_time;                      ///< what the host needs to launch the segment
   std::vector<std::size_t> kernels;  ///< positions in TimedProgram::kernels, as kernel_durations
+  double product_share = 0;  ///< of `duration`: matrix products, convolutions and fused attention
 };
 
 /// One of the distinct kernels of a program.

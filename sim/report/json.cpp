@@ -25,6 +25,8 @@ ordered_json provenance_json(const StepReport& report, const Provenance& provena
           {"predictor", provenance.predictor},
           {"model", provenance.model},
           {"mode", provenance.mode},
+          {"framework", provenance.framework},
+          {"recompute", provenance.recompute},
           {"gpu", report.gpu},
           {"gpus", report.gpus()},
           {"tensor", report.layout.tensor},

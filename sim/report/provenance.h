@@ -13,6 +13,8 @@ struct Provenance {
   std::string scenario;                      ///< its name
   std::string model;                         ///< its name
   std::string mode;                          ///< "training", "inference"
+  std::string framework;                     ///< name of its profile
+  std::string recompute;                     ///< "none", "selective", "full"
   std::string predictor;                     ///< form of the kernel model
   std::string predictor_mode;                ///< "zero-shot", "calibrated", "calibrated-steps"
   std::string predictor_effect;              ///< where the GPU's effect comes from, in words

@@ -108,7 +108,10 @@ std::string header_line(const StepReport& report, const Provenance& provenance) 
          std::to_string(layout.tensor) + ", pipeline " + std::to_string(layout.pipeline) +
          ", data " + std::to_string(layout.data) + ", " +
          counted(report.micro_batches, "micro-batch") + "; predictor " + provenance.predictor +
-         ", tessera " + provenance.tessera_version + "\n" + basis_lines(report, provenance) + "\n";
+         ", tessera " + provenance.tessera_version + "\n" + "framework " + provenance.framework +
+         ", " + std::string(name_of(report.precision)) +
+         (provenance.recompute == "none" ? "" : ", recompute " + provenance.recompute) + "\n" +
+         basis_lines(report, provenance) + "\n";
 }
 
 std::string summary_row(std::string_view label, const std::string& value) {

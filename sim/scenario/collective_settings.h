@@ -44,6 +44,8 @@ struct CollectiveSettings {
   std::vector<GroupCalibration> groups;  ///< measured
   std::vector<CollectiveOverride> overrides;
   std::string source;
+  bool slows_kernels = true;  ///< kernels beside a collective lose the multiprocessors and the
+                              ///< memory bandwidth that it takes
 
   CollectiveTuning tuning() const { return {CollectiveConstants(), groups}; }
   /// `call` with what the overrides say of `group`; the last one wins.

@@ -30,6 +30,18 @@ std::string_view name_of(PredictorForm form) {
   return "";
 }
 
+std::string_view name_of(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+      return "none";
+    case Recompute::selective:
+      return "selective";
+    case Recompute::full:
+      return "full";
+  }
+  return "";
+}
+
 PredictorForm predictor_form_of(std::string_view name) {
   for (const auto form :
        {PredictorForm::roofline, PredictorForm::neusight, PredictorForm::tessera}) {

@@ -44,7 +44,7 @@ class Calibration(EndToEnd):
                                               "notes": []})
         self.assertNotEqual(before["step_time_s"], after["step_time_s"])
         table = self.answer("simulate", DATA_PARALLEL, "--set", overlay)
-        self.assertEqual(table.splitlines()[2], f"calibrated for {GPU}: {after['predictor']['effect']}")
+        self.assertEqual(table.splitlines()[3], f"calibrated for {GPU}: {after['predictor']['effect']}")
 
     def test_collected_bf16_rows_are_refused_with_the_reason(self):
         self.collect("--suite", "tensor-core", "--small", "--dtypes", "bf16", "--out", "bf16.csv")

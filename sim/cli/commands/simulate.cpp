@@ -57,6 +57,8 @@ Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weigh
   return {.scenario = scenario.name,
           .model = scenario.model.name,
           .mode = std::string(name_of(scenario.step.mode)),
+          .framework = scenario.step.framework.name,
+          .recompute = std::string(name_of(scenario.step.recompute)),
           .predictor = std::string(name_of(scenario.predictor_form)),
           .predictor_mode = std::string(name_of(basis.mode)),
           .predictor_effect = basis.effect,

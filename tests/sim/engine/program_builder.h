@@ -110,6 +110,7 @@ class ProgramBuilder {
                        .topology = Topology(cluster),
                        .communication_host_time = {},
                        .memory_capacity = 80_GiB};
+    timed.collectives.slows_kernels = false;  // durations stay as written
     return timed;
   }
   /// On a switched node with a GPU per rank.

@@ -24,6 +24,8 @@ inline Provenance sample_provenance() {
   return {.scenario = "sample",
           .model = "two-layers",
           .mode = "training",
+          .framework = "megatron",
+          .recompute = "full",
           .predictor = "roofline",
           .predictor_mode = "zero-shot",
           .predictor_effect = "architecture figures alone",

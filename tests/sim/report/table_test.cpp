@@ -38,6 +38,7 @@ TEST(Table, ShowsTheReportAsAPersonReadsIt) {
   EXPECT_EQ(table_text(sample_report(), sample_provenance()),
             R"(sample: training step of two-layers on 2 x G100
 tensor 1, pipeline 2, data 1, 1 micro-batch; predictor roofline, tessera 1.2.3
+framework megatron, fp32, recompute full
 zero-shot: nothing was measured on G100
 
 step time                 6000.000 ms
