@@ -12,10 +12,14 @@
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
 #include "sim/validate/training_run_scenario.h"
+#include "tests/sim/validate/shipped.h"
 
 namespace tessera {
 namespace {
 
+using test::scenario_of;
+using test::shipped_configs;
+using test::trained;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -23,22 +27,6 @@ constexpr const char* kGpu = "H200-SXM5-141GB";
 constexpr const char* kColumns =
     "id,gpu,n_gpus,framework,precision,model,family,layers,hidden,heads,ffn,vocab,seq_len,tp,pp,dp,"
     "zero_stage,micro_batch,global_batch,recompute,step_time_s\n";
-
-const Catalog& shipped_configs() {
-  static const Catalog shipped(TESSERA_SOURCE_DIR "/configs");
-  return shipped;
-}
-
-const PredictorWeights& trained() {
-  static const PredictorWeights weights =
-      load_weights(TESSERA_SOURCE_DIR "/predictor/weights/tessera.pb");
-  return weights;
-}
-
-Scenario scenario_of(const TrainingRun& run) {
-  static const FrameworkAliases aliases = framework_aliases(shipped_configs());
-  return scenario_of_training_run(run, aliases, shipped_configs());
-}
 
 TrainingRuns read(const std::string& rows, const char* gpu = kGpu) {
   const auto path = std::filesystem::path(testing::TempDir()) /

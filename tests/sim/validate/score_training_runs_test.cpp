@@ -10,32 +10,19 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
-#include "predictor/weights.h"
 #include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
 #include "sim/validate/training_run_text.h"
+#include "tests/sim/validate/shipped.h"
 
 namespace tessera {
 namespace {
 
+using test::scenario_of;
+using test::shipped_configs;
+using test::trained;
 using ::testing::HasSubstr;
-
-const Catalog& shipped_configs() {
-  static const Catalog shipped(TESSERA_SOURCE_DIR "/configs");
-  return shipped;
-}
-
-const PredictorWeights& trained() {
-  static const PredictorWeights weights =
-      load_weights(TESSERA_SOURCE_DIR "/predictor/weights/tessera.pb");
-  return weights;
-}
-
-Scenario scenario_of(const TrainingRun& run) {
-  static const FrameworkAliases aliases = framework_aliases(shipped_configs());
-  return scenario_of_training_run(run, aliases, shipped_configs());
-}
 
 /// A GPT of two layers on one A100; `framework,precision,...` as the columns say.
 constexpr const char* kColumns =
