@@ -1,5 +1,6 @@
 """Known times, derived in sight, through the whole program."""
 
+import json
 import re
 import unittest
 
@@ -12,16 +13,13 @@ LINK_BANDWIDTH = 25e9 * 0.824  # [B/s]
 LINKS_PER_PEER = 6
 LINK_LATENCY = 1e-6  # [s]
 
-# NCCL's rings on NVLink: latency of a call and of each of its steps [s] (tuning.cc). Large buffers take the protocol
-# Simple, a few bytes LL.
-SIMPLE_BASE, SIMPLE_STEP = 8.4e-6, 3.4e-6
+# NCCL's rings on NVLink, protocol LL, which a few bytes take: latency of a call and of each of its steps [s] (tuning.cc).
 LOW_LATENCY_BASE, LOW_LATENCY_STEP = 6.6e-6, 0.6e-6
 
 
-def ring_all_reduce(gpus, size, bandwidth):
+def ring_bytes_over_links(gpus, size, bandwidth):
     """2(n-1) steps, each of which passes size/n on, at the rate of all links of a GPU."""
-    steps = 2 * (gpus - 1)
-    return SIMPLE_BASE + steps * SIMPLE_STEP + steps / gpus * size / bandwidth
+    return 2 * (gpus - 1) / gpus * size / bandwidth
 
 
 class OneGpu(EndToEnd):
@@ -62,11 +60,14 @@ class Communication(EndToEnd):
     def test_data_parallel_ranks_reduce_all_gradients_in_one_ring(self):
         program = self.answer("show", "program", DATA_PARALLEL)
         parameters = int(re.match(r"stage 0: (\d+) parameters", program)[1])
-        expected = ring_all_reduce(4, 4 * parameters, 3 * LINKS_PER_PEER * LINK_BANDWIDTH)
+        alone = json.loads(self.answer("collective", "--cluster", "hgx-h100-4", "--op", "all_reduce", "--bytes",
+                                       str(4 * parameters), "--ranks", "0-3", "--format", "json"))
+        least = ring_bytes_over_links(4, 4 * parameters, 3 * LINKS_PER_PEER * LINK_BANDWIDTH)
+        self.assertEqual((alone["algorithm"], alone["protocol"]), ("ring", "simple"))
+        self.assertAlmostEqual(alone["lower_bound_us"] * 1e-6 / least, 1, delta=1e-6)
         exposed = self.simulate(DATA_PARALLEL)["breakdown"]["exposed_data"]["seconds"]
-        # Never faster than its bytes over the links; filling the pipeline of steps costs some percent more.
-        self.assertGreater(exposed / expected, 1 - 1e-3)
-        self.assertLess(exposed / expected, 1.1)
+        self.assertAlmostEqual(exposed / (alone["time_us"] * 1e-6), 1, delta=1e-3)
+        self.assertGreater(exposed, least)
 
     def test_a_step_of_four_replicas_is_that_of_one_and_the_all_reduce(self):
         four = self.simulate(DATA_PARALLEL)

@@ -97,7 +97,6 @@ class Tape {
   /// Of activations.
   Precision precision() const { return options_.precision; }
   Precision gemm_precision() const { return options_.gemm_precision; }
-  bool products_accumulate() const { return options_.products_accumulate; }
 
   // Autograd.
   bool requires_gradient(const Tensor& tensor) const;
