@@ -10,16 +10,27 @@
 namespace tessera {
 namespace {
 
-// One op per distinct transfer of a stage: a step repeats few of them thousands of times.
-std::vector<ProgramOp> distinct_transfers(const RankProgram& stage) {
-  std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, ProgramOp> distinct;
+/// The distinct transfers of a stage: a step repeats few of them thousands of times.
+struct StageTransfers {
+  std::vector<ProgramOp> distinct;    ///< the first op of each
+  std::vector<std::int32_t> numbers;  ///< by op: position in `distinct`; -1: starts none
+};
+
+StageTransfers transfers_of(const RankProgram& stage) {
+  std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, std::int32_t> known;
+  StageTransfers transfers;
   for (const ProgramOp& op : stage.ops) {
-    if (op.kind != OpKind::all_reduce && op.kind != OpKind::send) continue;
-    distinct.try_emplace({op.kind, op.group, op.peer_stage, op.bytes.value(), op.stream}, op);
+    if (op.kind != OpKind::all_reduce && op.kind != OpKind::send) {
+      transfers.numbers.push_back(-1);
+      continue;
+    }
+    const auto next = static_cast<std::int32_t>(transfers.distinct.size());
+    const auto [entry, is_new] =
+        known.try_emplace({op.kind, op.group, op.peer_stage, op.bytes.value(), op.stream}, next);
+    if (is_new) transfers.distinct.push_back(op);
+    transfers.numbers.push_back(entry->second);
   }
-  std::vector<ProgramOp> ops;
-  for (const auto& [key, op] : distinct) ops.push_back(op);
-  return ops;
+  return transfers;
 }
 
 /// Larger groups would take a message per rank, ring and step: thousands of thousands.
@@ -43,29 +54,35 @@ DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu) {
 
 CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
     : communicators_(timed.program.layout), users_(timed.topology.links().size()) {
-  const ParallelLayout& layout = timed.program.layout;
-  for (int stage = 0; stage < layout.pipeline; ++stage) {
-    const int first_rank = rank_of({0, stage, 0}, layout);
-    const int ranks_per_stage = layout.tensor * layout.data;
-    const RankProgram& program = timed.program.stages[static_cast<std::size_t>(stage)];
-    for (const ProgramOp& op : distinct_transfers(program)) {
-      for (int rank = first_rank; rank < first_rank + ranks_per_stage; ++rank) {
-        if (op.kind == OpKind::send) plan_message(timed, op, rank);
-        if (op.kind == OpKind::all_reduce) plan_collective(timed, op, rank);
-      }
-    }
+  for (int stage = 0; stage < timed.program.layout.pipeline; ++stage) plan_stage(timed, stage);
+  for (PlannedTransfer& planned : transfers_) {
+    use_closed_form_on_private_links(timed.topology, planned.transfer);
   }
-  for (auto& [key, transfer] : collectives_) {
-    use_closed_form_on_private_links(timed.topology, transfer);
-  }
-  for (auto& [key, transfer] : messages_) {
-    use_closed_form_on_private_links(timed.topology, transfer);
-  }
+  fold(timed);
+  count_simulated_members();
 }
 
-void CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank) {
+// Ranks ascend with the stages.
+void CommunicationPlan::plan_stage(const TimedProgram& timed, int stage) {
+  const ParallelLayout& layout = timed.program.layout;
+  StageTransfers stage_transfers =
+      transfers_of(timed.program.stages[static_cast<std::size_t>(stage)]);
+  const int first_rank = rank_of({0, stage, 0}, layout);
+  for (int rank = first_rank; rank < first_rank + layout.tensor * layout.data; ++rank) {
+    first_of_rank_.push_back(of_rank_.size());
+    for (const ProgramOp& op : stage_transfers.distinct) {
+      of_rank_.push_back(op.kind == OpKind::send ? plan_message(timed, op, rank)
+                                                 : plan_collective(timed, op, rank));
+    }
+  }
+  numbers_.push_back(std::move(stage_transfers.numbers));
+}
+
+std::size_t CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op,
+                                               int rank) {
   const int communicator = communicators_.index_of(rank, op.group);
-  const auto [entry, is_new] = collectives_.try_emplace({communicator, op.bytes.value()});
+  const auto [entry, is_new] =
+      collectives_.try_emplace({communicator, op.bytes.value()}, transfers_.size());
   if (is_new) {
     const CollectiveSettings& settings = timed.collectives;
     const CollectiveCost cost = collective_cost(
@@ -74,33 +91,51 @@ void CommunicationPlan::plan_collective(const TimedProgram& timed, const Program
     const std::vector<int>& ranks = communicators_[communicator].ranks;
     const bool rings = cost.algorithm == CollectiveAlgorithm::ring && ranks.size() > 1 &&
                        ranks.size() <= kMostChunkedRanks && !cost.links.empty();
+    Transfer transfer;
     if (settings.fidelity == NetworkFidelity::analytic) {
-      entry->second = {.delay = cost.solo_time, .bytes = 0, .path = {}};
+      transfer = {.delay = cost.solo_time, .bytes = 0, .path = {}};
     } else if (settings.fidelity == NetworkFidelity::chunk && rings) {
-      entry->second = make_chunks(timed, cost, op.bytes, ranks);
+      transfer = make_chunks(timed, cost, op.bytes, ranks);
     } else {
-      entry->second = make_transfer(cost.latency, cost.bytes_per_link, cost.links);
+      transfer = make_transfer(cost.latency, cost.bytes_per_link, cost.links);
     }
-    if (settings.slows_kernels)
-      entry->second.load = load_of(cost, timed.topology.cluster().node.gpu);
+    if (settings.slows_kernels) transfer.load = load_of(cost, timed.topology.cluster().node.gpu);
+    transfers_.push_back({.transfer = std::move(transfer),
+                          .kind = op.kind,
+                          .group = op.group,
+                          .bytes = op.bytes,
+                          .communicator = communicator});
   }
+  const Transfer& transfer = transfers_[entry->second].transfer;
   const LinkUser user{op.kind, communicator, op.stream};
-  for (const ChunkRing& ring : entry->second.rings) {
+  for (const ChunkRing& ring : transfer.rings) {
     for (const PathId hop : ring.hops)
       users_.add(paths_[static_cast<std::size_t>(hop.index())], user);
   }
-  if (!entry->second.path.valid()) return;
-  users_.add(paths_[static_cast<std::size_t>(entry->second.path.index())], user);
+  if (transfer.path.valid()) {
+    users_.add(paths_[static_cast<std::size_t>(transfer.path.index())], user);
+  }
+  return entry->second;
 }
 
-void CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op, int rank) {
+std::size_t CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op,
+                                            int rank) {
   RankPosition peer = position_of(rank, timed.program.layout);
   peer.pipeline = op.peer_stage;
   const int to = rank_of(peer, timed.program.layout);
   const Route route = timed.topology.route(rank, to);
   const auto bytes = static_cast<double>(op.bytes.value());
-  messages_[{rank, to, op.bytes.value()}] = make_transfer(route.latency, bytes, route.links);
+  const auto [entry, is_new] =
+      messages_.try_emplace({rank, to, op.bytes.value()}, transfers_.size());
+  if (is_new) {
+    transfers_.push_back({.transfer = make_transfer(route.latency, bytes, route.links),
+                          .kind = op.kind,
+                          .bytes = op.bytes,
+                          .from = rank,
+                          .to = to});
+  }
   users_.add(route.links, {op.kind, rank, op.stream});
+  return entry->second;
 }
 
 Transfer CommunicationPlan::make_transfer(Seconds latency, double bytes,
@@ -141,6 +176,29 @@ void CommunicationPlan::use_closed_form_on_private_links(const Topology& topolog
   if (users_.any_shared(links)) return;
   transfer.delay += time_alone(topology, transfer.bytes, links);
   transfer.path = {};
+}
+
+void CommunicationPlan::fold(const TimedProgram& timed) {
+  path_of_links_.clear();
+  if (timed.simulation.fold.any()) {
+    FoldedJob job = fold_job(timed, communicators_, transfers_, paths_);
+    folding_ = std::move(job.folding);
+    network_ = std::move(job.network);
+  } else {
+    folding_ = unfolded(timed.program.layout.world_size());
+    network_ = without_unused_links(timed.topology, std::move(paths_));
+  }
+  paths_.clear();
+}
+
+// A folded communicator is met at the first of its class, by every rank whose own it stands for.
+void CommunicationPlan::count_simulated_members() {
+  simulated_members_.assign(communicators_.all().size(), 0);
+  for (const int rank : folding_.simulated) {
+    for (const int own : communicators_.of(rank)) {
+      if (own >= 0) ++simulated_members_[static_cast<std::size_t>(folding_.communicator_of(own))];
+    }
+  }
 }
 
 }  // namespace tessera

@@ -26,6 +26,8 @@ class Communicators {
   /// Index of the communicator of `kind` that `rank` belongs to; -1 if none (embedding, on the
   /// stages between).
   int index_of(int rank, GroupKind kind) const;
+  /// Of every kind; -1 where the rank has none.
+  std::span<const int> of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
 
  private:
   static constexpr int kKinds = 5;

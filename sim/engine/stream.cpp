@@ -56,16 +56,15 @@ void Stream::execute(const ProgramOp& op) {
       break;
     }
     case OpKind::all_reduce:
-      gpu_.add_load(context.collectives.load(gpu_.rank(), op.group, op.bytes));
-      context.collectives.join(gpu_.rank(), op.group, gpu_.sequence(running_), op.bytes,
+      gpu_.add_load(gpu_.transfer(running_).transfer.load);
+      context.collectives.join(gpu_.rank(), gpu_.transfer(running_), gpu_.sequence(running_),
                                [this](Seconds all_joined) {
                                  gpu_.record(running_).transfer_start = all_joined;
                                  end();
                                });
       break;
     case OpKind::send:
-      context.messages.send({gpu_.rank(), rank_of_stage(op.peer_stage, gpu_), op.tag}, op.bytes,
-                            [this] { end(); });
+      context.messages.send(gpu_.transfer(running_), op.tag, [this] { end(); });
       break;
     case OpKind::recv:
       context.messages.receive({rank_of_stage(op.peer_stage, gpu_), gpu_.rank(), op.tag},
@@ -101,8 +100,7 @@ void Stream::end() {
     gpu_.memory().end_segment(context.clock.now(),
                               context.timed.program.segment(op.segment).net_memory);
   }
-  if (op.kind == OpKind::all_reduce)
-    gpu_.remove_load(context.collectives.load(gpu_.rank(), op.group, op.bytes));
+  if (op.kind == OpKind::all_reduce) gpu_.remove_load(gpu_.transfer(ended).transfer.load);
   running_ = kNone;
   gpu_.end(ended);
   advance();
@@ -125,7 +123,7 @@ std::string Stream::reason() const {
     return "message " + std::to_string(op.tag) + " from stage " + std::to_string(op.peer_stage);
   }
   const std::int32_t sequence = gpu_.sequence(running_);
-  return gpu_.context().collectives.missing(gpu_.rank(), op.group, sequence) + " in all-reduce " +
+  return gpu_.context().collectives.missing(gpu_.transfer(running_), sequence) + " in all-reduce " +
          std::to_string(sequence) + " of their " + std::string(label_of(op.group)) + " group";
 }
 
