@@ -33,6 +33,7 @@ struct TrainingRun {
   std::optional<Seconds> step_time;
   std::optional<double> peak_memory_gib;
   std::string memory_metric;  ///< "allocated", "reserved", "smi"; empty without a peak
+  std::string source;         ///< first word of the column: who measured; may be empty
 };
 
 /// A row that cannot be simulated, and why.
@@ -40,6 +41,8 @@ struct SkippedRun {
   std::string where;
   std::string id, gpu;
   std::string reason;
+  std::string source, framework, precision, model;  ///< as far as stated
+  bool measured = false;                            ///< the row has a step time
 };
 
 struct TrainingRuns {
@@ -54,8 +57,10 @@ struct TrainingRuns {
 struct RowFilter {
   std::string column;
   std::vector<std::string> values;
+  bool part = false;  ///< it is enough that a value occurs in the field
 };
-/// "dp=1" or "precision=fp16,bf16". Throws InputError for text without a column or values.
+/// "dp=1" or "precision=fp16,bf16"; "source~vTrain": a value is part of the field. Throws
+/// InputError for text without a column or values.
 RowFilter parse_row_filter(const std::string& text);
 
 /// Reads the rows that pass every filter, and skips with a reason what the simulation lacks: other
