@@ -43,7 +43,8 @@ void CollectiveBoard::release(int communicator, std::int32_t sequence, Seconds a
   Meeting ended = std::move(*found);
   if (found != meetings.end() - 1) *found = std::move(meetings.back());
   meetings.pop_back();
-  for (const OnEnd& on_end : ended.on_end) on_end(all_joined);
+  const int last_rank = ended.joined.back();
+  for (const OnEnd& on_end : ended.on_end) on_end(all_joined, last_rank);
   ended.joined.clear();
   ended.on_end.clear();
   spare_.push_back(std::move(ended));

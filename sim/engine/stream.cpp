@@ -40,6 +40,7 @@ void Stream::begin(std::int32_t op) {
   OpRecord& record = gpu_.record(op);
   record.start = gpu_.context().clock.now();
   record.transfer_start = record.start;
+  record.launched = gpu_.launch_date(op);
   execute(gpu_.op(op));
 }
 
@@ -58,8 +59,9 @@ void Stream::execute(const ProgramOp& op) {
     case OpKind::all_reduce:
       gpu_.add_load(gpu_.transfer(running_).transfer.load);
       context.collectives.join(gpu_.rank(), gpu_.transfer(running_), gpu_.sequence(running_),
-                               [this](Seconds all_joined) {
+                               [this](Seconds all_joined, int last_rank) {
                                  gpu_.record(running_).transfer_start = all_joined;
+                                 gpu_.record(running_).last_rank = last_rank;
                                  end();
                                });
       break;

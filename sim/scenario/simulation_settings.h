@@ -12,12 +12,15 @@ struct FoldSettings {
   bool rails = true;   ///< GPUs of different numbers in their nodes, with their NICs
 
   bool any() const { return tensor || data; }
+  bool operator==(const FoldSettings&) const = default;
 };
 
 /// The section `simulation` of a scenario.
 struct SimulationSettings {
   FoldSettings fold;
   Seconds time_limit;  ///< of the wall clock for one simulation; 0: none
+
+  bool operator==(const SimulationSettings&) const = default;
 };
 
 }  // namespace tessera
