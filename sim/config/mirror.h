@@ -249,6 +249,7 @@ void mirror(Of<CollectiveSettings> auto& settings, auto&& visit) {
   visit("overrides", settings.overrides);
   visit("source", settings.source);
   visit("slows_kernels", settings.slows_kernels);
+  visit("nccl_messages", settings.nccl_messages);
 }
 
 void mirror(Of<FoldSettings> auto& fold, auto&& visit) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
 
-#include "sim/collectives/collective_tuning.h"
 #include "sim/collectives/nccl_tuning.h"
 #include "sim/collectives/ring_paths.h"
 
@@ -20,7 +23,7 @@ StageTransfers transfers_of(const RankProgram& stage) {
   std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, std::int32_t> known;
   StageTransfers transfers;
   for (const ProgramOp& op : stage.ops) {
-    if (op.kind != OpKind::all_reduce && op.kind != OpKind::send) {
+    if (!is_collective(op.kind) && op.kind != OpKind::send) {
       transfers.numbers.push_back(-1);
       continue;
     }
@@ -42,18 +45,14 @@ Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkI
   return Seconds(bytes / slowest.value());
 }
 
-DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu) {
-  if (gpu.sm_count <= 0 || cost.solo_time.value() <= 0) return {};
-  const double traffic = cost.gpu.memory_bytes / cost.solo_time.value();
-  return {
-      .multiprocessors = static_cast<double>(cost.gpu.multiprocessors) / gpu.sm_count,
-      .bandwidth = gpu.memory_bandwidth.value() > 0 ? traffic / gpu.memory_bandwidth.value() : 0};
-}
-
 }  // namespace
 
 CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
-    : communicators_(timed.program.layout), users_(timed.topology.links().size()) {
+    : costs_(timed),
+      communicators_(timed.program.layout),
+      users_(timed.topology.links().size()),
+      of_communicator_(communicators_.all().size()),
+      of_sender_(static_cast<std::size_t>(timed.program.layout.world_size())) {
   for (int stage = 0; stage < timed.program.layout.pipeline; ++stage) plan_stage(timed, stage);
   for (PlannedTransfer& planned : transfers_) {
     use_closed_form_on_private_links(timed.topology, planned.transfer);
@@ -68,7 +67,8 @@ void CommunicationPlan::plan_stage(const TimedProgram& timed, int stage) {
   StageTransfers stage_transfers =
       transfers_of(timed.program.stages[static_cast<std::size_t>(stage)]);
   const int first_rank = rank_of({0, stage, 0}, layout);
-  for (int rank = first_rank; rank < first_rank + layout.tensor * layout.data; ++rank) {
+  const int ranks = layout.world_size() / layout.pipeline;
+  for (int rank = first_rank; rank < first_rank + ranks; ++rank) {
     first_of_rank_.push_back(of_rank_.size());
     for (const ProgramOp& op : stage_transfers.distinct) {
       of_rank_.push_back(op.kind == OpKind::send ? plan_message(timed, op, rank)
@@ -78,77 +78,120 @@ void CommunicationPlan::plan_stage(const TimedProgram& timed, int stage) {
   numbers_.push_back(std::move(stage_transfers.numbers));
 }
 
-std::size_t CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op,
-                                               int rank) {
-  const int communicator = communicators_.index_of(rank, op.group);
-  const auto [entry, is_new] =
-      collectives_.try_emplace({communicator, op.bytes.value()}, transfers_.size());
-  if (is_new) {
-    const CollectiveSettings& settings = timed.collectives;
-    const CollectiveCost cost = collective_cost(
-        timed.topology, settings.call_of(op.group, CollectiveKind::all_reduce, op.bytes),
-        communicators_[communicator].ranks, settings.tuning());
-    const std::vector<int>& ranks = communicators_[communicator].ranks;
-    const bool rings = cost.algorithm == CollectiveAlgorithm::ring && ranks.size() > 1 &&
-                       ranks.size() <= kMostChunkedRanks && !cost.links.empty();
-    Transfer transfer;
-    if (settings.fidelity == NetworkFidelity::analytic) {
-      transfer = {.delay = cost.solo_time, .bytes = 0, .path = {}};
-    } else if (settings.fidelity == NetworkFidelity::chunk && rings) {
-      transfer = make_chunks(timed, cost, op.bytes, ranks);
-    } else {
-      transfer = make_transfer(cost.latency, cost.bytes_per_link, cost.links);
-    }
-    if (settings.slows_kernels) transfer.load = load_of(cost, timed.topology.cluster().node.gpu);
-    transfers_.push_back({.transfer = std::move(transfer),
-                          .kind = op.kind,
-                          .group = op.group,
-                          .bytes = op.bytes,
-                          .communicator = communicator});
-  }
-  const Transfer& transfer = transfers_[entry->second].transfer;
-  const LinkUser user{op.kind, communicator, op.stream};
-  for (const ChunkRing& ring : transfer.rings) {
-    for (const PathId hop : ring.hops)
-      users_.add(paths_[static_cast<std::size_t>(hop.index())], user);
-  }
-  if (transfer.path.valid()) {
-    users_.add(paths_[static_cast<std::size_t>(transfer.path.index())], user);
-  }
-  return entry->second;
+std::uint32_t CommunicationPlan::add(PlannedTransfer planned, Positions& positions) {
+  const auto position = static_cast<std::uint32_t>(transfers_.size());
+  positions.push_back(position);
+  transfers_.push_back(std::move(planned));
+  return position;
 }
 
-std::size_t CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op,
-                                            int rank) {
+std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op,
+                                                 int rank) {
+  const int communicator = communicators_.index_of(rank, op.group);
+  // Of any kind: collectives of one communicator on one stream never overlap.
+  const LinkUser user{OpKind::all_reduce, communicator, op.stream};
+  Positions& known = of_communicator_[static_cast<std::size_t>(communicator)];
+  for (const std::uint32_t position : known) {
+    const PlannedTransfer& planned = transfers_[position];
+    if (planned.kind != op.kind || planned.bytes != op.bytes) continue;
+    if (planned.first_stream != op.stream) add_users(planned.transfer, user);
+    return position;
+  }
+  const std::vector<int>& ranks = communicators_[communicator].ranks;
+  const CollectiveCall call =
+      timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
+  const std::uint32_t position = add({.transfer = make_transfer(timed, call, ranks),
+                                      .kind = op.kind,
+                                      .group = op.group,
+                                      .bytes = op.bytes,
+                                      .first_stream = op.stream,
+                                      .communicator = communicator},
+                                     known);
+  add_users(transfers_[position].transfer, user);
+  return position;
+}
+
+std::uint32_t CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op,
+                                              int rank) {
   RankPosition peer = position_of(rank, timed.program.layout);
   peer.pipeline = op.peer_stage;
   const int to = rank_of(peer, timed.program.layout);
-  const Route route = timed.topology.route(rank, to);
-  const auto bytes = static_cast<double>(op.bytes.value());
-  const auto [entry, is_new] =
-      messages_.try_emplace({rank, to, op.bytes.value()}, transfers_.size());
-  if (is_new) {
-    transfers_.push_back({.transfer = make_transfer(route.latency, bytes, route.links),
+  const LinkUser user{op.kind, rank, op.stream};
+  Positions& known = of_sender_[static_cast<std::size_t>(rank)];
+  for (const std::uint32_t position : known) {
+    const PlannedTransfer& planned = transfers_[position];
+    if (planned.to != to || planned.bytes != op.bytes) continue;
+    if (planned.first_stream != op.stream) add_users(planned.transfer, user);
+    return position;
+  }
+  const CollectiveSettings& settings = timed.collectives;
+  PlannedTransfer planned{.transfer = {},
                           .kind = op.kind,
                           .bytes = op.bytes,
+                          .first_stream = op.stream,
                           .from = rank,
-                          .to = to});
+                          .to = to};
+  if (settings.nccl_messages) {
+    planned.transfer = make_transfer(
+        timed, settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes),
+        {rank, to});
+  } else {
+    const Route route = timed.topology.route(rank, to);
+    planned.transfer =
+        make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
   }
-  users_.add(route.links, {op.kind, rank, op.stream});
-  return entry->second;
+  const std::uint32_t position = add(std::move(planned), known);
+  add_users(transfers_[position].transfer, user);
+  return position;
 }
 
-Transfer CommunicationPlan::make_transfer(Seconds latency, double bytes,
-                                          const std::vector<LinkId>& links) {
+void CommunicationPlan::add_users(const Transfer& transfer, const LinkUser& user) {
+  const auto add = [&](PathId path) {
+    users_.add(paths_[static_cast<std::size_t>(path.index())], user);
+  };
+  for (const ChunkRing& ring : transfer.rings) {
+    for (const PathId hop : ring.hops) add(hop);
+  }
+  if (transfer.path.valid()) add(transfer.path);
+}
+
+Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const CollectiveCall& call,
+                                          const std::vector<int>& ranks) {
+  const CollectiveSettings& settings = timed.collectives;
+  const TransferCost cost = costs_.of(call, ranks);
+  Transfer transfer;
+  if (settings.fidelity == NetworkFidelity::analytic) {
+    transfer.delay = cost.solo_time;
+  } else if (settings.fidelity == NetworkFidelity::chunk &&
+             call.kind == CollectiveKind::all_reduce && ranks.size() <= kMostChunkedRanks &&
+             !cost.links.empty() && cost.algorithm == CollectiveAlgorithm::ring) {
+    transfer =
+        make_chunks(timed, collective_cost(timed.topology, call, ranks, settings.tuning()),
+                    call.bytes, ranks);
+  } else {
+    transfer = make_flow(cost.latency, cost.bytes_per_link, cost.links);
+  }
+  transfer.load = cost.load;
+  return transfer;
+}
+
+Transfer CommunicationPlan::make_flow(Seconds latency, double bytes,
+                                      const std::vector<LinkId>& links) {
   if (bytes <= 0 || links.empty()) return {.delay = latency, .bytes = 0, .path = {}};
   return {.delay = latency, .bytes = bytes, .path = path_over(links)};
 }
 
 PathId CommunicationPlan::path_over(const std::vector<LinkId>& links) {
+  Color hash = links.size();
+  for (const LinkId link : links) hash = mixed_color(hash, static_cast<Color>(link.index()));
+  const auto [begin, end] = path_of_links_.equal_range(hash);
+  for (auto known = begin; known != end; ++known) {
+    if (paths_[static_cast<std::size_t>(known->second.index())] == links) return known->second;
+  }
   const PathId next(static_cast<int>(paths_.size()));
-  const auto [entry, is_new] = path_of_links_.try_emplace(links, next);
-  if (is_new) paths_.push_back(links);
-  return entry->second;
+  path_of_links_.emplace(hash, next);
+  paths_.push_back(links);
+  return next;
 }
 
 Transfer CommunicationPlan::make_chunks(const TimedProgram& timed, const CollectiveCost& cost,
@@ -199,6 +242,22 @@ void CommunicationPlan::count_simulated_members() {
       if (own >= 0) ++simulated_members_[static_cast<std::size_t>(folding_.communicator_of(own))];
     }
   }
+}
+
+const Transfer& CommunicationPlan::collective(int communicator, OpKind kind, Bytes bytes) const {
+  for (const PlannedTransfer& planned : transfers_) {
+    if (planned.communicator == communicator && planned.kind == kind && planned.bytes == bytes)
+      return planned.transfer;
+  }
+  throw std::out_of_range("no such collective");
+}
+
+const Transfer& CommunicationPlan::message(int from_rank, int to_rank, Bytes bytes) const {
+  for (const PlannedTransfer& planned : transfers_) {
+    if (planned.from == from_rank && planned.to == to_rank && planned.bytes == bytes)
+      return planned.transfer;
+  }
+  throw std::out_of_range("no such message");
 }
 
 }  // namespace tessera

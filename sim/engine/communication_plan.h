@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <tuple>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/collectives/collective.h"
@@ -12,6 +10,7 @@
 #include "sim/engine/link_users.h"
 #include "sim/engine/platform.h"
 #include "sim/engine/transfer.h"
+#include "sim/engine/transfer_costs.h"
 #include "sim/plan/timed_program.h"
 
 namespace tessera {
@@ -40,19 +39,22 @@ class CommunicationPlan {
     return simulated_members_[static_cast<std::size_t>(communicator)];
   }
 
-  /// Both throw std::out_of_range for a transfer that the program does not contain.
-  const Transfer& collective(int communicator, Bytes bytes) const {
-    return transfers_[collectives_.at({communicator, bytes.value()})].transfer;
-  }
-  const Transfer& message(int from_rank, int to_rank, Bytes bytes) const {
-    return transfers_[messages_.at({from_rank, to_rank, bytes.value()})].transfer;
-  }
+  /// Both look through all transfers, and throw std::out_of_range for one that the program does
+  /// not contain.
+  const Transfer& collective(int communicator, OpKind kind, Bytes bytes) const;
+  const Transfer& message(int from_rank, int to_rank, Bytes bytes) const;
 
  private:
+  using Positions = std::vector<std::uint32_t>;  ///< in transfers_
+
   void plan_stage(const TimedProgram& timed, int stage);
-  std::size_t plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
-  std::size_t plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
-  Transfer make_transfer(Seconds latency, double bytes, const std::vector<LinkId>& links);
+  std::uint32_t plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
+  std::uint32_t plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
+  std::uint32_t add(PlannedTransfer planned, Positions& positions);
+  void add_users(const Transfer& transfer, const LinkUser& user);
+  Transfer make_transfer(const TimedProgram& timed, const CollectiveCall& call,
+                         const std::vector<int>& ranks);
+  Transfer make_flow(Seconds latency, double bytes, const std::vector<LinkId>& links);
   Transfer make_chunks(const TimedProgram& timed, const CollectiveCost& cost, Bytes bytes,
                        const std::vector<int>& ranks);
   PathId path_over(const std::vector<LinkId>& links);
@@ -60,16 +62,17 @@ class CommunicationPlan {
   void fold(const TimedProgram& timed);
   void count_simulated_members();
 
+  TransferCosts costs_;
   Communicators communicators_;
   LinkUsers users_;
   std::vector<std::vector<LinkId>> paths_;  ///< in links of the topology; until the fold
-  std::map<std::vector<LinkId>, PathId> path_of_links_;
+  std::unordered_multimap<Color, PathId> path_of_links_;  ///< by hash
   std::vector<PlannedTransfer> transfers_;
-  std::map<std::pair<int, std::int64_t>, std::size_t> collectives_;
-  std::map<std::tuple<int, int, std::int64_t>, std::size_t> messages_;
+  std::vector<Positions> of_communicator_;
+  std::vector<Positions> of_sender_;                ///< messages, by rank
   std::vector<std::vector<std::int32_t>> numbers_;  ///< by stage and op: among distinct transfers
   std::vector<std::size_t> first_of_rank_;
-  std::vector<std::size_t> of_rank_;  ///< positions in transfers_, by rank and number
+  Positions of_rank_;  ///< by rank and number
   Folding folding_;
   PlannedNetwork network_;
   std::vector<int> simulated_members_;  ///< by communicator

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "workloads/program.h"
+#include "workloads/process_groups.h"
 
 namespace tessera {
 
@@ -14,9 +14,7 @@ struct Communicator {
   std::vector<int> ranks;
 };
 
-/// All communicators of a layout, as Megatron forms them: ranks that differ only in their tensor,
-/// data or pipeline position; the embedding group is the first and the last rank of a pipeline
-/// group.
+/// All communicators of a layout: the groups of every kind (workloads/process_groups.h).
 class Communicators {
  public:
   explicit Communicators(const ParallelLayout& layout);
@@ -30,9 +28,10 @@ class Communicators {
   std::span<const int> of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
 
  private:
-  static constexpr int kKinds = 5;
+  void add_groups(const GroupDefinition& definition, const ParallelLayout& layout);
+
   std::vector<Communicator> all_;
-  std::vector<std::array<int, kKinds>> of_rank_;
+  std::vector<std::array<int, kGroupKindCount>> of_rank_;
 };
 
 }  // namespace tessera

@@ -205,7 +205,8 @@ PlannedNetwork without_unused_links(const Topology& topology,
       LinkId& found = position[static_cast<std::size_t>(link.index())];
       if (!found.valid()) {
         found = LinkId(static_cast<std::int32_t>(network.links.size()));
-        network.links.push_back(topology.link(link));
+        network.links.emplace_back();  // its name would cost more than all the rest
+        network.links.back().bandwidth = topology.link(link).bandwidth;
       }
       link = found;
     }

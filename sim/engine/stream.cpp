@@ -57,6 +57,10 @@ void Stream::execute(const ProgramOp& op) {
       break;
     }
     case OpKind::all_reduce:
+    case OpKind::reduce_scatter:
+    case OpKind::all_gather:
+    case OpKind::broadcast:
+    case OpKind::all_to_all:
       gpu_.add_load(gpu_.transfer(running_).transfer.load);
       context.collectives.join(gpu_.rank(), gpu_.transfer(running_), gpu_.sequence(running_),
                                [this](Seconds all_joined, int last_rank) {
@@ -102,7 +106,7 @@ void Stream::end() {
     gpu_.memory().end_segment(context.clock.now(),
                               context.timed.program.segment(op.segment).net_memory);
   }
-  if (op.kind == OpKind::all_reduce) gpu_.remove_load(gpu_.transfer(ended).transfer.load);
+  if (is_collective(op.kind)) gpu_.remove_load(gpu_.transfer(ended).transfer.load);
   running_ = kNone;
   gpu_.end(ended);
   advance();
@@ -125,8 +129,9 @@ std::string Stream::reason() const {
     return "message " + std::to_string(op.tag) + " from stage " + std::to_string(op.peer_stage);
   }
   const std::int32_t sequence = gpu_.sequence(running_);
-  return gpu_.context().collectives.missing(gpu_.transfer(running_), sequence) + " in all-reduce " +
-         std::to_string(sequence) + " of their " + std::string(label_of(op.group)) + " group";
+  return gpu_.context().collectives.missing(gpu_.transfer(running_), sequence) + " in collective " +
+         std::to_string(sequence) + " (" + std::string(label_of(op.kind)) + ") of their " +
+         std::string(label_of(op.group)) + " group";
 }
 
 }  // namespace tessera
