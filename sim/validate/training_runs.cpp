@@ -79,7 +79,7 @@ struct Expressible {
 };
 const std::array<Expressible, 8> kExpressible{
     {{"precision", {"fp32", "tf32", "bf16", "fp16", "fp8"}},
-     {"family", {"gpt", "bert", "llama"}},
+     {"family", {"gpt", "mpt", "bert", "llama"}},
      {"experts", {"0", "1"}},
      {"virtual_stages", {"1"}},
      {"cp", {"1"}},
@@ -153,6 +153,8 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   TrainingRun run{.where = table.where(fields), .id = row.text("id"), .gpu = row.text("gpu")};
   run.n_gpus = static_cast<int>(row.count("n_gpus"));
   run.gpus_per_node = static_cast<int>(row.count("gpus_per_node", run.n_gpus));
+  if (!row.text("inter_node_GBps_per_gpu").empty())
+    run.inter_node = BytesPerSecond(1e9 * row.positive("inter_node_GBps_per_gpu"));
   run.source = source_of(row);
   run.framework = row.text("framework");
   run.precision = row.text("precision");

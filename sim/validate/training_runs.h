@@ -17,11 +17,12 @@ struct TrainingRun {
   std::string id;     ///< as written; may be empty
   std::string gpu;    ///< id of the hardware catalog
   int n_gpus = 1;
-  int gpus_per_node = 0;  ///< 0 = all in one
+  int gpus_per_node = 0;                     ///< 0 = all in one
+  std::optional<BytesPerSecond> inter_node;  ///< NIC bandwidth per GPU and direction
   std::string framework;
   std::string precision;
   std::string model;
-  std::string family;  ///< "gpt", "bert", "llama"
+  std::string family;  ///< "gpt", "mpt", "bert", "llama"
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
   std::int64_t sequence_length = 0;
   bool tied_embeddings = true;
@@ -63,7 +64,7 @@ struct RowFilter {
 RowFilter parse_row_filter(const std::string& text);
 
 /// Reads the rows that pass every filter, and skips with a reason what the simulation lacks: other
-/// families than gpt, bert and llama, ZeRO over several ranks, context or expert parallelism,
+/// families than gpt, mpt, bert and llama, ZeRO over several ranks, context or expert parallelism,
 /// interleaved stages, sequence parallelism, other optimizers than Adam. Throws InputError with
 /// every malformed row as file:line.
 TrainingRuns read_training_runs(const std::filesystem::path& file,
