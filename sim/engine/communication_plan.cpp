@@ -137,8 +137,7 @@ std::uint32_t CommunicationPlan::plan_message(const TimedProgram& timed, const P
         {rank, to});
   } else {
     const Route route = timed.topology.route(rank, to);
-    planned.transfer =
-        make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
+    planned.transfer = make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
   }
   const std::uint32_t position = add(std::move(planned), known);
   add_users(transfers_[position].transfer, user);
@@ -165,9 +164,8 @@ Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const Colle
   } else if (settings.fidelity == NetworkFidelity::chunk &&
              call.kind == CollectiveKind::all_reduce && ranks.size() <= kMostChunkedRanks &&
              !cost.links.empty() && cost.algorithm == CollectiveAlgorithm::ring) {
-    transfer =
-        make_chunks(timed, collective_cost(timed.topology, call, ranks, settings.tuning()),
-                    call.bytes, ranks);
+    transfer = make_chunks(timed, collective_cost(timed.topology, call, ranks, settings.tuning()),
+                           call.bytes, ranks);
   } else {
     transfer = make_flow(cost.latency, cost.bytes_per_link, cost.links);
   }

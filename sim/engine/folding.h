@@ -18,8 +18,8 @@ struct PlannedTransfer {
   GroupKind group = GroupKind::tensor;
   Bytes bytes;
   StreamKind first_stream = StreamKind::compute;  ///< of those that it is started on
-  int communicator = -1;  ///< of collectives
-  int from = -1;          ///< of messages
+  int communicator = -1;                          ///< of collectives
+  int from = -1;                                  ///< of messages
   int to = -1;
 };
 

@@ -274,8 +274,8 @@ std::string footnotes(const StepReport& report) {
 
 std::string table_text(const StepReport& report, const Provenance& provenance) {
   return header_line(report, provenance) + summary_rows(report) + breakdown_rows(report) +
-         kernel_kind_rows(report) + segment_rows(report) + memory_rows(report.memory) + folding_rows(report) +
-         footnotes(report);
+         kernel_kind_rows(report) + segment_rows(report) + memory_rows(report.memory) +
+         folding_rows(report) + footnotes(report);
 }
 
 }  // namespace tessera
