@@ -103,6 +103,10 @@ struct ParallelLayout {
   int data = 1;
   int shard = 1;  ///< neighbouring data-parallel ranks that share one copy of what is sharded;
                   ///< divides `data`
+  bool sequence_parallel = false;  ///< tensor-parallel ranks share what lies between their split
+                                   ///< layers by sequence (Korthikanti et al., 2022)
+  /// Ranks that each hold a part of the sequence between split layers; 1: all hold all of it.
+  int sequence_parts() const { return sequence_parallel ? tensor : 1; }
   int world_size() const { return tensor * pipeline * data; }
 };
 

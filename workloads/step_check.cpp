@@ -145,6 +145,9 @@ void StepCheck::check_megatron() {
   require_divisor("parallelism.tensor", step_.layout.tensor, "the key/value heads",
                   model_.kv_heads);
   require_divisor("parallelism.tensor", step_.layout.tensor, "the feed-forward size", model_.ffn);
+  if (step_.layout.sequence_parts() > 1)
+    require_divisor("parallelism.tensor", step_.layout.tensor, "the sequence length",
+                    step_.sequence_length);
   require_divisor("parallelism.pipeline", step_.layout.pipeline, "the layers", model_.layers);
 }
 
@@ -156,6 +159,10 @@ void StepCheck::check_hugging_face() {
          std::to_string(step_.layout.tensor) + ": models of " + framework +
              " are not split over GPUs",
          kHint);
+  }
+  if (step_.layout.sequence_parallel) {
+    fail("parallelism.sequence_parallel", "models of " + framework + " are not split over GPUs",
+         "use framework: megatron, or false");
   }
   if (step_.layout.pipeline > 1) {
     fail("parallelism.pipeline",

@@ -274,6 +274,7 @@ void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
   visit("tensor", layout.tensor);
   visit("pipeline", layout.pipeline);
   visit("data", layout.data);
+  visit("sequence_parallel", layout.sequence_parallel);
 }
 
 }  // namespace tessera

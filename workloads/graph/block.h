@@ -56,7 +56,9 @@ struct Block {
   std::int64_t parameters =
       0;  ///< elements, of one rank; tied ones count where they are first used
   int parameter_tensors = 0;
-  Bytes saved;    ///< activations that wait for backward
+  std::int64_t partial_parameters = 0;  ///< of `parameters`: tensor-parallel ranks hold the same,
+                                        ///< each with the gradient of its part of the sequence
+  Bytes saved;                          ///< activations that wait for backward
   Bytes buffers;  ///< persistent, besides parameters, gradients and optimizer states
 
   const Storage& storage(StorageId id) const {
