@@ -80,6 +80,7 @@ struct ParallelLayout {
   int tensor = 1;
   int pipeline = 1;
   int data = 1;
+  int virtual_stages = 1;  ///< model chunks per pipeline stage of the interleaved schedule
   int world_size() const { return tensor * pipeline * data; }
 };
 

@@ -16,7 +16,15 @@ enum class StepMode : std::uint8_t {
   inference,         ///< forward without dropout, nothing saved
 };
 
-enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b };
+/// Orders of micro-batches in a pipeline: workloads/schedules/schedule.h.
+enum class PipelineSchedule : std::uint8_t {
+  gpipe,
+  one_f_one_b,
+  interleaved_1f1b,  ///< over `ParallelLayout::virtual_stages` model chunks per stage
+  zb_h1,
+  zb_h2,
+  dualpipe,
+};
 
 enum class OptimizerKind : std::uint8_t { adam, none };
 

@@ -26,7 +26,7 @@ static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
 static_assert(int{schema::full} == int(Recompute::full));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
-static_assert(int{schema::Training::one_f_one_b} == int(PipelineSchedule::one_f_one_b));
+static_assert(int{schema::Training::dualpipe} == int(PipelineSchedule::dualpipe));
 static_assert(int{schema::Training::none} == int(OptimizerKind::none));
 static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
 static_assert(int{schema::Overlay::calibrated_steps} == int(OverlayMode::calibrated_steps));
@@ -229,6 +229,8 @@ Scenario to_scenario(const schema::Scenario& message) {
   scenario.cluster = to_cluster(message.cluster());
   scenario.step = to_step(message.training());
   mirror(scenario.step.layout, Reader(message.parallelism()));
+  if (!message.training().has_schedule() && scenario.step.layout.virtual_stages > 1)
+    scenario.step.schedule = PipelineSchedule::interleaved_1f1b;
   scenario.step.micro_batch = derived_micro_batch(message);
   scenario.predictor_form = static_cast<PredictorForm>(message.predictor().form());
   for (const schema::Overlay& overlay : message.overlays())

@@ -205,6 +205,7 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("gradients_set_to_none", profile.gradients_set_to_none);
   visit("always_average", profile.always_average);
   visit("fused_optimizer", profile.fused_optimizer);
+  visit("overlap_p2p", profile.overlap_p2p);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);
   visit("host_per_call", profile.host_per_call);
@@ -273,6 +274,7 @@ void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
   visit("tensor", layout.tensor);
   visit("pipeline", layout.pipeline);
   visit("data", layout.data);
+  visit("virtual_stages", layout.virtual_stages);
 }
 
 }  // namespace tessera
