@@ -250,6 +250,7 @@ void mirror(Of<CollectiveSettings> auto& settings, auto&& visit) {
   visit("overrides", settings.overrides);
   visit("source", settings.source);
   visit("slows_kernels", settings.slows_kernels);
+  visit("nccl_messages", settings.nccl_messages);
 }
 
 /// The section `training` of a scenario, without the number of micro-batches, which follows from
@@ -268,6 +269,7 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("mixed_precision", step.formats);
   visit("recompute", step.recompute);
   visit("expert_imbalance", step.expert_imbalance);
+  visit("expert_capacity_factor", step.expert_capacity_factor);
 }
 
 void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
@@ -275,6 +277,17 @@ void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
   visit("pipeline", layout.pipeline);
   visit("data", layout.data);
   visit("virtual_stages", layout.virtual_stages);
+  visit("context", layout.context);
+  visit("expert", layout.expert);
+  visit("order", layout.order);
+}
+
+void mirror(Of<StageSplit> auto& split, auto&& visit) {
+  visit("layers_per_stage", split.layers_per_stage);
+  visit("first_stage_layers", split.first_stage_layers);
+  visit("last_stage_layers", split.last_stage_layers);
+  visit("embedding_as_layer", split.embedding_as_layer);
+  visit("head_as_layer", split.head_as_layer);
 }
 
 }  // namespace tessera

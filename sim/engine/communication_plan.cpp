@@ -14,7 +14,7 @@ namespace {
 std::vector<ProgramOp> distinct_transfers(const RankProgram& stage) {
   std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, ProgramOp> distinct;
   for (const ProgramOp& op : stage.ops) {
-    if (op.kind != OpKind::all_reduce && op.kind != OpKind::send) continue;
+    if (!is_collective(op.kind) && op.kind != OpKind::send) continue;
     distinct.try_emplace({op.kind, op.group, op.peer_stage, op.bytes.value(), op.stream}, op);
   }
   std::vector<ProgramOp> ops;
@@ -31,6 +31,20 @@ Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkI
   return Seconds(bytes / slowest.value());
 }
 
+std::vector<int> gpus_of(std::vector<int> ranks, const Program& program) {
+  for (int& rank : ranks) rank = program.gpu_of(rank);
+  return ranks;
+}
+
+/// Every member sends `bytes` to the next of the ring.
+CollectiveCost ring_shift_cost(const Topology& topology, Bytes bytes, std::span<const int> gpus,
+                               const CollectiveTuning& tuning) {
+  std::vector<Bytes> sent(gpus.size() * gpus.size());
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    sent[i * gpus.size() + (i + 1) % gpus.size()] = gpus.size() > 1 ? bytes : Bytes(0);
+  return all_to_all_cost(topology, sent, gpus, tuning);
+}
+
 DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu) {
   if (gpu.sm_count <= 0 || cost.solo_time.value() <= 0) return {};
   const double traffic = cost.gpu.memory_bytes / cost.solo_time.value();
@@ -45,13 +59,15 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
     : communicators_(timed.program.layout), users_(timed.topology.links().size()) {
   const ParallelLayout& layout = timed.program.layout;
   for (int stage = 0; stage < layout.pipeline; ++stage) {
-    const int first_rank = rank_of({0, stage, 0}, layout);
-    const int ranks_per_stage = layout.tensor * layout.data;
+    std::vector<int> ranks;
+    for (int rank = 0; rank < layout.world_size(); ++rank) {
+      if (position_of(rank, layout).pipeline == stage) ranks.push_back(rank);
+    }
     const RankProgram& program = timed.program.stages[static_cast<std::size_t>(stage)];
     for (const ProgramOp& op : distinct_transfers(program)) {
-      for (int rank = first_rank; rank < first_rank + ranks_per_stage; ++rank) {
+      for (const int rank : ranks) {
         if (op.kind == OpKind::send) plan_message(timed, op, rank);
-        if (op.kind == OpKind::all_reduce) plan_collective(timed, op, rank);
+        if (is_collective(op.kind)) plan_collective(timed, op, rank);
       }
     }
   }
@@ -65,46 +81,73 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
 
 void CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank) {
   const int communicator = communicators_.index_of(rank, op.group);
-  const auto [entry, is_new] = collectives_.try_emplace({communicator, op.bytes.value()});
+  const auto [entry, is_new] = collectives_.try_emplace({communicator, op.kind, op.bytes.value()});
   if (is_new) {
-    const CollectiveSettings& settings = timed.collectives;
-    const CollectiveCost cost = collective_cost(
-        timed.topology, settings.call_of(op.group, CollectiveKind::all_reduce, op.bytes),
-        communicators_[communicator].ranks, settings.tuning());
-    const std::vector<int>& ranks = communicators_[communicator].ranks;
-    const bool rings = cost.algorithm == CollectiveAlgorithm::ring && ranks.size() > 1 &&
-                       ranks.size() <= kMostChunkedRanks && !cost.links.empty();
-    if (settings.fidelity == NetworkFidelity::analytic) {
-      entry->second = {.delay = cost.solo_time, .bytes = 0, .path = {}};
-    } else if (settings.fidelity == NetworkFidelity::chunk && rings) {
-      entry->second = make_chunks(timed, cost, op.bytes, ranks);
-    } else {
-      entry->second = make_transfer(cost.latency, cost.bytes_per_link, cost.links);
-    }
-    if (settings.slows_kernels)
-      entry->second.load = load_of(cost, timed.topology.cluster().node.gpu);
+    const CollectiveCall call =
+        timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
+    const std::vector<int> gpus = gpus_of(communicators_[communicator].ranks, timed.program);
+    const CollectiveTuning tuning = timed.collectives.tuning();
+    const CollectiveCost cost = op.kind == OpKind::ring_shift
+                                    ? ring_shift_cost(timed.topology, op.bytes, gpus, tuning)
+                                    : collective_cost(timed.topology, call, gpus, tuning);
+    entry->second = make_transfer(timed, cost, call, gpus);
   }
-  const LinkUser user{op.kind, communicator, op.stream};
-  for (const ChunkRing& ring : entry->second.rings) {
-    for (const PathId hop : ring.hops)
-      users_.add(paths_[static_cast<std::size_t>(hop.index())], user);
-  }
-  if (!entry->second.path.valid()) return;
-  users_.add(paths_[static_cast<std::size_t>(entry->second.path.index())], user);
+  // Of any kind: collectives of one communicator on one stream never overlap.
+  add_users(entry->second, {OpKind::all_reduce, communicator, op.stream});
 }
 
 void CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op, int rank) {
   RankPosition peer = position_of(rank, timed.program.layout);
   peer.pipeline = op.peer_stage;
   const int to = rank_of(peer, timed.program.layout);
-  const Route route = timed.topology.route(rank, to);
-  const auto bytes = static_cast<double>(op.bytes.value());
-  messages_[{rank, to, op.bytes.value()}] = make_transfer(route.latency, bytes, route.links);
-  users_.add(route.links, {op.kind, rank, op.stream});
+  const auto [entry, is_new] = messages_.try_emplace({rank, to, op.bytes.value()});
+  if (is_new) {
+    const CollectiveSettings& settings = timed.collectives;
+    if (settings.nccl_messages) {
+      const CollectiveCall call =
+          settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes);
+      const std::vector<int> gpus = gpus_of({rank, to}, timed.program);
+      entry->second = make_transfer(
+          timed, collective_cost(timed.topology, call, gpus, settings.tuning()), call, gpus);
+    } else {
+      const Route route =
+          timed.topology.route(timed.program.gpu_of(rank), timed.program.gpu_of(to));
+      entry->second = make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
+    }
+  }
+  add_users(entry->second, {op.kind, rank, op.stream});
 }
 
-Transfer CommunicationPlan::make_transfer(Seconds latency, double bytes,
-                                          const std::vector<LinkId>& links) {
+void CommunicationPlan::add_users(const Transfer& transfer, const LinkUser& user) {
+  const auto add = [&](PathId path) {
+    users_.add(paths_[static_cast<std::size_t>(path.index())], user);
+  };
+  for (const ChunkRing& ring : transfer.rings) {
+    for (const PathId hop : ring.hops) add(hop);
+  }
+  if (transfer.path.valid()) add(transfer.path);
+}
+
+Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const CollectiveCost& cost,
+                                          const CollectiveCall& call,
+                                          const std::vector<int>& ranks) {
+  const CollectiveSettings& settings = timed.collectives;
+  const bool rings = cost.algorithm == CollectiveAlgorithm::ring && !cost.links.empty() &&
+                     call.kind == CollectiveKind::all_reduce && ranks.size() <= kMostChunkedRanks;
+  Transfer transfer;
+  if (settings.fidelity == NetworkFidelity::analytic) {
+    transfer.delay = cost.solo_time;
+  } else if (settings.fidelity == NetworkFidelity::chunk && rings) {
+    transfer = make_chunks(timed, cost, call.bytes, ranks);
+  } else {
+    transfer = make_flow(cost.latency, cost.bytes_per_link, cost.links);
+  }
+  if (settings.slows_kernels) transfer.load = load_of(cost, timed.topology.cluster().node.gpu);
+  return transfer;
+}
+
+Transfer CommunicationPlan::make_flow(Seconds latency, double bytes,
+                                      const std::vector<LinkId>& links) {
   if (bytes <= 0 || links.empty()) return {.delay = latency, .bytes = 0, .path = {}};
   return {.delay = latency, .bytes = bytes, .path = path_over(links)};
 }

@@ -8,6 +8,7 @@ namespace {
 constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{
     "forward",        "loss",         "backward",         "gradient_reduction", "optimizer",
     "exposed_tensor", "exposed_data", "exposed_pipeline", "exposed_embedding",  "exposed_world",
+    "exposed_context", "exposed_expert",
     "bubble",         "host",         "other_idle"};
 
 }  // namespace
@@ -37,6 +38,9 @@ TimeCategory exposed_category(GroupKind group) {
     case GroupKind::tensor:
       return TimeCategory::exposed_tensor;
     case GroupKind::data:
+    case GroupKind::shard:
+    case GroupKind::replica:
+    case GroupKind::expert_data:
       return TimeCategory::exposed_data;
     case GroupKind::pipeline:
       return TimeCategory::exposed_pipeline;
@@ -44,6 +48,10 @@ TimeCategory exposed_category(GroupKind group) {
       return TimeCategory::exposed_embedding;
     case GroupKind::world:
       return TimeCategory::exposed_world;
+    case GroupKind::context:
+      return TimeCategory::exposed_context;
+    case GroupKind::expert:
+      return TimeCategory::exposed_expert;
   }
   return TimeCategory::other_idle;
 }
@@ -55,7 +63,7 @@ Seconds TimeBreakdown::total() const {
 Seconds TimeBreakdown::exposed_communication() const {
   Seconds sum;
   for (const GroupKind group : {GroupKind::tensor, GroupKind::data, GroupKind::pipeline,
-                                GroupKind::embedding, GroupKind::world}) {
+                                GroupKind::embedding, GroupKind::world, GroupKind::context, GroupKind::expert}) {
     sum += (*this)[exposed_category(group)];
   }
   return sum;

@@ -195,7 +195,8 @@ TEST(PipelineOrder, OfModelChunksNeverDeadlocks) {
       for (const int stages : {2, 4}) {
         for (const int groups : {1, 2, 3}) {
           StepOptions step = test::single_gpu(test::megatron_local(), mode, 1, 128);
-          step.layout = {1, stages, 1, 3};
+          step.layout = {1, stages, 1};
+          step.layout.virtual_stages = 3;
           step.global_batch = groups * stages;
           step.schedule = PipelineSchedule::interleaved_1f1b;
           step.framework.overlap_p2p = overlap;
