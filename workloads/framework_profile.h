@@ -50,6 +50,8 @@ struct FrameworkProfile {
                                  ///< is 1
   bool fused_optimizer = false;  ///< one pass (torch's fused=True, apex FusedAdam); else torch's
                                  ///< foreach, one pass per line of the update rule
+  bool overlap_p2p = true;  ///< interleaved pipelines transfer beside computation; else the host
+                            ///< waits for every exchange between stages
   MixedPrecision bf16{Precision::bf16, Precision::bf16, Precision::bf16, Precision::bf16, false};
   MixedPrecision fp16{Precision::fp32, Precision::fp32, Precision::fp32, Precision::fp32, false};
   Seconds host_per_call = 5_us;  ///< one framework call, Python and dispatcher; views cost it too

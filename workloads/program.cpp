@@ -35,7 +35,7 @@ SegmentFlops flops_of(const Program& program) {
       sum.recomputed += part.recomputed;
     }
   }
-  const auto replicas = static_cast<double>(program.layout.tensor * program.layout.data);
+  const auto replicas = static_cast<double>(program.layout.world_size() / program.layout.pipeline);
   return {sum.executed * replicas, sum.recomputed * replicas};
 }
 
@@ -45,6 +45,7 @@ Program build_program(const ModelSpec& model, const StepOptions& step) {
   const ModelGraph graph = build_model_graph(model, step);
   Program program;
   program.layout = step.layout;
+  program.placement = step.placement;
   PassLibrary library(graph, program.segments);
   for (int stage = 0; stage < step.layout.pipeline; ++stage) {
     program.stages.push_back(build_stage_program(library, step, stage));

@@ -32,6 +32,7 @@ class StepCheck {
     check_sequence();
     check_precision();
     require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
+    check_schedule();
     if (step_.framework.modules == ModuleTree::megatron) {
       check_megatron();
     } else {
@@ -63,6 +64,7 @@ class StepCheck {
   void check_precision();
   void check_megatron();
   void check_hugging_face();
+  void check_schedule();
 
   const ModelSpec& model_;
   const StepOptions& step_;
@@ -86,6 +88,7 @@ void StepCheck::check_batch() {
   require_positive("parallelism.tensor", step_.layout.tensor);
   require_positive("parallelism.pipeline", step_.layout.pipeline);
   require_positive("parallelism.data", step_.layout.data);
+  require_positive("parallelism.virtual_stages", step_.layout.virtual_stages);
   if (!problems_.empty()) return;
   const std::int64_t together = step_.micro_batch * step_.layout.data;
   if (step_.global_batch % together == 0) return;
@@ -115,6 +118,39 @@ void StepCheck::check_precision() {
   if (full && attention != AttentionKernels::unfused)
     fail("framework.attention", "fused attention is for 16-bit activations",
          "use attention: unfused, or precision: bf16");
+}
+
+void StepCheck::check_schedule() {
+  const int stages = step_.layout.pipeline;
+  const int chunks = step_.layout.virtual_stages;
+  const std::int64_t micro_batches = step_.micro_batches();
+  const std::string batches = std::to_string(micro_batches);
+  const bool interleaved = step_.schedule == PipelineSchedule::interleaved_1f1b;
+  if (interleaved != (chunks > 1)) {
+    fail("parallelism.virtual_stages",
+         std::to_string(chunks) + (interleaved
+                                       ? " with the interleaved schedule"
+                                       : " with a schedule that runs each stage's layers as one"),
+         interleaved ? "use 2 or more, or schedule: one_f_one_b"
+                     : "use schedule: interleaved_1f1b, or 1");
+  }
+  if (interleaved && stages == 1)
+    fail("parallelism.pipeline", "1 stage with the interleaved schedule",
+         "use 2 or more stages, or virtual_stages: 1");
+  if (interleaved && micro_batches % stages != 0)
+    fail("training.micro_batches",
+         batches + " micro-batches are no multiple of the " + std::to_string(stages) +
+             " pipeline stages, in groups of which the interleaved schedule runs them",
+         "use a multiple of " + std::to_string(stages) + ", or virtual_stages: 1");
+  if (step_.schedule != PipelineSchedule::dualpipe) return;
+  if (stages % 2 != 0)
+    fail("parallelism.pipeline", std::to_string(stages) + " stages with dualpipe",
+         "use an even number");
+  if (micro_batches % 2 != 0 || micro_batches < 2 * stages)
+    fail("training.micro_batches", batches + " micro-batches with dualpipe",
+         "use an even number, " + std::to_string(2 * stages) + " or more");
+  if (step_.mode != StepMode::training)
+    fail("training.schedule", "dualpipe is an order of training", "use mode: training");
 }
 
 void StepCheck::check_megatron() {
@@ -148,7 +184,15 @@ void StepCheck::check_megatron() {
   if (step_.layout.sequence_parts() > 1)
     require_divisor("parallelism.tensor", step_.layout.tensor, "the sequence length",
                     step_.sequence_length);
-  require_divisor("parallelism.pipeline", step_.layout.pipeline, "the layers", model_.layers);
+  const std::int64_t parts = std::int64_t{step_.layout.pipeline} * step_.layout.virtual_stages;
+  if (step_.layout.virtual_stages == 1) {
+    require_divisor("parallelism.pipeline", parts, "the layers", model_.layers);
+  } else if (model_.layers % parts != 0) {
+    fail("parallelism.virtual_stages",
+         "pipeline * virtual_stages = " + std::to_string(parts) +
+             " does not divide the layers = " + std::to_string(model_.layers),
+         "use a product that is one of " + divisors_of(model_.layers));
+  }
 }
 
 void StepCheck::check_hugging_face() {

@@ -6,6 +6,7 @@
 
 #include "sim/config/micro_batches.h"
 #include "sim/config/mirror.h"
+#include "workloads/rank_order.h"
 
 namespace tessera {
 namespace {
@@ -26,7 +27,8 @@ static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
 static_assert(int{schema::full} == int(Recompute::full));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
-static_assert(int{schema::Training::one_f_one_b} == int(PipelineSchedule::one_f_one_b));
+static_assert(int{schema::Training::dualpipe} == int(PipelineSchedule::dualpipe));
+static_assert(int{schema::Parallelism::ulysses} == int(ContextAttention::ulysses));
 static_assert(int{schema::Training::none} == int(OptimizerKind::none));
 static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
 static_assert(int{schema::Overlay::calibrated_steps} == int(OverlayMode::calibrated_steps));
@@ -35,7 +37,7 @@ static_assert(int{schema::ProtocolCalibration::hierarchical} ==
               int(CollectiveAlgorithm::hierarchical));
 static_assert(int{schema::ProtocolCalibration::simple} == int(CollectiveProtocol::simple));
 static_assert(int{schema::CollectiveGroup::send_recv} == int(CollectiveKind::send_recv));
-static_assert(int{schema::CollectiveOverride::replica} == int(GroupKind::replica));
+static_assert(int{schema::CollectiveOverride::expert_data} == int(GroupKind::expert_data));
 static_assert(int{schema::CollectiveOverride::hierarchical} == int(AlgorithmChoice::hierarchical));
 static_assert(int{schema::CollectiveOverride::simple} == int(ProtocolChoice::simple));
 static_assert(int{schema::Collectives::chunk} == int(NetworkFidelity::chunk));
@@ -85,6 +87,14 @@ class Reader {
     Rep value{};
     read(field, value);
     member = Quantity<Tag, Rep>(value);
+  }
+  void read(const Field& field, std::vector<int>& member) const {
+    const int count = reflection_.FieldSize(message_, &field);
+    for (int i = 0; i < count; ++i)
+      member.push_back(reflection_.GetRepeatedInt32(message_, &field, i));
+  }
+  void read(const Field& field, RankOrder& member) const {
+    member = parse_rank_order(reflection_.GetString(message_, &field)).value_or(kDefaultRankOrder);
   }
   void read(const Field& field, std::vector<std::string>& member) const {
     const int count = reflection_.FieldSize(message_, &field);
@@ -142,6 +152,12 @@ class Writer {
   template <class Tag, class Rep>
   void write(const Field& field, Quantity<Tag, Rep> member) const {
     write(field, member.value());
+  }
+  void write(const Field& field, const std::vector<int>& member) const {
+    for (const int item : member) reflection_.AddInt32(&message_, &field, item);
+  }
+  void write(const Field& field, const RankOrder& member) const {
+    reflection_.SetString(&message_, &field, text_of(member));
   }
   void write(const Field& field, const std::vector<std::string>& member) const {
     for (const std::string& text : member) reflection_.AddString(&message_, &field, text);
@@ -229,6 +245,13 @@ Scenario to_scenario(const schema::Scenario& message) {
   scenario.cluster = to_cluster(message.cluster());
   scenario.step = to_step(message.training());
   mirror(scenario.step.layout, Reader(message.parallelism()));
+  mirror(scenario.step.split, Reader(message.parallelism()));
+  scenario.step.context_attention =
+      static_cast<ContextAttention>(message.parallelism().context_attention());
+  scenario.step.placement.assign(message.parallelism().placement().begin(),
+                                 message.parallelism().placement().end());
+  if (!message.training().has_schedule() && scenario.step.layout.virtual_stages > 1)
+    scenario.step.schedule = PipelineSchedule::interleaved_1f1b;
   scenario.step.micro_batch = derived_micro_batch(message);
   scenario.predictor_form = static_cast<PredictorForm>(message.predictor().form());
   for (const schema::Overlay& overlay : message.overlays())
@@ -274,6 +297,11 @@ schema::Scenario to_message(const Scenario& scenario) {
   mirror(scenario.cluster, Writer(*message.mutable_cluster()));
   mirror(scenario.step, Writer(*message.mutable_training()));
   mirror(scenario.step.layout, Writer(*message.mutable_parallelism()));
+  mirror(scenario.step.split, Writer(*message.mutable_parallelism()));
+  using Attention = schema::Parallelism::ContextAttention;
+  message.mutable_parallelism()->set_context_attention(
+      static_cast<Attention>(scenario.step.context_attention));
+  for (const int gpu : scenario.step.placement) message.mutable_parallelism()->add_placement(gpu);
   using Form = schema::Predictor::Form;
   message.mutable_predictor()->set_form(static_cast<Form>(scenario.predictor_form));
   for (const GpuOverlay& overlay : scenario.overlays) *message.add_overlays() = to_message(overlay);

@@ -205,6 +205,7 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("gradients_set_to_none", profile.gradients_set_to_none);
   visit("always_average", profile.always_average);
   visit("fused_optimizer", profile.fused_optimizer);
+  visit("overlap_p2p", profile.overlap_p2p);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);
   visit("host_per_call", profile.host_per_call);
@@ -268,6 +269,7 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("mixed_precision", step.formats);
   visit("recompute", step.recompute);
   visit("expert_imbalance", step.expert_imbalance);
+  visit("expert_capacity_factor", step.expert_capacity_factor);
 }
 
 void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
@@ -275,6 +277,18 @@ void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
   visit("pipeline", layout.pipeline);
   visit("data", layout.data);
   visit("sequence_parallel", layout.sequence_parallel);
+  visit("virtual_stages", layout.virtual_stages);
+  visit("context", layout.context);
+  visit("expert", layout.expert);
+  visit("order", layout.order);
+}
+
+void mirror(Of<StageSplit> auto& split, auto&& visit) {
+  visit("layers_per_stage", split.layers_per_stage);
+  visit("first_stage_layers", split.first_stage_layers);
+  visit("last_stage_layers", split.last_stage_layers);
+  visit("embedding_as_layer", split.embedding_as_layer);
+  visit("head_as_layer", split.head_as_layer);
 }
 
 }  // namespace tessera

@@ -31,6 +31,20 @@ Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkI
   return Seconds(bytes / slowest.value());
 }
 
+std::vector<int> gpus_of(std::vector<int> ranks, const Program& program) {
+  for (int& rank : ranks) rank = program.gpu_of(rank);
+  return ranks;
+}
+
+/// Every member sends `bytes` to the next of the ring.
+CollectiveCost ring_shift_cost(const Topology& topology, Bytes bytes, std::span<const int> gpus,
+                               const CollectiveTuning& tuning) {
+  std::vector<Bytes> sent(gpus.size() * gpus.size());
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    sent[i * gpus.size() + (i + 1) % gpus.size()] = gpus.size() > 1 ? bytes : Bytes(0);
+  return all_to_all_cost(topology, sent, gpus, tuning);
+}
+
 DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu) {
   if (gpu.sm_count <= 0 || cost.solo_time.value() <= 0) return {};
   const double traffic = cost.gpu.memory_bytes / cost.solo_time.value();
@@ -45,11 +59,13 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
     : communicators_(timed.program.layout), users_(timed.topology.links().size()) {
   const ParallelLayout& layout = timed.program.layout;
   for (int stage = 0; stage < layout.pipeline; ++stage) {
-    const int first_rank = rank_of({0, stage, 0}, layout);
-    const int ranks_per_stage = layout.tensor * layout.data;
+    std::vector<int> ranks;
+    for (int rank = 0; rank < layout.world_size(); ++rank) {
+      if (position_of(rank, layout).pipeline == stage) ranks.push_back(rank);
+    }
     const RankProgram& program = timed.program.stages[static_cast<std::size_t>(stage)];
     for (const ProgramOp& op : distinct_transfers(program)) {
-      for (int rank = first_rank; rank < first_rank + ranks_per_stage; ++rank) {
+      for (const int rank : ranks) {
         if (op.kind == OpKind::send) plan_message(timed, op, rank);
         if (is_collective(op.kind)) plan_collective(timed, op, rank);
       }
@@ -69,10 +85,12 @@ void CommunicationPlan::plan_collective(const TimedProgram& timed, const Program
   if (is_new) {
     const CollectiveCall call =
         timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
-    const std::vector<int>& ranks = communicators_[communicator].ranks;
-    const CollectiveCost cost =
-        collective_cost(timed.topology, call, ranks, timed.collectives.tuning());
-    entry->second = make_transfer(timed, cost, call, ranks);
+    const std::vector<int> gpus = gpus_of(communicators_[communicator].ranks, timed.program);
+    const CollectiveTuning tuning = timed.collectives.tuning();
+    const CollectiveCost cost = op.kind == OpKind::ring_shift
+                                    ? ring_shift_cost(timed.topology, op.bytes, gpus, tuning)
+                                    : collective_cost(timed.topology, call, gpus, tuning);
+    entry->second = make_transfer(timed, cost, call, gpus);
   }
   // Of any kind: collectives of one communicator on one stream never overlap.
   add_users(entry->second, {OpKind::all_reduce, communicator, op.stream});
@@ -88,11 +106,12 @@ void CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp&
     if (settings.nccl_messages) {
       const CollectiveCall call =
           settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes);
-      const std::vector<int> ranks = {rank, to};
+      const std::vector<int> gpus = gpus_of({rank, to}, timed.program);
       entry->second = make_transfer(
-          timed, collective_cost(timed.topology, call, ranks, settings.tuning()), call, ranks);
+          timed, collective_cost(timed.topology, call, gpus, settings.tuning()), call, gpus);
     } else {
-      const Route route = timed.topology.route(rank, to);
+      const Route route =
+          timed.topology.route(timed.program.gpu_of(rank), timed.program.gpu_of(to));
       entry->second = make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
     }
   }

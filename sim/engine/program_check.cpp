@@ -67,7 +67,7 @@ class ProgramCheck {
 
 void ProgramCheck::check_sizes() {
   const ParallelLayout& layout = program_.layout;
-  if (layout.tensor < 1 || layout.pipeline < 1 || layout.data < 1) {
+  if (layout.tensor < 1 || layout.pipeline < 1 || layout.data < 1 || layout.context < 1) {
     add("layout", "a parallel dimension is smaller than 1");
     return;
   }

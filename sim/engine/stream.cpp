@@ -61,6 +61,7 @@ void Stream::execute(const ProgramOp& op) {
     case OpKind::all_gather:
     case OpKind::broadcast:
     case OpKind::all_to_all:
+    case OpKind::ring_shift:
       gpu_.add_load(context.collectives.load(gpu_.rank(), op));
       context.collectives.join(gpu_.rank(), op, gpu_.sequence(running_),
                                [this](Seconds all_joined, int last_rank) {

@@ -5,10 +5,21 @@
 namespace tessera {
 namespace {
 
-constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{
-    "forward",        "loss",         "backward",         "gradient_reduction", "optimizer",
-    "exposed_tensor", "exposed_data", "exposed_pipeline", "exposed_embedding",  "exposed_world",
-    "bubble",         "host",         "other_idle"};
+constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{"forward",
+                                                                           "loss",
+                                                                           "backward",
+                                                                           "gradient_reduction",
+                                                                           "optimizer",
+                                                                           "exposed_tensor",
+                                                                           "exposed_data",
+                                                                           "exposed_pipeline",
+                                                                           "exposed_embedding",
+                                                                           "exposed_world",
+                                                                           "exposed_context",
+                                                                           "exposed_expert",
+                                                                           "bubble",
+                                                                           "host",
+                                                                           "other_idle"};
 
 }  // namespace
 
@@ -39,6 +50,7 @@ TimeCategory exposed_category(GroupKind group) {
     case GroupKind::data:
     case GroupKind::shard:
     case GroupKind::replica:
+    case GroupKind::expert_data:
       return TimeCategory::exposed_data;
     case GroupKind::pipeline:
       return TimeCategory::exposed_pipeline;
@@ -46,6 +58,10 @@ TimeCategory exposed_category(GroupKind group) {
       return TimeCategory::exposed_embedding;
     case GroupKind::world:
       return TimeCategory::exposed_world;
+    case GroupKind::context:
+      return TimeCategory::exposed_context;
+    case GroupKind::expert:
+      return TimeCategory::exposed_expert;
   }
   return TimeCategory::other_idle;
 }
@@ -56,8 +72,9 @@ Seconds TimeBreakdown::total() const {
 
 Seconds TimeBreakdown::exposed_communication() const {
   Seconds sum;
-  for (const GroupKind group : {GroupKind::tensor, GroupKind::data, GroupKind::pipeline,
-                                GroupKind::embedding, GroupKind::world}) {
+  for (const GroupKind group :
+       {GroupKind::tensor, GroupKind::data, GroupKind::pipeline, GroupKind::embedding,
+        GroupKind::world, GroupKind::context, GroupKind::expert}) {
     sum += (*this)[exposed_category(group)];
   }
   return sum;

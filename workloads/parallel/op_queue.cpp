@@ -63,18 +63,18 @@ void OpQueue::send(const StageMessage& message) {
   push(op);
 }
 
-void OpQueue::receive(const StageMessage& message) {
+std::int32_t OpQueue::receive(const StageMessage& message) {
   ProgramOp op;
   op.kind = OpKind::recv;
   op.stream = StreamKind::pipeline_recv;
   op.phase = message.phase;
-  op.waits = {last_kernels_, -1};
+  op.waits = {message.after_kernels ? last_kernels_ : -1, -1};
   op.bytes = message.bytes;
   op.peer_stage = message.peer_stage;
   op.tag = message.tag;
   op.micro_batch = message.micro_batch;
   op.host_sync = message.host_sync;
-  awaited_message_ = push(op);
+  return push(op);
 }
 
 void OpQueue::collective(OpKind kind, GroupKind group, Phase phase, Bytes bytes, bool host_sync) {

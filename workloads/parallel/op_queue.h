@@ -16,6 +16,7 @@ struct StageMessage {
   int micro_batch = 0;
   Bytes bytes;
   bool host_sync = false;
+  bool after_kernels = true;  ///< a receive begins when the compute stream got there
 };
 
 /// The ops of one rank in the order in which its host submits them. Keeps track of what the next op
@@ -26,8 +27,10 @@ class OpQueue {
   void run(const Pass& pass, int micro_batch, int layer);
   /// Sends what the compute stream made last.
   void send(const StageMessage& message);
-  /// Kernels behind it wait for the message.
-  void receive(const StageMessage& message);
+  /// Gives the op that `await_message` takes.
+  std::int32_t receive(const StageMessage& message);
+  /// What runs next waits for the message.
+  void await_message(std::int32_t received) { awaited_message_ = received; }
   /// A collective over what the compute stream made last; kernels behind it wait.
   void collective(OpKind kind, GroupKind group, Phase phase, Bytes bytes, bool host_sync = false);
 

@@ -40,6 +40,7 @@ class PassLibrary {
 
  private:
   Pass make(const PassVariant& variant);
+  std::vector<GraphOp> backward_ops(const PassVariant& variant) const;
 
   const ModelGraph& graph_;
   std::vector<Segment>& segments_;
