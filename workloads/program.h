@@ -23,8 +23,9 @@ enum class StreamKind : std::uint8_t {
   pipeline_recv,
   context_comm,
   expert_comm,
+  replica_comm,  ///< between shard groups
 };
-constexpr int kStreamCount = 7;
+constexpr int kStreamCount = 8;
 
 /// Ranks that communicate with each other. Which ranks a group of each kind holds is said by one
 /// table: workloads/process_groups.h.
@@ -91,6 +92,8 @@ struct ProgramOp {
   std::int32_t layer = -1;  ///< global layer number; -1: embedding, head, optimizer, communication
                             ///< of the whole model
   bool host_sync = false;   ///< the host waits for this op before it submits the next
+  Bytes allocated;          ///< when the op starts, besides what its segment says
+  Bytes freed;              ///< when the op ends, likewise
 };
 
 /// Everything one rank does in one step, in the order in which its host submits it.
