@@ -28,8 +28,8 @@ struct DataParallel {
                               ///< SHARD_GRAD_OP); else gathered behind the update
   bool overlap_gradients = false;  ///< sums start in backward, bucket by bucket; else all gradients
                                    ///< are one piece behind it
-  bool overlap_parameters = false;  ///< parameters are gathered beside the next forward; else
-                                    ///< behind the update
+  bool overlap_parameters = false;      ///< parameters are gathered beside the next forward; else
+                                        ///< behind the update
   Bytes bucket = 25_MiB;                ///< of gradients; closes with the tensor that fills it
   Bytes first_bucket = 1_MiB;           ///< that backward fills first
   bool reduce_each_micro_batch = true;  ///< where gradients are sharded: behind every micro-batch's

@@ -31,6 +31,7 @@ class StepCheck {
     if (!problems_.empty()) return std::move(problems_);  // the rest divides by these
     check_sequence();
     check_precision();
+    check_data_parallel();
     require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
     check_schedule();
     if (step_.framework.modules == ModuleTree::megatron) {
@@ -62,6 +63,7 @@ class StepCheck {
   void check_batch();
   void check_sequence();
   void check_precision();
+  void check_data_parallel();
   void check_megatron();
   void check_hugging_face();
   void check_schedule();
@@ -104,6 +106,20 @@ void StepCheck::check_sequence() {
        std::to_string(step_.sequence_length) + " exceeds the " +
            std::to_string(model_.max_positions) + " position embeddings of " + model_.name,
        "use a shorter sequence or a model with more positions");
+}
+
+void StepCheck::check_data_parallel() {
+  const DataParallel& data = step_.data_parallel;
+  if (data.shard_group > 0)
+    require_divisor("data_parallel.shard_group", data.shard_group, "the data-parallel ranks",
+                    step_.layout.replicas());
+  if (data.gather_units && data.sharding != Sharding::gradients)
+    fail("data_parallel.gather_units", "is for sharding: gradients",
+         "leave it out: with sharding: parameters units are gathered anyway");
+  const bool sharded = data.sharding != Sharding::none && step_.layout.replicas() > 1;
+  if (sharded && step_.layout.expert > 1)
+    fail("data_parallel.sharding", "is not simulated with expert parallelism",
+         "use sharding: none, or parallelism.expert: 1");
 }
 
 void StepCheck::check_precision() {

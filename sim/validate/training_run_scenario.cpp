@@ -112,6 +112,9 @@ StepOptions step_of_training_run(const TrainingRun& run, const FrameworkAliases&
   step.micro_batch = run.micro_batch;
   step.global_batch = run.global_batch;
   step.layout = run.layout;
+  step.data_parallel = step.framework.data_parallel;
+  step.data_parallel.sharding = run.sharding;
+  step.data_parallel.shard_group = run.shard_group >= run.layout.replicas() ? 0 : run.shard_group;
   return step;
 }
 
