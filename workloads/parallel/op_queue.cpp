@@ -34,7 +34,7 @@ void OpQueue::join(std::int32_t first, std::int32_t second) {
 void OpQueue::start(const ProgramOp& collective) {
   ProgramOp op = collective;
   op.stream = stream_of(op.group);
-  op.waits = {last_kernels_, awaited_collective_};
+  op.waits = {last_kernels_, awaited_collective_ >= 0 ? awaited_collective_ : awaited_other_};
   last_collective_ = push(op);
 }
 
