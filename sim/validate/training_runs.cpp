@@ -77,7 +77,7 @@ struct Expressible {
   const char* column;
   std::set<std::string> values;
 };
-const std::array<Expressible, 8> kExpressible{
+const std::array<Expressible, 9> kExpressible{
     {{"precision", {"fp32", "tf32", "bf16", "fp16", "fp8"}},
      {"family", {"gpt", "mpt", "bert", "llama"}},
      {"experts", {"0", "1"}},
