@@ -167,7 +167,8 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.layout.sequence_parallel = row.text("sequence_parallel") == "1";
   if (const std::string stage = row.text("zero_stage"); !stage.empty())
     run.sharding = static_cast<Sharding>(stage.front() - '0');
-  run.shard_group = static_cast<int>(row.count("zero_group_size", 0));
+  if (!row.text("zero_group_size").empty())
+    run.shard_group = static_cast<int>(row.count("zero_group_size"));
   run.global_batch = row.count("global_batch");
   run.micro_batch =
       row.count("micro_batch", std::max<std::int64_t>(1, run.global_batch / run.layout.data));

@@ -193,7 +193,8 @@ TEST(Sharding, FreesWhatItAllocates) {
       step.data_parallel.reduce_each_micro_batch = each;
       Bytes balance;
       Bytes most;
-      for (const ProgramOp& op : build_program(small_gpt(), step).stages[0].ops) {
+      const Program program = build_program(small_gpt(), step);
+      for (const ProgramOp& op : program.stages[0].ops) {
         balance += op.allocated;
         most = std::max(most, balance);
         balance -= op.freed;
