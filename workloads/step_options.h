@@ -63,8 +63,8 @@ struct StepOptions {
   Recompute recompute = Recompute::none;
   double expert_imbalance = 1;  ///< tokens of the busiest expert over the mean
   std::int64_t sequence_length = 0;
-  std::int64_t micro_batch = 0;   ///< sequences per micro-batch and data-parallel rank
-  std::int64_t global_batch = 0;  ///< sequences per step; = micro_batch * data * micro-batches
+  std::int64_t micro_batch = 0;       ///< sequences per micro-batch and data-parallel rank
+  std::int64_t global_batch = 0;      ///< sequences per step; = micro_batch * data * micro-batches
   double expert_capacity_factor = 0;  ///< an expert takes so many times the mean number of tokens
                                       ///< at most, and its buffers have that size; 0: no limit
   ParallelLayout layout;

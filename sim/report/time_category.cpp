@@ -5,11 +5,21 @@
 namespace tessera {
 namespace {
 
-constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{
-    "forward",        "loss",         "backward",         "gradient_reduction", "optimizer",
-    "exposed_tensor", "exposed_data", "exposed_pipeline", "exposed_embedding",  "exposed_world",
-    "exposed_context", "exposed_expert",
-    "bubble",         "host",         "other_idle"};
+constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{"forward",
+                                                                           "loss",
+                                                                           "backward",
+                                                                           "gradient_reduction",
+                                                                           "optimizer",
+                                                                           "exposed_tensor",
+                                                                           "exposed_data",
+                                                                           "exposed_pipeline",
+                                                                           "exposed_embedding",
+                                                                           "exposed_world",
+                                                                           "exposed_context",
+                                                                           "exposed_expert",
+                                                                           "bubble",
+                                                                           "host",
+                                                                           "other_idle"};
 
 }  // namespace
 
@@ -62,8 +72,9 @@ Seconds TimeBreakdown::total() const {
 
 Seconds TimeBreakdown::exposed_communication() const {
   Seconds sum;
-  for (const GroupKind group : {GroupKind::tensor, GroupKind::data, GroupKind::pipeline,
-                                GroupKind::embedding, GroupKind::world, GroupKind::context, GroupKind::expert}) {
+  for (const GroupKind group :
+       {GroupKind::tensor, GroupKind::data, GroupKind::pipeline, GroupKind::embedding,
+        GroupKind::world, GroupKind::context, GroupKind::expert}) {
     sum += (*this)[exposed_category(group)];
   }
   return sum;

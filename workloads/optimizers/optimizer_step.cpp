@@ -53,10 +53,10 @@ void AdamStep::reduce(OptimizerStep& result) const {
     return buffer_pass(name, Phase::gradient_reduction, KernelKind::elementwise, parameters_,
                        traffic);
   };
-  if (profile_.always_average || step_.layout.data > 1)
+  if (profile_.always_average || step_.layout.replicas() > 1)
     result.average.push_back(buffer("gradients.average", {gradient_, gradient_}));
   const std::int64_t summed = element_bytes(step_.formats.reduce);
-  if (step_.layout.data == 1 || step_.formats.reduce == step_.formats.gradients) return;
+  if (step_.layout.replicas() == 1 || step_.formats.reduce == step_.formats.gradients) return;
   result.average.push_back(buffer("gradients.cast", {gradient_, summed}));
   result.after_reduce.push_back(buffer("gradients.cast_back", {summed, gradient_}));
 }

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
+#include "workloads/parallel/layer_split.h"
 #include "workloads/parallel/op_queue.h"
 #include "workloads/parallel/pipeline_plan.h"
 #include "workloads/schedules/virtual_pipeline.h"
@@ -17,6 +20,9 @@ namespace {
 /// A gradient norm.
 constexpr Bytes kScalar(4);
 
+/// Blocks that are no layers: embedding and head.
+constexpr std::int64_t kEnds = 2;
+
 class StageProgram {
  public:
   StageProgram(PassLibrary& library, const StepOptions& step, int stage)
@@ -26,9 +32,11 @@ class StageProgram {
         stage_(stage),
         stages_(step.layout.pipeline),
         pipeline_(step) {
+    const std::int64_t layer_count = std::ssize(graph_.order) - kEnds;
+    const std::vector<int> layers = layers_of_parts(layer_count, step).value();
     for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
       const int part = pipeline_.part({stage, chunk});
-      blocks_.push_back(blocks_of_part(graph_, part, pipeline_.length()));
+      blocks_.push_back(blocks_of_part(graph_, part, layers));
     }
   }
 
@@ -45,6 +53,8 @@ class StageProgram {
   std::optional<ModelChunk> giver(const ScheduledPass& pass) const;
   std::optional<ModelChunk> taker(const ScheduledPass& pass) const;
   void reduce_gradients(const OptimizerStep& optimizer);
+  void sum_over(GroupKind group, std::int64_t parameters);
+  void join_copies();
   void reduce_scalar();
   void run_ops(const std::vector<GraphOp>& ops, const std::string& name) {
     queue_.run(library_.cut(ops, name), -1, -1);
@@ -59,6 +69,7 @@ class StageProgram {
   std::vector<StageBlocks> blocks_;               ///< by model chunk
   std::map<ScheduledPass, std::int32_t> inputs_;  ///< ops that receive what passes work on
   std::map<int, int> first_micro_batch_;          ///< whose backward ran first, by model chunk
+  std::int64_t expert_parameters_ = 0;
   bool stores_gradients_ = false;  ///< the pass that runs finds none from earlier micro-batches
   OpQueue queue_;
   RankProgram program_;
@@ -69,6 +80,7 @@ void StageProgram::count_memory() {
   for (const StageBlocks& chunk : blocks_) {
     for (int position = chunk.begin; position < chunk.end; ++position) {
       program_.parameters += graph_.at(position).parameters;
+      expert_parameters_ += graph_.at(position).expert_parameters;
       buffers += graph_.at(position).buffers;
     }
   }
@@ -156,11 +168,37 @@ void StageProgram::run_passes() {
   }
 }
 
+void StageProgram::sum_over(GroupKind group, std::int64_t parameters) {
+  if (parameters == 0) return;
+  queue_.collective(OpKind::all_reduce, group, Phase::gradient_reduction,
+                    Bytes(element_bytes(step_.formats.reduce) * parameters));
+}
+
+/// DualPipe's two copies of a part of the model lie on stages that mirror each other: they exchange
+/// gradients and add them.
+void StageProgram::join_copies() {
+  const std::int64_t bytes = element_bytes(step_.formats.reduce);
+  StageMessage copy;
+  copy.phase = Phase::gradient_reduction;
+  copy.peer_stage = stages_ - 1 - stage_;
+  copy.tag = 2 * static_cast<int>(step_.micro_batches()) * pipeline_.length();
+  copy.micro_batch = -1;
+  copy.bytes = Bytes(bytes * program_.parameters);
+  queue_.send(copy);
+  queue_.await_message(queue_.receive(copy));
+  run_ops({buffer_pass("gradients.join", Phase::gradient_reduction, KernelKind::elementwise,
+                       program_.parameters, {2 * bytes, bytes})},
+          "gradients.join");
+}
+
 void StageProgram::reduce_gradients(const OptimizerStep& optimizer) {
   run_ops(optimizer.average, "gradients.average");
-  if (step_.layout.data > 1) {
-    queue_.collective(OpKind::all_reduce, GroupKind::data, Phase::gradient_reduction,
-                      Bytes(element_bytes(step_.formats.reduce) * program_.parameters));
+  if (pipeline_.two_way()) join_copies();
+  if (step_.layout.replicas() > 1) {
+    const bool apart = step_.layout.expert > 1;  // experts have replicas of their own
+    const std::int64_t experts = apart ? expert_parameters_ : 0;
+    sum_over(GroupKind::data, program_.parameters - experts);
+    if (step_.layout.expert < step_.layout.replicas()) sum_over(GroupKind::expert_data, experts);
     run_ops(optimizer.after_reduce, "gradients.cast_back");
   }
   const bool has_tied_table = stage_ == 0 || stage_ == stages_ - 1;
@@ -202,12 +240,14 @@ RankProgram StageProgram::build() && {
 
 }  // namespace
 
-StageBlocks blocks_of_part(const ModelGraph& graph, int part, int parts) {
+StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<int>& layers) {
   const int positions = static_cast<int>(graph.order.size());
+  const int parts = static_cast<int>(layers.size());
   if (parts == 1) return {0, positions};
   constexpr int kEmbedding = 1;  // embedding first, head last, layers between
-  const int layers = (positions - 2) / parts;
-  StageBlocks blocks{kEmbedding + part * layers, kEmbedding + (part + 1) * layers};
+  const auto before = layers.begin() + part;
+  const int first = std::accumulate(layers.begin(), before, kEmbedding);
+  StageBlocks blocks{first, first + *before};
   if (part == 0) blocks.begin = 0;
   if (part == parts - 1) blocks.end = positions;
   return blocks;
