@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{"forw
                                                                            "exposed_world",
                                                                            "exposed_context",
                                                                            "exposed_expert",
+                                                                           "contention",
                                                                            "bubble",
                                                                            "host",
                                                                            "other_idle"};
