@@ -285,8 +285,9 @@ void StepCheck::check_hugging_face() {
   if (step_.expert_capacity_factor > 0)
     fail("expert_capacity_factor", "is Megatron's; " + framework + " has model.expert_capacity",
          "use 0");
-  if (model_.family == ModelFamily::llama && model_.experts > 0)
-    fail("framework", framework + " runs no Llama with experts", "use framework: megatron");
+  const bool routed = model_.family == ModelFamily::llama || model_.family == ModelFamily::gpt2;
+  if (routed && model_.experts > 0)
+    fail("framework", framework + " runs no GPT or Llama with experts", "use framework: megatron");
   const bool fused = step_.framework.attention == AttentionKernels::fused_softmax;
   if (fused) fail("framework.attention", "fused_softmax is Megatron's", "use unfused, or flash2");
   const bool recomputes = step_.recompute != Recompute::none;

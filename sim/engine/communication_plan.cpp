@@ -6,6 +6,7 @@
 #include "sim/collectives/collective_tuning.h"
 #include "sim/collectives/nccl_tuning.h"
 #include "sim/collectives/ring_paths.h"
+#include "sim/collectives/ring_shift.h"
 
 namespace tessera {
 namespace {
@@ -34,15 +35,6 @@ Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkI
 std::vector<int> gpus_of(std::vector<int> ranks, const Program& program) {
   for (int& rank : ranks) rank = program.gpu_of(rank);
   return ranks;
-}
-
-/// Every member sends `bytes` to the next of the ring.
-CollectiveCost ring_shift_cost(const Topology& topology, Bytes bytes, std::span<const int> gpus,
-                               const CollectiveTuning& tuning) {
-  std::vector<Bytes> sent(gpus.size() * gpus.size());
-  for (std::size_t i = 0; i < gpus.size(); ++i)
-    sent[i * gpus.size() + (i + 1) % gpus.size()] = gpus.size() > 1 ? bytes : Bytes(0);
-  return all_to_all_cost(topology, sent, gpus, tuning);
 }
 
 DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu) {

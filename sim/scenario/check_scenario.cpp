@@ -245,15 +245,16 @@ std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
                             " exceeds hidden = " + std::to_string(model.hidden),
                         "give model.head_dim"});
   }
-  const bool llama = model.experts > 0 && model.family == ModelFamily::llama;
-  if (llama && (model.experts_per_token < 1 || model.experts_per_token > model.experts)) {
+  const bool routed = model.experts > 0 &&
+                      (model.family == ModelFamily::llama || model.family == ModelFamily::gpt2);
+  if (routed && (model.experts_per_token < 1 || model.experts_per_token > model.experts)) {
     problems.push_back({"model.experts_per_token",
                         {"model.experts"},
                         "model.experts_per_token = " + std::to_string(model.experts_per_token) +
                             " with model.experts = " + std::to_string(model.experts),
                         "give 1 to " + std::to_string(model.experts)});
   }
-  if (model.experts > 0 && !llama && (model.expert_capacity == 0 || model.moe_every == 0)) {
+  if (model.experts > 0 && !routed && (model.expert_capacity == 0 || model.moe_every == 0)) {
     problems.push_back({"model.experts",
                         {"model.expert_capacity", "model.moe_every"},
                         "model.experts = " + std::to_string(model.experts) +

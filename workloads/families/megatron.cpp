@@ -253,8 +253,10 @@ Tensor MegatronModel::experts(Tape& tape, const Tensor& x) const {
   const ExpertGroup group = busiest_expert_rank(rows, model_.experts, step_.layout.expert,
                                                 capacity > 0 ? 1 : step_.expert_imbalance);
   const Tensor arrived = dispatch_rows(tape, "mlp.dispatch", routed.rows, group);
-  const Tensor wide = expert_linear(tape, "mlp.experts.up", arrived, 2 * ffn_, group.loads);
-  const Tensor active = gated_silu(tape, "mlp.experts.swiglu", wide, profile_);
+  const Tensor wide =
+      expert_linear(tape, "mlp.experts.up", arrived, llama_ ? 2 * ffn_ : ffn_, group.loads);
+  const Tensor active = llama_ ? gated_silu(tape, "mlp.experts.swiglu", wide, profile_)
+                               : gelu(tape, "mlp.experts.gelu", wide);
   const Tensor narrow = expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads);
   const Tensor returned = return_rows(tape, "mlp.return", narrow, rows, group);
   const Tensor sum = combine_experts(tape, "mlp.combine", returned, routed, x.sizes());
@@ -275,7 +277,8 @@ Tensor MegatronModel::feed_forward(Tape& tape, const Tensor& x) const {
 Tensor MegatronModel::residual(Tape& tape, const std::string& name, const Tensor& x,
                                const Tensor& before) const {
   const double p = active_dropout(step_, model_.hidden_dropout);
-  if (has_bias()) {
+  const bool experts_give = name == "mlp" && model_.experts > 0;  // without biases
+  if (has_bias() && !experts_give) {
     const std::string linear = name == "attention" ? "attention.output" : "mlp.down";
     return bias_dropout_add(tape, name + ".bias_dropout_add", x, bias(tape, linear, model_.hidden),
                             before, p);
