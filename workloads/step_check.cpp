@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "workloads/families/modules.h"
 #include "workloads/model_graph.h"
+#include "workloads/parallel/layer_split.h"
+#include "workloads/schedules/virtual_pipeline.h"
 
 namespace tessera {
 namespace {
@@ -67,6 +71,8 @@ class StepCheck {
   void check_megatron();
   void check_hugging_face();
   void check_schedule();
+  void check_split();
+  void check_replicas();
 
   const ModelSpec& model_;
   const StepOptions& step_;
@@ -91,6 +97,8 @@ void StepCheck::check_batch() {
   require_positive("parallelism.pipeline", step_.layout.pipeline);
   require_positive("parallelism.data", step_.layout.data);
   require_positive("parallelism.virtual_stages", step_.layout.virtual_stages);
+  require_positive("parallelism.context", step_.layout.context);
+  require_positive("parallelism.expert", step_.layout.expert);
   if (!problems_.empty()) return;
   const std::int64_t together = step_.micro_batch * step_.layout.data;
   if (step_.global_batch % together == 0) return;
@@ -117,6 +125,9 @@ void StepCheck::check_data_parallel() {
     fail("data_parallel.gather_units", "is for sharding: gradients",
          "leave it out: with sharding: parameters units are gathered anyway");
   const bool sharded = data.sharding != Sharding::none && step_.layout.replicas() > 1;
+  if (sharded && step_.schedule == PipelineSchedule::dualpipe)
+    fail("data_parallel.sharding", "is not simulated with the schedule dualpipe",
+         "use sharding: none, or another schedule");
   if (sharded && step_.layout.expert > 1)
     fail("data_parallel.sharding", "is not simulated with expert parallelism",
          "use sharding: none, or parallelism.expert: 1");
@@ -169,6 +180,64 @@ void StepCheck::check_schedule() {
     fail("training.schedule", "dualpipe is an order of training", "use mode: training");
 }
 
+void StepCheck::check_split() {
+  const StageSplit& split = step_.split;
+  if (layers_of_parts(model_.layers, step_)) return;
+  const std::int64_t parts = VirtualPipeline(step_).length();
+  const std::string layers = std::to_string(model_.layers) + " layers";
+  if (!split.layers_per_stage.empty()) {
+    const std::int64_t sum = std::accumulate(split.layers_per_stage.begin(),
+                                             split.layers_per_stage.end(), std::int64_t{0});
+    fail("parallelism.layers_per_stage",
+         std::to_string(split.layers_per_stage.size()) + " numbers that sum to " +
+             std::to_string(sum) + " for " + layers + " on " + std::to_string(parts) +
+             " stages or model chunks",
+         "give one number for each, 1 or more between the first and the last");
+  } else if (split.first_stage_layers > 0 || split.last_stage_layers > 0 ||
+             split.embedding_as_layer || split.head_as_layer) {
+    fail("parallelism.pipeline",
+         "what the other stages share of the " + layers + " is no multiple of their model chunks",
+         "change first_stage_layers, last_stage_layers, embedding_as_layer or head_as_layer, or "
+         "give layers_per_stage");
+  } else if (step_.layout.virtual_stages == 1) {
+    require_divisor("parallelism.pipeline", parts, "the layers", model_.layers);
+  } else {
+    fail("parallelism.virtual_stages",
+         "pipeline * virtual_stages = " + std::to_string(parts) +
+             " does not divide the layers = " + std::to_string(model_.layers),
+         "use a product that is one of " + divisors_of(model_.layers) +
+             ", or give layers_per_stage");
+  }
+}
+
+/// Data-parallel, context-parallel and expert-parallel ranks.
+void StepCheck::check_replicas() {
+  const ParallelLayout& layout = step_.layout;
+  if (layout.expert > 1) {
+    require_divisor("parallelism.expert", layout.expert, "the replicas data * context",
+                    layout.replicas());
+    if (model_.experts == 0)
+      fail("parallelism.expert", "the model has no experts", "use 1, or a model with experts");
+    else
+      require_divisor("parallelism.expert", layout.expert, "the experts", model_.experts);
+  }
+  if (layout.context == 1) return;
+  require_divisor("parallelism.context", 2LL * layout.context, "twice which cuts a sequence of",
+                  step_.sequence_length);
+  if (!uses_fused_attention(step_.framework))
+    fail("parallelism.context", "unfused attention sees whole sequences",
+         "use training.framework.attention: transformer_engine, flash2 or cudnn in 16 bit, or 1");
+  if (step_.context_attention == ContextAttention::ulysses) {
+    const std::int64_t split = std::int64_t{layout.tensor} * layout.context;
+    if (model_.heads % split != 0 || model_.kv_heads % split != 0)
+      fail("parallelism.context_attention",
+           "ulysses spreads heads = " + std::to_string(model_.heads) +
+               " and kv_heads = " + std::to_string(model_.kv_heads) +
+               " over tensor * context = " + std::to_string(split) + " ranks",
+           "use ring or all_gather, or sizes that divide both");
+  }
+}
+
 void StepCheck::check_megatron() {
   const std::string framework = step_.framework.name;
   const bool llama = model_.family == ModelFamily::llama;
@@ -200,15 +269,8 @@ void StepCheck::check_megatron() {
   if (step_.layout.sequence_parts() > 1)
     require_divisor("parallelism.tensor", step_.layout.tensor, "the sequence length",
                     step_.sequence_length);
-  const std::int64_t parts = std::int64_t{step_.layout.pipeline} * step_.layout.virtual_stages;
-  if (step_.layout.virtual_stages == 1) {
-    require_divisor("parallelism.pipeline", parts, "the layers", model_.layers);
-  } else if (model_.layers % parts != 0) {
-    fail("parallelism.virtual_stages",
-         "pipeline * virtual_stages = " + std::to_string(parts) +
-             " does not divide the layers = " + std::to_string(model_.layers),
-         "use a product that is one of " + divisors_of(model_.layers));
-  }
+  check_split();
+  check_replicas();
 }
 
 void StepCheck::check_hugging_face() {
@@ -230,8 +292,28 @@ void StepCheck::check_hugging_face() {
              " are not split into stages",
          kHint);
   }
-  if (model_.family == ModelFamily::llama && model_.experts > 0)
-    fail("framework", framework + " runs no Llama with experts", "use framework: megatron");
+  if (step_.layout.context > 1)
+    fail("parallelism.context",
+         std::to_string(step_.layout.context) + ": models of " + framework + " see whole sequences",
+         kHint);
+  if (step_.layout.expert > 1)
+    fail("parallelism.expert",
+         std::to_string(step_.layout.expert) + ": models of " + framework +
+             " hold all experts on every GPU",
+         kHint);
+  if (step_.expert_imbalance != 1 && model_.family != ModelFamily::switch_transformer)
+    fail("expert_imbalance", "models of " + framework + " have no experts",
+         "use framework: megatron with a model that has experts, or 1");
+  if (step_.expert_imbalance != 1 && model_.family == ModelFamily::switch_transformer)
+    fail("expert_imbalance",
+         framework + " cuts every expert's tokens at expert_capacity, however they are spread",
+         "use 1, and model.expert_capacity for another number");
+  if (step_.expert_capacity_factor > 0)
+    fail("expert_capacity_factor", "is Megatron's; " + framework + " has model.expert_capacity",
+         "use 0");
+  const bool routed = model_.family == ModelFamily::llama || model_.family == ModelFamily::gpt2;
+  if (routed && model_.experts > 0)
+    fail("framework", framework + " runs no GPT or Llama with experts", "use framework: megatron");
   const bool fused = step_.framework.attention == AttentionKernels::fused_softmax;
   if (fused) fail("framework.attention", "fused_softmax is Megatron's", "use unfused, or flash2");
   const bool recomputes = step_.recompute != Recompute::none;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/collectives/ring_shift.h"
 #include "sim/engine/symmetry.h"
 
 namespace tessera {
@@ -13,15 +14,6 @@ DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu) {
   return {
       .multiprocessors = static_cast<double>(cost.gpu.multiprocessors) / gpu.sm_count,
       .bandwidth = gpu.memory_bandwidth.value() > 0 ? traffic / gpu.memory_bandwidth.value() : 0};
-}
-
-/// Every member sends `bytes` to the next of the ring.
-CollectiveCost ring_shift_cost(const Topology& topology, Bytes bytes, std::span<const int> gpus,
-                               const CollectiveTuning& tuning) {
-  std::vector<Bytes> sent(gpus.size() * gpus.size());
-  for (std::size_t i = 0; i < gpus.size(); ++i)
-    sent[i * gpus.size() + (i + 1) % gpus.size()] = gpus.size() > 1 ? bytes : Bytes(0);
-  return all_to_all_cost(topology, sent, gpus, tuning);
 }
 
 }  // namespace

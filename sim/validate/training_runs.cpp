@@ -77,13 +77,9 @@ struct Expressible {
   const char* column;
   std::set<std::string> values;
 };
-const std::array<Expressible, 9> kExpressible{
+const std::array<Expressible, 5> kExpressible{
     {{"precision", {"fp32", "tf32", "bf16", "fp16", "fp8"}},
-     {"family", {"gpt", "mpt", "bert", "llama"}},
-     {"experts", {"0", "1"}},
-     {"virtual_stages", {"1"}},
-     {"cp", {"1"}},
-     {"ep", {"1"}},
+     {"family", {"gpt", "moe", "mpt", "bert", "llama"}},
      {"zero_stage", {"0", "1", "2", "3"}},
      {"recompute", {"none", "selective", "full"}},
      {"optimizer", {"adam", "adamw", "Adam", "AdamW"}}}};
@@ -162,6 +158,9 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.layout = {.tensor = static_cast<int>(row.count("tp", 1)),
                 .pipeline = static_cast<int>(row.count("pp", 1)),
                 .data = 1};
+  run.layout.virtual_stages = static_cast<int>(row.count("virtual_stages", 1));
+  run.layout.context = static_cast<int>(row.count("cp", 1));
+  run.layout.expert = static_cast<int>(row.count("ep", 1));
   const int replicas = std::max(1, run.n_gpus / run.layout.world_size());
   run.layout.data = static_cast<int>(row.count("dp", replicas));
   run.layout.sequence_parallel = row.text("sequence_parallel") == "1";
@@ -172,6 +171,9 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.global_batch = row.count("global_batch");
   run.micro_batch =
       row.count("micro_batch", std::max<std::int64_t>(1, run.global_batch / run.layout.data));
+  const bool sparse = !row.text("experts").empty() && row.text("experts") != "0";
+  run.experts = sparse ? row.count("experts") : 0;
+  run.experts_per_token = sparse ? row.count("experts_per_token", 1) : 0;
   run.tied_embeddings = row.text("tied_embeddings") != "0";
   run.recompute = recompute_of(row.text("recompute"));
   if (const std::string flash = row.text("flash_attention"); !flash.empty())

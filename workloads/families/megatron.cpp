@@ -3,10 +3,13 @@
 // [s, b, h], with sequence parallelism [s / tensor, b, h] between the split layers.
 #include "workloads/ops/megatron.h"
 
+#include <cmath>
+
 #include "workloads/families/families.h"
 #include "workloads/families/modules.h"
 #include "workloads/families/recording.h"
 #include "workloads/families/vocabulary.h"
+#include "workloads/ops/context_attention.h"
 #include "workloads/ops/embedding.h"
 #include "workloads/ops/experts.h"
 #include "workloads/ops/matmul.h"
@@ -39,7 +42,7 @@ class MegatronModel {
       : model_(model),
         step_(step),
         profile_(step.framework),
-        s_(step.sequence_length),
+        s_(step.sequence_length / step.layout.context),
         b_(step.micro_batch),
         tensor_(step.layout.tensor),
         parts_(step.layout.sequence_parts()),
@@ -74,9 +77,11 @@ class MegatronModel {
   Tensor mixed_heads(Tape& tape, const Heads& heads) const;
   Tensor unfused_attention(Tape& tape, const Heads& heads) const;
   Tensor flash_attention(Tape& tape, const Heads& heads) const;
+  Tensor ulysses_attention(Tape& tape, const Heads& heads) const;
   Tensor attention_weights(Tape& tape, const Tensor& scores) const;
   Tensor feed_forward(Tape& tape, const Tensor& x) const;
   Tensor experts(Tape& tape, const Tensor& x) const;
+  std::int64_t expert_capacity() const;
   Tensor residual(Tape& tape, const std::string& name, const Tensor& x, const Tensor& before) const;
   Tensor norm(Tape& tape, const std::string& name, const Tensor& x) const;
 
@@ -96,7 +101,7 @@ class MegatronModel {
   const ModelSpec& model_;
   const StepOptions& step_;
   const FrameworkProfile& profile_;
-  std::int64_t s_, b_;
+  std::int64_t s_, b_;  ///< positions and sequences of this rank
   int tensor_;
   int parts_;                                    ///< of the sequence, between split layers
   std::int64_t heads_, kv_heads_, ffn_, vocab_;  ///< of this rank
@@ -208,13 +213,25 @@ Tensor MegatronModel::flash_attention(Tape& tape, const Heads& heads) const {
   };
   const Tensor q = by_head("attention.q_copy", heads.q);
   const Tensor k = by_head("attention.k_copy", heads.k);
-  const AttentionInput input{q, k, by_head("attention.v_copy", heads.v)};
-  const Tensor context = core_attention(tape, step_, input, {});
+  const Tensor v = by_head("attention.v_copy", heads.v);
+  const Tensor context = core_attention(tape, step_, {q, k, v}, {});
   return contiguous(tape, "attention.output_copy", permute(tape, context, {2, 0, 1, 3}));
+}
+
+/// The same over all-to-alls: whole sequences of some heads.
+Tensor MegatronModel::ulysses_attention(Tape& tape, const Heads& heads) const {
+  const int ranks = step_.layout.context;
+  const Heads whole{sequence_to_heads(tape, "attention.q_exchange", heads.q, ranks),
+                    sequence_to_heads(tape, "attention.k_exchange", heads.k, ranks),
+                    sequence_to_heads(tape, "attention.v_exchange", heads.v, ranks)};
+  return heads_to_sequence(tape, "attention.output_exchange", flash_attention(tape, whole), ranks);
 }
 
 /// softmax(q k^T) v, [s, b, heads, d].
 Tensor MegatronModel::mixed_heads(Tape& tape, const Heads& heads) const {
+  const bool trades_heads =
+      step_.layout.context > 1 && step_.context_attention == ContextAttention::ulysses;
+  if (trades_heads) return ulysses_attention(tape, heads);
   if (uses_fused_attention(profile_)) return flash_attention(tape, heads);
   if (step_.recompute != Recompute::selective) return unfused_attention(tape, heads);
   return tape.checkpoint({heads.q, heads.k, heads.v},
@@ -227,17 +244,32 @@ Tensor MegatronModel::attention(Tape& tape, const Tensor& x) const {
   return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * model_.head_dim}));
 }
 
-/// All layers are sparse; every rank holds a part of each expert.
+/// Rows that every expert's buffer has for the tokens of one rank; 0: as many as come.
+std::int64_t MegatronModel::expert_capacity() const {
+  const double mean =
+      static_cast<double>(s_ * b_ * model_.experts_per_token) / static_cast<double>(model_.experts);
+  return static_cast<std::int64_t>(std::ceil(mean * step_.expert_capacity_factor));
+}
+
+/// All layers are sparse; tensor-parallel ranks hold parts of each expert.
 Tensor MegatronModel::experts(Tape& tape, const Tensor& part) const {
   const Tensor x = parts_ > 1 ? gather_sequence(tape, "mlp.router", part, parts_) : part;
   const std::int64_t k = model_.experts_per_token;
   const Tensor tokens = reshape(tape, x, {s_ * b_, model_.hidden});
-  const RoutedTokens routed = route_to_experts(tape, "mlp.router", tokens, model_.experts, k);
-  const auto loads = expert_loads(s_ * b_ * k, model_.experts, step_.expert_imbalance);
-  const Tensor wide = expert_linear(tape, "mlp.experts.up", routed.rows, 2 * ffn_, loads);
-  const Tensor active = gated_silu(tape, "mlp.experts.swiglu", wide, profile_);
-  const Tensor narrow = expert_linear(tape, "mlp.experts.down", active, model_.hidden, loads);
-  const Tensor sum = combine_experts(tape, "mlp.combine", narrow, routed, x.sizes());
+  const std::int64_t capacity = expert_capacity();
+  const RoutedTokens routed =
+      route_to_experts(tape, "mlp.router", tokens, model_.experts, k, capacity);
+  const std::int64_t rows = routed.rows.sizes()[0];
+  const ExpertGroup group = busiest_expert_rank(rows, model_.experts, step_.layout.expert,
+                                                capacity > 0 ? 1 : step_.expert_imbalance);
+  const Tensor arrived = dispatch_rows(tape, "mlp.dispatch", routed.rows, group);
+  const Tensor wide =
+      expert_linear(tape, "mlp.experts.up", arrived, llama_ ? 2 * ffn_ : ffn_, group.loads);
+  const Tensor active = llama_ ? gated_silu(tape, "mlp.experts.swiglu", wide, profile_)
+                               : gelu(tape, "mlp.experts.gelu", wide);
+  const Tensor narrow = expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads);
+  const Tensor returned = return_rows(tape, "mlp.return", narrow, rows, group);
+  const Tensor sum = combine_experts(tape, "mlp.combine", returned, routed, x.sizes());
   if (parts_ > 1) return reduce_scatter_sequence(tape, "mlp.combine", sum, parts_);
   tensor_all_reduce(tape, "mlp.combine.all_reduce", sum, tensor_);
   return sum;
@@ -256,7 +288,8 @@ Tensor MegatronModel::feed_forward(Tape& tape, const Tensor& x) const {
 Tensor MegatronModel::residual(Tape& tape, const std::string& name, const Tensor& x,
                                const Tensor& before) const {
   const double p = active_dropout(step_, model_.hidden_dropout);
-  if (has_bias()) {
+  const bool experts_give = name == "mlp" && model_.experts > 0;  // without biases
+  if (has_bias() && !experts_give) {
     const std::string linear = name == "attention" ? "attention.output" : "mlp.down";
     return bias_dropout_add(tape, name + ".bias_dropout_add", x, bias(tape, linear, model_.hidden),
                             before, p);

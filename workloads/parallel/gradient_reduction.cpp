@@ -21,6 +21,7 @@ GradientReduction::GradientReduction(PassLibrary& library, const StepOptions& st
       queue_(queue),
       scatters_(scatters_gradients(step)),
       overlaps_(!scatters_ && step.layout.replicas() > 1 && step.data_parallel.overlap_gradients &&
+                step.layout.expert == 1 && step.schedule != PipelineSchedule::dualpipe &&
                 step.mode == StepMode::training),
       gradient_(element_bytes(block_gradient_format(step))),
       summed_(element_bytes(step.formats.reduce)) {}
@@ -167,12 +168,20 @@ void GradientReduction::run(const std::vector<GraphOp>& ops, const std::string& 
   queue_.run(cut->second, -1, -1);
 }
 
-void GradientReduction::finish(std::int64_t parameters) {
+void GradientReduction::reduce_experts(std::int64_t experts) {
+  if (experts == 0 || step_.layout.expert == step_.layout.replicas()) return;
+  ProgramOp op = collective(OpKind::all_reduce, GroupKind::expert_data, Bytes(summed_ * experts));
+  op.waits = {queue_.last_kernels(), -1};
+  last_ = queue_.add(op);
+}
+
+void GradientReduction::finish(std::int64_t parameters, std::int64_t experts) {
   if (!scatters_) {
     const OptimizerStep whole = optimizer_step(step_, parameters);
     if (!overlaps_) {
       run(whole.average, "gradients.average");
-      reduce(parameters);
+      reduce(parameters - experts);
+      reduce_experts(experts);
     }
   }
   for (const std::int32_t op : {last_, last_replica_}) {

@@ -20,8 +20,9 @@ namespace tessera {
 /// - block by block, where gradients are sharded: a copy in the format of the sum is
 /// reduce-scattered
 ///   beside the next backward, and added to the shard (ZeRO-2 and 3, FSDP).
-/// With sharded optimizer states the first two reduce-scatter instead of all-reducing; with several
-/// shard groups, the groups all-reduce their shards behind that.
+/// Gradients of experts that are spread over ranks, and of DualPipe's two copies of a model, are
+/// one piece always. With sharded optimizer states the first two reduce-scatter instead of
+/// all-reducing; with several shard groups, the groups all-reduce their shards behind that.
 class GradientReduction {
  public:
   /// All have to outlive it.
@@ -39,8 +40,9 @@ class GradientReduction {
   bool stores(const Turn& turn) const;
   void before(int position, const ScheduledPass& pass, const Turn& turn);
   void after(int position, const ScheduledPass& pass, const Turn& turn);
-  /// Behind all passes, over `parameters` of the rank: kernels behind it find the sums.
-  void finish(std::int64_t parameters);
+  /// Behind all passes, over `parameters` of the rank: kernels behind it find the sums. `experts`
+  /// of them have replicas of their own.
+  void finish(std::int64_t parameters, std::int64_t experts);
 
  private:
   struct Chunk {
@@ -54,6 +56,7 @@ class GradientReduction {
   void scatter(std::int64_t parameters, const ScheduledPass& pass, const Turn& turn);
   void accumulate(std::int64_t shard, const Turn& turn, StreamKind stream);
   void reduce(std::int64_t parameters);
+  void reduce_experts(std::int64_t experts);
   ProgramOp collective(OpKind kind, GroupKind group, Bytes bytes) const;
   void run_kernels(const GraphOp& op, StreamKind stream);
   void run(const std::vector<GraphOp>& ops, const std::string& name);

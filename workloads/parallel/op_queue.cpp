@@ -6,7 +6,16 @@ namespace tessera {
 namespace {
 
 StreamKind stream_of(GroupKind group) {
-  return group == GroupKind::tensor ? StreamKind::tensor_comm : StreamKind::data_comm;
+  switch (group) {
+    case GroupKind::tensor:
+      return StreamKind::tensor_comm;
+    case GroupKind::context:
+      return StreamKind::context_comm;
+    case GroupKind::expert:
+      return StreamKind::expert_comm;
+    default:
+      return StreamKind::data_comm;
+  }
 }
 
 }  // namespace

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
 #include "workloads/parallel/gradient_reduction.h"
+#include "workloads/parallel/layer_split.h"
 #include "workloads/parallel/op_queue.h"
 #include "workloads/parallel/pipeline_plan.h"
 #include "workloads/parallel/unit_gathers.h"
@@ -25,6 +28,8 @@ bool makes_weight_gradients(const ScheduledPass& pass) {
   return pass.direction == PassDirection::backward ||
          pass.direction == PassDirection::weight_gradient;
 }
+/// Blocks that are no layers: embedding and head.
+constexpr std::int64_t kEnds = 2;
 
 class StageProgram {
  public:
@@ -38,9 +43,11 @@ class StageProgram {
         units_(library, step, queue_),
         gradients_(library, step, queue_),
         updates_(library, step, queue_) {
+    const std::int64_t layer_count = std::ssize(graph_.order) - kEnds;
+    const std::vector<int> layers = layers_of_parts(layer_count, step).value();
     for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
       const int part = pipeline_.part({stage, chunk});
-      blocks_.push_back(blocks_of_part(graph_, part, pipeline_.length()));
+      blocks_.push_back(blocks_of_part(graph_, part, layers));
     }
   }
 
@@ -57,6 +64,7 @@ class StageProgram {
   std::optional<ModelChunk> giver(const ScheduledPass& pass) const;
   std::optional<ModelChunk> taker(const ScheduledPass& pass) const;
   void reduce_gradients();
+  void join_copies();
   void reduce_scalar();
   void run_ops(const std::vector<GraphOp>& ops, const std::string& name) {
     queue_.run(library_.cut(ops, name), -1, -1);
@@ -74,6 +82,7 @@ class StageProgram {
   std::map<int, int> first_micro_batch_;          ///< whose backward ran first, likewise
   GradientReduction::Turn turn_;                  ///< of the pass that runs
   std::int64_t partial_parameters_ = 0;           ///< Block::partial_parameters of all blocks
+  std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
   OpQueue queue_;
   UnitGathers units_;
   GradientReduction gradients_;
@@ -87,6 +96,7 @@ void StageProgram::count_memory() {
     for (int position = chunk.begin; position < chunk.end; ++position) {
       program_.parameters += graph_.at(position).parameters;
       partial_parameters_ += graph_.at(position).partial_parameters;
+      expert_parameters_ += graph_.at(position).expert_parameters;
       buffers += graph_.at(position).buffers;
     }
   }
@@ -184,8 +194,26 @@ void StageProgram::run_passes() {
   }
 }
 
+/// DualPipe's two copies of a part of the model lie on stages that mirror each other: they exchange
+/// gradients and add them.
+void StageProgram::join_copies() {
+  const std::int64_t bytes = element_bytes(step_.formats.reduce);
+  StageMessage copy;
+  copy.phase = Phase::gradient_reduction;
+  copy.peer_stage = stages_ - 1 - stage_;
+  copy.tag = 2 * static_cast<int>(step_.micro_batches()) * pipeline_.length();
+  copy.micro_batch = -1;
+  copy.bytes = Bytes(bytes * program_.parameters);
+  queue_.send(copy);
+  queue_.await_message(queue_.receive(copy));
+  run_ops({buffer_pass("gradients.join", Phase::gradient_reduction, KernelKind::elementwise,
+                       program_.parameters, {2 * bytes, bytes})},
+          "gradients.join");
+}
+
 void StageProgram::reduce_gradients() {
-  gradients_.finish(program_.parameters);
+  if (pipeline_.two_way()) join_copies();
+  gradients_.finish(program_.parameters, step_.layout.expert > 1 ? expert_parameters_ : 0);
   if (partial_parameters_ > 0) {
     queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction,
                       Bytes(element_bytes(step_.formats.gradients) * partial_parameters_));
@@ -242,12 +270,14 @@ RankProgram StageProgram::build() && {
 
 }  // namespace
 
-StageBlocks blocks_of_part(const ModelGraph& graph, int part, int parts) {
+StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<int>& layers) {
   const int positions = static_cast<int>(graph.order.size());
+  const int parts = static_cast<int>(layers.size());
   if (parts == 1) return {0, positions};
   constexpr int kEmbedding = 1;  // embedding first, head last, layers between
-  const int layers = (positions - 2) / parts;
-  StageBlocks blocks{kEmbedding + part * layers, kEmbedding + (part + 1) * layers};
+  const auto before = layers.begin() + part;
+  const int first = std::accumulate(layers.begin(), before, kEmbedding);
+  StageBlocks blocks{first, first + *before};
   if (part == 0) blocks.begin = 0;
   if (part == parts - 1) blocks.end = positions;
   return blocks;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "workloads/parallel/pass_library.h"
 #include "workloads/program.h"
 #include "workloads/step_options.h"
@@ -11,9 +13,9 @@ struct StageBlocks {
   int begin = 0;
   int end = 0;  ///< one past the last
 };
-/// Part `part` of `parts`: equal numbers of layers, which lie between an embedding and a head; the
-/// embedding goes to the first part, the head to the last.
-StageBlocks blocks_of_part(const ModelGraph& graph, int part, int parts);
+/// Part `part` of a model whose parts have `layers` layers, which lie between an embedding and a
+/// head; the embedding goes to the first part, the head to the last.
+StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<int>& layers);
 
 /// The program of pipeline stage `stage`: passes in the order of the schedule and messages as
 /// `plan_pipeline` has them.

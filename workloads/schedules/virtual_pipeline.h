@@ -20,7 +20,8 @@ class VirtualPipeline {
  public:
   explicit VirtualPipeline(const StepOptions& step);
 
-  int chunks() const { return chunks_; }  ///< per stage
+  bool two_way() const { return two_way_; }  ///< two copies of the model
+  int chunks() const { return chunks_; }     ///< per stage
   int length() const { return two_way_ ? stages_ : stages_ * chunks_; }
   /// Part of the model, 0 to length() - 1.
   int part(ModelChunk chunk) const;
