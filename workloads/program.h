@@ -203,6 +203,10 @@ struct Program {
   int gpu_of(int rank) const {
     return placement.empty() ? rank : placement[static_cast<std::size_t>(rank)];
   }
+  std::vector<int> gpus_of(std::vector<int> ranks) const {
+    for (int& rank : ranks) rank = gpu_of(rank);
+    return ranks;
+  }
   const Segment& segment(SegmentId id) const {
     return segments[static_cast<std::size_t>(id.index())];
   }

@@ -24,10 +24,8 @@ Color first_color(int rank, const TimedProgram& timed) {
   const auto gpus = timed.topology.cluster().node.gpu_count;
   Color color = mixed_color(static_cast<Color>(at.pipeline), 0);
   if (!fold.tensor) color = mixed_color(color, static_cast<Color>(at.tensor) + 1);
-  if (!fold.data) {
-    color = mixed_color(color, static_cast<Color>(at.data) + 1);
-    color = mixed_color(color, static_cast<Color>(at.context) + 1);
-  }
+  if (!fold.data) color = mixed_color(color, static_cast<Color>(at.data) + 1);
+  if (!fold.data) color = mixed_color(color, static_cast<Color>(at.context) + 1);
   const int gpu = timed.program.gpu_of(rank);
   if (!fold.rails) color = mixed_color(color, static_cast<Color>(gpu % gpus) + 1);
   return color;

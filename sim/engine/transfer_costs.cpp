@@ -30,11 +30,10 @@ std::size_t TransferCosts::KeyHash::operator()(const Key& key) const {
   return hash;
 }
 
-TransferCost TransferCosts::compute(OpKind op, const CollectiveCall& call,
-                                    std::span<const int> gpus) const {
-  CollectiveCost cost = op == OpKind::ring_shift
-                            ? ring_shift_cost(timed_.topology, call.bytes, gpus, tuning_)
-                            : collective_cost(timed_.topology, call, gpus, tuning_);
+TransferCost TransferCosts::compute(const CollectiveCall& call, std::span<const int> ranks,
+                                    bool ring_shift) const {
+  CollectiveCost cost = ring_shift ? ring_shift_cost(timed_.topology, call.bytes, ranks, tuning_)
+                                   : collective_cost(timed_.topology, call, ranks, tuning_);
   TransferCost result{.algorithm = cost.algorithm,
                       .latency = cost.latency,
                       .bytes_per_link = cost.bytes_per_link,
@@ -49,10 +48,10 @@ TransferCost TransferCosts::compute(OpKind op, const CollectiveCall& call,
 }
 
 /// Ascending, each once.
-std::vector<int> TransferCosts::nodes_of(std::span<const int> gpus) const {
+std::vector<int> TransferCosts::nodes_of(std::span<const int> ranks) const {
   std::vector<int> nodes;
-  for (const int gpu : gpus) {
-    const int node = timed_.topology.node_of(gpu);
+  for (const int rank : ranks) {
+    const int node = timed_.topology.node_of(rank);
     if (nodes.empty() || nodes.back() != node) nodes.push_back(node);
   }
   std::ranges::sort(nodes);
@@ -60,29 +59,30 @@ std::vector<int> TransferCosts::nodes_of(std::span<const int> gpus) const {
   return nodes;
 }
 
-TransferCost TransferCosts::of(OpKind op, const CollectiveCall& call, std::span<const int> gpus) {
-  const std::vector<int> nodes = nodes_of(gpus);
+TransferCost TransferCosts::of(const CollectiveCall& call, std::span<const int> ranks,
+                               bool ring_shift) {
+  const std::vector<int> nodes = nodes_of(ranks);
   const bool plain = timed_.topology.cluster().fabric.kind == FabricKind::plain_switch;
-  if (!nodes_are_alike_ || (nodes.size() > 1 && !plain)) return compute(op, call, gpus);
+  if (!nodes_are_alike_ || (nodes.size() > 1 && !plain)) return compute(call, ranks, ring_shift);
 
   // The same group on the first nodes of the cluster; renumbering keeps the order of the nodes.
-  const int per_node = timed_.topology.cluster().node.gpu_count;
-  std::vector<int> first_gpus;
-  Key key{static_cast<int>(op),
-          static_cast<int>(call.kind),
+  const int gpus = timed_.topology.cluster().node.gpu_count;
+  std::vector<int> first_ranks;
+  Key key{static_cast<int>(call.kind),
           call.bytes.value(),
           call.algorithm ? static_cast<int>(*call.algorithm) : -1,
           call.protocol ? static_cast<int>(*call.protocol) : -1,
-          call.reduces_in_switch ? 1 : 0};
-  for (const int gpu : gpus) {
-    const int node = timed_.topology.node_of(gpu);
+          call.reduces_in_switch ? 1 : 0,
+          ring_shift ? 1 : 0};
+  for (const int rank : ranks) {
+    const int node = timed_.topology.node_of(rank);
     const auto at = std::ranges::lower_bound(nodes, node) - nodes.begin();
-    first_gpus.push_back(static_cast<int>(at) * per_node + gpu % per_node);
-    key.push_back(first_gpus.back());
+    first_ranks.push_back(static_cast<int>(at) * gpus + rank % gpus);
+    key.push_back(first_ranks.back());
   }
   auto found = known_.find(key);
   if (found == known_.end()) {
-    found = known_.emplace(std::move(key), compute(op, call, first_gpus)).first;
+    found = known_.emplace(std::move(key), compute(call, first_ranks, ring_shift)).first;
   }
   TransferCost cost = found->second;
   for (LinkId& link : cost.links) {

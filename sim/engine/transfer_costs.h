@@ -28,8 +28,8 @@ class TransferCosts {
  public:
   explicit TransferCosts(const TimedProgram& timed);
 
-  /// `op` is what `call` stands for; a ring shift has no collective of its own.
-  TransferCost of(OpKind op, const CollectiveCall& call, std::span<const int> gpus);
+  /// `gpus` of the topology. `ring_shift`: every one sends `call.bytes` to the next.
+  TransferCost of(const CollectiveCall& call, std::span<const int> gpus, bool ring_shift = false);
 
  private:
   using Key = std::vector<std::int64_t>;  ///< the call, and the ranks with their nodes renumbered
@@ -37,8 +37,9 @@ class TransferCosts {
     std::size_t operator()(const Key& key) const;
   };
 
-  TransferCost compute(OpKind op, const CollectiveCall& call, std::span<const int> gpus) const;
-  std::vector<int> nodes_of(std::span<const int> gpus) const;
+  TransferCost compute(const CollectiveCall& call, std::span<const int> ranks,
+                       bool ring_shift) const;
+  std::vector<int> nodes_of(std::span<const int> ranks) const;
 
   const TimedProgram& timed_;
   CollectiveTuning tuning_;

@@ -70,9 +70,8 @@ TEST(LayoutIdentity, DimensionsOfOneChangeNothing) {
 }
 
 TEST(LayoutIdentity, AGroupOfOneHasNoCommunication) {
-  StepOptions step = training(1, 1, 1);
-  for (const ProgramOp& op : build_program(sparse_llama(), step).stages[0].ops)
-    EXPECT_EQ(op.kind, OpKind::kernels);
+  const Program program = build_program(sparse_llama(), training(1, 1, 1));
+  for (const ProgramOp& op : program.stages[0].ops) EXPECT_EQ(op.kind, OpKind::kernels);
 }
 
 TEST(LayoutIdentity, OneStageRunsTheSameKernelsInEverySchedule) {

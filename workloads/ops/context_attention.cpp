@@ -130,7 +130,8 @@ void DistributedAttention::ring_backward(Tape& tape, const Tensor& gradient, con
     const bool first = step == 0;
     const bool last = step + 1 == ranks_;
     const Tensor next = make_pair(tape, name_ + ".pair", first || last ? 1 : 2);
-    const Tensor& sent = last ? grad_pair : pair;
+    Tensor sent = last ? grad_pair : pair;  // at last the gradients alone
+    if (last) sent.shape = own.shape;
     tape.collective(OpKind::ring_shift, name_ + ".backward.shift", GroupKind::context, sent, next);
     const AttentionCall call = call_of_step(step, AttentionDirection::backward);
     const Tensor part_q = make_output(tape, name_ + ".grad_q");
