@@ -5,10 +5,20 @@
 namespace tessera {
 namespace {
 
-constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{
-    "forward",        "loss",         "backward",         "gradient_reduction", "optimizer",
-    "exposed_tensor", "exposed_data", "exposed_pipeline", "exposed_embedding",  "exposed_world",
-    "bubble",         "host",         "other_idle"};
+constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{"forward",
+                                                                           "loss",
+                                                                           "backward",
+                                                                           "gradient_reduction",
+                                                                           "optimizer",
+                                                                           "exposed_tensor",
+                                                                           "exposed_data",
+                                                                           "exposed_pipeline",
+                                                                           "exposed_embedding",
+                                                                           "exposed_world",
+                                                                           "contention",
+                                                                           "bubble",
+                                                                           "host",
+                                                                           "other_idle"};
 
 }  // namespace
 
@@ -37,6 +47,8 @@ TimeCategory exposed_category(GroupKind group) {
     case GroupKind::tensor:
       return TimeCategory::exposed_tensor;
     case GroupKind::data:
+    case GroupKind::shard:
+    case GroupKind::replica:
       return TimeCategory::exposed_data;
     case GroupKind::pipeline:
       return TimeCategory::exposed_pipeline;
