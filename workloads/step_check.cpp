@@ -6,6 +6,7 @@
 
 #include "hw/units/input_error.h"
 #include "workloads/model_graph.h"
+#include "workloads/vision/architectures.h"
 
 namespace tessera {
 namespace {
@@ -175,7 +176,9 @@ void StepCheck::check_hugging_face() {
 }  // namespace
 
 void check_step(const ModelSpec& model, const StepOptions& step) {
-  std::vector<Problem> problems = StepCheck(model, step).run();
+  const bool vision = model.family == ModelFamily::vision;
+  std::vector<Problem> problems =
+      vision ? vision_problems(model, step) : StepCheck(model, step).run();
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 

@@ -18,7 +18,11 @@ enum class StepMode : std::uint8_t {
 
 enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b };
 
-enum class OptimizerKind : std::uint8_t { adam, none };
+enum class OptimizerKind : std::uint8_t {
+  adam,
+  none,
+  sgd,  ///< with momentum and weight decay
+};
 
 /// Which activations a transformer layer computes again in backward instead of keeping them.
 enum class Recompute : std::uint8_t {
