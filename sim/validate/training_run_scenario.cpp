@@ -7,6 +7,7 @@
 #include "sim/config/load.h"
 #include "sim/scenario/attention_choice.h"
 #include "sim/scenario/check_scenario.h"
+#include "sim/validate/image_runs.h"
 #include "sim/validate/training_run_cluster.h"
 
 namespace tessera {
@@ -17,6 +18,7 @@ constexpr std::int64_t kGptPositions = 1024;
 constexpr std::int64_t kBertPositions = 512;
 
 ModelSpec model_of_training_run(const TrainingRun& run) {
+  if (run.family == kImageFamily) return image_model_of_run(run.model);
   const bool bert = run.family == "bert";
   const bool llama = run.family == "llama";
   const bool mpt = run.family == "mpt";  // GPT with exact GELU, trained without dropout
@@ -37,6 +39,8 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.activation = bert || mpt ? Activation::gelu
                      : llama     ? Activation::swiglu
                                  : Activation::gelu_new;
+  model.experts = run.experts;
+  model.experts_per_token = run.experts_per_token;
   model.hidden_dropout = model.attention_dropout = dropout;
   model.tied_embeddings = run.tied_embeddings;
   return model;
@@ -72,9 +76,14 @@ StepOptions step_of_training_run(const TrainingRun& run, const FrameworkAliases&
   step.formats = step.framework.formats(step.precision);
   step.recompute = run.recompute;
   step.sequence_length = run.sequence_length;
+  if (run.family == kImageFamily) train_images(step);
   step.micro_batch = run.micro_batch;
   step.global_batch = run.global_batch;
   step.layout = run.layout;
+  step.data_parallel = step.framework.data_parallel;
+  step.data_parallel.sharding = run.sharding;
+  step.data_parallel.shard_group = run.shard_group >= run.layout.replicas() ? 0 : run.shard_group;
+  if (run.layout.virtual_stages > 1) step.schedule = PipelineSchedule::interleaved_1f1b;
   return step;
 }
 
@@ -84,7 +93,7 @@ Scenario scenario_of_training_run(const TrainingRun& run, const FrameworkAliases
                                   const Catalog& catalog) {
   if (run.layout.world_size() != run.n_gpus) {
     throw InputError({run.where,
-                      "tp * pp * dp = " + std::to_string(run.layout.world_size()) +
+                      "tp * pp * dp * cp = " + std::to_string(run.layout.world_size()) +
                           ", n_gpus = " + std::to_string(run.n_gpus),
                       "make them agree"});
   }

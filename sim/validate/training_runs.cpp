@@ -11,6 +11,7 @@
 
 #include "hw/units/input_error.h"
 #include "sim/validate/csv.h"
+#include "sim/validate/image_runs.h"
 
 namespace tessera {
 namespace {
@@ -77,18 +78,17 @@ struct Expressible {
   const char* column;
   std::set<std::string> values;
 };
-const std::array<Expressible, 8> kExpressible{
+const std::array<Expressible, 5> kExpressible{
     {{"precision", {"fp32", "tf32", "bf16", "fp16", "fp8"}},
-     {"family", {"gpt", "mpt", "bert", "llama"}},
-     {"experts", {"0", "1"}},
-     {"virtual_stages", {"1"}},
-     {"cp", {"1"}},
-     {"ep", {"1"}},
+     {"family", {"gpt", "moe", "mpt", "bert", "llama"}},
+     {"zero_stage", {"0", "1", "2", "3"}},
      {"recompute", {"none", "selective", "full"}},
      {"optimizer", {"adam", "adamw", "Adam", "AdamW"}}}};
 
 /// Why the row cannot be simulated; empty if it can.
 std::string obstacle(const TrainingRowReader& row) {
+  if (row.text("family") == kImageFamily)
+    return image_obstacle(row.text("model"), row.text("optimizer"));
   for (const char* column : {"precision", "layers", "hidden", "heads", "vocab", "seq_len"}) {
     if (row.text(column).empty()) return std::string(column) + " is not stated";
   }
@@ -99,15 +99,6 @@ std::string obstacle(const TrainingRowReader& row) {
   }
   const bool one_stage = row.text("pp").empty() || row.text("pp") == "1";
   if (row.text("micro_batch").empty() && !one_stage) return "micro_batch is not stated";
-  const auto more_than_one = [&](const char* column) {
-    const std::string value = row.text(column);
-    return !value.empty() && value != "0" && value != "1";
-  };
-  const bool sharded = row.text("zero_stage") != "0" && !row.text("zero_stage").empty();
-  if (sharded && more_than_one("dp"))
-    return "zero_stage = " + row.text("zero_stage") + " is not simulated";
-  if (row.text("sequence_parallel") == "1" && more_than_one("tp"))
-    return "sequence_parallel = 1 is not simulated";
   if (row.text("gated_mlp") == "1" && row.text("family") != "llama")
     return "gated_mlp = 1 is not simulated for family " + row.text("family");
   return {};
@@ -147,6 +138,17 @@ SkippedRun skipped_run(std::string where, const TrainingRowReader& row, std::str
   return skipped;
 }
 
+/// Of a transformer.
+void read_dimensions(const TrainingRowReader& row, TrainingRun& run) {
+  run.layers = row.count("layers");
+  run.hidden = row.count("hidden");
+  run.heads = row.count("heads");
+  run.kv_heads = row.count("kv_heads", run.heads);
+  run.ffn = row.count("ffn", 4 * run.hidden);
+  run.vocab = row.count("vocab");
+  run.sequence_length = row.count("seq_len");
+}
+
 TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields,
                               std::vector<Problem>& problems) {
   const TrainingRowReader row(table, fields, problems);
@@ -160,21 +162,26 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.precision = row.text("precision");
   run.model = row.text("model");
   run.family = row.text("family");
-  run.layers = row.count("layers");
-  run.hidden = row.count("hidden");
-  run.heads = row.count("heads");
-  run.kv_heads = row.count("kv_heads", run.heads);
-  run.ffn = row.count("ffn", 4 * run.hidden);
-  run.vocab = row.count("vocab");
-  run.sequence_length = row.count("seq_len");
+  if (run.family != kImageFamily) read_dimensions(row, run);
   run.layout = {.tensor = static_cast<int>(row.count("tp", 1)),
                 .pipeline = static_cast<int>(row.count("pp", 1)),
                 .data = 1};
+  run.layout.virtual_stages = static_cast<int>(row.count("virtual_stages", 1));
+  run.layout.context = static_cast<int>(row.count("cp", 1));
+  run.layout.expert = static_cast<int>(row.count("ep", 1));
   const int replicas = std::max(1, run.n_gpus / run.layout.world_size());
   run.layout.data = static_cast<int>(row.count("dp", replicas));
+  run.layout.sequence_parallel = row.text("sequence_parallel") == "1";
+  if (const std::string stage = row.text("zero_stage"); !stage.empty())
+    run.sharding = static_cast<Sharding>(stage.front() - '0');
+  if (!row.text("zero_group_size").empty())
+    run.shard_group = static_cast<int>(row.count("zero_group_size"));
   run.global_batch = row.count("global_batch");
   run.micro_batch =
       row.count("micro_batch", std::max<std::int64_t>(1, run.global_batch / run.layout.data));
+  const bool sparse = !row.text("experts").empty() && row.text("experts") != "0";
+  run.experts = sparse ? row.count("experts") : 0;
+  run.experts_per_token = sparse ? row.count("experts_per_token", 1) : 0;
   run.tied_embeddings = row.text("tied_embeddings") != "0";
   run.recompute = recompute_of(row.text("recompute"));
   if (const std::string flash = row.text("flash_attention"); !flash.empty())

@@ -93,6 +93,16 @@ void VisionCheck::check_batch() {
 void VisionCheck::check_split() {
   require_one("parallelism.tensor", step_.layout.tensor);
   require_one("parallelism.pipeline", step_.layout.pipeline);
+  require_one("parallelism.context", step_.layout.context);
+  require_one("parallelism.expert", step_.layout.expert);
+  require_one("parallelism.virtual_stages", step_.layout.virtual_stages);
+  if (step_.layout.sequence_parallel)
+    fail("parallelism.sequence_parallel", "image models are not split over GPUs", "use false");
+  if (step_.data_parallel.sharding != Sharding::none)
+    fail("data_parallel.sharding", "image models are not sharded", "use none");
+  if (step_.expert_imbalance != 1 || step_.expert_capacity_factor > 0)
+    fail("expert_imbalance", "image models have no experts",
+         "use expert_imbalance: 1 and expert_capacity_factor: 0");
 }
 
 void VisionCheck::check_kernels() {
