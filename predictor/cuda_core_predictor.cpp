@@ -78,6 +78,15 @@ void complete_convolution(const std::optional<ConvolutionWeights>& weights, GpuE
       "; convolutions from linear layers, by the difference that other GPUs show (none was timed)";
 }
 
+/// What was not timed of a convolution; one line for all sizes of an input.
+std::string convolution_note(const Extrapolation& beyond) {
+  if (beyond.input == "pass")
+    return "fp32 convolution gradients: never measured; as forward passes";
+  if (beyond.input == "convolution") return "fp32 convolutions: never measured; as their products";
+  return "fp32 convolutions beyond the measured ones in " + std::string(beyond.input) +
+         ": extrapolated";
+}
+
 }  // namespace
 
 CudaCorePredictor::CudaCorePredictor(const GpuSpec& gpu, const PredictorWeights& weights)
@@ -171,10 +180,16 @@ Seconds CudaCorePredictor::launch_gap(KernelKind kind, Seconds busy, Seconds que
   return Seconds(isolated_seconds(busy.value(), floor, launch_share(kind)) - queued.value());
 }
 
+Extrapolation CudaCorePredictor::convolution_beyond(const Kernel& kernel) const {
+  return kernel.kind == KernelKind::convolution ? range_.beyond(kernel) : Extrapolation{};
+}
+
 std::vector<std::string> CudaCorePredictor::notes(const Kernel& kernel) const {
   std::vector<std::string> notes;
   if (kernel.kind == KernelKind::grouped_gemm)
     notes.push_back("fp32 grouped products: never measured; as a batch of equal groups");
+  if (const Extrapolation beyond = convolution_beyond(kernel))
+    notes.push_back(convolution_note(beyond));
   if (short_format(kernel))
     notes.push_back("memory-bound kernels on " + std::string(name_of(kernel.precision)) +
                     " tensors: as fp32 tensors of as many bytes (" + std::string(kMeasuredAdd) +

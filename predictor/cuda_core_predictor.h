@@ -34,6 +34,8 @@ class CudaCorePredictor final : public KernelPredictor {
  private:
   KernelPrediction predict_gemm(const Kernel& kernel) const;
   KernelPrediction predict_convolution(const Kernel& kernel) const;
+  /// How far a convolution lies outside the measured ones; of other kernels nothing.
+  Extrapolation convolution_beyond(const Kernel& kernel) const;
   KernelPrediction predict_memory(const Kernel& kernel) const;
   double bound(const Kernel& kernel) const;  ///< least duration [s]
   double launch_share(KernelKind kind) const;

@@ -5,9 +5,10 @@
 namespace tessera {
 namespace {
 
-std::int64_t out_extent(std::int64_t in, const Convolution& c) {
-  const std::int64_t room = in + 2 * std::int64_t{c.padding} - c.window;
-  return room < 0 ? 0 : room / c.stride + 1;
+std::int64_t out_extent(std::int64_t in, std::int32_t window, std::int32_t stride,
+                        std::int32_t padding) {
+  const std::int64_t room = in + 2 * std::int64_t{padding} - window;
+  return room < 0 ? 0 : room / stride + 1;
 }
 
 /// Bytes read and written, each tensor once.
@@ -40,11 +41,11 @@ GemmLayout layout_of(ConvolutionPass pass) {
 }  // namespace
 
 std::int64_t Convolution::out_height() const {
-  return out_extent(height, *this);
+  return out_extent(height, window, stride, padding);
 }
 
 std::int64_t Convolution::out_width() const {
-  return out_extent(width, *this);
+  return out_extent(width, columns_of_window(), stride, window_width > 0 ? padding_width : padding);
 }
 
 Kernel convolution_kernel(const Convolution& c, ConvolutionPass pass, Precision precision) {
@@ -54,8 +55,8 @@ Kernel convolution_kernel(const Convolution& c, ConvolutionPass pass, Precision 
   kernel.layout = layout_of(pass);
   kernel.m = c.batch * c.out_height() * c.out_width();
   kernel.n = c.out_channels;
-  kernel.k = c.in_channels * c.window * c.window;
-  kernel.convolution = {.window = c.window,
+  kernel.k = c.in_channels * c.window * c.columns_of_window();
+  kernel.convolution = {.window = c.columns_of_window() == c.window ? c.window : 1,
                         .stride = c.stride,
                         .out_height = static_cast<std::int32_t>(c.out_height()),
                         .out_width = static_cast<std::int32_t>(c.out_width())};

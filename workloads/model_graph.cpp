@@ -2,6 +2,7 @@
 
 #include "workloads/families/families.h"
 #include "workloads/fusion.h"
+#include "workloads/vision/architectures.h"
 
 namespace tessera {
 namespace {
@@ -19,6 +20,8 @@ ModelGraph eager_graph(const ModelSpec& model, const StepOptions& step) {
       return llama_blocks(model, step);
     case ModelFamily::switch_transformer:
       return switch_transformer_blocks(model, step);
+    case ModelFamily::vision:
+      return vision_blocks(model, step);
   }
   return {};
 }

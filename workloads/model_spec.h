@@ -6,12 +6,28 @@
 namespace tessera {
 
 /// Families whose operator graphs we know.
-enum class ModelFamily : std::uint8_t { gpt2, opt, bert, llama, switch_transformer };
+enum class ModelFamily : std::uint8_t { gpt2, opt, bert, llama, switch_transformer, vision };
+
+/// Image models (family vision), each with its published dimensions: workloads/vision.
+enum class VisionArchitecture : std::uint8_t {
+  none,  ///< all other families
+  resnet50,
+  resnet101,
+  vgg16,
+  densenet121,
+  googlenet,
+  inception_v4,
+  unet,
+  vit_b_16,
+  vit_l_16,
+  cait_xxs24,
+  cait_s24
+};
 
 enum class Activation : std::uint8_t { gelu, gelu_new, relu, silu, swiglu };
 
-/// Dimensions of a transformer, read from a Hugging Face config.json or one of our model files. All
-/// counts > 0 unless noted.
+/// Dimensions of a transformer, read from a Hugging Face config.json or one of our model files: all
+/// counts > 0 unless noted. Of an image model: name, family and the last three.
 struct ModelSpec {
   std::string name;
   ModelFamily family = ModelFamily::gpt2;
@@ -33,10 +49,17 @@ struct ModelSpec {
   std::int64_t expert_capacity = 0;    ///< switch transformers: tokens per sequence and expert
   std::int64_t moe_every = 0;          ///< switch transformers: every n-th layer is sparse
   std::int64_t experts_per_token = 0;  ///< gpt2, llama: all layers are sparse
+  VisionArchitecture architecture = VisionArchitecture::none;
+  std::int64_t image_size = 0;  ///< height and width [pixels]; 0 = no image model
+  std::int64_t classes = 0;     ///< logits per image (U-Net: per pixel); 0 = no image model
 };
 
+/// Image size and number of classes that an architecture was published with.
+std::int64_t usual_image_size(VisionArchitecture architecture);
+std::int64_t usual_classes(VisionArchitecture architecture);
+
 /// Parameters of the whole model, by closed form over the dimensions; bert with its pre-training
-/// heads.
+/// heads. Of an image model: of its operator graph.
 std::int64_t parameter_count(const ModelSpec& model);
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
-#include "workloads/model_spec.h"
+#include "workloads/model_graph.h"
+#include "workloads/vision/architectures.h"
 
 namespace tessera {
 namespace {
@@ -75,6 +76,13 @@ std::int64_t count_switch(const ModelSpec& m) {
          stack(m.layers, 2 * attention + 3 * norm) + output_projection(m);
 }
 
+std::int64_t count_vision(const ModelSpec& m) {
+  StepOptions step;
+  step.mode = StepMode::inference;
+  step.micro_batch = step.global_batch = 1;
+  return vision_blocks(m, step).parameters();
+}
+
 }  // namespace
 
 std::int64_t parameter_count(const ModelSpec& model) {
@@ -90,6 +98,8 @@ std::int64_t parameter_count(const ModelSpec& model) {
       return count_llama(model);
     case ModelFamily::switch_transformer:
       return count_switch(model);
+    case ModelFamily::vision:
+      return count_vision(model);
   }
   return 0;
 }

@@ -10,6 +10,7 @@
 #include "workloads/model_graph.h"
 #include "workloads/parallel/layer_split.h"
 #include "workloads/schedules/virtual_pipeline.h"
+#include "workloads/vision/architectures.h"
 
 namespace tessera {
 namespace {
@@ -328,7 +329,9 @@ void StepCheck::check_hugging_face() {
 }  // namespace
 
 void check_step(const ModelSpec& model, const StepOptions& step) {
-  std::vector<Problem> problems = StepCheck(model, step).run();
+  const bool vision = model.family == ModelFamily::vision;
+  std::vector<Problem> problems =
+      vision ? vision_problems(model, step) : StepCheck(model, step).run();
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 

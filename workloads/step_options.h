@@ -27,7 +27,11 @@ enum class PipelineSchedule : std::uint8_t {
   dualpipe,
 };
 
-enum class OptimizerKind : std::uint8_t { adam, none };
+enum class OptimizerKind : std::uint8_t {
+  adam,
+  none,
+  sgd,  ///< with momentum and weight decay
+};
 
 /// Which activations a transformer layer computes again in backward instead of keeping them.
 enum class Recompute : std::uint8_t {

@@ -39,9 +39,24 @@ std::string shown_scalar(const YamlNode& node) {
   return add_quotes ? "\"" + shown + "\"" : shown;
 }
 
+/// Whether the field at the dotted `path` below `node`, a section of type `type`, is `value`.
+bool holds(const YamlNode& node, const pb::Descriptor& type, const std::string& path,
+           const std::string& value) {
+  const std::size_t dot = path.find('.');
+  const Field* field = type.FindFieldByName(path.substr(0, dot));
+  if (field == nullptr) return false;
+  for (const YamlEntry& entry : node.entries) {
+    if (find_field(type, entry.key) != field) continue;
+    if (dot == std::string::npos) return entry.value.text == value;
+    return holds(entry.value, *field->message_type(), path.substr(dot + 1), value);
+  }
+  return false;
+}
+
 class Binder {
  public:
-  explicit Binder(ProblemList& problems) : problems_(problems) {}
+  Binder(const YamlNode& root, const pb::Descriptor& type, ProblemList& problems)
+      : root_(root), root_type_(type), problems_(problems) {}
 
   void bind_section(const YamlNode& node, pb::Message& message, const std::string& path) {
     if (node.kind == YamlNode::Kind::broken) return;
@@ -133,12 +148,25 @@ class Binder {
     for (int i = 0; i < section.field_count(); ++i) {
       const Field* field = section.field(i);
       if (!rules_of(*field).required() || given.contains(field)) continue;
+      if (is_excused(*field, node)) continue;
       const std::string field_path = joined_path(path, field->name());
       problems_.add(node.mark, field_path, field_path + " is missing",
                     "add " + field->name() + ": " + rules_of(*field).doc());
     }
   }
 
+  /// Whether the rule `unless` of a required field of the section `node` holds.
+  bool is_excused(const Field& field, const YamlNode& node) const {
+    const std::string& rule = rules_of(field).unless();
+    const std::size_t sign = rule.find(" = ");
+    if (sign == std::string::npos) return false;
+    const std::string path = rule.substr(0, sign), value = rule.substr(sign + 3);
+    return holds(node, *field.containing_type(), path, value) ||
+           holds(root_, root_type_, path, value);
+  }
+
+  const YamlNode& root_;
+  const pb::Descriptor& root_type_;
   ProblemList& problems_;
   FieldMarks marks_;
 };
@@ -146,7 +174,7 @@ class Binder {
 }  // namespace
 
 FieldMarks bind(const YamlNode& root, pb::Message& message, ProblemList& problems) {
-  Binder binder(problems);
+  Binder binder(root, *message.GetDescriptor(), problems);
   binder.bind_section(root, message, "");
   return binder.take_marks();
 }

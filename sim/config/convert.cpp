@@ -17,7 +17,8 @@ namespace pb = google::protobuf;
 static_assert(int{schema::Gpu::cdna3} == int(Architecture::cdna3));
 static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
 static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
-static_assert(int{schema::Model::switch_transformer} == int(ModelFamily::switch_transformer));
+static_assert(int{schema::Model::vision} == int(ModelFamily::vision));
+static_assert(int{schema::Model::cait_s24} == int(VisionArchitecture::cait_s24));
 static_assert(int{schema::Model::swiglu} == int(Activation::swiglu));
 static_assert(int{schema::Training::inference} == int(StepMode::inference));
 static_assert(int{schema::Framework::megatron} == int(ModuleTree::megatron));
@@ -28,9 +29,9 @@ static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
 static_assert(int{schema::full} == int(Recompute::full));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
+static_assert(int{schema::Training::sgd} == int(OptimizerKind::sgd));
 static_assert(int{schema::Training::dualpipe} == int(PipelineSchedule::dualpipe));
 static_assert(int{schema::Parallelism::ulysses} == int(ContextAttention::ulysses));
-static_assert(int{schema::Training::none} == int(OptimizerKind::none));
 static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
 static_assert(int{schema::Overlay::calibrated_steps} == int(OverlayMode::calibrated_steps));
 static_assert(int{schema::Overlay::fp32} == int(Precision::fp32));
@@ -233,6 +234,9 @@ ModelSpec to_model(const schema::Model& message) {
   if (!message.has_kv_heads()) model.kv_heads = model.heads;
   if (!message.has_head_dim())
     model.head_dim = model.hidden / std::max<std::int64_t>(model.heads, 1);
+  if (model.family != ModelFamily::vision) return model;
+  if (!message.has_image_size()) model.image_size = usual_image_size(model.architecture);
+  if (!message.has_classes()) model.classes = usual_classes(model.architecture);
   return model;
 }
 
@@ -281,6 +285,15 @@ Scenario to_scenario(const schema::Scenario& message) {
 schema::Model to_message(const ModelSpec& model) {
   schema::Model message;
   mirror(model, Writer(message));
+  if (model.family != ModelFamily::vision) {
+    message.clear_architecture();
+    return message;
+  }
+  // What only transformers have.
+  message.clear_activation();
+  message.clear_hidden_dropout();
+  message.clear_attention_dropout();
+  message.clear_tied_embeddings();
   return message;
 }
 
@@ -311,7 +324,7 @@ schema::Collectives to_message(const CollectiveSettings& settings) {
 schema::Scenario to_message(const Scenario& scenario) {
   schema::Scenario message;
   message.set_name(scenario.name);
-  mirror(scenario.model, Writer(*message.mutable_model()));
+  *message.mutable_model() = to_message(scenario.model);
   mirror(scenario.cluster, Writer(*message.mutable_cluster()));
   mirror(scenario.step, Writer(*message.mutable_training()));
   mirror(scenario.step.layout, Writer(*message.mutable_parallelism()));

@@ -41,7 +41,8 @@ std::string type_text(const Field& field) {
 /// What an unset field means.
 std::string default_text(const Field& field) {
   const schema::FieldRules& rules = rules_of(field);
-  if (rules.required()) return "none: it has to be given";
+  const std::string unless = rules.has_unless() ? " unless " + rules.unless() : "";
+  if (rules.required()) return "none: it has to be given" + unless;
   if (rules.has_derived_default()) return rules.derived_default();
   if (field.is_repeated()) return "an empty list";
   if (is_section(field)) return "the defaults of its fields";

@@ -106,12 +106,12 @@ Json property(const Field& field) {
   return schema;
 }
 
-/// The required fields as conditions, each under any of its spellings.
+/// The fields that are always required as conditions, each under any of its spellings.
 Json required_fields(const pb::Descriptor& type) {
   Json conditions = Json::array();
   for (int i = 0; i < type.field_count(); ++i) {
     const Field& field = *type.field(i);
-    if (!rules_of(field).required()) continue;
+    if (!rules_of(field).required() || rules_of(field).has_unless()) continue;
     Json spellings = Json::array({Json{{"required", Json::array({field.name()})}}});
     for (const std::string& alias : rules_of(field).alias()) {
       spellings.push_back({{"required", Json::array({alias})}});

@@ -153,6 +153,9 @@ void mirror(Of<ModelSpec> auto& model, auto&& visit) {
   visit("expert_capacity", model.expert_capacity);
   visit("moe_every", model.moe_every);
   visit("experts_per_token", model.experts_per_token);
+  visit("architecture", model.architecture);
+  visit("image_size", model.image_size);
+  visit("classes", model.classes);
 }
 
 void mirror(Of<LaunchFloors> auto& floors, auto&& visit) {

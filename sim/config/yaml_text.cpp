@@ -32,7 +32,9 @@ bool is_blank(const pb::Message& message, const Field& field) {
   const pb::Reflection& reflection = *message.GetReflection();
   if (field.is_repeated()) return reflection.FieldSize(message, &field) == 0;
   if (!reflection.HasField(message, &field)) return true;
-  const bool keeps_zero = field.has_default_value() || rules_of(field).required();
+  const schema::FieldRules& rules = rules_of(field);
+  const bool always_required = rules.required() && !rules.has_unless();
+  const bool keeps_zero = field.has_default_value() || always_required;
   switch (field.cpp_type()) {
     case Field::CPPTYPE_STRING:
       return reflection.GetString(message, &field).empty();

@@ -140,9 +140,10 @@ std::string utilization_text(const StepReport& report) {
 }
 
 std::string throughput_text(const StepReport& report) {
+  const std::string samples = significant(report.samples_per_s) + " samples/s";
+  if (report.tokens_per_s == 0) return samples;  // images are no sequences
   return significant(report.tokens_per_s) + " tokens/s, " +
-         significant(report.tokens_per_s_per_gpu) + " tokens/s per GPU, " +
-         significant(report.samples_per_s) + " samples/s";
+         significant(report.tokens_per_s_per_gpu) + " tokens/s per GPU, " + samples;
 }
 
 /// Predictions outside the training range are less certain, so the table says where they matter.

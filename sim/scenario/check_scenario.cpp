@@ -149,6 +149,12 @@ void check_batch(const Scenario& scenario, std::vector<ScenarioProblem>& problem
 
 void check_sequence_length(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
   const std::int64_t length = scenario.step.sequence_length;
+  if (scenario.model.family == ModelFamily::vision && length > 0)
+    problems.push_back({"training.sequence_length",
+                        {"model.family"},
+                        "training.sequence_length = " + std::to_string(length) +
+                            " with the image model " + scenario.model.name,
+                        "remove it; model.image_size gives the images"});
   const std::int64_t positions = scenario.model.max_positions;
   if (positions == 0 || length <= positions) return;
   problems.push_back({"training.sequence_length",
@@ -185,6 +191,40 @@ void check_attention(const Scenario& scenario, std::vector<ScenarioProblem>& pro
                       {"cluster.node.gpu.architecture"},
                       "training.framework.attention = flash3: " + gpu.id + " does not run it",
                       "use flash2 or cudnn; FlashAttention-3 needs Hopper"});
+}
+
+/// An image model is its architecture; dimensions of a transformer would have no effect.
+void check_vision(const ModelSpec& model, std::vector<ScenarioProblem>& problems) {
+  if (model.architecture == VisionArchitecture::none)
+    problems.push_back({"model.architecture",
+                        {"model.family"},
+                        "model.architecture is missing",
+                        "family: vision needs one, such as architecture: resnet50"});
+  const Count dimensions[] = {{"model.layers", model.layers},
+                              {"model.hidden", model.hidden},
+                              {"model.heads", model.heads},
+                              {"model.ffn", model.ffn},
+                              {"model.vocab", model.vocab}};
+  for (const Count& dimension : dimensions) {
+    if (dimension.value == 0) continue;
+    problems.push_back({dimension.path,
+                        {"model.family"},
+                        dimension.text() + " in an image model, whose architecture says it",
+                        "remove it"});
+  }
+}
+
+void check_no_images(const ModelSpec& model, std::vector<ScenarioProblem>& problems) {
+  const Count counts[] = {{"model.architecture", static_cast<int>(model.architecture)},
+                          {"model.image_size", model.image_size},
+                          {"model.classes", model.classes}};
+  for (const Count& count : counts) {
+    if (count.value == 0) continue;
+    problems.push_back({count.path,
+                        {"model.family"},
+                        count.path + " is given in a model that reads no images",
+                        "remove it, or use family: vision"});
+  }
 }
 
 /// Weights are held in fp32 or in the format that activations have.
@@ -235,6 +275,11 @@ void check_overlays(const Scenario& scenario, std::vector<ScenarioProblem>& prob
 
 std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
   std::vector<ScenarioProblem> problems;
+  if (model.family == ModelFamily::vision) {
+    check_vision(model, problems);
+    return problems;
+  }
+  check_no_images(model, problems);
   const Count heads{"model.heads", model.heads};
   const Count kv_heads{"model.kv_heads", model.kv_heads};
   check_divides(kv_heads, heads, divisors(heads.value, heads.value), problems);

@@ -140,7 +140,8 @@ Ranking rank_runs(const std::vector<TrainingRunScore>& rows) {
   for (const TrainingRunScore& row : rows) {
     if (!row.error_pct) continue;
     const TrainingRun& run = row.run;
-    const double tokens = static_cast<double>(run.global_batch * run.sequence_length);
+    const std::int64_t length = std::max<std::int64_t>(1, run.sequence_length);  // 1: images
+    const double tokens = static_cast<double>(run.global_batch * length);
     runs.push_back({.source = source_name(run),
                     .model = run.model,
                     .n_gpus = run.n_gpus,

@@ -7,6 +7,7 @@
 #include "sim/config/load.h"
 #include "sim/scenario/attention_choice.h"
 #include "sim/scenario/check_scenario.h"
+#include "sim/validate/image_runs.h"
 #include "sim/validate/training_run_cluster.h"
 
 namespace tessera {
@@ -17,6 +18,7 @@ constexpr std::int64_t kGptPositions = 1024;
 constexpr std::int64_t kBertPositions = 512;
 
 ModelSpec model_of_training_run(const TrainingRun& run) {
+  if (run.family == kImageFamily) return image_model_of_run(run.model);
   const bool bert = run.family == "bert";
   const bool llama = run.family == "llama";
   const bool mpt = run.family == "mpt";  // GPT with exact GELU, trained without dropout
@@ -85,6 +87,7 @@ StepOptions step_of_training_run(const TrainingRun& run, const FrameworkAliases&
   step.formats = step.framework.formats(step.precision);
   step.recompute = run.recompute;
   step.sequence_length = run.sequence_length;
+  if (run.family == kImageFamily) train_images(step);
   step.micro_batch = run.micro_batch;
   step.global_batch = run.global_batch;
   step.layout = run.layout;

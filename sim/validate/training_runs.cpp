@@ -11,6 +11,7 @@
 
 #include "hw/units/input_error.h"
 #include "sim/validate/csv.h"
+#include "sim/validate/image_runs.h"
 
 namespace tessera {
 namespace {
@@ -86,6 +87,8 @@ const std::array<Expressible, 5> kExpressible{
 
 /// Why the row cannot be simulated; empty if it can.
 std::string obstacle(const TrainingRowReader& row) {
+  if (row.text("family") == kImageFamily)
+    return image_obstacle(row.text("model"), row.text("optimizer"));
   for (const char* column : {"precision", "layers", "hidden", "heads", "vocab", "seq_len"}) {
     if (row.text(column).empty()) return std::string(column) + " is not stated";
   }
@@ -135,6 +138,17 @@ SkippedRun skipped_run(std::string where, const TrainingRowReader& row, std::str
   return skipped;
 }
 
+/// Of a transformer.
+void read_dimensions(const TrainingRowReader& row, TrainingRun& run) {
+  run.layers = row.count("layers");
+  run.hidden = row.count("hidden");
+  run.heads = row.count("heads");
+  run.kv_heads = row.count("kv_heads", run.heads);
+  run.ffn = row.count("ffn", 4 * run.hidden);
+  run.vocab = row.count("vocab");
+  run.sequence_length = row.count("seq_len");
+}
+
 TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields,
                               std::vector<Problem>& problems) {
   const TrainingRowReader row(table, fields, problems);
@@ -148,13 +162,7 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.precision = row.text("precision");
   run.model = row.text("model");
   run.family = row.text("family");
-  run.layers = row.count("layers");
-  run.hidden = row.count("hidden");
-  run.heads = row.count("heads");
-  run.kv_heads = row.count("kv_heads", run.heads);
-  run.ffn = row.count("ffn", 4 * run.hidden);
-  run.vocab = row.count("vocab");
-  run.sequence_length = row.count("seq_len");
+  if (run.family != kImageFamily) read_dimensions(row, run);
   run.layout = {.tensor = static_cast<int>(row.count("tp", 1)),
                 .pipeline = static_cast<int>(row.count("pp", 1)),
                 .data = 1};

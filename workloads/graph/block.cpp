@@ -110,6 +110,7 @@ bool counts_as_model_flops(const Kernel& kernel) {
     case KernelKind::gemm:
     case KernelKind::batched_gemm:
     case KernelKind::grouped_gemm:
+    case KernelKind::convolution:
     case KernelKind::attention:
       return true;
     default:

@@ -71,7 +71,7 @@ struct Block {
 /// roles of storages, and `Block::saved`.
 void plan_memory(Block& block);
 
-/// Arithmetic that counts as the model's: of matrix products and fused attention.
+/// Arithmetic that counts as the model's: of matrix products, convolutions and fused attention.
 bool counts_as_model_flops(const Kernel& kernel);
 
 /// Number of kernels, their HBM traffic and the arithmetic of their GEMMs.

@@ -69,6 +69,10 @@ class Tape {
   Tensor make(const std::string& name, const StridedShape& shape, Precision precision);
   /// Another window on the memory of `tensor`: free for the GPU, a call for the host.
   Tensor alias(const Tensor& tensor, StridedShape shape);
+  /// `tensor` after a kernel wrote over it: the same memory, another value to autograd.
+  Tensor written_over(const Tensor& tensor) {
+    return add_tensor(tensor.storage, tensor.shape, tensor.precision);
+  }
   /// One kernel; its traffic is every operand once.
   void launch(const std::string& name, Kernel kernel, std::span<const Tensor> reads,
               std::span<const Tensor> writes);

@@ -12,4 +12,9 @@ namespace tessera {
 Tensor cross_entropy(Tape& tape, const std::string& name, const Tensor& logits,
                      const Tensor& labels);
 
+/// F.cross_entropy over logits [b, classes, h, w] with a label per pixel: the same operators, whose
+/// softmax runs over pixels with a class per plane (2e; 3e), as pointwise kernels do.
+Tensor pixel_cross_entropy(Tape& tape, const std::string& name, const Tensor& logits,
+                           const Tensor& labels);
+
 }  // namespace tessera

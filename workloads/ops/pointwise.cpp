@@ -246,6 +246,14 @@ Tensor tanh(Tape& tape, const std::string& name, const Tensor& x) {
 Tensor relu(Tape& tape, const std::string& name, const Tensor& x) {
   return unary(tape, name, x, 1, Saves::output);
 }
+Tensor relu_(Tape& tape, const std::string& name, const Tensor& x) {
+  map_in_place(tape, name, x, {});
+  const Tensor out = tape.written_over(x);
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    t.add_gradient(x, map(t, name + ".backward", {gradients[0], out}));
+  });
+  return out;
+}
 Tensor gelu(Tape& tape, const std::string& name, const Tensor& x) {
   return unary(tape, name, x, 15, Saves::input);
 }

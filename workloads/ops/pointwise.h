@@ -58,6 +58,8 @@ Tensor rsqrt(Tape& tape, const std::string& name, const Tensor& x);
 /// 2e; 3e. tanh and relu save the output, gelu and silu the input.
 Tensor tanh(Tape& tape, const std::string& name, const Tensor& x);
 Tensor relu(Tape& tape, const std::string& name, const Tensor& x);
+/// Over `x`, whose values are lost: 2e; 3e. Saves the output.
+Tensor relu_(Tape& tape, const std::string& name, const Tensor& x);
 Tensor gelu(Tape& tape, const std::string& name, const Tensor& x);
 Tensor silu(Tape& tape, const std::string& name, const Tensor& x);
 /// Tanh-approximated gelu as Hugging Face composes it: 8 kernels, 18e; 11 kernels, 28e.

@@ -101,6 +101,23 @@ Tensor concatenate_last(Tape& tape, const std::string& name, const Tensor& a, co
   return out;
 }
 
+Tensor concatenate(Tape& tape, const std::string& name, const std::vector<Tensor>& parts,
+                   std::size_t dim) {
+  Sizes sizes = parts.front().sizes();
+  sizes[dim] = 0;
+  for (const Tensor& part : parts) sizes[dim] += part.sizes()[dim];
+  const Tensor out = tape.make(name, StridedShape(sizes), parts.front().precision);
+  tape.launch(name, pointwise_kernel(out, 0, KernelKind::copy), parts, std::span(&out, 1));
+  tape.differentiable(parts, std::span(&out, 1), [=](Tape& t, std::span<const Tensor> gradients) {
+    for (const Tensor& part : parts) {
+      if (!t.requires_gradient(part)) continue;
+      const StridedShape window = gradients[0].shape.narrowed(dim, part.sizes()[dim]);
+      t.add_gradient(part, t.alias(gradients[0], window));
+    }
+  });
+  return out;
+}
+
 Tensor expand(Tape& tape, const std::string& name, const Tensor& x, const Sizes& sizes) {
   const Tensor out = tape.alias(x, x.shape.expanded(sizes));
   tape.differentiable({x}, out, [x, name](Tape& t, auto gradients) {

@@ -29,6 +29,9 @@ std::vector<Tensor> split_last(Tape& tape, const std::string& name, const Tensor
 std::vector<Tensor> chunk_last(Tape& tape, const std::string& name, const Tensor& x, int count);
 /// Two tensors side by side along the last dimension: a copy of both. Backward: views.
 Tensor concatenate_last(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b);
+/// Tensors one after the other along dimension `dim`: a copy of all of them. Backward: views.
+Tensor concatenate(Tape& tape, const std::string& name, const std::vector<Tensor>& parts,
+                   std::size_t dim);
 /// Repeats dimensions of size 1. Backward: a sum over them.
 Tensor expand(Tape& tape, const std::string& name, const Tensor& x, const Sizes& sizes);
 /// `length` indices of the last dimension (x[..., a:a+length]). Backward: zero fill and a copy.

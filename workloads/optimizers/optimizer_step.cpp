@@ -38,8 +38,13 @@ class AdamStep {
   void reduce(OptimizerStep& result) const;
   void unscale(OptimizerStep& result);
   void clip(OptimizerStep& result) const;
+  std::vector<GraphOp> update() const {
+    if (step_.optimizer == OptimizerKind::sgd) return momentum_update();
+    return profile_.fused_optimizer ? fused_update() : foreach_update();
+  }
   std::vector<GraphOp> fused_update() const;
   std::vector<GraphOp> foreach_update() const;
+  std::vector<GraphOp> momentum_update() const;
 
   const StepOptions& step_;
   const FrameworkProfile& profile_;
@@ -103,6 +108,17 @@ std::vector<GraphOp> AdamStep::foreach_update() const {
   return ops;
 }
 
+/// torch/optim/sgd.py, _multi_tensor_sgd with momentum and weight decay: one pass per line of the
+/// update rule, or one in all.
+std::vector<GraphOp> AdamStep::momentum_update() const {
+  if (profile_.fused_optimizer)
+    return {pass("sgd", {gradient_ + weight_ + state_, weight_ + state_}, 6)};
+  return {pass("sgd.weight_decay", {gradient_ + weight_, gradient_}, 2),
+          pass("sgd.momentum.mul", {state_, state_}, 1),
+          pass("sgd.momentum.add", {gradient_ + state_, state_}, 1),
+          pass("sgd.add", {weight_ + state_, weight_}, 2)};
+}
+
 OptimizerStep AdamStep::run() && {
   OptimizerStep result;
   if (!profile_.gradients_set_to_none) {
@@ -114,9 +130,7 @@ OptimizerStep AdamStep::run() && {
   const std::int64_t reduced = gradient_;
   unscale(result);
   clip(result);
-  const bool fused = profile_.fused_optimizer;
-  for (GraphOp& op : fused ? fused_update() : foreach_update())
-    result.update.push_back(std::move(op));
+  for (GraphOp& op : update()) result.update.push_back(std::move(op));
   if (gradient_ != reduced) result.update.back().freed += Bytes(kFp32 * parameters_);
   const std::int64_t held = element_bytes(step_.formats.parameters);
   if (step_.formats.master_weights)
@@ -136,7 +150,9 @@ std::int64_t bytes_per_parameter(const StepOptions& step) {
   if (step.mode == StepMode::inference) return bytes;
   bytes += element_bytes(formats.gradients);
   if (step.mode != StepMode::training || step.optimizer == OptimizerKind::none) return bytes;
-  return bytes + (formats.master_weights ? kFp32 : 0) + 2 * element_bytes(formats.optimizer_states);
+  const std::int64_t states = step.optimizer == OptimizerKind::sgd ? 1 : 2;
+  return bytes + (formats.master_weights ? kFp32 : 0) +
+         states * element_bytes(formats.optimizer_states);
 }
 
 }  // namespace tessera

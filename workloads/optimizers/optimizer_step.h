@@ -21,15 +21,16 @@ struct OptimizerStep {
   std::vector<GraphOp> update;   ///< clipping and the optimizer itself
 };
 
-/// Adam as the framework profile runs it over `parameters` of one rank. Bytes per parameter in
-/// fp32: zeroed buffers 4, division by the data-parallel size 8, norm 4, clipping 8, the fused
-/// update 28 or torch's foreach update 80. In 16 bit gradients are those of `step.formats`; with
-/// master weights the update works on the fp32 copy, and a cast (6) refreshes the model's. The norm
-/// of the first steps from random weights exceeds 1, so clipping always scales. Sources: Megatron
-/// optimizer/optimizer.py, apex csrc/multi_tensor_adam.cu, torch/optim/adamw.py.
+/// Adam, or SGD with momentum, as the framework profile runs it over `parameters` of one rank.
+/// Bytes per parameter in fp32: zeroed buffers 4, division by the data-parallel size 8, norm 4,
+/// clipping 8, the fused update 28 or torch's foreach update 80 (SGD: 20, or 44). In 16 bit
+/// gradients are those of `step.formats`; with master weights the update works on the fp32 copy,
+/// and a cast (6) refreshes the model's. The norm of the first steps from random weights exceeds 1,
+/// so clipping always scales. Sources: Megatron optimizer/optimizer.py, apex
+/// csrc/multi_tensor_adam.cu, torch/optim/adamw.py, torch/optim/sgd.py.
 OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters);
 
-/// Persistent bytes per parameter: weights, gradients, master copy and both moments.
+/// Persistent bytes per parameter: weights, gradients, master copy and both moments (SGD: one).
 std::int64_t bytes_per_parameter(const StepOptions& step);
 
 }  // namespace tessera

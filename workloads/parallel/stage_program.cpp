@@ -43,7 +43,7 @@ class StageProgram {
         units_(library, step, queue_),
         gradients_(library, step, queue_),
         updates_(library, step, queue_) {
-    const std::int64_t layer_count = std::ssize(graph_.order) - kEnds;
+    const std::int64_t layer_count = std::max<std::int64_t>(0, std::ssize(graph_.order) - kEnds);
     const std::vector<int> layers = layers_of_parts(layer_count, step).value();
     for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
       const int part = pipeline_.part({stage, chunk});

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "workloads/model_spec.h"
+#include "workloads/step_options.h"
+
+namespace tessera {
+
+// Training runs of image models (family "cnn"): they state neither layers nor a sequence.
+
+inline constexpr const char* kImageFamily = "cnn";
+
+/// "ResNet50 v1.5 (NGC PyTorch)" -> resnet50; none for a model that has no operator graph.
+VisionArchitecture architecture_of_run(const std::string& model);
+
+/// Why a run of `model` with `optimizer` cannot be simulated; empty if it can.
+std::string image_obstacle(const std::string& model, const std::string& optimizer);
+
+/// The model of a run, on images of the usual size.
+ModelSpec image_model_of_run(const std::string& model);
+
+/// SGD with momentum without clipping, as those runs are trained.
+void train_images(StepOptions& step);
+
+}  // namespace tessera

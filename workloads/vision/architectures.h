@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "hw/units/input_error.h"
+#include "workloads/model_graph.h"
+
+namespace tessera {
+
+// Image models as torchvision 0.16 builds them (CaiT: facebookresearch/deit; U-Net:
+// milesial/Pytorch-UNet), in training with the batch's statistics, ReLU in place.
+
+ModelGraph resnet_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph vgg_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph densenet_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph googlenet_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph inception_v4_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph unet_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph vit_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph cait_blocks(const ModelSpec& model, const StepOptions& step);
+
+/// The one that `model.architecture` names.
+ModelGraph vision_blocks(const ModelSpec& model, const StepOptions& step);
+
+/// Whether the model's layers hold an attention that can be recomputed by itself or fused.
+bool has_plain_attention(VisionArchitecture architecture);
+
+/// Everything that keeps an image model from running under `step`.
+std::vector<Problem> vision_problems(const ModelSpec& model, const StepOptions& step);
+
+}  // namespace tessera
