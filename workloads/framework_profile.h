@@ -35,15 +35,16 @@ struct FrameworkProfile {
   ModuleTree modules = ModuleTree::hugging_face;
   KernelMode kernels = KernelMode::eager;
   AttentionKernels attention = AttentionKernels::unfused;
-  bool attention_copies = false;     ///< q, k, v and the output are copied into the kernel's layout
-  bool fused_norm = false;           ///< RMS norm is one kernel (layer norm always is)
-  bool fused_rope = false;           ///< rotary embedding is one kernel per tensor
-  bool fused_gate = false;           ///< a gated activation is one kernel
-  bool bias_epilogue = true;         ///< a linear layer's bias is added by the product's kernel
-  bool fp32_logits = false;          ///< logits are cast to fp32 ahead of the loss
-  bool loss_in_place = false;        ///< the loss overwrites its fp32 logits
-  bool products_accumulate = false;  ///< the weight-gradient product adds to the gradient buffer
-                                     ///< itself (beta = 1); else a kernel does
+  bool attention_copies = false;   ///< q, k, v and the output are copied into the kernel's layout
+  bool fused_norm = false;         ///< RMS norm is one kernel (layer norm always is)
+  bool fused_rope = false;         ///< rotary embedding is one kernel per tensor
+  bool fused_gate = false;         ///< a gated activation is one kernel
+  bool bias_epilogue = true;       ///< a linear layer's bias is added by the product's kernel
+  bool fp32_logits = false;        ///< logits are cast to fp32 ahead of the loss
+  bool loss_in_place = false;      ///< the loss overwrites its fp32 logits
+  bool product_workspace = false;  ///< Transformer Engine's products have a workspace of their own
+  bool products_accumulate = false;   ///< the weight-gradient product adds to the gradient buffer
+                                      ///< itself (beta = 1); else a kernel does
   bool gradients_set_to_none = true;  ///< zero_grad frees; else the buffers are filled with zeros
   bool always_average = false;   ///< gradients are divided by the data-parallel size even where it
                                  ///< is 1

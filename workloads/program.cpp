@@ -45,6 +45,9 @@ Program build_program(const ModelSpec& model, const StepOptions& step) {
   const ModelGraph graph = build_model_graph(model, step);
   Program program;
   program.layout = step.layout;
+  for (const Block& block : graph.blocks) program.blocks.push_back({block.name, block.storages});
+  for (std::size_t p = 0; p < graph.order.size(); ++p)
+    program.order.push_back({graph.order[p], graph.layer_numbers[p]});
   PassLibrary library(graph, program.segments);
   for (int stage = 0; stage < step.layout.pipeline; ++stage) {
     program.stages.push_back(build_stage_program(library, step, stage));

@@ -75,6 +75,7 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
           .topology = Topology(scenario.cluster),
           .communication_host_time = host.per_communication,
           .memory_capacity = gpu.memory,
+          .library_memory = library_memory(scenario.step, gpu),
           .kernels = std::move(timed.kernels),
           .collectives = scenario.collectives};
 }

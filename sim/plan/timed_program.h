@@ -6,6 +6,7 @@
 #include "hw/topology.h"
 #include "hw/units/quantity.h"
 #include "predictor/kernel_predictor.h"
+#include "sim/plan/library_memory.h"
 #include "sim/scenario/collective_settings.h"
 #include "workloads/program.h"
 
@@ -34,6 +35,7 @@ struct TimedProgram {
   Topology topology;
   Seconds communication_host_time;  ///< what the host needs to issue one collective or message
   Bytes memory_capacity;            ///< per GPU
+  LibraryMemory library_memory = {};
   std::vector<TimedKernel> kernels = {};  ///< distinct ones; segments refer to them
   CollectiveSettings collectives = {};
 };

@@ -73,6 +73,7 @@ FrameworkProfile profile_of_training_run(const TrainingRun& run, const Framework
     throw InputError({run.where, "framework = '" + run.framework + "' stands for no profile",
                       "add it to configs/frameworks/aliases.csv"});
   }
+  if (run.local_modules && id == "megatron") id = "megatron-local";
   if (run.family == "bert") id = "hf-eager";
   FrameworkProfile profile = load_framework(id, catalog);
   if (!run.flash_attention) return profile;

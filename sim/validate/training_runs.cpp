@@ -160,6 +160,9 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
     run.peak_memory_gib = row.positive("peak_memory_GiB");
     run.memory_metric = row.text("memory_metric");
   }
+  const std::string notes = row.text("notes");
+  run.peak_of_last_rank = notes.find("LAST rank") != std::string::npos;
+  run.local_modules = notes.find("transformer-impl=local") != std::string::npos;
   return run;
 }
 

@@ -31,7 +31,9 @@ struct TrainingRun {
   std::optional<bool> flash_attention;
   std::optional<Seconds> step_time;
   std::optional<double> peak_memory_gib;
-  std::string memory_metric;  ///< "allocated", "reserved", "smi"; empty without a peak
+  std::string memory_metric;       ///< "allocated", "reserved", "smi"; empty without a peak
+  bool peak_of_last_rank = false;  ///< the peak is the last rank's; else that of the fullest
+  bool local_modules = false;      ///< Megatron-Core without Transformer Engine
 };
 
 /// A row that cannot be simulated, and why.

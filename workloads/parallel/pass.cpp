@@ -12,7 +12,8 @@ std::string scope_of(const std::string& kernel_name) {
 
 class SegmentCutter {
  public:
-  explicit SegmentCutter(std::vector<Segment>& segments) : segments_(segments) {}
+  SegmentCutter(const PassOps& pass, std::vector<Segment>& segments)
+      : source_(pass), segments_(segments) {}
 
   void add(const GraphOp& op) {
     switch (op.kind) {
@@ -38,11 +39,26 @@ class SegmentCutter {
   void add_call(const GraphOp& op) {
     Segment& segment = open_segment(op.phase);
     segment.host_ops += op.host_calls;
+    note(segment, MemoryEventKind::allocate, op.allocates, op.allocated);
     in_use_ += op.allocated;
     segment.peak_above_start = std::max(segment.peak_above_start, in_use_);
     in_use_ -= op.freed;
     if (op.kind == GraphOpKind::kernel)
       segment.kernels.push_back({op.kernel, op.name, op.recomputed});
+    note(segment, MemoryEventKind::free, op.frees, op.freed);
+  }
+
+  /// `bytes` as one event where they are of no storage.
+  void note(Segment& segment, MemoryEventKind kind, const std::vector<StorageId>& storages,
+            Bytes bytes) const {
+    const auto kernel = static_cast<std::int32_t>(segment.kernels.size());
+    if (!source_.storages && bytes.value() > 0)
+      segment.memory.push_back({kind, kernel, StorageId(), bytes});
+    if (!source_.storages) return;
+    for (const StorageId id : storages) {
+      const Bytes size = (*source_.storages)[static_cast<std::size_t>(id.index())].bytes;
+      segment.memory.push_back({kind, kernel, id, allocated_size(size)});
+    }
   }
 
   Segment& open_segment(Phase phase) {
@@ -50,6 +66,7 @@ class SegmentCutter {
     if (!is_open_) {
       segments_.emplace_back();
       segments_.back().phase = phase;
+      segments_.back().block = source_.block;
       is_open_ = true;
       in_use_ = Bytes(0);
     }
@@ -67,6 +84,7 @@ class SegmentCutter {
     pass_.push_back(piece);
   }
 
+  const PassOps& source_;
   std::vector<Segment>& segments_;
   Pass pass_;
   bool is_open_ = false;
@@ -94,19 +112,32 @@ void name_segments(const std::vector<Segment*>& parts, const std::string& name) 
   }
 }
 
+void receive(Segment& segment, Bytes message) {
+  const Bytes bytes = allocated_size(message);
+  segment.peak_above_start += bytes;
+  segment.net_memory += bytes;
+  segment.memory.insert(segment.memory.begin(), {MemoryEventKind::receive, 0, StorageId(), bytes});
+}
+
+void send(Segment& segment, Bytes message) {
+  const Bytes bytes = allocated_size(message);
+  segment.net_memory -= bytes;
+  segment.memory.push_back({MemoryEventKind::send,
+                            static_cast<std::int32_t>(segment.kernels.size()), StorageId(), bytes});
+}
+
 }  // namespace
 
-Pass cut_into_segments(const std::vector<GraphOp>& ops, const std::string& name,
-                       const PassBoundary& boundary, std::vector<Segment>& segments) {
-  SegmentCutter cutter(segments);
-  for (const GraphOp& op : ops) cutter.add(op);
+Pass cut_into_segments(const PassOps& source, const PassBoundary& boundary,
+                       std::vector<Segment>& segments) {
+  SegmentCutter cutter(source, segments);
+  for (const GraphOp& op : source.ops) cutter.add(op);
   Pass pass = std::move(cutter).finish();
   const std::vector<Segment*> parts = segments_of(pass, segments);
   if (parts.empty()) return pass;
-  name_segments(parts, name);
-  parts.front()->peak_above_start += boundary.received;
-  parts.front()->net_memory += boundary.received;
-  parts.back()->net_memory -= boundary.sent;
+  name_segments(parts, source.name);
+  if (boundary.received.value() > 0) receive(*parts.front(), boundary.received);
+  if (boundary.sent.value() > 0) send(*parts.back(), boundary.sent);
   return pass;
 }
 

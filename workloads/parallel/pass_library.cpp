@@ -34,13 +34,16 @@ Pass PassLibrary::make(const PassVariant& variant) {
   const Block& block = graph_.blocks[static_cast<std::size_t>(variant.block)];
   const PassBoundary boundary{variant.starts_with_message ? graph_.hidden_bytes : Bytes(0),
                               variant.ends_with_message ? graph_.hidden_bytes : Bytes(0)};
-  const std::string name = pass_name(block, variant);
-  if (variant.direction == PassDirection::forward) {
-    return cut_into_segments(block.forward, name, boundary, segments_);
-  }
+  const auto cut = [&](const std::vector<GraphOp>& ops) {
+    return cut_into_segments({.ops = ops,
+                              .name = pass_name(block, variant),
+                              .block = variant.block,
+                              .storages = &block.storages},
+                             boundary, segments_);
+  };
+  if (variant.direction == PassDirection::forward) return cut(block.forward);
   const bool stored = variant.gradients == GradientArrival::stored;
-  return cut_into_segments(stored ? with_stored_gradients(block) : block.backward, name, boundary,
-                           segments_);
+  return cut(stored ? with_stored_gradients(block) : block.backward);
 }
 
 }  // namespace tessera

@@ -65,7 +65,9 @@ void StageProgram::count_memory() {
     program_.parameters += graph_.at(position).parameters;
     buffers += graph_.at(position).buffers;
   }
-  program_.static_memory = buffers + Bytes(bytes_per_parameter(step_) * program_.parameters);
+  program_.static_parts = state_bytes(step_, program_.parameters);
+  program_.static_parts[MemoryCategory::buffers] += buffers;
+  program_.static_memory = program_.static_parts.total();
 }
 
 std::vector<ScheduledPass> StageProgram::passes() const {
