@@ -26,7 +26,8 @@ void CollectiveBoard::start(Key key, Bytes bytes) {
 
 void CollectiveBoard::release(Key key, Seconds all_joined) {
   const auto node = meetings_.extract(key);
-  for (const OnEnd& on_end : node.mapped().on_end) on_end(all_joined);
+  const int last_rank = node.mapped().joined.back();
+  for (const OnEnd& on_end : node.mapped().on_end) on_end(all_joined, last_rank);
 }
 
 const DeviceLoad& CollectiveBoard::load(int rank, GroupKind group, Bytes bytes) const {

@@ -16,8 +16,9 @@ namespace tessera {
 /// leave together.
 class CollectiveBoard {
  public:
-  /// Called when the collective ended, with the date at which its last member had joined.
-  using OnEnd = std::function<void(Seconds all_joined)>;
+  /// Called when the collective ended, with the date at which its last member had joined, and its
+  /// rank.
+  using OnEnd = std::function<void(Seconds all_joined, int last_rank)>;
 
   CollectiveBoard(const CommunicationPlan& plan, Transfers& transfers);
 

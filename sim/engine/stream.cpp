@@ -40,6 +40,7 @@ void Stream::begin(std::int32_t op) {
   OpRecord& record = gpu_.record(op);
   record.start = gpu_.context().clock.now();
   record.transfer_start = record.start;
+  record.launched = gpu_.launch_date(op);
   execute(gpu_.op(op));
 }
 
@@ -58,8 +59,9 @@ void Stream::execute(const ProgramOp& op) {
     case OpKind::all_reduce:
       gpu_.add_load(context.collectives.load(gpu_.rank(), op.group, op.bytes));
       context.collectives.join(gpu_.rank(), op.group, gpu_.sequence(running_), op.bytes,
-                               [this](Seconds all_joined) {
+                               [this](Seconds all_joined, int last_rank) {
                                  gpu_.record(running_).transfer_start = all_joined;
+                                 gpu_.record(running_).last_rank = last_rank;
                                  end();
                                });
       break;

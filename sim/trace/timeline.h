@@ -16,7 +16,9 @@ struct OpRecord {
   std::int32_t op = 0;  ///< index in the rank's RankProgram::ops
   Seconds start;  ///< when the op left its queue; recv and collectives then wait for their peers
   Seconds end;
-  Seconds transfer_start;  ///< collectives: when the last member had arrived; else = start
+  Seconds transfer_start;       ///< collectives: when the last member had arrived; else = start
+  Seconds launched;             ///< when the host had launched it: it could not start earlier
+  std::int32_t last_rank = -1;  ///< collectives: the member that arrived last; else -1
 };
 
 /// Bytes in use on a rank from `time` on. A running segment counts with its peak.

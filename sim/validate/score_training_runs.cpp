@@ -1,6 +1,7 @@
 #include "sim/validate/score_training_runs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -17,7 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
-constexpr std::size_t kBatchPerJob = 8;
 
 double in_gib(Bytes bytes) {
   return static_cast<double>(bytes.value()) / kGiB;
@@ -38,9 +38,14 @@ std::string simulate_run(const TrainingRun& run, const ScenarioOfTrainingRun& sc
   }
 }
 
-TrainingRunScore score_of(const TrainingRun& run, const std::string& answer) {
-  TrainingRunScore score{.run = run};
-  const Json json = Json::parse(answer);
+TrainingRunScore score_of(const TrainingRun& run, const ForkedOutcome& outcome) {
+  TrainingRunScore score{.run = run, .measured = run.step_time.has_value()};
+  if (!outcome.error.empty()) {
+    score.skipped = "the simulation failed: " + outcome.error;
+    score.failed = true;
+    return score;
+  }
+  const Json json = Json::parse(outcome.result);
   if (json.contains("skipped")) {
     score.skipped = json["skipped"];
     return score;
@@ -72,6 +77,10 @@ std::string size_of(const TrainingRun& run) {
   return run.n_gpus <= 64 ? "up to 64 GPUs" : "more than 64 GPUs";
 }
 
+std::string source_name(const TrainingRun& run) {
+  return run.source.empty() ? "(no source)" : run.source;
+}
+
 std::vector<ErrorGroup> group_errors(const std::vector<TrainingRunScore>& rows) {
   std::map<std::pair<std::string, std::string>, std::vector<double>> errors;
   for (const TrainingRunScore& row : rows) {
@@ -82,6 +91,7 @@ std::vector<ErrorGroup> group_errors(const std::vector<TrainingRunScore>& rows) 
     errors[{"precision", run.precision}].push_back(*row.error_pct);
     errors[{"parallelism", parallelism_of(run.layout)}].push_back(*row.error_pct);
     errors[{"size", size_of(run)}].push_back(*row.error_pct);
+    errors[{"source", source_name(run)}].push_back(*row.error_pct);
   }
   std::vector<ErrorGroup> groups;
   for (auto& [name, values] : errors)
@@ -89,17 +99,74 @@ std::vector<ErrorGroup> group_errors(const std::vector<TrainingRunScore>& rows) 
   return groups;
 }
 
+std::vector<SourceErrors> source_errors(const std::vector<TrainingRunScore>& rows) {
+  std::map<std::string, SourceErrors> sources;
+  std::map<std::string, std::vector<double>> errors;
+  for (const TrainingRunScore& row : rows) {
+    const std::string name = source_name(row.run);
+    SourceErrors& source = sources[name];
+    source.measured += row.measured ? 1 : 0;
+    if (!row.error_pct) continue;
+    ++source.expressed;
+    errors[name].push_back(*row.error_pct);
+  }
+  std::vector<SourceErrors> list;
+  for (auto& [name, source] : sources) {
+    source.source = name;
+    source.errors = summarize_errors(std::move(errors[name]));
+    list.push_back(std::move(source));
+  }
+  return list;
+}
+
+SourceMeans means_of(const std::vector<SourceErrors>& sources) {
+  SourceMeans means;
+  for (const SourceErrors& source : sources) {
+    if (source.errors.n == 0) continue;
+    ++means.sources;
+    means.mean_abs_error_pct += source.errors.mean_abs_error_pct;
+    means.largest_mean_abs_error_pct =
+        std::max(means.largest_mean_abs_error_pct, source.errors.mean_abs_error_pct);
+    means.largest_abs_bias_pct =
+        std::max(means.largest_abs_bias_pct, std::abs(source.errors.bias_pct));
+  }
+  if (means.sources > 0) means.mean_abs_error_pct /= means.sources;
+  return means;
+}
+
+Ranking rank_runs(const std::vector<TrainingRunScore>& rows) {
+  std::vector<RankedRun> runs;
+  for (const TrainingRunScore& row : rows) {
+    if (!row.error_pct) continue;
+    const TrainingRun& run = row.run;
+    const double tokens = static_cast<double>(run.global_batch * run.sequence_length);
+    runs.push_back({.source = source_name(run),
+                    .model = run.model,
+                    .n_gpus = run.n_gpus,
+                    .id = run.id,
+                    .measured = run.step_time->value() / tokens,
+                    .simulated = row.simulated->value() / tokens});
+  }
+  return rank_layouts(runs);
+}
+
+TrainingRunScore score_of(const SkippedRun& row) {
+  TrainingRunScore score{.skipped = row.reason, .measured = row.measured};
+  score.run.where = row.where;
+  score.run.id = row.id;
+  score.run.gpu = row.gpu;
+  score.run.n_gpus = 0;
+  score.run.source = row.source;
+  score.run.framework = row.framework;
+  score.run.precision = row.precision;
+  score.run.model = row.model;
+  return score;
+}
+
 /// Rows of both lists in the order of the file.
 std::vector<TrainingRunScore> in_file_order(std::vector<TrainingRunScore> scores,
                                             const std::vector<SkippedRun>& skipped) {
-  for (const SkippedRun& row : skipped) {
-    TrainingRunScore score;
-    score.run.where = row.where;
-    score.run.id = row.id;
-    score.run.gpu = row.gpu;
-    score.skipped = row.reason;
-    scores.push_back(std::move(score));
-  }
+  for (const SkippedRun& row : skipped) scores.push_back(score_of(row));
   const auto line = [](const TrainingRunScore& score) {
     return std::stoll(score.run.where.substr(score.run.where.rfind(':') + 1));
   };
@@ -113,29 +180,29 @@ TrainingRunValidation score_training_runs(
     const TrainingRuns& runs, const ScenarioOfTrainingRun& scenario_of,
     const PredictorWeights& weights, int jobs,
     const std::function<void(std::size_t, std::size_t)>& progress) {
+  std::vector<std::function<std::string()>> tasks;
+  for (const TrainingRun& run : runs.runs)
+    tasks.push_back([&] { return simulate_run(run, scenario_of, weights); });
+  const std::vector<ForkedOutcome> outcomes =
+      run_forked_each(tasks, jobs, [&](std::size_t done) { progress(done, runs.runs.size()); });
   std::vector<TrainingRunScore> scores;
-  const std::size_t batch = kBatchPerJob * static_cast<std::size_t>(jobs);
-  for (std::size_t begin = 0; begin < runs.runs.size(); begin += batch) {
-    const std::size_t end = std::min(begin + batch, runs.runs.size());
-    std::vector<std::function<std::string()>> tasks;
-    for (std::size_t i = begin; i < end; ++i)
-      tasks.push_back([&, i] { return simulate_run(runs.runs[i], scenario_of, weights); });
-    const std::vector<std::string> answers = run_forked_all(tasks, jobs);
-    for (std::size_t i = begin; i < end; ++i)
-      scores.push_back(score_of(runs.runs[i], answers[i - begin]));
-    progress(end, runs.runs.size());
-  }
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    scores.push_back(score_of(runs.runs[i], outcomes[i]));
   TrainingRunValidation validation;
   validation.rows = in_file_order(std::move(scores), runs.skipped);
   std::vector<double> errors;
   std::vector<double> memory_errors;
   for (const TrainingRunScore& row : validation.rows) {
+    validation.failed += row.failed ? 1 : 0;
     if (row.error_pct) errors.push_back(*row.error_pct);
     if (row.memory_error_pct) memory_errors.push_back(*row.memory_error_pct);
   }
   validation.summary = summarize_errors(std::move(errors));
   validation.memory = summarize_errors(std::move(memory_errors));
   validation.groups = group_errors(validation.rows);
+  validation.sources = source_errors(validation.rows);
+  validation.over_sources = means_of(validation.sources);
+  validation.ranking = rank_runs(validation.rows);
   return validation;
 }
 

@@ -7,19 +7,38 @@
 
 #include "predictor/weights.h"
 #include "sim/validate/error_summary.h"
+#include "sim/validate/ranking.h"
 #include "sim/validate/training_run_scenario.h"
 
 namespace tessera {
 
 /// A measured step beside our simulation of it.
 struct TrainingRunScore {
-  TrainingRun run;      ///< of a skipped row: `where`, `id` and `gpu` alone
+  TrainingRun run;      ///< of a row that the reader skipped: what SkippedRun has
   std::string profile;  ///< of the framework
   std::optional<Seconds> simulated;
   std::optional<double> error_pct;           ///< simulated against measured step time
   std::optional<double> simulated_peak_gib;  ///< allocated, highest of all ranks
   std::optional<double> memory_error_pct;    ///< against a peak of any metric
   std::string skipped;                       ///< why it was not simulated; empty if it was
+  bool failed = false;    ///< a fault of ours: the simulation ended with an error
+  bool measured = false;  ///< the row has a step time
+};
+
+/// Rows of one source: who measured them.
+struct SourceErrors {
+  std::string source;
+  int measured = 0;     ///< rows with a step time
+  int expressed = 0;    ///< of those, simulated
+  ErrorSummary errors;  ///< of step times
+};
+
+/// Every source counts the same, whatever the number of its rows.
+struct SourceMeans {
+  int sources = 0;  ///< with at least one error
+  double mean_abs_error_pct = 0;
+  double largest_mean_abs_error_pct = 0;
+  double largest_abs_bias_pct = 0;
 };
 
 /// What `tessera validate --runs` reports.
@@ -28,10 +47,15 @@ struct TrainingRunValidation {
   ErrorSummary summary;                ///< of step times
   ErrorSummary memory;                 ///< of peaks
   std::vector<ErrorGroup> groups;      ///< of step times
+  std::vector<SourceErrors> sources;   ///< by name
+  SourceMeans over_sources;
+  Ranking ranking;  ///< of time per token
+  int failed = 0;   ///< rows
 };
 
-/// Simulates every run in a process of its own, `jobs` at a time; `progress(done, all)` after each
-/// batch. A run that cannot be expressed or simulated is listed as skipped.
+/// Simulates every run in a process of its own, `jobs` at a time; `progress(done, all)` after each.
+/// A run that cannot be expressed is listed as skipped, and so is, marked as failed, one whose
+/// simulation ends with an error of ours.
 TrainingRunValidation score_training_runs(
     const TrainingRuns& runs, const ScenarioOfTrainingRun& scenario_of,
     const PredictorWeights& weights, int jobs,

@@ -19,7 +19,8 @@ constexpr std::int64_t kBertPositions = 512;
 ModelSpec model_of_training_run(const TrainingRun& run) {
   const bool bert = run.family == "bert";
   const bool llama = run.family == "llama";
-  const double dropout = llama ? 0 : 0.1;
+  const bool mpt = run.family == "mpt";  // GPT with exact GELU, trained without dropout
+  const double dropout = llama || mpt ? 0 : 0.1;
   ModelSpec model;
   model.name = run.model.empty() ? run.family : run.model;
   model.family = bert ? ModelFamily::bert : llama ? ModelFamily::llama : ModelFamily::gpt2;
@@ -33,10 +34,22 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.max_positions =
       llama ? 0 : std::max(run.sequence_length, bert ? kBertPositions : kGptPositions);
   model.token_types = bert ? 2 : 0;
-  model.activation = bert ? Activation::gelu : llama ? Activation::swiglu : Activation::gelu_new;
+  model.activation = bert || mpt ? Activation::gelu
+                     : llama     ? Activation::swiglu
+                                 : Activation::gelu_new;
   model.hidden_dropout = model.attention_dropout = dropout;
   model.tied_embeddings = run.tied_embeddings;
   return model;
+}
+
+/// NICs that give each GPU the bandwidth that the row states. Servers with up to 100 Gb/s per GPU
+/// have one NIC for two GPUs (AWS p4d, Jean Zay, vTrain's), faster ones a NIC for each.
+void set_nics(const TrainingRun& run, NodeSpec& node) {
+  if (!run.inter_node) return;
+  constexpr BytesPerSecond kSharedBelow(12.5e9);
+  const bool shared = *run.inter_node <= kSharedBelow && node.gpu_count % 2 == 0;
+  node.nic_count = shared ? node.gpu_count / 2 : node.gpu_count;
+  node.nic_bandwidth = *run.inter_node * (shared ? 2.0 : 1.0);
 }
 
 /// As many of the catalog's nodes with such GPUs as the run needs.
@@ -53,6 +66,7 @@ ClusterSpec cluster_of_training_run(const TrainingRun& run, const Catalog& catal
     }
     if (cluster.node.gpu_count != run.gpus_per_node || cluster.node.nic_count == 0) continue;
     cluster.node_count = nodes;
+    set_nics(run, cluster.node);
     return cluster;
   }
   if (nodes > 1) {
@@ -73,9 +87,12 @@ FrameworkProfile profile_of_training_run(const TrainingRun& run, const Framework
     throw InputError({run.where, "framework = '" + run.framework + "' stands for no profile",
                       "add it to configs/frameworks/aliases.csv"});
   }
-  if (run.local_modules && id == "megatron") id = "megatron-local";
+  const bool local = run.local_modules && id == "megatron";
+  if (local) id = "megatron-local";
   if (run.family == "bert") id = "hf-eager";
   FrameworkProfile profile = load_framework(id, catalog);
+  profile.deterministic = run.deterministic;
+  profile.loss_in_place = profile.loss_in_place || local;  // since Megatron-Core r0.6
   if (!run.flash_attention) return profile;
   const bool megatron = profile.modules == ModuleTree::megatron;
   const bool is_fused = profile.attention != AttentionKernels::unfused &&

@@ -4,8 +4,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/scenario/names.h"
 #include "sim/validate/csv.h"
 #include "sim/validate/error_text.h"
+#include "sim/validate/ranking_text.h"
 #include "sim/validate/text_line.h"
 
 namespace tessera {
@@ -50,29 +52,79 @@ std::string reason_of(const std::string& skipped) {
   return names_a_line ? skipped.substr(place + 2) : skipped;
 }
 
+std::map<std::string, int> skipped_by_reason(const TrainingRunValidation& validation) {
+  std::map<std::string, int> reasons;
+  for (const TrainingRunScore& row : validation.rows) {
+    if (!row.skipped.empty()) ++reasons[reason_of(row.skipped)];
+  }
+  return reasons;
+}
+
+/// How many of the measured rows are expressed, by source, and what holds over sources.
+std::string source_lines(const TrainingRunValidation& validation) {
+  std::string text;
+  for (const SourceErrors& source : validation.sources) {
+    if (source.measured == 0) continue;
+    text += text_line("expressed %4d of %4d measured rows of %s", source.expressed, source.measured,
+                      source.source.c_str());
+  }
+  const SourceMeans& means = validation.over_sources;
+  if (means.sources == 0) return text;
+  return text +
+         text_line(
+             "mean over %d sources of their mean |error| %.1f %%   largest %.1f %%   largest "
+             "|bias| %.1f %%",
+             means.sources, means.mean_abs_error_pct, means.largest_mean_abs_error_pct,
+             means.largest_abs_bias_pct);
+}
+
+Json json_of(const SourceErrors& source) {
+  Json entry = {
+      {"source", source.source}, {"measured", source.measured}, {"expressed", source.expressed}};
+  entry.update(error_json(source.errors));
+  return entry;
+}
+
+Json json_of(const SourceMeans& means) {
+  const auto figure = [&](double value) { return means.sources > 0 ? Json(value) : Json(); };
+  return {{"sources", means.sources},
+          {"mean_abs_error_pct", figure(means.mean_abs_error_pct)},
+          {"largest_mean_abs_error_pct", figure(means.largest_mean_abs_error_pct)},
+          {"largest_abs_bias_pct", figure(means.largest_abs_bias_pct)}};
+}
+
 Json json_of(const TrainingRunScore& row) {
   const TrainingRun& run = row.run;
   const auto number = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json();
   };
+  const auto count = [](std::int64_t value) { return value > 0 ? Json(value) : Json(); };
+  const auto word = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  const bool row_is_read = run.layers > 0;
   return {{"id", run.id},
+          {"where", run.where},
+          {"source", word(run.source)},
           {"gpu", run.gpu},
-          {"n_gpus", run.n_gpus},
+          {"n_gpus", count(run.n_gpus)},
           {"framework", run.framework},
-          {"profile", row.profile.empty() ? Json() : Json(row.profile)},
+          {"profile", word(row.profile)},
           {"precision", run.precision},
           {"model", run.model},
-          {"tp", run.layout.tensor},
-          {"pp", run.layout.pipeline},
-          {"dp", run.layout.data},
+          {"tp", count(row_is_read ? run.layout.tensor : 0)},
+          {"pp", count(row_is_read ? run.layout.pipeline : 0)},
+          {"dp", count(row_is_read ? run.layout.data : 0)},
+          {"seq_len", count(run.sequence_length)},
+          {"micro_batch", count(run.micro_batch)},
+          {"global_batch", count(run.global_batch)},
+          {"recompute", row_is_read ? Json(name_of(run.recompute)) : Json()},
           {"measured_s", number(seconds(run.step_time))},
           {"simulated_s", number(seconds(row.simulated))},
           {"error_pct", number(row.error_pct)},
           {"measured_peak_GiB", number(run.peak_memory_gib)},
           {"simulated_peak_GiB", number(row.simulated_peak_gib)},
           {"memory_error_pct", number(row.memory_error_pct)},
-          {"memory_metric", run.memory_metric.empty() ? Json() : Json(run.memory_metric)},
-          {"skipped", row.skipped.empty() ? Json() : Json(row.skipped)}};
+          {"memory_metric", word(run.memory_metric)},
+          {"skipped", word(row.skipped)}};
 }
 
 }  // namespace
@@ -81,20 +133,17 @@ std::string training_run_table(const TrainingRunValidation& validation) {
   std::string text = text_line("%-7s %-16s %-19s %-5s %-28s %9s %5s %5s %5s %9s %9s %8s %8s", "id",
                                "GPU", "profile", "prec.", "model", "tpxppxdp", "seq", "micro",
                                "batch", "meas. s", "sim. s", "error %", "memory %");
-  std::map<std::string, int> skipped;
   for (const TrainingRunScore& row : validation.rows) {
-    if (row.skipped.empty()) {
-      text += table_row(row);
-    } else {
-      ++skipped[reason_of(row.skipped)];
-    }
+    if (row.skipped.empty()) text += table_row(row);
   }
   text += "\n";
-  for (const auto& [reason, rows] : skipped)
+  const std::map<std::string, int> reasons = skipped_by_reason(validation);
+  for (const auto& [reason, rows] : reasons)
     text += "skipped " + std::to_string(rows) + (rows == 1 ? " row: " : " rows: ") + reason + "\n";
-  if (!skipped.empty()) text += "\n";
+  if (!reasons.empty()) text += "\n";
   for (const ErrorGroup& group : validation.groups)
     text += error_line(group.by + " " + group.key, group.errors);
+  text += "\n" + source_lines(validation) + ranking_text(validation.ranking);
   text += "\n" + error_line("all step times", validation.summary);
   if (validation.memory.n > 0) text += error_line("all peaks", validation.memory);
   return text + kDefinition + "\n";
@@ -105,32 +154,44 @@ std::string training_run_json(const TrainingRunValidation& validation) {
   for (const TrainingRunScore& row : validation.rows) rows.push_back(json_of(row));
   Json groups = Json::array();
   for (const ErrorGroup& group : validation.groups) groups.push_back(error_json(group));
+  Json sources = Json::array();
+  for (const SourceErrors& source : validation.sources) sources.push_back(json_of(source));
+  Json skipped = Json::array();
+  for (const auto& [reason, count] : skipped_by_reason(validation))
+    skipped.push_back({{"reason", reason}, {"rows", count}});
   const Json document = {{"schema", "tessera.training_runs/1"},
                          {"definition", kDefinition},
                          {"rows", rows},
                          {"summary", error_json(validation.summary)},
                          {"memory_summary", error_json(validation.memory)},
-                         {"groups", groups}};
-  return document.dump(2) + "\n";
+                         {"groups", groups},
+                         {"sources", sources},
+                         {"over_sources", json_of(validation.over_sources)},
+                         {"ranking", ranking_json(validation.ranking)},
+                         {"skipped", skipped}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string training_run_csv(const TrainingRunValidation& validation) {
   std::string text =
-      "id,gpu,n_gpus,framework,profile,precision,model,tp,pp,dp,measured_s,simulated_s,error_pct,"
+      "id,source,gpu,n_gpus,framework,profile,precision,model,tp,pp,dp,measured_s,simulated_s,"
+      "error_pct,"
       "measured_peak_GiB,simulated_peak_GiB,memory_error_pct,memory_metric,skipped\n";
   for (const TrainingRunScore& row : validation.rows) {
     const TrainingRun& run = row.run;
     const auto field = [](const std::optional<double>& value, const char* format) {
       return value ? figure_cell(value, format) : std::string();
     };
+    const auto count = [](int value) { return value > 0 ? std::to_string(value) : std::string(); };
+    const bool row_is_read = run.layers > 0;
     for (const std::string& value :
-         {csv_field(run.id), csv_field(run.gpu), std::to_string(run.n_gpus),
-          csv_field(run.framework), row.profile, run.precision, csv_field(run.model),
-          std::to_string(run.layout.tensor), std::to_string(run.layout.pipeline),
-          std::to_string(run.layout.data), field(seconds(run.step_time), "%.6f"),
+         {csv_field(run.id), csv_field(run.source), csv_field(run.gpu), count(run.n_gpus),
+          csv_field(run.framework), row.profile, csv_field(run.precision), csv_field(run.model),
+          count(row_is_read ? run.layout.tensor : 0), count(row_is_read ? run.layout.pipeline : 0),
+          count(row_is_read ? run.layout.data : 0), field(seconds(run.step_time), "%.6f"),
           field(seconds(row.simulated), "%.6f"), field(row.error_pct, "%.2f"),
           field(run.peak_memory_gib, "%.4f"), field(row.simulated_peak_gib, "%.4f"),
-          field(row.memory_error_pct, "%.2f"), run.memory_metric}) {
+          field(row.memory_error_pct, "%.2f"), csv_field(run.memory_metric)}) {
       text += value + ",";
     }
     text += csv_field(row.skipped) + "\n";

@@ -15,9 +15,9 @@
 namespace tessera {
 namespace {
 
-constexpr std::array kTrainingColumns{
-    "gpu",   "n_gpus",  "precision", "family", "layers", "hidden",       "heads",      "ffn",
-    "vocab", "seq_len", "tp",        "pp",     "dp",     "global_batch", "step_time_s"};
+constexpr std::array kTrainingColumns{"gpu",     "n_gpus",       "precision",  "family",
+                                      "layers",  "hidden",       "heads",      "vocab",
+                                      "seq_len", "global_batch", "step_time_s"};
 
 void require_training_columns(const CsvTable& table) {
   std::vector<Problem> problems;
@@ -79,7 +79,7 @@ struct Expressible {
 };
 const std::array<Expressible, 8> kExpressible{
     {{"precision", {"fp32", "tf32", "bf16", "fp16", "fp8"}},
-     {"family", {"gpt", "bert", "llama"}},
+     {"family", {"gpt", "mpt", "bert", "llama"}},
      {"experts", {"0", "1"}},
      {"virtual_stages", {"1"}},
      {"cp", {"1"}},
@@ -124,8 +124,27 @@ void keep_rows(const RowFilter& filter, CsvTable& table) {
     throw InputError({table.file.string() + ":1", "has no column " + filter.column,
                       "filter by one of its columns"});
   std::erase_if(table.rows, [&](const CsvTable::Row& row) {
-    return std::ranges::find(filter.values, row.fields[*index]) == filter.values.end();
+    const std::string& field = row.fields[*index];
+    return std::ranges::none_of(filter.values, [&](const std::string& value) {
+      return filter.part ? field.find(value) != std::string::npos : field == value;
+    });
   });
+}
+
+/// "org/project" of "org/project path/to/file#L12": who measured.
+std::string source_of(const TrainingRowReader& row) {
+  const std::string source = row.text("source");
+  return source.substr(0, source.find(' '));
+}
+
+SkippedRun skipped_run(std::string where, const TrainingRowReader& row, std::string reason) {
+  SkippedRun skipped{std::move(where), row.text("id"), row.text("gpu"), std::move(reason)};
+  skipped.source = source_of(row);
+  skipped.framework = row.text("framework");
+  skipped.precision = row.text("precision");
+  skipped.model = row.text("model");
+  skipped.measured = !row.text("step_time_s").empty();
+  return skipped;
 }
 
 TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields,
@@ -134,6 +153,9 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   TrainingRun run{.where = table.where(fields), .id = row.text("id"), .gpu = row.text("gpu")};
   run.n_gpus = static_cast<int>(row.count("n_gpus"));
   run.gpus_per_node = static_cast<int>(row.count("gpus_per_node", run.n_gpus));
+  if (!row.text("inter_node_GBps_per_gpu").empty())
+    run.inter_node = BytesPerSecond(1e9 * row.positive("inter_node_GBps_per_gpu"));
+  run.source = source_of(row);
   run.framework = row.text("framework");
   run.precision = row.text("precision");
   run.model = row.text("model");
@@ -147,7 +169,9 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.sequence_length = row.count("seq_len");
   run.layout = {.tensor = static_cast<int>(row.count("tp", 1)),
                 .pipeline = static_cast<int>(row.count("pp", 1)),
-                .data = static_cast<int>(row.count("dp", 1))};
+                .data = 1};
+  const int replicas = std::max(1, run.n_gpus / run.layout.world_size());
+  run.layout.data = static_cast<int>(row.count("dp", replicas));
   run.global_batch = row.count("global_batch");
   run.micro_batch =
       row.count("micro_batch", std::max<std::int64_t>(1, run.global_batch / run.layout.data));
@@ -162,6 +186,8 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   }
   const std::string notes = row.text("notes");
   run.peak_of_last_rank = notes.find("LAST rank") != std::string::npos;
+  run.deterministic = notes.find("deterministic mode") != std::string::npos &&
+                      row.text("source").find("nondeterministic") == std::string::npos;
   run.local_modules = notes.find("transformer-impl=local") != std::string::npos;
   return run;
 }
@@ -196,15 +222,17 @@ std::string why_no_fp32_step(const TrainingRun& run) {
 }  // namespace
 
 RowFilter parse_row_filter(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  RowFilter filter{.column = text.substr(0, equals)};
-  for (std::size_t begin = equals; begin != std::string::npos;) {
+  const std::size_t sign = text.find_first_of("=~");
+  RowFilter filter{.column = text.substr(0, sign)};
+  filter.part = sign != std::string::npos && text[sign] == '~';
+  for (std::size_t begin = sign; begin != std::string::npos;) {
     const std::size_t end = text.find(',', begin + 1);
     filter.values.push_back(text.substr(begin + 1, end - begin - 1));
     begin = end;
   }
   if (filter.column.empty() || filter.values.empty())
-    throw InputError({"--only " + text, "is no filter", "write column=value or column=a,b"});
+    throw InputError(
+        {"--only " + text, "is no filter", "write column=value, column=a,b or column~part"});
   return filter;
 }
 
@@ -221,8 +249,7 @@ TrainingRuns read_training_runs(const std::filesystem::path& file,
   for (const CsvTable::Row& row : table.rows) {
     const TrainingRowReader reader(table, row, problems);
     if (std::string reason = obstacle(reader); !reason.empty()) {
-      read.skipped.push_back(
-          {table.where(row), reader.text("id"), reader.text("gpu"), std::move(reason)});
+      read.skipped.push_back(skipped_run(table.where(row), reader, std::move(reason)));
     } else {
       read.runs.push_back(read_training_run(table, row, problems));
     }

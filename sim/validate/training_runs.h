@@ -17,11 +17,12 @@ struct TrainingRun {
   std::string id;     ///< as written; may be empty
   std::string gpu;    ///< id of the hardware catalog
   int n_gpus = 1;
-  int gpus_per_node = 0;  ///< 0 = all in one
+  int gpus_per_node = 0;                     ///< 0 = all in one
+  std::optional<BytesPerSecond> inter_node;  ///< NIC bandwidth per GPU and direction
   std::string framework;
   std::string precision;
   std::string model;
-  std::string family;  ///< "gpt", "bert", "llama"
+  std::string family;  ///< "gpt", "mpt", "bert", "llama"
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
   std::int64_t sequence_length = 0;
   bool tied_embeddings = true;
@@ -34,6 +35,8 @@ struct TrainingRun {
   std::string memory_metric;       ///< "allocated", "reserved", "smi"; empty without a peak
   bool peak_of_last_rank = false;  ///< the peak is the last rank's; else that of the fullest
   bool local_modules = false;      ///< Megatron-Core without Transformer Engine
+  bool deterministic = false;      ///< algorithms were restricted to deterministic ones
+  std::string source;         ///< first word of the column: who measured; may be empty
 };
 
 /// A row that cannot be simulated, and why.
@@ -41,6 +44,8 @@ struct SkippedRun {
   std::string where;
   std::string id, gpu;
   std::string reason;
+  std::string source, framework, precision, model;  ///< as far as stated
+  bool measured = false;                            ///< the row has a step time
 };
 
 struct TrainingRuns {
@@ -55,12 +60,14 @@ struct TrainingRuns {
 struct RowFilter {
   std::string column;
   std::vector<std::string> values;
+  bool part = false;  ///< it is enough that a value occurs in the field
 };
-/// "dp=1" or "precision=fp16,bf16". Throws InputError for text without a column or values.
+/// "dp=1" or "precision=fp16,bf16"; "source~vTrain": a value is part of the field. Throws
+/// InputError for text without a column or values.
 RowFilter parse_row_filter(const std::string& text);
 
 /// Reads the rows that pass every filter, and skips with a reason what the simulation lacks: other
-/// families than gpt, bert and llama, ZeRO over several ranks, context or expert parallelism,
+/// families than gpt, mpt, bert and llama, ZeRO over several ranks, context or expert parallelism,
 /// interleaved stages, sequence parallelism, other optimizers than Adam. Throws InputError with
 /// every malformed row as file:line.
 TrainingRuns read_training_runs(const std::filesystem::path& file,

@@ -1,5 +1,4 @@
 // Commands that put simulations beside measurements: validate, reproduce.
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,13 +6,13 @@
 #include <vector>
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include "hw/units/input_error.h"
 #include "predictor/weights.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/progress.h"
 #include "sim/scenario/names.h"
 #include "sim/validate/collective_text.h"
 #include "sim/validate/model_run_scenario.h"
@@ -29,6 +28,7 @@ struct ValidateOptions {
   std::string operators_file;
   std::string runs_file;
   std::vector<std::string> only;
+  int jobs = 0;  ///< 0: as many as there are processors
   std::string collectives_file;
   std::string calibrate_on;
   std::string leave_out;
@@ -76,15 +76,6 @@ void print_validation(const TrainingRunValidation& validation, const std::string
                           : training_run_table(validation));
 }
 
-/// One line that is written over on a terminal, a line per tenth elsewhere.
-void show_progress(std::size_t done, std::size_t all) {
-  if (isatty(STDERR_FILENO) != 0) {
-    std::fprintf(stderr, "\r%zu of %zu runs%s", done, all, done == all ? "\n" : "");
-  } else if (done == all) {
-    spdlog::info("{} runs simulated", all);
-  }
-}
-
 ExitCode run_training_runs(const ValidateOptions& options) {
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
@@ -96,10 +87,16 @@ ExitCode run_training_runs(const ValidateOptions& options) {
   };
   std::vector<RowFilter> filters;
   for (const std::string& text : options.only) filters.push_back(parse_row_filter(text));
+  Progress progress("runs");
   const TrainingRunValidation validation =
       score_training_runs(read_training_runs(options.runs_file, filters), scenario_of,
-                          shipped_weights(), processor_count(), show_progress);
+                          shipped_weights(), options.jobs > 0 ? options.jobs : processor_count(),
+                          [&](std::size_t done, std::size_t all) { progress.show(done, all); });
   print_validation(validation, options.format);
+  if (validation.failed > 0) {
+    spdlog::error("{} simulations failed; their rows say how", validation.failed);
+    return ExitCode::internal;
+  }
   const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
 }
@@ -168,7 +165,10 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
                     "operators timed alone (CSV, docs/validation.md)");
   files->add_option("RUNS", options->runs_file, "training steps (CSV, docs/validation.md)");
   command->add_option("--only", options->only,
-                      "rows of RUNS whose column holds a value: dp=1, precision=fp16,bf16");
+                      "rows of RUNS whose column holds a value (dp=1, precision=fp16,bf16) or a "
+                      "part (source~vTrain)");
+  command->add_option("--jobs", options->jobs, "simulations of RUNS at a time; default: processors")
+      ->check(CLI::Range(1, 1024));
   files->add_option("--collectives", options->collectives_file,
                     "collectives timed alone (CSV, docs/collectives.md)");
   files->require_option(1);

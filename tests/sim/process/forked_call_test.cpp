@@ -108,5 +108,22 @@ TEST(RunForkedAll, TheFirstErrorInOrderOfTheCallsIsThrown) {
   }
 }
 
+TEST(RunForkedEach, TellsWhatBecameOfEveryCallAndCountsThem) {
+  std::vector<std::size_t> counts;
+  const std::vector<ForkedOutcome> outcomes =
+      run_forked_each({[] { return std::string("one"); },
+                       []() -> std::string { throw std::runtime_error("two is broken"); },
+                       []() -> std::string {
+                         std::raise(SIGKILL);
+                         return "";
+                       }},
+                      2, [&](std::size_t ended) { counts.push_back(ended); });
+  EXPECT_EQ(outcomes[0].result, "one");
+  EXPECT_EQ(outcomes[0].error, "");
+  EXPECT_EQ(outcomes[1].error, "two is broken");
+  EXPECT_THAT(outcomes[2].error, ::testing::HasSubstr("signal 9"));
+  EXPECT_THAT(counts, ElementsAre(1, 2, 3));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -108,6 +108,52 @@ TEST(ScoreTrainingRuns, TheFormatsCarryEveryRow) {
   EXPECT_THAT(training_run_table(validation), HasSubstr("skipped 1 row: framework = 'x'"));
 }
 
+TEST(ScoreTrainingRuns, SourcesCountTheSameWhateverTheirRows) {
+  constexpr const char* kNeeded =
+      "source,gpu,n_gpus,precision,family,layers,hidden,heads,vocab,seq_len,global_batch,"
+      "step_time_s\n";
+  const auto path =
+      std::filesystem::path(testing::TempDir()) / ("needed" + std::to_string(getpid()));
+  const auto line = [](const char* source, const char* family, const char* measured) {
+    return std::string(source) + ",A100-SXM4-80GB,1,bf16," + family + ",2,1024,16,51200,512,2," +
+           measured + "\n";
+  };
+  std::ofstream(path) << kNeeded << line("lab/a README.md#L1", "gpt", "0.1")
+                      << line("lab/a README.md#L2", "gpt", "0.1") << line("lab/b", "gpt", "0.001")
+                      << line("lab/b", "cnn", "0.001");
+  const TrainingRunValidation validation = score_training_runs(
+      read_training_runs(path), scenario_of, trained(), 2, [](std::size_t, std::size_t) {});
+  ASSERT_EQ(validation.sources.size(), 2u);
+  EXPECT_EQ(validation.sources[0].source, "lab/a");
+  EXPECT_EQ(validation.sources[0].errors.n, 2);
+  EXPECT_EQ(validation.sources[1].measured, 2);
+  EXPECT_EQ(validation.sources[1].expressed, 1);
+  const double a = validation.sources[0].errors.mean_abs_error_pct;
+  const double b = validation.sources[1].errors.mean_abs_error_pct;
+  EXPECT_GT(b, a + 100) << "1 ms was never measured";
+  EXPECT_NEAR(validation.over_sources.mean_abs_error_pct, (a + b) / 2, 1e-9);
+  EXPECT_NEAR(validation.over_sources.largest_abs_bias_pct, b, 1e-9);
+  EXPECT_EQ(read_training_runs(path, {parse_row_filter("source~README")}).runs.size(), 2u);
+  EXPECT_EQ(read_training_runs(path, {parse_row_filter("source~#L2,/b")}).runs.size(), 2u);
+  EXPECT_THROW(read_training_runs(path, {parse_row_filter("source=README")}), InputError);
+  std::filesystem::remove(path);
+}
+
+TEST(ScoreTrainingRuns, ASimulationThatFailsCostsItsRowAlone) {
+  const auto scenario_or_fault = [](const TrainingRun& run) {
+    if (run.id == "b") throw std::logic_error("a fault of ours");
+    return scenario_of(run);
+  };
+  const TrainingRunValidation validation =
+      score_training_runs(read(row("a", "NeMo", "bf16", "gpt", "none", "1", "0.04,,") +
+                               row("b", "NeMo", "bf16", "gpt", "none", "1", "0.04,,")),
+                          scenario_or_fault, trained(), 2, [](std::size_t, std::size_t) {});
+  EXPECT_TRUE(validation.rows[0].error_pct);
+  EXPECT_THAT(validation.rows[1].skipped, HasSubstr("a fault of ours"));
+  EXPECT_TRUE(validation.rows[1].failed);
+  EXPECT_EQ(validation.failed, 1);
+}
+
 TEST(RowFilters, KeepTheRowsThatHoldOneOfTheValues) {
   const RowFilter filter = parse_row_filter("precision=fp16,bf16");
   EXPECT_EQ(filter.column, "precision");

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace tessera {
+
+/// "[#####...............]  123/456 runs, 31/s, 11 s left": what is written to a terminal.
+std::string progress_line(std::size_t done, std::size_t all, const std::string& noun,
+                          double elapsed_s);
+
+/// Shows on stderr how far a long command is: one line that is written over on a terminal, else a
+/// line of its own per tenth, and none for work that ends within a second.
+class Progress {
+ public:
+  /// `noun` in the plural: "runs".
+  explicit Progress(std::string noun);
+
+  /// Call whenever one more has ended.
+  void show(std::size_t done, std::size_t all);
+
+ private:
+  std::string noun_;
+  bool on_terminal_;
+  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point shown_;
+  std::size_t tenths_ = 0;
+};
+
+}  // namespace tessera
