@@ -42,7 +42,10 @@ struct FrameworkProfile {
   bool bias_epilogue = true;       ///< a linear layer's bias is added by the product's kernel
   bool fp32_logits = false;        ///< logits are cast to fp32 ahead of the loss
   bool loss_in_place = false;      ///< the loss overwrites its fp32 logits
-  bool product_workspace = false;  ///< Transformer Engine's products have a workspace of their own
+  bool transformer_engine = false;   ///< its products hold a workspace of their own, and unfused
+                                     ///< attention no buffer for the product's unread input
+  bool deterministic = false;        ///< torch.use_deterministic_algorithms, which wants
+                                     ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
   bool products_accumulate = false;   ///< the weight-gradient product adds to the gradient buffer
                                       ///< itself (beta = 1); else a kernel does
   bool gradients_set_to_none = true;  ///< zero_grad frees; else the buffers are filled with zeros

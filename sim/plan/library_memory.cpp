@@ -3,7 +3,8 @@
 namespace tessera {
 namespace {
 
-Bytes cublas_workspace(const GpuSpec& gpu) {
+Bytes cublas_workspace(const StepOptions& step, const GpuSpec& gpu) {
+  if (step.framework.deterministic) return Bytes(8 * 4096 * 1024);
   if (gpu.architecture >= Architecture::hopper) return 32_MiB;
   return Bytes(2 * 4096 * 1024 + 8 * 16 * 1024);
 }
@@ -17,8 +18,8 @@ Bytes product_workspace(const GpuSpec& gpu) {
 LibraryMemory library_memory(const StepOptions& step, const GpuSpec& gpu) {
   LibraryMemory memory;
   const int handles = step.mode == StepMode::inference ? 1 : 2;
-  memory.workspaces = Bytes(handles * cublas_workspace(gpu).value());
-  if (step.framework.product_workspace) memory.workspaces += product_workspace(gpu);
+  memory.workspaces = Bytes(handles * cublas_workspace(step, gpu).value());
+  if (step.framework.transformer_engine) memory.workspaces += product_workspace(gpu);
   return memory;
 }
 

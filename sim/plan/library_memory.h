@@ -15,7 +15,7 @@ struct LibraryMemory {
 
 /// A cuBLAS workspace belongs to a handle and a stream, and autograd's thread has a handle of its
 /// own: two are held where backward runs. PyTorch asks for 4096 KiB twice and 16 KiB eight times,
-/// from Hopper on for 32 MiB (aten/src/ATen/cuda/CublasHandlePool.cpp). Transformer Engine's
+/// from Hopper on and for deterministic algorithms for 32 MiB (aten/src/ATen/cuda/CublasHandlePool.cpp). Transformer Engine's
 /// products hold 4 MiB, 32 MiB from Hopper on (transformer_engine/pytorch/module/base.py).
 LibraryMemory library_memory(const StepOptions& step, const GpuSpec& gpu);
 

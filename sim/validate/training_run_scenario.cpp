@@ -37,6 +37,7 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.activation = bert || mpt ? Activation::gelu
                      : llama     ? Activation::swiglu
                                  : Activation::gelu_new;
+  if (run.gated_mlp && !llama) model.activation = Activation::swiglu;
   model.hidden_dropout = model.attention_dropout = dropout;
   model.tied_embeddings = run.tied_embeddings;
   return model;

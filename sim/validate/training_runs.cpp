@@ -108,8 +108,9 @@ std::string obstacle(const TrainingRowReader& row) {
     return "zero_stage = " + row.text("zero_stage") + " is not simulated";
   if (row.text("sequence_parallel") == "1" && more_than_one("tp"))
     return "sequence_parallel = 1 is not simulated";
-  if (row.text("gated_mlp") == "1" && row.text("family") != "llama")
-    return "gated_mlp = 1 is not simulated for family " + row.text("family");
+  const std::string family = row.text("family");
+  if (row.text("gated_mlp") == "1" && family != "llama" && family != "gpt")
+    return "gated_mlp = 1 is not simulated for family " + family;
   return {};
 }
 
@@ -188,6 +189,7 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.peak_of_last_rank = notes.find("LAST rank") != std::string::npos;
   run.deterministic = notes.find("deterministic mode") != std::string::npos &&
                       row.text("source").find("nondeterministic") == std::string::npos;
+  run.gated_mlp = row.text("gated_mlp") == "1";
   run.local_modules = notes.find("transformer-impl=local") != std::string::npos;
   return run;
 }

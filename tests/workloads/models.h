@@ -129,7 +129,7 @@ inline FrameworkProfile megatron() {
   profile.bias_epilogue = true;
   profile.fused_norm = profile.fused_rope = profile.fused_gate = true;
   profile.loss_in_place = true;
-  profile.product_workspace = true;
+  profile.transformer_engine = true;
   profile.products_accumulate = true;
   profile.fp16 = {Precision::fp16, Precision::fp32, Precision::fp32, Precision::fp32, true};
   profile.host_per_call = 6_us;
