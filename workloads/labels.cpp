@@ -30,6 +30,10 @@ std::string_view label_of(StreamKind stream) {
       return "pipeline_send";
     case StreamKind::pipeline_recv:
       return "pipeline_recv";
+    case StreamKind::device_to_host:
+      return "device_to_host";
+    case StreamKind::host_to_device:
+      return "host_to_device";
   }
   return "";
 }
@@ -46,6 +50,10 @@ std::string_view label_of(GroupKind group) {
       return "embedding";
     case GroupKind::world:
       return "world";
+    case GroupKind::shard:
+      return "shard";
+    case GroupKind::replica:
+      return "replica";
   }
   return "";
 }
@@ -56,10 +64,22 @@ std::string_view label_of(OpKind kind) {
       return "kernels";
     case OpKind::all_reduce:
       return "all_reduce";
+    case OpKind::reduce_scatter:
+      return "reduce_scatter";
+    case OpKind::all_gather:
+      return "all_gather";
+    case OpKind::broadcast:
+      return "broadcast";
+    case OpKind::all_to_all:
+      return "all_to_all";
     case OpKind::send:
       return "send";
     case OpKind::recv:
       return "recv";
+    case OpKind::copy_out:
+      return "copy_out";
+    case OpKind::copy_in:
+      return "copy_in";
   }
   return "";
 }

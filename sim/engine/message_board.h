@@ -29,6 +29,10 @@ class MessageBoard {
   void send(MessageKey key, Bytes bytes, Action on_sent);
   /// `on_arrival` runs when the message is there; never directly from within this call.
   void receive(MessageKey key, Action on_arrival);
+  /// `on_end` runs when the bytes of a copy to or from host memory have arrived.
+  void copy(int rank, OpKind kind, Bytes bytes, Action on_end) {
+    transfers_.start(plan_.copy(rank, kind, bytes), std::move(on_end));
+  }
   /// "message 5 from gpu 0 to gpu 2 was never received", a line for each.
   std::vector<std::string> unreceived() const;
 

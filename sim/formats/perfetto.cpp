@@ -73,6 +73,7 @@ std::string op_args(const ProgramOp& op) {
 std::string communication_name(const ProgramOp& op) {
   if (op.kind == OpKind::send) return "send to stage " + std::to_string(op.peer_stage);
   if (op.kind == OpKind::recv) return "recv from stage " + std::to_string(op.peer_stage);
+  if (is_copy(op.kind)) return std::string(label_of(op.kind));
   return std::string(label_of(op.kind)) + " " + std::string(label_of(op.group));
 }
 
@@ -162,7 +163,7 @@ class PerfettoTrace {
     const Nanoseconds begin = to_nanoseconds(record.start);
     const Nanoseconds waited = to_nanoseconds(record.transfer_start) - begin;
     std::string args = member("bytes", op.bytes.value());
-    args += op.kind == OpKind::all_reduce
+    args += is_collective(op.kind)
                 ? member("group", label_json(label_of(op.group))) + member("waited_ns", waited)
                 : member("tag", op.tag);
     writer_.slice(track_of(record.rank, op.stream), json_string(communication_name(op)),

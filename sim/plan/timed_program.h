@@ -27,6 +27,10 @@ struct TimedKernel {
   KernelPrediction prediction;
 };
 
+/// What the copy engine needs to start a copy between device and host: 10 us for small asynchronous
+/// copies of pinned memory, the default of `tessera plan graph`.
+constexpr Seconds kCopyStart = 10_us;
+
 /// A Program with everything the engine has to know about time. Immutable; the engine adds only
 /// contention and waiting.
 struct TimedProgram {

@@ -8,6 +8,7 @@ namespace {
 constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{
     "forward",        "loss",         "backward",         "gradient_reduction", "optimizer",
     "exposed_tensor", "exposed_data", "exposed_pipeline", "exposed_embedding",  "exposed_world",
+    "exposed_swap",
     "bubble",         "host",         "other_idle"};
 
 }  // namespace
@@ -37,6 +38,8 @@ TimeCategory exposed_category(GroupKind group) {
     case GroupKind::tensor:
       return TimeCategory::exposed_tensor;
     case GroupKind::data:
+    case GroupKind::shard:
+    case GroupKind::replica:
       return TimeCategory::exposed_data;
     case GroupKind::pipeline:
       return TimeCategory::exposed_pipeline;
@@ -58,7 +61,7 @@ Seconds TimeBreakdown::exposed_communication() const {
                                 GroupKind::embedding, GroupKind::world}) {
     sum += (*this)[exposed_category(group)];
   }
-  return sum;
+  return sum + (*this)[TimeCategory::exposed_swap];
 }
 
 std::array<TimeCategory, kTimeCategoryCount> time_categories() {
