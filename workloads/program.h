@@ -153,6 +153,7 @@ constexpr int rank_of(const RankPosition& position, const ParallelLayout& layout
 struct ProgramBlock {
   std::string name;
   std::vector<Storage> storages;
+  bool spans_layers = false;  ///< of a memory plan: its segments belong to several layers
 };
 /// A block at its place in the model.
 struct BlockPosition {

@@ -278,4 +278,14 @@ void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
   visit("data", layout.data);
 }
 
+template <class Visitor, class Value>
+requires SameButConst<Value, MemorySettings>
+void mirror(Value& memory, Visitor visit) {
+  visit("planner", memory.planner);
+  visit("budget", memory.budget);
+  visit("swap", memory.swap);
+  visit("host_memory", memory.host_memory);
+  visit("thorough", memory.thorough);
+}
+
 }  // namespace tessera
