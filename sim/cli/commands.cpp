@@ -13,10 +13,12 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_check_command(app);
   add_explain_command(app);
   add_explain_kernel_command(app);
+  add_explain_step_command(app);
   add_schema_command(app);
   add_show_command(app);
   add_list_command(app);
   add_plan_command(app, exit_code);
+  add_sweep_command(app, exit_code);
   add_topology_command(app);
   add_import_command(app);
 }

@@ -22,11 +22,13 @@ void add_reproduce_command(CLI::App& app, ExitCode& exit_code);
 void add_check_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 void add_explain_kernel_command(CLI::App& app);
+void add_explain_step_command(CLI::App& app);
 void add_schema_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 void add_list_command(CLI::App& app);
 void add_plan_command(CLI::App& app, ExitCode& exit_code);
 void add_plan_graph_command(CLI::App& plan, ExitCode& exit_code);  ///< below `plan`
+void add_sweep_command(CLI::App& app, ExitCode& exit_code);
 void add_topology_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 

@@ -278,9 +278,7 @@ void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
   visit("data", layout.data);
 }
 
-template <class Visitor, class Value>
-requires SameButConst<Value, MemorySettings>
-void mirror(Value& memory, Visitor visit) {
+void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("planner", memory.planner);
   visit("budget", memory.budget);
   visit("swap", memory.swap);

@@ -132,7 +132,7 @@ class RankAccount {
     const auto segment = static_cast<std::size_t>(op_at(op).segment.index());
     const Seconds busy = busy_time(record, timed_.segments[segment]);
     account_[compute_category(op_at(op).phase)] += busy;
-    account_[TimeCategory::host] += record.end - record.start - busy;
+    account_[TimeCategory::contention] += record.end - record.start - busy;
   }
 
   /// After the rank's last kernel: its own last message or collective, then the wait for others.

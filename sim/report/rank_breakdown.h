@@ -5,8 +5,8 @@
 
 namespace tessera {
 
-/// Time in which the kernels of a segment really ran in `record`; the rest of the record is waiting
-/// for the host, which launches them one by one.
+/// What the kernels of a segment that ran in `record` take alone; the rest of the record is what
+/// collectives beside them, which share the GPU, add.
 Seconds busy_time(const OpRecord& record, const TimedSegment& segment);
 
 /// Gives every instant of the step to one category: what the compute stream of `rank` ran, or why

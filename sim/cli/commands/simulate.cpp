@@ -10,6 +10,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/provenance_of.h"
 #include "sim/config/load.h"
 #include "sim/engine/engine.h"
 #include "sim/formats/output_file.h"
@@ -50,21 +51,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
   RunTiming passes_;
 };
-
-Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weights,
-                         const TimedProgram& timed) {
-  const PredictionBasis basis = prediction_basis(scenario, weights, timed);
-  return {.scenario = scenario.name,
-          .model = scenario.model.name,
-          .mode = std::string(name_of(scenario.step.mode)),
-          .framework = scenario.step.framework.name,
-          .recompute = std::string(name_of(scenario.step.recompute)),
-          .predictor = std::string(name_of(scenario.predictor_form)),
-          .predictor_mode = std::string(name_of(basis.mode)),
-          .predictor_effect = basis.effect,
-          .predictor_notes = basis.notes,
-          .tessera_version = TESSERA_VERSION};
-}
 
 void write_files(const SimulateOptions& options, const Scenario& scenario,
                  const TimedProgram& timed, const Timeline& timeline) {

@@ -95,13 +95,14 @@ TEST(StepReport, GapThatNothingExplainsIsTheHosts) {
             0.75);  // 0.25 s before each op, 0.25 s more between
 }
 
-TEST(StepReport, SegmentLongerThanItsKernelsWaitsForTheHost) {
+TEST(StepReport, SegmentLongerThanItsKernelsLosesTimeToWhatSharesTheGpu) {
   OneRankStep step;
   add_op(step.timed, 0, run_of(step.forward, Phase::forward));
   record_op(step.timeline, 0, 0, 2.5);  // kernels of 2 s
   const StepReport report = report_of(step.timed, step.timeline);
   EXPECT_EQ(seconds(report, TimeCategory::forward), 2.0);
-  EXPECT_EQ(seconds(report, TimeCategory::host), 0.5);
+  EXPECT_EQ(seconds(report, TimeCategory::contention), 0.5);
+  EXPECT_EQ(seconds(report, TimeCategory::host), 0.0);
   EXPECT_EQ(report.segments.front().time, 2_s);
 }
 

@@ -1,0 +1,168 @@
+#include "sim/report/critical_path.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+constexpr std::int32_t kNoOp = -1;
+
+/// Differences below this are rounding of the clock, not waiting.
+constexpr Seconds kRounding = 1e-9_s;
+
+bool is_collective_op(const ProgramOp& op) {
+  return op.kind != OpKind::kernels && op.kind != OpKind::send && op.kind != OpKind::recv;
+}
+
+/// What the order of submission implies for the ops of a stage's program.
+struct StageOrder {
+  std::vector<std::int32_t> ahead_in_stream;  ///< by op
+  std::vector<std::int32_t> last_sync;        ///< by op: for which the host waited last before it
+  std::vector<std::int32_t> sequence;         ///< by op: which collective of its group it is
+  std::map<std::pair<GroupKind, std::int32_t>, std::int32_t> collective;  ///< op by group, sequence
+};
+
+StageOrder order_of(const RankProgram& stage, const Program& program) {
+  StageOrder order;
+  std::array<std::int32_t, kStreamCount> last_of_stream;
+  last_of_stream.fill(kNoOp);
+  std::map<GroupKind, std::int32_t> next_in_group;
+  std::int32_t sync = kNoOp;
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(stage.ops.size()); ++i) {
+    const ProgramOp& op = stage.ops[static_cast<std::size_t>(i)];
+    order.ahead_in_stream.push_back(
+        std::exchange(last_of_stream[static_cast<std::size_t>(op.stream)], i));
+    order.last_sync.push_back(sync);
+    order.sequence.push_back(is_collective_op(op) ? next_in_group[op.group]++ : kNoOp);
+    if (is_collective_op(op)) order.collective[{op.group, order.sequence.back()}] = i;
+    const bool segment_sync = op.kind == OpKind::kernels && program.segment(op.segment).host_sync;
+    if (op.host_sync || segment_sync) sync = i;
+  }
+  return order;
+}
+
+/// Walks from cause to cause, back in time.
+class PathWalk {
+ public:
+  PathWalk(const TimedProgram& timed, const Timeline& timeline, const TimelineIndex& index)
+      : timeline_(timeline), index_(index) {
+    for (const RankProgram& stage : timed.program.stages)
+      orders_.push_back(order_of(stage, timed.program));
+  }
+
+  std::vector<PathPiece> run() {
+    if (timeline_.ops.empty()) return {};
+    const auto last = std::ranges::max_element(timeline_.ops, {}, &OpRecord::end);
+    at_ = {last->rank, last->op};
+    now_ = last->end;
+    // Every op is visited at most once; more steps would be a fault of the records.
+    for (std::size_t step = 0; now_ > Seconds() && step <= timeline_.ops.size(); ++step) {
+      if (!step_back()) break;
+    }
+    if (now_ > Seconds()) add(PathPieceKind::unexplained, Seconds());
+    std::ranges::reverse(pieces_);
+    return std::move(pieces_);
+  }
+
+ private:
+  struct Place {
+    std::int32_t rank = 0;
+    std::int32_t op = 0;
+  };
+
+  const ProgramOp& program_op(Place place) const {
+    return index_.program_of(place.rank).ops[static_cast<std::size_t>(place.op)];
+  }
+  const OpRecord& record(Place place) const {
+    return index_.records_of(place.rank)[static_cast<std::size_t>(place.op)];
+  }
+  const StageOrder& order(Place place) const {
+    return orders_[static_cast<std::size_t>(index_.program_of(place.rank).stage)];
+  }
+
+  /// A piece from `begin` to where the walk is; the walk goes there.
+  void add(PathPieceKind kind, Seconds begin) {
+    begin = std::clamp(begin, Seconds(), now_);
+    if (begin < now_) pieces_.push_back({kind, at_.rank, at_.op, begin, now_});
+    now_ = begin;
+  }
+
+  /// Takes the run of the op that ended at `now_`, then goes to what released it; false at the
+  /// beginning of the step.
+  bool step_back() {
+    const ProgramOp& op = program_op(at_);
+    if (op.kind == OpKind::recv && go_to_sender(op)) return true;
+    if (is_collective_op(op)) {
+      add(PathPieceKind::collective, record(at_).transfer_start);
+      go_to_last_member(op);
+    } else if (op.kind != OpKind::recv) {
+      const bool message = op.kind == OpKind::send;
+      add(message ? PathPieceKind::message : PathPieceKind::kernels, record(at_).start);
+    }
+    return go_to_cause();
+  }
+
+  /// False where the message had come before it was asked for.
+  bool go_to_sender(const ProgramOp& recv) {
+    const auto send = index_.send_of(at_.rank, recv);
+    if (!send || send->end <= record(at_).start) return false;
+    at_ = {send->rank, send->op};
+    return true;
+  }
+
+  void go_to_last_member(const ProgramOp& op) {
+    const std::int32_t last = record(at_).last_rank;
+    if (last < 0 || last == at_.rank) return;
+    const Place member{last, 0};
+    const std::int32_t sequence = order(at_).sequence[static_cast<std::size_t>(at_.op)];
+    const auto found = order(member).collective.find({op.group, sequence});
+    if (found != order(member).collective.end()) at_ = {last, found->second};
+  }
+
+  /// From the start of an op to the end of what held it up.
+  bool go_to_cause() {
+    const auto op = static_cast<std::size_t>(at_.op);
+    std::int32_t cause = later(order(at_).ahead_in_stream[op], kNoOp);
+    for (const std::int32_t awaited : program_op(at_).waits) cause = later(cause, awaited);
+    const Seconds released = cause == kNoOp ? Seconds() : record({at_.rank, cause}).end;
+    const Seconds launched = record(at_).launched;
+    if (launched > released + kRounding || cause == kNoOp) return go_to_host(launched);
+    if (now_ > released + kRounding) add(PathPieceKind::unexplained, released);
+    at_.op = cause;
+    return true;
+  }
+
+  /// The host worked from the end of the op that it waited for last until it had launched this one.
+  bool go_to_host(Seconds launched) {
+    if (now_ > launched + kRounding) add(PathPieceKind::unexplained, launched);
+    const std::int32_t sync = order(at_).last_sync[static_cast<std::size_t>(at_.op)];
+    add(PathPieceKind::host, sync == kNoOp ? Seconds() : record({at_.rank, sync}).end);
+    at_.op = sync;
+    return sync != kNoOp;
+  }
+
+  /// Of two ops of this rank the one that ended later.
+  std::int32_t later(std::int32_t a, std::int32_t b) const {
+    if (a == kNoOp || b == kNoOp) return std::max(a, b);
+    return record({at_.rank, b}).end > record({at_.rank, a}).end ? b : a;
+  }
+
+  const Timeline& timeline_;
+  const TimelineIndex& index_;
+  std::vector<StageOrder> orders_;  ///< by stage
+  Place at_;
+  Seconds now_;
+  std::vector<PathPiece> pieces_;  ///< last one first
+};
+
+}  // namespace
+
+std::vector<PathPiece> critical_path(const TimedProgram& timed, const Timeline& timeline,
+                                     const TimelineIndex& index) {
+  return PathWalk(timed, timeline, index).run();
+}
+
+}  // namespace tessera
