@@ -41,6 +41,12 @@ SegmentFlops flops_of(const Program& program) {
 
 }  // namespace
 
+void count_flops(Program& program) {
+  const SegmentFlops flops = flops_of(program);
+  program.hardware_flops = flops.executed;
+  program.model_flops = flops.executed - flops.recomputed;
+}
+
 Program build_program(const ModelSpec& model, const StepOptions& step) {
   const ModelGraph graph = build_model_graph(model, step);
   Program program;
@@ -55,9 +61,7 @@ Program build_program(const ModelSpec& model, const StepOptions& step) {
   program.micro_batches = static_cast<int>(step.micro_batches());
   program.sequences_per_step = step.global_batch;
   program.tokens_per_step = step.global_batch * step.sequence_length;
-  const SegmentFlops flops = flops_of(program);
-  program.hardware_flops = flops.executed;
-  program.model_flops = flops.executed - flops.recomputed;
+  count_flops(program);
   program.parameters = parameter_count(model);
   return program;
 }

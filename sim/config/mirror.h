@@ -201,7 +201,7 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("bias_epilogue", profile.bias_epilogue);
   visit("fp32_logits", profile.fp32_logits);
   visit("loss_in_place", profile.loss_in_place);
-  visit("transformer_engine", profile.transformer_engine);
+  visit("engine_modules", profile.transformer_engine);
   visit("deterministic", profile.deterministic);
   visit("products_accumulate", profile.products_accumulate);
   visit("gradients_set_to_none", profile.gradients_set_to_none);

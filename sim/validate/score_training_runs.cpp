@@ -29,6 +29,7 @@ std::string simulate_run(const TrainingRun& run, const ScenarioOfTrainingRun& sc
   try {
     const Scenario scenario = scenario_of(run);
     Json answer{{"profile", scenario.step.framework.name}};
+    answer["capacity_gib"] = in_gib(scenario.cluster.node.gpu.memory);
     if (run.peak_memory_gib) answer["peak_gib"] = in_gib(peak_of_training_run(run, scenario));
     if (run.step_time || !run.peak_memory_gib)
       answer["step_s"] = simulate(plan_step(scenario, weights)).step_time.value();
@@ -52,11 +53,34 @@ TrainingRunScore score_of(const TrainingRun& run, const ForkedOutcome& outcome) 
   }
   score.profile = json["profile"];
   if (json.contains("step_s")) score.simulated = Seconds(json["step_s"].get<double>());
+  score.capacity_gib = json["capacity_gib"];
   if (json.contains("peak_gib")) score.simulated_peak_gib = json["peak_gib"].get<double>();
   if (run.step_time) score.error_pct = 100 * (*score.simulated / *run.step_time - 1);
   if (run.peak_memory_gib)
     score.memory_error_pct = 100 * (*score.simulated_peak_gib / *run.peak_memory_gib - 1);
   return score;
+}
+
+std::vector<ErrorGroup> group_peaks(const std::vector<TrainingRunScore>& rows) {
+  std::map<std::string, std::vector<double>> errors;
+  for (const TrainingRunScore& row : rows)
+    if (row.memory_error_pct) errors[row.run.memory_metric].push_back(*row.memory_error_pct);
+  std::vector<ErrorGroup> groups;
+  for (auto& [metric, values] : errors)
+    groups.push_back({"peaks", metric, summarize_errors(std::move(values))});
+  return groups;
+}
+
+FitVerdicts judge(const std::vector<TrainingRunScore>& rows) {
+  constexpr double kLess = 0.95;
+  FitVerdicts verdicts;
+  for (const TrainingRunScore& row : rows) {
+    if (!row.memory_error_pct) continue;
+    ++verdicts.runs;
+    verdicts.fit_on_card += *row.simulated_peak_gib <= row.capacity_gib ? 1 : 0;
+    verdicts.fit_in_less += *row.simulated_peak_gib <= kLess * *row.run.peak_memory_gib ? 1 : 0;
+  }
+  return verdicts;
 }
 
 /// "one GPU", "tp", "tp+dp", ...
@@ -199,6 +223,8 @@ TrainingRunValidation score_training_runs(
   }
   validation.summary = summarize_errors(std::move(errors));
   validation.memory = summarize_errors(std::move(memory_errors));
+  validation.memory_groups = group_peaks(validation.rows);
+  validation.verdicts = judge(validation.rows);
   validation.groups = group_errors(validation.rows);
   validation.sources = source_errors(validation.rows);
   validation.over_sources = means_of(validation.sources);

@@ -15,6 +15,9 @@ struct StageBlocks {
 /// first stage, the head to the last.
 StageBlocks blocks_of_stage(const ModelGraph& graph, int stage, int stages);
 
+/// Sets the arithmetic of `program` from its segments and their runs.
+void count_flops(Program& program);
+
 /// The program of pipeline stage `stage`. Communication follows Megatron r0.5.0
 /// (core/pipeline_parallel/schedules.py and p2p_communication.py): a device synchronization after
 /// every transfer, and transfers in opposite directions between a forward and a backward pass

@@ -310,6 +310,7 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
     }
     planned.stages.push_back(std::move(plan));
   }
+  count_flops(timed.program);
   timed.memory_capacity = std::min(timed.memory_capacity, planned.budget);
   TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
   timed.segments = std::move(again.segments);

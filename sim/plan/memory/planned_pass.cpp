@@ -33,8 +33,8 @@ class PassWriter {
       }
       passes.forward = finish_pass();
       backward_ = true;
-      std::ranges::fill(copied_out_, kNone);
-      std::ranges::fill(arriving_, kNone);
+      for (auto* ops : {&copied_out_, &arriving_})
+        for (int& op : *ops) op = of_forward_pass(op);
     }
     passes.backward = finish_pass();
     return passes;
@@ -50,6 +50,8 @@ class PassWriter {
   Bytes bytes(int tensor) const {
     return stage_.tensors[static_cast<std::size_t>(tensor)].bytes;
   }
+
+  static int of_forward_pass(int op) { return op >= 0 ? -2 - op : kNone; }
 
   void perform(const remat::Step& step) {
     switch (step.action) {
@@ -263,7 +265,7 @@ class PassWriter {
   const std::vector<std::string>& names_;
   std::vector<Segment>& segments_;
   std::vector<char> resident_, ran_;
-  std::vector<int> copied_out_, arriving_;  ///< by tensor: op of this pass
+  std::vector<int> copied_out_, arriving_;  ///< by tensor: op as in `PlannedOp::waits`
   PlannedPass pass_;
   std::vector<int> next_waits_;  ///< of the next kernels
   int last_kernels_ = kNone, last_collective_ = kNone, awaited_collective_ = kNone;

@@ -8,7 +8,8 @@
 
 namespace tessera {
 
-/// An op of a planned pass; `waits` count from the pass's first op.
+/// An op of a planned pass; `waits` count from the pass's first op. -2 - i: op i of the forward pass
+/// of the same micro-batch.
 struct PlannedOp {
   ProgramOp op;
   std::vector<int> waits;

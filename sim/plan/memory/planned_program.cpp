@@ -1,6 +1,8 @@
 #include "sim/plan/memory/planned_program.h"
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "hw/units/input_error.h"
 #include "workloads/labels.h"
@@ -8,11 +10,11 @@
 namespace tessera {
 namespace {
 
-constexpr std::int32_t kNone = -1;
+constexpr std::int32_t kNoOp = -1;
 
 /// Of a pass over the stage; others are outside of passes.
 struct PassKey {
-  std::int32_t micro_batch = kNone;
+  std::int32_t micro_batch = kNoOp;
   bool backward = false;
   bool operator==(const PassKey&) const = default;
 };
@@ -27,7 +29,7 @@ class ProgramRewriter {
       : passes_(passes), stores_first_(stores_first) {}
 
   std::vector<ProgramOp> run(const std::vector<ProgramOp>& ops) && {
-    moved_to_.assign(ops.size(), kNone);
+    moved_to_.assign(ops.size(), kNoOp);
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (is_in_pass(ops[i])) {
         check(ops[i]);
@@ -68,9 +70,14 @@ class ProgramRewriter {
     }
     const auto base = static_cast<std::int32_t>(result_.size());
     std::vector<std::int32_t> at;  // of the planned pass's ops
+    const std::vector<std::int32_t>& forward = forward_at_[key.micro_batch];
+    const auto place = [&](int wait) {
+      return wait >= 0 ? at[static_cast<std::size_t>(wait)]
+                       : forward[static_cast<std::size_t>(-2 - wait)];
+    };
     for (const PlannedOp& planned : pass_of(key)) {
       std::vector<std::int32_t> waits;
-      for (const int wait : planned.waits) waits.push_back(at[static_cast<std::size_t>(wait)]);
+      for (const int wait : planned.waits) waits.push_back(place(wait));
       if (planned.starts_pass) waits.insert(waits.end(), awaited.begin(), awaited.end());
       ProgramOp op = planned.op;
       op.micro_batch = key.micro_batch;
@@ -78,6 +85,7 @@ class ProgramRewriter {
       if (op.kind == OpKind::kernels) last_of_pass_ = at.back();
     }
     if (at.empty()) last_of_pass_ = base - 1;
+    if (!key.backward) forward_at_[key.micro_batch] = std::move(at);
   }
   const PlannedPass& pass_of(const PassKey& key) const {
     if (!key.backward) return passes_.forward;
@@ -95,9 +103,9 @@ class ProgramRewriter {
 
   /// An op has room for two waits: empty kernels take more.
   std::int32_t push(ProgramOp op, std::vector<std::int32_t> waits) {
-    std::erase(waits, kNone);
+    std::erase(waits, kNoOp);
     std::size_t next = 0;
-    op.waits = {kNone, kNone};
+    op.waits = {kNoOp, kNoOp};
     for (std::int32_t& wait : op.waits)
       if (next < waits.size()) wait = waits[next++];
     if (next == waits.size()) {
@@ -105,7 +113,7 @@ class ProgramRewriter {
       return static_cast<std::int32_t>(result_.size()) - 1;
     }
     // Waits of an op on the compute stream hold for all behind it on that stream.
-    std::int32_t last = kNone;
+    std::int32_t last = kNoOp;
     for (; next < waits.size(); ++next) last = waiting_op(op, waits[next], last);
     op.waits[op.kind == OpKind::kernels ? 0 : 1] =
         op.kind == OpKind::kernels ? op.waits[0] : last;
@@ -131,8 +139,9 @@ class ProgramRewriter {
   bool stores_first_;
   SegmentId empty_segment_;
   PassKey current_;
-  std::int32_t last_of_pass_ = kNone;
+  std::int32_t last_of_pass_ = kNoOp;
   std::vector<std::int32_t> moved_to_;  ///< by old op
+  std::map<std::int32_t, std::vector<std::int32_t>> forward_at_;  ///< by micro-batch
   std::vector<ProgramOp> result_;
 };
 

@@ -6,11 +6,11 @@
 namespace tessera {
 namespace {
 
-constexpr int kNone = -1;
+constexpr int kNowhere = -1;
 
 /// First and last operator, over the whole stage, that touches a tensor.
 struct Range {
-  int first = kNone, last = kNone;
+  int first = kNowhere, last = kNowhere;
 };
 
 class GraphBuilder {
@@ -19,7 +19,7 @@ class GraphBuilder {
       : stage_(stage),
         time_(time),
         room_(room),
-        id_(stage.tensors.size(), kNone) {}
+        id_(stage.tensors.size(), kNowhere) {}
 
   StageGraph run(const std::string& name) && {
     collect_groups();
@@ -49,7 +49,7 @@ class GraphBuilder {
   /// earlier ones where it writes to what they made.
   void group_pass(int begin, int end) {
     std::vector<OpGroup> groups;
-    std::vector<int> writer(stage_.tensors.size(), kNone);
+    std::vector<int> writer(stage_.tensors.size(), kNowhere);
     for (int i = begin; i < end; ++i) {
       const GraphOp& graph_op = *op(i).op;
       const bool starts = graph_op.kind == GraphOpKind::kernel ||
@@ -58,7 +58,7 @@ class GraphBuilder {
       groups.back().end = i + 1;
       for (const int tensor : op(i).writes) {
         int& first = writer[static_cast<std::size_t>(tensor)];
-        if (first == kNone) first = i;
+        if (first == kNowhere) first = i;
         while (groups.size() > 1 && groups.back().begin > first) join_last(groups);
       }
     }
@@ -66,7 +66,7 @@ class GraphBuilder {
   }
   bool makes_tensor(int i, const std::vector<int>& writer) const {
     return std::ranges::any_of(op(i).writes, [&](int tensor) {
-      return writer[static_cast<std::size_t>(tensor)] == kNone && !was_read(i, tensor);
+      return writer[static_cast<std::size_t>(tensor)] == kNowhere && !was_read(i, tensor);
     });
   }
   bool was_read(int i, int tensor) const {
@@ -84,7 +84,7 @@ class GraphBuilder {
       for (const auto* list : {&op(i).reads, &op(i).writes}) {
         for (const int tensor : *list) {
           Range& range = ranges_[static_cast<std::size_t>(tensor)];
-          if (range.first == kNone) range.first = i;
+          if (range.first == kNowhere) range.first = i;
           range.last = i;
         }
       }
@@ -156,7 +156,7 @@ class GraphBuilder {
 
   void use(int tensor, const OpGroup& group, remat::OpSpec& spec, std::vector<int>& outputs) {
     const remat::TensorId id = id_[static_cast<std::size_t>(tensor)];
-    if (id != kNone) {
+    if (id != kNowhere) {
       if (std::ranges::find(spec.inputs, id) == spec.inputs.end()) spec.inputs.push_back(id);
       return;
     }
