@@ -56,6 +56,7 @@ struct FrameworkProfile {
                                  ///< foreach, one pass per line of the update rule
   MixedPrecision bf16{Precision::bf16, Precision::bf16, Precision::bf16, Precision::bf16, false};
   MixedPrecision fp16{Precision::fp32, Precision::fp32, Precision::fp32, Precision::fp32, false};
+  Bytes context{900LL << 20};  ///< of CUDA with all kernels loaded (PyTorch 2.1)
   Seconds host_per_call = 5_us;  ///< one framework call, Python and dispatcher; views cost it too
   Seconds host_per_compiled_call = 4_us;   ///< one launch from compiled code
   Seconds host_per_communication = 20_us;  ///< one collective or message call

@@ -203,6 +203,7 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("loss_in_place", profile.loss_in_place);
   visit("engine_modules", profile.transformer_engine);
   visit("deterministic", profile.deterministic);
+  visit("context", profile.context);
   visit("products_accumulate", profile.products_accumulate);
   visit("gradients_set_to_none", profile.gradients_set_to_none);
   visit("always_average", profile.always_average);
@@ -252,6 +253,17 @@ void mirror(Of<CollectiveSettings> auto& settings, auto&& visit) {
   visit("source", settings.source);
   visit("slows_kernels", settings.slows_kernels);
   visit("nccl_messages", settings.nccl_messages);
+}
+
+void mirror(Of<FoldSettings> auto& fold, auto&& visit) {
+  visit("tensor", fold.tensor);
+  visit("data", fold.data);
+  visit("rails", fold.rails);
+}
+
+void mirror(Of<SimulationSettings> auto& settings, auto&& visit) {
+  visit("fold", settings.fold);
+  visit("time_limit", settings.time_limit);
 }
 
 /// The section `training` of a scenario, without the number of micro-batches, which follows from

@@ -82,9 +82,10 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .topology = Topology(scenario.cluster),
           .communication_host_time = host.per_communication,
           .memory_capacity = gpu.memory,
-          .library_memory = library_memory(scenario.step, gpu),
+          .library_memory = library_memory(scenario.step, scenario.cluster.node),
           .kernels = std::move(timed.kernels),
-          .collectives = scenario.collectives};
+          .collectives = scenario.collectives,
+          .simulation = scenario.simulation};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "predictor/kernel_predictor.h"
 #include "sim/plan/library_memory.h"
 #include "sim/scenario/collective_settings.h"
+#include "sim/scenario/simulation_settings.h"
 #include "workloads/program.h"
 
 namespace tessera {
@@ -42,6 +43,7 @@ struct TimedProgram {
   LibraryMemory library_memory = {};
   std::vector<TimedKernel> kernels = {};  ///< distinct ones; segments refer to them
   CollectiveSettings collectives = {};
+  SimulationSettings simulation = {};
 };
 
 }  // namespace tessera

@@ -9,7 +9,7 @@ namespace tessera {
 
 Bytes peak_of_training_run(const TrainingRun& run, const Scenario& scenario) {
   const Program program = build_program(scenario.model, scenario.step);
-  const LibraryMemory libraries = library_memory(scenario.step, scenario.cluster.node.gpu);
+  const LibraryMemory libraries = library_memory(scenario.step, scenario.cluster.node);
   const int stages = static_cast<int>(program.stages.size());
   Bytes peak;
   for (int stage = run.peak_of_last_rank ? stages - 1 : 0; stage < stages; ++stage) {

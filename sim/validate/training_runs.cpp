@@ -87,6 +87,20 @@ const std::array<Expressible, 8> kExpressible{
      {"recompute", {"none", "selective", "full"}},
      {"optimizer", {"adam", "adamw", "Adam", "AdamW"}}}};
 
+/// Options of Megatron-Core that its test cases carry in their names alone.
+struct NamedOption {
+  const char* part;
+  const char* option;
+};
+constexpr std::array kOptionsBesides{
+    NamedOption{"cross_entropy_loss_fusion", "a loss fused by torch.compile"},
+    NamedOption{"defer_embedding_wgrad", "a deferred gradient of the embedding"},
+    NamedOption{"tunable_overlap", "overlapped warm-up of the pipeline"},
+    NamedOption{"uneven_pipeline", "a pipeline of uneven stages that no column describes"},
+    NamedOption{"qk_layernorm", "layer norm of queries and keys"},
+    NamedOption{"uninstall_te", "attention in fp16 without fused softmax"},
+    NamedOption{"reshard", "a checkpoint of another layout"}};
+
 /// Why the row cannot be simulated; empty if it can.
 std::string obstacle(const TrainingRowReader& row) {
   for (const char* column : {"precision", "layers", "hidden", "heads", "vocab", "seq_len"}) {
@@ -108,6 +122,13 @@ std::string obstacle(const TrainingRowReader& row) {
     return "zero_stage = " + row.text("zero_stage") + " is not simulated";
   if (row.text("sequence_parallel") == "1" && more_than_one("tp"))
     return "sequence_parallel = 1 is not simulated";
+  for (const auto& [part, option] : kOptionsBesides) {
+    if (row.text("source").find(part) != std::string::npos)
+      return std::string(option) + " is not simulated";
+  }
+  const bool old_image = row.text("framework") == "Megatron-Core CI lts";
+  if (old_image && row.text("flash_attention").empty() && row.text("recompute") != "full")
+    return "the attention kernels are not stated, and the older image chose either";
   const std::string family = row.text("family");
   if (row.text("gated_mlp") == "1" && family != "llama" && family != "gpt")
     return "gated_mlp = 1 is not simulated for family " + family;

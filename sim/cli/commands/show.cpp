@@ -28,7 +28,7 @@ std::string value_after(const std::string& pass, const Scenario& scenario) {
   if (pass == "graph") return to_text(build_model_graph(scenario.model, scenario.step));
   if (pass == "memory")
     return memory_text(build_program(scenario.model, scenario.step),
-                       library_memory(scenario.step, scenario.cluster.node.gpu));
+                       library_memory(scenario.step, scenario.cluster.node));
   if (pass == "program") return program_text(build_program(scenario.model, scenario.step));
   return timed_program_text(plan_step(scenario, shipped_weights()));
 }
