@@ -36,19 +36,19 @@ struct FrameworkProfile {
   ModuleTree modules = ModuleTree::hugging_face;
   KernelMode kernels = KernelMode::eager;
   AttentionKernels attention = AttentionKernels::unfused;
-  bool attention_copies = false;   ///< q, k, v and the output are copied into the kernel's layout
-  bool fused_norm = false;         ///< RMS norm is one kernel (layer norm always is)
-  bool fused_rope = false;         ///< rotary embedding is one kernel per tensor
-  bool fused_gate = false;         ///< a gated activation is one kernel
-  bool bias_epilogue = true;       ///< a linear layer's bias is added by the product's kernel
-  bool fp32_logits = false;        ///< logits are cast to fp32 ahead of the loss
-  bool loss_in_place = false;      ///< the loss overwrites its fp32 logits
+  bool attention_copies = false;     ///< q, k, v and the output are copied into the kernel's layout
+  bool fused_norm = false;           ///< RMS norm is one kernel (layer norm always is)
+  bool fused_rope = false;           ///< rotary embedding is one kernel per tensor
+  bool fused_gate = false;           ///< a gated activation is one kernel
+  bool bias_epilogue = true;         ///< a linear layer's bias is added by the product's kernel
+  bool fp32_logits = false;          ///< logits are cast to fp32 ahead of the loss
+  bool loss_in_place = false;        ///< the loss overwrites its fp32 logits
   bool transformer_engine = false;   ///< its products hold a workspace of their own, and unfused
                                      ///< attention no buffer for the product's unread input
   bool deterministic = false;        ///< torch.use_deterministic_algorithms, which wants
                                      ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
-  bool products_accumulate = false;   ///< the weight-gradient product adds to the gradient buffer
-                                      ///< itself (beta = 1); else a kernel does
+  bool products_accumulate = false;  ///< the weight-gradient product adds to the gradient buffer
+                                     ///< itself (beta = 1); else a kernel does
   bool gradients_set_to_none = true;  ///< zero_grad frees; else the buffers are filled with zeros
   bool always_average = false;   ///< gradients are divided by the data-parallel size even where it
                                  ///< is 1
@@ -56,7 +56,7 @@ struct FrameworkProfile {
                                  ///< foreach, one pass per line of the update rule
   MixedPrecision bf16{Precision::bf16, Precision::bf16, Precision::bf16, Precision::bf16, false};
   MixedPrecision fp16{Precision::fp32, Precision::fp32, Precision::fp32, Precision::fp32, false};
-  Bytes context{900LL << 20};  ///< of CUDA with all kernels loaded (PyTorch 2.1)
+  Bytes context{900LL << 20};    ///< of CUDA with all kernels loaded (PyTorch 2.1)
   Seconds host_per_call = 5_us;  ///< one framework call, Python and dispatcher; views cost it too
   Seconds host_per_compiled_call = 4_us;   ///< one launch from compiled code
   Seconds host_per_communication = 20_us;  ///< one collective or message call

@@ -124,11 +124,11 @@ std::uint32_t CommunicationPlan::plan_copy(const TimedProgram& timed, const Prog
     if (planned.kind == op.kind && planned.bytes == op.bytes) return position;
   }
   const Topology& topology = timed.topology;
-  const Route route = op.kind == OpKind::copy_out ? topology.device_to_host(rank)
-                                                  : topology.host_to_device(rank);
+  const Route route =
+      op.kind == OpKind::copy_out ? topology.device_to_host(rank) : topology.host_to_device(rank);
   const std::uint32_t position =
-      add({.transfer = make_flow(route.latency + kCopyStart,
-                                 static_cast<double>(op.bytes.value()), route.links),
+      add({.transfer = make_flow(route.latency + kCopyStart, static_cast<double>(op.bytes.value()),
+                                 route.links),
            .kind = op.kind,
            .bytes = op.bytes,
            .first_stream = op.stream,

@@ -15,8 +15,8 @@ Bytes product_workspace(const GpuSpec& gpu) {
 
 Bytes communicator_memory(const NodeSpec& node, bool leaves_node) {
   constexpr std::int64_t kSimple = 4LL << 20;
-  constexpr std::int64_t kLowLatency = 512LL * 8 * 8 * 16;        // threads, lines, steps, bytes
-  constexpr std::int64_t kLowLatency128 = 640LL * 120 * 8 * 8;    // threads, elements, steps, bytes
+  constexpr std::int64_t kLowLatency = 512LL * 8 * 8 * 16;      // threads, lines, steps, bytes
+  constexpr std::int64_t kLowLatency128 = 640LL * 120 * 8 * 8;  // threads, elements, steps, bytes
   constexpr std::int64_t kPeers = 3;
   const bool switched = node.interconnect == GpuInterconnect::nvswitch;
   const std::int64_t channels = leaves_node ? 8 : switched ? 24 : 12;

@@ -27,8 +27,7 @@ class ProfilePicture {
     area(after_, "#4477aa", 0.7);
     const double y = y_of(memory_.budget);
     canvas_.line({kPlotLeft, y}, {kPlanWidth - kPlotRight, y}, "#cc3311", "6 4");
-    canvas_.text({kPlotLeft + 4, y - 5}, "budget " + to_text(memory_.budget),
-                 {.fill = "#cc3311"});
+    canvas_.text({kPlotLeft + 4, y - 5}, "budget " + to_text(memory_.budget), {.fill = "#cc3311"});
     axis();
     return canvas_.finish();
   }

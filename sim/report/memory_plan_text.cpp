@@ -120,20 +120,19 @@ ordered_json decisions_of(const StageMemoryPlan& plan) {
 
 std::string memory_plan_table(const MemoryPlanReport& report) {
   const PlannedStep& memory = report.steps->memory;
-  std::string text =
-      report.scenario + ": " + report.planner + " within " + to_text(memory.budget) +
-      " per GPU; host link " + to_short_text(BytesPerSecond(memory.link.bytes_per_ns * 1e9)) +
-      " per direction\n\n" +
-      plan_line("%5s %9s %11s %11s %11s %9s %9s %11s %11s %9s", "stage", "in flight", "static GiB",
-                "before GiB", "after GiB", "run again", "swapped", "copied GiB", "pass ms",
-                "added %");
+  std::string text = report.scenario + ": " + report.planner + " within " + to_text(memory.budget) +
+                     " per GPU; host link " +
+                     to_short_text(BytesPerSecond(memory.link.bytes_per_ns * 1e9)) +
+                     " per direction\n\n" +
+                     plan_line("%5s %9s %11s %11s %11s %9s %9s %11s %11s %9s", "stage", "in flight",
+                               "static GiB", "before GiB", "after GiB", "run again", "swapped",
+                               "copied GiB", "pass ms", "added %");
   for (const StageMemoryPlan& plan : memory.stages) text += stage_row(plan);
   text += "\nstep time without a plan  " + seconds_text(report.base_time) + "\n";
   text += "expected with the plan    " + seconds_text(report.planned_time) + "\n";
   text += "simulated with the plan   " + seconds_text(report.simulated_time) + "\n";
   for (const StageMemoryPlan& plan : memory.stages)
-    if (!plan.note.empty())
-      text += "stage " + std::to_string(plan.stage) + ": " + plan.note + "\n";
+    if (!plan.note.empty()) text += "stage " + std::to_string(plan.stage) + ": " + plan.note + "\n";
   return text;
 }
 

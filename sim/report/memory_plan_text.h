@@ -13,10 +13,10 @@ struct MemoryPlanReport {
   std::string scenario;
   std::string planner;
   const PlannedSteps* steps = nullptr;
-  Seconds base_time;                     ///< simulated, whether or not it fits
-  std::optional<Seconds> planned_time;   ///< expected: base plus what the plans add
-  std::optional<Seconds> simulated_time; ///< with the plans' kernels and copies; nothing where a
-                                         ///< stage has no plan
+  Seconds base_time;                      ///< simulated, whether or not it fits
+  std::optional<Seconds> planned_time;    ///< expected: base plus what the plans add
+  std::optional<Seconds> simulated_time;  ///< with the plans' kernels and copies; nothing where a
+                                          ///< stage has no plan
 };
 
 /// A table by stage, the step time without and with the plans.

@@ -13,7 +13,8 @@ constexpr std::array<std::string_view, kSliceKindCount> kSliceLabels{
     "backward",        "gradient reduction",
     "optimizer",       "tensor collective",
     "data collective", "other collective",
-    "message",         "copy",       "waiting"};
+    "message",         "copy",
+    "waiting"};
 
 SliceKind kind_of(const ProgramOp& op) {
   switch (op.kind) {

@@ -44,20 +44,20 @@ struct SourceMeans {
 
 /// How often the model says that a step fits, where it does and where it does not.
 struct FitVerdicts {
-  int runs = 0;           ///< measured and simulated peaks
-  int fit_on_card = 0;    ///< of the runs, all of which did fit
-  int fit_in_less = 0;    ///< with 0.95 of the measured peak as capacity, where none fits
+  int runs = 0;         ///< measured and simulated peaks
+  int fit_on_card = 0;  ///< of the runs, all of which did fit
+  int fit_in_less = 0;  ///< with 0.95 of the measured peak as capacity, where none fits
 };
 
 /// What `tessera validate --runs` reports.
 struct TrainingRunValidation {
-  std::vector<TrainingRunScore> rows;  ///< in the order of the file
-  ErrorSummary summary;                ///< of step times
-  ErrorSummary memory;                 ///< of peaks
-  FitVerdicts verdicts;                ///< of peaks
+  std::vector<TrainingRunScore> rows;     ///< in the order of the file
+  ErrorSummary summary;                   ///< of step times
+  ErrorSummary memory;                    ///< of peaks
+  FitVerdicts verdicts;                   ///< of peaks
   std::vector<ErrorGroup> memory_groups;  ///< of peaks, by metric
-  std::vector<ErrorGroup> groups;      ///< of step times
-  std::vector<SourceErrors> sources;   ///< by name
+  std::vector<ErrorGroup> groups;         ///< of step times
+  std::vector<SourceErrors> sources;      ///< by name
   SourceMeans over_sources;
   Ranking ranking;  ///< of time per token
   int failed = 0;   ///< rows

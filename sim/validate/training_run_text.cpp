@@ -132,10 +132,11 @@ std::string memory_lines(const TrainingRunValidation& validation) {
   for (const ErrorGroup& group : validation.memory_groups)
     text += error_line(group.by + " " + group.key, group.errors);
   const FitVerdicts& verdicts = validation.verdicts;
-  return text + error_line("all peaks", validation.memory) + "verdict 'fits': " +
-         std::to_string(verdicts.fit_on_card) + " of " + std::to_string(verdicts.runs) +
-         " runs on the card that they ran on, " + std::to_string(verdicts.fit_in_less) + " of " +
-         std::to_string(verdicts.runs) + " on one of 0.95 of the measured peak\n";
+  return text + error_line("all peaks", validation.memory) +
+         "verdict 'fits': " + std::to_string(verdicts.fit_on_card) + " of " +
+         std::to_string(verdicts.runs) + " runs on the card that they ran on, " +
+         std::to_string(verdicts.fit_in_less) + " of " + std::to_string(verdicts.runs) +
+         " on one of 0.95 of the measured peak\n";
 }
 
 }  // namespace

@@ -98,8 +98,7 @@ constexpr std::array kOptionsBesides{
     NamedOption{"tunable_overlap", "overlapped warm-up of the pipeline"},
     NamedOption{"uneven_pipeline", "a pipeline of uneven stages that no column describes"},
     NamedOption{"qk_layernorm", "layer norm of queries and keys"},
-    NamedOption{"uninstall_te", "attention in fp16 without fused softmax"},
-    NamedOption{"reshard", "a checkpoint of another layout"}};
+    NamedOption{"uninstall_te", "attention in fp16 without fused softmax"}};
 
 /// Why the row cannot be simulated; empty if it can.
 std::string obstacle(const TrainingRowReader& row) {

@@ -37,7 +37,7 @@ struct TrainingRun {
   bool local_modules = false;      ///< Megatron-Core without Transformer Engine
   bool gated_mlp = false;          ///< of a family whose MLP is not gated by itself
   bool deterministic = false;      ///< algorithms were restricted to deterministic ones
-  std::string source;         ///< first word of the column: who measured; may be empty
+  std::string source;              ///< first word of the column: who measured; may be empty
 };
 
 /// A row that cannot be simulated, and why.

@@ -67,7 +67,8 @@ TEST(CachingAllocator, HoldsWhatIsInUseWhateverTheOrder) {
       allocator.free(held[at]);
       held.erase(held.begin() + static_cast<std::ptrdiff_t>(at));
     } else {
-      held.push_back(allocator.allocate(Bytes(1 + static_cast<std::int64_t>(random() % (1 << (random() % 26))))));
+      held.push_back(allocator.allocate(
+          Bytes(1 + static_cast<std::int64_t>(random() % (1 << (random() % 26))))));
     }
     Bytes in_use;
     for (const auto& block : held) in_use += Bytes(block->bytes);

@@ -95,8 +95,8 @@ double saved(std::int64_t hidden, std::int64_t heads, Recompute recompute) {
   model.layers = 2;
   FrameworkProfile framework = test::megatron_local();
   framework.attention = AttentionKernels::fused_softmax;
-  StepOptions step = test::in(Precision::fp16,
-                              test::single_gpu(framework, StepMode::training, 1, 2048));
+  StepOptions step =
+      test::in(Precision::fp16, test::single_gpu(framework, StepMode::training, 1, 2048));
   step.layout.tensor = 8;
   step.recompute = recompute;
   return static_cast<double>(build_model_graph(model, step).blocks[1].saved.value());

@@ -139,8 +139,8 @@ class MemoryReplay {
     return event.storage.valid() ? storage_of(segment, event).scope : StorageScope::local;
   }
   Key key(const Segment& segment, const MemoryEvent& event) const {
-    const bool spans = segment.block >= 0 &&
-                       program_.blocks[static_cast<std::size_t>(segment.block)].spans_layers;
+    const bool spans =
+        segment.block >= 0 && program_.blocks[static_cast<std::size_t>(segment.block)].spans_layers;
     return {segment.block, spans ? -1 : op_->layer, op_->micro_batch,
             event.storage.valid() ? event.storage.index() : -1};
   }

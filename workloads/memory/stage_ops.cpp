@@ -39,9 +39,8 @@ class StageWalk {
   /// Memory of a message that starts a pass.
   int message(StorageScope scope) {
     const bool forward = scope == StorageScope::enters_forward;
-    const int tensor =
-        add(forward ? "received input" : "received gradient", graph_.hidden_bytes,
-            forward ? TensorRole::saved_activation : TensorRole::temporary);
+    const int tensor = add(forward ? "received input" : "received gradient", graph_.hidden_bytes,
+                           forward ? TensorRole::saved_activation : TensorRole::temporary);
     (forward ? passed_ : gradients_).push_back(tensor);
     return tensor;
   }
@@ -135,7 +134,7 @@ class StageWalk {
   const ModelGraph& graph_;
   StageBlocks blocks_;
   StageOps result_;
-  std::vector<std::vector<int>> maps_;  ///< by position: storage -> tensor
+  std::vector<std::vector<int>> maps_;   ///< by position: storage -> tensor
   std::vector<int> passed_, gradients_;  ///< between blocks
 };
 

@@ -62,8 +62,7 @@ class BatchSearch {
       std::snprintf(text, sizeof(text), "%.17g", simulate(steps_->planned).step_time.value());
       return std::string(text);
     });
-    answer.per_sample =
-        Seconds(std::stod(time)) / static_cast<double>(scenario_.step.global_batch);
+    answer.per_sample = Seconds(std::stod(time)) / static_cast<double>(scenario_.step.global_batch);
     return answer;
   }
 

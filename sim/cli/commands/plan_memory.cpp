@@ -124,8 +124,7 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
                                    : memory_curve_table(question.reports()));
     return ExitCode::ok;
   }
-  const Bytes budget =
-      options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
+  const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
   const MemoryPlanReport& report = question.plan(budget);
   if (!options.picture_file.empty())
     write_output_file(options.picture_file,
@@ -136,8 +135,7 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
 
 ExitCode run_plan_export(const PlanMemoryOptions& options) {
   PlanQuestion question(options);
-  const Bytes budget =
-      options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
+  const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
   const MemoryPlanReport& report = question.plan(budget, false);
   print(memory_decisions_json(report));
   return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
@@ -164,7 +162,8 @@ void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code) {
   auto options = std::make_shared<PlanMemoryOptions>();
   CLI::App* command = add_common(
       plan, "memory", "Make a step fit: what runs again, what is swapped, what it costs", options);
-  command->add_option("--budgets", options->budgets, "a curve: first:last:step, as 20GiB:80GiB:5GiB");
+  command->add_option("--budgets", options->budgets,
+                      "a curve: first:last:step, as 20GiB:80GiB:5GiB");
   command->add_option("--picture", options->picture_file,
                       "write memory before and after of the fullest stage as SVG");
   add_format_option(*command, options->format, {"table", "json"});
@@ -173,9 +172,9 @@ void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code) {
 
 void add_plan_export_command(CLI::App& plan, ExitCode& exit_code) {
   auto options = std::make_shared<PlanMemoryOptions>();
-  CLI::App* command = add_common(
-      plan, "export", "Print the decisions of a memory plan, operator by operator, as JSON",
-      options);
+  CLI::App* command =
+      add_common(plan, "export",
+                 "Print the decisions of a memory plan, operator by operator, as JSON", options);
   command->callback([options, &exit_code] { exit_code = run_plan_export(*options); });
 }
 

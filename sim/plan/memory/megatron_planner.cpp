@@ -17,8 +17,7 @@ class LayerChoice : public remat::Planner {
     for (const OpGroup& group : graph.groups) {
       const bool forward =
           group.kind == OpGroup::Kind::operators && group.begin < stage.forward_ops;
-      const int layer =
-          forward ? stage.ops[static_cast<std::size_t>(group.begin)].layer : kNoLayer;
+      const int layer = forward ? stage.ops[static_cast<std::size_t>(group.begin)].layer : kNoLayer;
       layer_of_.push_back(layer);
       if (layer != kNoLayer && (layers_.empty() || layers_.back() != layer))
         layers_.push_back(layer);

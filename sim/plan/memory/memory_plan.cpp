@@ -46,8 +46,7 @@ class OperatorTimes {
       const CollectiveSettings& settings = timed_.collectives;
       const CollectiveCall call =
           settings.call_of(op.group, collective_kind_of(op.collective), op.bytes);
-      entry->second =
-          collective_cost(timed_.topology, call, ranks_, settings.tuning()).solo_time;
+      entry->second = collective_cost(timed_.topology, call, ranks_, settings.tuning()).solo_time;
     }
     return entry->second;
   }
@@ -118,8 +117,7 @@ class StagePlanner {
   static std::vector<Bytes> shares(Bytes most) {
     constexpr int kSteps = 10;
     std::vector<Bytes> list;
-    for (int i = 0; i <= kSteps; ++i)
-      list.push_back(Bytes(most.value() * i / kSteps));
+    for (int i = 0; i <= kSteps; ++i) list.push_back(Bytes(most.value() * i / kSteps));
     return list;
   }
 
@@ -129,11 +127,10 @@ class StagePlanner {
     StageRoom room{.static_bytes = plan_->static_bytes +
                                    Bytes(share.value() * static_cast<std::int64_t>(others)),
                    .while_waiting = {}};
-    if (others > 0)
-      room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
-    Attempt made{.graph = stage_graph(plan_->ops, "stage " + std::to_string(plan_->stage), time_,
-                                      room),
-                 .result = {}};
+    if (others > 0) room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
+    Attempt made{
+        .graph = stage_graph(plan_->ops, "stage " + std::to_string(plan_->stage), time_, room),
+        .result = {}};
     remat::PlanRequest request{.budget = budget_.value()};
     if (settings_.swap) request.link = link_;
     request.host_bytes = host_bytes_.value() / plan_->in_flight;
@@ -258,8 +255,9 @@ remat::HostLink host_link(const Topology& topology) {
   double rate = std::numeric_limits<double>::infinity();
   for (const LinkId link : down.links)
     rate = std::min(rate, topology.link(link).bandwidth.value() / users[link]);
-  const bool shared = std::ranges::any_of(
-      up.links, [&](LinkId link) { return std::ranges::find(down.links, link) != down.links.end(); });
+  const bool shared = std::ranges::any_of(up.links, [&](LinkId link) {
+    return std::ranges::find(down.links, link) != down.links.end();
+  });
   return {.bytes_per_ns = rate * 1e-9,
           .latency = static_cast<remat::Nanoseconds>((down.latency + kCopyStart).value() * 1e9),
           .full_duplex = !shared};
@@ -315,8 +313,7 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
   TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
   timed.segments = std::move(again.segments);
   timed.kernels = std::move(again.kernels);
-  planned.added_time =
-      added_time(planned.stages, static_cast<int>(scenario.step.micro_batches()));
+  planned.added_time = added_time(planned.stages, static_cast<int>(scenario.step.micro_batches()));
   return planned;
 }
 

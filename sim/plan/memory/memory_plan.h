@@ -15,8 +15,8 @@ namespace tessera {
 /// What was decided for one pipeline stage.
 struct StageMemoryPlan {
   int stage = 0;
-  int in_flight = 1;     ///< micro-batches whose forward pass ran and whose backward pass did not
-  bool needed = false;   ///< the stage does not fit without a plan
+  int in_flight = 1;    ///< micro-batches whose forward pass ran and whose backward pass did not
+  bool needed = false;  ///< the stage does not fit without a plan
   bool feasible = true;
   Bytes static_bytes;    ///< with workspaces of libraries
   Bytes base_peak;       ///< without a plan

@@ -47,9 +47,7 @@ class PassWriter {
     return graph_.groups[static_cast<std::size_t>(id)];
   }
   int tensor(remat::TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)]; }
-  Bytes bytes(int tensor) const {
-    return stage_.tensors[static_cast<std::size_t>(tensor)].bytes;
-  }
+  Bytes bytes(int tensor) const { return stage_.tensors[static_cast<std::size_t>(tensor)].bytes; }
 
   static int of_forward_pass(int op) { return op >= 0 ? -2 - op : kNone; }
 
@@ -204,8 +202,8 @@ class PassWriter {
 
   Segment& segment() { return segments_.back(); }
   Phase phase_of(int i) const {
-    const auto at = static_cast<std::size_t>(
-        std::clamp(i, 0, static_cast<int>(stage_.ops.size()) - 1));
+    const auto at =
+        static_cast<std::size_t>(std::clamp(i, 0, static_cast<int>(stage_.ops.size()) - 1));
     if (backward_) return Phase::backward;
     return stage_.ops[at].op->phase;
   }
@@ -215,8 +213,8 @@ class PassWriter {
     if (open_ && segment().phase != phase_of(i)) close();
     if (open_) return segment();
     open_ = true;
-    const auto at = static_cast<std::size_t>(
-        std::clamp(i, 0, static_cast<int>(stage_.ops.size()) - 1));
+    const auto at =
+        static_cast<std::size_t>(std::clamp(i, 0, static_cast<int>(stage_.ops.size()) - 1));
     const StageOp& op = stage_.ops[at];
     segments_.emplace_back();
     segment().name = names_[static_cast<std::size_t>(op.block)] +
@@ -281,8 +279,8 @@ PlannedPasses write_passes(const StageOps& stage, const StageGraph& graph,
                            std::vector<Segment>& segments) {
   PassWriter writer(stage, graph, block, block_names, segments);
   PlannedPasses passes = writer.run(schedule);
-  const bool accumulates = std::ranges::any_of(
-      stage.ops, [](const StageOp& op) { return op.op->accumulates_gradient; });
+  const bool accumulates =
+      std::ranges::any_of(stage.ops, [](const StageOp& op) { return op.op->accumulates_gradient; });
   if (!accumulates) return passes;
   std::vector<Segment> forward_again;  // is there already
   PassWriter storing(stage, graph, block, block_names, forward_again);
@@ -290,7 +288,8 @@ PlannedPasses write_passes(const StageOps& stage, const StageGraph& graph,
   passes.first_backward = storing.run(schedule).backward;
   for (PlannedOp& planned : passes.first_backward) {
     if (planned.op.kind != OpKind::kernels) continue;
-    segments.push_back(std::move(forward_again[static_cast<std::size_t>(planned.op.segment.index())]));
+    segments.push_back(
+        std::move(forward_again[static_cast<std::size_t>(planned.op.segment.index())]));
     planned.op.segment = SegmentId(static_cast<std::int32_t>(segments.size()) - 1);
   }
   return passes;

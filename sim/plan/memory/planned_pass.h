@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// An op of a planned pass; `waits` count from the pass's first op. -2 - i: op i of the forward pass
-/// of the same micro-batch.
+/// An op of a planned pass; `waits` count from the pass's first op. -2 - i: op i of the forward
+/// pass of the same micro-batch.
 struct PlannedOp {
   ProgramOp op;
   std::vector<int> waits;

@@ -44,10 +44,10 @@ class ProgramRewriter {
  private:
   static void check(const ProgramOp& op) {
     if (op.kind == OpKind::kernels || op.group == GroupKind::tensor) return;
-    throw InputError({"memory.planner",
-                      "cannot plan a pass with collectives of the " +
-                          std::string(label_of(op.group)) + " group",
-                      "use parallelism without sharded parameters or overlapped reduction"});
+    throw InputError(
+        {"memory.planner",
+         "cannot plan a pass with collectives of the " + std::string(label_of(op.group)) + " group",
+         "use parallelism without sharded parameters or overlapped reduction"});
   }
 
   void in_pass(const std::vector<ProgramOp>& ops, std::size_t i) {
@@ -115,8 +115,7 @@ class ProgramRewriter {
     // Waits of an op on the compute stream hold for all behind it on that stream.
     std::int32_t last = kNoOp;
     for (; next < waits.size(); ++next) last = waiting_op(op, waits[next], last);
-    op.waits[op.kind == OpKind::kernels ? 0 : 1] =
-        op.kind == OpKind::kernels ? op.waits[0] : last;
+    op.waits[op.kind == OpKind::kernels ? 0 : 1] = op.kind == OpKind::kernels ? op.waits[0] : last;
     result_.push_back(op);
     return static_cast<std::int32_t>(result_.size()) - 1;
   }
@@ -140,7 +139,7 @@ class ProgramRewriter {
   SegmentId empty_segment_;
   PassKey current_;
   std::int32_t last_of_pass_ = kNoOp;
-  std::vector<std::int32_t> moved_to_;  ///< by old op
+  std::vector<std::int32_t> moved_to_;                            ///< by old op
   std::map<std::int32_t, std::vector<std::int32_t>> forward_at_;  ///< by micro-batch
   std::vector<ProgramOp> result_;
 };

@@ -16,10 +16,7 @@ struct Range {
 class GraphBuilder {
  public:
   GraphBuilder(const StageOps& stage, const OpTime& time, const StageRoom& room)
-      : stage_(stage),
-        time_(time),
-        room_(room),
-        id_(stage.tensors.size(), kNowhere) {}
+      : stage_(stage), time_(time), room_(room), id_(stage.tensors.size(), kNowhere) {}
 
   StageGraph run(const std::string& name) && {
     collect_groups();
@@ -126,8 +123,7 @@ class GraphBuilder {
   }
 
   void make(int tensor, remat::OpSpec& spec) {
-    id_[static_cast<std::size_t>(tensor)] =
-        static_cast<remat::TensorId>(result_.tensors.size());
+    id_[static_cast<std::size_t>(tensor)] = static_cast<remat::TensorId>(result_.tensors.size());
     result_.tensors.push_back(tensor);
     spec.out_bytes.push_back(stage_.tensors[static_cast<std::size_t>(tensor)].bytes.value());
   }

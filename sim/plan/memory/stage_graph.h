@@ -36,7 +36,7 @@ using OpTime = std::function<Seconds(const GraphOp&)>;
 
 /// What the other micro-batches of the stage take.
 struct StageRoom {
-  Bytes static_bytes;  ///< held all the time, the other micro-batches' included
+  Bytes static_bytes;   ///< held all the time, the other micro-batches' included
   Bytes while_waiting;  ///< besides, between the forward and the backward pass
 };
 

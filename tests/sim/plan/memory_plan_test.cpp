@@ -19,8 +19,8 @@ Scenario gpt(int tensor, int pipeline, const std::string& planner) {
   Scenario scenario{.name = "gpt", .model = model, .cluster = {}, .step = {}};
   const Catalog catalog(std::filesystem::path(TESSERA_SOURCE_DIR) / "configs");
   scenario.cluster = load_cluster("dgx-a100", catalog);
-  scenario.step = test::in(Precision::bf16,
-                           test::single_gpu(test::megatron(), StepMode::training, 2, 1024));
+  scenario.step =
+      test::in(Precision::bf16, test::single_gpu(test::megatron(), StepMode::training, 2, 1024));
   scenario.step.layout = {.tensor = tensor, .pipeline = pipeline, .data = 1};
   scenario.step.global_batch = 2 * 4;
   scenario.predictor_form = PredictorForm::roofline;
@@ -29,7 +29,9 @@ Scenario gpt(int tensor, int pipeline, const std::string& planner) {
   return scenario;
 }
 
-Bytes activations(const StageMemoryPlan& plan) { return plan.base_peak - plan.static_bytes; }
+Bytes activations(const StageMemoryPlan& plan) {
+  return plan.base_peak - plan.static_bytes;
+}
 
 PlannedSteps planned_at(Scenario scenario, double share_of_activations) {
   scenario.memory.budget = 80_GiB;
