@@ -30,12 +30,16 @@ class MemoryReplay {
   void run(const RankProgram& stage, int micro_batches) {
     for (std::size_t i = 0; i < stage.ops.size(); ++i) {
       const ProgramOp& op = stage.ops[i];
-      if (op.kind != OpKind::kernels) continue;
       if (micro_batches >= 0 && op.micro_batch >= micro_batches) continue;
       op_ = &op;
       step_.op = static_cast<std::int32_t>(i);
-      const Segment& segment = program_.segment(op.segment);
-      for (const MemoryEvent& event : segment.memory) perform(segment, event);
+      step_.kernel = 0;
+      if (op.allocated.value() > 0) allocate_besides(op.allocated);
+      if (op.kind == OpKind::kernels) {
+        const Segment& segment = program_.segment(op.segment);
+        for (const MemoryEvent& event : segment.memory) perform(segment, event);
+      }
+      if (op.freed.value() > 0) free_besides(op.freed);
     }
   }
 
@@ -47,6 +51,32 @@ class MemoryReplay {
     Allocation allocation;
   };
   using Open = std::vector<Passed>;
+
+  /// Buffers of communication that no segment speaks of: gathered units, buckets of gradients.
+  void allocate_besides(Bytes bytes) {
+    Allocation made;
+    made.id = next_id_++;
+    made.bytes = bytes;
+    made.category = MemoryCategory::temporary;
+    besides_.push_back(made);
+    tell(true, made);
+  }
+  /// The oldest of that size, else the oldest that add up to it; what is left of one stays.
+  void free_besides(Bytes bytes) {
+    const auto same = std::ranges::find(besides_, bytes, &Allocation::bytes);
+    if (same != besides_.end()) {
+      const Allocation freed = *same;
+      besides_.erase(same);
+      return tell(false, freed);
+    }
+    while (bytes.value() > 0 && !besides_.empty()) {
+      const Allocation freed = besides_.front();
+      besides_.erase(besides_.begin());
+      tell(false, freed);
+      if (freed.bytes > bytes) allocate_besides(freed.bytes - bytes);
+      bytes = std::max(Bytes(0), bytes - freed.bytes);
+    }
+  }
 
   void perform(const Segment& segment, const MemoryEvent& event) {
     step_.kernel = event.kernel;
@@ -166,6 +196,7 @@ class MemoryReplay {
   MemoryStep step_;
   std::int64_t next_id_ = 0;
   std::map<Key, std::vector<Allocation>> local_;
+  std::vector<Allocation> besides_;
   std::map<std::pair<int, bool>, Open> passed_;
   std::map<std::pair<int, int>, int> positions_;
 };
@@ -189,7 +220,7 @@ int telling_micro_batches(const RankProgram& stage) {
 }
 
 std::string name_of(const Allocation& allocation, const Program& program) {
-  if (allocation.block < 0) return "optimizer temporary";
+  if (allocation.block < 0) return "temporaries outside of blocks";
   const ProgramBlock& block = program.blocks[static_cast<std::size_t>(allocation.block)];
   if (!allocation.storage.valid()) return block.name + ".message";
   return block.name + "." +

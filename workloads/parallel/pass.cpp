@@ -1,6 +1,7 @@
 #include "workloads/parallel/pass.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -27,11 +28,24 @@ class SegmentCutter {
       case GraphOpKind::wait:
         close();
         pass_.push_back({op.kind, {}, op.phase, op.collective, op.group, op.bytes, false});
+        received_ += op.allocated;
+        sent_ += op.freed;
+        note(late_, 0, MemoryEventKind::allocate, op.allocates, op.allocated);
+        note(late_, 0, MemoryEventKind::free, op.frees, op.freed);
     }
   }
 
   Pass finish() && {
     close();
+    if (last_ >= 0) {  // communication ends the pass
+      Segment& last = segments_[static_cast<std::size_t>(last_)];
+      last.peak_above_start = std::max(last.peak_above_start, last.net_memory + received_);
+      last.net_memory += received_ - sent_;
+      for (MemoryEvent event : late_) {
+        event.kernel = static_cast<std::int32_t>(last.kernels.size());
+        last.memory.push_back(event);
+      }
+    }
     return std::move(pass_);
   }
 
@@ -39,25 +53,24 @@ class SegmentCutter {
   void add_call(const GraphOp& op) {
     Segment& segment = open_segment(op.phase);
     segment.host_ops += op.host_calls;
-    note(segment, MemoryEventKind::allocate, op.allocates, op.allocated);
+    const auto launched = [&] { return static_cast<std::int32_t>(segment.kernels.size()); };
+    note(segment.memory, launched(), MemoryEventKind::allocate, op.allocates, op.allocated);
     in_use_ += op.allocated;
     segment.peak_above_start = std::max(segment.peak_above_start, in_use_);
     in_use_ -= op.freed;
     if (op.kind == GraphOpKind::kernel)
       segment.kernels.push_back({op.kernel, op.name, op.recomputed});
-    note(segment, MemoryEventKind::free, op.frees, op.freed);
+    note(segment.memory, launched(), MemoryEventKind::free, op.frees, op.freed);
   }
 
   /// `bytes` as one event where they are of no storage.
-  void note(Segment& segment, MemoryEventKind kind, const std::vector<StorageId>& storages,
-            Bytes bytes) const {
-    const auto kernel = static_cast<std::int32_t>(segment.kernels.size());
-    if (!source_.storages && bytes.value() > 0)
-      segment.memory.push_back({kind, kernel, StorageId(), bytes});
+  void note(std::vector<MemoryEvent>& events, std::int32_t kernel, MemoryEventKind kind,
+            const std::vector<StorageId>& storages, Bytes bytes) const {
+    if (!source_.storages && bytes.value() > 0) events.push_back({kind, kernel, StorageId(), bytes});
     if (!source_.storages) return;
     for (const StorageId id : storages) {
       const Bytes size = (*source_.storages)[static_cast<std::size_t>(id.index())].bytes;
-      segment.memory.push_back({kind, kernel, id, allocated_size(size)});
+      events.push_back({kind, kernel, id, allocated_size(size)});
     }
   }
 
@@ -68,7 +81,10 @@ class SegmentCutter {
       segments_.back().phase = phase;
       segments_.back().block = source_.block;
       is_open_ = true;
-      in_use_ = Bytes(0);
+      last_ = static_cast<std::ptrdiff_t>(segments_.size()) - 1;
+      segments_.back().peak_above_start = std::exchange(received_, Bytes(0));
+      in_use_ = segments_.back().peak_above_start - std::exchange(sent_, Bytes(0));
+      segments_.back().memory = std::exchange(late_, {});
     }
     return segments_.back();
   }
@@ -89,6 +105,11 @@ class SegmentCutter {
   Pass pass_;
   bool is_open_ = false;
   Bytes in_use_;
+  std::ptrdiff_t last_ = -1;  ///< segment of this pass
+  // Buffers of the communication behind it, which the next segment takes and gives back.
+  std::vector<MemoryEvent> late_;  ///< of communication since the last segment
+  Bytes received_;
+  Bytes sent_;
 };
 
 std::vector<Segment*> segments_of(const Pass& pass, std::vector<Segment>& segments) {

@@ -13,6 +13,8 @@
 #include "sim/plan/memory/planned_program.h"
 #include "sim/plan/plan.h"
 #include "workloads/memory/memory_profile.h"
+#include "workloads/parallel/layer_split.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -202,7 +204,7 @@ void rewrite(const StageMemoryPlan& plan, bool stores_first, Program& program) {
   std::vector<std::string> names;
   for (const ProgramBlock& known : program.blocks) names.push_back(known.name);
   program.blocks.push_back(block_of(plan));
-  const PlannedPasses passes =
+  const MemoryPasses passes =
       write_passes(plan.ops, plan.graph, plan.schedule, block, names, program.segments);
   const SegmentId empty(static_cast<std::int32_t>(program.segments.size()));
   program.segments.emplace_back();
@@ -236,6 +238,14 @@ void refuse_unknown(const Scenario& scenario) {
                         "leave out training.recompute"});
   if (scenario.step.mode == StepMode::inference)
     problems.push_back({"memory.planner", "plans training steps", "use mode: training"});
+  const bool one_way = scenario.step.schedule == PipelineSchedule::gpipe ||
+                       scenario.step.schedule == PipelineSchedule::one_f_one_b;
+  if (!one_way || scenario.step.layout.virtual_stages > 1)
+    problems.push_back({"memory.planner", "plans one model chunk per stage with whole backward passes",
+                        "use schedule gpipe or one_f_one_b, and virtual_stages: 1"});
+  if (gathers_units(scenario.step))
+    problems.push_back({"memory.planner", "does not know gathered units of parameters",
+                        "shard optimizer states or gradients alone"});
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
@@ -275,6 +285,9 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
                            TimedProgram& timed) {
   refuse_unknown(scenario);
   const ModelGraph graph = build_model_graph(scenario.model, scenario.step);
+  constexpr std::int64_t kEnds = 2;  // embedding and head
+  const std::vector<int> layers =
+      layers_of_parts(std::ssize(graph.order) - kEnds, scenario.step).value();
   OperatorTimes times(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return times(op); };
   const MemorySettings& settings = scenario.memory;
@@ -294,7 +307,7 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
     plan.static_bytes = rank.static_memory + workspaces;
     plan.base_peak = plan.planned_peak = profile_memory(timed.program, stage, workspaces).peak;
     plan.needed = plan.base_peak > planned.budget;
-    plan.ops = stage_ops(graph, blocks_of_stage(graph, stage, scenario.step.layout.pipeline));
+    plan.ops = stage_ops(graph, blocks_of_part(graph, stage, layers));
     if (plan.needed) {
       planner.plan(plan);
       if (plan.feasible) {

@@ -22,8 +22,8 @@ class PassWriter {
         copied_out_(stage.tensors.size(), kNone),
         arriving_(stage.tensors.size(), kNone) {}
 
-  PlannedPasses run(const remat::Schedule& schedule) {
-    PlannedPasses passes;
+  MemoryPasses run(const remat::Schedule& schedule) {
+    MemoryPasses passes;
     for (const remat::Step& step : schedule) {
       const bool turns = step.action == remat::Action::compute &&
                          group(step.id).kind == OpGroup::Kind::other_micro_batches;
@@ -250,7 +250,7 @@ class PassWriter {
     return static_cast<int>(pass_.size()) - 1;
   }
 
-  PlannedPass finish_pass() {
+  MemoryPass finish_pass() {
     close();
     last_kernels_ = last_collective_ = awaited_collective_ = kNone;
     next_waits_.clear();
@@ -264,7 +264,7 @@ class PassWriter {
   std::vector<Segment>& segments_;
   std::vector<char> resident_, ran_;
   std::vector<int> copied_out_, arriving_;  ///< by tensor: op as in `PlannedOp::waits`
-  PlannedPass pass_;
+  MemoryPass pass_;
   std::vector<int> next_waits_;  ///< of the next kernels
   int last_kernels_ = kNone, last_collective_ = kNone, awaited_collective_ = kNone;
   int layer_ = kNoLayer;
@@ -273,12 +273,12 @@ class PassWriter {
 
 }  // namespace
 
-PlannedPasses write_passes(const StageOps& stage, const StageGraph& graph,
+MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
                            const remat::Schedule& schedule, std::int32_t block,
                            const std::vector<std::string>& block_names,
                            std::vector<Segment>& segments) {
   PassWriter writer(stage, graph, block, block_names, segments);
-  PlannedPasses passes = writer.run(schedule);
+  MemoryPasses passes = writer.run(schedule);
   const bool accumulates =
       std::ranges::any_of(stage.ops, [](const StageOp& op) { return op.op->accumulates_gradient; });
   if (!accumulates) return passes;

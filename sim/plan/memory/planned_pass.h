@@ -15,19 +15,19 @@ struct PlannedOp {
   std::vector<int> waits;
   bool starts_pass = false;  ///< first kernels: wait for the message that starts the pass
 };
-using PlannedPass = std::vector<PlannedOp>;
+using MemoryPass = std::vector<PlannedOp>;
 
 /// Both passes of a stage's micro-batch under a memory plan.
-struct PlannedPasses {
-  PlannedPass forward;
-  PlannedPass backward;
-  PlannedPass first_backward;  ///< where the first micro-batch's gradients become the buffers
+struct MemoryPasses {
+  MemoryPass forward;
+  MemoryPass backward;
+  MemoryPass first_backward;  ///< where the first micro-batch's gradients become the buffers
 };
 
 /// Turns a schedule into segments of kernels, which are appended to `segments`, and copies: what
 /// runs again becomes kernels, what is swapped becomes copies that kernels wait for. `block`: index
 /// of the stage's tensors in `Program::blocks`.
-PlannedPasses write_passes(const StageOps& stage, const StageGraph& graph,
+MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
                            const remat::Schedule& schedule, std::int32_t block,
                            const std::vector<std::string>& block_names,
                            std::vector<Segment>& segments);

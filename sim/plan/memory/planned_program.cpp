@@ -25,7 +25,7 @@ bool is_in_pass(const ProgramOp& op) {
 
 class ProgramRewriter {
  public:
-  ProgramRewriter(const PlannedPasses& passes, bool stores_first)
+  ProgramRewriter(const MemoryPasses& passes, bool stores_first)
       : passes_(passes), stores_first_(stores_first) {}
 
   std::vector<ProgramOp> run(const std::vector<ProgramOp>& ops) && {
@@ -87,7 +87,7 @@ class ProgramRewriter {
     if (at.empty()) last_of_pass_ = base - 1;
     if (!key.backward) forward_at_[key.micro_batch] = std::move(at);
   }
-  const PlannedPass& pass_of(const PassKey& key) const {
+  const MemoryPass& pass_of(const PassKey& key) const {
     if (!key.backward) return passes_.forward;
     const bool first = stores_first_ && key.micro_batch == 0 && !passes_.first_backward.empty();
     return first ? passes_.first_backward : passes_.backward;
@@ -134,7 +134,7 @@ class ProgramRewriter {
   void set_empty_segment(SegmentId id) { empty_segment_ = id; }
 
  private:
-  const PlannedPasses& passes_;
+  const MemoryPasses& passes_;
   bool stores_first_;
   SegmentId empty_segment_;
   PassKey current_;
@@ -146,7 +146,7 @@ class ProgramRewriter {
 
 }  // namespace
 
-void put_planned_passes(const PlannedPasses& passes, bool stores_first_gradients,
+void put_planned_passes(const MemoryPasses& passes, bool stores_first_gradients,
                         SegmentId empty_segment, RankProgram& stage) {
   ProgramRewriter rewriter(passes, stores_first_gradients);
   rewriter.set_empty_segment(empty_segment);

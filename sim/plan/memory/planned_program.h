@@ -8,7 +8,7 @@ namespace tessera {
 /// Throws InputError where a pass holds what plans do not know: communication besides that of the
 /// tensor-parallel group. `empty_segment` has no kernels: ops that wait for more than two others
 /// are led by it.
-void put_planned_passes(const PlannedPasses& passes, bool stores_first_gradients,
+void put_planned_passes(const MemoryPasses& passes, bool stores_first_gradients,
                         SegmentId empty_segment, RankProgram& stage);
 
 }  // namespace tessera
