@@ -44,6 +44,10 @@ struct FrameworkProfile {
   bool bias_epilogue = true;         ///< a linear layer's bias is added by the product's kernel
   bool fp32_logits = false;          ///< logits are cast to fp32 ahead of the loss
   bool loss_in_place = false;        ///< the loss overwrites its fp32 logits
+  bool transformer_engine = false;   ///< its products hold a workspace of their own, and unfused
+                                     ///< attention no buffer for the product's unread input
+  bool deterministic = false;        ///< torch.use_deterministic_algorithms, which wants
+                                     ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
   bool products_accumulate = false;  ///< the weight-gradient product adds to the gradient buffer
                                      ///< itself (beta = 1); else a kernel does
   bool gradients_set_to_none = true;  ///< zero_grad frees; else the buffers are filled with zeros
@@ -55,6 +59,7 @@ struct FrameworkProfile {
                             ///< waits for every exchange between stages
   MixedPrecision bf16{Precision::bf16, Precision::bf16, Precision::bf16, Precision::bf16, false};
   MixedPrecision fp16{Precision::fp32, Precision::fp32, Precision::fp32, Precision::fp32, false};
+  Bytes context{900LL << 20};    ///< of CUDA with all kernels loaded (PyTorch 2.1)
   DataParallel data_parallel;    ///< where a scenario does not choose otherwise
   Seconds host_per_call = 5_us;  ///< one framework call, Python and dispatcher; views cost it too
   Seconds host_per_compiled_call = 4_us;   ///< one launch from compiled code

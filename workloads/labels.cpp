@@ -30,6 +30,10 @@ std::string_view label_of(StreamKind stream) {
       return "pipeline_send";
     case StreamKind::pipeline_recv:
       return "pipeline_recv";
+    case StreamKind::device_to_host:
+      return "device_to_host";
+    case StreamKind::host_to_device:
+      return "host_to_device";
     case StreamKind::context_comm:
       return "context_comm";
     case StreamKind::replica_comm:
@@ -86,6 +90,10 @@ std::string_view label_of(OpKind kind) {
       return "send";
     case OpKind::recv:
       return "recv";
+    case OpKind::copy_out:
+      return "copy_out";
+    case OpKind::copy_in:
+      return "copy_in";
   }
   return "";
 }

@@ -42,10 +42,19 @@ SegmentFlops flops_of(const Program& program) {
 
 }  // namespace
 
+void count_flops(Program& program) {
+  const SegmentFlops flops = flops_of(program);
+  program.hardware_flops = flops.executed;
+  program.model_flops = flops.executed - flops.recomputed;
+}
+
 Program build_program(const ModelSpec& model, const StepOptions& step) {
   const ModelGraph graph = build_model_graph(model, step);
   Program program;
   program.layout = step.layout;
+  for (const Block& block : graph.blocks) program.blocks.push_back({block.name, block.storages});
+  for (std::size_t p = 0; p < graph.order.size(); ++p)
+    program.order.push_back({graph.order[p], graph.layer_numbers[p]});
   program.layout.shard = shard_ranks(step);
   program.placement = step.placement;
   PassLibrary library(graph, program.segments);
@@ -55,9 +64,7 @@ Program build_program(const ModelSpec& model, const StepOptions& step) {
   program.micro_batches = static_cast<int>(step.micro_batches());
   program.sequences_per_step = step.global_batch;
   program.tokens_per_step = step.global_batch * step.sequence_length;
-  const SegmentFlops flops = flops_of(program);
-  program.hardware_flops = flops.executed;
-  program.model_flops = flops.executed - flops.recomputed;
+  count_flops(program);
   program.parameters = parameter_count(model);
   return program;
 }

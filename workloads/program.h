@@ -7,7 +7,9 @@
 
 #include "hw/units/id.h"
 #include "hw/units/quantity.h"
+#include "workloads/graph/tensor.h"
 #include "workloads/kernel.h"
+#include "workloads/memory/memory_bytes.h"
 
 namespace tessera {
 
@@ -24,8 +26,10 @@ enum class StreamKind : std::uint8_t {
   context_comm,
   expert_comm,
   replica_comm,  ///< between shard groups
+  device_to_host,  ///< copies of a memory plan
+  host_to_device,
 };
-constexpr int kStreamCount = 8;
+constexpr int kStreamCount = 10;
 
 /// Ranks that communicate with each other. Which ranks a group of each kind holds is said by one
 /// table: workloads/process_groups.h.
@@ -54,11 +58,31 @@ enum class OpKind : std::uint8_t {
   ring_shift,  ///< every rank sends to the next of its group and receives from the one before
   send,        ///< to the same tensor/data position of pipeline stage `peer_stage`
   recv,        ///< ends when the message `tag` from `peer_stage` has arrived
+  copy_out,    ///< `bytes` to host memory
+  copy_in,     ///< and back
 };
 
+constexpr bool is_copy(OpKind kind) {
+  return kind == OpKind::copy_out || kind == OpKind::copy_in;
+}
 constexpr bool is_collective(OpKind kind) {
   return kind >= OpKind::all_reduce && kind <= OpKind::ring_shift;
 }
+
+enum class MemoryEventKind : std::uint8_t {
+  allocate,
+  free,
+  receive,  ///< what a message brings is there when the segment starts
+  send,     ///< what a message takes is gone when the segment ends
+};
+
+/// Memory that a segment takes or gives back.
+struct MemoryEvent {
+  MemoryEventKind kind = MemoryEventKind::allocate;
+  std::int32_t kernel = 0;  ///< kernels of the segment that were launched before
+  StorageId storage;        ///< of the segment's block; invalid: of a message or the optimizer
+  Bytes bytes;              ///< as the allocator counts them
+};
 
 /// A run of kernels that nothing interrupts; all kernels share phase and layer.
 struct Segment {
@@ -66,11 +90,13 @@ struct Segment {
   Phase phase = Phase::forward;
   std::vector<KernelLaunch> kernels;
   int host_ops = 0;  ///< framework calls that the host makes to launch the segment (views included)
-  bool host_sync = false;  ///< the host waits for the segment's end before it goes on (.item(),
-                           ///< nonzero, synchronize)
-  Bytes peak_above_start;  ///< highest memory in use within the segment, minus that at its start;
-                           ///< >= 0
-  Bytes net_memory;        ///< memory in use at the end minus that at the start
+  bool host_sync = false;   ///< the host waits for the segment's end before it goes on (.item(),
+                            ///< nonzero, synchronize)
+  Bytes peak_above_start;   ///< highest memory in use within the segment, minus that at its start;
+                            ///< >= 0
+  Bytes net_memory;         ///< memory in use at the end minus that at the start
+  std::int32_t block = -1;  ///< in `Program::blocks`; -1: of no block
+  std::vector<MemoryEvent> memory;  ///< in order; adds up to the two figures above
 };
 
 /// One entry of a rank's program. Its position in `RankProgram::ops` is its event: others wait for
@@ -101,6 +127,7 @@ struct RankProgram {
   int stage = 0;
   std::vector<ProgramOp> ops;
   Bytes static_memory;          ///< parameters, gradients, optimizer states, persistent buffers
+  CategoryBytes static_parts;   ///< which of it is what; adds up to `static_memory`
   std::int64_t parameters = 0;  ///< held by this rank
 };
 
@@ -185,6 +212,18 @@ constexpr int rank_of(const RankPosition& position, const ParallelLayout& layout
   return rank;
 }
 
+/// What a program keeps of a block of the model's graph.
+struct ProgramBlock {
+  std::string name;
+  std::vector<Storage> storages;
+  bool spans_layers = false;  ///< of a memory plan: its segments belong to several layers
+};
+/// A block at its place in the model.
+struct BlockPosition {
+  std::int32_t block = 0;   ///< in `Program::blocks`
+  std::int32_t layer = -1;  ///< -1: outside of transformer layers
+};
+
 /// A training (or inference) step of the whole job: one RankProgram per pipeline stage, shared by
 /// all its ranks.
 struct Program {
@@ -192,6 +231,8 @@ struct Program {
   std::vector<Segment> segments;    ///< distinct runs of kernels; identical layers share one
   std::vector<RankProgram> stages;  ///< indexed by pipeline stage
   std::vector<int> placement;       ///< GPU of each rank; empty: rank r is GPU r
+  std::vector<ProgramBlock> blocks;  ///< distinct ones
+  std::vector<BlockPosition> order;  ///< as forward runs them
   int micro_batches = 1;
   std::int64_t tokens_per_step = 0;
   std::int64_t sequences_per_step = 0;

@@ -42,14 +42,23 @@ Precision block_gradient_format(const StepOptions& step) {
   return scatters_gradients(step) ? activation_precision(step.precision) : step.formats.gradients;
 }
 
-Bytes persistent_bytes(const StepOptions& step, std::int64_t parameters) {
+CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters) {
   const std::int64_t shard = shard_of(step, parameters);
-  const std::int64_t weights = element_bytes(step.formats.parameters);
-  const std::int64_t gradients =
-      step.mode == StepMode::inference ? 0 : element_bytes(step.formats.gradients);
-  const std::int64_t states = bytes_per_parameter(step) - weights - gradients;
-  return Bytes(weights * (gathers_units(step) ? shard : parameters) +
-               gradients * (scatters_gradients(step) ? shard : parameters) + states * shard);
+  const CategoryBytes each = state_bytes(step, 1);
+  const auto of = [&](MemoryCategory category, std::int64_t held) {
+    return Bytes(each[category].value() * held);
+  };
+  CategoryBytes parts;
+  parts[MemoryCategory::parameters] =
+      of(MemoryCategory::parameters, gathers_units(step) ? shard : parameters);
+  parts[MemoryCategory::gradients] =
+      of(MemoryCategory::gradients, scatters_gradients(step) ? shard : parameters);
+  parts[MemoryCategory::optimizer] = of(MemoryCategory::optimizer, shard);
+  return parts;
+}
+
+Bytes persistent_bytes(const StepOptions& step, std::int64_t parameters) {
+  return persistent_parts(step, parameters).total();
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "workloads/memory/memory_bytes.h"
 #include "workloads/step_options.h"
 
 namespace tessera {
@@ -32,5 +33,7 @@ Precision block_gradient_format(const StepOptions& step);
 /// Weights, gradients and optimizer states of a rank that owns `parameters`, between steps. ZeRO's
 /// 2 + 2 + 12 bytes in fp16 with one, two or all of them divided.
 Bytes persistent_bytes(const StepOptions& step, std::int64_t parameters);
+/// Which of them is what.
+CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters);
 
 }  // namespace tessera

@@ -261,10 +261,10 @@ void StepCheck::check_megatron() {
       model_.activation == Activation::gelu || model_.activation == Activation::gelu_new;
   const bool gated =
       model_.activation == Activation::silu || model_.activation == Activation::swiglu;
-  if (llama ? !gated : !gelu) {
+  if (llama ? !gated : !gelu && model_.activation != Activation::swiglu) {
     fail("framework",
          framework + (llama ? " runs Llama with a gated silu; " + model_.name + " has none"
-                            : " fuses bias and gelu; " + model_.name + " has no gelu"),
+                            : " knows gelu and swiglu; " + model_.name + " has neither"),
          "use framework: hf-eager");
   }
   require_divisor("parallelism.tensor", step_.layout.tensor, "the attention heads", model_.heads);

@@ -278,6 +278,7 @@ Scenario to_scenario(const schema::Scenario& message) {
   for (const schema::Overlay& overlay : message.overlays())
     scenario.overlays.push_back(to_overlay(overlay));
   scenario.collectives = to_collectives(message.collectives());
+  mirror(scenario.memory, Reader(message.memory()));
   mirror(scenario.simulation, Reader(message.simulation()));
   return scenario;
 }
@@ -336,6 +337,8 @@ schema::Scenario to_message(const Scenario& scenario) {
   using Form = schema::Predictor::Form;
   message.mutable_predictor()->set_form(static_cast<Form>(scenario.predictor_form));
   for (const GpuOverlay& overlay : scenario.overlays) *message.add_overlays() = to_message(overlay);
+  if (scenario.memory != MemorySettings())
+    mirror(scenario.memory, Writer(*message.mutable_memory()));
   const CollectiveSettings& settings = scenario.collectives;
   const bool plain = settings.groups.empty() && settings.overrides.empty() &&
                      settings.fidelity == NetworkFidelity::flow;

@@ -216,6 +216,9 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("bias_epilogue", profile.bias_epilogue);
   visit("fp32_logits", profile.fp32_logits);
   visit("loss_in_place", profile.loss_in_place);
+  visit("engine_modules", profile.transformer_engine);
+  visit("deterministic", profile.deterministic);
+  visit("context", profile.context);
   visit("products_accumulate", profile.products_accumulate);
   visit("gradients_set_to_none", profile.gradients_set_to_none);
   visit("always_average", profile.always_average);
@@ -317,6 +320,14 @@ void mirror(Of<StageSplit> auto& split, auto&& visit) {
   visit("last_stage_layers", split.last_stage_layers);
   visit("embedding_as_layer", split.embedding_as_layer);
   visit("head_as_layer", split.head_as_layer);
+}
+
+void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
+  visit("planner", memory.planner);
+  visit("budget", memory.budget);
+  visit("swap", memory.swap);
+  visit("host_memory", memory.host_memory);
+  visit("thorough", memory.thorough);
 }
 
 }  // namespace tessera

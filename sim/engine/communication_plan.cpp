@@ -23,7 +23,7 @@ StageTransfers transfers_of(const RankProgram& stage) {
   std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, std::int32_t> known;
   StageTransfers transfers;
   for (const ProgramOp& op : stage.ops) {
-    if (!is_collective(op.kind) && op.kind != OpKind::send) {
+    if (!is_collective(op.kind) && !is_copy(op.kind) && op.kind != OpKind::send) {
       transfers.numbers.push_back(-1);
       continue;
     }
@@ -73,8 +73,7 @@ void CommunicationPlan::plan_transfers(const TimedProgram& timed) {
     first_of_rank_.push_back(of_rank_.size());
     const auto stage = static_cast<std::size_t>(position_of(rank, layout).pipeline);
     for (const ProgramOp& op : of_stage[stage]) {
-      of_rank_.push_back(op.kind == OpKind::send ? plan_message(timed, op, rank)
-                                                 : plan_collective(timed, op, rank));
+      of_rank_.push_back(plan_transfer(timed, op, rank));
     }
   }
 }
@@ -114,6 +113,35 @@ std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, cons
   return position;
 }
 
+std::uint32_t CommunicationPlan::plan_transfer(const TimedProgram& timed, const ProgramOp& op,
+                                               int rank) {
+  if (op.kind == OpKind::send) return plan_message(timed, op, rank);
+  return is_copy(op.kind) ? plan_copy(timed, op, rank) : plan_collective(timed, op, rank);
+}
+
+std::uint32_t CommunicationPlan::plan_copy(const TimedProgram& timed, const ProgramOp& op,
+                                           int rank) {
+  Positions& known = of_sender_[static_cast<std::size_t>(rank)];
+  for (const std::uint32_t position : known) {
+    const PlannedTransfer& planned = transfers_[position];
+    if (planned.kind == op.kind && planned.bytes == op.bytes) return position;
+  }
+  const Topology& topology = timed.topology;
+  const Route route =
+      op.kind == OpKind::copy_out ? topology.device_to_host(rank) : topology.host_to_device(rank);
+  const std::uint32_t position =
+      add({.transfer = make_flow(route.latency + kCopyStart, static_cast<double>(op.bytes.value()),
+                                 route.links),
+           .kind = op.kind,
+           .bytes = op.bytes,
+           .first_stream = op.stream,
+           .from = rank,
+           .to = rank},
+          known);
+  add_users(transfers_[position].transfer, {op.kind, rank, op.stream});
+  return position;
+}
+
 std::uint32_t CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op,
                                               int rank) {
   RankPosition peer = position_of(rank, timed.program.layout);
@@ -123,7 +151,7 @@ std::uint32_t CommunicationPlan::plan_message(const TimedProgram& timed, const P
   Positions& known = of_sender_[static_cast<std::size_t>(rank)];
   for (const std::uint32_t position : known) {
     const PlannedTransfer& planned = transfers_[position];
-    if (planned.to != to || planned.bytes != op.bytes) continue;
+    if (planned.kind != op.kind || planned.to != to || planned.bytes != op.bytes) continue;
     if (planned.first_stream != op.stream) add_users(planned.transfer, user);
     return position;
   }

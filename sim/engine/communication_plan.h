@@ -27,7 +27,7 @@ class CommunicationPlan {
   const Folding& folding() const { return folding_; }
   const PlannedNetwork& network() const { return network_; }
 
-  /// The transfer that op `op` (a collective or send) of `stage` starts on `rank`.
+  /// The transfer that op `op` (a collective, send or copy) of `stage` starts on `rank`.
   const PlannedTransfer& of(int rank, int stage, std::int32_t op) const {
     const std::int32_t number =
         numbers_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(op)];
@@ -49,6 +49,8 @@ class CommunicationPlan {
 
   void plan_transfers(const TimedProgram& timed);
   std::uint32_t plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
+  std::uint32_t plan_transfer(const TimedProgram& timed, const ProgramOp& op, int rank);
+  std::uint32_t plan_copy(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t add(PlannedTransfer planned, Positions& positions);
   void add_users(const Transfer& transfer, const LinkUser& user);
@@ -69,7 +71,7 @@ class CommunicationPlan {
   std::unordered_multimap<Color, PathId> path_of_links_;  ///< by hash
   std::vector<PlannedTransfer> transfers_;
   std::vector<Positions> of_communicator_;
-  std::vector<Positions> of_sender_;                ///< messages, by rank
+  std::vector<Positions> of_sender_;                ///< messages and copies, by rank
   std::vector<std::vector<std::int32_t>> numbers_;  ///< by stage and op: among distinct transfers
   std::vector<std::size_t> first_of_rank_;
   Positions of_rank_;  ///< by rank and number

@@ -30,6 +30,10 @@ class MessageBoard {
   void send(const PlannedTransfer& message, int tag, Action on_sent);
   /// `on_arrival` runs when the message is there; never directly from within this call.
   void receive(MessageKey key, Action on_arrival);
+  /// `on_end` runs when the bytes of a copy to or from host memory have arrived.
+  void copy(const PlannedTransfer& copy, Action on_end) {
+    transfers_.start(copy.transfer, std::move(on_end));
+  }
   /// "message 5 from gpu 0 to gpu 2 was never received", a line for each.
   std::vector<std::string> unreceived() const;
 

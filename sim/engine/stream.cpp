@@ -78,6 +78,10 @@ void Stream::execute(const ProgramOp& op) {
       context.messages.receive({rank_of_stage(op.peer_stage, gpu_), gpu_.rank(), op.tag},
                                [this] { end(); });
       break;
+    case OpKind::copy_out:
+    case OpKind::copy_in:
+      context.messages.copy(gpu_.transfer(running_), [this] { end(); });
+      break;
   }
 }
 
@@ -131,6 +135,7 @@ std::string Stream::reason() const {
   if (op.kind == OpKind::recv) {
     return "message " + std::to_string(op.tag) + " from stage " + std::to_string(op.peer_stage);
   }
+  if (is_copy(op.kind)) return "its copy";
   const std::int32_t sequence = gpu_.sequence(running_);
   return gpu_.context().collectives.missing(gpu_.transfer(running_), sequence) + " in collective " +
          std::to_string(sequence) + " (" + std::string(label_of(op.kind)) + ") of their " +

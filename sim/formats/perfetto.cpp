@@ -73,6 +73,7 @@ std::string op_args(const ProgramOp& op) {
 std::string communication_name(const ProgramOp& op) {
   if (op.kind == OpKind::send) return "send to stage " + std::to_string(op.peer_stage);
   if (op.kind == OpKind::recv) return "recv from stage " + std::to_string(op.peer_stage);
+  if (is_copy(op.kind)) return std::string(label_of(op.kind));
   return std::string(label_of(op.kind)) + " " + std::string(label_of(op.group));
 }
 

@@ -63,21 +63,46 @@ TimedSegments time_segments(const Program& program, const KernelPredictor& predi
   return timed;
 }
 
-TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
+namespace {
+
+std::unique_ptr<KernelPredictor> predictor_of(const Scenario& scenario,
+                                              const PredictorWeights& weights) {
   const GpuSpec& gpu = scenario.cluster.node.gpu;
-  const auto predictor =
-      make_predictor(scenario.predictor_form, gpu, with_overlays(weights, scenario.overlays, gpu));
+  return make_predictor(scenario.predictor_form, gpu,
+                        with_overlays(weights, scenario.overlays, gpu));
+}
+
+TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predictor) {
+  const GpuSpec& gpu = scenario.cluster.node.gpu;
   const HostCosts host = host_costs(scenario.step);
   Program program = build_program(scenario.model, scenario.step);
-  auto timed = time_segments(program, *predictor, host);
+  auto timed = time_segments(program, predictor, host);
   return {.program = std::move(program),
           .segments = std::move(timed.segments),
           .topology = Topology(scenario.cluster),
           .communication_host_time = host.per_communication,
           .memory_capacity = gpu.memory,
+          .library_memory = library_memory(scenario.step, scenario.cluster.node),
           .kernels = std::move(timed.kernels),
           .collectives = scenario.collectives,
           .simulation = scenario.simulation};
+}
+
+}  // namespace
+
+TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
+  const auto predictor = predictor_of(scenario, weights);
+  TimedProgram timed = time_step(scenario, *predictor);
+  if (!scenario.memory.planner.empty()) plan_memory_of(scenario, *predictor, timed);
+  return timed;
+}
+
+PlannedSteps plan_step_memory(const Scenario& scenario, const PredictorWeights& weights) {
+  const auto predictor = predictor_of(scenario, weights);
+  const TimedProgram base = time_step(scenario, *predictor);
+  PlannedSteps steps{.base = base, .planned = base, .memory = {}};
+  steps.memory = plan_memory_of(scenario, *predictor, steps.planned);
+  return steps;
 }
 
 PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights) {

@@ -2,6 +2,7 @@
 
 #include "predictor/kernel_predictor.h"
 #include "sim/plan/host_costs.h"
+#include "sim/plan/memory/memory_plan.h"
 #include "sim/plan/timed_program.h"
 #include "sim/scenario/scenario.h"
 #include "workloads/program.h"
@@ -21,6 +22,15 @@ TimedSegments time_segments(const Program& program, const KernelPredictor& predi
 /// Scenario -> Program -> TimedProgram. Throws InputError where the model, the layout or the
 /// predictor cannot express the scenario.
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights);
+
+/// A step before and after its memory plan.
+struct PlannedSteps {
+  TimedProgram base;
+  TimedProgram planned;
+  PlannedStep memory;
+};
+/// The same with the plan of `scenario.memory`, which plan_step() carries out as well.
+PlannedSteps plan_step_memory(const Scenario& scenario, const PredictorWeights& weights);
 
 /// What the durations of `plan_step` rest on.
 PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights);

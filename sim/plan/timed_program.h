@@ -6,6 +6,7 @@
 #include "hw/topology.h"
 #include "hw/units/quantity.h"
 #include "predictor/kernel_predictor.h"
+#include "sim/plan/library_memory.h"
 #include "sim/scenario/collective_settings.h"
 #include "sim/scenario/simulation_settings.h"
 #include "workloads/program.h"
@@ -27,6 +28,10 @@ struct TimedKernel {
   KernelPrediction prediction;
 };
 
+/// What the copy engine needs to start a copy between device and host: 10 us for small asynchronous
+/// copies of pinned memory, the default of `tessera plan graph`.
+constexpr Seconds kCopyStart = 10_us;
+
 /// A Program with everything the engine has to know about time. Immutable; the engine adds only
 /// contention and waiting.
 struct TimedProgram {
@@ -35,6 +40,7 @@ struct TimedProgram {
   Topology topology;
   Seconds communication_host_time;  ///< what the host needs to issue one collective or message
   Bytes memory_capacity;            ///< per GPU
+  LibraryMemory library_memory = {};
   std::vector<TimedKernel> kernels = {};  ///< distinct ones; segments refer to them
   CollectiveSettings collectives = {};
   SimulationSettings simulation = {};

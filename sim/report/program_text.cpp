@@ -33,6 +33,9 @@ std::string object_text(const Program& program, const ProgramOp& op) {
       return "to stage " + std::to_string(op.peer_stage) + ", " + bytes;
     case OpKind::recv:
       return "from stage " + std::to_string(op.peer_stage) + ", " + bytes;
+    case OpKind::copy_out:
+    case OpKind::copy_in:
+      return bytes;
     default:
       return std::string(label_of(op.group)) + " group, " + bytes;
   }

@@ -96,6 +96,10 @@ class RankAccount {
       case OpKind::send:
         account_[TimeCategory::exposed_pipeline] += to - joined;
         return joined;
+      case OpKind::copy_out:
+      case OpKind::copy_in:
+        account_[TimeCategory::exposed_swap] += to - joined;
+        return joined;
       default:  // collectives, and kernels on a stream of their own
         break;
     }

@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{"forw
                                                                            "exposed_pipeline",
                                                                            "exposed_embedding",
                                                                            "exposed_world",
+                                                                           "exposed_swap",
                                                                            "exposed_context",
                                                                            "exposed_expert",
                                                                            "contention",
@@ -78,7 +79,7 @@ Seconds TimeBreakdown::exposed_communication() const {
         GroupKind::world, GroupKind::context, GroupKind::expert}) {
     sum += (*this)[exposed_category(group)];
   }
-  return sum;
+  return sum + (*this)[TimeCategory::exposed_swap];
 }
 
 std::array<TimeCategory, kTimeCategoryCount> time_categories() {

@@ -22,6 +22,7 @@ enum class TimeCategory : std::uint8_t {
   exposed_pipeline,
   exposed_embedding,
   exposed_world,
+  exposed_swap,  ///< copies to and from host memory
   exposed_context,
   exposed_expert,
   contention,  ///< what collectives beside the kernels, which share the GPU, add to their time
@@ -29,7 +30,7 @@ enum class TimeCategory : std::uint8_t {
   host,        ///< no kernel runs because the host has not launched it yet
   other_idle,  ///< the rank is done, replicas of it are not
 };
-constexpr int kTimeCategoryCount = 16;
+constexpr int kTimeCategoryCount = 17;
 
 std::string_view label_of(TimeCategory category);
 TimeCategory compute_category(Phase phase);

@@ -13,7 +13,8 @@ constexpr std::array<std::string_view, kSliceKindCount> kSliceLabels{
     "backward",        "gradient reduction",
     "optimizer",       "tensor collective",
     "data collective", "other collective",
-    "message",         "waiting"};
+    "message",         "copy",
+    "waiting"};
 
 SliceKind kind_of(const ProgramOp& op) {
   switch (op.kind) {
@@ -22,6 +23,9 @@ SliceKind kind_of(const ProgramOp& op) {
     case OpKind::send:
     case OpKind::recv:
       return SliceKind::message;
+    case OpKind::copy_out:
+    case OpKind::copy_in:
+      return SliceKind::copy;
     default:
       break;
   }

@@ -19,9 +19,10 @@ enum class SliceKind : std::uint8_t {
   data_collective,
   other_collective,  ///< over pipeline, embedding and world groups
   message,
+  copy,     ///< to or from host memory
   waiting,  ///< for the other members of a collective, or for the sender of a message
 };
-constexpr int kSliceKindCount = 10;
+constexpr int kSliceKindCount = 11;
 
 std::string_view label_of(SliceKind kind);
 

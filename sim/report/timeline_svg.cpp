@@ -30,8 +30,8 @@ constexpr double kTicks = 8;
 
 // Paul Tol's "bright" and "light" schemes, told apart by the colour-blind; by SliceKind.
 constexpr std::array<std::string_view, kSliceKindCount> kColours{
-    "#4477aa", "#ccbb44", "#ee8866", "#bbcc33", "#aa3377",
-    "#44bb99", "#66ccee", "#228833", "#777777", "#e2e2e2"};
+    "#4477aa", "#ccbb44", "#ee8866", "#bbcc33", "#aa3377", "#44bb99",
+    "#66ccee", "#228833", "#777777", "#99ddff", "#e2e2e2"};
 constexpr std::string_view kRowColour = "#f5f5f5";
 constexpr std::string_view kGridColour = "#dcdcdc";
 constexpr std::string_view kMemoryColour = "#4477aa";

@@ -10,6 +10,7 @@
 #include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
+#include "sim/validate/peak_of_run.h"
 
 namespace tessera {
 namespace {
@@ -18,10 +19,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-double peak_gib(const Timeline& timeline) {
-  Bytes peak;
-  for (const Bytes of_rank : timeline.peak_memory) peak = std::max(peak, of_rank);
-  return static_cast<double>(peak.value()) / kGiB;
+double in_gib(Bytes bytes) {
+  return static_cast<double>(bytes.value()) / kGiB;
 }
 
 /// The child's answer as JSON: profile, step_s and peak_gib, or the reason why there is none.
@@ -29,11 +28,12 @@ std::string simulate_run(const TrainingRun& run, const ScenarioOfTrainingRun& sc
                          const PredictorWeights& weights) {
   try {
     const Scenario scenario = scenario_of(run);
-    const Timeline timeline = simulate(plan_step(scenario, weights));
-    return Json{{"profile", scenario.step.framework.name},
-                {"step_s", timeline.step_time.value()},
-                {"peak_gib", peak_gib(timeline)}}
-        .dump();
+    Json answer{{"profile", scenario.step.framework.name}};
+    answer["capacity_gib"] = in_gib(scenario.cluster.node.gpu.memory);
+    if (run.peak_memory_gib) answer["peak_gib"] = in_gib(peak_of_training_run(run, scenario));
+    if (run.step_time || !run.peak_memory_gib)
+      answer["step_s"] = simulate(plan_step(scenario, weights)).step_time.value();
+    return answer.dump();
   } catch (const InputError& error) {
     return Json{{"skipped", error.what()}}.dump();
   }
@@ -52,12 +52,35 @@ TrainingRunScore score_of(const TrainingRun& run, const ForkedOutcome& outcome) 
     return score;
   }
   score.profile = json["profile"];
-  score.simulated = Seconds(json["step_s"].get<double>());
-  score.simulated_peak_gib = json["peak_gib"].get<double>();
+  if (json.contains("step_s")) score.simulated = Seconds(json["step_s"].get<double>());
+  score.capacity_gib = json["capacity_gib"];
+  if (json.contains("peak_gib")) score.simulated_peak_gib = json["peak_gib"].get<double>();
   if (run.step_time) score.error_pct = 100 * (*score.simulated / *run.step_time - 1);
   if (run.peak_memory_gib)
     score.memory_error_pct = 100 * (*score.simulated_peak_gib / *run.peak_memory_gib - 1);
   return score;
+}
+
+std::vector<ErrorGroup> group_peaks(const std::vector<TrainingRunScore>& rows) {
+  std::map<std::string, std::vector<double>> errors;
+  for (const TrainingRunScore& row : rows)
+    if (row.memory_error_pct) errors[row.run.memory_metric].push_back(*row.memory_error_pct);
+  std::vector<ErrorGroup> groups;
+  for (auto& [metric, values] : errors)
+    groups.push_back({"peaks", metric, summarize_errors(std::move(values))});
+  return groups;
+}
+
+FitVerdicts judge(const std::vector<TrainingRunScore>& rows) {
+  constexpr double kLess = 0.95;
+  FitVerdicts verdicts;
+  for (const TrainingRunScore& row : rows) {
+    if (!row.memory_error_pct) continue;
+    ++verdicts.runs;
+    verdicts.fit_on_card += *row.simulated_peak_gib <= row.capacity_gib ? 1 : 0;
+    verdicts.fit_in_less += *row.simulated_peak_gib <= kLess * *row.run.peak_memory_gib ? 1 : 0;
+  }
+  return verdicts;
 }
 
 /// "one GPU", "tp", "tp+dp", ...
@@ -201,6 +224,8 @@ TrainingRunValidation score_training_runs(
   }
   validation.summary = summarize_errors(std::move(errors));
   validation.memory = summarize_errors(std::move(memory_errors));
+  validation.memory_groups = group_peaks(validation.rows);
+  validation.verdicts = judge(validation.rows);
   validation.groups = group_errors(validation.rows);
   validation.sources = source_errors(validation.rows);
   validation.over_sources = means_of(validation.sources);

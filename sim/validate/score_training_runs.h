@@ -18,8 +18,9 @@ struct TrainingRunScore {
   std::string profile;  ///< of the framework
   std::optional<Seconds> simulated;
   std::optional<double> error_pct;           ///< simulated against measured step time
-  std::optional<double> simulated_peak_gib;  ///< allocated, highest of all ranks
-  std::optional<double> memory_error_pct;    ///< against a peak of any metric
+  std::optional<double> simulated_peak_gib;  ///< as memory_error_pct
+  std::optional<double> memory_error_pct;    ///< of the same metric and rank as the measured peak
+  double capacity_gib = 0;                   ///< of the GPU; 0: unknown
   std::string skipped;                       ///< why it was not simulated; empty if it was
   bool failed = false;    ///< a fault of ours: the simulation ended with an error
   bool measured = false;  ///< the row has a step time
@@ -41,13 +42,22 @@ struct SourceMeans {
   double largest_abs_bias_pct = 0;
 };
 
+/// How often the model says that a step fits, where it does and where it does not.
+struct FitVerdicts {
+  int runs = 0;         ///< measured and simulated peaks
+  int fit_on_card = 0;  ///< of the runs, all of which did fit
+  int fit_in_less = 0;  ///< with 0.95 of the measured peak as capacity, where none fits
+};
+
 /// What `tessera validate --runs` reports.
 struct TrainingRunValidation {
-  std::vector<TrainingRunScore> rows;  ///< in the order of the file
-  ErrorSummary summary;                ///< of step times
-  ErrorSummary memory;                 ///< of peaks
-  std::vector<ErrorGroup> groups;      ///< of step times
-  std::vector<SourceErrors> sources;   ///< by name
+  std::vector<TrainingRunScore> rows;     ///< in the order of the file
+  ErrorSummary summary;                   ///< of step times
+  ErrorSummary memory;                    ///< of peaks
+  FitVerdicts verdicts;                   ///< of peaks
+  std::vector<ErrorGroup> memory_groups;  ///< of peaks, by metric
+  std::vector<ErrorGroup> groups;         ///< of step times
+  std::vector<SourceErrors> sources;      ///< by name
   SourceMeans over_sources;
   Ranking ranking;  ///< of time per token
   int failed = 0;   ///< rows

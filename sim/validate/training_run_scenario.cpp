@@ -39,6 +39,7 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.activation = bert || mpt ? Activation::gelu
                      : llama     ? Activation::swiglu
                                  : Activation::gelu_new;
+  if (run.gated_mlp && !llama) model.activation = Activation::swiglu;
   model.experts = run.experts;
   model.experts_per_token = run.experts_per_token;
   model.hidden_dropout = model.attention_dropout = dropout;
@@ -54,8 +55,12 @@ FrameworkProfile profile_of_training_run(const TrainingRun& run, const Framework
     throw InputError({run.where, "framework = '" + run.framework + "' stands for no profile",
                       "add it to configs/frameworks/aliases.csv"});
   }
+  const bool local = run.local_modules && id == "megatron";
+  if (local) id = "megatron-local";
   if (run.family == "bert") id = "hf-eager";
   FrameworkProfile profile = load_framework(id, catalog);
+  profile.deterministic = run.deterministic;
+  profile.loss_in_place = profile.loss_in_place || local;  // since Megatron-Core r0.6
   if (!run.flash_attention) return profile;
   const bool megatron = profile.modules == ModuleTree::megatron;
   const bool is_fused = profile.attention != AttentionKernels::unfused &&

@@ -17,8 +17,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kDefinition =
     "error = simulated / measured - 1 of the step time; mean over the absolute values of the rows "
-    "that were simulated and measured. Simulated peak: bytes allocated, highest of all ranks; "
-    "measured: allocated, reserved or nvidia-smi, as the row says.";
+    "that were simulated and measured. Peaks: allocated, reserved or "
+    "of the device (smi), of the last rank or of the fullest, as the row says.";
 
 std::optional<double> seconds(const std::optional<Seconds>& time) {
   if (!time) return std::nullopt;
@@ -127,6 +127,18 @@ Json json_of(const TrainingRunScore& row) {
           {"skipped", word(row.skipped)}};
 }
 
+std::string memory_lines(const TrainingRunValidation& validation) {
+  std::string text;
+  for (const ErrorGroup& group : validation.memory_groups)
+    text += error_line(group.by + " " + group.key, group.errors);
+  const FitVerdicts& verdicts = validation.verdicts;
+  return text + error_line("all peaks", validation.memory) +
+         "verdict 'fits': " + std::to_string(verdicts.fit_on_card) + " of " +
+         std::to_string(verdicts.runs) + " runs on the card that they ran on, " +
+         std::to_string(verdicts.fit_in_less) + " of " + std::to_string(verdicts.runs) +
+         " on one of 0.95 of the measured peak\n";
+}
+
 }  // namespace
 
 std::string training_run_table(const TrainingRunValidation& validation) {
@@ -145,7 +157,7 @@ std::string training_run_table(const TrainingRunValidation& validation) {
     text += error_line(group.by + " " + group.key, group.errors);
   text += "\n" + source_lines(validation) + ranking_text(validation.ranking);
   text += "\n" + error_line("all step times", validation.summary);
-  if (validation.memory.n > 0) text += error_line("all peaks", validation.memory);
+  if (validation.memory.n > 0) text += memory_lines(validation);
   return text + kDefinition + "\n";
 }
 
@@ -164,6 +176,10 @@ std::string training_run_json(const TrainingRunValidation& validation) {
                          {"rows", rows},
                          {"summary", error_json(validation.summary)},
                          {"memory_summary", error_json(validation.memory)},
+                         {"fits",
+                          {{"runs", validation.verdicts.runs},
+                           {"on_their_card", validation.verdicts.fit_on_card},
+                           {"in_0.95_of_the_measured_peak", validation.verdicts.fit_in_less}}},
                          {"groups", groups},
                          {"sources", sources},
                          {"over_sources", json_of(validation.over_sources)},

@@ -85,6 +85,19 @@ const std::array<Expressible, 5> kExpressible{
      {"recompute", {"none", "selective", "full"}},
      {"optimizer", {"adam", "adamw", "Adam", "AdamW"}}}};
 
+/// Options of Megatron-Core that its test cases carry in their names alone.
+struct NamedOption {
+  const char* part;
+  const char* option;
+};
+constexpr std::array kOptionsBesides{
+    NamedOption{"cross_entropy_loss_fusion", "a loss fused by torch.compile"},
+    NamedOption{"defer_embedding_wgrad", "a deferred gradient of the embedding"},
+    NamedOption{"tunable_overlap", "overlapped warm-up of the pipeline"},
+    NamedOption{"uneven_pipeline", "a pipeline of uneven stages that no column describes"},
+    NamedOption{"qk_layernorm", "layer norm of queries and keys"},
+    NamedOption{"uninstall_te", "attention in fp16 without fused softmax"}};
+
 /// Why the row cannot be simulated; empty if it can.
 std::string obstacle(const TrainingRowReader& row) {
   if (row.text("family") == kImageFamily)
@@ -99,8 +112,16 @@ std::string obstacle(const TrainingRowReader& row) {
   }
   const bool one_stage = row.text("pp").empty() || row.text("pp") == "1";
   if (row.text("micro_batch").empty() && !one_stage) return "micro_batch is not stated";
-  if (row.text("gated_mlp") == "1" && row.text("family") != "llama")
-    return "gated_mlp = 1 is not simulated for family " + row.text("family");
+  for (const auto& [part, option] : kOptionsBesides) {
+    if (row.text("source").find(part) != std::string::npos)
+      return std::string(option) + " is not simulated";
+  }
+  const bool old_image = row.text("framework") == "Megatron-Core CI lts";
+  if (old_image && row.text("flash_attention").empty() && row.text("recompute") != "full")
+    return "the attention kernels are not stated, and the older image chose either";
+  const std::string family = row.text("family");
+  if (row.text("gated_mlp") == "1" && family != "llama" && family != "gpt")
+    return "gated_mlp = 1 is not simulated for family " + family;
   return {};
 }
 
@@ -191,6 +212,12 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
     run.peak_memory_gib = row.positive("peak_memory_GiB");
     run.memory_metric = row.text("memory_metric");
   }
+  const std::string notes = row.text("notes");
+  run.peak_of_last_rank = notes.find("LAST rank") != std::string::npos;
+  run.deterministic = notes.find("deterministic mode") != std::string::npos &&
+                      row.text("source").find("nondeterministic") == std::string::npos;
+  run.gated_mlp = row.text("gated_mlp") == "1";
+  run.local_modules = notes.find("transformer-impl=local") != std::string::npos;
   return run;
 }
 

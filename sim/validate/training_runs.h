@@ -35,8 +35,12 @@ struct TrainingRun {
   std::optional<bool> flash_attention;
   std::optional<Seconds> step_time;
   std::optional<double> peak_memory_gib;
-  std::string memory_metric;  ///< "allocated", "reserved", "smi"; empty without a peak
-  std::string source;         ///< first word of the column: who measured; may be empty
+  std::string memory_metric;       ///< "allocated", "reserved", "smi"; empty without a peak
+  bool peak_of_last_rank = false;  ///< the peak is the last rank's; else that of the fullest
+  bool local_modules = false;      ///< Megatron-Core without Transformer Engine
+  bool gated_mlp = false;          ///< of a family whose MLP is not gated by itself
+  bool deterministic = false;      ///< algorithms were restricted to deterministic ones
+  std::string source;              ///< first word of the column: who measured; may be empty
 };
 
 /// A row that cannot be simulated, and why.

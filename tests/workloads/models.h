@@ -130,6 +130,7 @@ inline FrameworkProfile megatron() {
   profile.bias_epilogue = true;
   profile.fused_norm = profile.fused_rope = profile.fused_gate = true;
   profile.loss_in_place = true;
+  profile.transformer_engine = true;
   profile.products_accumulate = true;
   profile.data_parallel.bucket = profile.data_parallel.first_bucket = Bytes(160'000'000);
   profile.fp16 = {Precision::fp16, Precision::fp32, Precision::fp32, Precision::fp32, true};

@@ -56,7 +56,8 @@ class MegatronModel {
   void embed(Tape& tape) const;
   void layer(Tape& tape) const;
   void head(Tape& tape) const;
-  /// The causal mask, and baddbmm's unread input in Megatron's global memory buffer.
+  /// The mask that the data loader makes, and baddbmm's unread input in Megatron's global memory
+  /// buffer.
   Bytes shared_buffers() const;
   /// Parameters of a norm, and those of a layer that work on parts of the sequence: norms, and
   /// biases behind split rows.
@@ -110,9 +111,9 @@ class MegatronModel {
 };
 
 Bytes MegatronModel::shared_buffers() const {
-  const bool products = !uses_fused_attention(profile_);
+  const bool products = !uses_fused_attention(profile_) && !profile_.transformer_engine;
   const std::int64_t unread = element_bytes(activation_precision(step_.precision));
-  return Bytes((products ? unread * b_ * heads_ * s_ * s_ : 0) + s_ * s_);
+  return Bytes((products ? unread * b_ * heads_ * s_ * s_ : 0) + b_ * s_ * s_);
 }
 
 Tensor MegatronModel::norm(Tape& tape, const std::string& name, const Tensor& x) const {

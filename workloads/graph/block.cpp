@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "workloads/memory/memory_bytes.h"
+
 namespace tessera {
 namespace {
 
@@ -20,7 +22,8 @@ class MemoryPlan {
 
   void run() {
     for (int i = 0; i < op_count(); ++i) touch(i);
-    for (std::size_t s = 0; s < ranges_.size(); ++s) place(block_.storages[s], ranges_[s]);
+    for (std::size_t s = 0; s < ranges_.size(); ++s)
+      place(StorageId(static_cast<std::int32_t>(s)), block_.storages[s], ranges_[s]);
   }
 
  private:
@@ -32,6 +35,8 @@ class MemoryPlan {
 
   void touch(int i) {
     op(i).allocated = op(i).freed = Bytes(0);
+    op(i).allocates.clear();
+    op(i).frees.clear();
     for (const auto* accesses : {&op(i).reads, &op(i).writes}) {
       for (const Access& access : *accesses) {
         LiveRange& range = ranges_[static_cast<std::size_t>(access.storage.index())];
@@ -41,20 +46,29 @@ class MemoryPlan {
     }
   }
 
-  void place(Storage& storage, const LiveRange& range) {
+  void allocate(int i, StorageId id, const Storage& storage) {
+    op(i).allocated += allocated_size(storage.bytes);
+    op(i).allocates.push_back(id);
+  }
+  void free(int i, StorageId id, const Storage& storage) {
+    op(i).freed += allocated_size(storage.bytes);
+    op(i).frees.push_back(id);
+  }
+
+  void place(StorageId id, Storage& storage, const LiveRange& range) {
     if (storage.scope == StorageScope::persistent || op_count() == 0) return;
     const bool enters = storage.scope == StorageScope::enters_forward ||
                         storage.scope == StorageScope::enters_backward;
     if (range.first < 0) {  // an input that no operator reads still has to be freed
-      if (enters) op(first_op_of(storage.scope)).freed += storage.bytes;
+      if (enters) free(first_op_of(storage.scope), id, storage);
       return;
     }
-    if (!enters) op(range.first).allocated += storage.bytes;
+    if (!enters) allocate(range.first, id, storage);
     const bool leaves = storage.scope == StorageScope::leaves_forward ||
                         storage.scope == StorageScope::leaves_backward;
     if (leaves) return;
     const int last = storage.scope == StorageScope::held ? op_count() - 1 : range.last;
-    op(last).freed += storage.bytes;
+    free(last, id, storage);
     assign_role(storage, range, last);
   }
 

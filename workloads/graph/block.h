@@ -42,8 +42,10 @@ struct GraphOp {
   /// none (gradients that meet), or the block is fused.
   int origin = -1;
   int host_calls = 1;  ///< framework calls or launches that the operator costs the host
-  Bytes allocated;     ///< before the operator runs; set by `plan_memory`
+  Bytes allocated;     ///< before the operator runs, as the allocator counts; set by `plan_memory`
   Bytes freed;         ///< after it ran; set by `plan_memory`
+  std::vector<StorageId> allocates;  ///< that make up `allocated` (an optimizer's have no storage)
+  std::vector<StorageId> frees;
 };
 
 /// A part of a model that is built once and runs as often as the model repeats it: the embedding, a

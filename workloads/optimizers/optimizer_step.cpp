@@ -144,15 +144,22 @@ OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters) {
   return AdamStep(step, parameters).run();
 }
 
-std::int64_t bytes_per_parameter(const StepOptions& step) {
+CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters) {
   const MixedPrecision& formats = step.formats;
-  std::int64_t bytes = element_bytes(formats.parameters);
+  CategoryBytes bytes;
+  bytes[MemoryCategory::parameters] = Bytes(element_bytes(formats.parameters) * parameters);
   if (step.mode == StepMode::inference) return bytes;
-  bytes += element_bytes(formats.gradients);
+  bytes[MemoryCategory::gradients] = Bytes(element_bytes(formats.gradients) * parameters);
   if (step.mode != StepMode::training || step.optimizer == OptimizerKind::none) return bytes;
-  const std::int64_t states = step.optimizer == OptimizerKind::sgd ? 1 : 2;
-  return bytes + (formats.master_weights ? kFp32 : 0) +
-         states * element_bytes(formats.optimizer_states);
+  const std::int64_t moments = step.optimizer == OptimizerKind::sgd ? 1 : 2;
+  const std::int64_t states =
+      (formats.master_weights ? kFp32 : 0) + moments * element_bytes(formats.optimizer_states);
+  bytes[MemoryCategory::optimizer] = Bytes(states * parameters);
+  return bytes;
+}
+
+std::int64_t bytes_per_parameter(const StepOptions& step) {
+  return state_bytes(step, 1).total().value();
 }
 
 }  // namespace tessera

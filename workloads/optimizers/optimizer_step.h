@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "workloads/graph/block.h"
+#include "workloads/memory/memory_bytes.h"
 #include "workloads/step_options.h"
 
 namespace tessera {
@@ -29,6 +30,9 @@ struct OptimizerStep {
 /// so clipping always scales. Sources: Megatron optimizer/optimizer.py, apex
 /// csrc/multi_tensor_adam.cu, torch/optim/adamw.py, torch/optim/sgd.py.
 OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters);
+
+/// Weights, gradients and optimizer states of a rank that holds `parameters`.
+CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters);
 
 /// Persistent bytes per parameter: weights, gradients, master copy and both moments (SGD: one).
 std::int64_t bytes_per_parameter(const StepOptions& step);

@@ -13,7 +13,8 @@ std::string scope_of(const std::string& kernel_name) {
 
 class SegmentCutter {
  public:
-  explicit SegmentCutter(std::vector<Segment>& segments) : segments_(segments) {}
+  SegmentCutter(const PassOps& pass, std::vector<Segment>& segments)
+      : source_(pass), segments_(segments) {}
 
   void add(const GraphOp& op) {
     switch (op.kind) {
@@ -29,6 +30,8 @@ class SegmentCutter {
         pass_.push_back({op.kind, {}, op.phase, op.collective, op.group, op.bytes, false});
         received_ += op.allocated;
         sent_ += op.freed;
+        note(late_, 0, MemoryEventKind::allocate, op.allocates, op.allocated);
+        note(late_, 0, MemoryEventKind::free, op.frees, op.freed);
     }
   }
 
@@ -38,6 +41,10 @@ class SegmentCutter {
       Segment& last = segments_[static_cast<std::size_t>(last_)];
       last.peak_above_start = std::max(last.peak_above_start, last.net_memory + received_);
       last.net_memory += received_ - sent_;
+      for (MemoryEvent event : late_) {
+        event.kernel = static_cast<std::int32_t>(last.kernels.size());
+        last.memory.push_back(event);
+      }
     }
     return std::move(pass_);
   }
@@ -46,11 +53,25 @@ class SegmentCutter {
   void add_call(const GraphOp& op) {
     Segment& segment = open_segment(op.phase);
     segment.host_ops += op.host_calls;
+    const auto launched = [&] { return static_cast<std::int32_t>(segment.kernels.size()); };
+    note(segment.memory, launched(), MemoryEventKind::allocate, op.allocates, op.allocated);
     in_use_ += op.allocated;
     segment.peak_above_start = std::max(segment.peak_above_start, in_use_);
     in_use_ -= op.freed;
     if (op.kind == GraphOpKind::kernel)
       segment.kernels.push_back({op.kernel, op.name, op.recomputed});
+    note(segment.memory, launched(), MemoryEventKind::free, op.frees, op.freed);
+  }
+
+  /// `bytes` as one event where they are of no storage.
+  void note(std::vector<MemoryEvent>& events, std::int32_t kernel, MemoryEventKind kind,
+            const std::vector<StorageId>& storages, Bytes bytes) const {
+    if (!source_.storages && bytes.value() > 0) events.push_back({kind, kernel, StorageId(), bytes});
+    if (!source_.storages) return;
+    for (const StorageId id : storages) {
+      const Bytes size = (*source_.storages)[static_cast<std::size_t>(id.index())].bytes;
+      events.push_back({kind, kernel, id, allocated_size(size)});
+    }
   }
 
   Segment& open_segment(Phase phase) {
@@ -58,10 +79,12 @@ class SegmentCutter {
     if (!is_open_) {
       segments_.emplace_back();
       segments_.back().phase = phase;
+      segments_.back().block = source_.block;
       is_open_ = true;
       last_ = static_cast<std::ptrdiff_t>(segments_.size()) - 1;
       segments_.back().peak_above_start = std::exchange(received_, Bytes(0));
       in_use_ = segments_.back().peak_above_start - std::exchange(sent_, Bytes(0));
+      segments_.back().memory = std::exchange(late_, {});
     }
     return segments_.back();
   }
@@ -77,12 +100,14 @@ class SegmentCutter {
     pass_.push_back(piece);
   }
 
+  const PassOps& source_;
   std::vector<Segment>& segments_;
   Pass pass_;
   bool is_open_ = false;
   Bytes in_use_;
   std::ptrdiff_t last_ = -1;  ///< segment of this pass
   // Buffers of the communication behind it, which the next segment takes and gives back.
+  std::vector<MemoryEvent> late_;  ///< of communication since the last segment
   Bytes received_;
   Bytes sent_;
 };
@@ -108,19 +133,32 @@ void name_segments(const std::vector<Segment*>& parts, const std::string& name) 
   }
 }
 
+void receive(Segment& segment, Bytes message) {
+  const Bytes bytes = allocated_size(message);
+  segment.peak_above_start += bytes;
+  segment.net_memory += bytes;
+  segment.memory.insert(segment.memory.begin(), {MemoryEventKind::receive, 0, StorageId(), bytes});
+}
+
+void send(Segment& segment, Bytes message) {
+  const Bytes bytes = allocated_size(message);
+  segment.net_memory -= bytes;
+  segment.memory.push_back({MemoryEventKind::send,
+                            static_cast<std::int32_t>(segment.kernels.size()), StorageId(), bytes});
+}
+
 }  // namespace
 
-Pass cut_into_segments(const std::vector<GraphOp>& ops, const std::string& name,
-                       const PassBoundary& boundary, std::vector<Segment>& segments) {
-  SegmentCutter cutter(segments);
-  for (const GraphOp& op : ops) cutter.add(op);
+Pass cut_into_segments(const PassOps& source, const PassBoundary& boundary,
+                       std::vector<Segment>& segments) {
+  SegmentCutter cutter(source, segments);
+  for (const GraphOp& op : source.ops) cutter.add(op);
   Pass pass = std::move(cutter).finish();
   const std::vector<Segment*> parts = segments_of(pass, segments);
   if (parts.empty()) return pass;
-  name_segments(parts, name);
-  parts.front()->peak_above_start += boundary.received;
-  parts.front()->net_memory += boundary.received;
-  parts.back()->net_memory -= boundary.sent;
+  name_segments(parts, source.name);
+  if (boundary.received.value() > 0) receive(*parts.front(), boundary.received);
+  if (boundary.sent.value() > 0) send(*parts.back(), boundary.sent);
   return pass;
 }
 

@@ -30,9 +30,17 @@ struct PassBoundary {
   bool operator==(const PassBoundary&) const = default;
 };
 
-/// Cuts `ops` wherever they communicate, synchronize with the host or change phase, and appends the
-/// segments to `segments` under names that start with `name`.
-Pass cut_into_segments(const std::vector<GraphOp>& ops, const std::string& name,
-                       const PassBoundary& boundary, std::vector<Segment>& segments);
+/// Operators of one pass, and where they come from.
+struct PassOps {
+  const std::vector<GraphOp>& ops;
+  std::string name;                                ///< that the names of segments start with
+  std::int32_t block = -1;                         ///< index of the block; -1: of none
+  const std::vector<Storage>* storages = nullptr;  ///< of the block
+};
+
+/// Cuts `pass` wherever it communicates, synchronizes with the host or changes phase, and appends
+/// the segments to `segments`.
+Pass cut_into_segments(const PassOps& pass, const PassBoundary& boundary,
+                       std::vector<Segment>& segments);
 
 }  // namespace tessera

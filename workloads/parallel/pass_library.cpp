@@ -66,8 +66,12 @@ Pass PassLibrary::make(const PassVariant& variant) {
   const PassBoundary boundary{variant.starts_with_message ? graph_.hidden_bytes : Bytes(0),
                               variant.ends_with_message ? graph_.hidden_bytes : Bytes(0)};
   const bool forward = variant.direction == PassDirection::forward;
-  return cut_into_segments(forward ? block.forward : backward_ops(variant),
-                           pass_name(block, variant), boundary, segments_);
+  const std::vector<GraphOp> backward = forward ? std::vector<GraphOp>() : backward_ops(variant);
+  return cut_into_segments({.ops = forward ? block.forward : backward,
+                            .name = pass_name(block, variant),
+                            .block = variant.block,
+                            .storages = &block.storages},
+                           boundary, segments_);
 }
 
 }  // namespace tessera

@@ -34,7 +34,7 @@ class PassLibrary {
   const Pass& pass(const PassVariant& variant);
   /// Ops that belong to no block.
   Pass cut(const std::vector<GraphOp>& ops, const std::string& name) {
-    return cut_into_segments(ops, name, {}, segments_);
+    return cut_into_segments({.ops = ops, .name = name}, {}, segments_);
   }
   /// Nothing, for ops that only wait.
   SegmentId empty_segment();

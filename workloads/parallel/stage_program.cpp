@@ -100,7 +100,9 @@ void StageProgram::count_memory() {
       buffers += graph_.at(position).buffers;
     }
   }
-  program_.static_memory = buffers + persistent_bytes(step_, program_.parameters);
+  program_.static_parts = persistent_parts(step_, program_.parameters);
+  program_.static_parts[MemoryCategory::buffers] += buffers;
+  program_.static_memory = program_.static_parts.total();
 }
 
 std::optional<ModelChunk> StageProgram::giver(const ScheduledPass& pass) const {

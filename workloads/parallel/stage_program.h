@@ -17,6 +17,9 @@ struct StageBlocks {
 /// head; the embedding goes to the first part, the head to the last.
 StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<int>& layers);
 
+/// Sets the arithmetic of `program` from its segments and their runs.
+void count_flops(Program& program);
+
 /// The program of pipeline stage `stage`: passes in the order of the schedule and messages as
 /// `plan_pipeline` has them.
 RankProgram build_stage_program(PassLibrary& library, const StepOptions& step, int stage);

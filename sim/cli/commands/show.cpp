@@ -8,6 +8,7 @@
 #include "sim/cli/output.h"
 #include "sim/config/load.h"
 #include "sim/plan/plan.h"
+#include "sim/report/memory_text.h"
 #include "sim/report/program_text.h"
 #include "workloads/model_graph.h"
 #include "workloads/program.h"
@@ -25,6 +26,9 @@ struct ShowOptions {
 std::string value_after(const std::string& pass, const Scenario& scenario) {
   if (pass == "scenario") return resolved_yaml(scenario);
   if (pass == "graph") return to_text(build_model_graph(scenario.model, scenario.step));
+  if (pass == "memory")
+    return memory_text(build_program(scenario.model, scenario.step),
+                       library_memory(scenario.step, scenario.cluster.node));
   if (pass == "program") return program_text(build_program(scenario.model, scenario.step));
   return timed_program_text(plan_step(scenario, shipped_weights()));
 }
@@ -35,11 +39,12 @@ void add_show_command(CLI::App& app) {
   auto options = std::make_shared<ShowOptions>();
   CLI::App* command = app.add_subcommand("show", "Print the value between two passes");
   command
-      ->add_option("PASS", options->pass,
-                   "scenario (resolved), graph (operators, tensors), program (ops per stage), "
-                   "timed (kernels with durations)")
+      ->add_option(
+          "PASS", options->pass,
+          "scenario (resolved), graph (operators, tensors), program (ops per stage), "
+          "timed (kernels with durations), memory (peak of every stage and what lives there)")
       ->required()
-      ->check(CLI::IsMember({"scenario", "graph", "program", "timed"}));
+      ->check(CLI::IsMember({"scenario", "graph", "program", "timed", "memory"}));
   command->add_option("FILE", options->file, "scenario (YAML)")->required();
   add_set_option(*command, options->overrides);
   command->callback([options] {

@@ -64,12 +64,21 @@ void write_files(const SimulateOptions& options, const Scenario& scenario,
   }
 }
 
+/// The step with its memory plan, if the scenario asks for one.
+TimedProgram planned(const Scenario& scenario, const PredictorWeights& weights) {
+  if (scenario.memory.planner.empty()) return plan_step(scenario, weights);
+  PlannedSteps steps = plan_step_memory(scenario, weights);
+  for (const StageMemoryPlan& plan : steps.memory.stages)
+    if (!plan.feasible) spdlog::warn("no memory plan: {}", plan.infeasible);
+  return std::move(steps.planned);
+}
+
 ExitCode run_simulate(const SimulateOptions& options) {
   Stopwatch stopwatch;
   const Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
   stopwatch.end_pass("read");
   const PredictorWeights weights = shipped_weights();
-  const TimedProgram timed = plan_step(scenario, weights);
+  const TimedProgram timed = planned(scenario, weights);
   stopwatch.end_pass("plan");
   const Timeline timeline = simulate(timed);
   stopwatch.end_pass("simulate");

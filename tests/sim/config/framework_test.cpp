@@ -36,6 +36,8 @@ void expect_equal(const FrameworkProfile& a, const FrameworkProfile& b) {
   EXPECT_EQ(a.bias_epilogue, b.bias_epilogue);
   EXPECT_EQ(a.fp32_logits, b.fp32_logits);
   EXPECT_EQ(a.loss_in_place, b.loss_in_place);
+  EXPECT_EQ(a.transformer_engine, b.transformer_engine);
+  EXPECT_EQ(a.context, b.context);
   EXPECT_EQ(a.products_accumulate, b.products_accumulate);
   EXPECT_EQ(a.gradients_set_to_none, b.gradients_set_to_none);
   EXPECT_EQ(a.always_average, b.always_average);

@@ -175,6 +175,10 @@ void Oracle::execute(OracleOp& op, int rank) {
     case OpKind::recv:
       messages_[{peer(rank, op.op->peer_stage), rank, op.op->tag}].wait();
       break;
+    case OpKind::copy_out:
+    case OpKind::copy_in:
+      transfer(op);
+      break;
     default:
       collective(op, rank);
   }

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hw/units/input_error.h"
+#include "hw/units/text.h"
+#include "predictor/weights.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/home.h"
+#include "sim/cli/output.h"
+#include "sim/config/load.h"
+#include "sim/engine/engine.h"
+#include "sim/formats/output_file.h"
+#include "sim/plan/plan.h"
+#include "sim/process/forked_call.h"
+#include "sim/report/memory_plan_text.h"
+
+namespace tessera {
+namespace {
+
+struct PlanMemoryOptions {
+  std::string file;
+  std::vector<std::string> overrides;
+  std::string budget;
+  std::string budgets;
+  std::string planner;
+  bool no_swap = false;
+  bool fast = false;
+  std::string format;
+  std::string picture_file;
+};
+
+Bytes bytes_after(const char* option, const std::string& text) {
+  try {
+    return parse_bytes(text);
+  } catch (const InputError& error) {
+    Problem problem = error.problems().front();
+    problem.where = option;
+    throw InputError(problem);
+  }
+}
+
+/// "20GiB:80GiB:5GiB": first, last, step.
+std::vector<Bytes> range_of(const std::string& text) {
+  std::vector<Bytes> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    parts.push_back(bytes_after("--budgets", text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  constexpr std::int64_t kMost = 1000;
+  const bool valid = parts.size() == 3 && parts[2].value() > 0 && parts[0] <= parts[1] &&
+                     (parts[1] - parts[0]).value() / parts[2].value() < kMost;
+  if (!valid)
+    throw InputError({"--budgets", "is " + text, "give first:last:step, as 20GiB:80GiB:5GiB"});
+  std::vector<Bytes> budgets;
+  for (Bytes budget = parts[0]; budget <= parts[1]; budget += parts[2]) budgets.push_back(budget);
+  return budgets;
+}
+
+Seconds simulated_time(const TimedProgram& timed) {
+  return Seconds(std::stod(run_forked([&] {
+    char text[64];
+    std::snprintf(text, sizeof(text), "%.17g", simulate(timed).step_time.value());
+    return std::string(text);
+  })));
+}
+
+/// A scenario planned for one budget after another.
+class PlanQuestion {
+ public:
+  explicit PlanQuestion(const PlanMemoryOptions& options)
+      : weights_(shipped_weights()),
+        scenario_(load_scenario(options.file, options.overrides, shipped_catalog())) {
+    if (scenario_.memory.planner.empty()) scenario_.memory.planner = "tessera";
+    if (!options.planner.empty()) scenario_.memory.planner = options.planner;
+    if (options.no_swap) scenario_.memory.swap = false;
+    if (options.fast) scenario_.memory.thorough = false;
+  }
+
+  const MemoryPlanReport& plan(Bytes budget, bool simulates = true) {
+    if (budget.value() > 0) scenario_.memory.budget = budget;
+    steps_.push_back(plan_step_memory(scenario_, weights_));
+    const PlannedSteps& steps = steps_.back();
+    MemoryPlanReport report{.scenario = scenario_.name,
+                            .planner = scenario_.memory.planner,
+                            .steps = &steps,
+                            .base_time = {},
+                            .planned_time = {},
+                            .simulated_time = {}};
+    if (simulates) {
+      if (!base_) base_ = simulated_time(steps.base);
+      report.base_time = *base_;
+      if (steps.memory.feasible()) {
+        report.planned_time = *base_ + steps.memory.added_time;
+        report.simulated_time = simulated_time(steps.planned);
+      }
+    }
+    reports_.push_back(report);
+    return reports_.back();
+  }
+  const std::vector<MemoryPlanReport>& reports() const { return reports_; }
+
+ private:
+  PredictorWeights weights_;
+  Scenario scenario_;
+  std::optional<Seconds> base_;
+  std::deque<PlannedSteps> steps_;
+  std::vector<MemoryPlanReport> reports_;
+};
+
+int fullest_stage(const PlannedStep& memory) {
+  const auto fullest = std::ranges::max_element(memory.stages, {}, &StageMemoryPlan::base_peak);
+  return fullest->stage;
+}
+
+ExitCode run_plan_memory(const PlanMemoryOptions& options) {
+  PlanQuestion question(options);
+  if (!options.budgets.empty()) {
+    for (const Bytes budget : range_of(options.budgets)) question.plan(budget);
+    print(options.format == "json" ? memory_curve_json(question.reports())
+                                   : memory_curve_table(question.reports()));
+    return ExitCode::ok;
+  }
+  const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
+  const MemoryPlanReport& report = question.plan(budget);
+  if (!options.picture_file.empty())
+    write_output_file(options.picture_file,
+                      memory_plan_svg(report, fullest_stage(report.steps->memory)));
+  print(options.format == "json" ? memory_plan_json(report) : memory_plan_table(report));
+  return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
+}
+
+ExitCode run_plan_export(const PlanMemoryOptions& options) {
+  PlanQuestion question(options);
+  const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
+  const MemoryPlanReport& report = question.plan(budget, false);
+  print(memory_decisions_json(report));
+  return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
+}
+
+CLI::App* add_common(CLI::App& plan, const char* name, const char* about,
+                     const std::shared_ptr<PlanMemoryOptions>& options) {
+  CLI::App* command = plan.add_subcommand(name, about);
+  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_set_option(*command, options->overrides);
+  command->add_option("--budget", options->budget,
+                      "per GPU, for what the framework's allocator holds, as 40GiB (default: the "
+                      "scenario's memory.budget, else the GPU's memory)");
+  command->add_option("--planner", options->planner, "who plans (default: the scenario's, tessera)")
+      ->check(CLI::IsMember(step_planner_names()));
+  command->add_flag("--no-swap", options->no_swap, "recomputation alone");
+  command->add_flag("--fast", options->fast, "a shorter search");
+  return command;
+}
+
+}  // namespace
+
+void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code) {
+  auto options = std::make_shared<PlanMemoryOptions>();
+  CLI::App* command = add_common(
+      plan, "memory", "Make a step fit: what runs again, what is swapped, what it costs", options);
+  command->add_option("--budgets", options->budgets,
+                      "a curve: first:last:step, as 20GiB:80GiB:5GiB");
+  command->add_option("--picture", options->picture_file,
+                      "write memory before and after of the fullest stage as SVG");
+  add_format_option(*command, options->format, {"table", "json"});
+  command->callback([options, &exit_code] { exit_code = run_plan_memory(*options); });
+}
+
+void add_plan_export_command(CLI::App& plan, ExitCode& exit_code) {
+  auto options = std::make_shared<PlanMemoryOptions>();
+  CLI::App* command =
+      add_common(plan, "export",
+                 "Print the decisions of a memory plan, operator by operator, as JSON", options);
+  command->callback([options, &exit_code] { exit_code = run_plan_export(*options); });
+}
+
+}  // namespace tessera

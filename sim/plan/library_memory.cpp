@@ -1,0 +1,55 @@
+#include "sim/plan/library_memory.h"
+
+namespace tessera {
+namespace {
+
+Bytes cublas_workspace(const StepOptions& step, const GpuSpec& gpu) {
+  if (step.framework.deterministic) return Bytes(8 * 4096 * 1024);
+  if (gpu.architecture >= Architecture::hopper) return 32_MiB;
+  return Bytes(2 * 4096 * 1024 + 8 * 16 * 1024);
+}
+
+Bytes product_workspace(const GpuSpec& gpu) {
+  return gpu.architecture >= Architecture::hopper ? 32_MiB : 4_MiB;
+}
+
+Bytes communicator_memory(const NodeSpec& node, bool leaves_node) {
+  constexpr std::int64_t kSimple = 4LL << 20;
+  constexpr std::int64_t kLowLatency = 512LL * 8 * 8 * 16;      // threads, lines, steps, bytes
+  constexpr std::int64_t kLowLatency128 = 640LL * 120 * 8 * 8;  // threads, elements, steps, bytes
+  constexpr std::int64_t kPeers = 3;
+  const bool switched = node.interconnect == GpuInterconnect::nvswitch;
+  const std::int64_t channels = leaves_node ? 8 : switched ? 24 : 12;
+  const std::int64_t sides = leaves_node ? 2 : 1;
+  return Bytes(channels * sides * kPeers * (kSimple + kLowLatency + kLowLatency128));
+}
+
+/// The groups follow Megatron's order tp-dp-pp.
+Bytes communicators(const ParallelLayout& layout, const NodeSpec& node) {
+  const int gpus = node.gpu_count;
+  Bytes sum;
+  const auto add = [&](int members, int extent) {
+    if (members > 1) sum += communicator_memory(node, extent > gpus);
+  };
+  add(layout.tensor, layout.tensor);
+  add(layout.data, layout.tensor * layout.data);
+  add(layout.pipeline, layout.world_size());
+  add(layout.pipeline, layout.world_size());  // the first and the last stage
+  add(layout.world_size(), layout.world_size());
+  return sum;
+}
+
+}  // namespace
+
+LibraryMemory library_memory(const StepOptions& step, const NodeSpec& node) {
+  const GpuSpec& gpu = node.gpu;
+  LibraryMemory memory;
+  const int handles = step.mode == StepMode::inference ? 1 : 2;
+  memory.workspaces = Bytes(handles * cublas_workspace(step, gpu).value());
+  if (step.framework.transformer_engine) memory.workspaces += product_workspace(gpu);
+  memory.context = step.framework.context;
+  memory.communicators = communicators(step.layout, node);
+  return memory;
+}
+
+}  // namespace tessera

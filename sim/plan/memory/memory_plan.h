@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "predictor/kernel_predictor.h"
+#include "sim/plan/memory/stage_graph.h"
+#include "sim/plan/timed_program.h"
+#include "sim/remat/planner.h"
+#include "sim/scenario/scenario.h"
+
+namespace tessera {
+
+/// What was decided for one pipeline stage.
+struct StageMemoryPlan {
+  int stage = 0;
+  int in_flight = 1;    ///< micro-batches whose forward pass ran and whose backward pass did not
+  bool needed = false;  ///< the stage does not fit without a plan
+  bool feasible = true;
+  Bytes static_bytes;    ///< with workspaces of libraries
+  Bytes base_peak;       ///< without a plan
+  Bytes planned_peak;    ///< of the rewritten program; = base_peak where no plan is needed
+  Bytes lower_bound;     ///< of any plan
+  Seconds base_time;     ///< kernels and tensor-parallel collectives of a micro-batch
+  Seconds planned_time;  ///< with what runs again, and stalls for copies
+  Seconds recompute, stall;
+  Bytes copied;  ///< of a micro-batch, both directions
+  remat::DecisionCounts decisions;
+  double certified_gap = 0;
+  std::string infeasible;  ///< why: the operator and the missing bytes
+  Bytes missing;
+  std::string note;
+  /// Where `needed` and `feasible`: the micro-batch as planned, for exports.
+  StageOps ops;
+  StageGraph graph;
+  remat::Schedule schedule;
+};
+
+/// A step whose stages fit the budget, if that is possible.
+struct PlannedStep {
+  Bytes budget;
+  remat::HostLink link;
+  std::vector<StageMemoryPlan> stages;
+  /// Change of the step time that the plans expect, from the slowest stage: stages work side by
+  /// side on all micro-batches but the first of each.
+  Seconds added_time;
+  bool feasible() const;
+};
+
+/// Plans every stage of `timed`, which `scenario` was made into, that needs more than the budget,
+/// and rewrites the programs of those with a feasible plan: what runs again becomes kernels, what
+/// is swapped becomes copies. `timed.segments` are predicted anew. Throws InputError for an unknown
+/// planner and for programs that plans do not know.
+PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& predictor,
+                           TimedProgram& timed);
+
+/// The way of one GPU to host memory, shared with all others that copy at the same time.
+remat::HostLink host_link(const Topology& topology);
+
+/// Planners of `sim/remat` and Megatron's.
+std::vector<std::string> step_planner_names();
+
+}  // namespace tessera

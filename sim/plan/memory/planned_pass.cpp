@@ -1,0 +1,298 @@
+#include "sim/plan/memory/planned_pass.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+constexpr int kNone = -1;
+
+class PassWriter {
+ public:
+  PassWriter(const StageOps& stage, const StageGraph& graph, std::int32_t block,
+             const std::vector<std::string>& names, std::vector<Segment>& segments)
+      : stage_(stage),
+        graph_(graph),
+        block_(block),
+        names_(names),
+        segments_(segments),
+        resident_(stage.tensors.size(), 0),
+        ran_(graph.groups.size(), 0),
+        copied_out_(stage.tensors.size(), kNone),
+        arriving_(stage.tensors.size(), kNone) {}
+
+  MemoryPasses run(const remat::Schedule& schedule) {
+    MemoryPasses passes;
+    for (const remat::Step& step : schedule) {
+      const bool turns = step.action == remat::Action::compute &&
+                         group(step.id).kind == OpGroup::Kind::other_micro_batches;
+      if (!turns) {
+        perform(step);
+        continue;
+      }
+      passes.forward = finish_pass();
+      backward_ = true;
+      for (auto* ops : {&copied_out_, &arriving_})
+        for (int& op : *ops) op = of_forward_pass(op);
+    }
+    passes.backward = finish_pass();
+    return passes;
+  }
+  /// Leaves out the kernels that add to gradients of earlier micro-batches.
+  void store_gradients() { stores_gradients_ = true; }
+
+ private:
+  const OpGroup& group(std::int32_t id) const {
+    return graph_.groups[static_cast<std::size_t>(id)];
+  }
+  int tensor(remat::TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)]; }
+  Bytes bytes(int tensor) const { return stage_.tensors[static_cast<std::size_t>(tensor)].bytes; }
+
+  static int of_forward_pass(int op) { return op >= 0 ? -2 - op : kNone; }
+
+  void perform(const remat::Step& step) {
+    switch (step.action) {
+      case remat::Action::compute:
+        return compute(step.id);
+      case remat::Action::drop:
+        return release(tensor(step.id));
+      case remat::Action::copy_out:
+        return copy_out(tensor(step.id));
+      case remat::Action::release: {
+        const int freed = tensor(step.id);
+        close();
+        next_waits_.push_back(copied_out_[static_cast<std::size_t>(freed)]);
+        return release(freed);
+      }
+      case remat::Action::copy_in:
+        return copy_in(tensor(step.id));
+    }
+  }
+
+  void compute(std::int32_t id) {
+    const OpGroup& ops = group(id);
+    if (ops.kind != OpGroup::Kind::operators) return message(ops.kind);
+    const bool again = std::exchange(ran_[static_cast<std::size_t>(id)], 1) != 0;
+    await_inputs(id);
+    const int layer = stage_.ops[static_cast<std::size_t>(ops.begin)].layer;
+    if (open_ && (layer != layer_ || segment().phase != phase_of(ops.begin))) close();
+    layer_ = layer;
+    open(ops.begin);
+    const Bytes extra = take_outputs(id);
+    if (extra.value() > 0) note(MemoryEventKind::allocate, kNone, extra);
+    for (int i = ops.begin; i < ops.end; ++i) run_operator(i, again);
+    if (extra.value() == 0) return;
+    open(ops.end - 1);
+    note(MemoryEventKind::free, kNone, extra);
+  }
+
+  /// Outputs become resident. Returns what the group holds besides while it runs: its workspace,
+  /// and a second copy of outputs that are there already.
+  Bytes take_outputs(std::int32_t id) {
+    const remat::Graph& graph = graph_.graph;
+    Bytes extra(graph.workspace(id));
+    for (remat::TensorId q = graph.first_output(id); q < graph.first_output(id + 1); ++q) {
+      const int made = tensor(q);
+      if (resident_[static_cast<std::size_t>(made)]) {
+        extra += bytes(made);
+      } else {
+        take(made);
+      }
+    }
+    return extra;
+  }
+
+  void await_inputs(std::int32_t id) {
+    for (const remat::TensorId q : graph_.graph.inputs(id)) {
+      int& copy = arriving_[static_cast<std::size_t>(tensor(q))];
+      if (copy == kNone) continue;
+      close();
+      next_waits_.push_back(std::exchange(copy, kNone));
+    }
+  }
+
+  void run_operator(int i, bool again) {
+    const GraphOp& op = *stage_.ops[static_cast<std::size_t>(i)].op;
+    if (stores_gradients_ && op.accumulates_gradient) return;
+    switch (op.kind) {
+      case GraphOpKind::kernel:
+        open(i).kernels.push_back({op.kernel, op.name, again || op.recomputed});
+        segment().host_ops += op.host_calls;
+        break;
+      case GraphOpKind::view:
+        open(i).host_ops += op.host_calls;
+        break;
+      case GraphOpKind::host_sync:
+        open(i).host_sync = true;
+        close();
+        break;
+      case GraphOpKind::collective:
+        close();
+        collective(op);
+        break;
+      case GraphOpKind::wait:
+        close();
+        awaited_collective_ = last_collective_;
+        break;
+    }
+  }
+
+  void collective(const GraphOp& op) {
+    PlannedOp planned;
+    planned.op.kind = op.collective;
+    planned.op.stream = StreamKind::tensor_comm;
+    planned.op.phase = op.phase;
+    planned.op.group = op.group;
+    planned.op.bytes = op.bytes;
+    planned.op.layer = layer_;
+    planned.waits = {last_kernels_, awaited_collective_};
+    last_collective_ = push(std::move(planned));
+  }
+
+  void message(OpGroup::Kind kind) {
+    if (kind == OpGroup::Kind::receive_input) start_with(stage_.received_input);
+    if (kind == OpGroup::Kind::receive_gradient) start_with(stage_.received_gradient);
+  }
+  void start_with(int tensor) {
+    open(backward_ ? stage_.forward_ops : 0);
+    take(tensor);
+  }
+
+  void copy_out(int tensor) {
+    if (copied_out_[static_cast<std::size_t>(tensor)] != kNone) return;
+    close();
+    copied_out_[static_cast<std::size_t>(tensor)] =
+        copy(OpKind::copy_out, StreamKind::device_to_host, tensor, kNone);
+  }
+  void copy_in(int tensor) {
+    if (!open_) open(backward_ ? stage_.forward_ops : 0);
+    take(tensor);
+    close();
+    arriving_[static_cast<std::size_t>(tensor)] =
+        copy(OpKind::copy_in, StreamKind::host_to_device, tensor,
+             copied_out_[static_cast<std::size_t>(tensor)]);
+  }
+  int copy(OpKind kind, StreamKind stream, int tensor, int after) {
+    PlannedOp planned;
+    planned.op.kind = kind;
+    planned.op.stream = stream;
+    planned.op.phase = backward_ ? Phase::backward : Phase::forward;
+    planned.op.bytes = bytes(tensor);
+    planned.op.layer = layer_;
+    const int collective = kind == OpKind::copy_out ? awaited_collective_ : kNone;
+    planned.waits = {last_kernels_, after == kNone ? collective : after};
+    return push(std::move(planned));
+  }
+
+  void take(int tensor) {
+    resident_[static_cast<std::size_t>(tensor)] = 1;
+    note(MemoryEventKind::allocate, tensor, bytes(tensor));
+  }
+  void release(int tensor) {
+    resident_[static_cast<std::size_t>(tensor)] = 0;
+    if (!open_) open(backward_ ? stage_.forward_ops : 0);
+    note(MemoryEventKind::free, tensor, bytes(tensor));
+  }
+  void note(MemoryEventKind kind, int tensor, Bytes size) {
+    const auto kernel = static_cast<std::int32_t>(segment().kernels.size());
+    segment().memory.push_back(
+        {kind, kernel, tensor == kNone ? StorageId() : StorageId(tensor), size});
+  }
+
+  Segment& segment() { return segments_.back(); }
+  Phase phase_of(int i) const {
+    const auto at =
+        static_cast<std::size_t>(std::clamp(i, 0, static_cast<int>(stage_.ops.size()) - 1));
+    if (backward_) return Phase::backward;
+    return stage_.ops[at].op->phase;
+  }
+
+  /// The segment that operator `i` goes to.
+  Segment& open(int i) {
+    if (open_ && segment().phase != phase_of(i)) close();
+    if (open_) return segment();
+    open_ = true;
+    const auto at =
+        static_cast<std::size_t>(std::clamp(i, 0, static_cast<int>(stage_.ops.size()) - 1));
+    const StageOp& op = stage_.ops[at];
+    segments_.emplace_back();
+    segment().name = names_[static_cast<std::size_t>(op.block)] +
+                     (backward_ ? ".backward" : ".forward") + ".planned";
+    segment().phase = phase_of(i);
+    segment().block = block_;
+    return segment();
+  }
+
+  void close() {
+    if (!open_) return;
+    open_ = false;
+    Bytes now;
+    for (const MemoryEvent& event : segment().memory) {
+      now += event.kind == MemoryEventKind::allocate ? event.bytes : -event.bytes;
+      segment().peak_above_start = std::max(segment().peak_above_start, now);
+    }
+    segment().net_memory = now;
+    PlannedOp planned;
+    planned.op.segment = SegmentId(static_cast<std::int32_t>(segments_.size()) - 1);
+    planned.op.phase = segment().phase;
+    planned.op.host_sync = segment().host_sync;
+    planned.op.layer = layer_;
+    planned.waits = std::exchange(next_waits_, {});
+    planned.waits.push_back(std::exchange(awaited_collective_, kNone));
+    planned.starts_pass = last_kernels_ == kNone;
+    last_kernels_ = push(std::move(planned));
+  }
+
+  int push(PlannedOp planned) {
+    std::erase(planned.waits, kNone);
+    pass_.push_back(std::move(planned));
+    return static_cast<int>(pass_.size()) - 1;
+  }
+
+  MemoryPass finish_pass() {
+    close();
+    last_kernels_ = last_collective_ = awaited_collective_ = kNone;
+    next_waits_.clear();
+    return std::exchange(pass_, {});
+  }
+
+  const StageOps& stage_;
+  const StageGraph& graph_;
+  std::int32_t block_;
+  const std::vector<std::string>& names_;
+  std::vector<Segment>& segments_;
+  std::vector<char> resident_, ran_;
+  std::vector<int> copied_out_, arriving_;  ///< by tensor: op as in `PlannedOp::waits`
+  MemoryPass pass_;
+  std::vector<int> next_waits_;  ///< of the next kernels
+  int last_kernels_ = kNone, last_collective_ = kNone, awaited_collective_ = kNone;
+  int layer_ = kNoLayer;
+  bool open_ = false, backward_ = false, stores_gradients_ = false;
+};
+
+}  // namespace
+
+MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
+                           const remat::Schedule& schedule, std::int32_t block,
+                           const std::vector<std::string>& block_names,
+                           std::vector<Segment>& segments) {
+  PassWriter writer(stage, graph, block, block_names, segments);
+  MemoryPasses passes = writer.run(schedule);
+  const bool accumulates =
+      std::ranges::any_of(stage.ops, [](const StageOp& op) { return op.op->accumulates_gradient; });
+  if (!accumulates) return passes;
+  std::vector<Segment> forward_again;  // is there already
+  PassWriter storing(stage, graph, block, block_names, forward_again);
+  storing.store_gradients();
+  passes.first_backward = storing.run(schedule).backward;
+  for (PlannedOp& planned : passes.first_backward) {
+    if (planned.op.kind != OpKind::kernels) continue;
+    segments.push_back(
+        std::move(forward_again[static_cast<std::size_t>(planned.op.segment.index())]));
+    planned.op.segment = SegmentId(static_cast<std::int32_t>(segments.size()) - 1);
+  }
+  return passes;
+}
+
+}  // namespace tessera

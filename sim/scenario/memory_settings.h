@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "hw/units/quantity.h"
+
+namespace tessera {
+
+/// The section `memory` of a scenario: what happens where a step does not fit.
+struct MemorySettings {
+  std::string planner;   ///< of sim/remat, or megatron_block or megatron_uniform; empty: none
+  Bytes budget;          ///< per GPU, for everything the allocator holds; 0 = the GPU's memory
+  bool swap = true;      ///< tensors may be copied to host memory
+  Bytes host_memory;     ///< per GPU for copies; 0 = its share of the node's
+  bool thorough = true;  ///< how long planners search
+  bool operator==(const MemorySettings&) const = default;
+};
+
+}  // namespace tessera

@@ -1,0 +1,93 @@
+"""tessera plan memory, batch and export: what is planned is what is simulated, and fits."""
+
+import json
+import unittest
+
+from tessera_command import EndToEnd
+
+BAD_INPUT, DOES_NOT_FIT = 3, 4
+GIB = 1 << 30
+
+SCENARIO = """
+model: {extends: gpt2-large, layers: 8}
+cluster: dgx-a100
+training: {framework: megatron-local, precision: fp16, sequence_length: 1024, micro_batch: 4, global_batch: 16}
+parallelism: {tensor: %d, pipeline: %d}
+"""
+
+
+class PlanMemory(EndToEnd):
+    def setUp(self):
+        super().setUp()
+        self.plant("one.yaml", SCENARIO % (1, 1))
+        self.plant("four.yaml", SCENARIO % (2, 2))
+
+    def plan(self, file, *options):
+        result = self.run_tessera("plan", "memory", file, "--fast", "--format", "json", *options)
+        return result.returncode, json.loads(result.stdout)
+
+    def assert_planned(self, plan, budget):
+        self.assertTrue(plan["feasible"])
+        for stage in plan["stages"]:
+            self.assertLessEqual(stage["planned_peak_bytes"], budget * GIB)
+        self.assertAlmostEqual(plan["simulated_step_s"] / plan["planned_step_s"], 1, delta=0.01)
+        self.assertGreater(plan["simulated_step_s"], plan["base_step_s"])
+
+    def test_planned_and_simulated_step_times_agree(self):
+        for file, budget in (("one.yaml", 8), ("four.yaml", 2)):
+            code, plan = self.plan(file, "--budget", f"{budget}GiB")
+            self.assertEqual(code, 0, file)
+            self.assertTrue(any(stage["needed"] for stage in plan["stages"]))
+            self.assert_planned(plan, budget)
+
+    def test_swapping_alone_too(self):
+        code, plan = self.plan("one.yaml", "--budget", "8GiB", "--planner", "belady")
+        self.assertEqual(code, 0)
+        self.assertGreater(plan["stages"][0]["copied_bytes"], 0)
+        self.assert_planned(plan, 8)
+
+    def test_simulate_carries_the_plan_out(self):
+        settings = ("--set", "memory.planner=tessera", "--set", "memory.budget=8GiB", "--set",
+                    "memory.thorough=false")
+        simulated = json.loads(self.run_tessera("simulate", "one.yaml", "--format", "json", *settings).stdout)
+        _, plan = self.plan("one.yaml", "--budget", "8GiB")
+        self.assertAlmostEqual(simulated["step_time_s"], plan["simulated_step_s"], places=9)
+        self.assertTrue(simulated["memory"]["fits"])
+        self.assertEqual(simulated["memory"]["peak_bytes"], plan["stages"][0]["planned_peak_bytes"])
+
+    def test_too_little_names_stage_operator_and_bytes(self):
+        code, plan = self.plan("one.yaml", "--budget", "2GiB")
+        self.assertEqual((code, plan["feasible"]), (DOES_NOT_FIT, False))
+        self.assertIn("stage 0: ", plan["stages"][0]["infeasible"])
+        self.assertGreater(plan["stages"][0]["missing_bytes"], 0)
+
+    def test_a_curve_never_gets_faster_with_less_memory(self):
+        result = self.run_tessera("plan", "memory", "one.yaml", "--fast", "--no-swap", "--format", "json", "--budgets",
+                                  "7GiB:10GiB:1GiB")
+        curve = json.loads(result.stdout)["budgets"]
+        self.assertEqual([point["budget_bytes"] // GIB for point in curve], [7, 8, 9, 10])
+        times = [point["simulated_step_s"] for point in curve]
+        for tighter, wider in zip(times, times[1:]):
+            self.assertGreaterEqual(tighter, wider * 0.999)
+
+    def test_export_lists_decisions(self):
+        result = self.run_tessera("plan", "export", "one.yaml", "--fast", "--no-swap", "--budget", "8GiB")
+        decisions = json.loads(result.stdout)["stages"][0]
+        self.assertTrue(decisions["recompute"])
+        self.assertEqual(decisions["offload"], [])
+
+    def test_batch_grows_with_a_plan(self):
+        result = self.run_tessera("plan", "batch", "one.yaml", "--set", "memory.budget=8GiB", "--set", "training.global_batch=4",
+                                  "--planner", "tessera", "--no-swap", "--format", "json")
+        plain, planned = json.loads(result.stdout)["planners"]
+        self.assertGreater(planned["micro_batch"], plain["micro_batch"])
+
+    def test_what_is_refused(self):
+        self.assert_fails(BAD_INPUT, "--budgets", "plan", "memory", "one.yaml", "--budgets", "1GiB:2GiB")
+        self.assert_fails(BAD_INPUT, "training.recompute", "plan", "memory", "one.yaml", "--set",
+                          "training.recompute=full")
+        self.assert_fails(BAD_INPUT, "memory.planner", "simulate", "one.yaml", "--set", "memory.planner=nobody")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,119 @@
+#include "workloads/memory/memory_profile.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/workloads/models.h"
+#include "workloads/memory/memory_replay.h"
+#include "workloads/model_graph.h"
+
+namespace tessera {
+namespace {
+
+StepOptions pipelined(int tensor, int pipeline, PipelineSchedule schedule) {
+  StepOptions step = test::single_gpu(test::megatron(), StepMode::training, 1, 256);
+  step = test::in(Precision::bf16, step);
+  step.layout = {.tensor = tensor, .pipeline = pipeline, .data = 1};
+  step.global_batch = 6;
+  step.schedule = schedule;
+  return step;
+}
+
+/// Highest memory by the figures that the engine's ledger uses.
+Bytes ledger_peak(const Program& program, const RankProgram& stage) {
+  Bytes used = stage.static_memory;
+  Bytes peak = used;
+  for (const ProgramOp& op : stage.ops) {
+    if (op.kind != OpKind::kernels) continue;
+    const Segment& segment = program.segment(op.segment);
+    peak = std::max(peak, used + segment.peak_above_start);
+    used += segment.net_memory;
+  }
+  return peak;
+}
+
+TEST(MemoryProfile, HasTheLedgersPeakToTheByte) {
+  for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
+    const Program program = build_program(test::gpt2_large(), pipelined(2, 4, schedule));
+    for (const RankProgram& stage : program.stages) {
+      const MemoryProfile profile = profile_memory(program, stage.stage, Bytes(0));
+      EXPECT_EQ(profile.peak, ledger_peak(program, stage)) << stage.stage;
+      EXPECT_EQ(profile.at_peak.total(), profile.peak);
+    }
+  }
+}
+
+TEST(MemoryProfile, KnowsEveryFamilyInEveryMode) {
+  for (const ModelSpec& model : {test::gpt2_large(), test::opt_1_3b(), test::bert_large(),
+                                 test::llama2_7b(), test::switch_xl4()}) {
+    for (const StepMode mode :
+         {StepMode::training, StepMode::forward_backward, StepMode::inference}) {
+      const Program program =
+          build_program(model, test::single_gpu(test::hf_eager(), mode, 2, 128));
+      const MemoryProfile profile = profile_memory(program, 0, Bytes(0));
+      EXPECT_EQ(profile.peak, ledger_peak(program, program.stages[0])) << model.name;
+    }
+  }
+}
+
+TEST(MemoryProfile, NamesWhatLivesAtThePeak) {
+  const Program program =
+      build_program(test::gpt2_large(), pipelined(1, 1, PipelineSchedule::one_f_one_b));
+  const MemoryProfile profile = profile_memory(program, 0, Bytes(1000));
+  EXPECT_EQ(profile.at_peak[MemoryCategory::workspace], Bytes(1000));
+  // Logits in bf16 and their fp32 copy, 6 B each, live beside all saved activations.
+  Bytes live;
+  int attention_outputs = 0;
+  for (const LiveMemory& entry : profile.live) {
+    live += entry.bytes;
+    if (entry.name == "layer.attention.output_copy") attention_outputs = entry.count;
+  }
+  EXPECT_EQ(attention_outputs, 36);
+  EXPECT_EQ(live, profile.at_peak[MemoryCategory::activations] +
+                      profile.at_peak[MemoryCategory::temporary]);
+  EXPECT_GE(profile.reserved, live);
+}
+
+TEST(MemoryReplay, FreesEverythingThatItAllocates) {
+  const Program program =
+      build_program(test::gpt2_large(), pipelined(2, 2, PipelineSchedule::one_f_one_b));
+  for (int stage = 0; stage < 2; ++stage) {
+    Bytes in_use;
+    replay_memory(program, stage, -1, [&](const MemoryStep& step) {
+      in_use += step.allocates ? step.allocation.bytes : -step.allocation.bytes;
+    });
+    EXPECT_EQ(in_use, Bytes(0));
+  }
+}
+
+/// Saved bytes of a layer of Megatron in 16 bit with fused softmax.
+double saved(std::int64_t hidden, std::int64_t heads, Recompute recompute) {
+  ModelSpec model = test::gpt3_175b();
+  model.hidden = hidden;
+  model.heads = model.kv_heads = heads;
+  model.head_dim = hidden / heads;
+  model.ffn = 4 * hidden;
+  model.layers = 2;
+  FrameworkProfile framework = test::megatron_local();
+  framework.attention = AttentionKernels::fused_softmax;
+  StepOptions step =
+      test::in(Precision::fp16, test::single_gpu(framework, StepMode::training, 1, 2048));
+  step.layout.tensor = 8;
+  step.recompute = recompute;
+  return static_cast<double>(build_model_graph(model, step).blocks[1].saved.value());
+}
+
+// Korthikanti et al. 2022, activation memory as a share of that with tensor parallelism alone.
+TEST(MemoryProfile, RecomputationSavesWhatKorthikantiMeasured) {
+  struct Case {
+    std::int64_t hidden, heads;
+    double selective, full;
+  };
+  for (const Case& c : {Case{6144, 64, 49.42, 7.64}, Case{12288, 96, 56.53, 8.71}}) {
+    const double base = saved(c.hidden, c.heads, Recompute::none);
+    EXPECT_NEAR(100 * saved(c.hidden, c.heads, Recompute::selective) / base, c.selective, 1);
+    EXPECT_NEAR(100 * saved(c.hidden, c.heads, Recompute::full) / base, c.full, 1);
+  }
+}
+
+}  // namespace
+}  // namespace tessera

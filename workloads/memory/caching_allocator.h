@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <set>
+#include <tuple>
+
+#include "hw/units/quantity.h"
+
+namespace tessera {
+
+/// PyTorch's caching allocator on one stream (c10/cuda/CUDACachingAllocator.cpp): requests are
+/// rounded up to 512 B; those of at most 1 MiB are cut from segments of 2 MiB, those below 10 MiB
+/// from segments of 20 MiB, larger ones get a segment of their own rounded up to 2 MiB. Freed
+/// blocks merge with free neighbours and are given to the request that they fit best; of a large
+/// block more than 1 MiB that is left over is split off. Segments are never given back.
+class CachingAllocator {
+ public:
+  struct Block {
+    std::int64_t bytes = 0;
+    std::int64_t address = 0;
+    int segment = 0;
+    bool small = false;
+    bool free = false;
+  };
+  using Handle = std::list<Block>::iterator;
+
+  Handle allocate(Bytes request);
+  void free(Handle block);
+
+  /// Bytes of all segments.
+  Bytes reserved() const { return Bytes(reserved_); }
+  /// Bytes of blocks in use.
+  Bytes allocated() const { return Bytes(allocated_); }
+
+ private:
+  struct Smallest {
+    bool operator()(const Handle& a, const Handle& b) const {
+      return std::tie(a->small, a->bytes, a->address) < std::tie(b->small, b->bytes, b->address);
+    }
+  };
+
+  Handle find(std::int64_t bytes, bool small);
+  Handle new_segment(std::int64_t bytes, bool small);
+  void split(Handle block, std::int64_t bytes);
+
+  std::list<Block> blocks_;  ///< in the order of addresses
+  std::set<Handle, Smallest> free_;
+  std::int64_t reserved_ = 0, allocated_ = 0;
+  int segments_ = 0;
+};
+
+}  // namespace tessera

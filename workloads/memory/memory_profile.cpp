@@ -1,0 +1,148 @@
+#include "workloads/memory/memory_profile.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "workloads/memory/caching_allocator.h"
+#include "workloads/memory/memory_replay.h"
+
+namespace tessera {
+namespace {
+
+class Profiler {
+ public:
+  Profiler(const Program& program, const RankProgram& stage, Bytes workspaces)
+      : program_(program), used_(stage.static_parts) {
+    used_[MemoryCategory::workspace] += workspaces;
+    profile_.peak = used_.total();
+    profile_.at_peak = used_;
+  }
+
+  void add(const MemoryStep& step) {
+    if (profile_.over_ops.empty() || profile_.over_ops.back().op != step.op)
+      profile_.over_ops.push_back({step.op, used_, used_});
+    const Allocation& allocation = step.allocation;
+    if (step.allocates) {
+      used_[allocation.category] += allocation.bytes;
+    } else {
+      used_[allocation.category] -= allocation.bytes;
+    }
+    OpMemory& now = profile_.over_ops.back();
+    now.afterwards = used_;
+    if (used_.total() > now.highest.total()) now.highest = used_;
+    if (used_.total() <= profile_.peak) return;
+    profile_.peak = used_.total();
+    profile_.at_peak = used_;
+    profile_.peak_op = step.op;
+    profile_.peak_kernel = step.kernel;
+    peak_step_ = steps_;
+  }
+  void count() { ++steps_; }
+
+  /// Second time over the same steps: who lives at the peak.
+  void collect(const MemoryStep& step) {
+    if (profile_.peak_op < 0 || collected_++ > peak_step_) return;
+    const std::string name = name_of(step.allocation, program_);
+    LiveMemory& entry = live_[{name, step.allocation.category}];
+    entry.count += step.allocates ? 1 : -1;
+    entry.bytes += step.allocates ? step.allocation.bytes : -step.allocation.bytes;
+  }
+
+  MemoryProfile finish() && {
+    for (auto& [key, entry] : live_) {
+      if (entry.count == 0) continue;
+      entry.name = key.first;
+      entry.category = key.second;
+      profile_.live.push_back(entry);
+    }
+    std::ranges::stable_sort(profile_.live, std::ranges::greater{}, &LiveMemory::bytes);
+    return std::move(profile_);
+  }
+
+ private:
+  const Program& program_;
+  CategoryBytes used_;
+  MemoryProfile profile_;
+  std::int64_t steps_ = 0, peak_step_ = -1, collected_ = 0;
+  std::map<std::pair<std::string, MemoryCategory>, LiveMemory> live_;
+};
+
+/// What a rank allocates before its first step: the tensors of its blocks, and what the optimizer
+/// keeps of each parameter.
+class StaticTensors {
+ public:
+  explicit StaticTensors(CachingAllocator& allocator) : allocator_(allocator) {}
+
+  void take(const Program& program, const RankProgram& stage, Bytes workspaces) {
+    for (int category = 0; category < kMemoryCategories; ++category) {
+      const Bytes bytes = stage.static_parts[static_cast<MemoryCategory>(category)];
+      take_tensors(parameters_of(program, stage), bytes);
+    }
+    if (workspaces.value() > 0) allocator_.allocate(workspaces);
+  }
+
+ private:
+  /// Sizes of the rank's parameters [elements, in any unit].
+  static std::vector<Bytes> parameters_of(const Program& program, const RankProgram& stage) {
+    std::vector<Bytes> sizes;
+    std::int32_t last_layer = -2, last_block = -2;
+    for (const ProgramOp& op : stage.ops) {
+      if (op.kind != OpKind::kernels || op.micro_batch != 0) continue;
+      if (op.phase == Phase::backward) break;
+      const Segment& segment = program.segment(op.segment);
+      if (segment.block < 0 || (op.layer == last_layer && segment.block == last_block)) continue;
+      last_layer = op.layer;
+      last_block = segment.block;
+      for (const Storage& storage :
+           program.blocks[static_cast<std::size_t>(segment.block)].storages)
+        if (storage.role == TensorRole::parameter) sizes.push_back(storage.bytes);
+    }
+    return sizes;
+  }
+
+  /// `bytes` divided as the parameters are.
+  void take_tensors(const std::vector<Bytes>& parameters, Bytes bytes) {
+    if (bytes.value() == 0) return;
+    Bytes sum;
+    for (const Bytes size : parameters) sum += size;
+    if (sum.value() == 0) {
+      allocator_.allocate(bytes);
+      return;
+    }
+    const double share = static_cast<double>(bytes.value()) / static_cast<double>(sum.value());
+    for (const Bytes size : parameters)
+      allocator_.allocate(
+          Bytes(static_cast<std::int64_t>(static_cast<double>(size.value()) * share)));
+  }
+
+  CachingAllocator& allocator_;
+};
+
+}  // namespace
+
+MemoryProfile profile_memory(const Program& program, int stage, Bytes workspaces) {
+  const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
+  const int micro_batches = telling_micro_batches(rank);
+  Profiler profiler(program, rank, workspaces);
+  CachingAllocator allocator;
+  StaticTensors(allocator).take(program, rank, workspaces);
+  std::unordered_map<std::int64_t, CachingAllocator::Handle> held;
+  replay_memory(program, stage, micro_batches, [&](const MemoryStep& step) {
+    profiler.add(step);
+    profiler.count();
+    if (step.allocates) {
+      held[step.allocation.id] = allocator.allocate(step.allocation.bytes);
+    } else {
+      allocator.free(held.extract(step.allocation.id).mapped());
+    }
+  });
+  replay_memory(program, stage, micro_batches,
+                [&](const MemoryStep& step) { profiler.collect(step); });
+  MemoryProfile profile = std::move(profiler).finish();
+  profile.reserved = allocator.reserved();
+  return profile;
+}
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/memory/memory_bytes.h"
+#include "workloads/program.h"
+
+namespace tessera {
+
+/// Memory of a rank while one of its ops runs.
+struct OpMemory {
+  std::int32_t op = 0;    ///< in `RankProgram::ops`; kernels only
+  CategoryBytes highest;  ///< at the moment of the op's highest total
+  CategoryBytes afterwards;
+};
+
+/// What lives at the peak, allocations of one name together.
+struct LiveMemory {
+  std::string name;  ///< "layer.attention.qkv"
+  MemoryCategory category = MemoryCategory::activations;
+  int count = 0;  ///< allocations: layers times micro-batches
+  Bytes bytes;
+};
+
+/// Memory of a rank over a step, in the order of its compute stream.
+struct MemoryProfile {
+  Bytes peak;  ///< static memory and workspaces included
+  CategoryBytes at_peak;
+  std::int32_t peak_op = -1;     ///< in `RankProgram::ops`; -1: no op takes memory
+  std::int32_t peak_kernel = 0;  ///< of its segment
+  std::vector<LiveMemory> live;  ///< at the peak besides static memory, largest first
+  Bytes reserved;                ///< highest that the caching allocator holds
+  std::vector<OpMemory> over_ops;
+};
+
+/// `workspaces`: what libraries take from the allocator for the whole step.
+MemoryProfile profile_memory(const Program& program, int stage, Bytes workspaces);
+
+}  // namespace tessera

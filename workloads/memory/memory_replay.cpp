@@ -1,0 +1,230 @@
+#include "workloads/memory/memory_replay.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+using Key = std::tuple<int, int, int, int>;  // block, layer, micro-batch, storage
+
+MemoryCategory category_of(const Storage& storage) {
+  switch (storage.role) {
+    case TensorRole::temporary:
+    case TensorRole::gradient:
+      return MemoryCategory::temporary;
+    default:
+      return MemoryCategory::activations;
+  }
+}
+
+class MemoryReplay {
+ public:
+  MemoryReplay(const Program& program, const std::function<void(const MemoryStep&)>& visit)
+      : program_(program), visit_(visit) {}
+
+  void run(const RankProgram& stage, int micro_batches) {
+    for (std::size_t i = 0; i < stage.ops.size(); ++i) {
+      const ProgramOp& op = stage.ops[i];
+      if (micro_batches >= 0 && op.micro_batch >= micro_batches) continue;
+      op_ = &op;
+      step_.op = static_cast<std::int32_t>(i);
+      step_.kernel = 0;
+      if (op.allocated.value() > 0) allocate_besides(op.allocated);
+      if (op.kind == OpKind::kernels) {
+        const Segment& segment = program_.segment(op.segment);
+        for (const MemoryEvent& event : segment.memory) perform(segment, event);
+      }
+      if (op.freed.value() > 0) free_besides(op.freed);
+    }
+  }
+
+ private:
+  /// An allocation that passes from one block to another, with the position of the block that made
+  /// it.
+  struct Passed {
+    int position = 0;
+    Allocation allocation;
+  };
+  using Open = std::vector<Passed>;
+
+  /// Buffers of communication that no segment speaks of: gathered units, buckets of gradients.
+  void allocate_besides(Bytes bytes) {
+    Allocation made;
+    made.id = next_id_++;
+    made.bytes = bytes;
+    made.category = MemoryCategory::temporary;
+    besides_.push_back(made);
+    tell(true, made);
+  }
+  /// The oldest of that size, else the oldest that add up to it; what is left of one stays.
+  void free_besides(Bytes bytes) {
+    const auto same = std::ranges::find(besides_, bytes, &Allocation::bytes);
+    if (same != besides_.end()) {
+      const Allocation freed = *same;
+      besides_.erase(same);
+      return tell(false, freed);
+    }
+    while (bytes.value() > 0 && !besides_.empty()) {
+      const Allocation freed = besides_.front();
+      besides_.erase(besides_.begin());
+      tell(false, freed);
+      if (freed.bytes > bytes) allocate_besides(freed.bytes - bytes);
+      bytes = std::max(Bytes(0), bytes - freed.bytes);
+    }
+  }
+
+  void perform(const Segment& segment, const MemoryEvent& event) {
+    step_.kernel = event.kernel;
+    switch (event.kind) {
+      case MemoryEventKind::allocate:
+        return allocate(segment, event);
+      case MemoryEventKind::free:
+        return free(segment, event);
+      case MemoryEventKind::receive: {
+        Allocation made = make(segment, event);
+        const int from = position(segment) + (forward() ? -1 : 1);
+        boundary().push_back({from, made});
+        return tell(true, made);
+      }
+      case MemoryEventKind::send:
+        return tell(false, take_passed(event.bytes, position(segment) + (forward() ? 1 : -1)));
+    }
+  }
+
+  void allocate(const Segment& segment, const MemoryEvent& event) {
+    const Allocation made = make(segment, event);
+    const StorageScope scope = scope_of(segment, event);
+    if (scope == StorageScope::leaves_forward || scope == StorageScope::leaves_backward) {
+      passed(scope == StorageScope::leaves_forward).push_back({position(segment), made});
+    } else {
+      local_[key(segment, event)].push_back(made);
+    }
+    tell(true, made);
+  }
+
+  void free(const Segment& segment, const MemoryEvent& event) {
+    const StorageScope scope = scope_of(segment, event);
+    if (scope == StorageScope::enters_forward || scope == StorageScope::enters_backward) {
+      const bool from_forward = scope == StorageScope::enters_forward;
+      return tell(false, take_passed(event.bytes, position(segment), from_forward));
+    }
+    auto& open = local_[key(segment, event)];
+    if (open.empty()) throw std::logic_error("memory is freed that was not allocated");
+    const Allocation freed = open.front();
+    open.erase(open.begin());
+    tell(false, freed);
+  }
+
+  /// What a block made that lies ahead of `position` in the direction of the pass, the nearest one
+  /// first.
+  Allocation take_passed(Bytes bytes, int position, bool from_forward) {
+    Open& open = passed(from_forward);
+    const auto distance = [&](const Passed& entry) {
+      return from_forward ? position - entry.position : entry.position - position;
+    };
+    auto best = open.end();
+    for (auto entry = open.begin(); entry != open.end(); ++entry) {
+      if (entry->allocation.bytes != bytes || distance(*entry) <= 0) continue;
+      if (best == open.end() || distance(*entry) < distance(*best)) best = entry;
+    }
+    if (best == open.end()) throw std::logic_error("a block frees what no block made");
+    const Allocation taken = best->allocation;
+    open.erase(best);
+    return taken;
+  }
+  Allocation take_passed(Bytes bytes, int position) {
+    return take_passed(bytes, position, forward());
+  }
+
+  Allocation make(const Segment& segment, const MemoryEvent& event) {
+    Allocation made;
+    made.id = next_id_++;
+    made.bytes = event.bytes;
+    made.block = segment.block;
+    made.storage = event.storage;
+    made.layer = op_->layer;
+    made.micro_batch = op_->micro_batch;
+    const bool activation = event.kind == MemoryEventKind::receive && forward();
+    made.category = activation ? MemoryCategory::activations : MemoryCategory::temporary;
+    if (event.storage.valid()) made.category = category_of(storage_of(segment, event));
+    return made;
+  }
+
+  void tell(bool allocates, const Allocation& allocation) {
+    step_.allocates = allocates;
+    step_.allocation = allocation;
+    visit_(step_);
+  }
+
+  const Storage& storage_of(const Segment& segment, const MemoryEvent& event) const {
+    return program_.blocks[static_cast<std::size_t>(segment.block)]
+        .storages[static_cast<std::size_t>(event.storage.index())];
+  }
+  StorageScope scope_of(const Segment& segment, const MemoryEvent& event) const {
+    return event.storage.valid() ? storage_of(segment, event).scope : StorageScope::local;
+  }
+  Key key(const Segment& segment, const MemoryEvent& event) const {
+    const bool spans =
+        segment.block >= 0 && program_.blocks[static_cast<std::size_t>(segment.block)].spans_layers;
+    return {segment.block, spans ? -1 : op_->layer, op_->micro_batch,
+            event.storage.valid() ? event.storage.index() : -1};
+  }
+  bool forward() const { return op_->phase == Phase::forward || op_->phase == Phase::loss; }
+  Open& passed(bool from_forward) { return passed_[{op_->micro_batch, from_forward}]; }
+  Open& boundary() { return passed(forward()); }
+
+  /// Of the block in the model.
+  int position(const Segment& segment) {
+    const auto [entry, added] = positions_.try_emplace({segment.block, op_->layer}, 0);
+    if (!added) return entry->second;
+    for (std::size_t p = 0; p < program_.order.size(); ++p) {
+      if (program_.order[p].block != segment.block || program_.order[p].layer != op_->layer)
+        continue;
+      return entry->second = static_cast<int>(p);
+    }
+    throw std::logic_error("a segment of no block passes memory on");
+  }
+
+  const Program& program_;
+  const std::function<void(const MemoryStep&)>& visit_;
+  const ProgramOp* op_ = nullptr;
+  MemoryStep step_;
+  std::int64_t next_id_ = 0;
+  std::map<Key, std::vector<Allocation>> local_;
+  std::vector<Allocation> besides_;
+  std::map<std::pair<int, bool>, Open> passed_;
+  std::map<std::pair<int, int>, int> positions_;
+};
+
+}  // namespace
+
+void replay_memory(const Program& program, int stage, int micro_batches,
+                   const std::function<void(const MemoryStep&)>& visit) {
+  MemoryReplay(program, visit).run(program.stages[static_cast<std::size_t>(stage)], micro_batches);
+}
+
+int telling_micro_batches(const RankProgram& stage) {
+  constexpr int kMargin = 2;
+  int in_flight = 0;
+  for (const ProgramOp& op : stage.ops) {
+    if (op.kind != OpKind::kernels) continue;
+    if (op.phase == Phase::backward) break;
+    in_flight = std::max(in_flight, op.micro_batch + 1);
+  }
+  return 2 * in_flight + kMargin;
+}
+
+std::string name_of(const Allocation& allocation, const Program& program) {
+  if (allocation.block < 0) return "temporaries outside of blocks";
+  const ProgramBlock& block = program.blocks[static_cast<std::size_t>(allocation.block)];
+  if (!allocation.storage.valid()) return block.name + ".message";
+  return block.name + "." +
+         block.storages[static_cast<std::size_t>(allocation.storage.index())].name;
+}
+
+}  // namespace tessera

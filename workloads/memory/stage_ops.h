@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/model_graph.h"
+#include "workloads/parallel/stage_program.h"
+
+namespace tessera {
+
+/// A piece of memory of one micro-batch on one pipeline stage, from block to block.
+struct StageTensor {
+  std::string name;  ///< "layer 3.attention.qkv"
+  Bytes bytes;       ///< as the allocator counts them
+  TensorRole role = TensorRole::activation;
+};
+
+/// An operator at its place in the stage.
+struct StageOp {
+  const GraphOp* op = nullptr;  ///< of the model's graph
+  int block = 0;                ///< in `ModelGraph::blocks`
+  int layer = kNoLayer;
+  std::vector<int> reads;   ///< positions in `StageOps::tensors`, without persistent ones
+  std::vector<int> writes;  ///< likewise
+};
+
+/// Forward and backward pass of one micro-batch over a stage. Refers to the model's graph.
+struct StageOps {
+  std::vector<StageOp> ops;  ///< forward, then backward
+  int forward_ops = 0;
+  std::vector<StageTensor> tensors;
+  // Messages, as positions in `tensors`; -1: there is none.
+  int received_input = -1, sent_output = -1;
+  int received_gradient = -1, sent_gradient = -1;
+};
+
+StageOps stage_ops(const ModelGraph& graph, const StageBlocks& blocks);
+
+}  // namespace tessera
