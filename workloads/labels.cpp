@@ -32,6 +32,8 @@ std::string_view label_of(StreamKind stream) {
       return "pipeline_recv";
     case StreamKind::context_comm:
       return "context_comm";
+    case StreamKind::replica_comm:
+      return "replica_comm";
     case StreamKind::expert_comm:
       return "expert_comm";
   }

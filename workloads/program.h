@@ -23,8 +23,9 @@ enum class StreamKind : std::uint8_t {
   pipeline_recv,
   context_comm,
   expert_comm,
+  replica_comm,  ///< between shard groups
 };
-constexpr int kStreamCount = 7;
+constexpr int kStreamCount = 8;
 
 /// Ranks that communicate with each other. Which ranks a group of each kind holds is said by one
 /// table: workloads/process_groups.h.
@@ -91,6 +92,8 @@ struct ProgramOp {
   std::int32_t layer = -1;  ///< global layer number; -1: embedding, head, optimizer, communication
                             ///< of the whole model
   bool host_sync = false;   ///< the host waits for this op before it submits the next
+  Bytes allocated;          ///< when the op starts, besides what its segment says
+  Bytes freed;              ///< when the op ends, likewise
 };
 
 /// Everything one rank does in one step, in the order in which its host submits it.
@@ -120,11 +123,15 @@ struct ParallelLayout {
   int data = 1;
   int shard = 1;  ///< neighbouring replicas that share one copy of what is sharded; divides
                   ///< `replicas()`
-  int virtual_stages = 1;  ///< model chunks per pipeline stage of the interleaved schedule
-  int context = 1;         ///< ranks that share each sequence
-  int expert = 1;          ///< replicas that share the experts; divides `replicas()`
+  int virtual_stages = 1;          ///< model chunks per pipeline stage of the interleaved schedule
+  int context = 1;                 ///< ranks that share each sequence
+  int expert = 1;                  ///< replicas that share the experts; divides `replicas()`
+  bool sequence_parallel = false;  ///< tensor-parallel ranks share what lies between their split
+                                   ///< layers by sequence (Korthikanti et al., 2022)
   RankOrder order = kDefaultRankOrder;
 
+  /// Ranks that each hold a part of the sequence between split layers; 1: all hold all of it.
+  int sequence_parts() const { return sequence_parallel ? tensor : 1; }
   int world_size() const { return tensor * pipeline * data * context; }
   /// Ranks that hold the same dense parameters: they sum their gradients.
   int replicas() const { return data * context; }

@@ -35,6 +35,7 @@ class StepCheck {
     if (!problems_.empty()) return std::move(problems_);  // the rest divides by these
     check_sequence();
     check_precision();
+    check_data_parallel();
     require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
     check_schedule();
     if (step_.framework.modules == ModuleTree::megatron) {
@@ -66,6 +67,7 @@ class StepCheck {
   void check_batch();
   void check_sequence();
   void check_precision();
+  void check_data_parallel();
   void check_megatron();
   void check_hugging_face();
   void check_schedule();
@@ -112,6 +114,23 @@ void StepCheck::check_sequence() {
        std::to_string(step_.sequence_length) + " exceeds the " +
            std::to_string(model_.max_positions) + " position embeddings of " + model_.name,
        "use a shorter sequence or a model with more positions");
+}
+
+void StepCheck::check_data_parallel() {
+  const DataParallel& data = step_.data_parallel;
+  if (data.shard_group > 0)
+    require_divisor("data_parallel.shard_group", data.shard_group, "the data-parallel ranks",
+                    step_.layout.replicas());
+  if (data.gather_units && data.sharding != Sharding::gradients)
+    fail("data_parallel.gather_units", "is for sharding: gradients",
+         "leave it out: with sharding: parameters units are gathered anyway");
+  const bool sharded = data.sharding != Sharding::none && step_.layout.replicas() > 1;
+  if (sharded && step_.schedule == PipelineSchedule::dualpipe)
+    fail("data_parallel.sharding", "is not simulated with the schedule dualpipe",
+         "use sharding: none, or another schedule");
+  if (sharded && step_.layout.expert > 1)
+    fail("data_parallel.sharding", "is not simulated with expert parallelism",
+         "use sharding: none, or parallelism.expert: 1");
 }
 
 void StepCheck::check_precision() {
@@ -251,6 +270,9 @@ void StepCheck::check_megatron() {
   require_divisor("parallelism.tensor", step_.layout.tensor, "the key/value heads",
                   model_.kv_heads);
   require_divisor("parallelism.tensor", step_.layout.tensor, "the feed-forward size", model_.ffn);
+  if (step_.layout.sequence_parts() > 1)
+    require_divisor("parallelism.tensor", step_.layout.tensor, "the sequence length",
+                    step_.sequence_length);
   check_split();
   check_replicas();
 }
@@ -263,6 +285,10 @@ void StepCheck::check_hugging_face() {
          std::to_string(step_.layout.tensor) + ": models of " + framework +
              " are not split over GPUs",
          kHint);
+  }
+  if (step_.layout.sequence_parallel) {
+    fail("parallelism.sequence_parallel", "models of " + framework + " are not split over GPUs",
+         "use framework: megatron, or false");
   }
   if (step_.layout.pipeline > 1) {
     fail("parallelism.pipeline",

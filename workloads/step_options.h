@@ -68,6 +68,7 @@ struct StepOptions {
   double expert_capacity_factor = 0;  ///< an expert takes so many times the mean number of tokens
                                       ///< at most, and its buffers have that size; 0: no limit
   ParallelLayout layout;
+  DataParallel data_parallel;  ///< buckets, overlap, sharding
   StageSplit split;
   ContextAttention context_attention = ContextAttention::ring;
   std::vector<int> placement;  ///< GPU of each rank; empty: the first ones of the cluster in order

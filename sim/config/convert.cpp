@@ -23,6 +23,7 @@ static_assert(int{schema::Training::inference} == int(StepMode::inference));
 static_assert(int{schema::Framework::megatron} == int(ModuleTree::megatron));
 static_assert(int{schema::Framework::transformer_engine} ==
               int(AttentionKernels::transformer_engine));
+static_assert(int{schema::DataParallel::parameters} == int(Sharding::parameters));
 static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
 static_assert(int{schema::full} == int(Recompute::full));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
@@ -186,6 +187,20 @@ void set_formats(const schema::MixedPrecision& message, const MixedPrecision& ot
   if (!message.has_master_weights()) formats.master_weights = otherwise.master_weights;
 }
 
+void set_data_parallel(const schema::DataParallel& message, const DataParallel& otherwise,
+                       DataParallel& data) {
+  if (!message.has_sharding()) data.sharding = otherwise.sharding;
+  if (!message.has_shard_group()) data.shard_group = otherwise.shard_group;
+  if (!message.has_gather_units()) data.gather_units = otherwise.gather_units;
+  if (!message.has_overlap_gradients()) data.overlap_gradients = otherwise.overlap_gradients;
+  if (!message.has_overlap_parameters()) data.overlap_parameters = otherwise.overlap_parameters;
+  if (!message.has_bucket()) data.bucket = otherwise.bucket;
+  if (!message.has_first_bucket()) data.first_bucket = otherwise.first_bucket;
+  if (!message.has_reduce_each_micro_batch())
+    data.reduce_each_micro_batch = otherwise.reduce_each_micro_batch;
+  if (!message.has_units_ahead()) data.units_ahead = otherwise.units_ahead;
+}
+
 template <class T>
 T read_mirrored(const pb::Message& message) {
   T value;
@@ -226,6 +241,7 @@ FrameworkProfile to_framework(const schema::Framework& message) {
   const FrameworkProfile plain;
   set_formats(message.bf16(), plain.bf16, profile.bf16);
   set_formats(message.fp16(), plain.fp16, profile.fp16);
+  set_data_parallel(message.data_parallel(), plain.data_parallel, profile.data_parallel);
   return profile;
 }
 
@@ -235,6 +251,7 @@ StepOptions to_step(const schema::Training& message) {
   step.framework = to_framework(message.framework());
   if (!message.has_kernels()) step.kernels = step.framework.kernels;
   set_formats(message.mixed_precision(), step.framework.formats(step.precision), step.formats);
+  set_data_parallel(message.data_parallel(), step.framework.data_parallel, step.data_parallel);
   return step;
 }
 

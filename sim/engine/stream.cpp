@@ -41,6 +41,7 @@ void Stream::begin(std::int32_t op) {
   record.start = gpu_.context().clock.now();
   record.transfer_start = record.start;
   record.launched = gpu_.launch_date(op);
+  if (gpu_.op(op).allocated > Bytes(0)) gpu_.memory().change(record.start, gpu_.op(op).allocated);
   execute(gpu_.op(op));
 }
 
@@ -103,6 +104,7 @@ void Stream::end() {
   const ProgramOp& op = gpu_.op(ended);
   const DeviceContext& context = gpu_.context();
   gpu_.record(ended).end = context.clock.now();
+  if (op.freed > Bytes(0)) gpu_.memory().change(context.clock.now(), Bytes(0) - op.freed);
   if (op.kind == OpKind::kernels) {
     gpu_.memory().end_segment(context.clock.now(),
                               context.timed.program.segment(op.segment).net_memory);

@@ -28,6 +28,8 @@ struct TrainingRun {
   std::int64_t sequence_length = 0;
   bool tied_embeddings = true;
   ParallelLayout layout;
+  Sharding sharding = Sharding::none;              ///< zero_stage
+  int shard_group = 0;                             ///< zero_group_size; 0: all replicas
   std::int64_t micro_batch = 0, global_batch = 0;  ///< sequences
   Recompute recompute = Recompute::none;
   std::optional<bool> flash_attention;

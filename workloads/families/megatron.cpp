@@ -1,6 +1,6 @@
 // GPT and Llama of Megatron-Core r0.5.0: megatron/model/transformer.py, language_model.py and
 // gpt_model.py; with the kernels of Transformer Engine where the profile says so. Activations are
-// [s, b, h]; no sequence parallelism.
+// [s, b, h], with sequence parallelism [s / tensor, b, h] between the split layers.
 #include "workloads/ops/megatron.h"
 
 #include <cmath>
@@ -45,6 +45,7 @@ class MegatronModel {
         s_(step.sequence_length / step.layout.context),
         b_(step.micro_batch),
         tensor_(step.layout.tensor),
+        parts_(step.layout.sequence_parts()),
         heads_(model.heads / tensor_),
         kv_heads_(model.kv_heads / tensor_),
         ffn_(model.ffn / tensor_),
@@ -57,6 +58,12 @@ class MegatronModel {
   void head(Tape& tape) const;
   /// The causal mask, and baddbmm's unread input in Megatron's global memory buffer.
   Bytes shared_buffers() const;
+  /// Parameters of a norm, and those of a layer that work on parts of the sequence: norms, and
+  /// biases behind split rows.
+  std::int64_t norm_parameters() const { return (llama_ ? 1 : 2) * model_.hidden; }
+  std::int64_t partial_parameters() const {
+    return 2 * norm_parameters() + (has_bias() ? 2 * model_.hidden : 0);
+  }
   /// Gradient of this rank's part of the word embedding.
   Bytes table_bytes() const {
     return Bytes(element_bytes(step_.formats.gradients) * vocab_ * model_.hidden);
@@ -84,11 +91,11 @@ class MegatronModel {
   }
   Tensor column(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out) const {
     const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});
-    return column_parallel_linear(tape, name, x, weight, tensor_);
+    return column_parallel_linear(tape, name, x, weight, tensor_, std::nullopt, parts_);
   }
   Tensor row(Tape& tape, const std::string& name, const Tensor& x) const {
     const Tensor weight = tape.parameter(name + ".weight", {model_.hidden, x.shape.last()});
-    return row_parallel_linear(tape, name, x, weight, tensor_);
+    return row_parallel_linear(tape, name, x, weight, tensor_, parts_);
   }
 
   const ModelSpec& model_;
@@ -96,6 +103,7 @@ class MegatronModel {
   const FrameworkProfile& profile_;
   std::int64_t s_, b_;  ///< positions and sequences of this rank
   int tensor_;
+  int parts_;                                    ///< of the sequence, between split layers
   std::int64_t heads_, kv_heads_, ffn_, vocab_;  ///< of this rank
   bool tied_;                                    ///< first and last stage are the same
   bool llama_;
@@ -125,7 +133,8 @@ void MegatronModel::embed(Tape& tape) const {
     const Tensor places = embedding(tape, "embedding.positions", positions, position_ids);
     sum = add(tape, "embedding.add", sum, places);
   }
-  const Tensor by_position = contiguous(tape, "embedding.transpose", transpose(tape, sum, 0, 1));
+  Tensor by_position = contiguous(tape, "embedding.transpose", transpose(tape, sum, 0, 1));
+  if (parts_ > 1) by_position = split_sequence(tape, "embedding", by_position, parts_);
   tape.output(dropout(tape, "embedding.dropout", by_position,
                       active_dropout(step_, model_.hidden_dropout)));
 }
@@ -137,7 +146,7 @@ Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
   if (has_bias() && profile_.bias_epilogue) {
     const Tensor weight = tape.parameter("attention.qkv.weight", {width, x.shape.last()});
     qkv = column_parallel_linear(tape, "attention.qkv", x, weight, tensor_,
-                                 bias(tape, "attention.qkv", width));
+                                 bias(tape, "attention.qkv", width), parts_);
   } else {
     qkv = column(tape, "attention.qkv", x, width);
     if (has_bias()) qkv = add(tape, "attention.qkv_bias", qkv, bias(tape, "attention.qkv", width));
@@ -243,7 +252,8 @@ std::int64_t MegatronModel::expert_capacity() const {
 }
 
 /// All layers are sparse; tensor-parallel ranks hold parts of each expert.
-Tensor MegatronModel::experts(Tape& tape, const Tensor& x) const {
+Tensor MegatronModel::experts(Tape& tape, const Tensor& part) const {
+  const Tensor x = parts_ > 1 ? gather_sequence(tape, "mlp.router", part, parts_) : part;
   const std::int64_t k = model_.experts_per_token;
   const Tensor tokens = reshape(tape, x, {s_ * b_, model_.hidden});
   const std::int64_t capacity = expert_capacity();
@@ -260,6 +270,7 @@ Tensor MegatronModel::experts(Tape& tape, const Tensor& x) const {
   const Tensor narrow = expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads);
   const Tensor returned = return_rows(tape, "mlp.return", narrow, rows, group);
   const Tensor sum = combine_experts(tape, "mlp.combine", returned, routed, x.sizes());
+  if (parts_ > 1) return reduce_scatter_sequence(tape, "mlp.combine", sum, parts_);
   tensor_all_reduce(tape, "mlp.combine.all_reduce", sum, tensor_);
   return sum;
 }
@@ -293,16 +304,17 @@ Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x) const {
 }
 
 void MegatronModel::layer(Tape& tape) const {
-  const Tensor x = tape.block_input("hidden", {s_, b_, model_.hidden});
+  const Tensor x = tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
   recomputable_layer(tape, step_, x, [=, this](Tape& t) { return transformer_layer(t, x); });
 }
 
 void MegatronModel::head(Tape& tape) const {
-  const Tensor x = tape.block_input("hidden", {s_, b_, model_.hidden});
+  const Tensor x = tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
   const Tensor normalized = norm(tape, "ln_f", x);
   const Tensor table = output_embedding(tape, tied_, vocab_, model_.hidden);
-  const Tensor logits = linear_over_last(tape, "lm_head", normalized, table,
-                                         {.reduce_gradient_over = tensor_, .full_precision = true});
+  const Tensor logits = linear_over_last(
+      tape, "lm_head", normalized, table,
+      {.reduce_gradient_over = tensor_, .gather_input_over = parts_, .full_precision = true});
   if (step_.mode == StepMode::inference) return tape.keep(logits);
   tape.set_phase(Phase::loss);
   const Tensor labels = tape.input("labels", {s_, b_}, Precision::int64);
@@ -325,6 +337,10 @@ ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step) {
       record_block("embedding", step, [&](Tape& tape) { megatron.embed(tape); }),
       record_block("layer", step, [&](Tape& tape) { megatron.layer(tape); }),
       record_block("head", step, [&](Tape& tape) { megatron.head(tape); }), model.layers);
+  if (step.layout.sequence_parts() > 1) {
+    graph.blocks[1].partial_parameters = megatron.partial_parameters();
+    graph.blocks[2].partial_parameters = megatron.norm_parameters();
+  }
   graph.shared_buffers = megatron.shared_buffers();
   if (model.tied_embeddings) graph.tied_table_bytes = megatron.table_bytes();
   return graph;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "workloads/optimizers/multi_tensor.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -75,7 +76,7 @@ void AdamStep::unscale(OptimizerStep& result) {
 void AdamStep::clip(OptimizerStep& result) const {
   if (!step_.clip_gradients) return;
   result.norm = {pass("clip.norm", {gradient_, 0}, 2)};
-  const bool one_model_rank = step_.layout.tensor * step_.layout.pipeline == 1;
+  const bool one_model_rank = step_.layout.tensor * step_.layout.pipeline * shard_ranks(step_) == 1;
   if (profile_.modules == ModuleTree::megatron && one_model_rank)
     result.norm.push_back(read_by_host("clip.norm.item"));
   result.update = {pass("clip.scale", {gradient_, gradient_}, 1)};

@@ -31,6 +31,14 @@ std::string pass_name(const Block& block, const PassVariant& variant) {
 
 }  // namespace
 
+SegmentId PassLibrary::empty_segment() {
+  if (!empty_segment_.valid()) {
+    empty_segment_ = SegmentId(static_cast<std::int32_t>(segments_.size()));
+    segments_.emplace_back().name = "wait";
+  }
+  return empty_segment_;
+}
+
 const Pass& PassLibrary::pass(const PassVariant& variant) {
   const auto found = std::find_if(known_.begin(), known_.end(),
                                   [&](const auto& entry) { return entry.first == variant; });

@@ -36,6 +36,8 @@ class PassLibrary {
   Pass cut(const std::vector<GraphOp>& ops, const std::string& name) {
     return cut_into_segments(ops, name, {}, segments_);
   }
+  /// Nothing, for ops that only wait.
+  SegmentId empty_segment();
   const ModelGraph& graph() const { return graph_; }
 
  private:
@@ -44,6 +46,7 @@ class PassLibrary {
 
   const ModelGraph& graph_;
   std::vector<Segment>& segments_;
+  SegmentId empty_segment_;
   std::vector<std::pair<PassVariant, Pass>> known_;
 };
 

@@ -9,10 +9,14 @@
 
 #include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
+#include "workloads/parallel/gradient_reduction.h"
 #include "workloads/parallel/layer_split.h"
 #include "workloads/parallel/op_queue.h"
 #include "workloads/parallel/pipeline_plan.h"
+#include "workloads/parallel/unit_gathers.h"
+#include "workloads/parallel/update_gathers.h"
 #include "workloads/schedules/virtual_pipeline.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -20,6 +24,10 @@ namespace {
 /// A gradient norm.
 constexpr Bytes kScalar(4);
 
+bool makes_weight_gradients(const ScheduledPass& pass) {
+  return pass.direction == PassDirection::backward ||
+         pass.direction == PassDirection::weight_gradient;
+}
 /// Blocks that are no layers: embedding and head.
 constexpr std::int64_t kEnds = 2;
 
@@ -31,7 +39,10 @@ class StageProgram {
         step_(step),
         stage_(stage),
         stages_(step.layout.pipeline),
-        pipeline_(step) {
+        pipeline_(step),
+        units_(library, step, queue_),
+        gradients_(library, step, queue_),
+        updates_(library, step, queue_) {
     const std::int64_t layer_count = std::ssize(graph_.order) - kEnds;
     const std::vector<int> layers = layers_of_parts(layer_count, step).value();
     for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
@@ -46,14 +57,13 @@ class StageProgram {
   void count_memory();
   void run_passes();
   void run(const ScheduledPass& pass);
-  void run_block(int position, const ScheduledPass& pass);
+  void run_block(int position, const ScheduledPass& pass, int next);
   void exchange(const Exchange& exchange);
   StageMessage message(const ScheduledPass& pass, const ModelChunk& other) const;
   /// Whose result the pass works on, and who works on its result.
   std::optional<ModelChunk> giver(const ScheduledPass& pass) const;
   std::optional<ModelChunk> taker(const ScheduledPass& pass) const;
-  void reduce_gradients(const OptimizerStep& optimizer);
-  void sum_over(GroupKind group, std::int64_t parameters);
+  void reduce_gradients();
   void join_copies();
   void reduce_scalar();
   void run_ops(const std::vector<GraphOp>& ops, const std::string& name) {
@@ -68,10 +78,15 @@ class StageProgram {
   VirtualPipeline pipeline_;
   std::vector<StageBlocks> blocks_;               ///< by model chunk
   std::map<ScheduledPass, std::int32_t> inputs_;  ///< ops that receive what passes work on
-  std::map<int, int> first_micro_batch_;          ///< whose backward ran first, by model chunk
-  std::int64_t expert_parameters_ = 0;
-  bool stores_gradients_ = false;  ///< the pass that runs finds none from earlier micro-batches
+  std::map<int, int> gradient_passes_;            ///< that are left, by model chunk
+  std::map<int, int> first_micro_batch_;          ///< whose backward ran first, likewise
+  GradientReduction::Turn turn_;                  ///< of the pass that runs
+  std::int64_t partial_parameters_ = 0;           ///< Block::partial_parameters of all blocks
+  std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
   OpQueue queue_;
+  UnitGathers units_;
+  GradientReduction gradients_;
+  UpdateGathers updates_;
   RankProgram program_;
 };
 
@@ -80,11 +95,12 @@ void StageProgram::count_memory() {
   for (const StageBlocks& chunk : blocks_) {
     for (int position = chunk.begin; position < chunk.end; ++position) {
       program_.parameters += graph_.at(position).parameters;
+      partial_parameters_ += graph_.at(position).partial_parameters;
       expert_parameters_ += graph_.at(position).expert_parameters;
       buffers += graph_.at(position).buffers;
     }
   }
-  program_.static_memory = buffers + Bytes(bytes_per_parameter(step_) * program_.parameters);
+  program_.static_memory = buffers + persistent_bytes(step_, program_.parameters);
 }
 
 std::optional<ModelChunk> StageProgram::giver(const ScheduledPass& pass) const {
@@ -101,7 +117,7 @@ std::optional<ModelChunk> StageProgram::taker(const ScheduledPass& pass) const {
                                                   : pipeline_.before(chunk);
 }
 
-void StageProgram::run_block(int position, const ScheduledPass& pass) {
+void StageProgram::run_block(int position, const ScheduledPass& pass, int next) {
   const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
   const bool forward = pass.direction == PassDirection::forward;
   const bool at_begin = position == blocks.begin;
@@ -111,24 +127,31 @@ void StageProgram::run_block(int position, const ScheduledPass& pass) {
   variant.direction = pass.direction;
   variant.starts_with_message = (forward ? at_begin : at_end) && giver(pass);
   variant.ends_with_message = (forward ? at_end : at_begin) && taker(pass);
-  if (stores_gradients_ && !forward) variant.gradients = GradientArrival::stored;
+  if (!forward && gradients_.stores(turn_)) variant.gradients = GradientArrival::stored;
   const int layer = graph_.layer_numbers[static_cast<std::size_t>(position)];
+  units_.before(position, pass, next);
+  updates_.before(position, pass);
+  gradients_.before(position, pass, turn_);
   queue_.run(library_.pass(variant), pass.micro_batch, layer);
+  units_.after(position, pass);
+  gradients_.after(position, pass, turn_);
 }
 
 void StageProgram::run(const ScheduledPass& pass) {
   const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
   const auto input = inputs_.find(pass);
   if (input != inputs_.end()) queue_.await_message(input->second);
+  units_.begin_pass(pass, blocks.begin, blocks.end);
   if (pass.direction == PassDirection::forward) {
-    for (int p = blocks.begin; p < blocks.end; ++p) run_block(p, pass);
-    return;
+    for (int p = blocks.begin; p < blocks.end; ++p)
+      run_block(p, pass, p + 1 < blocks.end ? p + 1 : -1);
+  } else {
+    const int first = first_micro_batch_.try_emplace(pass.chunk, pass.micro_batch).first->second;
+    turn_.first = pass.micro_batch == first;
+    turn_.last = makes_weight_gradients(pass) && --gradient_passes_[pass.chunk] == 0;
+    for (int p = blocks.end; p-- > blocks.begin;) run_block(p, pass, p > blocks.begin ? p - 1 : -1);
   }
-  const bool sets_to_none =
-      step_.framework.gradients_set_to_none && step_.mode == StepMode::training;
-  const int first = first_micro_batch_.try_emplace(pass.chunk, pass.micro_batch).first->second;
-  stores_gradients_ = sets_to_none && pass.micro_batch == first;
-  for (int p = blocks.end; p-- > blocks.begin;) run_block(p, pass);
+  units_.end_pass(pass, blocks.begin, blocks.end);
 }
 
 StageMessage StageProgram::message(const ScheduledPass& pass, const ModelChunk& other) const {
@@ -161,17 +184,14 @@ void StageProgram::exchange(const Exchange& exchange) {
 
 void StageProgram::run_passes() {
   const PipelinePlan plan = plan_pipeline(step_, stage_);
+  for (const PlannedPass& planned : plan.passes) {
+    if (makes_weight_gradients(planned.pass)) ++gradient_passes_[planned.pass.chunk];
+  }
   exchange(plan.first);
   for (const PlannedPass& planned : plan.passes) {
     run(planned.pass);
     exchange(planned.behind);
   }
-}
-
-void StageProgram::sum_over(GroupKind group, std::int64_t parameters) {
-  if (parameters == 0) return;
-  queue_.collective(OpKind::all_reduce, group, Phase::gradient_reduction,
-                    Bytes(element_bytes(step_.formats.reduce) * parameters));
 }
 
 /// DualPipe's two copies of a part of the model lie on stages that mirror each other: they exchange
@@ -191,15 +211,12 @@ void StageProgram::join_copies() {
           "gradients.join");
 }
 
-void StageProgram::reduce_gradients(const OptimizerStep& optimizer) {
-  run_ops(optimizer.average, "gradients.average");
+void StageProgram::reduce_gradients() {
   if (pipeline_.two_way()) join_copies();
-  if (step_.layout.replicas() > 1) {
-    const bool apart = step_.layout.expert > 1;  // experts have replicas of their own
-    const std::int64_t experts = apart ? expert_parameters_ : 0;
-    sum_over(GroupKind::data, program_.parameters - experts);
-    if (step_.layout.expert < step_.layout.replicas()) sum_over(GroupKind::expert_data, experts);
-    run_ops(optimizer.after_reduce, "gradients.cast_back");
+  gradients_.finish(program_.parameters, step_.layout.expert > 1 ? expert_parameters_ : 0);
+  if (partial_parameters_ > 0) {
+    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction,
+                      Bytes(element_bytes(step_.formats.gradients) * partial_parameters_));
   }
   const bool has_tied_table = stage_ == 0 || stage_ == stages_ - 1;
   if (stages_ > 1 && has_tied_table && graph_.tied_table_bytes.value() > 0) {
@@ -208,30 +225,43 @@ void StageProgram::reduce_gradients(const OptimizerStep& optimizer) {
   }
 }
 
-/// A number per rank of the model: the norm, or whether a gradient overflowed.
+/// A number per rank of the model: the norm, or whether a gradient overflowed. Megatron's host
+/// reads it.
 void StageProgram::reduce_scalar() {
-  const bool over_stages = stages_ > 1;
-  if (step_.layout.tensor > 1) {
-    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::optimizer, kScalar,
-                      !over_stages);
+  std::vector<GroupKind> groups;
+  if (shard_ranks(step_) > 1) groups.push_back(GroupKind::shard);
+  if (step_.layout.tensor > 1) groups.push_back(GroupKind::tensor);
+  if (stages_ > 1) groups.push_back(GroupKind::pipeline);
+  const bool host_reads = step_.framework.modules == ModuleTree::megatron;
+  for (const GroupKind group : groups) {
+    queue_.collective(OpKind::all_reduce, group, Phase::optimizer, kScalar,
+                      host_reads && group == groups.back());
   }
-  if (over_stages)
-    queue_.collective(OpKind::all_reduce, GroupKind::pipeline, Phase::optimizer, kScalar, true);
 }
 
 RankProgram StageProgram::build() && {
   count_memory();
-  OptimizerStep optimizer;
-  if (step_.mode == StepMode::training) optimizer = optimizer_step(step_, program_.parameters);
-  run_ops(optimizer.before_forward, "gradients.zero");
+  for (const StageBlocks& chunk : blocks_) {
+    gradients_.add_chunk(chunk.begin, chunk.end);
+    updates_.add_chunk(chunk.begin, chunk.end);
+  }
+  OptimizerStep optimizer;  // of what this rank updates
+  if (step_.mode == StepMode::training) {
+    optimizer = optimizer_step(step_, shard_of(step_, program_.parameters));
+    const bool whole_buffers = !scatters_gradients(step_);
+    run_ops(whole_buffers ? optimizer_step(step_, program_.parameters).before_forward
+                          : optimizer.before_forward,
+            "gradients.zero");
+  }
   run_passes();
   if (step_.mode == StepMode::training) {
-    reduce_gradients(optimizer);
+    reduce_gradients();
     run_ops(optimizer.unscale, "gradients.unscale");
     if (!optimizer.unscale.empty()) reduce_scalar();
     run_ops(optimizer.norm, "clip.norm");
     if (!optimizer.norm.empty()) reduce_scalar();
     run_ops(optimizer.update, "optimizer");
+    updates_.finish(program_.parameters);
   }
   program_.ops = std::move(queue_).finish();
   program_.stage = stage_;
