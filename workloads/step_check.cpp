@@ -222,8 +222,12 @@ void StepCheck::check_replicas() {
       require_divisor("parallelism.expert", layout.expert, "the experts", model_.experts);
   }
   if (layout.context == 1) return;
-  require_divisor("parallelism.context", 2LL * layout.context, "twice which cuts a sequence of",
-                  step_.sequence_length);
+  if (step_.sequence_length % (2LL * layout.context) != 0)
+    fail("parallelism.context",
+         std::to_string(layout.context) +
+             " ranks with two pieces each do not divide sequences of " +
+             std::to_string(step_.sequence_length),
+         "use half of one of " + divisors_of(step_.sequence_length));
   if (!uses_fused_attention(step_.framework))
     fail("parallelism.context", "unfused attention sees whole sequences",
          "use training.framework.attention: transformer_engine, flash2 or cudnn in 16 bit, or 1");

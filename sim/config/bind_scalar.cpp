@@ -37,8 +37,11 @@ class FieldSetter {
     }
   }
   void set(std::int64_t value) const {
-    if (field_.cpp_type() == Field::CPPTYPE_INT32) {
-      reflection_.SetInt32(&message_, &field_, static_cast<std::int32_t>(value));
+    const auto narrow = static_cast<std::int32_t>(value);
+    if (field_.is_repeated()) {
+      reflection_.AddInt32(&message_, &field_, narrow);
+    } else if (field_.cpp_type() == Field::CPPTYPE_INT32) {
+      reflection_.SetInt32(&message_, &field_, narrow);
     } else {
       reflection_.SetInt64(&message_, &field_, value);
     }

@@ -115,7 +115,9 @@ std::string scalar_text(const pb::Message& message, const Field& field, int inde
       return field.is_repeated() ? reflection.GetRepeatedString(message, &field, index)
                                  : reflection.GetString(message, &field);
     case Field::CPPTYPE_INT32:
-      return std::to_string(reflection.GetInt32(message, &field));
+      return std::to_string(field.is_repeated()
+                                ? reflection.GetRepeatedInt32(message, &field, index)
+                                : reflection.GetInt32(message, &field));
     case Field::CPPTYPE_INT64:
       return whole_text(reflection.GetInt64(message, &field), field);
     default:

@@ -102,12 +102,24 @@ std::string basis_lines(const StepReport& report, const Provenance& provenance) 
   return text;
 }
 
+/// ", context 8" for the dimensions that most jobs have one of.
+std::string other_dimensions(const ParallelLayout& layout) {
+  std::string text;
+  const auto add = [&](const char* name, int size) {
+    if (size > 1) text += std::string(", ") + name + " " + std::to_string(size);
+  };
+  add("context", layout.context);
+  add("expert", layout.expert);
+  add("virtual stages", layout.virtual_stages);
+  return text;
+}
+
 std::string header_line(const StepReport& report, const Provenance& provenance) {
   const ParallelLayout& layout = report.layout;
   return provenance.scenario + ": " + provenance.mode + " step of " + provenance.model + " on " +
          std::to_string(report.gpus()) + " x " + report.gpu + "\n" + "tensor " +
          std::to_string(layout.tensor) + ", pipeline " + std::to_string(layout.pipeline) +
-         ", data " + std::to_string(layout.data) + ", " +
+         ", data " + std::to_string(layout.data) + other_dimensions(layout) + ", " +
          counted(report.micro_batches, "micro-batch") + "; predictor " + provenance.predictor +
          ", tessera " + provenance.tessera_version + "\n" + "framework " + provenance.framework +
          ", " + std::string(name_of(report.precision)) +

@@ -99,7 +99,7 @@ TEST(ContextParallel, BadSizesAreExplained) {
     }
     return "";
   };
-  EXPECT_THAT(error_of(small_llama(), training(3)), HasSubstr("parallelism.context"));
+  EXPECT_THAT(error_of(small_llama(), training(3)), HasSubstr("3 ranks with two pieces each"));
   EXPECT_THAT(error_of(small_llama(), training(32, ContextAttention::ulysses)),
               HasSubstr("use ring or all_gather"));
   StepOptions unfused = training(2);

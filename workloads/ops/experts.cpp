@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "workloads/ops/linear.h"
+#include "workloads/ops/megatron.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"
@@ -76,7 +77,8 @@ ExpertGroup busiest_expert_rank(std::int64_t rows, std::int64_t experts, std::in
 }
 
 RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
-                              std::int64_t experts, std::int64_t k, std::int64_t capacity) {
+                              std::int64_t experts, std::int64_t k, std::int64_t capacity,
+                              int tensor) {
   const std::int64_t tokens = x.sizes()[0];
   const std::int64_t hidden = x.shape.last();
   const Tensor weight = tape.parameter(name + ".weight", {experts, hidden});
@@ -106,6 +108,7 @@ RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor&
   tape.differentiable({x}, rows, [=](Tape& t, auto gradients) {
     const Tensor grad = t.make(name + ".permute.grad", x.shape.dense(), x.precision);
     t.launch(name + ".permute.backward", row_copy(gradients[0]), {gradients[0], order}, {grad});
+    tensor_all_reduce(t, name + ".permute.backward.all_reduce", grad, tensor);
     t.add_gradient(x, grad);
   });
   return {rows, best};

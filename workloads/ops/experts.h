@@ -25,9 +25,11 @@ struct RoutedTokens {
 /// Scores of `experts` for every token of x [tokens, h], the best `k`, and their tokens sorted: a
 /// small product in full precision, softmax, top-k, a histogram that the host waits for, a sort and
 /// a gather of k e per element; backward sums k gradients per token. With `capacity` rows for every
-/// expert, tokens beyond are dropped and free places padded: the host need not wait.
+/// expert, tokens beyond are dropped and free places padded: the host need not wait. Where
+/// `tensor` ranks hold parts of each expert, the rows' gradient is summed over them.
 RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
-                              std::int64_t experts, std::int64_t k, std::int64_t capacity = 0);
+                              std::int64_t experts, std::int64_t k, std::int64_t capacity = 0,
+                              int tensor = 1);
 
 /// The ranks that share the experts, as their busiest one sees it.
 struct ExpertGroup {

@@ -18,7 +18,6 @@ ScheduledPass pass_number(int index, PassDirection direction, const PipelineShap
 
 int interleaved_warm_up(int stage, const PipelineShape& shape) {
   const int total = shape.micro_batches * shape.virtual_stages;
-  if (shape.micro_batches == shape.stages) return total;
   const int ahead = (shape.stages - stage - 1) * 2 + (shape.virtual_stages - 1) * shape.stages;
   return std::min(ahead, total);
 }

@@ -44,11 +44,11 @@ std::vector<ScheduledPass> gpipe(int micro_batches);
 std::vector<ScheduledPass> one_f_one_b(int stage, int stages, int micro_batches);
 
 /// 1F1B over model chunks: micro-batches go through the chunks in groups of `stages`, so the bubble
-/// shrinks to 1 / virtual_stages. `micro_batches` is a multiple of `stages`; as many as stages run
-/// all forward passes first. The first stage keeps stages * virtual_stages + stages - 1 chunks'
-/// activations.
-/// Source: Narayanan et al., SC 2021; Megatron r0.5.0,
-/// forward_backward_pipelining_with_interleaving.
+/// shrinks to 1 / virtual_stages. `micro_batches` is a multiple of `stages`. The first stage keeps
+/// stages * virtual_stages + stages - 1 chunks' activations, or all where there are fewer.
+/// Source: Narayanan et al., SC 2021; Megatron-Core,
+/// forward_backward_pipelining_with_interleaving (up to 2024 it ran all forward passes first where
+/// there are as many micro-batches as stages: the same time, more memory on the later stages).
 std::vector<ScheduledPass> interleaved_1f1b(int stage, const PipelineShape& shape);
 /// Forward passes that it runs ahead of the first backward.
 int interleaved_warm_up(int stage, const PipelineShape& shape);
