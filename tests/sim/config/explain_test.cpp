@@ -79,7 +79,10 @@ TEST(JsonSchema, CarriesRangesDefaultsAndEnumValues) {
   EXPECT_EQ(tensor["minimum"], 1);
   EXPECT_EQ(tensor["default"], 1);
   const Json& schedule = schema["$defs"]["Training"]["properties"]["schedule"];
-  EXPECT_EQ(schedule["enum"], Json::parse(R"(["gpipe", "one_f_one_b", "1f1b"])"));
+  EXPECT_EQ(
+      schedule["enum"],
+      Json::parse(
+          R"(["gpipe", "one_f_one_b", "1f1b", "interleaved_1f1b", "interleaved", "zb_h1", "zero_bubble", "zb_h2", "dualpipe"])"));
   EXPECT_EQ(schedule["default"], "one_f_one_b");
 }
 
