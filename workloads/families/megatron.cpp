@@ -258,7 +258,8 @@ Tensor MegatronModel::experts(Tape& tape, const Tensor& part) const {
   const Tensor tokens = reshape(tape, x, {s_ * b_, model_.hidden});
   const std::int64_t capacity = expert_capacity();
   const RoutedTokens routed =
-      route_to_experts(tape, "mlp.router", tokens, model_.experts, k, capacity, tensor_);
+      route_to_experts(tape, "mlp.router", tokens, model_.experts, k, capacity,
+                       parts_ > 1 ? 1 : tensor_);  // the gather's backward pass sums otherwise
   const std::int64_t rows = routed.rows.sizes()[0];
   const ExpertGroup group = busiest_expert_rank(rows, model_.experts, step_.layout.expert,
                                                 capacity > 0 ? 1 : step_.expert_imbalance);
