@@ -108,11 +108,7 @@ TEST(TrainingRuns, RowsThatAreNotSimulatedAreSkippedWithTheReason) {
       gpt_row("hf_eager", "4,4,none,1") + "c,H200-SXM5-141GB,1,x,bf16," + rest + "0,4,4,none,1\n" +
       "d,H200-SXM5-141GB,2,x,fp32," + two + "4,4,8,none,1\n" + "e,H200-SXM5-141GB,1,x,fp32," +
       rest + "0,4,4,some,1\n" + "f,H200-SXM5-141GB,1,x,fp32," + rest + "0,4,4,none,\n" +
-<<<<<<< HEAD
-      "g,H200-SXM5-141GB,1,x,fp32,l,vit,12,768,12,3072,50257,1024,1,1,1,0,4,4,none,1\n" +
-=======
       "g,H200-SXM5-141GB,1,x,fp32,l,cnn,12,768,12,3072,50257,1024,1,1,1,0,4,4,none,1\n" +
->>>>>>> pipe
       "h,T4,1,x,fp32," + rest + "0,4,4,none,1\n");
   EXPECT_EQ(runs.runs.size(), 1u);
   EXPECT_EQ(runs.left_out, 1);
@@ -120,11 +116,7 @@ TEST(TrainingRuns, RowsThatAreNotSimulatedAreSkippedWithTheReason) {
   for (const SkippedRun& run : runs.skipped) reasons.push_back(run.reason);
   EXPECT_THAT(reasons,
               ElementsAre("zero_stage = 4 is not simulated", "recompute = some is not simulated",
-<<<<<<< HEAD
-                          "family = vit is not simulated", "precision = bf16: steps calibrate fp32",
-=======
                           "family = cnn is not simulated", "precision = bf16: steps calibrate fp32",
->>>>>>> pipe
                           "it has no step_time_s"));
 }
 
