@@ -120,17 +120,17 @@ void StepCheck::check_sequence() {
 void StepCheck::check_data_parallel() {
   const DataParallel& data = step_.data_parallel;
   if (data.shard_group > 0)
-    require_divisor("data_parallel.shard_group", data.shard_group, "the data-parallel ranks",
-                    step_.layout.replicas());
+    require_divisor("training.data_parallel.shard_group", data.shard_group,
+                    "the data-parallel ranks", step_.layout.replicas());
   if (data.gather_units && data.sharding != Sharding::gradients)
-    fail("data_parallel.gather_units", "is for sharding: gradients",
+    fail("training.data_parallel.gather_units", "is for sharding: gradients",
          "leave it out: with sharding: parameters units are gathered anyway");
   const bool sharded = data.sharding != Sharding::none && step_.layout.replicas() > 1;
   if (sharded && step_.schedule == PipelineSchedule::dualpipe)
-    fail("data_parallel.sharding", "is not simulated with the schedule dualpipe",
+    fail("training.data_parallel.sharding", "is not simulated with the schedule dualpipe",
          "use sharding: none, or another schedule");
   if (sharded && step_.layout.expert > 1)
-    fail("data_parallel.sharding", "is not simulated with expert parallelism",
+    fail("training.data_parallel.sharding", "is not simulated with expert parallelism",
          "use sharding: none, or parallelism.expert: 1");
 }
 

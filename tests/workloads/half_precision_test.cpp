@@ -59,7 +59,8 @@ TEST(SavedInHalfPrecision, IsKorthikantisFormula) {
 TEST(FusedSoftmax, LeavesWhatItsBlocksDoNotDivideToPyTorch) {
   // Blocks of four warps, a row of one matrix each: 4 x 5 matrices fill them, 1 x 5 do not. PyTorch
   // works in fp32 then: two casts, a mask and a softmax instead of one kernel.
-  const ModelSpec gpt = narrow(test::gpt2_large());
+  ModelSpec gpt = narrow(test::gpt2_large());
+  gpt.max_positions = 8192;
   StepOptions step = half_step(test::megatron_local(), AttentionKernels::fused_softmax);
   const auto forward_kernels = [&] {
     return total(build_model_graph(gpt, step).blocks[kLayer].forward).kernels;
