@@ -49,11 +49,12 @@ Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkI
 
 CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
     : costs_(timed),
-      communicators_(timed.program.layout),
+      orbits_(timed),
+      communicators_(timed.program),
       users_(timed.topology.links().size()),
       of_communicator_(communicators_.all().size()),
       of_sender_(static_cast<std::size_t>(timed.program.layout.world_size())) {
-  for (int stage = 0; stage < timed.program.layout.pipeline; ++stage) plan_stage(timed, stage);
+  plan_transfers(timed);
   for (PlannedTransfer& planned : transfers_) {
     use_closed_form_on_private_links(timed.topology, planned.transfer);
   }
@@ -61,21 +62,22 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
   count_simulated_members();
 }
 
-// Ranks ascend with the stages.
-void CommunicationPlan::plan_stage(const TimedProgram& timed, int stage) {
-  const ParallelLayout& layout = timed.program.layout;
-  StageTransfers stage_transfers =
-      transfers_of(timed.program.stages[static_cast<std::size_t>(stage)]);
-  const int first_rank = rank_of({0, stage, 0}, layout);
-  const int ranks = layout.world_size() / layout.pipeline;
-  for (int rank = first_rank; rank < first_rank + ranks; ++rank) {
-    first_of_rank_.push_back(of_rank_.size());
-    for (const ProgramOp& op : stage_transfers.distinct) {
+void CommunicationPlan::plan_transfers(const TimedProgram& timed) {
+  std::vector<std::vector<ProgramOp>> distinct;  // by stage
+  for (const RankProgram& stage : timed.program.stages) {
+    StageTransfers transfers = transfers_of(stage);
+    numbers_.push_back(std::move(transfers.numbers));
+    distinct.push_back(std::move(transfers.distinct));
+  }
+  first_of_rank_.resize(of_sender_.size());
+  for (const int rank : orbits_.planned()) {
+    const int stage = position_of(rank, timed.program.layout).pipeline;
+    first_of_rank_[static_cast<std::size_t>(rank)] = of_rank_.size();
+    for (const ProgramOp& op : distinct[static_cast<std::size_t>(stage)]) {
       of_rank_.push_back(op.kind == OpKind::send ? plan_message(timed, op, rank)
                                                  : plan_collective(timed, op, rank));
     }
   }
-  numbers_.push_back(std::move(stage_transfers.numbers));
 }
 
 std::uint32_t CommunicationPlan::add(PlannedTransfer planned, Positions& positions) {
@@ -173,8 +175,8 @@ Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const Colle
   return transfer;
 }
 
-Transfer CommunicationPlan::make_flow(Seconds latency, double bytes,
-                                      const std::vector<LinkId>& links) {
+Transfer CommunicationPlan::make_flow(Seconds latency, double bytes, std::vector<LinkId> links) {
+  std::erase_if(links, [&](LinkId link) { return !orbits_.is_planned(link); });
   if (bytes <= 0 || links.empty()) return {.delay = latency, .bytes = 0, .path = {}};
   return {.delay = latency, .bytes = bytes, .path = path_over(links)};
 }
@@ -221,8 +223,14 @@ void CommunicationPlan::use_closed_form_on_private_links(const Topology& topolog
 
 void CommunicationPlan::fold(const TimedProgram& timed) {
   path_of_links_.clear();
-  if (timed.simulation.fold.any()) {
-    FoldedJob job = fold_job(timed, communicators_, transfers_, paths_);
+  if (timed.paces.kernel_jitter > 0) {
+    folding_ = unfolded(timed.program.layout.world_size());
+    for (const char* name : {"tensor", "data"}) {
+      folding_.ranks.refused.push_back({name, "the jitter of kernels differs from GPU to GPU"});
+    }
+    network_ = without_unused_links(timed.topology, std::move(paths_));
+  } else if (timed.simulation.fold.any()) {
+    FoldedJob job = fold_job(timed, orbits_, communicators_, transfers_, paths_);
     folding_ = std::move(job.folding);
     network_ = std::move(job.network);
   } else {

@@ -8,6 +8,7 @@
 #include "sim/engine/communicators.h"
 #include "sim/engine/folding.h"
 #include "sim/engine/link_users.h"
+#include "sim/engine/node_orbits.h"
 #include "sim/engine/platform.h"
 #include "sim/engine/transfer.h"
 #include "sim/engine/transfer_costs.h"
@@ -47,14 +48,14 @@ class CommunicationPlan {
  private:
   using Positions = std::vector<std::uint32_t>;  ///< in transfers_
 
-  void plan_stage(const TimedProgram& timed, int stage);
+  void plan_transfers(const TimedProgram& timed);
   std::uint32_t plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t add(PlannedTransfer planned, Positions& positions);
   void add_users(const Transfer& transfer, const LinkUser& user);
   Transfer make_transfer(const TimedProgram& timed, const CollectiveCall& call,
                          const std::vector<int>& ranks);
-  Transfer make_flow(Seconds latency, double bytes, const std::vector<LinkId>& links);
+  Transfer make_flow(Seconds latency, double bytes, std::vector<LinkId> links);
   Transfer make_chunks(const TimedProgram& timed, const CollectiveCost& cost, Bytes bytes,
                        const std::vector<int>& ranks);
   PathId path_over(const std::vector<LinkId>& links);
@@ -63,6 +64,7 @@ class CommunicationPlan {
   void count_simulated_members();
 
   TransferCosts costs_;
+  NodeOrbits orbits_;
   Communicators communicators_;
   LinkUsers users_;
   std::vector<std::vector<LinkId>> paths_;  ///< in links of the topology; until the fold

@@ -37,7 +37,10 @@ void HostProcess::submit() {
 }
 
 void HostProcess::synchronize(std::int32_t op) {
-  gpu_.when_ended(op, [this] { ended_->release(); });
+  gpu_.when_ended(op, [this] {
+    ended_->release();
+    gpu_.context().clock.yield();
+  });
   submit();
   ended_->acquire();
 }

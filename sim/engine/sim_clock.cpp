@@ -19,6 +19,7 @@ constexpr std::uint64_t kActionsPerLook = 4096;
 }  // namespace
 
 void SimClock::at(Seconds date, Action action) {
+  if (stopped_) return;
   std::uint32_t slot = static_cast<std::uint32_t>(actions_.size());
   if (free_slots_.empty()) {
     actions_.push_back(std::move(action));
@@ -66,6 +67,7 @@ void SimClock::pop() {
 
 void SimClock::catch_up() {
   now_ = std::max(now_, Seconds(simgrid::s4u::Engine::get_clock()));
+  simgrid_time_ = now_;
 }
 
 void SimClock::limit_wall_time(Seconds limit, Action when_over) {
@@ -73,6 +75,11 @@ void SimClock::limit_wall_time(Seconds limit, Action when_over) {
   wall_limit_ = std::chrono::steady_clock::now() +
                 std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
   when_over_ = std::move(when_over);
+}
+
+void SimClock::stop() {
+  stopped_ = true;
+  heap_.clear();
 }
 
 void SimClock::look_at_wall_clock() {
@@ -91,7 +98,13 @@ void SimClock::arm() {
 
 void SimClock::fire(Seconds armed_for) {
   if (armed_for != armed_for_) return;
-  while (!heap_.empty() && Seconds(heap_.front().date) <= armed_for) {
+  simgrid_time_ = armed_for;
+  yields_ = false;
+  const auto may_run = [&] {
+    if (heap_.empty() || yields_) return false;
+    return (may_run_ahead_ && flows_ == 0) || Seconds(heap_.front().date) <= armed_for;
+  };
+  while (may_run()) {
     const Entry entry = heap_.front();
     pop();
     // The slot is free before the action runs, because the action may post others.
