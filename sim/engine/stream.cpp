@@ -122,6 +122,7 @@ std::string Stream::reason() const {
   if (running_ == kNone && !gpu_.is_launched(queue_[head_])) {
     return "its host, which waits for op " + std::to_string(gpu_.host_waits_for());
   }
+  if (running_ == kNone && waits_for_ == kNone) return "its launch";
   if (running_ == kNone) return "op " + std::to_string(waits_for_);
   const ProgramOp& op = gpu_.op(running_);
   if (op.kind == OpKind::kernels) {
