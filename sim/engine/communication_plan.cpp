@@ -102,7 +102,9 @@ std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, cons
   const std::vector<int>& ranks = communicators_[communicator].ranks;
   const CollectiveCall call =
       timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
-  const std::uint32_t position = add({.transfer = make_transfer(timed, call, ranks),
+  const TransferCost cost =
+      costs_.of(call, timed.program.gpus_of(ranks), op.kind == OpKind::ring_shift);
+  const std::uint32_t position = add({.transfer = make_transfer(timed, call, ranks, cost),
                                       .kind = op.kind,
                                       .group = op.group,
                                       .bytes = op.bytes,
@@ -134,11 +136,13 @@ std::uint32_t CommunicationPlan::plan_message(const TimedProgram& timed, const P
                           .from = rank,
                           .to = to};
   if (settings.nccl_messages) {
-    planned.transfer = make_transfer(
-        timed, settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes),
-        {rank, to});
+    const CollectiveCall call =
+        settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes);
+    const std::vector<int> ends = {rank, to};
+    planned.transfer =
+        make_transfer(timed, call, ends, costs_.of(call, timed.program.gpus_of(ends)));
   } else {
-    const Route route = timed.topology.route(rank, to);
+    const Route route = timed.topology.route(timed.program.gpu_of(rank), timed.program.gpu_of(to));
     planned.transfer = make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
   }
   const std::uint32_t position = add(std::move(planned), known);
@@ -157,17 +161,17 @@ void CommunicationPlan::add_users(const Transfer& transfer, const LinkUser& user
 }
 
 Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const CollectiveCall& call,
-                                          const std::vector<int>& ranks) {
+                                          const std::vector<int>& ranks, const TransferCost& cost) {
   const CollectiveSettings& settings = timed.collectives;
-  const TransferCost cost = costs_.of(call, ranks);
   Transfer transfer;
   if (settings.fidelity == NetworkFidelity::analytic) {
     transfer.delay = cost.solo_time;
   } else if (settings.fidelity == NetworkFidelity::chunk &&
              call.kind == CollectiveKind::all_reduce && ranks.size() <= kMostChunkedRanks &&
              !cost.links.empty() && cost.algorithm == CollectiveAlgorithm::ring) {
-    transfer = make_chunks(timed, collective_cost(timed.topology, call, ranks, settings.tuning()),
-                           call.bytes, ranks);
+    const std::vector<int> gpus = timed.program.gpus_of(ranks);
+    transfer = make_chunks(timed, collective_cost(timed.topology, call, gpus, settings.tuning()),
+                           call.bytes, gpus);
   } else {
     transfer = make_flow(cost.latency, cost.bytes_per_link, cost.links);
   }

@@ -54,7 +54,7 @@ class CommunicationPlan {
   std::uint32_t add(PlannedTransfer planned, Positions& positions);
   void add_users(const Transfer& transfer, const LinkUser& user);
   Transfer make_transfer(const TimedProgram& timed, const CollectiveCall& call,
-                         const std::vector<int>& ranks);
+                         const std::vector<int>& ranks, const TransferCost& cost);
   Transfer make_flow(Seconds latency, double bytes, std::vector<LinkId> links);
   Transfer make_chunks(const TimedProgram& timed, const CollectiveCost& cost, Bytes bytes,
                        const std::vector<int>& ranks);

@@ -34,6 +34,7 @@ class Refusals {
     };
     check(fold.tensor, "tensor", &RankPosition::tensor);
     check(fold.data, "data", &RankPosition::data);
+    check(fold.data, "context", &RankPosition::context);
     return refusals;
   }
 
@@ -72,7 +73,8 @@ class Refusals {
         "GPU " + std::to_string(ranks.first) + " and GPU " + std::to_string(ranks.second) + ": ";
     if (!timed_.simulation.fold.rails) {
       const int gpus = timed_.topology.cluster().node.gpu_count;
-      if (ranks.first % gpus != ranks.second % gpus) return pair + "the fold of rails is off";
+      const int first = timed_.program.gpu_of(ranks.first) % gpus;
+      if (first != timed_.program.gpu_of(ranks.second) % gpus) return pair + "the fold of rails is off";
     }
     const RankPace one = timed_.paces.of(ranks.first);
     const RankPace other = timed_.paces.of(ranks.second);

@@ -12,9 +12,12 @@ bool nodes_are_alike(const TimedProgram& timed) {
 
 /// Whole tensor groups in a node, whole nodes in a stage, and no groups of some replicas that nodes
 /// could cut differently.
-bool nodes_hold_alike_parts(const ParallelLayout& layout, int gpus) {
+bool nodes_hold_alike_parts(const Program& program, int gpus) {
+  const ParallelLayout& layout = program.layout;
+  if (layout.order != kDefaultRankOrder || !program.placement.empty()) return false;
   const int ranks_of_stage = layout.world_size() / layout.pipeline;
-  const bool all_replicas_alike = layout.shard == 1 || layout.shard == layout.data;
+  const bool all_replicas_alike = layout.context == 1 && layout.expert == 1 &&
+                                  (layout.shard == 1 || layout.shard == layout.data);
   return gpus % layout.tensor == 0 && ranks_of_stage % gpus == 0 && all_replicas_alike;
 }
 
@@ -25,7 +28,7 @@ NodeOrbits::NodeOrbits(const TimedProgram& timed)
       ranks_of_stage_(timed.program.layout.world_size() / timed.program.layout.pipeline),
       links_of_node_(static_cast<int>(timed.topology.node_links(0).links().size())) {
   const bool alike = timed.simulation.fold.data && nodes_are_alike(timed) &&
-                     nodes_hold_alike_parts(timed.program.layout, gpus_);
+                     nodes_hold_alike_parts(timed.program, gpus_);
   if (alike) nodes_of_stage_ = ranks_of_stage_ / gpus_;
   for (int rank = 0; rank < timed.program.layout.world_size(); ++rank) {
     if (position(rank) >= 0) planned_.push_back(rank);
