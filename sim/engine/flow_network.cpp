@@ -9,7 +9,6 @@ namespace tessera {
 
 FlowNetwork::FlowNetwork(const Platform& platform, SimClock& clock)
     : platform_(platform), clock_(clock) {
-  clock.allow_running_ahead();
   simgrid::s4u::Activity::on_completion_cb([this](const simgrid::s4u::Activity& activity) {
     const auto* comm = dynamic_cast<const simgrid::s4u::Comm*>(&activity);
     if (comm == nullptr || comm->get_data<void>() == nullptr) return;
@@ -18,13 +17,6 @@ FlowNetwork::FlowNetwork(const Platform& platform, SimClock& clock)
 }
 
 void FlowNetwork::start(PathId path, double bytes, Action on_end) {
-  if (clock_.is_ahead()) {
-    clock_.after(Seconds(0), [this, path, bytes, on_end = std::move(on_end)]() mutable {
-      start(path, bytes, std::move(on_end));
-    });
-    return clock_.yield();
-  }
-  clock_.flow_started();
   if (free_slots_.empty()) {
     free_slots_.push_back(flows_.size());
     flows_.emplace_back();
@@ -43,7 +35,6 @@ void FlowNetwork::start(PathId path, double bytes, Action on_end) {
 
 void FlowNetwork::finish(std::size_t slot) {
   clock_.catch_up();
-  clock_.flow_ended();
   const Action on_end = std::exchange(flows_[slot].on_end, nullptr);
   // SimGrid still uses the Comm after this callback: the clock lets go of it a moment later.
   clock_.after(Seconds(0), [this, slot] {

@@ -37,10 +37,7 @@ void HostProcess::submit() {
 }
 
 void HostProcess::synchronize(std::int32_t op) {
-  gpu_.when_ended(op, [this] {
-    ended_->release();
-    gpu_.context().clock.yield();
-  });
+  gpu_.when_ended(op, [this] { ended_->release(); });
   submit();
   ended_->acquire();
 }

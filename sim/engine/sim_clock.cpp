@@ -67,7 +67,6 @@ void SimClock::pop() {
 
 void SimClock::catch_up() {
   now_ = std::max(now_, Seconds(simgrid::s4u::Engine::get_clock()));
-  simgrid_time_ = now_;
 }
 
 void SimClock::limit_wall_time(Seconds limit, Action when_over) {
@@ -98,13 +97,7 @@ void SimClock::arm() {
 
 void SimClock::fire(Seconds armed_for) {
   if (armed_for != armed_for_) return;
-  simgrid_time_ = armed_for;
-  yields_ = false;
-  const auto may_run = [&] {
-    if (heap_.empty() || yields_) return false;
-    return (may_run_ahead_ && flows_ == 0) || Seconds(heap_.front().date) <= armed_for;
-  };
-  while (may_run()) {
+  while (!heap_.empty() && Seconds(heap_.front().date) <= armed_for) {
     const Entry entry = heap_.front();
     pop();
     // The slot is free before the action runs, because the action may post others.

@@ -32,16 +32,6 @@ class SimClock {
   /// Runs `when_over` once the wall clock has advanced by `limit` from now on; looked at every few
   /// thousand actions. `when_over` may throw.
   void limit_wall_time(Seconds limit, Action when_over);
-  /// From now on, while SimGrid has nothing to do of its own (no flow is under way, no actor was
-  /// woken), actions run without its clock following. Whoever starts something in SimGrid first has
-  /// to ask is_ahead() and, where it is, post the start again: SimGrid's clock will have followed
-  /// then.
-  void allow_running_ahead() { may_run_ahead_ = true; }
-  bool is_ahead() const { return now_ > simgrid_time_; }
-  void flow_started() { ++flows_; }
-  void flow_ended() { --flows_; }
-  /// Gives SimGrid the turn after the action that runs now.
-  void yield() { yields_ = true; }
   /// Drops what is posted, now and later: the run ends.
   void stop();
 
@@ -73,10 +63,6 @@ class SimClock {
   std::chrono::steady_clock::time_point wall_limit_;
   Action when_over_;
   bool stopped_ = false;
-  Seconds simgrid_time_;  ///< what SimGrid's clock shows, to its rounding
-  bool may_run_ahead_ = false;
-  int flows_ = 0;
-  bool yields_ = false;
 };
 
 }  // namespace tessera
