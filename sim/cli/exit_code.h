@@ -10,6 +10,7 @@ enum class ExitCode : int {
   bad_input = 3,         ///< a file or a value that the user gave
   does_not_fit = 4,      ///< the step needs more memory than a GPU has
   out_of_tolerance = 5,  ///< `validate --tolerance` was missed
+  out_of_time = 6,       ///< `simulation.time_limit` is over
   interrupted = 130,     ///< Ctrl-C
 };
 

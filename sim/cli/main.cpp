@@ -13,6 +13,7 @@
 #include "sim/cli/exit_code.h"
 #include "sim/cli/output.h"
 #include "sim/engine/deadlock_error.h"
+#include "sim/engine/time_limit_error.h"
 
 namespace {
 
@@ -77,6 +78,9 @@ int main(int argc, char** argv) {
     return static_cast<int>(parse_and_run(argc, argv));
   } catch (const tessera::InputError& error) {
     return static_cast<int>(report_input_error(error));
+  } catch (const tessera::TimeLimitError& error) {
+    spdlog::error("{}", error.what());
+    return static_cast<int>(ExitCode::out_of_time);
   } catch (const tessera::DeadlockError& error) {
     spdlog::error("{}", error.what());
     return static_cast<int>(ExitCode::internal);

@@ -279,6 +279,7 @@ Scenario to_scenario(const schema::Scenario& message) {
     scenario.overlays.push_back(to_overlay(overlay));
   scenario.collectives = to_collectives(message.collectives());
   mirror(scenario.memory, Reader(message.memory()));
+  mirror(scenario.perturbation, Reader(message.perturbation()));
   mirror(scenario.simulation, Reader(message.simulation()));
   return scenario;
 }
@@ -343,6 +344,13 @@ schema::Scenario to_message(const Scenario& scenario) {
   const bool plain = settings.groups.empty() && settings.overrides.empty() &&
                      settings.fidelity == NetworkFidelity::flow;
   if (!plain) *message.mutable_collectives() = to_message(settings);
+  if (scenario.perturbation.any()) {
+    schema::Perturbation& perturbation = *message.mutable_perturbation();
+    mirror(scenario.perturbation, Writer(perturbation));
+    for (schema::GpuPerturbation& gpus : *perturbation.mutable_gpus()) {
+      if (gpus.gpu().id().empty()) gpus.clear_gpu();
+    }
+  }
   if (scenario.simulation != SimulationSettings()) {
     mirror(scenario.simulation, Writer(*message.mutable_simulation()));
   }

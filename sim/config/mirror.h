@@ -272,6 +272,18 @@ void mirror(Of<CollectiveSettings> auto& settings, auto&& visit) {
   visit("nccl_messages", settings.nccl_messages);
 }
 
+void mirror(Of<GpuPerturbation> auto& perturbation, auto&& visit) {
+  visit("ranks", perturbation.ranks);
+  visit("gpu", perturbation.gpu);
+  visit("slowdown", perturbation.slowdown);
+}
+
+void mirror(Of<Perturbation> auto& perturbation, auto&& visit) {
+  visit("gpus", perturbation.gpus);
+  visit("kernel_jitter", perturbation.kernel_jitter);
+  visit("seed", perturbation.seed);
+}
+
 void mirror(Of<FoldSettings> auto& fold, auto&& visit) {
   visit("tensor", fold.tensor);
   visit("data", fold.data);

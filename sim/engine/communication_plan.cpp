@@ -49,7 +49,8 @@ Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkI
 
 CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
     : costs_(timed),
-      communicators_(timed.program.layout),
+      orbits_(timed),
+      communicators_(timed.program),
       users_(timed.topology.links().size()),
       of_communicator_(communicators_.all().size()),
       of_sender_(static_cast<std::size_t>(timed.program.layout.world_size())) {
@@ -62,17 +63,17 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
 }
 
 void CommunicationPlan::plan_transfers(const TimedProgram& timed) {
-  const ParallelLayout& layout = timed.program.layout;
-  std::vector<std::vector<ProgramOp>> of_stage;
+  std::vector<std::vector<ProgramOp>> distinct;  // by stage
   for (const RankProgram& stage : timed.program.stages) {
-    StageTransfers stage_transfers = transfers_of(stage);
-    of_stage.push_back(std::move(stage_transfers.distinct));
-    numbers_.push_back(std::move(stage_transfers.numbers));
+    StageTransfers transfers = transfers_of(stage);
+    numbers_.push_back(std::move(transfers.numbers));
+    distinct.push_back(std::move(transfers.distinct));
   }
-  for (int rank = 0; rank < layout.world_size(); ++rank) {
-    first_of_rank_.push_back(of_rank_.size());
-    const auto stage = static_cast<std::size_t>(position_of(rank, layout).pipeline);
-    for (const ProgramOp& op : of_stage[stage]) {
+  first_of_rank_.resize(of_sender_.size());
+  for (const int rank : orbits_.planned()) {
+    const int stage = position_of(rank, timed.program.layout).pipeline;
+    first_of_rank_[static_cast<std::size_t>(rank)] = of_rank_.size();
+    for (const ProgramOp& op : distinct[static_cast<std::size_t>(stage)]) {
       of_rank_.push_back(plan_transfer(timed, op, rank));
     }
   }
@@ -127,8 +128,9 @@ std::uint32_t CommunicationPlan::plan_copy(const TimedProgram& timed, const Prog
     if (planned.kind == op.kind && planned.bytes == op.bytes) return position;
   }
   const Topology& topology = timed.topology;
+  const int gpu = timed.program.gpu_of(rank);
   const Route route =
-      op.kind == OpKind::copy_out ? topology.device_to_host(rank) : topology.host_to_device(rank);
+      op.kind == OpKind::copy_out ? topology.device_to_host(gpu) : topology.host_to_device(gpu);
   const std::uint32_t position =
       add({.transfer = make_flow(route.latency + kCopyStart, static_cast<double>(op.bytes.value()),
                                  route.links),
@@ -206,8 +208,8 @@ Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const Colle
   return transfer;
 }
 
-Transfer CommunicationPlan::make_flow(Seconds latency, double bytes,
-                                      const std::vector<LinkId>& links) {
+Transfer CommunicationPlan::make_flow(Seconds latency, double bytes, std::vector<LinkId> links) {
+  std::erase_if(links, [&](LinkId link) { return !orbits_.is_planned(link); });
   if (bytes <= 0 || links.empty()) return {.delay = latency, .bytes = 0, .path = {}};
   return {.delay = latency, .bytes = bytes, .path = path_over(links)};
 }
@@ -254,8 +256,14 @@ void CommunicationPlan::use_closed_form_on_private_links(const Topology& topolog
 
 void CommunicationPlan::fold(const TimedProgram& timed) {
   path_of_links_.clear();
-  if (timed.simulation.fold.any()) {
-    FoldedJob job = fold_job(timed, communicators_, transfers_, paths_);
+  if (timed.paces.kernel_jitter > 0) {
+    folding_ = unfolded(timed.program.layout.world_size());
+    for (const char* name : {"tensor", "data"}) {
+      folding_.ranks.refused.push_back({name, "the jitter of kernels differs from GPU to GPU"});
+    }
+    network_ = without_unused_links(timed.topology, std::move(paths_));
+  } else if (timed.simulation.fold.any()) {
+    FoldedJob job = fold_job(timed, orbits_, communicators_, transfers_, paths_);
     folding_ = std::move(job.folding);
     network_ = std::move(job.network);
   } else {

@@ -8,6 +8,7 @@
 #include "sim/engine/communicators.h"
 #include "sim/engine/folding.h"
 #include "sim/engine/link_users.h"
+#include "sim/engine/node_orbits.h"
 #include "sim/engine/platform.h"
 #include "sim/engine/transfer.h"
 #include "sim/engine/transfer_costs.h"
@@ -56,7 +57,7 @@ class CommunicationPlan {
   void add_users(const Transfer& transfer, const LinkUser& user);
   Transfer make_transfer(const TimedProgram& timed, const CollectiveCall& call,
                          const std::vector<int>& ranks, const TransferCost& cost);
-  Transfer make_flow(Seconds latency, double bytes, const std::vector<LinkId>& links);
+  Transfer make_flow(Seconds latency, double bytes, std::vector<LinkId> links);
   Transfer make_chunks(const TimedProgram& timed, const CollectiveCost& cost, Bytes bytes,
                        const std::vector<int>& ranks);
   PathId path_over(const std::vector<LinkId>& links);
@@ -65,6 +66,7 @@ class CommunicationPlan {
   void count_simulated_members();
 
   TransferCosts costs_;
+  NodeOrbits orbits_;
   Communicators communicators_;
   LinkUsers users_;
   std::vector<std::vector<LinkId>> paths_;  ///< in links of the topology; until the fold

@@ -11,13 +11,30 @@ std::size_t number_of(const GroupCoordinates& at, const ParallelLayout& layout) 
   return static_cast<std::size_t>(number);
 }
 
-}  // namespace
-
-Communicators::Communicators(const ParallelLayout& layout) {
+std::array<int, kGroupKindCount> no_group() {
   std::array<int, kGroupKindCount> none{};
   none.fill(-1);
-  of_rank_.assign(static_cast<std::size_t>(layout.world_size()), none);
+  return none;
+}
+
+}  // namespace
+
+Communicators::Communicators(const ParallelLayout& layout)
+    : of_rank_(static_cast<std::size_t>(layout.world_size()), no_group()) {
   for (const GroupDefinition& definition : kGroupDefinitions) add_groups(definition, layout);
+}
+
+Communicators::Communicators(const Program& program)
+    : of_rank_(static_cast<std::size_t>(program.layout.world_size()), no_group()) {
+  std::array<bool, kGroupKindCount> used{};
+  for (const RankProgram& stage : program.stages) {
+    for (const ProgramOp& op : stage.ops) {
+      if (is_collective(op.kind)) used[static_cast<std::size_t>(op.group)] = true;
+    }
+  }
+  for (const GroupDefinition& definition : kGroupDefinitions) {
+    if (used[static_cast<std::size_t>(definition.kind)]) add_groups(definition, program.layout);
+  }
 }
 
 void Communicators::add_groups(const GroupDefinition& definition, const ParallelLayout& layout) {

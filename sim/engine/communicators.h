@@ -18,6 +18,8 @@ struct Communicator {
 class Communicators {
  public:
   explicit Communicators(const ParallelLayout& layout);
+  /// Only those that a collective of the program runs in.
+  explicit Communicators(const Program& program);
 
   std::span<const Communicator> all() const { return all_; }
   const Communicator& operator[](int index) const { return all_[static_cast<std::size_t>(index)]; }

@@ -11,4 +11,10 @@ Timeline simulate(const TimedProgram& program) {
   return simulation.run(simulation.ranks());
 }
 
+Timeline simulate_without_memory_samples(const TimedProgram& program) {
+  check_program(program);
+  Simulation simulation(program, MemorySamples::peaks_only);
+  return simulation.run(simulation.ranks());
+}
+
 }  // namespace tessera

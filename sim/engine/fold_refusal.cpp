@@ -15,9 +15,13 @@ using Ranks = std::pair<int, int>;
 
 class Refusals {
  public:
-  Refusals(const TimedProgram& timed, const Communicators& communicators,
+  Refusals(const TimedProgram& timed, const NodeOrbits& orbits, const Communicators& communicators,
            const std::vector<PlannedTransfer>& transfers, const SymmetryGraph& graph)
-      : timed_(timed), communicators_(communicators), transfers_(transfers), graph_(graph) {}
+      : timed_(timed),
+        orbits_(orbits),
+        communicators_(communicators),
+        transfers_(transfers),
+        graph_(graph) {}
 
   std::vector<FoldRefusal> find() const {
     std::vector<FoldRefusal> refusals;
@@ -30,6 +34,7 @@ class Refusals {
     };
     check(fold.tensor, "tensor", &RankPosition::tensor);
     check(fold.data, "data", &RankPosition::data);
+    check(fold.data, "context", &RankPosition::context);
     return refusals;
   }
 
@@ -37,16 +42,18 @@ class Refusals {
   /// The first rank that does not do what the first one of its group does.
   std::optional<Ranks> first_difference(int RankPosition::*coordinate) const {
     const ParallelLayout& layout = timed_.program.layout;
-    for (int rank = 0; rank < layout.world_size(); ++rank) {
+    for (const int rank : orbits_.planned()) {
       RankPosition first = position_of(rank, layout);
       first.*coordinate = 0;
-      const int other = rank_of(first, layout);
+      const int other = orbits_.of(rank_of(first, layout));
       if (color(rank) != color(other)) return Ranks{other, rank};
     }
     return std::nullopt;
   }
 
-  Color color(int rank) const { return graph_.ranks[static_cast<std::size_t>(rank)]; }
+  Color color(int rank) const {
+    return graph_.ranks[static_cast<std::size_t>(orbits_.position(rank))];
+  }
 
   /// Positions of the transfers that a rank takes part in; equal ranks list equal ones.
   std::vector<std::size_t> transfers_of(int rank) const {
@@ -66,8 +73,13 @@ class Refusals {
         "GPU " + std::to_string(ranks.first) + " and GPU " + std::to_string(ranks.second) + ": ";
     if (!timed_.simulation.fold.rails) {
       const int gpus = timed_.topology.cluster().node.gpu_count;
-      if (ranks.first % gpus != ranks.second % gpus) return pair + "the fold of rails is off";
+      const int first = timed_.program.gpu_of(ranks.first) % gpus;
+      if (first != timed_.program.gpu_of(ranks.second) % gpus) return pair + "the fold of rails is off";
     }
+    const RankPace one = timed_.paces.of(ranks.first);
+    const RankPace other = timed_.paces.of(ranks.second);
+    if (one.table != other.table) return pair + "they are GPUs of different kinds";
+    if (one.slowdown != other.slowdown) return pair + "one of them is slowed down";
     const std::vector<std::size_t> a = transfers_of(ranks.first);
     const std::vector<std::size_t> b = transfers_of(ranks.second);
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
@@ -111,6 +123,7 @@ class Refusals {
   }
 
   const TimedProgram& timed_;
+  const NodeOrbits& orbits_;
   const Communicators& communicators_;
   const std::vector<PlannedTransfer>& transfers_;
   const SymmetryGraph& graph_;
@@ -118,11 +131,11 @@ class Refusals {
 
 }  // namespace
 
-std::vector<FoldRefusal> fold_refusals(const TimedProgram& timed,
+std::vector<FoldRefusal> fold_refusals(const TimedProgram& timed, const NodeOrbits& orbits,
                                        const Communicators& communicators,
                                        const std::vector<PlannedTransfer>& transfers,
                                        const SymmetryGraph& graph) {
-  return Refusals(timed, communicators, transfers, graph).find();
+  return Refusals(timed, orbits, communicators, transfers, graph).find();
 }
 
 }  // namespace tessera

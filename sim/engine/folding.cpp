@@ -11,6 +11,9 @@
 namespace tessera {
 namespace {
 
+/// No kind of group.
+constexpr Color kNotPlanned = 1000;
+
 /// Equal for values that differ in the rounding of their last bits.
 Color bits(double value) {
   constexpr Color kRounding = 1U << 12U;
@@ -22,7 +25,9 @@ Color first_color(int rank, const TimedProgram& timed) {
   const FoldSettings& fold = timed.simulation.fold;
   const RankPosition at = position_of(rank, timed.program.layout);
   const auto gpus = timed.topology.cluster().node.gpu_count;
-  Color color = mixed_color(static_cast<Color>(at.pipeline), 0);
+  const RankPace pace = timed.paces.of(rank);
+  Color color = mixed_color(static_cast<Color>(at.pipeline), static_cast<Color>(pace.table + 1));
+  color = mixed_color(color, bits(pace.slowdown));
   if (!fold.tensor) color = mixed_color(color, static_cast<Color>(at.tensor) + 1);
   if (!fold.data) color = mixed_color(color, static_cast<Color>(at.data) + 1);
   if (!fold.data) color = mixed_color(color, static_cast<Color>(at.context) + 1);
@@ -43,15 +48,17 @@ Color first_color(const PlannedTransfer& planned, std::size_t number) {
   return transfer.steps == 0 ? color : mixed_color(color, number + 1);
 }
 
-SymmetryGraph graph_of(const TimedProgram& timed, const Communicators& communicators,
+/// Ranks are numbered as in `orbits.planned()`.
+SymmetryGraph graph_of(const TimedProgram& timed, const NodeOrbits& orbits,
+                       const Communicators& communicators,
                        const std::vector<PlannedTransfer>& transfers, const PlannedNetwork& whole) {
   SymmetryGraph graph;
-  for (int rank = 0; rank < timed.program.layout.world_size(); ++rank) {
-    graph.ranks.push_back(first_color(rank, timed));
-  }
+  for (const int rank : orbits.planned()) graph.ranks.push_back(first_color(rank, timed));
   for (const Link& link : whole.links) graph.links.push_back(bits(link.bandwidth.value()));
   const auto member = [&](int rank, std::uint32_t role) {
-    graph.members.add(static_cast<std::uint32_t>(rank) * SymmetryGraph::kRoles + role);
+    const int position = orbits.position(rank);
+    if (position < 0) return;
+    graph.members.add(static_cast<std::uint32_t>(position) * SymmetryGraph::kRoles + role);
   };
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     const PlannedTransfer& planned = transfers[i];
@@ -102,15 +109,18 @@ class Classes {
 };
 
 /// Communicators whose members have the same classes are met at the first of them.
-std::vector<int> fold_communicators(const Communicators& communicators,
+std::vector<int> fold_communicators(const NodeOrbits& orbits, const Communicators& communicators,
                                     std::span<const Color> ranks) {
-  std::vector<Color> colors;
-  for (const Communicator& communicator : communicators.all()) {
-    Color sum = 0;
-    for (const int rank : communicator.ranks) {
-      sum += mixed_color(ranks[static_cast<std::size_t>(rank)], 0);
+  std::vector<Color> colors(communicators.all().size(), 0);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    for (const int own : communicators.of(orbits.planned()[i])) {
+      if (own >= 0) colors[static_cast<std::size_t>(own)] += mixed_color(ranks[i], 0);
     }
-    colors.push_back(mixed_color(sum, static_cast<Color>(communicator.kind)));
+  }
+  for (std::size_t i = 0; i < colors.size(); ++i) {
+    const auto kind = static_cast<Color>(communicators.all()[i].kind);
+    // Those without a planned rank stand for themselves; nobody meets there.
+    colors[i] = colors[i] == 0 ? mixed_color(i, kNotPlanned) : mixed_color(colors[i], kind);
   }
   const Classes classes(colors);
   std::vector<int> first;
@@ -224,28 +234,29 @@ Folding unfolded(int ranks) {
   return folding;
 }
 
-FoldedJob fold_job(const TimedProgram& timed, const Communicators& communicators,
-                   std::vector<PlannedTransfer>& transfers,
+FoldedJob fold_job(const TimedProgram& timed, const NodeOrbits& orbits,
+                   const Communicators& communicators, std::vector<PlannedTransfer>& transfers,
                    const std::vector<std::vector<LinkId>>& paths) {
   const int world_size = timed.program.layout.world_size();
   PlannedNetwork whole = without_unused_links(timed.topology, paths);
-  SymmetryGraph graph = graph_of(timed, communicators, transfers, whole);
+  SymmetryGraph graph = graph_of(timed, orbits, communicators, transfers, whole);
   refine(graph);
   const Classes ranks(graph.ranks);
   FoldedJob job{.folding = {}, .network = {}};
-  job.folding.ranks.refused = fold_refusals(timed, communicators, transfers, graph);
-  if (ranks.count() == graph.ranks.size()) {
+  job.folding.ranks.refused = fold_refusals(timed, orbits, communicators, transfers, graph);
+  if (static_cast<int>(ranks.count()) == world_size) {
     job.folding.simulated = unfolded(world_size).simulated;
     job.network = std::move(whole);
     return job;
   }
   for (std::size_t i = 0; i < ranks.count(); ++i) {
-    job.folding.simulated.push_back(static_cast<int>(ranks.first(i)));
+    job.folding.simulated.push_back(orbits.planned()[ranks.first(i)]);
   }
-  for (std::size_t rank = 0; rank < graph.ranks.size(); ++rank) {
-    job.folding.ranks.representative.push_back(static_cast<int>(ranks.first(ranks.of(rank))));
+  for (int rank = 0; rank < world_size; ++rank) {
+    const auto position = static_cast<std::size_t>(orbits.position(orbits.of(rank)));
+    job.folding.ranks.representative.push_back(orbits.planned()[ranks.first(ranks.of(position))]);
   }
-  job.folding.communicator = fold_communicators(communicators, graph.ranks);
+  job.folding.communicator = fold_communicators(orbits, communicators, graph.ranks);
   job.network = FoldedPaths(graph, whole).fold(transfers);
   return job;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/engine/communicators.h"
+#include "sim/engine/node_orbits.h"
 #include "sim/engine/symmetry.h"
 #include "sim/engine/transfer.h"
 #include "sim/plan/timed_program.h"
@@ -56,8 +57,8 @@ struct FoldedJob {
   Folding folding;
   PlannedNetwork network;
 };
-FoldedJob fold_job(const TimedProgram& timed, const Communicators& communicators,
-                   std::vector<PlannedTransfer>& transfers,
+FoldedJob fold_job(const TimedProgram& timed, const NodeOrbits& orbits,
+                   const Communicators& communicators, std::vector<PlannedTransfer>& transfers,
                    const std::vector<std::vector<LinkId>>& paths);
 
 }  // namespace tessera

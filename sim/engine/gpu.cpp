@@ -15,13 +15,13 @@ const RankProgram& program_of(int rank, const Program& program) {
 }  // namespace
 
 Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
-         std::span<OpRecord> records)
+         std::span<OpRecord> records, MemorySamples samples)
     : rank_(rank),
       queues_(queues),
       context_(context),
       program_(program_of(rank, context.timed.program)),
       records_(records),
-      memory_(rank, program_.static_memory + context.timed.library_memory.workspaces),
+      memory_(rank, program_.static_memory + context.timed.library_memory.workspaces, samples),
       ended_(program_.ops.size(), 0) {
   launch_dates_.reserve(program_.ops.size());
   for (int stream = 0; stream < kStreamCount; ++stream) {

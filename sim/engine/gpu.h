@@ -30,7 +30,7 @@ class Gpu {
  public:
   /// `records` holds one entry per op of the rank's program.
   Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
-      std::span<OpRecord> records);
+      std::span<OpRecord> records, MemorySamples samples);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
@@ -44,6 +44,11 @@ class Gpu {
   /// The transfer that a collective or send starts.
   const PlannedTransfer& transfer(std::int32_t op) const {
     return context_.plan.of(rank_, program_.stage, op);
+  }
+  /// The segment of `op` as this GPU runs it.
+  const TimedSegment& timed_segment(const ProgramOp& op) const {
+    const auto number = static_cast<std::size_t>(op.segment.index());
+    return context_.timed.paces.segment(rank_, number, context_.timed.segments[number]);
   }
   OpRecord& record(std::int32_t op) { return records_[static_cast<std::size_t>(op)]; }
   MemoryLedger& memory() { return memory_; }

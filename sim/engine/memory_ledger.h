@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "hw/units/quantity.h"
@@ -8,11 +9,15 @@
 
 namespace tessera {
 
+/// What a ledger keeps.
+enum class MemorySamples : std::uint8_t { all, peaks_only };
+
 /// Bytes in use on one GPU over time. While a segment runs its peak counts, because the order of
 /// its allocations within is not simulated. Use beyond the GPU's memory is recorded, not refused.
 class MemoryLedger {
  public:
-  MemoryLedger(int rank, Bytes static_memory) : rank_(rank), used_(static_memory) {
+  MemoryLedger(int rank, Bytes static_memory, MemorySamples kept = MemorySamples::all)
+      : rank_(rank), kept_(kept), used_(static_memory) {
     sample(Seconds(0), used_);
   }
 
@@ -36,10 +41,12 @@ class MemoryLedger {
  private:
   void sample(Seconds time, Bytes used) {
     peak_ = std::max(peak_, used);
+    if (kept_ == MemorySamples::peaks_only) return;
     if (samples_.empty() || samples_.back().used != used) samples_.push_back({rank_, time, used});
   }
 
   int rank_;
+  MemorySamples kept_;
   Bytes used_;
   Bytes peak_;
   std::vector<MemorySample> samples_;

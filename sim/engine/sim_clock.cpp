@@ -19,6 +19,7 @@ constexpr std::uint64_t kActionsPerLook = 4096;
 }  // namespace
 
 void SimClock::at(Seconds date, Action action) {
+  if (stopped_) return;
   std::uint32_t slot = static_cast<std::uint32_t>(actions_.size());
   if (free_slots_.empty()) {
     actions_.push_back(std::move(action));
@@ -73,6 +74,11 @@ void SimClock::limit_wall_time(Seconds limit, Action when_over) {
   wall_limit_ = std::chrono::steady_clock::now() +
                 std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
   when_over_ = std::move(when_over);
+}
+
+void SimClock::stop() {
+  stopped_ = true;
+  heap_.clear();
 }
 
 void SimClock::look_at_wall_clock() {

@@ -32,6 +32,8 @@ class SimClock {
   /// Runs `when_over` once the wall clock has advanced by `limit` from now on; looked at every few
   /// thousand actions. `when_over` may throw.
   void limit_wall_time(Seconds limit, Action when_over);
+  /// Drops what is posted, now and later: the run ends.
+  void stop();
 
  private:
   /// Actions lie beside the queue, so that its entries are cheap to move.
@@ -60,6 +62,7 @@ class SimClock {
   Seconds armed_for_{std::numeric_limits<double>::infinity()};
   std::chrono::steady_clock::time_point wall_limit_;
   Action when_over_;
+  bool stopped_ = false;
 };
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/engine/deadlock_error.h"
+#include "sim/engine/time_limit_error.h"
 
 namespace tessera {
 namespace {
@@ -14,16 +15,21 @@ std::vector<StageQueues> queues_of_stages(const Program& program) {
   return queues;
 }
 
+std::size_t ops_of(int rank, const Program& program) {
+  const int stage = position_of(rank, program.layout).pipeline;
+  return program.stages[static_cast<std::size_t>(stage)].ops.size();
+}
+
 std::vector<OpRecord> empty_records(const Program& program, std::span<const int> ranks) {
-  std::vector<OpRecord> records;
+  std::size_t count = 0;
+  for (const int rank : ranks) count += ops_of(rank, program);
+  std::vector<OpRecord> records(count);
+  std::size_t next = 0;
   for (const int rank : ranks) {
-    const int stage = position_of(rank, program.layout).pipeline;
-    const std::size_t ops = program.stages[static_cast<std::size_t>(stage)].ops.size();
-    for (std::size_t op = 0; op < ops; ++op) {
-      OpRecord record;
-      record.rank = rank;
-      record.op = static_cast<std::int32_t>(op);
-      records.push_back(record);
+    const auto ops = static_cast<std::int32_t>(ops_of(rank, program));
+    for (std::int32_t op = 0; op < ops; ++op, ++next) {
+      records[next].rank = rank;
+      records[next].op = op;
     }
   }
   return records;
@@ -31,7 +37,7 @@ std::vector<OpRecord> empty_records(const Program& program, std::span<const int>
 
 }  // namespace
 
-Simulation::Simulation(const TimedProgram& timed)
+Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
     : timed_(timed),
       plan_(timed),
       queues_(queues_of_stages(timed.program)),
@@ -42,17 +48,17 @@ Simulation::Simulation(const TimedProgram& timed)
       collectives_(plan_, transfers_),
       messages_(plan_, clock_, transfers_),
       records_(empty_records(timed.program, ranks())) {
-  create_gpus();
+  create_gpus(samples);
 }
 
-void Simulation::create_gpus() {
+void Simulation::create_gpus(MemorySamples samples) {
   const DeviceContext context{timed_, clock_, plan_, collectives_, messages_};
   std::span<OpRecord> remaining(records_);
   for (const int rank : ranks()) {
     const int stage = position_of(rank, timed_.program.layout).pipeline;
     const StageQueues& queues = queues_[static_cast<std::size_t>(stage)];
     const std::size_t ops = queues.sequence.size();
-    gpus_.emplace_back(rank, queues, context, remaining.first(ops));
+    gpus_.emplace_back(rank, queues, context, remaining.first(ops), samples);
     hosts_.emplace_back(gpus_.back());
     remaining = remaining.subspan(ops);
   }
@@ -65,9 +71,34 @@ Timeline Simulation::run(std::span<const int> order) {
     simgrid::s4u::Actor::create("rank" + std::to_string(rank),
                                 &platform_.gpu_host(static_cast<int>(at)), [&host] { host.run(); });
   }
+  const Seconds limit = timed_.simulation.time_limit;
+  if (limit > Seconds(0)) {
+    // SimGrid does not stand exceptions while actors live: the run ends by itself.
+    clock_.limit_wall_time(limit, [this] {
+      out_of_time_ = true;
+      simulated_time_ = clock_.now();
+      clock_.stop();
+    });
+  }
   engine_->run();
+  throw_if_out_of_time();
   throw_if_blocked();
   return collect();
+}
+
+void Simulation::throw_if_out_of_time() const {
+  constexpr std::size_t kMostLines = 8;
+  if (!out_of_time_) return;
+  std::vector<std::string> unfinished;
+  for (const Gpu& gpu : gpus_) {
+    for (std::string& line : gpu.blocked()) {
+      if (unfinished.size() < kMostLines) unfinished.push_back(std::move(line));
+    }
+  }
+  throw TimeLimitError({.limit = timed_.simulation.time_limit,
+                        .simulated = simulated_time_,
+                        .events = clock_.events(),
+                        .unfinished = std::move(unfinished)});
 }
 
 void Simulation::throw_if_blocked() const {

@@ -15,7 +15,7 @@ namespace tessera {
 /// One step on SimGrid, wired together. `timed` must have passed check_program().
 class Simulation {
  public:
-  explicit Simulation(const TimedProgram& timed);
+  explicit Simulation(const TimedProgram& timed, MemorySamples samples = MemorySamples::all);
 
   /// The ranks that are simulated, ascending; they stand for the others.
   std::span<const int> ranks() const { return plan_.folding().simulated; }
@@ -25,7 +25,8 @@ class Simulation {
   Timeline run(std::span<const int> ranks);
 
  private:
-  void create_gpus();
+  void create_gpus(MemorySamples samples);
+  void throw_if_out_of_time() const;
   void throw_if_blocked() const;
   Timeline collect();
 
@@ -43,6 +44,8 @@ class Simulation {
   std::vector<OpRecord> records_;  ///< by rank and op
   std::deque<Gpu> gpus_;           ///< in the order of ranks()
   std::deque<HostProcess> hosts_;
+  bool out_of_time_ = false;
+  Seconds simulated_time_;  ///< when time ran out
 };
 
 }  // namespace tessera

@@ -53,7 +53,7 @@ void Stream::execute(const ProgramOp& op) {
       const auto segment = static_cast<std::size_t>(op.segment.index());
       gpu_.memory().begin_segment(context.clock.now(),
                                   context.timed.program.segments[segment].peak_above_start);
-      work_ = context.timed.segments[segment].duration;
+      work_ = context.timed.paces.duration(gpu_.rank(), running_, gpu_.timed_segment(op));
       work_until_done();
       break;
     }
@@ -87,9 +87,8 @@ void Stream::execute(const ProgramOp& op) {
 
 void Stream::work_until_done() {
   const DeviceContext& context = gpu_.context();
-  const auto segment = static_cast<std::size_t>(gpu_.op(running_).segment.index());
   since_ = context.clock.now();
-  stretch_ = gpu_.stretch_of_kernels(context.timed.segments[segment].product_share);
+  stretch_ = gpu_.stretch_of_kernels(gpu_.timed_segment(gpu_.op(running_)).product_share);
   const std::int32_t pace = ++pace_;
   context.clock.after(work_ * stretch_, [this, pace] {
     if (pace == pace_) end();
@@ -130,8 +129,16 @@ std::string Stream::reason() const {
   if (running_ == kNone && !gpu_.is_launched(queue_[head_])) {
     return "its host, which waits for op " + std::to_string(gpu_.host_waits_for());
   }
+  if (running_ == kNone && waits_for_ == kNone) return "its launch";
   if (running_ == kNone) return "op " + std::to_string(waits_for_);
   const ProgramOp& op = gpu_.op(running_);
+  if (op.kind == OpKind::kernels) {
+    return "its kernels (" + gpu_.context().timed.program.segment(op.segment).name + ")";
+  }
+  if (op.kind == OpKind::send) {
+    return "the arrival of its message " + std::to_string(op.tag) + " at stage " +
+           std::to_string(op.peer_stage);
+  }
   if (op.kind == OpKind::recv) {
     return "message " + std::to_string(op.tag) + " from stage " + std::to_string(op.peer_stage);
   }

@@ -1,6 +1,8 @@
 #include "sim/plan/plan.h"
 
+#include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "predictor/gpu_support.h"
@@ -65,6 +67,43 @@ TimedSegments time_segments(const Program& program, const KernelPredictor& predi
 
 namespace {
 
+/// Segments on every other GPU that the perturbation names, and who runs what.
+RankPaces rank_paces(const Scenario& scenario, const Program& program,
+                     const PredictorWeights& weights) {
+  const Perturbation& perturbation = scenario.perturbation;
+  RankPaces paces;
+  paces.kernel_jitter = perturbation.kernel_jitter;
+  paces.seed = static_cast<std::uint64_t>(perturbation.seed);
+  if (perturbation.gpus.empty()) return paces;
+  paces.ranks.resize(static_cast<std::size_t>(program.layout.world_size()));
+  std::map<std::string, int> table_of_gpu;
+  for (const GpuPerturbation& gpus : perturbation.gpus) {
+    RankPace pace{.table = -1, .slowdown = gpus.slowdown};
+    if (!gpus.gpu.id.empty()) {
+      const auto next = static_cast<int>(paces.tables.size());
+      const auto [entry, is_new] = table_of_gpu.try_emplace(gpus.gpu.id, next);
+      if (is_new) {
+        const auto predictor = make_predictor(scenario.predictor_form, gpus.gpu, weights);
+        paces.tables.push_back(time_segments(program, *predictor, host_costs(scenario.step)).segments);
+      }
+      pace.table = entry->second;
+    }
+    for (const int rank : parse_ranks(gpus.ranks)) {
+      paces.ranks[static_cast<std::size_t>(rank)] = pace;
+    }
+  }
+  return paces;
+}
+
+/// Of the smallest GPU in use.
+Bytes memory_capacity(const Scenario& scenario) {
+  Bytes capacity = scenario.cluster.node.gpu.memory;
+  for (const GpuPerturbation& gpus : scenario.perturbation.gpus) {
+    if (!gpus.gpu.id.empty()) capacity = std::min(capacity, gpus.gpu.memory);
+  }
+  return capacity;
+}
+
 std::unique_ptr<KernelPredictor> predictor_of(const Scenario& scenario,
                                               const PredictorWeights& weights) {
   const GpuSpec& gpu = scenario.cluster.node.gpu;
@@ -73,7 +112,6 @@ std::unique_ptr<KernelPredictor> predictor_of(const Scenario& scenario,
 }
 
 TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predictor) {
-  const GpuSpec& gpu = scenario.cluster.node.gpu;
   const HostCosts host = host_costs(scenario.step);
   Program program = build_program(scenario.model, scenario.step);
   auto timed = time_segments(program, predictor, host);
@@ -81,7 +119,7 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .segments = std::move(timed.segments),
           .topology = Topology(scenario.cluster),
           .communication_host_time = host.per_communication,
-          .memory_capacity = gpu.memory,
+          .memory_capacity = memory_capacity(scenario),
           .library_memory = library_memory(scenario.step, scenario.cluster.node),
           .kernels = std::move(timed.kernels),
           .collectives = scenario.collectives,
@@ -94,6 +132,7 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
   const auto predictor = predictor_of(scenario, weights);
   TimedProgram timed = time_step(scenario, *predictor);
   if (!scenario.memory.planner.empty()) plan_memory_of(scenario, *predictor, timed);
+  timed.paces = rank_paces(scenario, timed.program, weights);
   return timed;
 }
 
@@ -102,6 +141,8 @@ PlannedSteps plan_step_memory(const Scenario& scenario, const PredictorWeights& 
   const TimedProgram base = time_step(scenario, *predictor);
   PlannedSteps steps{.base = base, .planned = base, .memory = {}};
   steps.memory = plan_memory_of(scenario, *predictor, steps.planned);
+  for (TimedProgram* timed : {&steps.base, &steps.planned})
+    timed->paces = rank_paces(scenario, timed->program, weights);
   return steps;
 }
 

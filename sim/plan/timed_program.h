@@ -7,20 +7,13 @@
 #include "hw/units/quantity.h"
 #include "predictor/kernel_predictor.h"
 #include "sim/plan/library_memory.h"
+#include "sim/plan/rank_pace.h"
+#include "sim/plan/timed_segment.h"
 #include "sim/scenario/collective_settings.h"
 #include "sim/scenario/simulation_settings.h"
 #include "workloads/program.h"
 
 namespace tessera {
-
-/// Durations of a segment's kernels on one GPU.
-struct TimedSegment {
-  std::vector<Seconds> kernel_durations;  ///< same order as Segment::kernels
-  Seconds duration;                       ///< their sum
-  Seconds host_time;                      ///< what the host needs to launch the segment
-  std::vector<std::size_t> kernels;  ///< positions in TimedProgram::kernels, as kernel_durations
-  double product_share = 0;  ///< of `duration`: matrix products, convolutions and fused attention
-};
 
 /// One of the distinct kernels of a program.
 struct TimedKernel {
@@ -44,6 +37,13 @@ struct TimedProgram {
   std::vector<TimedKernel> kernels = {};  ///< distinct ones; segments refer to them
   CollectiveSettings collectives = {};
   SimulationSettings simulation = {};
+  RankPaces paces = {};  ///< ranks that run their kernels in other times
+
+  /// What op `op` of `rank`, which runs `segment`, takes alone on its GPU.
+  Seconds duration_of(int rank, std::int32_t op, SegmentId segment) const {
+    const auto number = static_cast<std::size_t>(segment.index());
+    return paces.duration(rank, op, paces.segment(rank, number, segments[number]));
+  }
 };
 
 }  // namespace tessera

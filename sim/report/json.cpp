@@ -95,6 +95,13 @@ ordered_json memory_json(const MemoryReport& memory) {
           {"per_rank", std::move(ranks)}};
 }
 
+ordered_json straggler_json(const StepReport& report) {
+  if (!report.straggler) return nullptr;
+  return {{"rank", report.straggler->rank},
+          {"waited_gpu_s", report.straggler->waited.value()},
+          {"longest_wait_s", report.straggler->longest.value()}};
+}
+
 ordered_json folding_json(const StepReport& report) {
   ordered_json refused = ordered_json::array();
   for (const FoldRefusal& refusal : report.folding.refused) {
@@ -162,6 +169,7 @@ std::string json_text(const StepReport& report, const Provenance& provenance,
                       {"extrapolated_share", report.extrapolated_share()},
                       {"extrapolated", extrapolated_json(report)},
                       {"memory", memory_json(report.memory)},
+                      {"straggler", straggler_json(report)},
                       {"folding", folding_json(report)},
                       {"predictor", predictor_json(provenance)},
                       {"provenance", provenance_json(report, provenance)},

@@ -28,7 +28,8 @@ std::vector<SegmentRuns> count_runs(const TimedProgram& timed, const TimelineInd
       const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
       if (op.kind != OpKind::kernels) continue;
       const auto segment = static_cast<std::size_t>(op.segment.index());
-      runs[segment].busy += busy_time(record, timed.segments[segment]) * stands_for;
+      runs[segment].busy +=
+          busy_time(record, timed.duration_of(rank, record.op, op.segment)) * stands_for;
       runs[segment].count += stands_for;
     }
   }
@@ -184,6 +185,7 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   report.interval = step_interval(timed, times, report.breakdown);
   report.extrapolated = extrapolated_kernels(timed, times);
   report.memory = measure_memory(timed, timeline, index);
+  report.straggler = find_straggler(index);
   return report;
 }
 

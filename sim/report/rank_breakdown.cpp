@@ -129,8 +129,7 @@ class RankAccount {
       charge_communication(op, record.start, record.end);
       return;
     }
-    const auto segment = static_cast<std::size_t>(op_at(op).segment.index());
-    const Seconds busy = busy_time(record, timed_.segments[segment]);
+    const Seconds busy = busy_time(record, timed_.duration_of(rank_, op, op_at(op).segment));
     account_[compute_category(op_at(op).phase)] += busy;
     account_[TimeCategory::contention] += record.end - record.start - busy;
   }
@@ -160,8 +159,12 @@ class RankAccount {
 }  // namespace
 
 Seconds busy_time(const OpRecord& record, const TimedSegment& segment) {
+  return busy_time(record, segment.duration);
+}
+
+Seconds busy_time(const OpRecord& record, Seconds alone) {
   const Seconds run = record.end - record.start;
-  return run - segment.duration > kClockTick ? segment.duration : run;
+  return run - alone > kClockTick ? alone : run;
 }
 
 TimeBreakdown break_down(const TimedProgram& timed, const TimelineIndex& index, int rank,

@@ -8,6 +8,8 @@ namespace tessera {
 /// What the kernels of a segment that ran in `record` take alone; the rest of the record is what
 /// collectives beside them, which share the GPU, add.
 Seconds busy_time(const OpRecord& record, const TimedSegment& segment);
+/// The same for kernels that take `alone` on the rank's GPU.
+Seconds busy_time(const OpRecord& record, Seconds alone);
 
 /// Gives every instant of the step to one category: what the compute stream of `rank` ran, or why
 /// it ran nothing. A gap is walked backwards from the kernel that ends it, along the ops that held

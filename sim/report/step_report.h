@@ -7,6 +7,7 @@
 
 #include "hw/units/precision.h"
 #include "hw/units/quantity.h"
+#include "sim/report/straggler.h"
 #include "sim/report/time_category.h"
 #include "sim/report/uncertainty.h"
 #include "sim/trace/rank_folding.h"
@@ -72,7 +73,8 @@ struct StepReport {
   std::optional<StepInterval> interval;      ///< of step_time; empty where the predictor knows none
   std::vector<ExtrapolatedKernels> extrapolated;  ///< largest share of the kernel time first
   MemoryReport memory;
-  RankFolding folding;  ///< which ranks were simulated, and for whom
+  std::optional<Straggler> straggler;  ///< the rank that its peers wait for most
+  RankFolding folding;                 ///< which ranks were simulated, and for whom
 
   /// Share of the kernel time in kernels outside the predictor's training data, in [0, 1].
   double extrapolated_share() const;

@@ -169,6 +169,16 @@ std::string step_time_text(const StepReport& report) {
          milliseconds(report.interval->time.high) + " ms [5]";
 }
 
+/// Nothing where its peers hardly wait for anyone.
+std::string straggler_row(const StepReport& report) {
+  constexpr double kWorthARow = 1e-3;
+  if (!report.straggler || report.straggler->longest < report.step_time * kWorthARow) return "";
+  return summary_row("straggler", "GPU " + std::to_string(report.straggler->rank) +
+                                      ": a peer waits " + milliseconds(report.straggler->longest) +
+                                      " ms for it, all together " +
+                                      milliseconds(report.straggler->waited) + " ms");
+}
+
 std::string summary_rows(const StepReport& report) {
   const Seconds exposed = report.breakdown.exposed_communication();
   const double share = report.step_time.value() > 0 ? exposed / report.step_time : 0.0;
@@ -177,7 +187,7 @@ std::string summary_rows(const StepReport& report) {
          summary_row("MFU, HFU [1]", utilization_text(report)) +
          summary_row("bubble fraction [2]", percent(report.bubble_fraction)) +
          summary_row("exposed comm. [3]", milliseconds(exposed) + " ms, " + percent(share)) +
-         extrapolation_row(report);
+         straggler_row(report) + extrapolation_row(report);
 }
 
 std::string breakdown_rows(const StepReport& report) {

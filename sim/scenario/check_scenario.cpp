@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "hw/units/input_error.h"
 #include "predictor/gpu_support.h"
 
 namespace tessera {
@@ -271,6 +272,36 @@ void check_overlays(const Scenario& scenario, std::vector<ScenarioProblem>& prob
                       "use predictor.form = tessera, or remove them"});
 }
 
+void check_perturbation(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const int world_size = scenario.step.layout.world_size();
+  const Precision precision = scenario.step.precision;
+  for (std::size_t i = 0; i < scenario.perturbation.gpus.size(); ++i) {
+    const GpuPerturbation& gpus = scenario.perturbation.gpus[i];
+    const std::string path = "perturbation.gpus[" + std::to_string(i) + "]";
+    try {
+      for (const int rank : parse_ranks(gpus.ranks)) {
+        if (rank < world_size) continue;
+        problems.push_back({path + ".ranks",
+                            {"parallelism.tensor", "parallelism.pipeline", "parallelism.data"},
+                            path + ".ranks names rank " + std::to_string(rank) +
+                                ", but the job has " + std::to_string(world_size),
+                            "name ranks 0 to " + std::to_string(world_size - 1)});
+        break;
+      }
+    } catch (const InputError& error) {
+      const Problem& problem = error.problems().front();
+      problems.push_back({path + ".ranks", {}, path + ".ranks = " + problem.what, problem.hint});
+    }
+    if (!gpus.gpu.id.empty() && !supports_products(gpus.gpu, precision)) {
+      problems.push_back({path + ".gpu",
+                          {"training.precision"},
+                          path + ".gpu = " + gpus.gpu.id + " has no arithmetic in " +
+                              std::string(name_of(precision)),
+                          "use another GPU, or another training.precision"});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
@@ -321,6 +352,7 @@ std::vector<ScenarioProblem> check_scenario(const Scenario& scenario) {
   check_formats(scenario, problems);
   check_attention(scenario, problems);
   check_overlays(scenario, problems);
+  check_perturbation(scenario, problems);
   return problems;
 }
 

@@ -10,6 +10,7 @@
 #include "predictor/kernel_predictor.h"
 #include "sim/scenario/collective_settings.h"
 #include "sim/scenario/memory_settings.h"
+#include "sim/scenario/perturbation.h"
 #include "sim/scenario/simulation_settings.h"
 #include "workloads/model_spec.h"
 #include "workloads/step_options.h"
@@ -27,6 +28,7 @@ struct Scenario {
   std::vector<GpuOverlay> overlays;  ///< measured effects of the cluster's GPU; at most one
   CollectiveSettings collectives;    ///< measured collectives, choices, fidelity
   MemorySettings memory;             ///< what happens where a step does not fit
+  Perturbation perturbation;         ///< GPUs that differ, kernels whose time varies
   SimulationSettings simulation;     ///< which ranks are simulated once for many
 };
 

@@ -25,6 +25,19 @@ std::vector<std::size_t> first_by_rank(const std::vector<Entry>& entries, int ra
   return first;
 }
 
+/// The same for records, of which every simulated rank has one for each op.
+std::vector<std::size_t> first_records(const TimedProgram& timed,
+                                       std::span<const TimelineIndex::SimulatedRank> simulated) {
+  const ParallelLayout& layout = timed.program.layout;
+  std::vector<std::size_t> first(static_cast<std::size_t>(layout.world_size()) + 1, 0);
+  for (const auto& [rank, stands_for] : simulated) {
+    const auto stage = static_cast<std::size_t>(position_of(rank, layout).pipeline);
+    first[static_cast<std::size_t>(rank) + 1] = timed.program.stages[stage].ops.size();
+  }
+  for (std::size_t rank = 1; rank < first.size(); ++rank) first[rank] += first[rank - 1];
+  return first;
+}
+
 template <class Entry>
 std::span<const Entry> entries_of(const std::vector<Entry>& entries,
                                   const std::vector<std::size_t>& first, int rank) {
@@ -38,7 +51,7 @@ TimelineIndex::TimelineIndex(const TimedProgram& timed, const Timeline& timeline
     : timed_(timed),
       timeline_(timeline),
       simulated_(simulated_ranks(timeline.folding, timed.program.layout.world_size())),
-      first_record_(first_by_rank(timeline.ops, timed.program.layout.world_size())),
+      first_record_(first_records(timed, simulated_)),
       first_sample_(first_by_rank(timeline.memory, timed.program.layout.world_size())) {
   for (const RankProgram& stage : timed.program.stages) {
     for (std::size_t i = 0; i < stage.ops.size(); ++i) {

@@ -1,6 +1,13 @@
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <ios>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,8 +23,11 @@
 #include "sim/formats/output_file.h"
 #include "sim/formats/perfetto.h"
 #include "sim/plan/plan.h"
+#include "sim/process/forked_call.h"
 #include "sim/report/json.h"
 #include "sim/report/metrics.h"
+#include "sim/report/step_distribution.h"
+#include "sim/report/straggler.h"
 #include "sim/report/table.h"
 #include "sim/report/timeline_svg.h"
 #include "sim/scenario/names.h"
@@ -33,6 +43,8 @@ struct SimulateOptions {
   std::string picture_file;
   std::string resolved_file;
   bool timing = false;
+  int steps = 0;  ///< 0: one, in full
+  int jobs = 0;   ///< 0: one per core
 };
 
 /// Wall-clock time of the passes of this run, in order.
@@ -73,6 +85,56 @@ TimedProgram planned(const Scenario& scenario, const PredictorWeights& weights) 
   return std::move(steps.planned);
 }
 
+/// Time and straggler of one step, as text that a child process hands over.
+std::string packed_step(const TimedProgram& timed) {
+  const Timeline timeline = simulate_without_memory_samples(timed);
+  const auto straggler = find_straggler(TimelineIndex(timed, timeline));
+  std::ostringstream text;
+  text << std::hexfloat << timeline.step_time.value();
+  if (straggler) {
+    text << ' ' << straggler->rank << ' ' << straggler->waited.value() << ' '
+         << straggler->longest.value();
+  }
+  return text.str();
+}
+
+StepSample unpacked_step(const std::string& text) {
+  std::istringstream words(text);
+  std::string time, rank, waited, longest;
+  words >> time >> rank >> waited >> longest;
+  StepSample step{.time = Seconds(std::strtod(time.c_str(), nullptr)), .straggler = {}};
+  if (rank.empty()) return step;
+  step.straggler = Straggler{.rank = std::atoi(rank.c_str()),
+                             .waited = Seconds(std::strtod(waited.c_str(), nullptr)),
+                             .longest = Seconds(std::strtod(longest.c_str(), nullptr))};
+  return step;
+}
+
+/// Several steps that differ by what the seed of each draws; the first has the scenario's own.
+ExitCode run_steps(const SimulateOptions& options) {
+  const Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
+  const PredictorWeights weights = shipped_weights();
+  const TimedProgram planned = plan_step(scenario, weights);
+  std::vector<std::function<std::string()>> calls;
+  for (int step = 0; step < options.steps; ++step) {
+    calls.emplace_back([&planned, step] {
+      TimedProgram timed = planned;
+      timed.paces.seed += static_cast<std::uint64_t>(step) * 0x9e3779b97f4a7c15ULL;
+      return packed_step(timed);
+    });
+  }
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<StepSample> steps;
+  for (const std::string& text : run_forked_all(calls, options.jobs > 0 ? options.jobs : cores)) {
+    steps.push_back(unpacked_step(text));
+  }
+  const Provenance provenance = provenance_of(scenario, weights, planned);
+  const StepDistribution distribution = distribution_of(steps);
+  print(options.format == "json" ? json_text(distribution, provenance)
+                                 : table_text(distribution, provenance));
+  return ExitCode::ok;
+}
+
 ExitCode run_simulate(const SimulateOptions& options) {
   Stopwatch stopwatch;
   const Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
@@ -80,7 +142,8 @@ ExitCode run_simulate(const SimulateOptions& options) {
   const PredictorWeights weights = shipped_weights();
   const TimedProgram timed = planned(scenario, weights);
   stopwatch.end_pass("plan");
-  const Timeline timeline = simulate(timed);
+  const bool draws_memory = !options.trace_file.empty() || !options.picture_file.empty();
+  const Timeline timeline = draws_memory ? simulate(timed) : simulate_without_memory_samples(timed);
   stopwatch.end_pass("simulate");
   const StepReport report = measure(timed, timeline);
   write_files(options, scenario, timed, timeline);
@@ -110,7 +173,16 @@ void add_simulate_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--resolved", options->resolved_file,
                       "write the scenario with all defaults and files inlined");
   command->add_flag("--timing", options->timing, "put the times of our own run into the JSON");
-  command->callback([options, &exit_code] { exit_code = run_simulate(*options); });
+  command
+      ->add_option("--steps", options->steps,
+                   "simulate so many steps, each with another draw of perturbation.kernel_jitter, "
+                   "and print how their times are distributed")
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--jobs", options->jobs, "processes for --steps; 0: one per core")
+      ->check(CLI::Range(0, 10000));
+  command->callback([options, &exit_code] {
+    exit_code = options->steps > 0 ? run_steps(*options) : run_simulate(*options);
+  });
 }
 
 }  // namespace tessera

@@ -1,0 +1,23 @@
+#include "sim/engine/time_limit_error.h"
+
+#include <utility>
+
+#include "hw/units/text.h"
+
+namespace tessera {
+namespace {
+
+std::string text_of(const SimulationProgress& progress) {
+  std::string text = "gave up after " + to_short_text(progress.limit) +
+                     " (simulation.time_limit): at " + to_short_text(progress.simulated) +
+                     " of the step, after " + std::to_string(progress.events) + " events";
+  for (const std::string& line : progress.unfinished) text += "\n  " + line;
+  return text;
+}
+
+}  // namespace
+
+TimeLimitError::TimeLimitError(SimulationProgress progress)
+    : std::runtime_error(text_of(progress)), progress_(std::move(progress)) {}
+
+}  // namespace tessera

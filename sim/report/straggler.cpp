@@ -1,0 +1,50 @@
+#include "sim/report/straggler.h"
+
+#include <algorithm>
+#include <map>
+
+#include "workloads/process_groups.h"
+
+namespace tessera {
+namespace {
+
+/// Shorter waits are rounding of the clock.
+constexpr Seconds kClockTick = 1e-9_s;
+
+struct Waits {
+  Seconds sum;
+  Seconds longest;
+};
+
+/// How long `rank` waited for whom.
+std::map<int, Seconds> waits_of(int rank, const TimelineIndex& index) {
+  std::map<int, Seconds> waits;
+  const auto& ops = index.program_of(rank).ops;
+  for (const OpRecord& record : index.records_of(rank)) {
+    const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
+    if (!is_collective(op.kind) || spans_stages(op.group) || record.last_rank < 0) continue;
+    const Seconds waited = record.transfer_start - record.start;
+    if (record.last_rank != rank && waited > kClockTick) waits[record.last_rank] += waited;
+  }
+  return waits;
+}
+
+}  // namespace
+
+std::optional<Straggler> find_straggler(const TimelineIndex& index) {
+  std::map<int, Waits> by_last;
+  for (const auto& [rank, stands_for] : index.simulated()) {
+    for (const auto& [last, waited] : waits_of(rank, index)) {
+      Waits& waits = by_last[last];
+      waits.sum += waited * stands_for;
+      waits.longest = std::max(waits.longest, waited);
+    }
+  }
+  std::optional<Straggler> worst;
+  for (const auto& [rank, waits] : by_last) {
+    if (!worst || waits.sum > worst->waited) worst = Straggler{rank, waits.sum, waits.longest};
+  }
+  return worst;
+}
+
+}  // namespace tessera

@@ -1,0 +1,176 @@
+#include "tests/sim/validate/random_scenario.h"
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <random>
+#include <stdexcept>
+
+#include "hw/units/input_error.h"
+#include "sim/config/load.h"
+#include "sim/engine/engine.h"
+#include "sim/plan/plan.h"
+#include "sim/process/forked_call.h"
+#include "sim/report/metrics.h"
+#include "tests/sim/validate/shipped.h"
+
+namespace tessera::test {
+namespace {
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : random_(seed * 0x9e3779b97f4a7c15ULL + 1) {}
+
+  std::vector<std::string> settings() {
+    draw_model();
+    draw_cluster();
+    draw_layout();
+    draw_training();
+    if (chance(3)) draw_uneven_machine();
+    set("collectives.fidelity", pick({"flow", "flow", "flow", "analytic", "chunk"}));
+    if (chance(4)) set("collectives.slows_kernels", "false");
+    if (chance(4)) set("simulation.fold.tensor", "false");
+    if (chance(4)) set("simulation.fold.data", "false");
+    return std::move(settings_);
+  }
+
+ private:
+  // std:: distributions differ between libraries; the engine's raw output does not.
+  int below(int bound) { return static_cast<int>(random_() % static_cast<std::uint64_t>(bound)); }
+  bool chance(int one_in) { return below(one_in) == 0; }
+  std::string pick(const std::vector<std::string>& values) {
+    return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))];
+  }
+  void set(const std::string& path, const std::string& value) {
+    settings_.push_back(path + "=" + value);
+  }
+  void set(const std::string& path, int value) { set(path, std::to_string(value)); }
+
+  void draw_model() {
+    set("model", pick({"gpt2", "gpt2-large", "gpt3-xl", "llama-2-7b", "llama-3-8b", "opt-1.3b",
+                       "bert-large", "mixtral-8x7b", "switch-xl4"}));
+    layers_ = 1 << below(4);
+    set("model.layers", layers_);
+  }
+
+  void draw_cluster() {
+    set("cluster", pick({"hgx-h100-4", "dgx-h100", "dgx-a100", "dgx-1-v100", "a100-pcie-4",
+                         "dgx-h100-x2", "dgx-a100-x2", "dgx-h100-x8-rail", "dgx-h100-x8-clos-4to1",
+                         "dgx-h100-x8-dragonfly", "dgx-h100-x8-torus", "gh200-x4", "efa-p4d-x4",
+                         "gb200-nvl72", "l4-pcie-8", "t4-pcie-4"}));
+  }
+
+  void draw_layout() {
+    tensor_ = 1 << below(4);
+    pipeline_ = 1 << below(3);
+    data_ = 1 + below(6);
+    set("parallelism.tensor", tensor_);
+    set("parallelism.pipeline", pipeline_);
+    set("parallelism.data", data_);
+  }
+
+  void draw_training() {
+    set("training.mode",
+        pick({"training", "training", "training", "forward_backward", "inference"}));
+    set("training.framework", pick({"megatron_local", "megatron", "hf_eager", "hf_compile", "fsdp",
+                                    "torch_compile", "megatron_deepspeed"}));
+    set("training.kernels", pick({"eager", "eager", "fused"}));
+    set("training.precision", pick({"fp32", "bf16", "bf16", "fp16", "tf32"}));
+    set("training.recompute", pick({"none", "none", "selective", "full"}));
+    set("training.schedule", pick({"gpipe", "one_f_one_b", "one_f_one_b"}));
+    set("training.clip_gradients", pick({"true", "false"}));
+    set("training.sequence_length", 128 << below(4));
+    const int micro_batch = 1 << below(3);
+    const int micro_batches = 1 + below(8);
+    set("training.micro_batches", micro_batches);
+    set("training.global_batch", micro_batch * micro_batches * data_);
+  }
+
+  void draw_uneven_machine() {
+    if (chance(2)) set("perturbation.kernel_jitter", "0." + std::to_string(1 + below(3)));
+    set("perturbation.seed", below(1000));
+    if (chance(2)) {
+      set("perturbation.gpus", "[{ranks: \"" + std::to_string(below(tensor_ * pipeline_ * data_)) +
+                                   "\", slowdown: " + pick({"1.2", "0.9", "3"}) + "}]");
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::vector<std::string> settings_;
+  int layers_ = 1;
+  int tensor_ = 1;
+  int pipeline_ = 1;
+  int data_ = 1;
+};
+
+void require(bool holds, const char* what) {
+  if (!holds) throw std::runtime_error(std::string("report: ") + what);
+}
+
+void check(const StepReport& report) {
+  const double step = report.step_time.value();
+  require(std::isfinite(step) && step > 0, "step time");
+  require(std::isfinite(report.tokens_per_s) && report.tokens_per_s > 0, "tokens per second");
+  require(!report.mfu || (std::isfinite(*report.mfu) && *report.mfu >= 0), "mfu");
+  require(report.bubble_fraction >= 0 && report.bubble_fraction <= 1, "bubble fraction");
+  for (const TimeBreakdown& breakdown : report.by_rank) {
+    require(std::abs(breakdown.total().value() - step) <= 1e-9 * step + 1e-12, "breakdown's sum");
+  }
+  for (const RankMemory& rank : report.memory.per_rank) {
+    require(rank.peak >= rank.static_bytes && rank.peak > Bytes(0), "peak memory");
+  }
+}
+
+/// "ran GPUS SECONDS" or "refused ERROR"; throws where the simulation fails.
+std::string run_one(std::uint64_t seed, double seconds) {
+  Scenario scenario;
+  std::optional<TimedProgram> timed;
+  try {
+    scenario = load_scenario(TESSERA_SOURCE_DIR "/configs/scenarios/gpt2-large_4xh100_dp4.yaml",
+                             random_settings(seed), shipped_configs());
+    scenario.simulation.time_limit = Seconds(seconds);
+    timed = plan_step(scenario, trained());
+  } catch (const InputError& error) {
+    return std::string("refused ") + error.what();
+  }
+  check(measure(*timed, simulate(*timed)));
+  return "ran " + std::to_string(scenario.step.layout.world_size());
+}
+
+RandomRun parsed(const ForkedOutcome& outcome) {
+  RandomRun run;
+  if (!outcome.error.empty()) {
+    run.text = outcome.error;
+  } else if (outcome.result.starts_with("ran ")) {
+    run.outcome = RandomRun::Outcome::ran;
+    run.gpus = std::stoi(outcome.result.substr(4));
+  } else {
+    run.outcome = RandomRun::Outcome::refused;
+    run.text = outcome.result;
+  }
+  return run;
+}
+
+}  // namespace
+
+std::vector<std::string> random_settings(std::uint64_t seed) {
+  return Draw(seed).settings();
+}
+
+std::vector<RandomRun> run_random_scenarios(std::uint64_t first_seed, int count, int jobs,
+                                            double seconds) {
+  trained();  // loaded once, before the forks
+  std::vector<std::function<std::string()>> calls;
+  for (int i = 0; i < count; ++i) {
+    calls.emplace_back([seed = first_seed + static_cast<std::uint64_t>(i), seconds] {
+      return run_one(seed, seconds);
+    });
+  }
+  std::vector<RandomRun> runs;
+  for (const ForkedOutcome& outcome : run_forked_each(calls, jobs, [](std::size_t) {})) {
+    runs.push_back(parsed(outcome));
+  }
+  return runs;
+}
+
+}  // namespace tessera::test

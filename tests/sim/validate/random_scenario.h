@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::test {
+
+/// Settings (`path=value`) that turn a shipped scenario into one drawn from `seed`: model, cluster,
+/// layout, schedule, batch, precision, recomputation, framework, perturbation, faults, fidelity.
+/// Not every draw is valid.
+std::vector<std::string> random_settings(std::uint64_t seed);
+
+/// What became of one draw.
+struct RandomRun {
+  enum class Outcome {
+    ran,
+    refused,  ///< as a scenario that cannot be: bad input
+    failed    ///< crashed, hung, or reported what cannot be
+  };
+  Outcome outcome = Outcome::failed;
+  std::string text;  ///< step time, or the error
+  int gpus = 0;
+};
+
+/// Simulates the draw in a process of its own, for at most `seconds`, and checks that every figure
+/// of its report is finite and adds up.
+std::vector<RandomRun> run_random_scenarios(std::uint64_t first_seed, int count, int jobs,
+                                            double seconds);
+
+}  // namespace tessera::test
