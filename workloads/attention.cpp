@@ -10,8 +10,8 @@
 namespace tessera {
 namespace {
 
-constexpr std::array<std::string_view, kAttentionImplementations> kNames{"flash2", "flash3",
-                                                                         "cudnn", "trtllm"};
+constexpr std::array<std::string_view, kAttentionImplementations> kNames{
+    "flash2", "flash3", "cudnn", "trtllm", "flash1"};
 constexpr double kBytes = 2;  ///< of an element
 
 /// How often `direction` does the work of the forward pass: S = QK^T is computed again, then dV,

@@ -14,8 +14,9 @@ enum class AttentionImplementation : std::uint8_t {
   flash3,  ///< FlashAttention-3: Hopper's wgmma and TMA
   cudnn,   ///< cuDNN's fused attention
   trtllm,  ///< TensorRT-LLM's own context attention
+  flash1,  ///< FlashAttention of 2022, and the Triton kernels made after it: Ampere and later
 };
-inline constexpr std::size_t kAttentionImplementations = 4;
+inline constexpr std::size_t kAttentionImplementations = 5;
 std::string_view name_of(AttentionImplementation implementation);
 
 enum class AttentionDirection : std::uint8_t { forward, backward, forward_backward };

@@ -26,6 +26,7 @@ enum class AttentionKernels : std::uint8_t {
   flash3,              ///< FlashAttention-3, Hopper only
   cudnn,               ///< cuDNN's fused attention
   transformer_engine,  ///< cuDNN from Hopper on, else FlashAttention-2
+  flash1,              ///< FlashAttention of 2022 and its Triton form
 };
 
 /// Which kernels a framework launches for the same mathematics, in which formats it keeps what the

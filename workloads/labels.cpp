@@ -46,6 +46,10 @@ std::string_view label_of(GroupKind group) {
       return "embedding";
     case GroupKind::world:
       return "world";
+    case GroupKind::shard:
+      return "shard";
+    case GroupKind::replica:
+      return "replica";
   }
   return "";
 }
@@ -56,6 +60,14 @@ std::string_view label_of(OpKind kind) {
       return "kernels";
     case OpKind::all_reduce:
       return "all_reduce";
+    case OpKind::reduce_scatter:
+      return "reduce_scatter";
+    case OpKind::all_gather:
+      return "all_gather";
+    case OpKind::broadcast:
+      return "broadcast";
+    case OpKind::all_to_all:
+      return "all_to_all";
     case OpKind::send:
       return "send";
     case OpKind::recv:

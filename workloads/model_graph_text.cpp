@@ -20,8 +20,8 @@ void print_columns(std::ostream& out, std::string_view name, std::string_view ki
 }
 
 void print_op(std::ostream& out, const GraphOp& op) {
-  if (op.kind == GraphOpKind::all_reduce) {
-    print_columns(out, op.name, "all_reduce", "");
+  if (op.kind == GraphOpKind::collective) {
+    print_columns(out, op.name, label_of(op.collective), "");
     out << std::setw(22) << megabytes(op.bytes) << '\n';
   }
   if (op.kind != GraphOpKind::kernel) return;

@@ -24,15 +24,34 @@ enum class StreamKind : std::uint8_t {
 };
 constexpr int kStreamCount = 5;
 
-/// Ranks that communicate with each other: the process groups of Megatron.
-enum class GroupKind : std::uint8_t { tensor, data, pipeline, embedding, world };
+/// Ranks that communicate with each other. Which ranks a group of each kind holds is said by one
+/// table: workloads/process_groups.h.
+enum class GroupKind : std::uint8_t {
+  tensor,
+  data,
+  pipeline,
+  embedding,
+  world,
+  shard,    ///< data-parallel ranks that together hold one copy of what is sharded
+  replica,  ///< data-parallel ranks that hold the same shard
+};
+constexpr int kGroupKindCount = 7;
 
+/// Collectives run over the rank's group of kind `group`, on a communication stream.
 enum class OpKind : std::uint8_t {
-  kernels,     ///< a segment of kernels on the compute stream
-  all_reduce,  ///< over the rank's group of kind `group`, on a communication stream
+  kernels,  ///< a segment of kernels on the compute stream
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  all_to_all,  ///< an uneven one counts as the even one of its busiest rank
   send,        ///< to the same tensor/data position of pipeline stage `peer_stage`
   recv,        ///< ends when the message `tag` from `peer_stage` has arrived
 };
+
+constexpr bool is_collective(OpKind kind) {
+  return kind >= OpKind::all_reduce && kind <= OpKind::all_to_all;
+}
 
 /// A run of kernels that nothing interrupts; all kernels share phase and layer.
 struct Segment {
@@ -57,10 +76,12 @@ struct ProgramOp {
       -1, -1};        ///< ops of this rank that must have ended, besides stream order; -1 = none
   SegmentId segment;  ///< for `kernels`
   GroupKind group = GroupKind::tensor;  ///< for collectives
-  Bytes bytes;                          ///< collective: buffer per rank; send/recv: message
-  std::int32_t peer_stage = -1;         ///< for send and recv
-  std::int32_t tag = -1;                ///< matches a send to its recv within one step
-  std::int32_t micro_batch = -1;        ///< -1: not of one micro-batch
+  /// Collective, as nccl-tests count: buffer per rank (all_gather: the gathered one,
+  /// reduce_scatter and all_to_all: what one rank sends); send/recv: message.
+  Bytes bytes;
+  std::int32_t peer_stage = -1;   ///< for send and recv
+  std::int32_t tag = -1;          ///< matches a send to its recv within one step
+  std::int32_t micro_batch = -1;  ///< -1: not of one micro-batch
   std::int32_t layer = -1;  ///< global layer number; -1: embedding, head, optimizer, communication
                             ///< of the whole model
   bool host_sync = false;   ///< the host waits for this op before it submits the next
@@ -80,6 +101,8 @@ struct ParallelLayout {
   int tensor = 1;
   int pipeline = 1;
   int data = 1;
+  int shard = 1;  ///< neighbouring data-parallel ranks that share one copy of what is sharded;
+                  ///< divides `data`
   int world_size() const { return tensor * pipeline * data; }
 };
 

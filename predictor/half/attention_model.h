@@ -143,4 +143,15 @@ struct BackwardRatio {
   double operator()(double keys) const { return at_2048 * std::pow(keys / 2048, -slope); }
 };
 
+/// How much longer FlashAttention of 2022 takes than FlashAttention-2, either direction.
+struct Flash1Ratio {
+  double log_at_64 = 0;     ///< logarithm of the ratio, head size 64, long sequences
+  double per_doubling = 0;  ///< of the head size, added to the logarithm
+  double at_512 = 0;        ///< taken off the logarithm at 512 keys, half of it at 1024
+
+  double operator()(double keys, double head_dim) const {
+    return std::exp(log_at_64 + per_doubling * std::log2(head_dim / 64) - at_512 * 512 / keys);
+  }
+};
+
 }  // namespace tessera

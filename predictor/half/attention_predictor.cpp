@@ -20,6 +20,13 @@ constexpr double kBuildSpread = 0.07;
 constexpr double kUnseenHeadSpread = 0.15;
 constexpr double kPerDoublingBeyond = 0.10;  // as of the FP32 model
 
+/// The kernel whose profile and ratio a kernel without own ones takes.
+AttentionCall as_flash2(AttentionCall call) {
+  if (call.implementation == AttentionImplementation::flash1)
+    call.implementation = AttentionImplementation::flash2;
+  return call;
+}
+
 /// Generation for which a kernel is written: wgmma and TMA came with Hopper.
 bool asynchronous(const std::string& gpu) {
   return !gpu.starts_with("A100") && !gpu.starts_with("A800");
@@ -77,8 +84,8 @@ const AttentionProfile& AttentionPredictor::profile(const AttentionCall& call) c
   const auto score = [&](const AttentionProfile& p) {
     const bool masked = call.causal ? p.causal : p.full;
     return 64.0 * (p.stack == stack_ && p.gpu == spec_.id) +
-           32.0 * (p.implementation == call.implementation) + 16.0 * (p.gpu == spec_.id) +
-           8.0 * (asynchronous(p.gpu) == hopper) +
+           32.0 * (p.implementation == as_flash2(call).implementation) +
+           16.0 * (p.gpu == spec_.id) + 8.0 * (asynchronous(p.gpu) == hopper) +
            4.0 * (p.served == (setting_ == AttentionSetting::serving)) + 2.0 * masked -
            std::min(1.0, 0.01 * std::exp(p.parameters[kConversion]));
   };
@@ -94,6 +101,11 @@ AttentionParameters<double> AttentionPredictor::parameters(const AttentionProfil
 
 AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
   require(spec_, call.implementation);
+  if (call.implementation == AttentionImplementation::flash1) {
+    AttentionParts parts = this->parts(as_flash2(call));
+    parts.factor *= weights_.flash1(parts.shape.longest, static_cast<double>(call.head_dim));
+    return parts;
+  }
   AttentionParts parts{
       .shape = attention_shape(call), .parameters = parameters(profile(call)), .forward = {}};
   parts.forward =
@@ -118,11 +130,12 @@ KernelPrediction AttentionPredictor::predict(const AttentionCall& call) const {
   const double bound =
       std::max(attention_flops(call) / gpu_.flops, attention_bytes(call) / gpu_.bandwidth);
   result.utilization = std::min(1.0, bound / result.duration.value());
-  const bool flash2 = call.implementation == AttentionImplementation::flash2;
+  const AttentionImplementation known = as_flash2(call).implementation;
+  const bool flash2 = known == AttentionImplementation::flash2;
   const double backward = call.direction == AttentionDirection::forward ? 0
                           : flash2                                      ? kBackwardSpread
                                                                         : kOtherBackwardSpread;
-  const bool own = measured(from) && from.implementation == call.implementation;
+  const bool own = measured(from) && from.implementation == known;
   result.spread = {.gpu = std::hypot(own ? kBuildSpread : weights_.copied_spread, backward,
                                      head_measured(call) ? 0 : kUnseenHeadSpread),
                    .shape = from.spread};
@@ -136,7 +149,9 @@ KernelPrediction AttentionPredictor::predict(const AttentionCall& call) const {
 std::string AttentionPredictor::provenance(const AttentionCall& call) const {
   const AttentionProfile& from = profile(call);
   std::string text = from.stack + " on " + from.gpu;
-  if (from.implementation != call.implementation) text += ", another implementation";
+  if (from.implementation != as_flash2(call).implementation) text += ", another implementation";
+  if (call.implementation == AttentionImplementation::flash1)
+    text += ", times the ratio of FlashAttention of 2022 to it";
   if (!measured(from)) text += ", share of peak copied";
   if (call.direction != AttentionDirection::forward)
     text += ", backward by FlashAttention-2's ratio to forward";
@@ -148,11 +163,11 @@ std::vector<std::string> AttentionPredictor::notes(const AttentionCall& call) co
   const std::string implementation(name_of(call.implementation));
   const std::string attention = implementation + " attention";
   std::vector<std::string> notes;
-  if (!measured(from) || from.implementation != call.implementation)
+  const AttentionImplementation known = as_flash2(call).implementation;
+  if (!measured(from) || from.implementation != known)
     notes.push_back(attention + " on " + spec_.id + ": never measured; share of peak of " +
                     from.stack + " on " + from.gpu);
-  if (call.direction != AttentionDirection::forward &&
-      call.implementation != AttentionImplementation::flash2)
+  if (call.direction != AttentionDirection::forward && known != AttentionImplementation::flash2)
     notes.push_back(attention + ", backward: never measured; FlashAttention-2's ratio to forward");
   if (call.direction != AttentionDirection::forward && call.kv_heads != call.heads)
     notes.push_back(attention + ", backward with grouped heads: never measured; the same ratio");

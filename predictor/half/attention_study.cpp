@@ -148,6 +148,11 @@ std::string figure_tables(const AttentionTable& table, const GpuLookup& lookup,
              "backward / forward = %.2f *\n"
              "(seq/2048)^-%.3f on H100 pairs. A100 forward+backward is fitted to nothing\n",
              ratio.at_2048, ratio.slope) +
+         line_of(
+             "FlashAttention of 2022 takes %.2f times as long at head size 64, %.2f at 128; at "
+             "512 keys %.2f of that\n",
+             weights.flash1(1e9, 64), weights.flash1(1e9, 128),
+             weights.flash1(512, 64) / weights.flash1(1e9, 64)) +
          errors.table() + rows;
 }
 

@@ -94,6 +94,38 @@ BackwardRatio fit_backward(const AttentionTable& table) {
   return {.at_2048 = std::exp(x(0)), .slope = x(1)};
 }
 
+Flash1Ratio fit_flash1(const AttentionTable& table) {
+  struct Pair {
+    const AttentionMeasurement *first, *second;
+  };
+  std::vector<Pair> pairs;
+  for (const AttentionMeasurement& first : table.rows) {
+    if (first.stack != "FlashAttention-1") continue;
+    const auto second = std::ranges::find_if(table.rows, [&](const AttentionMeasurement& row) {
+      return row.stack == "FlashAttention-2" && row.gpu == first.gpu &&
+             row.call.direction == first.call.direction && same_shape(row.call, first.call);
+    });
+    if (second != table.rows.end()) pairs.push_back({&first, &*second});
+  }
+  Flash1Ratio ratio;
+  if (pairs.empty()) return ratio;
+  LeastAbsoluteProblem problem;
+  problem.rows = pairs.size();
+  problem.weights.assign(pairs.size(), 1.0);
+  problem.start = Eigen::Vector3d(std::log(1.8), 0.3, 0.2);
+  problem.pull = Eigen::Vector3d::Constant(kWeakPull);
+  problem.residual = [&](std::size_t row, const Eigen::VectorXd& x, bool, RowResidual& out) {
+    const auto& [first, second] = pairs[row];
+    const double doublings = std::log2(static_cast<double>(first->call.head_dim) / 64);
+    const double shortness = 512 / static_cast<double>(first->call.seq_kv);
+    out.value =
+        x(0) + x(1) * doublings - x(2) * shortness - std::log(first->seconds / second->seconds);
+    out.derivatives = {{0, 1.0}, {1, doublings}, {2, -shortness}};
+  };
+  const Eigen::VectorXd x = fit_least_absolute(problem).parameters;
+  return {.log_at_64 = x(0), .per_doubling = x(1), .at_512 = x(2)};
+}
+
 std::vector<const AttentionMeasurement*> judged_rows(const AttentionGroup& group,
                                                      std::int64_t least_keys) {
   std::vector<const AttentionMeasurement*> rows;
@@ -131,6 +163,7 @@ AttentionWeights train_attention(const AttentionTable& table, const GpuLookup& l
   AttentionWeights weights{.data = {.file = table.file, .fnv1a = table.fnv1a, .rows = 0},
                            .profiles = {},
                            .backward = fit_backward(table),
+                           .flash1 = fit_flash1(table),
                            .copied_spread = kCopiedSpread,
                            .range = range_of(groups)};
   for (std::size_t g = 0; g < groups.size(); ++g) {

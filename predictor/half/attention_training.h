@@ -17,6 +17,9 @@ std::vector<BackwardPair> backward_pairs(const AttentionTable& table);
 /// Fitted to the pairs of `table` (FlashAttention-2 on H100, labels read by eye); the default ratio
 /// where there is none.
 BackwardRatio fit_backward(const AttentionTable& table);
+/// From calls of equal shape on one GPU, FlashAttention-1 beside FlashAttention-2 (figures of the
+/// latter's authors).
+Flash1Ratio fit_flash1(const AttentionTable& table);
 
 /// Held-out calls of a group that targets speak of: 50 us and longer, at least `least_keys` keys.
 std::vector<const AttentionMeasurement*> judged_rows(const AttentionGroup& group,

@@ -76,6 +76,9 @@ AttentionWeights attention_weights(const weights::Attention& from,
   AttentionWeights to;
   to.data = read(from.data());
   to.backward = {.at_2048 = from.backward_at_2048(), .slope = from.backward_slope()};
+  std::array<double, 3> flash1{};
+  read_values(from.flash1(), flash1, path);
+  to.flash1 = {.log_at_64 = flash1[0], .per_doubling = flash1[1], .at_512 = flash1[2]};
   to.copied_spread = from.copied_spread();
   for (const auto& profile : from.profiles()) to.profiles.push_back(read(profile, path));
   read_values(from.range(), to.range, path);
@@ -88,6 +91,8 @@ void write(const AttentionWeights& from, weights::Attention& to) {
   for (const AttentionProfile& profile : from.profiles) write(profile, *to.add_profiles());
   to.set_backward_at_2048(from.backward.at_2048);
   to.set_backward_slope(from.backward.slope);
+  for (const double value : {from.flash1.log_at_64, from.flash1.per_doubling, from.flash1.at_512})
+    to.add_flash1(value);
   to.set_copied_spread(from.copied_spread);
   to.mutable_range()->Assign(from.range.begin(), from.range.end());
 }

@@ -33,11 +33,12 @@ struct AttentionProfile {
 
 /// Trained parameters of fused attention.
 struct AttentionWeights {
-  static constexpr int kSchemaVersion = 2;
+  static constexpr int kSchemaVersion = 3;
 
   TrainingData data;
   std::vector<AttentionProfile> profiles;
   BackwardRatio backward;
+  Flash1Ratio flash1;
   double copied_spread = 0;  ///< of log time, where a profile stands in for another GPU's
   /// Largest batch, heads, sequence and head size of the calls that were fitted.
   std::array<double, 4> range{};

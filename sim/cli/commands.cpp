@@ -19,6 +19,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_show_command(app);
   add_list_command(app);
   add_plan_command(app, exit_code);
+  add_sweep_command(app, exit_code);
   add_topology_command(app);
   add_import_command(app);
 }

@@ -29,6 +29,7 @@ void add_show_command(CLI::App& app);
 void add_list_command(CLI::App& app);
 void add_plan_command(CLI::App& app, ExitCode& exit_code);
 void add_plan_graph_command(CLI::App& plan, ExitCode& exit_code);  ///< below `plan`
+void add_sweep_command(CLI::App& app, ExitCode& exit_code);
 void add_topology_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 

@@ -35,7 +35,7 @@ static_assert(int{schema::ProtocolCalibration::hierarchical} ==
               int(CollectiveAlgorithm::hierarchical));
 static_assert(int{schema::ProtocolCalibration::simple} == int(CollectiveProtocol::simple));
 static_assert(int{schema::CollectiveGroup::send_recv} == int(CollectiveKind::send_recv));
-static_assert(int{schema::CollectiveOverride::world} == int(GroupKind::world));
+static_assert(int{schema::CollectiveOverride::replica} == int(GroupKind::replica));
 static_assert(int{schema::CollectiveOverride::hierarchical} == int(AlgorithmChoice::hierarchical));
 static_assert(int{schema::CollectiveOverride::simple} == int(ProtocolChoice::simple));
 static_assert(int{schema::Collectives::chunk} == int(NetworkFidelity::chunk));

@@ -1,6 +1,7 @@
 #include "sim/config/load.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "configs/schema/scenario.pb.h"
@@ -10,6 +11,8 @@
 #include "sim/config/field_path.h"
 #include "sim/config/micro_batches.h"
 #include "sim/config/resolve.h"
+#include "sim/config/scenario_source.h"
+#include "sim/config/yaml_file_cache.h"
 #include "sim/config/yaml_text.h"
 #include "sim/scenario/attention_choice.h"
 #include "sim/scenario/check_scenario.h"
@@ -110,6 +113,20 @@ auto load_hardware(const std::string& id_or_file, const Catalog& catalog, Conver
   return description;
 }
 
+/// The scenario of a resolved tree. Throws InputError with `problems` and its own.
+Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemList& problems) {
+  auto [message, marks, mark] = bind_tree<schema::Scenario>(tree, problems);
+  if (!message.has_name()) message.set_name(name);
+  Scenario scenario = to_scenario(message);
+  choose_attention(scenario.step, scenario.cluster.node.gpu);
+  add_rule_problems(check_micro_batches(message), "", marks, mark, problems);
+  add_hardware_problems(problems_of(scenario.cluster), "cluster", marks, mark, problems);
+  add_rule_problems(check_scenario(scenario), "", marks, mark, problems);
+  add_profile_problems(scenario, marks, mark, problems);
+  problems.throw_if_any();
+  return scenario;
+}
+
 }  // namespace
 
 Scenario load_scenario(const fs::path& file, std::span<const std::string> overrides,
@@ -119,16 +136,40 @@ Scenario load_scenario(const fs::path& file, std::span<const std::string> overri
   YamlNode tree = read_yaml_file(file);
   apply_overrides(tree, overrides, type, problems);
   tree = resolve(std::move(tree), type, catalog, problems);
-  auto [message, marks, mark] = bind_tree<schema::Scenario>(tree, problems);
-  if (!message.has_name()) message.set_name(file.stem().string());
-  Scenario scenario = to_scenario(message);
-  choose_attention(scenario.step, scenario.cluster.node.gpu);
-  add_rule_problems(check_micro_batches(message), "", marks, mark, problems);
-  add_hardware_problems(problems_of(scenario.cluster), "cluster", marks, mark, problems);
-  add_rule_problems(check_scenario(scenario), "", marks, mark, problems);
-  add_profile_problems(scenario, marks, mark, problems);
-  problems.throw_if_any();
-  return scenario;
+  return bind_scenario(tree, file.stem().string(), problems);
+}
+
+/// What a scenario is a variant of.
+struct ScenarioSource::Content {
+  YamlNode base;
+  std::string name;
+  Catalog catalog;
+  YamlFileCache files;
+};
+
+ScenarioSource::ScenarioSource(YamlNode base, std::string name, Catalog catalog)
+    : content_(std::make_unique<Content>(
+          Content{std::move(base), std::move(name), std::move(catalog), {}})) {}
+ScenarioSource::~ScenarioSource() = default;
+ScenarioSource::ScenarioSource(ScenarioSource&&) noexcept = default;
+
+Scenario ScenarioSource::with(std::span<const FieldSetting> settings) const {
+  const pb::Descriptor& type = *schema::Scenario::descriptor();
+  ProblemList problems;
+  YamlNode tree = content_->base;
+  apply_settings(tree, settings, type, problems);
+  tree = resolve(std::move(tree), type, content_->catalog, content_->files, problems);
+  return bind_scenario(tree, content_->name, problems);
+}
+
+ScenarioSource open_scenario(const fs::path& file, const Catalog& catalog) {
+  return {read_yaml_file(file), file.stem().string(), catalog};
+}
+
+std::string identifying_bytes(const Scenario& scenario) {
+  schema::Scenario message = to_message(scenario);
+  message.clear_name();
+  return message.SerializeAsString();
 }
 
 GpuSpec load_gpu(const std::string& id_or_file, const Catalog& catalog) {

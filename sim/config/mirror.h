@@ -249,6 +249,7 @@ void mirror(Of<CollectiveSettings> auto& settings, auto&& visit) {
   visit("overrides", settings.overrides);
   visit("source", settings.source);
   visit("slows_kernels", settings.slows_kernels);
+  visit("nccl_messages", settings.nccl_messages);
 }
 
 /// The section `training` of a scenario, without the number of micro-batches, which follows from

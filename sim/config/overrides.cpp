@@ -90,6 +90,19 @@ void apply(YamlNode& root, Override setting, const pb::Descriptor& root_type) {
 
 }  // namespace
 
+void apply_settings(YamlNode& root, std::span<const FieldSetting> settings,
+                    const pb::Descriptor& type, ProblemList& problems) {
+  use_schema_names(root, type);
+  if (root.kind != YamlNode::Kind::mapping) return;
+  for (const FieldSetting& setting : settings) {
+    try {
+      apply(root, {split_path(setting.path), setting.value, setting.value.mark}, type);
+    } catch (const InputError& error) {
+      problems.add(error, setting.path);
+    }
+  }
+}
+
 void apply_overrides(YamlNode& root, std::span<const std::string> overrides,
                      const pb::Descriptor& type, ProblemList& problems) {
   use_schema_names(root, type);

@@ -52,8 +52,8 @@ std::string lower_case(std::string word) {
 
 class Resolver {
  public:
-  Resolver(const Catalog& catalog, ProblemList& problems)
-      : catalog_(catalog), problems_(problems) {}
+  Resolver(const Catalog& catalog, YamlFileCache& files, ProblemList& problems)
+      : catalog_(catalog), files_(files), problems_(problems) {}
 
   YamlNode resolve_section(YamlNode node, const pb::Descriptor& type, const std::string& path,
                            IncludeChain chain) {
@@ -158,7 +158,7 @@ class Resolver {
     const bool is_model = &type == schema::Model::descriptor();
     try {
       if (is_model && file.extension() == ".json") return read_hugging_face_tree(file);
-      YamlNode tree = read_yaml_file(file);
+      const YamlNode& tree = files_.read(file);
       if (tree.kind == YamlNode::Kind::mapping) return tree;
       return refuse(tree, path, "the file is no section", "write its fields as name: value");
     } catch (const InputError& error) {
@@ -174,6 +174,7 @@ class Resolver {
   }
 
   const Catalog& catalog_;
+  YamlFileCache& files_;
   ProblemList& problems_;
 };
 
@@ -181,9 +182,16 @@ class Resolver {
 
 YamlNode resolve(YamlNode root, const pb::Descriptor& type, const Catalog& catalog,
                  ProblemList& problems) {
+  YamlFileCache files;
+  return resolve(std::move(root), type, catalog, files, problems);
+}
+
+YamlNode resolve(YamlNode root, const pb::Descriptor& type, const Catalog& catalog,
+                 YamlFileCache& files, ProblemList& problems) {
   use_schema_names(root, type);
   IncludeChain chain = {root.mark.origin->name};
-  return Resolver(catalog, problems).resolve_section(std::move(root), type, "", std::move(chain));
+  return Resolver(catalog, files, problems)
+      .resolve_section(std::move(root), type, "", std::move(chain));
 }
 
 YamlNode resolve_reference(const std::string& id_or_file, const pb::Descriptor& type,
@@ -192,7 +200,9 @@ YamlNode resolve_reference(const std::string& id_or_file, const pb::Descriptor& 
   reference.kind = YamlNode::Kind::scalar;
   reference.text = id_or_file;
   reference.mark.origin = std::make_shared<Origin>(Origin{"", "", false});
-  return Resolver(catalog, problems).resolve_section(extending(std::move(reference)), type, "", {});
+  YamlFileCache files;
+  return Resolver(catalog, files, problems)
+      .resolve_section(extending(std::move(reference)), type, "", {});
 }
 
 }  // namespace tessera

@@ -5,6 +5,8 @@
 
 #include "sim/config/catalog.h"
 #include "sim/config/problem_list.h"
+#include "sim/config/scenario_source.h"
+#include "sim/config/yaml_file_cache.h"
 #include "sim/config/yaml_tree.h"
 
 namespace google::protobuf {
@@ -19,6 +21,9 @@ namespace tessera {
 /// schema's names (aliases resolved). What cannot be found becomes `broken` and a problem.
 YamlNode resolve(YamlNode root, const google::protobuf::Descriptor& type, const Catalog& catalog,
                  ProblemList& problems);
+/// The same with files from `files`.
+YamlNode resolve(YamlNode root, const google::protobuf::Descriptor& type, const Catalog& catalog,
+                 YamlFileCache& files, ProblemList& problems);
 
 /// The tree of one reference, resolved: an id of the catalog of `type`, or a file.
 YamlNode resolve_reference(const std::string& id_or_file, const google::protobuf::Descriptor& type,
@@ -29,5 +34,8 @@ YamlNode resolve_reference(const std::string& id_or_file, const google::protobuf
 /// settings become problems.
 void apply_overrides(YamlNode& root, std::span<const std::string> overrides,
                      const google::protobuf::Descriptor& type, ProblemList& problems);
+/// The same for settings that were read from a file.
+void apply_settings(YamlNode& root, std::span<const FieldSetting> settings,
+                    const google::protobuf::Descriptor& type, ProblemList& problems);
 
 }  // namespace tessera

@@ -8,19 +8,20 @@ namespace tessera {
 CollectiveBoard::CollectiveBoard(const CommunicationPlan& plan, Transfers& transfers)
     : plan_(plan), transfers_(transfers) {}
 
-void CollectiveBoard::join(int rank, GroupKind group, std::int32_t sequence, Bytes bytes,
+void CollectiveBoard::join(int rank, const ProgramOp& collective, std::int32_t sequence,
                            OnEnd on_end) {
-  const int communicator = plan_.communicators().index_of(rank, group);
+  const int communicator = plan_.communicators().index_of(rank, collective.group);
   const Key key{communicator, sequence};
   Meeting& meeting = meetings_[key];
   meeting.joined.push_back(rank);
   meeting.on_end.push_back(std::move(on_end));
-  if (meeting.joined.size() == plan_.communicators()[communicator].ranks.size()) start(key, bytes);
+  if (meeting.joined.size() == plan_.communicators()[communicator].ranks.size())
+    start(key, collective);
 }
 
-void CollectiveBoard::start(Key key, Bytes bytes) {
+void CollectiveBoard::start(Key key, const ProgramOp& collective) {
   const Seconds all_joined = transfers_.now();
-  transfers_.start(plan_.collective(key.first, bytes),
+  transfers_.start(plan_.collective(key.first, collective.kind, collective.bytes),
                    [this, key, all_joined] { release(key, all_joined); });
 }
 
@@ -30,8 +31,9 @@ void CollectiveBoard::release(Key key, Seconds all_joined) {
   for (const OnEnd& on_end : node.mapped().on_end) on_end(all_joined, last_rank);
 }
 
-const DeviceLoad& CollectiveBoard::load(int rank, GroupKind group, Bytes bytes) const {
-  return plan_.collective(plan_.communicators().index_of(rank, group), bytes).load;
+const DeviceLoad& CollectiveBoard::load(int rank, const ProgramOp& collective) const {
+  const int communicator = plan_.communicators().index_of(rank, collective.group);
+  return plan_.collective(communicator, collective.kind, collective.bytes).load;
 }
 
 std::string CollectiveBoard::missing(int rank, GroupKind group, std::int32_t sequence) const {

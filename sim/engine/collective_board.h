@@ -22,12 +22,12 @@ class CollectiveBoard {
 
   CollectiveBoard(const CommunicationPlan& plan, Transfers& transfers);
 
-  /// `rank` joins the `sequence`-th collective (in the order of its program) of its communicator of
-  /// kind `group`. Collectives of one member never match by arrival: that order could differ
+  /// `rank` joins `collective`, the `sequence`-th (in the order of its program) of its
+  /// communicator. Collectives of one member never match by arrival: that order could differ
   /// between ranks.
-  void join(int rank, GroupKind group, std::int32_t sequence, Bytes bytes, OnEnd on_end);
-  /// What such a collective takes from the GPU of `rank` from joining to its end.
-  const DeviceLoad& load(int rank, GroupKind group, Bytes bytes) const;
+  void join(int rank, const ProgramOp& collective, std::int32_t sequence, OnEnd on_end);
+  /// What `collective` takes from the GPU of `rank` from joining to its end.
+  const DeviceLoad& load(int rank, const ProgramOp& collective) const;
   /// Members that `rank` still waits for, as "gpu 1, gpu 3".
   std::string missing(int rank, GroupKind group, std::int32_t sequence) const;
 
@@ -38,7 +38,7 @@ class CollectiveBoard {
   };
   using Key = std::pair<int, std::int32_t>;  // communicator, sequence
 
-  void start(Key key, Bytes bytes);
+  void start(Key key, const ProgramOp& collective);
   void release(Key key, Seconds all_joined);
 
   const CommunicationPlan& plan_;

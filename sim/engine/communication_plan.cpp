@@ -14,7 +14,7 @@ namespace {
 std::vector<ProgramOp> distinct_transfers(const RankProgram& stage) {
   std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, ProgramOp> distinct;
   for (const ProgramOp& op : stage.ops) {
-    if (op.kind != OpKind::all_reduce && op.kind != OpKind::send) continue;
+    if (!is_collective(op.kind) && op.kind != OpKind::send) continue;
     distinct.try_emplace({op.kind, op.group, op.peer_stage, op.bytes.value(), op.stream}, op);
   }
   std::vector<ProgramOp> ops;
@@ -51,7 +51,7 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
     for (const ProgramOp& op : distinct_transfers(program)) {
       for (int rank = first_rank; rank < first_rank + ranks_per_stage; ++rank) {
         if (op.kind == OpKind::send) plan_message(timed, op, rank);
-        if (op.kind == OpKind::all_reduce) plan_collective(timed, op, rank);
+        if (is_collective(op.kind)) plan_collective(timed, op, rank);
       }
     }
   }
@@ -65,46 +65,70 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
 
 void CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank) {
   const int communicator = communicators_.index_of(rank, op.group);
-  const auto [entry, is_new] = collectives_.try_emplace({communicator, op.bytes.value()});
+  const auto [entry, is_new] = collectives_.try_emplace({communicator, op.kind, op.bytes.value()});
   if (is_new) {
-    const CollectiveSettings& settings = timed.collectives;
-    const CollectiveCost cost = collective_cost(
-        timed.topology, settings.call_of(op.group, CollectiveKind::all_reduce, op.bytes),
-        communicators_[communicator].ranks, settings.tuning());
+    const CollectiveCall call =
+        timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
     const std::vector<int>& ranks = communicators_[communicator].ranks;
-    const bool rings = cost.algorithm == CollectiveAlgorithm::ring && ranks.size() > 1 &&
-                       ranks.size() <= kMostChunkedRanks && !cost.links.empty();
-    if (settings.fidelity == NetworkFidelity::analytic) {
-      entry->second = {.delay = cost.solo_time, .bytes = 0, .path = {}};
-    } else if (settings.fidelity == NetworkFidelity::chunk && rings) {
-      entry->second = make_chunks(timed, cost, op.bytes, ranks);
-    } else {
-      entry->second = make_transfer(cost.latency, cost.bytes_per_link, cost.links);
-    }
-    if (settings.slows_kernels)
-      entry->second.load = load_of(cost, timed.topology.cluster().node.gpu);
+    const CollectiveCost cost =
+        collective_cost(timed.topology, call, ranks, timed.collectives.tuning());
+    entry->second = make_transfer(timed, cost, call, ranks);
   }
-  const LinkUser user{op.kind, communicator, op.stream};
-  for (const ChunkRing& ring : entry->second.rings) {
-    for (const PathId hop : ring.hops)
-      users_.add(paths_[static_cast<std::size_t>(hop.index())], user);
-  }
-  if (!entry->second.path.valid()) return;
-  users_.add(paths_[static_cast<std::size_t>(entry->second.path.index())], user);
+  // Of any kind: collectives of one communicator on one stream never overlap.
+  add_users(entry->second, {OpKind::all_reduce, communicator, op.stream});
 }
 
 void CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op, int rank) {
   RankPosition peer = position_of(rank, timed.program.layout);
   peer.pipeline = op.peer_stage;
   const int to = rank_of(peer, timed.program.layout);
-  const Route route = timed.topology.route(rank, to);
-  const auto bytes = static_cast<double>(op.bytes.value());
-  messages_[{rank, to, op.bytes.value()}] = make_transfer(route.latency, bytes, route.links);
-  users_.add(route.links, {op.kind, rank, op.stream});
+  const auto [entry, is_new] = messages_.try_emplace({rank, to, op.bytes.value()});
+  if (is_new) {
+    const CollectiveSettings& settings = timed.collectives;
+    if (settings.nccl_messages) {
+      const CollectiveCall call =
+          settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes);
+      const std::vector<int> ranks = {rank, to};
+      entry->second = make_transfer(
+          timed, collective_cost(timed.topology, call, ranks, settings.tuning()), call, ranks);
+    } else {
+      const Route route = timed.topology.route(rank, to);
+      entry->second = make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
+    }
+  }
+  add_users(entry->second, {op.kind, rank, op.stream});
 }
 
-Transfer CommunicationPlan::make_transfer(Seconds latency, double bytes,
-                                          const std::vector<LinkId>& links) {
+void CommunicationPlan::add_users(const Transfer& transfer, const LinkUser& user) {
+  const auto add = [&](PathId path) {
+    users_.add(paths_[static_cast<std::size_t>(path.index())], user);
+  };
+  for (const ChunkRing& ring : transfer.rings) {
+    for (const PathId hop : ring.hops) add(hop);
+  }
+  if (transfer.path.valid()) add(transfer.path);
+}
+
+Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const CollectiveCost& cost,
+                                          const CollectiveCall& call,
+                                          const std::vector<int>& ranks) {
+  const CollectiveSettings& settings = timed.collectives;
+  const bool rings = cost.algorithm == CollectiveAlgorithm::ring && !cost.links.empty() &&
+                     call.kind == CollectiveKind::all_reduce && ranks.size() <= kMostChunkedRanks;
+  Transfer transfer;
+  if (settings.fidelity == NetworkFidelity::analytic) {
+    transfer.delay = cost.solo_time;
+  } else if (settings.fidelity == NetworkFidelity::chunk && rings) {
+    transfer = make_chunks(timed, cost, call.bytes, ranks);
+  } else {
+    transfer = make_flow(cost.latency, cost.bytes_per_link, cost.links);
+  }
+  if (settings.slows_kernels) transfer.load = load_of(cost, timed.topology.cluster().node.gpu);
+  return transfer;
+}
+
+Transfer CommunicationPlan::make_flow(Seconds latency, double bytes,
+                                      const std::vector<LinkId>& links) {
   if (bytes <= 0 || links.empty()) return {.delay = latency, .bytes = 0, .path = {}};
   return {.delay = latency, .bytes = bytes, .path = path_over(links)};
 }

@@ -43,8 +43,8 @@ class CommunicationPlan {
   const std::vector<std::vector<LinkId>>& paths() const { return paths_; }
 
   /// Both throw std::out_of_range for a transfer that the program does not contain.
-  const Transfer& collective(int communicator, Bytes bytes) const {
-    return collectives_.at({communicator, bytes.value()});
+  const Transfer& collective(int communicator, OpKind kind, Bytes bytes) const {
+    return collectives_.at({communicator, kind, bytes.value()});
   }
   const Transfer& message(int from_rank, int to_rank, Bytes bytes) const {
     return messages_.at({from_rank, to_rank, bytes.value()});
@@ -53,9 +53,12 @@ class CommunicationPlan {
  private:
   void plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
   void plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
-  Transfer make_transfer(Seconds latency, double bytes, const std::vector<LinkId>& links);
+  Transfer make_transfer(const TimedProgram& timed, const CollectiveCost& cost,
+                         const CollectiveCall& call, const std::vector<int>& ranks);
+  Transfer make_flow(Seconds latency, double bytes, const std::vector<LinkId>& links);
   Transfer make_chunks(const TimedProgram& timed, const CollectiveCost& cost, Bytes bytes,
                        const std::vector<int>& ranks);
+  void add_users(const Transfer& transfer, const LinkUser& user);
   PathId path_over(const std::vector<LinkId>& links);
   void use_closed_form_on_private_links(const Topology& topology, Transfer& transfer) const;
 
@@ -63,7 +66,7 @@ class CommunicationPlan {
   LinkUsers users_;
   std::vector<std::vector<LinkId>> paths_;
   std::map<std::vector<LinkId>, PathId> path_of_links_;
-  std::map<std::pair<int, std::int64_t>, Transfer> collectives_;
+  std::map<std::tuple<int, OpKind, std::int64_t>, Transfer> collectives_;
   std::map<std::tuple<int, int, std::int64_t>, Transfer> messages_;
 };
 

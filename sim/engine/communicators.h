@@ -14,9 +14,7 @@ struct Communicator {
   std::vector<int> ranks;
 };
 
-/// All communicators of a layout, as Megatron forms them: ranks that differ only in their tensor,
-/// data or pipeline position; the embedding group is the first and the last rank of a pipeline
-/// group.
+/// All communicators of a layout: the groups of every kind (workloads/process_groups.h).
 class Communicators {
  public:
   explicit Communicators(const ParallelLayout& layout);
@@ -28,9 +26,8 @@ class Communicators {
   int index_of(int rank, GroupKind kind) const;
 
  private:
-  static constexpr int kKinds = 5;
   std::vector<Communicator> all_;
-  std::vector<std::array<int, kKinds>> of_rank_;
+  std::vector<std::array<int, kGroupKindCount>> of_rank_;
 };
 
 }  // namespace tessera

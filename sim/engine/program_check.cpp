@@ -11,6 +11,7 @@
 
 #include "hw/units/input_error.h"
 #include "workloads/labels.h"
+#include "workloads/process_groups.h"
 
 namespace tessera {
 namespace {
@@ -48,7 +49,15 @@ class ProgramCheck {
                         const std::string& where);
   void check_message(const ProgramOp& op, int stage, const std::string& where);
   void check_collectives_across_stages();
-  std::vector<Bytes> collectives_of(int stage, GroupKind group) const;
+  struct Collective {
+    OpKind kind = OpKind::all_reduce;
+    Bytes bytes;
+    bool operator==(const Collective&) const = default;
+    std::string text() const {
+      return std::string(label_of(kind)) + " of " + std::to_string(bytes.value()) + " bytes";
+    }
+  };
+  std::vector<Collective> collectives_of(int stage, GroupKind group) const;
 
   const TimedProgram& timed_;
   const Program& program_;
@@ -60,6 +69,11 @@ void ProgramCheck::check_sizes() {
   const ParallelLayout& layout = program_.layout;
   if (layout.tensor < 1 || layout.pipeline < 1 || layout.data < 1) {
     add("layout", "a parallel dimension is smaller than 1");
+    return;
+  }
+  if (layout.shard < 1 || layout.data % layout.shard != 0) {
+    add("layout", "shard groups of " + std::to_string(layout.shard) + " do not divide " +
+                      std::to_string(layout.data) + " data-parallel ranks");
     return;
   }
   if (layout.world_size() > timed_.topology.gpu_count()) {
@@ -122,8 +136,9 @@ void ProgramCheck::check_references(const ProgramOp& op, int stage, std::size_t 
   }
   if (op.bytes < Bytes(0)) add(where, std::to_string(op.bytes.value()) + " bytes");
   const bool between = stage > 0 && stage < program_.layout.pipeline - 1;
-  if (op.kind == OpKind::all_reduce && op.group == GroupKind::embedding && between) {
-    add(where, "all-reduce of the embedding group, which has only the first and the last stage");
+  if (is_collective(op.kind) && group_definition(op.group).end_stages_only && between) {
+    add(where, std::string(label_of(op.kind)) + " of the " + std::string(label_of(op.group)) +
+                   " group, which has only the first and the last stage");
   }
 }
 
@@ -142,27 +157,29 @@ void ProgramCheck::check_message(const ProgramOp& op, int stage, const std::stri
 // Ranks of one stage share a program, so only the groups that span stages can disagree. A stage
 // that issues fewer collectives than another shows as a deadlock, with the streams that wait.
 void ProgramCheck::check_collectives_across_stages() {
-  for (const GroupKind group : {GroupKind::pipeline, GroupKind::embedding, GroupKind::world}) {
-    const std::vector<Bytes> expected = collectives_of(0, group);
+  for (const GroupDefinition& definition : kGroupDefinitions) {
+    const GroupKind group = definition.kind;
+    if (!spans_stages(group)) continue;
+    const std::vector<Collective> expected = collectives_of(0, group);
     for (int stage = 1; stage < program_.layout.pipeline; ++stage) {
-      const std::vector<Bytes> actual = collectives_of(stage, group);
+      const std::vector<Collective> actual = collectives_of(stage, group);
       for (std::size_t i = 0; i < std::min(expected.size(), actual.size()); ++i) {
         if (actual[i] == expected[i]) continue;
         add("stage " + std::to_string(stage),
-            "all-reduce " + std::to_string(i) + " of the " + std::string(label_of(group)) +
-                " group has " + std::to_string(actual[i].value()) + " bytes, on stage 0 " +
-                std::to_string(expected[i].value()));
+            "collective " + std::to_string(i) + " of the " + std::string(label_of(group)) +
+                " group is " + actual[i].text() + ", on stage 0 " + expected[i].text());
       }
     }
   }
 }
 
-std::vector<Bytes> ProgramCheck::collectives_of(int stage, GroupKind group) const {
-  std::vector<Bytes> bytes;
+std::vector<ProgramCheck::Collective> ProgramCheck::collectives_of(int stage,
+                                                                   GroupKind group) const {
+  std::vector<Collective> collectives;
   for (const ProgramOp& op : stage_program(stage).ops) {
-    if (op.kind == OpKind::all_reduce && op.group == group) bytes.push_back(op.bytes);
+    if (is_collective(op.kind) && op.group == group) collectives.push_back({op.kind, op.bytes});
   }
-  return bytes;
+  return collectives;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ StageQueues queues_of(const RankProgram& stage) {
   for (const ProgramOp& op : stage.ops) {
     const auto index = static_cast<std::int32_t>(queues.sequence.size());
     queues.of_stream[static_cast<std::size_t>(op.stream)].push_back(index);
-    queues.sequence.push_back(op.kind == OpKind::all_reduce ? next_in_group[op.group]++ : -1);
+    queues.sequence.push_back(is_collective(op.kind) ? next_in_group[op.group]++ : -1);
   }
   return queues;
 }

@@ -57,8 +57,12 @@ void Stream::execute(const ProgramOp& op) {
       break;
     }
     case OpKind::all_reduce:
-      gpu_.add_load(context.collectives.load(gpu_.rank(), op.group, op.bytes));
-      context.collectives.join(gpu_.rank(), op.group, gpu_.sequence(running_), op.bytes,
+    case OpKind::reduce_scatter:
+    case OpKind::all_gather:
+    case OpKind::broadcast:
+    case OpKind::all_to_all:
+      gpu_.add_load(context.collectives.load(gpu_.rank(), op));
+      context.collectives.join(gpu_.rank(), op, gpu_.sequence(running_),
                                [this](Seconds all_joined, int last_rank) {
                                  gpu_.record(running_).transfer_start = all_joined;
                                  gpu_.record(running_).last_rank = last_rank;
@@ -103,8 +107,7 @@ void Stream::end() {
     gpu_.memory().end_segment(context.clock.now(),
                               context.timed.program.segment(op.segment).net_memory);
   }
-  if (op.kind == OpKind::all_reduce)
-    gpu_.remove_load(context.collectives.load(gpu_.rank(), op.group, op.bytes));
+  if (is_collective(op.kind)) gpu_.remove_load(context.collectives.load(gpu_.rank(), op));
   running_ = kNone;
   gpu_.end(ended);
   advance();
@@ -127,8 +130,9 @@ std::string Stream::reason() const {
     return "message " + std::to_string(op.tag) + " from stage " + std::to_string(op.peer_stage);
   }
   const std::int32_t sequence = gpu_.sequence(running_);
-  return gpu_.context().collectives.missing(gpu_.rank(), op.group, sequence) + " in all-reduce " +
-         std::to_string(sequence) + " of their " + std::string(label_of(op.group)) + " group";
+  return gpu_.context().collectives.missing(gpu_.rank(), op.group, sequence) + " in collective " +
+         std::to_string(sequence) + " (" + std::string(label_of(op.kind)) + ") of their " +
+         std::string(label_of(op.group)) + " group";
 }
 
 }  // namespace tessera

@@ -162,7 +162,7 @@ class PerfettoTrace {
     const Nanoseconds begin = to_nanoseconds(record.start);
     const Nanoseconds waited = to_nanoseconds(record.transfer_start) - begin;
     std::string args = member("bytes", op.bytes.value());
-    args += op.kind == OpKind::all_reduce
+    args += is_collective(op.kind)
                 ? member("group", label_json(label_of(op.group))) + member("waited_ns", waited)
                 : member("tag", op.tag);
     writer_.slice(track_of(record.rank, op.stream), json_string(communication_name(op)),

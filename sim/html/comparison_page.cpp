@@ -41,8 +41,8 @@ PageJson bars_of(const StepComparison& comparison) {
     b.push_back(longest > 0 ? row.b.value_or(0) / longest : 0.0);
   }
   return {{"classes", std::move(classes)},
-          {"rows", {{{"name", "A"}, {"shares", std::move(a)}},
-                    {{"name", "B"}, {"shares", std::move(b)}}}}};
+          {"rows",
+           {{{"name", "A"}, {"shares", std::move(a)}}, {{"name", "B"}, {"shares", std::move(b)}}}}};
 }
 
 }  // namespace
@@ -64,11 +64,11 @@ std::string comparison_page(const StepComparison& comparison, const std::string&
   for (const ComparedSetup& entry : comparison.setup)
     add(entry.name.c_str(), entry.a + " -> " + entry.b, "");
   page["ranks"] = bars_of(comparison);
-  page["tables"] = PageJson::array(
-      {table_of("Time of a GPU, by phase", comparison.phases,
-                "differences of the phases add up to that of the steps"),
-       table_of("Kernels, by class", comparison.classes,
-                "time in kernels, which says nothing of overlap")});
+  page["tables"] =
+      PageJson::array({table_of("Time of a GPU, by phase", comparison.phases,
+                                "differences of the phases add up to that of the steps"),
+                       table_of("Kernels, by class", comparison.classes,
+                                "time in kernels, which says nothing of overlap")});
   page["provenance"] = provenance_data(tessera_version);
   return html_page(page);
 }

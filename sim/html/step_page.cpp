@@ -77,8 +77,9 @@ PageJson tables_of(const StepReport& report, const StepStory& story) {
   PageJson path{{"title", "Critical path"},
                 {"columns", {"class", "what", "ms", "% of the step", "times"}},
                 {"rows", PageJson::array()},
-                {"note", "chain of causes from the start of the step to its end: shortening "
-                         "anything else does not shorten the step"}};
+                {"note",
+                 "chain of causes from the start of the step to its end: shortening "
+                 "anything else does not shorten the step"}};
   for (const PathOp& op : story.path_ops)
     path["rows"].push_back({label_of(op.time_class), op.name, op.time.value() * 1e3,
                             share_of(op.time, report.step_time), op.count});

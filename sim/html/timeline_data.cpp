@@ -15,7 +15,7 @@ namespace {
 
 using PageJson = nlohmann::ordered_json;
 
-constexpr std::array kPageKinds{"forward", "loss",       "backward", "gradient reduction",
+constexpr std::array kPageKinds{"forward",   "loss",       "backward", "gradient reduction",
                                 "optimizer", "collective", "message",  "waiting for others"};
 enum PageKind : int { kCollective = 5, kMessage = 6, kWaiting = 7 };
 
@@ -58,7 +58,7 @@ class RowData {
   }
   bool empty() const { return gaps_.empty(); }
   PageJson json(const std::string& name) const {
-    return {{"name", name},   {"gaps", gaps_},   {"lengths", lengths_},
+    return {{"name", name},    {"gaps", gaps_},   {"lengths", lengths_},
             {"kinds", kinds_}, {"names", names_}, {"micro_batches", micro_batches_}};
   }
 
@@ -152,8 +152,8 @@ class TimelineData {
     std::vector<double> begin, end;
     std::vector<int> rows;
     for (const PathPiece& piece : path) {
-      const auto& op = index_.program_of(piece.rank).ops[static_cast<std::size_t>(
-          std::max(piece.op, 0))];
+      const auto& op =
+          index_.program_of(piece.rank).ops[static_cast<std::size_t>(std::max(piece.op, 0))];
       const auto row = row_of_.find({piece.rank, static_cast<int>(op.stream)});
       begin.push_back(piece.begin.value());
       end.push_back(piece.end.value());
@@ -201,7 +201,8 @@ void thin_out(std::vector<double>& times, std::vector<std::int64_t>& bytes, std:
   std::size_t kept = 0;
   for (std::size_t i = 0; i < times.size(); i += together, ++kept) {
     const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto last = bytes.begin() + static_cast<std::ptrdiff_t>(std::min(i + together, bytes.size()));
+    const auto last =
+        bytes.begin() + static_cast<std::ptrdiff_t>(std::min(i + together, bytes.size()));
     bytes[kept] = *std::max_element(first, last);
     times[kept] = times[i];
   }

@@ -52,9 +52,10 @@ PageJson scatter_of(const TrainingRunValidation& validation) {
 
 PageJson rows_table(const TrainingRunValidation& validation) {
   PageJson table{{"title", "Rows"},
-                 {"columns", {"id", "source", "GPU", "GPUs", "framework", "precision", "model",
-                              "tp", "pp", "dp", "micro-batch", "batch", "measured s",
-                              "simulated s", "error %", "memory error %", "skipped"}},
+                 {"columns",
+                  {"id", "source", "GPU", "GPUs", "framework", "precision", "model", "tp", "pp",
+                   "dp", "micro-batch", "batch", "measured s", "simulated s", "error %",
+                   "memory error %", "skipped"}},
                  {"rows", PageJson::array()}};
   for (const TrainingRunScore& row : validation.rows) {
     const TrainingRun& run = row.run;

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +61,8 @@ ForkedProcess::ForkedProcess(const std::function<std::string()>& call) {
   if (pipe(ends.data()) != 0) throw_system_error("pipe");
   child_ = fork();
   if (child_ == 0) {
+    // Nobody would read the answer of a child that outlives its parent.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(ends[0]);
     const bool sent = write_all(ends[1], outcome_of(call));
     // Without the parent's exit handlers and buffered output, which are the parent's to run.

@@ -29,14 +29,13 @@ std::string object_text(const Program& program, const ProgramOp& op) {
   switch (op.kind) {
     case OpKind::kernels:
       return program.segment(op.segment).name;
-    case OpKind::all_reduce:
-      return std::string(label_of(op.group)) + " group, " + bytes;
     case OpKind::send:
       return "to stage " + std::to_string(op.peer_stage) + ", " + bytes;
     case OpKind::recv:
       return "from stage " + std::to_string(op.peer_stage) + ", " + bytes;
+    default:
+      return std::string(label_of(op.group)) + " group, " + bytes;
   }
-  return "";
 }
 
 std::string op_line(const Program& program, const ProgramOp& op, std::size_t index) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "workloads/process_groups.h"
+
 namespace tessera {
 namespace {
 
@@ -11,10 +13,6 @@ constexpr std::int32_t kNone = -1;
 
 /// Differences below this are rounding of the clock, not waiting.
 constexpr Seconds kClockTick = 1e-9_s;
-
-bool spans_stages(GroupKind group) {
-  return group == GroupKind::pipeline || group == GroupKind::embedding || group == GroupKind::world;
-}
 
 /// Walks the compute stream of one rank.
 class RankAccount {
@@ -98,8 +96,7 @@ class RankAccount {
       case OpKind::send:
         account_[TimeCategory::exposed_pipeline] += to - joined;
         return joined;
-      case OpKind::all_reduce:
-      case OpKind::kernels:
+      default:  // collectives, and kernels on a stream of their own
         break;
     }
     const GroupKind group = op_at(op).group;

@@ -47,6 +47,8 @@ TimeCategory exposed_category(GroupKind group) {
     case GroupKind::tensor:
       return TimeCategory::exposed_tensor;
     case GroupKind::data:
+    case GroupKind::shard:
+    case GroupKind::replica:
       return TimeCategory::exposed_data;
     case GroupKind::pipeline:
       return TimeCategory::exposed_pipeline;

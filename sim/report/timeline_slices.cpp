@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/report/time_category.h"
+
 namespace tessera {
 namespace {
 
@@ -20,18 +22,24 @@ SliceKind kind_of(const ProgramOp& op) {
     case OpKind::send:
     case OpKind::recv:
       return SliceKind::message;
-    case OpKind::all_reduce:
+    default:
       break;
   }
-  if (op.group == GroupKind::tensor) return SliceKind::tensor_collective;
-  return op.group == GroupKind::data ? SliceKind::data_collective : SliceKind::other_collective;
+  switch (exposed_category(op.group)) {
+    case TimeCategory::exposed_tensor:
+      return SliceKind::tensor_collective;
+    case TimeCategory::exposed_data:
+      return SliceKind::data_collective;
+    default:
+      return SliceKind::other_collective;
+  }
 }
 static_assert(static_cast<int>(SliceKind::optimizer) == static_cast<int>(Phase::optimizer));
 
 /// Since when an op does what it is there for, instead of waiting for peers.
 Seconds active_since(const TimelineIndex& index, int rank, const ProgramOp& op,
                      const OpRecord& record) {
-  if (op.kind == OpKind::all_reduce) return record.transfer_start;
+  if (is_collective(op.kind)) return record.transfer_start;
   if (op.kind != OpKind::recv) return record.start;
   const auto send = index.send_of(rank, op);
   return send ? std::clamp(send->start, record.start, record.end) : record.start;

@@ -31,6 +31,25 @@ enum class AlgorithmChoice : std::uint8_t {
 };
 enum class ProtocolChoice : std::uint8_t { tuned, ll, ll128, simple };
 
+/// Which collective an op runs; all_reduce for ops that run none.
+constexpr CollectiveKind collective_kind_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::reduce_scatter:
+      return CollectiveKind::reduce_scatter;
+    case OpKind::all_gather:
+      return CollectiveKind::all_gather;
+    case OpKind::broadcast:
+      return CollectiveKind::broadcast;
+    case OpKind::all_to_all:
+      return CollectiveKind::all_to_all;
+    case OpKind::send:
+    case OpKind::recv:
+      return CollectiveKind::send_recv;
+    default:
+      return CollectiveKind::all_reduce;
+  }
+}
+
 /// What NCCL_ALGO and NCCL_PROTO would say to the communicators of one kind.
 struct CollectiveOverride {
   GroupKind group = GroupKind::tensor;
@@ -46,6 +65,8 @@ struct CollectiveSettings {
   std::string source;
   bool slows_kernels = true;  ///< kernels beside a collective lose the multiprocessors and the
                               ///< memory bandwidth that it takes
+  bool nccl_messages = true;  ///< messages between stages cost what NCCL's send and receive cost;
+                              ///< else the links' latency and bandwidth alone
 
   CollectiveTuning tuning() const { return {CollectiveConstants(), groups}; }
   /// `call` with what the overrides say of `group`; the last one wins.

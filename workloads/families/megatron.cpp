@@ -23,6 +23,15 @@ struct Heads {
   Tensor q, k, v;
 };
 
+/// What Megatron's fused causal softmax was written for: blocks of four warps take a row each, or
+/// two rows of up to 128 keys. It leaves the rest to PyTorch, in fp32.
+/// Source: megatron/model/fused_softmax.py, megatron/fused_kernels/scaled_masked_softmax.h.
+bool fused_softmax_takes(std::int64_t matrices, std::int64_t keys) {
+  constexpr std::int64_t kFewestKeys = 17, kMostKeys = 4096, kTwoRowsPerWarp = 128, kWarps = 4;
+  const std::int64_t per_block = keys <= kTwoRowsPerWarp ? 2 * kWarps : kWarps;
+  return keys >= kFewestKeys && keys <= kMostKeys && keys % 4 == 0 && matrices % per_block == 0;
+}
+
 /// What one tensor-parallel rank holds.
 class MegatronModel {
  public:
@@ -150,11 +159,17 @@ Heads MegatronModel::rotated(Tape& tape, const Heads& heads) const {
 }
 
 Tensor MegatronModel::attention_weights(Tape& tape, const Tensor& scores) const {
-  if (profile_.attention == AttentionKernels::fused_softmax) {
+  const bool wants_fused = profile_.attention == AttentionKernels::fused_softmax;
+  if (wants_fused && fused_softmax_takes(b_ * heads_, s_)) {
     return causal_softmax(tape, "attention.softmax", scores);
   }
   const Tensor mask = tape.input("attention.mask", {1, 1, s_, s_}, Precision::int8);
-  return softmax(tape, "attention.softmax", masked_fill_(tape, "attention.mask", scores, mask));
+  const Tensor exact =
+      wants_fused ? cast(tape, "attention.softmax.to_fp32", scores, Precision::fp32) : scores;
+  const Tensor weights =
+      softmax(tape, "attention.softmax", masked_fill_(tape, "attention.mask", exact, mask));
+  return wants_fused ? cast(tape, "attention.softmax.to_16_bit", weights, scores.precision)
+                     : weights;
 }
 
 Tensor MegatronModel::unfused_attention(Tape& tape, const Heads& heads) const {

@@ -24,6 +24,8 @@ AttentionCall attention_call(const FrameworkProfile& profile, bool causal) {
     call.implementation = AttentionImplementation::flash3;
   } else if (profile.attention == AttentionKernels::cudnn) {
     call.implementation = AttentionImplementation::cudnn;
+  } else if (profile.attention == AttentionKernels::flash1) {
+    call.implementation = AttentionImplementation::flash1;
   }
   return call;
 }

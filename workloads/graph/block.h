@@ -13,8 +13,8 @@ namespace tessera {
 enum class GraphOpKind : std::uint8_t {
   kernel,
   view,        ///< costs the host a framework call, the GPU nothing
-  all_reduce,  ///< starts; `wait` ends it
-  wait,        ///< later operators need the all-reduces before it
+  collective,  ///< starts; `wait` ends it
+  wait,        ///< later operators need the collectives before it
   host_sync,   ///< the host waits for everything before it
 };
 
@@ -30,10 +30,11 @@ struct GraphOp {
   Phase phase = Phase::forward;
   std::string name;
   Kernel kernel;              ///< for `kernel`
-  std::vector<Access> reads;  ///< for `kernel` and `all_reduce`
+  std::vector<Access> reads;  ///< for `kernel` and `collective`
   std::vector<Access> writes;
-  GroupKind group = GroupKind::tensor;  ///< for `all_reduce`
-  Bytes bytes;                          ///< for `all_reduce`: buffer per rank
+  OpKind collective = OpKind::all_reduce;  ///< for `collective`
+  GroupKind group = GroupKind::tensor;     ///< for `collective`
+  Bytes bytes;                             ///< for `collective`: as ProgramOp::bytes
   /// Adds a parameter's gradient to what earlier micro-batches left; dropped where there is none.
   bool accumulates_gradient = false;
   bool recomputed = false;  ///< runs again what forward ran already

@@ -171,10 +171,18 @@ void Tape::launch_partial(const std::string& name, Kernel kernel, std::vector<Ac
 }
 
 void Tape::all_reduce(const std::string& name, const Tensor& tensor, GroupKind group) {
-  push(GraphOpKind::all_reduce, name);
-  ops().back().group = group;
-  ops().back().bytes = tensor.traffic();
-  ops().back().reads = ops().back().writes = {{tensor.storage, tensor.traffic()}};
+  collective(OpKind::all_reduce, name, group, tensor, tensor);
+}
+
+void Tape::collective(OpKind kind, const std::string& name, GroupKind group, const Tensor& sent,
+                      const Tensor& received) {
+  push(GraphOpKind::collective, name);
+  GraphOp& op = ops().back();
+  op.collective = kind;
+  op.group = group;
+  op.bytes = std::max(sent.traffic(), received.traffic());
+  op.reads = {{sent.storage, sent.traffic()}};
+  op.writes = {{received.storage, received.traffic()}};
 }
 
 void Tape::wait() {

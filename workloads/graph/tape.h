@@ -86,6 +86,10 @@ class Tape {
   Tensor accumulation_target(const Tensor& weight) const;
   /// Sums `tensor` over the ranks of `group` in place; others may use it after `wait`.
   void all_reduce(const std::string& name, const Tensor& tensor, GroupKind group);
+  /// Any collective over the ranks of `group`, from `sent` to `received`, which others may use
+  /// after `wait`.
+  void collective(OpKind kind, const std::string& name, GroupKind group, const Tensor& sent,
+                  const Tensor& received);
   void wait();
   void host_sync(const std::string& name);
   /// Phase of the operators that follow.

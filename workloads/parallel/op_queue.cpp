@@ -16,17 +16,10 @@ std::int32_t OpQueue::push(const ProgramOp& op) {
   return static_cast<std::int32_t>(ops_.size()) - 1;
 }
 
-void OpQueue::start_all_reduce(GroupKind group, Phase phase, Bytes bytes, int micro_batch,
-                               int layer) {
-  ProgramOp op;
-  op.kind = OpKind::all_reduce;
-  op.stream = stream_of(group);
-  op.phase = phase;
+void OpQueue::start(const ProgramOp& collective) {
+  ProgramOp op = collective;
+  op.stream = stream_of(op.group);
   op.waits = {last_kernels_, awaited_collective_};
-  op.group = group;
-  op.bytes = bytes;
-  op.micro_batch = micro_batch;
-  op.layer = layer;
   last_collective_ = push(op);
 }
 
@@ -34,8 +27,15 @@ void OpQueue::run(const Pass& pass, int micro_batch, int layer) {
   for (const PassPiece& piece : pass) {
     if (piece.kind == GraphOpKind::wait) {
       wait_for_collective();
-    } else if (piece.kind == GraphOpKind::all_reduce) {
-      start_all_reduce(piece.group, piece.phase, piece.bytes, micro_batch, layer);
+    } else if (piece.kind == GraphOpKind::collective) {
+      ProgramOp op;
+      op.kind = piece.collective;
+      op.phase = piece.phase;
+      op.group = piece.group;
+      op.bytes = piece.bytes;
+      op.micro_batch = micro_batch;
+      op.layer = layer;
+      start(op);
     } else {
       ProgramOp op;
       op.phase = piece.phase;
@@ -77,9 +77,14 @@ void OpQueue::receive(const StageMessage& message) {
   awaited_message_ = push(op);
 }
 
-void OpQueue::all_reduce(GroupKind group, Phase phase, Bytes bytes, bool host_sync) {
-  start_all_reduce(group, phase, bytes, -1, -1);
-  ops_.back().host_sync = host_sync;
+void OpQueue::collective(OpKind kind, GroupKind group, Phase phase, Bytes bytes, bool host_sync) {
+  ProgramOp op;
+  op.kind = kind;
+  op.phase = phase;
+  op.group = group;
+  op.bytes = bytes;
+  op.host_sync = host_sync;
+  start(op);
   wait_for_collective();
 }
 

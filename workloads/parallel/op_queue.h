@@ -28,14 +28,14 @@ class OpQueue {
   void send(const StageMessage& message);
   /// Kernels behind it wait for the message.
   void receive(const StageMessage& message);
-  /// All-reduce of what the compute stream made last; kernels behind it wait.
-  void all_reduce(GroupKind group, Phase phase, Bytes bytes, bool host_sync = false);
+  /// A collective over what the compute stream made last; kernels behind it wait.
+  void collective(OpKind kind, GroupKind group, Phase phase, Bytes bytes, bool host_sync = false);
 
   std::vector<ProgramOp> finish() && { return std::move(ops_); }
 
  private:
   std::int32_t push(const ProgramOp& op);
-  void start_all_reduce(GroupKind group, Phase phase, Bytes bytes, int micro_batch, int layer);
+  void start(const ProgramOp& collective);
   void wait_for_collective() { awaited_collective_ = last_collective_; }
 
   std::vector<ProgramOp> ops_;

@@ -22,10 +22,10 @@ class SegmentCutter {
       case GraphOpKind::host_sync:
         open_segment(op.phase).host_sync = true;
         return close();
-      case GraphOpKind::all_reduce:
+      case GraphOpKind::collective:
       case GraphOpKind::wait:
         close();
-        pass_.push_back({op.kind, {}, op.phase, op.group, op.bytes, false});
+        pass_.push_back({op.kind, {}, op.phase, op.collective, op.group, op.bytes, false});
     }
   }
 

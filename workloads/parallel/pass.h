@@ -10,9 +10,10 @@ namespace tessera {
 
 /// A piece of a pass over a block: a segment of kernels, or the communication between two of them.
 struct PassPiece {
-  GraphOpKind kind = GraphOpKind::kernel;  ///< kernel (a whole segment), all_reduce or wait
+  GraphOpKind kind = GraphOpKind::kernel;  ///< kernel (a whole segment), collective or wait
   SegmentId segment;
   Phase phase = Phase::forward;
+  OpKind collective = OpKind::all_reduce;
   GroupKind group = GroupKind::tensor;
   Bytes bytes;
   bool host_sync = false;  ///< the host waits for the segment

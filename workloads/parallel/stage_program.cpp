@@ -148,13 +148,14 @@ void StageProgram::run_passes() {
 void StageProgram::reduce_gradients(const OptimizerStep& optimizer) {
   run_ops(optimizer.average, "gradients.average");
   if (step_.layout.data > 1) {
-    queue_.all_reduce(GroupKind::data, Phase::gradient_reduction,
+    queue_.collective(OpKind::all_reduce, GroupKind::data, Phase::gradient_reduction,
                       Bytes(element_bytes(step_.formats.reduce) * program_.parameters));
     run_ops(optimizer.after_reduce, "gradients.cast_back");
   }
   const bool has_tied_table = stage_ == 0 || stage_ == stages_ - 1;
   if (stages_ > 1 && has_tied_table && graph_.tied_table_bytes.value() > 0) {
-    queue_.all_reduce(GroupKind::embedding, Phase::gradient_reduction, graph_.tied_table_bytes);
+    queue_.collective(OpKind::all_reduce, GroupKind::embedding, Phase::gradient_reduction,
+                      graph_.tied_table_bytes);
   }
 }
 
@@ -162,9 +163,11 @@ void StageProgram::reduce_gradients(const OptimizerStep& optimizer) {
 void StageProgram::reduce_scalar() {
   const bool over_stages = stages_ > 1;
   if (step_.layout.tensor > 1) {
-    queue_.all_reduce(GroupKind::tensor, Phase::optimizer, kScalar, !over_stages);
+    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::optimizer, kScalar,
+                      !over_stages);
   }
-  if (over_stages) queue_.all_reduce(GroupKind::pipeline, Phase::optimizer, kScalar, true);
+  if (over_stages)
+    queue_.collective(OpKind::all_reduce, GroupKind::pipeline, Phase::optimizer, kScalar, true);
 }
 
 RankProgram StageProgram::build() && {

@@ -132,8 +132,9 @@ void add_explain_kernel_command(CLI::App& app) {
       ->check(CLI::IsMember({"tn", "nn", "nt"}));
   command->add_option("--precision", options->kernel.precision,
                       "fp32, tf32, bf16, fp16, fp8 (default: fp32; attention, grouped_gemm: bf16)");
-  command->add_option("--implementation", options->kernel.implementation,
-                      "of attention: flash2, flash3, cudnn, trtllm (default: the GPU's fastest)");
+  command->add_option(
+      "--implementation", options->kernel.implementation,
+      "of attention: flash1, flash2, flash3, cudnn, trtllm (default: the GPU's fastest)");
   command->add_option("--direction", options->kernel.direction,
                       "of attention: forward, backward, forward+backward");
   command->add_option("--mask", options->kernel.mask, "of attention: causal or full");

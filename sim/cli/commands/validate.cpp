@@ -173,8 +173,7 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--only", options->only,
                       "rows of RUNS whose column holds a value (dp=1, precision=fp16,bf16) or a "
                       "part (source~vTrain)");
-  command->add_option("--report", options->report_file,
-                      "RUNS: write a self-contained HTML report");
+  command->add_option("--report", options->report_file, "RUNS: write a self-contained HTML report");
   command->add_option("--jobs", options->jobs, "simulations of RUNS at a time; default: processors")
       ->check(CLI::Range(1, 1024));
   files->add_option("--collectives", options->collectives_file,

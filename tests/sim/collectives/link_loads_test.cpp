@@ -80,6 +80,10 @@ TEST(LinkLoads, EveryRankOfARingSendsAndReceivesItsStepsOfPieces) {
     EXPECT_NEAR(port_bytes(topology, all_reduce, false) / bytes, 2 * (n - 1), 1e-6);
     const auto gather = loads_of(topology, Algorithm::ring, Kind::all_gather, bytes, ranks);
     EXPECT_NEAR(port_bytes(topology, gather, true) / bytes, n - 1, 1e-6);
+    const auto scatter = loads_of(topology, Algorithm::ring, Kind::reduce_scatter, bytes, ranks);
+    EXPECT_NEAR(port_bytes(topology, scatter, false) / bytes, n - 1, 1e-6);
+    const auto broadcast = loads_of(topology, Algorithm::ring, Kind::broadcast, bytes, ranks);
+    EXPECT_NEAR(port_bytes(topology, broadcast, false) / bytes, n, 1e-6);  // the whole ring
     const auto pairs = loads_of(topology, Algorithm::pairwise, Kind::all_to_all, bytes, ranks);
     EXPECT_NEAR(port_bytes(topology, pairs, true) / bytes, n - 1, 1e-6);
     const auto tree = loads_of(topology, Algorithm::tree, Kind::all_reduce, bytes, ranks);
@@ -174,7 +178,8 @@ TEST(CollectiveCost, NeverBeatsTheTimeOfItsBytesOnAnyLink) {
     for (int round = 0; round < 40; ++round) {
       const std::vector<int> ranks = random_group(topology.gpu_count(), random);
       const Bytes bytes(1 + static_cast<std::int64_t>(random() % 4'000'000'000));
-      for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::all_to_all}) {
+      for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter,
+                              Kind::broadcast, Kind::all_to_all, Kind::send_recv}) {
         const CollectiveCost cost = collective_cost(topology, kind, bytes, ranks);
         for (const LinkLoad& load : cost.loads) {
           const double busy = load.bytes / topology.link(load.link).bandwidth.value();

@@ -138,7 +138,8 @@ TEST(CollectiveCost, MoreBandwidthOfAnyLinkIsNeverSlower) {
   for (const int nodes : {1, 2, 4}) {
     const std::vector<int> ranks = first_gpus(8 * nodes);
     for (std::int64_t bytes = 64; bytes < (1LL << 33); bytes *= 4) {
-      for (const Kind kind : {Kind::all_reduce, Kind::reduce_scatter, Kind::all_to_all}) {
+      for (const Kind kind : {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather,
+                              Kind::broadcast, Kind::all_to_all, Kind::send_recv}) {
         Seconds before(1e9);
         for (const double rate : {10.0, 12.5, 20.0, 25.0, 50.0, 100.0}) {
           const Topology topology(h100_nodes(nodes, rate));

@@ -45,10 +45,11 @@ TEST(Deadlock, NamesTheGpusThatDoNotJoinACollective) {
   ProgramBuilder builder({.tensor = 2, .pipeline = 2, .data = 1});
   for (int stage : {0, 1}) builder.all_reduce(stage, GroupKind::world, 1_MiB, StreamKind::compute);
   builder.all_reduce(0, GroupKind::world, 1_MiB, StreamKind::compute);
-  EXPECT_EQ(
-      outcome(builder.build()),
-      "gpu 0 stream compute op 1 waits for gpu 2, gpu 3 in all-reduce 1 of their world group\n"
-      "gpu 1 stream compute op 1 waits for gpu 2, gpu 3 in all-reduce 1 of their world group\n");
+  EXPECT_EQ(outcome(builder.build()),
+            "gpu 0 stream compute op 1 waits for gpu 2, gpu 3 in collective 1 (all_reduce) of "
+            "their world group\n"
+            "gpu 1 stream compute op 1 waits for gpu 2, gpu 3 in collective 1 (all_reduce) of "
+            "their world group\n");
 }
 
 TEST(Deadlock, NamesTheOpsOfACircleOfWaits) {

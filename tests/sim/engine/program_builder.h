@@ -82,8 +82,12 @@ class ProgramBuilder {
 
   std::int32_t all_reduce(int stage, GroupKind group, Bytes bytes, StreamKind stream,
                           Waits waits = kNoWaits) {
+    return collective(OpKind::all_reduce, stage, group, bytes, stream, waits);
+  }
+  std::int32_t collective(OpKind kind, int stage, GroupKind group, Bytes bytes, StreamKind stream,
+                          Waits waits = kNoWaits) {
     ProgramOp op;
-    op.kind = OpKind::all_reduce;
+    op.kind = kind;
     op.stream = stream;
     op.group = group;
     op.bytes = bytes;
@@ -111,6 +115,7 @@ class ProgramBuilder {
                        .communication_host_time = {},
                        .memory_capacity = 80_GiB};
     timed.collectives.slows_kernels = false;  // durations stay as written
+    timed.collectives.nccl_messages = false;  // likewise
     return timed;
   }
   /// On a switched node with a GPU per rank.

@@ -85,16 +85,16 @@ TEST(ProgramCheck, StagesThatDisagreeOnACollective) {
   ProgramBuilder builder(kTwoStages);
   builder.all_reduce(0, GroupKind::world, Bytes(100), StreamKind::compute);
   builder.all_reduce(1, GroupKind::world, Bytes(200), StreamKind::compute);
-  EXPECT_THAT(
-      problems_of(builder.build()),
-      ElementsAre("stage 1: all-reduce 0 of the world group has 200 bytes, on stage 0 100"));
+  EXPECT_THAT(problems_of(builder.build()),
+              ElementsAre("stage 1: collective 0 of the world group is all_reduce of 200 bytes, on "
+                          "stage 0 all_reduce of 100 bytes"));
 }
 
 TEST(ProgramCheck, TheEmbeddingGroupBetweenFirstAndLastStage) {
   ProgramBuilder builder({.tensor = 1, .pipeline = 3, .data = 1});
   builder.all_reduce(1, GroupKind::embedding, Bytes(100), StreamKind::compute);
   EXPECT_THAT(problems_of(builder.build()),
-              ElementsAre("stage 1 op 0: all-reduce of the embedding group, which has only the "
+              ElementsAre("stage 1 op 0: all_reduce of the embedding group, which has only the "
                           "first and the last stage"));
 }
 

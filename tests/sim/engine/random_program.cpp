@@ -8,7 +8,10 @@
 namespace tessera::test {
 namespace {
 
-constexpr std::array<ParallelLayout, 7> kLayouts = {{
+constexpr std::array kCollectives = {OpKind::all_reduce, OpKind::reduce_scatter, OpKind::all_gather,
+                                     OpKind::broadcast, OpKind::all_to_all};
+
+constexpr std::array<ParallelLayout, 8> kLayouts = {{
     {.tensor = 1, .pipeline = 1, .data = 1},
     {.tensor = 4, .pipeline = 1, .data = 1},
     {.tensor = 1, .pipeline = 1, .data = 4},
@@ -16,6 +19,7 @@ constexpr std::array<ParallelLayout, 7> kLayouts = {{
     {.tensor = 2, .pipeline = 2, .data = 1},
     {.tensor = 2, .pipeline = 2, .data = 2},
     {.tensor = 1, .pipeline = 3, .data = 2},
+    {.tensor = 1, .pipeline = 1, .data = 8, .shard = 4},
 }};
 
 class RandomProgram {
@@ -61,7 +65,7 @@ class RandomProgram {
         add_message(step);
         break;
       case 1:
-        add_collective(any_stage(), chance(2) ? GroupKind::tensor : GroupKind::data);
+        add_collective(any_stage(), any_group_of_one_stage());
         break;
       case 2:
         add_collective_of_all_stages();
@@ -82,20 +86,28 @@ class RandomProgram {
     added(stage);
   }
 
+  OpKind any_collective() { return kCollectives[below(kCollectives.size())]; }
+  GroupKind any_group_of_one_stage() {
+    constexpr std::array kGroups = {GroupKind::tensor, GroupKind::data, GroupKind::shard,
+                                    GroupKind::replica};
+    return kGroups[below(kGroups.size())];
+  }
+
   void add_collective(int stage, GroupKind group) {
     const StreamKind stream = any_stream();
-    builder_.all_reduce(stage, group, any_size(), stream, any_waits(stage));
+    builder_.collective(any_collective(), stage, group, any_size(), stream, any_waits(stage));
     added(stage);
   }
 
   void add_collective_of_all_stages() {
     constexpr std::array kGroups = {GroupKind::world, GroupKind::pipeline, GroupKind::embedding};
     const GroupKind group = kGroups[below(kGroups.size())];
+    const OpKind kind = any_collective();
     const Bytes bytes = any_size();
     for (int stage = 0; stage < layout_.pipeline; ++stage) {
       const bool between = stage > 0 && stage < layout_.pipeline - 1;
       if (group == GroupKind::embedding && between) continue;
-      builder_.all_reduce(stage, group, bytes, any_stream(), any_waits(stage));
+      builder_.collective(kind, stage, group, bytes, any_stream(), any_waits(stage));
       added(stage);
     }
   }

@@ -70,7 +70,7 @@ class Oracle {
   void host(int rank);
   void stream(int rank, StreamKind kind);
   void execute(OracleOp& op, int rank);
-  void all_reduce(OracleOp& op, int rank);
+  void collective(OracleOp& op, int rank);
   void transfer(const OracleOp& op);
 
   const TimedProgram& timed_;
@@ -99,16 +99,16 @@ void Oracle::add_rank(int rank) {
     added.op = &op;
     added.record.rank = rank;
     added.record.op = static_cast<std::int32_t>(ops.size()) - 1;
-    if (op.kind == OpKind::all_reduce) added.sequence = next_in_group[op.group]++;
+    if (is_collective(op.kind)) added.sequence = next_in_group[op.group]++;
     set_transfer(added, rank);
   }
 }
 
 void Oracle::set_transfer(OracleOp& op, int rank) {
   std::vector<LinkId> links;
-  if (op.op->kind == OpKind::all_reduce) {
+  if (is_collective(op.op->kind)) {
     const int communicator = communicators_.index_of(rank, op.op->group);
-    const CollectiveCost cost = collective_cost(timed_.topology, CollectiveKind::all_reduce,
+    const CollectiveCost cost = collective_cost(timed_.topology, collective_kind_of(op.op->kind),
                                                 op.op->bytes, communicators_[communicator].ranks);
     op.latency = cost.latency;
     op.bytes = cost.bytes_per_link;
@@ -163,9 +163,6 @@ void Oracle::execute(OracleOp& op, int rank) {
     case OpKind::kernels:
       sleep(timed_.segments[static_cast<std::size_t>(op.op->segment.index())].duration);
       break;
-    case OpKind::all_reduce:
-      all_reduce(op, rank);
-      break;
     case OpKind::send:
       transfer(op);
       messages_[{rank, peer(rank, op.op->peer_stage), op.op->tag}].happen();
@@ -173,10 +170,12 @@ void Oracle::execute(OracleOp& op, int rank) {
     case OpKind::recv:
       messages_[{peer(rank, op.op->peer_stage), rank, op.op->tag}].wait();
       break;
+    default:
+      collective(op, rank);
   }
 }
 
-void Oracle::all_reduce(OracleOp& op, int rank) {
+void Oracle::collective(OracleOp& op, int rank) {
   const int communicator = communicators_.index_of(rank, op.op->group);
   Meeting& meeting = meetings_[{communicator, op.sequence}];
   if (++meeting.joined == communicators_[communicator].ranks.size()) {

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "sim/config/catalog.h"
+#include "sim/config/yaml_tree.h"
+#include "sim/scenario/scenario.h"
+
+namespace tessera {
+
+/// A value for one field of a scenario, from a file that says where it stands.
+struct FieldSetting {
+  std::string path;  ///< "parallelism.tensor"
+  YamlNode value;    ///< relative file names in it start at the folder of its file
+};
+
+/// A scenario to make variants of. The descriptions that it and its variants refer to are read
+/// once.
+class ScenarioSource {
+ public:
+  /// `base` is a mapping of scenario fields, `name` the title of variants that set none.
+  ScenarioSource(YamlNode base, std::string name, Catalog catalog);
+  ~ScenarioSource();
+  ScenarioSource(ScenarioSource&&) noexcept;
+
+  /// The scenario with `settings`, the later one wins. Throws InputError with every problem, as
+  /// load_scenario does.
+  Scenario with(std::span<const FieldSetting> settings) const;
+
+ private:
+  struct Content;
+  std::unique_ptr<Content> content_;
+};
+
+/// A catalog id or a file, the path as given.
+ScenarioSource open_scenario(const std::filesystem::path& file, const Catalog& catalog);
+
+/// What `scenario` consists of, its name left out: equal bytes for scenarios that simulate alike,
+/// whichever files they came from. Not text.
+std::string identifying_bytes(const Scenario& scenario);
+
+}  // namespace tessera

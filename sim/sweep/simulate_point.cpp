@@ -1,0 +1,28 @@
+#include "sim/sweep/simulate_point.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sim/engine/engine.h"
+#include "sim/plan/plan.h"
+#include "sim/report/metrics.h"
+
+namespace tessera {
+
+std::string simulate_point(const Scenario& scenario, const PredictorWeights& weights) {
+  const TimedProgram timed = plan_step(scenario, weights);
+  const StepReport report = measure(timed, simulate(timed));
+  using Json = nlohmann::ordered_json;
+  const Json metrics{{"gpus", report.gpus()},
+                     {"step_time_s", report.step_time.value()},
+                     {"tokens_per_s", report.tokens_per_s},
+                     {"tokens_per_s_per_gpu", report.tokens_per_s_per_gpu},
+                     {"mfu", report.mfu ? Json(*report.mfu) : Json(nullptr)},
+                     {"bubble_fraction", report.bubble_fraction},
+                     {"exposed_communication_s", report.breakdown.exposed_communication().value()},
+                     {"peak_memory_bytes", report.memory.peak.value()},
+                     {"memory_bytes", report.memory.capacity.value()},
+                     {"fits", report.memory.fits}};
+  return metrics.dump();
+}
+
+}  // namespace tessera
