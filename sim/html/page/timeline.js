@@ -254,6 +254,7 @@ function timelineNode(timeline) {
   const details = element("div", {class: "details"}, "Click a slice. Wheel: zoom; drag: pan; shift + wheel: rows; double click: all; " +
     "keys w s a d.");
   const view = new TimelineView(timeline, canvas, details);
+  globalThis.timelineView = view;
   const redraw = listen(view);
   const found = element("span");
   const input = element("input", {type: "search", placeholder: "search", "aria-label": "search slices", oninput: () => {
