@@ -90,8 +90,10 @@ class HtmlReport(EndToEnd):
         command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--user-data-dir=profile",
                    "--dump-dom", f"file://{path}{fragment}"]
         result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
-        self.assertIn("data-ready", result.stdout, result.stderr[-2000:])
-        return result.stdout, [line for line in result.stderr.splitlines() if "CONSOLE" in line]
+        self.assertTrue("data-ready" in result.stdout, result.stderr[-2000:])
+        # Reading pixels back is how the test waits for the drawing.
+        return result.stdout, [line for line in result.stderr.splitlines()
+                               if "CONSOLE" in line and "willReadFrequently" not in line]
 
     def test_every_command_writes_a_page_that_asks_for_nothing(self):
         self.assert_self_contained(self.report("simulate", PIPELINE))
@@ -123,11 +125,11 @@ class HtmlReport(EndToEnd):
         for page in pages:
             dom, complaints = self.browse(page, "#measure")
             self.assertEqual(complaints, [])
-            self.assertNotIn("<img", dom)
-            self.assertIn("<h2>Provenance</h2>", dom)
+            self.assertFalse("<img" in dom)
+            self.assertTrue("<h2>Provenance</h2>" in dom)
         dom, _ = self.browse(pages[0], "#measure")
         self.assertGreater(int(re.search(r'data-found="(\d+)"', dom).group(1)), 0)
-        self.assertIn("layer.forward</strong>", dom, "a click shows the op")
+        self.assertTrue("layer.forward</strong>" in dom, "a click shows the op")
 
     @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
     def test_it_stays_smooth_with_200000_slices(self):
@@ -137,7 +139,7 @@ class HtmlReport(EndToEnd):
         begin = time.monotonic()
         dom, complaints = self.browse(page, "#measure")
         self.assertEqual(complaints, [])
-        self.assertNotIn("<img", dom)
+        self.assertFalse("<img" in dom)
         first, frame = (float(re.search(rf'data-{name}-ms="([\d.]+)"', dom).group(1)) for name in ("start", "frame"))
         print(f"200,000 slices: first drawing {first:.0f} ms, slowest frame {frame:.0f} ms, browser {time.monotonic() - begin:.1f} s")
         self.assertLess(first, 2000)

@@ -33,6 +33,17 @@ function decodeRows(timeline) {
   }
 }
 
+/** Slices of fewer pixels are drawn as pixels. */
+const WIDE_SLICE = 4;
+
+/** "#rrggbb" as a pixel of an ImageData, seen as 32 bits. */
+function pixelOf(colour, alpha) {
+  const bytes = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  return new Uint32Array(new Uint8ClampedArray([...bytes, alpha]).buffer)[0];
+}
+const PIXELS = COLOURS.map((colour) => pixelOf(colour, 255));
+const FAINT_PIXELS = COLOURS.map((colour) => pixelOf(colour, 38));
+
 class TimelineView {
   constructor(timeline, canvas, details) {
     this.timeline = timeline;
@@ -114,31 +125,61 @@ class TimelineView {
     context.textBaseline = "middle";
     const first = Math.floor(this.top / this.rowHeight);
     const last = Math.min(this.timeline.rows.length, Math.ceil((this.top + height - this.axis) / this.rowHeight));
-    for (let r = first; r < last; ++r) this.drawRow(context, r, this.axis + r * this.rowHeight - this.top);
+    const wide = this.drawThinSlices(context, first, last);
+    for (const [r, i, begin, end] of wide) this.drawSlice(context, r, i, begin, end);
+    for (let r = first; r < last; ++r) {
+      context.fillStyle = "#444444";
+      context.fillText(this.timeline.rows[r].name, 4, this.yOf(r) + this.rowHeight / 2, this.left - 8);
+    }
     if (this.showPath) this.drawPath(context);
     this.drawAxis(context);
   }
 
-  drawRow(context, r, y) {
+  yOf(r) { return this.axis + r * this.rowHeight - this.top; }
+  isFaint(name) { return this.matches !== null && !this.matches[name]; }
+
+  /** Slices of a few pixels go into a picture of one line per row, which is then stretched; returns the others. */
+  drawThinSlices(context, first, last) {
+    const width = Math.floor(this.width);
+    const wide = [];
+    if (last <= first) return wide;
+    const image = context.createImageData(width, last - first);
+    const pixels = new Uint32Array(image.data.buffer);
+    const pixel = (this.to - this.from) / width;
+    for (let r = first; r < last; ++r) {
+      const row = this.timeline.rows[r];
+      visibleSlices(row, this.from, this.to, pixel, (i, begin, end) => {
+        if (end - begin >= WIDE_SLICE * pixel) {
+          wide.push([r, i, begin, end]);
+          return;
+        }
+        const from = Math.max(Math.floor((begin - this.from) / pixel), 0);
+        const until = Math.min(Math.max(Math.ceil((end - this.from) / pixel), from + 1), width);
+        const faint = this.isFaint(row.names[i]);
+        const colour = (faint ? FAINT_PIXELS : PIXELS)[row.kinds[i] % COLOURS.length];
+        pixels.fill(colour, (r - first) * width + from, (r - first) * width + until);
+      });
+    }
+    this.strips = this.strips || document.createElement("canvas");
+    this.strips.width = width;
+    this.strips.height = last - first;
+    this.strips.getContext("2d").putImageData(image, 0, 0);
+    context.imageSmoothingEnabled = false;
+    for (let r = first; r < last; ++r)
+      context.drawImage(this.strips, 0, r - first, width, 1, this.left, this.yOf(r) + 1, width, this.rowHeight - 2);
+    return wide;
+  }
+
+  drawSlice(context, r, i, begin, end) {
     const row = this.timeline.rows[r];
-    const pixel = (this.to - this.from) / this.width;
-    let drawn = 0;
-    visibleSlices(row, this.from, this.to, pixel, (i, begin, end) => {
-      const x = Math.max(this.x(begin), this.left);
-      const width = Math.max(Math.min(this.x(end), this.canvas.width) - x, 1);
-      const kind = row.kinds[i];
-      context.globalAlpha = this.matches && !this.matches[row.names[i]] ? 0.15 : 1;
-      context.fillStyle = COLOURS[kind % COLOURS.length];
-      context.fillRect(x, y + 1, width > 3 ? width - 0.5 : width, this.rowHeight - 2);
-      if (width > 40 && row.end[i] === end) this.drawLabel(context, this.timeline.names[row.names[i]], x, y, width);
-      ++drawn;
-    });
+    const x = Math.max(this.x(begin), this.left);
+    const width = Math.max(Math.min(this.x(end), this.canvas.width) - x, 1);
+    const y = this.yOf(r);
+    context.globalAlpha = this.isFaint(row.names[i]) ? 0.15 : 1;
+    context.fillStyle = COLOURS[row.kinds[i] % COLOURS.length];
+    context.fillRect(x, y + 1, width - 0.5, this.rowHeight - 2);
+    if (width > 40) this.drawLabel(context, this.timeline.names[row.names[i]], x, y, width);
     context.globalAlpha = 1;
-    context.fillStyle = "#ffffff";
-    context.fillRect(0, y, this.left - 2, this.rowHeight);
-    context.fillStyle = "#444444";
-    context.fillText(row.name, 4, y + this.rowHeight / 2);
-    return drawn;
   }
 
   drawLabel(context, text, x, y, width) {
