@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <string>
 
-#include "hw/box.h"
 #include "hw/units/input_error.h"
 #include "sim/config/load.h"
 #include "sim/scenario/attention_choice.h"
 #include "sim/scenario/check_scenario.h"
+#include "sim/validate/training_run_cluster.h"
 
 namespace tessera {
 namespace {
@@ -40,43 +40,6 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.hidden_dropout = model.attention_dropout = dropout;
   model.tied_embeddings = run.tied_embeddings;
   return model;
-}
-
-/// NICs that give each GPU the bandwidth that the row states. Servers with up to 100 Gb/s per GPU
-/// have one NIC for two GPUs (AWS p4d, Jean Zay, vTrain's), faster ones a NIC for each.
-void set_nics(const TrainingRun& run, NodeSpec& node) {
-  if (!run.inter_node) return;
-  constexpr BytesPerSecond kSharedBelow(12.5e9);
-  const bool shared = *run.inter_node <= kSharedBelow && node.gpu_count % 2 == 0;
-  node.nic_count = shared ? node.gpu_count / 2 : node.gpu_count;
-  node.nic_bandwidth = *run.inter_node * (shared ? 2.0 : 1.0);
-}
-
-/// As many of the catalog's nodes with such GPUs as the run needs.
-ClusterSpec cluster_of_training_run(const TrainingRun& run, const Catalog& catalog) {
-  const GpuSpec gpu = load_gpu(run.gpu, catalog);
-  if (run.n_gpus == 1) return single_gpu_cluster(gpu);
-  const int nodes = (run.n_gpus + run.gpus_per_node - 1) / run.gpus_per_node;
-  for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
-    ClusterSpec cluster = load_cluster(id, catalog);
-    if (cluster.node.gpu.id != gpu.id) continue;
-    if (nodes == 1 && cluster.node.gpu_count >= run.n_gpus) {
-      cluster.node_count = 1;
-      return cluster;
-    }
-    if (cluster.node.gpu_count != run.gpus_per_node || cluster.node.nic_count == 0) continue;
-    cluster.node_count = nodes;
-    set_nics(run, cluster.node);
-    return cluster;
-  }
-  if (nodes > 1) {
-    throw InputError({run.where,
-                      "n_gpus = " + std::to_string(run.n_gpus) + " on " + std::to_string(nodes) +
-                          " nodes: the catalog has no node of " +
-                          std::to_string(run.gpus_per_node) + " " + run.gpu,
-                      "describe it in configs/hw/clusters, or use rows of one node"});
-  }
-  return box_of(gpu, run.n_gpus);
 }
 
 FrameworkProfile profile_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,

@@ -56,6 +56,23 @@ TEST(SavedInHalfPrecision, IsKorthikantisFormula) {
   EXPECT_NEAR(saved_per_element(gpt, step), 2, kRounding);
 }
 
+TEST(FusedSoftmax, LeavesWhatItsBlocksDoNotDivideToPyTorch) {
+  // Blocks of four warps, a row of one matrix each: 4 x 5 matrices fill them, 1 x 5 do not. PyTorch
+  // works in fp32 then: two casts, a mask and a softmax instead of one kernel.
+  const ModelSpec gpt = narrow(test::gpt2_large());
+  StepOptions step = half_step(test::megatron_local(), AttentionKernels::fused_softmax);
+  const auto forward_kernels = [&] {
+    return total(build_model_graph(gpt, step).blocks[kLayer].forward).kernels;
+  };
+  const auto fused = forward_kernels();
+  step.micro_batch = step.global_batch = 1;
+  EXPECT_EQ(forward_kernels(), fused + 3);
+  step.micro_batch = step.global_batch = 8;
+  EXPECT_EQ(forward_kernels(), fused);
+  step.sequence_length = 8192;  // the kernel ends at 4096 keys
+  EXPECT_EQ(forward_kernels(), fused + 3);
+}
+
 TEST(SavedInHalfPrecision, TensorParallelRanksShareAllButNormsAndMasks) {
   ModelSpec gpt = narrow(test::gpt2_large());
   gpt.heads = gpt.kv_heads = 4;

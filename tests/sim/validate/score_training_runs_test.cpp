@@ -192,6 +192,31 @@ TEST(ScenarioOfTrainingRun, TakesAsManyOfTheCatalogsNodesAsTheRunNeeds) {
   EXPECT_EQ(scenario.cluster.node.gpu.id, "A100-SXM4-80GB");
 }
 
+TEST(ScenarioOfTrainingRun, TheRowsNetworkDecidesTheNics) {
+  TrainingRun run = read(row("a", "NeMo", "bf16", "gpt", "none", "1", "1,,")).runs[0];
+  run.n_gpus = 16;
+  run.layout = {8, 1, 2};
+  run.global_batch = 4;
+  const auto node = [&] { return scenario_of(run).cluster.node; };
+  EXPECT_EQ(node().nic_count, 8) << "nothing stated: as a DGX A100";
+  EXPECT_EQ(node().nic_bandwidth, BytesPerSecond(25e9));
+  run.inter_node = BytesPerSecond(6.25e9);  // four NICs of 100 Gb/s
+  EXPECT_EQ(node().nic_count, 4);
+  EXPECT_EQ(node().nic_bandwidth, BytesPerSecond(12.5e9));
+  run.inter_node = BytesPerSecond(50e9);
+  EXPECT_EQ(node().nic_count, 8);
+  EXPECT_EQ(node().nic_bandwidth, BytesPerSecond(50e9));
+}
+
+TEST(ScenarioOfTrainingRun, MptIsGptWithExactGeluAndWithoutDropout) {
+  const Scenario mpt =
+      scenario_of(read(row("a", "llm-foundry", "bf16", "mpt", "none", "1", "1,,")).runs[0]);
+  EXPECT_EQ(mpt.model.family, ModelFamily::gpt2);
+  EXPECT_EQ(mpt.model.activation, Activation::gelu);
+  EXPECT_EQ(mpt.model.hidden_dropout, 0);
+  EXPECT_EQ(mpt.step.framework.attention, AttentionKernels::flash1);
+}
+
 TEST(FrameworkAliases, TheLongestPartOfTheNameWins) {
   const FrameworkAliases aliases = framework_aliases(shipped_configs());
   const auto profile = [&](const char* name) {
@@ -200,7 +225,7 @@ TEST(FrameworkAliases, TheLongestPartOfTheNameWins) {
   EXPECT_EQ(profile("Megatron-Core CI dev"), "megatron");
   EXPECT_EQ(profile("Megatron-DeepSpeed 2022"), "megatron-deepspeed");
   EXPECT_EQ(profile("megatron-lm V2.0"), "megatron-deepspeed");
-  EXPECT_EQ(profile("llm-foundry (Composer FSDP)"), "fsdp");
+  EXPECT_EQ(profile("llm-foundry (Composer FSDP)"), "llm-foundry");
   EXPECT_EQ(profile("hf_compiled"), "hf-compile");
   EXPECT_EQ(profile("PyTorch compile"), "torch-compile");
   EXPECT_EQ(profile("megatron_local"), "megatron-local") << "a profile's own id";
