@@ -43,6 +43,8 @@ std::string_view label_of(PathPieceKind kind) {
       return "collective";
     case PathPieceKind::message:
       return "message";
+    case PathPieceKind::copy:
+      return "copy";
     case PathPieceKind::host:
       return "host";
     case PathPieceKind::unexplained:

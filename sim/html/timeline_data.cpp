@@ -15,16 +15,13 @@ namespace {
 
 using PageJson = nlohmann::ordered_json;
 
-constexpr std::array kPageKinds{"forward",   "loss",       "backward", "gradient reduction",
-                                "optimizer", "collective", "message",  "waiting for others"};
-enum PageKind : int { kCollective = 5, kMessage = 6, kWaiting = 7 };
+constexpr std::array kPageKinds{"forward",           "loss",       "backward", "gradient reduction",
+                                "optimizer",         "collective", "message",  "copy",
+                                "waiting for others"};
+enum PageKind : int { kCollective = 5, kMessage = 6, kCopy = 7, kWaiting = 8 };
 
 std::int64_t nanoseconds(Seconds time) {
   return std::llround(time.value() * 1e9);
-}
-
-bool moves_data(const ProgramOp& op) {
-  return op.kind != OpKind::kernels;
 }
 
 /// Numbers for texts, in order of their first use.
@@ -75,8 +72,10 @@ std::string name_of(const ProgramOp& op, const Program& program) {
   if (op.kind == OpKind::kernels) return program.segment(op.segment).name;
   if (op.kind == OpKind::send) return "send to stage " + std::to_string(op.peer_stage);
   if (op.kind == OpKind::recv) return "receive from stage " + std::to_string(op.peer_stage);
-  return std::string(label_of(op.kind)) + " " + std::string(label_of(op.group)) + ", " +
-         std::to_string(op.bytes.value()) + " B per rank";
+  const std::string bytes = std::to_string(op.bytes.value()) + " B";
+  if (!is_collective(op.kind)) return std::string(label_of(op.kind)) + ", " + bytes;
+  return std::string(label_of(op.kind)) + " " + std::string(label_of(op.group)) + ", " + bytes +
+         " per rank";
 }
 
 /// Ranks that fit into the limit: the first one of every stage, then the others.
@@ -174,13 +173,15 @@ class TimelineData {
 
  private:
   static int kind_of(const ProgramOp& op) {
-    if (!moves_data(op)) return static_cast<int>(op.phase);
-    return op.kind == OpKind::send || op.kind == OpKind::recv ? kMessage : kCollective;
+    if (op.kind == OpKind::kernels) return static_cast<int>(op.phase);
+    if (is_collective(op.kind)) return kCollective;
+    return op.kind == OpKind::send || op.kind == OpKind::recv ? kMessage : kCopy;
   }
   /// Since when it does what it is there for, instead of waiting for peers.
   Seconds active_since(int rank, const ProgramOp& op, const OpRecord& record) const {
     if (op.kind == OpKind::kernels || op.kind == OpKind::send) return record.start;
-    if (op.kind != OpKind::recv) return record.transfer_start;
+    if (is_collective(op.kind)) return record.transfer_start;
+    if (op.kind != OpKind::recv) return record.start;
     const auto send = index_.send_of(rank, op);
     return send ? std::clamp(send->start, record.start, record.end) : record.start;
   }

@@ -47,6 +47,7 @@ void add_kernels(const TimedProgram& timed, SegmentId id, Seconds time, PartTime
 /// Class and part of what is not compute.
 std::pair<TimeClass, std::string> class_of(TimeCategory category) {
   const std::string label(label_of(category));
+  if (label == "exposed_swap") return {TimeClass::memory_stall, ""};  // copies to and from the host
   if (label.starts_with("exposed_")) return {TimeClass::communication, label.substr(8)};
   if (category == TimeCategory::bubble) return {TimeClass::bubble, ""};
   if (category == TimeCategory::contention) return {TimeClass::contention, ""};
@@ -102,6 +103,9 @@ class PathSummary {
         parts_[{TimeClass::communication, "pipeline"}] += time;
         return add_op(TimeClass::communication,
                       "message " + std::string(label_of(op_of(piece).phase)), time);
+      case PathPieceKind::copy:
+        parts_[{TimeClass::memory_stall, ""}] += time;
+        return add_op(TimeClass::memory_stall, std::string(label_of(op_of(piece).kind)), time);
       case PathPieceKind::host:
         parts_[{TimeClass::host, ""}] += time;
         return add_op(TimeClass::host, "launches of the host", time);

@@ -62,10 +62,10 @@ def many_slices():
     for number in range(40):
         lengths = [numbers.randrange(1, 2000) for _ in range(SLICES // 40)]
         rows.append({"name": f"GPU {number} compute", "gaps": [numbers.randrange(0, 50) for _ in lengths], "lengths": lengths,
-                     "kinds": [numbers.randrange(8) for _ in lengths], "names": [numbers.randrange(4) for _ in lengths],
+                     "kinds": [numbers.randrange(9) for _ in lengths], "names": [numbers.randrange(4) for _ in lengths],
                      "micro_batches": [-1] * len(lengths)})
     step = max(sum(row["gaps"]) + sum(row["lengths"]) for row in rows) * 1e-9
-    return {"title": ATTACK, "timeline": {"step_time_s": step, "kinds": [ATTACK] * 8, "stories": {},
+    return {"title": ATTACK, "timeline": {"step_time_s": step, "kinds": [ATTACK] * 9, "stories": {},
                                           "names": [ATTACK, "layer.forward", "layer.backward", "b"], "rows": rows,
                                           "path": {"begin": [0], "end": [step], "row": [3]}}}
 
