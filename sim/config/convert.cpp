@@ -234,6 +234,7 @@ Scenario to_scenario(const schema::Scenario& message) {
   for (const schema::Overlay& overlay : message.overlays())
     scenario.overlays.push_back(to_overlay(overlay));
   scenario.collectives = to_collectives(message.collectives());
+  mirror(scenario.simulation, Reader(message.simulation()));
   return scenario;
 }
 
@@ -281,6 +282,9 @@ schema::Scenario to_message(const Scenario& scenario) {
   const bool plain = settings.groups.empty() && settings.overrides.empty() &&
                      settings.fidelity == NetworkFidelity::flow;
   if (!plain) *message.mutable_collectives() = to_message(settings);
+  if (scenario.simulation != SimulationSettings()) {
+    mirror(scenario.simulation, Writer(*message.mutable_simulation()));
+  }
   return message;
 }
 

@@ -252,6 +252,17 @@ void mirror(Of<CollectiveSettings> auto& settings, auto&& visit) {
   visit("nccl_messages", settings.nccl_messages);
 }
 
+void mirror(Of<FoldSettings> auto& fold, auto&& visit) {
+  visit("tensor", fold.tensor);
+  visit("data", fold.data);
+  visit("rails", fold.rails);
+}
+
+void mirror(Of<SimulationSettings> auto& settings, auto&& visit) {
+  visit("fold", settings.fold);
+  visit("time_limit", settings.time_limit);
+}
+
 /// The section `training` of a scenario, without the number of micro-batches, which follows from
 /// the rest.
 void mirror(Of<StepOptions> auto& step, auto&& visit) {

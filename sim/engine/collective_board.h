@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,28 +21,27 @@ class CollectiveBoard {
 
   CollectiveBoard(const CommunicationPlan& plan, Transfers& transfers);
 
-  /// `rank` joins `collective`, the `sequence`-th (in the order of its program) of its
-  /// communicator. Collectives of one member never match by arrival: that order could differ
-  /// between ranks.
-  void join(int rank, const ProgramOp& collective, std::int32_t sequence, OnEnd on_end);
-  /// What `collective` takes from the GPU of `rank` from joining to its end.
-  const DeviceLoad& load(int rank, const ProgramOp& collective) const;
-  /// Members that `rank` still waits for, as "gpu 1, gpu 3".
-  std::string missing(int rank, GroupKind group, std::int32_t sequence) const;
+  /// `rank` joins the `sequence`-th collective (in the order of its program) of its communicator.
+  /// Collectives of one member never match by arrival: that order could differ between ranks.
+  void join(int rank, const PlannedTransfer& collective, std::int32_t sequence, OnEnd on_end);
+  /// Members that still have to join, as "gpu 1, gpu 3".
+  std::string missing(const PlannedTransfer& collective, std::int32_t sequence) const;
 
  private:
   struct Meeting {
+    std::int32_t sequence = 0;
     std::vector<int> joined;
     std::vector<OnEnd> on_end;
   };
-  using Key = std::pair<int, std::int32_t>;  // communicator, sequence
 
-  void start(Key key, const ProgramOp& collective);
-  void release(Key key, Seconds all_joined);
+  /// The meeting at `communicator`; an empty one where nobody came yet.
+  Meeting& meeting(int communicator, std::int32_t sequence);
+  void release(int communicator, std::int32_t sequence, Seconds all_joined);
 
   const CommunicationPlan& plan_;
   Transfers& transfers_;
-  std::map<Key, Meeting> meetings_;  // only those under way
+  std::vector<std::vector<Meeting>> meetings_;  ///< under way, by communicator: one or two of each
+  std::vector<Meeting> spare_;                  ///< empty ones that keep their memory
 };
 
 }  // namespace tessera

@@ -2,24 +2,38 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
 
-#include "sim/collectives/collective_tuning.h"
 #include "sim/collectives/nccl_tuning.h"
 #include "sim/collectives/ring_paths.h"
 
 namespace tessera {
 namespace {
 
-// One op per distinct transfer of a stage: a step repeats few of them thousands of times.
-std::vector<ProgramOp> distinct_transfers(const RankProgram& stage) {
-  std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, ProgramOp> distinct;
+/// The distinct transfers of a stage: a step repeats few of them thousands of times.
+struct StageTransfers {
+  std::vector<ProgramOp> distinct;    ///< the first op of each
+  std::vector<std::int32_t> numbers;  ///< by op: position in `distinct`; -1: starts none
+};
+
+StageTransfers transfers_of(const RankProgram& stage) {
+  std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, std::int32_t> known;
+  StageTransfers transfers;
   for (const ProgramOp& op : stage.ops) {
-    if (!is_collective(op.kind) && op.kind != OpKind::send) continue;
-    distinct.try_emplace({op.kind, op.group, op.peer_stage, op.bytes.value(), op.stream}, op);
+    if (!is_collective(op.kind) && op.kind != OpKind::send) {
+      transfers.numbers.push_back(-1);
+      continue;
+    }
+    const auto next = static_cast<std::int32_t>(transfers.distinct.size());
+    const auto [entry, is_new] =
+        known.try_emplace({op.kind, op.group, op.peer_stage, op.bytes.value(), op.stream}, next);
+    if (is_new) transfers.distinct.push_back(op);
+    transfers.numbers.push_back(entry->second);
   }
-  std::vector<ProgramOp> ops;
-  for (const auto& [key, op] : distinct) ops.push_back(op);
-  return ops;
+  return transfers;
 }
 
 /// Larger groups would take a message per rank, ring and step: thousands of thousands.
@@ -31,72 +45,103 @@ Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkI
   return Seconds(bytes / slowest.value());
 }
 
-DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu) {
-  if (gpu.sm_count <= 0 || cost.solo_time.value() <= 0) return {};
-  const double traffic = cost.gpu.memory_bytes / cost.solo_time.value();
-  return {
-      .multiprocessors = static_cast<double>(cost.gpu.multiprocessors) / gpu.sm_count,
-      .bandwidth = gpu.memory_bandwidth.value() > 0 ? traffic / gpu.memory_bandwidth.value() : 0};
-}
-
 }  // namespace
 
 CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
-    : communicators_(timed.program.layout), users_(timed.topology.links().size()) {
+    : costs_(timed),
+      communicators_(timed.program.layout),
+      users_(timed.topology.links().size()),
+      of_communicator_(communicators_.all().size()),
+      of_sender_(static_cast<std::size_t>(timed.program.layout.world_size())) {
+  for (int stage = 0; stage < timed.program.layout.pipeline; ++stage) plan_stage(timed, stage);
+  for (PlannedTransfer& planned : transfers_) {
+    use_closed_form_on_private_links(timed.topology, planned.transfer);
+  }
+  fold(timed);
+  count_simulated_members();
+}
+
+// Ranks ascend with the stages.
+void CommunicationPlan::plan_stage(const TimedProgram& timed, int stage) {
   const ParallelLayout& layout = timed.program.layout;
-  for (int stage = 0; stage < layout.pipeline; ++stage) {
-    const int first_rank = rank_of({0, stage, 0}, layout);
-    const int ranks_per_stage = layout.tensor * layout.data;
-    const RankProgram& program = timed.program.stages[static_cast<std::size_t>(stage)];
-    for (const ProgramOp& op : distinct_transfers(program)) {
-      for (int rank = first_rank; rank < first_rank + ranks_per_stage; ++rank) {
-        if (op.kind == OpKind::send) plan_message(timed, op, rank);
-        if (is_collective(op.kind)) plan_collective(timed, op, rank);
-      }
+  StageTransfers stage_transfers =
+      transfers_of(timed.program.stages[static_cast<std::size_t>(stage)]);
+  const int first_rank = rank_of({0, stage, 0}, layout);
+  const int ranks = layout.world_size() / layout.pipeline;
+  for (int rank = first_rank; rank < first_rank + ranks; ++rank) {
+    first_of_rank_.push_back(of_rank_.size());
+    for (const ProgramOp& op : stage_transfers.distinct) {
+      of_rank_.push_back(op.kind == OpKind::send ? plan_message(timed, op, rank)
+                                                 : plan_collective(timed, op, rank));
     }
   }
-  for (auto& [key, transfer] : collectives_) {
-    use_closed_form_on_private_links(timed.topology, transfer);
-  }
-  for (auto& [key, transfer] : messages_) {
-    use_closed_form_on_private_links(timed.topology, transfer);
-  }
+  numbers_.push_back(std::move(stage_transfers.numbers));
 }
 
-void CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank) {
+std::uint32_t CommunicationPlan::add(PlannedTransfer planned, Positions& positions) {
+  const auto position = static_cast<std::uint32_t>(transfers_.size());
+  positions.push_back(position);
+  transfers_.push_back(std::move(planned));
+  return position;
+}
+
+std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op,
+                                                 int rank) {
   const int communicator = communicators_.index_of(rank, op.group);
-  const auto [entry, is_new] = collectives_.try_emplace({communicator, op.kind, op.bytes.value()});
-  if (is_new) {
-    const CollectiveCall call =
-        timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
-    const std::vector<int>& ranks = communicators_[communicator].ranks;
-    const CollectiveCost cost =
-        collective_cost(timed.topology, call, ranks, timed.collectives.tuning());
-    entry->second = make_transfer(timed, cost, call, ranks);
-  }
   // Of any kind: collectives of one communicator on one stream never overlap.
-  add_users(entry->second, {OpKind::all_reduce, communicator, op.stream});
+  const LinkUser user{OpKind::all_reduce, communicator, op.stream};
+  Positions& known = of_communicator_[static_cast<std::size_t>(communicator)];
+  for (const std::uint32_t position : known) {
+    const PlannedTransfer& planned = transfers_[position];
+    if (planned.kind != op.kind || planned.bytes != op.bytes) continue;
+    if (planned.first_stream != op.stream) add_users(planned.transfer, user);
+    return position;
+  }
+  const std::vector<int>& ranks = communicators_[communicator].ranks;
+  const CollectiveCall call =
+      timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
+  const std::uint32_t position = add({.transfer = make_transfer(timed, call, ranks),
+                                      .kind = op.kind,
+                                      .group = op.group,
+                                      .bytes = op.bytes,
+                                      .first_stream = op.stream,
+                                      .communicator = communicator},
+                                     known);
+  add_users(transfers_[position].transfer, user);
+  return position;
 }
 
-void CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op, int rank) {
+std::uint32_t CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op,
+                                              int rank) {
   RankPosition peer = position_of(rank, timed.program.layout);
   peer.pipeline = op.peer_stage;
   const int to = rank_of(peer, timed.program.layout);
-  const auto [entry, is_new] = messages_.try_emplace({rank, to, op.bytes.value()});
-  if (is_new) {
-    const CollectiveSettings& settings = timed.collectives;
-    if (settings.nccl_messages) {
-      const CollectiveCall call =
-          settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes);
-      const std::vector<int> ranks = {rank, to};
-      entry->second = make_transfer(
-          timed, collective_cost(timed.topology, call, ranks, settings.tuning()), call, ranks);
-    } else {
-      const Route route = timed.topology.route(rank, to);
-      entry->second = make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
-    }
+  const LinkUser user{op.kind, rank, op.stream};
+  Positions& known = of_sender_[static_cast<std::size_t>(rank)];
+  for (const std::uint32_t position : known) {
+    const PlannedTransfer& planned = transfers_[position];
+    if (planned.to != to || planned.bytes != op.bytes) continue;
+    if (planned.first_stream != op.stream) add_users(planned.transfer, user);
+    return position;
   }
-  add_users(entry->second, {op.kind, rank, op.stream});
+  const CollectiveSettings& settings = timed.collectives;
+  PlannedTransfer planned{.transfer = {},
+                          .kind = op.kind,
+                          .bytes = op.bytes,
+                          .first_stream = op.stream,
+                          .from = rank,
+                          .to = to};
+  if (settings.nccl_messages) {
+    planned.transfer = make_transfer(
+        timed, settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes),
+        {rank, to});
+  } else {
+    const Route route = timed.topology.route(rank, to);
+    planned.transfer = make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
+  }
+  const std::uint32_t position = add(std::move(planned), known);
+  add_users(transfers_[position].transfer, user);
+  return position;
 }
 
 void CommunicationPlan::add_users(const Transfer& transfer, const LinkUser& user) {
@@ -109,21 +154,22 @@ void CommunicationPlan::add_users(const Transfer& transfer, const LinkUser& user
   if (transfer.path.valid()) add(transfer.path);
 }
 
-Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const CollectiveCost& cost,
-                                          const CollectiveCall& call,
+Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const CollectiveCall& call,
                                           const std::vector<int>& ranks) {
   const CollectiveSettings& settings = timed.collectives;
-  const bool rings = cost.algorithm == CollectiveAlgorithm::ring && !cost.links.empty() &&
-                     call.kind == CollectiveKind::all_reduce && ranks.size() <= kMostChunkedRanks;
+  const TransferCost cost = costs_.of(call, ranks);
   Transfer transfer;
   if (settings.fidelity == NetworkFidelity::analytic) {
     transfer.delay = cost.solo_time;
-  } else if (settings.fidelity == NetworkFidelity::chunk && rings) {
-    transfer = make_chunks(timed, cost, call.bytes, ranks);
+  } else if (settings.fidelity == NetworkFidelity::chunk &&
+             call.kind == CollectiveKind::all_reduce && ranks.size() <= kMostChunkedRanks &&
+             !cost.links.empty() && cost.algorithm == CollectiveAlgorithm::ring) {
+    transfer = make_chunks(timed, collective_cost(timed.topology, call, ranks, settings.tuning()),
+                           call.bytes, ranks);
   } else {
     transfer = make_flow(cost.latency, cost.bytes_per_link, cost.links);
   }
-  if (settings.slows_kernels) transfer.load = load_of(cost, timed.topology.cluster().node.gpu);
+  transfer.load = cost.load;
   return transfer;
 }
 
@@ -134,10 +180,16 @@ Transfer CommunicationPlan::make_flow(Seconds latency, double bytes,
 }
 
 PathId CommunicationPlan::path_over(const std::vector<LinkId>& links) {
+  Color hash = links.size();
+  for (const LinkId link : links) hash = mixed_color(hash, static_cast<Color>(link.index()));
+  const auto [begin, end] = path_of_links_.equal_range(hash);
+  for (auto known = begin; known != end; ++known) {
+    if (paths_[static_cast<std::size_t>(known->second.index())] == links) return known->second;
+  }
   const PathId next(static_cast<int>(paths_.size()));
-  const auto [entry, is_new] = path_of_links_.try_emplace(links, next);
-  if (is_new) paths_.push_back(links);
-  return entry->second;
+  path_of_links_.emplace(hash, next);
+  paths_.push_back(links);
+  return next;
 }
 
 Transfer CommunicationPlan::make_chunks(const TimedProgram& timed, const CollectiveCost& cost,
@@ -165,6 +217,45 @@ void CommunicationPlan::use_closed_form_on_private_links(const Topology& topolog
   if (users_.any_shared(links)) return;
   transfer.delay += time_alone(topology, transfer.bytes, links);
   transfer.path = {};
+}
+
+void CommunicationPlan::fold(const TimedProgram& timed) {
+  path_of_links_.clear();
+  if (timed.simulation.fold.any()) {
+    FoldedJob job = fold_job(timed, communicators_, transfers_, paths_);
+    folding_ = std::move(job.folding);
+    network_ = std::move(job.network);
+  } else {
+    folding_ = unfolded(timed.program.layout.world_size());
+    network_ = without_unused_links(timed.topology, std::move(paths_));
+  }
+  paths_.clear();
+}
+
+// A folded communicator is met at the first of its class, by every rank whose own it stands for.
+void CommunicationPlan::count_simulated_members() {
+  simulated_members_.assign(communicators_.all().size(), 0);
+  for (const int rank : folding_.simulated) {
+    for (const int own : communicators_.of(rank)) {
+      if (own >= 0) ++simulated_members_[static_cast<std::size_t>(folding_.communicator_of(own))];
+    }
+  }
+}
+
+const Transfer& CommunicationPlan::collective(int communicator, OpKind kind, Bytes bytes) const {
+  for (const PlannedTransfer& planned : transfers_) {
+    if (planned.communicator == communicator && planned.kind == kind && planned.bytes == bytes)
+      return planned.transfer;
+  }
+  throw std::out_of_range("no such collective");
+}
+
+const Transfer& CommunicationPlan::message(int from_rank, int to_rank, Bytes bytes) const {
+  for (const PlannedTransfer& planned : transfers_) {
+    if (planned.from == from_rank && planned.to == to_rank && planned.bytes == bytes)
+      return planned.transfer;
+  }
+  throw std::out_of_range("no such message");
 }
 
 }  // namespace tessera

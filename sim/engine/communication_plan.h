@@ -1,73 +1,81 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <tuple>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/collectives/collective.h"
 #include "sim/engine/communicators.h"
-#include "sim/engine/device_load.h"
+#include "sim/engine/folding.h"
 #include "sim/engine/link_users.h"
 #include "sim/engine/platform.h"
+#include "sim/engine/transfer.h"
+#include "sim/engine/transfer_costs.h"
 #include "sim/plan/timed_program.h"
 
 namespace tessera {
 
-/// A ring whose members pass pieces of `bytes` on, hop by hop.
-struct ChunkRing {
-  std::vector<PathId> hops;  ///< from every member to the next
-  double bytes = 0;          ///< of one piece
-};
-
-/// What one collective or message costs: `delay`, then a flow of `bytes` over `path`, or `steps`
-/// rounds of pieces along every ring.
-struct Transfer {
-  Seconds delay;
-  double bytes = 0;  ///< over each link of the path
-  PathId path;       ///< not valid: no flow, the delay is everything
-  std::vector<ChunkRing> rings = {};
-  int steps = 0;         ///< 0: no rings
-  DeviceLoad load = {};  ///< on each of the GPUs that take part
-};
-
 /// Every transfer that a program can start, with the links it takes. Made before the run, because
 /// SimGrid's platform is fixed then. A transfer whose links nobody else uses gets its closed form
-/// (latency + bytes / slowest link) as delay and no flow: an event instead of a fluid.
+/// (latency + bytes / slowest link) as delay and no flow: an event instead of a fluid. Symmetric
+/// ranks are folded at the end.
 class CommunicationPlan {
  public:
   explicit CommunicationPlan(const TimedProgram& timed);
 
   const Communicators& communicators() const { return communicators_; }
-  const std::vector<std::vector<LinkId>>& paths() const { return paths_; }
+  const Folding& folding() const { return folding_; }
+  const PlannedNetwork& network() const { return network_; }
 
-  /// Both throw std::out_of_range for a transfer that the program does not contain.
-  const Transfer& collective(int communicator, OpKind kind, Bytes bytes) const {
-    return collectives_.at({communicator, kind, bytes.value()});
+  /// The transfer that op `op` (a collective or send) of `stage` starts on `rank`.
+  const PlannedTransfer& of(int rank, int stage, std::int32_t op) const {
+    const std::int32_t number =
+        numbers_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(op)];
+    return transfers_[of_rank_[first_of_rank_[static_cast<std::size_t>(rank)] +
+                               static_cast<std::size_t>(number)]];
   }
-  const Transfer& message(int from_rank, int to_rank, Bytes bytes) const {
-    return messages_.at({from_rank, to_rank, bytes.value()});
+  /// Members of the communicator that are simulated, or stand for some.
+  int simulated_members(int communicator) const {
+    return simulated_members_[static_cast<std::size_t>(communicator)];
   }
+
+  /// Both look through all transfers, and throw std::out_of_range for one that the program does
+  /// not contain.
+  const Transfer& collective(int communicator, OpKind kind, Bytes bytes) const;
+  const Transfer& message(int from_rank, int to_rank, Bytes bytes) const;
 
  private:
-  void plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
-  void plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
-  Transfer make_transfer(const TimedProgram& timed, const CollectiveCost& cost,
-                         const CollectiveCall& call, const std::vector<int>& ranks);
+  using Positions = std::vector<std::uint32_t>;  ///< in transfers_
+
+  void plan_stage(const TimedProgram& timed, int stage);
+  std::uint32_t plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
+  std::uint32_t plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
+  std::uint32_t add(PlannedTransfer planned, Positions& positions);
+  void add_users(const Transfer& transfer, const LinkUser& user);
+  Transfer make_transfer(const TimedProgram& timed, const CollectiveCall& call,
+                         const std::vector<int>& ranks);
   Transfer make_flow(Seconds latency, double bytes, const std::vector<LinkId>& links);
   Transfer make_chunks(const TimedProgram& timed, const CollectiveCost& cost, Bytes bytes,
                        const std::vector<int>& ranks);
-  void add_users(const Transfer& transfer, const LinkUser& user);
   PathId path_over(const std::vector<LinkId>& links);
   void use_closed_form_on_private_links(const Topology& topology, Transfer& transfer) const;
+  void fold(const TimedProgram& timed);
+  void count_simulated_members();
 
+  TransferCosts costs_;
   Communicators communicators_;
   LinkUsers users_;
-  std::vector<std::vector<LinkId>> paths_;
-  std::map<std::vector<LinkId>, PathId> path_of_links_;
-  std::map<std::tuple<int, OpKind, std::int64_t>, Transfer> collectives_;
-  std::map<std::tuple<int, int, std::int64_t>, Transfer> messages_;
+  std::vector<std::vector<LinkId>> paths_;  ///< in links of the topology; until the fold
+  std::unordered_multimap<Color, PathId> path_of_links_;  ///< by hash
+  std::vector<PlannedTransfer> transfers_;
+  std::vector<Positions> of_communicator_;
+  std::vector<Positions> of_sender_;                ///< messages, by rank
+  std::vector<std::vector<std::int32_t>> numbers_;  ///< by stage and op: among distinct transfers
+  std::vector<std::size_t> first_of_rank_;
+  Positions of_rank_;  ///< by rank and number
+  Folding folding_;
+  PlannedNetwork network_;
+  std::vector<int> simulated_members_;  ///< by communicator
 };
 
 }  // namespace tessera

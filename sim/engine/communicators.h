@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "workloads/program.h"
+#include "workloads/process_groups.h"
 
 namespace tessera {
 
@@ -24,8 +24,12 @@ class Communicators {
   /// Index of the communicator of `kind` that `rank` belongs to; -1 if none (embedding, on the
   /// stages between).
   int index_of(int rank, GroupKind kind) const;
+  /// Of every kind; -1 where the rank has none.
+  std::span<const int> of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
 
  private:
+  void add_groups(const GroupDefinition& definition, const ParallelLayout& layout);
+
   std::vector<Communicator> all_;
   std::vector<std::array<int, kGroupKindCount>> of_rank_;
 };

@@ -1,8 +1,5 @@
 #include "sim/engine/engine.h"
 
-#include <numeric>
-#include <vector>
-
 #include "sim/engine/program_check.h"
 #include "sim/engine/simulation.h"
 
@@ -10,9 +7,8 @@ namespace tessera {
 
 Timeline simulate(const TimedProgram& program) {
   check_program(program);
-  std::vector<int> ranks(static_cast<std::size_t>(program.program.layout.world_size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return Simulation(program).run(ranks);
+  Simulation simulation(program);
+  return simulation.run(simulation.ranks());
 }
 
 }  // namespace tessera

@@ -20,6 +20,7 @@ namespace tessera {
 struct DeviceContext {
   const TimedProgram& timed;
   SimClock& clock;
+  const CommunicationPlan& plan;
   CollectiveBoard& collectives;
   MessageBoard& messages;
 };
@@ -39,6 +40,10 @@ class Gpu {
   const ProgramOp& op(std::int32_t op) const { return program_.ops[static_cast<std::size_t>(op)]; }
   std::int32_t sequence(std::int32_t op) const {
     return queues_.sequence[static_cast<std::size_t>(op)];
+  }
+  /// The transfer that a collective or send starts.
+  const PlannedTransfer& transfer(std::int32_t op) const {
+    return context_.plan.of(rank_, program_.stage, op);
   }
   OpRecord& record(std::int32_t op) { return records_[static_cast<std::size_t>(op)]; }
   MemoryLedger& memory() { return memory_; }

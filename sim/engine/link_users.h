@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -22,29 +22,35 @@ struct LinkUser {
 /// Which links can ever carry two transfers at once.
 class LinkUsers {
  public:
-  explicit LinkUsers(std::size_t link_count) : links_(link_count) {}
+  explicit LinkUsers(std::size_t link_count) : users_(link_count, kNobody) {}
 
   void add(std::span<const LinkId> links, const LinkUser& user) {
+    const std::uint64_t number = number_of(user);
     for (const LinkId id : links) {
-      Entry& entry = links_[static_cast<std::size_t>(id.index())];
-      if (!entry.first) entry.first = user;
-      if (*entry.first != user) entry.shared = true;
+      std::uint64_t& known = users_[static_cast<std::size_t>(id.index())];
+      if (known != number) known = known == kNobody ? number : kSeveral;
     }
   }
 
   bool any_shared(std::span<const LinkId> links) const {
     for (const LinkId id : links) {
-      if (links_[static_cast<std::size_t>(id.index())].shared) return true;
+      if (users_[static_cast<std::size_t>(id.index())] == kSeveral) return true;
     }
     return false;
   }
 
  private:
-  struct Entry {
-    std::optional<LinkUser> first;
-    bool shared = false;
-  };
-  std::vector<Entry> links_;
+  static constexpr std::uint64_t kNobody = 0;
+  static constexpr std::uint64_t kSeveral = 1;
+  static constexpr std::uint64_t kFirst = 2;
+
+  static std::uint64_t number_of(const LinkUser& user) {
+    const auto issuer = static_cast<std::uint64_t>(user.issuer);
+    const auto stream = static_cast<std::uint64_t>(user.stream);
+    return kFirst + ((issuer << 16U) | (stream << 8U) | static_cast<std::uint64_t>(user.kind));
+  }
+
+  std::vector<std::uint64_t> users_;  ///< by link
 };
 
 }  // namespace tessera

@@ -4,12 +4,17 @@
 
 namespace tessera {
 
-void MessageBoard::send(MessageKey key, Bytes bytes, Action on_sent) {
-  transfers_.start(plan_.message(key.from_rank, key.to_rank, bytes),
-                   [this, key, on_sent = std::move(on_sent)] {
-                     deliver(key);
-                     on_sent();
-                   });
+MessageKey MessageBoard::folded(MessageKey key) const {
+  const RankFolding& folding = plan_.folding().ranks;
+  return {folding.of(key.from_rank), folding.of(key.to_rank), key.tag};
+}
+
+void MessageBoard::send(const PlannedTransfer& message, int tag, Action on_sent) {
+  const MessageKey key = folded({message.from, message.to, tag});
+  transfers_.start(message.transfer, [this, key, on_sent = std::move(on_sent)] {
+    deliver(key);
+    on_sent();
+  });
 }
 
 void MessageBoard::deliver(MessageKey key) {
@@ -21,7 +26,8 @@ void MessageBoard::deliver(MessageKey key) {
   on_arrival();
 }
 
-void MessageBoard::receive(MessageKey key, Action on_arrival) {
+void MessageBoard::receive(MessageKey unfolded_key, Action on_arrival) {
+  const MessageKey key = folded(unfolded_key);
   Message& message = messages_[key];
   if (!message.arrived) {
     message.on_arrival = std::move(on_arrival);

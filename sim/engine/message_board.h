@@ -25,8 +25,9 @@ class MessageBoard {
   MessageBoard(const CommunicationPlan& plan, SimClock& clock, Transfers& transfers)
       : plan_(plan), clock_(clock), transfers_(transfers) {}
 
-  /// `on_sent` runs when the message has arrived.
-  void send(MessageKey key, Bytes bytes, Action on_sent);
+  /// `on_sent` runs when the message has arrived. A message to a rank that is not simulated goes to
+  /// the one that stands for it.
+  void send(const PlannedTransfer& message, int tag, Action on_sent);
   /// `on_arrival` runs when the message is there; never directly from within this call.
   void receive(MessageKey key, Action on_arrival);
   /// "message 5 from gpu 0 to gpu 2 was never received", a line for each.
@@ -38,6 +39,8 @@ class MessageBoard {
     Action on_arrival;  // empty: nobody waits yet
   };
   void deliver(MessageKey key);
+  /// The key with the ranks that stand for those of `key`.
+  MessageKey folded(MessageKey key) const;
 
   const CommunicationPlan& plan_;
   SimClock& clock_;

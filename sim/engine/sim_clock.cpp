@@ -10,21 +10,80 @@ namespace {
 
 constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
 
+/// Children of an entry of the heap: four lie in two cache lines, and the heap is half as deep.
+constexpr std::size_t kChildren = 4;
+
+/// Actions between two looks at the wall clock.
+constexpr std::uint64_t kActionsPerLook = 4096;
+
 }  // namespace
 
 void SimClock::at(Seconds date, Action action) {
-  queue_.push({std::max(date, now_), next_sequence_++, std::move(action)});
+  std::uint32_t slot = static_cast<std::uint32_t>(actions_.size());
+  if (free_slots_.empty()) {
+    actions_.push_back(std::move(action));
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+    actions_[slot] = std::move(action);
+  }
+  push({std::max(date, now_).value(), next_sequence_++, slot});
   arm();
+}
+
+void SimClock::push(const Entry& entry) {
+  std::size_t at = heap_.size();
+  heap_.push_back(entry);
+  while (at > 0) {
+    const std::size_t parent = (at - 1) / kChildren;
+    if (!entry.before(heap_[parent])) break;
+    heap_[at] = heap_[parent];
+    at = parent;
+  }
+  heap_[at] = entry;
+}
+
+void SimClock::pop() {
+  const Entry last = heap_.back();
+  heap_.pop_back();
+  const std::size_t size = heap_.size();
+  if (size == 0) return;
+  std::size_t at = 0;
+  while (true) {
+    const std::size_t begin = at * kChildren + 1;
+    if (begin >= size) break;
+    std::size_t first = begin;
+    const std::size_t end = std::min(begin + kChildren, size);
+    for (std::size_t child = begin + 1; child < end; ++child) {
+      if (heap_[child].before(heap_[first])) first = child;
+    }
+    if (!heap_[first].before(last)) break;
+    heap_[at] = heap_[first];
+    at = first;
+  }
+  heap_[at] = last;
 }
 
 void SimClock::catch_up() {
   now_ = std::max(now_, Seconds(simgrid::s4u::Engine::get_clock()));
 }
 
+void SimClock::limit_wall_time(Seconds limit, Action when_over) {
+  const std::chrono::duration<double> duration(limit.value());
+  wall_limit_ = std::chrono::steady_clock::now() +
+                std::chrono::duration_cast<std::chrono::steady_clock::duration>(duration);
+  when_over_ = std::move(when_over);
+}
+
+void SimClock::look_at_wall_clock() {
+  if (!when_over_ || std::chrono::steady_clock::now() < wall_limit_) return;
+  std::exchange(when_over_, nullptr)();
+}
+
 // A timer that an earlier one has overtaken still fires; `fire` ignores it.
 void SimClock::arm() {
-  if (queue_.empty() || queue_.top().date >= armed_for_) return;
-  armed_for_ = queue_.top().date;
+  if (heap_.empty() || Seconds(heap_.front().date) >= armed_for_) return;
+  armed_for_ = Seconds(heap_.front().date);
   // SimGrid's clock may lie one rounding above ours, and it refuses dates in its past.
   const double date = std::max(armed_for_.value(), simgrid::s4u::Engine::get_clock());
   simgrid::kernel::timer::Timer::set(date, [this, armed = armed_for_] { fire(armed); });
@@ -32,12 +91,15 @@ void SimClock::arm() {
 
 void SimClock::fire(Seconds armed_for) {
   if (armed_for != armed_for_) return;
-  while (!queue_.empty() && queue_.top().date <= armed_for) {
-    // The entry leaves the queue before its action runs, because the action may post others.
-    Entry entry = std::move(const_cast<Entry&>(queue_.top()));
-    queue_.pop();
-    now_ = entry.date;
-    entry.action();
+  while (!heap_.empty() && Seconds(heap_.front().date) <= armed_for) {
+    const Entry entry = heap_.front();
+    pop();
+    // The slot is free before the action runs, because the action may post others.
+    const Action action = std::move(actions_[entry.slot]);
+    free_slots_.push_back(entry.slot);
+    now_ = Seconds(entry.date);
+    if (++events_ % kActionsPerLook == 0) look_at_wall_clock();
+    action();
   }
   armed_for_ = kNever;
   arm();

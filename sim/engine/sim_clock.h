@@ -1,9 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <queue>
 #include <vector>
 
 #include "hw/units/quantity.h"
@@ -27,23 +27,39 @@ class SimClock {
   /// Moves `now` to SimGrid's clock. To be called first in whatever SimGrid itself wakes up.
   void catch_up();
 
+  /// Actions that ran.
+  std::uint64_t events() const { return events_; }
+  /// Runs `when_over` once the wall clock has advanced by `limit` from now on; looked at every few
+  /// thousand actions. `when_over` may throw.
+  void limit_wall_time(Seconds limit, Action when_over);
+
  private:
+  /// Actions lie beside the queue, so that its entries are cheap to move.
   struct Entry {
-    Seconds date;
+    double date;
     std::uint64_t sequence;
-    Action action;
-    bool operator>(const Entry& other) const {
-      return date != other.date ? date > other.date : sequence > other.sequence;
+    std::uint32_t slot;  ///< of its action
+
+    bool before(const Entry& other) const {
+      return date != other.date ? date < other.date : sequence < other.sequence;
     }
   };
 
   void arm();
   void fire(Seconds armed_for);
+  void push(const Entry& entry);
+  void pop();
+  void look_at_wall_clock();
 
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
+  std::vector<Entry> heap_;  ///< four children per entry; the first is next
+  std::vector<Action> actions_;
+  std::vector<std::uint32_t> free_slots_;
   std::uint64_t next_sequence_ = 0;
+  std::uint64_t events_ = 0;
   Seconds now_;
   Seconds armed_for_{std::numeric_limits<double>::infinity()};
+  std::chrono::steady_clock::time_point wall_limit_;
+  Action when_over_;
 };
 
 }  // namespace tessera

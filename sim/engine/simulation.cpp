@@ -14,9 +14,9 @@ std::vector<StageQueues> queues_of_stages(const Program& program) {
   return queues;
 }
 
-std::vector<OpRecord> empty_records(const Program& program) {
+std::vector<OpRecord> empty_records(const Program& program, std::span<const int> ranks) {
   std::vector<OpRecord> records;
-  for (int rank = 0; rank < program.layout.world_size(); ++rank) {
+  for (const int rank : ranks) {
     const int stage = position_of(rank, program.layout).pipeline;
     const std::size_t ops = program.stages[static_cast<std::size_t>(stage)].ops.size();
     for (std::size_t op = 0; op < ops; ++op) {
@@ -36,19 +36,19 @@ Simulation::Simulation(const TimedProgram& timed)
       plan_(timed),
       queues_(queues_of_stages(timed.program)),
       engine_(start_simgrid()),
-      platform_(timed.topology.links(), timed.program.layout.world_size(), plan_.paths()),
+      platform_(plan_.network().links, static_cast<int>(ranks().size()), plan_.network().paths),
       network_(platform_, clock_),
       transfers_(clock_, network_),
       collectives_(plan_, transfers_),
       messages_(plan_, clock_, transfers_),
-      records_(empty_records(timed.program)) {
+      records_(empty_records(timed.program, ranks())) {
   create_gpus();
 }
 
 void Simulation::create_gpus() {
-  const DeviceContext context{timed_, clock_, collectives_, messages_};
+  const DeviceContext context{timed_, clock_, plan_, collectives_, messages_};
   std::span<OpRecord> remaining(records_);
-  for (int rank = 0; rank < timed_.program.layout.world_size(); ++rank) {
+  for (const int rank : ranks()) {
     const int stage = position_of(rank, timed_.program.layout).pipeline;
     const StageQueues& queues = queues_[static_cast<std::size_t>(stage)];
     const std::size_t ops = queues.sequence.size();
@@ -58,11 +58,12 @@ void Simulation::create_gpus() {
   }
 }
 
-Timeline Simulation::run(std::span<const int> ranks) {
-  for (const int rank : ranks) {
-    HostProcess& host = hosts_[static_cast<std::size_t>(rank)];
-    simgrid::s4u::Actor::create("rank" + std::to_string(rank), &platform_.gpu_host(rank),
-                                [&host] { host.run(); });
+Timeline Simulation::run(std::span<const int> order) {
+  for (const int rank : order) {
+    const auto at = std::ranges::lower_bound(ranks(), rank) - ranks().begin();
+    HostProcess& host = hosts_[static_cast<std::size_t>(at)];
+    simgrid::s4u::Actor::create("rank" + std::to_string(rank),
+                                &platform_.gpu_host(static_cast<int>(at)), [&host] { host.run(); });
   }
   engine_->run();
   throw_if_blocked();
@@ -83,7 +84,11 @@ Timeline Simulation::collect() {
   for (Gpu& gpu : gpus_) {
     const std::vector<MemorySample>& samples = gpu.memory().samples();
     timeline.memory.insert(timeline.memory.end(), samples.begin(), samples.end());
-    timeline.peak_memory.push_back(gpu.memory().peak());
+  }
+  timeline.folding = plan_.folding().ranks;
+  for (int rank = 0; rank < timed_.program.layout.world_size(); ++rank) {
+    const auto at = std::ranges::lower_bound(ranks(), timeline.folding.of(rank)) - ranks().begin();
+    timeline.peak_memory.push_back(gpus_[static_cast<std::size_t>(at)].memory().peak());
   }
   for (const OpRecord& record : records_) {
     timeline.step_time = std::max(timeline.step_time, record.end);

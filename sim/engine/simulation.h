@@ -17,7 +17,11 @@ class Simulation {
  public:
   explicit Simulation(const TimedProgram& timed);
 
-  /// Once. Host processes are created in the order of `ranks`, which must not matter.
+  /// The ranks that are simulated, ascending; they stand for the others.
+  std::span<const int> ranks() const { return plan_.folding().simulated; }
+
+  /// Once. Host processes are created in the order of `ranks`, which must not matter: a permutation
+  /// of `ranks()`.
   Timeline run(std::span<const int> ranks);
 
  private:
@@ -37,7 +41,7 @@ class Simulation {
   CollectiveBoard collectives_;
   MessageBoard messages_;
   std::vector<OpRecord> records_;  ///< by rank and op
-  std::deque<Gpu> gpus_;
+  std::deque<Gpu> gpus_;           ///< in the order of ranks()
   std::deque<HostProcess> hosts_;
 };
 

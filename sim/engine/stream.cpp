@@ -61,8 +61,8 @@ void Stream::execute(const ProgramOp& op) {
     case OpKind::all_gather:
     case OpKind::broadcast:
     case OpKind::all_to_all:
-      gpu_.add_load(context.collectives.load(gpu_.rank(), op));
-      context.collectives.join(gpu_.rank(), op, gpu_.sequence(running_),
+      gpu_.add_load(gpu_.transfer(running_).transfer.load);
+      context.collectives.join(gpu_.rank(), gpu_.transfer(running_), gpu_.sequence(running_),
                                [this](Seconds all_joined, int last_rank) {
                                  gpu_.record(running_).transfer_start = all_joined;
                                  gpu_.record(running_).last_rank = last_rank;
@@ -70,8 +70,7 @@ void Stream::execute(const ProgramOp& op) {
                                });
       break;
     case OpKind::send:
-      context.messages.send({gpu_.rank(), rank_of_stage(op.peer_stage, gpu_), op.tag}, op.bytes,
-                            [this] { end(); });
+      context.messages.send(gpu_.transfer(running_), op.tag, [this] { end(); });
       break;
     case OpKind::recv:
       context.messages.receive({rank_of_stage(op.peer_stage, gpu_), gpu_.rank(), op.tag},
@@ -107,7 +106,7 @@ void Stream::end() {
     gpu_.memory().end_segment(context.clock.now(),
                               context.timed.program.segment(op.segment).net_memory);
   }
-  if (is_collective(op.kind)) gpu_.remove_load(context.collectives.load(gpu_.rank(), op));
+  if (is_collective(op.kind)) gpu_.remove_load(gpu_.transfer(ended).transfer.load);
   running_ = kNone;
   gpu_.end(ended);
   advance();
@@ -130,7 +129,7 @@ std::string Stream::reason() const {
     return "message " + std::to_string(op.tag) + " from stage " + std::to_string(op.peer_stage);
   }
   const std::int32_t sequence = gpu_.sequence(running_);
-  return gpu_.context().collectives.missing(gpu_.rank(), op.group, sequence) + " in collective " +
+  return gpu_.context().collectives.missing(gpu_.transfer(running_), sequence) + " in collective " +
          std::to_string(sequence) + " (" + std::string(label_of(op.kind)) + ") of their " +
          std::string(label_of(op.group)) + " group";
 }

@@ -92,8 +92,8 @@ class PerfettoTrace {
   }
 
   std::string write() {
-    for (int rank = 0; rank < index_.ranks(); ++rank) {
-      name_tracks(rank);
+    for (const auto& [rank, stands_for] : index_.simulated()) {
+      name_tracks(rank, stands_for);
       for (const OpRecord& record : index_.records_of(rank)) write_op(record);
       write_memory(rank);
     }
@@ -105,12 +105,13 @@ class PerfettoTrace {
     return index_.program_of(record.rank).ops[static_cast<std::size_t>(record.op)];
   }
 
-  void name_tracks(int rank) {
+  void name_tracks(int rank, int stands_for) {
     const RankPosition at = index_.position(rank);
-    const std::string name = "GPU " + std::to_string(rank) + " (" +
-                             timed_.topology.cluster().node.gpu.id + ", stage " +
-                             std::to_string(at.pipeline) + ", tensor " + std::to_string(at.tensor) +
-                             ", data " + std::to_string(at.data) + ")";
+    const std::string name =
+        "GPU " + std::to_string(rank) + " (" + timed_.topology.cluster().node.gpu.id + ", stage " +
+        std::to_string(at.pipeline) + ", tensor " + std::to_string(at.tensor) + ", data " +
+        std::to_string(at.data) +
+        (stands_for > 1 ? ", for " + std::to_string(stands_for) + " GPUs)" : ")");
     const TraceTrack process{rank + 1, 0};
     writer_.metadata(process, "process_name", "name", json_string(name));
     writer_.metadata(process, "process_sort_index", "sort_index", std::to_string(rank));

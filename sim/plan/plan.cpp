@@ -76,7 +76,8 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
           .communication_host_time = host.per_communication,
           .memory_capacity = gpu.memory,
           .kernels = std::move(timed.kernels),
-          .collectives = scenario.collectives};
+          .collectives = scenario.collectives,
+          .simulation = scenario.simulation};
 }
 
 PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights) {

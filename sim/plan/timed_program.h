@@ -7,6 +7,7 @@
 #include "hw/units/quantity.h"
 #include "predictor/kernel_predictor.h"
 #include "sim/scenario/collective_settings.h"
+#include "sim/scenario/simulation_settings.h"
 #include "workloads/program.h"
 
 namespace tessera {
@@ -36,6 +37,7 @@ struct TimedProgram {
   Bytes memory_capacity;            ///< per GPU
   std::vector<TimedKernel> kernels = {};  ///< distinct ones; segments refer to them
   CollectiveSettings collectives = {};
+  SimulationSettings simulation = {};
 };
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/definitions.h"
+#include "sim/report/rank_list.h"
 #include "workloads/labels.h"
 
 namespace tessera {
@@ -81,6 +82,7 @@ ordered_json memory_json(const MemoryReport& memory) {
   ordered_json ranks = ordered_json::array();
   for (const RankMemory& rank : memory.per_rank) {
     ranks.push_back({{"rank", rank.rank},
+                     {"stands_for", rank.stands_for},
                      {"stage", rank.stage},
                      {"static_bytes", rank.static_bytes.value()},
                      {"peak_bytes", rank.peak.value()},
@@ -91,6 +93,22 @@ ordered_json memory_json(const MemoryReport& memory) {
           {"capacity_bytes", memory.capacity.value()},
           {"fits", memory.fits},
           {"per_rank", std::move(ranks)}};
+}
+
+ordered_json folding_json(const StepReport& report) {
+  ordered_json refused = ordered_json::array();
+  for (const FoldRefusal& refusal : report.folding.refused) {
+    refused.push_back({{"fold", refusal.fold}, {"reason", refusal.reason}});
+  }
+  ordered_json classes = ordered_json::array();
+  for (const RankClass& ranks : rank_classes(report.folding)) {
+    classes.push_back({{"rank", ranks.rank},
+                       {"stands_for", ranks.ranks.size()},
+                       {"ranks", rank_list(ranks.ranks)}});
+  }
+  return {{"simulated_ranks", report.by_rank.size()},
+          {"classes", std::move(classes)},
+          {"refused", std::move(refused)}};
 }
 
 ordered_json interval_json(const StepReport& report) {
@@ -144,6 +162,7 @@ std::string json_text(const StepReport& report, const Provenance& provenance,
                       {"extrapolated_share", report.extrapolated_share()},
                       {"extrapolated", extrapolated_json(report)},
                       {"memory", memory_json(report.memory)},
+                      {"folding", folding_json(report)},
                       {"predictor", predictor_json(provenance)},
                       {"provenance", provenance_json(report, provenance)},
                       {"definitions", definitions_json()}};

@@ -22,14 +22,14 @@ double per(double amount, double whole) {
 
 std::vector<SegmentRuns> count_runs(const TimedProgram& timed, const TimelineIndex& index) {
   std::vector<SegmentRuns> runs(timed.segments.size());
-  for (int rank = 0; rank < index.ranks(); ++rank) {
+  for (const auto& [rank, stands_for] : index.simulated()) {
     const auto& ops = index.program_of(rank).ops;
     for (const OpRecord& record : index.records_of(rank)) {
       const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
       if (op.kind != OpKind::kernels) continue;
       const auto segment = static_cast<std::size_t>(op.segment.index());
-      runs[segment].busy += busy_time(record, timed.segments[segment]);
-      ++runs[segment].count;
+      runs[segment].busy += busy_time(record, timed.segments[segment]) * stands_for;
+      runs[segment].count += stands_for;
     }
   }
   return runs;
@@ -110,11 +110,13 @@ Precision main_precision(const TimedProgram& timed, const std::vector<SegmentRun
 }
 
 /// Mean over the ranks, category by category.
-TimeBreakdown mean_of(const std::vector<TimeBreakdown>& by_rank) {
+TimeBreakdown mean_of(const std::vector<TimeBreakdown>& by_rank, const TimelineIndex& index) {
   TimeBreakdown mean;
   for (const TimeCategory category : time_categories()) {
-    for (const TimeBreakdown& breakdown : by_rank) mean[category] += breakdown[category];
-    mean[category] = mean[category] / static_cast<double>(by_rank.size());
+    for (std::size_t i = 0; i < by_rank.size(); ++i) {
+      mean[category] += by_rank[i][category] * index.simulated()[i].stands_for;
+    }
+    mean[category] = mean[category] / static_cast<double>(index.ranks());
   }
   return mean;
 }
@@ -122,9 +124,10 @@ TimeBreakdown mean_of(const std::vector<TimeBreakdown>& by_rank) {
 MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
                             const TimelineIndex& index) {
   MemoryReport memory{.capacity = timed.memory_capacity, .peak = {}, .fits = true, .per_rank = {}};
-  for (int rank = 0; rank < index.ranks(); ++rank) {
+  for (const auto& [rank, stands_for] : index.simulated()) {
     const Bytes peak = timeline.peak_memory[static_cast<std::size_t>(rank)];
     memory.per_rank.push_back({.rank = rank,
+                               .stands_for = stands_for,
                                .stage = index.position(rank).pipeline,
                                .static_bytes = index.program_of(rank).static_memory,
                                .peak = peak,
@@ -167,11 +170,12 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   report.precision = main_precision(timed, runs);
   report.peak_per_gpu = gpu.peak(report.precision);
   report.step_time = timeline.step_time;
+  report.folding = timeline.folding;
   measure_speed(timed.program, report);
-  for (int rank = 0; rank < index.ranks(); ++rank) {
+  for (const auto& [rank, stands_for] : index.simulated()) {
     report.by_rank.push_back(break_down(timed, index, rank, timeline.step_time));
   }
-  report.breakdown = mean_of(report.by_rank);
+  report.breakdown = mean_of(report.by_rank, index);
   report.bubble_fraction =
       per(report.breakdown[TimeCategory::bubble].value(), report.step_time.value());
   report.kernel_kinds = kernel_kind_times(timed, runs);

@@ -9,6 +9,7 @@
 #include "hw/units/quantity.h"
 #include "sim/report/time_category.h"
 #include "sim/report/uncertainty.h"
+#include "sim/trace/rank_folding.h"
 #include "workloads/kernel.h"
 #include "workloads/program.h"
 
@@ -29,9 +30,10 @@ struct SegmentTime {
   double runs = 0;  ///< per rank; a mean, so it may be fractional
 };
 
-/// Memory of one rank.
+/// Memory of one simulated rank.
 struct RankMemory {
   int rank = 0;
+  int stands_for = 1;  ///< ranks that do the same, this one included
   int stage = 0;
   Bytes static_bytes;  ///< parameters, gradients, optimizer states, persistent buffers
   Bytes peak;          ///< static memory included
@@ -64,12 +66,13 @@ struct StepReport {
   double bubble_fraction = 0;  ///< in [0, 1]
 
   TimeBreakdown breakdown;                   ///< mean over the ranks; adds up to the step time
-  std::vector<TimeBreakdown> by_rank;        ///< each adds up to the step time
+  std::vector<TimeBreakdown> by_rank;        ///< of simulated ranks; each adds up to the step time
   std::vector<KernelKindTime> kernel_kinds;  ///< longest first
   std::vector<SegmentTime> segments;         ///< longest first
   std::optional<StepInterval> interval;      ///< of step_time; empty where the predictor knows none
   std::vector<ExtrapolatedKernels> extrapolated;  ///< largest share of the kernel time first
   MemoryReport memory;
+  RankFolding folding;  ///< which ranks were simulated, and for whom
 
   /// Share of the kernel time in kernels outside the predictor's training data, in [0, 1].
   double extrapolated_share() const;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sim/report/definitions.h"
+#include "sim/report/rank_list.h"
 #include "workloads/labels.h"
 
 namespace tessera {
@@ -225,6 +226,27 @@ std::string memory_rows(const MemoryReport& memory) {
                              gibibytes(fullest->static_bytes) + " static");
 }
 
+/// Which GPUs were simulated, where that were not all.
+std::string folding_rows(const StepReport& report) {
+  constexpr std::size_t kMostClasses = 3;
+  std::string rows;
+  const std::vector<RankClass> classes = rank_classes(report.folding);
+  if (!classes.empty()) {
+    rows += summary_row("simulated", std::to_string(classes.size()) + " of " +
+                                         std::to_string(report.gpus()) +
+                                         " GPUs; the others do the same");
+  }
+  for (std::size_t i = 0; i < std::min(kMostClasses, classes.size()); ++i) {
+    const bool last = i + 1 == kMostClasses && classes.size() > kMostClasses;
+    rows += summary_row("", "GPU " + std::to_string(classes[i].rank) + " stands for " +
+                                rank_list(classes[i].ranks) + (last ? ", ..." : ""));
+  }
+  for (const FoldRefusal& refusal : report.folding.refused) {
+    rows += summary_row("fold of " + refusal.fold, "not complete: " + refusal.reason);
+  }
+  return rows.empty() ? rows : "\n" + rows;
+}
+
 /// "[1] text", broken between words.
 std::string footnote(int number, std::string_view text) {
   std::string out = "[" + std::to_string(number) + "]";
@@ -253,7 +275,7 @@ std::string footnotes(const StepReport& report) {
 std::string table_text(const StepReport& report, const Provenance& provenance) {
   return header_line(report, provenance) + summary_rows(report) + breakdown_rows(report) +
          kernel_kind_rows(report) + segment_rows(report) + memory_rows(report.memory) +
-         footnotes(report);
+         folding_rows(report) + footnotes(report);
 }
 
 }  // namespace tessera

@@ -70,6 +70,14 @@ std::string number(double value) {
   return text;
 }
 
+std::vector<int> drawn_gpus(const TimelineIndex& index, int most) {
+  std::vector<int> gpus;
+  for (const auto& [rank, stands_for] : index.simulated()) {
+    if (static_cast<int>(gpus.size()) < most) gpus.push_back(rank);
+  }
+  return gpus;
+}
+
 class TimelinePicture {
  public:
   TimelinePicture(const TimedProgram& timed, const Timeline& timeline, const SvgOptions& options)
@@ -77,7 +85,7 @@ class TimelinePicture {
         timeline_(timeline),
         options_(options),
         index_(timed, timeline),
-        gpus_(std::min(index_.ranks(), options.max_gpus)),
+        gpus_(drawn_gpus(index_, options.max_gpus)),
         plot_width_(options.width - kLeft - kRight),
         pixels_per_second_(timeline.step_time > Seconds() ? plot_width_ / timeline.step_time.value()
                                                           : 0.0),
@@ -89,9 +97,9 @@ class TimelinePicture {
     draw_gpu_backgrounds();
     draw_axis();
     double y = kTop;
-    for (int rank = 0; rank < gpus_; ++rank) y = draw_gpu(rank, y) + kGpuGap;
+    for (const int rank : gpus_) y = draw_gpu(rank, y) + kGpuGap;
     draw_legend();
-    if (gpus_ < index_.ranks()) note_left_out_gpus();
+    if (gpus_.size() < index_.simulated().size()) note_left_out_gpus();
     return canvas_.finish();
   }
 
@@ -116,13 +124,13 @@ class TimelinePicture {
   }
   double rows_height() const {
     double height = 0;
-    for (int rank = 0; rank < gpus_; ++rank) height += gpu_height(rank) + kGpuGap;
+    for (const int rank : gpus_) height += gpu_height(rank) + kGpuGap;
     return height;
   }
 
   void draw_gpu_backgrounds() {
     double y = kTop;
-    for (int rank = 0; rank < gpus_; ++rank) {
+    for (const int rank : gpus_) {
       canvas_.rect({kLeft, y, plot_width_, gpu_height(rank)}, kRowColour);
       y += gpu_height(rank) + kGpuGap;
     }
@@ -235,7 +243,8 @@ class TimelinePicture {
   }
 
   void note_left_out_gpus() {
-    const std::string note = "GPUs not drawn: " + std::to_string(index_.ranks() - gpus_);
+    const std::string note =
+        "GPUs not drawn: " + std::to_string(index_.simulated().size() - gpus_.size());
     canvas_.text({16, kTop + rows_height() + 14}, note, {.size = 10, .fill = kFaintText});
   }
 
@@ -243,7 +252,7 @@ class TimelinePicture {
   const Timeline& timeline_;
   const SvgOptions& options_;
   TimelineIndex index_;
-  int gpus_;
+  std::vector<int> gpus_;  ///< that are drawn: the first ones of those simulated
   double plot_width_;
   double pixels_per_second_;
   SvgCanvas canvas_;

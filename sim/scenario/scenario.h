@@ -9,6 +9,7 @@
 #include "predictor/gpu_overlay.h"
 #include "predictor/kernel_predictor.h"
 #include "sim/scenario/collective_settings.h"
+#include "sim/scenario/simulation_settings.h"
 #include "workloads/model_spec.h"
 #include "workloads/step_options.h"
 
@@ -24,6 +25,7 @@ struct Scenario {
   PredictorForm predictor_form = PredictorForm::tessera;
   std::vector<GpuOverlay> overlays;  ///< measured effects of the cluster's GPU; at most one
   CollectiveSettings collectives;    ///< measured collectives, choices, fidelity
+  SimulationSettings simulation;     ///< which ranks are simulated once for many
 };
 
 }  // namespace tessera

@@ -6,6 +6,7 @@
 
 #include "hw/units/id.h"
 #include "hw/units/quantity.h"
+#include "sim/trace/rank_folding.h"
 #include "workloads/program.h"
 
 namespace tessera {
@@ -29,12 +30,14 @@ struct MemorySample {
 };
 
 /// What happened in one simulated step. Totally ordered: ops by (rank, op); memory by (rank, time,
-/// sequence).
+/// sequence). Ranks that another one stands for have no ops and no samples of their own.
 struct Timeline {
   std::vector<OpRecord> ops;
   std::vector<MemorySample> memory;
-  std::vector<Bytes> peak_memory;  ///< per rank, static memory included
-  Seconds step_time;               ///< end of the last op of any rank
+  std::vector<Bytes> peak_memory;  ///< per rank, also of those that others stand for; static memory
+                                   ///< included
+  RankFolding folding;
+  Seconds step_time;  ///< end of the last op of any rank
 };
 
 }  // namespace tessera

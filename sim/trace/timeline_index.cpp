@@ -5,6 +5,17 @@
 namespace tessera {
 namespace {
 
+std::vector<TimelineIndex::SimulatedRank> simulated_ranks(const RankFolding& folding, int ranks) {
+  std::vector<int> stands_for(static_cast<std::size_t>(ranks), 0);
+  for (int rank = 0; rank < ranks; ++rank) ++stands_for[static_cast<std::size_t>(folding.of(rank))];
+  std::vector<TimelineIndex::SimulatedRank> simulated;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int count = stands_for[static_cast<std::size_t>(rank)];
+    if (count > 0) simulated.push_back({rank, count});
+  }
+  return simulated;
+}
+
 /// Where the entries of each rank begin in a list that is ordered by rank.
 template <class Entry>
 std::vector<std::size_t> first_by_rank(const std::vector<Entry>& entries, int ranks) {
@@ -26,6 +37,7 @@ std::span<const Entry> entries_of(const std::vector<Entry>& entries,
 TimelineIndex::TimelineIndex(const TimedProgram& timed, const Timeline& timeline)
     : timed_(timed),
       timeline_(timeline),
+      simulated_(simulated_ranks(timeline.folding, timed.program.layout.world_size())),
       first_record_(first_by_rank(timeline.ops, timed.program.layout.world_size())),
       first_sample_(first_by_rank(timeline.memory, timed.program.layout.world_size())) {
   for (const RankProgram& stage : timed.program.stages) {
@@ -42,13 +54,13 @@ const RankProgram& TimelineIndex::program_of(int rank) const {
 }
 
 std::span<const OpRecord> TimelineIndex::records_of(int rank) const {
-  const auto records = entries_of(timeline_.ops, first_record_, rank);
+  const auto records = entries_of(timeline_.ops, first_record_, folding().of(rank));
   assert(records.size() == program_of(rank).ops.size());
   return records;
 }
 
 std::span<const MemorySample> TimelineIndex::memory_of(int rank) const {
-  return entries_of(timeline_.memory, first_sample_, rank);
+  return entries_of(timeline_.memory, first_sample_, folding().of(rank));
 }
 
 std::optional<OpRecord> TimelineIndex::send_of(int rank, const ProgramOp& recv) const {

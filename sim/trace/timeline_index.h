@@ -13,12 +13,21 @@
 namespace tessera {
 
 /// Looks up a finished Timeline: what a rank ran, and which send fed which recv. Refers to both
-/// arguments, which must outlive it. The timeline must hold every op of every rank.
+/// arguments, which must outlive it. The timeline must hold every op of every rank that was
+/// simulated; of the others, what it finds is what those did who stand for them.
 class TimelineIndex {
  public:
   TimelineIndex(const TimedProgram& timed, const Timeline& timeline);
 
   int ranks() const { return timed_.program.layout.world_size(); }
+  /// Ranks that were simulated, ascending, each with the number of ranks that it stands for, itself
+  /// included.
+  struct SimulatedRank {
+    int rank = 0;
+    int stands_for = 1;
+  };
+  std::span<const SimulatedRank> simulated() const { return simulated_; }
+  const RankFolding& folding() const { return timeline_.folding; }
   RankPosition position(int rank) const { return position_of(rank, timed_.program.layout); }
   const RankProgram& program_of(int rank) const;
   /// Records of the rank; the position in the span is the op's number.
@@ -33,6 +42,7 @@ class TimelineIndex {
 
   const TimedProgram& timed_;
   const Timeline& timeline_;
+  std::vector<SimulatedRank> simulated_;
   std::vector<std::size_t> first_record_;  // by rank, and one past the end
   std::vector<std::size_t> first_sample_;  // by rank, and one past the end
   std::map<MessageKey, std::int32_t> send_op_;

@@ -61,6 +61,13 @@ class TraceFile(EndToEnd):
             self.assertEqual(set(streams), {"compute", "pipeline_send", "pipeline_recv", "data_comm"})
             self.assertEqual(len(streams), 4)
 
+    def test_every_rank_is_drawn_where_none_stands_for_others(self):
+        names = self.trace_of(DATA_PARALLEL).names("process_name")
+        self.assertEqual([name.split(",")[-1] for name in names.values()], [" for 4 GPUs)"])
+        self.answer("simulate", DATA_PARALLEL, "--set", "simulation.fold.data=false", "--trace", "all.json")
+        all_ranks = Trace((self.folder / "all.json").read_text()).names("process_name")
+        self.assertEqual(len(all_ranks), 4)
+
     def test_slices_of_a_stream_do_not_overlap(self):
         for scenario in (DATA_PARALLEL, PIPELINE, SCENARIOS / "gpt2-large_4xh100_tp4.yaml"):
             trace = self.trace_of(scenario)
@@ -81,7 +88,7 @@ class TraceFile(EndToEnd):
         timed = self.answer("show", "timed", DATA_PARALLEL)
         launches = dict(re.findall(r"(?m)^(\S+): [\d.]+ ms, (\d+) kernels", timed))
         expected = sum(int(launches[segment["name"]]) * segment["runs"] for segment in self.result["segments"])
-        self.assertEqual([len(kernels) for kernels in trace.slices("kernel").values()], [expected] * 4)
+        self.assertEqual([len(kernels) for kernels in trace.slices("kernel").values()], [expected])  # one GPU for all four
 
     def test_the_last_slice_ends_with_the_step(self):
         for scenario in (DATA_PARALLEL, PIPELINE):

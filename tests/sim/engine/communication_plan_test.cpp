@@ -84,7 +84,7 @@ TEST(CommunicationPlan, LinksOfTwoStreamsNeedFlows) {
 TEST(CommunicationPlan, TransfersOverTheSameLinksShareAPath) {
   ProgramBuilder builder({.tensor = 1, .pipeline = 2, .data = 1});
   for (int tag = 0; tag < 5; ++tag) builder.send(0, 1, tag, 1_MiB);
-  EXPECT_EQ(CommunicationPlan(builder.build()).paths().size(), 1);
+  EXPECT_EQ(CommunicationPlan(builder.build()).network().paths.size(), 1);
 }
 
 TEST(CommunicationPlan, ATransferThatTheProgramLacksIsAnError) {

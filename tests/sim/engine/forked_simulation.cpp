@@ -13,6 +13,11 @@ void write(std::string& bytes, Value value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+void write_text(std::string& bytes, const std::string& text) {
+  write(bytes, text.size());
+  bytes += text;
+}
+
 /// Reads back what write() wrote, in the same order.
 class Reader {
  public:
@@ -24,6 +29,13 @@ class Reader {
     std::memcpy(&value, next_, sizeof value);
     next_ += sizeof value;
     return value;
+  }
+
+  std::string read_text() {
+    const auto size = read<std::size_t>();
+    const std::string text(next_, size);
+    next_ += size;
+    return text;
   }
 
  private:
@@ -49,6 +61,13 @@ std::string packed(const Timeline& timeline) {
   }
   write(bytes, timeline.peak_memory.size());
   for (const Bytes peak : timeline.peak_memory) write(bytes, peak);
+  write(bytes, timeline.folding.representative.size());
+  for (const int rank : timeline.folding.representative) write(bytes, rank);
+  write(bytes, timeline.folding.refused.size());
+  for (const FoldRefusal& refusal : timeline.folding.refused) {
+    write_text(bytes, refusal.fold);
+    write_text(bytes, refusal.reason);
+  }
   return bytes;
 }
 
@@ -70,6 +89,13 @@ Timeline unpacked(const std::string& bytes) {
   }
   timeline.peak_memory.resize(reader.read<std::size_t>());
   for (Bytes& peak : timeline.peak_memory) peak = reader.read<Bytes>();
+  timeline.folding.representative.resize(reader.read<std::size_t>());
+  for (int& rank : timeline.folding.representative) rank = reader.read<int>();
+  timeline.folding.refused.resize(reader.read<std::size_t>());
+  for (FoldRefusal& refusal : timeline.folding.refused) {
+    refusal.fold = reader.read_text();
+    refusal.reason = reader.read_text();
+  }
   return timeline;
 }
 

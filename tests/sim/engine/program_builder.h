@@ -115,6 +115,7 @@ class ProgramBuilder {
                        .communication_host_time = {},
                        .memory_capacity = 80_GiB};
     timed.collectives.slows_kernels = false;  // durations stay as written
+    timed.simulation.fold = {.tensor = false, .data = false, .rails = false};
     timed.collectives.nccl_messages = false;  // likewise
     return timed;
   }

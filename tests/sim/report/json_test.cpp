@@ -72,7 +72,7 @@ TEST(Json, KeepsTheOrderOfItsKeys) {
                                 "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "mfu",
                                 "hfu", "bubble_fraction", "exposed_communication_s", "breakdown",
                                 "kernel_kinds", "segments", "extrapolated_share", "extrapolated",
-                                "memory", "predictor", "provenance", "definitions"));
+                                "memory", "folding", "predictor", "provenance", "definitions"));
 }
 
 TEST(Json, EqualReportsGiveEqualBytes) {
