@@ -58,13 +58,17 @@ PageJson ranks_of(const StepReport& report) {
   PageJson classes = PageJson::array();
   for (const TimeCategory category : time_categories()) classes.push_back(label_of(category));
   PageJson rows = PageJson::array();
+  const std::vector<RankMemory>& simulated = report.memory.per_rank;  // in the same order
   for (std::size_t rank = 0; rank < std::min(kRankBars, report.by_rank.size()); ++rank) {
     PageJson shares = PageJson::array();
     for (const TimeCategory category : time_categories()) {
       const Seconds whole = report.step_time;
       shares.push_back(whole.value() > 0 ? report.by_rank[rank][category] / whole : 0.0);
     }
-    rows.push_back({{"name", "GPU " + std::to_string(rank)}, {"shares", std::move(shares)}});
+    const int others = simulated[rank].stands_for - 1;
+    rows.push_back({{"name", "GPU " + std::to_string(simulated[rank].rank) +
+                                 (others > 0 ? " and " + std::to_string(others) + " like it" : "")},
+                    {"shares", std::move(shares)}});
   }
   return {{"classes", std::move(classes)}, {"rows", std::move(rows)}};
 }

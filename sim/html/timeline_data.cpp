@@ -83,7 +83,7 @@ std::vector<int> chosen_ranks(const TimelineIndex& index, std::size_t limit) {
   std::vector<int> order;
   std::vector<int> others;
   std::map<int, bool> seen;
-  for (int rank = 0; rank < index.ranks(); ++rank)
+  for (const auto& [rank, stands_for] : index.simulated())
     (std::exchange(seen[index.position(rank).pipeline], true) ? others : order).push_back(rank);
   order.insert(order.end(), others.begin(), others.end());
   std::vector<int> chosen;
@@ -225,9 +225,12 @@ PageJson timeline_data(const TimedProgram& timed, const Timeline& timeline,
   json["names"] = data.names();
   json["rows"] = data.take_rows();
   if (static_cast<int>(ranks.size()) < index.ranks()) {
-    json["note"] = "shown: " + std::to_string(ranks.size()) + " of " +
-                   std::to_string(index.ranks()) +
-                   " GPUs, the first of every pipeline stage among them; --trace writes them all";
+    const bool all_simulated = ranks.size() == index.simulated().size();
+    json["note"] =
+        "shown: " + std::to_string(ranks.size()) + " of " + std::to_string(index.ranks()) +
+        (all_simulated ? " GPUs; the others do the same"
+                       : " GPUs, the first of every pipeline stage among them; --trace writes "
+                         "them all");
   }
   return json;
 }

@@ -82,7 +82,7 @@ RankStory story_of_rank(const TimedProgram& timed, const TimelineIndex& index, i
     const auto segment = static_cast<std::size_t>(op.segment.index());
     add_kernels(timed, op.segment, busy_time(record, timed.segments[segment]), parts);
   }
-  return {rank, index.position(rank).pipeline, listed(parts)};
+  return {rank, index.position(rank).pipeline, {}, listed(parts)};
 }
 
 /// The critical path, summed up.
@@ -178,8 +178,12 @@ Seconds RankStory::in(TimeClass time_class) const {
 StepStory tell_step(const TimedProgram& timed, const Timeline& timeline) {
   const TimelineIndex index(timed, timeline);
   StepStory story{.step_time = timeline.step_time};
-  for (int rank = 0; rank < index.ranks(); ++rank)
+  std::map<int, std::vector<int>> same;
+  for (int rank = 0; rank < index.ranks(); ++rank) same[index.folding().of(rank)].push_back(rank);
+  for (auto& [rank, ranks] : same) {
     story.ranks.push_back(story_of_rank(timed, index, rank, timeline.step_time));
+    story.ranks.back().ranks = std::move(ranks);
+  }
   story.path = critical_path(timed, timeline, index);
   PathSummary summary(timed, index);
   for (const PathPiece& piece : story.path) summary.add(piece);
