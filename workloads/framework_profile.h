@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hw/units/quantity.h"
+#include "workloads/data_parallel.h"
 #include "workloads/mixed_precision.h"
 
 namespace tessera {
@@ -50,8 +51,11 @@ struct FrameworkProfile {
                                  ///< is 1
   bool fused_optimizer = false;  ///< one pass (torch's fused=True, apex FusedAdam); else torch's
                                  ///< foreach, one pass per line of the update rule
+  bool overlap_p2p = true;  ///< interleaved pipelines transfer beside computation; else the host
+                            ///< waits for every exchange between stages
   MixedPrecision bf16{Precision::bf16, Precision::bf16, Precision::bf16, Precision::bf16, false};
   MixedPrecision fp16{Precision::fp32, Precision::fp32, Precision::fp32, Precision::fp32, false};
+  DataParallel data_parallel;    ///< where a scenario does not choose otherwise
   Seconds host_per_call = 5_us;  ///< one framework call, Python and dispatcher; views cost it too
   Seconds host_per_compiled_call = 4_us;   ///< one launch from compiled code
   Seconds host_per_communication = 20_us;  ///< one collective or message call

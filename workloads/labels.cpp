@@ -30,6 +30,12 @@ std::string_view label_of(StreamKind stream) {
       return "pipeline_send";
     case StreamKind::pipeline_recv:
       return "pipeline_recv";
+    case StreamKind::context_comm:
+      return "context_comm";
+    case StreamKind::replica_comm:
+      return "replica_comm";
+    case StreamKind::expert_comm:
+      return "expert_comm";
   }
   return "";
 }
@@ -50,6 +56,12 @@ std::string_view label_of(GroupKind group) {
       return "shard";
     case GroupKind::replica:
       return "replica";
+    case GroupKind::context:
+      return "context";
+    case GroupKind::expert:
+      return "expert";
+    case GroupKind::expert_data:
+      return "expert_data";
   }
   return "";
 }
@@ -68,6 +80,8 @@ std::string_view label_of(OpKind kind) {
       return "broadcast";
     case OpKind::all_to_all:
       return "all_to_all";
+    case OpKind::ring_shift:
+      return "ring_shift";
     case OpKind::send:
       return "send";
     case OpKind::recv:

@@ -29,10 +29,10 @@ struct ModelSpec {
   double hidden_dropout = 0.1;     ///< probability in [0, 1)
   double attention_dropout = 0.1;  ///< probability in [0, 1)
   bool tied_embeddings = true;
-  std::int64_t experts = 0;            ///< switch transformers and llama; 0 = dense
+  std::int64_t experts = 0;            ///< switch transformers, gpt2 and llama; 0 = dense
   std::int64_t expert_capacity = 0;    ///< switch transformers: tokens per sequence and expert
   std::int64_t moe_every = 0;          ///< switch transformers: every n-th layer is sparse
-  std::int64_t experts_per_token = 0;  ///< llama: all layers are sparse
+  std::int64_t experts_per_token = 0;  ///< gpt2, llama: all layers are sparse
 };
 
 /// Parameters of the whole model, by closed form over the dimensions; bert with its pre-training

@@ -28,7 +28,9 @@ std::int64_t output_projection(const ModelSpec& m) {
 /// gpt2, and opt with two more rows of positions.
 std::int64_t count_decoder(const ModelSpec& m, std::int64_t positions) {
   const std::int64_t norm = 2 * m.hidden;
-  const std::int64_t layer = biased_attention(m) + biased_feed_forward(m) + 2 * norm;
+  const std::int64_t experts = m.experts * (2 * m.hidden * m.ffn + m.hidden);  // with the router
+  const std::int64_t feed_forward = m.experts > 0 ? experts : biased_feed_forward(m);
+  const std::int64_t layer = biased_attention(m) + feed_forward + 2 * norm;
   return (m.vocab + positions) * m.hidden + m.layers * layer + norm + output_projection(m);
 }
 

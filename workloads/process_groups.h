@@ -6,11 +6,10 @@
 
 namespace tessera {
 
-/// Coordinates of a rank by which process groups are formed. The data-parallel position counts as
-/// two: within its shard group, and which shard group.
+/// Coordinates of a rank by which process groups are formed. `replica` numbers the ranks that hold
+/// the same dense parameters, context-parallel neighbours first.
 struct GroupCoordinates {
   int tensor = 0;
-  int shard = 0;
   int replica = 0;
   int pipeline = 0;
 
@@ -21,17 +20,26 @@ struct GroupCoordinates {
 constexpr GroupCoordinates group_coordinates(int rank, const ParallelLayout& layout) {
   const RankPosition position = position_of(rank, layout);
   return {.tensor = position.tensor,
-          .shard = position.data % layout.shard,
-          .replica = position.data / layout.shard,
+          .replica = position.context + layout.context * position.data,
           .pipeline = position.pipeline};
 }
+
+/// Which replicas a group holds, of blocks of so many neighbours.
+enum class Replicas : std::uint8_t {
+  one,
+  all,
+  within_shard,    ///< a block of `shard`
+  across_shards,   ///< the same place of every such block
+  within_context,  ///< a block of `context`
+  within_experts,  ///< those that share the experts: a block of `expert`
+  across_experts,  ///< the same place of every such block
+};
 
 /// Which coordinates vary within a group; ranks that agree in all others form one.
 struct GroupDefinition {
   GroupKind kind = GroupKind::world;
   bool tensor = false;
-  bool shard = false;
-  bool replica = false;
+  Replicas replicas = Replicas::one;
   bool pipeline = false;
   bool end_stages_only = false;  ///< the stages between the first and the last do not take part
 };
@@ -39,16 +47,49 @@ struct GroupDefinition {
 /// Every kind of group, in the order of GroupKind.
 inline constexpr std::array<GroupDefinition, kGroupKindCount> kGroupDefinitions = {{
     {.kind = GroupKind::tensor, .tensor = true},
-    {.kind = GroupKind::data, .shard = true, .replica = true},
+    {.kind = GroupKind::data, .replicas = Replicas::all},
     {.kind = GroupKind::pipeline, .pipeline = true},
     {.kind = GroupKind::embedding, .pipeline = true, .end_stages_only = true},
-    {.kind = GroupKind::world, .tensor = true, .shard = true, .replica = true, .pipeline = true},
-    {.kind = GroupKind::shard, .shard = true},
-    {.kind = GroupKind::replica, .replica = true},
+    {.kind = GroupKind::world, .tensor = true, .replicas = Replicas::all, .pipeline = true},
+    {.kind = GroupKind::shard, .replicas = Replicas::within_shard},
+    {.kind = GroupKind::replica, .replicas = Replicas::across_shards},
+    {.kind = GroupKind::context, .replicas = Replicas::within_context},
+    {.kind = GroupKind::expert, .replicas = Replicas::within_experts},
+    {.kind = GroupKind::expert_data, .replicas = Replicas::across_experts},
 }};
 
 constexpr const GroupDefinition& group_definition(GroupKind kind) {
   return kGroupDefinitions[static_cast<std::size_t>(kind)];
+}
+
+/// The part of `replica` that is equal within a group.
+constexpr int replica_key(int replica, Replicas varying, const ParallelLayout& layout) {
+  const auto first = [&](RankDimension wanted) {
+    for (const RankDimension dimension : layout.order) {
+      if (dimension == wanted) return true;
+      if (dimension == RankDimension::expert || dimension == RankDimension::data) return false;
+    }
+    return false;
+  };
+  const int stride = first(RankDimension::expert) ? 1 : layout.replicas() / layout.expert;
+  const int block = stride * layout.expert;
+  switch (varying) {
+    case Replicas::one:
+      return replica;
+    case Replicas::all:
+      return 0;
+    case Replicas::within_shard:
+      return replica / layout.shard;
+    case Replicas::across_shards:
+      return replica % layout.shard;
+    case Replicas::within_context:
+      return replica / layout.context;
+    case Replicas::within_experts:
+      return replica / block * stride + replica % stride;
+    case Replicas::across_experts:
+      return replica % block / stride;
+  }
+  return replica;
 }
 
 /// Equal for the ranks of one group.
@@ -56,8 +97,7 @@ constexpr GroupCoordinates group_key(int rank, GroupKind kind, const ParallelLay
   const GroupDefinition& varies = group_definition(kind);
   GroupCoordinates key = group_coordinates(rank, layout);
   if (varies.tensor) key.tensor = 0;
-  if (varies.shard) key.shard = 0;
-  if (varies.replica) key.replica = 0;
+  key.replica = replica_key(key.replica, varies.replicas, layout);
   if (varies.pipeline) key.pipeline = 0;
   return key;
 }

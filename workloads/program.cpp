@@ -3,6 +3,7 @@
 #include "workloads/model_graph.h"
 #include "workloads/parallel/pass_library.h"
 #include "workloads/parallel/stage_program.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -35,7 +36,7 @@ SegmentFlops flops_of(const Program& program) {
       sum.recomputed += part.recomputed;
     }
   }
-  const auto replicas = static_cast<double>(program.layout.tensor * program.layout.data);
+  const auto replicas = static_cast<double>(program.layout.world_size() / program.layout.pipeline);
   return {sum.executed * replicas, sum.recomputed * replicas};
 }
 
@@ -45,6 +46,8 @@ Program build_program(const ModelSpec& model, const StepOptions& step) {
   const ModelGraph graph = build_model_graph(model, step);
   Program program;
   program.layout = step.layout;
+  program.layout.shard = shard_ranks(step);
+  program.placement = step.placement;
   PassLibrary library(graph, program.segments);
   for (int stage = 0; stage < step.layout.pipeline; ++stage) {
     program.stages.push_back(build_stage_program(library, step, stage));

@@ -20,9 +20,12 @@ enum class StreamKind : std::uint8_t {
   tensor_comm,
   data_comm,
   pipeline_send,
-  pipeline_recv
+  pipeline_recv,
+  context_comm,
+  expert_comm,
+  replica_comm,  ///< between shard groups
 };
-constexpr int kStreamCount = 5;
+constexpr int kStreamCount = 8;
 
 /// Ranks that communicate with each other. Which ranks a group of each kind holds is said by one
 /// table: workloads/process_groups.h.
@@ -32,10 +35,13 @@ enum class GroupKind : std::uint8_t {
   pipeline,
   embedding,
   world,
-  shard,    ///< data-parallel ranks that together hold one copy of what is sharded
-  replica,  ///< data-parallel ranks that hold the same shard
+  shard,        ///< replicas that together hold one copy of what is sharded
+  replica,      ///< replicas that hold the same shard
+  context,      ///< ranks that share each sequence
+  expert,       ///< replicas that together hold all experts
+  expert_data,  ///< replicas that hold the same experts
 };
-constexpr int kGroupKindCount = 7;
+constexpr int kGroupKindCount = 10;
 
 /// Collectives run over the rank's group of kind `group`, on a communication stream.
 enum class OpKind : std::uint8_t {
@@ -45,12 +51,13 @@ enum class OpKind : std::uint8_t {
   all_gather,
   broadcast,
   all_to_all,  ///< an uneven one counts as the even one of its busiest rank
+  ring_shift,  ///< every rank sends to the next of its group and receives from the one before
   send,        ///< to the same tensor/data position of pipeline stage `peer_stage`
   recv,        ///< ends when the message `tag` from `peer_stage` has arrived
 };
 
 constexpr bool is_collective(OpKind kind) {
-  return kind >= OpKind::all_reduce && kind <= OpKind::all_to_all;
+  return kind >= OpKind::all_reduce && kind <= OpKind::ring_shift;
 }
 
 /// A run of kernels that nothing interrupts; all kernels share phase and layer.
@@ -77,7 +84,7 @@ struct ProgramOp {
   SegmentId segment;  ///< for `kernels`
   GroupKind group = GroupKind::tensor;  ///< for collectives
   /// Collective, as nccl-tests count: buffer per rank (all_gather: the gathered one,
-  /// reduce_scatter and all_to_all: what one rank sends); send/recv: message.
+  /// reduce_scatter, all_to_all and ring_shift: what one rank sends); send/recv: message.
   Bytes bytes;
   std::int32_t peer_stage = -1;   ///< for send and recv
   std::int32_t tag = -1;          ///< matches a send to its recv within one step
@@ -85,6 +92,8 @@ struct ProgramOp {
   std::int32_t layer = -1;  ///< global layer number; -1: embedding, head, optimizer, communication
                             ///< of the whole model
   bool host_sync = false;   ///< the host waits for this op before it submits the next
+  Bytes allocated;          ///< when the op starts, besides what its segment says
+  Bytes freed;              ///< when the op ends, likewise
 };
 
 /// Everything one rank does in one step, in the order in which its host submits it.
@@ -95,15 +104,37 @@ struct RankProgram {
   std::int64_t parameters = 0;  ///< held by this rank
 };
 
-/// Sizes of the parallel dimensions; rank = data * (tensor * pipeline) ... in the order of
-/// `rank_of`.
+/// Dimensions that ranks are numbered by.
+enum class RankDimension : std::uint8_t { tensor, context, expert, data, pipeline };
+constexpr int kRankDimensionCount = 5;
+/// Neighbours of the first dimension are neighbours in rank; those of the last are farthest apart.
+/// Experts are spread over the data- and context-parallel ranks, neighbouring ones where they come
+/// before the data dimension, else ones as far apart as possible.
+using RankOrder = std::array<RankDimension, kRankDimensionCount>;
+/// Megatron's order.
+constexpr RankOrder kDefaultRankOrder = {RankDimension::tensor, RankDimension::context,
+                                         RankDimension::expert, RankDimension::data,
+                                         RankDimension::pipeline};
+
+/// Sizes of the parallel dimensions.
 struct ParallelLayout {
   int tensor = 1;
   int pipeline = 1;
   int data = 1;
-  int shard = 1;  ///< neighbouring data-parallel ranks that share one copy of what is sharded;
-                  ///< divides `data`
-  int world_size() const { return tensor * pipeline * data; }
+  int shard = 1;  ///< neighbouring replicas that share one copy of what is sharded; divides
+                  ///< `replicas()`
+  int virtual_stages = 1;          ///< model chunks per pipeline stage of the interleaved schedule
+  int context = 1;                 ///< ranks that share each sequence
+  int expert = 1;                  ///< replicas that share the experts; divides `replicas()`
+  bool sequence_parallel = false;  ///< tensor-parallel ranks share what lies between their split
+                                   ///< layers by sequence (Korthikanti et al., 2022)
+  RankOrder order = kDefaultRankOrder;
+
+  /// Ranks that each hold a part of the sequence between split layers; 1: all hold all of it.
+  int sequence_parts() const { return sequence_parallel ? tensor : 1; }
+  int world_size() const { return tensor * pipeline * data * context; }
+  /// Ranks that hold the same dense parameters: they sum their gradients.
+  int replicas() const { return data * context; }
 };
 
 /// Position of a rank in the layout.
@@ -111,15 +142,47 @@ struct RankPosition {
   int tensor = 0;
   int pipeline = 0;
   int data = 0;
+  int context = 0;
 };
-/// Megatron's order tp-dp-pp: neighbours in a tensor group are neighbours in rank; stages are
-/// farthest apart.
+
+/// The member of `value` that a dimension counts; experts have none of their own.
+template <class Value>
+constexpr auto* member_of(RankDimension dimension, Value& value) {
+  switch (dimension) {
+    case RankDimension::tensor:
+      return &value.tensor;
+    case RankDimension::context:
+      return &value.context;
+    case RankDimension::data:
+      return &value.data;
+    case RankDimension::pipeline:
+      return &value.pipeline;
+    case RankDimension::expert:
+      break;
+  }
+  return static_cast<decltype(&value.tensor)>(nullptr);
+}
+
 constexpr RankPosition position_of(int rank, const ParallelLayout& layout) {
-  return {rank % layout.tensor, rank / (layout.tensor * layout.data),
-          rank / layout.tensor % layout.data};
+  RankPosition position;
+  for (const RankDimension dimension : layout.order) {
+    const int* size = member_of(dimension, layout);
+    if (size == nullptr) continue;
+    *member_of(dimension, position) = rank % *size;
+    rank /= *size;
+  }
+  return position;
 }
 constexpr int rank_of(const RankPosition& position, const ParallelLayout& layout) {
-  return position.tensor + layout.tensor * (position.data + layout.data * position.pipeline);
+  int rank = 0;
+  int stride = 1;
+  for (const RankDimension dimension : layout.order) {
+    const int* size = member_of(dimension, layout);
+    if (size == nullptr) continue;
+    rank += *member_of(dimension, position) * stride;
+    stride *= *size;
+  }
+  return rank;
 }
 
 /// A training (or inference) step of the whole job: one RankProgram per pipeline stage, shared by
@@ -128,6 +191,7 @@ struct Program {
   ParallelLayout layout;
   std::vector<Segment> segments;    ///< distinct runs of kernels; identical layers share one
   std::vector<RankProgram> stages;  ///< indexed by pipeline stage
+  std::vector<int> placement;       ///< GPU of each rank; empty: rank r is GPU r
   int micro_batches = 1;
   std::int64_t tokens_per_step = 0;
   std::int64_t sequences_per_step = 0;
@@ -136,6 +200,13 @@ struct Program {
   Flops hardware_flops;  ///< that are executed (numerator of HFU)
   std::int64_t parameters = 0;  ///< of the whole model
 
+  int gpu_of(int rank) const {
+    return placement.empty() ? rank : placement[static_cast<std::size_t>(rank)];
+  }
+  std::vector<int> gpus_of(std::vector<int> ranks) const {
+    for (int& rank : ranks) rank = gpu_of(rank);
+    return ranks;
+  }
   const Segment& segment(SegmentId id) const {
     return segments[static_cast<std::size_t>(id.index())];
   }

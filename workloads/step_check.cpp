@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "workloads/families/modules.h"
 #include "workloads/model_graph.h"
+#include "workloads/parallel/layer_split.h"
+#include "workloads/schedules/virtual_pipeline.h"
 
 namespace tessera {
 namespace {
@@ -31,7 +35,9 @@ class StepCheck {
     if (!problems_.empty()) return std::move(problems_);  // the rest divides by these
     check_sequence();
     check_precision();
+    check_data_parallel();
     require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
+    check_schedule();
     if (step_.framework.modules == ModuleTree::megatron) {
       check_megatron();
     } else {
@@ -61,8 +67,12 @@ class StepCheck {
   void check_batch();
   void check_sequence();
   void check_precision();
+  void check_data_parallel();
   void check_megatron();
   void check_hugging_face();
+  void check_schedule();
+  void check_split();
+  void check_replicas();
 
   const ModelSpec& model_;
   const StepOptions& step_;
@@ -86,6 +96,9 @@ void StepCheck::check_batch() {
   require_positive("parallelism.tensor", step_.layout.tensor);
   require_positive("parallelism.pipeline", step_.layout.pipeline);
   require_positive("parallelism.data", step_.layout.data);
+  require_positive("parallelism.virtual_stages", step_.layout.virtual_stages);
+  require_positive("parallelism.context", step_.layout.context);
+  require_positive("parallelism.expert", step_.layout.expert);
   if (!problems_.empty()) return;
   const std::int64_t together = step_.micro_batch * step_.layout.data;
   if (step_.global_batch % together == 0) return;
@@ -103,6 +116,23 @@ void StepCheck::check_sequence() {
        "use a shorter sequence or a model with more positions");
 }
 
+void StepCheck::check_data_parallel() {
+  const DataParallel& data = step_.data_parallel;
+  if (data.shard_group > 0)
+    require_divisor("data_parallel.shard_group", data.shard_group, "the data-parallel ranks",
+                    step_.layout.replicas());
+  if (data.gather_units && data.sharding != Sharding::gradients)
+    fail("data_parallel.gather_units", "is for sharding: gradients",
+         "leave it out: with sharding: parameters units are gathered anyway");
+  const bool sharded = data.sharding != Sharding::none && step_.layout.replicas() > 1;
+  if (sharded && step_.schedule == PipelineSchedule::dualpipe)
+    fail("data_parallel.sharding", "is not simulated with the schedule dualpipe",
+         "use sharding: none, or another schedule");
+  if (sharded && step_.layout.expert > 1)
+    fail("data_parallel.sharding", "is not simulated with expert parallelism",
+         "use sharding: none, or parallelism.expert: 1");
+}
+
 void StepCheck::check_precision() {
   const std::string name(name_of(step_.precision));
   if (step_.precision == Precision::int8 || step_.precision == Precision::int64)
@@ -115,6 +145,97 @@ void StepCheck::check_precision() {
   if (full && attention != AttentionKernels::unfused)
     fail("framework.attention", "fused attention is for 16-bit activations",
          "use attention: unfused, or precision: bf16");
+}
+
+void StepCheck::check_schedule() {
+  const int stages = step_.layout.pipeline;
+  const int chunks = step_.layout.virtual_stages;
+  const std::int64_t micro_batches = step_.micro_batches();
+  const std::string batches = std::to_string(micro_batches);
+  const bool interleaved = step_.schedule == PipelineSchedule::interleaved_1f1b;
+  if (interleaved != (chunks > 1)) {
+    fail("parallelism.virtual_stages",
+         std::to_string(chunks) + (interleaved
+                                       ? " with the interleaved schedule"
+                                       : " with a schedule that runs each stage's layers as one"),
+         interleaved ? "use 2 or more, or schedule: one_f_one_b"
+                     : "use schedule: interleaved_1f1b, or 1");
+  }
+  if (interleaved && stages == 1)
+    fail("parallelism.pipeline", "1 stage with the interleaved schedule",
+         "use 2 or more stages, or virtual_stages: 1");
+  if (interleaved && micro_batches % stages != 0)
+    fail("training.micro_batches",
+         batches + " micro-batches are no multiple of the " + std::to_string(stages) +
+             " pipeline stages, in groups of which the interleaved schedule runs them",
+         "use a multiple of " + std::to_string(stages) + ", or virtual_stages: 1");
+  if (step_.schedule != PipelineSchedule::dualpipe) return;
+  if (stages % 2 != 0)
+    fail("parallelism.pipeline", std::to_string(stages) + " stages with dualpipe",
+         "use an even number");
+  if (micro_batches % 2 != 0 || micro_batches < 2 * stages)
+    fail("training.micro_batches", batches + " micro-batches with dualpipe",
+         "use an even number, " + std::to_string(2 * stages) + " or more");
+  if (step_.mode != StepMode::training)
+    fail("training.schedule", "dualpipe is an order of training", "use mode: training");
+}
+
+void StepCheck::check_split() {
+  const StageSplit& split = step_.split;
+  if (layers_of_parts(model_.layers, step_)) return;
+  const std::int64_t parts = VirtualPipeline(step_).length();
+  const std::string layers = std::to_string(model_.layers) + " layers";
+  if (!split.layers_per_stage.empty()) {
+    const std::int64_t sum = std::accumulate(split.layers_per_stage.begin(),
+                                             split.layers_per_stage.end(), std::int64_t{0});
+    fail("parallelism.layers_per_stage",
+         std::to_string(split.layers_per_stage.size()) + " numbers that sum to " +
+             std::to_string(sum) + " for " + layers + " on " + std::to_string(parts) +
+             " stages or model chunks",
+         "give one number for each, 1 or more between the first and the last");
+  } else if (split.first_stage_layers > 0 || split.last_stage_layers > 0 ||
+             split.embedding_as_layer || split.head_as_layer) {
+    fail("parallelism.pipeline",
+         "what the other stages share of the " + layers + " is no multiple of their model chunks",
+         "change first_stage_layers, last_stage_layers, embedding_as_layer or head_as_layer, or "
+         "give layers_per_stage");
+  } else if (step_.layout.virtual_stages == 1) {
+    require_divisor("parallelism.pipeline", parts, "the layers", model_.layers);
+  } else {
+    fail("parallelism.virtual_stages",
+         "pipeline * virtual_stages = " + std::to_string(parts) +
+             " does not divide the layers = " + std::to_string(model_.layers),
+         "use a product that is one of " + divisors_of(model_.layers) +
+             ", or give layers_per_stage");
+  }
+}
+
+/// Data-parallel, context-parallel and expert-parallel ranks.
+void StepCheck::check_replicas() {
+  const ParallelLayout& layout = step_.layout;
+  if (layout.expert > 1) {
+    require_divisor("parallelism.expert", layout.expert, "the replicas data * context",
+                    layout.replicas());
+    if (model_.experts == 0)
+      fail("parallelism.expert", "the model has no experts", "use 1, or a model with experts");
+    else
+      require_divisor("parallelism.expert", layout.expert, "the experts", model_.experts);
+  }
+  if (layout.context == 1) return;
+  require_divisor("parallelism.context", 2LL * layout.context, "twice which cuts a sequence of",
+                  step_.sequence_length);
+  if (!uses_fused_attention(step_.framework))
+    fail("parallelism.context", "unfused attention sees whole sequences",
+         "use training.framework.attention: transformer_engine, flash2 or cudnn in 16 bit, or 1");
+  if (step_.context_attention == ContextAttention::ulysses) {
+    const std::int64_t split = std::int64_t{layout.tensor} * layout.context;
+    if (model_.heads % split != 0 || model_.kv_heads % split != 0)
+      fail("parallelism.context_attention",
+           "ulysses spreads heads = " + std::to_string(model_.heads) +
+               " and kv_heads = " + std::to_string(model_.kv_heads) +
+               " over tensor * context = " + std::to_string(split) + " ranks",
+           "use ring or all_gather, or sizes that divide both");
+  }
 }
 
 void StepCheck::check_megatron() {
@@ -145,7 +266,11 @@ void StepCheck::check_megatron() {
   require_divisor("parallelism.tensor", step_.layout.tensor, "the key/value heads",
                   model_.kv_heads);
   require_divisor("parallelism.tensor", step_.layout.tensor, "the feed-forward size", model_.ffn);
-  require_divisor("parallelism.pipeline", step_.layout.pipeline, "the layers", model_.layers);
+  if (step_.layout.sequence_parts() > 1)
+    require_divisor("parallelism.tensor", step_.layout.tensor, "the sequence length",
+                    step_.sequence_length);
+  check_split();
+  check_replicas();
 }
 
 void StepCheck::check_hugging_face() {
@@ -157,14 +282,38 @@ void StepCheck::check_hugging_face() {
              " are not split over GPUs",
          kHint);
   }
+  if (step_.layout.sequence_parallel) {
+    fail("parallelism.sequence_parallel", "models of " + framework + " are not split over GPUs",
+         "use framework: megatron, or false");
+  }
   if (step_.layout.pipeline > 1) {
     fail("parallelism.pipeline",
          std::to_string(step_.layout.pipeline) + ": models of " + framework +
              " are not split into stages",
          kHint);
   }
-  if (model_.family == ModelFamily::llama && model_.experts > 0)
-    fail("framework", framework + " runs no Llama with experts", "use framework: megatron");
+  if (step_.layout.context > 1)
+    fail("parallelism.context",
+         std::to_string(step_.layout.context) + ": models of " + framework + " see whole sequences",
+         kHint);
+  if (step_.layout.expert > 1)
+    fail("parallelism.expert",
+         std::to_string(step_.layout.expert) + ": models of " + framework +
+             " hold all experts on every GPU",
+         kHint);
+  if (step_.expert_imbalance != 1 && model_.family != ModelFamily::switch_transformer)
+    fail("expert_imbalance", "models of " + framework + " have no experts",
+         "use framework: megatron with a model that has experts, or 1");
+  if (step_.expert_imbalance != 1 && model_.family == ModelFamily::switch_transformer)
+    fail("expert_imbalance",
+         framework + " cuts every expert's tokens at expert_capacity, however they are spread",
+         "use 1, and model.expert_capacity for another number");
+  if (step_.expert_capacity_factor > 0)
+    fail("expert_capacity_factor", "is Megatron's; " + framework + " has model.expert_capacity",
+         "use 0");
+  const bool routed = model_.family == ModelFamily::llama || model_.family == ModelFamily::gpt2;
+  if (routed && model_.experts > 0)
+    fail("framework", framework + " runs no GPT or Llama with experts", "use framework: megatron");
   const bool fused = step_.framework.attention == AttentionKernels::fused_softmax;
   if (fused) fail("framework.attention", "fused_softmax is Megatron's", "use unfused, or flash2");
   const bool recomputes = step_.recompute != Recompute::none;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "hw/units/precision.h"
 #include "workloads/framework_profile.h"
@@ -16,7 +17,15 @@ enum class StepMode : std::uint8_t {
   inference,         ///< forward without dropout, nothing saved
 };
 
-enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b };
+/// Orders of micro-batches in a pipeline: workloads/schedules/schedule.h.
+enum class PipelineSchedule : std::uint8_t {
+  gpipe,
+  one_f_one_b,
+  interleaved_1f1b,  ///< over `ParallelLayout::virtual_stages` model chunks per stage
+  zb_h1,
+  zb_h2,
+  dualpipe,
+};
 
 enum class OptimizerKind : std::uint8_t { adam, none };
 
@@ -25,6 +34,23 @@ enum class Recompute : std::uint8_t {
   none,
   selective,  ///< core attention: everything between the projections (Korthikanti et al., 2022)
   full,       ///< the whole layer; its input alone is kept
+};
+
+/// How the ranks of a context group, which hold parts of each sequence, attend to all of it.
+enum class ContextAttention : std::uint8_t {
+  ring,        ///< keys and values go round beside the attention of the part that is there
+  all_gather,  ///< keys and values are gathered first
+  ulysses,     ///< an all-to-all trades parts of the sequence for parts of the heads, and back
+};
+
+/// How layers are spread over pipeline stages; by default evenly.
+struct StageSplit {
+  /// Of every model chunk in the order of the model: pipeline * virtual_stages numbers.
+  std::vector<int> layers_per_stage;
+  int first_stage_layers = 0;  ///< of all chunks of the first stage; 0: like the others
+  int last_stage_layers = 0;
+  bool embedding_as_layer = false;  ///< the embedding takes the place of a layer
+  bool head_as_layer = false;       ///< likewise head and loss
 };
 
 /// What is run for one step.
@@ -37,9 +63,15 @@ struct StepOptions {
   Recompute recompute = Recompute::none;
   double expert_imbalance = 1;  ///< tokens of the busiest expert over the mean
   std::int64_t sequence_length = 0;
-  std::int64_t micro_batch = 0;   ///< sequences per micro-batch and data-parallel rank
-  std::int64_t global_batch = 0;  ///< sequences per step; = micro_batch * data * micro-batches
+  std::int64_t micro_batch = 0;       ///< sequences per micro-batch and data-parallel rank
+  std::int64_t global_batch = 0;      ///< sequences per step; = micro_batch * data * micro-batches
+  double expert_capacity_factor = 0;  ///< an expert takes so many times the mean number of tokens
+                                      ///< at most, and its buffers have that size; 0: no limit
   ParallelLayout layout;
+  DataParallel data_parallel;  ///< buckets, overlap, sharding
+  StageSplit split;
+  ContextAttention context_attention = ContextAttention::ring;
+  std::vector<int> placement;  ///< GPU of each rank; empty: the first ones of the cluster in order
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   OptimizerKind optimizer = OptimizerKind::adam;
   bool clip_gradients = true;

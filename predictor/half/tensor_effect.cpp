@@ -12,14 +12,16 @@ namespace {
 
 // Judgements, in log time. A100 from H100 and back miss by 7 to 11 % on average with a bias of up
 // to 10 %; two GPUs cannot validate more, so the first is about twice that. The second is per
-// generation between the two, the third where a card of the same generation has fewer watts per
-// FLOP/s than the one it is predicted from: half of what a rate proportional to power would lose.
-// The fourth is for cards such as T4 (70 W), which throttles on long FP32 kernels.
+// generation between the two, the third is for cards such as T4 (70 W), which throttles on long
+// FP32 kernels.
 constexpr double kUnseenGpu = 0.15;
 constexpr double kPerGeneration = 0.05;
-constexpr double kPowerShare = 0.5;
 constexpr double kLowPower = 0.25;
 constexpr double kLowPowerWatts = 100;
+// Dynamic power goes with frequency times voltage squared, and voltage with frequency: a card of
+// the same generation with a share p of the watts per FLOP/s keeps p^(1/3) of the power-limited
+// rate.
+constexpr double kPowerLaw = 1.0 / 3;
 // Another vendor's libraries and tensor units.
 constexpr double kOtherVendor = 0.30;
 // bf16 and fp16 multiply at one rate; rows of both on one GPU come from different libraries.
@@ -120,9 +122,10 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTr
   }
   const double watts = watts_per_flops(gpu, traits);
   if (vendor && steps == 0 && watts > 0 && watts < source.watts_per_flops) {
-    effect.spread =
-        std::hypot(effect.spread, kPowerShare * std::log(source.watts_per_flops / watts));
-    effect.reason += "; fewer watts per FLOP/s, so long calls may be slower";
+    const double slowdown = kPowerLaw * std::log(source.watts_per_flops / watts);
+    effect.gpu.cap += slowdown;
+    effect.spread = std::hypot(effect.spread, slowdown);  // as uncertain as it is large
+    effect.reason += "; fewer watts per FLOP/s, so its power-limited rate is lower";
   }
   if (gpu.tdp.value() > 0 && gpu.tdp.value() < kLowPowerWatts) {
     effect.spread = std::hypot(effect.spread, kLowPower);

@@ -37,14 +37,17 @@ void for_each_hop(const GpuGroup& ring, Visit visit) {
   for (std::size_t i = 0; i < ring.size(); ++i) visit(ring[i], ring[(i + 1) % ring.size()]);
 }
 
+/// Bundles that `faults` left in both directions: NCCL's rings go round the others.
 LaneMatrix lanes_between(const Topology& topology, const GpuGroup& gpus) {
   const int count = static_cast<int>(gpus.size());
   LaneMatrix lanes(count);
   for (int a = 0; a < count; ++a) {
     for (int b = a + 1; b < count; ++b) {
-      const LinkId bundle = topology.nvlink_bundle(gpus[static_cast<std::size_t>(a)],
-                                                   gpus[static_cast<std::size_t>(b)]);
-      if (bundle.valid()) lanes.set(a, b, topology.link(bundle).lanes * kChannelsPerLane);
+      const int one = gpus[static_cast<std::size_t>(a)];
+      const int other = gpus[static_cast<std::size_t>(b)];
+      const LinkId bundle = topology.nvlink_bundle(one, other);
+      const bool whole = bundle.valid() && topology.nvlink_bundle(other, one).valid();
+      if (whole) lanes.set(a, b, topology.link(bundle).lanes * kChannelsPerLane);
     }
   }
   return lanes;

@@ -6,6 +6,7 @@
 
 #include "sim/config/micro_batches.h"
 #include "sim/config/mirror.h"
+#include "workloads/rank_order.h"
 
 namespace tessera {
 namespace {
@@ -22,11 +23,13 @@ static_assert(int{schema::Training::inference} == int(StepMode::inference));
 static_assert(int{schema::Framework::megatron} == int(ModuleTree::megatron));
 static_assert(int{schema::Framework::transformer_engine} ==
               int(AttentionKernels::transformer_engine));
+static_assert(int{schema::DataParallel::parameters} == int(Sharding::parameters));
 static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
 static_assert(int{schema::full} == int(Recompute::full));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
-static_assert(int{schema::Training::one_f_one_b} == int(PipelineSchedule::one_f_one_b));
+static_assert(int{schema::Training::dualpipe} == int(PipelineSchedule::dualpipe));
+static_assert(int{schema::Parallelism::ulysses} == int(ContextAttention::ulysses));
 static_assert(int{schema::Training::none} == int(OptimizerKind::none));
 static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
 static_assert(int{schema::Overlay::calibrated_steps} == int(OverlayMode::calibrated_steps));
@@ -35,7 +38,7 @@ static_assert(int{schema::ProtocolCalibration::hierarchical} ==
               int(CollectiveAlgorithm::hierarchical));
 static_assert(int{schema::ProtocolCalibration::simple} == int(CollectiveProtocol::simple));
 static_assert(int{schema::CollectiveGroup::send_recv} == int(CollectiveKind::send_recv));
-static_assert(int{schema::CollectiveOverride::replica} == int(GroupKind::replica));
+static_assert(int{schema::CollectiveOverride::expert_data} == int(GroupKind::expert_data));
 static_assert(int{schema::CollectiveOverride::hierarchical} == int(AlgorithmChoice::hierarchical));
 static_assert(int{schema::CollectiveOverride::simple} == int(ProtocolChoice::simple));
 static_assert(int{schema::Collectives::chunk} == int(NetworkFidelity::chunk));
@@ -85,6 +88,14 @@ class Reader {
     Rep value{};
     read(field, value);
     member = Quantity<Tag, Rep>(value);
+  }
+  void read(const Field& field, std::vector<int>& member) const {
+    const int count = reflection_.FieldSize(message_, &field);
+    for (int i = 0; i < count; ++i)
+      member.push_back(reflection_.GetRepeatedInt32(message_, &field, i));
+  }
+  void read(const Field& field, RankOrder& member) const {
+    member = parse_rank_order(reflection_.GetString(message_, &field)).value_or(kDefaultRankOrder);
   }
   void read(const Field& field, std::vector<std::string>& member) const {
     const int count = reflection_.FieldSize(message_, &field);
@@ -143,6 +154,12 @@ class Writer {
   void write(const Field& field, Quantity<Tag, Rep> member) const {
     write(field, member.value());
   }
+  void write(const Field& field, const std::vector<int>& member) const {
+    for (const int item : member) reflection_.AddInt32(&message_, &field, item);
+  }
+  void write(const Field& field, const RankOrder& member) const {
+    reflection_.SetString(&message_, &field, text_of(member));
+  }
   void write(const Field& field, const std::vector<std::string>& member) const {
     for (const std::string& text : member) reflection_.AddString(&message_, &field, text);
   }
@@ -168,6 +185,20 @@ void set_formats(const schema::MixedPrecision& message, const MixedPrecision& ot
   if (!message.has_reduce()) formats.reduce = otherwise.reduce;
   if (!message.has_optimizer_states()) formats.optimizer_states = otherwise.optimizer_states;
   if (!message.has_master_weights()) formats.master_weights = otherwise.master_weights;
+}
+
+void set_data_parallel(const schema::DataParallel& message, const DataParallel& otherwise,
+                       DataParallel& data) {
+  if (!message.has_sharding()) data.sharding = otherwise.sharding;
+  if (!message.has_shard_group()) data.shard_group = otherwise.shard_group;
+  if (!message.has_gather_units()) data.gather_units = otherwise.gather_units;
+  if (!message.has_overlap_gradients()) data.overlap_gradients = otherwise.overlap_gradients;
+  if (!message.has_overlap_parameters()) data.overlap_parameters = otherwise.overlap_parameters;
+  if (!message.has_bucket()) data.bucket = otherwise.bucket;
+  if (!message.has_first_bucket()) data.first_bucket = otherwise.first_bucket;
+  if (!message.has_reduce_each_micro_batch())
+    data.reduce_each_micro_batch = otherwise.reduce_each_micro_batch;
+  if (!message.has_units_ahead()) data.units_ahead = otherwise.units_ahead;
 }
 
 template <class T>
@@ -210,6 +241,7 @@ FrameworkProfile to_framework(const schema::Framework& message) {
   const FrameworkProfile plain;
   set_formats(message.bf16(), plain.bf16, profile.bf16);
   set_formats(message.fp16(), plain.fp16, profile.fp16);
+  set_data_parallel(message.data_parallel(), plain.data_parallel, profile.data_parallel);
   return profile;
 }
 
@@ -219,6 +251,7 @@ StepOptions to_step(const schema::Training& message) {
   step.framework = to_framework(message.framework());
   if (!message.has_kernels()) step.kernels = step.framework.kernels;
   set_formats(message.mixed_precision(), step.framework.formats(step.precision), step.formats);
+  set_data_parallel(message.data_parallel(), step.framework.data_parallel, step.data_parallel);
   return step;
 }
 
@@ -229,6 +262,13 @@ Scenario to_scenario(const schema::Scenario& message) {
   scenario.cluster = to_cluster(message.cluster());
   scenario.step = to_step(message.training());
   mirror(scenario.step.layout, Reader(message.parallelism()));
+  mirror(scenario.step.split, Reader(message.parallelism()));
+  scenario.step.context_attention =
+      static_cast<ContextAttention>(message.parallelism().context_attention());
+  scenario.step.placement.assign(message.parallelism().placement().begin(),
+                                 message.parallelism().placement().end());
+  if (!message.training().has_schedule() && scenario.step.layout.virtual_stages > 1)
+    scenario.step.schedule = PipelineSchedule::interleaved_1f1b;
   scenario.step.micro_batch = derived_micro_batch(message);
   scenario.predictor_form = static_cast<PredictorForm>(message.predictor().form());
   for (const schema::Overlay& overlay : message.overlays())
@@ -275,6 +315,11 @@ schema::Scenario to_message(const Scenario& scenario) {
   mirror(scenario.cluster, Writer(*message.mutable_cluster()));
   mirror(scenario.step, Writer(*message.mutable_training()));
   mirror(scenario.step.layout, Writer(*message.mutable_parallelism()));
+  mirror(scenario.step.split, Writer(*message.mutable_parallelism()));
+  using Attention = schema::Parallelism::ContextAttention;
+  message.mutable_parallelism()->set_context_attention(
+      static_cast<Attention>(scenario.step.context_attention));
+  for (const int gpu : scenario.step.placement) message.mutable_parallelism()->add_placement(gpu);
   using Form = schema::Predictor::Form;
   message.mutable_predictor()->set_form(static_cast<Form>(scenario.predictor_form));
   for (const GpuOverlay& overlay : scenario.overlays) *message.add_overlays() = to_message(overlay);

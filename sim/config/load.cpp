@@ -120,6 +120,7 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
   Scenario scenario = to_scenario(message);
   choose_attention(scenario.step, scenario.cluster.node.gpu);
   add_rule_problems(check_micro_batches(message), "", marks, mark, problems);
+  add_rule_problems(check_rank_order(message), "", marks, mark, problems);
   add_hardware_problems(problems_of(scenario.cluster), "cluster", marks, mark, problems);
   add_rule_problems(check_scenario(scenario), "", marks, mark, problems);
   add_profile_problems(scenario, marks, mark, problems);

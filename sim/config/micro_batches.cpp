@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "workloads/rank_order.h"
+
 namespace tessera {
 namespace {
 
@@ -16,6 +18,15 @@ std::int64_t derived_micro_batch(const schema::Scenario& scenario) {
   if (training.has_micro_batch()) return training.micro_batch();
   const std::int64_t micro_batches = training.has_micro_batches() ? training.micro_batches() : 1;
   return training.global_batch() / (scenario.parallelism().data() * micro_batches);
+}
+
+std::vector<ScenarioProblem> check_rank_order(const schema::Scenario& scenario) {
+  const std::string& order = scenario.parallelism().order();
+  if (parse_rank_order(order)) return {};
+  return {{"parallelism.order",
+           {},
+           "parallelism.order = " + order + " does not name tp, cp, ep, dp and pp once each",
+           "write them from the nearest ranks to the farthest, as " + text_of(kDefaultRankOrder)}};
 }
 
 std::vector<ScenarioProblem> check_micro_batches(const schema::Scenario& scenario) {

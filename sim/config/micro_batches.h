@@ -12,6 +12,9 @@ namespace tessera {
 /// either. 0 where a replica gets fewer sequences than it has micro-batches.
 std::int64_t derived_micro_batch(const schema::Scenario& scenario);
 
+/// Whether parallelism.order names every dimension once.
+std::vector<ScenarioProblem> check_rank_order(const schema::Scenario& scenario);
+
 /// Whether micro_batches, where given, cuts the batch of a replica evenly and agrees with
 /// micro_batch.
 std::vector<ScenarioProblem> check_micro_batches(const schema::Scenario& scenario);

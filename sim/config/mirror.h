@@ -189,6 +189,18 @@ void mirror(Of<MixedPrecision> auto& formats, auto&& visit) {
   visit("master_weights", formats.master_weights);
 }
 
+void mirror(Of<DataParallel> auto& data, auto&& visit) {
+  visit("sharding", data.sharding);
+  visit("shard_group", data.shard_group);
+  visit("gather_units", data.gather_units);
+  visit("overlap_gradients", data.overlap_gradients);
+  visit("overlap_parameters", data.overlap_parameters);
+  visit("bucket", data.bucket);
+  visit("first_bucket", data.first_bucket);
+  visit("reduce_each_micro_batch", data.reduce_each_micro_batch);
+  visit("units_ahead", data.units_ahead);
+}
+
 void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("name", profile.name);
   visit("modules", profile.modules);
@@ -205,8 +217,10 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("gradients_set_to_none", profile.gradients_set_to_none);
   visit("always_average", profile.always_average);
   visit("fused_optimizer", profile.fused_optimizer);
+  visit("overlap_p2p", profile.overlap_p2p);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);
+  visit("data_parallel", profile.data_parallel);
   visit("host_per_call", profile.host_per_call);
   visit("host_per_compiled_call", profile.host_per_compiled_call);
   visit("host_per_communication", profile.host_per_communication);
@@ -277,14 +291,29 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("optimizer", step.optimizer);
   visit("clip_gradients", step.clip_gradients);
   visit("mixed_precision", step.formats);
+  visit("data_parallel", step.data_parallel);
   visit("recompute", step.recompute);
   visit("expert_imbalance", step.expert_imbalance);
+  visit("expert_capacity_factor", step.expert_capacity_factor);
 }
 
 void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
   visit("tensor", layout.tensor);
   visit("pipeline", layout.pipeline);
   visit("data", layout.data);
+  visit("sequence_parallel", layout.sequence_parallel);
+  visit("virtual_stages", layout.virtual_stages);
+  visit("context", layout.context);
+  visit("expert", layout.expert);
+  visit("order", layout.order);
+}
+
+void mirror(Of<StageSplit> auto& split, auto&& visit) {
+  visit("layers_per_stage", split.layers_per_stage);
+  visit("first_stage_layers", split.first_stage_layers);
+  visit("last_stage_layers", split.last_stage_layers);
+  visit("embedding_as_layer", split.embedding_as_layer);
+  visit("head_as_layer", split.head_as_layer);
 }
 
 }  // namespace tessera

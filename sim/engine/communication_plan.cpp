@@ -53,7 +53,7 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
       users_(timed.topology.links().size()),
       of_communicator_(communicators_.all().size()),
       of_sender_(static_cast<std::size_t>(timed.program.layout.world_size())) {
-  for (int stage = 0; stage < timed.program.layout.pipeline; ++stage) plan_stage(timed, stage);
+  plan_transfers(timed);
   for (PlannedTransfer& planned : transfers_) {
     use_closed_form_on_private_links(timed.topology, planned.transfer);
   }
@@ -61,21 +61,22 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
   count_simulated_members();
 }
 
-// Ranks ascend with the stages.
-void CommunicationPlan::plan_stage(const TimedProgram& timed, int stage) {
+void CommunicationPlan::plan_transfers(const TimedProgram& timed) {
   const ParallelLayout& layout = timed.program.layout;
-  StageTransfers stage_transfers =
-      transfers_of(timed.program.stages[static_cast<std::size_t>(stage)]);
-  const int first_rank = rank_of({0, stage, 0}, layout);
-  const int ranks = layout.world_size() / layout.pipeline;
-  for (int rank = first_rank; rank < first_rank + ranks; ++rank) {
+  std::vector<std::vector<ProgramOp>> of_stage;
+  for (const RankProgram& stage : timed.program.stages) {
+    StageTransfers stage_transfers = transfers_of(stage);
+    of_stage.push_back(std::move(stage_transfers.distinct));
+    numbers_.push_back(std::move(stage_transfers.numbers));
+  }
+  for (int rank = 0; rank < layout.world_size(); ++rank) {
     first_of_rank_.push_back(of_rank_.size());
-    for (const ProgramOp& op : stage_transfers.distinct) {
+    const auto stage = static_cast<std::size_t>(position_of(rank, layout).pipeline);
+    for (const ProgramOp& op : of_stage[stage]) {
       of_rank_.push_back(op.kind == OpKind::send ? plan_message(timed, op, rank)
                                                  : plan_collective(timed, op, rank));
     }
   }
-  numbers_.push_back(std::move(stage_transfers.numbers));
 }
 
 std::uint32_t CommunicationPlan::add(PlannedTransfer planned, Positions& positions) {
@@ -100,7 +101,9 @@ std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, cons
   const std::vector<int>& ranks = communicators_[communicator].ranks;
   const CollectiveCall call =
       timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
-  const std::uint32_t position = add({.transfer = make_transfer(timed, call, ranks),
+  const TransferCost cost =
+      costs_.of(call, timed.program.gpus_of(ranks), op.kind == OpKind::ring_shift);
+  const std::uint32_t position = add({.transfer = make_transfer(timed, call, ranks, cost),
                                       .kind = op.kind,
                                       .group = op.group,
                                       .bytes = op.bytes,
@@ -132,11 +135,13 @@ std::uint32_t CommunicationPlan::plan_message(const TimedProgram& timed, const P
                           .from = rank,
                           .to = to};
   if (settings.nccl_messages) {
-    planned.transfer = make_transfer(
-        timed, settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes),
-        {rank, to});
+    const CollectiveCall call =
+        settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes);
+    const std::vector<int> ends = {rank, to};
+    planned.transfer =
+        make_transfer(timed, call, ends, costs_.of(call, timed.program.gpus_of(ends)));
   } else {
-    const Route route = timed.topology.route(rank, to);
+    const Route route = timed.topology.route(timed.program.gpu_of(rank), timed.program.gpu_of(to));
     planned.transfer = make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
   }
   const std::uint32_t position = add(std::move(planned), known);
@@ -155,17 +160,17 @@ void CommunicationPlan::add_users(const Transfer& transfer, const LinkUser& user
 }
 
 Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const CollectiveCall& call,
-                                          const std::vector<int>& ranks) {
+                                          const std::vector<int>& ranks, const TransferCost& cost) {
   const CollectiveSettings& settings = timed.collectives;
-  const TransferCost cost = costs_.of(call, ranks);
   Transfer transfer;
   if (settings.fidelity == NetworkFidelity::analytic) {
     transfer.delay = cost.solo_time;
   } else if (settings.fidelity == NetworkFidelity::chunk &&
              call.kind == CollectiveKind::all_reduce && ranks.size() <= kMostChunkedRanks &&
              !cost.links.empty() && cost.algorithm == CollectiveAlgorithm::ring) {
-    transfer = make_chunks(timed, collective_cost(timed.topology, call, ranks, settings.tuning()),
-                           call.bytes, ranks);
+    const std::vector<int> gpus = timed.program.gpus_of(ranks);
+    transfer = make_chunks(timed, collective_cost(timed.topology, call, gpus, settings.tuning()),
+                           call.bytes, gpus);
   } else {
     transfer = make_flow(cost.latency, cost.bytes_per_link, cost.links);
   }

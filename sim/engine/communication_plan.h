@@ -47,13 +47,13 @@ class CommunicationPlan {
  private:
   using Positions = std::vector<std::uint32_t>;  ///< in transfers_
 
-  void plan_stage(const TimedProgram& timed, int stage);
+  void plan_transfers(const TimedProgram& timed);
   std::uint32_t plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t add(PlannedTransfer planned, Positions& positions);
   void add_users(const Transfer& transfer, const LinkUser& user);
   Transfer make_transfer(const TimedProgram& timed, const CollectiveCall& call,
-                         const std::vector<int>& ranks);
+                         const std::vector<int>& ranks, const TransferCost& cost);
   Transfer make_flow(Seconds latency, double bytes, const std::vector<LinkId>& links);
   Transfer make_chunks(const TimedProgram& timed, const CollectiveCost& cost, Bytes bytes,
                        const std::vector<int>& ranks);

@@ -3,13 +3,11 @@
 namespace tessera {
 namespace {
 
-static_assert(sizeof(GroupCoordinates) == 4 * sizeof(int), "number_of() takes all coordinates");
+static_assert(sizeof(GroupCoordinates) == 3 * sizeof(int), "number_of() takes all coordinates");
 
 /// Numbers coordinates from 0 to the number of ranks.
 std::size_t number_of(const GroupCoordinates& at, const ParallelLayout& layout) {
-  const int replicas = layout.data / layout.shard;
-  const int number =
-      ((at.pipeline * replicas + at.replica) * layout.shard + at.shard) * layout.tensor + at.tensor;
+  const int number = (at.pipeline * layout.replicas() + at.replica) * layout.tensor + at.tensor;
   return static_cast<std::size_t>(number);
 }
 

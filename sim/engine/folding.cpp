@@ -25,7 +25,9 @@ Color first_color(int rank, const TimedProgram& timed) {
   Color color = mixed_color(static_cast<Color>(at.pipeline), 0);
   if (!fold.tensor) color = mixed_color(color, static_cast<Color>(at.tensor) + 1);
   if (!fold.data) color = mixed_color(color, static_cast<Color>(at.data) + 1);
-  if (!fold.rails) color = mixed_color(color, static_cast<Color>(rank % gpus) + 1);
+  if (!fold.data) color = mixed_color(color, static_cast<Color>(at.context) + 1);
+  const int gpu = timed.program.gpu_of(rank);
+  if (!fold.rails) color = mixed_color(color, static_cast<Color>(gpu % gpus) + 1);
   return color;
 }
 

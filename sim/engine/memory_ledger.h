@@ -23,6 +23,11 @@ class MemoryLedger {
     used_ += net;
     sample(time, used_);
   }
+  /// Outside of segments: a buffer of a collective is made or freed.
+  void change(Seconds time, Bytes by) {
+    used_ += by;
+    sample(time, used_);
+  }
 
   Bytes peak() const { return peak_; }
   /// One per change, in order of time.

@@ -67,13 +67,13 @@ class ProgramCheck {
 
 void ProgramCheck::check_sizes() {
   const ParallelLayout& layout = program_.layout;
-  if (layout.tensor < 1 || layout.pipeline < 1 || layout.data < 1) {
+  if (layout.tensor < 1 || layout.pipeline < 1 || layout.data < 1 || layout.context < 1) {
     add("layout", "a parallel dimension is smaller than 1");
     return;
   }
-  if (layout.shard < 1 || layout.data % layout.shard != 0) {
+  if (layout.shard < 1 || layout.replicas() % layout.shard != 0) {
     add("layout", "shard groups of " + std::to_string(layout.shard) + " do not divide " +
-                      std::to_string(layout.data) + " data-parallel ranks");
+                      std::to_string(layout.replicas()) + " replicas");
     return;
   }
   if (layout.world_size() > timed_.topology.gpu_count()) {

@@ -41,6 +41,7 @@ void Stream::begin(std::int32_t op) {
   record.start = gpu_.context().clock.now();
   record.transfer_start = record.start;
   record.launched = gpu_.launch_date(op);
+  if (gpu_.op(op).allocated > Bytes(0)) gpu_.memory().change(record.start, gpu_.op(op).allocated);
   execute(gpu_.op(op));
 }
 
@@ -61,6 +62,7 @@ void Stream::execute(const ProgramOp& op) {
     case OpKind::all_gather:
     case OpKind::broadcast:
     case OpKind::all_to_all:
+    case OpKind::ring_shift:
       gpu_.add_load(gpu_.transfer(running_).transfer.load);
       context.collectives.join(gpu_.rank(), gpu_.transfer(running_), gpu_.sequence(running_),
                                [this](Seconds all_joined, int last_rank) {
@@ -102,6 +104,7 @@ void Stream::end() {
   const ProgramOp& op = gpu_.op(ended);
   const DeviceContext& context = gpu_.context();
   gpu_.record(ended).end = context.clock.now();
+  if (op.freed > Bytes(0)) gpu_.memory().change(context.clock.now(), Bytes(0) - op.freed);
   if (op.kind == OpKind::kernels) {
     gpu_.memory().end_segment(context.clock.now(),
                               context.timed.program.segment(op.segment).net_memory);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/collectives/ring_shift.h"
 #include "sim/engine/symmetry.h"
 
 namespace tessera {
@@ -29,8 +30,10 @@ std::size_t TransferCosts::KeyHash::operator()(const Key& key) const {
   return hash;
 }
 
-TransferCost TransferCosts::compute(const CollectiveCall& call, std::span<const int> ranks) const {
-  CollectiveCost cost = collective_cost(timed_.topology, call, ranks, tuning_);
+TransferCost TransferCosts::compute(const CollectiveCall& call, std::span<const int> ranks,
+                                    bool ring_shift) const {
+  CollectiveCost cost = ring_shift ? ring_shift_cost(timed_.topology, call.bytes, ranks, tuning_)
+                                   : collective_cost(timed_.topology, call, ranks, tuning_);
   TransferCost result{.algorithm = cost.algorithm,
                       .latency = cost.latency,
                       .bytes_per_link = cost.bytes_per_link,
@@ -56,17 +59,21 @@ std::vector<int> TransferCosts::nodes_of(std::span<const int> ranks) const {
   return nodes;
 }
 
-TransferCost TransferCosts::of(const CollectiveCall& call, std::span<const int> ranks) {
+TransferCost TransferCosts::of(const CollectiveCall& call, std::span<const int> ranks,
+                               bool ring_shift) {
   const std::vector<int> nodes = nodes_of(ranks);
   const bool plain = timed_.topology.cluster().fabric.kind == FabricKind::plain_switch;
-  if (!nodes_are_alike_ || (nodes.size() > 1 && !plain)) return compute(call, ranks);
+  if (!nodes_are_alike_ || (nodes.size() > 1 && !plain)) return compute(call, ranks, ring_shift);
 
   // The same group on the first nodes of the cluster; renumbering keeps the order of the nodes.
   const int gpus = timed_.topology.cluster().node.gpu_count;
   std::vector<int> first_ranks;
-  Key key{static_cast<int>(call.kind), call.bytes.value(),
+  Key key{static_cast<int>(call.kind),
+          call.bytes.value(),
           call.algorithm ? static_cast<int>(*call.algorithm) : -1,
-          call.protocol ? static_cast<int>(*call.protocol) : -1, call.reduces_in_switch ? 1 : 0};
+          call.protocol ? static_cast<int>(*call.protocol) : -1,
+          call.reduces_in_switch ? 1 : 0,
+          ring_shift ? 1 : 0};
   for (const int rank : ranks) {
     const int node = timed_.topology.node_of(rank);
     const auto at = std::ranges::lower_bound(nodes, node) - nodes.begin();
@@ -75,7 +82,7 @@ TransferCost TransferCosts::of(const CollectiveCall& call, std::span<const int> 
   }
   auto found = known_.find(key);
   if (found == known_.end()) {
-    found = known_.emplace(std::move(key), compute(call, first_ranks)).first;
+    found = known_.emplace(std::move(key), compute(call, first_ranks, ring_shift)).first;
   }
   TransferCost cost = found->second;
   for (LinkId& link : cost.links) {

@@ -28,7 +28,8 @@ class TransferCosts {
  public:
   explicit TransferCosts(const TimedProgram& timed);
 
-  TransferCost of(const CollectiveCall& call, std::span<const int> ranks);
+  /// `gpus` of the topology. `ring_shift`: every one sends `call.bytes` to the next.
+  TransferCost of(const CollectiveCall& call, std::span<const int> gpus, bool ring_shift = false);
 
  private:
   using Key = std::vector<std::int64_t>;  ///< the call, and the ranks with their nodes renumbered
@@ -36,7 +37,8 @@ class TransferCosts {
     std::size_t operator()(const Key& key) const;
   };
 
-  TransferCost compute(const CollectiveCall& call, std::span<const int> ranks) const;
+  TransferCost compute(const CollectiveCall& call, std::span<const int> ranks,
+                       bool ring_shift) const;
   std::vector<int> nodes_of(std::span<const int> ranks) const;
 
   const TimedProgram& timed_;

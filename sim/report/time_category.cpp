@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{"forw
                                                                            "exposed_pipeline",
                                                                            "exposed_embedding",
                                                                            "exposed_world",
+                                                                           "exposed_context",
+                                                                           "exposed_expert",
                                                                            "contention",
                                                                            "bubble",
                                                                            "host",
@@ -49,6 +51,7 @@ TimeCategory exposed_category(GroupKind group) {
     case GroupKind::data:
     case GroupKind::shard:
     case GroupKind::replica:
+    case GroupKind::expert_data:
       return TimeCategory::exposed_data;
     case GroupKind::pipeline:
       return TimeCategory::exposed_pipeline;
@@ -56,6 +59,10 @@ TimeCategory exposed_category(GroupKind group) {
       return TimeCategory::exposed_embedding;
     case GroupKind::world:
       return TimeCategory::exposed_world;
+    case GroupKind::context:
+      return TimeCategory::exposed_context;
+    case GroupKind::expert:
+      return TimeCategory::exposed_expert;
   }
   return TimeCategory::other_idle;
 }
@@ -66,8 +73,9 @@ Seconds TimeBreakdown::total() const {
 
 Seconds TimeBreakdown::exposed_communication() const {
   Seconds sum;
-  for (const GroupKind group : {GroupKind::tensor, GroupKind::data, GroupKind::pipeline,
-                                GroupKind::embedding, GroupKind::world}) {
+  for (const GroupKind group :
+       {GroupKind::tensor, GroupKind::data, GroupKind::pipeline, GroupKind::embedding,
+        GroupKind::world, GroupKind::context, GroupKind::expert}) {
     sum += (*this)[exposed_category(group)];
   }
   return sum;

@@ -22,12 +22,14 @@ enum class TimeCategory : std::uint8_t {
   exposed_pipeline,
   exposed_embedding,
   exposed_world,
+  exposed_context,
+  exposed_expert,
   contention,  ///< what collectives beside the kernels, which share the GPU, add to their time
   bubble,      ///< no kernel runs because other pipeline stages are still at work
   host,        ///< no kernel runs because the host has not launched it yet
   other_idle,  ///< the rank is done, replicas of it are not
 };
-constexpr int kTimeCategoryCount = 14;
+constexpr int kTimeCategoryCount = 16;
 
 std::string_view label_of(TimeCategory category);
 TimeCategory compute_category(Phase phase);

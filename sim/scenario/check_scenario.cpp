@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <string_view>
 
 #include "predictor/gpu_support.h"
@@ -66,7 +67,13 @@ void check_tensor(const Scenario& scenario, std::vector<ScenarioProblem>& proble
   if (broken != std::end(wholes)) check_divides(tensor, *broken, allowed, problems);
 }
 
+/// Only the plain split: step_check.cpp has the rules of the others.
 void check_pipeline(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const StageSplit& split = scenario.step.split;
+  const bool even = split.layers_per_stage.empty() && split.first_stage_layers == 0 &&
+                    split.last_stage_layers == 0 && !split.embedding_as_layer &&
+                    !split.head_as_layer;
+  if (!even || scenario.step.layout.virtual_stages > 1) return;
   const Count pipeline{"parallelism.pipeline", scenario.step.layout.pipeline};
   const Count layers{"model.layers", scenario.model.layers};
   const auto allowed = divisors(layers.value, scenario.cluster.gpu_count());
@@ -75,20 +82,51 @@ void check_pipeline(const Scenario& scenario, std::vector<ScenarioProblem>& prob
 
 void check_world_size(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
   const ParallelLayout& layout = scenario.step.layout;
-  const std::int64_t needed = std::int64_t{layout.tensor} * layout.pipeline;
   const std::int64_t gpus =
       std::int64_t{scenario.cluster.node.gpu_count} * scenario.cluster.node_count;
-  // In floating point: three sizes of 100000 overflow no double.
-  const double ranks = static_cast<double>(needed) * layout.data;
+  // In floating point: four sizes of 100000 overflow no double.
+  const double ranks =
+      static_cast<double>(layout.tensor) * layout.pipeline * layout.data * layout.context;
   if (ranks <= static_cast<double>(gpus)) return;
-  const std::string sizes = std::to_string(layout.tensor) + " * " +
-                            std::to_string(layout.pipeline) + " * " + std::to_string(layout.data);
+  std::string names = "tensor * pipeline * data";
+  std::string sizes = std::to_string(layout.tensor) + " * " + std::to_string(layout.pipeline) +
+                      " * " + std::to_string(layout.data);
+  if (layout.context > 1) {
+    names += " * context";
+    sizes += " * " + std::to_string(layout.context);
+  }
   problems.push_back({"parallelism",
                       {"parallelism.tensor", "parallelism.pipeline", "parallelism.data",
-                       "cluster.node.gpu_count", "cluster.node_count"},
-                      "parallelism needs tensor * pipeline * data = " + sizes + " GPUs, cluster " +
+                       "parallelism.context", "cluster.node.gpu_count", "cluster.node_count"},
+                      "parallelism needs " + names + " = " + sizes + " GPUs, cluster " +
                           scenario.cluster.id + " has " + std::to_string(gpus),
                       "lower a size or take a larger cluster"});
+}
+
+/// Every rank has a GPU of its own.
+void check_placement(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const std::vector<int>& placement = scenario.step.placement;
+  if (placement.empty()) return;
+  const auto fail = [&](const std::string& what, const std::string& hint) {
+    problems.push_back({"parallelism.placement",
+                        {"parallelism.tensor", "parallelism.pipeline", "parallelism.data"},
+                        "parallelism.placement " + what,
+                        hint});
+  };
+  const std::size_t ranks = static_cast<std::size_t>(scenario.step.layout.world_size());
+  if (placement.size() != ranks) {
+    return fail("names " + std::to_string(placement.size()) + " GPUs for " + std::to_string(ranks) +
+                    " ranks",
+                "give one GPU per rank");
+  }
+  const std::set<int> distinct(placement.begin(), placement.end());
+  if (distinct.size() != ranks) return fail("names a GPU twice", "give every rank its own GPU");
+  if (*distinct.begin() < 0 || *distinct.rbegin() >= scenario.cluster.gpu_count()) {
+    fail("names GPU " +
+             std::to_string(*distinct.begin() < 0 ? *distinct.begin() : *distinct.rbegin()) +
+             " of a cluster of " + std::to_string(scenario.cluster.gpu_count()),
+         "use 0 to " + std::to_string(scenario.cluster.gpu_count() - 1));
+  }
 }
 
 /// Micro-batches: global_batch = micro_batch * data * micro-batches, all whole.
@@ -207,15 +245,16 @@ std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
                             " exceeds hidden = " + std::to_string(model.hidden),
                         "give model.head_dim"});
   }
-  const bool llama = model.experts > 0 && model.family == ModelFamily::llama;
-  if (llama && (model.experts_per_token < 1 || model.experts_per_token > model.experts)) {
+  const bool routed = model.experts > 0 &&
+                      (model.family == ModelFamily::llama || model.family == ModelFamily::gpt2);
+  if (routed && (model.experts_per_token < 1 || model.experts_per_token > model.experts)) {
     problems.push_back({"model.experts_per_token",
                         {"model.experts"},
                         "model.experts_per_token = " + std::to_string(model.experts_per_token) +
                             " with model.experts = " + std::to_string(model.experts),
                         "give 1 to " + std::to_string(model.experts)});
   }
-  if (model.experts > 0 && !llama && (model.expert_capacity == 0 || model.moe_every == 0)) {
+  if (model.experts > 0 && !routed && (model.expert_capacity == 0 || model.moe_every == 0)) {
     problems.push_back({"model.experts",
                         {"model.expert_capacity", "model.moe_every"},
                         "model.experts = " + std::to_string(model.experts) +
@@ -230,6 +269,7 @@ std::vector<ScenarioProblem> check_scenario(const Scenario& scenario) {
   check_tensor(scenario, problems);
   check_pipeline(scenario, problems);
   check_world_size(scenario, problems);
+  if (problems.empty()) check_placement(scenario, problems);
   check_batch(scenario, problems);
   check_sequence_length(scenario, problems);
   check_precision(scenario, problems);

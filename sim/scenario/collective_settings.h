@@ -44,6 +44,7 @@ constexpr CollectiveKind collective_kind_of(OpKind kind) {
       return CollectiveKind::all_to_all;
     case OpKind::send:
     case OpKind::recv:
+    case OpKind::ring_shift:
       return CollectiveKind::send_recv;
     default:
       return CollectiveKind::all_reduce;

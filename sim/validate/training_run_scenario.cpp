@@ -37,6 +37,8 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.activation = bert || mpt ? Activation::gelu
                      : llama     ? Activation::swiglu
                                  : Activation::gelu_new;
+  model.experts = run.experts;
+  model.experts_per_token = run.experts_per_token;
   model.hidden_dropout = model.attention_dropout = dropout;
   model.tied_embeddings = run.tied_embeddings;
   return model;
@@ -62,6 +64,17 @@ FrameworkProfile profile_of_training_run(const TrainingRun& run, const Framework
   return profile;
 }
 
+/// Where stages do not divide the layers the first ones have one more, as DeepSpeed cuts equal
+/// items (partition_uniform); no numbers where they do.
+std::vector<int> uneven_stages(const TrainingRun& run) {
+  const int stages = run.layout.pipeline;
+  const auto layers = static_cast<int>(run.layers);
+  if (layers % stages == 0 || layers < stages || run.layout.virtual_stages > 1) return {};
+  std::vector<int> split(static_cast<std::size_t>(stages), layers / stages);
+  for (int stage = 0; stage < layers % stages; ++stage) ++split[static_cast<std::size_t>(stage)];
+  return split;
+}
+
 StepOptions step_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,
                                  const Catalog& catalog) {
   StepOptions step;
@@ -75,6 +88,11 @@ StepOptions step_of_training_run(const TrainingRun& run, const FrameworkAliases&
   step.micro_batch = run.micro_batch;
   step.global_batch = run.global_batch;
   step.layout = run.layout;
+  step.split.layers_per_stage = uneven_stages(run);
+  step.data_parallel = step.framework.data_parallel;
+  step.data_parallel.sharding = run.sharding;
+  step.data_parallel.shard_group = run.shard_group >= run.layout.replicas() ? 0 : run.shard_group;
+  if (run.layout.virtual_stages > 1) step.schedule = PipelineSchedule::interleaved_1f1b;
   return step;
 }
 
@@ -84,7 +102,7 @@ Scenario scenario_of_training_run(const TrainingRun& run, const FrameworkAliases
                                   const Catalog& catalog) {
   if (run.layout.world_size() != run.n_gpus) {
     throw InputError({run.where,
-                      "tp * pp * dp = " + std::to_string(run.layout.world_size()) +
+                      "tp * pp * dp * cp = " + std::to_string(run.layout.world_size()) +
                           ", n_gpus = " + std::to_string(run.n_gpus),
                       "make them agree"});
   }

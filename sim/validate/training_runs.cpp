@@ -77,13 +77,10 @@ struct Expressible {
   const char* column;
   std::set<std::string> values;
 };
-const std::array<Expressible, 8> kExpressible{
+const std::array<Expressible, 5> kExpressible{
     {{"precision", {"fp32", "tf32", "bf16", "fp16", "fp8"}},
-     {"family", {"gpt", "mpt", "bert", "llama"}},
-     {"experts", {"0", "1"}},
-     {"virtual_stages", {"1"}},
-     {"cp", {"1"}},
-     {"ep", {"1"}},
+     {"family", {"gpt", "moe", "mpt", "bert", "llama"}},
+     {"zero_stage", {"0", "1", "2", "3"}},
      {"recompute", {"none", "selective", "full"}},
      {"optimizer", {"adam", "adamw", "Adam", "AdamW"}}}};
 
@@ -99,15 +96,6 @@ std::string obstacle(const TrainingRowReader& row) {
   }
   const bool one_stage = row.text("pp").empty() || row.text("pp") == "1";
   if (row.text("micro_batch").empty() && !one_stage) return "micro_batch is not stated";
-  const auto more_than_one = [&](const char* column) {
-    const std::string value = row.text(column);
-    return !value.empty() && value != "0" && value != "1";
-  };
-  const bool sharded = row.text("zero_stage") != "0" && !row.text("zero_stage").empty();
-  if (sharded && more_than_one("dp"))
-    return "zero_stage = " + row.text("zero_stage") + " is not simulated";
-  if (row.text("sequence_parallel") == "1" && more_than_one("tp"))
-    return "sequence_parallel = 1 is not simulated";
   if (row.text("gated_mlp") == "1" && row.text("family") != "llama")
     return "gated_mlp = 1 is not simulated for family " + row.text("family");
   return {};
@@ -170,11 +158,22 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.layout = {.tensor = static_cast<int>(row.count("tp", 1)),
                 .pipeline = static_cast<int>(row.count("pp", 1)),
                 .data = 1};
+  run.layout.virtual_stages = static_cast<int>(row.count("virtual_stages", 1));
+  run.layout.context = static_cast<int>(row.count("cp", 1));
+  run.layout.expert = static_cast<int>(row.count("ep", 1));
   const int replicas = std::max(1, run.n_gpus / run.layout.world_size());
   run.layout.data = static_cast<int>(row.count("dp", replicas));
+  run.layout.sequence_parallel = row.text("sequence_parallel") == "1";
+  if (const std::string stage = row.text("zero_stage"); !stage.empty())
+    run.sharding = static_cast<Sharding>(stage.front() - '0');
+  if (!row.text("zero_group_size").empty())
+    run.shard_group = static_cast<int>(row.count("zero_group_size"));
   run.global_batch = row.count("global_batch");
   run.micro_batch =
       row.count("micro_batch", std::max<std::int64_t>(1, run.global_batch / run.layout.data));
+  const bool sparse = !row.text("experts").empty() && row.text("experts") != "0";
+  run.experts = sparse ? row.count("experts") : 0;
+  run.experts_per_token = sparse ? row.count("experts_per_token", 1) : 0;
   run.tied_embeddings = row.text("tied_embeddings") != "0";
   run.recompute = recompute_of(row.text("recompute"));
   if (const std::string flash = row.text("flash_attention"); !flash.empty())

@@ -22,11 +22,14 @@ struct TrainingRun {
   std::string framework;
   std::string precision;
   std::string model;
-  std::string family;  ///< "gpt", "mpt", "bert", "llama"
+  std::string family;  ///< "gpt", "moe" (GPT with experts), "mpt", "bert", "llama"
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
+  std::int64_t experts = 0, experts_per_token = 0;  ///< 0 = dense
   std::int64_t sequence_length = 0;
   bool tied_embeddings = true;
   ParallelLayout layout;
+  Sharding sharding = Sharding::none;              ///< zero_stage
+  int shard_group = 0;                             ///< zero_group_size; 0: all replicas
   std::int64_t micro_batch = 0, global_batch = 0;  ///< sequences
   Recompute recompute = Recompute::none;
   std::optional<bool> flash_attention;
@@ -64,9 +67,8 @@ struct RowFilter {
 RowFilter parse_row_filter(const std::string& text);
 
 /// Reads the rows that pass every filter, and skips with a reason what the simulation lacks: other
-/// families than gpt, mpt, bert and llama, ZeRO over several ranks, context or expert parallelism,
-/// interleaved stages, sequence parallelism, other optimizers than Adam. Throws InputError with
-/// every malformed row as file:line.
+/// families than gpt, moe, mpt, bert and llama, ZeRO over several ranks, sequence parallelism,
+/// other optimizers than Adam. Throws InputError with every malformed row as file:line.
 TrainingRuns read_training_runs(const std::filesystem::path& file,
                                 const std::vector<RowFilter>& filters = {});
 

@@ -84,6 +84,24 @@ TEST(SavedInHalfPrecision, TensorParallelRanksShareAllButNormsAndMasks) {
               kRounding);
 }
 
+TEST(SavedInHalfPrecision, SequenceParallelRanksShareEverything) {
+  ModelSpec gpt = narrow(test::gpt2_large());
+  gpt.heads = gpt.kv_heads = 4;
+  gpt.head_dim = 80;
+  const double as_over_h = 4 * 256 / 320.0;
+  for (const int t : {2, 4}) {
+    StepOptions step = half_step(test::megatron_local(), AttentionKernels::fused_softmax);
+    step.layout.tensor = t;
+    step.layout.sequence_parallel = true;
+    const double statistics = 2 * 8.0 / 320 / t;
+    EXPECT_NEAR(saved_per_element(gpt, step), (34 + 5 * as_over_h) / t + statistics, kRounding / t);
+    step.recompute = Recompute::selective;
+    EXPECT_NEAR(saved_per_element(gpt, step), 34.0 / t + statistics, kRounding / t);
+    step.recompute = Recompute::full;
+    EXPECT_NEAR(saved_per_element(gpt, step), 2.0 / t, kRounding / t);
+  }
+}
+
 TEST(SavedInHalfPrecision, FlashAttentionKeepsTheOutputTwiceWhereItIsCopied) {
   const ModelSpec gpt = narrow(test::gpt2_large());
   const double statistics = 2 * 8.0 / 320 + 4 * 5 / 320.0;  // norms, log-sum-exp

@@ -103,6 +103,7 @@ inline ModelSpec switch_xl4() {
 inline FrameworkProfile hf_eager() {
   FrameworkProfile profile;
   profile.name = "hf-eager";
+  profile.data_parallel.overlap_gradients = true;
   return profile;
 }
 
@@ -130,6 +131,7 @@ inline FrameworkProfile megatron() {
   profile.fused_norm = profile.fused_rope = profile.fused_gate = true;
   profile.loss_in_place = true;
   profile.products_accumulate = true;
+  profile.data_parallel.bucket = profile.data_parallel.first_bucket = Bytes(160'000'000);
   profile.fp16 = {Precision::fp16, Precision::fp32, Precision::fp32, Precision::fp32, true};
   profile.host_per_call = 6_us;
   return profile;
@@ -139,6 +141,8 @@ inline FrameworkProfile megatron() {
 inline FrameworkProfile fsdp() {
   FrameworkProfile profile;
   profile.name = "fsdp";
+  profile.data_parallel.sharding = Sharding::parameters;
+  profile.data_parallel.overlap_gradients = true;
   profile.attention = AttentionKernels::flash2;
   profile.fp32_logits = true;
   profile.fused_optimizer = true;

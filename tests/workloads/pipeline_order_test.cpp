@@ -1,5 +1,5 @@
-// Runs programs without time: messages are rendezvous, hosts block where they are told to. What is
-// left over at the end is a deadlock.
+// Runs programs without time: messages are rendezvous where the host waits for them, hosts block
+// where they are told to. What is left over at the end is a deadlock.
 #include <algorithm>
 #include <vector>
 
@@ -64,7 +64,10 @@ class UntimedExecution {
   bool finish(std::size_t stage, std::size_t i) {
     if (!is_ready(stage, i)) return false;
     const ProgramOp& op = ops(stage)[i];
-    if (op.kind == OpKind::send || op.kind == OpKind::recv) {
+    if (op.kind == OpKind::recv && !waited_for(stage)) {
+      const auto peer = static_cast<std::size_t>(op.peer_stage);
+      if (!done_[peer][matching(peer, op)]) return false;
+    } else if ((op.kind == OpKind::send || op.kind == OpKind::recv) && waited_for(stage)) {
       const auto peer = static_cast<std::size_t>(op.peer_stage);
       const std::size_t other = matching(peer, op);
       if (other == ops(peer).size() || !is_ready(peer, other)) return false;
@@ -72,6 +75,13 @@ class UntimedExecution {
     }
     done_[stage][i] = true;
     return true;
+  }
+
+  /// Messages that the host waits for are of batch_isend_irecv; others leave when they can.
+  bool waited_for(std::size_t stage) const {
+    return std::any_of(ops(stage).begin(), ops(stage).end(), [](const ProgramOp& op) {
+      return (op.kind == OpKind::send || op.kind == OpKind::recv) && op.host_sync;
+    });
   }
 
   std::size_t matching(std::size_t peer, const ProgramOp& op) const {
@@ -89,26 +99,39 @@ class UntimedExecution {
 };
 
 /// Highest memory of a stage above what it holds all the time.
-std::int64_t peak_activations(const Program& program, std::size_t stage) {
-  std::int64_t in_use = 0;
+struct Activations {
   std::int64_t peak = 0;
+  std::int64_t held = 0;  ///< between passes over layers
+};
+
+Activations activations(const Program& program, std::size_t stage) {
+  std::int64_t in_use = 0;
+  Activations most;
   for (const ProgramOp& op : program.stages[stage].ops) {
     if (op.kind != OpKind::kernels) continue;
     const Segment& segment = program.segment(op.segment);
-    peak = std::max(peak, in_use + segment.peak_above_start.value());
+    most.peak = std::max(most.peak, in_use + segment.peak_above_start.value());
     in_use += segment.net_memory.value();
+    most.held = std::max(most.held, in_use);
   }
-  return peak;
+  return most;
 }
 
-std::int64_t first_stage_peak(PipelineSchedule schedule, int micro_batches) {
+Activations first_stage(PipelineSchedule schedule, int micro_batches) {
   ModelSpec model = test::gpt2_large();
   model.layers = 8;
   StepOptions step = test::single_gpu(test::megatron_local(), StepMode::training, 1, 512);
   step.layout = {1, 4, 1};
   step.global_batch = micro_batches;
   step.schedule = schedule;
-  return peak_activations(build_program(model, step), 0);
+  if (schedule == PipelineSchedule::interleaved_1f1b) step.layout.virtual_stages = 2;
+  return activations(build_program(model, step), 0);
+}
+std::int64_t first_stage_peak(PipelineSchedule schedule, int micro_batches) {
+  return first_stage(schedule, micro_batches).peak;
+}
+std::int64_t first_stage_held(PipelineSchedule schedule, int micro_batches) {
+  return first_stage(schedule, micro_batches).held;
 }
 
 TEST(PipelineMemory, OneFOneBDoesNotGrowWithTheMicroBatches) {
@@ -117,12 +140,30 @@ TEST(PipelineMemory, OneFOneBDoesNotGrowWithTheMicroBatches) {
   EXPECT_LT(first_stage_peak(schedule, 2), first_stage_peak(schedule, 4));
 }
 
+// Two layers of 66 N + 9 A and the statistics of two norms per stage; the embedding saves its
+// dropout's mask.
+constexpr std::int64_t kN = 512 * 1280;
+constexpr std::int64_t kA = 20 * 512 * 512;
+constexpr std::int64_t kLayer = 66 * kN + 9 * kA + 2 * 8 * 512;
+
+TEST(PipelineMemory, OfZeroBubbleGrowsWithTheMicroBatchesHeld) {
+  // stage 0 of 4 holds 4 with H1 and 7 with H2, both as their backward passes begin
+  EXPECT_EQ(
+      first_stage_peak(PipelineSchedule::zb_h2, 12) - first_stage_peak(PipelineSchedule::zb_h1, 12),
+      3 * (2 * kLayer + kN));
+  EXPECT_EQ(first_stage_held(PipelineSchedule::zb_h1, 12),
+            first_stage_held(PipelineSchedule::one_f_one_b, 12));
+}
+
+TEST(PipelineMemory, OfInterleavedFollowsItsChunks) {
+  // 4 micro-batches of 2 layers against 2 * 4 + 3 chunks of one, of which 8 have the embedding
+  // when the 12th forward pass ends
+  EXPECT_EQ(first_stage_held(PipelineSchedule::one_f_one_b, 12), 8 * kLayer + 4 * kN);
+  EXPECT_EQ(first_stage_held(PipelineSchedule::interleaved_1f1b, 12), 11 * kLayer + 8 * kN);
+}
+
 TEST(PipelineMemory, GpipeGrowsByTheSavedActivationsOfEachMicroBatch) {
-  // two layers of 66 N + 9 A and the statistics of two norms; the embedding saves its dropout's
-  // mask
-  constexpr std::int64_t kN = 512 * 1280;
-  constexpr std::int64_t kA = 20 * 512 * 512;
-  constexpr std::int64_t kSaved = 2 * (66 * kN + 9 * kA + 2 * 8 * 512) + kN;
+  constexpr std::int64_t kSaved = 2 * kLayer + kN;
   const auto schedule = PipelineSchedule::gpipe;
   EXPECT_EQ(first_stage_peak(schedule, 9) - first_stage_peak(schedule, 8), kSaved);
 }
@@ -130,7 +171,8 @@ TEST(PipelineMemory, GpipeGrowsByTheSavedActivationsOfEachMicroBatch) {
 TEST(PipelineOrder, NeverDeadlocks) {
   ModelSpec model = test::gpt2_large();
   model.layers = 8;
-  for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
+  for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b,
+                              PipelineSchedule::zb_h1, PipelineSchedule::zb_h2}) {
     for (const int stages : {2, 4, 8}) {
       for (const int micro_batches : {1, 2, 5, 12}) {
         StepOptions step = test::single_gpu(test::megatron_local(), StepMode::training, 1, 128);
@@ -142,6 +184,34 @@ TEST(PipelineOrder, NeverDeadlocks) {
             << stages << " stages, " << micro_batches << " micro-batches";
       }
     }
+  }
+}
+
+TEST(PipelineOrder, OfModelChunksNeverDeadlocks) {
+  ModelSpec model = test::gpt2_large();
+  model.layers = 24;
+  for (const bool overlap : {false, true}) {
+    for (const StepMode mode : {StepMode::training, StepMode::inference}) {
+      for (const int stages : {2, 4}) {
+        for (const int groups : {1, 2, 3}) {
+          StepOptions step = test::single_gpu(test::megatron_local(), mode, 1, 128);
+          step.layout = {1, stages, 1};
+          step.layout.virtual_stages = 3;
+          step.global_batch = groups * stages;
+          step.schedule = PipelineSchedule::interleaved_1f1b;
+          step.framework.overlap_p2p = overlap;
+          EXPECT_EQ(UntimedExecution(build_program(model, step)).run(), 0u)
+              << stages << " stages, " << groups << " groups";
+        }
+      }
+    }
+  }
+  for (const int stages : {2, 4, 8}) {
+    StepOptions step = test::single_gpu(test::megatron_local(), StepMode::training, 1, 128);
+    step.layout = {1, stages, 1};
+    step.global_batch = 2 * stages + 2;
+    step.schedule = PipelineSchedule::dualpipe;
+    EXPECT_EQ(UntimedExecution(build_program(model, step)).run(), 0u) << stages << " stages";
   }
 }
 

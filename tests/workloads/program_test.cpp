@@ -128,13 +128,20 @@ TEST(Program, StepTrafficOutsideForwardAndBackwardIsFiftyBytesPerParameter) {
 
 using Message = std::tuple<int, int, int, std::int64_t>;  // from, to, tag, bytes
 
-class PipelineProgram : public ::testing::TestWithParam<PipelineSchedule> {};
+class PipelineProgram : public ::testing::TestWithParam<PipelineSchedule> {
+ protected:
+  StepOptions scheduled(int tensor, int stages, int micro_batches) const {
+    StepOptions step = megatron(tensor, stages, 1, micro_batches);
+    step.schedule = GetParam();
+    if (GetParam() == PipelineSchedule::interleaved_1f1b) step.layout.virtual_stages = 2;
+    return step;
+  }
+};
 
 TEST_P(PipelineProgram, EverySendHasItsReceive) {
-  for (const int stages : {2, 4, 8}) {
-    for (const int micro_batches : {1, 3, 8}) {
-      StepOptions step = megatron(1, stages, 1, micro_batches);
-      step.schedule = GetParam();
+  for (const int stages : {2, 4}) {
+    for (const int micro_batches : {8, 12}) {
+      const StepOptions step = scheduled(1, stages, micro_batches);
       const Program program = build_program(small_gpt(), step);
       std::vector<Message> sent;
       std::vector<Message> received;
@@ -150,24 +157,22 @@ TEST_P(PipelineProgram, EverySendHasItsReceive) {
       std::sort(received.begin(), received.end());
       EXPECT_EQ(sent, received);
       EXPECT_EQ(std::unique(sent.begin(), sent.end()), sent.end());
-      EXPECT_EQ(sent.size(), static_cast<std::size_t>(2 * (stages - 1) * micro_batches));
+      const int boundaries = step.layout.virtual_stages * stages - 1;
+      const int joins = GetParam() == PipelineSchedule::dualpipe ? stages : 0;  // of gradients
+      EXPECT_EQ(sent.size(), static_cast<std::size_t>(2 * boundaries * micro_batches + joins));
     }
   }
 }
 
 TEST_P(PipelineProgram, FreesWhatItSaved) {
-  StepOptions step = megatron(2, 4, 1, 6);
-  step.schedule = GetParam();
-  const Program program = build_program(small_gpt(), step);
+  const Program program = build_program(small_gpt(), scheduled(2, 4, 8));
   for (const RankProgram& stage : program.stages) {
     EXPECT_EQ(net_memory(program, stage).value(), 0) << "stage " << stage.stage;
   }
 }
 
 TEST_P(PipelineProgram, OpsWaitOnlyForEarlierOps) {
-  StepOptions step = megatron(2, 4, 2, 6);
-  step.schedule = GetParam();
-  for (const RankProgram& stage : build_program(small_gpt(), step).stages) {
+  for (const RankProgram& stage : build_program(small_gpt(), scheduled(2, 4, 8)).stages) {
     for (std::size_t i = 0; i < stage.ops.size(); ++i) {
       for (const std::int32_t wait : stage.ops[i].waits) {
         EXPECT_LT(wait, static_cast<std::int32_t>(i));
@@ -176,8 +181,16 @@ TEST_P(PipelineProgram, OpsWaitOnlyForEarlierOps) {
   }
 }
 
+TEST_P(PipelineProgram, RunsTheWorkOfTheModelOnce) {
+  const Program program = build_program(small_gpt(), scheduled(2, 4, 8));
+  EXPECT_DOUBLE_EQ(program.model_flops.value(), 8 * closed_form_flops(small_gpt(), 512, 2));
+}
+
 INSTANTIATE_TEST_SUITE_P(Schedules, PipelineProgram,
-                         ::testing::Values(PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b));
+                         ::testing::Values(PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b,
+                                           PipelineSchedule::interleaved_1f1b,
+                                           PipelineSchedule::zb_h1, PipelineSchedule::zb_h2,
+                                           PipelineSchedule::dualpipe));
 
 TEST(PipelineProgram, StagesTogetherHoldTheModelAndASecondTable) {
   const Program program = build_program(small_gpt(), megatron(1, 4, 1, 1));

@@ -50,7 +50,7 @@ TEST(Gpipe, HoldsEveryMicroBatch) {
 
 TEST(Schedules, RunEveryPassOnceAndForwardBeforeBackward) {
   for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
-    const auto passes = schedule_passes(schedule, 1, 4, 6);
+    const auto passes = schedule_passes(schedule, 1, {.stages = 4, .micro_batches = 6});
     for (int i = 0; i < 6; ++i) {
       const auto forward = std::find(passes.begin(), passes.end(), ScheduledPass{F, i});
       const auto backward = std::find(passes.begin(), passes.end(), ScheduledPass{B, i});

@@ -1,12 +1,15 @@
 // GPT and Llama of Megatron-Core r0.5.0: megatron/model/transformer.py, language_model.py and
 // gpt_model.py; with the kernels of Transformer Engine where the profile says so. Activations are
-// [s, b, h]; no sequence parallelism.
+// [s, b, h], with sequence parallelism [s / tensor, b, h] between the split layers.
 #include "workloads/ops/megatron.h"
+
+#include <cmath>
 
 #include "workloads/families/families.h"
 #include "workloads/families/modules.h"
 #include "workloads/families/recording.h"
 #include "workloads/families/vocabulary.h"
+#include "workloads/ops/context_attention.h"
 #include "workloads/ops/embedding.h"
 #include "workloads/ops/experts.h"
 #include "workloads/ops/matmul.h"
@@ -39,9 +42,10 @@ class MegatronModel {
       : model_(model),
         step_(step),
         profile_(step.framework),
-        s_(step.sequence_length),
+        s_(step.sequence_length / step.layout.context),
         b_(step.micro_batch),
         tensor_(step.layout.tensor),
+        parts_(step.layout.sequence_parts()),
         heads_(model.heads / tensor_),
         kv_heads_(model.kv_heads / tensor_),
         ffn_(model.ffn / tensor_),
@@ -54,6 +58,12 @@ class MegatronModel {
   void head(Tape& tape) const;
   /// The causal mask, and baddbmm's unread input in Megatron's global memory buffer.
   Bytes shared_buffers() const;
+  /// Parameters of a norm, and those of a layer that work on parts of the sequence: norms, and
+  /// biases behind split rows.
+  std::int64_t norm_parameters() const { return (llama_ ? 1 : 2) * model_.hidden; }
+  std::int64_t partial_parameters() const {
+    return 2 * norm_parameters() + (has_bias() ? 2 * model_.hidden : 0);
+  }
   /// Gradient of this rank's part of the word embedding.
   Bytes table_bytes() const {
     return Bytes(element_bytes(step_.formats.gradients) * vocab_ * model_.hidden);
@@ -67,9 +77,11 @@ class MegatronModel {
   Tensor mixed_heads(Tape& tape, const Heads& heads) const;
   Tensor unfused_attention(Tape& tape, const Heads& heads) const;
   Tensor flash_attention(Tape& tape, const Heads& heads) const;
+  Tensor ulysses_attention(Tape& tape, const Heads& heads) const;
   Tensor attention_weights(Tape& tape, const Tensor& scores) const;
   Tensor feed_forward(Tape& tape, const Tensor& x) const;
   Tensor experts(Tape& tape, const Tensor& x) const;
+  std::int64_t expert_capacity() const;
   Tensor residual(Tape& tape, const std::string& name, const Tensor& x, const Tensor& before) const;
   Tensor norm(Tape& tape, const std::string& name, const Tensor& x) const;
 
@@ -79,18 +91,19 @@ class MegatronModel {
   }
   Tensor column(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out) const {
     const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});
-    return column_parallel_linear(tape, name, x, weight, tensor_);
+    return column_parallel_linear(tape, name, x, weight, tensor_, std::nullopt, parts_);
   }
   Tensor row(Tape& tape, const std::string& name, const Tensor& x) const {
     const Tensor weight = tape.parameter(name + ".weight", {model_.hidden, x.shape.last()});
-    return row_parallel_linear(tape, name, x, weight, tensor_);
+    return row_parallel_linear(tape, name, x, weight, tensor_, parts_);
   }
 
   const ModelSpec& model_;
   const StepOptions& step_;
   const FrameworkProfile& profile_;
-  std::int64_t s_, b_;
+  std::int64_t s_, b_;  ///< positions and sequences of this rank
   int tensor_;
+  int parts_;                                    ///< of the sequence, between split layers
   std::int64_t heads_, kv_heads_, ffn_, vocab_;  ///< of this rank
   bool tied_;                                    ///< first and last stage are the same
   bool llama_;
@@ -120,7 +133,8 @@ void MegatronModel::embed(Tape& tape) const {
     const Tensor places = embedding(tape, "embedding.positions", positions, position_ids);
     sum = add(tape, "embedding.add", sum, places);
   }
-  const Tensor by_position = contiguous(tape, "embedding.transpose", transpose(tape, sum, 0, 1));
+  Tensor by_position = contiguous(tape, "embedding.transpose", transpose(tape, sum, 0, 1));
+  if (parts_ > 1) by_position = split_sequence(tape, "embedding", by_position, parts_);
   tape.output(dropout(tape, "embedding.dropout", by_position,
                       active_dropout(step_, model_.hidden_dropout)));
 }
@@ -132,7 +146,7 @@ Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
   if (has_bias() && profile_.bias_epilogue) {
     const Tensor weight = tape.parameter("attention.qkv.weight", {width, x.shape.last()});
     qkv = column_parallel_linear(tape, "attention.qkv", x, weight, tensor_,
-                                 bias(tape, "attention.qkv", width));
+                                 bias(tape, "attention.qkv", width), parts_);
   } else {
     qkv = column(tape, "attention.qkv", x, width);
     if (has_bias()) qkv = add(tape, "attention.qkv_bias", qkv, bias(tape, "attention.qkv", width));
@@ -199,13 +213,25 @@ Tensor MegatronModel::flash_attention(Tape& tape, const Heads& heads) const {
   };
   const Tensor q = by_head("attention.q_copy", heads.q);
   const Tensor k = by_head("attention.k_copy", heads.k);
-  const AttentionInput input{q, k, by_head("attention.v_copy", heads.v)};
-  const Tensor context = core_attention(tape, step_, input, {});
+  const Tensor v = by_head("attention.v_copy", heads.v);
+  const Tensor context = core_attention(tape, step_, {q, k, v}, {});
   return contiguous(tape, "attention.output_copy", permute(tape, context, {2, 0, 1, 3}));
+}
+
+/// The same over all-to-alls: whole sequences of some heads.
+Tensor MegatronModel::ulysses_attention(Tape& tape, const Heads& heads) const {
+  const int ranks = step_.layout.context;
+  const Heads whole{sequence_to_heads(tape, "attention.q_exchange", heads.q, ranks),
+                    sequence_to_heads(tape, "attention.k_exchange", heads.k, ranks),
+                    sequence_to_heads(tape, "attention.v_exchange", heads.v, ranks)};
+  return heads_to_sequence(tape, "attention.output_exchange", flash_attention(tape, whole), ranks);
 }
 
 /// softmax(q k^T) v, [s, b, heads, d].
 Tensor MegatronModel::mixed_heads(Tape& tape, const Heads& heads) const {
+  const bool trades_heads =
+      step_.layout.context > 1 && step_.context_attention == ContextAttention::ulysses;
+  if (trades_heads) return ulysses_attention(tape, heads);
   if (uses_fused_attention(profile_)) return flash_attention(tape, heads);
   if (step_.recompute != Recompute::selective) return unfused_attention(tape, heads);
   return tape.checkpoint({heads.q, heads.k, heads.v},
@@ -218,16 +244,33 @@ Tensor MegatronModel::attention(Tape& tape, const Tensor& x) const {
   return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * model_.head_dim}));
 }
 
-/// All layers are sparse; every rank holds a part of each expert.
-Tensor MegatronModel::experts(Tape& tape, const Tensor& x) const {
+/// Rows that every expert's buffer has for the tokens of one rank; 0: as many as come.
+std::int64_t MegatronModel::expert_capacity() const {
+  const double mean =
+      static_cast<double>(s_ * b_ * model_.experts_per_token) / static_cast<double>(model_.experts);
+  return static_cast<std::int64_t>(std::ceil(mean * step_.expert_capacity_factor));
+}
+
+/// All layers are sparse; tensor-parallel ranks hold parts of each expert.
+Tensor MegatronModel::experts(Tape& tape, const Tensor& part) const {
+  const Tensor x = parts_ > 1 ? gather_sequence(tape, "mlp.router", part, parts_) : part;
   const std::int64_t k = model_.experts_per_token;
   const Tensor tokens = reshape(tape, x, {s_ * b_, model_.hidden});
-  const RoutedTokens routed = route_to_experts(tape, "mlp.router", tokens, model_.experts, k);
-  const auto loads = expert_loads(s_ * b_ * k, model_.experts, step_.expert_imbalance);
-  const Tensor wide = expert_linear(tape, "mlp.experts.up", routed.rows, 2 * ffn_, loads);
-  const Tensor active = gated_silu(tape, "mlp.experts.swiglu", wide, profile_);
-  const Tensor narrow = expert_linear(tape, "mlp.experts.down", active, model_.hidden, loads);
-  const Tensor sum = combine_experts(tape, "mlp.combine", narrow, routed, x.sizes());
+  const std::int64_t capacity = expert_capacity();
+  const RoutedTokens routed =
+      route_to_experts(tape, "mlp.router", tokens, model_.experts, k, capacity);
+  const std::int64_t rows = routed.rows.sizes()[0];
+  const ExpertGroup group = busiest_expert_rank(rows, model_.experts, step_.layout.expert,
+                                                capacity > 0 ? 1 : step_.expert_imbalance);
+  const Tensor arrived = dispatch_rows(tape, "mlp.dispatch", routed.rows, group);
+  const Tensor wide =
+      expert_linear(tape, "mlp.experts.up", arrived, llama_ ? 2 * ffn_ : ffn_, group.loads);
+  const Tensor active = llama_ ? gated_silu(tape, "mlp.experts.swiglu", wide, profile_)
+                               : gelu(tape, "mlp.experts.gelu", wide);
+  const Tensor narrow = expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads);
+  const Tensor returned = return_rows(tape, "mlp.return", narrow, rows, group);
+  const Tensor sum = combine_experts(tape, "mlp.combine", returned, routed, x.sizes());
+  if (parts_ > 1) return reduce_scatter_sequence(tape, "mlp.combine", sum, parts_);
   tensor_all_reduce(tape, "mlp.combine.all_reduce", sum, tensor_);
   return sum;
 }
@@ -245,7 +288,8 @@ Tensor MegatronModel::feed_forward(Tape& tape, const Tensor& x) const {
 Tensor MegatronModel::residual(Tape& tape, const std::string& name, const Tensor& x,
                                const Tensor& before) const {
   const double p = active_dropout(step_, model_.hidden_dropout);
-  if (has_bias()) {
+  const bool experts_give = name == "mlp" && model_.experts > 0;  // without biases
+  if (has_bias() && !experts_give) {
     const std::string linear = name == "attention" ? "attention.output" : "mlp.down";
     return bias_dropout_add(tape, name + ".bias_dropout_add", x, bias(tape, linear, model_.hidden),
                             before, p);
@@ -260,16 +304,17 @@ Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x) const {
 }
 
 void MegatronModel::layer(Tape& tape) const {
-  const Tensor x = tape.block_input("hidden", {s_, b_, model_.hidden});
+  const Tensor x = tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
   recomputable_layer(tape, step_, x, [=, this](Tape& t) { return transformer_layer(t, x); });
 }
 
 void MegatronModel::head(Tape& tape) const {
-  const Tensor x = tape.block_input("hidden", {s_, b_, model_.hidden});
+  const Tensor x = tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
   const Tensor normalized = norm(tape, "ln_f", x);
   const Tensor table = output_embedding(tape, tied_, vocab_, model_.hidden);
-  const Tensor logits = linear_over_last(tape, "lm_head", normalized, table,
-                                         {.reduce_gradient_over = tensor_, .full_precision = true});
+  const Tensor logits = linear_over_last(
+      tape, "lm_head", normalized, table,
+      {.reduce_gradient_over = tensor_, .gather_input_over = parts_, .full_precision = true});
   if (step_.mode == StepMode::inference) return tape.keep(logits);
   tape.set_phase(Phase::loss);
   const Tensor labels = tape.input("labels", {s_, b_}, Precision::int64);
@@ -292,6 +337,10 @@ ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step) {
       record_block("embedding", step, [&](Tape& tape) { megatron.embed(tape); }),
       record_block("layer", step, [&](Tape& tape) { megatron.layer(tape); }),
       record_block("head", step, [&](Tape& tape) { megatron.head(tape); }), model.layers);
+  if (step.layout.sequence_parts() > 1) {
+    graph.blocks[1].partial_parameters = megatron.partial_parameters();
+    graph.blocks[2].partial_parameters = megatron.norm_parameters();
+  }
   graph.shared_buffers = megatron.shared_buffers();
   if (model.tied_embeddings) graph.tied_table_bytes = megatron.table_bytes();
   return graph;

@@ -1,5 +1,6 @@
 #include "workloads/families/modules.h"
 
+#include "workloads/ops/context_attention.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/transformer.h"
@@ -37,7 +38,13 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
   Tape::Recomputable core = unfused;
   if (uses_fused_attention(step.framework)) {
     const AttentionCall call = attention_call(step.framework, input.causal);
+    const int ranks = step.layout.context;
+    const ContextAttention way = step.context_attention;
     core = [=](Tape& t) {
+      if (ranks > 1 && way == ContextAttention::ring)
+        return ring_attention(t, "attention.ring", input.q, input.k, input.v, call, ranks);
+      if (ranks > 1 && way == ContextAttention::all_gather)
+        return gathered_attention(t, "attention.flash", input.q, input.k, input.v, call, ranks);
       return fused_attention(t, "attention.flash", input.q, input.k, input.v, call);
     };
   }

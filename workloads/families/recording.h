@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "workloads/graph/tape.h"
+#include "workloads/sharding.h"
 #include "workloads/step_options.h"
 
 namespace tessera {
@@ -14,9 +15,9 @@ inline TapeOptions tape_options(const StepOptions& step) {
       step.mode == StepMode::inference ? Differentiation::none : Differentiation::recorded;
   options.precision = activation_precision(step.precision);
   options.gemm_precision = step.precision;
-  options.parameter_precision = step.formats.parameters;
-  options.gradient_precision = step.formats.gradients;
-  options.products_accumulate = step.framework.products_accumulate;
+  options.parameter_precision = block_parameter_format(step);
+  options.gradient_precision = block_gradient_format(step);
+  options.products_accumulate = step.framework.products_accumulate && !scatters_gradients(step);
   return options;
 }
 

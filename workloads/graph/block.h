@@ -55,8 +55,11 @@ struct Block {
   std::vector<GraphOp> backward;  ///< empty where nothing is differentiated
   std::int64_t parameters =
       0;  ///< elements, of one rank; tied ones count where they are first used
+  std::int64_t expert_parameters = 0;  ///< of these, of experts that other replicas do not hold
   int parameter_tensors = 0;
-  Bytes saved;    ///< activations that wait for backward
+  std::int64_t partial_parameters = 0;  ///< of `parameters`: tensor-parallel ranks hold the same,
+                                        ///< each with the gradient of its part of the sequence
+  Bytes saved;                          ///< activations that wait for backward
   Bytes buffers;  ///< persistent, besides parameters, gradients and optimizer states
 
   const Storage& storage(StorageId id) const {

@@ -34,6 +34,13 @@ Tensor Tape::parameter(const std::string& name, Sizes sizes) {
   });
 }
 
+Tensor Tape::expert_parameter(const std::string& name, Sizes sizes) {
+  const std::int64_t before = block_.parameters;
+  const Tensor tensor = parameter(name, std::move(sizes));
+  block_.expert_parameters += block_.parameters - before;
+  return tensor;
+}
+
 Tensor Tape::parameter_with_pending_gradient(const std::string& name, Sizes sizes) {
   const Tensor tensor = parameter(name, std::move(sizes));
   if (requires_gradient(tensor) && !options_.products_accumulate)

@@ -45,6 +45,8 @@ class Tape {
   /// where the model holds another, a kernel casts it. A name that is there already, as when a
   /// checkpoint runs again, gives the same tensor.
   Tensor parameter(const std::string& name, Sizes sizes);
+  /// Parameter of the experts that this rank holds: summed over the ranks that hold the same ones.
+  Tensor expert_parameter(const std::string& name, Sizes sizes);
   /// Parameter that another block registers too, and that runs backward earlier (tied embeddings):
   /// its gradient from there joins the one found here.
   Tensor parameter_with_pending_gradient(const std::string& name, Sizes sizes);

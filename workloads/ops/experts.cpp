@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <numeric>
 
 #include "workloads/ops/linear.h"
 #include "workloads/ops/pointwise.h"
@@ -65,8 +66,17 @@ std::vector<std::int64_t> expert_loads(std::int64_t rows, std::int64_t experts, 
   return loads;
 }
 
+ExpertGroup busiest_expert_rank(std::int64_t rows, std::int64_t experts, std::int64_t ranks,
+                                double imbalance) {
+  ExpertGroup group{.ranks = ranks, .experts = experts / ranks, .rows = 0, .loads = {}};
+  group.loads = expert_loads(rows * ranks, experts, imbalance);
+  group.loads.resize(static_cast<std::size_t>(group.experts));
+  group.rows = std::accumulate(group.loads.begin(), group.loads.end(), std::int64_t{0});
+  return group;
+}
+
 RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
-                              std::int64_t experts, std::int64_t k) {
+                              std::int64_t experts, std::int64_t k, std::int64_t capacity) {
   const std::int64_t tokens = x.sizes()[0];
   const std::int64_t hidden = x.shape.last();
   const Tensor weight = tape.parameter(name + ".weight", {experts, hidden});
@@ -84,11 +94,12 @@ RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor&
   });
   const Tensor counts = tape.make(name + ".counts", StridedShape({experts}), Precision::int64);
   tape.launch(name + ".histogram", reduction_kernel(chosen), {chosen}, {counts});
-  tape.host_sync(name + ".counts.tolist");
+  if (capacity == 0) tape.host_sync(name + ".counts.tolist");
   const Tensor order = sorted_order(tape, name, chosen);
 
-  const Tensor rows =
-      tape.make(name + ".permuted", StridedShape({tokens * k, hidden}), x.precision);
+  const Tensor rows = tape.make(
+      name + ".permuted", StridedShape({capacity > 0 ? experts * capacity : tokens * k, hidden}),
+      x.precision);
   tape.launch_partial(name + ".permute", row_copy(rows),
                       {{x.storage, rows.traffic()}, {order.storage, order.traffic()}},
                       {{rows.storage, rows.traffic()}});
@@ -100,12 +111,59 @@ RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor&
   return {rows, best};
 }
 
+namespace {
+
+/// All-to-all over the expert group from `rows` to as many rows of another number.
+Tensor exchange_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count) {
+  const Tensor received = tape.make(name, StridedShape({count, rows.shape.last()}), rows.precision);
+  tape.collective(OpKind::all_to_all, name, GroupKind::expert, rows, received);
+  tape.wait();
+  return received;
+}
+
+/// Rows of several ranks' tokens by expert, or back.
+Tensor sorted_rows(Tape& tape, const std::string& name, const Tensor& rows) {
+  const Tensor sorted = tape.make(name, rows.shape.dense(), rows.precision);
+  tape.launch(name, row_copy(rows), {rows}, {sorted});
+  return sorted;
+}
+
+}  // namespace
+
+Tensor dispatch_rows(Tape& tape, const std::string& name, const Tensor& rows,
+                     const ExpertGroup& group) {
+  if (group.ranks == 1) return rows;
+  const std::int64_t sent = rows.sizes()[0];
+  const Tensor received = exchange_rows(tape, name + ".all_to_all", rows, group.rows);
+  const bool sorts = group.experts > 1;
+  const Tensor out = sorts ? sorted_rows(tape, name + ".sort", received) : received;
+  tape.differentiable({rows}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad =
+        sorts ? sorted_rows(t, name + ".sort.backward", gradients[0]) : gradients[0];
+    t.add_gradient(rows, exchange_rows(t, name + ".all_to_all.backward", grad, sent));
+  });
+  return out;
+}
+
+Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count,
+                   const ExpertGroup& group) {
+  if (group.ranks == 1) return rows;
+  const bool sorts = group.experts > 1;
+  const Tensor ordered = sorts ? sorted_rows(tape, name + ".sort", rows) : rows;
+  const Tensor out = exchange_rows(tape, name + ".all_to_all", ordered, count);
+  tape.differentiable({rows}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad = exchange_rows(t, name + ".all_to_all.backward", gradients[0], group.rows);
+    t.add_gradient(rows, sorts ? sorted_rows(t, name + ".sort.backward", grad) : grad);
+  });
+  return out;
+}
+
 Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
                      const std::vector<std::int64_t>& loads) {
   const std::int64_t rows = x.sizes()[0];
   const std::int64_t in = x.shape.last();
   const Tensor weight =
-      tape.parameter(name + ".weight", {static_cast<std::int64_t>(loads.size()), out, in});
+      tape.expert_parameter(name + ".weight", {static_cast<std::int64_t>(loads.size()), out, in});
   const Tensor result = tape.make(name, StridedShape({rows, out}), x.precision);
   tape.launch(name, grouped_kernel(tape, {rows, out, in, GemmLayout::tn}, loads), {x, weight},
               {result});

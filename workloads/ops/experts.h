@@ -24,9 +24,32 @@ struct RoutedTokens {
 
 /// Scores of `experts` for every token of x [tokens, h], the best `k`, and their tokens sorted: a
 /// small product in full precision, softmax, top-k, a histogram that the host waits for, a sort and
-/// a gather of k e per element; backward sums k gradients per token.
+/// a gather of k e per element; backward sums k gradients per token. With `capacity` rows for every
+/// expert, tokens beyond are dropped and free places padded: the host need not wait.
 RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
-                              std::int64_t experts, std::int64_t k);
+                              std::int64_t experts, std::int64_t k, std::int64_t capacity = 0);
+
+/// The ranks that share the experts, as their busiest one sees it.
+struct ExpertGroup {
+  std::int64_t ranks = 1;
+  std::int64_t experts = 0;         ///< of this rank
+  std::int64_t rows = 0;            ///< that its experts get
+  std::vector<std::int64_t> loads;  ///< of each of its experts
+};
+/// Each rank sends `rows` to `experts` experts, which are spread evenly over `ranks` ranks. The
+/// busiest rank holds the busiest expert, of `imbalance` times the mean.
+ExpertGroup busiest_expert_rank(std::int64_t rows, std::int64_t experts, std::int64_t ranks,
+                                double imbalance);
+
+/// Rows of tokens, sorted by expert, on the ranks of their experts: an all-to-all of rows * h * e
+/// bytes, and a copy into the order of the rank's experts where it has several. Backward: the same
+/// the other way round. Nothing for a group of one.
+/// Source: Megatron-Core transformer/moe/token_dispatcher.py, MoEAlltoAllTokenDispatcher.
+Tensor dispatch_rows(Tape& tape, const std::string& name, const Tensor& rows,
+                     const ExpertGroup& group);
+/// The way back to the ranks of the tokens, `count` rows for each.
+Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count,
+                   const ExpertGroup& group);
 
 /// One product per expert over its rows of x, with weights [experts, out, in]: a grouped product;
 /// backward two more. Saves x.

@@ -27,6 +27,25 @@ Operand operand(Tape& tape, const std::string& name, const Tensor& matrix, bool 
   return cast;
 }
 
+/// All rows of `part` over tensor-parallel ranks, there after the next wait.
+Tensor gathered_rows(Tape& tape, const std::string& name, const Tensor& part, int ranks) {
+  const std::int64_t rows = part.sizes()[0] * ranks;
+  const bool by_columns = !part.shape.contiguous();
+  const Sizes sizes{rows, part.shape.last()};
+  const Tensor all = tape.make(
+      name, by_columns ? StridedShape(sizes, {1, rows}) : StridedShape(sizes), part.precision);
+  tape.collective(OpKind::all_gather, name, GroupKind::tensor, part, all);
+  return all;
+}
+
+/// This rank's rows of the sum of `partial` over tensor-parallel ranks, there after the next wait.
+Tensor scattered_rows(Tape& tape, const std::string& name, const Tensor& partial, int ranks) {
+  const Tensor part = tape.make(
+      name, StridedShape({partial.sizes()[0] / ranks, partial.shape.last()}), partial.precision);
+  tape.collective(OpKind::reduce_scatter, name, GroupKind::tensor, partial, part);
+  return part;
+}
+
 void add_weight_gradient(Tape& tape, const std::string& name, const Tensor& weight, const Tensor& a,
                          const Tensor& b) {
   const Tensor target = tape.accumulation_target(weight);
@@ -46,16 +65,27 @@ Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const
   const Operand input = operand(tape, name + ".input", x, fp8);
   const Operand matrix = operand(tape, name + ".weight", weight, fp8);
   const Tensor forward_weight = out_in ? transposed(tape, matrix.rows) : matrix.rows;
-  const Tensor out = layer.bias ? product(tape, name, input.rows, forward_weight, *layer.bias)
-                                : product(tape, name, input.rows, forward_weight);
+  const int parts = layer.gather_input_over;
+  Tensor rows = input.rows;
+  if (parts > 1) {
+    rows = gathered_rows(tape, name + ".all_gather", input.rows, parts);
+    tape.wait();
+  }
+  const Tensor out = layer.bias ? product(tape, name, rows, forward_weight, *layer.bias)
+                                : product(tape, name, rows, forward_weight);
   const auto rule = [=](Tape& t, std::span<const Tensor> gradients) {
     const Operand g = operand(t, name + ".output_grad", gradients[0], fp8);
     const bool reduces = layer.reduce_gradient_over > 1;
+    Tensor columns = input.columns;
+    if (parts > 1) columns = gathered_rows(t, name + ".wgrad.all_gather", input.columns, parts);
     Tensor grad_x;
     if (t.requires_gradient(x)) {
       const Tensor& w = matrix.columns;
       grad_x = product(t, name + ".dgrad", g.rows, out_in ? w : transposed(t, w));
-      if (reduces) {
+      if (parts > 1) {
+        t.wait();
+        grad_x = scattered_rows(t, name + ".dgrad.reduce_scatter", grad_x, parts);
+      } else if (reduces) {
         t.all_reduce(name + ".dgrad.all_reduce", grad_x, GroupKind::tensor);
       } else {
         t.add_gradient(x, grad_x);
@@ -63,13 +93,13 @@ Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const
     }
     const std::string wgrad = name + ".wgrad";
     if (out_in) {
-      add_weight_gradient(t, wgrad, weight, transposed(t, g.columns), input.columns);
+      add_weight_gradient(t, wgrad, weight, transposed(t, g.columns), columns);
     } else {
-      add_weight_gradient(t, wgrad, weight, transposed(t, input.columns), g.columns);
+      add_weight_gradient(t, wgrad, weight, transposed(t, columns), g.columns);
     }
-    if (reduces) {
+    if (reduces || parts > 1) {
       t.wait();
-      t.add_gradient(x, grad_x);
+      if (grad_x.storage.valid()) t.add_gradient(x, grad_x);
     }
     if (layer.bias) {
       t.add_gradient(*layer.bias,

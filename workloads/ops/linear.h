@@ -18,6 +18,9 @@ struct LinearLayer {
   std::optional<Tensor> bias;    ///< [out], added in the product's epilogue
   int reduce_gradient_over = 1;  ///< tensor-parallel ranks whose data gradients are summed, beside
                                  ///< the weight gradient
+  int gather_input_over = 1;     ///< tensor-parallel ranks that each hold a part of x's rows: x is
+                                 ///< gathered for the product, and once more for the weight
+                                 ///< gradient; the data gradient is reduce-scattered beside that
   bool full_precision = false;   ///< not in FP8 although the step's products are
 };
 

@@ -83,6 +83,7 @@ Tensor linear_over_last(Tape& tape, const std::string& name, const Tensor& x, co
   const Tensor tokens = reshape(tape, x, {x.elements() / in, in});
   const Tensor out = linear_matrix(tape, name, tokens, weight, layer);
   Sizes sizes = x.sizes();
+  sizes.front() *= layer.gather_input_over;
   sizes.back() = out.shape.last();
   return view(tape, out, sizes);
 }

@@ -13,7 +13,55 @@ Tensor transposed_batch(Tape& tape, const Tensor& x) {
   return tape.alias(x, x.shape.permuted({0, 2, 1}));
 }
 
+/// `x` with its first dimension times `numerator` / `denominator`, not yet written.
+Tensor resized(Tape& tape, const std::string& name, const Tensor& x, int numerator,
+               int denominator) {
+  Sizes sizes = x.sizes();
+  sizes.front() = sizes.front() * numerator / denominator;
+  return tape.make(name, StridedShape(sizes), x.precision);
+}
+
+Tensor all_gathered(Tape& tape, const std::string& name, const Tensor& x, int tensor) {
+  const Tensor all = resized(tape, name, x, tensor, 1);
+  tape.collective(OpKind::all_gather, name, GroupKind::tensor, x, all);
+  tape.wait();
+  return all;
+}
+
+Tensor reduce_scattered(Tape& tape, const std::string& name, const Tensor& x, int tensor) {
+  const Tensor part = resized(tape, name, x, 1, tensor);
+  tape.collective(OpKind::reduce_scatter, name, GroupKind::tensor, x, part);
+  tape.wait();
+  return part;
+}
+
 }  // namespace
+
+Tensor gather_sequence(Tape& tape, const std::string& name, const Tensor& x, int tensor) {
+  const Tensor all = all_gathered(tape, name + ".all_gather", x, tensor);
+  tape.differentiable({x}, all, [=](Tape& t, auto gradients) {
+    t.add_gradient(x, reduce_scattered(t, name + ".grad.reduce_scatter", gradients[0], tensor));
+  });
+  return all;
+}
+
+Tensor reduce_scatter_sequence(Tape& tape, const std::string& name, const Tensor& x, int tensor) {
+  const Tensor part = reduce_scattered(tape, name + ".reduce_scatter", x, tensor);
+  tape.differentiable({x}, part, [=](Tape& t, auto gradients) {
+    t.add_gradient(x, all_gathered(t, name + ".grad.all_gather", gradients[0], tensor));
+  });
+  return part;
+}
+
+Tensor split_sequence(Tape& tape, const std::string& name, const Tensor& x, int tensor) {
+  const Tensor part = resized(tape, name + ".split", x, 1, tensor);
+  tape.launch_partial(name + ".split", pointwise_kernel(part, 0, KernelKind::copy),
+                      {{x.storage, part.traffic()}}, {{part.storage, part.traffic()}});
+  tape.differentiable({x}, part, [=](Tape& t, auto gradients) {
+    t.add_gradient(x, all_gathered(t, name + ".grad.all_gather", gradients[0], tensor));
+  });
+  return part;
+}
 
 void tensor_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int tensor) {
   if (tensor == 1) return;
@@ -22,13 +70,17 @@ void tensor_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int
 }
 
 Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                              const Tensor& weight, int tensor, const std::optional<Tensor>& bias) {
-  return linear_over_last(tape, name, x, weight, {.bias = bias, .reduce_gradient_over = tensor});
+                              const Tensor& weight, int tensor, const std::optional<Tensor>& bias,
+                              int sequence_parts) {
+  return linear_over_last(
+      tape, name, x, weight,
+      {.bias = bias, .reduce_gradient_over = tensor, .gather_input_over = sequence_parts});
 }
 
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                           const Tensor& weight, int tensor) {
+                           const Tensor& weight, int tensor, int sequence_parts) {
   const Tensor out = linear_over_last(tape, name, x, weight, {});
+  if (sequence_parts > 1) return reduce_scatter_sequence(tape, name, out, sequence_parts);
   tensor_all_reduce(tape, name + ".all_reduce", out, tensor);
   return out;
 }

@@ -14,16 +14,29 @@ namespace tessera {
 /// Sums `x` over the tensor-parallel group and waits; nothing for a group of one.
 void tensor_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int tensor);
 
+// With sequence parallelism, tensors between split layers are [s / tensor, b, h]: parts of the
+// sequence. Source: Megatron core/tensor_parallel/mappings.py; Korthikanti et al., 2022.
+
+/// All parts of `x`; backward reduce-scatters.
+Tensor gather_sequence(Tape& tape, const std::string& name, const Tensor& x, int tensor);
+/// This rank's part of the sum of `x` over the tensor-parallel group; backward gathers.
+Tensor reduce_scatter_sequence(Tape& tape, const std::string& name, const Tensor& x, int tensor);
+/// This rank's part of what all ranks hold: a copy; backward gathers.
+Tensor split_sequence(Tape& tape, const std::string& name, const Tensor& x, int tensor);
+
 /// The weight's columns are split: `out` is this rank's share, the bias (if any) in the product's
 /// epilogue. Backward: data gradient,
 /// its all-reduce beside the weight gradient, then a wait. Source: Megatron
 /// core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication.
+/// `sequence_parts` > 1: x is a part of the sequence and gathered (LinearLayer::gather_input_over).
 Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
                               const Tensor& weight, int tensor,
-                              const std::optional<Tensor>& bias = std::nullopt);
-/// The weight's rows are split: the partial products are all-reduced. No bias.
+                              const std::optional<Tensor>& bias = std::nullopt,
+                              int sequence_parts = 1);
+/// The weight's rows are split: the partial products are all-reduced, or reduce-scattered into
+/// `sequence_parts`. No bias.
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                           const Tensor& weight, int tensor);
+                           const Tensor& weight, int tensor, int sequence_parts = 1);
 
 /// torch.baddbmm with beta = 0: the product times a number. Backward: two products and two
 /// multiplications by that number. Saves both operands.

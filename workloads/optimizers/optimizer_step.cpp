@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "workloads/optimizers/multi_tensor.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -53,10 +54,10 @@ void AdamStep::reduce(OptimizerStep& result) const {
     return buffer_pass(name, Phase::gradient_reduction, KernelKind::elementwise, parameters_,
                        traffic);
   };
-  if (profile_.always_average || step_.layout.data > 1)
+  if (profile_.always_average || step_.layout.replicas() > 1)
     result.average.push_back(buffer("gradients.average", {gradient_, gradient_}));
   const std::int64_t summed = element_bytes(step_.formats.reduce);
-  if (step_.layout.data == 1 || step_.formats.reduce == step_.formats.gradients) return;
+  if (step_.layout.replicas() == 1 || step_.formats.reduce == step_.formats.gradients) return;
   result.average.push_back(buffer("gradients.cast", {gradient_, summed}));
   result.after_reduce.push_back(buffer("gradients.cast_back", {summed, gradient_}));
 }
@@ -75,7 +76,7 @@ void AdamStep::unscale(OptimizerStep& result) {
 void AdamStep::clip(OptimizerStep& result) const {
   if (!step_.clip_gradients) return;
   result.norm = {pass("clip.norm", {gradient_, 0}, 2)};
-  const bool one_model_rank = step_.layout.tensor * step_.layout.pipeline == 1;
+  const bool one_model_rank = step_.layout.tensor * step_.layout.pipeline * shard_ranks(step_) == 1;
   if (profile_.modules == ModuleTree::megatron && one_model_rank)
     result.norm.push_back(read_by_host("clip.norm.item"));
   result.update = {pass("clip.scale", {gradient_, gradient_}, 1)};

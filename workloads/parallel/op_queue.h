@@ -16,6 +16,7 @@ struct StageMessage {
   int micro_batch = 0;
   Bytes bytes;
   bool host_sync = false;
+  bool after_kernels = true;  ///< a receive begins when the compute stream got there
 };
 
 /// The ops of one rank in the order in which its host submits them. Keeps track of what the next op
@@ -26,16 +27,29 @@ class OpQueue {
   void run(const Pass& pass, int micro_batch, int layer);
   /// Sends what the compute stream made last.
   void send(const StageMessage& message);
-  /// Kernels behind it wait for the message.
-  void receive(const StageMessage& message);
+  /// Gives the op that `await_message` takes.
+  std::int32_t receive(const StageMessage& message);
+  /// What runs next waits for the message.
+  void await_message(std::int32_t received) { awaited_message_ = received; }
   /// A collective over what the compute stream made last; kernels behind it wait.
   void collective(OpKind kind, GroupKind group, Phase phase, Bytes bytes, bool host_sync = false);
+
+  /// An op as it is; nothing waits for it yet. Gives its number.
+  std::int32_t add(const ProgramOp& op) { return push(op); }
+  /// What runs next waits for `op` too. `join` is an empty segment, for more waits than an op has.
+  void await(std::int32_t op, SegmentId join);
+  /// The next op allocates, and the last kernels free.
+  void allocate(Bytes bytes) { allocated_ += bytes; }
+  void free(Bytes bytes) { ops_[static_cast<std::size_t>(last_kernels_)].freed += bytes; }
+  /// The last kernels of the compute stream; -1: none yet.
+  std::int32_t last_kernels() const { return last_kernels_; }
 
   std::vector<ProgramOp> finish() && { return std::move(ops_); }
 
  private:
   std::int32_t push(const ProgramOp& op);
   void start(const ProgramOp& collective);
+  void join(std::int32_t first, std::int32_t second);
   void wait_for_collective() { awaited_collective_ = last_collective_; }
 
   std::vector<ProgramOp> ops_;
@@ -43,6 +57,9 @@ class OpQueue {
   std::int32_t last_collective_ = -1;
   std::int32_t awaited_collective_ = -1;  ///< the next kernels need it
   std::int32_t awaited_message_ = -1;     ///< likewise
+  std::int32_t awaited_other_ = -1;       ///< likewise
+  SegmentId join_;
+  Bytes allocated_;  ///< by the op that comes next
 };
 
 }  // namespace tessera

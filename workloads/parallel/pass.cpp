@@ -1,6 +1,7 @@
 #include "workloads/parallel/pass.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -26,11 +27,18 @@ class SegmentCutter {
       case GraphOpKind::wait:
         close();
         pass_.push_back({op.kind, {}, op.phase, op.collective, op.group, op.bytes, false});
+        received_ += op.allocated;
+        sent_ += op.freed;
     }
   }
 
   Pass finish() && {
     close();
+    if (last_ >= 0) {  // communication ends the pass
+      Segment& last = segments_[static_cast<std::size_t>(last_)];
+      last.peak_above_start = std::max(last.peak_above_start, last.net_memory + received_);
+      last.net_memory += received_ - sent_;
+    }
     return std::move(pass_);
   }
 
@@ -51,7 +59,9 @@ class SegmentCutter {
       segments_.emplace_back();
       segments_.back().phase = phase;
       is_open_ = true;
-      in_use_ = Bytes(0);
+      last_ = static_cast<std::ptrdiff_t>(segments_.size()) - 1;
+      segments_.back().peak_above_start = std::exchange(received_, Bytes(0));
+      in_use_ = segments_.back().peak_above_start - std::exchange(sent_, Bytes(0));
     }
     return segments_.back();
   }
@@ -71,6 +81,10 @@ class SegmentCutter {
   Pass pass_;
   bool is_open_ = false;
   Bytes in_use_;
+  std::ptrdiff_t last_ = -1;  ///< segment of this pass
+  // Buffers of the communication behind it, which the next segment takes and gives back.
+  Bytes received_;
+  Bytes sent_;
 };
 
 std::vector<Segment*> segments_of(const Pass& pass, std::vector<Segment>& segments) {

@@ -1,26 +1,43 @@
 #include "workloads/parallel/pass_library.h"
 
 #include <algorithm>
+#include <string_view>
+
+#include "workloads/parallel/split_backward.h"
 
 namespace tessera {
 namespace {
 
+std::string_view label_of(PassDirection direction) {
+  switch (direction) {
+    case PassDirection::forward:
+      return ".forward";
+    case PassDirection::backward:
+      return ".backward";
+    case PassDirection::input_gradient:
+      return ".input_gradient";
+    case PassDirection::weight_gradient:
+      return ".weight_gradient";
+  }
+  return "";
+}
+
 std::string pass_name(const Block& block, const PassVariant& variant) {
   std::string name = block.name;
-  name += variant.direction == PassDirection::forward ? ".forward" : ".backward";
+  name += label_of(variant.direction);
   if (variant.gradients == GradientArrival::stored) name += ".first";
   return name;
 }
 
-/// `ops` without the kernels that add to existing gradients; their operands die earlier.
-std::vector<GraphOp> with_stored_gradients(const Block& block) {
-  Block shortened = block;
-  std::erase_if(shortened.backward, [](const GraphOp& op) { return op.accumulates_gradient; });
-  plan_memory(shortened);
-  return shortened.backward;
-}
-
 }  // namespace
+
+SegmentId PassLibrary::empty_segment() {
+  if (!empty_segment_.valid()) {
+    empty_segment_ = SegmentId(static_cast<std::int32_t>(segments_.size()));
+    segments_.emplace_back().name = "wait";
+  }
+  return empty_segment_;
+}
 
 const Pass& PassLibrary::pass(const PassVariant& variant) {
   const auto found = std::find_if(known_.begin(), known_.end(),
@@ -30,17 +47,27 @@ const Pass& PassLibrary::pass(const PassVariant& variant) {
   return known_.back().second;
 }
 
+/// Without the kernels that add to existing gradients where there are none: their operands die
+/// earlier.
+std::vector<GraphOp> PassLibrary::backward_ops(const PassVariant& variant) const {
+  Block block = graph_.blocks[static_cast<std::size_t>(variant.block)];
+  if (variant.gradients == GradientArrival::stored) {
+    std::erase_if(block.backward, [](const GraphOp& op) { return op.accumulates_gradient; });
+    plan_memory(block);
+  }
+  if (variant.direction == PassDirection::backward) return block.backward;
+  SplitBackward split = split_backward(std::move(block));
+  return variant.direction == PassDirection::input_gradient ? split.input_gradient
+                                                            : split.weight_gradient;
+}
+
 Pass PassLibrary::make(const PassVariant& variant) {
   const Block& block = graph_.blocks[static_cast<std::size_t>(variant.block)];
   const PassBoundary boundary{variant.starts_with_message ? graph_.hidden_bytes : Bytes(0),
                               variant.ends_with_message ? graph_.hidden_bytes : Bytes(0)};
-  const std::string name = pass_name(block, variant);
-  if (variant.direction == PassDirection::forward) {
-    return cut_into_segments(block.forward, name, boundary, segments_);
-  }
-  const bool stored = variant.gradients == GradientArrival::stored;
-  return cut_into_segments(stored ? with_stored_gradients(block) : block.backward, name, boundary,
-                           segments_);
+  const bool forward = variant.direction == PassDirection::forward;
+  return cut_into_segments(forward ? block.forward : backward_ops(variant),
+                           pass_name(block, variant), boundary, segments_);
 }
 
 }  // namespace tessera

@@ -36,13 +36,17 @@ class PassLibrary {
   Pass cut(const std::vector<GraphOp>& ops, const std::string& name) {
     return cut_into_segments(ops, name, {}, segments_);
   }
+  /// Nothing, for ops that only wait.
+  SegmentId empty_segment();
   const ModelGraph& graph() const { return graph_; }
 
  private:
   Pass make(const PassVariant& variant);
+  std::vector<GraphOp> backward_ops(const PassVariant& variant) const;
 
   const ModelGraph& graph_;
   std::vector<Segment>& segments_;
+  SegmentId empty_segment_;
   std::vector<std::pair<PassVariant, Pass>> known_;
 };
 

@@ -1,17 +1,35 @@
 #include "workloads/parallel/stage_program.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
+#include "workloads/parallel/gradient_reduction.h"
+#include "workloads/parallel/layer_split.h"
 #include "workloads/parallel/op_queue.h"
-#include "workloads/schedules/schedule.h"
+#include "workloads/parallel/pipeline_plan.h"
+#include "workloads/parallel/unit_gathers.h"
+#include "workloads/parallel/update_gathers.h"
+#include "workloads/schedules/virtual_pipeline.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
 
 /// A gradient norm.
 constexpr Bytes kScalar(4);
+
+bool makes_weight_gradients(const ScheduledPass& pass) {
+  return pass.direction == PassDirection::backward ||
+         pass.direction == PassDirection::weight_gradient;
+}
+/// Blocks that are no layers: embedding and head.
+constexpr std::int64_t kEnds = 2;
 
 class StageProgram {
  public:
@@ -21,136 +39,184 @@ class StageProgram {
         step_(step),
         stage_(stage),
         stages_(step.layout.pipeline),
-        blocks_(blocks_of_stage(graph_, stage, stages_)) {}
+        pipeline_(step),
+        units_(library, step, queue_),
+        gradients_(library, step, queue_),
+        updates_(library, step, queue_) {
+    const std::int64_t layer_count = std::ssize(graph_.order) - kEnds;
+    const std::vector<int> layers = layers_of_parts(layer_count, step).value();
+    for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
+      const int part = pipeline_.part({stage, chunk});
+      blocks_.push_back(blocks_of_part(graph_, part, layers));
+    }
+  }
 
   RankProgram build() &&;
 
  private:
   void count_memory();
-  std::vector<ScheduledPass> passes() const;
   void run_passes();
   void run(const ScheduledPass& pass);
-  void run_block(int position, const ScheduledPass& pass);
-  void exchange(const ScheduledPass& done, const ScheduledPass& next);
-  StageMessage message(const ScheduledPass& pass, int from, int to) const;
-  void receive_for(const ScheduledPass& pass);
-  void send_after(const ScheduledPass& pass, bool host_sync);
-  void reduce_gradients(const OptimizerStep& optimizer);
+  void run_block(int position, const ScheduledPass& pass, int next);
+  void exchange(const Exchange& exchange);
+  StageMessage message(const ScheduledPass& pass, const ModelChunk& other) const;
+  /// Whose result the pass works on, and who works on its result.
+  std::optional<ModelChunk> giver(const ScheduledPass& pass) const;
+  std::optional<ModelChunk> taker(const ScheduledPass& pass) const;
+  void reduce_gradients();
+  void join_copies();
   void reduce_scalar();
   void run_ops(const std::vector<GraphOp>& ops, const std::string& name) {
     queue_.run(library_.cut(ops, name), -1, -1);
   }
-  /// The stage that a pass's input comes from, and that its output goes to.
-  int before(PassDirection direction) const {
-    return direction == PassDirection::forward ? stage_ - 1 : stage_ + 1;
-  }
-  int behind(PassDirection direction) const {
-    return direction == PassDirection::forward ? stage_ + 1 : stage_ - 1;
-  }
-  bool exists(int stage) const { return stage >= 0 && stage < stages_; }
 
   PassLibrary& library_;
   const ModelGraph& graph_;
   const StepOptions& step_;
   int stage_;
   int stages_;
-  StageBlocks blocks_;
+  VirtualPipeline pipeline_;
+  std::vector<StageBlocks> blocks_;               ///< by model chunk
+  std::map<ScheduledPass, std::int32_t> inputs_;  ///< ops that receive what passes work on
+  std::map<int, int> gradient_passes_;            ///< that are left, by model chunk
+  std::map<int, int> first_micro_batch_;          ///< whose backward ran first, likewise
+  GradientReduction::Turn turn_;                  ///< of the pass that runs
+  std::int64_t partial_parameters_ = 0;           ///< Block::partial_parameters of all blocks
+  std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
   OpQueue queue_;
+  UnitGathers units_;
+  GradientReduction gradients_;
+  UpdateGathers updates_;
   RankProgram program_;
 };
 
 void StageProgram::count_memory() {
   Bytes buffers = graph_.shared_buffers;
-  for (int position = blocks_.begin; position < blocks_.end; ++position) {
-    program_.parameters += graph_.at(position).parameters;
-    buffers += graph_.at(position).buffers;
+  for (const StageBlocks& chunk : blocks_) {
+    for (int position = chunk.begin; position < chunk.end; ++position) {
+      program_.parameters += graph_.at(position).parameters;
+      partial_parameters_ += graph_.at(position).partial_parameters;
+      expert_parameters_ += graph_.at(position).expert_parameters;
+      buffers += graph_.at(position).buffers;
+    }
   }
-  program_.static_memory = buffers + Bytes(bytes_per_parameter(step_) * program_.parameters);
+  program_.static_memory = buffers + persistent_bytes(step_, program_.parameters);
 }
 
-std::vector<ScheduledPass> StageProgram::passes() const {
-  const int micro_batches = static_cast<int>(step_.micro_batches());
-  if (step_.mode == StepMode::inference) return forward_only(micro_batches);
-  return schedule_passes(step_.schedule, stage_, stages_, micro_batches);
+std::optional<ModelChunk> StageProgram::giver(const ScheduledPass& pass) const {
+  const ModelChunk chunk{stage_, pass.chunk};
+  if (pass.direction == PassDirection::weight_gradient) return std::nullopt;
+  return pass.direction == PassDirection::forward ? pipeline_.before(chunk)
+                                                  : pipeline_.behind(chunk);
 }
 
-void StageProgram::run_block(int position, const ScheduledPass& pass) {
+std::optional<ModelChunk> StageProgram::taker(const ScheduledPass& pass) const {
+  const ModelChunk chunk{stage_, pass.chunk};
+  if (pass.direction == PassDirection::weight_gradient) return std::nullopt;
+  return pass.direction == PassDirection::forward ? pipeline_.behind(chunk)
+                                                  : pipeline_.before(chunk);
+}
+
+void StageProgram::run_block(int position, const ScheduledPass& pass, int next) {
+  const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
   const bool forward = pass.direction == PassDirection::forward;
-  const bool at_begin = position == blocks_.begin;
-  const bool at_end = position == blocks_.end - 1;
-  const bool sets_to_none =
-      step_.framework.gradients_set_to_none && step_.mode == StepMode::training;
+  const bool at_begin = position == blocks.begin;
+  const bool at_end = position == blocks.end - 1;
   PassVariant variant;
   variant.block = graph_.order[static_cast<std::size_t>(position)];
   variant.direction = pass.direction;
-  variant.starts_with_message = (forward ? at_begin : at_end) && exists(before(pass.direction));
-  variant.ends_with_message = (forward ? at_end : at_begin) && exists(behind(pass.direction));
-  if (!forward && sets_to_none && pass.micro_batch == 0) {
-    variant.gradients = GradientArrival::stored;
-  }
+  variant.starts_with_message = (forward ? at_begin : at_end) && giver(pass);
+  variant.ends_with_message = (forward ? at_end : at_begin) && taker(pass);
+  if (!forward && gradients_.stores(turn_)) variant.gradients = GradientArrival::stored;
   const int layer = graph_.layer_numbers[static_cast<std::size_t>(position)];
+  units_.before(position, pass, next);
+  updates_.before(position, pass);
+  gradients_.before(position, pass, turn_);
   queue_.run(library_.pass(variant), pass.micro_batch, layer);
+  units_.after(position, pass);
+  gradients_.after(position, pass, turn_);
 }
 
 void StageProgram::run(const ScheduledPass& pass) {
+  const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
+  const auto input = inputs_.find(pass);
+  if (input != inputs_.end()) queue_.await_message(input->second);
+  units_.begin_pass(pass, blocks.begin, blocks.end);
   if (pass.direction == PassDirection::forward) {
-    for (int p = blocks_.begin; p < blocks_.end; ++p) run_block(p, pass);
+    for (int p = blocks.begin; p < blocks.end; ++p)
+      run_block(p, pass, p + 1 < blocks.end ? p + 1 : -1);
   } else {
-    for (int p = blocks_.end; p-- > blocks_.begin;) run_block(p, pass);
+    const int first = first_micro_batch_.try_emplace(pass.chunk, pass.micro_batch).first->second;
+    turn_.first = pass.micro_batch == first;
+    turn_.last = makes_weight_gradients(pass) && --gradient_passes_[pass.chunk] == 0;
+    for (int p = blocks.end; p-- > blocks.begin;) run_block(p, pass, p > blocks.begin ? p - 1 : -1);
   }
+  units_.end_pass(pass, blocks.begin, blocks.end);
 }
 
-StageMessage StageProgram::message(const ScheduledPass& pass, int from, int to) const {
+StageMessage StageProgram::message(const ScheduledPass& pass, const ModelChunk& other) const {
   StageMessage result;
   const bool forward = pass.direction == PassDirection::forward;
+  const int boundary = std::min(pipeline_.part({stage_, pass.chunk}), pipeline_.part(other));
   result.phase = forward ? Phase::forward : Phase::backward;
-  result.peer_stage = from == stage_ ? to : from;
-  result.tag = (2 * pass.micro_batch + (forward ? 0 : 1)) * stages_ + std::min(from, to);
+  result.peer_stage = other.stage;
+  result.tag = (2 * pass.micro_batch + (forward ? 0 : 1)) * pipeline_.length() + boundary;
   result.micro_batch = pass.micro_batch;
   result.bytes = graph_.hidden_bytes;
   return result;
 }
 
-void StageProgram::receive_for(const ScheduledPass& pass) {
-  const int from = before(pass.direction);
-  if (!exists(from)) return;
-  StageMessage incoming = message(pass, from, stage_);
-  incoming.host_sync = true;
-  queue_.receive(incoming);
-}
-
-void StageProgram::send_after(const ScheduledPass& pass, bool host_sync) {
-  const int to = behind(pass.direction);
-  if (!exists(to)) return;
-  StageMessage outgoing = message(pass, stage_, to);
-  outgoing.host_sync = host_sync;
-  queue_.send(outgoing);
-}
-
-void StageProgram::exchange(const ScheduledPass& done, const ScheduledPass& next) {
-  const bool turns_round = done.direction != next.direction;
-  const bool paired = turns_round && exists(before(next.direction));
-  send_after(done, !paired);  // of a pair, the host waits for the receive
-  receive_for(next);
+void StageProgram::exchange(const Exchange& exchange) {
+  const bool each = exchange.host_waits && !exchange.together;
+  for (const ScheduledPass& pass : exchange.sent) {
+    StageMessage outgoing = message(pass, *taker(pass));
+    const bool last = exchange.received.empty() && pass == exchange.sent.back();
+    outgoing.host_sync = each || (exchange.host_waits && last);
+    queue_.send(outgoing);
+  }
+  for (const ScheduledPass& pass : exchange.received) {
+    StageMessage incoming = message(pass, *giver(pass));
+    incoming.host_sync = each || (exchange.host_waits && pass == exchange.received.back());
+    incoming.after_kernels = exchange.host_waits;
+    inputs_[pass] = queue_.receive(incoming);
+  }
 }
 
 void StageProgram::run_passes() {
-  const std::vector<ScheduledPass> order = passes();
-  receive_for(order.front());
-  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
-    run(order[i]);
-    exchange(order[i], order[i + 1]);
+  const PipelinePlan plan = plan_pipeline(step_, stage_);
+  for (const PlannedPass& planned : plan.passes) {
+    if (makes_weight_gradients(planned.pass)) ++gradient_passes_[planned.pass.chunk];
   }
-  run(order.back());
-  send_after(order.back(), true);
+  exchange(plan.first);
+  for (const PlannedPass& planned : plan.passes) {
+    run(planned.pass);
+    exchange(planned.behind);
+  }
 }
 
-void StageProgram::reduce_gradients(const OptimizerStep& optimizer) {
-  run_ops(optimizer.average, "gradients.average");
-  if (step_.layout.data > 1) {
-    queue_.collective(OpKind::all_reduce, GroupKind::data, Phase::gradient_reduction,
-                      Bytes(element_bytes(step_.formats.reduce) * program_.parameters));
-    run_ops(optimizer.after_reduce, "gradients.cast_back");
+/// DualPipe's two copies of a part of the model lie on stages that mirror each other: they exchange
+/// gradients and add them.
+void StageProgram::join_copies() {
+  const std::int64_t bytes = element_bytes(step_.formats.reduce);
+  StageMessage copy;
+  copy.phase = Phase::gradient_reduction;
+  copy.peer_stage = stages_ - 1 - stage_;
+  copy.tag = 2 * static_cast<int>(step_.micro_batches()) * pipeline_.length();
+  copy.micro_batch = -1;
+  copy.bytes = Bytes(bytes * program_.parameters);
+  queue_.send(copy);
+  queue_.await_message(queue_.receive(copy));
+  run_ops({buffer_pass("gradients.join", Phase::gradient_reduction, KernelKind::elementwise,
+                       program_.parameters, {2 * bytes, bytes})},
+          "gradients.join");
+}
+
+void StageProgram::reduce_gradients() {
+  if (pipeline_.two_way()) join_copies();
+  gradients_.finish(program_.parameters, step_.layout.expert > 1 ? expert_parameters_ : 0);
+  if (partial_parameters_ > 0) {
+    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction,
+                      Bytes(element_bytes(step_.formats.gradients) * partial_parameters_));
   }
   const bool has_tied_table = stage_ == 0 || stage_ == stages_ - 1;
   if (stages_ > 1 && has_tied_table && graph_.tied_table_bytes.value() > 0) {
@@ -159,30 +225,43 @@ void StageProgram::reduce_gradients(const OptimizerStep& optimizer) {
   }
 }
 
-/// A number per rank of the model: the norm, or whether a gradient overflowed.
+/// A number per rank of the model: the norm, or whether a gradient overflowed. Megatron's host
+/// reads it.
 void StageProgram::reduce_scalar() {
-  const bool over_stages = stages_ > 1;
-  if (step_.layout.tensor > 1) {
-    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::optimizer, kScalar,
-                      !over_stages);
+  std::vector<GroupKind> groups;
+  if (shard_ranks(step_) > 1) groups.push_back(GroupKind::shard);
+  if (step_.layout.tensor > 1) groups.push_back(GroupKind::tensor);
+  if (stages_ > 1) groups.push_back(GroupKind::pipeline);
+  const bool host_reads = step_.framework.modules == ModuleTree::megatron;
+  for (const GroupKind group : groups) {
+    queue_.collective(OpKind::all_reduce, group, Phase::optimizer, kScalar,
+                      host_reads && group == groups.back());
   }
-  if (over_stages)
-    queue_.collective(OpKind::all_reduce, GroupKind::pipeline, Phase::optimizer, kScalar, true);
 }
 
 RankProgram StageProgram::build() && {
   count_memory();
-  OptimizerStep optimizer;
-  if (step_.mode == StepMode::training) optimizer = optimizer_step(step_, program_.parameters);
-  run_ops(optimizer.before_forward, "gradients.zero");
+  for (const StageBlocks& chunk : blocks_) {
+    gradients_.add_chunk(chunk.begin, chunk.end);
+    updates_.add_chunk(chunk.begin, chunk.end);
+  }
+  OptimizerStep optimizer;  // of what this rank updates
+  if (step_.mode == StepMode::training) {
+    optimizer = optimizer_step(step_, shard_of(step_, program_.parameters));
+    const bool whole_buffers = !scatters_gradients(step_);
+    run_ops(whole_buffers ? optimizer_step(step_, program_.parameters).before_forward
+                          : optimizer.before_forward,
+            "gradients.zero");
+  }
   run_passes();
   if (step_.mode == StepMode::training) {
-    reduce_gradients(optimizer);
+    reduce_gradients();
     run_ops(optimizer.unscale, "gradients.unscale");
     if (!optimizer.unscale.empty()) reduce_scalar();
     run_ops(optimizer.norm, "clip.norm");
     if (!optimizer.norm.empty()) reduce_scalar();
     run_ops(optimizer.update, "optimizer");
+    updates_.finish(program_.parameters);
   }
   program_.ops = std::move(queue_).finish();
   program_.stage = stage_;
@@ -191,14 +270,16 @@ RankProgram StageProgram::build() && {
 
 }  // namespace
 
-StageBlocks blocks_of_stage(const ModelGraph& graph, int stage, int stages) {
+StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<int>& layers) {
   const int positions = static_cast<int>(graph.order.size());
-  if (stages == 1) return {0, positions};
+  const int parts = static_cast<int>(layers.size());
+  if (parts == 1) return {0, positions};
   constexpr int kEmbedding = 1;  // embedding first, head last, layers between
-  const int layers = (positions - 2) / stages;
-  StageBlocks blocks{kEmbedding + stage * layers, kEmbedding + (stage + 1) * layers};
-  if (stage == 0) blocks.begin = 0;
-  if (stage == stages - 1) blocks.end = positions;
+  const auto before = layers.begin() + part;
+  const int first = std::accumulate(layers.begin(), before, kEmbedding);
+  StageBlocks blocks{first, first + *before};
+  if (part == 0) blocks.begin = 0;
+  if (part == parts - 1) blocks.end = positions;
   return blocks;
 }
 

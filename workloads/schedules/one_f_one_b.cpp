@@ -20,15 +20,4 @@ std::vector<ScheduledPass> one_f_one_b(int stage, int stages, int micro_batches)
   return passes;
 }
 
-std::vector<ScheduledPass> schedule_passes(PipelineSchedule schedule, int stage, int stages,
-                                           int micro_batches) {
-  switch (schedule) {
-    case PipelineSchedule::gpipe:
-      return gpipe(micro_batches);
-    case PipelineSchedule::one_f_one_b:
-      return one_f_one_b(stage, stages, micro_batches);
-  }
-  return {};
-}
-
 }  // namespace tessera

@@ -7,18 +7,31 @@
 
 namespace tessera {
 
-enum class PassDirection : std::uint8_t { forward, backward };
+enum class PassDirection : std::uint8_t {
+  forward,
+  backward,         ///< gradients of inputs and weights
+  input_gradient,   ///< the part of backward that the stage before waits for
+  weight_gradient,  ///< the rest, which can run any time later
+};
 
-/// One micro-batch through one stage, one way.
+/// One micro-batch through one model chunk of a stage, one way.
 struct ScheduledPass {
   PassDirection direction = PassDirection::forward;
   int micro_batch = 0;
-  bool operator==(const ScheduledPass&) const = default;
+  int chunk = 0;  ///< of the stage's model chunks; a stage without virtual stages has one
+  auto operator<=>(const ScheduledPass&) const = default;
 };
 
-/// Order of the passes of stage `stage` of `stages`.
-std::vector<ScheduledPass> schedule_passes(PipelineSchedule schedule, int stage, int stages,
-                                           int micro_batches);
+/// Sizes that a schedule depends on.
+struct PipelineShape {
+  int stages = 1;
+  int micro_batches = 1;
+  int virtual_stages = 1;  ///< model chunks per stage of the interleaved schedule
+};
+
+/// Order of the passes of stage `stage`.
+std::vector<ScheduledPass> schedule_passes(PipelineSchedule schedule, int stage,
+                                           const PipelineShape& shape);
 
 /// All forward passes, then all backward passes; keeps every micro-batch's activations.
 /// Source: Huang et al., "GPipe", NeurIPS 2019.
@@ -29,6 +42,33 @@ std::vector<ScheduledPass> gpipe(int micro_batches);
 /// Source: Narayanan et al., "PipeDream-Flush", ICML 2021; Megatron
 /// core/pipeline_parallel/schedules.py.
 std::vector<ScheduledPass> one_f_one_b(int stage, int stages, int micro_batches);
+
+/// 1F1B over model chunks: micro-batches go through the chunks in groups of `stages`, so the bubble
+/// shrinks to 1 / virtual_stages. `micro_batches` is a multiple of `stages`; as many as stages run
+/// all forward passes first. The first stage keeps stages * virtual_stages + stages - 1 chunks'
+/// activations.
+/// Source: Narayanan et al., SC 2021; Megatron r0.5.0,
+/// forward_backward_pipelining_with_interleaving.
+std::vector<ScheduledPass> interleaved_1f1b(int stage, const PipelineShape& shape);
+/// Forward passes that it runs ahead of the first backward.
+int interleaved_warm_up(int stage, const PipelineShape& shape);
+
+/// 1F1B whose stage s keeps s weight gradients for the time when it would wait: bubble
+/// (stages - 1) (F + B - W) with the activations of 1F1B's first stage on every stage.
+/// Source: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024, section 2.1.
+std::vector<ScheduledPass> zero_bubble_h1(int stage, int stages, int micro_batches);
+
+/// Twice the forward passes in the warm-up and twice the weight gradients kept: no stage waits
+/// between its first and its last pass where F = B = W, with 2 stages - 1 activations.
+/// Source: ibid., section 2.2.
+std::vector<ScheduledPass> zero_bubble_h2(int stage, int stages, int micro_batches);
+
+/// Two pipelines in opposite directions over two copies of the model: chunk 0 of a stage belongs to
+/// the one from the first stage to the last, chunk 1 to the other; each takes half of the
+/// micro-batches, the first half the first. `stages` and `micro_batches` are even, micro-batches at
+/// least 2 * stages. A forward and a backward pass that DualPipe overlaps run one after the other.
+/// Source: DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 3.2.1, and its DualPipe code.
+std::vector<ScheduledPass> dual_pipe(int stage, int stages, int micro_batches);
 
 /// Inference.
 std::vector<ScheduledPass> forward_only(int micro_batches);

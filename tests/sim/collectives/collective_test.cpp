@@ -38,6 +38,17 @@ TEST(RingBandwidth, DirectMeshUsesEveryNvlinkOfTheGroup) {
   EXPECT_NEAR(bus_bandwidth_in_gbps(a100, first_gpus(4)), 12 * 20, 1e-9);
 }
 
+TEST(RingBandwidth, RingsGoRoundAMissingBundle) {
+  for (const bool one_way : {false, true}) {
+    ClusterSpec cluster = boxes::alone(boxes::h100_mesh());
+    cluster.faults = {{"node0/gpu0->gpu3", 0, one_way}};
+    const Topology topology(cluster);
+    // The only cycle that is left, 0-1-3-2, takes two of the six-lane bundles of every GPU.
+    EXPECT_NEAR(bus_bandwidth_in_gbps(topology, first_gpus(4)), 12 * 20.6, 1e-9);
+    EXPECT_EQ(ring_paths(topology, first_gpus(4)).shape.path, PathClass::nvlink);
+  }
+}
+
 TEST(RingBandwidth, NvswitchNodeUsesTheGpusPort) {
   const Topology topology(boxes::alone(boxes::a100_switch()));
   for (const int count : {2, 3, 8}) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/collectives/collective.h"
+#include "sim/collectives/ring_shift.h"
 #include "tests/sim/engine/forked_simulation.h"
 #include "tests/sim/engine/program_builder.h"
 
@@ -13,7 +14,7 @@ namespace tessera::test {
 namespace {
 
 constexpr std::array kKinds = {OpKind::all_reduce, OpKind::reduce_scatter, OpKind::all_gather,
-                               OpKind::broadcast, OpKind::all_to_all};
+                               OpKind::broadcast,  OpKind::all_to_all,     OpKind::ring_shift};
 
 /// Time of one collective over all GPUs of `cluster`. With `shared` links, a second stream of the
 /// same ranks uses them afterwards, so that they carry flows instead of closed forms.
@@ -29,6 +30,8 @@ Seconds end_of(OpKind kind, const ClusterSpec& cluster, Bytes bytes, bool shared
 CollectiveCost cost_of(OpKind kind, const ClusterSpec& cluster, Bytes bytes) {
   std::vector<int> ranks(static_cast<std::size_t>(cluster.gpu_count()));
   std::iota(ranks.begin(), ranks.end(), 0);
+  if (kind == OpKind::ring_shift)
+    return ring_shift_cost(Topology(cluster), bytes, ranks, CollectiveTuning());
   return collective_cost(Topology(cluster), collective_kind_of(kind), bytes, ranks);
 }
 

@@ -8,10 +8,15 @@
 namespace tessera::test {
 namespace {
 
-constexpr std::array kCollectives = {OpKind::all_reduce, OpKind::reduce_scatter, OpKind::all_gather,
-                                     OpKind::broadcast, OpKind::all_to_all};
+constexpr std::array kCollectives = {OpKind::all_reduce, OpKind::reduce_scatter,
+                                     OpKind::all_gather, OpKind::broadcast,
+                                     OpKind::all_to_all, OpKind::ring_shift};
 
-constexpr std::array<ParallelLayout, 8> kLayouts = {{
+constexpr RankOrder kStagesFirst = {RankDimension::pipeline, RankDimension::data,
+                                    RankDimension::expert, RankDimension::context,
+                                    RankDimension::tensor};
+
+constexpr std::array<ParallelLayout, 11> kLayouts = {{
     {.tensor = 1, .pipeline = 1, .data = 1},
     {.tensor = 4, .pipeline = 1, .data = 1},
     {.tensor = 1, .pipeline = 1, .data = 4},
@@ -20,6 +25,9 @@ constexpr std::array<ParallelLayout, 8> kLayouts = {{
     {.tensor = 2, .pipeline = 2, .data = 2},
     {.tensor = 1, .pipeline = 3, .data = 2},
     {.tensor = 1, .pipeline = 1, .data = 8, .shard = 4},
+    {.tensor = 2, .pipeline = 1, .data = 2, .context = 2},
+    {.tensor = 1, .pipeline = 2, .data = 4, .expert = 2},
+    {.tensor = 2, .pipeline = 2, .data = 1, .context = 2, .expert = 2, .order = kStagesFirst},
 }};
 
 class RandomProgram {
@@ -88,8 +96,9 @@ class RandomProgram {
 
   OpKind any_collective() { return kCollectives[below(kCollectives.size())]; }
   GroupKind any_group_of_one_stage() {
-    constexpr std::array kGroups = {GroupKind::tensor, GroupKind::data, GroupKind::shard,
-                                    GroupKind::replica};
+    constexpr std::array kGroups = {GroupKind::tensor,     GroupKind::data,    GroupKind::shard,
+                                    GroupKind::replica,    GroupKind::context, GroupKind::expert,
+                                    GroupKind::expert_data};
     return kGroups[below(kGroups.size())];
   }
 

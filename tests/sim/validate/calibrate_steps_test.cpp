@@ -106,7 +106,7 @@ TEST(TrainingRuns, RowsThatAreNotSimulatedAreSkippedWithTheReason) {
   const std::string two = "gpt2,gpt,12,768,12,3072,50257,1024,1,1,2,";
   const TrainingRuns runs = read(
       gpt_row("hf_eager", "4,4,none,1") + "c,H200-SXM5-141GB,1,x,bf16," + rest + "0,4,4,none,1\n" +
-      "d,H200-SXM5-141GB,2,x,fp32," + two + "3,4,8,none,1\n" + "e,H200-SXM5-141GB,1,x,fp32," +
+      "d,H200-SXM5-141GB,2,x,fp32," + two + "4,4,8,none,1\n" + "e,H200-SXM5-141GB,1,x,fp32," +
       rest + "0,4,4,some,1\n" + "f,H200-SXM5-141GB,1,x,fp32," + rest + "0,4,4,none,\n" +
       "g,H200-SXM5-141GB,1,x,fp32,l,moe,12,768,12,3072,50257,1024,1,1,1,0,4,4,none,1\n" +
       "h,T4,1,x,fp32," + rest + "0,4,4,none,1\n");
@@ -115,7 +115,7 @@ TEST(TrainingRuns, RowsThatAreNotSimulatedAreSkippedWithTheReason) {
   std::vector<std::string> reasons;
   for (const SkippedRun& run : runs.skipped) reasons.push_back(run.reason);
   EXPECT_THAT(reasons,
-              ElementsAre("zero_stage = 3 is not simulated", "recompute = some is not simulated",
+              ElementsAre("zero_stage = 4 is not simulated", "recompute = some is not simulated",
                           "family = moe is not simulated", "precision = bf16: steps calibrate fp32",
                           "it has no step_time_s"));
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/collectives/collective.h"
+#include "sim/collectives/ring_shift.h"
 #include "sim/engine/communicators.h"
 #include "sim/engine/platform.h"
 #include "sim/engine/simgrid_session.h"
@@ -108,8 +109,12 @@ void Oracle::set_transfer(OracleOp& op, int rank) {
   std::vector<LinkId> links;
   if (is_collective(op.op->kind)) {
     const int communicator = communicators_.index_of(rank, op.op->group);
-    const CollectiveCost cost = collective_cost(timed_.topology, collective_kind_of(op.op->kind),
-                                                op.op->bytes, communicators_[communicator].ranks);
+    const std::vector<int>& ranks = communicators_[communicator].ranks;
+    const CollectiveCost cost =
+        op.op->kind == OpKind::ring_shift
+            ? ring_shift_cost(timed_.topology, op.op->bytes, ranks, CollectiveTuning())
+            : collective_cost(timed_.topology, collective_kind_of(op.op->kind), op.op->bytes,
+                              ranks);
     op.latency = cost.latency;
     op.bytes = cost.bytes_per_link;
     links = cost.links;

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/model_graph.h"
+#include "workloads/step_options.h"
+
+namespace tessera {
+
+/// Gradients that are summed together.
+struct GradientBucket {
+  std::int64_t parameters = 0;
+  int first = 0;  ///< position in ModelGraph::order of the block whose backward opens it
+  int ready = 0;  ///< of the block whose backward completes it; <= first
+};
+
+/// Gradients of the blocks [begin, end) in the order in which backward makes them. A bucket closes
+/// with the tensor that fills it, `DataParallel::first_bucket` or `bucket`; tensors are not cut.
+/// Source: PyTorch torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size.
+std::vector<GradientBucket> gradient_buckets(const ModelGraph& graph, const StepOptions& step,
+                                             int begin, int end);
+
+}  // namespace tessera

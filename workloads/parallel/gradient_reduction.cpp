@@ -1,0 +1,194 @@
+#include "workloads/parallel/gradient_reduction.h"
+
+#include <utility>
+
+#include "workloads/optimizers/multi_tensor.h"
+#include "workloads/sharding.h"
+
+namespace tessera {
+namespace {
+
+GraphOp shard_pass(const char* name, std::int64_t elements, PassTraffic traffic) {
+  return buffer_pass(name, Phase::gradient_reduction, KernelKind::elementwise, elements, traffic);
+}
+
+}  // namespace
+
+GradientReduction::GradientReduction(PassLibrary& library, const StepOptions& step, OpQueue& queue)
+    : library_(library),
+      graph_(library.graph()),
+      step_(step),
+      queue_(queue),
+      scatters_(scatters_gradients(step)),
+      overlaps_(!scatters_ && step.layout.replicas() > 1 && step.data_parallel.overlap_gradients &&
+                step.layout.expert == 1 && step.schedule != PipelineSchedule::dualpipe &&
+                step.mode == StepMode::training),
+      gradient_(element_bytes(block_gradient_format(step))),
+      summed_(element_bytes(step.formats.reduce)) {}
+
+void GradientReduction::add_chunk(int begin, int end) {
+  chunks_.push_back({begin, end, {}, 0});
+  if (overlaps_) chunks_.back().buckets = gradient_buckets(graph_, step_, begin, end);
+}
+
+GradientReduction::Chunk& GradientReduction::chunk_of(int position) {
+  std::size_t chunk = 0;
+  while (position < chunks_[chunk].begin || position >= chunks_[chunk].end) ++chunk;
+  return chunks_[chunk];
+}
+
+bool GradientReduction::stores(const Turn& turn) const {
+  if (step_.mode != StepMode::training) return false;
+  if (scatters_ && step_.data_parallel.reduce_each_micro_batch) return true;
+  return turn.first && (scatters_ || step_.framework.gradients_set_to_none);
+}
+
+/// Backward leaves its gradients in memory that lives until they are scattered.
+void GradientReduction::before(int position, const ScheduledPass& pass, const Turn& turn) {
+  if (!scatters_ || pass.direction == PassDirection::forward ||
+      pass.direction == PassDirection::input_gradient)
+    return;
+  if (turn.first || step_.data_parallel.reduce_each_micro_batch)
+    queue_.allocate(Bytes(gradient_ * graph_.at(position).parameters));
+}
+
+/// The root unit's gradients leave together, behind its block that backward runs last.
+bool GradientReduction::waits_for_root(const Chunk& chunk, int position) const {
+  const auto is_root = [&](int p) {
+    return graph_.layer_numbers[static_cast<std::size_t>(p)] == kNoLayer;
+  };
+  if (!gathers_units(step_) || !is_root(position)) return false;
+  for (int p = chunk.begin; p < position; ++p) {
+    if (is_root(p)) return true;
+  }
+  return false;
+}
+
+void GradientReduction::after(int position, const ScheduledPass& pass, const Turn& turn) {
+  if (pass.direction == PassDirection::forward || pass.direction == PassDirection::input_gradient)
+    return;
+  Chunk& chunk = chunk_of(position);
+  if (scatters_) {
+    if (!turn.last && !step_.data_parallel.reduce_each_micro_batch) return;
+    const std::int64_t parameters = graph_.at(position).parameters;
+    if (waits_for_root(chunk, position)) {
+      chunk.root += parameters;
+      return;
+    }
+    const bool unit = graph_.layer_numbers[static_cast<std::size_t>(position)] != kNoLayer;
+    std::int64_t leaving = parameters;
+    if (!unit) leaving += std::exchange(chunk.root, 0);
+    if (leaving > 0) scatter(leaving, pass, turn);
+    return;
+  }
+  if (!turn.last) return;
+  for (const GradientBucket& bucket : chunk.buckets) {
+    if (bucket.ready != position) continue;
+    run(optimizer_step(step_, bucket.parameters).average, "gradients.average");
+    reduce(bucket.parameters);
+  }
+}
+
+ProgramOp GradientReduction::collective(OpKind kind, GroupKind group, Bytes bytes) const {
+  ProgramOp op;
+  op.kind = kind;
+  op.group = group;
+  op.stream = group == GroupKind::replica ? StreamKind::replica_comm : StreamKind::data_comm;
+  op.phase = Phase::gradient_reduction;
+  op.bytes = bytes;
+  return op;
+}
+
+/// Sums of what the compute stream made last.
+void GradientReduction::reduce(std::int64_t parameters) {
+  if (step_.layout.replicas() == 1) return;
+  const int ranks = shard_ranks(step_);
+  const Bytes bytes(summed_ * parameters);
+  ProgramOp op = ranks > 1 ? collective(OpKind::reduce_scatter, GroupKind::shard, bytes)
+                           : collective(OpKind::all_reduce, GroupKind::data, bytes);
+  op.waits = {queue_.last_kernels(), -1};
+  last_ = queue_.add(op);
+  if (ranks == 1 || ranks == step_.layout.replicas()) return;
+  op = collective(OpKind::all_reduce, GroupKind::replica,
+                  Bytes(summed_ * shard_of(step_, parameters)));
+  op.waits = {last_, -1};
+  last_replica_ = queue_.add(op);
+}
+
+/// One kernel on a communication stream, behind what that stream did before.
+void GradientReduction::run_kernels(const GraphOp& graph_op, StreamKind stream) {
+  auto [cut, is_new] = kernels_.try_emplace({graph_op.name, graph_op.kernel.bytes().value()});
+  if (is_new) cut->second = library_.cut({graph_op}, graph_op.name);
+  ProgramOp op;
+  op.stream = stream;
+  op.group = stream == StreamKind::replica_comm ? GroupKind::replica : GroupKind::shard;
+  op.phase = Phase::gradient_reduction;
+  op.segment = cut->second.front().segment;
+  if (stream == StreamKind::data_comm) op.waits = {queue_.last_kernels(), -1};
+  (stream == StreamKind::replica_comm ? last_replica_ : last_) = queue_.add(op);
+}
+
+void GradientReduction::scatter(std::int64_t parameters, const ScheduledPass& pass,
+                                const Turn& turn) {
+  const std::int64_t shard = shard_of(step_, parameters);
+  const Bytes copied(summed_ * parameters);
+  queue_.allocate(copied);
+  run_kernels(shard_pass("gradients.copy_in", parameters, {gradient_, summed_}),
+              StreamKind::data_comm);
+  ProgramOp op = collective(OpKind::reduce_scatter, GroupKind::shard, copied);
+  op.micro_batch = pass.micro_batch;
+  op.freed = copied + Bytes(gradient_ * parameters);
+  last_ = queue_.add(op);
+  StreamKind stream = StreamKind::data_comm;
+  if (shard_ranks(step_) < step_.layout.replicas()) {
+    op = collective(OpKind::all_reduce, GroupKind::replica, Bytes(summed_ * shard));
+    op.micro_batch = pass.micro_batch;
+    op.waits = {last_, -1};
+    last_replica_ = queue_.add(op);
+    stream = StreamKind::replica_comm;
+  }
+  accumulate(shard, turn, stream);
+}
+
+/// Into the shard that the rank keeps: the first sum becomes it.
+void GradientReduction::accumulate(std::int64_t shard, const Turn& turn, StreamKind stream) {
+  const std::int64_t kept = element_bytes(step_.formats.gradients);
+  const bool adds = step_.data_parallel.reduce_each_micro_batch && !turn.first;
+  if (adds) {
+    run_kernels(shard_pass("gradients.accumulate", shard, {summed_ + kept, kept}), stream);
+  } else if (summed_ != kept) {
+    run_kernels(shard_pass("gradients.cast_back", shard, {summed_, kept}), stream);
+  }
+}
+
+void GradientReduction::run(const std::vector<GraphOp>& ops, const std::string& name) {
+  if (ops.empty()) return;
+  auto [cut, is_new] = kernels_.try_emplace({name, ops.front().kernel.bytes().value()});
+  if (is_new) cut->second = library_.cut(ops, name);
+  queue_.run(cut->second, -1, -1);
+}
+
+void GradientReduction::reduce_experts(std::int64_t experts) {
+  if (experts == 0 || step_.layout.expert == step_.layout.replicas()) return;
+  ProgramOp op = collective(OpKind::all_reduce, GroupKind::expert_data, Bytes(summed_ * experts));
+  op.waits = {queue_.last_kernels(), -1};
+  last_ = queue_.add(op);
+}
+
+void GradientReduction::finish(std::int64_t parameters, std::int64_t experts) {
+  if (!scatters_) {
+    const OptimizerStep whole = optimizer_step(step_, parameters);
+    if (!overlaps_) {
+      run(whole.average, "gradients.average");
+      reduce(parameters - experts);
+      reduce_experts(experts);
+    }
+  }
+  for (const std::int32_t op : {last_, last_replica_}) {
+    if (op >= 0) queue_.await(op, library_.empty_segment());
+  }
+  if (scatters_) return;
+  run(optimizer_step(step_, shard_of(step_, parameters)).after_reduce, "gradients.cast_back");
+}
+
+}  // namespace tessera

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "workloads/optimizers/optimizer_step.h"
+#include "workloads/parallel/gradient_buckets.h"
+#include "workloads/parallel/op_queue.h"
+#include "workloads/parallel/pass_library.h"
+#include "workloads/schedules/schedule.h"
+
+namespace tessera {
+
+/// Sums gradients over data-parallel ranks, in one of three ways:
+/// - one piece behind backward (Megatron without overlap);
+/// - bucket by bucket beside the backward of the last micro-batch (DDP, Megatron with overlap);
+/// - block by block, where gradients are sharded: a copy in the format of the sum is
+/// reduce-scattered
+///   beside the next backward, and added to the shard (ZeRO-2 and 3, FSDP).
+/// Gradients of experts that are spread over ranks, and of DualPipe's two copies of a model, are
+/// one piece always. With sharded optimizer states the first two reduce-scatter instead of
+/// all-reducing; with several shard groups, the groups all-reduce their shards behind that.
+class GradientReduction {
+ public:
+  /// All have to outlive it.
+  GradientReduction(PassLibrary& library, const StepOptions& step, OpQueue& queue);
+
+  /// A model chunk of the stage: positions [begin, end).
+  void add_chunk(int begin, int end);
+
+  /// Place of a pass among those of its chunk that make weight gradients.
+  struct Turn {
+    bool first = false;
+    bool last = false;
+  };
+  /// True where backward finds no gradients of earlier micro-batches.
+  bool stores(const Turn& turn) const;
+  void before(int position, const ScheduledPass& pass, const Turn& turn);
+  void after(int position, const ScheduledPass& pass, const Turn& turn);
+  /// Behind all passes, over `parameters` of the rank: kernels behind it find the sums. `experts`
+  /// of them have replicas of their own.
+  void finish(std::int64_t parameters, std::int64_t experts);
+
+ private:
+  struct Chunk {
+    int begin = 0;
+    int end = 0;
+    std::vector<GradientBucket> buckets;
+    std::int64_t root = 0;  ///< gradients of the root unit that wait for its last block
+  };
+  Chunk& chunk_of(int position);
+  bool waits_for_root(const Chunk& chunk, int position) const;
+  void scatter(std::int64_t parameters, const ScheduledPass& pass, const Turn& turn);
+  void accumulate(std::int64_t shard, const Turn& turn, StreamKind stream);
+  void reduce(std::int64_t parameters);
+  void reduce_experts(std::int64_t experts);
+  ProgramOp collective(OpKind kind, GroupKind group, Bytes bytes) const;
+  void run_kernels(const GraphOp& op, StreamKind stream);
+  void run(const std::vector<GraphOp>& ops, const std::string& name);
+
+  PassLibrary& library_;
+  const ModelGraph& graph_;
+  const StepOptions& step_;
+  OpQueue& queue_;
+  bool scatters_;
+  bool overlaps_;
+  std::int64_t gradient_;  ///< bytes of an element, as backward makes it
+  std::int64_t summed_;    ///< and as it is summed
+  std::vector<Chunk> chunks_;
+  std::int32_t last_ = -1;          ///< op of the data-parallel stream
+  std::int32_t last_replica_ = -1;  ///< of the stream between shard groups
+  std::map<std::tuple<std::string, std::int64_t>, Pass> kernels_;
+};
+
+}  // namespace tessera

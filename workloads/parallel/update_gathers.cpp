@@ -1,0 +1,59 @@
+#include "workloads/parallel/update_gathers.h"
+
+#include <iterator>
+
+#include "workloads/sharding.h"
+
+namespace tessera {
+
+UpdateGathers::UpdateGathers(PassLibrary& library, const StepOptions& step, OpQueue& queue)
+    : library_(library),
+      graph_(library.graph()),
+      step_(step),
+      queue_(queue),
+      on_(gathers_updates(step)),
+      overlaps_(on_ && step.data_parallel.overlap_parameters) {}
+
+void UpdateGathers::add_chunk(int begin, int end) {
+  if (!overlaps_) return;
+  const std::vector<GradientBucket> buckets = gradient_buckets(graph_, step_, begin, end);
+  for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
+    gathers_[begin].push_back({*bucket, -1});
+}
+
+std::int32_t UpdateGathers::start(std::int64_t parameters, Phase phase) {
+  ProgramOp op;
+  op.kind = OpKind::all_gather;
+  op.group = GroupKind::shard;
+  op.stream = StreamKind::data_comm;
+  op.phase = phase;
+  op.bytes = Bytes(element_bytes(step_.formats.parameters) * parameters);
+  if (phase == Phase::optimizer) op.waits = {queue_.last_kernels(), -1};
+  return queue_.add(op);
+}
+
+void UpdateGathers::before(int position, const ScheduledPass& pass) {
+  if (!overlaps_ || pass.direction != PassDirection::forward) return;
+  const auto chunk = std::prev(gathers_.upper_bound(position));
+  std::int32_t needed = -1;
+  for (std::size_t i = 0; i < chunk->second.size(); ++i) {
+    Gather& gather = chunk->second[i];
+    if (gather.bucket.ready > position) break;
+    const bool passed = gather.op >= 0 && gather.bucket.first < position;
+    if (passed) continue;
+    if (gather.op < 0) gather.op = start(gather.bucket.parameters, Phase::forward);
+    needed = gather.op;
+    const bool has_next = i + 1 < chunk->second.size();
+    if (has_next && chunk->second[i + 1].op < 0) {
+      Gather& next = chunk->second[i + 1];
+      next.op = start(next.bucket.parameters, Phase::forward);
+    }
+  }
+  if (needed >= 0) queue_.await(needed, library_.empty_segment());
+}
+
+void UpdateGathers::finish(std::int64_t parameters) {
+  if (on_ && !overlaps_) start(parameters, Phase::optimizer);
+}
+
+}  // namespace tessera

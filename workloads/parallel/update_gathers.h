@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "workloads/parallel/gradient_buckets.h"
+#include "workloads/parallel/op_queue.h"
+#include "workloads/parallel/pass_library.h"
+#include "workloads/schedules/schedule.h"
+
+namespace tessera {
+
+/// Gathers weights that every rank holds whole from the ranks that updated their shards (ZeRO-1 and
+/// 2, Megatron's distributed optimizer): in one piece behind the update, or bucket by bucket beside
+/// the next step's first forward pass, one bucket ahead of the block that needs it. A step then
+/// gathers what the step before updated.
+class UpdateGathers {
+ public:
+  /// All have to outlive it. Does nothing where the step gathers no updates.
+  UpdateGathers(PassLibrary& library, const StepOptions& step, OpQueue& queue);
+
+  /// A model chunk of the stage: positions [begin, end).
+  void add_chunk(int begin, int end);
+  /// Ahead of a block.
+  void before(int position, const ScheduledPass& pass);
+  /// Behind the update of the rank's shard of `parameters`.
+  void finish(std::int64_t parameters);
+
+ private:
+  struct Gather {
+    GradientBucket bucket;
+    std::int32_t op = -1;  ///< -1: not started
+  };
+  std::int32_t start(std::int64_t parameters, Phase phase);
+
+  PassLibrary& library_;
+  const ModelGraph& graph_;
+  const StepOptions& step_;
+  OpQueue& queue_;
+  bool on_;
+  bool overlaps_;
+  std::map<int, std::vector<Gather>> gathers_;  ///< by first position, in the order of forward
+};
+
+}  // namespace tessera

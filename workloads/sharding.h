@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "workloads/step_options.h"
+
+namespace tessera {
+
+// What a step's sharding comes to. One rank per shard group is no sharding at all.
+
+/// Ranks that divide one copy of what is sharded; 1 where nothing is.
+int shard_ranks(const StepOptions& step);
+
+/// Parameters are divided, and gathered unit by unit around their use. A unit is a layer; embedding
+/// and head together are the root unit.
+bool gathers_units(const StepOptions& step);
+/// Gathered units stay from forward to the end of their backward.
+bool keeps_units(const StepOptions& step);
+/// Gradients leave block by block for the rank that keeps their shard.
+bool scatters_gradients(const StepOptions& step);
+/// Parameters are whole on every rank, and gathered from those that updated them.
+bool gathers_updates(const StepOptions& step);
+
+/// Elements of this rank's shard of `parameters`.
+std::int64_t shard_of(const StepOptions& step, std::int64_t parameters);
+
+/// Formats in which a block reads its weights and leaves their gradients: sharded ones are in the
+/// format of activations.
+Precision block_parameter_format(const StepOptions& step);
+Precision block_gradient_format(const StepOptions& step);
+
+/// Weights, gradients and optimizer states of a rank that owns `parameters`, between steps. ZeRO's
+/// 2 + 2 + 12 bytes in fp16 with one, two or all of them divided.
+Bytes persistent_bytes(const StepOptions& step, std::int64_t parameters);
+
+}  // namespace tessera
