@@ -2,7 +2,7 @@
 # (sub-folders included, unless they are targets of their own), with includes written from the root.
 
 set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine sim/remat
-    sim/report sim/explain sim/formats sim/process sim/import sim/validate sim/sweep sim/cli)
+    sim/report sim/explain sim/formats sim/process sim/import sim/validate sim/html sim/sweep sim/cli)
 
 function(tessera_target_name folder result)
   string(REPLACE "/" "_" name "tessera/${folder}")
@@ -65,6 +65,21 @@ function(tessera_library folder)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
   tessera_compile_options(${target})
   tessera_link(${target} ${ARGN})
+endfunction()
+
+# The page of HTML reports (style, then scripts) as a source of the target of `folder`.
+function(tessera_embedded_page folder)
+  tessera_target_name(${folder} target)
+  set(files ${ARGN})
+  list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/)
+  set(generated ${CMAKE_BINARY_DIR}/generated/${folder}/page_source.cpp)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/${folder})
+  add_custom_command(
+    OUTPUT ${generated}
+    COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/embed_page ${generated} ${files}
+    DEPENDS ${CMAKE_SOURCE_DIR}/tools/embed_page ${files}
+    VERBATIM)
+  target_sources(${target} PRIVATE ${generated})
 endfunction()
 
 function(tessera_executable name folder)

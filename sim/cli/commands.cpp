@@ -14,6 +14,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_explain_command(app);
   add_explain_kernel_command(app);
   add_explain_step_command(app);
+  add_compare_command(app);
   add_schema_command(app);
   add_show_command(app);
   add_list_command(app);

@@ -23,6 +23,7 @@ void add_check_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 void add_explain_kernel_command(CLI::App& app);
 void add_explain_step_command(CLI::App& app);
+void add_compare_command(CLI::App& app);
 void add_schema_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 void add_list_command(CLI::App& app);

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/explain/explain_text.h"
+#include "sim/report/rank_list.h"
 
 namespace tessera {
 namespace {
@@ -31,6 +32,8 @@ StoryJson ranks_json(const StepStory& story) {
   for (const RankStory& rank : story.ranks)
     ranks.push_back({{"rank", rank.rank},
                      {"stage", rank.stage},
+                     {"stands_for", rank.ranks.size()},
+                     {"ranks", rank_list(rank.ranks)},
                      {"classes", json_of(rank.times, story.step_time)}});
   return ranks;
 }
@@ -43,6 +46,8 @@ std::string_view label_of(PathPieceKind kind) {
       return "collective";
     case PathPieceKind::message:
       return "message";
+    case PathPieceKind::copy:
+      return "copy";
     case PathPieceKind::host:
       return "host";
     case PathPieceKind::unexplained:

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "sim/report/rank_list.h"
+
 namespace tessera {
 
 const char* const kCriticalPathDefinition =
@@ -42,19 +44,6 @@ std::string name_of_part(TimeClass time_class, const std::string& part) {
   return std::string(label_of(time_class)) + (part.empty() ? "" : " " + part);
 }
 
-/// "0-3,8": ascending ranks.
-std::string ranges(const std::vector<int>& ranks) {
-  std::string text;
-  for (std::size_t begin = 0; begin < ranks.size();) {
-    std::size_t end = begin;
-    while (end + 1 < ranks.size() && ranks[end + 1] == ranks[end] + 1) ++end;
-    text += (text.empty() ? "" : ",") + std::to_string(ranks[begin]);
-    if (end > begin) text += "-" + std::to_string(ranks[end]);
-    begin = end + 1;
-  }
-  return text;
-}
-
 std::string shares_of(const RankStory& rank, Seconds step_time) {
   std::string cells;
   for (const TimeClass column : kColumns) {
@@ -74,19 +63,26 @@ std::string rank_rows(const StepStory& story) {
   }
   text += "  ranks\n";
   std::map<std::pair<int, std::string>, std::vector<int>> alike;
-  for (const RankStory& rank : story.ranks)
-    alike[{rank.stage, shares_of(rank, story.step_time)}].push_back(rank.rank);
-  for (const auto& [key, ranks] : alike)
-    text += line("  %5d", key.first).substr(0, 7) + key.second + "  " + ranges(ranks) + "\n";
+  for (const RankStory& rank : story.ranks) {
+    std::vector<int>& ranks = alike[{rank.stage, shares_of(rank, story.step_time)}];
+    ranks.insert(ranks.end(), rank.ranks.begin(), rank.ranks.end());
+  }
+  for (auto& [key, ranks] : alike) {
+    std::ranges::sort(ranks);
+    text += line("  %5d", key.first).substr(0, 7) + key.second + "  " + rank_list(ranks) + "\n";
+  }
   return text;
 }
 
 /// Parts of all classes, mean over the ranks.
 std::string part_rows(const StepStory& story) {
   std::map<std::pair<TimeClass, std::string>, Seconds> parts;
+  std::size_t all = 0;
+  for (const RankStory& rank : story.ranks) all += rank.ranks.size();
   for (const RankStory& rank : story.ranks) {
+    const double weight = static_cast<double>(rank.ranks.size()) / static_cast<double>(all);
     for (const ClassTime& entry : rank.times)
-      parts[{entry.time_class, entry.part}] += entry.time / static_cast<double>(story.ranks.size());
+      parts[{entry.time_class, entry.part}] += entry.time * weight;
   }
   std::string text = line("\n%-42s %12s %8s", "time of a GPU, mean over ranks", "ms", "%");
   for (const auto& [key, time] : parts) {

@@ -13,8 +13,9 @@ constexpr std::int32_t kNoOp = -1;
 /// Differences below this are rounding of the clock, not waiting.
 constexpr Seconds kRounding = 1e-9_s;
 
-bool is_collective_op(const ProgramOp& op) {
-  return op.kind != OpKind::kernels && op.kind != OpKind::send && op.kind != OpKind::recv;
+PathPieceKind kind_of(const ProgramOp& op) {
+  if (op.kind == OpKind::kernels) return PathPieceKind::kernels;
+  return op.kind == OpKind::send ? PathPieceKind::message : PathPieceKind::copy;
 }
 
 /// What the order of submission implies for the ops of a stage's program.
@@ -36,8 +37,8 @@ StageOrder order_of(const RankProgram& stage, const Program& program) {
     order.ahead_in_stream.push_back(
         std::exchange(last_of_stream[static_cast<std::size_t>(op.stream)], i));
     order.last_sync.push_back(sync);
-    order.sequence.push_back(is_collective_op(op) ? next_in_group[op.group]++ : kNoOp);
-    if (is_collective_op(op)) order.collective[{op.group, order.sequence.back()}] = i;
+    order.sequence.push_back(is_collective(op.kind) ? next_in_group[op.group]++ : kNoOp);
+    if (is_collective(op.kind)) order.collective[{op.group, order.sequence.back()}] = i;
     const bool segment_sync = op.kind == OpKind::kernels && program.segment(op.segment).host_sync;
     if (op.host_sync || segment_sync) sync = i;
   }
@@ -95,12 +96,11 @@ class PathWalk {
   bool step_back() {
     const ProgramOp& op = program_op(at_);
     if (op.kind == OpKind::recv && go_to_sender(op)) return true;
-    if (is_collective_op(op)) {
+    if (is_collective(op.kind)) {
       add(PathPieceKind::collective, record(at_).transfer_start);
       go_to_last_member(op);
     } else if (op.kind != OpKind::recv) {
-      const bool message = op.kind == OpKind::send;
-      add(message ? PathPieceKind::message : PathPieceKind::kernels, record(at_).start);
+      add(kind_of(op), record(at_).start);
     }
     return go_to_cause();
   }

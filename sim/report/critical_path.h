@@ -12,6 +12,7 @@ enum class PathPieceKind : std::uint8_t {
   kernels,      ///< a segment runs
   collective,   ///< from the arrival of its last member to its end
   message,      ///< from the start of the send to its arrival
+  copy,         ///< between GPU and host memory
   host,         ///< the host launches, one call after the other, until it has launched the next op
   unexplained,  ///< nothing that is known held the next op up; 0 where the records are complete
 };

@@ -47,6 +47,7 @@ void add_kernels(const TimedProgram& timed, SegmentId id, Seconds time, PartTime
 /// Class and part of what is not compute.
 std::pair<TimeClass, std::string> class_of(TimeCategory category) {
   const std::string label(label_of(category));
+  if (label == "exposed_swap") return {TimeClass::memory_stall, ""};  // copies to and from the host
   if (label.starts_with("exposed_")) return {TimeClass::communication, label.substr(8)};
   if (category == TimeCategory::bubble) return {TimeClass::bubble, ""};
   if (category == TimeCategory::contention) return {TimeClass::contention, ""};
@@ -81,7 +82,7 @@ RankStory story_of_rank(const TimedProgram& timed, const TimelineIndex& index, i
     const auto segment = static_cast<std::size_t>(op.segment.index());
     add_kernels(timed, op.segment, busy_time(record, timed.segments[segment]), parts);
   }
-  return {rank, index.position(rank).pipeline, listed(parts)};
+  return {rank, index.position(rank).pipeline, {}, listed(parts)};
 }
 
 /// The critical path, summed up.
@@ -102,6 +103,9 @@ class PathSummary {
         parts_[{TimeClass::communication, "pipeline"}] += time;
         return add_op(TimeClass::communication,
                       "message " + std::string(label_of(op_of(piece).phase)), time);
+      case PathPieceKind::copy:
+        parts_[{TimeClass::memory_stall, ""}] += time;
+        return add_op(TimeClass::memory_stall, std::string(label_of(op_of(piece).kind)), time);
       case PathPieceKind::host:
         parts_[{TimeClass::host, ""}] += time;
         return add_op(TimeClass::host, "launches of the host", time);
@@ -174,8 +178,12 @@ Seconds RankStory::in(TimeClass time_class) const {
 StepStory tell_step(const TimedProgram& timed, const Timeline& timeline) {
   const TimelineIndex index(timed, timeline);
   StepStory story{.step_time = timeline.step_time};
-  for (int rank = 0; rank < index.ranks(); ++rank)
+  std::map<int, std::vector<int>> same;
+  for (int rank = 0; rank < index.ranks(); ++rank) same[index.folding().of(rank)].push_back(rank);
+  for (auto& [rank, ranks] : same) {
     story.ranks.push_back(story_of_rank(timed, index, rank, timeline.step_time));
+    story.ranks.back().ranks = std::move(ranks);
+  }
   story.path = critical_path(timed, timeline, index);
   PathSummary summary(timed, index);
   for (const PathPiece& piece : story.path) summary.add(piece);

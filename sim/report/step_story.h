@@ -32,10 +32,11 @@ struct ClassTime {
   Seconds time;
 };
 
-/// Where a rank's step went: every instant is in one class.
+/// Where a simulated rank's step went: every instant is in one class.
 struct RankStory {
   int rank = 0;
   int stage = 0;
+  std::vector<int> ranks;        ///< that do the same, itself included; ascending
   std::vector<ClassTime> times;  ///< adds up to the step time; in the order of TimeClass
   /// Sum over the parts of a class.
   Seconds in(TimeClass time_class) const;

@@ -22,6 +22,7 @@
 #include "sim/engine/engine.h"
 #include "sim/formats/output_file.h"
 #include "sim/formats/perfetto.h"
+#include "sim/html/step_page.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
 #include "sim/report/json.h"
@@ -41,6 +42,7 @@ struct SimulateOptions {
   std::string format;
   std::string trace_file;
   std::string picture_file;
+  std::string report_file;
   std::string resolved_file;
   bool timing = false;
   int steps = 0;  ///< 0: one, in full
@@ -142,7 +144,8 @@ ExitCode run_simulate(const SimulateOptions& options) {
   const PredictorWeights weights = shipped_weights();
   const TimedProgram timed = planned(scenario, weights);
   stopwatch.end_pass("plan");
-  const bool draws_memory = !options.trace_file.empty() || !options.picture_file.empty();
+  const bool draws_memory = !options.trace_file.empty() || !options.picture_file.empty() ||
+                            !options.report_file.empty();
   const Timeline timeline = draws_memory ? simulate(timed) : simulate_without_memory_samples(timed);
   stopwatch.end_pass("simulate");
   const StepReport report = measure(timed, timeline);
@@ -150,6 +153,8 @@ ExitCode run_simulate(const SimulateOptions& options) {
   stopwatch.end_pass("report");
 
   const Provenance provenance = provenance_of(scenario, weights, timed);
+  if (!options.report_file.empty())
+    write_output_file(options.report_file, step_page(report, provenance, timed, timeline));
   print(options.format == "json"
             ? json_text(report, provenance, options.timing ? stopwatch.passes() : RunTiming())
             : table_text(report, provenance));
@@ -170,6 +175,8 @@ void add_simulate_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--trace", options->trace_file,
                       "write the timeline for ui.perfetto.dev (.json, .json.gz)");
   command->add_option("--picture", options->picture_file, "write the timeline as SVG");
+  command->add_option("--report", options->report_file,
+                      "write a self-contained HTML report for a browser");
   command->add_option("--resolved", options->resolved_file,
                       "write the scenario with all defaults and files inlined");
   command->add_flag("--timing", options->timing, "put the times of our own run into the JSON");

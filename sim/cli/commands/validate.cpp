@@ -13,6 +13,8 @@
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
 #include "sim/cli/progress.h"
+#include "sim/formats/output_file.h"
+#include "sim/html/validation_page.h"
 #include "sim/scenario/names.h"
 #include "sim/validate/collective_text.h"
 #include "sim/validate/model_run_scenario.h"
@@ -34,6 +36,7 @@ struct ValidateOptions {
   std::string leave_out;
   std::string constants;
   std::string format;
+  std::string report_file;
   std::string form;
   std::optional<double> tolerance_pct;
 };
@@ -93,6 +96,9 @@ ExitCode run_training_runs(const ValidateOptions& options) {
                           shipped_weights(), options.jobs > 0 ? options.jobs : processor_count(),
                           [&](std::size_t done, std::size_t all) { progress.show(done, all); });
   print_validation(validation, options.format);
+  if (!options.report_file.empty())
+    write_output_file(options.report_file,
+                      validation_page(validation, options.runs_file, TESSERA_VERSION));
   if (validation.failed > 0) {
     spdlog::error("{} simulations failed; their rows say how", validation.failed);
     return ExitCode::internal;
@@ -167,6 +173,7 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--only", options->only,
                       "rows of RUNS whose column holds a value (dp=1, precision=fp16,bf16) or a "
                       "part (source~vTrain)");
+  command->add_option("--report", options->report_file, "RUNS: write a self-contained HTML report");
   command->add_option("--jobs", options->jobs, "simulations of RUNS at a time; default: processors")
       ->check(CLI::Range(1, 1024));
   files->add_option("--collectives", options->collectives_file,

@@ -106,9 +106,11 @@ TEST(Explanation, TextAndJsonSayTheSame) {
   const std::string text = outcome.substr(0, split);
   const auto json = nlohmann::json::parse(outcome.substr(split + 1));
   EXPECT_EQ(json["schema"], "tessera.step_story/1");
-  EXPECT_EQ(json["ranks"].size(), 4u);
+  int ranks = 0;
+  for (const auto& rank : json["ranks"]) ranks += rank["stands_for"].get<int>();
+  EXPECT_EQ(ranks, 4) << "simulated, or done by one that was";
   double sum = 0;
-  for (const auto& entry : json["ranks"][3]["classes"]) sum += entry["share"].get<double>();
+  for (const auto& entry : json["ranks"].back()["classes"]) sum += entry["share"].get<double>();
   EXPECT_NEAR(sum, 1, 1e-9);
   EXPECT_EQ(json["critical_path"]["pieces"].back()["end_s"], json["step_time_s"]);
   EXPECT_EQ(json["bound_by"], "compute");

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "sim/report/provenance.h"
+#include "sim/report/step_report.h"
+
+namespace tessera {
+
+/// The part "provenance" of a page about a step.
+nlohmann::ordered_json provenance_data(const StepReport& report, const Provenance& provenance);
+
+/// Of a page that knows nothing but who wrote it.
+nlohmann::ordered_json provenance_data(const std::string& tessera_version);
+
+}  // namespace tessera

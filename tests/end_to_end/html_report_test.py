@@ -1,0 +1,150 @@
+"""`--report FILE.html`: one file that asks for nothing, in a browser where there is one."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import random
+import re
+import shutil
+import subprocess
+import time
+import unittest
+
+from tessera_command import DATA_PARALLEL, PIPELINE, EndToEnd
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+NODE = shutil.which("node")
+ATTACK = "</script><img src=x onerror=document.title='broken'>"
+DATA = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.S)
+SLICES = 200_000
+
+# Draws rows of 200,000 slices of which most are thinner than a pixel; the script has no document here.
+NODE_TEST = """
+const fs = require("fs"), vm = require("vm"), assert = require("assert");
+vm.runInThisContext(fs.readFileSync(process.argv[1], "utf8") + "; globalThis.api = {decodeRows, visibleSlices, firstAbove}");
+const row = {gaps: [], lengths: []};
+for (let i = 0; i < 200000; ++i) { row.gaps.push(i % 3); row.lengths.push(1 + i % 50); }
+const timeline = {rows: [row]};
+api.decodeRows(timeline);
+const whole = row.end[row.end.length - 1], pixel = whole / 1200;
+let visited = 0, at = 0;
+api.visibleSlices(row, 0, whole, pixel, (i, begin, end) => {
+  ++visited;
+  assert(begin >= at - pixel && end >= begin);
+  assert(begin - at <= 3 * pixel, "a gap that is none");
+  at = end;
+});
+assert(visited <= 2400 && visited >= 600, "visited " + visited);
+visited = 0;
+api.visibleSlices(row, whole / 2, whole / 2 + 1e-6, 1e-9, () => ++visited);
+assert(visited > 10 && visited < 1000, "visited " + visited);
+assert.deepStrictEqual([0, 1, 2.5, 9].map((x) => api.firstAbove([1, 2, 3], x)), [0, 1, 2, 3]);
+"""
+
+
+class Elements(html.parser.HTMLParser):
+    """Names and attributes of all elements."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+def many_slices():
+    """A document with a timeline of 200,000 slices on 40 rows."""
+    numbers = random.Random(7)
+    rows = []
+    for number in range(40):
+        lengths = [numbers.randrange(1, 2000) for _ in range(SLICES // 40)]
+        rows.append({"name": f"GPU {number} compute", "gaps": [numbers.randrange(0, 50) for _ in lengths], "lengths": lengths,
+                     "kinds": [numbers.randrange(9) for _ in lengths], "names": [numbers.randrange(4) for _ in lengths],
+                     "micro_batches": [-1] * len(lengths)})
+    step = max(sum(row["gaps"]) + sum(row["lengths"]) for row in rows) * 1e-9
+    return {"title": ATTACK, "timeline": {"step_time_s": step, "kinds": [ATTACK] * 9, "stories": {},
+                                          "names": [ATTACK, "layer.forward", "layer.backward", "b"], "rows": rows,
+                                          "path": {"begin": [0], "end": [step], "row": [3]}}}
+
+
+class HtmlReport(EndToEnd):
+    def report(self, *arguments):
+        self.answer(*arguments, "--report", "report.html")
+        return (self.folder / "report.html").read_text()
+
+    def assert_self_contained(self, page):
+        elements = Elements(page).found
+        self.assertEqual({tag for tag, _ in elements}, {"html", "head", "meta", "title", "style", "body", "main", "noscript", "script"})
+        self.assertFalse([attributes for _, attributes in elements if {"src", "href", "style", "onload"} & set(attributes)])
+        policy = next(attributes["content"] for _, attributes in elements if "http-equiv" in attributes)
+        script = re.search(r"<script>(.*)</script>", page, re.S).group(1)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        self.assertTrue(policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}';"), policy)
+
+    def browse(self, page, fragment=""):
+        """The page's elements after its script ran, and what the browser logged."""
+        path = self.plant("browsed.html", page)
+        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--user-data-dir=profile",
+                   "--dump-dom", f"file://{path}{fragment}"]
+        result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+        self.assertTrue("data-ready" in result.stdout, result.stderr[-2000:])
+        # Reading pixels back is how the test waits for the drawing.
+        return result.stdout, [line for line in result.stderr.splitlines()
+                               if "CONSOLE" in line and "willReadFrequently" not in line]
+
+    def test_every_command_writes_a_page_that_asks_for_nothing(self):
+        self.assert_self_contained(self.report("simulate", PIPELINE))
+        self.assert_self_contained(self.report("compare", PIPELINE, DATA_PARALLEL))
+        self.plant("runs.csv", "id,gpu,n_gpus,precision,family,layers,hidden,heads,vocab,seq_len,global_batch,step_time_s\n"
+                   f"{ATTACK},A100-SXM4-80GB,1,bf16,gpt,2,256,4,1024,128,2,0.01\n")
+        page = self.report("validate", "runs.csv")
+        self.assert_self_contained(page)
+        self.assertNotIn("<img", page)
+
+    def test_equal_runs_give_equal_bytes(self):
+        self.assertEqual(self.report("simulate", PIPELINE), self.report("simulate", PIPELINE))
+
+    def test_a_name_of_the_user_is_data(self):
+        page = self.report("simulate", PIPELINE, "--set", f"name={ATTACK}")
+        self.assert_self_contained(page)
+        self.assertIn(ATTACK, json.loads(DATA.search(page).group(2))["title"])
+
+    @unittest.skipUnless(NODE, "there is no node on this machine")
+    def test_drawing_visits_a_slice_or_two_per_pixel(self):
+        script = re.search(r"<script>(.*)</script>", self.report("simulate", PIPELINE), re.S).group(1)
+        path = self.plant("page.js", script)
+        result = subprocess.run([NODE, "-e", NODE_TEST, str(path)], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_a_browser_draws_it_without_a_complaint(self):
+        pages = [self.report("simulate", PIPELINE, "--set", f"name={ATTACK}"), self.report("compare", PIPELINE, DATA_PARALLEL)]
+        for page in pages:
+            dom, complaints = self.browse(page, "#measure")
+            self.assertEqual(complaints, [])
+            self.assertFalse("<img" in dom)
+            self.assertTrue("<h2>Provenance</h2>" in dom)
+        dom, _ = self.browse(pages[0], "#measure")
+        self.assertGreater(int(re.search(r'data-found="(\d+)"', dom).group(1)), 0)
+        self.assertTrue("layer.forward</strong>" in dom, "a click shows the op")
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_it_stays_smooth_with_200000_slices(self):
+        real = self.report("simulate", PIPELINE)
+        text = json.dumps(many_slices()).replace("<", "\\u003c")
+        page = DATA.sub(lambda match: match.group(1) + text + match.group(3), real)
+        begin = time.monotonic()
+        dom, complaints = self.browse(page, "#measure")
+        self.assertEqual(complaints, [])
+        self.assertFalse("<img" in dom)
+        first, frame = (float(re.search(rf'data-{name}-ms="([\d.]+)"', dom).group(1)) for name in ("start", "frame"))
+        print(f"200,000 slices: first drawing {first:.0f} ms, slowest frame {frame:.0f} ms, browser {time.monotonic() - begin:.1f} s")
+        self.assertLess(first, 2000)
+        self.assertLess(frame, 100)
+
+
+if __name__ == "__main__":
+    unittest.main()

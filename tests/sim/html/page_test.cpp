@@ -1,0 +1,168 @@
+#include "sim/html/page.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/html/comparison_page.h"
+#include "sim/html/page_source.h"
+#include "sim/html/step_page.h"
+#include "sim/html/validation_page.h"
+#include "sim/report/metrics.h"
+#include "tests/sim/trace/handmade_step.h"
+#include "tests/sim/trace/ideal_timeline.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kAttack = "</script><img src=x onerror=alert(1)><!--<script>&amp;\"'";
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+Json data_of(const std::string& page) {
+  const std::string begin = "<script type=\"application/json\" id=\"data\">";
+  const std::size_t at = page.find(begin) + begin.size();
+  return Json::parse(page.substr(at, page.find("</script>", at) - at));
+}
+
+/// Nothing of the attack is markup, and nothing of the page asks for anything.
+void expect_inert(const std::string& page) {
+  EXPECT_EQ(count_of(page, "<script"), 2);
+  EXPECT_EQ(count_of(page, "</script"), 2);
+  EXPECT_EQ(count_of(page, "<img"), 0);
+  EXPECT_EQ(count_of(page, "<!--"), 0);
+  EXPECT_EQ(count_of(page, "://"), 0) << "no address";
+  EXPECT_EQ(count_of(page, " src="), count_of(data_of(page).dump(), " src=")) << "data alone";
+  EXPECT_EQ(count_of(page, "innerHTML"), 0);
+}
+
+TEST(HtmlPage, HoldsTheDocumentAsItIs) {
+  const Json document{{"title", kAttack}, {"numbers", {1, 2.5, -3e-9}}, {"nothing", nullptr}};
+  const std::string page = html_page(document);
+  EXPECT_EQ(data_of(page), document);
+  expect_inert(page);
+  EXPECT_EQ(page, html_page(document));
+}
+
+TEST(HtmlPage, ItsPolicyAllowsItsOwnScriptAndStyleAlone) {
+  const std::string page = html_page({{"title", "t"}});
+  EXPECT_THAT(page, HasSubstr("content=\"default-src 'none'; script-src '" + kPageScriptHash +
+                              "'; style-src '" + kPageStyleHash + "'; base-uri 'none'"));
+  EXPECT_THAT(kPageScriptHash, ::testing::MatchesRegex("sha256-[A-Za-z0-9+/]+=*"));
+  EXPECT_THAT(page, HasSubstr("<script>" + kPageScript + "</script>"));
+  EXPECT_THAT(page, HasSubstr("<style>" + kPageStyle + "</style>"));
+  EXPECT_THAT(page, Not(HasSubstr("unsafe-inline")));
+}
+
+struct Step {
+  TimedProgram timed = testing::one_f_one_b_step(2, 3);
+  Timeline timeline = testing::ideal_timeline(timed);
+};
+
+TEST(StepPage, TextOfTheUserIsData) {
+  Step step;
+  step.timed.program.segments[0].name = kAttack;
+  step.timed.program.segments[0].kernels[0].name = kAttack;
+  Provenance provenance;
+  for (std::string* text : {&provenance.scenario, &provenance.model, &provenance.mode,
+                            &provenance.framework, &provenance.recompute, &provenance.predictor,
+                            &provenance.predictor_mode, &provenance.predictor_effect})
+    *text = kAttack;
+  provenance.predictor_notes = {kAttack};
+  StepReport report = measure(step.timed, step.timeline);
+  report.gpu = kAttack;
+  const std::string page = step_page(report, provenance, step.timed, step.timeline);
+  expect_inert(page);
+  const Json names = data_of(page)["timeline"]["names"];
+  EXPECT_NE(std::ranges::find(names, Json(kAttack)), names.end());
+}
+
+TEST(StepPage, SlicesAreTheRecords) {
+  const Step step;
+  const Json page =
+      data_of(step_page(measure(step.timed, step.timeline), {}, step.timed, step.timeline));
+  const Json& timeline = page["timeline"];
+  const Json& row = timeline["rows"][0];
+  EXPECT_EQ(row["name"], "GPU 0 compute");
+  std::vector<std::pair<double, double>> slices;
+  double at = 0;
+  for (std::size_t i = 0; i < row["gaps"].size(); ++i) {
+    const double begin = at + row["gaps"][i].get<double>();
+    at = begin + row["lengths"][i].get<double>();
+    slices.emplace_back(begin * 1e-9, at * 1e-9);
+  }
+  std::vector<std::pair<double, double>> records;
+  const auto& ops = step.timed.program.stages[0].ops;
+  for (const OpRecord& record : step.timeline.ops) {
+    if (record.rank != 0 || ops[static_cast<std::size_t>(record.op)].kind != OpKind::kernels)
+      continue;
+    records.emplace_back(record.start.value(), record.end.value());
+  }
+  EXPECT_EQ(slices, records);
+  EXPECT_EQ(timeline["step_time_s"], step.timeline.step_time.value());
+  EXPECT_EQ(timeline["path"]["end"].back(), timeline["step_time_s"]);
+  EXPECT_FALSE(timeline.contains("note")) << "nothing is left out";
+}
+
+TEST(StepPage, SharesOfEveryGpuAddUpToOne) {
+  const Step step;
+  const Json page =
+      data_of(step_page(measure(step.timed, step.timeline), {}, step.timed, step.timeline));
+  for (const Json& row : page["ranks"]["rows"]) {
+    double sum = 0;
+    for (const Json& share : row["shares"]) sum += share.get<double>();
+    EXPECT_NEAR(sum, 1, 1e-9);
+  }
+}
+
+TEST(StepPage, KeepsToItsLimitsAndSaysSo) {
+  Step step;
+  for (int i = 0; i < 50; ++i) step.timeline.memory.push_back({1, Seconds(i * 0.1), Bytes(i % 7)});
+  const StepPageLimits limits{.slices = 1, .memory_ranks = 2, .memory_samples = 10};
+  const Json page =
+      data_of(step_page(measure(step.timed, step.timeline), {}, step.timed, step.timeline, limits));
+  EXPECT_THAT(page["timeline"]["note"].get<std::string>(), HasSubstr("shown: 1 of 2 GPUs"));
+  EXPECT_LE(page["memory"]["ranks"][1]["bytes"].size(), 10u);
+  const Json& bytes = page["memory"]["ranks"][1]["bytes"];
+  EXPECT_EQ(*std::ranges::max_element(bytes), 6) << "peaks stay";
+}
+
+TEST(ComparisonPage, TextOfTheUserIsData) {
+  const StepProfile profile{.name = kAttack,
+                            .step_time_s = 1,
+                            .setup = {{"gpu", kAttack}},
+                            .phases = {{kAttack, 1}},
+                            .classes = {{kAttack, 1}}};
+  StepProfile other = profile;
+  other.setup[0].second = "B";
+  expect_inert(comparison_page(compare_steps(profile, other), kAttack));
+}
+
+TEST(ValidationPage, TextOfTheUserIsData) {
+  TrainingRunValidation validation;
+  TrainingRunScore row;
+  for (std::string* text : {&row.run.id, &row.run.source, &row.run.gpu, &row.run.framework,
+                            &row.run.precision, &row.run.model, &row.skipped})
+    *text = kAttack;
+  row.run.step_time = 1_s;
+  row.simulated = 2_s;
+  row.error_pct = 100;
+  validation.rows = {row};
+  validation.groups = {{"gpu", kAttack, summarize_errors({100})}};
+  const std::string page = validation_page(validation, kAttack, "1");
+  expect_inert(page);
+  EXPECT_EQ(data_of(page)["scatter"]["points"].size(), 1u);
+}
+
+}  // namespace
+}  // namespace tessera
