@@ -27,7 +27,7 @@ VisionArchitecture architecture_of_run(const std::string& model) {
 
 std::string image_obstacle(const std::string& model, const std::string& optimizer) {
   if (architecture_of_run(model) == VisionArchitecture::none)
-    return "model = " + model + " is not simulated";
+    return "model = " + model + " of family = cnn is not simulated";
   if (!optimizer.empty() && optimizer != "sgd")
     return "optimizer = " + optimizer + " is not simulated for images";
   return {};

@@ -100,7 +100,7 @@ constexpr std::array kOptionsBesides{
 
 /// Why the row cannot be simulated; empty if it can.
 std::string obstacle(const TrainingRowReader& row) {
-  if (row.text("family") == kImageFamily)
+  if (row.text("family") == kImageFamily && !row.text("precision").empty())
     return image_obstacle(row.text("model"), row.text("optimizer"));
   for (const char* column : {"precision", "layers", "hidden", "heads", "vocab", "seq_len"}) {
     if (row.text(column).empty()) return std::string(column) + " is not stated";

@@ -22,7 +22,7 @@ struct TrainingRun {
   std::string framework;
   std::string precision;
   std::string model;
-  std::string family;  ///< "gpt", "moe" (GPT with experts), "mpt", "bert", "llama"
+  std::string family;  ///< "gpt", "moe" (GPT with experts), "mpt", "bert", "llama", "cnn"
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
   std::int64_t experts = 0, experts_per_token = 0;  ///< 0 = dense
   std::int64_t sequence_length = 0;

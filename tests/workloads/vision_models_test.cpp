@@ -164,6 +164,15 @@ TEST(VisionModels, RefuseImagesThatTheyCannotRead) {
   EXPECT_THROW(check_step(model, training(1)), InputError);
 }
 
+TEST(VisionModels, TheImagesAreCountedAsMemory) {
+  const auto buffers = [](std::int64_t batch) {
+    return build_model_graph(vision(Architecture::vgg16, "vgg16"), training(batch))
+        .blocks[0]
+        .buffers.value();
+  };
+  EXPECT_EQ(buffers(3) - buffers(2), 4 * 3 * 224 * 224);
+}
+
 TEST(VisionModels, SgdWithMomentumKeepsOneState) {
   StepOptions step = training(1);
   step.optimizer = OptimizerKind::sgd;

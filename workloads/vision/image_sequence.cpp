@@ -30,7 +30,8 @@ ImageSequence::ImageSequence(const ModelSpec& model, const StepOptions& step)
       sizes_({step.micro_batch, 3, model.image_size, model.image_size}) {}
 
 Tensor ImageSequence::begin(Tape& tape) const {
-  if (graph_.order.empty()) return tape.input("images", sizes_, tape.precision());
+  // Unlike token ids they are worth counting: the loader's tensor lives as long as the step.
+  if (graph_.order.empty()) return tape.buffer("images", sizes_, tape.precision());
   return tape.block_input("x", sizes_);
 }
 

@@ -89,6 +89,24 @@ TEST(ScoreTrainingRuns, RowsKeepTheOrderOfTheFileWhetherSkippedOrNot) {
   EXPECT_EQ(validation.summary.n, 1);
 }
 
+TEST(ScoreTrainingRuns, ImageModelsStateNeitherLayersNorASequence) {
+  const std::string rows =
+      "r,A100-SXM4-80GB,1,8,DLPerf 2020,fp32,ResNet50 v1.5 (NGC "
+      "PyTorch),cnn,,,,,,,,,1,1,1,4,4,none,,"
+      "sgd,0.05,,\n"
+      "x,A100-SXM4-80GB,1,8,DLPerf "
+      "2020,fp32,ResNeXt101-32x4d,cnn,,,,,,,,,1,1,1,4,4,none,,sgd,0.05,,\n";
+  const TrainingRuns runs = read(rows);
+  ASSERT_EQ(runs.runs.size(), 1u);
+  const Scenario scenario = scenario_of(runs.runs[0]);
+  EXPECT_EQ(scenario.model.architecture, VisionArchitecture::resnet50);
+  EXPECT_EQ(scenario.model.image_size, 224);
+  EXPECT_EQ(scenario.step.optimizer, OptimizerKind::sgd);
+  EXPECT_EQ(scenario.step.framework.name, "hf-eager");
+  EXPECT_THAT(runs.skipped.at(0).reason, HasSubstr("ResNeXt101-32x4d of family = cnn"));
+  EXPECT_TRUE(score(rows).rows[0].error_pct);
+}
+
 TEST(ScoreTrainingRuns, TheFormatsCarryEveryRow) {
   const TrainingRunValidation validation =
       score(row("a", "NeMo", "bf16", "gpt", "none", "1", "0.04,3.5,smi") +
