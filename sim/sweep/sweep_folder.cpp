@@ -17,18 +17,35 @@ fs::path SweepFolder::store_file(const PointChoice& choice) const {
                     std::to_string(choice.shards) + ".sqlite");
 }
 
-std::unique_ptr<SweepStore> SweepFolder::open(const PointChoice& choice,
-                                              const SweepIdentity& identity, bool resume) const {
+void SweepFolder::make() const {
   std::error_code failure;
   fs::create_directories(folder_, failure);
   if (failure)
     throw InputError(Problem{folder_.string(), "cannot be made: " + failure.message(),
                              "name a folder that you may write"});
+}
+
+std::unique_ptr<SweepStore> SweepFolder::open(const PointChoice& choice,
+                                              const SweepIdentity& identity, bool resume) const {
+  make();
   const fs::path file = store_file(choice);
   if (!resume && fs::exists(file))
     throw InputError(Problem{file.string(), "holds results already",
                              "go on with --resume, or name another folder"});
   return std::make_unique<SweepStore>(file, identity);
+}
+
+void SweepFolder::start_shards(int shards, bool resume) const {
+  make();
+  const std::vector<fs::path> files = shard_files();
+  if (!resume && !files.empty())
+    throw InputError(Problem{files.front().string(), "holds results already",
+                             "go on with --resume, or name another folder"});
+  for (int shard = 1; shard <= shards; ++shard) {
+    fs::path mark = store_file({.shard = shard, .shards = shards});
+    std::error_code ignored;
+    fs::remove(mark.replace_extension(".done"), ignored);
+  }
 }
 
 std::vector<fs::path> SweepFolder::shard_files() const {

@@ -21,6 +21,9 @@ class SweepFolder {
   /// false.
   std::unique_ptr<SweepStore> open(const PointChoice& choice, const SweepIdentity& identity,
                                    bool resume) const;
+  /// Makes the folder ready for `shards` runs elsewhere: removes the marks of earlier ones. Throws
+  /// InputError where stores of shards exist and `resume` is false.
+  void start_shards(int shards, bool resume) const;
   /// Stores of shards, in the order of their names.
   std::vector<std::filesystem::path> shard_files() const;
   /// Everything that the shards' stores hold, in results.sqlite. Throws InputError where there is
@@ -30,6 +33,8 @@ class SweepFolder {
   void export_results(SweepStore& store, const std::string& format) const;
 
  private:
+  void make() const;
+
   std::filesystem::path folder_;
 };
 

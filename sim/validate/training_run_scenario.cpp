@@ -69,6 +69,17 @@ FrameworkProfile profile_of_training_run(const TrainingRun& run, const Framework
   return profile;
 }
 
+/// Where stages do not divide the layers the first ones have one more, as DeepSpeed cuts equal
+/// items (partition_uniform); no numbers where they do.
+std::vector<int> uneven_stages(const TrainingRun& run) {
+  const int stages = run.layout.pipeline;
+  const auto layers = static_cast<int>(run.layers);
+  if (layers % stages == 0 || layers < stages || run.layout.virtual_stages > 1) return {};
+  std::vector<int> split(static_cast<std::size_t>(stages), layers / stages);
+  for (int stage = 0; stage < layers % stages; ++stage) ++split[static_cast<std::size_t>(stage)];
+  return split;
+}
+
 StepOptions step_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,
                                  const Catalog& catalog) {
   StepOptions step;
@@ -82,6 +93,7 @@ StepOptions step_of_training_run(const TrainingRun& run, const FrameworkAliases&
   step.micro_batch = run.micro_batch;
   step.global_batch = run.global_batch;
   step.layout = run.layout;
+  step.split.layers_per_stage = uneven_stages(run);
   step.data_parallel = step.framework.data_parallel;
   step.data_parallel.sharding = run.sharding;
   step.data_parallel.shard_group = run.shard_group >= run.layout.replicas() ? 0 : run.shard_group;

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
 #include "sim/sweep/run_sweep.h"
+#include "sim/sweep/slurm.h"
 #include "sim/sweep/sweep_folder.h"
 #include "sim/sweep/sweep_text.h"
 
@@ -38,6 +40,9 @@ struct SweepOptions {
   int jobs = 0;
   bool dry_run = false;
   bool resume = false;
+  int slurm_tasks = 0;
+  std::vector<std::string> slurm_options;
+  bool no_wait = false;
 };
 
 /// On a terminal one line that is written over, elsewhere a line per tenth.
@@ -108,6 +113,43 @@ std::string made_with() {
          " " + std::to_string(fnv1a(whole_file(weights_file())));
 }
 
+ExitCode merge_shards(const SweepFolder& folder, const std::string& format) {
+  const auto store = folder.merge();
+  folder.export_results(*store, format);
+  print(std::to_string(store->points()) + " points of " +
+        std::to_string(folder.shard_files().size()) + " shards merged\n");
+  return ExitCode::ok;
+}
+
+/// What every task of the job array gets.
+std::vector<std::string> shard_options(const SweepOptions& options) {
+  std::vector<std::string> words = {"--time-limit", options.limit_text};
+  const auto add = [&](const char* name, const auto& value) {
+    words.insert(words.end(), {name, std::to_string(value)});
+  };
+  if (options.choice.limit) add("--limit", *options.choice.limit);
+  if (options.choice.sample) add("--sample", *options.choice.sample);
+  if (options.choice.sample) add("--seed", options.choice.seed);
+  return words;
+}
+
+ExitCode run_on_slurm(const SweepOptions& options) {
+  read_sweep(options.file, shipped_catalog());
+  const SlurmSweep sweep{.program = fs::read_symlink("/proc/self/exe"),
+                         .sweep = fs::absolute(options.file),
+                         .folder = fs::absolute(options.folder),
+                         .tasks = options.slurm_tasks,
+                         .run_options = shard_options(options),
+                         .slurm_options = options.slurm_options};
+  const SweepFolder folder(sweep.folder);
+  folder.start_shards(sweep.tasks, options.resume);
+  const std::string job = submit(sweep, unfinished_shards(sweep));
+  spdlog::info("job {} with {} tasks; {}", job, sweep.tasks, sweep.folder.string());
+  if (options.no_wait) return ExitCode::ok;
+  watch(sweep, job, [](const std::string& line) { spdlog::info("{}", line); });
+  return merge_shards(folder, options.format);
+}
+
 ExitCode run_sweep_command(SweepOptions options) {
   if (options.file.empty())
     throw InputError({"SWEEP.yaml", "is missing", "name a sweep, such as configs/sweeps/*.yaml"});
@@ -118,6 +160,7 @@ ExitCode run_sweep_command(SweepOptions options) {
   if (options.dry_run) return check_points(options, spec, grid, source);
   if (options.folder.empty())
     throw InputError({"--out", "is missing", "name the folder for the results"});
+  if (options.slurm_tasks > 0) return run_on_slurm(options);
 
   const PredictorWeights weights = shipped_weights();
   SweepRunOptions run{
@@ -130,15 +173,6 @@ ExitCode run_sweep_command(SweepOptions options) {
   const SweepCounts counts = run_sweep(grid, source, numbers, weights, *store, run);
   if (options.choice.shards == 1) folder.export_results(*store, options.format);
   print(sweep_table(counts, *store));
-  return ExitCode::ok;
-}
-
-ExitCode run_merge(const std::string& folder_name, const std::string& format) {
-  const SweepFolder folder(folder_name);
-  const auto store = folder.merge();
-  folder.export_results(*store, format);
-  print(std::to_string(store->points()) + " points of " +
-        std::to_string(folder.shard_files().size()) + " shards merged\n");
   return ExitCode::ok;
 }
 
@@ -156,7 +190,8 @@ void add_merge_command(CLI::App& sweep, ExitCode& exit_code) {
       sweep.add_subcommand("merge", "Put the stores of shards together; again changes nothing");
   command->add_option("DIR", *folder, "what --out named")->required();
   add_file_format(*command, *format);
-  command->callback([folder, format, &exit_code] { exit_code = run_merge(*folder, *format); });
+  command->callback(
+      [folder, format, &exit_code] { exit_code = merge_shards(SweepFolder(*folder), *format); });
 }
 
 }  // namespace
@@ -178,6 +213,15 @@ void add_sweep_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
   command->add_option("--seed", options->choice.seed, "of --sample (default 1)");
   command->add_option("--shard", options->shard, "i/n: every n-th point, beginning with the i-th");
+  command
+      ->add_option("--slurm", options->slurm_tasks,
+                   "submit the sweep to Slurm as a job array of so many tasks, wait and merge")
+      ->check(CLI::Range(1, 100000));
+  command
+      ->add_option("--slurm-option", options->slurm_options,
+                   "of sbatch, such as --slurm-option=--partition=cpu; repeatable")
+      ->allow_extra_args(false);
+  command->add_flag("--no-wait", options->no_wait, "submit to Slurm and return");
   command->add_flag("--dry-run", options->dry_run, "check every point, simulate none");
   add_file_format(*command, options->format);
   add_merge_command(*command, exit_code);

@@ -208,6 +208,15 @@ TEST(ScenarioOfTrainingRun, TheRowsNetworkDecidesTheNics) {
   EXPECT_EQ(node().nic_bandwidth, BytesPerSecond(50e9));
 }
 
+TEST(ScenarioOfTrainingRun, LayersThatStagesDoNotDivideGoToTheFirstStages) {
+  TrainingRun run = read(row("a", "Megatron-DeepSpeed", "fp16", "gpt", "full", "0", "1,,")).runs[0];
+  run.n_gpus = run.layout.pipeline = 4;
+  run.layers = 10;
+  EXPECT_EQ(scenario_of(run).step.split.layers_per_stage, (std::vector<int>{3, 3, 2, 2}));
+  run.layers = 8;
+  EXPECT_TRUE(scenario_of(run).step.split.layers_per_stage.empty());
+}
+
 TEST(ScenarioOfTrainingRun, MptIsGptWithExactGeluAndWithoutDropout) {
   const Scenario mpt =
       scenario_of(read(row("a", "llm-foundry", "bf16", "mpt", "none", "1", "1,,")).runs[0]);
