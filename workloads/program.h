@@ -25,7 +25,7 @@ enum class StreamKind : std::uint8_t {
   pipeline_recv,
   context_comm,
   expert_comm,
-  replica_comm,  ///< between shard groups
+  replica_comm,    ///< between shard groups
   device_to_host,  ///< copies of a memory plan
   host_to_device,
 };
@@ -228,9 +228,9 @@ struct BlockPosition {
 /// all its ranks.
 struct Program {
   ParallelLayout layout;
-  std::vector<Segment> segments;    ///< distinct runs of kernels; identical layers share one
-  std::vector<RankProgram> stages;  ///< indexed by pipeline stage
-  std::vector<int> placement;       ///< GPU of each rank; empty: rank r is GPU r
+  std::vector<Segment> segments;     ///< distinct runs of kernels; identical layers share one
+  std::vector<RankProgram> stages;   ///< indexed by pipeline stage
+  std::vector<int> placement;        ///< GPU of each rank; empty: rank r is GPU r
   std::vector<ProgramBlock> blocks;  ///< distinct ones
   std::vector<BlockPosition> order;  ///< as forward runs them
   int micro_batches = 1;

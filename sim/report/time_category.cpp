@@ -5,23 +5,12 @@
 namespace tessera {
 namespace {
 
-constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{"forward",
-                                                                           "loss",
-                                                                           "backward",
-                                                                           "gradient_reduction",
-                                                                           "optimizer",
-                                                                           "exposed_tensor",
-                                                                           "exposed_data",
-                                                                           "exposed_pipeline",
-                                                                           "exposed_embedding",
-                                                                           "exposed_world",
-                                                                           "exposed_swap",
-                                                                           "exposed_context",
-                                                                           "exposed_expert",
-                                                                           "contention",
-                                                                           "bubble",
-                                                                           "host",
-                                                                           "other_idle"};
+constexpr std::array<std::string_view, kTimeCategoryCount> kCategoryLabels{
+    "forward",           "loss",           "backward",     "gradient_reduction",
+    "optimizer",         "exposed_tensor", "exposed_data", "exposed_pipeline",
+    "exposed_embedding", "exposed_world",  "exposed_swap", "exposed_context",
+    "exposed_expert",    "contention",     "bubble",       "host",
+    "other_idle"};
 
 }  // namespace
 

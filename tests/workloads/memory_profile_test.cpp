@@ -56,8 +56,10 @@ TEST(MemoryProfile, KnowsEveryFamilyInEveryMode) {
 }
 
 TEST(MemoryProfile, NamesWhatLivesAtThePeak) {
-  const Program program =
-      build_program(test::gpt2_large(), pipelined(1, 1, PipelineSchedule::one_f_one_b));
+  StepOptions step = pipelined(1, 1, PipelineSchedule::one_f_one_b);
+  step.sequence_length = 1024;  // long enough for the peak to be in the loss
+  step.micro_batch = step.global_batch = 4;
+  const Program program = build_program(test::gpt2_large(), step);
   const MemoryProfile profile = profile_memory(program, 0, Bytes(1000));
   EXPECT_EQ(profile.at_peak[MemoryCategory::workspace], Bytes(1000));
   // Logits in bf16 and their fp32 copy, 6 B each, live beside all saved activations.

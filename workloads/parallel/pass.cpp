@@ -66,7 +66,8 @@ class SegmentCutter {
   /// `bytes` as one event where they are of no storage.
   void note(std::vector<MemoryEvent>& events, std::int32_t kernel, MemoryEventKind kind,
             const std::vector<StorageId>& storages, Bytes bytes) const {
-    if (!source_.storages && bytes.value() > 0) events.push_back({kind, kernel, StorageId(), bytes});
+    if (!source_.storages && bytes.value() > 0)
+      events.push_back({kind, kernel, StorageId(), bytes});
     if (!source_.storages) return;
     for (const StorageId id : storages) {
       const Bytes size = (*source_.storages)[static_cast<std::size_t>(id.index())].bytes;

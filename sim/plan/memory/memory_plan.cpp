@@ -241,7 +241,8 @@ void refuse_unknown(const Scenario& scenario) {
   const bool one_way = scenario.step.schedule == PipelineSchedule::gpipe ||
                        scenario.step.schedule == PipelineSchedule::one_f_one_b;
   if (!one_way || scenario.step.layout.virtual_stages > 1)
-    problems.push_back({"memory.planner", "plans one model chunk per stage with whole backward passes",
+    problems.push_back({"memory.planner",
+                        "plans one model chunk per stage with whole backward passes",
                         "use schedule gpipe or one_f_one_b, and virtual_stages: 1"});
   if (gathers_units(scenario.step))
     problems.push_back({"memory.planner", "does not know gathered units of parameters",

@@ -274,9 +274,9 @@ class PassWriter {
 }  // namespace
 
 MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
-                           const remat::Schedule& schedule, std::int32_t block,
-                           const std::vector<std::string>& block_names,
-                           std::vector<Segment>& segments) {
+                          const remat::Schedule& schedule, std::int32_t block,
+                          const std::vector<std::string>& block_names,
+                          std::vector<Segment>& segments) {
   PassWriter writer(stage, graph, block, block_names, segments);
   MemoryPasses passes = writer.run(schedule);
   const bool accumulates =

@@ -28,8 +28,8 @@ struct MemoryPasses {
 /// runs again becomes kernels, what is swapped becomes copies that kernels wait for. `block`: index
 /// of the stage's tensors in `Program::blocks`.
 MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
-                           const remat::Schedule& schedule, std::int32_t block,
-                           const std::vector<std::string>& block_names,
-                           std::vector<Segment>& segments);
+                          const remat::Schedule& schedule, std::int32_t block,
+                          const std::vector<std::string>& block_names,
+                          std::vector<Segment>& segments);
 
 }  // namespace tessera
