@@ -4,15 +4,13 @@
 #include <array>
 #include <utility>
 
+#include "sim/report/clock_tick.h"
 #include "workloads/process_groups.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::int32_t kNone = -1;
-
-/// Differences below this are rounding of the clock, not waiting.
-constexpr Seconds kClockTick = 1e-9_s;
 
 /// Walks the compute stream of one rank.
 class RankAccount {

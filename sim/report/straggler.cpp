@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/report/clock_tick.h"
 #include "workloads/process_groups.h"
 
 namespace tessera {
 namespace {
-
-/// Shorter waits are rounding of the clock.
-constexpr Seconds kClockTick = 1e-9_s;
 
 struct Waits {
   Seconds sum;
