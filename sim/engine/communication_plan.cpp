@@ -256,11 +256,12 @@ void CommunicationPlan::use_closed_form_on_private_links(const Topology& topolog
 
 void CommunicationPlan::fold(const TimedProgram& timed) {
   path_of_links_.clear();
-  if (timed.paces.kernel_jitter > 0) {
+  const bool chunks = timed.collectives.fidelity == NetworkFidelity::chunk;
+  if (timed.paces.kernel_jitter > 0 || chunks) {
     folding_ = unfolded(timed.program.layout.world_size());
-    for (const char* name : {"tensor", "data"}) {
-      folding_.ranks.refused.push_back({name, "the jitter of kernels differs from GPU to GPU"});
-    }
+    const char* reason = chunks ? "every chunk is simulated, hop by hop"
+                                : "the jitter of kernels differs from GPU to GPU";
+    for (const char* name : {"tensor", "data"}) folding_.ranks.refused.push_back({name, reason});
     network_ = without_unused_links(timed.topology, std::move(paths_));
   } else if (timed.simulation.fold.any()) {
     FoldedJob job = fold_job(timed, orbits_, communicators_, transfers_, paths_);

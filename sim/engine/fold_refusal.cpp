@@ -74,7 +74,8 @@ class Refusals {
     if (!timed_.simulation.fold.rails) {
       const int gpus = timed_.topology.cluster().node.gpu_count;
       const int first = timed_.program.gpu_of(ranks.first) % gpus;
-      if (first != timed_.program.gpu_of(ranks.second) % gpus) return pair + "the fold of rails is off";
+      if (first != timed_.program.gpu_of(ranks.second) % gpus)
+        return pair + "the fold of rails is off";
     }
     const RankPace one = timed_.paces.of(ranks.first);
     const RankPace other = timed_.paces.of(ranks.second);

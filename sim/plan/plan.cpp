@@ -84,7 +84,8 @@ RankPaces rank_paces(const Scenario& scenario, const Program& program,
       const auto [entry, is_new] = table_of_gpu.try_emplace(gpus.gpu.id, next);
       if (is_new) {
         const auto predictor = make_predictor(scenario.predictor_form, gpus.gpu, weights);
-        paces.tables.push_back(time_segments(program, *predictor, host_costs(scenario.step)).segments);
+        paces.tables.push_back(
+            time_segments(program, *predictor, host_costs(scenario.step)).segments);
       }
       pace.table = entry->second;
     }

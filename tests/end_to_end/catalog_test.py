@@ -7,9 +7,20 @@ from tessera_command import DATA_PARALLEL, SCENARIOS, EndToEnd, settings
 
 HUGGING_FACE = SCENARIOS / "gpt2-large_inference_h100.yaml"
 OK, DOES_NOT_FIT = 0, 4
+IMAGE_MODELS = {file.stem for file in (SCENARIOS.parent / "models").glob("*.yaml") if "family: vision" in file.read_text()}
+IMAGE_SCENARIO = """
+model: resnet-50
+cluster: hgx-h100-4
+training: {mode: inference, framework: hf-eager, global_batch: 1}
+"""
 
 
 class Catalog(EndToEnd):
+    def setUp(self):
+        super().setUp()
+        self.plant("image.yaml", IMAGE_SCENARIO)
+        self.image_scenario = self.folder / "image.yaml"
+
     def step_time(self, scenario, *assignments):
         """Also of a step that does not fit."""
         result = self.run_tessera("simulate", scenario, "--format", "json", *settings(*assignments))
@@ -20,11 +31,13 @@ class Catalog(EndToEnd):
         for model in self.answer("list", "models").split():
             with self.subTest(model):
                 framework = "megatron" if model == "mixtral-8x7b" else "hf-eager"  # grouped products
-                step = (f"model={model}", f"training.framework={framework}", "training.sequence_length=512",
-                        "training.global_batch=1")
-                inference = self.step_time(HUGGING_FACE, *step)
-                training = self.step_time(HUGGING_FACE, *step, "training.mode=training")
-                fused = self.step_time(HUGGING_FACE, *step, "training.mode=training", "training.kernels=fused")
+                step = (f"model={model}", f"training.framework={framework}", "training.global_batch=1")
+                scenario = self.image_scenario if model in IMAGE_MODELS else HUGGING_FACE
+                if scenario is HUGGING_FACE:
+                    step += ("training.sequence_length=512",)
+                inference = self.step_time(scenario, *step)
+                training = self.step_time(scenario, *step, "training.mode=training")
+                fused = self.step_time(scenario, *step, "training.mode=training", "training.kernels=fused")
                 self.assertGreater(training, 2 * inference)
                 self.assertLess(fused, training)
                 self.assertGreater(fused, inference)

@@ -33,7 +33,7 @@ class UsageErrors(EndToEnd):
 
     def test_an_unknown_value_is_answered_with_the_known_ones(self):
         self.assert_fails(USAGE, "{table,json}", "simulate", DATA_PARALLEL, "--format", "xml")
-        self.assert_fails(USAGE, "{scenario,graph,program,timed}", "show", "kernels", DATA_PARALLEL)
+        self.assert_fails(USAGE, "{scenario,graph,program,timed,memory}", "show", "kernels", DATA_PARALLEL)
         self.assert_fails(USAGE, "--operators", "validate")
         self.assert_fails(USAGE, "--operators", "validate", "--models", "a.csv", "--operators", "b.csv")
 

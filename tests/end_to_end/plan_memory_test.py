@@ -43,8 +43,11 @@ class PlanMemory(EndToEnd):
     def test_swapping_alone_too(self):
         code, plan = self.plan("one.yaml", "--budget", "8GiB", "--planner", "belady")
         self.assertEqual(code, 0)
+        self.assertTrue(plan["feasible"])
         self.assertGreater(plan["stages"][0]["copied_bytes"], 0)
-        self.assert_planned(plan, 8)
+        self.assertLessEqual(plan["stages"][0]["planned_peak_bytes"], 8 * GIB)
+        # The planner prices each copy alone; in the step, copies hide behind kernels.
+        self.assertLessEqual(plan["simulated_step_s"], plan["planned_step_s"])
 
     def test_simulate_carries_the_plan_out(self):
         settings = ("--set", "memory.planner=tessera", "--set", "memory.budget=8GiB", "--set",

@@ -191,7 +191,7 @@ Tensor MegatronModel::unfused_attention(Tape& tape, const Heads& heads) const {
   const std::int64_t d = model_.head_dim;
   const auto batched = [&](const std::string& name, const Tensor& part) {
     const Tensor all = repeat_heads(tape, name, part, 2, heads_ / part.sizes()[2]);
-    return transpose(tape, view(tape, all, {s_, b_ * heads_, d}), 0, 1);
+    return transpose(tape, reshape(tape, all, {s_, b_ * heads_, d}), 0, 1);
   };
   const Tensor q = batched("attention.q", heads.q);
   const Tensor k = batched("attention.k_repeat", heads.k);

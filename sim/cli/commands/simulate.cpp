@@ -144,8 +144,8 @@ ExitCode run_simulate(const SimulateOptions& options) {
   const PredictorWeights weights = shipped_weights();
   const TimedProgram timed = planned(scenario, weights);
   stopwatch.end_pass("plan");
-  const bool draws_memory = !options.trace_file.empty() || !options.picture_file.empty() ||
-                            !options.report_file.empty();
+  const bool draws_memory =
+      !options.trace_file.empty() || !options.picture_file.empty() || !options.report_file.empty();
   const Timeline timeline = draws_memory ? simulate(timed) : simulate_without_memory_samples(timed);
   stopwatch.end_pass("simulate");
   const StepReport report = measure(timed, timeline);

@@ -116,8 +116,8 @@ TEST(TrainingRuns, RowsThatAreNotSimulatedAreSkippedWithTheReason) {
   for (const SkippedRun& run : runs.skipped) reasons.push_back(run.reason);
   EXPECT_THAT(reasons,
               ElementsAre("zero_stage = 4 is not simulated", "recompute = some is not simulated",
-                          "family = cnn is not simulated", "precision = bf16: steps calibrate fp32",
-                          "it has no step_time_s"));
+                          "model = l of family = cnn is not simulated",
+                          "precision = bf16: steps calibrate fp32", "it has no step_time_s"));
 }
 
 std::string refusal(const std::string& rows, const char* gpu = kGpu) {
