@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <concepts>
 #include <cstdint>
 
 namespace tessera {
@@ -33,6 +34,13 @@ class Quantity {
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return a -= b; }
   friend constexpr Quantity operator*(Quantity a, Rep factor) { return a *= factor; }
   friend constexpr Quantity operator*(Rep factor, Quantity a) { return a *= factor; }
+  // A count times a fraction would silently be the count times 0: round it in sight instead.
+  template <std::floating_point F>
+  requires std::integral<Rep>
+  friend constexpr Quantity operator*(Quantity a, F factor) = delete;
+  template <std::floating_point F>
+  requires std::integral<Rep>
+  friend constexpr Quantity operator*(F factor, Quantity a) = delete;
   friend constexpr Quantity operator/(Quantity a, Rep divisor) {
     return Quantity(a.value_ / divisor);
   }

@@ -33,12 +33,16 @@ Bytes activations(const StageMemoryPlan& plan) {
   return plan.base_peak - plan.static_bytes;
 }
 
+Bytes share(Bytes bytes, double of) {
+  return Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.value()) * of));
+}
+
 PlannedSteps planned_at(Scenario scenario, double share_of_activations) {
   scenario.memory.budget = 80_GiB;
   const PlannedSteps whole = plan_step_memory(scenario, PredictorWeights());
   Bytes budget;
   for (const StageMemoryPlan& plan : whole.memory.stages)
-    budget = std::max(budget, plan.static_bytes + activations(plan) * share_of_activations);
+    budget = std::max(budget, plan.static_bytes + share(activations(plan), share_of_activations));
   scenario.memory.budget = budget;
   return plan_step_memory(scenario, PredictorWeights());
 }
@@ -56,18 +60,21 @@ TEST(MemoryPlan, TheGraphOfAStageHasTheProgramsPeak) {
   const PlannedSteps steps = planned_at(scenario, 0.99);
   const StageMemoryPlan& plan = steps.memory.stages.at(0);
   // Groups allocate what they make at once, so the graph may count a little more.
-  const Bytes peak = plan.base_peak + plan.missing;
+  const Bytes peak = steps.memory.budget + plan.missing;
   EXPECT_FALSE(plan.feasible);
   EXPECT_GT(plan.missing, Bytes(0));
-  EXPECT_LT(static_cast<double>(peak.value()), 1.15 * static_cast<double>(plan.base_peak.value()));
+  EXPECT_LT(static_cast<double>(peak.value()), 1.05 * static_cast<double>(plan.base_peak.value()));
 }
 
-// Fails since the merge of sharding and virtual stages: no layout is feasible any more.
-TEST(MemoryPlan, DISABLED_KeepsWithinTheBudgetWhateverThePlannerAndTheLayout) {
+TEST(MemoryPlan, KeepsWithinTheBudgetWhateverThePlannerAndTheLayout) {
   int feasible = 0;
+  std::string refusals;
   for (const auto& [tensor, pipeline] : {std::pair{1, 1}, {2, 1}, {1, 4}, {2, 2}}) {
     for (const std::string planner : {"tessera", "megatron_uniform"}) {
       const PlannedSteps steps = planned_at(gpt(tensor, pipeline, planner), 0.8);
+      for (const StageMemoryPlan& plan : steps.memory.stages) {
+        if (!plan.feasible) refusals += planner + ", " + plan.infeasible + "\n";
+      }
       if (!steps.memory.feasible()) continue;  // the loss alone may need more
       ++feasible;
       for (const StageMemoryPlan& plan : steps.memory.stages) {
@@ -78,7 +85,7 @@ TEST(MemoryPlan, DISABLED_KeepsWithinTheBudgetWhateverThePlannerAndTheLayout) {
       }
     }
   }
-  EXPECT_GE(feasible, 4);
+  EXPECT_GE(feasible, 4) << refusals;
 }
 
 TEST(MemoryPlan, EveryOperatorOfTheStepStillRuns) {
