@@ -23,6 +23,8 @@ constexpr double kUnequalGroups = 0.2;
 constexpr double kOtherFormat = 0.05, kOtherFormatShort = 0.15;
 constexpr double kShort = 50e-6;  // [s]
 constexpr std::string_view kMeasuredAdd = "checked on residual adds of A100-SXM4-80GB alone";
+// 16-bit products on the FP32 units: the arithmetic of FP32 products, half of their bytes.
+constexpr double kOtherFormatProducts = 0.2;
 // Rows reduced in 16 bits do the FP32 arithmetic for half of the bytes.
 constexpr double kOtherFormatRows = 0.15;
 
@@ -41,9 +43,8 @@ bool was_measured(KernelKind kind) {
 }
 
 bool short_format(const Kernel& kernel) {
-  const bool floating = kernel.precision == Precision::bf16 ||
-                        kernel.precision == Precision::fp16 || kernel.precision == Precision::fp8;
-  return floating && !is_product(kernel.kind);
+  return kernel.precision == Precision::bf16 || kernel.precision == Precision::fp16 ||
+         kernel.precision == Precision::fp8;
 }
 
 double launch_floor(const LaunchFloors& floors, KernelKind kind) {
@@ -163,6 +164,10 @@ LogSpread CudaCorePredictor::spread_of(const Kernel& kernel,
     spread.shape =
         std::hypot(spread.shape, kPerDoublingBeyond * std::log2(prediction.extrapolated.factor));
   if (!short_format(kernel)) return spread;
+  if (is_product(kernel.kind)) {
+    spread.gpu = std::hypot(spread.gpu, kOtherFormatProducts);
+    return spread;
+  }
   const bool rows = kernel.kind == KernelKind::softmax || kernel.kind == KernelKind::layer_norm;
   spread.gpu = std::hypot(spread.gpu,
                           prediction.duration.value() < kShort ? kOtherFormatShort : kOtherFormat,
@@ -190,7 +195,10 @@ std::vector<std::string> CudaCorePredictor::notes(const Kernel& kernel) const {
     notes.push_back("fp32 grouped products: never measured; as a batch of equal groups");
   if (const Extrapolation beyond = convolution_beyond(kernel))
     notes.push_back(convolution_note(beyond));
-  if (short_format(kernel))
+  if (short_format(kernel) && is_product(kernel.kind))
+    notes.push_back(std::string(name_of(kernel.precision)) +
+                    " products, batched, rows off 16 bytes: never measured; on FP32 units");
+  else if (short_format(kernel))
     notes.push_back("memory-bound kernels on " + std::string(name_of(kernel.precision)) +
                     " tensors: as fp32 tensors of as many bytes (" + std::string(kMeasuredAdd) +
                     ")");

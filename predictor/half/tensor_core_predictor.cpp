@@ -5,6 +5,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu_support.h"
+#include "predictor/half/operand_alignment.h"
 #include "predictor/stand_ins.h"
 
 namespace tessera {
@@ -41,7 +42,8 @@ Kernel TensorCorePredictor::product_of(const Kernel& kernel) {
 
 bool TensorCorePredictor::covers(const Kernel& kernel) {
   return kernel.kind == KernelKind::attention ||
-         (is_product(kernel.kind) && kernel.precision != Precision::fp32);
+         (is_product(kernel.kind) && kernel.precision != Precision::fp32 &&
+          !leaves_tensor_cores(kernel));
 }
 
 const TensorGemmPredictor& TensorCorePredictor::products(Precision precision) const {

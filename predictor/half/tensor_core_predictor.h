@@ -26,7 +26,7 @@ class TensorCorePredictor {
 
   /// The product that stands for `kernel`: itself, or that of a convolution.
   static Kernel product_of(const Kernel& kernel);
-  /// Products in another format than fp32, and attention.
+  /// Products in another format than fp32, but those that leave tensor cores, and attention.
   static bool covers(const Kernel& kernel);
   /// Throws InputError where the GPU has no tensor cores for the kernel's precision, does not run
   /// the implementation of attention, or the weights lack the section; std::invalid_argument for

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "predictor/half/operand_alignment.h"
 
 namespace tessera {
 namespace {
@@ -30,22 +31,6 @@ TensorShape longest_group(const Kernel& kernel, TensorShape shape) {
   shape.batch = 1;
   (contraction ? shape.k : shape.m) = contraction ? elements * share : largest;
   return shape;
-}
-
-/// Whether rows of 16-bit operands or of the result start off 16 bytes, which rules the fast
-/// kernels out.
-bool misaligned(const Kernel& kernel) {
-  const std::int64_t bytes = element_bytes(kernel.precision);
-  const auto off = [&](std::int64_t contiguous) { return contiguous * bytes % 16 != 0; };
-  switch (kernel.layout) {
-    case GemmLayout::tn:
-      return off(kernel.k) || off(kernel.n);
-    case GemmLayout::nn:
-      return off(kernel.k) || off(kernel.n);
-    case GemmLayout::nt:
-      return off(kernel.m) || off(kernel.n);
-  }
-  return false;
 }
 
 Extrapolation beyond(const Kernel& kernel, const GemmRange& range) {
@@ -115,7 +100,7 @@ LogSpread TensorGemmPredictor::spread_of(const Kernel& kernel, double timed_seco
   if (kernel.layout != GemmLayout::tn) spread.gpu = std::hypot(spread.gpu, kOtherLayout);
   if (kernel.batch > 1) spread.gpu = std::hypot(spread.gpu, kBatched);
   if (kernel.kind == KernelKind::grouped_gemm) spread.gpu = std::hypot(spread.gpu, kUnequalGroups);
-  if (misaligned(kernel)) spread.shape = std::hypot(spread.shape, kMisaligned);
+  if (rows_off_16_bytes(kernel)) spread.shape = std::hypot(spread.shape, kMisaligned);
   if (beyond)
     spread.shape = std::hypot(spread.shape, kPerDoublingBeyond * std::log2(beyond.factor));
   return spread;
@@ -129,7 +114,7 @@ std::string TensorGemmPredictor::reason(const Kernel& kernel) const {
     text += "; batched products were never timed, as one product with as many tiles";
   if (kernel.kind == KernelKind::grouped_gemm)
     text += "; grouped products were never timed, as one product with as many tiles";
-  if (misaligned(kernel)) text += "; rows off 16 bytes were never timed, no loss assumed";
+  if (rows_off_16_bytes(kernel)) text += "; rows off 16 bytes were never timed, no loss assumed";
   if (const Extrapolation far = beyond(kernel, range_))
     text += "; " + std::string(far.input) + " lies beyond what was timed";
   return text;
@@ -148,7 +133,7 @@ std::vector<std::string> TensorGemmPredictor::notes(const Kernel& kernel) const 
   if (kernel.batch > 1) never("batched", "as one product with as many tiles");
   if (kernel.kind == KernelKind::grouped_gemm)
     never("grouped", "as one product with as many tiles");
-  if (misaligned(kernel)) never("rows off 16 bytes", "no loss assumed, so likely slower");
+  if (rows_off_16_bytes(kernel)) never("rows off 16 bytes", "no loss assumed, so likely slower");
   return notes;
 }
 

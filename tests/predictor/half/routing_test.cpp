@@ -153,6 +153,25 @@ TEST(Routing, ProductsHoldStartAndDrainOfAReplayedKernel) {
   EXPECT_LT(tiny, 3.5e-6);
 }
 
+TEST(Routing, BatchedProductsWithRowsOff16BytesRunOnTheFp32Units) {
+  // Heads of 150, 108 and 100 fp16 numbers take 300, 216 and 200 bytes, heads of 144 take 9 * 32.
+  const TesseraPredictor a100 = tessera_on(kA100);
+  for (const std::int64_t head : {144, 150, 108, 100}) {
+    for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>(2048, head), {head, 2048}}) {
+      const Kernel half = in_format(batched_kernel(48, 2048, n, k), Precision::fp16);
+      const double at_least = half.flops.value() / 19.5e12;  // of the FP32 units
+      EXPECT_EQ(a100.duration(half).value() >= at_least, head != 144) << n << " " << k;
+      EXPECT_EQ(TensorCorePredictor::covers(half), head == 144);
+      // Half of the bytes of the same product in fp32, the same arithmetic.
+      EXPECT_LE(a100.duration(half), a100.duration(batched_kernel(48, 2048, n, k)));
+      if (head != 144)
+        EXPECT_THAT(a100.notes(half), Contains(HasSubstr("rows off 16 bytes: never measured")));
+    }
+  }
+  // A single product of such rows stays on tensor cores.
+  EXPECT_TRUE(TensorCorePredictor::covers(in_format(linear_kernel(64, 50257, 768), Precision::fp16)));
+}
+
 TEST(Routing, AFormatWithoutTensorCoresIsRefusedByName) {
   const Kernel product = linear_kernel(512, 512, 512);
   const TesseraPredictor v100 = tessera_on("V100-PCIe-32GB");
