@@ -30,6 +30,12 @@ enum class AttentionKernels : std::uint8_t {
   flash1,              ///< FlashAttention of 2022 and its Triton form
 };
 
+/// What `recompute: selective` runs again in backward.
+enum class SelectiveRecompute : std::uint8_t {
+  core_attention,  ///< softmax(q k^T) v (Megatron)
+  operators,       ///< all but fused attention and every second matrix product (torchtitan)
+};
+
 /// Which kernels a framework launches for the same mathematics, in which formats it keeps what the
 /// optimizer needs, and what its host side costs. Shipped ones: configs/frameworks/.
 struct FrameworkProfile {
@@ -37,6 +43,7 @@ struct FrameworkProfile {
   ModuleTree modules = ModuleTree::hugging_face;
   KernelMode kernels = KernelMode::eager;
   AttentionKernels attention = AttentionKernels::unfused;
+  SelectiveRecompute selective = SelectiveRecompute::core_attention;
   bool attention_copies = false;     ///< q, k, v and the output are copied into the kernel's layout
   bool fused_norm = false;           ///< RMS norm is one kernel (layer norm always is)
   bool fused_rope = false;           ///< rotary embedding is one kernel per tensor

@@ -17,6 +17,12 @@ FlowNetwork::FlowNetwork(const Platform& platform, SimClock& clock)
 }
 
 void FlowNetwork::start(PathId path, double bytes, Action on_end) {
+  if (!clock_.ahead()) return flow(path, bytes, std::move(on_end));
+  clock_.in_step([this, path, bytes, on_end = std::move(on_end)] { flow(path, bytes, on_end); });
+}
+
+void FlowNetwork::flow(PathId path, double bytes, Action on_end) {
+  clock_.occupy();
   if (free_slots_.empty()) {
     free_slots_.push_back(flows_.size());
     flows_.emplace_back();
@@ -35,6 +41,7 @@ void FlowNetwork::start(PathId path, double bytes, Action on_end) {
 
 void FlowNetwork::finish(std::size_t slot) {
   clock_.catch_up();
+  clock_.release();
   const Action on_end = std::exchange(flows_[slot].on_end, nullptr);
   // SimGrid still uses the Comm after this callback: the clock lets go of it a moment later.
   clock_.after(Seconds(0), [this, slot] {

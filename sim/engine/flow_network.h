@@ -27,6 +27,7 @@ class FlowNetwork {
     Action on_end;
   };
 
+  void flow(PathId path, double bytes, Action on_end);
   void finish(std::size_t slot);
 
   const Platform& platform_;

@@ -23,6 +23,7 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
       records_(records),
       memory_(rank, program_.static_memory + context.timed.library_memory.workspaces, samples),
       ended_(program_.ops.size(), 0) {
+  awaited_.fill(-1);
   launch_dates_.reserve(program_.ops.size());
   for (int stream = 0; stream < kStreamCount; ++stream) {
     streams_.emplace_back(*this, static_cast<StreamKind>(stream),
@@ -61,12 +62,16 @@ void Gpu::remove_load(const DeviceLoad& load) {
 // Summed anew, so that a GPU without collectives has no rounding left over.
 void Gpu::loads_changed() {
   load_ = std::accumulate(loads_.begin(), loads_.end(), DeviceLoad());
-  for (Stream& stream : streams_) stream.change_pace();
+  for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
+    if (with_kernels_[stream]) streams_[stream].change_pace();
+  }
 }
 
 void Gpu::end(std::int32_t op) {
   ended_[static_cast<std::size_t>(op)] = 1;
-  for (Stream& stream : streams_) stream.wake(op);
+  for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
+    if (awaited_[stream] == op) streams_[stream].advance();
+  }
   if (op != host_waits_for_) return;
   host_waits_for_ = -1;
   std::exchange(wake_host_, nullptr)();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -75,6 +76,17 @@ class Gpu {
   /// An op that `op` waits for and that has not ended; -1 if there is none.
   std::int32_t first_missing(std::int32_t op) const;
   void end(std::int32_t op);
+  /// The head of `stream` waits for `op`; for none: -1.
+  void await(StreamKind stream, std::int32_t op) {
+    awaited_[static_cast<std::size_t>(stream)] = op;
+  }
+  std::int32_t awaited(StreamKind stream) const {
+    return awaited_[static_cast<std::size_t>(stream)];
+  }
+  /// Whether `stream` runs kernels, from now on.
+  void kernels_run(StreamKind stream, bool run) {
+    with_kernels_[static_cast<std::size_t>(stream)] = run;
+  }
 
   /// One line per stream that has not run empty.
   std::vector<std::string> blocked() const;
@@ -93,6 +105,9 @@ class Gpu {
   std::vector<DeviceLoad> loads_;  ///< of the collectives that run
   DeviceLoad load_;                ///< their sum
   std::vector<Stream> streams_;
+  // Of each stream, side by side: most ends and loads concern few of them.
+  std::array<std::int32_t, kStreamCount> awaited_;
+  std::array<bool, kStreamCount> with_kernels_{};
   std::vector<Seconds> launch_dates_;  ///< by op, as far as launched
   std::vector<char> ended_;            ///< by op
   std::int32_t host_waits_for_ = -1;

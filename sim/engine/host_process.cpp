@@ -1,6 +1,7 @@
 #include "sim/engine/host_process.h"
 
 #include <simgrid/simix.hpp>
+#include <utility>
 
 namespace tessera {
 
@@ -32,14 +33,21 @@ bool HostProcess::waits_for_end(const ProgramOp& op) const {
 
 // Devices change only in actions of the clock: an exception in this call would end in the actor.
 void HostProcess::submit() {
-  simgrid::kernel::actor::simcall_answered(
-      [this] { gpu_.context().clock.after(Seconds(0), [this] { gpu_.advance(); }); });
+  const bool woken = std::exchange(awake_, false);
+  simgrid::kernel::actor::simcall_answered([this, woken] {
+    if (woken) gpu_.context().clock.release();
+    gpu_.context().clock.after(Seconds(0), [this] { gpu_.advance(); });
+  });
 }
 
 void HostProcess::synchronize(std::int32_t op) {
-  gpu_.when_ended(op, [this] { ended_->release(); });
+  gpu_.when_ended(op, [this] {
+    gpu_.context().clock.occupy();
+    ended_->release();
+  });
   submit();
   ended_->acquire();
+  awake_ = true;
 }
 
 }  // namespace tessera

@@ -24,6 +24,7 @@ class HostProcess {
 
   Gpu& gpu_;
   simgrid::s4u::SemaphorePtr ended_;
+  bool awake_ = false;  ///< woken, and SimGrid's clock waits until the host has submitted again
 };
 
 }  // namespace tessera

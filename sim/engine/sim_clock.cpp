@@ -16,23 +16,50 @@ constexpr std::size_t kChildren = 4;
 /// Actions between two looks at the wall clock.
 constexpr std::uint64_t kActionsPerLook = 4096;
 
+constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
+
 }  // namespace
+
+std::uint32_t SimClock::slot_of(Action action) {
+  if (free_slots_.empty()) {
+    posted_.push_back({std::move(action), kNoSlot});
+    return static_cast<std::uint32_t>(posted_.size()) - 1;
+  }
+  const std::uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  posted_[slot] = {std::move(action), kNoSlot};
+  return slot;
+}
 
 void SimClock::at(Seconds date, Action action) {
   if (stopped_) return;
-  std::uint32_t slot = static_cast<std::uint32_t>(actions_.size());
-  if (free_slots_.empty()) {
-    actions_.push_back(std::move(action));
-  } else {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
-    actions_[slot] = std::move(action);
+  const double when = std::max(date, now_).value();
+  const std::uint32_t slot = slot_of(std::move(action));
+  for (Open& open : open_) {
+    if (open.date != when) continue;
+    posted_[std::exchange(open.last, slot)].next = slot;
+    return;
   }
-  push({std::max(date, now_).value(), next_sequence_++, slot});
+  const Instant instant{when, next_sequence_++, slot};
+  open_[oldest_open_] = {when, instant.sequence, slot};
+  oldest_open_ = (oldest_open_ + 1) % open_.size();
+  push(instant);
   arm();
 }
 
-void SimClock::push(const Entry& entry) {
+bool SimClock::ahead() const {
+  return now_.value() > simgrid::s4u::Engine::get_clock();
+}
+
+void SimClock::in_step(Action action) {
+  occupy();
+  at(now_, [this, action = std::move(action)] {
+    release();
+    action();
+  });
+}
+
+void SimClock::push(const Instant& entry) {
   std::size_t at = heap_.size();
   heap_.push_back(entry);
   while (at > 0) {
@@ -45,7 +72,7 @@ void SimClock::push(const Entry& entry) {
 }
 
 void SimClock::pop() {
-  const Entry last = heap_.back();
+  const Instant last = heap_.back();
   heap_.pop_back();
   const std::size_t size = heap_.size();
   if (size == 0) return;
@@ -95,17 +122,27 @@ void SimClock::arm() {
   simgrid::kernel::timer::Timer::set(date, [this, armed = armed_for_] { fire(armed); });
 }
 
+void SimClock::run(const Instant& instant) {
+  now_ = Seconds(instant.date);
+  for (std::uint32_t slot = instant.first; slot != kNoSlot && !stopped_;) {
+    if (++events_ % kActionsPerLook == 0) look_at_wall_clock();
+    const Action action = std::move(posted_[slot].action);
+    action();
+    // Only now: the action may have posted others for this instant.
+    free_slots_.push_back(slot);
+    slot = posted_[slot].next;
+  }
+  for (Open& open : open_) {
+    if (open.date == instant.date && open.sequence == instant.sequence) open.date = -1;
+  }
+}
+
 void SimClock::fire(Seconds armed_for) {
   if (armed_for != armed_for_) return;
-  while (!heap_.empty() && Seconds(heap_.front().date) <= armed_for) {
-    const Entry entry = heap_.front();
+  while (!heap_.empty() && (Seconds(heap_.front().date) <= armed_for || occupied_ == 0)) {
+    const Instant instant = heap_.front();
     pop();
-    // The slot is free before the action runs, because the action may post others.
-    const Action action = std::move(actions_[entry.slot]);
-    free_slots_.push_back(entry.slot);
-    now_ = Seconds(entry.date);
-    if (++events_ % kActionsPerLook == 0) look_at_wall_clock();
-    action();
+    run(instant);
   }
   armed_for_ = kNever;
   arm();

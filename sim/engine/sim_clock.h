@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,10 @@ using Action = std::function<void()>;
 /// Actions in the order (date, order of posting), merged into SimGrid's clock by one armed timer.
 /// Ten times cheaper than an actor that sleeps. Actions run in SimGrid's maestro: they must not
 /// block, and their exceptions leave `Engine::run()`.
+///
+/// While SimGrid itself has nothing to do, no flow and no actor that was woken, the clock runs ahead
+/// of SimGrid's: whoever counts on SimGrid's own clock asks by `in_step`, and says by `occupy` and
+/// `release` how long SimGrid may bring up something by itself.
 class SimClock {
  public:
   /// Date of the action that runs now; a chain of actions adds its delays up without rounding them
@@ -24,6 +29,13 @@ class SimClock {
   /// Runs `action` at `date`, or now if that has passed.
   void at(Seconds date, Action action);
   void after(Seconds delay, Action action) { at(now_ + delay, std::move(action)); }
+  /// Whether SimGrid's clock still has to come to `now`.
+  bool ahead() const;
+  /// Runs `action` at `now`, when SimGrid's clock has come there.
+  void in_step(Action action);
+  /// SimGrid has a flow or an actor of its own to care for, from here to `release`.
+  void occupy() { ++occupied_; }
+  void release() { --occupied_; }
   /// Moves `now` to SimGrid's clock. To be called first in whatever SimGrid itself wakes up.
   void catch_up();
 
@@ -36,28 +48,45 @@ class SimClock {
   void stop();
 
  private:
-  /// Actions lie beside the queue, so that its entries are cheap to move.
-  struct Entry {
+  /// Actions of one date, which lie beside the queue in a chain: ranks that do the same post
+  /// thousands of them.
+  struct Instant {
     double date;
     std::uint64_t sequence;
-    std::uint32_t slot;  ///< of its action
+    std::uint32_t first;  ///< slot of its first action
 
-    bool before(const Entry& other) const {
+    bool before(const Instant& other) const {
       return date != other.date ? date < other.date : sequence < other.sequence;
     }
+  };
+  struct Posted {
+    Action action;
+    std::uint32_t next;  ///< slot of the next action of the instant
+  };
+  /// An instant that still takes actions. One that has left this list takes no more, so that the
+  /// instants of a date run in the order in which their actions were posted.
+  struct Open {
+    double date = -1;
+    std::uint64_t sequence = 0;
+    std::uint32_t last = 0;  ///< slot of its last action
   };
 
   void arm();
   void fire(Seconds armed_for);
-  void push(const Entry& entry);
+  void push(const Instant& instant);
   void pop();
+  std::uint32_t slot_of(Action action);
+  void run(const Instant& instant);
   void look_at_wall_clock();
 
-  std::vector<Entry> heap_;  ///< four children per entry; the first is next
-  std::vector<Action> actions_;
+  std::vector<Instant> heap_;  ///< four children per entry; the first is next
+  std::vector<Posted> posted_;
   std::vector<std::uint32_t> free_slots_;
+  std::array<Open, 4> open_;
+  std::size_t oldest_open_ = 0;
   std::uint64_t next_sequence_ = 0;
   std::uint64_t events_ = 0;
+  int occupied_ = 0;
   Seconds now_;
   Seconds armed_for_{std::numeric_limits<double>::infinity()};
   std::chrono::steady_clock::time_point wall_limit_;

@@ -26,12 +26,9 @@ void Stream::advance() {
     clock.at(gpu_.launch_date(op), [this] { advance(); });
     return;
   }
-  waits_for_ = gpu_.first_missing(op);
-  if (waits_for_ == kNone) begin(op);
-}
-
-void Stream::wake(std::int32_t op) {
-  if (waits_for_ == op) advance();
+  const std::int32_t missing = gpu_.first_missing(op);
+  gpu_.await(kind_, missing);
+  if (missing == kNone) begin(op);
 }
 
 void Stream::begin(std::int32_t op) {
@@ -53,6 +50,7 @@ void Stream::execute(const ProgramOp& op) {
       const auto segment = static_cast<std::size_t>(op.segment.index());
       gpu_.memory().begin_segment(context.clock.now(),
                                   context.timed.program.segments[segment].peak_above_start);
+      gpu_.kernels_run(kind_, true);
       work_ = context.timed.paces.duration(gpu_.rank(), running_, gpu_.timed_segment(op));
       work_until_done();
       break;
@@ -96,7 +94,6 @@ void Stream::work_until_done() {
 }
 
 void Stream::change_pace() {
-  if (running_ == kNone || gpu_.op(running_).kind != OpKind::kernels) return;
   const Seconds done = (gpu_.context().clock.now() - since_) / stretch_;
   work_ = std::max(Seconds(0), work_ - done);
   work_until_done();
@@ -109,6 +106,7 @@ void Stream::end() {
   gpu_.record(ended).end = context.clock.now();
   if (op.freed > Bytes(0)) gpu_.memory().change(context.clock.now(), Bytes(0) - op.freed);
   if (op.kind == OpKind::kernels) {
+    gpu_.kernels_run(kind_, false);
     gpu_.memory().end_segment(context.clock.now(),
                               context.timed.program.segment(op.segment).net_memory);
   }
@@ -129,8 +127,8 @@ std::string Stream::reason() const {
   if (running_ == kNone && !gpu_.is_launched(queue_[head_])) {
     return "its host, which waits for op " + std::to_string(gpu_.host_waits_for());
   }
-  if (running_ == kNone && waits_for_ == kNone) return "its launch";
-  if (running_ == kNone) return "op " + std::to_string(waits_for_);
+  if (running_ == kNone && gpu_.awaited(kind_) == kNone) return "its launch";
+  if (running_ == kNone) return "op " + std::to_string(gpu_.awaited(kind_));
   const ProgramOp& op = gpu_.op(running_);
   if (op.kind == OpKind::kernels) {
     return "its kernels (" + gpu_.context().timed.program.segment(op.segment).name + ")";

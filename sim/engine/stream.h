@@ -21,9 +21,7 @@ class Stream {
 
   /// Starts the head if it may start.
   void advance();
-  /// `op`, of any stream of the GPU, has ended.
-  void wake(std::int32_t op);
-  /// The load of the GPU has changed: kernels that run end earlier or later.
+  /// The load of the GPU has changed: the kernels that run here end earlier or later.
   void change_pace();
   /// Why the stream has not run empty, such as "gpu 2 stream compute op 3 waits for op 2"; nothing
   /// if it has.
@@ -43,7 +41,6 @@ class Stream {
   const std::vector<std::int32_t>& queue_;
   std::size_t head_ = 0;  ///< position in the queue of the next op to start
   std::int32_t running_ = kNone;
-  std::int32_t waits_for_ = kNone;  ///< op that the head waits for
   // Of kernels that run:
   Seconds work_;  ///< left at `since_`, in time alone on the GPU
   Seconds since_;

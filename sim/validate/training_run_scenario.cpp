@@ -60,6 +60,7 @@ FrameworkProfile profile_of_training_run(const TrainingRun& run, const Framework
   if (run.family == "bert") id = "hf-eager";
   FrameworkProfile profile = load_framework(id, catalog);
   profile.deterministic = run.deterministic;
+  if (run.compiled) profile.kernels = KernelMode::fused;
   profile.loss_in_place = profile.loss_in_place || local;  // since Megatron-Core r0.6
   if (!run.flash_attention) return profile;
   const bool megatron = profile.modules == ModuleTree::megatron;

@@ -216,6 +216,7 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.peak_of_last_rank = notes.find("LAST rank") != std::string::npos;
   run.deterministic = notes.find("deterministic mode") != std::string::npos &&
                       row.text("source").find("nondeterministic") == std::string::npos;
+  run.compiled = notes.find("torch.compile") != std::string::npos;
   run.gated_mlp = row.text("gated_mlp") == "1";
   run.local_modules = notes.find("transformer-impl=local") != std::string::npos;
   return run;

@@ -39,6 +39,7 @@ struct TrainingRun {
   bool peak_of_last_rank = false;  ///< the peak is the last rank's; else that of the fullest
   bool local_modules = false;      ///< Megatron-Core without Transformer Engine
   bool gated_mlp = false;          ///< of a family whose MLP is not gated by itself
+  bool compiled = false;           ///< under torch.compile
   bool deterministic = false;      ///< algorithms were restricted to deterministic ones
   std::string source;              ///< first word of the column: who measured; may be empty
 };

@@ -44,6 +44,10 @@ double saved_per_element(const ModelSpec& model, const StepOptions& step) {
   return static_cast<double>(layer.saved.value()) / kElements;
 }
 
+Flops gemm_flops(const std::vector<GraphOp>& ops) {
+  return total(ops).gemm_flops;
+}
+
 TEST(SavedInHalfPrecision, IsKorthikantisFormula) {
   const ModelSpec gpt = narrow(test::gpt2_large());
   const auto softmax = AttentionKernels::fused_softmax;
@@ -125,8 +129,28 @@ TEST(SavedInHalfPrecision, LlamaKeepsTwelveAndFourCopiesOfHiddenAndEightOfFfn) {
   EXPECT_NEAR(saved_per_element(llama, step), expected, kRounding);
 }
 
-Flops gemm_flops(const std::vector<GraphOp>& ops) {
-  return total(ops).gemm_flops;
+TEST(SelectiveOperators, KeepAttentionAndEverySecondProduct) {
+  ModelSpec llama = narrow(test::llama2_7b());
+  FrameworkProfile profile = test::fsdp();
+  profile.selective = SelectiveRecompute::operators;
+  StepOptions step = half_step(profile, AttentionKernels::flash2, Precision::bf16);
+  step.formats.parameters = Precision::bf16;  // else the cast weights wait for backward too
+  step.formats.gradients = Precision::bf16;
+  const Block plain = build_model_graph(llama, step).blocks[kLayer];
+  step.recompute = Recompute::selective;
+  const Block layer = build_model_graph(llama, step).blocks[kLayer];
+  // Of q, k, v, output, gate, up and down: q, v, gate and down; the input; attention with its
+  // log-sum-exp. Two bytes each, ffn = 4 hidden.
+  EXPECT_NEAR(static_cast<double>(layer.saved.value()) / kElements,
+              2 * (1 + 1 + 1 + 1 + 4 + 1) + 4 * 5 / 320.0, kRounding);
+  // k, output and up run again: 1 + 1 + 4 products of 2 * tokens * hidden^2.
+  const Flops again = gemm_flops(layer.backward) - gemm_flops(plain.backward);
+  EXPECT_DOUBLE_EQ(again.value(), (1 + 1 + 4) * 2 * kElements * 320);
+  EXPECT_EQ(total(layer.forward).kernels, total(plain.forward).kernels);
+  for (const GraphOp& op : layer.backward) {
+    if (op.kind != GraphOpKind::kernel || op.kernel.kind != KernelKind::attention) continue;
+    EXPECT_EQ(op.kernel.attention.direction, AttentionDirection::backward);
+  }
 }
 
 TEST(Recomputation, RunsForwardOnceMore) {

@@ -234,7 +234,7 @@ Tensor MegatronModel::mixed_heads(Tape& tape, const Heads& heads) const {
       step_.layout.context > 1 && step_.context_attention == ContextAttention::ulysses;
   if (trades_heads) return ulysses_attention(tape, heads);
   if (uses_fused_attention(profile_)) return flash_attention(tape, heads);
-  if (step_.recompute != Recompute::selective) return unfused_attention(tape, heads);
+  if (!recomputes_attention_alone(step_)) return unfused_attention(tape, heads);
   return tape.checkpoint({heads.q, heads.k, heads.v},
                          [=, this](Tape& t) { return unfused_attention(t, heads); });
 }

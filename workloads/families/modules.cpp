@@ -48,14 +48,16 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
       return fused_attention(t, "attention.flash", input.q, input.k, input.v, call);
     };
   }
-  if (step.recompute != Recompute::selective) return core(tape);
+  if (!recomputes_attention_alone(step)) return core(tape);
   return tape.checkpoint({input.q, input.k, input.v}, core);
 }
 
 void recomputable_layer(Tape& tape, const StepOptions& step, const Tensor& x,
                         const Tape::Recomputable& forward) {
-  const bool again = step.recompute == Recompute::full;
-  tape.output(again ? tape.checkpoint({x}, forward) : forward(tape));
+  const bool again = step.recompute != Recompute::none && !recomputes_attention_alone(step);
+  const Kept kept = step.recompute == Recompute::full ? Kept::nothing
+                                                      : Kept::attention_and_alternate_products;
+  tape.output(again ? tape.checkpoint({x}, forward, kept) : forward(tape));
 }
 
 Tensor root_mean_square_norm(Tape& tape, const std::string& name, const Tensor& x,

@@ -23,6 +23,12 @@ struct AttentionInput {
 Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput& input,
                       const Tape::Recomputable& unfused);
 
+/// Whether backward runs the part around softmax(q k^T) v again, and nothing else.
+constexpr bool recomputes_attention_alone(const StepOptions& step) {
+  return step.recompute == Recompute::selective &&
+         step.framework.selective == SelectiveRecompute::core_attention;
+}
+
 /// Makes a layer's output, `forward`, the block's; computed again in backward where `step` says so.
 /// `forward` runs after this returns.
 void recomputable_layer(Tape& tape, const StepOptions& step, const Tensor& x,

@@ -169,12 +169,14 @@ void Tape::launch(const std::string& name, Kernel kernel, std::span<const Tensor
 
 void Tape::launch_partial(const std::string& name, Kernel kernel, std::vector<Access> reads,
                           std::vector<Access> writes) {
+  if (kept_ != Kept::nothing) note_result(kernel, writes);
+  if (recomputes_ && reuse_result(kernel, writes)) return;
   for (const Access& access : reads) kernel.bytes_read += access.bytes;
   for (const Access& access : writes) kernel.bytes_written += access.bytes;
   push(GraphOpKind::kernel, name);
   ops().back().kernel = kernel;
-  ops().back().reads = std::move(reads);
-  ops().back().writes = std::move(writes);
+  ops().back().reads = at_kept(std::move(reads));
+  ops().back().writes = at_kept(std::move(writes));
 }
 
 void Tape::all_reduce(const std::string& name, const Tensor& tensor, GroupKind group) {
@@ -188,8 +190,8 @@ void Tape::collective(OpKind kind, const std::string& name, GroupKind group, con
   op.collective = kind;
   op.group = group;
   op.bytes = std::max(sent.traffic(), received.traffic());
-  op.reads = {{sent.storage, sent.traffic()}};
-  op.writes = {{received.storage, received.traffic()}};
+  op.reads = at_kept({{sent.storage, sent.traffic()}});
+  op.writes = at_kept({{received.storage, received.traffic()}});
 }
 
 void Tape::wait() {
@@ -240,29 +242,6 @@ void Tape::seed_gradient(const Tensor& tensor, StorageScope scope) {
       add_storage(storage(tensor).name + ".grad", TensorRole::temporary, scope, tensor.traffic());
   const Tensor gradient = add_tensor(id, StridedShape(tensor.sizes()), tensor.precision);
   value(tensor).gradient = gradient;
-}
-
-Tensor Tape::checkpoint(const std::vector<Tensor>& inputs, const Recomputable& forward) {
-  if (!records()) return forward(*this);
-  const bool kept_rules = std::exchange(keeps_rules_, false);
-  const Tensor result = forward(*this);
-  keeps_rules_ = kept_rules;
-  const Tensor out = add_tensor(result.storage, result.shape, result.precision);
-  differentiable(inputs, std::span(&out, 1),
-                 [=](Tape& t, auto gradients) { t.recompute(forward, gradients[0]); });
-  return out;
-}
-
-void Tape::recompute(const Recomputable& forward, const Tensor& gradient) {
-  const std::size_t first = nodes_.size();
-  const int origin = std::exchange(origin_, -1);
-  keeps_rules_ = recomputes_ = true;
-  const Tensor out = forward(*this);
-  keeps_rules_ = recomputes_ = false;
-  value(out).gradient = gradient;
-  for (std::size_t n = nodes_.size(); n-- > first;) run_node(nodes_[n]);
-  nodes_.resize(first);
-  origin_ = origin;
 }
 
 Tensor Tape::accumulation_target(const Tensor& weight) const {

@@ -27,6 +27,14 @@ struct TapeOptions {
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
 };
 
+/// What a checkpoint keeps of its first run; the rest runs again.
+enum class Kept : std::uint8_t {
+  nothing,
+  /// Results of fused attention and of every second matrix product, the first one included, as
+  /// torchtitan's list of operators says. Source: torchtitan, activation_checkpoint.py, 2024.
+  attention_and_alternate_products,
+};
+
 /// Records a block's forward operators and derives its backward pass as PyTorch's autograd engine
 /// does: rules run in reverse order, gradients that meet at a tensor are added by a kernel, a
 /// parameter's gradient is accumulated when its last use has contributed.
@@ -87,7 +95,9 @@ class Tape {
   /// Runs `forward` on `inputs` without keeping what backward needs; backward runs it once more and
   /// then differentiates it (torch.utils.checkpoint). Nothing special where nothing is
   /// differentiated. `forward` runs after this returns: it must not refer to locals of its caller.
-  Tensor checkpoint(const std::vector<Tensor>& inputs, const Recomputable& forward);
+  /// Kernels whose results are `kept` run once; checkpoints that keep some do not nest.
+  Tensor checkpoint(const std::vector<Tensor>& inputs, const Recomputable& forward,
+                    Kept kept = Kept::nothing);
   /// Buffer that a weight-gradient product may add to itself; an invalid storage where it may not.
   Tensor accumulation_target(const Tensor& weight) const;
   /// Sums `tensor` over the ranks of `group` in place; others may use it after `wait`.
@@ -168,7 +178,13 @@ class Tape {
   void push(GraphOpKind kind, const std::string& name);
   void seed_gradient(const Tensor& tensor, StorageScope scope);
   bool records() const { return options_.differentiation == Differentiation::recorded; }
-  void recompute(const Recomputable& forward, const Tensor& gradient);
+  /// Results of the kernels that a checkpoint may keep, in launch order; empty ones run again.
+  using Results = std::vector<std::vector<StorageId>>;
+  void recompute(const Recomputable& forward, const Tensor& gradient, Results results);
+  void note_result(const Kernel& kernel, const std::vector<Access>& writes);
+  bool reuse_result(const Kernel& kernel, const std::vector<Access>& writes);
+  /// With kept storages in place of those that stand for them where a checkpoint runs again.
+  std::vector<Access> at_kept(std::vector<Access> accesses) const;
   void run_backward();
   void run_node(Node& node);
 
@@ -178,6 +194,10 @@ class Tape {
   bool keeps_rules_ = true;  ///< operators leave backward rules; not in backward or a checkpoint
   bool recomputes_ = false;  ///< operators repeat what forward did
   int origin_ = -1;          ///< `GraphOp::origin` of the operators that follow
+  Kept kept_ = Kept::nothing;       ///< of the checkpoint that runs for the first time
+  Results results_;                 ///< of that one, or left of the one that runs again
+  int products_ = 0;                ///< matrix products of the checkpoint so far
+  std::map<StorageId, StorageId> kept_as_;  ///< storages of a second run -> of the first
   Block block_;
   std::vector<Value> values_;
   std::deque<Node> nodes_;  ///< a checkpoint adds some while a rule of one runs

@@ -1,0 +1,74 @@
+// Checkpoints: parts of a block that backward runs once more.
+#include <cassert>
+#include <utility>
+
+#include "workloads/graph/tape.h"
+
+namespace tessera {
+namespace {
+
+bool may_be_kept(const Kernel& kernel) {
+  return kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::attention;
+}
+
+}  // namespace
+
+Tensor Tape::checkpoint(const std::vector<Tensor>& inputs, const Recomputable& forward, Kept kept) {
+  if (!records()) return forward(*this);
+  const bool kept_rules = std::exchange(keeps_rules_, false);
+  if (kept != Kept::nothing) {
+    assert(kept_ == Kept::nothing);
+    kept_ = kept;
+    products_ = 0;
+  }
+  const Tensor result = forward(*this);
+  keeps_rules_ = kept_rules;
+  const Results results = kept == Kept::nothing ? Results() : std::exchange(results_, {});
+  if (kept != Kept::nothing) kept_ = Kept::nothing;
+  const Tensor out = add_tensor(result.storage, result.shape, result.precision);
+  differentiable(inputs, std::span(&out, 1),
+                 [=](Tape& t, auto gradients) { t.recompute(forward, gradients[0], results); });
+  return out;
+}
+
+void Tape::note_result(const Kernel& kernel, const std::vector<Access>& writes) {
+  if (!may_be_kept(kernel)) return;
+  const bool skipped = kernel.kind == KernelKind::gemm && products_++ % 2 == 1;
+  results_.emplace_back();
+  if (skipped) return;
+  for (const Access& access : writes) results_.back().push_back(access.storage);
+}
+
+bool Tape::reuse_result(const Kernel& kernel, const std::vector<Access>& writes) {
+  if (results_.empty() || !may_be_kept(kernel)) return false;
+  const std::vector<StorageId> first = std::move(results_.front());
+  results_.erase(results_.begin());
+  if (first.empty()) return false;
+  assert(first.size() == writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) kept_as_[writes[i].storage] = first[i];
+  return true;
+}
+
+std::vector<Access> Tape::at_kept(std::vector<Access> accesses) const {
+  if (kept_as_.empty()) return accesses;
+  for (Access& access : accesses) {
+    const auto kept = kept_as_.find(access.storage);
+    if (kept != kept_as_.end()) access.storage = kept->second;
+  }
+  return accesses;
+}
+
+void Tape::recompute(const Recomputable& forward, const Tensor& gradient, Results results) {
+  const std::size_t first = nodes_.size();
+  const int origin = std::exchange(origin_, -1);
+  results_ = std::move(results);
+  keeps_rules_ = recomputes_ = true;
+  const Tensor out = forward(*this);
+  keeps_rules_ = recomputes_ = false;
+  value(out).gradient = gradient;
+  for (std::size_t n = nodes_.size(); n-- > first;) run_node(nodes_[n]);
+  nodes_.resize(first);
+  origin_ = origin;
+}
+
+}  // namespace tessera
