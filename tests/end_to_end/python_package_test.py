@@ -73,7 +73,7 @@ class Commands(EndToEnd):
             rows.to_frame()
 
     def test_a_memory_plan_holds_the_budget(self):
-        plan = tessera.plan_memory(DATA_PARALLEL, budget=16 * 2**30)
+        plan = tessera.plan_memory(DATA_PARALLEL, budget=16 * 2**30, planner="megatron_block")
         self.assertEqual(plan.budget_bytes, 16 * 2**30)
         self.assertLessEqual(plan.stages[0].planned_peak_bytes, plan.budget_bytes)
         self.assertGreater(plan.simulated_step_s, plan.base_step_s)

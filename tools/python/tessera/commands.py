@@ -20,15 +20,15 @@ def simulate(scenario, *, set=None, trace=None, picture=None, report=None):  # n
         return Step(ask("simulate", file, *_settings(set), *_options(trace=trace, picture=picture, report=report)))
 
 
-def plan_memory(scenario, budget=None, *, set=None, planner=None, swap=True):  # noqa: A002
+def plan_memory(scenario, budget=None, *, set=None, planner=None, swap=True, fast=False):  # noqa: A002
     """What to run again and to swap so that a step fits, as a MemoryPlan; `feasible` is False where nothing helps.
 
     `budget`: what the framework's allocator may hold per GPU, such as "40GiB" or a number of bytes; by default the
-    scenario's `memory.budget`, else the memory of the GPU. `swap=False` allows recomputation alone.
+    scenario's `memory.budget`, else the memory of the GPU. `swap=False` allows recomputation alone; `fast=True` searches less.
     """
     if isinstance(budget, (int, float)):
         budget = f"{int(budget)}B"
-    flags = [] if swap else ["--no-swap"]
+    flags = ([] if swap else ["--no-swap"]) + (["--fast"] if fast else [])
     with _as_file(scenario) as file:
         return MemoryPlan(ask("plan", "memory", file, *_settings(set), *_options(budget=budget, planner=planner), *flags))
 
