@@ -35,6 +35,12 @@ enum class CollectiveAlgorithm : std::uint8_t {
 };
 enum class CollectiveProtocol : std::uint8_t { ll, ll128, simple };
 
+/// Whose formulas choose between algorithms.
+enum class NcclTuner : std::uint8_t {
+  current,  ///< NCCL 2.30.7
+  v2_8      ///< NCCL 2.8 to 2.11, of 2021 and early 2022
+};
+
 /// A collective and what the user has fixed of it, as NCCL_ALGO and NCCL_PROTO would.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::all_reduce;
@@ -43,6 +49,7 @@ struct CollectiveCall {
   std::optional<CollectiveAlgorithm> algorithm = std::nullopt;
   std::optional<CollectiveProtocol> protocol = std::nullopt;
   bool reduces_in_switch = true;  ///< false for data that NVLS and SHARP do not reduce (int8 sums)
+  NcclTuner tuner = NcclTuner::current;
 };
 
 /// Bytes of the buffers that cross one link; what the protocol adds to them is not counted.

@@ -53,6 +53,12 @@ constexpr std::array<Corrections, 3> kTreeCorrection = {{
      0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9},
 }};
 
+// tuning.cc of NCCL 2.8: most that it expects of an A100's bus, and of trees, on up to two nodes and
+// on more; recalled.
+constexpr double kOldAmpereBus = 235;
+constexpr double kOldTree = 110, kOldTreeLl128 = 130;
+constexpr double kOldTreeManyNodes = 80, kOldTreeLl128ManyNodes = 105;
+
 Seconds microseconds(double count) {
   return Seconds(count * 1e-6);
 }
@@ -87,9 +93,12 @@ bool has_nvls(const RingShape& shape) {
 }
 
 /// Rate of the search over all nodes. Between two nodes a tree crosses the network once where a
-/// ring crosses it twice.
-BytesPerSecond graph_bandwidth(const RingShape& shape, double network_factor) {
+/// ring crosses it twice. The old tuner took two nodes for one.
+BytesPerSecond graph_bandwidth(const RingShape& shape, const CollectiveCall& call,
+                               double network_factor) {
   const BytesPerSecond inside = searched_bandwidth(shape.inside_bandwidth, shape.architecture);
+  const bool old = call.tuner == NcclTuner::v2_8;
+  if (old && shape.nodes <= 2) return std::min(inside, BytesPerSecond(kOldAmpereBus * 1e9));
   if (shape.nodes == 1) return inside;
   return std::min(inside, shape.network_bandwidth * network_factor);
 }
@@ -107,7 +116,7 @@ Seconds ring_latency(const RingShape& shape, CollectiveKind kind, Protocol proto
 
 NcclExpectation ring_expectation(const RingShape& shape, const CollectiveCall& call,
                                  Protocol protocol) {
-  const double bus = gigabytes(graph_bandwidth(shape, 1));
+  const double bus = gigabytes(graph_bandwidth(shape, call, 1));
   double rate = bus;
   if (protocol == Protocol::ll) rate = std::min(0.5 * bus, gigabytes(ll_cap(shape)));
   if (protocol == Protocol::ll128) rate = kRingLl128Share * bus;
@@ -123,10 +132,18 @@ double tree_correction(Protocol protocol, Bytes bytes) {
   return kTreeCorrection[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(position)];
 }
 
+double old_tree_cap(int nodes, Protocol protocol) {
+  if (nodes > 2) return protocol == Protocol::ll128 ? kOldTreeLl128ManyNodes : kOldTreeManyNodes;
+  return protocol == Protocol::ll128 ? kOldTreeLl128 : kOldTree;
+}
+
 NcclExpectation tree_expectation(const RingShape& shape, const CollectiveCall& call,
                                  Protocol protocol) {
   const LatencyTerms terms = tree_latency_terms(protocol, shape);
-  double rate = kTreeShare * gigabytes(graph_bandwidth(shape, shape.nodes == 2 ? 2 : 1));
+  const bool old = call.tuner == NcclTuner::v2_8;
+  const double crossings = shape.nodes == 2 && !old ? 2 : 1;
+  double rate = kTreeShare * gigabytes(graph_bandwidth(shape, call, crossings));
+  if (old) rate = std::min(rate, old_tree_cap(shape.nodes, protocol));
   if (protocol == Protocol::ll) rate = std::min(rate / kTreeLlDivisor, gigabytes(ll_cap(shape)));
   if (protocol == Protocol::ll128)
     rate *= shape.nodes == 1 ? kTreeLl128InNode : kTreeLl128BetweenNodes;
@@ -157,7 +174,7 @@ void add_pat_expectation(const RingShape& shape, const CollectiveCall& call,
   const bool scatters =
       call.kind == CollectiveKind::all_gather || call.kind == CollectiveKind::reduce_scatter;
   if (!scatters || shape.nodes < 2 || shape.ranks != shape.nodes) return;
-  const double rate = kPatShare * gigabytes(graph_bandwidth(shape, 1));
+  const double rate = kPatShare * gigabytes(graph_bandwidth(shape, call, 1));
   const double latency = 8 + std::log2(shape.nodes) * 14 / 3.5 + 2.8 * shape.ranks;
   list.push_back(
       {Algorithm::pat, Protocol::simple, microseconds(latency), transfer(call.bytes, rate)});
@@ -253,6 +270,7 @@ std::vector<NcclExpectation> nccl_candidates(const RingShape& shape, const Colle
   for (const NcclExpectation& other : allowed) {
     const bool same = other.algorithm == choice.algorithm && other.protocol == choice.protocol;
     const bool trades = other.latency >= choice.latency && other.transfer <= choice.transfer;
+    if (call.tuner == NcclTuner::v2_8 && other.algorithm != choice.algorithm) continue;
     if (!same && (trades || shape.nodes > 1)) candidates.push_back(other);
   }
   return candidates;

@@ -42,6 +42,7 @@ static_assert(int{schema::ProtocolCalibration::simple} == int(CollectiveProtocol
 static_assert(int{schema::CollectiveGroup::send_recv} == int(CollectiveKind::send_recv));
 static_assert(int{schema::CollectiveOverride::expert_data} == int(GroupKind::expert_data));
 static_assert(int{schema::CollectiveOverride::hierarchical} == int(AlgorithmChoice::hierarchical));
+static_assert(int{schema::Collectives::v2_8} == int(NcclTuner::v2_8));
 static_assert(int{schema::CollectiveOverride::simple} == int(ProtocolChoice::simple));
 static_assert(int{schema::Collectives::chunk} == int(NetworkFidelity::chunk));
 

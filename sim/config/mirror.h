@@ -268,6 +268,7 @@ void mirror(Of<CollectiveSettings> auto& settings, auto&& visit) {
   visit("fidelity", settings.fidelity);
   visit("groups", settings.groups);
   visit("overrides", settings.overrides);
+  visit("tuner", settings.tuner);
   visit("source", settings.source);
   visit("slows_kernels", settings.slows_kernels);
   visit("nccl_messages", settings.nccl_messages);

@@ -63,6 +63,7 @@ struct CollectiveSettings {
   NetworkFidelity fidelity = NetworkFidelity::flow;
   std::vector<GroupCalibration> groups;  ///< measured
   std::vector<CollectiveOverride> overrides;
+  NcclTuner tuner = NcclTuner::current;  ///< whose choice of algorithms
   std::string source;
   bool slows_kernels = true;  ///< kernels beside a collective lose the multiprocessors and the
                               ///< memory bandwidth that it takes
@@ -72,7 +73,7 @@ struct CollectiveSettings {
   CollectiveTuning tuning() const { return {CollectiveConstants(), groups}; }
   /// `call` with what the overrides say of `group`; the last one wins.
   CollectiveCall call_of(GroupKind group, CollectiveKind kind, Bytes bytes) const {
-    CollectiveCall call{.kind = kind, .bytes = bytes};
+    CollectiveCall call{.kind = kind, .bytes = bytes, .tuner = tuner};
     for (const CollectiveOverride& choice : overrides) {
       if (choice.group != group) continue;
       const int algorithm = static_cast<int>(choice.algorithm);

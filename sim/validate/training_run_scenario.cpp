@@ -119,6 +119,7 @@ Scenario scenario_of_training_run(const TrainingRun& run, const FrameworkAliases
                     .model = model_of_training_run(run),
                     .cluster = cluster_of_training_run(run, catalog),
                     .step = step_of_training_run(run, aliases, catalog)};
+  scenario.collectives.tuner = aliases.tuner_of(run.framework);
   choose_attention(scenario.step, scenario.cluster.node.gpu);
   std::vector<Problem> problems;
   for (const ScenarioProblem& problem : check_scenario(scenario))
