@@ -29,6 +29,11 @@ bool gathers_updates(const StepOptions& step) {
   return shard_ranks(step) > 1 && !gathers_units(step);
 }
 
+bool copies_gradients(const StepOptions& step) {
+  return step.mode == StepMode::training && step.framework.deepspeed_zero &&
+         step.data_parallel.sharding == Sharding::optimizer;
+}
+
 std::int64_t shard_of(const StepOptions& step, std::int64_t parameters) {
   const std::int64_t ranks = shard_ranks(step);
   return (parameters + ranks - 1) / ranks;

@@ -224,6 +224,8 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("gradients_set_to_none", profile.gradients_set_to_none);
   visit("always_average", profile.always_average);
   visit("fused_optimizer", profile.fused_optimizer);
+  visit("deepspeed_zero", profile.deepspeed_zero);
+  visit("planned_memory", profile.planned_memory);
   visit("overlap_p2p", profile.overlap_p2p);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);

@@ -45,10 +45,12 @@ LibraryMemory library_memory(const StepOptions& step, const NodeSpec& node) {
   const GpuSpec& gpu = node.gpu;
   LibraryMemory memory;
   const int handles = step.mode == StepMode::inference ? 1 : 2;
-  memory.workspaces = Bytes(handles * cublas_workspace(step, gpu).value());
-  if (step.framework.transformer_engine) memory.workspaces += product_workspace(gpu);
   memory.context = step.framework.context;
   memory.communicators = communicators(step.layout, node);
+  memory.allocator.workspaces = Bytes(handles * cublas_workspace(step, gpu).value());
+  if (step.framework.transformer_engine) memory.allocator.workspaces += product_workspace(gpu);
+  memory.allocator.capacity = gpu.memory - memory.context - memory.communicators;
+  memory.allocator.planned = step.framework.planned_memory;
   return memory;
 }
 

@@ -2,13 +2,14 @@
 
 #include "hw/node.h"
 #include "hw/units/quantity.h"
+#include "workloads/memory/memory_profile.h"
 #include "workloads/step_options.h"
 
 namespace tessera {
 
 /// Memory of a GPU that no tensor of the step is in.
 struct LibraryMemory {
-  Bytes workspaces;     ///< of cuBLAS and Transformer Engine, taken from the framework's allocator
+  AllocatorSetting allocator;  ///< with the workspaces of cuBLAS and Transformer Engine
   Bytes context;        ///< CUDA context and loaded kernels, outside of the allocator
   Bytes communicators;  ///< buffers of NCCL, outside of the allocator
 };

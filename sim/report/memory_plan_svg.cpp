@@ -34,7 +34,7 @@ class ProfilePicture {
 
  private:
   static MemoryProfile profile(const TimedProgram& timed, int stage) {
-    return profile_memory(timed.program, stage, timed.library_memory.workspaces);
+    return profile_memory(timed.program, stage, timed.library_memory.allocator);
   }
   double y_of(Bytes bytes) const {
     const double share = static_cast<double>(bytes.value()) / static_cast<double>(scale_.value());

@@ -37,7 +37,7 @@ std::string memory_text(const Program& program, const LibraryMemory& libraries) 
   std::string text;
   for (std::size_t s = 0; s < program.stages.size(); ++s) {
     const int stage = static_cast<int>(s);
-    const MemoryProfile profile = profile_memory(program, stage, libraries.workspaces);
+    const MemoryProfile profile = profile_memory(program, stage, libraries.allocator);
     const Bytes device = profile.reserved + libraries.context + libraries.communicators;
     text += text_line_of("stage %d: %.1f MiB allocated, %.1f MiB reserved, %.1f MiB of the device",
                          stage, mebibytes(profile.peak), mebibytes(profile.reserved),

@@ -13,7 +13,7 @@ Bytes peak_of_training_run(const TrainingRun& run, const Scenario& scenario) {
   const int stages = static_cast<int>(program.stages.size());
   Bytes peak;
   for (int stage = run.peak_of_last_rank ? stages - 1 : 0; stage < stages; ++stage) {
-    const MemoryProfile profile = profile_memory(program, stage, libraries.workspaces);
+    const MemoryProfile profile = profile_memory(program, stage, libraries.allocator);
     Bytes of_stage = run.memory_metric == "allocated" ? profile.peak : profile.reserved;
     if (run.memory_metric == "smi") of_stage += libraries.context + libraries.communicators;
     peak = std::max(peak, of_stage);

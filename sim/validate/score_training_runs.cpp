@@ -61,26 +61,36 @@ TrainingRunScore score_of(const TrainingRun& run, const ForkedOutcome& outcome) 
   return score;
 }
 
-std::vector<ErrorGroup> group_peaks(const std::vector<TrainingRunScore>& rows) {
-  std::map<std::string, std::vector<double>> errors;
-  for (const TrainingRunScore& row : rows)
-    if (row.memory_error_pct) errors[row.run.memory_metric].push_back(*row.memory_error_pct);
-  std::vector<ErrorGroup> groups;
-  for (auto& [metric, values] : errors)
-    groups.push_back({"peaks", metric, summarize_errors(std::move(values))});
-  return groups;
+std::string source_name(const TrainingRun& run) {
+  return run.source.empty() ? "(no source)" : run.source;
 }
 
-FitVerdicts judge(const std::vector<TrainingRunScore>& rows) {
+void judge(const TrainingRunScore& row, FitVerdicts& verdicts) {
   constexpr double kLess = 0.95;
-  FitVerdicts verdicts;
+  ++verdicts.runs;
+  verdicts.fit_on_card += *row.simulated_peak_gib <= row.capacity_gib ? 1 : 0;
+  verdicts.fit_in_less += *row.simulated_peak_gib <= kLess * *row.run.peak_memory_gib ? 1 : 0;
+}
+
+std::vector<PeakGroup> group_peaks(const std::vector<TrainingRunScore>& rows) {
+  std::map<std::pair<std::string, std::string>, PeakGroup> groups;
+  std::map<std::pair<std::string, std::string>, std::vector<double>> errors;
   for (const TrainingRunScore& row : rows) {
     if (!row.memory_error_pct) continue;
-    ++verdicts.runs;
-    verdicts.fit_on_card += *row.simulated_peak_gib <= row.capacity_gib ? 1 : 0;
-    verdicts.fit_in_less += *row.simulated_peak_gib <= kLess * *row.run.peak_memory_gib ? 1 : 0;
+    for (const std::string& source : {std::string(), source_name(row.run)}) {
+      const std::pair key{row.run.memory_metric, source};
+      errors[key].push_back(*row.memory_error_pct);
+      judge(row, groups[key].verdicts);
+    }
   }
-  return verdicts;
+  std::vector<PeakGroup> list;
+  for (auto& [key, group] : groups) {
+    group.metric = key.first;
+    group.source = key.second;
+    group.errors = summarize_errors(std::move(errors[key]));
+    list.push_back(std::move(group));
+  }
+  return list;
 }
 
 /// "one GPU", "tp", "tp+dp", ...
@@ -99,10 +109,6 @@ std::string size_of(const TrainingRun& run) {
   if (run.n_gpus == 1) return "1 GPU";
   if (run.n_gpus <= run.gpus_per_node) return "2 to 8 GPUs, one node";
   return run.n_gpus <= 64 ? "up to 64 GPUs" : "more than 64 GPUs";
-}
-
-std::string source_name(const TrainingRun& run) {
-  return run.source.empty() ? "(no source)" : run.source;
 }
 
 std::vector<ErrorGroup> group_errors(const std::vector<TrainingRunScore>& rows) {
@@ -220,12 +226,13 @@ TrainingRunValidation score_training_runs(
   for (const TrainingRunScore& row : validation.rows) {
     validation.failed += row.failed ? 1 : 0;
     if (row.error_pct) errors.push_back(*row.error_pct);
-    if (row.memory_error_pct) memory_errors.push_back(*row.memory_error_pct);
+    if (!row.memory_error_pct) continue;
+    memory_errors.push_back(*row.memory_error_pct);
+    judge(row, validation.verdicts);
   }
   validation.summary = summarize_errors(std::move(errors));
   validation.memory = summarize_errors(std::move(memory_errors));
-  validation.memory_groups = group_peaks(validation.rows);
-  validation.verdicts = judge(validation.rows);
+  validation.peak_groups = group_peaks(validation.rows);
   validation.groups = group_errors(validation.rows);
   validation.sources = source_errors(validation.rows);
   validation.over_sources = means_of(validation.sources);

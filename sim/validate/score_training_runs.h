@@ -49,13 +49,20 @@ struct FitVerdicts {
   int fit_in_less = 0;  ///< with 0.95 of the measured peak as capacity, where none fits
 };
 
+/// Peaks of one metric, of all sources or of one.
+struct PeakGroup {
+  std::string metric, source;  ///< source empty: all
+  ErrorSummary errors;
+  FitVerdicts verdicts;
+};
+
 /// What `tessera validate --runs` reports.
 struct TrainingRunValidation {
   std::vector<TrainingRunScore> rows;     ///< in the order of the file
   ErrorSummary summary;                   ///< of step times
   ErrorSummary memory;                    ///< of peaks
   FitVerdicts verdicts;                   ///< of peaks
-  std::vector<ErrorGroup> memory_groups;  ///< of peaks, by metric
+  std::vector<PeakGroup> peak_groups;     ///< by metric, then by source
   std::vector<ErrorGroup> groups;         ///< of step times
   std::vector<SourceErrors> sources;      ///< by name
   SourceMeans over_sources;

@@ -127,16 +127,20 @@ Json json_of(const TrainingRunScore& row) {
           {"skipped", word(row.skipped)}};
 }
 
+std::string verdict_line(const FitVerdicts& verdicts) {
+  const std::string runs = " of " + std::to_string(verdicts.runs);
+  return "verdict 'fits': " + std::to_string(verdicts.fit_on_card) + runs +
+         " runs on the card that they ran on, " + std::to_string(verdicts.fit_in_less) + runs +
+         " on one of 0.95 of the measured peak\n";
+}
+
 std::string memory_lines(const TrainingRunValidation& validation) {
   std::string text;
-  for (const ErrorGroup& group : validation.memory_groups)
-    text += error_line(group.by + " " + group.key, group.errors);
-  const FitVerdicts& verdicts = validation.verdicts;
-  return text + error_line("all peaks", validation.memory) +
-         "verdict 'fits': " + std::to_string(verdicts.fit_on_card) + " of " +
-         std::to_string(verdicts.runs) + " runs on the card that they ran on, " +
-         std::to_string(verdicts.fit_in_less) + " of " + std::to_string(verdicts.runs) +
-         " on one of 0.95 of the measured peak\n";
+  for (const PeakGroup& group : validation.peak_groups) {
+    text += error_line("peaks " + group.metric + " " + group.source, group.errors);
+    text += "  " + verdict_line(group.verdicts);
+  }
+  return text + error_line("all peaks", validation.memory) + verdict_line(validation.verdicts);
 }
 
 }  // namespace

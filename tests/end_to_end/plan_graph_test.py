@@ -1,6 +1,7 @@
 """tessera plan graph: the answer, what is missing where there is none, and what is refused."""
 
 import json
+import shutil
 import unittest
 
 from tessera_command import EndToEnd
@@ -52,6 +53,22 @@ class PlanGraph(EndToEnd):
     def test_equal_bytes_on_repeat(self):
         arguments = ("plan", "graph", "chain.json", "--budget", "10", "--link", "2GB/s", "--format", "json")
         self.assertEqual(self.run_tessera(*arguments).stdout, self.run_tessera(*arguments).stdout)
+
+    def test_integer_program(self):
+        for name in ("chain.lp", "chain.mps"):
+            result = self.run_tessera("plan", "graph", "chain.json", "--budget", "12", "--no-swap", "--program", name)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("r_6_0", (self.folder / name).read_text())  # operator 0 may run again in the last stage
+
+    @unittest.skipUnless(shutil.which("cbc"), "cbc is not installed")
+    def test_solver_agrees(self):
+        # By hand: one forward operator of 4 again in 37 at 12 B and at 10 B; 9 B cannot be done.
+        for name in ("chain.lp", "chain.mps"):
+            for budget, answer in (("12", "Optimal solution found, 10.81 % more"), ("10", "10.81 % more"),
+                                   ("14", "0.00 % more"), ("9", "infeasible")):
+                result = self.run_tessera("plan", "graph", "chain.json", "--budget", budget, "--no-swap",
+                                          "--program", name, "--solve")
+                self.assertIn(answer, result.stdout)
 
     def test_what_is_refused(self):
         self.assert_fails(BAD_INPUT, "nowhere.json", "plan", "graph", "nowhere.json", "--budget", "1GiB")

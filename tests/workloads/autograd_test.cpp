@@ -45,6 +45,25 @@ TEST(Autograd, DropoutKeepsAByteOfMaskPerElement) {
   EXPECT_EQ(block.saved.value(), kElements);
 }
 
+TEST(Autograd, NamesKeepTensorsUntilTheyAreDropped) {
+  const auto frees_first = [](bool named) {
+    const Block block = block_of([&](Tape& t, const Tensor& x) {
+      return t.checkpoint({x}, [x, named](Tape& tape) {
+        const Tensor first = tanh(tape, "first", x);
+        const Tensor second = tanh(tape, "second", first);
+        const Tensor third = tanh(tape, "third", second);
+        if (named) tape.drop_names({first});
+        return third;
+      });
+    });
+    std::vector<std::size_t> frees;
+    for (const GraphOp& op : block.forward) frees.push_back(op.frees.size());
+    return frees;
+  };
+  EXPECT_EQ(frees_first(false), (std::vector<std::size_t>{0, 1, 1}));
+  EXPECT_EQ(frees_first(true), (std::vector<std::size_t>{0, 0, 2}));
+}
+
 TEST(Autograd, DropoutOfProbabilityZeroDoesNothing) {
   const Block block = block_of(
       [](Tape& t, const Tensor& x) { return add_number(t, "after", dropout(t, "dropout", x, 0)); });

@@ -59,6 +59,18 @@ TEST(CachingAllocator, TheBestFittingFreeBlockIsTaken) {
   EXPECT_EQ(allocator.reserved(), 96_MiB);
 }
 
+TEST(CachingAllocator, WithoutRoomItGivesBackWhatIsFreeAsAWhole) {
+  CachingAllocator allocator(64_MiB);
+  const auto whole = allocator.allocate(20_MiB);
+  allocator.allocate(4_MiB);  // of a segment of 20 MiB, which stays
+  allocator.free(whole);
+  allocator.allocate(40_MiB);
+  EXPECT_EQ(allocator.reserved(), 60_MiB);
+  allocator.allocate(8_MiB);  // still finds room there
+  EXPECT_EQ(allocator.reserved(), 60_MiB);
+  EXPECT_EQ(allocator.peak_reserved(), 60_MiB);
+}
+
 TEST(CachingAllocator, HoldsWhatIsInUseWhateverTheOrder) {
   std::mt19937_64 random(7);
   CachingAllocator allocator;

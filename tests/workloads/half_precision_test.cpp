@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/workloads/models.h"
@@ -238,6 +239,28 @@ TEST(OptimizerInHalfPrecision, KeepsWhatMegatronKeeps) {
   EXPECT_EQ(bytes_per_parameter(in(Precision::bf16, sharded)), 16);
   const auto pure = single_gpu(test::hf_eager(), StepMode::training, 1, 64);
   EXPECT_EQ(bytes_per_parameter(in(Precision::bf16, pure)), 8);
+}
+
+TEST(OptimizerInHalfPrecision, KeepsDeepSpeedsCopiesOfGradients) {
+  auto step = single_gpu(test::megatron_local(), StepMode::training, 1, 64);
+  step.framework.deepspeed_zero = true;
+  step.data_parallel.sharding = Sharding::optimizer;
+  EXPECT_EQ(bytes_per_parameter(in(Precision::bf16, step)), 18 + 2);
+  const auto half = in(Precision::fp16, step);
+  EXPECT_EQ(bytes_per_parameter(half), 16);
+  const OptimizerStep result = optimizer_step(half, kParameters);
+  std::vector<std::int64_t> made;
+  Bytes in_use;
+  for (const auto* ops : {&result.unscale, &result.norm, &result.update}) {
+    for (const GraphOp& op : *ops) {
+      if (op.allocated.value() > 0) made.push_back(op.allocated.value());
+      in_use += op.allocated - op.freed;
+    }
+  }
+  // bucket of 5e8 elements, partition, flat copy, fp32
+  EXPECT_THAT(made, testing::ElementsAre(1'000'000'000, 2 * kParameters, 2 * kParameters,
+                                         4 * kParameters));
+  EXPECT_EQ(in_use, Bytes(0));
 }
 
 TEST(Fp8, MultipliesLayersInFp8AndTheRestInBf16) {

@@ -35,7 +35,7 @@ TEST(MemoryProfile, HasTheLedgersPeakToTheByte) {
   for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
     const Program program = build_program(test::gpt2_large(), pipelined(2, 4, schedule));
     for (const RankProgram& stage : program.stages) {
-      const MemoryProfile profile = profile_memory(program, stage.stage, Bytes(0));
+      const MemoryProfile profile = profile_memory(program, stage.stage, {});
       EXPECT_EQ(profile.peak, ledger_peak(program, stage)) << stage.stage;
       EXPECT_EQ(profile.at_peak.total(), profile.peak);
     }
@@ -49,7 +49,7 @@ TEST(MemoryProfile, KnowsEveryFamilyInEveryMode) {
          {StepMode::training, StepMode::forward_backward, StepMode::inference}) {
       const Program program =
           build_program(model, test::single_gpu(test::hf_eager(), mode, 2, 128));
-      const MemoryProfile profile = profile_memory(program, 0, Bytes(0));
+      const MemoryProfile profile = profile_memory(program, 0, {});
       EXPECT_EQ(profile.peak, ledger_peak(program, program.stages[0])) << model.name;
     }
   }
@@ -60,7 +60,7 @@ TEST(MemoryProfile, NamesWhatLivesAtThePeak) {
   step.sequence_length = 1024;  // long enough for the peak to be in the loss
   step.micro_batch = step.global_batch = 4;
   const Program program = build_program(test::gpt2_large(), step);
-  const MemoryProfile profile = profile_memory(program, 0, Bytes(1000));
+  const MemoryProfile profile = profile_memory(program, 0, {.workspaces = Bytes(1000)});
   EXPECT_EQ(profile.at_peak[MemoryCategory::workspace], Bytes(1000));
   // Logits in bf16 and their fp32 copy, 6 B each, live beside all saved activations.
   Bytes live;
@@ -75,6 +75,18 @@ TEST(MemoryProfile, NamesWhatLivesAtThePeak) {
   EXPECT_GE(profile.reserved, live);
 }
 
+TEST(MemoryProfile, PlannedMemoryReservesThePeak) {
+  const Program program =
+      build_program(test::gpt2_large(), pipelined(1, 1, PipelineSchedule::one_f_one_b));
+  const MemoryProfile cached = profile_memory(program, 0, {});
+  const MemoryProfile planned = profile_memory(program, 0, {.planned = true});
+  EXPECT_EQ(planned.reserved, planned.peak);
+  EXPECT_GT(cached.reserved, cached.peak);
+  // Where the device is short of memory, free segments go before new ones come.
+  const MemoryProfile tight = profile_memory(program, 0, {.capacity = cached.peak});
+  EXPECT_LT(tight.reserved, cached.reserved);
+}
+
 TEST(MemoryReplay, FreesEverythingThatItAllocates) {
   const Program program =
       build_program(test::gpt2_large(), pipelined(2, 2, PipelineSchedule::one_f_one_b));
@@ -83,12 +95,13 @@ TEST(MemoryReplay, FreesEverythingThatItAllocates) {
     replay_memory(program, stage, -1, [&](const MemoryStep& step) {
       in_use += step.allocates ? step.allocation.bytes : -step.allocation.bytes;
     });
-    EXPECT_EQ(in_use, Bytes(0));
+    EXPECT_EQ(in_use, {});
   }
 }
 
 /// Saved bytes of a layer of Megatron in 16 bit with fused softmax.
-double saved(std::int64_t hidden, std::int64_t heads, Recompute recompute) {
+double saved(std::int64_t hidden, std::int64_t heads, Recompute recompute,
+             bool sequence_parallel = false) {
   ModelSpec model = test::gpt3_175b();
   model.hidden = hidden;
   model.heads = model.kv_heads = heads;
@@ -100,6 +113,7 @@ double saved(std::int64_t hidden, std::int64_t heads, Recompute recompute) {
   StepOptions step =
       test::in(Precision::fp16, test::single_gpu(framework, StepMode::training, 1, 2048));
   step.layout.tensor = 8;
+  step.layout.sequence_parallel = sequence_parallel;
   step.recompute = recompute;
   return static_cast<double>(build_model_graph(model, step).blocks[1].saved.value());
 }
@@ -108,12 +122,15 @@ double saved(std::int64_t hidden, std::int64_t heads, Recompute recompute) {
 TEST(MemoryProfile, RecomputationSavesWhatKorthikantiMeasured) {
   struct Case {
     std::int64_t hidden, heads;
-    double selective, full;
+    double selective, full, sequence, both;
   };
-  for (const Case& c : {Case{6144, 64, 49.42, 7.64}, Case{12288, 96, 56.53, 8.71}}) {
+  for (const Case& c : {Case{6144, 64, 49.42, 7.64, 66.84, 16.18},
+                        Case{12288, 96, 56.53, 8.71, 62.04, 18.49}}) {
     const double base = saved(c.hidden, c.heads, Recompute::none);
     EXPECT_NEAR(100 * saved(c.hidden, c.heads, Recompute::selective) / base, c.selective, 1);
     EXPECT_NEAR(100 * saved(c.hidden, c.heads, Recompute::full) / base, c.full, 1);
+    EXPECT_NEAR(100 * saved(c.hidden, c.heads, Recompute::none, true) / base, c.sequence, 1);
+    EXPECT_NEAR(100 * saved(c.hidden, c.heads, Recompute::selective, true) / base, c.both, 1);
   }
 }
 

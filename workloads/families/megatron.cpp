@@ -111,7 +111,8 @@ class MegatronModel {
 };
 
 Bytes MegatronModel::shared_buffers() const {
-  const bool products = !uses_fused_attention(profile_) && !profile_.transformer_engine;
+  const bool products = !uses_fused_attention(profile_) && !profile_.transformer_engine &&
+                        !profile_.planned_memory;  // OneFlow's product has no third operand
   const std::int64_t unread = element_bytes(activation_precision(step_.precision));
   return Bytes((products ? unread * b_ * heads_ * s_ * s_ : 0) + b_ * s_ * s_);
 }
@@ -203,7 +204,9 @@ Tensor MegatronModel::unfused_attention(Tape& tape, const Heads& heads) const {
   const Tensor context =
       bmm(tape, "attention.context", view(tape, dropped, {b_ * heads_, s_, s_}), v);
   const Tensor by_position = permute(tape, view(tape, context, {b_, heads_, s_, d}), {2, 0, 1, 3});
-  return contiguous(tape, "attention.merge_heads", by_position);
+  const Tensor merged = contiguous(tape, "attention.merge_heads", by_position);
+  tape.drop_names({scores, dropped});
+  return merged;
 }
 
 Tensor MegatronModel::flash_attention(Tape& tape, const Heads& heads) const {
@@ -300,9 +303,15 @@ Tensor MegatronModel::residual(Tape& tape, const std::string& name, const Tensor
 }
 
 Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x) const {
-  const Tensor middle =
-      residual(tape, "attention", attention(tape, norm(tape, "ln_attention", x)), x);
-  return residual(tape, "mlp", feed_forward(tape, norm(tape, "ln_mlp", middle)), middle);
+  const Tensor attention_input = norm(tape, "ln_attention", x);
+  const Tensor attended = attention(tape, attention_input);
+  const Tensor middle = residual(tape, "attention", attended, x);
+  const Tensor mlp_input = norm(tape, "ln_mlp", middle);
+  tape.drop_names({attention_input});
+  const Tensor fed = feed_forward(tape, mlp_input);
+  const Tensor out = residual(tape, "mlp", fed, middle);
+  tape.drop_names({attended, middle, mlp_input, fed});
+  return out;
 }
 
 void MegatronModel::layer(Tape& tape) const {

@@ -44,6 +44,7 @@ class MemoryPlan {
         range.last = i;
       }
     }
+    for (const StorageId id : op(i).unnamed) ranges_[static_cast<std::size_t>(id.index())].last = i;
   }
 
   void allocate(int i, StorageId id, const Storage& storage) {

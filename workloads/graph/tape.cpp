@@ -179,6 +179,10 @@ void Tape::launch_partial(const std::string& name, Kernel kernel, std::vector<Ac
   ops().back().writes = at_kept(std::move(writes));
 }
 
+void Tape::drop_names(std::initializer_list<Tensor> tensors) {
+  for (const Tensor& tensor : tensors) ops().back().unnamed.push_back(tensor.storage);
+}
+
 void Tape::all_reduce(const std::string& name, const Tensor& tensor, GroupKind group) {
   collective(OpKind::all_reduce, name, group, tensor, tensor);
 }

@@ -100,6 +100,9 @@ class Tape {
                     Kept kept = Kept::nothing);
   /// Buffer that a weight-gradient product may add to itself; an invalid storage where it may not.
   Tensor accumulation_target(const Tensor& weight) const;
+  /// A function of the framework's returns, or gives its variables other values: what they named
+  /// lives at least until the operators so far have run.
+  void drop_names(std::initializer_list<Tensor> tensors);
   /// Sums `tensor` over the ranks of `group` in place; others may use it after `wait`.
   void all_reduce(const std::string& name, const Tensor& tensor, GroupKind group);
   /// Any collective over the ranks of `group`, from `sent` to `received`, which others may use

@@ -40,9 +40,30 @@ CachingAllocator::Handle CachingAllocator::find(std::int64_t bytes, bool small) 
 
 CachingAllocator::Handle CachingAllocator::new_segment(std::int64_t bytes, bool small) {
   const std::int64_t size = segment_size(bytes);
-  Block block{.bytes = size, .address = reserved_, .segment = segments_++, .small = small};
+  if (reserved_ > capacity_ - size) give_back_free_segments();
+  Block block{.bytes = size, .address = addresses_, .segment = segments_++, .small = small};
+  addresses_ += size;
   reserved_ += size;
+  peak_reserved_ = std::max(peak_reserved_, reserved_);
   return blocks_.insert(blocks_.end(), block);
+}
+
+void CachingAllocator::give_back_free_segments() {
+  const auto in_segment = [&](Handle other, Handle block) {
+    return other != blocks_.end() && other->segment == block->segment;
+  };
+  for (auto entry = free_.begin(); entry != free_.end();) {
+    const Handle block = *entry;
+    const bool whole = !in_segment(std::next(block), block) &&
+                       (block == blocks_.begin() || !in_segment(std::prev(block), block));
+    if (!whole) {
+      ++entry;
+      continue;
+    }
+    entry = free_.erase(entry);
+    reserved_ -= block->bytes;
+    blocks_.erase(block);
+  }
 }
 
 void CachingAllocator::split(Handle block, std::int64_t bytes) {

@@ -122,12 +122,12 @@ class StaticTensors {
 
 }  // namespace
 
-MemoryProfile profile_memory(const Program& program, int stage, Bytes workspaces) {
+MemoryProfile profile_memory(const Program& program, int stage, const AllocatorSetting& setting) {
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
   const int micro_batches = telling_micro_batches(rank);
-  Profiler profiler(program, rank, workspaces);
-  CachingAllocator allocator;
-  StaticTensors(allocator).take(program, rank, workspaces);
+  Profiler profiler(program, rank, setting.workspaces);
+  CachingAllocator allocator(setting.capacity);
+  StaticTensors(allocator).take(program, rank, setting.workspaces);
   std::unordered_map<std::int64_t, CachingAllocator::Handle> held;
   replay_memory(program, stage, micro_batches, [&](const MemoryStep& step) {
     profiler.add(step);
@@ -141,7 +141,7 @@ MemoryProfile profile_memory(const Program& program, int stage, Bytes workspaces
   replay_memory(program, stage, micro_batches,
                 [&](const MemoryStep& step) { profiler.collect(step); });
   MemoryProfile profile = std::move(profiler).finish();
-  profile.reserved = allocator.reserved();
+  profile.reserved = setting.planned ? profile.peak : allocator.peak_reserved();
   return profile;
 }
 

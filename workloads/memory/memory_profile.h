@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,17 @@ struct MemoryProfile {
   std::int32_t peak_op = -1;     ///< in `RankProgram::ops`; -1: no op takes memory
   std::int32_t peak_kernel = 0;  ///< of its segment
   std::vector<LiveMemory> live;  ///< at the peak besides static memory, largest first
-  Bytes reserved;                ///< highest that the caching allocator holds
+  Bytes reserved;                ///< highest that the allocator holds
   std::vector<OpMemory> over_ops;
 };
 
-/// `workspaces`: what libraries take from the allocator for the whole step.
-MemoryProfile profile_memory(const Program& program, int stage, Bytes workspaces);
+/// What a rank's allocator starts from.
+struct AllocatorSetting {
+  Bytes workspaces;  ///< what libraries take from it for the whole step
+  Bytes capacity = Bytes(std::numeric_limits<std::int64_t>::max());  ///< of the device, for it
+  bool planned = false;  ///< it lays everything out ahead of the step: `reserved` is the peak
+};
+
+MemoryProfile profile_memory(const Program& program, int stage, const AllocatorSetting& setting);
 
 }  // namespace tessera

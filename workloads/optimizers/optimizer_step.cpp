@@ -9,6 +9,8 @@ namespace tessera {
 namespace {
 
 constexpr std::int64_t kFp32 = 4;
+/// Elements, DeepSpeed's default `reduce_bucket_size`.
+constexpr std::int64_t kZeroBucket = 500'000'000;
 
 /// `.item()`: the host waits for a number.
 GraphOp read_by_host(const char* name) {
@@ -36,6 +38,7 @@ class AdamStep {
     return multi_tensor_pass(name, Phase::optimizer, parameters_, traffic, flops);
   }
   void reduce(OptimizerStep& result) const;
+  void copy_partition(OptimizerStep& result) const;
   void unscale(OptimizerStep& result);
   void clip(OptimizerStep& result) const;
   std::vector<GraphOp> update() const {
@@ -67,11 +70,26 @@ void AdamStep::reduce(OptimizerStep& result) const {
   result.after_reduce.push_back(buffer("gradients.cast_back", {summed, gradient_}));
 }
 
+/// Bucket, partition and flat copy of it, of which the partition stays to the end of the step.
+void AdamStep::copy_partition(OptimizerStep& result) const {
+  const Bytes copy(gradient_ * parameters_), bucket(gradient_ * kZeroBucket);
+  const auto copied = [&](const char* name, Bytes allocated) {
+    result.unscale.push_back(pass(name, {gradient_, gradient_}, 0));
+    result.unscale.back().allocated = allocated;
+  };
+  copied("gradients.to_bucket", bucket);
+  copied("gradients.partition", copy);
+  result.unscale.back().freed = bucket;
+  copied("gradients.flatten", copy);
+}
+
 void AdamStep::unscale(OptimizerStep& result) {
   if (step_.precision != Precision::fp16) return;
   if (gradient_ != kFp32 && step_.formats.master_weights) {
+    if (copies_gradients(step_)) copy_partition(result);
     result.unscale.push_back(pass("gradients.to_fp32", {gradient_, kFp32}, 0));
     result.unscale.back().allocated = Bytes(kFp32 * parameters_);
+    if (copies_gradients(step_)) result.unscale.back().freed = Bytes(gradient_ * parameters_);
     gradient_ = kFp32;
   }
   result.unscale.push_back(pass("gradients.unscale", {gradient_, gradient_}, 2));
@@ -131,7 +149,10 @@ OptimizerStep AdamStep::run() && {
   unscale(result);
   clip(result);
   for (GraphOp& op : update()) result.update.push_back(std::move(op));
-  if (gradient_ != reduced) result.update.back().freed += Bytes(kFp32 * parameters_);
+  if (gradient_ != reduced) {
+    const std::int64_t partition = copies_gradients(step_) ? reduced : 0;
+    result.update.back().freed += Bytes((kFp32 + partition) * parameters_);
+  }
   const std::int64_t held = element_bytes(step_.formats.parameters);
   if (step_.formats.master_weights)
     result.update.push_back(pass("parameters.from_master", {kFp32, held}, 0));
@@ -149,7 +170,10 @@ CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters) {
   CategoryBytes bytes;
   bytes[MemoryCategory::parameters] = Bytes(element_bytes(formats.parameters) * parameters);
   if (step.mode == StepMode::inference) return bytes;
-  bytes[MemoryCategory::gradients] = Bytes(element_bytes(formats.gradients) * parameters);
+  const bool twice = copies_gradients(step) && step.precision == Precision::bf16;
+  bytes[MemoryCategory::gradients] =
+      Bytes((element_bytes(formats.gradients) + (twice ? element_bytes(Precision::bf16) : 0)) *
+            parameters);
   if (step.mode != StepMode::training || step.optimizer == OptimizerKind::none) return bytes;
   const std::int64_t moments = step.optimizer == OptimizerKind::sgd ? 1 : 2;
   const std::int64_t states =

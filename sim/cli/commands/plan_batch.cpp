@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,8 +24,11 @@ struct PlanBatchOptions {
   std::vector<std::string> overrides;
   std::vector<std::string> planners;
   bool no_swap = false;
+  double slowdown = 0;
   std::string format;
 };
+
+constexpr const char* kCeiling = "(ceiling)";
 
 struct BatchAnswer {
   std::string planner;
@@ -32,37 +36,39 @@ struct BatchAnswer {
   std::optional<Seconds> per_sample;  ///< step time over sequences
 };
 
-/// The largest micro-batch with which a scenario fits, its number of micro-batches kept.
+/// The largest micro-batch with which a scenario fits, its number of micro-batches kept. For
+/// kCeiling: at which the lower bound of every stage does, which no planner can pass.
 class BatchSearch {
  public:
-  BatchSearch(Scenario scenario, std::string planner, const PredictorWeights& weights)
+  /// `slowest`: most time per sample; nothing: any.
+  BatchSearch(Scenario scenario, const std::string& planner, const PredictorWeights& weights,
+              std::optional<Seconds> slowest)
       : scenario_(std::move(scenario)),
+        planner_(planner),
         weights_(weights),
+        slowest_(slowest),
         micro_batches_(scenario_.step.micro_batches()) {
-    scenario_.memory.planner = std::move(planner);
+    scenario_.memory.planner = planner == kCeiling ? "none" : planner;
     scenario_.memory.thorough = false;
   }
 
-  BatchAnswer run() {
-    BatchAnswer answer{.planner = scenario_.memory.planner};
-    std::int64_t fits = 0, fails = 1;
+  /// `known`: a micro-batch that fits.
+  BatchAnswer run(std::int64_t known) {
+    BatchAnswer answer{.planner = planner_};
+    std::int64_t fits = known, fails = known + 1;
     while (fails <= kMost && try_batch(fails)) {
       fits = fails;
       fails *= 2;
     }
+    fails = std::min(fails, kMost + 1);
     while (fails - fits > 1) {
       const std::int64_t middle = (fits + fails) / 2;
       (try_batch(middle) ? fits : fails) = middle;
     }
     answer.micro_batch = fits;
-    if (fits == 0) return answer;
+    if (fits == 0 || planner_ == kCeiling) return answer;
     try_batch(fits);
-    const std::string time = run_forked([&] {
-      char text[64];
-      std::snprintf(text, sizeof(text), "%.17g", simulate(steps_->planned).step_time.value());
-      return std::string(text);
-    });
-    answer.per_sample = Seconds(std::stod(time)) / static_cast<double>(scenario_.step.global_batch);
+    answer.per_sample = per_sample();
     return answer;
   }
 
@@ -73,11 +79,28 @@ class BatchSearch {
     scenario_.step.micro_batch = micro_batch;
     scenario_.step.global_batch = micro_batch * scenario_.step.layout.data * micro_batches_;
     steps_ = plan_step_memory(scenario_, weights_);
-    return steps_->memory.feasible();
+    const PlannedStep& memory = steps_->memory;
+    if (planner_ == kCeiling) {
+      return std::ranges::all_of(memory.stages, [&](const StageMemoryPlan& stage) {
+        return !stage.needed || stage.lower_bound <= memory.budget;
+      });
+    }
+    return memory.feasible() && (!slowest_ || per_sample() <= *slowest_);
+  }
+
+  Seconds per_sample() const {
+    const std::string time = run_forked([&] {
+      char text[64];
+      std::snprintf(text, sizeof(text), "%.17g", simulate(steps_->planned).step_time.value());
+      return std::string(text);
+    });
+    return Seconds(std::stod(time)) / static_cast<double>(scenario_.step.global_batch);
   }
 
   Scenario scenario_;
+  std::string planner_;
   const PredictorWeights& weights_;
+  std::optional<Seconds> slowest_;
   std::int64_t micro_batches_;
   std::optional<PlannedSteps> steps_;
 };
@@ -90,18 +113,16 @@ std::string batch_table(const std::vector<BatchAnswer>& answers) {
   text += line;
   const BatchAnswer& plain = answers.front();
   for (const BatchAnswer& answer : answers) {
-    const bool compared = answer.per_sample && plain.per_sample;
-    std::snprintf(line, sizeof(line), "%-18s %12lld %14s %10s %12s\n", answer.planner.c_str(),
-                  static_cast<long long>(answer.micro_batch), "", "", "");
-    if (answer.per_sample) {
-      const double batch = plain.micro_batch > 0 ? static_cast<double>(answer.micro_batch) /
-                                                       static_cast<double>(plain.micro_batch)
-                                                 : 0;
+    const double batch = plain.micro_batch > 0 ? static_cast<double>(answer.micro_batch) /
+                                                     static_cast<double>(plain.micro_batch)
+                                               : 0;
+    std::snprintf(line, sizeof(line), "%-18s %12lld %14s %10.2f %12s\n", answer.planner.c_str(),
+                  static_cast<long long>(answer.micro_batch), "", batch, "");
+    if (answer.per_sample)
       std::snprintf(line, sizeof(line), "%-18s %12lld %14.3f %10.2f %12.3f\n",
                     answer.planner.c_str(), static_cast<long long>(answer.micro_batch),
                     answer.per_sample->value() * 1e3, batch,
-                    compared ? *answer.per_sample / *plain.per_sample : 0.0);
-    }
+                    plain.per_sample ? *answer.per_sample / *plain.per_sample : 0.0);
     text += line;
   }
   return text;
@@ -130,9 +151,16 @@ void run_plan_batch(const PlanBatchOptions& options) {
   if (options.planners.empty())
     for (const char* name : {"tessera", "libra", "chen_sqrt", "megatron_block", "megatron_uniform"})
       planners.emplace_back(name);
+  planners.emplace_back(kCeiling);
   std::vector<BatchAnswer> answers;
-  for (const std::string& planner : planners)
-    answers.push_back(BatchSearch(scenario, planner, weights).run());
+  for (const std::string& planner : planners) {
+    std::optional<Seconds> slowest;
+    const bool limited = options.slowdown > 0 && planner != kCeiling;
+    if (limited && !answers.empty() && answers.front().per_sample)
+      slowest = *answers.front().per_sample * options.slowdown;
+    const std::int64_t known = answers.empty() ? 0 : answers.front().micro_batch;
+    answers.push_back(BatchSearch(scenario, planner, weights, slowest).run(known));
+  }
   print(options.format == "json" ? batch_json(answers) : batch_table(answers));
 }
 
@@ -147,6 +175,10 @@ void add_plan_batch_command(CLI::App& plan) {
   command->add_option("--planner", options->planners, "besides none; repeatable")
       ->check(CLI::IsMember(step_planner_names()));
   command->add_flag("--no-swap", options->no_swap, "recomputation alone");
+  command
+      ->add_option("--slowdown", options->slowdown,
+                   "most time per sample over that without a plan (default: any)")
+      ->check(CLI::Range(1.0, 1000.0));
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options] { run_plan_batch(*options); });
 }

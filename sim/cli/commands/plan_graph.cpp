@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/commands/plan_program.h"
 #include "sim/cli/output.h"
 #include "sim/remat/io/plan_text.h"
 
@@ -23,6 +25,8 @@ struct PlanGraphOptions {
   bool half_duplex = false;
   std::string host_memory;
   std::string effort;
+  std::string program;
+  bool solve = false;
   std::string format;
 };
 
@@ -72,6 +76,15 @@ remat::ByteCount budget_of(const PlanGraphOptions& options, const remat::Instanc
                     .hint = "give the memory of the device, for instance --budget 8GiB"});
 }
 
+/// The optimum of recomputation alone by another program than ours.
+std::string solver_line(const std::string& file) {
+  const SolverAnswer answer = solve_program(file);
+  char overhead[40] = "";
+  if (answer.overhead)
+    std::snprintf(overhead, sizeof overhead, ", %.2f %% more", 100 * *answer.overhead);
+  return "cbc               " + answer.status + overhead + " by recomputation alone\n";
+}
+
 void run_plan_graph(const PlanGraphOptions& options, ExitCode& exit_code) {
   const remat::Instance instance = remat::read_instance(options.file, options.instance);
   remat::PlanReport report{.instance = &instance, .planner = options.planner};
@@ -82,7 +95,11 @@ void run_plan_graph(const PlanGraphOptions& options, ExitCode& exit_code) {
   report.request.effort = options.effort == "fast" ? remat::Effort::fast : remat::Effort::thorough;
   report.result =
       remat::make_plan(*remat::make_planner(options.planner), instance.graph, report.request);
-  print(options.format == "json" ? remat::plan_json(report) : remat::plan_table(report));
+  if (!options.program.empty())
+    write_program(instance.graph, report.request, options.program);
+  std::string text = options.format == "json" ? remat::plan_json(report) : remat::plan_table(report);
+  if (options.solve && options.format != "json") text += solver_line(options.program);
+  print(text);
   if (!report.result.feasible) exit_code = ExitCode::does_not_fit;
 }
 
@@ -106,6 +123,11 @@ void add_plan_graph_command(CLI::App& plan, ExitCode& exit_code) {
   command->add_option("--host-memory", options->host_memory, "for copies (default: unlimited)");
   command->add_option("--effort", options->effort, "fast or thorough (default)")
       ->check(CLI::IsMember({"fast", "thorough"}));
+  CLI::Option* program = command->add_option(
+      "--program", options->program,
+      "write recomputation alone as an integer program, LP or .mps, for other solvers");
+  command->add_flag("--solve", options->solve, "solve it with COIN-OR's cbc (table only)")
+      ->needs(program);
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options, &exit_code] { run_plan_graph(*options, exit_code); });
 }

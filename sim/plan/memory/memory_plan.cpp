@@ -299,21 +299,21 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
                        host_bytes_of(settings, scenario.cluster.node), time);
   const bool stores_first =
       scenario.step.framework.gradients_set_to_none && scenario.step.mode == StepMode::training;
-  const Bytes workspaces = timed.library_memory.workspaces;
+  const AllocatorSetting& allocator = timed.library_memory.allocator;
   for (int stage = 0; stage < scenario.step.layout.pipeline; ++stage) {
     StageMemoryPlan plan;
     plan.stage = stage;
     const RankProgram& rank = timed.program.stages[static_cast<std::size_t>(stage)];
     plan.in_flight = in_flight(rank);
-    plan.static_bytes = rank.static_memory + workspaces;
-    plan.base_peak = plan.planned_peak = profile_memory(timed.program, stage, workspaces).peak;
+    plan.static_bytes = rank.static_memory + allocator.workspaces;
+    plan.base_peak = plan.planned_peak = profile_memory(timed.program, stage, allocator).peak;
     plan.needed = plan.base_peak > planned.budget;
     plan.ops = stage_ops(graph, blocks_of_part(graph, stage, layers));
     if (plan.needed) {
       planner.plan(plan);
       if (plan.feasible) {
         rewrite(plan, stores_first, timed.program);
-        plan.planned_peak = profile_memory(timed.program, stage, workspaces).peak;
+        plan.planned_peak = profile_memory(timed.program, stage, allocator).peak;
       }
     } else {
       const StageGraph whole = stage_graph(plan.ops, "", time, {});
