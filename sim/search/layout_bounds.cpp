@@ -38,7 +38,8 @@ bool drains(PipelineSchedule schedule) {
   return !splits_backward(schedule);
 }
 
-/// Model chunks whose activations the first stage holds at least, when it begins its first backward.
+/// Model chunks whose activations the first stage holds at least, when it begins its first
+/// backward.
 std::int64_t chunks_in_flight(const StepOptions& step) {
   const std::int64_t chunks = step.layout.virtual_stages * step.micro_batches();
   switch (step.schedule) {
@@ -104,8 +105,7 @@ LayoutBounds::LayoutBounds(const Scenario& base, const PredictorWeights& weights
 LayoutBounds::~LayoutBounds() = default;
 
 std::vector<StageBound> LayoutBounds::stages_of(const StepOptions& step, const ModelSpec& model,
-                                                const std::vector<int>& stages,
-                                                bool best_placed) {
+                                                const std::vector<int>& stages, bool best_placed) {
   const ModelGraph graph = build_model_graph(model, step);
   Program program;
   program.layout = step.layout;
@@ -119,8 +119,8 @@ std::vector<StageBound> LayoutBounds::stages_of(const StepOptions& step, const M
   std::vector<StageBound> bounds;
   for (const RankProgram& stage : program.stages) {
     const int rank = best_placed ? 0 : rank_of({.pipeline = stage.stage}, step.layout);
-    bounds.push_back(stage_bound(program, stage, rank, timed.segments,
-                                 stage.static_memory + workspaces, times));
+    bounds.push_back(
+        stage_bound(program, stage, rank, timed.segments, stage.static_memory + workspaces, times));
   }
   return bounds;
 }
@@ -186,7 +186,8 @@ LayoutBounds::LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
   const ModelGraph graph = build_model_graph(model, step);
   costs.saved = graph.at(1).saved;
   costs.parameters = graph.at(1).parameters;
-  costs.embedding_parameters = graph.blocks[static_cast<std::size_t>(graph.order.front())].parameters;
+  costs.embedding_parameters =
+      graph.blocks[static_cast<std::size_t>(graph.order.front())].parameters;
   costs.head_parameters = graph.blocks[static_cast<std::size_t>(graph.order.back())].parameters;
   return costs;
 }
@@ -224,8 +225,7 @@ LayoutBound LayoutBounds::quick(const Layout& layout) {
     if (first_part) parameters += costs.embedding_parameters;
     if (last_part) parameters += costs.head_parameters;
     Bytes memory = persistent_bytes(step, parameters);
-    if (stage == 0)
-      memory += Bytes(costs.saved.value() * chunks_in_flight(step) * layers.front());
+    if (stage == 0) memory += Bytes(costs.saved.value() * chunks_in_flight(step) * layers.front());
     bound.memory = std::max(bound.memory, memory);
   }
   return bound;
@@ -244,10 +244,10 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
   const std::vector<StageBound> bounds = bounds_with(shorter.micro_batches);
   const std::vector<StageBound> fewer =
       shorter.fewer > 0 ? bounds_with(shorter.fewer) : std::vector<StageBound>{};
-  const double missing =
-      shorter.fewer > 0 ? static_cast<double>(step.micro_batches() - shorter.micro_batches) /
-                              static_cast<double>(shorter.micro_batches - shorter.fewer)
-                        : 0;
+  const double missing = shorter.fewer > 0
+                             ? static_cast<double>(step.micro_batches() - shorter.micro_batches) /
+                                   static_cast<double>(shorter.micro_batches - shorter.fewer)
+                             : 0;
 
   LayoutBound bound = quick_bound;
   const LayerCosts* costs =
@@ -267,8 +267,7 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
     Seconds behind = bounds[i].closing;
     if (before > 0 && drains(step.schedule))
       behind = std::max(behind, costs->backward * before + bounds.front().closing);
-    bound.step_time =
-        std::max(bound.step_time, std::max(passes + behind, data) * kRounding);
+    bound.step_time = std::max(bound.step_time, std::max(passes + behind, data) * kRounding);
     bound.memory = std::max(bound.memory, bounds[i].memory);
   }
   return bound;

@@ -20,8 +20,7 @@ std::vector<Number> divisors(Number whole) {
 
 /// `wanted`, or `possible` where nothing is wanted.
 template <class Value>
-const std::vector<Value>& either(const std::vector<Value>& wanted,
-                                 const std::vector<Value>& possible) {
+std::vector<Value> either(const std::vector<Value>& wanted, const std::vector<Value>& possible) {
   return wanted.empty() ? possible : wanted;
 }
 
@@ -67,15 +66,13 @@ class Enumeration {
     static const std::vector<PipelineSchedule> kAll = {gpipe, one_f_one_b, interleaved_1f1b,
                                                        zb_h1, zb_h2,       dualpipe};
     static const std::vector<PipelineSchedule> kWithoutPipeline = {one_f_one_b};
-    const auto& schedules =
-        layout.pipeline == 1 ? kWithoutPipeline : either(space_.schedules, kAll);
+    const auto schedules = layout.pipeline == 1 ? kWithoutPipeline : either(space_.schedules, kAll);
     const auto layers = static_cast<int>(std::max<std::int64_t>(1, base_.model.layers));
-    for (layout.schedule = one_f_one_b; const PipelineSchedule schedule : schedules) {
+    for (const PipelineSchedule schedule : schedules) {
       layout.schedule = schedule;
       const bool interleaved = schedule == interleaved_1f1b;
-      const auto chunks =
-          interleaved ? divisors(std::max(1, layers / layout.pipeline)) : kOne;
-      const auto& wanted = interleaved ? either(space_.virtual_stages, chunks) : kOne;
+      const auto chunks = interleaved ? divisors(std::max(1, layers / layout.pipeline)) : kOne;
+      const auto wanted = interleaved ? either(space_.virtual_stages, chunks) : kOne;
       for (const int chunk : wanted) {
         if (interleaved == (chunk == 1)) continue;
         layout.virtual_stages = chunk;
@@ -101,8 +98,7 @@ class Enumeration {
     static const std::vector<Sharding> kNotSharded = {Sharding::none};
     static const std::vector<bool> kBoth = {false, true}, kOff = {false};
     const bool replicated = layout.data * layout.context > 1;
-    for (const bool sequence :
-         layout.tensor > 1 ? either(space_.sequence_parallel, kBoth) : kOff) {
+    for (const bool sequence : layout.tensor > 1 ? either(space_.sequence_parallel, kBoth) : kOff) {
       for (const Recompute recompute : either(space_.recompute, kRecompute)) {
         for (const Sharding sharding :
              replicated ? either(space_.sharding, kSharding) : kNotSharded) {

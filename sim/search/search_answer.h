@@ -31,9 +31,9 @@ enum class SearchObjective : std::uint8_t { time, tokens_per_dollar, energy };
 /// What is asked of several cases.
 struct SearchQuestion {
   SearchObjective objective = SearchObjective::time;
-  double tokens = 0;                      ///< to train on; 0: of a step
-  std::optional<Seconds> deadline;        ///< for `tokens`
-  std::optional<double> efficiency_floor; ///< of tokens/s and GPU over those of the fewest GPUs
+  double tokens = 0;                       ///< to train on; 0: of a step
+  std::optional<Seconds> deadline;         ///< for `tokens`
+  std::optional<double> efficiency_floor;  ///< of tokens/s and GPU over those of the fewest GPUs
 };
 
 /// Time of `layout` for the question's tokens.

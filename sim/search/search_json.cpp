@@ -36,12 +36,9 @@ Json layout_json(const SearchCase& of, const LayoutResult& result) {
 }
 
 Json counts_json(const SearchCounts& counts) {
-  return {{"tried", counts.tried},
-          {"invalid", counts.invalid},
-          {"too_large", counts.too_large},
-          {"slower_by_bound", counts.pruned},
-          {"simulated", counts.simulated},
-          {"failed", counts.failed},
+  return {{"tried", counts.tried},         {"invalid", counts.invalid},
+          {"too_large", counts.too_large}, {"slower_by_bound", counts.pruned},
+          {"simulated", counts.simulated}, {"failed", counts.failed},
           {"not_looked_at", counts.left}};
 }
 
@@ -74,8 +71,7 @@ std::string search_json(const SearchQuestion& question, const std::vector<Search
                 {"cases", std::move(list)},
                 {"answer", answer ? Json(*answer) : Json(nullptr)}};
   if (answer && question.tokens > 0)
-    document["seconds"] =
-        time_for(question, cases[*answer], *cases[*answer].best()).value();
+    document["seconds"] = time_for(question, cases[*answer], *cases[*answer].best()).value();
   return document.dump(2) + "\n";
 }
 

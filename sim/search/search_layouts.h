@@ -23,8 +23,8 @@ struct SearchCounts {
 };
 
 struct SearchOptions {
-  std::size_t top = 5;  ///< so many fastest layouts are proven
-  int jobs = 1;         ///< simulations at a time
+  std::size_t top = 5;                       ///< so many fastest layouts are proven
+  int jobs = 1;                              ///< simulations at a time
   std::chrono::duration<double> limit{1e9};  ///< of the whole search
   std::function<void(const SearchCounts&)> progress = [](const SearchCounts&) {};
 };
@@ -34,7 +34,7 @@ struct SearchResult {
   /// fastest of all legal layouts, unless the time was over.
   std::vector<LayoutResult> fitting;
   SearchCounts counts;
-  Seconds bound_left;  ///< no layout that was not looked at is faster; 0: all were
+  Seconds bound_left;   ///< no layout that was not looked at is faster; 0: all were
   std::string failure;  ///< what the first failed simulation said
 
   bool proven() const { return counts.left == 0; }

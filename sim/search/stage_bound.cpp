@@ -10,8 +10,9 @@ namespace {
 
 /// Collectives that kernels of their own pass wait for.
 bool holds_up_passes(const ProgramOp& op) {
-  return is_collective(op.kind) && (op.group == GroupKind::tensor ||
-                                    op.group == GroupKind::context || op.group == GroupKind::expert);
+  return is_collective(op.kind) &&
+         (op.group == GroupKind::tensor || op.group == GroupKind::context ||
+          op.group == GroupKind::expert);
 }
 
 std::int32_t last_kernels_of_passes(const RankProgram& stage) {
@@ -102,9 +103,9 @@ class StageWalk {
   CollectiveTimes& times_;
   int rank_;
   std::int32_t last_pass_;
-  std::vector<Seconds> ends_;                     ///< by op, from the begin of its pass
-  std::array<Seconds, kStreamCount> streams_{};   ///< likewise
-  std::array<Seconds, kStreamCount> busy_{};      ///< with collectives over replicas
+  std::vector<Seconds> ends_;                    ///< by op, from the begin of its pass
+  std::array<Seconds, kStreamCount> streams_{};  ///< likewise
+  std::array<Seconds, kStreamCount> busy_{};     ///< with collectives over replicas
   BlockPass pass_;
   bool in_pass_ = false;
   std::int32_t first_of_pass_ = 0;
@@ -142,12 +143,10 @@ Seconds CollectiveTimes::alone(const ProgramOp& op, int rank, const ParallelLayo
   if (!is_new) return entry->second;
   const auto [group, unknown] = groups_.try_emplace({static_cast<int>(op.group), rank});
   if (unknown) group->second = members_of(op.group, rank, layout);
-  const CollectiveCall call =
-      settings_.call_of(op.group, collective_kind_of(op.kind), op.bytes);
-  entry->second =
-      op.kind == OpKind::ring_shift
-          ? ring_shift_cost(topology_, op.bytes, group->second, tuning_).solo_time
-          : collective_cost(topology_, call, group->second, tuning_).solo_time;
+  const CollectiveCall call = settings_.call_of(op.group, collective_kind_of(op.kind), op.bytes);
+  entry->second = op.kind == OpKind::ring_shift
+                      ? ring_shift_cost(topology_, op.bytes, group->second, tuning_).solo_time
+                      : collective_cost(topology_, call, group->second, tuning_).solo_time;
   return entry->second;
 }
 

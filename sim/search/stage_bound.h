@@ -26,8 +26,8 @@ class CollectiveTimes {
   const Topology& topology_;
   const CollectiveSettings& settings_;
   CollectiveTuning tuning_;
-  std::map<std::array<int, 2>, std::vector<int>> groups_;       ///< by kind and rank
-  std::map<std::array<std::int64_t, 4>, Seconds> known_;  ///< by kind, group, bytes, rank
+  std::map<std::array<int, 2>, std::vector<int>> groups_;  ///< by kind and rank
+  std::map<std::array<std::int64_t, 4>, Seconds> known_;   ///< by kind, group, bytes, rank
 };
 
 /// One pass of a micro-batch over a block.

@@ -15,7 +15,9 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/points_report.h"
 #include "sim/config/scenario_source.h"
+#include "sim/formats/output_file.h"
 #include "sim/search/search_answer.h"
 #include "workloads/model_spec.h"
 
@@ -40,6 +42,7 @@ struct PlanParallelismOptions {
   double tokens = 0;
   std::string deadline;
   std::optional<double> efficiency_floor;
+  std::string report_file;
   std::string format;
 };
 
@@ -95,13 +98,13 @@ const std::vector<std::string> kObjectives = {"time", "tokens-per-dollar", "ener
 
 Scenario base_of(const PlanParallelismOptions& options, const std::string& model,
                  const std::string& cluster) {
-  std::vector<std::string> settings = {"model=" + model,
-                                       "cluster=" + cluster,
-                                       "training.framework=" + options.framework,
-                                       "training.precision=" + options.precision,
-                                       "training.global_batch=" +
-                                           std::to_string(options.global_batch),
-                                       "training.micro_batch=1"};
+  std::vector<std::string> settings = {
+      "model=" + model,
+      "cluster=" + cluster,
+      "training.framework=" + options.framework,
+      "training.precision=" + options.precision,
+      "training.global_batch=" + std::to_string(options.global_batch),
+      "training.micro_batch=1"};
   if (!options.sequence_length.empty())
     settings.push_back("training.sequence_length=" + options.sequence_length);
   settings.insert(settings.end(), options.overrides.begin(), options.overrides.end());
@@ -121,24 +124,24 @@ SearchOptions search_options(const PlanParallelismOptions& options, std::size_t 
   if (search.jobs == 0)
     search.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   if (!options.limit.empty())
-    search.limit = std::chrono::duration<double>(
-        after("--time-limit", options.limit, parse_seconds).value());
+    search.limit =
+        std::chrono::duration<double>(after("--time-limit", options.limit, parse_seconds).value());
   return search;
 }
 
 SearchCase searched(const PlanParallelismOptions& options, const Scenario& base, int gpus,
                     const PredictorWeights& weights, std::size_t top) {
   const GpuSpec& gpu = base.cluster.node.gpu;
-  SearchCase of{.model = base.model.name,
-                .cluster = base.cluster.id,
-                .gpu = gpu.id,
-                .gpus = gpus > 0 ? gpus : base.cluster.gpu_count(),
-                .parameters = static_cast<double>(parameter_count(base.model)),
-                .tokens_per_step =
-                    static_cast<double>(base.step.global_batch * base.step.sequence_length),
-                .gpu_memory = gpu.memory,
-                .economy = Economy::of(gpu),
-                .found = {}};
+  SearchCase of{
+      .model = base.model.name,
+      .cluster = base.cluster.id,
+      .gpu = gpu.id,
+      .gpus = gpus > 0 ? gpus : base.cluster.gpu_count(),
+      .parameters = static_cast<double>(parameter_count(base.model)),
+      .tokens_per_step = static_cast<double>(base.step.global_batch * base.step.sequence_length),
+      .gpu_memory = gpu.memory,
+      .economy = Economy::of(gpu),
+      .found = {}};
   if (of.gpus > base.cluster.gpu_count())
     throw InputError({"--gpus",
                       std::to_string(of.gpus) + " of cluster " + of.cluster + ", which has " +
@@ -154,11 +157,11 @@ SearchCase searched(const PlanParallelismOptions& options, const Scenario& base,
 }
 
 SearchQuestion question_of(const PlanParallelismOptions& options) {
-  SearchQuestion question{.objective = values_of<SearchObjective>({options.objective},
-                                                                  kObjectives)[0],
-                          .tokens = options.tokens,
-                          .deadline = std::nullopt,
-                          .efficiency_floor = options.efficiency_floor};
+  SearchQuestion question{
+      .objective = values_of<SearchObjective>({options.objective}, kObjectives)[0],
+      .tokens = options.tokens,
+      .deadline = std::nullopt,
+      .efficiency_floor = options.efficiency_floor};
   if (options.deadline.empty()) return question;
   if (options.tokens <= 0)
     throw InputError({"--deadline", "without --tokens", "say how many tokens are due by then"});
@@ -184,8 +187,10 @@ ExitCode run_plan_parallelism(PlanParallelismOptions options) {
   }
   print(options.format == "json" ? search_json(question, cases, options.top)
                                  : search_text(question, cases, options.top));
-  const bool any = std::ranges::any_of(
-      cases, [](const SearchCase& of) { return of.best() != nullptr; });
+  if (!options.report_file.empty())
+    write_output_file(options.report_file, points_page(points_of(cases), TESSERA_VERSION));
+  const bool any =
+      std::ranges::any_of(cases, [](const SearchCase& of) { return of.best() != nullptr; });
   return any ? ExitCode::ok : ExitCode::does_not_fit;
 }
 
@@ -219,9 +224,10 @@ void add_question_options(CLI::App& command, PlanParallelismOptions& options) {
       ->check(CLI::PositiveNumber);
   command.add_option("--deadline", options.deadline,
                      "the cheapest case that has trained on --tokens by then, as 720h");
-  command.add_option("--efficiency-floor", options.efficiency_floor,
-                     "say from how many GPUs on tokens/s and GPU fall below this share of the "
-                     "fewest's, as 0.8")
+  command
+      .add_option("--efficiency-floor", options.efficiency_floor,
+                  "say from how many GPUs on tokens/s and GPU fall below this share of the "
+                  "fewest's, as 0.8")
       ->check(CLI::Range(0.0, 1.0));
 }
 
@@ -255,6 +261,7 @@ void add_plan_parallelism_command(CLI::App& plan, ExitCode& exit_code) {
       ->check(CLI::Range(1, 1024));
   command->add_option("--time-limit", options->limit,
                       "of a search, as 2min; what was not looked at is counted");
+  command->add_option("--report", options->report_file, "write what was simulated as an HTML page");
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options, &exit_code] { exit_code = run_plan_parallelism(*options); });
 }

@@ -1,6 +1,7 @@
 #include "sim/search/layout_space.h"
 
 #include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "tests/sim/search/search_fixture.h"

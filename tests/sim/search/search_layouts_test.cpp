@@ -1,11 +1,12 @@
 #include "sim/search/search_layouts.h"
 
 #include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
-#include "tests/sim/search/search_fixture.h"
 #include "sim/search/layout_bounds.h"
+#include "tests/sim/search/search_fixture.h"
 
 namespace tessera {
 namespace {
@@ -16,18 +17,20 @@ struct SmallSpace {
   LayoutSpace space;
 };
 
+void PrintTo(const SmallSpace& small, std::ostream* out) {
+  *out << small.settings;
+}
+
 using enum PipelineSchedule;
-using enum Recompute;
-using enum Sharding;
 
 std::vector<SmallSpace> small_spaces() {
-  const std::vector<bool> kNo = {false};
-  const auto plain = [&](int gpus) {
+  const auto plain = [](int gpus) {
     LayoutSpace space{.gpus = gpus};
-    space.recompute = {none};
+    space.recompute = {Recompute::none};
     space.sharding = {Sharding::none};
     space.sequence_parallel = {false};
     space.context = {1};
+    space.micro_batches = {1, 2};
     return space;
   };
   const auto with = [](LayoutSpace space, auto change) {
@@ -42,24 +45,49 @@ std::vector<SmallSpace> small_spaces() {
       {"cluster=a100-pcie-4", plain(4)},
       {"cluster=l4-pcie-8 training.global_batch=4", plain(4)},
       {"cluster=dgx-h100-x2 training.global_batch=16",
-       with(plain(16), [](LayoutSpace& s) { s.schedules = {one_f_one_b}; s.micro_batches = {1, 2}; })},
-      {"model.layers=8 training.global_batch=16",
-       with(plain(4), [](LayoutSpace& s) { s.tensor = {1}; s.micro_batches = {1}; })},
+       with(plain(16), [](LayoutSpace& s) { s.schedules = {one_f_one_b}; })},
+      {"model.layers=8 training.global_batch=16", with(plain(4),
+                                                       [](LayoutSpace& s) {
+                                                         s.tensor = {1};
+                                                         s.micro_batches = {1};
+                                                       })},
       {"", with(plain(2), [](LayoutSpace& s) { s.recompute = {}; })},
-      {"", with(plain(4), [](LayoutSpace& s) { s.sharding = {}; s.schedules = {one_f_one_b}; })},
-      {"training.data_parallel.overlap_gradients=true",
-       with(plain(4), [](LayoutSpace& s) { s.sharding = {}; s.pipeline = {1, 2}; s.tensor = {1}; })},
-      {"training.sequence_length=512",
-       with(plain(4), [](LayoutSpace& s) { s.sequence_parallel = {}; s.pipeline = {1, 2}; })},
-      {"training.sequence_length=512",
-       with(plain(4), [](LayoutSpace& s) { s.context = {}; s.pipeline = {1}; })},
+      {"", with(plain(4),
+                [](LayoutSpace& s) {
+                  s.sharding = {};
+                  s.schedules = {one_f_one_b};
+                })},
+      {"training.data_parallel.overlap_gradients=true", with(plain(4),
+                                                             [](LayoutSpace& s) {
+                                                               s.sharding = {};
+                                                               s.pipeline = {1, 2};
+                                                               s.tensor = {1};
+                                                             })},
+      {"training.sequence_length=512", with(plain(4),
+                                            [](LayoutSpace& s) {
+                                              s.sequence_parallel = {};
+                                              s.pipeline = {1, 2};
+                                            })},
+      {"training.sequence_length=512", with(plain(4),
+                                            [](LayoutSpace& s) {
+                                              s.context = {};
+                                              s.pipeline = {1};
+                                            })},
       {"cluster.node.gpu.memory=1600MiB training.sequence_length=1024",
-       with(plain(4), [](LayoutSpace& s) { s.recompute = {}; s.schedules = {gpipe, one_f_one_b}; })},
-      {"model=gpt2-large model.layers=4 cluster.node.gpu.memory=6GiB",
-       with(plain(4), [](LayoutSpace& s) { s.sharding = {}; s.pipeline = {1, 2}; s.micro_batches = {1, 2}; })},
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.recompute = {};
+              s.schedules = {gpipe, one_f_one_b};
+            })},
+      {"model=gpt2-large model.layers=4 cluster.node.gpu.memory=6GiB", with(plain(4),
+                                                                            [](LayoutSpace& s) {
+                                                                              s.sharding = {};
+                                                                              s.pipeline = {1, 2};
+                                                                            })},
       {"model=llama-3-8b model.layers=2 training.global_batch=4", plain(4)},
       {"model=mixtral-8x7b model.layers=2 training.global_batch=4", plain(4)},
-      {"training.framework=hf-eager training.global_batch=16", plain(4)},
+      {"training.framework=hf-eager training.global_batch=16",
+       with(plain(4), [](LayoutSpace& s) { s.recompute = {}; })},
       {"training.precision=fp16 training.framework=megatron-local", plain(4)},
       {"collectives.fidelity=analytic training.optimizer=sgd", plain(4)},
   };
@@ -108,7 +136,7 @@ TEST_P(SmallSearch, EqualsExhaustiveEnumeration) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Spaces, SmallSearch, testing::ValuesIn(small_spaces()),
-                         [](const auto& info) { return std::to_string(info.index); });
+                         [](const auto& of) { return std::to_string(of.index); });
 
 TEST(SearchLayouts, BoundsSpareMostSimulations) {
   const Scenario base = small_scenario("model.layers=8 training.global_batch=16");
