@@ -63,6 +63,7 @@ struct GpuSpec {
   BytesPerSecond c2c_bandwidth;   ///< CPU-GPU coherent link, one direction
   Watts tdp;
   int release_year = 0;
+  double price = 0;  ///< USD per GPU-hour, rented on demand at a list price; 0 = not known
   std::vector<FigureSource> sources;
 
   /// Dense peak of arithmetic in `precision`; zero where the GPU has none.

@@ -167,6 +167,18 @@ ScenarioSource open_scenario(const fs::path& file, const Catalog& catalog) {
   return {read_yaml_file(file), file.stem().string(), catalog};
 }
 
+Scenario scenario_of(std::span<const std::string> settings, const std::string& name,
+                     const Catalog& catalog) {
+  const pb::Descriptor& type = *schema::Scenario::descriptor();
+  ProblemList problems;
+  YamlNode tree;
+  tree.kind = YamlNode::Kind::mapping;
+  tree.mark.origin = std::make_shared<Origin>(Origin{name, "", false});
+  apply_overrides(tree, settings, type, problems);
+  tree = resolve(std::move(tree), type, catalog, problems);
+  return bind_scenario(tree, name, problems);
+}
+
 std::string identifying_bytes(const Scenario& scenario) {
   schema::Scenario message = to_message(scenario);
   message.clear_name();

@@ -51,6 +51,7 @@ void mirror(Of<GpuSpec> auto& gpu, auto&& visit) {
   visit("c2c_bandwidth", gpu.c2c_bandwidth);
   visit("tdp", gpu.tdp);
   visit("release_year", gpu.release_year);
+  visit("price", gpu.price);
   visit("sources", gpu.sources);
 }
 

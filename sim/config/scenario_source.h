@@ -38,6 +38,11 @@ class ScenarioSource {
 /// A catalog id or a file, the path as given.
 ScenarioSource open_scenario(const std::filesystem::path& file, const Catalog& catalog);
 
+/// The scenario that consists of `settings` ("model=gpt2", "training.micro_batch=1"; the later one
+/// wins) and defaults. Throws InputError with every problem.
+Scenario scenario_of(std::span<const std::string> settings, const std::string& name,
+                     const Catalog& catalog);
+
 /// What `scenario` consists of, its name left out: equal bytes for scenarios that simulate alike,
 /// whichever files they came from. Not text.
 std::string identifying_bytes(const Scenario& scenario);

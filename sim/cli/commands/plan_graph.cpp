@@ -133,8 +133,9 @@ void add_plan_graph_command(CLI::App& plan, ExitCode& exit_code) {
 }
 
 void add_plan_command(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* plan = app.add_subcommand("plan", "Plan memory: what to recompute, what to swap");
+  CLI::App* plan = app.add_subcommand("plan", "Plan layouts over GPUs, and memory: what to recompute, what to swap");
   plan->require_subcommand(1);
+  add_plan_parallelism_command(*plan, exit_code);
   add_plan_graph_command(*plan, exit_code);
   add_plan_memory_command(*plan, exit_code);
   add_plan_batch_command(*plan);

@@ -20,6 +20,8 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/points_report.h"
+#include "sim/formats/output_file.h"
 #include "sim/sweep/run_sweep.h"
 #include "sim/sweep/slurm.h"
 #include "sim/sweep/sweep_folder.h"
@@ -34,6 +36,7 @@ struct SweepOptions {
   std::string file;
   std::string folder;
   std::string format;
+  std::string report_file;
   std::string shard = "1/1";
   std::string limit_text = "10 min";
   PointChoice choice;
@@ -172,6 +175,8 @@ ExitCode run_sweep_command(SweepOptions options) {
   const auto store = folder.open(options.choice, identity_of(spec), options.resume);
   const SweepCounts counts = run_sweep(grid, source, numbers, weights, *store, run);
   if (options.choice.shards == 1) folder.export_results(*store, options.format);
+  if (!options.report_file.empty())
+    write_output_file(options.report_file, points_page(points_of(*store), TESSERA_VERSION));
   print(sweep_table(counts, *store));
   return ExitCode::ok;
 }
@@ -223,6 +228,7 @@ void add_sweep_command(CLI::App& app, ExitCode& exit_code) {
       ->allow_extra_args(false);
   command->add_flag("--no-wait", options->no_wait, "submit to Slurm and return");
   command->add_flag("--dry-run", options->dry_run, "check every point, simulate none");
+  command->add_option("--report", options->report_file, "write the results as an HTML page");
   add_file_format(*command, options->format);
   add_merge_command(*command, exit_code);
   command->callback([command, options, &exit_code] {

@@ -187,6 +187,7 @@ function start() {
   if (page.timeline) main.append(section("Timeline", timelineNode(page.timeline)));
   if (page.memory) main.append(section("Memory", memoryNode(page.memory)));
   if (page.scatter && page.scatter.points.length > 0) main.append(section(page.scatter.title, scatterNode(page.scatter)));
+  if (page.points && page.points.rows.length > 0) main.append(section(page.points.title, pointsNode(page.points)));
   for (const table of page.tables || []) {
     main.append(section(table.title, element("div", {}, tableNode(table), table.note ? element("p", {class: "note"}, table.note) : null)));
   }
@@ -198,6 +199,11 @@ function start() {
 function measure(begin) {
   const root = document.documentElement;
   root.setAttribute("data-start-ms", performance.now() - begin);
+  if (globalThis.pointsView) {
+    const points = globalThis.pointsView;
+    points.choose(points.nearestPoint(...points.place(points.points.rows[points.points.rows.length - 1])));
+    root.setAttribute("data-chosen", points.chosen);
+  }
   const view = globalThis.timelineView;
   if (!view) return;
   let slowest = 0;

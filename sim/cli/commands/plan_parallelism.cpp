@@ -1,0 +1,269 @@
+// `tessera plan parallelism`: how to lay a model out over a cluster.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include "hw/units/input_error.h"
+#include "hw/units/text.h"
+#include "predictor/weights.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/home.h"
+#include "sim/cli/output.h"
+#include "sim/cli/points_report.h"
+#include "sim/config/scenario_source.h"
+#include "sim/formats/output_file.h"
+#include "sim/search/search_answer.h"
+#include "workloads/model_spec.h"
+
+namespace tessera {
+namespace {
+
+struct PlanParallelismOptions {
+  std::vector<std::string> models;
+  std::vector<std::string> clusters;
+  std::int64_t global_batch = 0;
+  std::string sequence_length;
+  std::string precision = "bf16";
+  std::string framework = "megatron";
+  std::vector<std::string> overrides;
+  LayoutSpace space;
+  std::vector<std::string> schedules, sharding, recompute;
+  std::string gpus;
+  std::size_t top = 5;
+  int jobs = 0;
+  std::string limit;
+  std::string objective = "time";
+  double tokens = 0;
+  std::string deadline;
+  std::optional<double> efficiency_floor;
+  std::string report_file;
+  std::string format;
+};
+
+template <class Parse>
+auto after(const char* option, const std::string& text, Parse parse) {
+  try {
+    return parse(text);
+  } catch (const InputError& error) {
+    Problem problem = error.problems().front();
+    problem.where = option;
+    throw InputError(problem);
+  }
+}
+
+/// "8:1024:2x" (times two from 8 to 1024), "8:64:8" (in steps), "8,24,96"; empty: the cluster's.
+std::vector<int> gpu_counts(const std::string& text) {
+  const InputError wrong({"--gpus", "is " + text, "write 64, 8,24,96, 8:64:8 or 8:1024:2x"});
+  int first = 0, last = 0, step = 0;
+  char unit = '\0', rest = '\0';
+  const int read = std::sscanf(text.c_str(), "%d:%d:%d%c%c", &first, &last, &step, &unit, &rest);
+  std::vector<int> counts;
+  if (read == 3 || (read == 4 && unit == 'x')) {
+    if (first < 1 || last < first || step < (read == 4 ? 2 : 1)) throw wrong;
+    for (std::int64_t count = first; count <= last; count = read == 4 ? count * step : count + step)
+      counts.push_back(static_cast<int>(count));
+    return counts;
+  }
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (std::sscanf(word.c_str(), "%d%c", &first, &rest) != 1 || first < 1) throw wrong;
+    counts.push_back(first);
+    begin = end + 1;
+  }
+  return counts;
+}
+
+/// Words of an option as values of an enumeration, by their positions in `names`.
+template <class Value>
+std::vector<Value> values_of(const std::vector<std::string>& words,
+                             const std::vector<std::string>& names) {
+  std::vector<Value> values;
+  for (const std::string& word : words)
+    values.push_back(static_cast<Value>(std::ranges::find(names, word) - names.begin()));
+  return values;
+}
+
+const std::vector<std::string> kSchedules = {"gpipe", "one_f_one_b", "interleaved_1f1b",
+                                             "zb_h1", "zb_h2",       "dualpipe"};
+const std::vector<std::string> kSharding = {"none", "optimizer", "gradients", "parameters"};
+const std::vector<std::string> kRecompute = {"none", "selective", "full"};
+const std::vector<std::string> kObjectives = {"time", "tokens-per-dollar", "energy"};
+
+Scenario base_of(const PlanParallelismOptions& options, const std::string& model,
+                 const std::string& cluster) {
+  std::vector<std::string> settings = {
+      "model=" + model,
+      "cluster=" + cluster,
+      "training.framework=" + options.framework,
+      "training.precision=" + options.precision,
+      "training.global_batch=" + std::to_string(options.global_batch),
+      "training.micro_batch=1"};
+  if (!options.sequence_length.empty())
+    settings.push_back("training.sequence_length=" + options.sequence_length);
+  settings.insert(settings.end(), options.overrides.begin(), options.overrides.end());
+  return scenario_of(settings, model + " on " + cluster, shipped_catalog());
+}
+
+/// On a terminal one line that is written over.
+void show(const std::string& title, const SearchCounts& counts) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, "\r%s: %lld layouts, %lld simulated, %lld slower by bound\033[K",
+               title.c_str(), static_cast<long long>(counts.tried),
+               static_cast<long long>(counts.simulated), static_cast<long long>(counts.pruned));
+}
+
+SearchOptions search_options(const PlanParallelismOptions& options, std::size_t top) {
+  SearchOptions search{.top = top, .jobs = options.jobs};
+  if (search.jobs == 0)
+    search.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (!options.limit.empty())
+    search.limit =
+        std::chrono::duration<double>(after("--time-limit", options.limit, parse_seconds).value());
+  return search;
+}
+
+SearchCase searched(const PlanParallelismOptions& options, const Scenario& base, int gpus,
+                    const PredictorWeights& weights, std::size_t top) {
+  const GpuSpec& gpu = base.cluster.node.gpu;
+  SearchCase of{
+      .model = base.model.name,
+      .cluster = base.cluster.id,
+      .gpu = gpu.id,
+      .gpus = gpus > 0 ? gpus : base.cluster.gpu_count(),
+      .parameters = static_cast<double>(parameter_count(base.model)),
+      .tokens_per_step = static_cast<double>(base.step.global_batch * base.step.sequence_length),
+      .gpu_memory = gpu.memory,
+      .economy = Economy::of(gpu),
+      .found = {}};
+  if (of.gpus > base.cluster.gpu_count())
+    throw InputError({"--gpus",
+                      std::to_string(of.gpus) + " of cluster " + of.cluster + ", which has " +
+                          std::to_string(base.cluster.gpu_count()),
+                      "name a larger cluster, or --set cluster.node_count=..."});
+  LayoutSpace space = options.space;
+  space.gpus = of.gpus;
+  SearchOptions search = search_options(options, top);
+  search.progress = [&](const SearchCounts& counts) { show(base.name, counts); };
+  of.found = search_layouts(base, space, weights, search);
+  if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r\033[K");
+  return of;
+}
+
+SearchQuestion question_of(const PlanParallelismOptions& options) {
+  SearchQuestion question{
+      .objective = values_of<SearchObjective>({options.objective}, kObjectives)[0],
+      .tokens = options.tokens,
+      .deadline = std::nullopt,
+      .efficiency_floor = options.efficiency_floor};
+  if (options.deadline.empty()) return question;
+  if (options.tokens <= 0)
+    throw InputError({"--deadline", "without --tokens", "say how many tokens are due by then"});
+  question.deadline = after("--deadline", options.deadline, parse_seconds);
+  return question;
+}
+
+ExitCode run_plan_parallelism(PlanParallelismOptions options) {
+  options.space.schedules = values_of<PipelineSchedule>(options.schedules, kSchedules);
+  options.space.sharding = values_of<Sharding>(options.sharding, kSharding);
+  options.space.recompute = values_of<Recompute>(options.recompute, kRecompute);
+  const SearchQuestion question = question_of(options);
+  std::vector<int> counts = options.gpus.empty() ? std::vector<int>{0} : gpu_counts(options.gpus);
+  const bool several = options.models.size() * options.clusters.size() * counts.size() > 1;
+  const PredictorWeights weights = shipped_weights();
+  std::vector<SearchCase> cases;
+  for (const std::string& model : options.models) {
+    for (const std::string& cluster : options.clusters) {
+      const Scenario base = base_of(options, model, cluster);
+      for (const int gpus : counts)
+        cases.push_back(searched(options, base, gpus, weights, several ? 1 : options.top));
+    }
+  }
+  print(options.format == "json" ? search_json(question, cases, options.top)
+                                 : search_text(question, cases, options.top));
+  if (!options.report_file.empty())
+    write_output_file(options.report_file, points_page(points_of(cases), TESSERA_VERSION));
+  const bool any =
+      std::ranges::any_of(cases, [](const SearchCase& of) { return of.best() != nullptr; });
+  return any ? ExitCode::ok : ExitCode::does_not_fit;
+}
+
+void add_space_options(CLI::App& command, PlanParallelismOptions& options) {
+  const auto sizes = [&](const char* name, auto& values, const char* about) {
+    command.add_option(name, values, about)->delimiter(',')->check(CLI::PositiveNumber);
+  };
+  sizes("--tensor", options.space.tensor, "sizes to try, as 1,2,4,8; default: all that are legal");
+  sizes("--pipeline", options.space.pipeline, "likewise");
+  sizes("--virtual-stages", options.space.virtual_stages, "likewise");
+  sizes("--context", options.space.context, "likewise");
+  sizes("--expert", options.space.expert, "likewise");
+  sizes("--micro-batch", options.space.micro_batches, "likewise");
+  command.add_option("--schedule", options.schedules, "pipeline schedules to try")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kSchedules));
+  command.add_option("--sharding", options.sharding, "what replicas may divide (ZeRO)")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kSharding));
+  command.add_option("--recompute", options.recompute, "what may be recomputed")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kRecompute));
+}
+
+void add_question_options(CLI::App& command, PlanParallelismOptions& options) {
+  command.add_option("--gpus", options.gpus, "how many of the cluster: 64, 8,24,96 or 8:1024:2x");
+  command.add_option("--objective", options.objective, "what the best of several cases is best in")
+      ->check(CLI::IsMember(kObjectives))
+      ->capture_default_str();
+  command.add_option("--tokens", options.tokens, "to train on, as 300e9")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--deadline", options.deadline,
+                     "the cheapest case that has trained on --tokens by then, as 720h");
+  command
+      .add_option("--efficiency-floor", options.efficiency_floor,
+                  "say from how many GPUs on tokens/s and GPU fall below this share of the "
+                  "fewest's, as 0.8")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+}  // namespace
+
+void add_plan_parallelism_command(CLI::App& plan, ExitCode& exit_code) {
+  auto options = std::make_shared<PlanParallelismOptions>();
+  CLI::App* command = plan.add_subcommand(
+      "parallelism", "Find the fastest layouts of a model on a cluster (docs/search.md)");
+  command->add_option("MODEL", options->models, "id or file; several as a,b,c")
+      ->required()
+      ->expected(1)
+      ->delimiter(',');
+  command->add_option("CLUSTER", options->clusters, "id or file; several as a,b,c")
+      ->required()
+      ->expected(1)
+      ->delimiter(',');
+  command->add_option("--global-batch", options->global_batch, "sequences per step")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--sequence-length", options->sequence_length, "tokens per sequence");
+  command->add_option("--precision", options->precision, "of products")->capture_default_str();
+  command->add_option("--framework", options->framework, "profile")->capture_default_str();
+  add_set_option(*command, options->overrides);
+  command->add_option("--top", options->top, "so many layouts are proven the fastest")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  add_space_options(*command, *options);
+  add_question_options(*command, *options);
+  command->add_option("--jobs", options->jobs, "simulations at a time (default: one per core)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--time-limit", options->limit,
+                      "of a search, as 2min; what was not looked at is counted");
+  command->add_option("--report", options->report_file, "write what was simulated as an HTML page");
+  add_format_option(*command, options->format, {"table", "json"});
+  command->callback([options, &exit_code] { exit_code = run_plan_parallelism(*options); });
+}
+
+}  // namespace tessera

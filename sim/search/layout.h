@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/scenario/scenario.h"
+
+namespace tessera {
+
+/// One way to lay a step out over GPUs: what a search varies of a scenario.
+struct Layout {
+  int tensor = 1;
+  int pipeline = 1;
+  int virtual_stages = 1;
+  int data = 1;
+  int context = 1;
+  int expert = 1;
+  bool sequence_parallel = false;
+  Sharding sharding = Sharding::none;
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  Recompute recompute = Recompute::none;
+  std::int64_t micro_batch = 1;
+  auto operator<=>(const Layout&) const = default;
+
+  int gpus() const { return tensor * pipeline * data * context; }
+};
+
+/// Lays `step` out so.
+void apply(const Layout& layout, StepOptions& step);
+/// `base` laid out so.
+Scenario laid_out(const Scenario& base, const Layout& layout);
+
+/// "tp 8 pp 16 x 2 dp 8 sp, micro-batch 1, interleaved_1f1b, ZeRO-1, selective": sizes of 1 and
+/// what is off are left out.
+std::string to_text(const Layout& layout);
+
+/// The same as fields of a scenario: "parallelism.tensor=8 ...", as --set takes them.
+std::string to_settings(const Layout& layout);
+
+}  // namespace tessera

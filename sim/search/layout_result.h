@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hw/units/quantity.h"
+#include "predictor/weights.h"
+#include "sim/search/layout.h"
+
+namespace tessera {
+
+/// A layout as simulated.
+struct LayoutResult {
+  Layout layout;
+  Seconds step_time;
+  double tokens_per_s = 0;
+  double mfu = 0;              ///< in [0, 1]; 0 where the GPU has no published peak
+  double bubble_fraction = 0;  ///< in [0, 1]
+  Bytes peak_memory;           ///< of the fullest GPU
+  bool fits = true;
+  std::vector<std::pair<std::string, Seconds>> times;  ///< of a GPU, by what it does; more than 0
+
+  std::int64_t gpus() const { return layout.gpus(); }
+};
+
+/// Simulates one step; once per process (sim/engine/engine.h).
+LayoutResult simulate_layout(const Scenario& base, const Layout& layout,
+                             const PredictorWeights& weights);
+
+/// For the way from the process that simulated; `layout` is not part of it.
+std::string packed(const LayoutResult& result);
+LayoutResult unpacked(const std::string& text, const Layout& layout);
+
+}  // namespace tessera

@@ -1,0 +1,148 @@
+#include "sim/search/layout_space.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "hw/units/input_error.h"
+#include "sim/scenario/check_scenario.h"
+#include "workloads/model_graph.h"
+
+namespace tessera {
+namespace {
+
+template <class Number>
+std::vector<Number> divisors(Number whole) {
+  std::vector<Number> found;
+  for (Number part = 1; part <= whole; ++part)
+    if (whole % part == 0) found.push_back(part);
+  return found;
+}
+
+/// `wanted`, or `possible` where nothing is wanted.
+template <class Value>
+std::vector<Value> either(const std::vector<Value>& wanted, const std::vector<Value>& possible) {
+  return wanted.empty() ? possible : wanted;
+}
+
+class Enumeration {
+ public:
+  Enumeration(const Scenario& base, const LayoutSpace& space)
+      : base_(base),
+        scenario_(base),
+        space_(space),
+        gpus_(space.gpus > 0 ? space.gpus : base.cluster.gpu_count()),
+        split_(base.step.framework.modules == ModuleTree::megatron) {}
+
+  LayoutList run() && {
+    const ModelSpec& model = base_.model;
+    const auto heads = static_cast<int>(std::gcd(std::gcd(model.heads, model.kv_heads), model.ffn));
+    for (const int tensor : either(space_.tensor, split_ ? divisors(heads) : kOne))
+      for (const int pipeline : either(space_.pipeline, split_ ? divisors(gpus_) : kOne))
+        for (const int context : either(space_.context, split_ ? divisors(gpus_) : kOne))
+          add_sizes(tensor, pipeline, context);
+    std::ranges::sort(list_.legal);
+    return std::move(list_);
+  }
+
+ private:
+  static inline const std::vector<int> kOne = {1};
+
+  void add_sizes(int tensor, int pipeline, int context) {
+    const std::int64_t together = std::int64_t{tensor} * pipeline * context;
+    if (together > gpus_ || gpus_ % together != 0) return;
+    Layout layout{.tensor = tensor, .pipeline = pipeline, .context = context};
+    layout.data = static_cast<int>(gpus_ / together);
+    if (base_.step.global_batch % layout.data != 0) return;
+    const bool has_experts = split_ && base_.model.experts > 0;
+    const auto experts = has_experts ? divisors(static_cast<int>(base_.model.experts)) : kOne;
+    for (const int expert : either(space_.expert, experts)) {
+      layout.expert = expert;
+      if (layout.data * context % expert == 0) add_schedules(layout);
+    }
+  }
+
+  void add_schedules(Layout layout) {
+    using enum PipelineSchedule;
+    static const std::vector<PipelineSchedule> kAll = {gpipe, one_f_one_b, interleaved_1f1b,
+                                                       zb_h1, zb_h2,       dualpipe};
+    static const std::vector<PipelineSchedule> kWithoutPipeline = {one_f_one_b};
+    const auto schedules = layout.pipeline == 1 ? kWithoutPipeline : either(space_.schedules, kAll);
+    const auto layers = static_cast<int>(std::max<std::int64_t>(1, base_.model.layers));
+    for (const PipelineSchedule schedule : schedules) {
+      layout.schedule = schedule;
+      const bool interleaved = schedule == interleaved_1f1b;
+      const auto chunks = interleaved ? divisors(std::max(1, layers / layout.pipeline)) : kOne;
+      const auto wanted = interleaved ? either(space_.virtual_stages, chunks) : kOne;
+      for (const int chunk : wanted) {
+        if (interleaved == (chunk == 1)) continue;
+        layout.virtual_stages = chunk;
+        add_batches(layout);
+      }
+    }
+  }
+
+  void add_batches(Layout layout) {
+    const std::int64_t per_replica = base_.step.global_batch / layout.data;
+    for (const std::int64_t size : either(space_.micro_batches, divisors(per_replica))) {
+      if (per_replica % size != 0) continue;
+      layout.micro_batch = size;
+      add_memory_choices(layout);
+    }
+  }
+
+  void add_memory_choices(Layout layout) {
+    static const std::vector<Recompute> kRecompute = {Recompute::none, Recompute::selective,
+                                                      Recompute::full};
+    static const std::vector<Sharding> kSharding = {Sharding::none, Sharding::optimizer,
+                                                    Sharding::gradients, Sharding::parameters};
+    static const std::vector<Sharding> kNotSharded = {Sharding::none};
+    static const std::vector<bool> kBoth = {false, true}, kOff = {false};
+    const bool replicated = layout.data * layout.context > 1;
+    for (const bool sequence : layout.tensor > 1 ? either(space_.sequence_parallel, kBoth) : kOff) {
+      for (const Recompute recompute : either(space_.recompute, kRecompute)) {
+        for (const Sharding sharding :
+             replicated ? either(space_.sharding, kSharding) : kNotSharded) {
+          layout.sequence_parallel = sequence;
+          layout.recompute = recompute;
+          layout.sharding = sharding;
+          add(layout);
+        }
+      }
+    }
+  }
+
+  void add(const Layout& layout) {
+    ++list_.tried;
+    apply(layout, scenario_.step);
+    if (is_legal(scenario_)) {
+      list_.legal.push_back(layout);
+    } else {
+      ++list_.invalid;
+    }
+  }
+
+  const Scenario& base_;
+  Scenario scenario_;  ///< laid out in turn
+  const LayoutSpace& space_;
+  int gpus_;
+  bool split_;  ///< the framework splits models over GPUs
+  LayoutList list_;
+};
+
+}  // namespace
+
+bool is_legal(const Scenario& scenario) {
+  if (!check_scenario(scenario).empty()) return false;
+  try {
+    check_step(scenario.model, scenario.step);
+  } catch (const InputError&) {
+    return false;
+  }
+  return true;
+}
+
+LayoutList legal_layouts(const Scenario& base, const LayoutSpace& space) {
+  return Enumeration(base, space).run();
+}
+
+}  // namespace tessera

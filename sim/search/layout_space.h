@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/search/layout.h"
+
+namespace tessera {
+
+/// Which layouts a search looks at. An empty list stands for every value that can be legal.
+struct LayoutSpace {
+  int gpus = 0;  ///< that all layouts use; 0: those of the cluster
+  std::vector<int> tensor;
+  std::vector<int> pipeline;
+  std::vector<int> virtual_stages;
+  std::vector<int> context;
+  std::vector<int> expert;
+  std::vector<bool> sequence_parallel;
+  std::vector<Sharding> sharding;
+  std::vector<PipelineSchedule> schedules;
+  std::vector<Recompute> recompute;
+  std::vector<std::int64_t> micro_batches;  ///< sizes of a micro-batch
+};
+
+/// Layouts of a space.
+struct LayoutList {
+  std::vector<Layout> legal;  ///< each a valid scenario, in ascending order
+  std::int64_t tried = 0;     ///< combinations that use the GPUs and divide the batch
+  std::int64_t invalid = 0;   ///< of these, refused by a rule of the scenario
+};
+
+/// Every layout of `space` for the step of `base`, whose own layout counts for nothing. Choices
+/// without an effect are left out: a schedule without a pipeline, sequence parallelism without a
+/// tensor group, sharding over one rank.
+LayoutList legal_layouts(const Scenario& base, const LayoutSpace& space);
+
+/// Every rule that a scenario has to keep.
+bool is_legal(const Scenario& scenario);
+
+}  // namespace tessera

@@ -1,0 +1,83 @@
+#include "sim/search/search_answer.h"
+
+#include <limits>
+
+#include "hw/units/input_error.h"
+
+namespace tessera {
+namespace {
+
+double needed(std::optional<double> value, const SearchCase& of, const char* field) {
+  if (value) return *value;
+  throw InputError({"cluster.node.gpu." + std::string(field), "is not known of " + of.gpu,
+                    "give it: --set cluster.node.gpu." + std::string(field) + "=..."});
+}
+
+/// Less is better.
+double score(const SearchQuestion& question, const SearchCase& of, const LayoutResult& best) {
+  const Seconds time = time_for(question, of, best);
+  const double tokens = question.tokens > 0 ? question.tokens : of.tokens_per_step;
+  if (question.deadline) return needed(of.economy.dollars(of.gpus, time), of, "price");
+  switch (question.objective) {
+    case SearchObjective::tokens_per_dollar:
+      return needed(of.economy.dollars(of.gpus, time), of, "price") / tokens;
+    case SearchObjective::energy:
+      return needed(of.economy.joules(of.gpus, time), of, "tdp") / tokens;
+    case SearchObjective::time:
+      break;
+  }
+  return time.value();
+}
+
+}  // namespace
+
+Seconds time_for(const SearchQuestion& question, const SearchCase& of, const LayoutResult& layout) {
+  if (question.tokens <= 0) return layout.step_time;
+  return layout.step_time * (question.tokens / of.tokens_per_step);
+}
+
+std::optional<std::size_t> best_case(const SearchQuestion& question,
+                                     const std::vector<SearchCase>& cases) {
+  std::optional<std::size_t> found;
+  double lowest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const LayoutResult* best = cases[i].best();
+    if (best == nullptr) continue;
+    if (question.deadline && time_for(question, cases[i], *best) > *question.deadline) continue;
+    const double of_case = score(question, cases[i], *best);
+    if (of_case >= lowest) continue;
+    lowest = of_case;
+    found = i;
+  }
+  return found;
+}
+
+std::optional<double> efficiency_of(const SearchCase& of, const std::vector<SearchCase>& cases) {
+  const SearchCase* fewest = &of;
+  for (const SearchCase& other : cases)
+    if (other.model == of.model && other.cluster == of.cluster && other.gpus < fewest->gpus)
+      fewest = &other;
+  if (of.best() == nullptr || fewest->best() == nullptr) return std::nullopt;
+  return of.best()->tokens_per_s / of.gpus / (fewest->best()->tokens_per_s / fewest->gpus);
+}
+
+std::optional<std::size_t> largest_model(const std::vector<SearchCase>& cases) {
+  std::optional<std::size_t> largest;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (cases[i].best() == nullptr) continue;
+    if (!largest || cases[i].parameters > cases[*largest].parameters) largest = i;
+  }
+  return largest;
+}
+
+std::vector<const LayoutResult*> pareto_front(const SearchCase& of) {
+  std::vector<const LayoutResult*> front;
+  for (const LayoutResult& layout : of.found.fitting) {
+    if (!front.empty() && layout.peak_memory >= front.back()->peak_memory) continue;
+    if (!front.empty() && layout.step_time == front.back()->step_time) front.pop_back();
+    front.push_back(&layout);
+  }
+  return front;
+}
+
+}  // namespace tessera

@@ -1,0 +1,166 @@
+#include "sim/search/search_layouts.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "hw/units/input_error.h"
+#include "sim/search/layout_bounds.h"
+#include "tests/sim/search/search_fixture.h"
+
+namespace tessera {
+namespace {
+
+/// A space small enough to simulate all of it.
+struct SmallSpace {
+  std::string settings;
+  LayoutSpace space;
+};
+
+void PrintTo(const SmallSpace& small, std::ostream* out) {
+  *out << small.settings;
+}
+
+using enum PipelineSchedule;
+
+std::vector<SmallSpace> small_spaces() {
+  const auto plain = [](int gpus) {
+    LayoutSpace space{.gpus = gpus};
+    space.recompute = {Recompute::none};
+    space.sharding = {Sharding::none};
+    space.sequence_parallel = {false};
+    space.context = {1};
+    space.micro_batches = {1, 2};
+    return space;
+  };
+  const auto with = [](LayoutSpace space, auto change) {
+    change(space);
+    return space;
+  };
+  return {
+      {"", plain(2)},
+      {"", plain(4)},
+      {"training.global_batch=4", plain(8)},
+      {"cluster=dgx-a100 training.sequence_length=512", plain(4)},
+      {"cluster=a100-pcie-4", plain(4)},
+      {"cluster=l4-pcie-8 training.global_batch=4", plain(4)},
+      {"cluster=dgx-h100-x2 training.global_batch=16",
+       with(plain(16), [](LayoutSpace& s) { s.schedules = {one_f_one_b}; })},
+      {"model.layers=8 training.global_batch=16", with(plain(4),
+                                                       [](LayoutSpace& s) {
+                                                         s.tensor = {1};
+                                                         s.micro_batches = {1};
+                                                       })},
+      {"", with(plain(2), [](LayoutSpace& s) { s.recompute = {}; })},
+      {"", with(plain(4),
+                [](LayoutSpace& s) {
+                  s.sharding = {};
+                  s.schedules = {one_f_one_b};
+                })},
+      {"training.data_parallel.overlap_gradients=true", with(plain(4),
+                                                             [](LayoutSpace& s) {
+                                                               s.sharding = {};
+                                                               s.pipeline = {1, 2};
+                                                               s.tensor = {1};
+                                                             })},
+      {"training.sequence_length=512", with(plain(4),
+                                            [](LayoutSpace& s) {
+                                              s.sequence_parallel = {};
+                                              s.pipeline = {1, 2};
+                                            })},
+      {"training.sequence_length=512", with(plain(4),
+                                            [](LayoutSpace& s) {
+                                              s.context = {};
+                                              s.pipeline = {1};
+                                            })},
+      {"cluster.node.gpu.memory=1600MiB training.sequence_length=1024",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.recompute = {};
+              s.schedules = {gpipe, one_f_one_b};
+            })},
+      {"model=gpt2-large model.layers=4 cluster.node.gpu.memory=6GiB", with(plain(4),
+                                                                            [](LayoutSpace& s) {
+                                                                              s.sharding = {};
+                                                                              s.pipeline = {1, 2};
+                                                                            })},
+      {"model=llama-3-8b model.layers=2 training.global_batch=4", plain(4)},
+      {"model=mixtral-8x7b model.layers=2 training.global_batch=4", plain(4)},
+      {"training.framework=hf-eager training.global_batch=16",
+       with(plain(4), [](LayoutSpace& s) { s.recompute = {}; })},
+      {"training.precision=fp16 training.framework=megatron-local", plain(4)},
+      {"collectives.fidelity=analytic training.optimizer=sgd", plain(4)},
+  };
+}
+
+std::vector<LayoutResult> fastest(std::vector<LayoutResult> results, std::size_t top) {
+  std::erase_if(results, [](const LayoutResult& result) { return !result.fits; });
+  std::ranges::sort(results, {}, [](const LayoutResult& result) {
+    return std::pair(result.step_time, result.layout);
+  });
+  results.resize(std::min(top, results.size()));
+  return results;
+}
+
+class SmallSearch : public testing::TestWithParam<SmallSpace> {};
+
+/// Neither bound is above what the simulation says, and the search finds what enumerating finds.
+TEST_P(SmallSearch, EqualsExhaustiveEnumeration) {
+  constexpr std::size_t kTop = 3;
+  const Scenario base = small_scenario(GetParam().settings);
+  const LayoutList list = legal_layouts(base, GetParam().space);
+  ASSERT_GT(list.legal.size(), 3U);
+  const std::vector<LayoutResult> all = simulated_each(base, list.legal);
+
+  LayoutBounds bounds(base, test_weights());
+  for (const LayoutResult& simulated : all) {
+    const LayoutBound quick = bounds.quick(simulated.layout);
+    const LayoutBound refined = bounds.refined(simulated.layout);
+    const std::string name = to_text(simulated.layout);
+    EXPECT_LE(quick.step_time, refined.step_time) << name;
+    EXPECT_LE(refined.step_time, simulated.step_time) << name;
+    EXPECT_LE(quick.memory, refined.memory) << name;
+    EXPECT_LE(refined.memory, simulated.peak_memory) << name;
+  }
+
+  const SearchResult found =
+      search_layouts(base, GetParam().space, test_weights(), {.top = kTop, .jobs = 2});
+  const std::vector<LayoutResult> expected = fastest(all, kTop);
+  ASSERT_GE(found.fitting.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(found.fitting[i].layout, expected[i].layout) << to_text(expected[i].layout);
+    EXPECT_EQ(found.fitting[i].step_time, expected[i].step_time);
+  }
+  EXPECT_TRUE(found.proven());
+  EXPECT_EQ(found.counts.failed, 0) << found.failure;
+}
+
+INSTANTIATE_TEST_SUITE_P(Spaces, SmallSearch, testing::ValuesIn(small_spaces()),
+                         [](const auto& of) { return std::to_string(of.index); });
+
+TEST(SearchLayouts, BoundsSpareMostSimulations) {
+  const Scenario base = small_scenario("model.layers=8 training.global_batch=16");
+  LayoutSpace space{.gpus = 8};
+  space.context = {1};
+  const SearchResult found = search_layouts(base, space, test_weights(), {.top = 1, .jobs = 2});
+  EXPECT_LT(found.counts.simulated, found.counts.tried / 5);
+  EXPECT_TRUE(found.proven());
+}
+
+TEST(SearchLayouts, SaysWhatTheTimeLimitLeft) {
+  const Scenario base = small_scenario("");
+  const SearchResult found =
+      search_layouts(base, {.gpus = 4}, test_weights(),
+                     {.top = 1, .jobs = 1, .limit = std::chrono::duration<double>(0)});
+  EXPECT_FALSE(found.proven());
+  EXPECT_GT(found.counts.left, 100);
+  EXPECT_GT(found.bound_left, Seconds(0));
+}
+
+TEST(SearchLayouts, RefusesWhatBelongsToOneLayout) {
+  const Scenario base = small_scenario("parallelism.placement=[1]");
+  EXPECT_THROW(LayoutBounds(base, test_weights()), InputError);
+}
+
+}  // namespace
+}  // namespace tessera
