@@ -53,8 +53,8 @@ constexpr std::array<Corrections, 3> kTreeCorrection = {{
      0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9},
 }};
 
-// tuning.cc of NCCL 2.8: most that it expects of an A100's bus, and of trees, on up to two nodes and
-// on more; recalled.
+// tuning.cc of NCCL 2.8: most that it expects of an A100's bus, and of trees, on up to two nodes
+// and on more; recalled.
 constexpr double kOldAmpereBus = 235;
 constexpr double kOldTree = 110, kOldTreeLl128 = 130;
 constexpr double kOldTreeManyNodes = 80, kOldTreeLl128ManyNodes = 105;

@@ -51,12 +51,15 @@ bool SimClock::ahead() const {
   return now_.value() > simgrid::s4u::Engine::get_clock();
 }
 
+// As an instant of its own, because the one that runs is over before SimGrid's clock moves.
 void SimClock::in_step(Action action) {
+  if (stopped_) return;
   occupy();
-  at(now_, [this, action = std::move(action)] {
-    release();
-    action();
-  });
+  push({now_.value(), next_sequence_++, slot_of([this, action = std::move(action)] {
+          release();
+          action();
+        })});
+  arm();
 }
 
 void SimClock::push(const Instant& entry) {

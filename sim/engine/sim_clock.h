@@ -18,9 +18,9 @@ using Action = std::function<void()>;
 /// Ten times cheaper than an actor that sleeps. Actions run in SimGrid's maestro: they must not
 /// block, and their exceptions leave `Engine::run()`.
 ///
-/// While SimGrid itself has nothing to do, no flow and no actor that was woken, the clock runs ahead
-/// of SimGrid's: whoever counts on SimGrid's own clock asks by `in_step`, and says by `occupy` and
-/// `release` how long SimGrid may bring up something by itself.
+/// While SimGrid itself has nothing to do, no flow and no actor that was woken, the clock runs
+/// ahead of SimGrid's: whoever counts on SimGrid's own clock asks by `in_step`, and says by
+/// `occupy` and `release` how long SimGrid may bring up something by itself.
 class SimClock {
  public:
   /// Date of the action that runs now; a chain of actions adds its delays up without rounding them

@@ -27,7 +27,8 @@ FrameworkAliases::FrameworkAliases(const std::filesystem::path& file) {
     aliases_.push_back({lower(reader.text("framework")), reader.text("profile"),
                         nccl.empty() ? NcclTuner::current : NcclTuner::v2_8});
     if (!nccl.empty() && nccl != "2.8")
-      problems.push_back({reader.where(), "nccl = '" + nccl + "' is not known", "use 2.8, or leave it empty"});
+      problems.push_back(
+          {reader.where(), "nccl = '" + nccl + "' is not known", "use 2.8, or leave it empty"});
     if (aliases_.back().part.empty() || aliases_.back().profile.empty())
       problems.push_back({reader.where(), "a field is empty", "give a framework and a profile"});
   }

@@ -55,8 +55,8 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
 void recomputable_layer(Tape& tape, const StepOptions& step, const Tensor& x,
                         const Tape::Recomputable& forward) {
   const bool again = step.recompute != Recompute::none && !recomputes_attention_alone(step);
-  const Kept kept = step.recompute == Recompute::full ? Kept::nothing
-                                                      : Kept::attention_and_alternate_products;
+  const Kept kept =
+      step.recompute == Recompute::full ? Kept::nothing : Kept::attention_and_alternate_products;
   tape.output(again ? tape.checkpoint({x}, forward, kept) : forward(tape));
 }
 

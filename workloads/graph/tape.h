@@ -194,12 +194,12 @@ class Tape {
   TapeOptions options_;
   Phase phase_ = Phase::forward;
   bool in_backward_ = false;
-  bool keeps_rules_ = true;  ///< operators leave backward rules; not in backward or a checkpoint
-  bool recomputes_ = false;  ///< operators repeat what forward did
-  int origin_ = -1;          ///< `GraphOp::origin` of the operators that follow
-  Kept kept_ = Kept::nothing;       ///< of the checkpoint that runs for the first time
-  Results results_;                 ///< of that one, or left of the one that runs again
-  int products_ = 0;                ///< matrix products of the checkpoint so far
+  bool keeps_rules_ = true;    ///< operators leave backward rules; not in backward or a checkpoint
+  bool recomputes_ = false;    ///< operators repeat what forward did
+  int origin_ = -1;            ///< `GraphOp::origin` of the operators that follow
+  Kept kept_ = Kept::nothing;  ///< of the checkpoint that runs for the first time
+  Results results_;            ///< of that one, or left of the one that runs again
+  int products_ = 0;           ///< matrix products of the checkpoint so far
   std::map<StorageId, StorageId> kept_as_;  ///< storages of a second run -> of the first
   Block block_;
   std::vector<Value> values_;

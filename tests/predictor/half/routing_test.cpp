@@ -169,7 +169,8 @@ TEST(Routing, BatchedProductsWithRowsOff16BytesRunOnTheFp32Units) {
     }
   }
   // A single product of such rows stays on tensor cores.
-  EXPECT_TRUE(TensorCorePredictor::covers(in_format(linear_kernel(64, 50257, 768), Precision::fp16)));
+  EXPECT_TRUE(
+      TensorCorePredictor::covers(in_format(linear_kernel(64, 50257, 768), Precision::fp16)));
 }
 
 TEST(Routing, AFormatWithoutTensorCoresIsRefusedByName) {

@@ -82,6 +82,24 @@ TEST(NcclChoice, TwoNodesBehindASlowNetworkTakeATree) {
   EXPECT_EQ(choice_of(cluster, 16, Kind::all_reduce, 1_GiB).algorithm, Algorithm::tree);
 }
 
+TEST(NcclChoice, TheTunerOfNccl28TakesTwoNodesForOneAndRunsLargeAllReducesAsRings) {
+  NodeSpec node = boxes::a100_switch();
+  node.nic_count = 4;
+  node.nic_bandwidth = 12.5_GBps;
+  ClusterSpec cluster = boxes::alone(node);
+  cluster.node_count = 2;
+  const RingShape shape = shape_of(cluster, 16);
+  CollectiveCall call{.kind = Kind::all_reduce, .bytes = 1_GiB, .tuner = NcclTuner::v2_8};
+  // A ring of 235 GB/s, each byte 30 / 16 times; a tree of 110 GB/s, each byte twice.
+  const NcclExpectation large = nccl_choice(shape, call);
+  EXPECT_EQ(large.algorithm, Algorithm::ring);
+  EXPECT_NEAR(large.transfer.value(), 1.074e9 * 30 / 16 / 235e9, 1e-5);
+  for (const NcclExpectation& other : nccl_candidates(shape, call))
+    EXPECT_EQ(other.algorithm, Algorithm::ring);
+  call.bytes = 64_KiB;  // latency decides: 28 hops inside the nodes for 14
+  EXPECT_EQ(nccl_choice(shape, call).algorithm, Algorithm::tree);
+}
+
 TEST(NcclChoice, GathersOverManySingleGpuNodesTakePatWhereSmall) {
   std::vector<int> ranks;
   for (int node = 0; node < 16; ++node) ranks.push_back(8 * node);

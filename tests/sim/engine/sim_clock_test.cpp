@@ -35,6 +35,49 @@ TEST_F(SimClockTest, ActionsRunByDateAndThenInTheOrderOfPosting) {
   EXPECT_THAT(order, ElementsAre(1, 2, 3, 4));
 }
 
+TEST_F(SimClockTest, ActionsOfADateRunInTheOrderOfPostingHoweverManyDatesLieBetween) {
+  SimClock clock;
+  constexpr int kDates = 10, kRounds = 3;
+  std::vector<int> order, expected;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int date = 1; date <= kDates; ++date)
+      clock.at(1_us * date, [&order, date, round] { order.push_back(kRounds * date + round); });
+  }
+  // One that is posted for now runs behind those that wait for the same date.
+  clock.at(5_us, [&] { clock.after(0_s, [&] { order.push_back(0); }); });
+  for (int date = 1; date <= kDates; ++date) {
+    for (int round = 0; round < kRounds; ++round) expected.push_back(kRounds * date + round);
+    if (date == 5) expected.push_back(0);
+  }
+  engine_->run();
+  EXPECT_EQ(order, expected);
+  EXPECT_EQ(clock.events(), static_cast<std::uint64_t>(kDates * kRounds + 2));
+}
+
+TEST_F(SimClockTest, RunsAheadOfSimGridUntilSomebodyNeedsItsClock) {
+  SimClock clock;
+  std::vector<std::string> order;
+  const auto note = [&](const std::string& what) { order.push_back(what); };
+  double in_step = 0;
+  clock.at(1_us, [&] { note(clock.ahead() ? "ahead at 1" : "at 1"); });
+  clock.at(5_us, [&] {
+    note(clock.ahead() ? "ahead at 5" : "at 5");
+    clock.in_step([&] {
+      note(clock.ahead() ? "ahead in step" : "in step");
+      in_step = simgrid::s4u::Engine::get_clock();
+      clock.occupy();  // until 7 us SimGrid may bring up something
+    });
+  });
+  clock.at(7_us, [&] {
+    note(clock.ahead() ? "ahead at 7" : "at 7");
+    clock.release();
+  });
+  clock.at(9_us, [&] { note(clock.ahead() ? "ahead at 9" : "at 9"); });
+  engine_->run();
+  EXPECT_THAT(order, ElementsAre("at 1", "ahead at 5", "in step", "at 7", "ahead at 9"));
+  EXPECT_DOUBLE_EQ(in_step, 5e-6);
+}
+
 TEST_F(SimClockTest, AChainOfDelaysEndsExactlyAtItsSum) {
   SimClock clock;
   const Seconds delay(0.1e-6);  // not a binary fraction: the sum rounds at every step

@@ -279,13 +279,31 @@ TEST(FrameworkAliases, TheLongestPartOfTheNameWins) {
   EXPECT_EQ(profile("tensorflow"), "");
 }
 
+TEST(FrameworkAliases, RunsOf2021And2022HadAnOlderNccl) {
+  const FrameworkAliases aliases = framework_aliases(shipped_configs());
+  EXPECT_EQ(aliases.tuner_of("Megatron-DeepSpeed 2022"), NcclTuner::v2_8);
+  EXPECT_EQ(aliases.tuner_of("Megatron-Core CI dev"), NcclTuner::current);
+  EXPECT_EQ(aliases.tuner_of("tensorflow"), NcclTuner::current);
+}
+
+TEST(ScenarioOfTrainingRun, TorchtitanRecomputesByOperatorAndCompilesWhereTheNotesSaySo) {
+  TrainingRun run = read(row("a", "torchtitan", "bf16", "llama", "selective", "1", "1,,")).runs[0];
+  EXPECT_FALSE(run.compiled);
+  EXPECT_EQ(scenario_of(run).step.framework.selective, SelectiveRecompute::operators);
+  EXPECT_EQ(scenario_of(run).step.kernels, KernelMode::eager);
+  run.compiled = true;
+  EXPECT_EQ(scenario_of(run).step.kernels, KernelMode::fused);
+}
+
 TEST(FrameworkAliases, EveryAliasStandsForAShippedProfile) {
   const auto ids = shipped_configs().ids(CatalogKind::frameworks);
   std::ifstream file(shipped_configs().folder(CatalogKind::frameworks) / "aliases.csv");
   std::string line;
   std::getline(file, line);
   while (std::getline(file, line)) {
-    EXPECT_THAT(ids, ::testing::Contains(line.substr(line.rfind(',') + 1))) << line;
+    const std::size_t profile = line.find(',') + 1;
+    EXPECT_THAT(ids, ::testing::Contains(line.substr(profile, line.find(',', profile) - profile)))
+        << line;
   }
 }
 
