@@ -12,10 +12,14 @@ struct ChainBlock {
   std::vector<OpId> forward, backward;
   Nanoseconds forward_time = 0, backward_time = 0;
   ByteCount output = 0;        ///< |a|, of the tensor that the next block starts from
-  ByteCount saved = 0;         ///< what the block's backward reads of its forward, `output` included
+  ByteCount gradient = 0;      ///< what later blocks hand to the backward of this and earlier ones
+  ByteCount saved = 0;         ///< what backward reads of the block's forward, `output` included
+  ByteCount own = 0;           ///< of that, what the block's own backward reads
+  Nanoseconds own_time = 0;    ///< of the operators that `own` needs
+  ByteCount own_peak = 0;      ///< while they run
   ByteCount forward_peak = 0;  ///< of the block's forward alone, its input not counted
   ByteCount saving_peak = 0;   ///< the same while `saved` is kept
-  ByteCount backward_peak = 0;  ///< of the block's backward, without `saved`
+  ByteCount backward_peak = 0;  ///< of what the block's backward makes
 };
 
 /// `graph` as a chain of at most `most` blocks, in forward order. Operators of backward belong to the
