@@ -9,13 +9,13 @@ namespace {
 
 class LinkUsers {
  public:
-  LinkUsers(const TimedProgram& timed, const std::vector<bool>& copying) : topology_(timed.topology) {
+  LinkUsers(const TimedProgram& timed, const std::vector<bool>& copying)
+      : topology_(timed.topology) {
     const Program& program = timed.program;
     for (int rank = 0; rank < program.layout.world_size(); ++rank) {
       const auto stage = static_cast<std::size_t>(position_of(rank, program.layout).pipeline);
       if (!copying[stage]) continue;
-      for (const LinkId link : topology_.device_to_host(program.gpu_of(rank)).links)
-        ++users_[link];
+      for (const LinkId link : topology_.device_to_host(program.gpu_of(rank)).links) ++users_[link];
     }
   }
 

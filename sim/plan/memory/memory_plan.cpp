@@ -238,8 +238,7 @@ std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& 
     plan.stage = rank.stage;
     plan.in_flight = in_flight(rank);
     plan.static_bytes = rank.static_memory + allocator.workspaces;
-    plan.base_peak = plan.planned_peak =
-        profile_memory(timed.program, plan.stage, allocator).peak;
+    plan.base_peak = plan.planned_peak = profile_memory(timed.program, plan.stage, allocator).peak;
     plan.needed = plan.base_peak > budget;
     plan.ops = stage_ops(graph, blocks_of_part(graph, plan.stage, layers));
     stages.push_back(std::move(plan));

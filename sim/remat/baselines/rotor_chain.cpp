@@ -86,7 +86,8 @@ class ChainBuilder {
 
   bool read_by_own_backward(TensorId q) const {
     return std::ranges::any_of(graph_.consumers(q), [&](OpId reader) {
-      return reader >= graph_.first_backward() && block_of_[reader] == block_of_[graph_.producer(q)];
+      return reader >= graph_.first_backward() &&
+             block_of_[reader] == block_of_[graph_.producer(q)];
     });
   }
 
@@ -133,8 +134,8 @@ class ChainBuilder {
   std::vector<ChainBlock> chain_;
 };
 
-/// Executions that somebody needs: first ones, and those whose outputs are read before they are made
-/// again.
+/// Executions that somebody needs: first ones, and those whose outputs are read before they are
+/// made again.
 std::vector<OpId> needed_executions(const Graph& graph, const std::vector<OpId>& executions,
                                     const std::vector<std::uint8_t>& is_first) {
   std::vector<std::uint8_t> wanted(graph.tensors(), 0);

@@ -11,8 +11,8 @@ constexpr int kMostBlocks = 100;
 constexpr int kSlots = 300;
 constexpr int kTries = 12;  ///< of less memory than the budget, for what the chain does not see
 
-/// Opt(i, j, m): the least time from the input of block i to the gradient of that input, blocks i to
-/// j, with m slots besides that input. Memory is rounded up to slots.
+/// Opt(i, j, m): the least time from the input of block i to the gradient of that input, blocks i
+/// to j, with m slots besides that input. Memory is rounded up to slots.
 class RotorTable {
  public:
   RotorTable(const std::vector<ChainBlock>& chain, ByteCount room)
@@ -44,7 +44,8 @@ class RotorTable {
 
  private:
   static constexpr double kInfinite = 1e300;
-  static constexpr int kNothing = -1, kSaveAll = 0;  ///< else: the first block behind the checkpoint
+  static constexpr int kNothing = -1,
+                       kSaveAll = 0;  ///< else: the first block behind the checkpoint
 
   const ChainBlock& block(int i) const { return chain_[static_cast<std::size_t>(i)]; }
   std::size_t at(int i, int j, int m) const {
@@ -84,7 +85,8 @@ class RotorTable {
     const int saving = least_saving(i, j);
     const int saved = slots(block(i).saved);
     const auto both = static_cast<double>(block(i).forward_time + block(i).backward_time);
-    for (int m = saving; m <= kSlots; ++m) take(i, j, m, both + cost(i + 1, j, m - saved), kSaveAll);
+    for (int m = saving; m <= kSlots; ++m)
+      take(i, j, m, both + cost(i + 1, j, m - saved), kSaveAll);
     auto passed = 0.0;
     for (int k = i + 1; k <= j; ++k) {
       passed += static_cast<double>(block(k - 1).forward_time);
