@@ -21,7 +21,8 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
       context_(context),
       program_(program_of(rank, context.timed.program)),
       records_(records),
-      memory_(rank, program_.static_memory + context.timed.library_memory.allocator.workspaces, samples),
+      memory_(rank, program_.static_memory + context.timed.library_memory.allocator.workspaces,
+              samples),
       ended_(program_.ops.size(), 0) {
   awaited_.fill(-1);
   launch_dates_.reserve(program_.ops.size());

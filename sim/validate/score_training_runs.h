@@ -58,13 +58,13 @@ struct PeakGroup {
 
 /// What `tessera validate --runs` reports.
 struct TrainingRunValidation {
-  std::vector<TrainingRunScore> rows;     ///< in the order of the file
-  ErrorSummary summary;                   ///< of step times
-  ErrorSummary memory;                    ///< of peaks
-  FitVerdicts verdicts;                   ///< of peaks
-  std::vector<PeakGroup> peak_groups;     ///< by metric, then by source
-  std::vector<ErrorGroup> groups;         ///< of step times
-  std::vector<SourceErrors> sources;      ///< by name
+  std::vector<TrainingRunScore> rows;  ///< in the order of the file
+  ErrorSummary summary;                ///< of step times
+  ErrorSummary memory;                 ///< of peaks
+  FitVerdicts verdicts;                ///< of peaks
+  std::vector<PeakGroup> peak_groups;  ///< by metric, then by source
+  std::vector<ErrorGroup> groups;      ///< of step times
+  std::vector<SourceErrors> sources;   ///< by name
   SourceMeans over_sources;
   Ranking ranking;  ///< of time per token
   int failed = 0;   ///< rows

@@ -124,8 +124,8 @@ TEST(MemoryProfile, RecomputationSavesWhatKorthikantiMeasured) {
     std::int64_t hidden, heads;
     double selective, full, sequence, both;
   };
-  for (const Case& c : {Case{6144, 64, 49.42, 7.64, 66.84, 16.18},
-                        Case{12288, 96, 56.53, 8.71, 62.04, 18.49}}) {
+  for (const Case& c :
+       {Case{6144, 64, 49.42, 7.64, 66.84, 16.18}, Case{12288, 96, 56.53, 8.71, 62.04, 18.49}}) {
     const double base = saved(c.hidden, c.heads, Recompute::none);
     EXPECT_NEAR(100 * saved(c.hidden, c.heads, Recompute::selective) / base, c.selective, 1);
     EXPECT_NEAR(100 * saved(c.hidden, c.heads, Recompute::full) / base, c.full, 1);

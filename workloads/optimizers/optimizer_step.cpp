@@ -64,23 +64,23 @@ void AdamStep::reduce(OptimizerStep& result) const {
   };
   if (profile_.always_average || step_.layout.replicas() > 1)
     result.average.push_back(buffer("gradients.average", {gradient_, gradient_}));
+  if (copies_gradients(step_)) {
+    result.average.push_back(buffer("gradients.to_bucket", {gradient_, gradient_}));
+    result.average.back().allocated = Bytes(gradient_ * kZeroBucket);
+    result.average.back().freed = Bytes(gradient_ * kZeroBucket);
+  }
   const std::int64_t summed = element_bytes(step_.formats.reduce);
   if (step_.layout.replicas() == 1 || step_.formats.reduce == step_.formats.gradients) return;
   result.average.push_back(buffer("gradients.cast", {gradient_, summed}));
   result.after_reduce.push_back(buffer("gradients.cast_back", {summed, gradient_}));
 }
 
-/// Bucket, partition and flat copy of it, of which the partition stays to the end of the step.
+/// The partition and a flat copy of it, of which the partition stays to the end of the step.
 void AdamStep::copy_partition(OptimizerStep& result) const {
-  const Bytes copy(gradient_ * parameters_), bucket(gradient_ * kZeroBucket);
-  const auto copied = [&](const char* name, Bytes allocated) {
+  for (const char* name : {"gradients.partition", "gradients.flatten"}) {
     result.unscale.push_back(pass(name, {gradient_, gradient_}, 0));
-    result.unscale.back().allocated = allocated;
-  };
-  copied("gradients.to_bucket", bucket);
-  copied("gradients.partition", copy);
-  result.unscale.back().freed = bucket;
-  copied("gradients.flatten", copy);
+    result.unscale.back().allocated = Bytes(gradient_ * parameters_);
+  }
 }
 
 void AdamStep::unscale(OptimizerStep& result) {

@@ -95,9 +95,9 @@ void run_plan_graph(const PlanGraphOptions& options, ExitCode& exit_code) {
   report.request.effort = options.effort == "fast" ? remat::Effort::fast : remat::Effort::thorough;
   report.result =
       remat::make_plan(*remat::make_planner(options.planner), instance.graph, report.request);
-  if (!options.program.empty())
-    write_program(instance.graph, report.request, options.program);
-  std::string text = options.format == "json" ? remat::plan_json(report) : remat::plan_table(report);
+  if (!options.program.empty()) write_program(instance.graph, report.request, options.program);
+  std::string text =
+      options.format == "json" ? remat::plan_json(report) : remat::plan_table(report);
   if (options.solve && options.format != "json") text += solver_line(options.program);
   print(text);
   if (!report.result.feasible) exit_code = ExitCode::does_not_fit;

@@ -12,7 +12,8 @@ namespace tessera {
 void write_program(const remat::Graph& graph, const remat::PlanRequest& request,
                    const std::string& file) {
   const remat::IntegerProgram program = remat::recompute_program(graph, request.budget);
-  write_output_file(file, file.ends_with(".mps") ? remat::mps_text(program) : remat::lp_text(program));
+  write_output_file(file,
+                    file.ends_with(".mps") ? remat::mps_text(program) : remat::lp_text(program));
 }
 
 SolverAnswer solve_program(const std::string& file) {

@@ -14,8 +14,8 @@ struct SolverAnswer {
   std::optional<double> overhead;  ///< least time over the base time, minus 1
 };
 
-/// Writes recomputation alone within the request's budget as an integer program: in LP format, or in
-/// MPS where `file` ends in ".mps". Throws InputError where it cannot be written.
+/// Writes recomputation alone within the request's budget as an integer program: in LP format, or
+/// in MPS where `file` ends in ".mps". Throws InputError where it cannot be written.
 void write_program(const remat::Graph& graph, const remat::PlanRequest& request,
                    const std::string& file);
 

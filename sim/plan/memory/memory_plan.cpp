@@ -9,6 +9,7 @@
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/collectives/collective.h"
+#include "sim/plan/memory/host_links.h"
 #include "sim/plan/memory/megatron_planner.h"
 #include "sim/plan/memory/planned_program.h"
 #include "sim/plan/plan.h"
@@ -224,6 +225,27 @@ Seconds added_time(const std::vector<StageMemoryPlan>& stages, int micro_batches
   return (slowest_after - slowest_before) * static_cast<double>(micro_batches - 1) + each;
 }
 
+/// Every stage as it is, before plans.
+std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& scenario,
+                                       const TimedProgram& timed, Bytes budget) {
+  constexpr std::int64_t kEnds = 2;  // embedding and head
+  const std::vector<int> layers =
+      layers_of_parts(std::ssize(graph.order) - kEnds, scenario.step).value();
+  const AllocatorSetting& allocator = timed.library_memory.allocator;
+  std::vector<StageMemoryPlan> stages;
+  for (const RankProgram& rank : timed.program.stages) {
+    StageMemoryPlan plan;
+    plan.stage = rank.stage;
+    plan.in_flight = in_flight(rank);
+    plan.static_bytes = rank.static_memory + allocator.workspaces;
+    plan.base_peak = plan.planned_peak = profile_memory(timed.program, plan.stage, allocator).peak;
+    plan.needed = plan.base_peak > budget;
+    plan.ops = stage_ops(graph, blocks_of_part(graph, plan.stage, layers));
+    stages.push_back(std::move(plan));
+  }
+  return stages;
+}
+
 void refuse_unknown(const Scenario& scenario) {
   std::vector<Problem> problems;
   const std::vector<std::string> names = step_planner_names();
@@ -256,24 +278,6 @@ bool PlannedStep::feasible() const {
   return std::ranges::all_of(stages, [](const StageMemoryPlan& plan) { return plan.feasible; });
 }
 
-remat::HostLink host_link(const Topology& topology) {
-  const Route down = topology.device_to_host(0);
-  const Route up = topology.host_to_device(0);
-  std::map<LinkId, int> users;
-  for (int gpu = 0; gpu < topology.cluster().node.gpu_count; ++gpu) {
-    for (const LinkId link : topology.device_to_host(gpu).links) ++users[link];
-  }
-  double rate = std::numeric_limits<double>::infinity();
-  for (const LinkId link : down.links)
-    rate = std::min(rate, topology.link(link).bandwidth.value() / users[link]);
-  const bool shared = std::ranges::any_of(up.links, [&](LinkId link) {
-    return std::ranges::find(down.links, link) != down.links.end();
-  });
-  return {.bytes_per_ns = rate * 1e-9,
-          .latency = static_cast<remat::Nanoseconds>((down.latency + kCopyStart).value() * 1e9),
-          .full_duplex = !shared};
-}
-
 std::vector<std::string> step_planner_names() {
   std::vector<std::string> names = remat::planner_names();
   std::erase(names, "exact");
@@ -285,42 +289,33 @@ std::vector<std::string> step_planner_names() {
 PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& predictor,
                            TimedProgram& timed) {
   refuse_unknown(scenario);
-  const ModelGraph graph = build_model_graph(scenario.model, scenario.step);
-  constexpr std::int64_t kEnds = 2;  // embedding and head
-  const std::vector<int> layers =
-      layers_of_parts(std::ssize(graph.order) - kEnds, scenario.step).value();
   OperatorTimes times(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return times(op); };
   const MemorySettings& settings = scenario.memory;
   PlannedStep planned;
   planned.budget = settings.budget.value() > 0 ? settings.budget : timed.memory_capacity;
-  planned.link = host_link(timed.topology);
-  StagePlanner planner(settings, planned.link, planned.budget,
-                       host_bytes_of(settings, scenario.cluster.node), time);
+  const ModelGraph graph = build_model_graph(scenario.model, scenario.step);
+  planned.stages = stages_of(graph, scenario, timed, planned.budget);
+  std::vector<bool> copying;
+  for (const StageMemoryPlan& plan : planned.stages) copying.push_back(plan.needed);
+  const std::vector<remat::HostLink> links = host_links(timed, copying);
+  planned.link = *std::ranges::min_element(links, {}, &remat::HostLink::bytes_per_ns);
   const bool stores_first =
       scenario.step.framework.gradients_set_to_none && scenario.step.mode == StepMode::training;
-  const AllocatorSetting& allocator = timed.library_memory.allocator;
-  for (int stage = 0; stage < scenario.step.layout.pipeline; ++stage) {
-    StageMemoryPlan plan;
-    plan.stage = stage;
-    const RankProgram& rank = timed.program.stages[static_cast<std::size_t>(stage)];
-    plan.in_flight = in_flight(rank);
-    plan.static_bytes = rank.static_memory + allocator.workspaces;
-    plan.base_peak = plan.planned_peak = profile_memory(timed.program, stage, allocator).peak;
-    plan.needed = plan.base_peak > planned.budget;
-    plan.ops = stage_ops(graph, blocks_of_part(graph, stage, layers));
-    if (plan.needed) {
-      planner.plan(plan);
-      if (plan.feasible) {
-        rewrite(plan, stores_first, timed.program);
-        plan.planned_peak = profile_memory(timed.program, stage, allocator).peak;
-      }
-    } else {
+  for (StageMemoryPlan& plan : planned.stages) {
+    if (!plan.needed) {
       const StageGraph whole = stage_graph(plan.ops, "", time, {});
       plan.base_time = plan.planned_time =
           Seconds(static_cast<double>(whole.graph.base_time()) * 1e-9);
+      continue;
     }
-    planned.stages.push_back(std::move(plan));
+    StagePlanner(settings, links[static_cast<std::size_t>(plan.stage)], planned.budget,
+                 host_bytes_of(settings, scenario.cluster.node), time)
+        .plan(plan);
+    if (!plan.feasible) continue;
+    rewrite(plan, stores_first, timed.program);
+    plan.planned_peak =
+        profile_memory(timed.program, plan.stage, timed.library_memory.allocator).peak;
   }
   count_flops(timed.program);
   timed.memory_capacity = std::min(timed.memory_capacity, planned.budget);

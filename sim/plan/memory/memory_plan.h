@@ -40,7 +40,7 @@ struct StageMemoryPlan {
 /// A step whose stages fit the budget, if that is possible.
 struct PlannedStep {
   Bytes budget;
-  remat::HostLink link;
+  remat::HostLink link;  ///< the narrowest of the stages'
   std::vector<StageMemoryPlan> stages;
   /// Change of the step time that the plans expect, from the slowest stage: stages work side by
   /// side on all micro-batches but the first of each.
@@ -54,9 +54,6 @@ struct PlannedStep {
 /// planner and for programs that plans do not know.
 PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& predictor,
                            TimedProgram& timed);
-
-/// The way of one GPU to host memory, shared with all others that copy at the same time.
-remat::HostLink host_link(const Topology& topology);
 
 /// Planners of `sim/remat` and Megatron's.
 std::vector<std::string> step_planner_names();

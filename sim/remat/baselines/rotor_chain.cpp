@@ -42,6 +42,7 @@ class ChainBuilder {
 
   std::vector<ChainBlock> run() && {
     for (std::size_t i = 0; i < chain_.size(); ++i) measure(chain_[i], i + 1 == chain_.size());
+    for (TensorId q = 0; q < graph_.tensors(); ++q) hand_down(q);
     return std::move(chain_);
   }
 
@@ -62,6 +63,7 @@ class ChainBuilder {
       for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q)
         if (read_by_backward(q)) block.saved += graph_.size(q);
     }
+    measure_own(block);
     for (const OpId op : block.backward) block.backward_time += graph_.time(op);
     if (!last && !block.forward.empty()) {
       const TensorId cut = graph_.first_output(block.forward.back());
@@ -71,6 +73,42 @@ class ChainBuilder {
     block.forward_peak = peak(block.forward, false);
     block.saving_peak = peak(block.forward, true);
     block.backward_peak = peak(block.backward, false);
+  }
+
+  /// `q` is there for the backward of every block from below its own to that of its last reader.
+  void hand_down(TensorId q) {
+    int lowest = block_of_[graph_.producer(q)];
+    for (const OpId reader : graph_.consumers(q))
+      if (reader >= graph_.first_backward()) lowest = std::min(lowest, block_of_[reader]);
+    for (int block = lowest; block < block_of_[graph_.producer(q)]; ++block)
+      chain_[block].gradient += graph_.size(q);
+  }
+
+  bool read_by_own_backward(TensorId q) const {
+    return std::ranges::any_of(graph_.consumers(q), [&](OpId reader) {
+      return reader >= graph_.first_backward() &&
+             block_of_[reader] == block_of_[graph_.producer(q)];
+    });
+  }
+
+  void measure_own(ChainBlock& block) const {
+    std::vector<std::uint8_t> wanted(graph_.tensors(), 0);
+    std::vector<OpId> needed;
+    for (std::size_t i = block.forward.size(); i-- > 0;) {
+      const OpId op = block.forward[i];
+      bool runs = false;
+      for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q) {
+        const bool own = read_by_own_backward(q);
+        if (own) block.own += graph_.size(q);
+        runs = runs || own || wanted[q];
+      }
+      if (!runs) continue;
+      needed.push_back(op);
+      block.own_time += graph_.time(op);
+      for (const TensorId q : graph_.inputs(op)) wanted[q] = 1;
+    }
+    std::ranges::reverse(needed);
+    block.own_peak = peak(needed, true);
   }
 
   /// Of what `ops` make, each tensor freed behind its last reader among them.
@@ -96,8 +134,8 @@ class ChainBuilder {
   std::vector<ChainBlock> chain_;
 };
 
-/// Executions that somebody needs: first ones, and those whose outputs are read before they are made
-/// again.
+/// Executions that somebody needs: first ones, and those whose outputs are read before they are
+/// made again.
 std::vector<OpId> needed_executions(const Graph& graph, const std::vector<OpId>& executions,
                                     const std::vector<std::uint8_t>& is_first) {
   std::vector<std::uint8_t> wanted(graph.tensors(), 0);

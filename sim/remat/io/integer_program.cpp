@@ -68,14 +68,16 @@ class ProgramBuilder {
         at_most({{runs, 1}, {kept_in(t, q), -1}, {run_in(t, graph_.producer(q)), -1}}, 0);
     }
     for (TensorId q = 0; q < graph_.tensors() && graph_.producer(q) <= last; ++q)
-      at_most({{kept_in(t + 1, q), 1}, {kept_in(t, q), -1}, {run_in(t, graph_.producer(q)), -1}}, 0);
+      at_most({{kept_in(t + 1, q), 1}, {kept_in(t, q), -1}, {run_in(t, graph_.producer(q)), -1}},
+              0);
     add_memory(t, last);
   }
 
   void add_memory(int t, int last) {
     Terms used;
     for (TensorId q = 0; q < graph_.tensors(); ++q)
-      if (const int kept = kept_in(t, q); kept != kAbsent) used.emplace_back(kept, units(graph_.size(q)));
+      if (const int kept = kept_in(t, q); kept != kAbsent)
+        used.emplace_back(kept, units(graph_.size(q)));
     for (OpId op = 0; op <= last; ++op) {
       const int runs = run_in(t, op);
       if (runs == kAbsent) continue;

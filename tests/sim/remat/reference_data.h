@@ -43,8 +43,12 @@ inline std::vector<Golden> golden_problems() {
       ops[i].out_bytes = {entry.at("size")[i].get<ByteCount>()};
       ops[i].inputs = entry.at("deps")[i].get<std::vector<TensorId>>();
     }
-    problems.push_back({Graph("golden", ops, entry.at("keep").get<std::vector<TensorId>>(), 0),
-                        entry.at("M"), entry});
+    // A chain has as many layers forward as backward, and the loss between them.
+    const bool chain = entry.at("kind") == "chain";
+    const OpId backward = chain ? static_cast<OpId>(ops.size() + 1) / 2 : -1;
+    problems.push_back(
+        {Graph("golden", ops, entry.at("keep").get<std::vector<TensorId>>(), 0, backward),
+         entry.at("M"), entry});
   }
   return problems;
 }
