@@ -5,6 +5,7 @@
 
 #include "sim/html/page.h"
 #include "sim/html/provenance_data.h"
+#include "sim/html/step_figures.h"
 #include "sim/html/timeline_data.h"
 #include "sim/report/definitions.h"
 #include "sim/report/step_story.h"
@@ -119,6 +120,7 @@ std::string step_page(const StepReport& report, const Provenance& provenance,
   page["ranks"] = ranks_of(report);
   page["timeline"] = timeline_data(timed, timeline, story.path, limits);
   page["memory"] = memory_data(report, timed, timeline, limits);
+  page["roofline"] = kernel_roofline(report, timed);
   page["tables"] = tables_of(report, story);
   page["provenance"] = provenance_data(report, provenance);
   return html_page(page);

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/html/step_figures.h"
 #include "sim/trace/timeline_index.h"
 #include "workloads/labels.h"
 
@@ -253,7 +254,11 @@ PageJson memory_data(const StepReport& report, const TimedProgram& timed, const 
                      {"static_bytes", rank.static_bytes.value()},
                      {"peak_bytes", rank.peak.value()},
                      {"times_s", times},
-                     {"bytes", bytes}});
+                     {"bytes", bytes},
+                     {"marks", memory_marks(index, timed, rank.rank)}});
+    if (static_cast<int>(ranks.size()) <= limits.category_ranks)
+      ranks.back()["categories"] =
+          memory_by_category(index, timed, rank.rank, limits.category_samples);
   }
   return {{"step_time_s", report.step_time.value()},
           {"capacity_bytes", report.memory.capacity.value()},

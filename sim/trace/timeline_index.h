@@ -27,6 +27,7 @@ class TimelineIndex {
     int stands_for = 1;
   };
   std::span<const SimulatedRank> simulated() const { return simulated_; }
+  Seconds step_time() const { return timeline_.step_time; }
   const RankFolding& folding() const { return timeline_.folding; }
   RankPosition position(int rank) const { return position_of(rank, timed_.program.layout); }
   const RankProgram& program_of(int rank) const;

@@ -105,42 +105,6 @@ function ranksNode(ranks) {
     ...ranks.rows.map((row) => element("tr", {}, element("th", {}, row.name), element("td", {}, bar(row.shares))))));
 }
 
-// --- memory ---
-
-function drawMemory(context, width, height, rank, memory) {
-  context.clearRect(0, 0, width, height);
-  const highest = Math.max(memory.capacity_bytes, ...rank.bytes) * 1.05;
-  const x = (time) => time / memory.step_time_s * width;
-  const y = (bytes) => height - bytes / highest * height;
-  context.fillStyle = COLOURS[0];
-  for (let i = 0; i < rank.times_s.length; ++i) {
-    const end = i + 1 < rank.times_s.length ? rank.times_s[i + 1] : memory.step_time_s;
-    context.fillRect(x(rank.times_s[i]), y(rank.bytes[i]), Math.max(x(end) - x(rank.times_s[i]), 0.5), height);
-  }
-  context.fillStyle = "#99bbdd";
-  context.fillRect(0, y(rank.static_bytes), width, height);
-  context.fillStyle = "#cc3311";
-  context.fillRect(0, y(memory.capacity_bytes), width, 1.5);
-  context.font = "11px system-ui, sans-serif";
-  context.fillText("capacity " + bytesText(memory.capacity_bytes), 6, y(memory.capacity_bytes) + 13);
-}
-
-function memoryNode(memory) {
-  const canvas = element("canvas", {role: "img", "aria-label": "memory over time"});
-  canvas.width = 1350;
-  canvas.height = 180;
-  const words = element("span");
-  const select = element("select", {"aria-label": "rank", onchange: () => show()}, ...memory.ranks.map((rank, i) =>
-    element("option", {value: i}, "rank " + rank.rank + ", stage " + rank.stage)));
-  const show = () => {
-    const rank = memory.ranks[Number(select.value || 0)];
-    drawMemory(canvas.getContext("2d"), canvas.width, canvas.height, rank, memory);
-    words.textContent = "peak " + bytesText(rank.peak_bytes) + ", parameters, gradients and optimizer states " + bytesText(rank.static_bytes);
-  };
-  show();
-  return element("div", {}, element("div", {class: "tools"}, select, words), canvas);
-}
-
 // --- measured against simulated ---
 
 function drawScatter(context, width, height, scatter) {
@@ -187,6 +151,7 @@ function start() {
   if (page.timeline) main.append(section("Timeline", timelineNode(page.timeline)));
   if (page.memory) main.append(section("Memory", memoryNode(page.memory)));
   if (page.scatter && page.scatter.points.length > 0) main.append(section(page.scatter.title, scatterNode(page.scatter)));
+  if (page.roofline && page.roofline.points.length > 0) main.append(section("Kernels under the roofline", rooflineNode(page.roofline)));
   if (page.points && page.points.rows.length > 0) main.append(section(page.points.title, pointsNode(page.points)));
   for (const table of page.tables || []) {
     main.append(section(table.title, element("div", {}, tableNode(table), table.note ? element("p", {class: "note"}, table.note) : null)));

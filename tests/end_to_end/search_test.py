@@ -1,0 +1,90 @@
+"""`tessera plan parallelism`: the layouts that it finds are those that `simulate` confirms."""
+
+import json
+import re
+import shutil
+import subprocess
+import unittest
+
+from tessera_command import EndToEnd
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+STEP = ("--global-batch", 8, "--sequence-length", 256)
+NARROW = ("--micro-batch", "1,2", "--context", 1, "--sharding", "none,optimizer", "--recompute", "none,full")
+
+
+class Search(EndToEnd):
+    def plan(self, *arguments):
+        return json.loads(self.answer("plan", "parallelism", *arguments, *STEP, *NARROW, "--format", "json"))
+
+    def test_the_first_layout_simulates_as_it_says(self):
+        case = self.plan("gpt2", "hgx-h100-4")["cases"][0]
+        self.assertTrue(case["proven"])
+        self.assertEqual(case["gpus"], 4)
+        self.assertEqual(len(case["layouts"]), 5)
+        times = [layout["step_time_s"] for layout in case["layouts"]]
+        self.assertEqual(times, sorted(times))
+        counts = case["counts"]
+        self.assertLess(counts["simulated"], counts["tried"])
+        scenario = self.plant("s.yaml", "model: gpt2\ncluster: hgx-h100-4\ntraining: {framework: megatron, precision: bf16, "
+                              "sequence_length: 256, global_batch: 8}\n")
+        for layout in case["layouts"][:2]:
+            answer = self.simulate(scenario, *layout["set"].split())
+            self.assertEqual(answer["step_time_s"], layout["step_time_s"])
+            self.assertEqual(answer["memory"]["peak_bytes"], layout["peak_memory_bytes"])
+
+    def test_the_table_says_how_it_got_there(self):
+        text = self.answer("plan", "parallelism", "gpt2", "hgx-h100-4", *STEP, *NARROW, "--top", 2)
+        self.assertRegex(text, r"\d+ layouts: \d+ against a rule, \d+ too large, \d+ slower by bound, \d+ simulated\n")
+        self.assertIn("the first 2 are the fastest of all layouts that fit", text)
+        self.assertRegex(text, r"\n 1  backward [\d.]+ %, ")
+        self.assertIn("  first: parallelism.tensor=", text)
+
+    def test_questions_over_several_cases(self):
+        plan = self.plan("gpt2", "hgx-h100-4", "--gpus", "1:4:2x", "--tokens", 1e9)
+        self.assertEqual([case["gpus"] for case in plan["cases"]], [1, 2, 4])
+        self.assertEqual(plan["cases"][0]["efficiency"], 1)
+        self.assertEqual(plan["answer"], 2)
+        # One GPU loses nothing to others: cheapest, if there is time.
+        needed = plan["seconds"]
+        slow = self.plan("gpt2", "hgx-h100-4", "--gpus", "1:4:2x", "--tokens", 1e9, "--deadline", f"{100 * needed} s")
+        fast = self.plan("gpt2", "hgx-h100-4", "--gpus", "1:4:2x", "--tokens", 1e9, "--deadline", f"{1.01 * needed} s")
+        none = self.plan("gpt2", "hgx-h100-4", "--gpus", "1:4:2x", "--tokens", 1e9, "--deadline", f"{0.5 * needed} s")
+        self.assertEqual((slow["answer"], fast["answer"], none["answer"]), (0, 2, None))
+        text = self.answer("plan", "parallelism", "gpt2,gpt3-xl", "hgx-h100-4", *STEP, *NARROW, "--gpus", 1)
+        self.assertIn("largest that fits: gpt3-xl", text)
+
+    def test_a_price_of_the_user_wins(self):
+        first, second = (self.plan("gpt2", "hgx-h100-4", "--gpus", 1, "--set", f"cluster.node.gpu.price={price}")
+                         for price in (1, 3))
+        dollars = [plan["cases"][0]["layouts"][0]["dollars_per_step"] for plan in (first, second)]
+        self.assertAlmostEqual(dollars[1] / dollars[0], 3)
+
+    def test_what_cannot_be_answered(self):
+        plan = ("plan", "parallelism", "gpt2", "hgx-h100-4", *STEP)
+        self.assert_fails(3, "--deadline: without --tokens", *plan, "--deadline", "1h")
+        self.assert_fails(3, "--gpus: 8 of cluster HGX-H100-4", *plan, "--gpus", 8)
+        self.assert_fails(3, "--gpus: is 8:4", *plan, "--gpus", "8:4:2x")
+        self.assert_fails(3, "parallelism.placement", *plan, "--set", "parallelism.placement=[1]")
+        self.assert_fails(3, "cluster.node.gpu.price", *plan, "--gpus", "1,2", *NARROW, "--objective", "tokens-per-dollar",
+                          "--set", "cluster.node.gpu.price=0")
+        nothing = self.run_tessera(*plan, "--set", "cluster.node.gpu.memory=1MiB")
+        self.assertEqual(nothing.returncode, 4)
+        self.assertIn("no layout fits", nothing.stdout)
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_a_browser_draws_the_report(self):
+        self.answer("plan", "parallelism", "gpt2", "hgx-h100-4", *STEP, *NARROW, "--report", "plan.html",
+                    "--set", "cluster.id='</script><img src=x onerror=1>'")
+        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--user-data-dir=profile",
+                   "--dump-dom", f"file://{self.folder}/plan.html#measure"]
+        shown = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+        self.assertIn("data-ready", shown.stdout)
+        self.assertNotIn("<img", shown.stdout)
+        self.assertEqual([line for line in shown.stderr.splitlines() if "CONSOLE" in line], [])
+        self.assertGreater(int(re.search(r'data-chosen="(\d+)"', shown.stdout).group(1)), 0)
+        self.assertGreater(shown.stdout.count("<canvas"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
