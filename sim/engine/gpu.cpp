@@ -46,22 +46,32 @@ std::int32_t Gpu::first_missing(std::int32_t op) const {
   return -1;
 }
 
-void Gpu::add_load(const DeviceLoad& load) {
-  if (load == DeviceLoad()) return;
-  loads_.push_back(load);
-  loads_changed();
-}
-
-void Gpu::remove_load(const DeviceLoad& load) {
-  if (load == DeviceLoad()) return;
-  loads_.erase(std::ranges::find(loads_, load));
+void Gpu::change_load(const DeviceLoad& from, const DeviceLoad& to) {
+  if (from == to) return;
+  if (from != DeviceLoad()) loads_.erase(std::ranges::find(loads_, from));
+  if (to != DeviceLoad()) loads_.push_back(to);
   loads_changed();
 }
 
 // Summed anew, so that a GPU without collectives has no rounding left over.
 void Gpu::loads_changed() {
   load_ = std::accumulate(loads_.begin(), loads_.end(), DeviceLoad());
-  for (Stream& stream : streams_) stream.change_pace();
+  for (Stream& stream : streams_) stream.change_pace_of_kernels();
+  change_pace_of_collectives();
+}
+
+void Gpu::change_pace_of_collectives() {
+  double stretch = 1;
+  if (load_.bandwidth > 0) {
+    for (const Stream& stream : streams_) {
+      if (!stream.runs_kernels()) continue;
+      const KernelsBeside kernels(load_, stream.product_share());
+      stretch = std::max(stretch, kernels.stretch_of_collectives());
+    }
+  }
+  if (stretch == stretch_of_collectives_) return;
+  stretch_of_collectives_ = stretch;
+  for (Stream& stream : streams_) stream.change_pace_of_collective();
 }
 
 void Gpu::end(std::int32_t op) {

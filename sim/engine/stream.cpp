@@ -15,6 +15,11 @@ int rank_of_stage(int stage, const Gpu& gpu) {
   return rank_of(position, layout);
 }
 
+/// Before its last member joins, a collective keeps its multiprocessors and moves nothing.
+DeviceLoad while_waiting(const DeviceLoad& load) {
+  return {.multiprocessors = load.multiprocessors, .bandwidth = 0};
+}
+
 }  // namespace
 
 void Stream::advance() {
@@ -53,8 +58,10 @@ void Stream::execute(const ProgramOp& op) {
       const auto segment = static_cast<std::size_t>(op.segment.index());
       gpu_.memory().begin_segment(context.clock.now(),
                                   context.timed.program.segments[segment].peak_above_start);
-      work_ = context.timed.paces.duration(gpu_.rank(), running_, gpu_.timed_segment(op));
-      work_until_done();
+      kernels_.start(context.clock, Seconds(0),
+                     context.timed.paces.duration(gpu_.rank(), running_, gpu_.timed_segment(op)),
+                     gpu_.stretch_of_kernels(product_share()), [this] { end(); });
+      gpu_.change_pace_of_collectives();
       break;
     }
     case OpKind::all_reduce:
@@ -63,13 +70,7 @@ void Stream::execute(const ProgramOp& op) {
     case OpKind::broadcast:
     case OpKind::all_to_all:
     case OpKind::ring_shift:
-      gpu_.add_load(gpu_.transfer(running_).transfer.load);
-      context.collectives.join(gpu_.rank(), gpu_.transfer(running_), gpu_.sequence(running_),
-                               [this](Seconds all_joined, int last_rank) {
-                                 gpu_.record(running_).transfer_start = all_joined;
-                                 gpu_.record(running_).last_rank = last_rank;
-                                 end();
-                               });
+      join_collective();
       break;
     case OpKind::send:
       context.messages.send(gpu_.transfer(running_), op.tag, [this] { end(); });
@@ -85,21 +86,47 @@ void Stream::execute(const ProgramOp& op) {
   }
 }
 
-void Stream::work_until_done() {
-  const DeviceContext& context = gpu_.context();
-  since_ = context.clock.now();
-  stretch_ = gpu_.stretch_of_kernels(gpu_.timed_segment(gpu_.op(running_)).product_share);
-  const std::int32_t pace = ++pace_;
-  context.clock.after(work_ * stretch_, [this, pace] {
-    if (pace == pace_) end();
-  });
+bool Stream::runs_kernels() const {
+  return running_ != kNone && gpu_.op(running_).kind == OpKind::kernels;
 }
 
-void Stream::change_pace() {
-  if (running_ == kNone || gpu_.op(running_).kind != OpKind::kernels) return;
-  const Seconds done = (gpu_.context().clock.now() - since_) / stretch_;
-  work_ = std::max(Seconds(0), work_ - done);
-  work_until_done();
+double Stream::product_share() const {
+  return gpu_.timed_segment(gpu_.op(running_)).product_share;
+}
+
+void Stream::change_pace_of_kernels() {
+  if (runs_kernels()) kernels_.change(gpu_.stretch_of_kernels(product_share()));
+}
+
+void Stream::change_pace_of_collective() {
+  if (running_ == kNone || !is_collective(gpu_.op(running_).kind)) return;
+  gpu_.context().collectives.change_pace(gpu_.transfer(running_), gpu_.sequence(running_));
+}
+
+int Stream::rank() const {
+  return gpu_.rank();
+}
+
+void Stream::join_collective() {
+  const PlannedTransfer& collective = gpu_.transfer(running_);
+  gpu_.change_load({}, while_waiting(collective.transfer.load));
+  gpu_.context().collectives.join(*this, collective, gpu_.sequence(running_));
+}
+
+void Stream::collective_started() {
+  const DeviceLoad& load = gpu_.transfer(running_).transfer.load;
+  gpu_.change_load(while_waiting(load), load);
+}
+
+void Stream::collective_ended(Seconds all_joined, int last_rank) {
+  gpu_.record(running_).transfer_start = all_joined;
+  gpu_.record(running_).last_rank = last_rank;
+  gpu_.change_load(gpu_.transfer(running_).transfer.load, {});
+  end();
+}
+
+double Stream::stretch_of_collectives() const {
+  return gpu_.stretch_of_collectives();
 }
 
 void Stream::end() {
@@ -112,10 +139,10 @@ void Stream::end() {
     gpu_.memory().end_segment(context.clock.now(),
                               context.timed.program.segment(op.segment).net_memory);
   }
-  if (is_collective(op.kind)) gpu_.remove_load(gpu_.transfer(ended).transfer.load);
   running_ = kNone;
   gpu_.end(ended);
   advance();
+  if (op.kind == OpKind::kernels) gpu_.change_pace_of_collectives();
 }
 
 std::optional<std::string> Stream::blocked() const {

@@ -64,8 +64,8 @@ struct CollectiveSettings {
   std::vector<GroupCalibration> groups;  ///< measured
   std::vector<CollectiveOverride> overrides;
   std::string source;
-  bool slows_kernels = true;  ///< kernels beside a collective lose the multiprocessors and the
-                              ///< memory bandwidth that it takes
+  bool slows_kernels = true;  ///< kernels beside a collective lose the multiprocessors that
+                              ///< it takes, and both share the memory bandwidth
   bool nccl_messages = true;  ///< messages between stages cost what NCCL's send and receive cost;
                               ///< else the links' latency and bandwidth alone
 
