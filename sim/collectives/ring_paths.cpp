@@ -216,14 +216,49 @@ std::vector<GpuGroup> rail_owners(const Topology& topology, const std::vector<No
   return by_rail;
 }
 
-std::vector<DirectedRing> directed_rings(const Topology& topology, const RingPaths& paths) {
-  std::vector<DirectedRing> rings;
-  if (paths.nodes.size() > 1) {
-    const std::vector<GpuGroup> rails = rail_owners(topology, paths.nodes);
-    for (const GpuGroup& rail : rails)
-      rings.push_back({chain_of(paths.nodes, rail), 1.0 / static_cast<double>(rails.size())});
-    return rings;
+namespace {
+
+/// One rail's ring number `ring` through all nodes, enters and leaves each at the rail's owner.
+DirectedRing ring_of_rail(const std::vector<NodeGroup>& nodes, const GpuGroup& rail,
+                          std::size_t ring, bool reversed) {
+  DirectedRing made;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    const std::vector<GpuGroup>& rings = nodes[node].rings;
+    GpuGroup order = rings.empty() ? nodes[node].gpus : rings[ring % rings.size()];
+    if (reversed) std::ranges::reverse(order);
+    std::ranges::rotate(order, std::ranges::find(order, rail[node]));
+    made.order.insert(made.order.end(), order.begin(), order.end());
+    made.via.insert(made.via.end(), order.begin(), order.end());
+    made.via.back() = rail[node];
   }
+  return made;
+}
+
+std::vector<DirectedRing> rings_of_rails(const Topology& topology,
+                                         const std::vector<NodeGroup>& nodes) {
+  std::vector<DirectedRing> rings;
+  const std::vector<GpuGroup> rails = rail_owners(topology, nodes);
+  const GpuInterconnect interconnect = topology.cluster().node.interconnect;
+  std::size_t count = 1;
+  for (const NodeGroup& node : nodes) count = std::max(count, node.rings.size());
+  for (const GpuGroup& rail : rails) {
+    if (interconnect == GpuInterconnect::none) rings.push_back({chain_of(nodes, rail)});
+    for (std::size_t ring = 0; interconnect != GpuInterconnect::none && ring < count; ++ring) {
+      rings.push_back(ring_of_rail(nodes, rail, ring, false));
+      // Over a switch both directions load the same ports.
+      if (interconnect == GpuInterconnect::direct)
+        rings.push_back(ring_of_rail(nodes, rail, ring, true));
+    }
+  }
+  for (DirectedRing& ring : rings) ring.share = 1.0 / static_cast<double>(rings.size());
+  return rings;
+}
+
+}  // namespace
+
+std::vector<DirectedRing> directed_rings(const Topology& topology, const RingPaths& paths) {
+  if (paths.nodes.size() > 1) return rings_of_rails(topology, paths.nodes);
+  std::vector<DirectedRing> rings;
   const std::vector<GpuGroup>& closed = paths.nodes.front().rings;
   for (const GpuGroup& ring : closed) {
     const bool one_way = runs_over_pcie(topology, ring);

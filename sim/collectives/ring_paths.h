@@ -50,10 +50,12 @@ RingPaths ring_paths(const Topology& topology, std::span<const int> ranks);
 struct DirectedRing {
   std::vector<int> order;
   double share = 0;
+  std::vector<int> via = {};  ///< by GPU of `order`: the GPU over which it leaves its node for the
+                              ///< next; itself where it does not. Empty: all leave directly
 };
 
 /// The rings that `paths` adds up, one by one: both directions of those inside a node; over several
-/// nodes one per rail, through all GPUs.
+/// nodes these for every rail, closed inside each node over the GPU that owns the rail's NIC.
 std::vector<DirectedRing> directed_rings(const Topology& topology, const RingPaths& paths);
 
 }  // namespace tessera

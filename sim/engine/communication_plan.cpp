@@ -7,8 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/collectives/nccl_tuning.h"
-#include "sim/collectives/ring_paths.h"
+#include "sim/collectives/chunk_schedule.h"
 
 namespace tessera {
 namespace {
@@ -36,13 +35,13 @@ StageTransfers transfers_of(const RankProgram& stage) {
   return transfers;
 }
 
-/// Larger groups would take a message per rank, ring and step: thousands of thousands.
+/// Larger groups would take thousands of thousands of pieces.
 constexpr std::size_t kMostChunkedRanks = 64;
 
-Seconds time_alone(const Topology& topology, double bytes, std::span<const LinkId> links) {
+BytesPerSecond slowest_of(const Topology& topology, std::span<const LinkId> links) {
   BytesPerSecond slowest{std::numeric_limits<double>::infinity()};
   for (const LinkId id : links) slowest = std::min(slowest, topology.link(id).bandwidth);
-  return Seconds(bytes / slowest.value());
+  return slowest;
 }
 
 }  // namespace
@@ -56,9 +55,10 @@ CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
       of_sender_(static_cast<std::size_t>(timed.program.layout.world_size())) {
   plan_transfers(timed);
   for (PlannedTransfer& planned : transfers_) {
-    use_closed_form_on_private_links(timed.topology, planned.transfer);
+    use_closed_form_on_private_links(planned.transfer);
   }
   fold(timed);
+  limit_paths_of_collectives();
   count_simulated_members();
 }
 
@@ -132,8 +132,8 @@ std::uint32_t CommunicationPlan::plan_copy(const TimedProgram& timed, const Prog
   const Route route =
       op.kind == OpKind::copy_out ? topology.device_to_host(gpu) : topology.host_to_device(gpu);
   const std::uint32_t position =
-      add({.transfer = make_flow(route.latency + kCopyStart, static_cast<double>(op.bytes.value()),
-                                 route.links),
+      add({.transfer = make_flow(topology, route.latency + kCopyStart,
+                                 static_cast<double>(op.bytes.value()), route.links),
            .kind = op.kind,
            .bytes = op.bytes,
            .first_stream = op.stream,
@@ -172,7 +172,8 @@ std::uint32_t CommunicationPlan::plan_message(const TimedProgram& timed, const P
         make_transfer(timed, call, ends, costs_.of(call, timed.program.gpus_of(ends)));
   } else {
     const Route route = timed.topology.route(timed.program.gpu_of(rank), timed.program.gpu_of(to));
-    planned.transfer = make_flow(route.latency, static_cast<double>(op.bytes.value()), route.links);
+    planned.transfer = make_flow(timed.topology, route.latency,
+                                 static_cast<double>(op.bytes.value()), route.links);
   }
   const std::uint32_t position = add(std::move(planned), known);
   add_users(transfers_[position].transfer, user);
@@ -183,8 +184,8 @@ void CommunicationPlan::add_users(const Transfer& transfer, const LinkUser& user
   const auto add = [&](PathId path) {
     users_.add(paths_[static_cast<std::size_t>(path.index())], user);
   };
-  for (const ChunkRing& ring : transfer.rings) {
-    for (const PathId hop : ring.hops) add(hop);
+  for (const ChunkHop& hop : transfer.hops) {
+    if (hop.path.valid()) add(hop.path);
   }
   if (transfer.path.valid()) add(transfer.path);
 }
@@ -192,26 +193,26 @@ void CommunicationPlan::add_users(const Transfer& transfer, const LinkUser& user
 Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const CollectiveCall& call,
                                           const std::vector<int>& ranks, const TransferCost& cost) {
   const CollectiveSettings& settings = timed.collectives;
-  Transfer transfer;
   if (settings.fidelity == NetworkFidelity::analytic) {
-    transfer.delay = cost.solo_time;
-  } else if (settings.fidelity == NetworkFidelity::chunk &&
-             call.kind == CollectiveKind::all_reduce && ranks.size() <= kMostChunkedRanks &&
-             !cost.links.empty() && cost.algorithm == CollectiveAlgorithm::ring) {
-    const std::vector<int> gpus = timed.program.gpus_of(ranks);
-    transfer = make_chunks(timed, collective_cost(timed.topology, call, gpus, settings.tuning()),
-                           call.bytes, gpus);
-  } else {
-    transfer = make_flow(cost.latency, cost.bytes_per_link, cost.links);
+    return {.delay = cost.latency, .moving = cost.solo_time - cost.latency, .load = cost.load};
+  }
+  Transfer transfer;
+  if (settings.fidelity == NetworkFidelity::chunk) transfer = make_chunks(timed, call, ranks);
+  if (transfer.hops.empty()) {
+    transfer = make_flow(timed.topology, cost.latency, cost.bytes_per_link, cost.links);
   }
   transfer.load = cost.load;
   return transfer;
 }
 
-Transfer CommunicationPlan::make_flow(Seconds latency, double bytes, std::vector<LinkId> links) {
+Transfer CommunicationPlan::make_flow(const Topology& topology, Seconds latency, double bytes,
+                                      std::vector<LinkId> links) {
   std::erase_if(links, [&](LinkId link) { return !orbits_.is_planned(link); });
-  if (bytes <= 0 || links.empty()) return {.delay = latency, .bytes = 0, .path = {}};
-  return {.delay = latency, .bytes = bytes, .path = path_over(links)};
+  if (bytes <= 0 || links.empty()) return {.delay = latency};
+  return {.delay = latency,
+          .bytes = bytes,
+          .path = path_over(links),
+          .rate = slowest_of(topology, links)};
 }
 
 PathId CommunicationPlan::path_over(const std::vector<LinkId>& links) {
@@ -227,30 +228,30 @@ PathId CommunicationPlan::path_over(const std::vector<LinkId>& links) {
   return next;
 }
 
-Transfer CommunicationPlan::make_chunks(const TimedProgram& timed, const CollectiveCost& cost,
-                                        Bytes bytes, const std::vector<int>& ranks) {
+Transfer CommunicationPlan::make_chunks(const TimedProgram& timed, const CollectiveCall& call,
+                                        const std::vector<int>& ranks) {
   const Topology& topology = timed.topology;
-  Transfer transfer{.delay = cost.latency};
-  const int count = static_cast<int>(ranks.size());
-  transfer.steps = ring_steps(CollectiveKind::all_reduce, count);
-  const double piece = static_cast<double>(bytes.value()) / count / cost.protocol_share;
-  for (const DirectedRing& ring : directed_rings(topology, ring_paths(topology, ranks))) {
-    ChunkRing chunks{.hops = {}, .bytes = piece * ring.share};
-    for (std::size_t i = 0; i < ring.order.size(); ++i) {
-      const Route hop = topology.route(ring.order[i], ring.order[(i + 1) % ring.order.size()]);
-      chunks.hops.push_back(path_over(hop.links));
+  if (ranks.size() < 2 || ranks.size() > kMostChunkedRanks || call.bytes <= Bytes(0)) return {};
+  const std::vector<int> gpus = timed.program.gpus_of(ranks);
+  const CollectiveCost cost = collective_cost(topology, call, gpus, timed.collectives.tuning());
+  const auto schedule = chunk_schedule(topology, call, cost, gpus);
+  if (!schedule) return {};
+  Transfer transfer{.delay = std::max(Seconds(0), cost.latency - schedule->fill)};
+  for (const ChunkMove& move : schedule->moves) {
+    ChunkHop hop{.path = {}, .pieces = move.pieces, .waits = move.waits};
+    if (move.bytes > 0) {
+      hop.path = path_over(links_of(topology, move));
+      hop.bytes = move.bytes / cost.protocol_share;
     }
-    transfer.rings.push_back(std::move(chunks));
+    transfer.hops.push_back(std::move(hop));
   }
   return transfer;
 }
 
-void CommunicationPlan::use_closed_form_on_private_links(const Topology& topology,
-                                                         Transfer& transfer) const {
+void CommunicationPlan::use_closed_form_on_private_links(Transfer& transfer) const {
   if (!transfer.path.valid()) return;
-  const std::vector<LinkId>& links = paths_[static_cast<std::size_t>(transfer.path.index())];
-  if (users_.any_shared(links)) return;
-  transfer.delay += time_alone(topology, transfer.bytes, links);
+  if (users_.any_shared(paths_[static_cast<std::size_t>(transfer.path.index())])) return;
+  transfer.moving = Seconds(transfer.bytes / transfer.rate.value());
   transfer.path = {};
 }
 
@@ -272,6 +273,15 @@ void CommunicationPlan::fold(const TimedProgram& timed) {
     network_ = without_unused_links(timed.topology, std::move(paths_));
   }
   paths_.clear();
+}
+
+void CommunicationPlan::limit_paths_of_collectives() {
+  network_.has_limit.assign(network_.paths.size(), false);
+  for (const PlannedTransfer& planned : transfers_) {
+    const Transfer& transfer = planned.transfer;
+    if (!transfer.path.valid() || transfer.load.bandwidth <= 0) continue;
+    network_.has_limit[static_cast<std::size_t>(transfer.path.index())] = true;
+  }
 }
 
 // A folded communicator is met at the first of its class, by every rank whose own it stands for.

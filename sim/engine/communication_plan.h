@@ -18,7 +18,7 @@ namespace tessera {
 
 /// Every transfer that a program can start, with the links it takes. Made before the run, because
 /// SimGrid's platform is fixed then. A transfer whose links nobody else uses gets its closed form
-/// (latency + bytes / slowest link) as delay and no flow: an event instead of a fluid. Symmetric
+/// (bytes / slowest link) and no flow: an event instead of a fluid. Symmetric
 /// ranks are folded at the end.
 class CommunicationPlan {
  public:
@@ -57,12 +57,15 @@ class CommunicationPlan {
   void add_users(const Transfer& transfer, const LinkUser& user);
   Transfer make_transfer(const TimedProgram& timed, const CollectiveCall& call,
                          const std::vector<int>& ranks, const TransferCost& cost);
-  Transfer make_flow(Seconds latency, double bytes, std::vector<LinkId> links);
-  Transfer make_chunks(const TimedProgram& timed, const CollectiveCost& cost, Bytes bytes,
+  Transfer make_flow(const Topology& topology, Seconds latency, double bytes,
+                     std::vector<LinkId> links);
+  /// Without hops for what is not simulated piece by piece.
+  Transfer make_chunks(const TimedProgram& timed, const CollectiveCall& call,
                        const std::vector<int>& ranks);
   PathId path_over(const std::vector<LinkId>& links);
-  void use_closed_form_on_private_links(const Topology& topology, Transfer& transfer) const;
+  void use_closed_form_on_private_links(Transfer& transfer) const;
   void fold(const TimedProgram& timed);
+  void limit_paths_of_collectives();
   void count_simulated_members();
 
   TransferCosts costs_;

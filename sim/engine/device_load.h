@@ -7,7 +7,7 @@ namespace tessera {
 /// Shares of a GPU that collectives take from the kernels beside them, each in [0, 1].
 struct DeviceLoad {
   double multiprocessors = 0;  ///< NCCL's thread blocks stay on theirs until the collective ends
-  double bandwidth = 0;        ///< of the device memory
+  double bandwidth = 0;        ///< of the device memory, that they would use alone
 
   bool operator==(const DeviceLoad&) const = default;
 };
@@ -16,14 +16,31 @@ inline DeviceLoad operator+(const DeviceLoad& a, const DeviceLoad& b) {
   return {a.multiprocessors + b.multiprocessors, a.bandwidth + b.bandwidth};
 }
 
-/// Time of kernels beside `load` over their time alone. `product_share` of that time is spent in
-/// matrix products and attention, which lose waves to the missing multiprocessors; the rest is
-/// memory-bound and loses bandwidth. At least a tenth of a GPU is left to kernels.
-inline double stretch(const DeviceLoad& load, double product_share) {
-  constexpr double kLeastLeft = 0.1;
-  const double multiprocessors = std::max(kLeastLeft, 1 - load.multiprocessors);
-  const double bandwidth = std::max(kLeastLeft, 1 - load.bandwidth);
-  return product_share / multiprocessors + (1 - product_share) / bandwidth;
-}
+/// Kernels beside collectives of `load`: a share of their time alone is spent in matrix products
+/// and attention, which lose waves to the missing multiprocessors; the rest is memory-bound. The
+/// device memory serves who asks in proportion to what they ask for: where kernels ask for all of
+/// it and collectives for a share b, both take 1 + b times as long.
+class KernelsBeside {
+ public:
+  KernelsBeside(const DeviceLoad& load, double product_share)
+      : products_(product_share / std::max(kLeastLeft, 1 - load.multiprocessors)),
+        others_alone_(1 - product_share),
+        others_(others_alone_ * (1 + load.bandwidth)) {}
+
+  /// Time of the kernels over their time alone.
+  double stretch() const { return products_ + others_; }
+  /// Time of the collectives over their time alone: full pace beside products, 1 / (1 + b) of it
+  /// beside the rest.
+  double stretch_of_collectives() const {
+    return others_ > 0 ? (products_ + others_) / (products_ + others_alone_) : 1;
+  }
+
+ private:
+  static constexpr double kLeastLeft = 0.1;  ///< of the multiprocessors, to kernels
+
+  double products_;      ///< time spent in products, per time alone of all kernels
+  double others_alone_;  ///< in the rest, alone
+  double others_;        ///< in the rest, beside the collectives
+};
 
 }  // namespace tessera

@@ -8,7 +8,7 @@
 namespace tessera {
 
 FlowNetwork::FlowNetwork(const Platform& platform, SimClock& clock)
-    : platform_(platform), clock_(clock) {
+    : platform_(platform), clock_(clock), limits_(platform.path_count(), Platform::kNoLimit) {
   simgrid::s4u::Activity::on_completion_cb([this](const simgrid::s4u::Activity& activity) {
     const auto* comm = dynamic_cast<const simgrid::s4u::Comm*>(&activity);
     if (comm == nullptr || comm->get_data<void>() == nullptr) return;
@@ -30,6 +30,10 @@ void FlowNetwork::flow(PathId path, double bytes, Action on_end) {
   const std::size_t slot = free_slots_.back();
   free_slots_.pop_back();
 
+  // SimGrid bounds a flow for good by the slowest link of the date of its start.
+  const BytesPerSecond limit = limits_[static_cast<std::size_t>(path.index())];
+  const bool is_limited = limit != Platform::kNoLimit;
+  if (is_limited) set_limit(path, Platform::kNoLimit);
   simgrid::s4u::Host& host = platform_.path_host(path);
   // SimGrid never starts an empty transfer that nobody waits for, hence the one byte.
   const auto payload = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes)));
@@ -37,6 +41,20 @@ void FlowNetwork::flow(PathId path, double bytes, Action on_end) {
   comm->set_data(reinterpret_cast<void*>(slot + 1));
   flows_[slot] = {comm, std::move(on_end)};
   comm->set_payload_size(payload)->set_source(&host)->set_destination(&host);  // starts it
+  if (is_limited) set_limit(path, limit);
+}
+
+void FlowNetwork::limit(PathId path, BytesPerSecond rate) {
+  BytesPerSecond& limit = limits_[static_cast<std::size_t>(path.index())];
+  if (limit == rate) return;
+  limit = rate;
+  // SimGrid must not be told while it reports that a flow has ended.
+  clock_.after(Seconds(0),
+               [this, path] { set_limit(path, limits_[static_cast<std::size_t>(path.index())]); });
+}
+
+void FlowNetwork::set_limit(PathId path, BytesPerSecond rate) {
+  platform_.path_limit(path).set_bandwidth(rate.value());
 }
 
 void FlowNetwork::finish(std::size_t slot) {

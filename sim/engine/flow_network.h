@@ -20,6 +20,8 @@ class FlowNetwork {
   /// least one: bytes are rounded, which shifts the end by at most half a byte's time (1 byte for
   /// an empty flow). Only from maestro, that is, from an action of the clock.
   void start(PathId path, double bytes, Action on_end);
+  /// From now on, no flow over `path`, one of PlannedNetwork::has_limit, is faster than `rate`.
+  void limit(PathId path, BytesPerSecond rate);
 
  private:
   struct Flow {
@@ -29,11 +31,13 @@ class FlowNetwork {
 
   void flow(PathId path, double bytes, Action on_end);
   void finish(std::size_t slot);
+  void set_limit(PathId path, BytesPerSecond rate);
 
   const Platform& platform_;
   SimClock& clock_;
   std::vector<Flow> flows_;  ///< by slot; a running flow carries its slot + 1 as SimGrid user data
   std::vector<std::size_t> free_slots_;
+  std::vector<BytesPerSecond> limits_;  ///< by path
 };
 
 }  // namespace tessera

@@ -102,10 +102,13 @@ class Refusals {
     const Transfer& first = one.transfer;
     const Transfer& second = other.transfer;
     if (one.kind != other.kind || one.group != other.group) return "";
-    if (first.steps > 0) return name_of(one) + " are simulated piece by piece (fidelity: chunk)";
-    if (first.delay != second.delay) {
-      return name_of(one) + " take different ways (" + to_text(first.delay) + " and " +
-             to_text(second.delay) + " besides shared links)";
+    if (!first.hops.empty())
+      return name_of(one) + " are simulated piece by piece (fidelity: chunk)";
+    const Seconds first_time = first.delay + first.moving;
+    const Seconds second_time = second.delay + second.moving;
+    if (first_time != second_time) {
+      return name_of(one) + " take different ways (" + to_text(first_time) + " and " +
+             to_text(second_time) + " besides shared links)";
     }
     if (first.bytes != second.bytes || first.path.valid() != second.path.valid()) {
       return name_of(one) + " load their links differently";

@@ -41,11 +41,12 @@ Color first_color(const PlannedTransfer& planned, std::size_t number) {
   Color color = mixed_color(static_cast<Color>(planned.kind), static_cast<Color>(planned.group));
   color = mixed_color(color, static_cast<Color>(planned.bytes.value()));
   color = mixed_color(color, bits(transfer.delay.value()));
+  color = mixed_color(color, bits(transfer.moving.value()));
   color = mixed_color(color, bits(transfer.bytes));
   color = mixed_color(color, bits(transfer.load.multiprocessors));
   color = mixed_color(color, bits(transfer.load.bandwidth));
-  // The pieces of a ring would have to be told apart one by one; such transfers stay as they are.
-  return transfer.steps == 0 ? color : mixed_color(color, number + 1);
+  // Pieces would have to be told apart one by one; such transfers stay as they are.
+  return transfer.hops.empty() ? color : mixed_color(color, number + 1);
 }
 
 /// Ranks are numbered as in `orbits.planned()`.

@@ -29,6 +29,7 @@ struct PlannedTransfer {
 struct PlannedNetwork {
   std::vector<Link> links;
   std::vector<std::vector<LinkId>> paths;
+  std::vector<bool> has_limit = {};  ///< by path: FlowNetwork::limit() can slow its flows
 };
 
 /// Who is simulated, and where those meet for whom others stand.

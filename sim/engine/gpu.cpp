@@ -48,15 +48,10 @@ std::int32_t Gpu::first_missing(std::int32_t op) const {
   return -1;
 }
 
-void Gpu::add_load(const DeviceLoad& load) {
-  if (load == DeviceLoad()) return;
-  loads_.push_back(load);
-  loads_changed();
-}
-
-void Gpu::remove_load(const DeviceLoad& load) {
-  if (load == DeviceLoad()) return;
-  loads_.erase(std::ranges::find(loads_, load));
+void Gpu::change_load(const DeviceLoad& from, const DeviceLoad& to) {
+  if (from == to) return;
+  if (from != DeviceLoad()) loads_.erase(std::ranges::find(loads_, from));
+  if (to != DeviceLoad()) loads_.push_back(to);
   loads_changed();
 }
 
@@ -64,8 +59,23 @@ void Gpu::remove_load(const DeviceLoad& load) {
 void Gpu::loads_changed() {
   load_ = std::accumulate(loads_.begin(), loads_.end(), DeviceLoad());
   for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
-    if (with_kernels_[stream]) streams_[stream].change_pace();
+    if (with_kernels_[stream]) streams_[stream].change_pace_of_kernels();
   }
+  change_pace_of_collectives();
+}
+
+void Gpu::change_pace_of_collectives() {
+  double stretch = 1;
+  if (load_.bandwidth > 0) {
+    for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
+      if (!with_kernels_[stream]) continue;
+      const KernelsBeside kernels(load_, streams_[stream].product_share());
+      stretch = std::max(stretch, kernels.stretch_of_collectives());
+    }
+  }
+  if (stretch == stretch_of_collectives_) return;
+  stretch_of_collectives_ = stretch;
+  for (Stream& stream : streams_) stream.change_pace_of_collective();
 }
 
 void Gpu::end(std::int32_t op) {

@@ -68,11 +68,16 @@ class Gpu {
     return static_cast<std::size_t>(op) < launch_dates_.size();
   }
   Seconds launch_date(std::int32_t op) const { return launch_dates_[static_cast<std::size_t>(op)]; }
-  /// A collective starts or ends on the GPU: the kernels beside it change their pace.
-  void add_load(const DeviceLoad& load);
-  void remove_load(const DeviceLoad& load);
+  /// What a collective takes changes: kernels change their pace, and with them collectives.
+  void change_load(const DeviceLoad& from, const DeviceLoad& to);
   /// Time of kernels now over their time alone.
-  double stretch_of_kernels(double product_share) const { return stretch(load_, product_share); }
+  double stretch_of_kernels(double product_share) const {
+    return KernelsBeside(load_, product_share).stretch();
+  }
+  /// Time of collectives beside the kernels that run over their time alone.
+  double stretch_of_collectives() const { return stretch_of_collectives_; }
+  /// Other kernels run than before, or none.
+  void change_pace_of_collectives();
   /// An op that `op` waits for and that has not ended; -1 if there is none.
   std::int32_t first_missing(std::int32_t op) const;
   void end(std::int32_t op);
@@ -104,6 +109,7 @@ class Gpu {
   MemoryLedger memory_;
   std::vector<DeviceLoad> loads_;  ///< of the collectives that run
   DeviceLoad load_;                ///< their sum
+  double stretch_of_collectives_ = 1;
   std::vector<Stream> streams_;
   // Of each stream, side by side: most ends and loads concern few of them.
   std::array<std::int32_t, kStreamCount> awaited_;

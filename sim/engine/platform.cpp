@@ -30,13 +30,18 @@ std::vector<bool> links_on(const std::vector<std::vector<LinkId>>& paths, std::s
 }  // namespace
 
 Platform::Platform(std::span<const Link> links, int gpu_count,
-                   const std::vector<std::vector<LinkId>>& paths) {
+                   const std::vector<std::vector<LinkId>>& paths,
+                   const std::vector<bool>& has_limit)
+    : limits_(paths.size(), nullptr) {
   // SimGrid owns its zones and frees them with the Engine.
   auto* zone = new RoutingZone("cluster", nullptr);
   zone->create_links(links, links_on(paths, links.size()));
   gpus_ = create_hosts(*zone, "gpu", gpu_count);
   paths_ = create_hosts(*zone, "path", static_cast<int>(paths.size()));
-  for (std::size_t i = 0; i < paths.size(); ++i) zone->set_path(*paths_[i], paths[i]);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    zone->set_path(*paths_[i], paths[i]);
+    if (i < has_limit.size() && has_limit[i]) limits_[i] = zone->add_limit(*paths_[i], kNoLimit);
+  }
   zone->seal();
 }
 

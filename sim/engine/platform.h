@@ -16,10 +16,15 @@ using PathId = Id<struct PathTag>;  ///< a set of links that one flow occupies t
 /// path at once. A whole collective is one such flow, and it shares each link max-min fairly.
 class Platform {
  public:
+  /// Rate of a path's limit until it is set: faster than any link.
+  static constexpr BytesPerSecond kNoLimit{1e18};
+
   /// Builds and seals the platform; start_simgrid() comes first. A link that a path names k times
-  /// carries k times the flow's bytes. SimGrid gets only the links that paths name.
+  /// carries k times the flow's bytes. SimGrid gets only the links that paths name. The paths of
+  /// `has_limit` (empty: none) get a link of their own besides, which bounds every flow over the
+  /// path and is shared by none.
   Platform(std::span<const Link> links, int gpu_count,
-           const std::vector<std::vector<LinkId>>& paths);
+           const std::vector<std::vector<LinkId>>& paths, const std::vector<bool>& has_limit = {});
 
   /// Besides the paths, a transfer from one GPU's host to another's crosses the links of
   /// `topology.route`, which is asked when the transfer starts: no table of routes. SimGrid gets
@@ -30,10 +35,15 @@ class Platform {
   simgrid::s4u::Host& path_host(PathId path) const {
     return *paths_[static_cast<std::size_t>(path.index())];
   }
+  std::size_t path_count() const { return paths_.size(); }
+  simgrid::s4u::Link& path_limit(PathId path) const {
+    return *limits_[static_cast<std::size_t>(path.index())];
+  }
 
  private:
   std::vector<simgrid::s4u::Host*> gpus_;
   std::vector<simgrid::s4u::Host*> paths_;
+  std::vector<simgrid::s4u::Link*> limits_;  ///< by path; null without
 };
 
 }  // namespace tessera

@@ -19,6 +19,13 @@ void RoutingZone::set_path(const simgrid::s4u::Host& host, const std::vector<Lin
   paths_.emplace(host.get_netpoint()->id(), links);
 }
 
+simgrid::s4u::Link* RoutingZone::add_limit(const simgrid::s4u::Host& host, BytesPerSecond rate) {
+  simgrid::s4u::Link* link = get_iface()->create_link("limit:" + host.get_name(), rate.value());
+  link->set_latency(0)->set_sharing_policy(simgrid::s4u::Link::SharingPolicy::FATPIPE);
+  limits_.emplace(host.get_netpoint()->id(), link->get_impl());
+  return link;
+}
+
 void RoutingZone::append(routing::Route& route, const std::vector<LinkId>& links) const {
   for (const LinkId id : links) {
     route.link_list_.push_back(links_[static_cast<std::size_t>(id.index())]);
@@ -28,7 +35,12 @@ void RoutingZone::append(routing::Route& route, const std::vector<LinkId>& links
 void RoutingZone::get_local_route(const routing::NetPoint* from, const routing::NetPoint* to,
                                   routing::Route* route, double*) {
   const auto path = paths_.find(from->id());
-  if (path != paths_.end()) return append(*route, path->second);
+  if (path != paths_.end()) {
+    append(*route, path->second);
+    const auto limit = limits_.find(from->id());
+    if (limit != limits_.end()) route->link_list_.push_back(limit->second);
+    return;
+  }
   if (topology_ == nullptr) return;
   append(*route, topology_->route(static_cast<int>(from->id()), static_cast<int>(to->id())).links);
 }

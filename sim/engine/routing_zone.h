@@ -27,6 +27,9 @@ class RoutingZone : public simgrid::kernel::routing::NetZoneImpl {
   /// What a transfer from `host` to itself crosses.
   void set_path(const simgrid::s4u::Host& host, const std::vector<LinkId>& links);
 
+  /// A link that transfers from `host` to itself cross as well; each gets all of its `rate`.
+  simgrid::s4u::Link* add_limit(const simgrid::s4u::Host& host, BytesPerSecond rate);
+
   void get_local_route(const simgrid::kernel::routing::NetPoint* from,
                        const simgrid::kernel::routing::NetPoint* to,
                        simgrid::kernel::routing::Route* route, double* latency) override;
@@ -40,6 +43,7 @@ class RoutingZone : public simgrid::kernel::routing::NetZoneImpl {
   const Topology* topology_;
   std::vector<simgrid::kernel::resource::StandardLinkImpl*> links_;  ///< by LinkId; may be null
   std::unordered_map<unsigned long, std::vector<LinkId>> paths_;  ///< by number of the pseudo-host
+  std::unordered_map<unsigned long, simgrid::kernel::resource::StandardLinkImpl*> limits_;
 };
 
 }  // namespace tessera

@@ -15,6 +15,11 @@ int rank_of_stage(int stage, const Gpu& gpu) {
   return rank_of(position, layout);
 }
 
+/// Before its last member joins, a collective keeps its multiprocessors and moves nothing.
+DeviceLoad while_waiting(const DeviceLoad& load) {
+  return {.multiprocessors = load.multiprocessors, .bandwidth = 0};
+}
+
 }  // namespace
 
 void Stream::advance() {
@@ -51,8 +56,10 @@ void Stream::execute(const ProgramOp& op) {
       gpu_.memory().begin_segment(context.clock.now(),
                                   context.timed.program.segments[segment].peak_above_start);
       gpu_.kernels_run(kind_, true);
-      work_ = context.timed.paces.duration(gpu_.rank(), running_, gpu_.timed_segment(op));
-      work_until_done();
+      kernels_.start(context.clock, Seconds(0),
+                     context.timed.paces.duration(gpu_.rank(), running_, gpu_.timed_segment(op)),
+                     gpu_.stretch_of_kernels(product_share()), [this] { end(); });
+      gpu_.change_pace_of_collectives();
       break;
     }
     case OpKind::all_reduce:
@@ -61,13 +68,7 @@ void Stream::execute(const ProgramOp& op) {
     case OpKind::broadcast:
     case OpKind::all_to_all:
     case OpKind::ring_shift:
-      gpu_.add_load(gpu_.transfer(running_).transfer.load);
-      context.collectives.join(gpu_.rank(), gpu_.transfer(running_), gpu_.sequence(running_),
-                               [this](Seconds all_joined, int last_rank) {
-                                 gpu_.record(running_).transfer_start = all_joined;
-                                 gpu_.record(running_).last_rank = last_rank;
-                                 end();
-                               });
+      join_collective();
       break;
     case OpKind::send:
       context.messages.send(gpu_.transfer(running_), op.tag, [this] { end(); });
@@ -83,20 +84,43 @@ void Stream::execute(const ProgramOp& op) {
   }
 }
 
-void Stream::work_until_done() {
-  const DeviceContext& context = gpu_.context();
-  since_ = context.clock.now();
-  stretch_ = gpu_.stretch_of_kernels(gpu_.timed_segment(gpu_.op(running_)).product_share);
-  const std::int32_t pace = ++pace_;
-  context.clock.after(work_ * stretch_, [this, pace] {
-    if (pace == pace_) end();
-  });
+double Stream::product_share() const {
+  return gpu_.timed_segment(gpu_.op(running_)).product_share;
 }
 
-void Stream::change_pace() {
-  const Seconds done = (gpu_.context().clock.now() - since_) / stretch_;
-  work_ = std::max(Seconds(0), work_ - done);
-  work_until_done();
+void Stream::change_pace_of_kernels() {
+  kernels_.change(gpu_.stretch_of_kernels(product_share()));
+}
+
+void Stream::change_pace_of_collective() {
+  if (running_ == kNone || !is_collective(gpu_.op(running_).kind)) return;
+  gpu_.context().collectives.change_pace(gpu_.transfer(running_), gpu_.sequence(running_));
+}
+
+int Stream::rank() const {
+  return gpu_.rank();
+}
+
+void Stream::join_collective() {
+  const PlannedTransfer& collective = gpu_.transfer(running_);
+  gpu_.change_load({}, while_waiting(collective.transfer.load));
+  gpu_.context().collectives.join(*this, collective, gpu_.sequence(running_));
+}
+
+void Stream::collective_started() {
+  const DeviceLoad& load = gpu_.transfer(running_).transfer.load;
+  gpu_.change_load(while_waiting(load), load);
+}
+
+void Stream::collective_ended(Seconds all_joined, int last_rank) {
+  gpu_.record(running_).transfer_start = all_joined;
+  gpu_.record(running_).last_rank = last_rank;
+  gpu_.change_load(gpu_.transfer(running_).transfer.load, {});
+  end();
+}
+
+double Stream::stretch_of_collectives() const {
+  return gpu_.stretch_of_collectives();
 }
 
 void Stream::end() {
@@ -110,10 +134,10 @@ void Stream::end() {
     gpu_.memory().end_segment(context.clock.now(),
                               context.timed.program.segment(op.segment).net_memory);
   }
-  if (is_collective(op.kind)) gpu_.remove_load(gpu_.transfer(ended).transfer.load);
   running_ = kNone;
   gpu_.end(ended);
   advance();
+  if (op.kind == OpKind::kernels) gpu_.change_pace_of_collectives();
 }
 
 std::optional<std::string> Stream::blocked() const {

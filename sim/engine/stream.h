@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/engine/collective_board.h"
+#include "sim/engine/paced_work.h"
 #include "workloads/program.h"
 
 namespace tessera {
@@ -14,15 +16,25 @@ class Gpu;
 /// An in-order queue of a GPU. Two rules: an op starts when it is the head of its stream, its host
 /// has launched it and the ops it waits for have ended; when it ends, who waits for it is woken.
 /// Streams are passive: they move only inside actions of the clock.
-class Stream {
+class Stream final : public CollectiveMember {
  public:
   Stream(Gpu& gpu, StreamKind kind, const std::vector<std::int32_t>& queue)
       : gpu_(gpu), kind_(kind), queue_(queue) {}
 
   /// Starts the head if it may start.
   void advance();
-  /// The load of the GPU has changed: the kernels that run here end earlier or later.
-  void change_pace();
+  /// The load of the GPU has changed: kernels that run end earlier or later.
+  void change_pace_of_kernels();
+  /// Likewise a collective, since the kernels beside it are others.
+  void change_pace_of_collective();
+  /// Of the kernels that run.
+  double product_share() const;
+
+  int rank() const override;
+  void collective_started() override;
+  void collective_ended(Seconds all_joined, int last_rank) override;
+  double stretch_of_collectives() const override;
+
   /// Why the stream has not run empty, such as "gpu 2 stream compute op 3 waits for op 2"; nothing
   /// if it has.
   std::optional<std::string> blocked() const;
@@ -33,7 +45,7 @@ class Stream {
   void begin(std::int32_t op);
   void execute(const ProgramOp& op);
   void end();
-  void work_until_done();
+  void join_collective();
   std::string reason() const;
 
   Gpu& gpu_;
@@ -41,12 +53,7 @@ class Stream {
   const std::vector<std::int32_t>& queue_;
   std::size_t head_ = 0;  ///< position in the queue of the next op to start
   std::int32_t running_ = kNone;
-  // Of kernels that run:
-  Seconds work_;  ///< left at `since_`, in time alone on the GPU
-  Seconds since_;
-  double stretch_ = 1;  ///< time that a second of work takes
-  std::int32_t pace_ =
-      0;  ///< changes of pace so far; an end that was posted before the last is void
+  PacedWork kernels_;  ///< that run
 };
 
 }  // namespace tessera

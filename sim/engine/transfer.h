@@ -3,26 +3,32 @@
 #include <vector>
 
 #include "hw/units/quantity.h"
+#include "sim/collectives/chunk_schedule.h"
 #include "sim/engine/device_load.h"
 #include "sim/engine/platform.h"
 
 namespace tessera {
 
-/// A ring whose members pass pieces of `bytes` on, hop by hop.
-struct ChunkRing {
-  std::vector<PathId> hops;  ///< from every member to the next
-  double bytes = 0;          ///< of one piece
+/// A ChunkMove over a path.
+struct ChunkHop {
+  PathId path;       ///< not valid: nothing moves, it only joins what it waits for
+  double bytes = 0;  ///< of one piece
+  int pieces = 1;
+  std::vector<ChunkWait> waits = {};
 };
 
-/// What one collective or message costs: `delay`, then a flow of `bytes` over `path`, or `steps`
-/// rounds of pieces along every ring.
+/// What one collective or message costs: `delay`, then its bytes move: a flow of `bytes` over
+/// `path`, or pieces over `hops`, or just `moving` where nobody else can be on its links.
 struct Transfer {
   Seconds delay;
-  double bytes = 0;  ///< over each link of the path
-  PathId path;       ///< not valid: no flow, the delay is everything
-  std::vector<ChunkRing> rings = {};
-  int steps = 0;         ///< 0: no rings
+  Seconds moving = {};
+  double bytes = 0;          ///< over each link of the path
+  PathId path = {};          ///< not valid: no flow
+  BytesPerSecond rate = {};  ///< of the flow when nobody else is on its links
+  std::vector<ChunkHop> hops = {};
   DeviceLoad load = {};  ///< on each of the GPUs that take part
+
+  bool is_closed_form() const { return hops.empty() && !path.valid(); }
 };
 
 }  // namespace tessera

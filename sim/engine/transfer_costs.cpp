@@ -34,8 +34,7 @@ TransferCost TransferCosts::compute(const CollectiveCall& call, std::span<const 
                                     bool ring_shift) const {
   CollectiveCost cost = ring_shift ? ring_shift_cost(timed_.topology, call.bytes, ranks, tuning_)
                                    : collective_cost(timed_.topology, call, ranks, tuning_);
-  TransferCost result{.algorithm = cost.algorithm,
-                      .latency = cost.latency,
+  TransferCost result{.latency = cost.latency,
                       .bytes_per_link = cost.bytes_per_link,
                       .solo_time = cost.solo_time,
                       .links = {},

@@ -13,7 +13,6 @@ namespace tessera {
 
 /// What a collective or message costs, and the links that it takes.
 struct TransferCost {
-  CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
   Seconds latency;
   double bytes_per_link = 0;
   Seconds solo_time;

@@ -1,8 +1,11 @@
 #pragma once
 
-#include "sim/engine/chunked_rings.h"
+#include <utility>
+
+#include "sim/engine/chunked_run.h"
 #include "sim/engine/communication_plan.h"
 #include "sim/engine/flow_network.h"
+#include "sim/engine/paced_work.h"
 #include "sim/engine/sim_clock.h"
 
 namespace tessera {
@@ -15,14 +18,14 @@ class Transfers {
   Seconds now() const { return clock_.now(); }
   /// `transfer` must outlive the run; `on_end` runs when the last byte has arrived.
   void start(const Transfer& transfer, Action on_end) {
-    if (transfer.steps > 0) {
+    if (!transfer.hops.empty()) {
       clock_.after(transfer.delay, [this, &transfer, on_end = std::move(on_end)] {
-        start_chunked_rings(transfer, network_, clock_, on_end);
+        start_chunked_run(transfer, network_, clock_, on_end);
       });
       return;
     }
     if (!transfer.path.valid()) {
-      clock_.after(transfer.delay, std::move(on_end));
+      clock_.after(transfer.delay + transfer.moving, std::move(on_end));
       return;
     }
     clock_.after(transfer.delay, [this, &transfer, on_end = std::move(on_end)] {
@@ -30,7 +33,28 @@ class Transfers {
     });
   }
 
+  /// The same for a transfer that the memories of its GPUs slow down, at first to `stretch` of its
+  /// time alone. `work` is where it is done if it is no flow.
+  void start_paced(const Transfer& transfer, double stretch, PacedWork& work, Action on_end) {
+    if (transfer.is_closed_form()) {
+      work.start(clock_, transfer.delay, transfer.moving, stretch, std::move(on_end));
+      return;
+    }
+    limit(transfer, stretch);
+    start(transfer, std::move(on_end));
+  }
+  void change_pace(const Transfer& transfer, double stretch, PacedWork& work) {
+    if (transfer.is_closed_form()) return work.change(stretch);
+    limit(transfer, stretch);
+  }
+
  private:
+  // Flows over one path at the same time have the same members, hence the same stretch.
+  void limit(const Transfer& transfer, double stretch) {
+    if (!transfer.path.valid() || transfer.load.bandwidth <= 0) return;
+    network_.limit(transfer.path, stretch > 1 ? transfer.rate / stretch : Platform::kNoLimit);
+  }
+
   SimClock& clock_;
   FlowNetwork& network_;
 };

@@ -65,8 +65,8 @@ struct CollectiveSettings {
   std::vector<CollectiveOverride> overrides;
   NcclTuner tuner = NcclTuner::current;  ///< whose choice of algorithms
   std::string source;
-  bool slows_kernels = true;  ///< kernels beside a collective lose the multiprocessors and the
-                              ///< memory bandwidth that it takes
+  bool slows_kernels = true;  ///< kernels beside a collective lose the multiprocessors that
+                              ///< it takes, and both share the memory bandwidth
   bool nccl_messages = true;  ///< messages between stages cost what NCCL's send and receive cost;
                               ///< else the links' latency and bandwidth alone
 

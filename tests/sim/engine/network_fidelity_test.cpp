@@ -65,14 +65,56 @@ TEST(NetworkFidelity, AloneAFlowTakesItsClosedForm) {
   }
 }
 
+struct Algorithms {
+  OpKind kind = OpKind::all_reduce;
+  AlgorithmChoice choice = AlgorithmChoice::ring;
+};
+
+/// Of one collective over all GPUs, alone.
+Seconds time_of(const ClusterSpec& cluster, const Algorithms& run, Bytes bytes,
+                NetworkFidelity fidelity) {
+  ProgramBuilder builder({.tensor = 1, .pipeline = 1, .data = cluster.gpu_count()});
+  builder.collective(run.kind, 0, GroupKind::data, bytes, StreamKind::data_comm, kNoWaits);
+  TimedProgram timed = builder.on(cluster);
+  timed.collectives.fidelity = fidelity;
+  timed.collectives.overrides = {
+      {.group = GroupKind::data, .algorithm = run.choice, .protocol = ProtocolChoice::simple}};
+  return simulate_forked(timed).step_time;
+}
+
+void expect_chunks_within_three_percent(const ClusterSpec& cluster, const Algorithms& run,
+                                        Bytes largest = 1_GiB) {
+  for (const Bytes bytes : {1_MiB, largest}) {
+    const Seconds closed = time_of(cluster, run, bytes, kAnalytic);
+    EXPECT_NEAR(time_of(cluster, run, bytes, kFlow) / closed, 1, 1e-6);
+    EXPECT_NEAR(time_of(cluster, run, bytes, kChunk) / closed, 1, 0.03)
+        << cluster.gpu_count() << " GPUs on " << cluster.node_count << " nodes, "
+        << static_cast<int>(run.kind) << " " << static_cast<int>(run.choice) << ", "
+        << bytes.value() << " bytes";
+  }
+}
+
 TEST(NetworkFidelity, AloneChunksTakeWithinThreePercentOfTheClosedForm) {
   for (const ClusterSpec& cluster :
        {switched_node(2), switched_node(8), two_nodes(4), switched_node(64)}) {
-    for (const Bytes bytes : {1_MiB, 1_GiB}) {
-      const Seconds closed = step_time(lone_all_reduce(cluster, bytes, true), kAnalytic);
-      const Seconds chunks = step_time(lone_all_reduce(cluster, bytes, true), kChunk);
-      EXPECT_NEAR(chunks / closed, 1, 0.03) << cluster.gpu_count() << " " << bytes.value();
+    for (const OpKind kind : {OpKind::all_reduce, OpKind::reduce_scatter, OpKind::all_gather}) {
+      expect_chunks_within_three_percent(cluster, {kind, AlgorithmChoice::ring});
     }
+  }
+}
+
+TEST(NetworkFidelity, ChunksOfPipelinesTakeWithinThreePercentOfTheClosedForm) {
+  for (const ClusterSpec& cluster : {switched_node(2), switched_node(8), two_nodes(4)}) {
+    for (const Algorithms& run : {Algorithms{OpKind::broadcast, AlgorithmChoice::ring},
+                                  Algorithms{OpKind::all_reduce, AlgorithmChoice::tree}}) {
+      expect_chunks_within_three_percent(cluster, run, 64_MiB);
+    }
+  }
+}
+
+TEST(NetworkFidelity, ChunksOfPairsTakeWithinThreePercentOfTheClosedForm) {
+  for (const ClusterSpec& cluster : {switched_node(2), two_nodes(4), switched_node(16)}) {
+    expect_chunks_within_three_percent(cluster, {OpKind::all_to_all, AlgorithmChoice::pairwise});
   }
 }
 
