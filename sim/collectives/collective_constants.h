@@ -13,19 +13,20 @@ struct CollectiveConstants {
   double base_hopper = 0.88;         ///< Hopper and later
   double step_before_hopper = 1.69;  ///< of the tuner's step over NVLink
   double step_hopper = 1.20;
-  double step_pcie = 0.52;       ///< of the tuner's step over PCIe
-  double base_simple = 1.57;     ///< Simple's base, besides the above
-  double step_simple = 1.14;     ///< Simple's step, besides the above
-  double step_ll128 = 0.75;      ///< LL128's step, besides the above
-  double share_ll = 0.46;        ///< part of the links' rate that LL moves; 0: the tuner's cap
-  double share_ll128 = 0.84;     ///< part of the links' rate that LL128 moves
-  double extra_ll = 0.72;        ///< steps that LL adds to those of a ring
-  double extra_simple = 0.28;    ///< steps that Simple adds: the last one sends nothing
-  double fill_simple = 0.45;     ///< of the first round of chunks, before the ring is full
-  double nvls_latency = 1.03;    ///< of the tuner's latency
-  double nvls_fill = 0.74;       ///< of the first round of chunks
-  double pairwise_share = 1.00;  ///< part of NVLink's rate in an all-to-all
-  double pairwise_fill = 0.27;   ///< of the first round of chunks
+  double step_pcie = 0.52;          ///< of the tuner's step over PCIe
+  double base_simple = 1.57;        ///< Simple's base, besides the above
+  double step_simple = 1.14;        ///< Simple's step, besides the above
+  double step_ll128 = 0.75;         ///< LL128's step, besides the above
+  double share_ll = 0.46;           ///< part of the links' rate that LL moves; 0: the tuner's cap
+  double share_ll128 = 0.84;        ///< part of the links' rate that LL128 moves
+  double extra_ll = 0.72;           ///< steps that LL adds to those of a ring
+  double extra_simple = 0.28;       ///< steps that Simple adds: the last one sends nothing
+  double fill_simple = 0.45;        ///< of the first round of chunks, before the ring is full
+  double nvls_latency = 1.03;       ///< of the tuner's latency
+  double nvls_fill = 0.74;          ///< of the first round of chunks
+  double pairwise_share = 1.00;     ///< part of NVLink's rate in an all-to-all
+  double pairwise_share_ll = 0.32;  ///< the same with LL; 0: as in a ring
+  double pairwise_fill = 0.27;      ///< of the first round of chunks
 };
 
 /// NCCL's own constants: its tuner taken at its word.
@@ -46,6 +47,7 @@ constexpr CollectiveConstants nccl_constants() {
           .nvls_latency = 1,
           .nvls_fill = 0,
           .pairwise_share = 1,
+          .pairwise_share_ll = 0,
           .pairwise_fill = 0};
 }
 
@@ -55,6 +57,7 @@ constexpr CollectiveConstants nccl_constants() {
 constexpr CollectiveConstants constants_before_fit() {
   CollectiveConstants start = nccl_constants();
   start.share_ll = 0.5;
+  start.pairwise_share_ll = 0.5;
   start.extra_ll = 1;
   start.extra_simple = 0.5;
   start.fill_simple = 0.5;
@@ -69,7 +72,7 @@ struct ConstantName {
 };
 
 /// Every constant, for fits and files.
-inline constexpr std::array<ConstantName, 17> kConstantNames = {
+inline constexpr std::array<ConstantName, 18> kConstantNames = {
     {{"base_before_hopper", &CollectiveConstants::base_before_hopper},
      {"base_hopper", &CollectiveConstants::base_hopper},
      {"step_before_hopper", &CollectiveConstants::step_before_hopper},
@@ -86,6 +89,7 @@ inline constexpr std::array<ConstantName, 17> kConstantNames = {
      {"nvls_latency", &CollectiveConstants::nvls_latency},
      {"nvls_fill", &CollectiveConstants::nvls_fill},
      {"pairwise_share", &CollectiveConstants::pairwise_share},
+     {"pairwise_share_ll", &CollectiveConstants::pairwise_share_ll},
      {"pairwise_fill", &CollectiveConstants::pairwise_fill}}};
 
 }  // namespace tessera

@@ -109,35 +109,68 @@ TimeParts nvls_time(const RingShape& shape, const CollectiveCall& call,
   return parts;
 }
 
-/// Grouped sends. Between nodes the network sets the pace, without what NVLink loses.
+Seconds total(const TimeParts& parts) {
+  return parts.latency + parts.transfer + parts.fill;
+}
+
+/// Grouped sends with one protocol. Between nodes the network sets the pace, without what NVLink
+/// loses.
+TimeParts pairwise_time(const RingShape& shape, const CollectiveCall& call, Protocol protocol,
+                        Seconds on_links, const CollectiveConstants& c) {
+  const bool lone = call.kind == CollectiveKind::send_recv;
+  const bool ll = protocol == Protocol::ll;
+  const int peers = lone ? 1 : shape.ranks - 1;
+  const LatencyTerms terms = ring_latency_terms(protocol, shape);
+  TimeParts parts;
+  parts.latency = terms.base * base_factor(shape, c);
+  if (!lone) {
+    parts.latency = base_of(terms, protocol, shape, c) +
+                    terms.inside * (step_factor(shape, protocol, c) * (ll ? 2 : 1));
+  }
+  if (shape.nodes > 1) parts.latency += terms.between + terms.nic;
+  const double own_copy = lone ? 0 : (ll ? c.extra_ll : c.extra_simple);
+  parts.transfer = on_links * ((peers + own_copy) / peers);
+  if (ll) {
+    const bool as_in_ring = lone || shape.nodes > 1 || c.pairwise_share_ll <= 0;
+    const double share = as_in_ring ? ring_share(Protocol::ll, shape, c) : c.pairwise_share_ll;
+    parts.transfer = parts.transfer / share;
+  } else if (!lone && shape.nodes == 1) {
+    parts.transfer = parts.transfer / c.pairwise_share;
+    const double round = most_channels(shape, Algorithm::pairwise) * kChunk;
+    parts.fill = first_round(parts.transfer, round, shape.bus_bandwidth) * c.pairwise_fill;
+  }
+  return parts;
+}
+
+/// Bytes to one peer up to which NCCL sends them with LL inside a node: NCCL_P2P_LL_THRESHOLD
+/// (16 KiB) per channel, channels rounded up to a power of two (init.cc, enqueue.cc).
+double most_ll_bytes(const RingShape& shape) {
+  constexpr double kThreshold = 16.0 * 1024;
+  const int channels = most_channels(shape, Algorithm::pairwise);
+  return kThreshold * std::bit_ceil(static_cast<unsigned>(channels));
+}
+
+/// With the protocol that `call` names, or NCCL's. An all-to-all in a node changes to Simple by its
+/// size alone; larger ones take at least as long as the largest with LL, so that more bytes never
+/// take less time. Elsewhere the faster protocol counts.
 TimeParts pairwise_time(const RingShape& shape, const CollectiveCall& call, Seconds on_links,
                         const CollectiveConstants& c) {
-  const bool lone = call.kind == CollectiveKind::send_recv;
-  const int peers = lone ? 1 : shape.ranks - 1;
-  const auto price = [&](Protocol protocol) {
-    const LatencyTerms terms = ring_latency_terms(protocol, shape);
-    const bool ll = protocol == Protocol::ll;
-    TimeParts parts;
-    parts.latency = terms.base * base_factor(shape, c);
-    if (!lone) {
-      parts.latency = base_of(terms, protocol, shape, c) +
-                      terms.inside * (step_factor(shape, protocol, c) * (ll ? 2 : 1));
-    }
-    if (shape.nodes > 1) parts.latency += terms.between + terms.nic;
-    const double own_copy = lone ? 0 : (ll ? c.extra_ll : c.extra_simple);
-    parts.transfer = on_links * ((peers + own_copy) / peers);
-    if (ll) parts.transfer = parts.transfer / ring_share(Protocol::ll, shape, c);
-    if (!ll && !lone && shape.nodes == 1) {
-      parts.transfer = parts.transfer / c.pairwise_share;
-      const double round = most_channels(shape, Algorithm::pairwise) * kChunk;
-      parts.fill = first_round(parts.transfer, round, shape.bus_bandwidth) * c.pairwise_fill;
-    }
-    return parts;
+  const auto price = [&](Protocol protocol, double share_of_bytes) {
+    return pairwise_time(shape, call, protocol, on_links * share_of_bytes, c);
   };
-  const TimeParts ll = price(Protocol::ll);
-  const TimeParts simple = price(Protocol::simple);
-  if (call.protocol) return *call.protocol == Protocol::ll ? ll : simple;
-  const auto total = [](const TimeParts& p) { return p.latency + p.transfer + p.fill; };
+  if (call.protocol) {
+    return price(*call.protocol == Protocol::ll ? Protocol::ll : Protocol::simple, 1);
+  }
+  if (call.kind == CollectiveKind::all_to_all && shape.nodes == 1) {
+    const double of_a_peer = static_cast<double>(call.bytes.value()) / shape.ranks;
+    const double by_ll = most_ll_bytes(shape) / of_a_peer;
+    if (by_ll >= 1) return price(Protocol::ll, 1);
+    const TimeParts largest = price(Protocol::ll, by_ll);
+    const TimeParts simple = price(Protocol::simple, 1);
+    return total(simple) < total(largest) ? largest : simple;
+  }
+  const TimeParts ll = price(Protocol::ll, 1);
+  const TimeParts simple = price(Protocol::simple, 1);
   return total(ll) < total(simple) ? ll : simple;
 }
 

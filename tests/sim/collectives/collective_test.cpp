@@ -13,6 +13,11 @@ constexpr auto kAllReduce = CollectiveKind::all_reduce;
 constexpr CollectiveKind kAllKinds[] = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
                                         CollectiveKind::all_gather, CollectiveKind::broadcast};
 
+/// Those and all-to-all, which runs no ring.
+constexpr CollectiveKind kEveryKind[] = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
+                                         CollectiveKind::all_gather, CollectiveKind::broadcast,
+                                         CollectiveKind::all_to_all};
+
 std::vector<int> first_gpus(int count) {
   std::vector<int> gpus(static_cast<std::size_t>(count));
   std::iota(gpus.begin(), gpus.end(), 0);
@@ -190,7 +195,7 @@ TEST(CollectiveCost, MoreBytesNeverTakeLess) {
         several(boxes::a100_switch(), 4)}) {
     const Topology topology(cluster);
     const std::vector<int> ranks = first_gpus(topology.gpu_count());
-    for (const CollectiveKind kind : kAllKinds) {
+    for (const CollectiveKind kind : kEveryKind) {
       Seconds before;
       for (std::int64_t bytes = 1; bytes < (1LL << 34); bytes += 1 + bytes / 3) {
         const Seconds time = collective_cost(topology, kind, Bytes(bytes), ranks).solo_time;
@@ -199,6 +204,21 @@ TEST(CollectiveCost, MoreBytesNeverTakeLess) {
       }
     }
   }
+}
+
+TEST(CollectiveCost, AllToAllLeavesLlAt512KiBForAPeerOn32Channels) {
+  const Topology topology(boxes::alone(boxes::a100_switch()));
+  const std::vector<int> ranks = first_gpus(8);
+  const auto time = [&](Bytes bytes, std::optional<CollectiveProtocol> protocol) {
+    const CollectiveCall call{
+        .kind = CollectiveKind::all_to_all, .bytes = bytes, .protocol = protocol};
+    return collective_cost(topology, call, ranks).solo_time;
+  };
+  const Seconds largest = time(4_MiB, CollectiveProtocol::ll);
+  ASSERT_GT(largest, time(4_MiB, CollectiveProtocol::simple)) << "the choice would be another";
+  EXPECT_EQ(time(4_MiB, std::nullopt), largest);
+  EXPECT_NEAR(time(4_MiB + 8_KiB, std::nullopt) / largest, 1, 1e-9) << "no less for more bytes";
+  EXPECT_EQ(time(16_MiB, std::nullopt), time(16_MiB, CollectiveProtocol::simple));
 }
 
 TEST(CollectiveCost, MoreBandwidthIsNeverSlower) {
