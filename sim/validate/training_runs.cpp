@@ -63,6 +63,14 @@ class TrainingRowReader {
     return 1;
   }
 
+  /// 1 or 0; none where the field is empty.
+  std::optional<bool> flag(const std::string& column) const {
+    const std::string field = text(column);
+    if (field.empty()) return std::nullopt;
+    if (field != "0" && field != "1") complain(column, "give 0 or 1");
+    return field == "1";
+  }
+
  private:
   void complain(const std::string& column, const char* hint) const {
     problems_.push_back({table_.where(row_), column + " = '" + text(column) + "'", hint});
@@ -170,6 +178,22 @@ void read_dimensions(const TrainingRowReader& row, TrainingRun& run) {
   run.sequence_length = row.count("seq_len");
 }
 
+void read_layout(const TrainingRowReader& row, TrainingRun& run) {
+  run.layout = {.tensor = static_cast<int>(row.count("tp", 1)),
+                .pipeline = static_cast<int>(row.count("pp", 1)),
+                .data = 1};
+  run.layout.virtual_stages = static_cast<int>(row.count("virtual_stages", 1));
+  run.layout.context = static_cast<int>(row.count("cp", 1));
+  run.layout.expert = static_cast<int>(row.count("ep", 1));
+  const int replicas = std::max(1, run.n_gpus / run.layout.world_size());
+  run.layout.data = static_cast<int>(row.count("dp", replicas));
+  run.layout.sequence_parallel = row.flag("sequence_parallel").value_or(false);
+  if (const std::string stage = row.text("zero_stage"); !stage.empty())
+    run.sharding = static_cast<Sharding>(stage.front() - '0');
+  if (!row.text("zero_group_size").empty())
+    run.shard_group = static_cast<int>(row.count("zero_group_size"));
+}
+
 TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields,
                               std::vector<Problem>& problems) {
   const TrainingRowReader row(table, fields, problems);
@@ -184,29 +208,16 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.model = row.text("model");
   run.family = row.text("family");
   if (run.family != kImageFamily) read_dimensions(row, run);
-  run.layout = {.tensor = static_cast<int>(row.count("tp", 1)),
-                .pipeline = static_cast<int>(row.count("pp", 1)),
-                .data = 1};
-  run.layout.virtual_stages = static_cast<int>(row.count("virtual_stages", 1));
-  run.layout.context = static_cast<int>(row.count("cp", 1));
-  run.layout.expert = static_cast<int>(row.count("ep", 1));
-  const int replicas = std::max(1, run.n_gpus / run.layout.world_size());
-  run.layout.data = static_cast<int>(row.count("dp", replicas));
-  run.layout.sequence_parallel = row.text("sequence_parallel") == "1";
-  if (const std::string stage = row.text("zero_stage"); !stage.empty())
-    run.sharding = static_cast<Sharding>(stage.front() - '0');
-  if (!row.text("zero_group_size").empty())
-    run.shard_group = static_cast<int>(row.count("zero_group_size"));
+  read_layout(row, run);
   run.global_batch = row.count("global_batch");
   run.micro_batch =
       row.count("micro_batch", std::max<std::int64_t>(1, run.global_batch / run.layout.data));
   const bool sparse = !row.text("experts").empty() && row.text("experts") != "0";
   run.experts = sparse ? row.count("experts") : 0;
   run.experts_per_token = sparse ? row.count("experts_per_token", 1) : 0;
-  run.tied_embeddings = row.text("tied_embeddings") != "0";
+  run.tied_embeddings = row.flag("tied_embeddings").value_or(run.family != "llama");
   run.recompute = recompute_of(row.text("recompute"));
-  if (const std::string flash = row.text("flash_attention"); !flash.empty())
-    run.flash_attention = flash == "1";
+  run.flash_attention = row.flag("flash_attention");
   if (!row.text("step_time_s").empty()) run.step_time = Seconds(row.positive("step_time_s"));
   if (!row.text("peak_memory_GiB").empty()) {
     run.peak_memory_gib = row.positive("peak_memory_GiB");
@@ -216,7 +227,7 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.peak_of_last_rank = notes.find("LAST rank") != std::string::npos;
   run.deterministic = notes.find("deterministic mode") != std::string::npos &&
                       row.text("source").find("nondeterministic") == std::string::npos;
-  run.gated_mlp = row.text("gated_mlp") == "1";
+  run.gated_mlp = row.flag("gated_mlp").value_or(false);
   run.local_modules = notes.find("transformer-impl=local") != std::string::npos;
   return run;
 }

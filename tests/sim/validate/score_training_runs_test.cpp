@@ -172,6 +172,26 @@ TEST(ScoreTrainingRuns, ASimulationThatFailsCostsItsRowAlone) {
   EXPECT_EQ(validation.failed, 1);
 }
 
+TEST(ReadTrainingRuns, ColumnsOfZeroAndOneTakeNothingElse) {
+  try {
+    read(row("a", "Megatron-LM v2.0", "fp16", "gpt", "full", "2", ",,"));
+    FAIL() << "flash_attention = 2 was accepted";
+  } catch (const InputError& error) {
+    ASSERT_EQ(error.problems().size(), 1u);
+    EXPECT_THAT(error.problems()[0].where, HasSubstr(".csv:2"));
+    EXPECT_EQ(error.problems()[0].what, "flash_attention = '2'");
+    EXPECT_EQ(error.problems()[0].hint, "give 0 or 1");
+  }
+}
+
+TEST(ReadTrainingRuns, EmbeddingsAreTiedWhereTheFamilyTiesThem) {
+  for (const auto& [family, tied] : {std::pair{"gpt", true}, {"llama", false}}) {
+    std::string text = row("a", "", "bf16", family, "none", "1", ",,");
+    text.replace(text.find("51200,1,"), 8, "51200,,");
+    EXPECT_EQ(read(text).runs.at(0).tied_embeddings, tied) << family;
+  }
+}
+
 TEST(RowFilters, KeepTheRowsThatHoldOneOfTheValues) {
   const RowFilter filter = parse_row_filter("precision=fp16,bf16");
   EXPECT_EQ(filter.column, "precision");
