@@ -14,7 +14,7 @@ namespace tessera {
 struct StepPageLimits {
   std::size_t slices = 200'000;
   int memory_ranks = 64;
-  int category_ranks = 16;            ///< the first so many show their memory by category
+  int category_ranks = 16;  ///< the first so many show their memory by category
   std::size_t category_samples = 800;
   std::size_t memory_samples = 4000;  ///< of a rank; of more, the highest of neighbours are kept
 };

@@ -105,14 +105,18 @@ LayoutBounds::LayoutBounds(const Scenario& base, const PredictorWeights& weights
 LayoutBounds::~LayoutBounds() = default;
 
 std::vector<StageBound> LayoutBounds::stages_of(const StepOptions& step, const ModelSpec& model,
-                                                const std::vector<int>& stages, bool best_placed) {
+                                                const std::vector<int>& stages,
+                                                const std::vector<std::int64_t>& counts,
+                                                bool best_placed) {
   const ModelGraph graph = build_model_graph(model, step);
   Program program;
   program.layout = step.layout;
   program.layout.shard = shard_ranks(step);
   PassLibrary library(graph, program.segments);
-  for (const int stage : stages)
-    program.stages.push_back(build_stage_program(library, step, stage));
+  for (const std::int64_t count : counts)
+    for (const int stage : stages)
+      program.stages.push_back(
+          build_stage_program(library, with_micro_batches(step, count), stage));
   const auto timed = time_segments(program, *predictor_, host_costs(step));
   const Bytes workspaces = library_memory(step, base_.cluster.node).workspaces;
   CollectiveTimes times(topology_, base_.collectives);
@@ -168,7 +172,7 @@ LayoutBounds::LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
   // Sums by micro-batch, of which the smaller counts.
   std::array<std::array<Seconds, 2>, kMicroBatches> layer{};  // by direction
   std::array<std::array<Seconds, 2>, kMicroBatches> ends{};   // of the first and the last stage
-  const std::vector<StageBound> bounds = stages_of(step, model, stages, true);
+  const std::vector<StageBound> bounds = stages_of(step, model, stages, {kMicroBatches}, true);
   for (std::size_t stage = 0; stage < bounds.size(); ++stage) {
     for (const BlockPass& pass : bounds[stage].passes) {
       if (pass.micro_batch < 0) continue;
@@ -238,12 +242,9 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
   const ShortStep shorter = shortened(step);
   std::vector<int> stages = {0};
   if (layout.pipeline > 1) stages.push_back(layout.pipeline - 1);
-  const auto bounds_with = [&](std::int64_t count) {
-    return stages_of(with_micro_batches(step, count), base_.model, stages, false);
-  };
-  const std::vector<StageBound> bounds = bounds_with(shorter.micro_batches);
-  const std::vector<StageBound> fewer =
-      shorter.fewer > 0 ? bounds_with(shorter.fewer) : std::vector<StageBound>{};
+  std::vector<std::int64_t> counts = {shorter.micro_batches};
+  if (shorter.fewer > 0) counts.push_back(shorter.fewer);
+  const std::vector<StageBound> bounds = stages_of(step, base_.model, stages, counts, false);
   const double missing = shorter.fewer > 0
                              ? static_cast<double>(step.micro_batches() - shorter.micro_batches) /
                                    static_cast<double>(shorter.micro_batches - shorter.fewer)
@@ -254,11 +255,12 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
       step.framework.modules == ModuleTree::megatron ? &costs_of(step) : nullptr;
   const std::vector<int> layers =
       costs != nullptr ? layers_of_parts(base_.model.layers, step).value() : std::vector<int>{};
-  for (std::size_t i = 0; i < bounds.size(); ++i) {
+  for (std::size_t i = 0; i < stages.size(); ++i) {
     Seconds passes = bounds[i].passes_time(), data = bounds[i].data;
     if (missing > 0) {
-      passes += (bounds[i].passes_time() - fewer[i].passes_time()) * missing;
-      data += (bounds[i].data - fewer[i].data) * missing;
+      const StageBound& fewer = bounds[stages.size() + i];
+      passes += (passes - fewer.passes_time()) * missing;
+      data += (data - fewer.data) * missing;
     }
     const double before =
         costs != nullptr ? std::accumulate(layers.begin(), layers.begin() + stages[i], 0) : 0;

@@ -44,9 +44,11 @@ class LayoutBounds {
   static Family family_of(const StepOptions& step);
   const LayerCosts& costs_of(const StepOptions& step);
   LayerCosts measured_layer(const StepOptions& step);
+  /// Of `stages` with each of `counts` micro-batches, the stages of one count together.
   /// `best_placed`: with the collectives of rank 0, whose groups cross the fewest nodes.
   std::vector<StageBound> stages_of(const StepOptions& step, const ModelSpec& model,
-                                    const std::vector<int>& stages, bool best_placed);
+                                    const std::vector<int>& stages,
+                                    const std::vector<std::int64_t>& counts, bool best_placed);
 
   Scenario base_;
   std::unique_ptr<KernelPredictor> predictor_;

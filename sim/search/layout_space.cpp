@@ -38,7 +38,7 @@ class Enumeration {
     const auto heads = static_cast<int>(std::gcd(std::gcd(model.heads, model.kv_heads), model.ffn));
     for (const int tensor : either(space_.tensor, split_ ? divisors(heads) : kOne))
       for (const int pipeline : either(space_.pipeline, split_ ? divisors(gpus_) : kOne))
-        for (const int context : either(space_.context, split_ ? divisors(gpus_) : kOne))
+        for (const int context : either(space_.context, split_ ? context_sizes() : kOne))
           add_sizes(tensor, pipeline, context);
     std::ranges::sort(list_.legal);
     return std::move(list_);
@@ -46,6 +46,14 @@ class Enumeration {
 
  private:
   static inline const std::vector<int> kOne = {1};
+
+  std::vector<int> context_sizes() const {
+    constexpr std::int64_t kTokens = 2048;  // less leaves more communication than there is to gain
+    const std::int64_t most = std::max<std::int64_t>(1, base_.step.sequence_length / kTokens);
+    std::vector<int> sizes = divisors(gpus_);
+    std::erase_if(sizes, [&](int size) { return size > most; });
+    return sizes;
+  }
 
   void add_sizes(int tensor, int pipeline, int context) {
     const std::int64_t together = std::int64_t{tensor} * pipeline * context;

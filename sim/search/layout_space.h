@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-/// Which layouts a search looks at. An empty list stands for every value that can be legal.
+/// Which layouts a search looks at. An empty list stands for every value that can be legal, of
+/// `context` for those that leave every rank 2,048 tokens of a sequence.
 struct LayoutSpace {
   int gpus = 0;  ///< that all layouts use; 0: those of the cluster
   std::vector<int> tensor;

@@ -1,7 +1,13 @@
 #include "sim/search/search_layouts.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <limits>
+#include <map>
+#include <queue>
+#include <tuple>
 #include <utility>
 
 #include "sim/process/forked_pool.h"
@@ -12,9 +18,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Finer bounds are had so many at a time in a process of their own.
+constexpr std::size_t kRefinedTogether = 8;
+
 struct Candidate {
-  Layout layout;
   Seconds bound;
+  Layout layout;
+  bool refined = false;
+  bool operator>(const Candidate& other) const {
+    return std::tie(bound, layout) > std::tie(other.bound, other.layout);
+  }
 };
 
 class LayoutSearch {
@@ -31,33 +44,30 @@ class LayoutSearch {
     const LayoutList list = legal_layouts(base_, space);
     result_.counts.tried = list.tried;
     result_.counts.invalid = list.invalid;
-    std::vector<Candidate> candidates = fitting(list.legal);
-    std::ranges::stable_sort(candidates, {}, &Candidate::bound);
-    std::size_t next = 0;
-    for (; next < candidates.size() && candidates[next].bound <= slowest_of_best(); ++next) {
-      if (time_is_over()) break;
-      start(next, candidates[next]);
-      while (pool_.full()) collect(candidates);
+    for (const Layout& layout : list.legal) add({bounds_.quick(layout), layout, false});
+    while (true) {
+      while (!pool_.full() && has_candidate() && !time_is_over()) start();
+      if (pool_.empty()) break;
+      collect();
       options_.progress(result_.counts);
     }
-    while (!pool_.empty()) collect(candidates);
-    finish(candidates, next);
+    finish();
     return std::move(result_);
   }
 
  private:
-  /// Those that fit by the quick bound.
-  std::vector<Candidate> fitting(const std::vector<Layout>& layouts) {
-    std::vector<Candidate> candidates;
-    for (const Layout& layout : layouts) {
-      const LayoutBound bound = bounds_.quick(layout);
-      if (bound.memory > base_.cluster.node.gpu.memory) {
-        ++result_.counts.too_large;
-      } else {
-        candidates.push_back({layout, bound.step_time});
-      }
+  struct Bounded {
+    LayoutBound bound;
+    Layout layout;
+    bool refined = false;
+  };
+
+  void add(const Bounded& candidate) {
+    if (candidate.bound.memory > base_.cluster.node.gpu.memory) {
+      ++result_.counts.too_large;
+    } else {
+      queue_.push({candidate.bound.step_time, candidate.layout, candidate.refined});
     }
-    return candidates;
   }
 
   /// Of the best found so far; without enough of them nothing is too slow.
@@ -67,33 +77,64 @@ class LayoutSearch {
     return result_.fitting[options_.top - 1].step_time;
   }
 
+  bool has_candidate() const { return !queue_.empty() && queue_.top().bound <= slowest_of_best(); }
   bool time_is_over() const { return Clock::now() - start_ > options_.limit; }
 
-  /// The finer bounds are had in the child too, which simulates only what they leave.
-  void start(std::size_t number, const Candidate& candidate) {
-    pool_.start(number, [this, &candidate]() -> std::string {
-      const LayoutBound bound = bounds_.refined(candidate.layout);
-      if (bound.memory > base_.cluster.node.gpu.memory) return "memory";
-      if (bound.step_time > slowest_of_best()) return "slow";
-      return packed(simulate_layout(base_, candidate.layout, weights_));
+  /// Simulates the most promising layout, or finds finer bounds of the most promising ones.
+  void start() {
+    const bool simulates = queue_.top().refined;
+    std::vector<Layout> layouts;
+    while (has_candidate() && queue_.top().refined == simulates &&
+           layouts.size() < (simulates ? 1 : kRefinedTogether)) {
+      layouts.push_back(queue_.top().layout);
+      queue_.pop();
+    }
+    const std::size_t number = started_++;
+    pool_.start(number, [&] {
+      return simulates ? packed(simulate_layout(base_, layouts[0], weights_)) : refined(layouts);
     });
+    running_.emplace(number, Job{simulates, std::move(layouts)});
   }
 
-  void collect(const std::vector<Candidate>& candidates) {
+  /// A line for each: step time and memory, as a hexadecimal and a whole number.
+  std::string refined(const std::vector<Layout>& layouts) {
+    std::string text;
+    for (const Layout& layout : layouts) {
+      const LayoutBound bound = bounds_.refined(layout);
+      char line[96];
+      std::snprintf(line, sizeof(line), "%a %lld\n", bound.step_time.value(),
+                    static_cast<long long>(bound.memory.value()));
+      text += line;
+    }
+    return text;
+  }
+
+  void collect() {
     for (const EndedCall& ended : pool_.wait()) {
+      const Job job = std::move(running_.extract(ended.id).mapped());
+      const auto count = static_cast<std::int64_t>(job.layouts.size());
       if (ended.how == EndedCall::How::failed) {
-        ++result_.counts.failed;
+        result_.counts.failed += count;
         if (result_.failure.empty())
-          result_.failure = to_text(candidates[ended.id].layout) + ": " + ended.text;
+          result_.failure = to_text(job.layouts.front()) + ": " + ended.text;
       } else if (ended.how == EndedCall::How::timed_out) {
-        ++result_.counts.left;
-      } else if (ended.text == "memory") {
-        ++result_.counts.too_large;
-      } else if (ended.text == "slow") {
-        ++result_.counts.pruned;
+        result_.counts.left += count;
+      } else if (job.simulates) {
+        take(unpacked(ended.text, job.layouts.front()));
       } else {
-        take(unpacked(ended.text, candidates[ended.id].layout));
+        take_bounds(ended.text, job.layouts);
       }
+    }
+  }
+
+  void take_bounds(const std::string& text, const std::vector<Layout>& layouts) {
+    const char* at = text.c_str();
+    for (const Layout& layout : layouts) {
+      char* end = nullptr;
+      const Seconds time(std::strtod(at, &end));
+      const Bytes memory(std::strtoll(end, &end, 10));
+      at = end;
+      add({{time, memory}, layout, true});
     }
   }
 
@@ -110,21 +151,29 @@ class LayoutSearch {
     result_.fitting.insert(at, std::move(simulated));
   }
 
-  void finish(const std::vector<Candidate>& candidates, std::size_t next) {
-    const Seconds slowest = slowest_of_best();
-    for (; next < candidates.size(); ++next) {
-      if (candidates[next].bound > slowest) break;
-      if (result_.counts.left++ == 0) result_.bound_left = candidates[next].bound;
+  void finish() {
+    result_.bound_left = has_candidate() ? queue_.top().bound : Seconds(0);
+    while (has_candidate()) {
+      ++result_.counts.left;
+      queue_.pop();
     }
-    result_.counts.pruned += static_cast<std::int64_t>(candidates.size() - next);
-    options_.progress(result_.counts);
+    result_.counts.pruned = static_cast<std::int64_t>(queue_.size());
   }
+
+  /// What a process of the pool is at.
+  struct Job {
+    bool simulates = false;
+    std::vector<Layout> layouts;
+  };
 
   const Scenario& base_;
   const PredictorWeights& weights_;
   const SearchOptions& options_;
   LayoutBounds bounds_;
   ForkedPool pool_;
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue_;
+  std::map<std::size_t, Job> running_;  ///< by number
+  std::size_t started_ = 0;
   Clock::time_point start_;
   SearchResult result_;
 };

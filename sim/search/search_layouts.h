@@ -40,9 +40,10 @@ struct SearchResult {
   bool proven() const { return counts.left == 0; }
 };
 
-/// The fastest layouts of `space` for `base`. Those that fit by their bounds are simulated in the
-/// order of their lower bounds on step time, each in a process of its own, until the next bound
-/// exceeds the last of the best.
+/// The fastest layouts of `space` for `base`. The layout with the lowest lower bound on step time
+/// is next: it gets its finer bound, or is simulated where it has that, each in processes of their
+/// own, until the lowest bound exceeds the last of the best. Those too large by a bound are left
+/// out.
 SearchResult search_layouts(const Scenario& base, const LayoutSpace& space,
                             const PredictorWeights& weights, const SearchOptions& options);
 

@@ -107,6 +107,17 @@ class HtmlReport(EndToEnd):
     def test_equal_runs_give_equal_bytes(self):
         self.assertEqual(self.report("simulate", PIPELINE), self.report("simulate", PIPELINE))
 
+    def test_memory_by_category_adds_up_to_the_peak(self):
+        page = self.report("simulate", PIPELINE, "--set", "training.recompute=full")
+        data = json.loads(DATA.search(page).group(2))
+        for rank in data["memory"]["ranks"]:
+            parts = rank["categories"]
+            self.assertEqual(parts["times_s"], sorted(parts["times_s"]))
+            self.assertEqual(max(map(sum, zip(*parts["bytes"]))), rank["peak_bytes"])
+            self.assertEqual(set(rank["marks"]["kind"]), {2}, "layers are computed again, nothing is copied")
+        self.assertTrue(all(point["rate"] <= data["roofline"]["peak"] for point in data["roofline"]["points"]
+                            if point["kind"] == "gemm"))
+
     def test_a_name_of_the_user_is_data(self):
         page = self.report("simulate", PIPELINE, "--set", f"name={ATTACK}")
         self.assert_self_contained(page)

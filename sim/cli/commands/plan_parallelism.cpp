@@ -25,8 +25,7 @@ namespace tessera {
 namespace {
 
 struct PlanParallelismOptions {
-  std::vector<std::string> models;
-  std::vector<std::string> clusters;
+  std::string models, clusters;  ///< separated by commas
   std::int64_t global_batch = 0;
   std::string sequence_length;
   std::string precision = "bf16";
@@ -57,6 +56,16 @@ auto after(const char* option, const std::string& text, Parse parse) {
   }
 }
 
+std::vector<std::string> words_between_commas(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
 /// "8:1024:2x" (times two from 8 to 1024), "8:64:8" (in steps), "8,24,96"; empty: the cluster's.
 std::vector<int> gpu_counts(const std::string& text) {
   const InputError wrong({"--gpus", "is " + text, "write 64, 8,24,96, 8:64:8 or 8:1024:2x"});
@@ -70,12 +79,9 @@ std::vector<int> gpu_counts(const std::string& text) {
       counts.push_back(static_cast<int>(count));
     return counts;
   }
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
+  for (const std::string& word : words_between_commas(text)) {
     if (std::sscanf(word.c_str(), "%d%c", &first, &rest) != 1 || first < 1) throw wrong;
     counts.push_back(first);
-    begin = end + 1;
   }
   return counts;
 }
@@ -175,11 +181,13 @@ ExitCode run_plan_parallelism(PlanParallelismOptions options) {
   options.space.recompute = values_of<Recompute>(options.recompute, kRecompute);
   const SearchQuestion question = question_of(options);
   std::vector<int> counts = options.gpus.empty() ? std::vector<int>{0} : gpu_counts(options.gpus);
-  const bool several = options.models.size() * options.clusters.size() * counts.size() > 1;
+  const auto models = words_between_commas(options.models);
+  const auto clusters = words_between_commas(options.clusters);
+  const bool several = models.size() * clusters.size() * counts.size() > 1;
   const PredictorWeights weights = shipped_weights();
   std::vector<SearchCase> cases;
-  for (const std::string& model : options.models) {
-    for (const std::string& cluster : options.clusters) {
+  for (const std::string& model : models) {
+    for (const std::string& cluster : clusters) {
       const Scenario base = base_of(options, model, cluster);
       for (const int gpus : counts)
         cases.push_back(searched(options, base, gpus, weights, several ? 1 : options.top));
@@ -237,14 +245,8 @@ void add_plan_parallelism_command(CLI::App& plan, ExitCode& exit_code) {
   auto options = std::make_shared<PlanParallelismOptions>();
   CLI::App* command = plan.add_subcommand(
       "parallelism", "Find the fastest layouts of a model on a cluster (docs/search.md)");
-  command->add_option("MODEL", options->models, "id or file; several as a,b,c")
-      ->required()
-      ->expected(1)
-      ->delimiter(',');
-  command->add_option("CLUSTER", options->clusters, "id or file; several as a,b,c")
-      ->required()
-      ->expected(1)
-      ->delimiter(',');
+  command->add_option("MODEL", options->models, "id or file; several as a,b,c")->required();
+  command->add_option("CLUSTER", options->clusters, "id or file; several as a,b,c")->required();
   command->add_option("--global-batch", options->global_batch, "sequences per step")
       ->required()
       ->check(CLI::PositiveNumber);

@@ -14,6 +14,7 @@ TEST(LayoutSpace, EveryLayoutLoadsAsAScenario) {
   const Scenario base = small_scenario(rest);
   LayoutSpace space;
   space.gpus = 4;
+  space.context = {1, 2, 4};
   const LayoutList list = legal_layouts(base, space);
   EXPECT_GT(list.legal.size(), 100U);
   EXPECT_EQ(list.tried, static_cast<std::int64_t>(list.legal.size()) + list.invalid);
@@ -37,6 +38,7 @@ TEST(LayoutSpace, NoLegalLayoutIsMissing) {
   const Scenario base = small_scenario("training.global_batch=4");
   LayoutSpace space;
   space.gpus = 4;
+  space.context = {1, 2, 4};
   space.recompute = {Recompute::none};
   std::vector<Layout> expected;
   for (int code = 0; code < 4 * 4 * 4 * 4 * 4; ++code) {

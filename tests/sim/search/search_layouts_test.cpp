@@ -70,7 +70,7 @@ std::vector<SmallSpace> small_spaces() {
                                             })},
       {"training.sequence_length=512", with(plain(4),
                                             [](LayoutSpace& s) {
-                                              s.context = {};
+                                              s.context = {1, 2, 4};
                                               s.pipeline = {1};
                                             })},
       {"cluster.node.gpu.memory=1600MiB training.sequence_length=1024",
