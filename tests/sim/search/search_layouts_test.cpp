@@ -37,7 +37,7 @@ std::vector<SmallSpace> small_spaces() {
     change(space);
     return space;
   };
-  return {
+  std::vector<SmallSpace> spaces = {
       {"", plain(2)},
       {"", plain(4)},
       {"training.global_batch=4", plain(8)},
@@ -91,6 +91,13 @@ std::vector<SmallSpace> small_spaces() {
       {"training.precision=fp16 training.framework=megatron-local", plain(4)},
       {"collectives.fidelity=analytic training.optimizer=sgd", plain(4)},
   };
+  // Half of the schedules in each, for the test's time.
+  for (std::size_t i = 0; i < spaces.size(); ++i) {
+    if (!spaces[i].space.schedules.empty()) continue;
+    spaces[i].space.schedules = i % 2 == 0 ? std::vector{one_f_one_b, zb_h1, zb_h2}
+                                           : std::vector{gpipe, interleaved_1f1b, dualpipe};
+  }
+  return spaces;
 }
 
 std::vector<LayoutResult> fastest(std::vector<LayoutResult> results, std::size_t top) {
