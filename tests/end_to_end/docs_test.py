@@ -28,15 +28,18 @@ def commands(text):
 
 
 class Documentation(EndToEnd):
-    def setUp(self):
-        super().setUp()
-        for name in ("configs", "docs"):
-            (self.folder / name).symlink_to(ROOT / name)
-        (self.folder / "tessera").symlink_to(PROGRAM)
+    def run_page(self, page):
+        """All blocks, one after the other, in a folder of the page's own that looks like a checkout."""
+        folder = self.folder / page.stem
+        folder.mkdir()
+        (folder / "configs").symlink_to(ROOT / "configs")
+        (folder / "tessera").symlink_to(PROGRAM)
+        for text in blocks(page, "sh"):
+            self.run_block(page, text, folder)
 
-    def run_block(self, page, text):
-        environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}
-        result = subprocess.run(["bash", "-euc", text], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+    def run_block(self, page, text, folder):
+        environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+        result = subprocess.run(["bash", "-euc", text], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                                 capture_output=True, text=True, timeout=240, check=False)
         self.assertEqual(result.returncode, 0, f"{page.relative_to(ROOT)}:\n{text}\n{result.stderr}")
 
@@ -45,8 +48,7 @@ class Documentation(EndToEnd):
         self.assertGreaterEqual(len(pages), 10)
         for page in pages:
             with self.subTest(page=page.name):
-                for text in blocks(page, "sh"):
-                    self.run_block(page, text)
+                self.run_page(page)
 
     def known_options(self, words):
         """Options of the longest command that `words` begin with."""

@@ -11,7 +11,9 @@
 #include "hw/units/input_error.h"
 #include "hw/units/replace_file.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/config/load.h"
 #include "sim/config/text_file.h"
 #include "sim/config/yaml_text.h"
 #include "sim/import/job/imported_job.h"
@@ -55,6 +57,9 @@ std::string comment(const std::string& text) {
 
 void run_import_job(ImportJobCommand& command) {
   for (const std::string& definition : command.definitions) define(definition, command.options);
+  if (!command.options.model.empty())
+    command.options.longest_sequence =
+        load_model(command.options.model, shipped_catalog()).max_positions;
   const ImportedJob job = command.importer(command.file, command.options);
   std::string yaml = comment("Made by tessera import from " +
                              std::filesystem::path(command.file).filename().string() + ".");

@@ -24,6 +24,7 @@ struct JobOptions {
   std::string framework;
   std::int64_t gpus = 0;
   std::int64_t sequence_length = 0;
+  std::int64_t longest_sequence = 0;  ///< that `model` takes; 0: any
   std::int64_t global_batch = 0;
   std::int64_t micro_batch = 0;
   std::map<std::string, std::string> variables;  ///< of the shell, as if set before the script

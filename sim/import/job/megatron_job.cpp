@@ -15,6 +15,11 @@ bool is_option(const ShellWord& word) {
   return word.text.size() > 2 && word.text.starts_with("--");
 }
 
+/// What stands between the options of torchrun and its own.
+bool is_program(const ShellWord& word) {
+  return word.text.ends_with(".py");
+}
+
 /// The command with most options: what starts the training.
 std::vector<ShellWord> launch_of(const ShellScript& script, const std::string& name) {
   std::vector<ShellWord> launch;
@@ -43,7 +48,7 @@ ForeignFields arguments_of(const std::vector<ShellWord>& words, const std::strin
       name.resize(equals);
     }
     const int line = words[i].line;
-    while (i + 1 < words.size() && !is_option(words[i + 1]))
+    while (i + 1 < words.size() && !is_option(words[i + 1]) && !is_program(words[i + 1]))
       value += (value.empty() ? "" : " ") + words[++i].text;
     arguments.add("--" + name, {value, file + ":" + std::to_string(line)});
   }

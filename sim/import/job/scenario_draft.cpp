@@ -109,9 +109,12 @@ void set_model_and_framework(ScenarioDraft& draft, const JobOptions& options,
                  ": kernels are not in the file; --framework names another");
   draft.set_text("training.framework",
                  options.framework.empty() ? assumed_framework : options.framework);
-  const std::int64_t length = options.sequence_length > 0 ? options.sequence_length : 2048;
-  if (options.sequence_length == 0)
-    draft.assume("sequence length 2048; --sequence-length gives another");
+  std::int64_t length = options.sequence_length;
+  if (length == 0) {
+    length = options.longest_sequence > 0 ? std::min<std::int64_t>(2048, options.longest_sequence)
+                                          : 2048;
+    draft.assume("sequence length " + std::to_string(length) + "; --sequence-length gives another");
+  }
   draft.set("training.sequence_length", length);
 }
 

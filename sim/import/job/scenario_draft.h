@@ -49,8 +49,8 @@ struct BatchSizes {
 /// and the cluster.
 void set_data_parallel_job(ScenarioDraft& draft, const JobOptions& options, BatchSizes sizes);
 
-/// Sets model, framework (`assumed_framework` where the options name none) and sequence length
-/// (2048 is assumed). Throws InputError without a model; `name` stands for the file.
+/// Sets model, framework (`assumed_framework` where the options name none) and sequence length (up
+/// to 2048 is assumed). Throws InputError without a model; `name` stands for the file.
 void set_model_and_framework(ScenarioDraft& draft, const JobOptions& options,
                              const std::string& name, const std::string& assumed_framework);
 

@@ -289,13 +289,12 @@ class ShellReader {
   /// A default value, which may hold variables itself.
   std::string expanded(const std::string& text) {
     if (++nesting_ > kMostNesting) fail(line_, "default values nest too deeply", "simplify them");
-    ShellReader reader("\"" + text + "\"", line_, *this);
-    std::vector<ShellWord> words;
-    std::string result;
-    reader.read_quoted(result, words);
+    const bool has_quotes = text.starts_with('"') || text.starts_with('\'');
+    ShellReader reader(has_quotes ? text : "\"" + text + "\"", line_, *this);
+    const std::string value = joined(reader.read_value());
     expanded_ = reader.expanded_;
     --nesting_;
-    return result;
+    return value;
   }
 
   ShellReader(std::string text, int line, const ShellReader& outer)
