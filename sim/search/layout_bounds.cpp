@@ -118,7 +118,7 @@ std::vector<StageBound> LayoutBounds::stages_of(const StepOptions& step, const M
       program.stages.push_back(
           build_stage_program(library, with_micro_batches(step, count), stage));
   const auto timed = time_segments(program, *predictor_, host_costs(step));
-  const Bytes workspaces = library_memory(step, base_.cluster.node).workspaces;
+  const Bytes workspaces = library_memory(step, base_.cluster.node).allocator.workspaces;
   CollectiveTimes times(topology_, base_.collectives);
   std::vector<StageBound> bounds;
   for (const RankProgram& stage : program.stages) {
