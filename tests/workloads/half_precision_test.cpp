@@ -210,9 +210,10 @@ TEST(HalfPrecision, AWeightGradientThatAccumulatesMovesEightMoreBytesPerParamete
   EXPECT_EQ(wgrad(true) - wgrad(false), (4 + 4 - 2) * weight);
 }
 
+constexpr std::int64_t kParameters = 1'000'000;
+
 /// Traffic of the whole optimizer step per parameter.
 double optimizer_bytes(const StepOptions& step) {
-  constexpr std::int64_t kParameters = 1'000'000;
   const OptimizerStep result = optimizer_step(step, kParameters);
   std::int64_t bytes = 0;
   for (const auto* ops : {&result.before_forward, &result.average, &result.after_reduce,
