@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -63,7 +64,7 @@ class ConfigReader {
     fail(key, "is " + shown(value), "known activations: gelu, gelu_new, relu, silu");
     return fallback;
   }
-  std::string text_or(const char* key, const std::string& fallback) const {
+  std::string text_or(const char* key, const std::string& fallback) {
     const bool is_text = has(key) && object_.at(key).is_string();
     return is_text && !object_.at(key).get<std::string>().empty()
                ? object_.at(key).get<std::string>()
@@ -81,12 +82,22 @@ class ConfigReader {
              std::to_string(number),
          "check both");
   }
+  std::vector<std::string> unread() const {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : object_.items()) {
+      if (!read_.contains(key)) keys.push_back(key);
+    }
+    return keys;
+  }
   void finish() && {
     if (!problems_.empty()) throw InputError(std::move(problems_));
   }
 
  private:
-  bool has(const char* key) const { return object_.contains(key) && !object_.at(key).is_null(); }
+  bool has(const char* key) {
+    read_.insert(key);
+    return object_.contains(key) && !object_.at(key).is_null();
+  }
   std::int64_t checked_integer(const char* key, std::int64_t largest) {
     const json& value = object_.at(key);
     const bool fits = value.is_number_integer() && value >= 1 && value <= largest;
@@ -104,6 +115,7 @@ class ConfigReader {
 
   const json& object_;
   std::string where_;
+  std::set<std::string> read_;
   std::vector<Problem> problems_;
 };
 
@@ -247,7 +259,8 @@ json parsed(const std::string& json_text, const std::string& where) {
 
 }  // namespace
 
-ModelSpec read_hugging_face_config(const std::string& json_text, const std::string& where) {
+ModelSpec read_hugging_face_config(const std::string& json_text, const std::string& where,
+                                   std::vector<std::string>* unread) {
   const json object = parsed(json_text, where);
   ConfigReader in(object, where);
   const std::string model_type = in.text_or("model_type", "");
@@ -255,6 +268,7 @@ ModelSpec read_hugging_face_config(const std::string& json_text, const std::stri
   ModelSpec model;
   model.name = in.text_or("_name_or_path", model_type);
   read(in, model);
+  if (unread) *unread = in.unread();
   std::move(in).finish();
   return model;
 }

@@ -1,4 +1,5 @@
-// tessera import nccl-topology | nvidia-smi | simgrid: foreign descriptions as our YAML.
+// tessera import nccl-topology | nvidia-smi | simgrid: foreign descriptions of machines as our
+// YAML.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -70,13 +71,14 @@ void add_importer(CLI::App& import, const std::string& name, const std::string& 
 }  // namespace
 
 void add_import_command(CLI::App& app) {
-  CLI::App* import =
-      app.add_subcommand("import", "Turn descriptions of other programs into a cluster (YAML)");
+  CLI::App* import = app.add_subcommand(
+      "import", "Turn files of other programs into a cluster or a scenario (YAML)");
   import->require_subcommand(1);
   add_importer(*import, "nccl-topology", "NCCL's topology (NCCL_TOPO_DUMP_FILE)",
                import_nccl_topology);
   add_importer(*import, "nvidia-smi", "the matrix of nvidia-smi topo -m", import_smi_matrix);
   add_importer(*import, "simgrid", "a SimGrid platform (XML)", import_simgrid_platform);
+  add_import_job_commands(*import);
 }
 
 }  // namespace tessera

@@ -1,0 +1,117 @@
+// tessera import megatron | deepspeed | accelerate | huggingface: jobs of other programs as
+// scenarios.
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <spdlog/spdlog.h>
+
+#include "hw/units/input_error.h"
+#include "hw/units/replace_file.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/home.h"
+#include "sim/cli/output.h"
+#include "sim/config/load.h"
+#include "sim/config/text_file.h"
+#include "sim/config/yaml_text.h"
+#include "sim/import/job/imported_job.h"
+
+namespace tessera {
+namespace {
+
+using JobImporter = std::function<ImportedJob(const std::string& file, const JobOptions&)>;
+using TextImporter = ImportedJob (*)(const std::string&, const std::string&, const JobOptions&);
+
+struct ImportJobCommand {
+  JobImporter importer;
+  std::string file;
+  JobOptions options;
+  std::vector<std::string> definitions;
+  std::string output;
+};
+
+/// An importer of a text as one of a file.
+JobImporter of_file(TextImporter importer) {
+  return [importer](const std::string& file, const JobOptions& options) {
+    return importer(read_text_file(file), shown_path(file), options);
+  };
+}
+
+void define(const std::string& definition, JobOptions& options) {
+  const auto equals = definition.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw InputError({"--define " + definition, "has no value", "write NAME=VALUE"});
+  options.variables[definition.substr(0, equals)] = definition.substr(equals + 1);
+}
+
+/// One line, whatever the file's values hold.
+std::string comment(const std::string& text) {
+  std::string line = "# " + text;
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  return line + "\n";
+}
+
+void run_import_job(ImportJobCommand& command) {
+  for (const std::string& definition : command.definitions) define(definition, command.options);
+  if (!command.options.model.empty())
+    command.options.longest_sequence =
+        load_model(command.options.model, shipped_catalog()).max_positions;
+  const ImportedJob job = command.importer(command.file, command.options);
+  std::string yaml = comment("Made by tessera import from " +
+                             std::filesystem::path(command.file).filename().string() + ".");
+  for (const std::string& line : job.assumed) yaml += comment("assumed: " + line);
+  for (const std::string& line : job.ignored) yaml += comment("ignored: " + line);
+  spdlog::info("{} assumed, {} ignored: comments at the top list them", job.assumed.size(),
+               job.ignored.size());
+  yaml += to_yaml(job.scenario);
+  if (command.output.empty()) return print(yaml);
+  replace_file(command.output, yaml);
+}
+
+void add_job_importer(CLI::App& import, const std::string& name, const std::string& what,
+                      JobImporter importer, bool names_model) {
+  auto options = std::make_shared<ImportJobCommand>();
+  options->importer = std::move(importer);
+  JobOptions& job = options->options;
+  CLI::App* command = import.add_subcommand(name, what);
+  command->add_option("FILE", options->file)->required();
+  if (!names_model)
+    command->add_option("--model", job.model, "id of tessera list models, a file, or config.json");
+  command->add_option("--cluster", job.cluster, "id of tessera list clusters, or a file");
+  command->add_option("--gpus", job.gpus, "GPUs of the job")->check(CLI::Range(1, 1'000'000));
+  command->add_option("--framework", job.framework, "id of tessera list frameworks, or a file");
+  const auto size = CLI::Range(std::int64_t{1}, std::int64_t{100'000'000});
+  command->add_option("--sequence-length", job.sequence_length, "tokens per sequence")->check(size);
+  command->add_option("--global-batch", job.global_batch, "sequences per step")->check(size);
+  command->add_option("--micro-batch", job.micro_batch, "sequences per micro-batch")->check(size);
+  command->add_option("-o,--output", options->output, "write here instead of to stdout");
+  if (name == "megatron")
+    command
+        ->add_option("--define", options->definitions,
+                     "NAME=VALUE of a shell variable that the script does not set; repeatable")
+        ->allow_extra_args(false);
+  command->callback([options] { run_import_job(*options); });
+}
+
+}  // namespace
+
+void add_import_job_commands(CLI::App& import) {
+  add_job_importer(import, "megatron", "a launch script or argument list of Megatron-LM",
+                   of_file(import_megatron), true);
+  add_job_importer(import, "deepspeed", "DeepSpeed's ds_config.json", of_file(import_deepspeed),
+                   false);
+  add_job_importer(import, "accelerate", "what accelerate config wrote (FSDP, DDP, DeepSpeed)",
+                   of_file(import_accelerate), false);
+  add_job_importer(
+      import, "huggingface", "a model's config.json",
+      [](const std::string& file, const JobOptions& options) {
+        return import_hugging_face(file, options);
+      },
+      true);
+}
+
+}  // namespace tessera

@@ -1,0 +1,121 @@
+#include "sim/import/job/scenario_draft.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+YamlNode mapping() {
+  YamlNode node;
+  node.kind = YamlNode::Kind::mapping;
+  return node;
+}
+
+YamlNode scalar(const std::string& text) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.text = text;
+  return node;
+}
+
+/// The value at `path` below `node`, made where it is missing.
+YamlNode& place_of(YamlNode& node, std::string_view path) {
+  const auto dot = path.find('.');
+  const std::string key(path.substr(0, dot));
+  YamlNode* below = nullptr;
+  for (YamlEntry& entry : node.entries) {
+    if (entry.key == key) below = &entry.value;
+  }
+  if (!below) {
+    node.entries.push_back({key, {}, mapping()});
+    below = &node.entries.back().value;
+  }
+  return dot == std::string_view::npos ? *below : place_of(*below, path.substr(dot + 1));
+}
+
+/// Shipped clusters of DGX H100 by the GPUs that they hold.
+constexpr std::array<std::pair<std::int64_t, const char*>, 4> kClusters{
+    {{8, "dgx-h100"}, {16, "dgx-h100-x2"}, {64, "dgx-h100-x8-rail"}, {1024, "dgx-superpod-h100"}}};
+
+}  // namespace
+
+void ScenarioDraft::set(std::string_view path, const std::string& value) {
+  set(path, scalar(value));
+}
+
+void ScenarioDraft::set_text(std::string_view path, const std::string& value) {
+  YamlNode node = scalar(value);
+  node.quoted = true;
+  set(path, std::move(node));
+}
+
+void ScenarioDraft::set(std::string_view path, YamlNode value) {
+  place_of(job_.scenario, path) = std::move(value);
+}
+
+ImportedJob ScenarioDraft::finish(const ForeignFields& fields) {
+  fields.finish();
+  for (const std::string& line : fields.unread()) ignore(line);
+  return std::move(job_);
+}
+
+void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus) {
+  if (!options.cluster.empty()) return draft.set_text("cluster", options.cluster);
+  std::string cluster = "llama3-24k";
+  for (const auto& [most, id] : kClusters) {
+    if (gpus > most) continue;
+    cluster = id;
+    break;
+  }
+  draft.set_text("cluster", cluster);
+  draft.assume("cluster " + cluster + ": it is not in the file; --cluster names another");
+}
+
+void set_data_parallel_job(ScenarioDraft& draft, const JobOptions& options, BatchSizes sizes) {
+  if (options.global_batch > 0) sizes.global = options.global_batch;
+  if (options.micro_batch > 0) sizes.micro = options.micro_batch;
+  if (options.gpus > 0) sizes.gpus = options.gpus;
+  const auto fall_back = [&](std::int64_t& size, const std::string& what) {
+    if (size > 0) return;
+    size = 1;
+    draft.assume(what);
+  };
+  if (sizes.gpus == 0 && sizes.global > 0 && sizes.micro > 0 && sizes.accumulation > 0)
+    sizes.gpus = sizes.global / (sizes.micro * sizes.accumulation);
+  fall_back(sizes.gpus, "1 GPU; --gpus gives the number");
+  if (sizes.micro == 0 && sizes.global > 0)
+    sizes.micro = sizes.global / (sizes.gpus * std::max<std::int64_t>(sizes.accumulation, 1));
+  fall_back(sizes.micro, "1 sequence per GPU and micro-batch; --micro-batch gives another number");
+  if (sizes.global == 0)
+    sizes.global = sizes.micro * sizes.gpus * std::max<std::int64_t>(sizes.accumulation, 1);
+  draft.set("training.global_batch", sizes.global);
+  draft.set("training.micro_batch", sizes.micro);
+  draft.set("parallelism.data", sizes.gpus);
+  set_cluster(draft, options, sizes.gpus);
+}
+
+void set_model_and_framework(ScenarioDraft& draft, const JobOptions& options,
+                             const std::string& name, const std::string& assumed_framework) {
+  if (options.model.empty())
+    throw InputError({name, "does not describe the model",
+                      "add --model with an id of tessera list models, a file or a config.json"});
+  draft.set_text("name", std::filesystem::path(name).stem().string());
+  draft.set_text("model", options.model);
+  if (options.framework.empty())
+    draft.assume("framework " + assumed_framework +
+                 ": kernels are not in the file; --framework names another");
+  draft.set_text("training.framework",
+                 options.framework.empty() ? assumed_framework : options.framework);
+  std::int64_t length = options.sequence_length;
+  if (length == 0) {
+    length = options.longest_sequence > 0 ? std::min<std::int64_t>(2048, options.longest_sequence)
+                                          : 2048;
+    draft.assume("sequence length " + std::to_string(length) + "; --sequence-length gives another");
+  }
+  draft.set("training.sequence_length", length);
+}
+
+}  // namespace tessera

@@ -1,0 +1,142 @@
+"""Jobs of other programs become scenarios that load, and what they leave out is said."""
+
+import json
+import unittest
+
+from tessera_command import EndToEnd
+
+MEGATRON = r"""#!/bin/bash
+# Trains a model of 20B parameters.
+GPUS_PER_NODE=8
+NNODES=${SLURM_NNODES:-"4"}
+WORLD_SIZE=$(($GPUS_PER_NODE*$NNODES))
+DATA_PATH=$1
+TP=4
+DISTRIBUTED_ARGS=(
+    --nproc_per_node $GPUS_PER_NODE
+    --nnodes $NNODES   # of the job
+)
+GPT_MODEL_ARGS=(
+    --num-layers 44 --hidden-size 6144 --num-attention-heads 48
+    --seq-length 2048 --max-position-embeddings 2048
+)
+TRAINING_ARGS="--micro-batch-size 1 \
+    --global-batch-size $((WORLD_SIZE * 8)) --lr 6.0e-5 --bf16 --clip-grad 1.0"
+MODEL_PARALLEL_ARGS=(--tensor-model-parallel-size ${TP} --pipeline-model-parallel-size=4 --sequence-parallel)
+torchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py "${GPT_MODEL_ARGS[@]}" $TRAINING_ARGS ${MODEL_PARALLEL_ARGS[@]} \
+    --data-path "$DATA_PATH" --use-distributed-optimizer --recompute-activations
+"""
+
+LLAMA = """--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32
+--group-query-attention --num-query-groups 8 --normalization RMSNorm --position-embedding-type rope --swiglu
+--disable-bias-linear --untie-embeddings-and-output-weights --vocab-size 128256 --attention-dropout 0
+--hidden-dropout 0 --seq-length 8192 --micro-batch-size 1 --global-batch-size 128 --fp8-format hybrid
+--context-parallel-size 2 --tensor-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 4
+--pipeline-model-parallel-size 4
+"""
+
+DEEPSPEED = {
+    "train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": "auto",
+    "bf16": {"enabled": True}, "gradient_clipping": 1.0, "steps_per_print": 100,
+    "zero_optimization": {"stage": 3, "overlap_comm": True, "reduce_bucket_size": 5e8,
+                          "offload_optimizer": {"device": "cpu", "pin_memory": True}}}
+
+ACCELERATE = """compute_environment: LOCAL_MACHINE
+distributed_type: FSDP
+fsdp_config:
+  fsdp_sharding_strategy: HYBRID_SHARD
+  fsdp_offload_params: false
+  fsdp_activation_checkpointing: true
+mixed_precision: bf16
+num_machines: 2
+num_processes: 16
+"""
+
+LLAMA_CONFIG = {"model_type": "llama", "num_hidden_layers": 22, "hidden_size": 2048, "num_attention_heads": 32,
+                "num_key_value_heads": 4, "intermediate_size": 5632, "vocab_size": 32000, "hidden_act": "silu",
+                "rope_theta": 10000.0, "torch_dtype": "bfloat16"}
+
+
+class ImportJob(EndToEnd):
+    def imported(self, kind, text, *options):
+        """Path and text of the scenario that is made of a file; it has to load."""
+        name = "config.json" if kind == "huggingface" else f"{kind}.txt"
+        result = self.run_tessera("import", kind, self.plant(name, text), "-o", f"{kind}.yaml", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"^info: \d+ assumed, \d+ ignored")
+        path = self.folder / f"{kind}.yaml"
+        self.answer("check", path)
+        return path, path.read_text()
+
+    def assert_holds(self, text, *lines):
+        for line in lines:
+            self.assertRegex(text, rf"(?m)^ *{line}$")
+
+    def test_a_launch_script_of_megatron(self):
+        _, text = self.imported("megatron", MEGATRON)
+        self.assert_holds(text, "layers: 44", "hidden: 6144", "heads: 48", "max_positions: 2048", "precision: \"bf16\"",
+                          "tensor: 4", "pipeline: 4", "data: 2", "sequence_parallel: true", "recompute: selective",
+                          "global_batch: 256", "micro_batch: 1", "sharding: optimizer")
+        self.assertIn("# ignored: --lr = 6.0e-5\n", text)
+        self.assertIn("# ignored: --data-path = $1\n", text)
+        self.assertIn("# assumed: vocabulary of 50257 tokens", text)
+        self.assertIn("# assumed: cluster dgx-h100-x8-rail", text)
+
+    def test_arguments_of_megatron_alone(self):
+        _, text = self.imported("megatron", LLAMA.replace("\n", " "), "--gpus", "64")
+        self.assert_holds(text, "family: llama", "kv_heads: 8", "vocab: 128256", "tied_embeddings: false",
+                          "precision: \"fp8\"", "context: 2", "virtual_stages: 2", "data: 2", "activation: swiglu")
+
+    def test_variables_come_from_outside_too(self):
+        script = MEGATRON.replace("TP=4\n", "")
+        self.assert_fails(3, "--tensor-model-parallel-size is ${TP}; the file does not set it; add --define",
+                          "import", "megatron", self.plant("job.sh", script))
+        self.assert_holds(self.imported("megatron", script, "--define", "TP=8")[1], "tensor: 8", "data: 1")
+
+    def test_what_is_wrong_with_a_script_is_said_with_its_line(self):
+        script = self.plant("job.sh", "pretrain --num-layers 4\n  --hidden-size many --seq-length 0.5\n"
+                            .replace("4\n", "4 \\\n"))
+        result = self.run_tessera("import", "megatron", script)
+        self.assertEqual(result.returncode, 3)
+        self.assertRegex(result.stderr, r"job.sh:2: --hidden-size is many; use a number")
+        self.assertRegex(result.stderr, r"job.sh:2: --seq-length is 0.5; use a whole number")
+        self.assertIn("--num-attention-heads is missing", result.stderr)
+        self.assert_fails(3, "job.sh:2: a text in quotes does not end", "import", "megatron",
+                          self.plant("job.sh", "A=1\nB='unfinished --num-layers 4\n"))
+
+    def test_deepspeed(self):
+        _, text = self.imported("deepspeed", json.dumps(DEEPSPEED, indent="\t"), "--model", "gpt2-xl", "--gpus", "8")
+        self.assert_holds(text, "global_batch: 64", "micro_batch: 4", "data: 8", "precision: bf16",
+                          "sharding: parameters", "overlap_gradients: true", "bucket: 1000000000 B",
+                          "clip_gradients: true")
+        self.assertIn("# ignored: zero_optimization.offload_optimizer.device = cpu: what is offloaded stays", text)
+        self.assertIn("# ignored: gradient_accumulation_steps = auto\n", text)
+        self.assertIn("# ignored: steps_per_print = 100\n", text)
+
+    def test_deepspeed_needs_a_model(self):
+        file = self.plant("ds.json", json.dumps(DEEPSPEED))
+        self.assert_fails(3, "does not describe the model; add --model", "import", "deepspeed", file)
+        file = self.plant("ds.json", json.dumps({"zero_optimization": {"stage": 7}}))
+        self.assert_fails(3, "ds.json:1:", "import", "deepspeed", file, "--model", "gpt2")
+
+    def test_accelerate(self):
+        _, text = self.imported("accelerate", ACCELERATE, "--model", "llama-3-8b", "--sequence-length", "4096")
+        self.assert_holds(text, "sharding: parameters", "shard_group: 8", "data: 16", "recompute: full",
+                          "sequence_length: 4096", "cluster: \"dgx-h100-x2\"", "framework: \"fsdp\"")
+        self.assertIn("# ignored: compute_environment = LOCAL_MACHINE\n", text)
+
+    def test_a_config_of_hugging_face_is_simulated(self):
+        path, text = self.imported("huggingface", json.dumps(LLAMA_CONFIG), "--gpus", "8", "--framework", "fsdp")
+        self.assert_holds(text, "layers: 22", "kv_heads: 4", "data: 8")
+        self.assertIn("# ignored: rope_theta\n", text)
+        self.assertIn("# ignored: torch_dtype\n", text)
+        self.assertGreater(self.simulate(path)["step_time_s"], 0)
+
+    def test_no_value_breaks_out_of_its_comment(self):
+        script = "pretrain " + LLAMA.replace("\n", " ") + " --save 'x\nname: stolen'\n"
+        _, text = self.imported("megatron", script, "--gpus", "32")
+        self.assertIn("# ignored: --save = x name: stolen\n", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
