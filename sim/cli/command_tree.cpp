@@ -1,7 +1,5 @@
 #include "sim/cli/command_tree.h"
 
-#include <string_view>
-
 namespace tessera {
 namespace {
 
@@ -80,6 +78,12 @@ std::vector<const CommandNode*> flattened(const CommandNode& root) {
 
 std::string name_of(const CommandNode& command) {
   return command.path.substr(command.path.rfind(' ') + 1);
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : std::string(separator)) + word;
+  return text;
 }
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/formats/output_file.h"
+#include "sim/formats/perfetto_proto_writer.h"
 #include "sim/formats/trace_event_writer.h"
 #include "sim/trace/timeline_index.h"
 #include "workloads/labels.h"
@@ -85,8 +86,8 @@ TraceTrack track_of(int rank, StreamKind stream) {
 /// Writes the events of a timeline, rank by rank.
 class PerfettoTrace {
  public:
-  PerfettoTrace(const TimedProgram& timed, const Timeline& timeline)
-      : timed_(timed), index_(timed, timeline) {
+  PerfettoTrace(const TimedProgram& timed, const Timeline& timeline, TraceWriter& writer)
+      : timed_(timed), index_(timed, timeline), writer_(writer) {
     for (const Segment& segment : timed.program.segments) {
       segments_.push_back(segment_text(segment));
     }
@@ -113,15 +114,12 @@ class PerfettoTrace {
         std::to_string(at.pipeline) + ", tensor " + std::to_string(at.tensor) + ", data " +
         std::to_string(at.data) +
         (stands_for > 1 ? ", for " + std::to_string(stands_for) + " GPUs)" : ")");
-    const TraceTrack process{rank + 1, 0};
-    writer_.metadata(process, "process_name", "name", json_string(name));
-    writer_.metadata(process, "process_sort_index", "sort_index", std::to_string(rank));
+    writer_.name_process(rank + 1, json_string(name));
     std::array<bool, kStreamCount> named{};
     for (const ProgramOp& op : index_.program_of(rank).ops) {
       if (std::exchange(named[static_cast<std::size_t>(op.stream)], true)) continue;
       const TraceTrack track = track_of(rank, op.stream);
-      writer_.metadata(track, "thread_name", "name", label_json(label_of(op.stream)));
-      writer_.metadata(track, "thread_sort_index", "sort_index", std::to_string(track.thread));
+      writer_.name_thread(track, label_json(label_of(op.stream)));
     }
   }
 
@@ -195,19 +193,30 @@ class PerfettoTrace {
   const TimedProgram& timed_;
   TimelineIndex index_;
   std::vector<SegmentText> segments_;  // parallel to Program::segments
-  TraceEventWriter writer_;
+  TraceWriter& writer_;
   std::int64_t arrows_ = 0;
 };
 
 }  // namespace
 
-std::string perfetto_trace(const TimedProgram& timed, const Timeline& timeline) {
-  return PerfettoTrace(timed, timeline).write();
+std::string perfetto_trace(const TimedProgram& timed, const Timeline& timeline,
+                           TraceFormat format) {
+  TraceEventWriter json;
+  PerfettoProtoWriter native;
+  TraceWriter& writer = format == TraceFormat::native ? static_cast<TraceWriter&>(native) : json;
+  return PerfettoTrace(timed, timeline, writer).write();
+}
+
+TraceFormat trace_format_of(const std::filesystem::path& path) {
+  const bool is_packed = path.extension() == ".gz";
+  const std::string kind = (is_packed ? path.stem() : path.filename()).extension().string();
+  const bool is_native = kind == ".pftrace" || kind == ".perfetto-trace";
+  return is_native ? TraceFormat::native : TraceFormat::json;
 }
 
 void write_perfetto_trace(const std::filesystem::path& path, const TimedProgram& timed,
                           const Timeline& timeline) {
-  write_output_file(path, perfetto_trace(timed, timeline));
+  write_output_file(path, perfetto_trace(timed, timeline, trace_format_of(path)));
 }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -8,14 +9,21 @@
 
 namespace tessera {
 
-/// A simulated step as a Chrome trace-event file, which ui.perfetto.dev and chrome://tracing open:
-/// one process per GPU, one thread per stream, a slice per segment with its kernels inside, slices
-/// for collectives and messages, an arrow from every send to its recv, and a memory counter per
-/// GPU. Time stamps are exact to 1 ns. Equal timelines give equal bytes.
-std::string perfetto_trace(const TimedProgram& timed, const Timeline& timeline);
+/// JSON for every viewer, or Perfetto's own Protobuf: smaller, for ui.perfetto.dev alone.
+enum class TraceFormat : std::uint8_t { json, native };
 
-/// Writes `perfetto_trace` to `path`, compressed where the name ends in ".gz". Throws InputError
-/// where the file cannot be written.
+/// A simulated step as a Chrome trace-event file, which ui.perfetto.dev and chrome://tracing open,
+/// or as a native one: one process per GPU, one thread per stream, a slice per segment with its
+/// kernels inside, slices for collectives and messages, an arrow from every send to its recv, and a
+/// memory counter per GPU. Time stamps are exact to 1 ns. Equal timelines give equal bytes.
+std::string perfetto_trace(const TimedProgram& timed, const Timeline& timeline,
+                           TraceFormat format = TraceFormat::json);
+
+/// native for names that end in .pftrace or .perfetto-trace, also with .gz behind it; else JSON.
+TraceFormat trace_format_of(const std::filesystem::path& path);
+
+/// Writes `perfetto_trace` to `path` in the format of its name, compressed where it ends in ".gz".
+/// Throws InputError where the file cannot be written.
 void write_perfetto_trace(const std::filesystem::path& path, const TimedProgram& timed,
                           const Timeline& timeline);
 

@@ -18,6 +18,16 @@ std::string json_string(std::string_view text) {
 
 TraceEventWriter::TraceEventWriter() : text_("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[") {}
 
+void TraceEventWriter::name_process(int process, std::string_view name_json) {
+  metadata({process, 0}, "process_name", "name", name_json);
+  metadata({process, 0}, "process_sort_index", "sort_index", std::to_string(process - 1));
+}
+
+void TraceEventWriter::name_thread(TraceTrack track, std::string_view name_json) {
+  metadata(track, "thread_name", "name", name_json);
+  metadata(track, "thread_sort_index", "sort_index", std::to_string(track.thread));
+}
+
 void TraceEventWriter::slice(TraceTrack track, std::string_view name_json,
                              std::string_view category, Nanoseconds begin, Nanoseconds end,
                              std::string_view op_args, std::string_view own_args) {

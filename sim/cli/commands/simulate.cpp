@@ -20,6 +20,7 @@
 #include "sim/cli/provenance_of.h"
 #include "sim/config/load.h"
 #include "sim/engine/engine.h"
+#include "sim/formats/chakra.h"
 #include "sim/formats/output_file.h"
 #include "sim/formats/perfetto.h"
 #include "sim/html/step_page.h"
@@ -44,6 +45,8 @@ struct SimulateOptions {
   std::string picture_file;
   std::string report_file;
   std::string resolved_file;
+  std::string chakra_prefix;
+  std::string chakra_version = "1.0.0";
   bool timing = false;
   int steps = 0;  ///< 0: one, in full
   int jobs = 0;   ///< 0: one per core
@@ -73,6 +76,8 @@ void write_files(const SimulateOptions& options, const Scenario& scenario,
     write_output_file(options.picture_file,
                       timeline_svg(timed, timeline, {.title = scenario.name}));
   }
+  if (!options.chakra_prefix.empty())
+    write_chakra(options.chakra_prefix, timed, options.chakra_version);
   if (!options.resolved_file.empty()) {
     write_output_file(options.resolved_file, resolved_yaml(scenario));
   }
@@ -173,12 +178,17 @@ void add_simulate_command(CLI::App& app, ExitCode& exit_code) {
   add_set_option(*command, options->overrides);
   add_format_option(*command, options->format, {"table", "json"});
   command->add_option("--trace", options->trace_file,
-                      "write the timeline for ui.perfetto.dev (.json, .json.gz)");
+                      "write the timeline for ui.perfetto.dev (.json, .json.gz, .pftrace)");
   command->add_option("--picture", options->picture_file, "write the timeline as SVG");
   command->add_option("--report", options->report_file,
                       "write a self-contained HTML report for a browser");
   command->add_option("--resolved", options->resolved_file,
                       "write the scenario with all defaults and files inlined");
+  command->add_option("--chakra", options->chakra_prefix,
+                      "write PREFIX.<rank>.et, Chakra execution traces for ASTRA-sim");
+  command->add_option("--chakra-version", options->chakra_version, "of their schema")
+      ->check(CLI::IsMember({"1.0.0", "0.0.4"}))
+      ->capture_default_str();
   command->add_flag("--timing", options->timing, "put the times of our own run into the JSON");
   command
       ->add_option("--steps", options->steps,
