@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-/// JSON for every viewer, or Perfetto's own Protobuf: smaller, for ui.perfetto.dev alone.
+/// JSON for every viewer, or Perfetto's own Protobuf: for ui.perfetto.dev alone.
 enum class TraceFormat : std::uint8_t { json, native };
 
 /// A simulated step as a Chrome trace-event file, which ui.perfetto.dev and chrome://tracing open,

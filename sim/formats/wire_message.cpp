@@ -12,7 +12,7 @@ std::uint64_t tag(int field, std::uint64_t type) {
 }
 
 void append_varint(std::string& bytes, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value & 0x7f | 0x80);
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>((value & 0x7f) | 0x80);
   bytes += static_cast<char>(value);
 }
 
