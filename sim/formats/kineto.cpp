@@ -227,7 +227,7 @@ KinetoTrace read_kineto(const std::filesystem::path& path) {
     return false;
   };
   try {
-    static_cast<void>(Json::parse(*stream, on_part));
+    [[maybe_unused]] const Json rest = Json::parse(*stream, on_part);
   } catch (const Json::exception& error) {
     throw InputError({path.string(), std::string("is no JSON: ") + error.what(),
                       "give a trace of torch.profiler"});

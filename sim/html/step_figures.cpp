@@ -36,7 +36,7 @@ std::vector<UseAt> uses_of(const TimelineIndex& index, const TimedProgram& timed
   const RankProgram& program = index.program_of(rank);
   const auto records = index.records_of(rank);
   CategoryBytes used = program.static_parts;
-  used[MemoryCategory::workspace] += timed.library_memory.workspaces;
+  used[MemoryCategory::workspace] += timed.library_memory.allocator.workspaces;
   std::vector<UseAt> uses{{0, used}};
   std::int32_t last_op = -1;
   replay_memory(timed.program, program.stage, -1, [&](const MemoryStep& step) {
