@@ -95,7 +95,7 @@ TEST(MemoryReplay, FreesEverythingThatItAllocates) {
     replay_memory(program, stage, -1, [&](const MemoryStep& step) {
       in_use += step.allocates ? step.allocation.bytes : -step.allocation.bytes;
     });
-    EXPECT_EQ(in_use, {});
+    EXPECT_EQ(in_use, Bytes(0));
   }
 }
 
