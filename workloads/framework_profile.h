@@ -63,7 +63,7 @@ struct FrameworkProfile {
   bool fused_optimizer = false;  ///< one pass (torch's fused=True, apex FusedAdam); else torch's
                                  ///< foreach, one pass per line of the update rule
   bool deepspeed_zero = false;   ///< ZeRO-1 keeps DeepSpeed's copies of gradients (sharding.h)
-  bool planned_memory = false;   ///< a compiler lays memory out ahead of the step: nothing is cached
+  bool planned_memory = false;  ///< a compiler lays memory out ahead of the step: nothing is cached
   bool overlap_p2p = true;  ///< interleaved pipelines transfer beside computation; else the host
                             ///< waits for every exchange between stages
   MixedPrecision bf16{Precision::bf16, Precision::bf16, Precision::bf16, Precision::bf16, false};

@@ -22,10 +22,10 @@ bool scatters_gradients(const StepOptions& step);
 /// Parameters are whole on every rank, and gathered from those that updated them.
 bool gathers_updates(const StepOptions& step);
 
-/// DeepSpeed's ZeRO-1 (zero/stage_1_and_2.py, bf16_optimizer.py): gradients are reduced in a bucket.
-/// fp16: the rank's partition of them is copied out, flattened once more and cast to fp32, and none
-/// of the copies is freed before the next is made. bf16: backward leaves 16-bit gradients beside the
-/// fp32 ones that they are added to.
+/// DeepSpeed's ZeRO-1 (zero/stage_1_and_2.py, bf16_optimizer.py): gradients are reduced in a
+/// bucket. fp16: the rank's partition of them is copied out, flattened once more and cast to fp32,
+/// and none of the copies is freed before the next is made. bf16: backward leaves 16-bit gradients
+/// beside the fp32 ones that they are added to.
 bool copies_gradients(const StepOptions& step);
 
 /// Elements of this rank's shard of `parameters`.

@@ -10,8 +10,8 @@ namespace tessera {
 /// Memory of a GPU that no tensor of the step is in.
 struct LibraryMemory {
   AllocatorSetting allocator;  ///< with the workspaces of cuBLAS and Transformer Engine
-  Bytes context;        ///< CUDA context and loaded kernels, outside of the allocator
-  Bytes communicators;  ///< buffers of NCCL, outside of the allocator
+  Bytes context;               ///< CUDA context and loaded kernels, outside of the allocator
+  Bytes communicators;         ///< buffers of NCCL, outside of the allocator
 };
 
 /// A cuBLAS workspace belongs to a handle and a stream, and autograd's thread has a handle of its

@@ -42,9 +42,9 @@ struct GraphOp {
   /// none (gradients that meet), or the block is fused.
   int origin = -1;
   std::vector<StorageId> unnamed;  ///< live at least until this operator ran: `Tape::drop_names`
-  int host_calls = 1;  ///< framework calls or launches that the operator costs the host
-  Bytes allocated;     ///< before the operator runs, as the allocator counts; set by `plan_memory`
-  Bytes freed;         ///< after it ran; set by `plan_memory`
+  int host_calls = 1;              ///< framework calls or launches that the operator costs the host
+  Bytes allocated;  ///< before the operator runs, as the allocator counts; set by `plan_memory`
+  Bytes freed;      ///< after it ran; set by `plan_memory`
   std::vector<StorageId> allocates;  ///< that make up `allocated` (an optimizer's have no storage)
   std::vector<StorageId> frees;
 };
