@@ -31,11 +31,14 @@ std::vector<double> end_times(const ClusterSpec& cluster, const std::vector<Mess
   std::vector<simgrid::s4u::CommPtr> running(messages.size());
   simgrid::s4u::Activity::on_completion_cb([&](const simgrid::s4u::Activity& activity) {
     for (std::size_t i = 0; i < running.size(); ++i) {
-      if (running[i].get() == &activity) ends[i] = simgrid::s4u::Engine::get_clock();
+      if (running[i].get() != &activity) continue;
+      ends[i] = simgrid::s4u::Engine::get_clock();
+      clock.release();
     }
   });
   for (std::size_t i = 0; i < messages.size(); ++i) {
     clock.at(messages[i].start, [&, i] {
+      clock.occupy();  // the clock may not run ahead of SimGrid's flows
       running[i] = simgrid::s4u::Comm::sendto_async(&platform.gpu_host(messages[i].from),
                                                     &platform.gpu_host(messages[i].to),
                                                     static_cast<std::uint64_t>(messages[i].bytes));
