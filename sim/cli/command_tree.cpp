@@ -82,4 +82,10 @@ std::string name_of(const CommandNode& command) {
   return command.path.substr(command.path.rfind(' ') + 1);
 }
 
+std::string joined(const std::vector<std::string>& words, std::string_view separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : std::string(separator)) + word;
+  return text;
+}
+
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera {
@@ -33,5 +34,8 @@ std::vector<const CommandNode*> flattened(const CommandNode& root);
 
 /// The last word of the path.
 std::string name_of(const CommandNode& command);
+
+/// The words with `separator` between them.
+std::string joined(const std::vector<std::string>& words, std::string_view separator = " ");
 
 }  // namespace tessera

@@ -6,12 +6,6 @@
 namespace tessera {
 namespace {
 
-std::string joined(const std::vector<std::string>& words, std::string_view separator = " ") {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : std::string(separator)) + word;
-  return text;
-}
-
 /// `text` in single quotes, as bash and zsh read it.
 std::string shell_quoted(std::string_view text) {
   std::string quotes = "'";

@@ -51,12 +51,6 @@ std::string italic(std::string_view text) {
   return "\\fI" + roff(text) + "\\fR";
 }
 
-std::string joined(const std::vector<std::string>& words, std::string_view separator) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : std::string(separator)) + word;
-  return text;
-}
-
 /// A term on a line of its own and what it means, indented below.
 std::string entry(const std::string& term, const std::string& meaning) {
   return ".TP\n" + term + "\n" + (meaning.empty() ? "\\&" : meaning) + "\n";
