@@ -78,14 +78,14 @@ TEST(ContextParallel, FreesWhatItSaved) {
 TEST(ContextParallel, RingSendsBesideTheAttention) {
   const Program program = build_program(small_llama(), training(4));
   const auto& ops = program.stages[0].ops;
-  int overlapped = 0;
+  std::ptrdiff_t overlapped = 0;
   for (std::size_t i = 0; i + 2 < ops.size(); ++i) {
     if (ops[i].kind != OpKind::ring_shift) continue;
     const auto shift = static_cast<std::int32_t>(i);
     const auto& kernels = program.segment(ops[i + 1].segment).kernels;
     EXPECT_EQ(kernels.front().kernel.kind, KernelKind::attention);
     EXPECT_NE(ops[i + 1].waits[0], shift);
-    overlapped += std::count(ops[i + 2].waits.begin(), ops[i + 2].waits.end(), shift);
+    overlapped += std::ranges::count(ops[i + 2].waits, shift);
   }
   EXPECT_EQ(overlapped, 4 * (3 + 4));  // three steps forward, four in backward
 }

@@ -249,9 +249,13 @@ TEST(Ddp, BucketsCloseWithTheTensorThatFillsThem) {
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     sum += buckets[i].parameters;
     EXPECT_LE(buckets[i].ready, buckets[i].first);
-    if (i > 0) EXPECT_LE(buckets[i].first, buckets[i - 1].ready);
+    if (i > 0) {
+      EXPECT_LE(buckets[i].first, buckets[i - 1].ready);
+    }
     const Bytes limit = i == 0 ? step.data_parallel.first_bucket : step.data_parallel.bucket;
-    if (i + 1 < buckets.size()) EXPECT_GE(Bytes(2 * buckets[i].parameters), limit);
+    if (i + 1 < buckets.size()) {
+      EXPECT_GE(Bytes(2 * buckets[i].parameters), limit);
+    }
   }
   EXPECT_EQ(sum, graph.parameters());
   EXPECT_GT(buckets.size(), 30u);  // 1.5 GB of bf16 in 25 MiB; a feed-forward matrix has 13 MB

@@ -91,7 +91,7 @@ class StagePlanner {
     const Bytes room = budget_ - result.static_bytes;
     std::optional<Attempt> best;
     Bytes best_share;
-    for (const Bytes share : shares(room / static_cast<double>(result.in_flight))) {
+    for (const Bytes share : shares(room / result.in_flight)) {
       Attempt tried = attempt(share, false);
       if (best && !is_better(tried, *best)) continue;
       best = std::move(tried);
