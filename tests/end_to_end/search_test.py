@@ -54,6 +54,13 @@ class Search(EndToEnd):
         text = self.answer("plan", "parallelism", "gpt2,gpt3-xl", "hgx-h100-4", *STEP, *NARROW, "--gpus", 1)
         self.assertIn("largest that fits: gpt3-xl", text)
 
+    def test_sequences_are_as_long_as_the_models_positions(self):
+        plan = ("plan", "parallelism", "gpt2", "hgx-h100-4", "--global-batch", 4, "--gpus", 1, *NARROW, "--format", "json")
+        default = self.run_tessera(*plan)
+        self.assertEqual((default.returncode, default.stderr), (0, "info: gpt2: sequences of 1024 tokens (--sequence-length)\n"))
+        stated = json.loads(self.answer(*plan, "--sequence-length", 1024))
+        self.assertEqual(json.loads(default.stdout)["cases"], stated["cases"])
+
     def test_a_price_of_the_user_wins(self):
         first, second = (self.plan("gpt2", "hgx-h100-4", "--gpus", 1, "--set", f"cluster.node.gpu.price={price}")
                          for price in (1, 3))
@@ -64,6 +71,7 @@ class Search(EndToEnd):
         plan = ("plan", "parallelism", "gpt2", "hgx-h100-4", *STEP)
         self.assert_fails(3, "--deadline: without --tokens", *plan, "--deadline", "1h")
         self.assert_fails(3, "--gpus: 8 of cluster hgx-h100-4", *plan, "--gpus", 8)
+        self.assert_fails(2, "--global-batch: Value 0 not in range 1 to 100000000", *plan[:4], "--global-batch", 0)
         self.assert_fails(3, "--gpus: is 8:4", *plan, "--gpus", "8:4:2x")
         self.assert_fails(3, "parallelism.placement", *plan, "--set", "parallelism.placement=[1]")
         self.assert_fails(3, "cluster.node.gpu.price", *plan, "--gpus", "1,2", *NARROW, "--objective", "tokens-per-dollar",

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "hw/units/input_error.h"
@@ -102,19 +103,31 @@ const std::vector<std::string> kSharding = {"none", "optimizer", "gradients", "p
 const std::vector<std::string> kRecompute = {"none", "selective", "full"};
 const std::vector<std::string> kObjectives = {"time", "tokens-per-dollar", "energy"};
 
-Scenario base_of(const PlanParallelismOptions& options, const std::string& model,
-                 const std::string& cluster) {
+Scenario base_with(const std::string& sequence_length, const PlanParallelismOptions& options,
+                   const std::string& model, const std::string& cluster) {
   std::vector<std::string> settings = {
       "model=" + model,
       "cluster=" + cluster,
       "training.framework=" + options.framework,
       "training.precision=" + options.precision,
       "training.global_batch=" + std::to_string(options.global_batch),
-      "training.micro_batch=1"};
-  if (!options.sequence_length.empty())
-    settings.push_back("training.sequence_length=" + options.sequence_length);
+      "training.micro_batch=1",
+      "training.sequence_length=" + sequence_length};
   settings.insert(settings.end(), options.overrides.begin(), options.overrides.end());
   return scenario_of(settings, model + " on " + cluster, shipped_catalog());
+}
+
+/// Sequences are by default as long as the model's learned positions reach.
+Scenario base_of(const PlanParallelismOptions& options, const std::string& model,
+                 const std::string& cluster) {
+  if (!options.sequence_length.empty())
+    return base_with(options.sequence_length, options, model, cluster);
+  constexpr std::int64_t kOfRotary = 4096;
+  const std::int64_t positions = base_with("1", options, model, cluster).model.max_positions;
+  Scenario base =
+      base_with(std::to_string(positions > 0 ? positions : kOfRotary), options, model, cluster);
+  spdlog::info("{}: sequences of {} tokens (--sequence-length)", model, base.step.sequence_length);
+  return base;
 }
 
 /// On a terminal one line that is written over.
@@ -204,7 +217,7 @@ ExitCode run_plan_parallelism(PlanParallelismOptions options) {
 
 void add_space_options(CLI::App& command, PlanParallelismOptions& options) {
   const auto sizes = [&](const char* name, auto& values, const char* about) {
-    command.add_option(name, values, about)->delimiter(',')->check(CLI::PositiveNumber);
+    command.add_option(name, values, about)->delimiter(',')->check(CLI::Range(1, 1'000'000));
   };
   sizes("--tensor", options.space.tensor, "sizes to try, as 1,2,4,8; default: all that are legal");
   sizes("--pipeline", options.space.pipeline, "likewise");
@@ -229,7 +242,7 @@ void add_question_options(CLI::App& command, PlanParallelismOptions& options) {
       ->check(CLI::IsMember(kObjectives))
       ->capture_default_str();
   command.add_option("--tokens", options.tokens, "to train on, as 300e9")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1.0, 1e18));
   command.add_option("--deadline", options.deadline,
                      "the cheapest case that has trained on --tokens by then, as 720h");
   command
@@ -249,8 +262,10 @@ void add_plan_parallelism_command(CLI::App& plan, ExitCode& exit_code) {
   command->add_option("CLUSTER", options->clusters, "id or file; several as a,b,c")->required();
   command->add_option("--global-batch", options->global_batch, "sequences per step")
       ->required()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--sequence-length", options->sequence_length, "tokens per sequence");
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
+  command->add_option("--sequence-length", options->sequence_length,
+                      "tokens per sequence (default: as far as the model's positions reach, 4096 "
+                      "where it has none)");
   command->add_option("--precision", options->precision, "of products")->capture_default_str();
   command->add_option("--framework", options->framework, "profile")->capture_default_str();
   add_set_option(*command, options->overrides);
