@@ -86,6 +86,13 @@ class PlanMemory(EndToEnd):
         self.assertLessEqual(planned["seconds_per_sample"], 1.2 * plain["seconds_per_sample"])
         self.assertLessEqual(planned["micro_batch"], ceiling["micro_batch"])
 
+    def test_a_model_of_one_block_has_a_plan(self):
+        self.plant("u-net.yaml", "model: u-net\ncluster: dgx-1-v100\ntraining: {framework: hf_eager, optimizer: sgd, "
+                   "clip_gradients: false, micro_batch: 2, global_batch: 2}\n")
+        result = self.run_tessera("plan", "memory", "u-net.yaml", "--fast", "--no-swap", "--budget", "3GiB", "--format", "json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertTrue(json.loads(result.stdout)["feasible"])
+
     def test_what_is_refused(self):
         self.assert_fails(BAD_INPUT, "--budgets", "plan", "memory", "one.yaml", "--budgets", "1GiB:2GiB")
         self.assert_fails(BAD_INPUT, "training.recompute", "plan", "memory", "one.yaml", "--set",

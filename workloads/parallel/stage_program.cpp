@@ -28,9 +28,6 @@ bool makes_weight_gradients(const ScheduledPass& pass) {
   return pass.direction == PassDirection::backward ||
          pass.direction == PassDirection::weight_gradient;
 }
-/// Blocks that are no layers: embedding and head.
-constexpr std::int64_t kEnds = 2;
-
 class StageProgram {
  public:
   StageProgram(PassLibrary& library, const StepOptions& step, int stage)
@@ -43,8 +40,7 @@ class StageProgram {
         units_(library, step, queue_),
         gradients_(library, step, queue_),
         updates_(library, step, queue_) {
-    const std::int64_t layer_count = std::max<std::int64_t>(0, std::ssize(graph_.order) - kEnds);
-    const std::vector<int> layers = layers_of_parts(layer_count, step).value();
+    const std::vector<int> layers = layers_of_parts(graph_, step);
     for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
       const int part = pipeline_.part({stage, chunk});
       blocks_.push_back(blocks_of_part(graph_, part, layers));
@@ -283,6 +279,12 @@ StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<
   if (part == 0) blocks.begin = 0;
   if (part == parts - 1) blocks.end = positions;
   return blocks;
+}
+
+std::vector<int> layers_of_parts(const ModelGraph& graph, const StepOptions& step) {
+  constexpr std::int64_t kEnds = 2;  // embedding and head
+  const std::int64_t layers = std::max<std::int64_t>(0, std::ssize(graph.order) - kEnds);
+  return layers_of_parts(layers, step).value();
 }
 
 RankProgram build_stage_program(PassLibrary& library, const StepOptions& step, int stage) {

@@ -16,6 +16,8 @@ struct StageBlocks {
 /// Part `part` of a model whose parts have `layers` layers, which lie between an embedding and a
 /// head; the embedding goes to the first part, the head to the last.
 StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<int>& layers);
+/// Layers of the parts of `graph`: its blocks but the two ends. A model of one block has none.
+std::vector<int> layers_of_parts(const ModelGraph& graph, const StepOptions& step);
 
 /// Sets the arithmetic of `program` from its segments and their runs.
 void count_flops(Program& program);

@@ -14,7 +14,7 @@
 #include "sim/plan/memory/planned_program.h"
 #include "sim/plan/plan.h"
 #include "workloads/memory/memory_profile.h"
-#include "workloads/parallel/layer_split.h"
+#include "workloads/parallel/stage_program.h"
 #include "workloads/sharding.h"
 
 namespace tessera {
@@ -228,9 +228,7 @@ Seconds added_time(const std::vector<StageMemoryPlan>& stages, int micro_batches
 /// Every stage as it is, before plans.
 std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& scenario,
                                        const TimedProgram& timed, Bytes budget) {
-  constexpr std::int64_t kEnds = 2;  // embedding and head
-  const std::vector<int> layers =
-      layers_of_parts(std::ssize(graph.order) - kEnds, scenario.step).value();
+  const std::vector<int> layers = layers_of_parts(graph, scenario.step);
   const AllocatorSetting& allocator = timed.library_memory.allocator;
   std::vector<StageMemoryPlan> stages;
   for (const RankProgram& rank : timed.program.stages) {
