@@ -9,6 +9,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/commands/plan_program.h"
 #include "sim/cli/output.h"
+#include "sim/cli/parsed_option.h"
 #include "sim/remat/io/plan_text.h"
 
 namespace tessera {
@@ -30,28 +31,16 @@ struct PlanGraphOptions {
   std::string format;
 };
 
-/// What a text after an option stands for; complaints name the option.
-template <class Parse>
-auto parsed(const char* option, const std::string& text, Parse parse) {
-  try {
-    return parse(text);
-  } catch (const InputError& error) {
-    Problem problem = error.problems().front();
-    problem.where = option;
-    throw InputError(problem);
-  }
-}
-
 /// A bare number counts bytes.
 Bytes bytes_of(const char* option, const std::string& text) {
   const bool bare = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isdigit(c) != 0;
   });
-  return parsed(option, bare ? text + " B" : text, parse_bytes);
+  return parsed_option(option, bare ? text + " B" : text, parse_bytes);
 }
 
 remat::HostLink link_of(const PlanGraphOptions& options, const remat::Instance& instance) {
-  const BytesPerSecond rate = parsed("--link", options.link, parse_bandwidth);
+  const BytesPerSecond rate = parsed_option("--link", options.link, parse_bandwidth);
   if (!(rate.value() >= 1))
     throw InputError({.where = "--link",
                       .what = "is " + options.link,
@@ -59,7 +48,7 @@ remat::HostLink link_of(const PlanGraphOptions& options, const remat::Instance& 
   // The toy graphs count time in units far below a real copy's start.
   std::string latency = options.latency;
   if (latency.empty()) latency = instance.format == "golden" ? "0 s" : "10 us";
-  const Seconds start = parsed("--link-latency", latency, parse_seconds);
+  const Seconds start = parsed_option("--link-latency", latency, parse_seconds);
   if (start.value() > 1)
     throw InputError(
         {.where = "--link-latency", .what = "is " + latency, .hint = "give at most 1 s"});
@@ -133,7 +122,8 @@ void add_plan_graph_command(CLI::App& plan, ExitCode& exit_code) {
 }
 
 void add_plan_command(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* plan = app.add_subcommand("plan", "Plan layouts over GPUs, and memory: what to recompute, what to swap");
+  CLI::App* plan = app.add_subcommand(
+      "plan", "Plan layouts over GPUs, and memory: what to recompute, what to swap");
   plan->require_subcommand(1);
   add_plan_parallelism_command(*plan, exit_code);
   add_plan_graph_command(*plan, exit_code);

@@ -16,6 +16,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/parsed_option.h"
 #include "sim/cli/points_report.h"
 #include "sim/config/scenario_source.h"
 #include "sim/formats/output_file.h"
@@ -45,17 +46,6 @@ struct PlanParallelismOptions {
   std::string report_file;
   std::string format;
 };
-
-template <class Parse>
-auto after(const char* option, const std::string& text, Parse parse) {
-  try {
-    return parse(text);
-  } catch (const InputError& error) {
-    Problem problem = error.problems().front();
-    problem.where = option;
-    throw InputError(problem);
-  }
-}
 
 std::vector<std::string> words_between_commas(const std::string& text) {
   std::vector<std::string> words;
@@ -143,8 +133,8 @@ SearchOptions search_options(const PlanParallelismOptions& options, std::size_t 
   if (search.jobs == 0)
     search.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   if (!options.limit.empty())
-    search.limit =
-        std::chrono::duration<double>(after("--time-limit", options.limit, parse_seconds).value());
+    search.limit = std::chrono::duration<double>(
+        parsed_option("--time-limit", options.limit, parse_seconds).value());
   return search;
 }
 
@@ -184,7 +174,7 @@ SearchQuestion question_of(const PlanParallelismOptions& options) {
   if (options.deadline.empty()) return question;
   if (options.tokens <= 0)
     throw InputError({"--deadline", "without --tokens", "say how many tokens are due by then"});
-  question.deadline = after("--deadline", options.deadline, parse_seconds);
+  question.deadline = parsed_option("--deadline", options.deadline, parse_seconds);
   return question;
 }
 
