@@ -52,8 +52,18 @@ double wire_bytes(const CollectiveCall& call, Algorithm algorithm, int ranks) {
   return bytes * ring_steps(call.kind, ranks) / ranks;
 }
 
+bool runs_on_copy_engines(const RingShape& shape, const CollectiveCall& call) {
+  const bool reduces =
+      call.kind == CollectiveKind::all_reduce || call.kind == CollectiveKind::reduce_scatter;
+  return call.copy_engines && !reduces && shape.nodes == 1;
+}
+
 GpuUse gpu_use(const RingShape& shape, const CollectiveCall& call, const NcclExpectation& choice) {
   GpuUse use;
+  if (runs_on_copy_engines(shape, call)) {
+    use.memory_bytes = wire_bytes(call, choice.algorithm, shape.ranks) * kMemoryPerWireByte;
+    return use;
+  }
   use.channels = nccl_channels(shape, choice.algorithm, choice.protocol, call.bytes);
   use.multiprocessors = use.channels;  // one thread block each, alone on its multiprocessor
   const bool by_pieces = choice.algorithm == Algorithm::ring ||
@@ -166,7 +176,8 @@ CollectiveCost collective_cost(const Topology& topology, CollectiveKind kind, By
 }
 
 CollectiveCost all_to_all_cost(const Topology& topology, std::span<const Bytes> sent,
-                               std::span<const int> ranks, const CollectiveTuning& tuning) {
+                               std::span<const int> ranks, const CollectiveTuning& tuning,
+                               bool copy_engines) {
   const std::size_t n = ranks.size();
   assert(sent.size() == n * n);
   LinkBytes loads;
@@ -184,7 +195,8 @@ CollectiveCost all_to_all_cost(const Topology& topology, std::span<const Bytes> 
   if (list.empty()) return {};
   // Protocol and latency are those of the rank that sends most.
   const CollectiveCall call{.kind = CollectiveKind::all_to_all,
-                            .bytes = Bytes(static_cast<std::int64_t>(most))};
+                            .bytes = Bytes(static_cast<std::int64_t>(most)),
+                            .copy_engines = copy_engines};
   const RingPaths paths = ring_paths(topology, ranks);
   const Seconds busy = bottleneck_of(topology, list).busy;
   const CollectivePlan plan{call, paths.shape, {{nccl_choice(paths.shape, call), busy}}};

@@ -50,6 +50,9 @@ struct CollectiveCall {
   std::optional<CollectiveProtocol> protocol = std::nullopt;
   bool reduces_in_switch = true;  ///< false for data that NVLS and SHARP do not reduce (int8 sums)
   NcclTuner tuner = NcclTuner::current;
+  /// Where nothing is reduced and one node holds all ranks, copy engines move the bytes instead of
+  /// a kernel (NCCL_CTA_POLICY_ZERO of NCCL 2.28); elsewhere it changes nothing.
+  bool copy_engines = false;
 };
 
 /// Bytes of the buffers that cross one link; what the protocol adds to them is not counted.
@@ -60,7 +63,7 @@ struct LinkLoad {
 
 /// What a collective takes from each of its GPUs while it runs.
 struct GpuUse {
-  int channels = 0;         ///< thread blocks of the collective's kernel
+  int channels = 0;         ///< thread blocks of the collective's kernel; none by copy engines
   int multiprocessors = 0;  ///< that they occupy
   double memory_bytes = 0;  ///< read and written in the device memory
 };
@@ -104,8 +107,10 @@ CollectiveCost collective_cost(const Topology& topology, const CollectiveCall& c
 CollectiveCost collective_cost(const Topology& topology, CollectiveKind kind, Bytes bytes,
                                std::span<const int> ranks);
 
-/// An uneven all-to-all: `sent[i * n + j]` are the bytes from rank i to rank j of the n `ranks`.
+/// An uneven all-to-all: `sent[i * n + j]` are the bytes from rank i to rank j of the n `ranks`;
+/// `copy_engines` as of CollectiveCall.
 CollectiveCost all_to_all_cost(const Topology& topology, std::span<const Bytes> sent,
-                               std::span<const int> ranks, const CollectiveTuning& tuning);
+                               std::span<const int> ranks, const CollectiveTuning& tuning,
+                               bool copy_engines = false);
 
 }  // namespace tessera

@@ -8,8 +8,9 @@
 namespace tessera {
 
 /// Every one of `ranks` (GPU numbers of the topology) sends `bytes` to the next, the last to the
-/// first: a step of a ring, as NCCL runs grouped sends and receives.
+/// first: a step of a ring, as NCCL runs grouped sends and receives;
+/// `copy_engines` as of CollectiveCall.
 CollectiveCost ring_shift_cost(const Topology& topology, Bytes bytes, std::span<const int> ranks,
-                               const CollectiveTuning& tuning);
+                               const CollectiveTuning& tuning, bool copy_engines = false);
 
 }  // namespace tessera

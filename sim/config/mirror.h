@@ -265,6 +265,7 @@ void mirror(Of<CollectiveOverride> auto& choice, auto&& visit) {
   visit("group", choice.group);
   visit("algorithm", choice.algorithm);
   visit("protocol", choice.protocol);
+  visit("copy_engines", choice.copy_engines);
 }
 
 void mirror(Of<CollectiveSettings> auto& settings, auto&& visit) {

@@ -32,8 +32,9 @@ std::size_t TransferCosts::KeyHash::operator()(const Key& key) const {
 
 TransferCost TransferCosts::compute(const CollectiveCall& call, std::span<const int> ranks,
                                     bool ring_shift) const {
-  CollectiveCost cost = ring_shift ? ring_shift_cost(timed_.topology, call.bytes, ranks, tuning_)
-                                   : collective_cost(timed_.topology, call, ranks, tuning_);
+  CollectiveCost cost =
+      ring_shift ? ring_shift_cost(timed_.topology, call.bytes, ranks, tuning_, call.copy_engines)
+                 : collective_cost(timed_.topology, call, ranks, tuning_);
   TransferCost result{.latency = cost.latency,
                       .bytes_per_link = cost.bytes_per_link,
                       .solo_time = cost.solo_time,
@@ -72,6 +73,7 @@ TransferCost TransferCosts::of(const CollectiveCall& call, std::span<const int> 
           call.algorithm ? static_cast<int>(*call.algorithm) : -1,
           call.protocol ? static_cast<int>(*call.protocol) : -1,
           call.reduces_in_switch ? 1 : 0,
+          call.copy_engines ? 1 : 0,
           ring_shift ? 1 : 0};
   for (const int rank : ranks) {
     const int node = timed_.topology.node_of(rank);

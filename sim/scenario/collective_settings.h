@@ -51,11 +51,12 @@ constexpr CollectiveKind collective_kind_of(OpKind kind) {
   }
 }
 
-/// What NCCL_ALGO and NCCL_PROTO would say to the communicators of one kind.
+/// What NCCL_ALGO, NCCL_PROTO and NCCL_CTA_POLICY would say to the communicators of one kind.
 struct CollectiveOverride {
   GroupKind group = GroupKind::tensor;
   AlgorithmChoice algorithm = AlgorithmChoice::tuner;
   ProtocolChoice protocol = ProtocolChoice::tuned;
+  bool copy_engines = false;  ///< CollectiveCall::copy_engines
 };
 
 /// The section `collectives` of a scenario.
@@ -80,6 +81,7 @@ struct CollectiveSettings {
       const int protocol = static_cast<int>(choice.protocol);
       if (algorithm > 0) call.algorithm = static_cast<CollectiveAlgorithm>(algorithm - 1);
       if (protocol > 0) call.protocol = static_cast<CollectiveProtocol>(protocol - 1);
+      call.copy_engines = call.copy_engines || choice.copy_engines;
     }
     return call;
   }

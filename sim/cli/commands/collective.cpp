@@ -28,6 +28,7 @@ struct CollectiveOptions {
   std::string measured;
   std::string constants;
   bool no_switch_reduction = false;
+  bool copy_engines = false;
   std::string format;
 };
 
@@ -63,6 +64,7 @@ CollectiveCall call_of(const CollectiveOptions& options) {
   choose("--algo", options.algorithm, collective_algorithm_of(options.algorithm), call.algorithm);
   choose("--proto", options.protocol, collective_protocol_of(options.protocol), call.protocol);
   call.reduces_in_switch = !options.no_switch_reduction;
+  call.copy_engines = options.copy_engines;
   return call;
 }
 
@@ -122,6 +124,8 @@ void add_collective_command(CLI::App& app) {
       ->check(CLI::IsMember({"shipped", "nccl"}));
   command->add_flag("--no-switch-reduction", options->no_switch_reduction,
                     "data that NVLS does not reduce, as int8");
+  command->add_flag("--copy-engines", options->copy_engines,
+                    "inside a node, copy engines move what is not reduced (NCCL_CTA_POLICY)");
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options] { run_collective(*options); });
 }

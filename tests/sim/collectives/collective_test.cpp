@@ -251,5 +251,29 @@ TEST(CollectiveCost, GatherAndScatterMoveHalfOfAnAllReduce) {
   EXPECT_NEAR(bytes(CollectiveKind::broadcast), 1 << 30, 1);
 }
 
+TEST(CopyEngines, TakeNoMultiprocessorsForTheSameTime) {
+  const Topology node(boxes::alone(boxes::a100_switch()));
+  for (const CollectiveKind kind : kEveryKind) {
+    const CollectiveCall kernel{.kind = kind, .bytes = 64_MiB};
+    CollectiveCall copies = kernel;
+    copies.copy_engines = true;
+    const CollectiveCost by_kernel = collective_cost(node, kernel, first_gpus(8));
+    const CollectiveCost by_copies = collective_cost(node, copies, first_gpus(8));
+    const bool reduces =
+        kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
+    EXPECT_GT(by_kernel.gpu.multiprocessors, 0);
+    EXPECT_EQ(by_copies.gpu.multiprocessors, reduces ? by_kernel.gpu.multiprocessors : 0);
+    EXPECT_EQ(by_copies.solo_time, by_kernel.solo_time);
+    EXPECT_LE(by_copies.gpu.memory_bytes, by_kernel.gpu.memory_bytes);
+  }
+}
+
+TEST(CopyEngines, DoNotReachOtherNodes) {
+  const Topology nodes(several(boxes::a100_switch(), 2));
+  const CollectiveCall copies{
+      .kind = CollectiveKind::all_gather, .bytes = 64_MiB, .copy_engines = true};
+  EXPECT_GT(collective_cost(nodes, copies, first_gpus(16)).gpu.multiprocessors, 0);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -54,6 +54,8 @@ struct Beside {
   double product_share = 1;
   bool slows = true;
   bool as_flow = false;  ///< somebody else uses the links, before the all-reduce
+  OpKind kind = OpKind::all_reduce;
+  bool copy_engines = false;
 };
 
 TimedProgram program_of(const Beside& beside) {
@@ -63,9 +65,11 @@ TimedProgram program_of(const Beside& beside) {
     before = builder.all_reduce(0, GroupKind::data, 1_B, StreamKind::tensor_comm);
     before = builder.kernels(0, 1_ms, {before, -1});  // so that both forms start together
   }
-  builder.all_reduce(0, GroupKind::data, beside.bytes, StreamKind::data_comm, {before, -1});
+  builder.collective(beside.kind, 0, GroupKind::data, beside.bytes, StreamKind::data_comm,
+                     {before, -1});
   builder.kernels(0, beside.duration, {before, -1});
   TimedProgram timed = builder.build();
+  timed.collectives.overrides = {{.group = GroupKind::data, .copy_engines = beside.copy_engines}};
   for (TimedSegment& segment : timed.segments) segment.product_share = beside.product_share;
   timed.collectives.slows_kernels = beside.slows;
   return timed;
@@ -120,6 +124,20 @@ TEST_F(SlowedKernels, RunAtFullPaceOnceTheCollectiveHasEnded) {
   ASSERT_LT(collective, 0.040);
   // while it ran, collective * (1 - taken) of the work was done
   EXPECT_NEAR(end_of_kernels(beside).value(), 0.050 + collective * taken, 1e-7);
+}
+
+TEST_F(SlowedKernels, KeepTheirMultiprocessorsBesideCopyEngines) {
+  for (const OpKind kind : {OpKind::all_gather, OpKind::all_to_all, OpKind::broadcast}) {
+    Beside products{.bytes = 16_GiB, .duration = 1_ms, .kind = kind};
+    EXPECT_GT(end_of_kernels(products), 1.01_ms);
+    products.copy_engines = true;
+    EXPECT_NEAR(end_of_kernels(products).value(), 1e-3, 1e-12);
+  }
+}
+
+TEST_F(SlowedKernels, LoseThemToWhatCopyEnginesCannotReduce) {
+  const Beside reduced{.bytes = 4_GiB, .duration = 1_ms, .copy_engines = true};
+  EXPECT_GT(end_of_kernels(reduced), 1.01_ms);
 }
 
 TEST_F(SlowedKernels, OnlyWhereAsked) {
