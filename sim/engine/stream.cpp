@@ -55,10 +55,10 @@ void Stream::execute(const ProgramOp& op) {
       const auto segment = static_cast<std::size_t>(op.segment.index());
       gpu_.memory().begin_segment(context.clock.now(),
                                   context.timed.program.segments[segment].peak_above_start);
-      gpu_.kernels_run(kind_, true);
+      gpu_.kernels_run(kind_, !on_host());
       kernels_.start(context.clock, Seconds(0),
                      context.timed.paces.duration(gpu_.rank(), running_, gpu_.timed_segment(op)),
-                     gpu_.stretch_of_kernels(product_share()), [this] { end(); });
+                     on_host() ? 1 : gpu_.stretch_of_kernels(product_share()), [this] { end(); });
       gpu_.change_pace_of_collectives();
       break;
     }

@@ -23,22 +23,23 @@ struct StageOrder {
   std::vector<std::int32_t> ahead_in_stream;  ///< by op
   std::vector<std::int32_t> last_sync;        ///< by op: for which the host waited last before it
   std::vector<std::int32_t> sequence;         ///< by op: which collective of its group it is
-  std::map<std::pair<GroupKind, std::int32_t>, std::int32_t> collective;  ///< op by group, sequence
+  /// Ops by group and number among its collectives.
+  std::map<std::pair<GroupOfRank, std::int32_t>, std::int32_t> collective;
 };
 
 StageOrder order_of(const RankProgram& stage, const Program& program) {
   StageOrder order;
   std::array<std::int32_t, kStreamCount> last_of_stream;
   last_of_stream.fill(kNoOp);
-  std::map<GroupKind, std::int32_t> next_in_group;
+  std::map<GroupOfRank, std::int32_t> next_in_group;
   std::int32_t sync = kNoOp;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(stage.ops.size()); ++i) {
     const ProgramOp& op = stage.ops[static_cast<std::size_t>(i)];
     order.ahead_in_stream.push_back(
         std::exchange(last_of_stream[static_cast<std::size_t>(op.stream)], i));
     order.last_sync.push_back(sync);
-    order.sequence.push_back(is_collective(op.kind) ? next_in_group[op.group]++ : kNoOp);
-    if (is_collective(op.kind)) order.collective[{op.group, order.sequence.back()}] = i;
+    order.sequence.push_back(is_collective(op.kind) ? next_in_group[op.group_of_rank()]++ : kNoOp);
+    if (is_collective(op.kind)) order.collective[{op.group_of_rank(), order.sequence.back()}] = i;
     const bool segment_sync = op.kind == OpKind::kernels && program.segment(op.segment).host_sync;
     if (op.host_sync || segment_sync) sync = i;
   }
@@ -118,7 +119,7 @@ class PathWalk {
     if (last < 0 || last == at_.rank) return;
     const Place member{last, 0};
     const std::int32_t sequence = order(at_).sequence[static_cast<std::size_t>(at_.op)];
-    const auto found = order(member).collective.find({op.group, sequence});
+    const auto found = order(member).collective.find({op.group_of_rank(), sequence});
     if (found != order(member).collective.end()) at_ = {last, found->second};
   }
 
