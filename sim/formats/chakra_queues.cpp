@@ -151,8 +151,8 @@ class Queues {
   /// any node that ends before, else behind the one that was queued first.
   StreamKind communication_stream(const ChakraNode& node, const Ended& ended) {
     std::array<StreamKind, kCommunicationStreams.size()> streams = kCommunicationStreams;
-    if (node.type == kSend) std::ranges::rotate(streams, streams.end() - 2);
-    if (node.type == kRecv) std::ranges::rotate(streams, streams.end() - 1);
+    if (node.type == kSend) std::rotate(streams.begin(), streams.end() - 2, streams.end());
+    if (node.type == kRecv) std::rotate(streams.begin(), streams.end() - 1, streams.end());
     const auto rank_of = [&](StreamKind stream) {
       const std::vector<std::size_t>& queued = queue(stream);
       if (queued.empty()) return std::pair(1, std::size_t{0});

@@ -239,7 +239,7 @@ class TraceReader {
         found.push_back(at->second);
       }
       std::ranges::sort(found);
-      found.erase(std::ranges::unique(found).begin(), found.end());
+      found.erase(std::unique(found.begin(), found.end()), found.end());
     }
   }
 

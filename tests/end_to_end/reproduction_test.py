@@ -22,6 +22,22 @@ class Reproduction(EndToEnd):
         super().setUp()
         self.rows = json.loads(self.answer("reproduce", "neusight", "--format", "json"))["rows"]
 
+    def test_all_writes_the_tables_that_the_accuracy_page_is_made_from(self):
+        self.run_tessera("reproduce", "--all", "tables")
+        self.assertEqual((self.folder / "tables/neusight.txt").read_text(), self.answer("reproduce", "neusight"))
+        runs = self.plant("runs.csv", "id,gpu,n_gpus,precision,family,layers,hidden,heads,vocab,seq_len,global_batch,step_time_s\n"
+                          "half,A100-SXM4-80GB,1,bf16,gpt,2,256,4,1024,128,2,0.01\n"
+                          "single,A100-SXM4-80GB,1,fp32,gpt,2,256,4,1024,128,2,0.01\n")
+        self.assertEqual(self.run_tessera("reproduce", "--all", "tables", "--runs", runs).returncode, 0)
+        steps = (self.folder / "tables/training_runs.txt").read_text()
+        self.assertIn("half", steps)
+        self.assertNotIn("single", steps, "only those in 16 bit are on the page")
+
+    def test_all_or_one_study(self):
+        self.assert_fails(2, "", "reproduce")
+        self.assert_fails(2, "", "reproduce", "neusight", "--all", "tables")
+        self.assert_fails(2, "", "reproduce", "neusight", "--runs", "runs.csv")
+
     def test_every_published_row_is_simulated(self):
         self.assertEqual([row for row in self.rows if row["skipped"]], [])
         self.assertGreaterEqual(len(self.rows), 50)

@@ -1,4 +1,5 @@
 // Commands that put simulations beside measurements: validate, reproduce.
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,7 +80,7 @@ void print_validation(const TrainingRunValidation& validation, const std::string
                           : training_run_table(validation));
 }
 
-ExitCode run_training_runs(const ValidateOptions& options) {
+TrainingRunValidation score_runs(const ValidateOptions& options) {
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
   const FrameworkAliases aliases = framework_aliases(catalog);
@@ -91,10 +92,13 @@ ExitCode run_training_runs(const ValidateOptions& options) {
   std::vector<RowFilter> filters;
   for (const std::string& text : options.only) filters.push_back(parse_row_filter(text));
   Progress progress("runs");
-  const TrainingRunValidation validation =
-      score_training_runs(read_training_runs(options.runs_file, filters), scenario_of,
-                          shipped_weights(), options.jobs > 0 ? options.jobs : processor_count(),
-                          [&](std::size_t done, std::size_t all) { progress.show(done, all); });
+  return score_training_runs(read_training_runs(options.runs_file, filters), scenario_of,
+                             shipped_weights(), options.jobs > 0 ? options.jobs : processor_count(),
+                             [&](std::size_t done, std::size_t all) { progress.show(done, all); });
+}
+
+ExitCode run_training_runs(const ValidateOptions& options) {
+  const TrainingRunValidation validation = score_runs(options);
   print_validation(validation, options.format);
   if (!options.report_file.empty())
     write_output_file(options.report_file,
@@ -138,18 +142,42 @@ ExitCode run_collectives(const ValidateOptions& options) {
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
 }
 
+ModelValidation score_runs_of_models(const ValidateOptions& options) {
+  const Catalog catalog = shipped_catalog();
+  const PredictorForm form = predictor_form_of(options.form);
+  const auto scenario_of = [&](const ModelRun& run) { return scenario_of_run(run, form, catalog); };
+  return score_models(read_model_runs(options.models_file), scenario_of, shipped_weights(),
+                      processor_count());
+}
+
 ExitCode run_validate(const ValidateOptions& options) {
   if (!options.runs_file.empty()) return run_training_runs(options);
   if (!options.collectives_file.empty()) return run_collectives(options);
   if (!options.operators_file.empty()) return run_operators(options);
-  const Catalog catalog = shipped_catalog();
-  const PredictorForm form = predictor_form_of(options.form);
-  const auto scenario_of = [&](const ModelRun& run) { return scenario_of_run(run, form, catalog); };
-  const ModelValidation validation = score_models(read_model_runs(options.models_file), scenario_of,
-                                                  shipped_weights(), processor_count());
+  const ModelValidation validation = score_runs_of_models(options);
   print_validation(validation, options.format);
   const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
+}
+
+std::filesystem::path published_runs(const std::string& study) {
+  return home() / "results" / "validation" / (study + "_published.csv");
+}
+
+/// Writes the tables that docs/accuracy.md is made from: those of every study, and with a file of
+/// measured steps the ones in 16 bit that the pages speak of.
+ExitCode reproduce_all(ValidateOptions options, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  options.models_file = published_runs("neusight");
+  const ModelValidation models = score_runs_of_models(options);
+  write_output_file(folder / "neusight.txt", validation_table(models));
+  const bool missed = options.tolerance_pct && misses(models.summary, *options.tolerance_pct);
+  if (missed) return ExitCode::out_of_tolerance;
+  if (options.runs_file.empty()) return ExitCode::ok;
+  options.only = {"family=gpt,llama,mpt", "precision=fp16,bf16"};
+  const TrainingRunValidation validation = score_runs(options);
+  write_output_file(folder / "training_runs.txt", training_run_table(validation));
+  return validation.failed > 0 ? ExitCode::internal : ExitCode::ok;
 }
 
 void add_common_options(CLI::App& command, ValidateOptions& options) {
@@ -199,12 +227,28 @@ void add_reproduce_command(CLI::App& app, ExitCode& exit_code) {
   auto options = std::make_shared<ValidateOptions>();
   auto study = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("reproduce", "Repeat published measurements");
-  command->add_option("STUDY", *study, "neusight: single-GPU and 4-GPU runs of its artifact")
-      ->required()
+  auto folder = std::make_shared<std::string>();
+  CLI::Option_group* what = command->add_option_group("what", "what is repeated");
+  what->add_option("STUDY", *study, "neusight: single-GPU and 4-GPU runs of its artifact")
       ->check(CLI::IsMember({"neusight"}));
+  CLI::Option* all =
+      what->add_option("--all", *folder,
+                       "write the tables of docs/accuracy.md into a folder, as results/validation");
+  what->require_option(1);
+  command
+      ->add_option("--runs", options->runs_file,
+                   "--all: also of these training steps (CSV, docs/validation.md)")
+      ->needs(all);
+  command
+      ->add_option("--jobs", options->jobs, "simulations of --runs at a time; default: processors")
+      ->check(CLI::Range(1, 1024));
   add_common_options(*command, *options);
-  command->callback([options, study, &exit_code] {
-    options->models_file = home() / "results" / "validation" / (*study + "_published.csv");
+  command->callback([options, study, folder, &exit_code] {
+    if (!folder->empty()) {
+      exit_code = reproduce_all(*options, *folder);
+      return;
+    }
+    options->models_file = published_runs(*study);
     exit_code = run_validate(*options);
   });
 }
