@@ -18,7 +18,9 @@ FlowNetwork::FlowNetwork(const Platform& platform, SimClock& clock)
 
 void FlowNetwork::start(PathId path, double bytes, Action on_end) {
   if (!clock_.ahead()) return flow(path, bytes, std::move(on_end));
-  clock_.in_step([this, path, bytes, on_end = std::move(on_end)] { flow(path, bytes, on_end); });
+  clock_.in_step([this, path, bytes, on_end = std::move(on_end)]() mutable {
+    flow(path, bytes, std::move(on_end));
+  });
 }
 
 void FlowNetwork::flow(PathId path, double bytes, Action on_end) {
@@ -60,7 +62,7 @@ void FlowNetwork::set_limit(PathId path, BytesPerSecond rate) {
 void FlowNetwork::finish(std::size_t slot) {
   clock_.catch_up();
   clock_.release();
-  const Action on_end = std::exchange(flows_[slot].on_end, nullptr);
+  Action on_end = std::exchange(flows_[slot].on_end, nullptr);
   // SimGrid still uses the Comm after this callback: the clock lets go of it a moment later.
   clock_.after(Seconds(0), [this, slot] {
     flows_[slot].comm.reset();

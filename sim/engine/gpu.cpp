@@ -25,7 +25,6 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
               samples),
       ended_(program_.ops.size(), 0) {
   awaited_.fill(-1);
-  launch_dates_.reserve(program_.ops.size());
   for (int stream = 0; stream < kStreamCount; ++stream) {
     streams_.emplace_back(*this, static_cast<StreamKind>(stream),
                           queues.of_stream[static_cast<std::size_t>(stream)]);
@@ -52,26 +51,19 @@ void Gpu::change_load(const DeviceLoad& from, const DeviceLoad& to) {
   if (from == to) return;
   if (from != DeviceLoad()) loads_.erase(std::ranges::find(loads_, from));
   if (to != DeviceLoad()) loads_.push_back(to);
-  loads_changed();
-}
-
-// Summed anew, so that a GPU without collectives has no rounding left over.
-void Gpu::loads_changed() {
+  // Summed anew, so that a GPU without collectives has no rounding left over.
   load_ = std::accumulate(loads_.begin(), loads_.end(), DeviceLoad());
-  for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
-    if (with_kernels_[stream]) streams_[stream].change_pace_of_kernels();
-  }
+  with_kernels_.for_each([this](std::size_t stream) { streams_[stream].change_pace_of_kernels(); });
   change_pace_of_collectives();
 }
 
 void Gpu::change_pace_of_collectives() {
   double stretch = 1;
   if (load_.bandwidth > 0) {
-    for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
-      if (!with_kernels_[stream]) continue;
+    with_kernels_.for_each([this, &stretch](std::size_t stream) {
       const KernelsBeside kernels(load_, streams_[stream].product_share());
       stretch = std::max(stretch, kernels.stretch_of_collectives());
-    }
+    });
   }
   if (stretch == stretch_of_collectives_) return;
   stretch_of_collectives_ = stretch;
@@ -80,9 +72,9 @@ void Gpu::change_pace_of_collectives() {
 
 void Gpu::end(std::int32_t op) {
   ended_[static_cast<std::size_t>(op)] = 1;
-  for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
+  waiting_.for_each([this, op](std::size_t stream) {
     if (awaited_[stream] == op) streams_[stream].advance();
-  }
+  });
   if (op != host_waits_for_) return;
   host_waits_for_ = -1;
   std::exchange(wake_host_, nullptr)();

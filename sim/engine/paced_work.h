@@ -37,7 +37,7 @@ class PacedWork {
     const std::int32_t version = ++version_;
     clock_->at(since_ + work_ * stretch_, [this, version] {
       if (version != version_) return;
-      const Action end = on_end_;  // it may start the next work here
+      Action end = std::move(on_end_);  // it may start the next work here
       end();
     });
   }

@@ -55,7 +55,7 @@ bool SimClock::ahead() const {
 void SimClock::in_step(Action action) {
   if (stopped_) return;
   occupy();
-  push({now_.value(), next_sequence_++, slot_of([this, action = std::move(action)] {
+  push({now_.value(), next_sequence_++, slot_of([this, action = std::move(action)]() mutable {
           release();
           action();
         })});
@@ -129,7 +129,7 @@ void SimClock::run(const Instant& instant) {
   now_ = Seconds(instant.date);
   for (std::uint32_t slot = instant.first; slot != kNoSlot && !stopped_;) {
     if (++events_ % kActionsPerLook == 0) look_at_wall_clock();
-    const Action action = std::move(posted_[slot].action);
+    Action action = std::move(posted_[slot].action);
     action();
     // Only now: the action may have posted others for this instant.
     free_slots_.push_back(slot);

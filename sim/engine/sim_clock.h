@@ -3,16 +3,13 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <vector>
 
 #include "hw/units/quantity.h"
+#include "sim/engine/action.h"
 
 namespace tessera {
-
-/// Something to do at a date. Captures of up to 16 trivially copyable bytes cost no allocation.
-using Action = std::function<void()>;
 
 /// Actions in the order (date, order of posting), merged into SimGrid's clock by one armed timer.
 /// Ten times cheaper than an actor that sleeps. Actions run in SimGrid's maestro: they must not

@@ -9,9 +9,9 @@
 namespace tessera {
 namespace {
 
-std::vector<StageQueues> queues_of_stages(const Program& program) {
+std::vector<StageQueues> queues_of_stages(const TimedProgram& timed) {
   std::vector<StageQueues> queues;
-  for (const RankProgram& stage : program.stages) queues.push_back(queues_of(stage));
+  for (const RankProgram& stage : timed.program.stages) queues.push_back(queues_of(timed, stage));
   return queues;
 }
 
@@ -40,7 +40,7 @@ std::vector<OpRecord> empty_records(const Program& program, std::span<const int>
 Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
     : timed_(timed),
       plan_(timed),
-      queues_(queues_of_stages(timed.program)),
+      queues_(queues_of_stages(timed)),
       engine_(start_simgrid()),
       platform_(plan_.network().links, static_cast<int>(ranks().size()), plan_.network().paths,
                 plan_.network().has_limit),

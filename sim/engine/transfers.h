@@ -19,8 +19,8 @@ class Transfers {
   /// `transfer` must outlive the run; `on_end` runs when the last byte has arrived.
   void start(const Transfer& transfer, Action on_end) {
     if (!transfer.hops.empty()) {
-      clock_.after(transfer.delay, [this, &transfer, on_end = std::move(on_end)] {
-        start_chunked_run(transfer, network_, clock_, on_end);
+      clock_.after(transfer.delay, [this, &transfer, on_end = std::move(on_end)]() mutable {
+        start_chunked_run(transfer, network_, clock_, std::move(on_end));
       });
       return;
     }
@@ -28,8 +28,8 @@ class Transfers {
       clock_.after(transfer.delay + transfer.moving, std::move(on_end));
       return;
     }
-    clock_.after(transfer.delay, [this, &transfer, on_end = std::move(on_end)] {
-      network_.start(transfer.path, transfer.bytes, on_end);
+    clock_.after(transfer.delay, [this, &transfer, on_end = std::move(on_end)]() mutable {
+      network_.start(transfer.path, transfer.bytes, std::move(on_end));
     });
   }
 

@@ -1,5 +1,6 @@
 #include "sim/engine/sim_clock.h"
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -83,12 +84,12 @@ TEST_F(SimClockTest, AChainOfDelaysEndsExactlyAtItsSum) {
   const Seconds delay(0.1e-6);  // not a binary fraction: the sum rounds at every step
   Seconds sum;
   int left = 1000;
-  Action next = [&] {
+  std::function<void()> next = [&] {
     if (left-- == 0) return;
     sum += delay;
-    clock.after(delay, next);
+    clock.after(delay, [&] { next(); });
   };
-  clock.at(0_s, next);
+  clock.at(0_s, [&] { next(); });
   engine_->run();
   EXPECT_EQ(clock.now(), sum);
 }
