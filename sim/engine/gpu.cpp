@@ -49,8 +49,13 @@ std::int32_t Gpu::first_missing(std::int32_t op) const {
 
 void Gpu::change_load(const DeviceLoad& from, const DeviceLoad& to) {
   if (from == to) return;
-  if (from != DeviceLoad()) loads_.erase(std::ranges::find(loads_, from));
-  if (to != DeviceLoad()) loads_.push_back(to);
+  const auto place =
+      from == DeviceLoad() ? loads_.insert(loads_.end(), to) : std::ranges::find(loads_, from);
+  if (to == DeviceLoad()) {
+    loads_.erase(place);
+  } else {
+    *place = to;
+  }
   // Summed anew, so that a GPU without collectives has no rounding left over.
   load_ = std::accumulate(loads_.begin(), loads_.end(), DeviceLoad());
   with_kernels_.for_each([this](std::size_t stream) { streams_[stream].change_pace_of_kernels(); });
@@ -72,6 +77,7 @@ void Gpu::change_pace_of_collectives() {
 
 void Gpu::end(std::int32_t op) {
   ended_[static_cast<std::size_t>(op)] = 1;
+  last_end_ = context_.clock.now();
   waiting_.for_each([this, op](std::size_t stream) {
     if (awaited_[stream] == op) streams_[stream].advance();
   });

@@ -98,6 +98,7 @@ class Gpu {
   /// An op that `op` waits for and that has not ended; -1 if there is none.
   std::int32_t first_missing(std::int32_t op) const;
   void end(std::int32_t op);
+  Seconds last_end() const { return last_end_; }
   /// The head of `stream` waits for `op`; for none: -1.
   void await(StreamKind stream, std::int32_t op) {
     awaited_[static_cast<std::size_t>(stream)] = op;
@@ -131,6 +132,7 @@ class Gpu {
   StreamSet with_kernels_;
   std::size_t launched_ = 0;  ///< ops
   std::vector<char> ended_;   ///< by op
+  Seconds last_end_;
   std::int32_t host_waits_for_ = -1;
   Action wake_host_;
 };

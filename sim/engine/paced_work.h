@@ -13,7 +13,7 @@ class PacedWork {
  public:
   /// From `lead` after now on, `work` is done at `stretch` seconds for each of its own; then
   /// `on_end` runs.
-  void start(SimClock& clock, Seconds lead, Seconds work, double stretch, Action on_end) {
+  void start(SimClock& clock, Seconds lead, Seconds work, double stretch, Action&& on_end) {
     clock_ = &clock;
     on_end_ = std::move(on_end);
     since_ = clock.now() + lead;

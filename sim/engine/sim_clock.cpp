@@ -20,18 +20,19 @@ constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
-std::uint32_t SimClock::slot_of(Action action) {
+std::uint32_t SimClock::slot_of(Action&& action) {
   if (free_slots_.empty()) {
     posted_.push_back({std::move(action), kNoSlot});
     return static_cast<std::uint32_t>(posted_.size()) - 1;
   }
   const std::uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
-  posted_[slot] = {std::move(action), kNoSlot};
+  posted_[slot].action = std::move(action);
+  posted_[slot].next = kNoSlot;
   return slot;
 }
 
-void SimClock::at(Seconds date, Action action) {
+void SimClock::at(Seconds date, Action&& action) {
   if (stopped_) return;
   const double when = std::max(date, now_).value();
   const std::uint32_t slot = slot_of(std::move(action));
@@ -52,7 +53,7 @@ bool SimClock::ahead() const {
 }
 
 // As an instant of its own, because the one that runs is over before SimGrid's clock moves.
-void SimClock::in_step(Action action) {
+void SimClock::in_step(Action&& action) {
   if (stopped_) return;
   occupy();
   push({now_.value(), next_sequence_++, slot_of([this, action = std::move(action)]() mutable {

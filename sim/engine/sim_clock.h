@@ -24,12 +24,12 @@ class SimClock {
   /// through SimGrid's clock.
   Seconds now() const { return now_; }
   /// Runs `action` at `date`, or now if that has passed.
-  void at(Seconds date, Action action);
-  void after(Seconds delay, Action action) { at(now_ + delay, std::move(action)); }
+  void at(Seconds date, Action&& action);
+  void after(Seconds delay, Action&& action) { at(now_ + delay, std::move(action)); }
   /// Whether SimGrid's clock still has to come to `now`.
   bool ahead() const;
   /// Runs `action` at `now`, when SimGrid's clock has come there.
-  void in_step(Action action);
+  void in_step(Action&& action);
   /// SimGrid has a flow or an actor of its own to care for, from here to `release`.
   void occupy() { ++occupied_; }
   void release() { --occupied_; }
@@ -72,7 +72,7 @@ class SimClock {
   void fire(Seconds armed_for);
   void push(const Instant& instant);
   void pop();
-  std::uint32_t slot_of(Action action);
+  std::uint32_t slot_of(Action&& action);
   void run(const Instant& instant);
   void look_at_wall_clock();
 

@@ -23,14 +23,11 @@ std::size_t ops_of(int rank, const Program& program) {
 std::vector<OpRecord> empty_records(const Program& program, std::span<const int> ranks) {
   std::size_t count = 0;
   for (const int rank : ranks) count += ops_of(rank, program);
-  std::vector<OpRecord> records(count);
-  std::size_t next = 0;
+  std::vector<OpRecord> records;
+  records.reserve(count);
   for (const int rank : ranks) {
     const auto ops = static_cast<std::int32_t>(ops_of(rank, program));
-    for (std::int32_t op = 0; op < ops; ++op, ++next) {
-      records[next].rank = rank;
-      records[next].op = op;
-    }
+    for (std::int32_t op = 0; op < ops; ++op) records.push_back({.rank = rank, .op = op});
   }
   return records;
 }
@@ -116,14 +113,12 @@ Timeline Simulation::collect() {
   for (Gpu& gpu : gpus_) {
     const std::vector<MemorySample>& samples = gpu.memory().samples();
     timeline.memory.insert(timeline.memory.end(), samples.begin(), samples.end());
+    timeline.step_time = std::max(timeline.step_time, gpu.last_end());
   }
   timeline.folding = plan_.folding().ranks;
   for (int rank = 0; rank < timed_.program.layout.world_size(); ++rank) {
     const auto at = std::ranges::lower_bound(ranks(), timeline.folding.of(rank)) - ranks().begin();
     timeline.peak_memory.push_back(gpus_[static_cast<std::size_t>(at)].memory().peak());
-  }
-  for (const OpRecord& record : records_) {
-    timeline.step_time = std::max(timeline.step_time, record.end);
   }
   timeline.ops = std::move(records_);
   return timeline;
