@@ -143,7 +143,9 @@ void SimClock::run(const Instant& instant) {
 
 void SimClock::fire(Seconds armed_for) {
   if (armed_for != armed_for_) return;
-  while (!heap_.empty() && (Seconds(heap_.front().date) <= armed_for || occupied_ == 0)) {
+  while (!heap_.empty()) {
+    const Seconds date(heap_.front().date);
+    if (date > armed_for && !may_come_before_simgrid(date)) break;
     const Instant instant = heap_.front();
     pop();
     run(instant);
