@@ -57,10 +57,10 @@ void Stream::execute(const ProgramOp& op) {
       product_share_ = segment.product_share;
       gpu_.memory().begin_segment(context.clock.now(),
                                   context.timed.program.segment(op.segment).peak_above_start);
-      gpu_.kernels_run(kind_, true);
+      gpu_.kernels_run(kind_, !on_host());
       kernels_.start(context.clock, Seconds(0),
                      context.timed.paces.duration(gpu_.rank(), running_, segment),
-                     gpu_.stretch_of_kernels(product_share_), [this] { end(); });
+                     on_host() ? 1 : gpu_.stretch_of_kernels(product_share_), [this] { end(); });
       gpu_.change_pace_of_collectives();
       break;
     }

@@ -46,6 +46,7 @@ class Stream final : public CollectiveMember {
   void execute(const ProgramOp& op);
   void end();
   void join_collective();
+  bool on_host() const { return kind_ == StreamKind::host; }
   std::string reason() const;
 
   Gpu& gpu_;
