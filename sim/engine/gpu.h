@@ -2,12 +2,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sim/engine/collective_board.h"
 #include "sim/engine/memory_ledger.h"
+#include "sim/engine/memory_pressure.h"
 #include "sim/engine/message_board.h"
 #include "sim/engine/sim_clock.h"
 #include "sim/engine/stage_queues.h"
@@ -24,14 +26,16 @@ struct DeviceContext {
   const CommunicationPlan& plan;
   CollectiveBoard& collectives;
   MessageBoard& messages;
+  Transfers& transfers;
 };
 
 /// The device of one rank: streams, ended ops, memory. Its host (host_process.h) launches the ops.
 class Gpu {
  public:
   /// `records` holds one entry per op of the rank's program.
+  /// `lives`: of the rank's program, where its memory is limited; else null.
   Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
-      std::span<OpRecord> records, MemorySamples samples);
+      std::span<OpRecord> records, MemorySamples samples, const TensorLives* lives);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
@@ -80,6 +84,11 @@ class Gpu {
   void change_pace_of_collectives();
   /// An op that `op` waits for and that has not ended; -1 if there is none.
   std::int32_t first_missing(std::int32_t op) const;
+  /// Whether what `op` takes and needs is, or fits, on the device. If not, room is being made, and
+  /// streams that await `kRoom` are called again.
+  bool has_room_for(std::int32_t op) { return !pressure_ || pressure_->admit(op); }
+  static constexpr std::int32_t kRoom = -2;
+  void room_changed();
   void end(std::int32_t op);
   /// The head of `stream` waits for `op`; for none: -1.
   void await(StreamKind stream, std::int32_t op) {
@@ -93,6 +102,8 @@ class Gpu {
     with_kernels_[static_cast<std::size_t>(stream)] = run;
   }
 
+  /// Null where memory is not limited.
+  const MemoryPressure* pressure() const { return pressure_.get(); }
   /// One line per stream that has not run empty.
   std::vector<std::string> blocked() const;
   /// Op that the host waits for; -1 if it does not.
@@ -107,6 +118,7 @@ class Gpu {
   void loads_changed();
 
   MemoryLedger memory_;
+  std::unique_ptr<MemoryPressure> pressure_;
   std::vector<DeviceLoad> loads_;  ///< of the collectives that run
   DeviceLoad load_;                ///< their sum
   double stretch_of_collectives_ = 1;
