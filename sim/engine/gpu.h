@@ -3,12 +3,14 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sim/engine/collective_board.h"
 #include "sim/engine/memory_ledger.h"
+#include "sim/engine/memory_pressure.h"
 #include "sim/engine/message_board.h"
 #include "sim/engine/sim_clock.h"
 #include "sim/engine/stage_queues.h"
@@ -25,6 +27,7 @@ struct DeviceContext {
   const CommunicationPlan& plan;
   CollectiveBoard& collectives;
   MessageBoard& messages;
+  Transfers& transfers;
 };
 
 /// Some of a GPU's streams; most of the time none or one.
@@ -50,8 +53,9 @@ class StreamSet {
 class Gpu {
  public:
   /// `records` holds one entry per op of the rank's program.
+  /// `lives`: of the rank's program, where its memory is limited; else null.
   Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
-      std::span<OpRecord> records, MemorySamples samples);
+      std::span<OpRecord> records, MemorySamples samples, const TensorLives* lives);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
@@ -97,12 +101,17 @@ class Gpu {
   void change_pace_of_collectives();
   /// An op that `op` waits for and that has not ended; -1 if there is none.
   std::int32_t first_missing(std::int32_t op) const;
+  /// Whether what `op` takes and needs is, or fits, on the device. If not, room is being made, and
+  /// streams that await `kRoom` are called again.
+  bool has_room_for(std::int32_t op) { return !pressure_ || pressure_->admit(op); }
+  static constexpr std::int32_t kRoom = -2;
+  void room_changed();
   void end(std::int32_t op);
   Seconds last_end() const { return last_end_; }
   /// The head of `stream` waits for `op`; for none: -1.
   void await(StreamKind stream, std::int32_t op) {
     awaited_[static_cast<std::size_t>(stream)] = op;
-    waiting_.set(stream, op >= 0);
+    waiting_.set(stream, op != -1);
   }
   std::int32_t awaited(StreamKind stream) const {
     return awaited_[static_cast<std::size_t>(stream)];
@@ -110,6 +119,8 @@ class Gpu {
   /// Whether `stream` runs kernels, from now on.
   void kernels_run(StreamKind stream, bool run) { with_kernels_.set(stream, run); }
 
+  /// Null where memory is not limited.
+  const MemoryPressure* pressure() const { return pressure_.get(); }
   /// One line per stream that has not run empty.
   std::vector<std::string> blocked() const;
   /// Op that the host waits for; -1 if it does not.
@@ -122,6 +133,7 @@ class Gpu {
   const RankProgram& program_;
   std::span<OpRecord> records_;
   MemoryLedger memory_;
+  std::unique_ptr<MemoryPressure> pressure_;
   std::vector<DeviceLoad> loads_;  ///< of the collectives that run
   DeviceLoad load_;                ///< their sum
   double stretch_of_collectives_ = 1;

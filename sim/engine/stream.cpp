@@ -32,7 +32,8 @@ void Stream::advance() {
     clock.at(launched, [this] { advance(); });
     return;
   }
-  const std::int32_t missing = gpu_.first_missing(op);
+  std::int32_t missing = gpu_.first_missing(op);
+  if (missing == kNone && !gpu_.has_room_for(op)) missing = Gpu::kRoom;
   gpu_.await(kind_, missing);
   if (missing == kNone) begin(op);
 }
@@ -152,6 +153,7 @@ std::string Stream::reason() const {
     return "its host, which waits for op " + std::to_string(gpu_.host_waits_for());
   }
   if (running_ == kNone && gpu_.awaited(kind_) == kNone) return "its launch";
+  if (running_ == kNone && gpu_.awaited(kind_) == Gpu::kRoom) return "room in the GPU's memory";
   if (running_ == kNone) return "op " + std::to_string(gpu_.awaited(kind_));
   const ProgramOp& op = gpu_.op(running_);
   if (op.kind == OpKind::kernels) {
