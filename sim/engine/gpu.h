@@ -61,6 +61,7 @@ class Gpu {
 
   int rank() const { return rank_; }
   const DeviceContext& context() const { return context_; }
+  const RankProgram& program() const { return program_; }
   const StageQueues& queues() const { return queues_; }
   const ProgramOp& op(std::int32_t op) const { return program_.ops[static_cast<std::size_t>(op)]; }
   std::int32_t sequence(std::int32_t op) const {
