@@ -101,6 +101,7 @@ struct Segment {
   Bytes net_memory;         ///< memory in use at the end minus that at the start
   std::int32_t block = -1;  ///< in `Program::blocks`; -1: of no block
   std::vector<MemoryEvent> memory;  ///< in order; adds up to the two figures above
+  std::vector<StorageId> touches;   ///< of the block: what must be on the device while it runs
 };
 
 /// Tells the groups of one rank apart: kind, and which of the listed ones.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <iterator>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -33,6 +35,16 @@ StageTransfers transfers_of(const RankProgram& stage) {
     transfers.numbers.push_back(entry->second);
   }
   return transfers;
+}
+
+/// Sizes of what the segments of `stage` allocate, ascending.
+std::set<Bytes> sizes_of_tensors(const Program& program, int stage) {
+  std::set<Bytes> sizes;
+  for (const ProgramOp& op : program.stages[static_cast<std::size_t>(stage)].ops) {
+    if (op.kind != OpKind::kernels) continue;
+    for (const MemoryEvent& event : program.segment(op.segment).memory) sizes.insert(event.bytes);
+  }
+  return sizes;
 }
 
 /// Larger groups would take thousands of thousands of pieces.
@@ -68,6 +80,9 @@ void CommunicationPlan::plan_transfers(const TimedProgram& timed) {
     StageTransfers transfers = transfers_of(stage);
     numbers_.push_back(std::move(transfers.numbers));
     distinct.push_back(std::move(transfers.distinct));
+    const auto first = static_cast<int>(distinct.back().size());
+    std::ranges::move(plan_pressure_copies(timed, stage.stage, first),
+                      std::back_inserter(distinct.back()));
   }
   first_of_rank_.resize(of_sender_.size());
   for (const int rank : orbits_.planned()) {
@@ -77,6 +92,32 @@ void CommunicationPlan::plan_transfers(const TimedProgram& timed) {
       of_rank_.push_back(plan_transfer(timed, op, rank));
     }
   }
+}
+
+/// A copy in each direction for every size that a tensor of the stage has.
+std::vector<ProgramOp> CommunicationPlan::plan_pressure_copies(const TimedProgram& timed, int stage,
+                                                               int first) {
+  std::vector<ProgramOp> copies;
+  auto& numbers = pressure_numbers_.emplace_back();
+  if (timed.memory_limit.bytes <= Bytes(0) || !timed.memory_limit.swap) return copies;
+  for (const Bytes bytes : sizes_of_tensors(timed.program, stage)) {
+    for (const OpKind kind : {OpKind::copy_out, OpKind::copy_in}) {
+      ProgramOp copy;
+      copy.kind = kind;
+      copy.bytes = bytes;  // on no stream of the program: it may run beside planned copies
+      numbers[{kind, bytes}] = first + static_cast<std::int32_t>(copies.size());
+      copies.push_back(copy);
+    }
+  }
+  return copies;
+}
+
+const PlannedTransfer& CommunicationPlan::pressure_copy(int rank, int stage, OpKind kind,
+                                                        Bytes bytes) const {
+  const std::int32_t number =
+      pressure_numbers_[static_cast<std::size_t>(stage)].at({kind, bytes});
+  return transfers_[of_rank_[first_of_rank_[static_cast<std::size_t>(rank)] +
+                             static_cast<std::size_t>(number)]];
 }
 
 std::uint32_t CommunicationPlan::add(PlannedTransfer planned, Positions& positions) {
@@ -125,7 +166,10 @@ std::uint32_t CommunicationPlan::plan_copy(const TimedProgram& timed, const Prog
   Positions& known = of_sender_[static_cast<std::size_t>(rank)];
   for (const std::uint32_t position : known) {
     const PlannedTransfer& planned = transfers_[position];
-    if (planned.kind == op.kind && planned.bytes == op.bytes) return position;
+    if (planned.kind != op.kind || planned.bytes != op.bytes) continue;
+    if (planned.first_stream != op.stream)
+      add_users(planned.transfer, {op.kind, rank, op.stream});
+    return position;
   }
   const Topology& topology = timed.topology;
   const int gpu = timed.program.gpu_of(rank);

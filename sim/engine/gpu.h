@@ -1,13 +1,16 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sim/engine/collective_board.h"
 #include "sim/engine/memory_ledger.h"
+#include "sim/engine/memory_pressure.h"
 #include "sim/engine/message_board.h"
 #include "sim/engine/sim_clock.h"
 #include "sim/engine/stage_queues.h"
@@ -24,20 +27,42 @@ struct DeviceContext {
   const CommunicationPlan& plan;
   CollectiveBoard& collectives;
   MessageBoard& messages;
+  Transfers& transfers;
+};
+
+/// Some of a GPU's streams; most of the time none or one.
+class StreamSet {
+ public:
+  bool empty() const { return bits_ == 0; }
+  void set(StreamKind stream, bool in) {
+    const auto bit = static_cast<std::uint32_t>(1U << static_cast<unsigned>(stream));
+    bits_ = in ? bits_ | bit : bits_ & ~bit;
+  }
+  /// Calls `visit` with the number of each that is in the set now.
+  void for_each(auto&& visit) const {
+    for (std::uint32_t rest = bits_; rest != 0; rest &= rest - 1) {
+      visit(static_cast<std::size_t>(std::countr_zero(rest)));
+    }
+  }
+
+ private:
+  std::uint32_t bits_ = 0;
 };
 
 /// The device of one rank: streams, ended ops, memory. Its host (host_process.h) launches the ops.
 class Gpu {
  public:
   /// `records` holds one entry per op of the rank's program.
+  /// `lives`: of the rank's program, where its memory is limited; else null.
   Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
-      std::span<OpRecord> records, MemorySamples samples);
+      std::span<OpRecord> records, MemorySamples samples, const TensorLives* lives);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
   int rank() const { return rank_; }
   const DeviceContext& context() const { return context_; }
   const RankProgram& program() const { return program_; }
+  const StageQueues& queues() const { return queues_; }
   const ProgramOp& op(std::int32_t op) const { return program_.ops[static_cast<std::size_t>(op)]; }
   std::int32_t sequence(std::int32_t op) const {
     return queues_.sequence[static_cast<std::size_t>(op)];
@@ -56,7 +81,7 @@ class Gpu {
 
   // For the host process.
   /// The next op of the program reaches the device at `date`.
-  void launch(Seconds date) { launch_dates_.push_back(date); }
+  void launch(Seconds date) { records_[launched_++].launched = date; }
   /// Looks at what was launched since; in maestro.
   void advance();
   bool has_ended(std::int32_t op) const { return ended_[static_cast<std::size_t>(op)] != 0; }
@@ -64,15 +89,12 @@ class Gpu {
   void when_ended(std::int32_t op, Action action);
 
   // For the streams.
-  bool is_launched(std::int32_t op) const {
-    return static_cast<std::size_t>(op) < launch_dates_.size();
-  }
-  Seconds launch_date(std::int32_t op) const { return launch_dates_[static_cast<std::size_t>(op)]; }
+  bool is_launched(std::int32_t op) const { return static_cast<std::size_t>(op) < launched_; }
   /// What a collective takes changes: kernels change their pace, and with them collectives.
   void change_load(const DeviceLoad& from, const DeviceLoad& to);
   /// Time of kernels now over their time alone.
   double stretch_of_kernels(double product_share) const {
-    return KernelsBeside(load_, product_share).stretch();
+    return loads_.empty() ? 1 : KernelsBeside(load_, product_share).stretch();
   }
   /// Time of collectives beside the kernels that run over their time alone.
   double stretch_of_collectives() const { return stretch_of_collectives_; }
@@ -80,19 +102,26 @@ class Gpu {
   void change_pace_of_collectives();
   /// An op that `op` waits for and that has not ended; -1 if there is none.
   std::int32_t first_missing(std::int32_t op) const;
+  /// Whether what `op` takes and needs is, or fits, on the device. If not, room is being made, and
+  /// streams that await `kRoom` are called again.
+  bool has_room_for(std::int32_t op) { return !pressure_ || pressure_->admit(op); }
+  static constexpr std::int32_t kRoom = -2;
+  void room_changed();
   void end(std::int32_t op);
+  Seconds last_end() const { return last_end_; }
   /// The head of `stream` waits for `op`; for none: -1.
   void await(StreamKind stream, std::int32_t op) {
     awaited_[static_cast<std::size_t>(stream)] = op;
+    waiting_.set(stream, op != -1);
   }
   std::int32_t awaited(StreamKind stream) const {
     return awaited_[static_cast<std::size_t>(stream)];
   }
   /// Whether `stream` runs kernels, from now on.
-  void kernels_run(StreamKind stream, bool run) {
-    with_kernels_[static_cast<std::size_t>(stream)] = run;
-  }
+  void kernels_run(StreamKind stream, bool run) { with_kernels_.set(stream, run); }
 
+  /// Null where memory is not limited.
+  const MemoryPressure* pressure() const { return pressure_.get(); }
   /// One line per stream that has not run empty.
   std::vector<std::string> blocked() const;
   /// Op that the host waits for; -1 if it does not.
@@ -104,18 +133,19 @@ class Gpu {
   DeviceContext context_;
   const RankProgram& program_;
   std::span<OpRecord> records_;
-  void loads_changed();
-
   MemoryLedger memory_;
+  std::unique_ptr<MemoryPressure> pressure_;
   std::vector<DeviceLoad> loads_;  ///< of the collectives that run
   DeviceLoad load_;                ///< their sum
   double stretch_of_collectives_ = 1;
   std::vector<Stream> streams_;
-  // Of each stream, side by side: most ends and loads concern few of them.
+  // Beside the streams: most ends and loads concern few of them.
   std::array<std::int32_t, kStreamCount> awaited_;
-  std::array<bool, kStreamCount> with_kernels_{};
-  std::vector<Seconds> launch_dates_;  ///< by op, as far as launched
-  std::vector<char> ended_;            ///< by op
+  StreamSet waiting_;  ///< for an op
+  StreamSet with_kernels_;
+  std::size_t launched_ = 0;  ///< ops
+  std::vector<char> ended_;   ///< by op
+  Seconds last_end_;
   std::int32_t host_waits_for_ = -1;
   Action wake_host_;
 };

@@ -20,6 +20,15 @@ bool is_duration(Seconds time) {
   return std::isfinite(time.value()) && time >= Seconds(0);
 }
 
+/// An op of a stage. Its text is made only for problems: programs have 100,000 ops.
+struct OpPlace {
+  int stage = 0;
+  std::size_t op = 0;
+  operator std::string() const {  // NOLINT(google-explicit-constructor): where a problem lies
+    return "stage " + std::to_string(stage) + " op " + std::to_string(op);
+  }
+};
+
 /// Collects what is wrong with a program; the order of the checks is the order of the report.
 class ProgramCheck {
  public:
@@ -46,9 +55,8 @@ class ProgramCheck {
   void check_sizes();
   void check_segments();
   void check_stage(int stage);
-  void check_references(const ProgramOp& op, int stage, std::size_t op_count,
-                        const std::string& where);
-  void check_message(const ProgramOp& op, int stage, const std::string& where);
+  void check_references(const ProgramOp& op, std::size_t op_count, const OpPlace& where);
+  void check_message(const ProgramOp& op, const OpPlace& where);
   void check_collectives_across_stages();
   struct Collective {
     OpKind kind = OpKind::all_reduce;
@@ -61,7 +69,7 @@ class ProgramCheck {
   std::vector<Collective> collectives_of(int stage, GroupOfRank group) const;
   void check_listed_groups();
   void check_listed_group(std::int32_t group);
-  void check_membership(const ProgramOp& op, int stage, const std::string& where);
+  void check_membership(const ProgramOp& op, const OpPlace& where);
 
   const TimedProgram& timed_;
   const Program& program_;
@@ -116,18 +124,16 @@ void ProgramCheck::check_segments() {
 void ProgramCheck::check_stage(int stage) {
   const std::vector<ProgramOp>& ops = stage_program(stage).ops;
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    const std::string where = "stage " + std::to_string(stage) + " op " + std::to_string(i);
-    check_references(ops[i], stage, ops.size(), where);
+    const OpPlace where{stage, i};
+    check_references(ops[i], ops.size(), where);
     if (is_collective(ops[i].kind) && ops[i].group == GroupKind::listed)
-      check_membership(ops[i], stage, where);
-    if (ops[i].kind == OpKind::send || ops[i].kind == OpKind::recv) {
-      check_message(ops[i], stage, where);
-    }
+      check_membership(ops[i], where);
+    if (ops[i].kind == OpKind::send || ops[i].kind == OpKind::recv) check_message(ops[i], where);
   }
 }
 
-void ProgramCheck::check_references(const ProgramOp& op, int stage, std::size_t op_count,
-                                    const std::string& where) {
+void ProgramCheck::check_references(const ProgramOp& op, std::size_t op_count,
+                                    const OpPlace& where) {
   for (const std::int32_t awaited : op.waits) {
     if (awaited >= 0 && static_cast<std::size_t>(awaited) >= op_count) {
       add(where, "waits for op " + std::to_string(awaited) + " of " + std::to_string(op_count));
@@ -141,14 +147,15 @@ void ProgramCheck::check_references(const ProgramOp& op, int stage, std::size_t 
     return;
   }
   if (op.bytes < Bytes(0)) add(where, std::to_string(op.bytes.value()) + " bytes");
-  const bool between = stage > 0 && stage < program_.layout.pipeline - 1;
+  const bool between = where.stage > 0 && where.stage < program_.layout.pipeline - 1;
   if (is_collective(op.kind) && group_definition(op.group).end_stages_only && between) {
     add(where, std::string(label_of(op.kind)) + " of the " + std::string(label_of(op.group)) +
                    " group, which has only the first and the last stage");
   }
 }
 
-void ProgramCheck::check_message(const ProgramOp& op, int stage, const std::string& where) {
+void ProgramCheck::check_message(const ProgramOp& op, const OpPlace& where) {
+  const int stage = where.stage;
   if (op.peer_stage < 0 || op.peer_stage >= program_.layout.pipeline || op.peer_stage == stage) {
     add(where, "exchanges a message with stage " + std::to_string(op.peer_stage));
   }
@@ -189,13 +196,13 @@ std::vector<ProgramCheck::Collective> ProgramCheck::collectives_of(int stage,
   return collectives;
 }
 
-void ProgramCheck::check_membership(const ProgramOp& op, int stage, const std::string& where) {
+void ProgramCheck::check_membership(const ProgramOp& op, const OpPlace& where) {
   const auto& groups = program_.listed_groups;
   const auto group = static_cast<std::size_t>(op.listed_group);
   if (op.listed_group < 0 || group >= groups.size()) {
     add(where, "runs in listed group " + std::to_string(op.listed_group) + " of " +
                    std::to_string(groups.size()));
-  } else if (!std::ranges::binary_search(groups[group], stage)) {
+  } else if (!std::ranges::binary_search(groups[group], where.stage)) {
     add(where, "runs in listed group " + std::to_string(op.listed_group) +
                    ", which does not hold its rank");
   }
