@@ -9,7 +9,9 @@ target_precompile_headers(tessera_workloads PRIVATE ${TESSERA_STANDARD_HEADERS})
 target_precompile_headers(tessera_predictor PRIVATE ${TESSERA_STANDARD_HEADERS} <Eigen/Dense>)
 target_precompile_headers(tessera_sim_remat PRIVATE ${TESSERA_STANDARD_HEADERS})
 # GCC 12 sees strings overflow that do not (its bug 105651), and no longer knows <string> for a system header in there.
-target_compile_options(tessera_sim_remat PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
+foreach(target tessera_sim_remat tessera_predictor)
+  target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
+endforeach()
 
 # Code that runs once per simulation or less, and is long because it puts texts together: it compiles in two thirds of the
 # time with fewer optimizations. Model graphs are smallest and fastest to compile with -Os.

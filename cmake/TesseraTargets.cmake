@@ -22,12 +22,17 @@ endfunction()
 # Release builds compile several sources at a time, because reading the libraries' headers takes most of the time: 1.5
 # instead of 2.2 minutes on 2 cores. Folders of variants name their internals alike (`layer`, `kStart`, ...), so their
 # sources stay apart; so do all in the other presets, where one source at a time is changed.
-set(TESSERA_VARIANT_FOLDERS workloads predictor sim/collectives sim/remat sim/import)
+set(TESSERA_VARIANT_FOLDERS workloads/families workloads/vision predictor/half predictor/training)
 
 function(tessera_unity_build target folder)
-  if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT folder IN_LIST TESSERA_VARIANT_FOLDERS)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
+    return()
   endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  get_target_property(sources ${target} SOURCES)
+  list(JOIN TESSERA_VARIANT_FOLDERS "|" variants)
+  list(FILTER sources INCLUDE REGEX "^${CMAKE_SOURCE_DIR}/(${variants})/")
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 function(tessera_compile_options target)

@@ -5,9 +5,9 @@
 namespace tessera {
 namespace {
 
-constexpr auto kElementwise = static_cast<std::size_t>(MemoryClass::elementwise);
-constexpr auto kSoftmax = static_cast<std::size_t>(MemoryClass::softmax);
-constexpr auto kLayerNorm = static_cast<std::size_t>(MemoryClass::layer_norm);
+constexpr auto kElementwiseClass = static_cast<std::size_t>(MemoryClass::elementwise);
+constexpr auto kSoftmaxClass = static_cast<std::size_t>(MemoryClass::softmax);
+constexpr auto kLayerNormClass = static_cast<std::size_t>(MemoryClass::layer_norm);
 
 }  // namespace
 
@@ -19,8 +19,8 @@ MemoryTable::MemoryTable(const MemoryParameters<double>& parameters, const GpuTr
       hit_share_(1 / parameters.l2_speedup) {
   for (std::size_t c = 0; c < kMemoryClasses; ++c)
     seconds_per_byte_[c] = std::exp(slowdown[c]) / gpu.bandwidth;
-  bytes_per_row_[kSoftmax] = parameters.softmax_row;
-  bytes_per_row_[kLayerNorm] = parameters.layer_norm_row;
+  bytes_per_row_[kSoftmaxClass] = parameters.softmax_row;
+  bytes_per_row_[kLayerNormClass] = parameters.layer_norm_row;
 }
 
 double MemoryTable::seconds(const MemoryShape& shape) const {
@@ -28,8 +28,8 @@ double MemoryTable::seconds(const MemoryShape& shape) const {
   double traffic = shape.bytes - shape.extra_bytes + bytes_per_row_[c] * shape.rows;
   if (shape.refetched > 0) traffic += miss_share(shape.reuse_footprint) * shape.refetched;
   double own = traffic * seconds_per_byte_[c];
-  if (c == kSoftmax && shape.wide) own *= wide_softmax_;
-  const double extra = shape.extra_bytes * seconds_per_byte_[kElementwise];
+  if (c == kSoftmaxClass && shape.wide) own *= wide_softmax_;
+  const double extra = shape.extra_bytes * seconds_per_byte_[kElementwiseClass];
   const double miss = miss_share(shape.bytes);
   return (own + extra) * (miss + (1 - miss) * hit_share_);
 }

@@ -11,13 +11,6 @@
 namespace tessera {
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
-  throw InputError({.where = path.string(),
-                    .what = std::move(what),
-                    .hint = "use predictor/weights/tessera.pb of this version, or run tessera "
-                            "train with --out to a new file"});
-}
-
 weights::Weights message_of(const PredictorWeights& from) {
   weights::Weights to;
   to.set_schema_version(PredictorWeights::kSchemaVersion);
@@ -32,12 +25,12 @@ weights::Weights message_of(const PredictorWeights& from) {
 
 PredictorWeights load_weights(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) fail(path, "cannot be opened");
+  if (!in) refuse_weights(path, "cannot be opened");
   weights::Weights message;
-  if (!message.ParseFromIstream(&in)) fail(path, "is not a weights file");
+  if (!message.ParseFromIstream(&in)) refuse_weights(path, "is not a weights file");
   if (message.schema_version() != PredictorWeights::kSchemaVersion)
-    fail(path, "has schema version " + std::to_string(message.schema_version()) + ", not " +
-                   std::to_string(PredictorWeights::kSchemaVersion));
+    refuse_weights(path, "has schema version " + std::to_string(message.schema_version()) +
+                             ", not " + std::to_string(PredictorWeights::kSchemaVersion));
   PredictorWeights result;
   if (message.has_fp32()) read_fp32(message.fp32(), path, result);
   if (message.has_tensor_gemm()) result.tensor_gemm = tensor_weights(message.tensor_gemm(), path);

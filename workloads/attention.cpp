@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::array<std::string_view, kAttentionImplementations> kNames{
+constexpr std::array<std::string_view, kAttentionImplementations> kImplementationNames{
     "flash2", "flash3", "cudnn", "trtllm", "flash1"};
 constexpr double kBytes = 2;  ///< of an element
 
@@ -31,7 +31,7 @@ double products(AttentionDirection direction) {
 }  // namespace
 
 std::string_view name_of(AttentionImplementation implementation) {
-  return kNames[static_cast<std::size_t>(implementation)];
+  return kImplementationNames[static_cast<std::size_t>(implementation)];
 }
 
 void check(const AttentionCall& call) {

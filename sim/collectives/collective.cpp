@@ -93,6 +93,15 @@ CollectivePlan plan_over(const Topology& topology, const RingPaths& paths,
                          std::vector<std::vector<LinkLoad>>& loads) {
   CollectivePlan plan{call, paths.shape, {}};
   for (const NcclExpectation& candidate : nccl_candidates(paths.shape, call)) {
+    // All protocols of an algorithm load the links alike.
+    const auto same = std::ranges::find(plan.ways, candidate.algorithm,
+                                        [](const auto& way) { return way.choice.algorithm; });
+    if (same != plan.ways.end()) {
+      const Seconds on_links = same->on_links;
+      loads.push_back(std::vector(loads[static_cast<std::size_t>(same - plan.ways.begin())]));
+      plan.ways.push_back({candidate, on_links});
+      continue;
+    }
     loads.push_back(link_loads(topology, paths, candidate.algorithm, call, ranks));
     plan.ways.push_back({candidate, bottleneck_of(topology, loads.back()).busy});
   }

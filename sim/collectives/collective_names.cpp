@@ -31,7 +31,7 @@ constexpr std::array<std::pair<Algorithm, std::string_view>, 9> kAlgorithms = {
      {Algorithm::pairwise, "pairwise"},
      {Algorithm::hierarchical, "hierarchical"}}};
 
-constexpr std::array<std::pair<Protocol, std::string_view>, 3> kProtocols = {
+constexpr std::array<std::pair<Protocol, std::string_view>, 3> kProtocolNames = {
     {{Protocol::ll, "ll"}, {Protocol::ll128, "ll128"}, {Protocol::simple, "simple"}}};
 
 /// Letters and digits in lower case: "AllReduce" and "all_reduce" are one name.
@@ -72,7 +72,7 @@ std::string_view name_of(CollectiveAlgorithm algorithm) {
 }
 
 std::string_view name_of(CollectiveProtocol protocol) {
-  return name_in(kProtocols, protocol);
+  return name_in(kProtocolNames, protocol);
 }
 
 std::optional<CollectiveKind> collective_kind_of(std::string_view name) {
@@ -84,7 +84,7 @@ std::optional<CollectiveAlgorithm> collective_algorithm_of(std::string_view name
 }
 
 std::optional<CollectiveProtocol> collective_protocol_of(std::string_view name) {
-  return value_in(kProtocols, name);
+  return value_in(kProtocolNames, name);
 }
 
 }  // namespace tessera

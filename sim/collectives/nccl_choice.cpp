@@ -59,10 +59,6 @@ constexpr double kOldAmpereBus = 235;
 constexpr double kOldTree = 110, kOldTreeLl128 = 130;
 constexpr double kOldTreeManyNodes = 80, kOldTreeLl128ManyNodes = 105;
 
-Seconds microseconds(double count) {
-  return Seconds(count * 1e-6);
-}
-
 double gigabytes(BytesPerSecond rate) {
   return rate.value() / 1e9;
 }

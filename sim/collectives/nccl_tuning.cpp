@@ -41,10 +41,6 @@ std::size_t column(CollectiveProtocol protocol) {
   return static_cast<std::size_t>(protocol);
 }
 
-Seconds microseconds(double count) {
-  return Seconds(count * 1e-6);
-}
-
 BytesPerSecond ll_cap_of_one_node(Architecture architecture) {
   switch (architecture) {
     case Architecture::pascal:

@@ -10,6 +10,11 @@
 
 namespace tessera {
 
+/// NCCL's tables are in microseconds.
+constexpr Seconds microseconds(double count) {
+  return Seconds(count * 1e-6);
+}
+
 /// How neighbours in a ring reach each other inside a node, best first.
 enum class PathClass : std::uint8_t {
   nvlink,  ///< a bundle or the switch (NCCL: NVL)

@@ -48,7 +48,7 @@ class RingLister {
 };
 
 template <class Visit>
-void for_each_hop(const RingOrder& ring, Visit visit) {
+void for_each_lane(const RingOrder& ring, Visit visit) {
   // Two GPUs: the ring goes and returns over the two directions of one lane.
   const std::size_t hops = ring.size() == 2 ? 1 : ring.size();
   for (std::size_t i = 0; i < hops; ++i) visit(ring[i], ring[(i + 1) % ring.size()]);
@@ -63,7 +63,7 @@ struct Width {
 
 Width width_of(const RingOrder& ring, const LaneMatrix& free) {
   Width width;
-  for_each_hop(ring, [&](int a, int b) {
+  for_each_lane(ring, [&](int a, int b) {
     width.narrowest = std::min(width.narrowest, free.lanes(a, b));
     width.total += free.lanes(a, b);
   });
@@ -80,7 +80,7 @@ std::vector<RingOrder> pack_rings(LaneMatrix free) {
   while (!candidates.empty()) {
     const RingOrder& widest = *std::ranges::max_element(candidates, {}, width);
     if (width(widest).narrowest == 0) break;
-    for_each_hop(widest, [&](int a, int b) { free.set(a, b, free.lanes(a, b) - 1); });
+    for_each_lane(widest, [&](int a, int b) { free.set(a, b, free.lanes(a, b) - 1); });
     taken.push_back(widest);
   }
   return taken;

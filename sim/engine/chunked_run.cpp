@@ -44,11 +44,11 @@ class ChunkedRun : public std::enable_shared_from_this<ChunkedRun> {
     }
     ++own.started;
     // SimGrid must not be given work while it reports that a flow has ended.
-    const Action arrive = [self = shared_from_this(), number] {
+    Action arrive = [self = shared_from_this(), number] {
       self->clock_.after(Seconds(0), [self, number] { self->end(number); });
     };
     if (hop.path.valid()) {
-      network_.start(hop.path, hop.bytes, arrive);
+      network_.start(hop.path, hop.bytes, std::move(arrive));
     } else {
       arrive();
     }

@@ -21,7 +21,7 @@ struct StageTransfers {
 };
 
 StageTransfers transfers_of(const RankProgram& stage) {
-  std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, std::int32_t> known;
+  std::map<std::tuple<OpKind, GroupKind, int, int, std::int64_t, StreamKind>, std::int32_t> known;
   StageTransfers transfers;
   for (const ProgramOp& op : stage.ops) {
     if (!is_collective(op.kind) && !is_copy(op.kind) && op.kind != OpKind::send) {
@@ -29,8 +29,8 @@ StageTransfers transfers_of(const RankProgram& stage) {
       continue;
     }
     const auto next = static_cast<std::int32_t>(transfers.distinct.size());
-    const auto [entry, is_new] =
-        known.try_emplace({op.kind, op.group, op.peer_stage, op.bytes.value(), op.stream}, next);
+    const auto [entry, is_new] = known.try_emplace(
+        {op.kind, op.group, op.listed_group, op.peer_stage, op.bytes.value(), op.stream}, next);
     if (is_new) transfers.distinct.push_back(op);
     transfers.numbers.push_back(entry->second);
   }
@@ -128,7 +128,7 @@ std::uint32_t CommunicationPlan::add(PlannedTransfer planned, Positions& positio
 
 std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op,
                                                  int rank) {
-  const int communicator = communicators_.index_of(rank, op.group);
+  const int communicator = communicators_.index_of(rank, op);
   // Of any kind: collectives of one communicator on one stream never overlap.
   const LinkUser user{OpKind::all_reduce, communicator, op.stream};
   Positions& known = of_communicator_[static_cast<std::size_t>(communicator)];
@@ -328,7 +328,11 @@ void CommunicationPlan::limit_paths_of_collectives() {
 
 // A folded communicator is met at the first of its class, by every rank whose own it stands for.
 void CommunicationPlan::count_simulated_members() {
-  simulated_members_.assign(communicators_.all().size(), 0);
+  simulated_members_.clear();
+  for (const Communicator& all : communicators_.all()) {
+    const bool is_listed = all.kind == GroupKind::listed;  // never folded
+    simulated_members_.push_back(is_listed ? static_cast<int>(all.ranks.size()) : 0);
+  }
   for (const int rank : folding_.simulated) {
     for (const int own : communicators_.of(rank)) {
       if (own >= 0) ++simulated_members_[static_cast<std::size_t>(folding_.communicator_of(own))];

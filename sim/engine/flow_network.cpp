@@ -18,11 +18,12 @@ FlowNetwork::FlowNetwork(const Platform& platform, SimClock& clock)
 
 void FlowNetwork::start(PathId path, double bytes, Action on_end) {
   if (!clock_.ahead()) return flow(path, bytes, std::move(on_end));
-  clock_.in_step([this, path, bytes, on_end = std::move(on_end)] { flow(path, bytes, on_end); });
+  clock_.in_step([this, path, bytes, on_end = std::move(on_end)]() mutable {
+    flow(path, bytes, std::move(on_end));
+  });
 }
 
 void FlowNetwork::flow(PathId path, double bytes, Action on_end) {
-  clock_.occupy();
   if (free_slots_.empty()) {
     free_slots_.push_back(flows_.size());
     flows_.emplace_back();
@@ -39,9 +40,18 @@ void FlowNetwork::flow(PathId path, double bytes, Action on_end) {
   const auto payload = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes)));
   const simgrid::s4u::CommPtr comm = simgrid::s4u::Comm::sendto_init();
   comm->set_data(reinterpret_cast<void*>(slot + 1));
-  flows_[slot] = {comm, std::move(on_end)};
+  flows_[slot] = {comm, earliest_end(path, static_cast<double>(payload)), std::move(on_end)};
+  clock_.occupy(flows_[slot].earliest_end);
   comm->set_payload_size(payload)->set_source(&host)->set_destination(&host);  // starts it
   if (is_limited) set_limit(path, limit);
+}
+
+// Others on its links only slow a flow down. SimGrid ends flows up to a nanosecond early, together
+// with what else happens then.
+Seconds FlowNetwork::earliest_end(PathId path, double bytes) const {
+  constexpr double kRounding = 1e-9;
+  const Seconds alone(bytes / platform_.path_rate(path).value());
+  return clock_.now() + alone * (1 - kRounding) - Seconds(2e-9);
 }
 
 void FlowNetwork::limit(PathId path, BytesPerSecond rate) {
@@ -49,8 +59,12 @@ void FlowNetwork::limit(PathId path, BytesPerSecond rate) {
   if (limit == rate) return;
   limit = rate;
   // SimGrid must not be told while it reports that a flow has ended.
-  clock_.after(Seconds(0),
-               [this, path] { set_limit(path, limits_[static_cast<std::size_t>(path.index())]); });
+  Action tell = [this, path] { set_limit(path, limits_[static_cast<std::size_t>(path.index())]); };
+  if (clock_.ahead()) {
+    clock_.in_step(std::move(tell));
+  } else {
+    clock_.after(Seconds(0), std::move(tell));
+  }
 }
 
 void FlowNetwork::set_limit(PathId path, BytesPerSecond rate) {
@@ -59,8 +73,8 @@ void FlowNetwork::set_limit(PathId path, BytesPerSecond rate) {
 
 void FlowNetwork::finish(std::size_t slot) {
   clock_.catch_up();
-  clock_.release();
-  const Action on_end = std::exchange(flows_[slot].on_end, nullptr);
+  clock_.release(flows_[slot].earliest_end);
+  Action on_end = std::exchange(flows_[slot].on_end, nullptr);
   // SimGrid still uses the Comm after this callback: the clock lets go of it a moment later.
   clock_.after(Seconds(0), [this, slot] {
     flows_[slot].comm.reset();

@@ -26,10 +26,12 @@ class FlowNetwork {
  private:
   struct Flow {
     simgrid::s4u::CommPtr comm;
+    Seconds earliest_end;
     Action on_end;
   };
 
   void flow(PathId path, double bytes, Action on_end);
+  Seconds earliest_end(PathId path, double bytes) const;
   void finish(std::size_t slot);
   void set_limit(PathId path, BytesPerSecond rate);
 

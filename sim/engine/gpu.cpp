@@ -26,7 +26,6 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
       ended_(program_.ops.size(), 0) {
   awaited_.fill(-1);
   if (lives != nullptr) pressure_ = std::make_unique<MemoryPressure>(*this, *lives);
-  launch_dates_.reserve(program_.ops.size());
   for (int stream = 0; stream < kStreamCount; ++stream) {
     streams_.emplace_back(*this, static_cast<StreamKind>(stream),
                           queues.of_stream[static_cast<std::size_t>(stream)]);
@@ -51,28 +50,26 @@ std::int32_t Gpu::first_missing(std::int32_t op) const {
 
 void Gpu::change_load(const DeviceLoad& from, const DeviceLoad& to) {
   if (from == to) return;
-  if (from != DeviceLoad()) loads_.erase(std::ranges::find(loads_, from));
-  if (to != DeviceLoad()) loads_.push_back(to);
-  loads_changed();
-}
-
-// Summed anew, so that a GPU without collectives has no rounding left over.
-void Gpu::loads_changed() {
-  load_ = std::accumulate(loads_.begin(), loads_.end(), DeviceLoad());
-  for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
-    if (with_kernels_[stream]) streams_[stream].change_pace_of_kernels();
+  const auto place =
+      from == DeviceLoad() ? loads_.insert(loads_.end(), to) : std::ranges::find(loads_, from);
+  if (to == DeviceLoad()) {
+    loads_.erase(place);
+  } else {
+    *place = to;
   }
+  // Summed anew, so that a GPU without collectives has no rounding left over.
+  load_ = std::accumulate(loads_.begin(), loads_.end(), DeviceLoad());
+  with_kernels_.for_each([this](std::size_t stream) { streams_[stream].change_pace_of_kernels(); });
   change_pace_of_collectives();
 }
 
 void Gpu::change_pace_of_collectives() {
   double stretch = 1;
   if (load_.bandwidth > 0) {
-    for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
-      if (!with_kernels_[stream]) continue;
+    with_kernels_.for_each([this, &stretch](std::size_t stream) {
       const KernelsBeside kernels(load_, streams_[stream].product_share());
       stretch = std::max(stretch, kernels.stretch_of_collectives());
-    }
+    });
   }
   if (stretch == stretch_of_collectives_) return;
   stretch_of_collectives_ = stretch;
@@ -80,17 +77,18 @@ void Gpu::change_pace_of_collectives() {
 }
 
 void Gpu::room_changed() {
-  for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
+  waiting_.for_each([this](std::size_t stream) {
     if (awaited_[stream] == kRoom) streams_[stream].advance();
-  }
+  });
 }
 
 void Gpu::end(std::int32_t op) {
   ended_[static_cast<std::size_t>(op)] = 1;
+  last_end_ = context_.clock.now();
   if (pressure_) pressure_->ended(op);
-  for (std::size_t stream = 0; stream < kStreamCount; ++stream) {
+  waiting_.for_each([this, op](std::size_t stream) {
     if (awaited_[stream] == op) streams_[stream].advance();
-  }
+  });
   if (pressure_) room_changed();
   if (op != host_waits_for_) return;
   host_waits_for_ = -1;

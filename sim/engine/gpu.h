@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,6 +30,25 @@ struct DeviceContext {
   Transfers& transfers;
 };
 
+/// Some of a GPU's streams; most of the time none or one.
+class StreamSet {
+ public:
+  bool empty() const { return bits_ == 0; }
+  void set(StreamKind stream, bool in) {
+    const auto bit = static_cast<std::uint32_t>(1U << static_cast<unsigned>(stream));
+    bits_ = in ? bits_ | bit : bits_ & ~bit;
+  }
+  /// Calls `visit` with the number of each that is in the set now.
+  void for_each(auto&& visit) const {
+    for (std::uint32_t rest = bits_; rest != 0; rest &= rest - 1) {
+      visit(static_cast<std::size_t>(std::countr_zero(rest)));
+    }
+  }
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
 /// The device of one rank: streams, ended ops, memory. Its host (host_process.h) launches the ops.
 class Gpu {
  public:
@@ -42,6 +62,7 @@ class Gpu {
   int rank() const { return rank_; }
   const DeviceContext& context() const { return context_; }
   const RankProgram& program() const { return program_; }
+  const StageQueues& queues() const { return queues_; }
   const ProgramOp& op(std::int32_t op) const { return program_.ops[static_cast<std::size_t>(op)]; }
   std::int32_t sequence(std::int32_t op) const {
     return queues_.sequence[static_cast<std::size_t>(op)];
@@ -60,7 +81,7 @@ class Gpu {
 
   // For the host process.
   /// The next op of the program reaches the device at `date`.
-  void launch(Seconds date) { launch_dates_.push_back(date); }
+  void launch(Seconds date) { records_[launched_++].launched = date; }
   /// Looks at what was launched since; in maestro.
   void advance();
   bool has_ended(std::int32_t op) const { return ended_[static_cast<std::size_t>(op)] != 0; }
@@ -68,15 +89,12 @@ class Gpu {
   void when_ended(std::int32_t op, Action action);
 
   // For the streams.
-  bool is_launched(std::int32_t op) const {
-    return static_cast<std::size_t>(op) < launch_dates_.size();
-  }
-  Seconds launch_date(std::int32_t op) const { return launch_dates_[static_cast<std::size_t>(op)]; }
+  bool is_launched(std::int32_t op) const { return static_cast<std::size_t>(op) < launched_; }
   /// What a collective takes changes: kernels change their pace, and with them collectives.
   void change_load(const DeviceLoad& from, const DeviceLoad& to);
   /// Time of kernels now over their time alone.
   double stretch_of_kernels(double product_share) const {
-    return KernelsBeside(load_, product_share).stretch();
+    return loads_.empty() ? 1 : KernelsBeside(load_, product_share).stretch();
   }
   /// Time of collectives beside the kernels that run over their time alone.
   double stretch_of_collectives() const { return stretch_of_collectives_; }
@@ -90,17 +108,17 @@ class Gpu {
   static constexpr std::int32_t kRoom = -2;
   void room_changed();
   void end(std::int32_t op);
+  Seconds last_end() const { return last_end_; }
   /// The head of `stream` waits for `op`; for none: -1.
   void await(StreamKind stream, std::int32_t op) {
     awaited_[static_cast<std::size_t>(stream)] = op;
+    waiting_.set(stream, op != -1);
   }
   std::int32_t awaited(StreamKind stream) const {
     return awaited_[static_cast<std::size_t>(stream)];
   }
   /// Whether `stream` runs kernels, from now on.
-  void kernels_run(StreamKind stream, bool run) {
-    with_kernels_[static_cast<std::size_t>(stream)] = run;
-  }
+  void kernels_run(StreamKind stream, bool run) { with_kernels_.set(stream, run); }
 
   /// Null where memory is not limited.
   const MemoryPressure* pressure() const { return pressure_.get(); }
@@ -115,19 +133,19 @@ class Gpu {
   DeviceContext context_;
   const RankProgram& program_;
   std::span<OpRecord> records_;
-  void loads_changed();
-
   MemoryLedger memory_;
   std::unique_ptr<MemoryPressure> pressure_;
   std::vector<DeviceLoad> loads_;  ///< of the collectives that run
   DeviceLoad load_;                ///< their sum
   double stretch_of_collectives_ = 1;
   std::vector<Stream> streams_;
-  // Of each stream, side by side: most ends and loads concern few of them.
+  // Beside the streams: most ends and loads concern few of them.
   std::array<std::int32_t, kStreamCount> awaited_;
-  std::array<bool, kStreamCount> with_kernels_{};
-  std::vector<Seconds> launch_dates_;  ///< by op, as far as launched
-  std::vector<char> ended_;            ///< by op
+  StreamSet waiting_;  ///< for an op
+  StreamSet with_kernels_;
+  std::size_t launched_ = 0;  ///< ops
+  std::vector<char> ended_;   ///< by op
+  Seconds last_end_;
   std::int32_t host_waits_for_ = -1;
   Action wake_host_;
 };

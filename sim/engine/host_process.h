@@ -16,9 +16,6 @@ class HostProcess {
   void run();
 
  private:
-  /// Time that the host spends to launch the op.
-  Seconds launch_time(const ProgramOp& op) const;
-  bool waits_for_end(const ProgramOp& op) const;
   void submit();
   void synchronize(std::int32_t op);
 

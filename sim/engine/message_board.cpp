@@ -11,7 +11,7 @@ MessageKey MessageBoard::folded(MessageKey key) const {
 
 void MessageBoard::send(const PlannedTransfer& message, int tag, Action on_sent) {
   const MessageKey key = folded({message.from, message.to, tag});
-  transfers_.start(message.transfer, [this, key, on_sent = std::move(on_sent)] {
+  transfers_.start(message.transfer, [this, key, on_sent = std::move(on_sent)]() mutable {
     deliver(key);
     on_sent();
   });
@@ -21,7 +21,7 @@ void MessageBoard::deliver(MessageKey key) {
   Message& message = messages_[key];
   message.arrived = true;
   if (!message.on_arrival) return;
-  const Action on_arrival = std::move(message.on_arrival);
+  Action on_arrival = std::move(message.on_arrival);
   messages_.erase(key);
   on_arrival();
 }

@@ -13,7 +13,7 @@ class PacedWork {
  public:
   /// From `lead` after now on, `work` is done at `stretch` seconds for each of its own; then
   /// `on_end` runs.
-  void start(SimClock& clock, Seconds lead, Seconds work, double stretch, Action on_end) {
+  void start(SimClock& clock, Seconds lead, Seconds work, double stretch, Action&& on_end) {
     clock_ = &clock;
     on_end_ = std::move(on_end);
     since_ = clock.now() + lead;
@@ -37,7 +37,7 @@ class PacedWork {
     const std::int32_t version = ++version_;
     clock_->at(since_ + work_ * stretch_, [this, version] {
       if (version != version_) return;
-      const Action end = on_end_;  // it may start the next work here
+      Action end = std::move(on_end_);  // it may start the next work here
       end();
     });
   }

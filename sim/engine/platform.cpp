@@ -1,5 +1,6 @@
 #include "sim/engine/platform.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -27,12 +28,25 @@ std::vector<bool> links_on(const std::vector<std::vector<LinkId>>& paths, std::s
   return used;
 }
 
+std::vector<BytesPerSecond> rates_of(const std::vector<std::vector<LinkId>>& paths,
+                                     std::span<const Link> links) {
+  std::vector<BytesPerSecond> rates;
+  for (const std::vector<LinkId>& path : paths) {
+    BytesPerSecond rate = Platform::kNoLimit;
+    for (const LinkId id : path) {
+      rate = std::min(rate, links[static_cast<std::size_t>(id.index())].bandwidth);
+    }
+    rates.push_back(rate);
+  }
+  return rates;
+}
+
 }  // namespace
 
 Platform::Platform(std::span<const Link> links, int gpu_count,
                    const std::vector<std::vector<LinkId>>& paths,
                    const std::vector<bool>& has_limit)
-    : limits_(paths.size(), nullptr) {
+    : rates_(rates_of(paths, links)), limits_(paths.size(), nullptr) {
   // SimGrid owns its zones and frees them with the Engine.
   auto* zone = new RoutingZone("cluster", nullptr);
   zone->create_links(links, links_on(paths, links.size()));
@@ -45,7 +59,8 @@ Platform::Platform(std::span<const Link> links, int gpu_count,
   zone->seal();
 }
 
-Platform::Platform(const Topology& topology, const std::vector<std::vector<LinkId>>& paths) {
+Platform::Platform(const Topology& topology, const std::vector<std::vector<LinkId>>& paths)
+    : rates_(rates_of(paths, topology.links())) {
   auto* zone = new RoutingZone("cluster", &topology);
   zone->create_links(topology.links(), std::vector<bool>(topology.links().size(), true));
   gpus_ = create_hosts(*zone, "gpu", topology.gpu_count());

@@ -36,6 +36,10 @@ class Platform {
     return *paths_[static_cast<std::size_t>(path.index())];
   }
   std::size_t path_count() const { return paths_.size(); }
+  /// Of a flow with nobody else on its links.
+  BytesPerSecond path_rate(PathId path) const {
+    return rates_[static_cast<std::size_t>(path.index())];
+  }
   simgrid::s4u::Link& path_limit(PathId path) const {
     return *limits_[static_cast<std::size_t>(path.index())];
   }
@@ -43,6 +47,7 @@ class Platform {
  private:
   std::vector<simgrid::s4u::Host*> gpus_;
   std::vector<simgrid::s4u::Host*> paths_;
+  std::vector<BytesPerSecond> rates_;        ///< by path
   std::vector<simgrid::s4u::Link*> limits_;  ///< by path; null without
 };
 

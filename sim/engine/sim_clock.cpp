@@ -20,18 +20,19 @@ constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
-std::uint32_t SimClock::slot_of(Action action) {
+std::uint32_t SimClock::slot_of(Action&& action) {
   if (free_slots_.empty()) {
     posted_.push_back({std::move(action), kNoSlot});
     return static_cast<std::uint32_t>(posted_.size()) - 1;
   }
   const std::uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
-  posted_[slot] = {std::move(action), kNoSlot};
+  posted_[slot].action = std::move(action);
+  posted_[slot].next = kNoSlot;
   return slot;
 }
 
-void SimClock::at(Seconds date, Action action) {
+void SimClock::at(Seconds date, Action&& action) {
   if (stopped_) return;
   const double when = std::max(date, now_).value();
   const std::uint32_t slot = slot_of(std::move(action));
@@ -52,10 +53,10 @@ bool SimClock::ahead() const {
 }
 
 // As an instant of its own, because the one that runs is over before SimGrid's clock moves.
-void SimClock::in_step(Action action) {
+void SimClock::in_step(Action&& action) {
   if (stopped_) return;
   occupy();
-  push({now_.value(), next_sequence_++, slot_of([this, action = std::move(action)] {
+  push({now_.value(), next_sequence_++, slot_of([this, action = std::move(action)]() mutable {
           release();
           action();
         })});
@@ -129,7 +130,7 @@ void SimClock::run(const Instant& instant) {
   now_ = Seconds(instant.date);
   for (std::uint32_t slot = instant.first; slot != kNoSlot && !stopped_;) {
     if (++events_ % kActionsPerLook == 0) look_at_wall_clock();
-    const Action action = std::move(posted_[slot].action);
+    Action action = std::move(posted_[slot].action);
     action();
     // Only now: the action may have posted others for this instant.
     free_slots_.push_back(slot);
@@ -142,7 +143,9 @@ void SimClock::run(const Instant& instant) {
 
 void SimClock::fire(Seconds armed_for) {
   if (armed_for != armed_for_) return;
-  while (!heap_.empty() && (Seconds(heap_.front().date) <= armed_for || occupied_ == 0)) {
+  while (!heap_.empty()) {
+    const Seconds date(heap_.front().date);
+    if (date > armed_for && !may_come_before_simgrid(date)) break;
     const Instant instant = heap_.front();
     pop();
     run(instant);

@@ -3,39 +3,41 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include "hw/units/quantity.h"
+#include "sim/engine/action.h"
 
 namespace tessera {
-
-/// Something to do at a date. Captures of up to 16 trivially copyable bytes cost no allocation.
-using Action = std::function<void()>;
 
 /// Actions in the order (date, order of posting), merged into SimGrid's clock by one armed timer.
 /// Ten times cheaper than an actor that sleeps. Actions run in SimGrid's maestro: they must not
 /// block, and their exceptions leave `Engine::run()`.
 ///
-/// While SimGrid itself has nothing to do, no flow and no actor that was woken, the clock runs
-/// ahead of SimGrid's: whoever counts on SimGrid's own clock asks by `in_step`, and says by
-/// `occupy` and `release` how long SimGrid may bring up something by itself.
+/// Up to the date from which SimGrid may bring up something by itself, the end of a flow or an
+/// actor that was woken, the clock runs ahead of SimGrid's, which saves a round of SimGrid per
+/// date. Whoever counts on SimGrid's own clock asks by `in_step`, and says by `occupy` and
+/// `release` from when to when SimGrid may bring up something.
 class SimClock {
  public:
   /// Date of the action that runs now; a chain of actions adds its delays up without rounding them
   /// through SimGrid's clock.
   Seconds now() const { return now_; }
   /// Runs `action` at `date`, or now if that has passed.
-  void at(Seconds date, Action action);
-  void after(Seconds delay, Action action) { at(now_ + delay, std::move(action)); }
+  void at(Seconds date, Action&& action);
+  void after(Seconds delay, Action&& action) { at(now_ + delay, std::move(action)); }
   /// Whether SimGrid's clock still has to come to `now`.
   bool ahead() const;
   /// Runs `action` at `now`, when SimGrid's clock has come there.
-  void in_step(Action action);
-  /// SimGrid has a flow or an actor of its own to care for, from here to `release`.
-  void occupy() { ++occupied_; }
-  void release() { --occupied_; }
+  void in_step(Action&& action);
+  /// SimGrid has a flow or an actor of its own to care for, from here to `release`, and brings it
+  /// up at `earliest` at the earliest: by default at any time.
+  void occupy(Seconds earliest = Seconds(0)) { occupied_from_.insert(earliest); }
+  void release(Seconds earliest = Seconds(0)) {
+    occupied_from_.erase(occupied_from_.find(earliest));
+  }
   /// Moves `now` to SimGrid's clock. To be called first in whatever SimGrid itself wakes up.
   void catch_up();
 
@@ -75,9 +77,12 @@ class SimClock {
   void fire(Seconds armed_for);
   void push(const Instant& instant);
   void pop();
-  std::uint32_t slot_of(Action action);
+  std::uint32_t slot_of(Action&& action);
   void run(const Instant& instant);
   void look_at_wall_clock();
+  bool may_come_before_simgrid(Seconds date) const {
+    return occupied_from_.empty() || date < *occupied_from_.begin();
+  }
 
   std::vector<Instant> heap_;  ///< four children per entry; the first is next
   std::vector<Posted> posted_;
@@ -86,7 +91,7 @@ class SimClock {
   std::size_t oldest_open_ = 0;
   std::uint64_t next_sequence_ = 0;
   std::uint64_t events_ = 0;
-  int occupied_ = 0;
+  std::multiset<Seconds> occupied_from_;
   Seconds now_;
   Seconds armed_for_{std::numeric_limits<double>::infinity()};
   std::chrono::steady_clock::time_point wall_limit_;

@@ -10,9 +10,9 @@
 namespace tessera {
 namespace {
 
-std::vector<StageQueues> queues_of_stages(const Program& program) {
+std::vector<StageQueues> queues_of_stages(const TimedProgram& timed) {
   std::vector<StageQueues> queues;
-  for (const RankProgram& stage : program.stages) queues.push_back(queues_of(stage));
+  for (const RankProgram& stage : timed.program.stages) queues.push_back(queues_of(timed, stage));
   return queues;
 }
 
@@ -33,14 +33,11 @@ std::size_t ops_of(int rank, const Program& program) {
 std::vector<OpRecord> empty_records(const Program& program, std::span<const int> ranks) {
   std::size_t count = 0;
   for (const int rank : ranks) count += ops_of(rank, program);
-  std::vector<OpRecord> records(count);
-  std::size_t next = 0;
+  std::vector<OpRecord> records;
+  records.reserve(count);
   for (const int rank : ranks) {
     const auto ops = static_cast<std::int32_t>(ops_of(rank, program));
-    for (std::int32_t op = 0; op < ops; ++op, ++next) {
-      records[next].rank = rank;
-      records[next].op = op;
-    }
+    for (std::int32_t op = 0; op < ops; ++op) records.push_back({.rank = rank, .op = op});
   }
   return records;
 }
@@ -50,7 +47,7 @@ std::vector<OpRecord> empty_records(const Program& program, std::span<const int>
 Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
     : timed_(timed),
       plan_(timed),
-      queues_(queues_of_stages(timed.program)),
+      queues_(queues_of_stages(timed)),
       lives_(lives_of_stages(timed)),
       engine_(start_simgrid()),
       platform_(plan_.network().links, static_cast<int>(ranks().size()), plan_.network().paths,
@@ -139,6 +136,7 @@ Timeline Simulation::collect() {
   for (Gpu& gpu : gpus_) {
     const std::vector<MemorySample>& samples = gpu.memory().samples();
     timeline.memory.insert(timeline.memory.end(), samples.begin(), samples.end());
+    timeline.step_time = std::max(timeline.step_time, gpu.last_end());
     if (gpu.pressure() == nullptr) continue;
     const std::vector<PressureCopy>& copies = gpu.pressure()->copies();
     timeline.pressure_copies.insert(timeline.pressure_copies.end(), copies.begin(), copies.end());
@@ -147,9 +145,6 @@ Timeline Simulation::collect() {
   for (int rank = 0; rank < timed_.program.layout.world_size(); ++rank) {
     const auto at = std::ranges::lower_bound(ranks(), timeline.folding.of(rank)) - ranks().begin();
     timeline.peak_memory.push_back(gpus_[static_cast<std::size_t>(at)].memory().peak());
-  }
-  for (const OpRecord& record : records_) {
-    timeline.step_time = std::max(timeline.step_time, record.end);
   }
   timeline.ops = std::move(records_);
   return timeline;

@@ -4,18 +4,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/program.h"
+#include "sim/plan/timed_program.h"
 
 namespace tessera {
 
-/// The ops of a stage by stream; all its ranks share them.
+/// What the hosts of a stage submit, and its ops by stream; all its ranks share them.
 struct StageQueues {
   std::array<std::vector<std::int32_t>, kStreamCount> of_stream;  ///< ops in order of submission
   /// By op: its number among the stage's collectives of the same group, counted from 0; -1 for the
   /// other ops. Members of a communicator match their collectives by it.
   std::vector<std::int32_t> sequence;
+  std::vector<Seconds> launch_time;  ///< by op: that the host spends to launch it
+  std::vector<char> host_waits;      ///< by op: the host waits for its end
 };
 
-StageQueues queues_of(const RankProgram& stage);
+StageQueues queues_of(const TimedProgram& timed, const RankProgram& stage);
 
 }  // namespace tessera

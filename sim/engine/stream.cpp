@@ -27,8 +27,9 @@ void Stream::advance() {
   const std::int32_t op = queue_[head_];
   if (!gpu_.is_launched(op)) return;  // the host calls again
   SimClock& clock = gpu_.context().clock;
-  if (gpu_.launch_date(op) > clock.now()) {
-    clock.at(gpu_.launch_date(op), [this] { advance(); });
+  const Seconds launched = gpu_.record(op).launched;
+  if (launched > clock.now()) {
+    clock.at(launched, [this] { advance(); });
     return;
   }
   std::int32_t missing = gpu_.first_missing(op);
@@ -43,9 +44,9 @@ void Stream::begin(std::int32_t op) {
   OpRecord& record = gpu_.record(op);
   record.start = gpu_.context().clock.now();
   record.transfer_start = record.start;
-  record.launched = gpu_.launch_date(op);
-  if (gpu_.op(op).allocated > Bytes(0)) gpu_.memory().change(record.start, gpu_.op(op).allocated);
-  execute(gpu_.op(op));
+  const ProgramOp& begun = gpu_.op(op);
+  if (begun.allocated > Bytes(0)) gpu_.memory().change(record.start, begun.allocated);
+  execute(begun);
 }
 
 // Nothing here ends the op before it returns, so ops of no duration cannot recurse.
@@ -53,13 +54,14 @@ void Stream::execute(const ProgramOp& op) {
   const DeviceContext& context = gpu_.context();
   switch (op.kind) {
     case OpKind::kernels: {
-      const auto segment = static_cast<std::size_t>(op.segment.index());
+      const TimedSegment& segment = gpu_.timed_segment(op);
+      product_share_ = segment.product_share;
       gpu_.memory().begin_segment(context.clock.now(),
-                                  context.timed.program.segments[segment].peak_above_start);
-      gpu_.kernels_run(kind_, true);
+                                  context.timed.program.segment(op.segment).peak_above_start);
+      gpu_.kernels_run(kind_, !on_host());
       kernels_.start(context.clock, Seconds(0),
-                     context.timed.paces.duration(gpu_.rank(), running_, gpu_.timed_segment(op)),
-                     gpu_.stretch_of_kernels(product_share()), [this] { end(); });
+                     context.timed.paces.duration(gpu_.rank(), running_, segment),
+                     on_host() ? 1 : gpu_.stretch_of_kernels(product_share_), [this] { end(); });
       gpu_.change_pace_of_collectives();
       break;
     }
@@ -85,17 +87,13 @@ void Stream::execute(const ProgramOp& op) {
   }
 }
 
-double Stream::product_share() const {
-  return gpu_.timed_segment(gpu_.op(running_)).product_share;
-}
-
 void Stream::change_pace_of_kernels() {
-  kernels_.change(gpu_.stretch_of_kernels(product_share()));
+  kernels_.change(gpu_.stretch_of_kernels(product_share_));
 }
 
 void Stream::change_pace_of_collective() {
-  if (running_ == kNone || !is_collective(gpu_.op(running_).kind)) return;
-  gpu_.context().collectives.change_pace(gpu_.transfer(running_), gpu_.sequence(running_));
+  if (collective_ == nullptr) return;
+  gpu_.context().collectives.change_pace(*collective_, gpu_.sequence(running_));
 }
 
 int Stream::rank() const {
@@ -103,20 +101,22 @@ int Stream::rank() const {
 }
 
 void Stream::join_collective() {
-  const PlannedTransfer& collective = gpu_.transfer(running_);
-  gpu_.change_load({}, while_waiting(collective.transfer.load));
-  gpu_.context().collectives.join(*this, collective, gpu_.sequence(running_));
+  collective_ = &gpu_.transfer(running_);
+  gpu_.change_load({}, while_waiting(collective_->transfer.load));
+  gpu_.context().collectives.join(*this, *collective_, gpu_.sequence(running_));
 }
 
 void Stream::collective_started() {
-  const DeviceLoad& load = gpu_.transfer(running_).transfer.load;
+  const DeviceLoad& load = collective_->transfer.load;
   gpu_.change_load(while_waiting(load), load);
 }
 
 void Stream::collective_ended(Seconds all_joined, int last_rank) {
-  gpu_.record(running_).transfer_start = all_joined;
-  gpu_.record(running_).last_rank = last_rank;
-  gpu_.change_load(gpu_.transfer(running_).transfer.load, {});
+  OpRecord& record = gpu_.record(running_);
+  record.transfer_start = all_joined;
+  record.last_rank = last_rank;
+  gpu_.change_load(collective_->transfer.load, {});
+  collective_ = nullptr;
   end();
 }
 

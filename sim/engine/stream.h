@@ -28,7 +28,7 @@ class Stream final : public CollectiveMember {
   /// Likewise a collective, since the kernels beside it are others.
   void change_pace_of_collective();
   /// Of the kernels that run.
-  double product_share() const;
+  double product_share() const { return product_share_; }
 
   int rank() const override;
   void collective_started() override;
@@ -46,6 +46,7 @@ class Stream final : public CollectiveMember {
   void execute(const ProgramOp& op);
   void end();
   void join_collective();
+  bool on_host() const { return kind_ == StreamKind::host; }
   std::string reason() const;
 
   Gpu& gpu_;
@@ -53,7 +54,9 @@ class Stream final : public CollectiveMember {
   const std::vector<std::int32_t>& queue_;
   std::size_t head_ = 0;  ///< position in the queue of the next op to start
   std::int32_t running_ = kNone;
-  PacedWork kernels_;  ///< that run
+  PacedWork kernels_;                            ///< that run
+  double product_share_ = 0;                     ///< of them
+  const PlannedTransfer* collective_ = nullptr;  ///< that runs; null: none
 };
 
 }  // namespace tessera

@@ -17,10 +17,10 @@ class Transfers {
 
   Seconds now() const { return clock_.now(); }
   /// `transfer` must outlive the run; `on_end` runs when the last byte has arrived.
-  void start(const Transfer& transfer, Action on_end) {
+  void start(const Transfer& transfer, Action&& on_end) {
     if (!transfer.hops.empty()) {
-      clock_.after(transfer.delay, [this, &transfer, on_end = std::move(on_end)] {
-        start_chunked_run(transfer, network_, clock_, on_end);
+      clock_.after(transfer.delay, [this, &transfer, on_end = std::move(on_end)]() mutable {
+        start_chunked_run(transfer, network_, clock_, std::move(on_end));
       });
       return;
     }
@@ -28,14 +28,14 @@ class Transfers {
       clock_.after(transfer.delay + transfer.moving, std::move(on_end));
       return;
     }
-    clock_.after(transfer.delay, [this, &transfer, on_end = std::move(on_end)] {
-      network_.start(transfer.path, transfer.bytes, on_end);
+    clock_.after(transfer.delay, [this, &transfer, on_end = std::move(on_end)]() mutable {
+      network_.start(transfer.path, transfer.bytes, std::move(on_end));
     });
   }
 
   /// The same for a transfer that the memories of its GPUs slow down, at first to `stretch` of its
   /// time alone. `work` is where it is done if it is no flow.
-  void start_paced(const Transfer& transfer, double stretch, PacedWork& work, Action on_end) {
+  void start_paced(const Transfer& transfer, double stretch, PacedWork& work, Action&& on_end) {
     if (transfer.is_closed_form()) {
       work.start(clock_, transfer.delay, transfer.moving, stretch, std::move(on_end));
       return;

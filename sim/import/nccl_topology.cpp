@@ -14,7 +14,6 @@
 namespace tessera {
 namespace {
 
-constexpr int kMostGpus = 1024;
 constexpr int kMostLinks = 1000;
 constexpr const char* kSwitchClass = "0x0604";    // a PCI bridge
 constexpr const char* kNvswitchClass = "0x0680";  // as the target of an NVLink
@@ -58,9 +57,9 @@ double pcie_rate(const char* speed, int width) {
   return transfers * 1e9 * width * coding / 8;
 }
 
-class Reader {
+class NcclTopologyReader {
  public:
-  explicit Reader(const XmlFile& file) : file_(file) {}
+  explicit NcclTopologyReader(const XmlFile& file) : file_(file) {}
 
   void read() {
     for (const pugi::xml_node& cpu : file_.root().children("cpu")) {
@@ -227,7 +226,7 @@ BytesPerSecond rate_between_sockets(const pugi::xml_node& cpu) {
   return model >= 0x55 ? 10_GBps : 6_GBps;
 }
 
-void set_host(const Reader& found, Imported& imported) {
+void set_host(const NcclTopologyReader& found, Imported& imported) {
   NodeSpec& node = imported.cluster.node;
   std::vector<int> sockets;
   std::vector<int> switches;
@@ -251,7 +250,7 @@ void set_host(const Reader& found, Imported& imported) {
   if (std::abs(relative) > kNear) node.gpu.pcie_bandwidth = slowest;
 }
 
-void set_nics(const Reader& found, const ImportOptions& options, Imported& imported) {
+void set_nics(const NcclTopologyReader& found, const ImportOptions& options, Imported& imported) {
   std::map<double, int> count_by_speed;
   for (const FoundNic& nic : found.nics) ++count_by_speed[nic.bits_per_second];
   const int without_speed = count_by_speed.contains(0) ? count_by_speed[0] : 0;
@@ -282,7 +281,7 @@ void set_nics(const Reader& found, const ImportOptions& options, Imported& impor
 Imported import_nccl_topology(const std::string& text, const std::string& name,
                               const ImportOptions& options, const GpuFinder& find_gpu) {
   const XmlFile file(text, name, "system");
-  Reader found(file);
+  NcclTopologyReader found(file);
   found.read();
   if (found.gpus.empty()) {
     refuse(file.where(file.root()), "holds no GPU", "give a file of NCCL_TOPO_DUMP_FILE");

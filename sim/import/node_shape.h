@@ -7,6 +7,9 @@
 
 namespace tessera {
 
+/// Of a node: larger numbers are mistakes.
+constexpr int kMostGpus = 1024;
+
 /// Fills what no file says about a node: efficiencies, latencies.
 void assume_usual_rates(Imported& imported);
 

@@ -12,8 +12,6 @@
 namespace tessera {
 namespace {
 
-constexpr int kMostGpus = 1024;
-
 /// Cells in order of distance, as the legend below the matrix explains them.
 enum class Distance : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
 
@@ -79,9 +77,9 @@ Cell cell_of(const std::string& word, const std::string& where) {
   return {Distance::nvlink, links};
 }
 
-class Reader {
+class SmiMatrixReader {
  public:
-  Reader(const std::string& text, const std::string& name) : name_(name) {
+  SmiMatrixReader(const std::string& text, const std::string& name) : name_(name) {
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) {
       ++line_;
@@ -254,7 +252,7 @@ BytesPerSecond usual_nic(const GpuSpec& gpu) {
 
 Imported import_smi_matrix(const std::string& text, const std::string& name,
                            const ImportOptions& options, const GpuFinder& find_gpu) {
-  const Matrix matrix = Reader(text, name).matrix;
+  const Matrix matrix = SmiMatrixReader(text, name).matrix;
   if (options.gpu.empty()) {
     refuse(name, "does not say which GPUs these are",
            "name them with --gpu, for instance " + std::string("--gpu H100-SXM5-80GB"));

@@ -27,7 +27,7 @@ double normal(std::uint64_t state) {
 
 }  // namespace
 
-Seconds RankPaces::duration(int rank, std::int32_t op, const TimedSegment& segment) const {
+Seconds RankPaces::perturbed(int rank, std::int32_t op, const TimedSegment& segment) const {
   const double slowdown = of(rank).slowdown;
   if (kernel_jitter <= 0) return segment.duration * slowdown;
   const std::uint64_t state =

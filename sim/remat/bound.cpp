@@ -15,7 +15,7 @@ constexpr double kShrink = 0.7;
 /// Weights of the channel against the operators that are tried with a link.
 constexpr double kChannelShares[] = {0.0, 0.25, 0.5, 0.75};
 
-struct Gap {
+struct PricedGap {
   std::int32_t from = 0, to = 0;  ///< the stages strictly between are from + 1 .. to - 1
   double bytes = 0;
   double pay = 0;  ///< for one run of the producer
@@ -83,7 +83,7 @@ class Dual {
     for (std::size_t t = 0; t < price_.size(); ++t) prefix_[t + 1] = prefix_[t] + price_[t];
     slope_.assign(price_.size() + 1, 0.0);
     double value = 0;
-    for (const Gap& gap : gaps_) {
+    for (const PricedGap& gap : gaps_) {
       const double hold = gap.bytes * (prefix_[gap.to] - prefix_[gap.from + 1]);
       const double pay = std::min((1 - share) * gap.pay, link_ ? share * gap.copy : gap.pay);
       value += std::min(hold, pay);
@@ -104,7 +104,7 @@ class Dual {
   const Graph& graph_;
   const std::optional<HostLink>& link_;
   std::vector<double> room_, price_, prefix_, slope_;
-  std::vector<Gap> gaps_;
+  std::vector<PricedGap> gaps_;
 };
 
 }  // namespace

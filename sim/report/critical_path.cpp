@@ -18,31 +18,23 @@ PathPieceKind kind_of(const ProgramOp& op) {
   return op.kind == OpKind::send ? PathPieceKind::message : PathPieceKind::copy;
 }
 
-/// What the order of submission implies for the ops of a stage's program.
-struct StageOrder {
-  std::vector<std::int32_t> ahead_in_stream;  ///< by op
-  std::vector<std::int32_t> last_sync;        ///< by op: for which the host waited last before it
-  std::vector<std::int32_t> sequence;         ///< by op: which collective of its group it is
-  std::map<std::pair<GroupKind, std::int32_t>, std::int32_t> collective;  ///< op by group, sequence
+/// Which collective of its group an op of a stage is, and back.
+struct StageCollectives {
+  std::vector<std::int32_t> sequence;                               ///< by op
+  std::map<std::pair<GroupOfRank, std::int32_t>, std::int32_t> op;  ///< by group and sequence
 };
 
-StageOrder order_of(const RankProgram& stage, const Program& program) {
-  StageOrder order;
-  std::array<std::int32_t, kStreamCount> last_of_stream;
-  last_of_stream.fill(kNoOp);
-  std::map<GroupKind, std::int32_t> next_in_group;
-  std::int32_t sync = kNoOp;
+StageCollectives collectives_of(const RankProgram& stage) {
+  StageCollectives collectives;
+  std::map<GroupOfRank, std::int32_t> next_in_group;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(stage.ops.size()); ++i) {
     const ProgramOp& op = stage.ops[static_cast<std::size_t>(i)];
-    order.ahead_in_stream.push_back(
-        std::exchange(last_of_stream[static_cast<std::size_t>(op.stream)], i));
-    order.last_sync.push_back(sync);
-    order.sequence.push_back(is_collective(op.kind) ? next_in_group[op.group]++ : kNoOp);
-    if (is_collective(op.kind)) order.collective[{op.group, order.sequence.back()}] = i;
-    const bool segment_sync = op.kind == OpKind::kernels && program.segment(op.segment).host_sync;
-    if (op.host_sync || segment_sync) sync = i;
+    collectives.sequence.push_back(is_collective(op.kind) ? next_in_group[op.group_of_rank()]++
+                                                          : kNoOp);
+    if (is_collective(op.kind))
+      collectives.op[{op.group_of_rank(), collectives.sequence.back()}] = i;
   }
-  return order;
+  return collectives;
 }
 
 /// Walks from cause to cause, back in time.
@@ -51,7 +43,7 @@ class PathWalk {
   PathWalk(const TimedProgram& timed, const Timeline& timeline, const TimelineIndex& index)
       : timeline_(timeline), index_(index) {
     for (const RankProgram& stage : timed.program.stages)
-      orders_.push_back(order_of(stage, timed.program));
+      collectives_.push_back(collectives_of(stage));
   }
 
   std::vector<PathPiece> run() {
@@ -80,8 +72,9 @@ class PathWalk {
   const OpRecord& record(Place place) const {
     return index_.records_of(place.rank)[static_cast<std::size_t>(place.op)];
   }
-  const StageOrder& order(Place place) const {
-    return orders_[static_cast<std::size_t>(index_.program_of(place.rank).stage)];
+  const StageOrder& order(Place place) const { return index_.order_of(place.rank); }
+  const StageCollectives& collectives(Place place) const {
+    return collectives_[static_cast<std::size_t>(index_.program_of(place.rank).stage)];
   }
 
   /// A piece from `begin` to where the walk is; the walk goes there.
@@ -117,9 +110,9 @@ class PathWalk {
     const std::int32_t last = record(at_).last_rank;
     if (last < 0 || last == at_.rank) return;
     const Place member{last, 0};
-    const std::int32_t sequence = order(at_).sequence[static_cast<std::size_t>(at_.op)];
-    const auto found = order(member).collective.find({op.group, sequence});
-    if (found != order(member).collective.end()) at_ = {last, found->second};
+    const std::int32_t sequence = collectives(at_).sequence[static_cast<std::size_t>(at_.op)];
+    const auto found = collectives(member).op.find({op.group_of_rank(), sequence});
+    if (found != collectives(member).op.end()) at_ = {last, found->second};
   }
 
   /// From the start of an op to the end of what held it up.
@@ -152,7 +145,7 @@ class PathWalk {
 
   const Timeline& timeline_;
   const TimelineIndex& index_;
-  std::vector<StageOrder> orders_;  ///< by stage
+  std::vector<StageCollectives> collectives_;  ///< by stage
   Place at_;
   Seconds now_;
   std::vector<PathPiece> pieces_;  ///< last one first

@@ -21,20 +21,18 @@ double per(double amount, double whole) {
   return whole > 0 ? amount / whole : 0.0;
 }
 
-std::vector<SegmentRuns> count_runs(const TimedProgram& timed, const TimelineIndex& index) {
-  std::vector<SegmentRuns> runs(timed.segments.size());
-  for (const auto& [rank, stands_for] : index.simulated()) {
-    const auto& ops = index.program_of(rank).ops;
-    for (const OpRecord& record : index.records_of(rank)) {
-      const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
-      if (op.kind != OpKind::kernels) continue;
-      const auto segment = static_cast<std::size_t>(op.segment.index());
-      runs[segment].busy +=
-          busy_time(record, timed.duration_of(rank, record.op, op.segment)) * stands_for;
-      runs[segment].count += stands_for;
-    }
+/// Those of a rank that stands for `stands_for`.
+void add_runs(const TimedProgram& timed, const TimelineIndex& index, int rank, int stands_for,
+              std::vector<SegmentRuns>& runs) {
+  const auto& ops = index.program_of(rank).ops;
+  for (const OpRecord& record : index.records_of(rank)) {
+    const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
+    if (op.kind != OpKind::kernels) continue;
+    const auto segment = static_cast<std::size_t>(op.segment.index());
+    runs[segment].busy +=
+        busy_time(record, timed.duration_of(rank, record.op, op.segment)) * stands_for;
+    runs[segment].count += stands_for;
   }
-  return runs;
 }
 
 /// Equal times keep the order of the program.
@@ -176,9 +174,17 @@ double StepReport::extrapolated_share() const {
 
 StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   const TimelineIndex index(timed, timeline);
-  const std::vector<SegmentRuns> runs = count_runs(timed, index);
   const GpuSpec& gpu = timed.topology.cluster().node.gpu;
   StepReport report;
+  // Everything of a rank while its records lie in the cache.
+  std::vector<SegmentRuns> runs(timed.segments.size());
+  StragglerSearch straggler;
+  for (const auto& [rank, stands_for] : index.simulated()) {
+    add_runs(timed, index, rank, stands_for, runs);
+    report.by_rank.push_back(break_down(timed, index, rank, timeline.step_time));
+    straggler.add(index, rank, stands_for);
+  }
+  report.straggler = straggler.worst();
   report.gpu = gpu.id;
   report.layout = timed.program.layout;
   report.micro_batches = timed.program.micro_batches;
@@ -187,9 +193,6 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   report.step_time = timeline.step_time;
   report.folding = timeline.folding;
   measure_speed(timed.program, report);
-  for (const auto& [rank, stands_for] : index.simulated()) {
-    report.by_rank.push_back(break_down(timed, index, rank, timeline.step_time));
-  }
   report.breakdown = mean_of(report.by_rank, index);
   report.bubble_fraction =
       per(report.breakdown[TimeCategory::bubble].value(), report.step_time.value());
@@ -199,7 +202,6 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   report.interval = step_interval(timed, times, report.breakdown);
   report.extrapolated = extrapolated_kernels(timed, times);
   report.memory = measure_memory(timed, timeline, index);
-  report.straggler = find_straggler(index);
   return report;
 }
 

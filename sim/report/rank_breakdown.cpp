@@ -1,8 +1,6 @@
 #include "sim/report/rank_breakdown.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "sim/report/clock_tick.h"
 #include "workloads/process_groups.h"
@@ -10,7 +8,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::int32_t kNone = -1;
+constexpr std::int32_t kNone = StageOrder::kNoOp;
 
 /// Walks the compute stream of one rank.
 class RankAccount {
@@ -21,15 +19,11 @@ class RankAccount {
         rank_(rank),
         ops_(index.program_of(rank).ops),
         records_(index.records_of(rank)),
-        stream_predecessor_(ops_.size(), kNone),
-        sync_before_(ops_.size(), kNone) {
-    find_order();
-  }
+        order_(index.order_of(rank)) {}
 
   TimeBreakdown run(Seconds step_time) {
     Seconds free_at;
-    for (std::int32_t op = 0; op < static_cast<std::int32_t>(ops_.size()); ++op) {
-      if (op_at(op).stream != StreamKind::compute) continue;
+    for (const std::int32_t op : order_.compute_ops) {
       charge_gap(op, free_at, record_at(op).start);
       charge_run(op);
       free_at = record_at(op).end;
@@ -49,24 +43,10 @@ class RankAccount {
     return record_at(b).end > record_at(a).end ? b : a;
   }
 
-  /// What the order of submission implies: who is ahead in the stream, and for which op the host
-  /// waited last.
-  void find_order() {
-    std::array<std::int32_t, kStreamCount> last_of_stream;
-    last_of_stream.fill(kNone);
-    std::int32_t sync = kNone;
-    for (std::int32_t op = 0; op < static_cast<std::int32_t>(ops_.size()); ++op) {
-      std::int32_t& ahead = last_of_stream[static_cast<std::size_t>(op_at(op).stream)];
-      stream_predecessor_[static_cast<std::size_t>(op)] = std::exchange(ahead, op);
-      sync_before_[static_cast<std::size_t>(op)] = sync;
-      if (op_at(op).host_sync) sync = later(sync, op);
-    }
-  }
-
   /// The op that ended last among those that `op` had to wait for.
   std::int32_t last_cause(std::int32_t op) const {
     const auto at = static_cast<std::size_t>(op);
-    std::int32_t cause = later(stream_predecessor_[at], sync_before_[at]);
+    std::int32_t cause = later(order_.ahead_in_stream[at], order_.last_sync[at]);
     for (const std::int32_t awaited : op_at(op).waits) cause = later(cause, awaited);
     return cause;
   }
@@ -97,6 +77,10 @@ class RankAccount {
       case OpKind::copy_out:
       case OpKind::copy_in:
         account_[TimeCategory::exposed_swap] += to - joined;
+        return joined;
+      case OpKind::kernels:
+        if (op_at(op).stream != StreamKind::host) break;
+        account_[TimeCategory::host] += to - joined;
         return joined;
       default:  // collectives, and kernels on a stream of their own
         break;
@@ -134,11 +118,9 @@ class RankAccount {
 
   /// After the rank's last kernel: its own last message or collective, then the wait for others.
   void charge_tail(Seconds from, Seconds step_time) {
-    std::int32_t last = kNone;
-    for (std::int32_t op = 0; op < static_cast<std::int32_t>(ops_.size()); ++op) {
-      last = later(last, op);
-    }
-    const Seconds done = last == kNone ? from : std::max(from, record_at(last).end);
+    const auto latest = std::ranges::max_element(records_, {}, &OpRecord::end);
+    const std::int32_t last = latest == records_.end() ? kNone : latest->op;
+    const Seconds done = last == kNone ? from : std::max(from, latest->end);
     account_[pipelined() ? TimeCategory::bubble : TimeCategory::other_idle] += step_time - done;
     if (done <= from) return;
     charge_gap(last, from, charge_communication(last, from, done));
@@ -149,8 +131,7 @@ class RankAccount {
   int rank_;
   std::span<const ProgramOp> ops_;
   std::span<const OpRecord> records_;
-  std::vector<std::int32_t> stream_predecessor_;  // by op
-  std::vector<std::int32_t> sync_before_;         // by op: the sync that ended last
+  const StageOrder& order_;
   TimeBreakdown account_;
 };
 

@@ -9,11 +9,6 @@
 namespace tessera {
 namespace {
 
-struct Waits {
-  Seconds sum;
-  Seconds longest;
-};
-
 /// How long `rank` waited for whom.
 std::map<int, Seconds> waits_of(int rank, const TimelineIndex& index) {
   std::map<int, Seconds> waits;
@@ -29,20 +24,26 @@ std::map<int, Seconds> waits_of(int rank, const TimelineIndex& index) {
 
 }  // namespace
 
-std::optional<Straggler> find_straggler(const TimelineIndex& index) {
-  std::map<int, Waits> by_last;
-  for (const auto& [rank, stands_for] : index.simulated()) {
-    for (const auto& [last, waited] : waits_of(rank, index)) {
-      Waits& waits = by_last[last];
-      waits.sum += waited * stands_for;
-      waits.longest = std::max(waits.longest, waited);
-    }
+void StragglerSearch::add(const TimelineIndex& index, int rank, int stands_for) {
+  for (const auto& [last, waited] : waits_of(rank, index)) {
+    Waits& waits = by_last_[last];
+    waits.sum += waited * stands_for;
+    waits.longest = std::max(waits.longest, waited);
   }
+}
+
+std::optional<Straggler> StragglerSearch::worst() const {
   std::optional<Straggler> worst;
-  for (const auto& [rank, waits] : by_last) {
+  for (const auto& [rank, waits] : by_last_) {
     if (!worst || waits.sum > worst->waited) worst = Straggler{rank, waits.sum, waits.longest};
   }
   return worst;
+}
+
+std::optional<Straggler> find_straggler(const TimelineIndex& index) {
+  StragglerSearch search;
+  for (const auto& [rank, stands_for] : index.simulated()) search.add(index, rank, stands_for);
+  return search.worst();
 }
 
 }  // namespace tessera

@@ -97,7 +97,9 @@ std::string detailed(const SearchCase& of, std::size_t top) {
   const auto front = pareto_front(of);
   if (front.size() > 1) {
     text += "\nless memory for more time, of those simulated\n";
-    for (const LayoutResult* layout : front) text += "  " + layout_line(of, *layout);
+    for (const LayoutResult* layout : front) {
+      if (layout != of.best()) text += "  " + layout_line(of, *layout);
+    }
   }
   text += "\n  first: " + to_settings(of.best()->layout) + "\n";
   return text;

@@ -54,6 +54,7 @@ TimelineIndex::TimelineIndex(const TimedProgram& timed, const Timeline& timeline
       first_record_(first_records(timed, simulated_)),
       first_sample_(first_by_rank(timeline.memory, timed.program.layout.world_size())) {
   for (const RankProgram& stage : timed.program.stages) {
+    orders_.push_back(tessera::order_of(stage, timed.program));
     for (std::size_t i = 0; i < stage.ops.size(); ++i) {
       const ProgramOp& op = stage.ops[i];
       if (op.kind != OpKind::send) continue;
@@ -64,6 +65,10 @@ TimelineIndex::TimelineIndex(const TimedProgram& timed, const Timeline& timeline
 
 const RankProgram& TimelineIndex::program_of(int rank) const {
   return timed_.program.stages[static_cast<std::size_t>(position(rank).pipeline)];
+}
+
+const StageOrder& TimelineIndex::order_of(int rank) const {
+  return orders_[static_cast<std::size_t>(position(rank).pipeline)];
 }
 
 std::span<const OpRecord> TimelineIndex::records_of(int rank) const {

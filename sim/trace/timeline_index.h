@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/plan/timed_program.h"
+#include "sim/trace/stage_order.h"
 #include "sim/trace/timeline.h"
 
 namespace tessera {
@@ -31,6 +32,7 @@ class TimelineIndex {
   const RankFolding& folding() const { return timeline_.folding; }
   RankPosition position(int rank) const { return position_of(rank, timed_.program.layout); }
   const RankProgram& program_of(int rank) const;
+  const StageOrder& order_of(int rank) const;
   /// Records of the rank; the position in the span is the op's number.
   std::span<const OpRecord> records_of(int rank) const;
   /// Memory samples of the rank, in order of time.
@@ -43,6 +45,7 @@ class TimelineIndex {
 
   const TimedProgram& timed_;
   const Timeline& timeline_;
+  std::vector<StageOrder> orders_;  // by stage
   std::vector<SimulatedRank> simulated_;
   std::vector<std::size_t> first_record_;  // by rank, and one past the end
   std::vector<std::size_t> first_sample_;  // by rank, and one past the end

@@ -1,18 +1,10 @@
 #include "workloads/ops/context_attention.h"
 
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/transformer.h"
 
 namespace tessera {
 namespace {
-
-Kernel attention_kernel(const Tensor& q, const AttentionCall& call) {
-  Kernel kernel;
-  kernel.kind = KernelKind::attention;
-  kernel.precision = q.precision;
-  kernel.attention = call;
-  kernel.flops = Flops(attention_flops(call));
-  return kernel;
-}
 
 Access part_of(const Tensor& tensor, std::int64_t parts) {
   return {tensor.storage, Bytes(tensor.traffic().value() / parts)};

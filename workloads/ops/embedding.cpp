@@ -10,12 +10,12 @@ namespace {
 /// Up to this many tokens one kernel adds the rows directly (Embedding.cu, `num_indices <= 3072`).
 constexpr std::int64_t kTokensWithoutSort = 3072;
 /// Radix sort passes and the segment search over the sorted indices (Embedding.cu; recalled).
-constexpr int kSortKernels = 6;
+constexpr int kIndexSortKernels = 6;
 
 void sort_indices(Tape& tape, const std::string& name, const Tensor& ids) {
   const Tensor sorted = tape.make(name + ".sorted", ids.shape, ids.precision);
   tape.launch(name + ".sort", pointwise_kernel(ids, 1), {ids}, {sorted});
-  for (int pass = 1; pass < kSortKernels; ++pass) {
+  for (int pass = 1; pass < kIndexSortKernels; ++pass) {
     tape.launch(name + ".sort", pointwise_kernel(ids, 1), {sorted}, {sorted});
   }
 }

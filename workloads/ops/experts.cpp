@@ -15,7 +15,7 @@ namespace tessera {
 namespace {
 
 /// Radix sort passes over the experts' numbers (cub::DeviceRadixSort; recalled).
-constexpr int kSortKernels = 6;
+constexpr int kExpertSortKernels = 6;
 
 /// Sizes of a grouped product; `rows` is what the groups share.
 struct GroupedShape {
@@ -46,7 +46,7 @@ Kernel row_copy(const Tensor& rows) {
 
 Tensor sorted_order(Tape& tape, const std::string& name, const Tensor& chosen) {
   const Tensor order = tape.make(name + ".order", chosen.shape.dense(), Precision::int64);
-  for (int pass = 0; pass < kSortKernels; ++pass)
+  for (int pass = 0; pass < kExpertSortKernels; ++pass)
     tape.launch(name + ".sort", pointwise_kernel(chosen, 1), {chosen}, {order});
   return order;
 }

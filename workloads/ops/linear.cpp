@@ -2,13 +2,10 @@
 
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/views.h"
 
 namespace tessera {
 namespace {
-
-Tensor transposed(Tape& tape, const Tensor& matrix) {
-  return tape.alias(matrix, matrix.shape.permuted({1, 0}));
-}
 
 /// An operand as the products of a linear layer read it: by rows in one product, by columns in
 /// another.

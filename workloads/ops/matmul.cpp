@@ -46,14 +46,6 @@ Tensor product_output(Tape& tape, const std::string& name, const Tensor& a, cons
   return tape.make(name, StridedShape(sizes));
 }
 
-/// Transpose of the last two dimensions, outside autograd.
-Tensor transposed(Tape& tape, const Tensor& matrix) {
-  std::vector<int> order;
-  for (int d = 0; d < static_cast<int>(matrix.shape.rank()); ++d) order.push_back(d);
-  std::swap(order[order.size() - 1], order[order.size() - 2]);
-  return tape.alias(matrix, matrix.shape.permuted(order));
-}
-
 }  // namespace
 
 Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {

@@ -5,6 +5,12 @@
 namespace tessera {
 namespace {
 
+Access half_of(const Tensor& tensor) {
+  return {tensor.storage, Bytes(tensor.traffic().value() / 2)};
+}
+
+}  // namespace
+
 Kernel attention_kernel(const Tensor& q, const AttentionCall& call) {
   Kernel kernel;
   kernel.kind = KernelKind::attention;
@@ -13,12 +19,6 @@ Kernel attention_kernel(const Tensor& q, const AttentionCall& call) {
   kernel.flops = Flops(attention_flops(call));
   return kernel;
 }
-
-Access half_of(const Tensor& tensor) {
-  return {tensor.storage, Bytes(tensor.traffic().value() / 2)};
-}
-
-}  // namespace
 
 Tensor fused_attention(Tape& tape, const std::string& name, const Tensor& q, const Tensor& k,
                        const Tensor& v, AttentionCall call) {

@@ -9,6 +9,9 @@ namespace tessera {
 // Kernels written by hand for transformers, in place of chains of PyTorch operators. Bytes are per
 // element of the output, e = bytes of an element.
 
+/// A launch of fused attention, in the precision of `q`.
+Kernel attention_kernel(const Tensor& q, const AttentionCall& call);
+
 /// Fused softmax(q k^T) v of q [b, heads, s, d] with k and v [b, kv_heads, s, d], views of any
 /// strides; `call` gives what shapes cannot: the implementation and whether it is causal. The
 /// result is [b, heads, s, d] in the memory order of q. Backward: one kernel of five products

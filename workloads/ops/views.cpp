@@ -55,6 +55,13 @@ Tensor transpose(Tape& tape, const Tensor& x, int a, int b) {
   return permute(tape, x, std::move(order));
 }
 
+Tensor transposed(Tape& tape, const Tensor& x) {
+  std::vector<int> order(x.shape.rank());
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return tape.alias(x, x.shape.permuted(order));
+}
+
 Tensor clone(Tape& tape, const std::string& name, const Tensor& x) {
   const Tensor out = tape.make(name, StridedShape(x.sizes()), x.precision);
   tape.launch(name, pointwise_kernel(out, 0, KernelKind::copy), {x}, {out});

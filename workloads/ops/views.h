@@ -17,6 +17,8 @@ Tensor reshape(Tape& tape, const Tensor& x, Sizes sizes);
 Tensor permute(Tape& tape, const Tensor& x, std::vector<int> order);
 /// Swaps two dimensions, counted from 0.
 Tensor transpose(Tape& tape, const Tensor& x, int a, int b);
+/// Swaps the last two dimensions, outside autograd.
+Tensor transposed(Tape& tape, const Tensor& x);
 /// A row-major copy, 2e. Backward: the gradient itself.
 Tensor clone(Tape& tape, const std::string& name, const Tensor& x);
 /// `x` itself where it is row-major, else a copy.

@@ -8,10 +8,6 @@
 namespace tessera {
 namespace {
 
-bool is_forward(const ScheduledPass& pass) {
-  return pass.direction == PassDirection::forward;
-}
-
 class PipelinePlanner {
  public:
   PipelinePlanner(const StepOptions& step, int stage)

@@ -6,10 +6,6 @@
 namespace tessera {
 namespace {
 
-bool is_forward(const ScheduledPass& pass) {
-  return pass.direction == PassDirection::forward;
-}
-
 /// Weight gradients alone need no weights.
 bool reads_weights(const ScheduledPass& pass) {
   return pass.direction != PassDirection::weight_gradient;

@@ -22,6 +22,10 @@ struct ScheduledPass {
   auto operator<=>(const ScheduledPass&) const = default;
 };
 
+constexpr bool is_forward(const ScheduledPass& pass) {
+  return pass.direction == PassDirection::forward;
+}
+
 /// Sizes that a schedule depends on.
 struct PipelineShape {
   int stages = 1;

@@ -9,7 +9,7 @@
 namespace tessera::remat {
 namespace {
 
-using Mask = std::uint8_t;
+using ByteMask = std::uint8_t;
 constexpr std::int8_t kIdle = -1;
 
 /// What runs: an operator or the copy of a tensor, and for how long still.
@@ -20,7 +20,7 @@ struct Job {
 };
 
 struct Moment {
-  Mask ran = 0, present = 0, host = 0;
+  ByteMask ran = 0, present = 0, host = 0;
   Job op, out, in;
   bool operator==(const Moment&) const = default;
 };
@@ -37,7 +37,7 @@ struct MomentHash {
   }
 };
 
-bool has(Mask mask, int i) {
+bool has(ByteMask mask, int i) {
   return mask >> i & 1;
 }
 
@@ -46,17 +46,17 @@ class SwapSearch {
   SwapSearch(const Graph& graph, ByteCount budget, const ExactSwapOptions& options)
       : graph_(graph), budget_(budget - graph.static_bytes()), options_(options) {
     for (OpId op = 0; op < graph.ops(); ++op) {
-      Mask inputs = 0;
-      for (const TensorId q : graph.inputs(op)) inputs = static_cast<Mask>(inputs | 1 << q);
+      ByteMask inputs = 0;
+      for (const TensorId q : graph.inputs(op)) inputs = static_cast<ByteMask>(inputs | 1 << q);
       inputs_[op] = inputs;
       if (graph.output_count(op) != 1) refuse("has an operator that has not one output");
     }
-    for (const TensorId q : graph.kept_tensors()) keep_ = static_cast<Mask>(keep_ | 1 << q);
+    for (const TensorId q : graph.kept_tensors()) keep_ = static_cast<ByteMask>(keep_ | 1 << q);
   }
 
   std::optional<Nanoseconds> run(std::int64_t max_states) {
     push({}, 0);
-    const auto all = static_cast<Mask>((1 << graph_.ops()) - 1);
+    const auto all = static_cast<ByteMask>((1 << graph_.ops()) - 1);
     for (std::int64_t at = queue_.pop(); at >= 0; at = queue_.pop()) {
       const Moment state = queue_.entry(at).state;
       const Nanoseconds cost = queue_.entry(at).cost;
@@ -103,7 +103,7 @@ class SwapSearch {
     const bool read = state.op.id != kIdle && has(inputs_[state.op.id], q);
     if (!read && state.out.id != q) {
       Moment next = state;
-      next.present = static_cast<Mask>(next.present & ~(1 << q));
+      next.present = static_cast<ByteMask>(next.present & ~(1 << q));
       push(next, cost);
     }
     const bool busy = state.out.id != kIdle || (half() && state.in.id != kIdle);
@@ -146,12 +146,12 @@ class SwapSearch {
       return id;
     };
     if (const int op = ends(next.op); op >= 0) {
-      next.ran = static_cast<Mask>(next.ran | 1 << op);
-      next.present = static_cast<Mask>(next.present | 1 << op);
+      next.ran = static_cast<ByteMask>(next.ran | 1 << op);
+      next.present = static_cast<ByteMask>(next.present | 1 << op);
     }
-    if (const int q = ends(next.out); q >= 0) next.host = static_cast<Mask>(next.host | 1 << q);
+    if (const int q = ends(next.out); q >= 0) next.host = static_cast<ByteMask>(next.host | 1 << q);
     if (const int q = ends(next.in); q >= 0)
-      next.present = static_cast<Mask>(next.present | 1 << q);
+      next.present = static_cast<ByteMask>(next.present | 1 << q);
     push(next, cost + step);
   }
 
@@ -160,8 +160,8 @@ class SwapSearch {
   const Graph& graph_;
   ByteCount budget_;
   ExactSwapOptions options_;
-  Mask keep_ = 0;
-  std::array<Mask, kExactSwapLimit> inputs_{};
+  ByteMask keep_ = 0;
+  std::array<ByteMask, kExactSwapLimit> inputs_{};
   SearchQueue<Moment, MomentHash> queue_;
 };
 

@@ -7,11 +7,11 @@
 namespace tessera::remat {
 namespace {
 
-constexpr double kLastTemperature = 1e-5;  ///< of the base time
-constexpr int kCoolingSteps = 100;
+constexpr double kLastHybridTemperature = 1e-5;  ///< of the base time
+constexpr int kHybridSteps = 100;
 /// Of the mean price of a byte over the budget.
-constexpr double kFirstPenalty = 10;
-constexpr double kLastPenalty = 40;
+constexpr double kFirstHybridPenalty = 10;
+constexpr double kLastHybridPenalty = 40;
 
 template <int Words>
 class HybridAnnealer {
@@ -32,15 +32,15 @@ class HybridAnnealer {
     if (options.start) matrix_.load(*options.start);
     Random random(options.seed);
     MatrixMoves<Words> moves(graph_, matrix_, random, budget_);
-    const int per_step = std::max(1, options.moves / kCoolingSteps);
-    const double ratio = portable_log2(kLastTemperature / options.first_temperature);
-    const double growth = portable_log2(kLastPenalty / kFirstPenalty);
+    const int per_step = std::max(1, options.moves / kHybridSteps);
+    const double ratio = portable_log2(kLastHybridTemperature / options.first_temperature);
+    const double growth = portable_log2(kLastHybridPenalty / kFirstHybridPenalty);
     measure();
-    for (int step = 0; step < kCoolingSteps; ++step) {
-      const double share = static_cast<double>(step) / (kCoolingSteps - 1);
+    for (int step = 0; step < kHybridSteps; ++step) {
+      const double share = static_cast<double>(step) / (kHybridSteps - 1);
       const double temperature =
           std::max(1e-6, base_ * options.first_temperature * portable_exp2(ratio * share));
-      penalty_ = unit_ * kFirstPenalty * portable_exp2(growth * share);
+      penalty_ = unit_ * kFirstHybridPenalty * portable_exp2(growth * share);
       double before = energy();
       for (int k = 0; k < per_step; ++k) {
         if (!change(moves, random)) continue;

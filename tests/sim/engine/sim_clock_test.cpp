@@ -1,5 +1,6 @@
 #include "sim/engine/sim_clock.h"
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -78,17 +79,39 @@ TEST_F(SimClockTest, RunsAheadOfSimGridUntilSomebodyNeedsItsClock) {
   EXPECT_DOUBLE_EQ(in_step, 5e-6);
 }
 
+TEST_F(SimClockTest, RunsAheadUpToTheDateFromWhichSimGridMayBringUpSomething) {
+  SimClock clock;
+  std::vector<std::string> order;
+  const auto note = [&](const std::string& what) {
+    order.push_back((clock.ahead() ? "ahead at " : "at ") + what);
+  };
+  clock.at(1_us, [&] {
+    clock.occupy(6_us);
+    clock.occupy(4_us);
+  });
+  clock.at(3_us, [&] { note("3"); });
+  clock.at(4_us, [&] { note("4"); });
+  clock.at(5_us, [&] {
+    note("5");
+    clock.release(4_us);
+  });
+  clock.at(5500_us / 1000.0, [&] { note("5.5"); });
+  clock.at(7_us, [&] { note("7"); });
+  engine_->run();
+  EXPECT_THAT(order, ElementsAre("ahead at 3", "at 4", "at 5", "ahead at 5.5", "at 7"));
+}
+
 TEST_F(SimClockTest, AChainOfDelaysEndsExactlyAtItsSum) {
   SimClock clock;
   const Seconds delay(0.1e-6);  // not a binary fraction: the sum rounds at every step
   Seconds sum;
   int left = 1000;
-  Action next = [&] {
+  std::function<void()> next = [&] {
     if (left-- == 0) return;
     sum += delay;
-    clock.after(delay, next);
+    clock.after(delay, [&] { next(); });
   };
-  clock.at(0_s, next);
+  clock.at(0_s, [&] { next(); });
   engine_->run();
   EXPECT_EQ(clock.now(), sum);
 }
