@@ -62,7 +62,9 @@ struct FrameworkProfile {
                                  ///< is 1
   bool fused_optimizer = false;  ///< one pass (torch's fused=True, apex FusedAdam); else torch's
                                  ///< foreach, one pass per line of the update rule
-  bool deepspeed_zero = false;   ///< ZeRO-1 keeps DeepSpeed's copies of gradients (sharding.h)
+  bool keeps_sent = false;  ///< what a pipeline stage sent stays until the micro-batch's backward
+                            ///< pass has ended (DeepSpeed: pipe_buffers["outputs"])
+  bool deepspeed_zero = false;  ///< ZeRO-1 keeps DeepSpeed's copies of gradients (sharding.h)
   bool planned_memory = false;  ///< a compiler lays memory out ahead of the step: nothing is cached
   bool overlap_p2p = true;  ///< interleaved pipelines transfer beside computation; else the host
                             ///< waits for every exchange between stages

@@ -76,8 +76,9 @@ constexpr bool is_collective(OpKind kind) {
 enum class MemoryEventKind : std::uint8_t {
   allocate,
   free,
-  receive,  ///< what a message brings is there when the segment starts
-  send,     ///< what a message takes is gone when the segment ends
+  receive,    ///< what a message brings is there when the segment starts
+  send,       ///< what a message takes is gone when the segment ends
+  drop_sent,  ///< likewise what the forward pass sent, where the framework keeps it that long
 };
 
 /// Memory that a segment takes or gives back.
@@ -133,13 +134,30 @@ struct ProgramOp {
   GroupOfRank group_of_rank() const { return {group, listed_group}; }
 };
 
+/// Which part of a micro-batch's work on a model chunk a pass is.
+enum class PassPart : std::uint8_t {
+  forward,
+  backward,        ///< up to the gradient that the stage before waits for, or all of it
+  weight_gradient  ///< the rest, where the schedule splits backward
+};
+constexpr int kPassParts = 3;
+
+/// Where a pass lies in a rank's program; messages are outside of passes.
+struct PassSpan {
+  PassPart part = PassPart::forward;
+  std::int32_t micro_batch = 0;
+  std::int32_t chunk = 0;           ///< of the stage's model chunks
+  std::int32_t begin = 0, end = 0;  ///< in `RankProgram::ops`
+};
+
 /// Everything one rank does in one step, in the order in which its host submits it.
 struct RankProgram {
   int stage = 0;
   std::vector<ProgramOp> ops;
-  Bytes static_memory;          ///< parameters, gradients, optimizer states, persistent buffers
-  CategoryBytes static_parts;   ///< which of it is what; adds up to `static_memory`
-  std::int64_t parameters = 0;  ///< held by this rank
+  std::vector<PassSpan> passes;  ///< in order
+  Bytes static_memory;           ///< parameters, gradients, optimizer states, persistent buffers
+  CategoryBytes static_parts;    ///< which of it is what; adds up to `static_memory`
+  std::int64_t parameters = 0;   ///< held by this rank
 };
 
 /// Dimensions that ranks are numbered by.

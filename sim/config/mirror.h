@@ -226,6 +226,7 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("always_average", profile.always_average);
   visit("fused_optimizer", profile.fused_optimizer);
   visit("deepspeed_zero", profile.deepspeed_zero);
+  visit("keeps_sent", profile.keeps_sent);
   visit("planned_memory", profile.planned_memory);
   visit("overlap_p2p", profile.overlap_p2p);
   visit("bf16", profile.bf16);

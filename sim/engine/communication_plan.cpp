@@ -1,8 +1,8 @@
 #include "sim/engine/communication_plan.h"
 
 #include <algorithm>
-#include <limits>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -114,8 +114,7 @@ std::vector<ProgramOp> CommunicationPlan::plan_pressure_copies(const TimedProgra
 
 const PlannedTransfer& CommunicationPlan::pressure_copy(int rank, int stage, OpKind kind,
                                                         Bytes bytes) const {
-  const std::int32_t number =
-      pressure_numbers_[static_cast<std::size_t>(stage)].at({kind, bytes});
+  const std::int32_t number = pressure_numbers_[static_cast<std::size_t>(stage)].at({kind, bytes});
   return transfers_[of_rank_[first_of_rank_[static_cast<std::size_t>(rank)] +
                              static_cast<std::size_t>(number)]];
 }
@@ -167,8 +166,7 @@ std::uint32_t CommunicationPlan::plan_copy(const TimedProgram& timed, const Prog
   for (const std::uint32_t position : known) {
     const PlannedTransfer& planned = transfers_[position];
     if (planned.kind != op.kind || planned.bytes != op.bytes) continue;
-    if (planned.first_stream != op.stream)
-      add_users(planned.transfer, {op.kind, rank, op.stream});
+    if (planned.first_stream != op.stream) add_users(planned.transfer, {op.kind, rank, op.stream});
     return position;
   }
   const Topology& topology = timed.topology;

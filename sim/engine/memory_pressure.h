@@ -71,9 +71,9 @@ class MemoryPressure {
   std::vector<Tensor> tensors_;
   std::vector<std::int32_t> on_device_;  ///< tensors
   Copies leaving_, returning_;
-  Bytes leaving_bytes_;  ///< of `leaving_`
-  Bytes host_bytes_;     ///< held by what left
-  std::int32_t running_ = -1;  ///< kernels
+  Bytes leaving_bytes_;                               ///< of `leaving_`
+  Bytes host_bytes_;                                  ///< held by what left
+  std::int32_t running_ = -1;                         ///< kernels
   std::map<std::int32_t, MemoryShortage> shortages_;  ///< by op that waits for room
   std::vector<PressureCopy> copies_;
 };

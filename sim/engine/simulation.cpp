@@ -67,8 +67,7 @@ void Simulation::create_gpus(MemorySamples samples) {
     const int stage = position_of(rank, timed_.program.layout).pipeline;
     const StageQueues& queues = queues_[static_cast<std::size_t>(stage)];
     const std::size_t ops = queues.sequence.size();
-    const TensorLives* lives =
-        lives_.empty() ? nullptr : &lives_[static_cast<std::size_t>(stage)];
+    const TensorLives* lives = lives_.empty() ? nullptr : &lives_[static_cast<std::size_t>(stage)];
     gpus_.emplace_back(rank, queues, context, remaining.first(ops), samples, lives);
     hosts_.emplace_back(gpus_.back());
     remaining = remaining.subspan(ops);

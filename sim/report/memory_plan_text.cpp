@@ -87,7 +87,7 @@ ordered_json report_json(const MemoryPlanReport& report) {
 }
 
 /// What happens to each operator and tensor of a stage.
-ordered_json decisions_of(const StageMemoryPlan& plan) {
+void add_decisions(const ChunkMemoryPlan& plan, ordered_json& recompute, ordered_json& offload) {
   const remat::Graph& graph = plan.graph.graph;
   std::vector<int> runs(static_cast<std::size_t>(graph.ops()), 0);
   std::map<remat::TensorId, int> copies;
@@ -95,25 +95,27 @@ ordered_json decisions_of(const StageMemoryPlan& plan) {
     if (step.action == remat::Action::compute) ++runs[static_cast<std::size_t>(step.id)];
     if (step.action == remat::Action::copy_in) ++copies[step.id];
   }
-  ordered_json again = ordered_json::array();
   for (remat::OpId op = 0; op < graph.ops(); ++op) {
     const int times = runs[static_cast<std::size_t>(op)] - 1;
     if (times > 0)
-      again.push_back({{"op", std::string(graph.op_name(op))},
-                       {"times", times},
-                       {"seconds", static_cast<double>(graph.time(op)) * 1e-9}});
+      recompute.push_back({{"op", std::string(graph.op_name(op))},
+                           {"times", times},
+                           {"seconds", static_cast<double>(graph.time(op)) * 1e-9}});
   }
-  ordered_json offloaded = ordered_json::array();
   for (const auto& [tensor, times] : copies) {
     const int of_stage = plan.graph.tensors[static_cast<std::size_t>(tensor)];
-    offloaded.push_back({{"tensor", plan.ops.tensors[static_cast<std::size_t>(of_stage)].name},
-                         {"bytes", graph.size(tensor)},
-                         {"times", times}});
+    offload.push_back({{"tensor", plan.ops.tensors[static_cast<std::size_t>(of_stage)].name},
+                       {"bytes", graph.size(tensor)},
+                       {"times", times}});
   }
+}
+ordered_json decisions_of(const StageMemoryPlan& plan) {
+  ordered_json recompute = ordered_json::array(), offload = ordered_json::array();
+  for (const ChunkMemoryPlan& chunk : plan.chunks) add_decisions(chunk, recompute, offload);
   return {{"stage", plan.stage},
           {"needed", plan.needed},
-          {"recompute", std::move(again)},
-          {"offload", std::move(offloaded)}};
+          {"recompute", std::move(recompute)},
+          {"offload", std::move(offload)}};
 }
 
 }  // namespace

@@ -128,6 +128,8 @@ class MemoryReplay {
       }
       case MemoryEventKind::send:
         return tell(false, take_passed(event.bytes, position(segment) + (forward() ? 1 : -1)));
+      case MemoryEventKind::drop_sent:
+        return tell(false, take_passed(event.bytes, behind_model(), true));
     }
   }
 
@@ -218,6 +220,7 @@ class MemoryReplay {
     return {segment.block, spans ? -1 : op_->layer, op_->micro_batch,
             storage.valid() ? storage.index() : -1};
   }
+  int behind_model() const { return static_cast<int>(program_.order.size()); }
   bool forward() const { return op_->phase == Phase::forward || op_->phase == Phase::loss; }
   Open& passed(bool from_forward) { return passed_[{op_->micro_batch, from_forward}]; }
   Open& boundary() { return passed(forward()); }

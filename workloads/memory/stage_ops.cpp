@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "workloads/parallel/split_backward.h"
+
 namespace tessera {
 namespace {
 
@@ -9,7 +11,12 @@ constexpr int kPersistent = -1;
 
 class StageWalk {
  public:
-  StageWalk(const ModelGraph& graph, const StageBlocks& blocks) : graph_(graph), blocks_(blocks) {}
+  StageWalk(const ModelGraph& graph, const StageBlocks& blocks, bool splits_backward,
+            bool keeps_sent)
+      : graph_(graph),
+        blocks_(blocks),
+        splits_backward_(splits_backward),
+        keeps_sent_(keeps_sent) {}
 
   StageOps run() && {
     const bool first = blocks_.begin == 0;
@@ -19,6 +26,10 @@ class StageWalk {
     if (!last) result_.sent_output = take(passed_, Bytes(-1));
     if (!last) result_.received_gradient = message(StorageScope::enters_backward);
     for (int p = blocks_.end; p-- > blocks_.begin;) backward(p);
+    result_.late_ops = static_cast<int>(result_.ops.size());
+    for (int p = blocks_.end; p-- > blocks_.begin;) late_backward(p);
+    if (keeps_sent_ && result_.sent_output >= 0)
+      result_.ops.back().reads.push_back(result_.sent_output);
     if (!first) result_.sent_gradient = take(gradients_, Bytes(-1));
     return std::move(result_);
   }
@@ -81,7 +92,7 @@ class StageWalk {
       }
     }
     passed_.insert(passed_.end(), leaving.begin(), leaving.end());
-    append(position, block(position).forward, map);
+    append(position, block(position).forward, map, [](std::size_t) { return true; });
     maps_.push_back(std::move(map));
   }
 
@@ -97,8 +108,20 @@ class StageWalk {
       map[s] = add(position, storage);
       gradients_.push_back(map[s]);
     }
-    append(position, block(position).backward, map);
+    const std::vector<bool> late = late_ops(position);
+    append(position, block(position).backward, map, [&](std::size_t i) { return !late[i]; });
+    if (std::ranges::find(late, true) == late.end()) hold_to_end(position, map);
+  }
+  void late_backward(int position) {
+    const std::vector<bool> late = late_ops(position);
+    if (std::ranges::find(late, true) == late.end()) return;
+    const std::vector<int>& map = maps_[static_cast<std::size_t>(position - blocks_.begin)];
+    append(position, block(position).backward, map, [&](std::size_t i) { return late[i]; });
     hold_to_end(position, map);
+  }
+  std::vector<bool> late_ops(int position) const {
+    if (splits_backward_) return runs_later(block(position));
+    return std::vector<bool>(block(position).backward.size(), false);
   }
 
   /// What the caller holds is used by the block's last operator.
@@ -110,7 +133,9 @@ class StageWalk {
     }
   }
 
-  void append(int position, const std::vector<GraphOp>& ops, const std::vector<int>& map) {
+  template <class Chosen>
+  void append(int position, const std::vector<GraphOp>& ops, const std::vector<int>& map,
+              const Chosen& chosen) {
     const auto tensors = [&](const std::vector<Access>& accesses) {
       std::vector<int> list;
       for (const Access& access : accesses) {
@@ -120,7 +145,9 @@ class StageWalk {
       }
       return list;
     };
-    for (const GraphOp& op : ops) {
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (!chosen(i)) continue;
+      const GraphOp& op = ops[i];
       StageOp entry;
       entry.op = &op;
       entry.block = graph_.order[static_cast<std::size_t>(position)];
@@ -133,6 +160,7 @@ class StageWalk {
 
   const ModelGraph& graph_;
   StageBlocks blocks_;
+  bool splits_backward_, keeps_sent_;
   StageOps result_;
   std::vector<std::vector<int>> maps_;   ///< by position: storage -> tensor
   std::vector<int> passed_, gradients_;  ///< between blocks
@@ -140,8 +168,9 @@ class StageWalk {
 
 }  // namespace
 
-StageOps stage_ops(const ModelGraph& graph, const StageBlocks& blocks) {
-  return StageWalk(graph, blocks).run();
+StageOps stage_ops(const ModelGraph& graph, const StageBlocks& blocks, bool splits_backward,
+                   bool keeps_sent) {
+  return StageWalk(graph, blocks, splits_backward, keeps_sent).run();
 }
 
 }  // namespace tessera

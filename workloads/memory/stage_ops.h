@@ -25,16 +25,21 @@ struct StageOp {
   std::vector<int> writes;  ///< likewise
 };
 
-/// Forward and backward pass of one micro-batch over a stage. Refers to the model's graph.
+/// Forward and backward pass of one micro-batch over a model chunk of a stage. Refers to the
+/// model's graph.
 struct StageOps {
-  std::vector<StageOp> ops;  ///< forward, then backward
+  std::vector<StageOp> ops;  ///< forward, then backward, then what the schedule runs later of it
   int forward_ops = 0;
+  int late_ops = 0;  ///< position of the first of these; where there are none, one past the last op
   std::vector<StageTensor> tensors;
   // Messages, as positions in `tensors`; -1: there is none.
   int received_input = -1, sent_output = -1;
   int received_gradient = -1, sent_gradient = -1;
 };
 
-StageOps stage_ops(const ModelGraph& graph, const StageBlocks& blocks);
+/// `splits_backward`: weight gradients run later than the rest, as zero-bubble schedules do.
+/// `keeps_sent`: what the chunk sent lives until its backward pass has ended.
+StageOps stage_ops(const ModelGraph& graph, const StageBlocks& blocks, bool splits_backward,
+                   bool keeps_sent);
 
 }  // namespace tessera

@@ -41,6 +41,7 @@ class OpQueue {
   /// The next op allocates, and the last kernels free.
   void allocate(Bytes bytes) { allocated_ += bytes; }
   void free(Bytes bytes) { ops_[static_cast<std::size_t>(last_kernels_)].freed += bytes; }
+  std::int32_t size() const { return static_cast<std::int32_t>(ops_.size()); }
   /// The last kernels of the compute stream; -1: none yet.
   std::int32_t last_kernels() const { return last_kernels_; }
 

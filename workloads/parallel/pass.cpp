@@ -126,8 +126,8 @@ class SegmentCutter {
   Pass pass_;
   bool is_open_ = false;
   Bytes in_use_;
-  std::ptrdiff_t last_ = -1;  ///< segment of this pass
-  std::vector<StorageId> flying_;   ///< of a collective that runs beside the segments behind it
+  std::ptrdiff_t last_ = -1;       ///< segment of this pass
+  std::vector<StorageId> flying_;  ///< of a collective that runs beside the segments behind it
   // Buffers of the communication behind it, which the next segment takes and gives back.
   std::vector<MemoryEvent> late_;  ///< of communication since the last segment
   Bytes received_;
@@ -162,11 +162,12 @@ void receive(Segment& segment, Bytes message) {
   segment.memory.insert(segment.memory.begin(), {MemoryEventKind::receive, 0, StorageId(), bytes});
 }
 
-void send(Segment& segment, Bytes message) {
+/// `kind`: send or drop_sent.
+void leave(Segment& segment, MemoryEventKind kind, Bytes message) {
   const Bytes bytes = allocated_size(message);
   segment.net_memory -= bytes;
-  segment.memory.push_back({MemoryEventKind::send,
-                            static_cast<std::int32_t>(segment.kernels.size()), StorageId(), bytes});
+  segment.memory.push_back(
+      {kind, static_cast<std::int32_t>(segment.kernels.size()), StorageId(), bytes});
 }
 
 }  // namespace
@@ -180,7 +181,9 @@ Pass cut_into_segments(const PassOps& source, const PassBoundary& boundary,
   if (parts.empty()) return pass;
   name_segments(parts, source.name);
   if (boundary.received.value() > 0) receive(*parts.front(), boundary.received);
-  if (boundary.sent.value() > 0) send(*parts.back(), boundary.sent);
+  if (boundary.sent.value() > 0) leave(*parts.back(), MemoryEventKind::send, boundary.sent);
+  if (boundary.dropped.value() > 0)
+    leave(*parts.back(), MemoryEventKind::drop_sent, boundary.dropped);
   return pass;
 }
 

@@ -23,10 +23,11 @@ struct PassPiece {
 using Pass = std::vector<PassPiece>;
 
 /// Memory that a pass owes to its neighbours on other pipeline stages: what the message that starts
-/// it brought, and what the message behind it takes away.
+/// it brought, and what the message behind it takes away or the framework at last drops.
 struct PassBoundary {
   Bytes received;
   Bytes sent;
+  Bytes dropped;  ///< that forward sent and kept: a backward pass ends with it
   bool operator==(const PassBoundary&) const = default;
 };
 

@@ -63,9 +63,11 @@ std::vector<GraphOp> PassLibrary::backward_ops(const PassVariant& variant) const
 
 Pass PassLibrary::make(const PassVariant& variant) {
   const Block& block = graph_.blocks[static_cast<std::size_t>(variant.block)];
-  const PassBoundary boundary{variant.starts_with_message ? graph_.hidden_bytes : Bytes(0),
-                              variant.ends_with_message ? graph_.hidden_bytes : Bytes(0)};
   const bool forward = variant.direction == PassDirection::forward;
+  const bool leaves = variant.ends_with_message && !(forward && variant.keeps_sent);
+  const PassBoundary boundary{variant.starts_with_message ? graph_.hidden_bytes : Bytes(0),
+                              leaves ? graph_.hidden_bytes : Bytes(0),
+                              !forward && variant.keeps_sent ? graph_.hidden_bytes : Bytes(0)};
   const std::vector<GraphOp> backward = forward ? std::vector<GraphOp>() : backward_ops(variant);
   return cut_into_segments({.ops = forward ? block.forward : backward,
                             .name = pass_name(block, variant),

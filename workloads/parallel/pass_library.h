@@ -20,6 +20,7 @@ struct PassVariant {
   PassDirection direction = PassDirection::forward;
   bool starts_with_message = false;  ///< its input came from another stage
   bool ends_with_message = false;    ///< its output goes to another stage
+  bool keeps_sent = false;           ///< and stays; of backward: until now
   GradientArrival gradients = GradientArrival::added;
   bool operator==(const PassVariant&) const = default;
 };

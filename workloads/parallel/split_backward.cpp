@@ -56,20 +56,21 @@ std::vector<bool> deferred_ops(const Block& block) {
 
 }  // namespace
 
+std::vector<bool> runs_later(const Block& block) {
+  std::vector<bool> later = deferred_ops(block);
+  for (std::size_t i = later.size(); i-- > 0;) {  // views belong to the operator behind them
+    if (block.backward[i].kind != GraphOpKind::view) continue;
+    later[i] = i + 1 < later.size() && later[i + 1];
+  }
+  return later;
+}
+
 SplitBackward split_backward(Block block) {
-  const std::vector<bool> deferred = deferred_ops(block);
+  const std::vector<bool> deferred = runs_later(block);
   std::vector<GraphOp> now;
   std::vector<GraphOp> later;
-  std::vector<GraphOp> views;  // belong to the operator behind them
-  for (std::size_t i = 0; i < block.backward.size(); ++i) {
-    GraphOp& op = block.backward[i];
-    views.push_back(std::move(op));
-    if (views.back().kind == GraphOpKind::view) continue;
-    std::vector<GraphOp>& part = deferred[i] ? later : now;
-    std::move(views.begin(), views.end(), std::back_inserter(part));
-    views.clear();
-  }
-  std::move(views.begin(), views.end(), std::back_inserter(now));
+  for (std::size_t i = 0; i < block.backward.size(); ++i)
+    (deferred[i] ? later : now).push_back(std::move(block.backward[i]));
   const auto first_part = static_cast<std::ptrdiff_t>(now.size());
   block.backward = std::move(now);
   std::move(later.begin(), later.end(), std::back_inserter(block.backward));

@@ -17,5 +17,7 @@ struct SplitBackward {
 /// results; all else, bias and norm gradients too, stays in the first.
 /// Source: Qi et al., 2024, whose WeightGradStore keeps the products of linear layers.
 SplitBackward split_backward(Block block);
+/// By operator of `block.backward`: whether it belongs to the second part.
+std::vector<bool> runs_later(const Block& block);
 
 }  // namespace tessera

@@ -28,6 +28,12 @@ bool makes_weight_gradients(const ScheduledPass& pass) {
   return pass.direction == PassDirection::backward ||
          pass.direction == PassDirection::weight_gradient;
 }
+PassPart part_of(PassDirection direction) {
+  if (direction == PassDirection::forward) return PassPart::forward;
+  const bool late = direction == PassDirection::weight_gradient;
+  return late ? PassPart::weight_gradient : PassPart::backward;
+}
+
 class StageProgram {
  public:
   StageProgram(PassLibrary& library, const StepOptions& step, int stage)
@@ -59,6 +65,7 @@ class StageProgram {
   /// Whose result the pass works on, and who works on its result.
   std::optional<ModelChunk> giver(const ScheduledPass& pass) const;
   std::optional<ModelChunk> taker(const ScheduledPass& pass) const;
+  bool keeps_sent(const ScheduledPass& pass) const;
   void reduce_gradients();
   void join_copies();
   void reduce_scalar();
@@ -115,6 +122,13 @@ std::optional<ModelChunk> StageProgram::taker(const ScheduledPass& pass) const {
                                                   : pipeline_.before(chunk);
 }
 
+/// Whether the chunk's output lives from the end of forward to that of backward.
+bool StageProgram::keeps_sent(const ScheduledPass& pass) const {
+  const bool ends = pass.direction != PassDirection::input_gradient;
+  return ends && step_.framework.keeps_sent && step_.mode == StepMode::training &&
+         pipeline_.behind({stage_, pass.chunk}).has_value();
+}
+
 void StageProgram::run_block(int position, const ScheduledPass& pass, int next) {
   const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
   const bool forward = pass.direction == PassDirection::forward;
@@ -125,6 +139,7 @@ void StageProgram::run_block(int position, const ScheduledPass& pass, int next) 
   variant.direction = pass.direction;
   variant.starts_with_message = (forward ? at_begin : at_end) && giver(pass);
   variant.ends_with_message = (forward ? at_end : at_begin) && taker(pass);
+  variant.keeps_sent = (forward ? at_end : at_begin) && keeps_sent(pass);
   if (!forward && gradients_.stores(turn_)) variant.gradients = GradientArrival::stored;
   const int layer = graph_.layer_numbers[static_cast<std::size_t>(position)];
   units_.before(position, pass, next);
@@ -139,6 +154,7 @@ void StageProgram::run(const ScheduledPass& pass) {
   const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
   const auto input = inputs_.find(pass);
   if (input != inputs_.end()) queue_.await_message(input->second);
+  PassSpan span{part_of(pass.direction), pass.micro_batch, pass.chunk, queue_.size(), 0};
   units_.begin_pass(pass, blocks.begin, blocks.end);
   if (pass.direction == PassDirection::forward) {
     for (int p = blocks.begin; p < blocks.end; ++p)
@@ -150,6 +166,8 @@ void StageProgram::run(const ScheduledPass& pass) {
     for (int p = blocks.end; p-- > blocks.begin;) run_block(p, pass, p > blocks.begin ? p - 1 : -1);
   }
   units_.end_pass(pass, blocks.begin, blocks.end);
+  span.end = queue_.size();
+  program_.passes.push_back(span);
 }
 
 StageMessage StageProgram::message(const ScheduledPass& pass, const ModelChunk& other) const {

@@ -3,18 +3,19 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/collectives/collective.h"
 #include "sim/plan/memory/host_links.h"
-#include "sim/plan/memory/megatron_planner.h"
+#include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/memory/planned_program.h"
+#include "sim/plan/memory/stage_planner.h"
 #include "sim/plan/plan.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/parallel/stage_program.h"
+#include "workloads/schedules/virtual_pipeline.h"
 #include "workloads/sharding.h"
 
 namespace tessera {
@@ -61,175 +62,65 @@ class OperatorTimes {
   std::map<std::pair<OpKind, std::int64_t>, Seconds> collectives_;
 };
 
-int in_flight(const RankProgram& stage) {
-  std::set<std::int32_t> waiting;
-  std::size_t most = 1;
-  std::int32_t backward = -1;
-  for (const ProgramOp& op : stage.ops) {
-    if (op.kind != OpKind::kernels) continue;
-    const bool is_backward = op.phase == Phase::backward;
-    if (backward >= 0 && (!is_backward || op.micro_batch != backward)) waiting.erase(backward);
-    backward = is_backward ? op.micro_batch : -1;
-    if (op.micro_batch >= 0 && !is_backward) waiting.insert(op.micro_batch);
-    most = std::max(most, waiting.size());
-  }
-  return static_cast<int>(most);
-}
-
-class StagePlanner {
- public:
-  StagePlanner(const MemorySettings& settings, const remat::HostLink& link, Bytes budget,
-               Bytes host_bytes, const OpTime& time)
-      : settings_(settings), link_(link), budget_(budget), host_bytes_(host_bytes), time_(time) {}
-
-  void plan(StageMemoryPlan& result) {
-    plan_ = &result;
-    if (result.in_flight == 1) {
-      accept(attempt(Bytes(0), settings_.thorough));
-      return;
-    }
-    const Bytes room = budget_ - result.static_bytes;
-    std::optional<Attempt> best;
-    Bytes best_share;
-    for (const Bytes share : shares(room / result.in_flight)) {
-      Attempt tried = attempt(share, false);
-      if (best && !is_better(tried, *best)) continue;
-      best = std::move(tried);
-      best_share = share;
-    }
-    if (settings_.thorough && best->result.feasible) {
-      Attempt again = attempt(best_share, true);
-      if (is_better(again, *best)) best = std::move(again);
-    }
-    accept(std::move(*best));
-  }
-
- private:
-  struct Attempt {
-    StageGraph graph;
-    remat::PlanResult result;
-  };
-
-  static bool is_better(const Attempt& a, const Attempt& b) {
-    if (a.result.feasible != b.result.feasible) return a.result.feasible;
-    if (!a.result.feasible) return a.result.lower_bound.bytes < b.result.lower_bound.bytes;
-    return a.result.cost.time < b.result.cost.time;
-  }
-
-  /// What a waiting micro-batch may hold: up to an equal share of the room.
-  static std::vector<Bytes> shares(Bytes most) {
-    constexpr int kSteps = 10;
-    std::vector<Bytes> list;
-    for (int i = 0; i <= kSteps; ++i) list.push_back(Bytes(most.value() * i / kSteps));
-    return list;
-  }
-
-  /// With `share` for each of the micro-batches that wait.
-  Attempt attempt(Bytes share, bool thorough) {
-    const int others = plan_->in_flight - 1;
-    StageRoom room{.static_bytes = plan_->static_bytes +
-                                   Bytes(share.value() * static_cast<std::int64_t>(others)),
-                   .while_waiting = {}};
-    if (others > 0) room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
-    Attempt made{
-        .graph = stage_graph(plan_->ops, "stage " + std::to_string(plan_->stage), time_, room),
-        .result = {}};
-    remat::PlanRequest request{.budget = budget_.value()};
-    if (settings_.swap) request.link = link_;
-    request.host_bytes = host_bytes_.value() / plan_->in_flight;
-    request.effort = thorough ? remat::Effort::thorough : remat::Effort::fast;
-    auto planner = make_megatron_planner(settings_.planner, plan_->ops, made.graph);
-    if (!planner) planner = remat::make_planner(settings_.planner);
-    made.result = remat::make_plan(*planner, made.graph.graph, request);
-    return made;
-  }
-
-  void accept(Attempt made) {
-    const remat::Graph& graph = made.graph.graph;
-    remat::PlanResult& result = made.result;
-    plan_->feasible = result.feasible;
-    plan_->lower_bound = Bytes(result.lower_bound.bytes);
-    plan_->base_time = seconds(graph.base_time());
-    plan_->planned_time = seconds(result.cost.time);
-    plan_->recompute = seconds(result.cost.recompute);
-    plan_->stall = seconds(result.cost.stall);
-    plan_->copied = Bytes(result.cost.copied);
-    plan_->host_bytes = Bytes(result.cost.host_peak * plan_->in_flight);
-    plan_->note = result.note;
-    if (!result.feasible) return refuse(graph, result);
-    plan_->certified_gap = result.certified_gap;
-    plan_->decisions = remat::count_decisions(graph, result.schedule);
-    plan_->schedule = std::move(result.schedule);
-    plan_->graph = std::move(made.graph);
-  }
-
-  void refuse(const remat::Graph& graph, const remat::PlanResult& result) {
-    const bool proven = budget_.value() < result.lower_bound.bytes;
-    const std::int64_t needed = proven ? result.lower_bound.bytes : result.cost.peak;
-    plan_->missing = Bytes(needed - budget_.value());
-    const remat::OpId op = result.lower_bound.op;
-    const std::string name = op < 0 ? "its kept tensors" : std::string(graph.op_name(op));
-    const std::string what = proven ? name + " needs" : "the lowest peak found is";
-    plan_->infeasible = "stage " + std::to_string(plan_->stage) + ": " + what + " " +
-                        to_text(Bytes(needed)) + ", " + to_text(plan_->missing) +
-                        " more than the budget";
-  }
-
-  static Seconds seconds(remat::Nanoseconds time) {
-    return Seconds(static_cast<double>(time) * 1e-9);
-  }
-
-  const MemorySettings& settings_;
-  remat::HostLink link_;
-  Bytes budget_, host_bytes_;
-  const OpTime& time_;
-  StageMemoryPlan* plan_ = nullptr;
-};
-
 Bytes host_bytes_of(const MemorySettings& settings, const NodeSpec& node) {
   if (settings.host_memory.value() > 0) return settings.host_memory;
   if (node.host_memory.value() > 0) return Bytes(node.host_memory.value() / node.gpu_count);
   return Bytes(std::numeric_limits<std::int64_t>::max() / 4);
 }
 
-ProgramBlock block_of(const StageMemoryPlan& plan) {
+ProgramBlock block_of(const ChunkMemoryPlan& chunk, const std::string& name) {
   ProgramBlock block;
-  block.name = "stage " + std::to_string(plan.stage);
+  block.name = name;
   block.spans_layers = true;
-  for (const StageTensor& tensor : plan.ops.tensors)
+  for (const StageTensor& tensor : chunk.ops.tensors)
     block.storages.push_back({tensor.name, tensor.role, StorageScope::local, tensor.bytes});
   return block;
 }
 
-void rewrite(const StageMemoryPlan& plan, bool stores_first, Program& program) {
-  const auto block = static_cast<std::int32_t>(program.blocks.size());
+/// Which backward passes find no gradients to add to.
+GradientStore gradient_store(const StepOptions& step) {
+  if (scatters_gradients(step) && step.data_parallel.reduce_each_micro_batch)
+    return GradientStore::every;
+  const bool first = scatters_gradients(step) || step.framework.gradients_set_to_none;
+  return first ? GradientStore::first : GradientStore::never;
+}
+
+void rewrite(const StageMemoryPlan& plan, GradientStore store, Program& program) {
   std::vector<std::string> names;
   for (const ProgramBlock& known : program.blocks) names.push_back(known.name);
-  program.blocks.push_back(block_of(plan));
-  const MemoryPasses passes =
-      write_passes(plan.ops, plan.graph, plan.schedule, block, names, program.segments);
+  std::vector<MemoryPasses> chunks;
+  for (const ChunkMemoryPlan& chunk : plan.chunks) {
+    const auto block = static_cast<std::int32_t>(program.blocks.size());
+    program.blocks.push_back(block_of(chunk, "stage " + std::to_string(plan.stage)));
+    chunks.push_back(
+        write_passes(chunk.ops, chunk.graph, chunk.schedule, block, names, program.segments));
+  }
   const SegmentId empty(static_cast<std::int32_t>(program.segments.size()));
   program.segments.emplace_back();
   program.segments.back().name = "memory.wait";
-  put_planned_passes(passes, stores_first, empty,
-                     program.stages[static_cast<std::size_t>(plan.stage)]);
+  RankProgram& stage = program.stages[static_cast<std::size_t>(plan.stage)];
+  stage = put_planned_passes(stage, chunks, store, empty, program.segments);
 }
 
-/// A pipeline of m micro-batches takes m - 1 passes of its slowest stage and one of each.
-Seconds added_time(const std::vector<StageMemoryPlan>& stages, int micro_batches) {
-  Seconds slowest_before, slowest_after, each;
-  for (const StageMemoryPlan& plan : stages) {
-    slowest_before = std::max(slowest_before, plan.base_time);
-    slowest_after = std::max(slowest_after, plan.planned_time);
-    each += plan.planned_time - plan.base_time;
+Seconds added_time(const StepOptions& step, const std::vector<RankProgram>& stages,
+                   const std::vector<StageMemoryPlan>& plans) {
+  std::vector<std::vector<PassTimes>> before, after;
+  for (const StageMemoryPlan& plan : plans) {
+    before.emplace_back();
+    after.emplace_back();
+    for (const ChunkMemoryPlan& chunk : plan.chunks) {
+      before.back().push_back(chunk.base_times);
+      after.back().push_back(chunk.planned_times);
+    }
   }
-  return (slowest_after - slowest_before) * static_cast<double>(micro_batches - 1) + each;
+  return pipeline_time(step, stages, after) - pipeline_time(step, stages, before);
 }
 
 /// Every stage as it is, before plans.
 std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& scenario,
                                        const TimedProgram& timed, Bytes budget) {
   const std::vector<int> layers = layers_of_parts(graph, scenario.step);
+  const VirtualPipeline pipeline(scenario.step);
   const AllocatorSetting& allocator = timed.library_memory.allocator;
   std::vector<StageMemoryPlan> stages;
   for (const RankProgram& rank : timed.program.stages) {
@@ -239,7 +130,14 @@ std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& 
     plan.static_bytes = rank.static_memory + allocator.workspaces;
     plan.base_peak = plan.planned_peak = profile_memory(timed.program, plan.stage, allocator).peak;
     plan.needed = plan.base_peak > budget;
-    plan.ops = stage_ops(graph, blocks_of_part(graph, plan.stage, layers));
+    const bool splits = std::ranges::any_of(
+        rank.passes, [](const PassSpan& pass) { return pass.part == PassPart::weight_gradient; });
+    for (int chunk = 0; chunk < pipeline.chunks(); ++chunk) {
+      const StageBlocks blocks = blocks_of_part(graph, pipeline.part({rank.stage, chunk}), layers);
+      const bool keeps_sent = scenario.step.framework.keeps_sent;
+      plan.chunks.emplace_back().ops = stage_ops(graph, blocks, splits, keeps_sent);
+    }
+    plan.share_of_micro_batches = pipeline.two_way() ? 0.5 : 1;
     stages.push_back(std::move(plan));
   }
   return stages;
@@ -254,21 +152,39 @@ void refuse_unknown(const Scenario& scenario) {
     problems.push_back(
         {"memory.planner", "'" + scenario.memory.planner + "' is unknown", "use one of " + known});
   }
+  if (scenario.memory.planner == kOptimizerOffload && !scenario.memory.swap)
+    problems.push_back({"memory.swap", "false leaves optimizer_offload nothing to do",
+                        "use swap: true, or another planner"});
   if (scenario.step.recompute != Recompute::none)
     problems.push_back({"memory.planner", "plans what is run again, as training.recompute does",
                         "leave out training.recompute"});
   if (scenario.step.mode == StepMode::inference)
     problems.push_back({"memory.planner", "plans training steps", "use mode: training"});
-  const bool one_way = scenario.step.schedule == PipelineSchedule::gpipe ||
-                       scenario.step.schedule == PipelineSchedule::one_f_one_b;
-  if (!one_way || scenario.step.layout.virtual_stages > 1)
-    problems.push_back({"memory.planner",
-                        "plans one model chunk per stage with whole backward passes",
-                        "use schedule gpipe or one_f_one_b, and virtual_stages: 1"});
-  if (gathers_units(scenario.step))
-    problems.push_back({"memory.planner", "does not know gathered units of parameters",
-                        "shard optimizer states or gradients alone"});
   if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+/// Planners know nothing of what passes take besides, such as gathered parameters: where the whole
+/// does not fit, the next round leaves that much free.
+void plan_and_rewrite(StagePlanner& planner, GradientStore store, StageMemoryPlan& plan,
+                      TimedProgram& timed) {
+  constexpr int kMostRounds = 6;
+  const Bytes budget = planner.budget();
+  const auto before = timed.program.stages[static_cast<std::size_t>(plan.stage)];
+  for (int round = 0; round < kMostRounds; ++round) {
+    planner.plan(plan);
+    if (!plan.feasible) return;
+    rewrite(plan, store, timed.program);
+    plan.planned_peak =
+        profile_memory(timed.program, plan.stage, timed.library_memory.allocator).peak;
+    if (plan.planned_peak <= budget) return;
+    timed.program.stages[static_cast<std::size_t>(plan.stage)] = before;
+    plan.buffer_bytes += plan.planned_peak - budget;
+  }
+  plan.feasible = false;
+  plan.missing = plan.planned_peak - budget;
+  plan.infeasible = "stage " + std::to_string(plan.stage) +
+                    ": with gathered parameters every plan " + "tried needs " +
+                    to_text(plan.missing) + " more than the budget";
 }
 
 }  // namespace
@@ -282,6 +198,7 @@ std::vector<std::string> step_planner_names() {
   std::erase(names, "exact");
   names.emplace_back("megatron_block");
   names.emplace_back("megatron_uniform");
+  names.emplace_back(kOptimizerOffload);
   return names;
 }
 
@@ -316,29 +233,32 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
   for (const StageMemoryPlan& plan : planned.stages) copying.push_back(plan.needed);
   const std::vector<remat::HostLink> links = host_links(timed, copying);
   planned.link = *std::ranges::min_element(links, {}, &remat::HostLink::bytes_per_ns);
-  const bool stores_first =
-      scenario.step.framework.gradients_set_to_none && scenario.step.mode == StepMode::training;
+  const GradientStore store = gradient_store(scenario.step);
+  Seconds slowest_offload;
   for (StageMemoryPlan& plan : planned.stages) {
     if (!plan.needed) {
-      const StageGraph whole = stage_graph(plan.ops, "", time, {});
-      plan.base_time = plan.planned_time =
-          Seconds(static_cast<double>(whole.graph.base_time()) * 1e-9);
+      leave_alone(plan, time);
       continue;
     }
-    StagePlanner(settings, links[static_cast<std::size_t>(plan.stage)], planned.budget,
-                 host_bytes_of(settings, scenario.cluster.node), time)
-        .plan(plan);
-    if (!plan.feasible) continue;
-    rewrite(plan, stores_first, timed.program);
-    plan.planned_peak =
-        profile_memory(timed.program, plan.stage, timed.library_memory.allocator).peak;
+    const remat::HostLink& link = links[static_cast<std::size_t>(plan.stage)];
+    const Bytes host_bytes = host_bytes_of(settings, scenario.cluster.node);
+    if (settings.planner == kOptimizerOffload) {
+      leave_alone(plan, time);
+      offload_optimizer(plan, planned.budget, host_bytes, timed.library_memory.allocator,
+                        timed.program);
+      slowest_offload = std::max(slowest_offload, offload_time(plan, link));
+      continue;
+    }
+    StagePlanner planner(settings, link, planned.budget, host_bytes, time);
+    plan_and_rewrite(planner, store, plan, timed);
   }
   count_flops(timed.program);
   timed.memory_capacity = std::min(timed.memory_capacity, planned.budget);
   TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
   timed.segments = std::move(again.segments);
   timed.kernels = std::move(again.kernels);
-  planned.added_time = added_time(planned.stages, static_cast<int>(scenario.step.micro_batches()));
+  planned.added_time =
+      added_time(scenario.step, timed.program.stages, planned.stages) + slowest_offload;
   return planned;
 }
 

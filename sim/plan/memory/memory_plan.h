@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "predictor/kernel_predictor.h"
+#include "sim/plan/memory/pipeline_time.h"
 #include "sim/plan/memory/stage_graph.h"
 #include "sim/plan/timed_program.h"
 #include "sim/remat/planner.h"
@@ -12,10 +13,19 @@
 
 namespace tessera {
 
+/// The micro-batch of one model chunk, as planned, for exports.
+struct ChunkMemoryPlan {
+  StageOps ops;
+  StageGraph graph;
+  remat::Schedule schedule;  ///< empty where the stage needs none, or has none
+  PassTimes base_times, planned_times;
+};
+
 /// What was decided for one pipeline stage.
 struct StageMemoryPlan {
   int stage = 0;
-  int in_flight = 1;    ///< micro-batches whose forward pass ran and whose backward pass did not
+  int in_flight = 1;    ///< micro-batches, of every model chunk, whose forward pass ran and whose
+                        ///< backward pass did not
   bool needed = false;  ///< the stage does not fit without a plan
   bool feasible = true;
   Bytes static_bytes;    ///< with workspaces of libraries
@@ -32,10 +42,9 @@ struct StageMemoryPlan {
   std::string infeasible;  ///< why: the operator and the missing bytes
   Bytes missing;
   std::string note;
-  /// Where `needed` and `feasible`: the micro-batch as planned, for exports.
-  StageOps ops;
-  StageGraph graph;
-  remat::Schedule schedule;
+  std::vector<ChunkMemoryPlan> chunks;  ///< of the model, on this stage
+  Bytes buffer_bytes;                   ///< left free, for gathered parameters and the like
+  double share_of_micro_batches = 1;    ///< that each chunk runs
 };
 
 /// A step whose stages fit the budget, if that is possible.
@@ -43,8 +52,7 @@ struct PlannedStep {
   Bytes budget;
   remat::HostLink link;  ///< the narrowest of the stages'
   std::vector<StageMemoryPlan> stages;
-  /// Change of the step time that the plans expect, from the slowest stage: stages work side by
-  /// side on all micro-batches but the first of each.
+  /// Change of the step time that the plans expect: of the passes in the order of the schedule.
   Seconds added_time;
   bool feasible() const;
 };

@@ -7,6 +7,8 @@ namespace tessera {
 namespace {
 
 constexpr int kNone = -1;
+constexpr PlannedWait kNothing{};
+constexpr std::array kPartNames{".forward", ".backward", ".weight_gradient"};
 
 class PassWriter {
  public:
@@ -19,24 +21,22 @@ class PassWriter {
         segments_(segments),
         resident_(stage.tensors.size(), 0),
         ran_(graph.groups.size(), 0),
-        copied_out_(stage.tensors.size(), kNone),
-        arriving_(stage.tensors.size(), kNone) {}
+        copied_out_(stage.tensors.size()),
+        arriving_(stage.tensors.size()) {}
 
-  MemoryPasses run(const remat::Schedule& schedule) {
-    MemoryPasses passes;
+  std::array<MemoryPass, kPassParts> run(const remat::Schedule& schedule) {
+    std::array<MemoryPass, kPassParts> passes;
     for (const remat::Step& step : schedule) {
       const bool turns = step.action == remat::Action::compute &&
                          group(step.id).kind == OpGroup::Kind::other_micro_batches;
-      if (!turns) {
+      if (turns) {
+        passes[static_cast<std::size_t>(part_)] = finish_pass();
+        ++part_;
+      } else {
         perform(step);
-        continue;
       }
-      passes.forward = finish_pass();
-      backward_ = true;
-      for (auto* ops : {&copied_out_, &arriving_})
-        for (int& op : *ops) op = of_forward_pass(op);
     }
-    passes.backward = finish_pass();
+    passes[static_cast<std::size_t>(part_)] = finish_pass();
     return passes;
   }
   /// Leaves out the kernels that add to gradients of earlier micro-batches.
@@ -48,8 +48,6 @@ class PassWriter {
   }
   int tensor(remat::TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)]; }
   Bytes bytes(int tensor) const { return stage_.tensors[static_cast<std::size_t>(tensor)].bytes; }
-
-  static int of_forward_pass(int op) { return op >= 0 ? -2 - op : kNone; }
 
   void perform(const remat::Step& step) {
     switch (step.action) {
@@ -75,6 +73,7 @@ class PassWriter {
     if (ops.kind != OpGroup::Kind::operators) return message(ops.kind);
     const bool again = std::exchange(ran_[static_cast<std::size_t>(id)], 1) != 0;
     await_inputs(id);
+    if (!again) count_block(stage_.ops[static_cast<std::size_t>(ops.begin)]);
     const int layer = stage_.ops[static_cast<std::size_t>(ops.begin)].layer;
     if (open_ && (layer != layer_ || segment().phase != phase_of(ops.begin))) close();
     layer_ = layer;
@@ -85,6 +84,13 @@ class PassWriter {
     if (extra.value() == 0) return;
     open(ops.end - 1);
     note(MemoryEventKind::free, kNone, extra);
+  }
+
+  void count_block(const StageOp& op) {
+    if (op.block == last_block_ && op.layer == last_layer_) return;
+    if (last_block_ != kNone) ++run_;
+    last_block_ = op.block;
+    last_layer_ = op.layer;
   }
 
   /// Outputs become resident. Returns what the group holds besides while it runs: its workspace,
@@ -105,10 +111,10 @@ class PassWriter {
 
   void await_inputs(std::int32_t id) {
     for (const remat::TensorId q : graph_.graph.inputs(id)) {
-      int& copy = arriving_[static_cast<std::size_t>(tensor(q))];
-      if (copy == kNone) continue;
+      PlannedWait& copy = arriving_[static_cast<std::size_t>(tensor(q))];
+      if (copy.op == kNone) continue;
       close();
-      next_waits_.push_back(std::exchange(copy, kNone));
+      next_waits_.push_back(std::exchange(copy, kNothing));
     }
   }
 
@@ -147,7 +153,7 @@ class PassWriter {
     planned.op.group = op.group;
     planned.op.bytes = op.bytes;
     planned.op.layer = layer_;
-    planned.waits = {last_kernels_, awaited_collective_};
+    planned.waits = {here(last_kernels_), here(awaited_collective_)};
     last_collective_ = push(std::move(planned));
   }
 
@@ -156,33 +162,33 @@ class PassWriter {
     if (kind == OpGroup::Kind::receive_gradient) start_with(stage_.received_gradient);
   }
   void start_with(int tensor) {
-    open(backward_ ? stage_.forward_ops : 0);
+    open(first_op());
     take(tensor);
   }
 
   void copy_out(int tensor) {
-    if (copied_out_[static_cast<std::size_t>(tensor)] != kNone) return;
+    if (copied_out_[static_cast<std::size_t>(tensor)].op != kNone) return;
     close();
     copied_out_[static_cast<std::size_t>(tensor)] =
-        copy(OpKind::copy_out, StreamKind::device_to_host, tensor, kNone);
+        here(copy(OpKind::copy_out, StreamKind::device_to_host, tensor, kNothing));
   }
   void copy_in(int tensor) {
-    if (!open_) open(backward_ ? stage_.forward_ops : 0);
+    if (!open_) open(first_op());
     take(tensor);
     close();
     arriving_[static_cast<std::size_t>(tensor)] =
-        copy(OpKind::copy_in, StreamKind::host_to_device, tensor,
-             copied_out_[static_cast<std::size_t>(tensor)]);
+        here(copy(OpKind::copy_in, StreamKind::host_to_device, tensor,
+                  copied_out_[static_cast<std::size_t>(tensor)]));
   }
-  int copy(OpKind kind, StreamKind stream, int tensor, int after) {
+  int copy(OpKind kind, StreamKind stream, int tensor, PlannedWait after) {
     PlannedOp planned;
     planned.op.kind = kind;
     planned.op.stream = stream;
-    planned.op.phase = backward_ ? Phase::backward : Phase::forward;
+    planned.op.phase = part_ > 0 ? Phase::backward : Phase::forward;
     planned.op.bytes = bytes(tensor);
     planned.op.layer = layer_;
     const int collective = kind == OpKind::copy_out ? awaited_collective_ : kNone;
-    planned.waits = {last_kernels_, after == kNone ? collective : after};
+    planned.waits = {here(last_kernels_), after.op == kNone ? here(collective) : after};
     return push(std::move(planned));
   }
 
@@ -192,7 +198,7 @@ class PassWriter {
   }
   void release(int tensor) {
     resident_[static_cast<std::size_t>(tensor)] = 0;
-    if (!open_) open(backward_ ? stage_.forward_ops : 0);
+    if (!open_) open(first_op());
     note(MemoryEventKind::free, tensor, bytes(tensor));
   }
   void note(MemoryEventKind kind, int tensor, Bytes size) {
@@ -217,7 +223,7 @@ class PassWriter {
   Phase phase_of(int i) const {
     const auto at =
         static_cast<std::size_t>(std::clamp(i, 0, static_cast<int>(stage_.ops.size()) - 1));
-    if (backward_) return Phase::backward;
+    if (part_ > 0) return Phase::backward;
     return stage_.ops[at].op->phase;
   }
 
@@ -231,7 +237,7 @@ class PassWriter {
     const StageOp& op = stage_.ops[at];
     segments_.emplace_back();
     segment().name = names_[static_cast<std::size_t>(op.block)] +
-                     (backward_ ? ".backward" : ".forward") + ".planned";
+                     kPartNames[static_cast<std::size_t>(part_)] + ".planned";
     segment().phase = phase_of(i);
     segment().block = block_;
     return segment();
@@ -252,13 +258,20 @@ class PassWriter {
     planned.op.host_sync = segment().host_sync;
     planned.op.layer = layer_;
     planned.waits = std::exchange(next_waits_, {});
-    planned.waits.push_back(std::exchange(awaited_collective_, kNone));
-    planned.starts_pass = last_kernels_ == kNone;
+    planned.waits.push_back(here(std::exchange(awaited_collective_, kNone)));
     last_kernels_ = push(std::move(planned));
   }
 
+  PlannedWait here(int op) const { return {part_, op}; }
+  /// First operator of the pass.
+  int first_op() const {
+    if (part_ == 0) return 0;
+    return part_ == 1 ? stage_.forward_ops : stage_.late_ops;
+  }
+
   int push(PlannedOp planned) {
-    std::erase(planned.waits, kNone);
+    std::erase_if(planned.waits, [](const PlannedWait& wait) { return wait.op == kNone; });
+    planned.run = run_;
     pass_.push_back(std::move(planned));
     return static_cast<int>(pass_.size()) - 1;
   }
@@ -267,6 +280,8 @@ class PassWriter {
     close();
     last_kernels_ = last_collective_ = awaited_collective_ = kNone;
     next_waits_.clear();
+    run_ = 0;
+    last_block_ = kNone;
     return std::exchange(pass_, {});
   }
 
@@ -276,12 +291,14 @@ class PassWriter {
   const std::vector<std::string>& names_;
   std::vector<Segment>& segments_;
   std::vector<char> resident_, ran_;
-  std::vector<int> copied_out_, arriving_;  ///< by tensor: op as in `PlannedOp::waits`
+  std::vector<PlannedWait> copied_out_, arriving_;  ///< by tensor
   MemoryPass pass_;
-  std::vector<int> next_waits_;  ///< of the next kernels
+  std::vector<PlannedWait> next_waits_;  ///< of the next kernels
   int last_kernels_ = kNone, last_collective_ = kNone, awaited_collective_ = kNone;
   int layer_ = kNoLayer;
-  bool open_ = false, backward_ = false, stores_gradients_ = false;
+  int part_ = 0;                                              ///< PassPart
+  int run_ = 0, last_block_ = kNone, last_layer_ = kNoLayer;  ///< of the operators that run first
+  bool open_ = false, stores_gradients_ = false;
 };
 
 }  // namespace
@@ -291,19 +308,22 @@ MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
                           const std::vector<std::string>& block_names,
                           std::vector<Segment>& segments) {
   PassWriter writer(stage, graph, block, block_names, segments);
-  MemoryPasses passes = writer.run(schedule);
+  MemoryPasses passes{.usual = writer.run(schedule), .first = {}};
   const bool accumulates =
       std::ranges::any_of(stage.ops, [](const StageOp& op) { return op.op->accumulates_gradient; });
   if (!accumulates) return passes;
   std::vector<Segment> forward_again;  // is there already
   PassWriter storing(stage, graph, block, block_names, forward_again);
   storing.store_gradients();
-  passes.first_backward = storing.run(schedule).backward;
-  for (PlannedOp& planned : passes.first_backward) {
-    if (planned.op.kind != OpKind::kernels) continue;
-    segments.push_back(
-        std::move(forward_again[static_cast<std::size_t>(planned.op.segment.index())]));
-    planned.op.segment = SegmentId(static_cast<std::int32_t>(segments.size()) - 1);
+  passes.first = storing.run(schedule);
+  passes.first.front().clear();
+  for (MemoryPass& pass : passes.first) {
+    for (PlannedOp& planned : pass) {
+      if (planned.op.kind != OpKind::kernels) continue;
+      segments.push_back(
+          std::move(forward_again[static_cast<std::size_t>(planned.op.segment.index())]));
+      planned.op.segment = SegmentId(static_cast<std::int32_t>(segments.size()) - 1);
+    }
   }
   return passes;
 }

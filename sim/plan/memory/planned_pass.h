@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "sim/plan/memory/stage_graph.h"
@@ -8,25 +9,30 @@
 
 namespace tessera {
 
-/// An op of a planned pass; `waits` count from the pass's first op. -2 - i: op i of the forward
-/// pass of the same micro-batch.
+/// Op `op` of part `part` of a micro-batch's passes; op < 0: none.
+struct PlannedWait {
+  int part = 0;
+  int op = -1;
+};
+
 struct PlannedOp {
   ProgramOp op;
-  std::vector<int> waits;
-  bool starts_pass = false;  ///< first kernels: wait for the message that starts the pass
+  std::vector<PlannedWait> waits;
+  int run = 0;  ///< how many blocks the pass has begun before the last one that it works on
 };
 using MemoryPass = std::vector<PlannedOp>;
 
-/// Both passes of a stage's micro-batch under a memory plan.
+/// The passes of a chunk's micro-batch under a memory plan.
 struct MemoryPasses {
-  MemoryPass forward;
-  MemoryPass backward;
-  MemoryPass first_backward;  ///< where the first micro-batch's gradients become the buffers
+  std::array<MemoryPass, kPassParts> usual;
+  /// The backward parts where the first micro-batch's gradients become the buffers; empty if
+  /// that makes no difference.
+  std::array<MemoryPass, kPassParts> first;
 };
 
 /// Turns a schedule into segments of kernels, which are appended to `segments`, and copies: what
 /// runs again becomes kernels, what is swapped becomes copies that kernels wait for. `block`: index
-/// of the stage's tensors in `Program::blocks`.
+/// of the chunk's tensors in `Program::blocks`.
 MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
                           const remat::Schedule& schedule, std::int32_t block,
                           const std::vector<std::string>& block_names,

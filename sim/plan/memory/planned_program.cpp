@@ -1,7 +1,9 @@
 #include "sim/plan/memory/planned_program.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "hw/units/input_error.h"
@@ -12,94 +14,205 @@ namespace {
 
 constexpr std::int32_t kNoOp = -1;
 
-/// Of a pass over the stage; others are outside of passes.
-struct PassKey {
-  std::int32_t micro_batch = kNoOp;
-  bool backward = false;
-  bool operator==(const PassKey&) const = default;
+/// A pass of the old program, taken apart.
+struct OldPass {
+  /// An op of the span. Those of the model's blocks are `planned`, and of the block with number
+  /// `run` in the pass's order; others lie ahead of that block.
+  struct Op {
+    bool planned = false;
+    int run = 0;
+  };
+  struct Run {
+    std::vector<std::int32_t> awaited;  ///< ops that are not planned, or outside of the pass
+    Bytes allocated;
+  };
+  std::vector<Op> ops;
+  std::vector<Run> runs;
 };
-
-bool is_in_pass(const ProgramOp& op) {
-  return op.micro_batch >= 0 && (op.kind == OpKind::kernels || is_collective(op.kind));
-}
 
 class ProgramRewriter {
  public:
-  ProgramRewriter(const MemoryPasses& passes, bool stores_first)
-      : passes_(passes), stores_first_(stores_first) {}
+  ProgramRewriter(const RankProgram& stage, const std::vector<MemoryPasses>& chunks,
+                  GradientStore store, SegmentId empty_segment,
+                  const std::vector<Segment>& segments)
+      : stage_(stage),
+        chunks_(chunks),
+        store_(store),
+        empty_segment_(empty_segment),
+        segments_(segments),
+        result_(stage) {
+    result_.ops.clear();
+    result_.passes.clear();
+  }
 
-  std::vector<ProgramOp> run(const std::vector<ProgramOp>& ops) && {
-    moved_to_.assign(ops.size(), kNoOp);
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (is_in_pass(ops[i])) {
-        check(ops[i]);
-        in_pass(ops, i);
-      } else {
-        outside(ops[i], i);
+  RankProgram run() && {
+    moved_to_.assign(stage_.ops.size(), kNoOp);
+    auto span = stage_.passes.begin();
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(stage_.ops.size()); ++i) {
+      while (span != stage_.passes.end() && i == span->begin) {
+        PassSpan placed = *span;
+        placed.begin = size();
+        if (chunks_[static_cast<std::size_t>(span->chunk)].usual.front().empty()) {
+          for (; i < span->end; ++i) copy(i);
+        } else {
+          place(*span);
+          i = span->end;
+        }
+        placed.end = size();
+        result_.passes.push_back(placed);
+        ++span;
       }
+      if (i < static_cast<std::int32_t>(stage_.ops.size())) copy(i);
     }
     return std::move(result_);
   }
 
  private:
-  static void check(const ProgramOp& op) {
-    if (op.kind == OpKind::kernels || op.group == GroupKind::tensor) return;
-    throw InputError(
-        {"memory.planner",
-         "cannot plan a pass with collectives of the " + std::string(label_of(op.group)) + " group",
-         "use parallelism without sharded parameters or overlapped reduction"});
+  const ProgramOp& old(std::int32_t op) const { return stage_.ops[static_cast<std::size_t>(op)]; }
+  std::int32_t& moved(std::int32_t op) { return moved_to_[static_cast<std::size_t>(op)]; }
+  std::int32_t size() const { return static_cast<std::int32_t>(result_.ops.size()); }
+
+  /// An operator of the model's blocks.
+  bool is_planned(const ProgramOp& op) const {
+    if (op.kind == OpKind::kernels)
+      return segments_[static_cast<std::size_t>(op.segment.index())].block >= 0;
+    if (op.group == GroupKind::context || op.group == GroupKind::expert)
+      throw InputError({"memory.planner",
+                        "cannot plan a pass with collectives of the " +
+                            std::string(label_of(op.group)) + " group",
+                        "use parallelism without context and expert groups"});
+    return is_collective(op.kind) && op.group == GroupKind::tensor;
   }
 
-  void in_pass(const std::vector<ProgramOp>& ops, std::size_t i) {
-    const PassKey key{ops[i].micro_batch, ops[i].phase == Phase::backward};
-    if (key != current_) {
-      current_ = key;
-      insert(ops, i, key);
+  OldPass take_apart(const PassSpan& span) const {
+    OldPass pass;
+    std::pair<std::int32_t, std::int32_t> last{-2, -2};  // layer and block
+    for (std::int32_t i = span.begin; i < span.end; ++i) {
+      const ProgramOp& op = old(i);
+      if (!is_planned(op)) {
+        pass.ops.push_back({false, static_cast<int>(pass.runs.size())});
+        continue;
+      }
+      if (op.kind == OpKind::kernels) {
+        const std::pair here{op.layer,
+                             segments_[static_cast<std::size_t>(op.segment.index())].block};
+        if (here != std::exchange(last, here)) pass.runs.emplace_back();
+      }
+      OldPass::Run& run = pass.runs.back();
+      pass.ops.push_back({true, static_cast<int>(pass.runs.size()) - 1});
+      run.allocated += op.allocated;
+      for (const std::int32_t wait : op.waits) {
+        const bool inside = wait >= span.begin;
+        if (wait >= 0 && !(inside && pass.ops[static_cast<std::size_t>(wait - span.begin)].planned))
+          run.awaited.push_back(wait);
+      }
     }
-    moved_to_[i] = last_of_pass_;
+    return pass;
   }
 
-  /// The planned pass, behind what the old pass's ops waited for from outside.
-  void insert(const std::vector<ProgramOp>& ops, std::size_t first, const PassKey& key) {
-    std::vector<std::int32_t> awaited;
-    for (std::size_t i = first; i < ops.size(); ++i) {
-      if (!is_in_pass(ops[i])) continue;
-      if (PassKey{ops[i].micro_batch, ops[i].phase == Phase::backward} != key) break;
-      for (const std::int32_t wait : ops[i].waits)
-        if (wait >= 0 && static_cast<std::size_t>(wait) < first) awaited.push_back(moved(wait));
-    }
-    const auto base = static_cast<std::int32_t>(result_.size());
-    std::vector<std::int32_t> at;  // of the planned pass's ops
-    const std::vector<std::int32_t>& forward = forward_at_[key.micro_batch];
-    const auto place = [&](int wait) {
-      return wait >= 0 ? at[static_cast<std::size_t>(wait)]
-                       : forward[static_cast<std::size_t>(-2 - wait)];
-    };
-    for (const PlannedOp& planned : pass_of(key)) {
-      std::vector<std::int32_t> waits;
-      for (const int wait : planned.waits) waits.push_back(place(wait));
-      if (planned.starts_pass) waits.insert(waits.end(), awaited.begin(), awaited.end());
+  const MemoryPass& pass_of(const PassSpan& span, PassPart of) {
+    const MemoryPasses& passes = chunks_[static_cast<std::size_t>(span.chunk)];
+    const auto part = static_cast<std::size_t>(of);
+    if (span.part == PassPart::forward || store_ == GradientStore::never) return passes.usual[part];
+    const auto first = first_backward_.try_emplace(span.chunk, span.micro_batch).first->second;
+    const bool stores = store_ == GradientStore::every || span.micro_batch == first;
+    const bool differs = !passes.first[static_cast<std::size_t>(PassPart::backward)].empty();
+    return stores && differs ? passes.first[part] : passes.usual[part];
+  }
+
+  /// The planned pass with what the old one did besides.
+  void place(const PassSpan& span) {
+    const OldPass pass = take_apart(span);
+    next_old_ = span.begin;
+    last_kernels_ = kNoOp;
+    gathers_.clear();
+    std::size_t begun = 0;
+    put(pass_of(span, span.part), span.part, span, pass, begun);
+    // Some schedules split the backward passes of some micro-batches alone.
+    if (span.part == PassPart::backward && !has_late_part(span))
+      put(pass_of(span, PassPart::weight_gradient), PassPart::weight_gradient, span, pass, begun);
+    reach(static_cast<int>(pass.runs.size()), span, pass);
+  }
+
+  bool has_late_part(const PassSpan& span) const {
+    return std::ranges::any_of(stage_.passes, [&](const PassSpan& other) {
+      return other.part == PassPart::weight_gradient && other.chunk == span.chunk &&
+             other.micro_batch == span.micro_batch;
+    });
+  }
+
+  /// `begun`: blocks that the old pass has begun so far.
+  void put(const MemoryPass& planned_pass, PassPart part, const PassSpan& span, const OldPass& pass,
+           std::size_t& begun) {
+    const int last_run = static_cast<int>(pass.runs.size()) - 1;
+    std::vector<std::int32_t> at;
+    for (const PlannedOp& planned : planned_pass) {
+      const int run = part == span.part ? planned.run : last_run;
+      reach(run, span, pass);
       ProgramOp op = planned.op;
-      op.micro_batch = key.micro_batch;
+      op.micro_batch = span.micro_batch;
+      std::vector<std::int32_t> waits;
+      for (const PlannedWait& wait : planned.waits) waits.push_back(op_at(wait, part, span, at));
+      if (op.kind == OpKind::kernels) {
+        waits.push_back(gather_of(op.layer, span, pass));
+        for (; begun < pass.runs.size() && static_cast<int>(begun) <= run; ++begun) {
+          for (const std::int32_t wait : pass.runs[begun].awaited) waits.push_back(moved(wait));
+          op.allocated += pass.runs[begun].allocated;
+        }
+      }
       at.push_back(push(op, waits));
-      if (op.kind == OpKind::kernels) last_of_pass_ = at.back();
+      if (op.kind == OpKind::kernels) last_kernels_ = at.back();
     }
-    if (at.empty()) last_of_pass_ = base - 1;
-    if (!key.backward) forward_at_[key.micro_batch] = std::move(at);
-  }
-  const MemoryPass& pass_of(const PassKey& key) const {
-    if (!key.backward) return passes_.forward;
-    const bool first = stores_first_ && key.micro_batch == 0 && !passes_.first_backward.empty();
-    return first ? passes_.first_backward : passes_.backward;
+    passes_at_[{span.chunk, span.micro_batch, static_cast<int>(part)}] = std::move(at);
   }
 
-  void outside(const ProgramOp& op, std::size_t i) {
-    std::vector<std::int32_t> waits;
-    for (const std::int32_t wait : op.waits)
-      if (wait >= 0) waits.push_back(moved(wait));
-    moved_to_[i] = push(op, waits);
+  /// All blocks ahead of `run` have ended; what lies ahead of it besides is put.
+  void reach(int run, const PassSpan& span, const OldPass& pass) {
+    for (; next_old_ < span.end; ++next_old_) {
+      const OldPass::Op& here = pass.ops[static_cast<std::size_t>(next_old_ - span.begin)];
+      if (here.planned ? here.run >= run : here.run > run) return;
+      if (!here.planned) {
+        put_beside(next_old_);
+        continue;
+      }
+      moved(next_old_) = last_kernels_;
+      if (last_kernels_ != kNoOp)
+        result_.ops[static_cast<std::size_t>(last_kernels_)].freed += old(next_old_).freed;
+    }
   }
-  std::int32_t moved(std::int32_t op) const { return moved_to_[static_cast<std::size_t>(op)]; }
+
+  void put_beside(std::int32_t op) {
+    if (moved(op) == kNoOp) copy(op);
+    if (old(op).kind == OpKind::all_gather && old(op).layer >= 0)
+      gathers_[old(op).layer] = moved(op);
+  }
+
+  /// The op that gathers the parameters of `layer` for this pass, at the latest now, with the cast
+  /// ahead of it.
+  std::int32_t gather_of(std::int32_t layer, const PassSpan& span, const OldPass& pass) {
+    if (layer < 0) return kNoOp;
+    for (std::int32_t i = next_old_; i < span.end && !gathers_.contains(layer); ++i) {
+      const bool beside = !pass.ops[static_cast<std::size_t>(i - span.begin)].planned;
+      const bool gathers = old(i).group == GroupKind::shard && old(i).layer == layer;
+      if (beside && gathers) put_beside(i);
+    }
+    const auto known = gathers_.find(layer);
+    return known == gathers_.end() ? kNoOp : known->second;
+  }
+
+  std::int32_t op_at(const PlannedWait& wait, PassPart part, const PassSpan& span,
+                     const std::vector<std::int32_t>& here) const {
+    if (wait.part == static_cast<int>(part)) return here[static_cast<std::size_t>(wait.op)];
+    return passes_at_.at(
+        {span.chunk, span.micro_batch, wait.part})[static_cast<std::size_t>(wait.op)];
+  }
+
+  void copy(std::int32_t i) {
+    std::vector<std::int32_t> waits;
+    for (const std::int32_t wait : old(i).waits)
+      if (wait >= 0) waits.push_back(moved(wait));
+    moved(i) = push(old(i), waits);
+  }
 
   /// An op has room for two waits: empty kernels take more.
   std::int32_t push(ProgramOp op, std::vector<std::int32_t> waits) {
@@ -109,15 +222,15 @@ class ProgramRewriter {
     for (std::int32_t& wait : op.waits)
       if (next < waits.size()) wait = waits[next++];
     if (next == waits.size()) {
-      result_.push_back(op);
-      return static_cast<std::int32_t>(result_.size()) - 1;
+      result_.ops.push_back(op);
+      return size() - 1;
     }
     // Waits of an op on the compute stream hold for all behind it on that stream.
     std::int32_t last = kNoOp;
     for (; next < waits.size(); ++next) last = waiting_op(op, waits[next], last);
     op.waits[op.kind == OpKind::kernels ? 0 : 1] = op.kind == OpKind::kernels ? op.waits[0] : last;
-    result_.push_back(op);
-    return static_cast<std::int32_t>(result_.size()) - 1;
+    result_.ops.push_back(op);
+    return size() - 1;
   }
   std::int32_t waiting_op(const ProgramOp& like, std::int32_t wait, std::int32_t last) {
     ProgramOp op;
@@ -126,31 +239,31 @@ class ProgramRewriter {
     op.micro_batch = like.micro_batch;
     op.layer = like.layer;
     op.waits = {wait, last};
-    result_.push_back(op);
-    return static_cast<std::int32_t>(result_.size()) - 1;
+    result_.ops.push_back(op);
+    return size() - 1;
   }
 
- public:
-  void set_empty_segment(SegmentId id) { empty_segment_ = id; }
-
- private:
-  const MemoryPasses& passes_;
-  bool stores_first_;
+  const RankProgram& stage_;
+  const std::vector<MemoryPasses>& chunks_;
+  GradientStore store_;
   SegmentId empty_segment_;
-  PassKey current_;
-  std::int32_t last_of_pass_ = kNoOp;
-  std::vector<std::int32_t> moved_to_;                            ///< by old op
-  std::map<std::int32_t, std::vector<std::int32_t>> forward_at_;  ///< by micro-batch
-  std::vector<ProgramOp> result_;
+  const std::vector<Segment>& segments_;
+  std::vector<std::int32_t> moved_to_;                   ///< by old op
+  std::map<std::int32_t, std::int32_t> first_backward_;  ///< micro-batch, by chunk
+  std::int32_t next_old_ = 0;                            ///< of the span that is being placed
+  std::int32_t last_kernels_ = kNoOp;                    ///< that were placed of it
+  std::map<std::int32_t, std::int32_t> gathers_;         ///< likewise, by layer
+  /// By chunk, micro-batch and part: the new ops of a planned pass.
+  std::map<std::tuple<int, int, int>, std::vector<std::int32_t>> passes_at_;
+  RankProgram result_;
 };
 
 }  // namespace
 
-void put_planned_passes(const MemoryPasses& passes, bool stores_first_gradients,
-                        SegmentId empty_segment, RankProgram& stage) {
-  ProgramRewriter rewriter(passes, stores_first_gradients);
-  rewriter.set_empty_segment(empty_segment);
-  stage.ops = std::move(rewriter).run(stage.ops);
+RankProgram put_planned_passes(const RankProgram& stage, const std::vector<MemoryPasses>& chunks,
+                               GradientStore store, SegmentId empty_segment,
+                               const std::vector<Segment>& segments) {
+  return ProgramRewriter(stage, chunks, store, empty_segment, segments).run();
 }
 
 }  // namespace tessera

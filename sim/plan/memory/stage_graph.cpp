@@ -38,8 +38,12 @@ class GraphBuilder {
     first_backward_ = static_cast<remat::OpId>(result_.groups.size());
     add_pseudo(OpGroup::Kind::other_micro_batches);
     if (stage_.received_gradient >= 0) add_pseudo(OpGroup::Kind::receive_gradient);
-    group_pass(stage_.forward_ops, static_cast<int>(stage_.ops.size()));
+    group_pass(stage_.forward_ops, stage_.late_ops);
     if (stage_.sent_gradient >= 0) add_pseudo(OpGroup::Kind::send_gradient);
+    const int ops = static_cast<int>(stage_.ops.size());
+    if (stage_.late_ops == ops) return;
+    add_pseudo(OpGroup::Kind::other_micro_batches);
+    group_pass(stage_.late_ops, ops);
   }
 
   /// A group begins with each kernel, and with a collective that makes a tensor; it is joined with

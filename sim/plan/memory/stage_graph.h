@@ -15,7 +15,7 @@ struct OpGroup {
     operators,
     receive_input,
     send_output,
-    other_micro_batches,  ///< between forward and backward
+    other_micro_batches,  ///< between forward and backward, and before what runs later of that
     receive_gradient,
     send_gradient
   };

@@ -24,8 +24,8 @@ TimedProgram passes(int tensors, Bytes size, int ranks = 1) {
   ProgramBlock block;
   block.name = "layer";
   for (int i = 0; i < tensors; ++i)
-    block.storages.push_back({"saved" + std::to_string(i), TensorRole::saved_activation,
-                              StorageScope::local, size});
+    block.storages.push_back(
+        {"saved" + std::to_string(i), TensorRole::saved_activation, StorageScope::local, size});
   timed.program.blocks.push_back(block);
   for (int i = 0; i < 2 * tensors; ++i) {
     Segment& segment = timed.program.segments[static_cast<std::size_t>(i)];
@@ -33,8 +33,8 @@ TimedProgram passes(int tensors, Bytes size, int ranks = 1) {
     const StorageId storage(forward ? i : 2 * tensors - 1 - i);
     segment.block = 0;
     segment.touches = {storage};
-    segment.memory = {{forward ? MemoryEventKind::allocate : MemoryEventKind::free, 0, storage,
-                       size}};
+    segment.memory = {
+        {forward ? MemoryEventKind::allocate : MemoryEventKind::free, 0, storage, size}};
     segment.peak_above_start = forward ? size : Bytes(0);
     segment.net_memory = forward ? size : -size;
   }
@@ -120,7 +120,8 @@ TEST(MemoryPressure, WhatCannotFitIsAnErrorThatNamesRankOpAndBytes) {
   EXPECT_NE(error.find("gpu 0 (stage 0) op 0 (segment0 of micro-batch 0) needs 64 MiB"),
             std::string::npos)
       << error;
-  EXPECT_NE(error.find("16 MiB more than there is: the limit is 48 MiB"), std::string::npos) << error;
+  EXPECT_NE(error.find("16 MiB more than there is: the limit is 48 MiB"), std::string::npos)
+      << error;
 }
 
 TEST(MemoryPressure, StatesThatDoNotFitAreAnErrorToo) {

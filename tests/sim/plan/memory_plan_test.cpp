@@ -47,6 +47,17 @@ PlannedSteps planned_at(Scenario scenario, double share_of_activations) {
   return plan_step_memory(scenario, PredictorWeights());
 }
 
+/// Kernels of a stage that do not run again.
+std::int64_t first_runs(const TimedProgram& timed, int stage) {
+  std::int64_t kernels = 0;
+  for (const ProgramOp& op : timed.program.stages[static_cast<std::size_t>(stage)].ops) {
+    if (op.kind != OpKind::kernels) continue;
+    for (const KernelLaunch& launch : timed.program.segment(op.segment).kernels)
+      kernels += launch.recomputed ? 0 : 1;
+  }
+  return kernels;
+}
+
 TEST(MemoryPlan, AStepThatFitsIsLeftAlone) {
   Scenario scenario = gpt(1, 1, "tessera");
   const PlannedSteps steps = plan_step_memory(scenario, PredictorWeights());
@@ -90,19 +101,90 @@ TEST(MemoryPlan, KeepsWithinTheBudgetWhateverThePlannerAndTheLayout) {
 
 TEST(MemoryPlan, EveryOperatorOfTheStepStillRuns) {
   const PlannedSteps steps = planned_at(gpt(1, 2, "tessera"), 0.5);
-  const auto first_runs = [](const TimedProgram& timed, int stage) {
-    std::int64_t kernels = 0;
-    for (const ProgramOp& op : timed.program.stages[static_cast<std::size_t>(stage)].ops) {
-      if (op.kind != OpKind::kernels) continue;
-      for (const KernelLaunch& launch : timed.program.segment(op.segment).kernels)
-        kernels += launch.recomputed ? 0 : 1;
-    }
-    return kernels;
-  };
   for (int stage = 0; stage < 2; ++stage)
     EXPECT_EQ(first_runs(steps.planned, stage), first_runs(steps.base, stage));
   EXPECT_EQ(steps.planned.program.model_flops, steps.base.program.model_flops);
   EXPECT_GE(steps.planned.program.hardware_flops, steps.base.program.hardware_flops);
+}
+
+/// A schedule or sharding that a plan can meet.
+struct Kind {
+  const char* name;
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  int pipeline = 1, virtual_stages = 1, data = 1;
+  bool shards_parameters = false;
+};
+
+Scenario gpt_of(const Kind& kind, const std::string& planner) {
+  Scenario scenario = gpt(1, kind.pipeline, planner);
+  scenario.model.layers = 8;
+  scenario.model.vocab = 2048;  // the loss is no plan's to shrink
+  scenario.step.schedule = kind.schedule;
+  scenario.step.layout.virtual_stages = kind.virtual_stages;
+  scenario.step.layout.data = kind.data;
+  if (kind.shards_parameters) {
+    scenario.step =
+        test::in(Precision::bf16, test::single_gpu(test::fsdp(), StepMode::training, 8, 1024));
+    scenario.step.layout.data = scenario.step.layout.shard = kind.data;
+    scenario.step.data_parallel = scenario.step.framework.data_parallel;
+  }
+  scenario.step.global_batch = scenario.step.micro_batch * 8 * kind.data;
+  return scenario;
+}
+
+class PlannedKinds : public testing::TestWithParam<Kind> {};
+
+TEST_P(PlannedKinds, KeepWithinTheBudgetAndRunEveryOperator) {
+  for (const char* planner : {"megatron_uniform", "belady"}) {
+    const PlannedSteps steps = planned_at(gpt_of(GetParam(), planner), 0.8);
+    if (!steps.memory.feasible() && planner != std::string("belady")) continue;
+    ASSERT_TRUE(steps.memory.feasible()) << steps.memory.stages.front().infeasible;
+    int needed = 0;
+    for (const StageMemoryPlan& plan : steps.memory.stages) {
+      EXPECT_LE(plan.planned_peak, steps.memory.budget) << plan.stage;
+      needed += plan.needed ? 1 : 0;
+      const auto stage = static_cast<std::size_t>(plan.stage);
+      EXPECT_EQ(first_runs(steps.planned, plan.stage), first_runs(steps.base, plan.stage));
+      EXPECT_EQ(steps.planned.program.stages[stage].passes.size(),
+                steps.base.program.stages[stage].passes.size());
+    }
+    EXPECT_GT(needed, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    MemoryPlan, PlannedKinds,
+    testing::Values(
+        Kind{.name = "interleaved",
+             .schedule = PipelineSchedule::interleaved_1f1b,
+             .pipeline = 4,
+             .virtual_stages = 2},
+        Kind{.name = "zero_bubble_h1", .schedule = PipelineSchedule::zb_h1, .pipeline = 4},
+        Kind{.name = "zero_bubble_h2", .schedule = PipelineSchedule::zb_h2, .pipeline = 4},
+        Kind{.name = "dualpipe", .schedule = PipelineSchedule::dualpipe, .pipeline = 4},
+        Kind{.name = "fsdp", .data = 4, .shards_parameters = true}),
+    [](const testing::TestParamInfo<Kind>& kind) { return std::string(kind.param.name); });
+
+TEST(MemoryPlan, OptimizerStatesLeaveAndReturnForTheUpdate) {
+  Scenario scenario = gpt(1, 2, "optimizer_offload");
+  scenario.memory.budget = 80_GiB;
+  const PlannedSteps whole = plan_step_memory(scenario, PredictorWeights());
+  scenario.memory.budget = whole.memory.stages[0].base_peak - 1_GiB;
+  const PlannedSteps steps = plan_step_memory(scenario, PredictorWeights());
+  const StageMemoryPlan& plan = steps.memory.stages[0];
+  ASSERT_TRUE(steps.memory.feasible()) << plan.infeasible;
+  EXPECT_LE(plan.planned_peak, steps.memory.budget);
+  EXPECT_EQ(plan.static_bytes + plan.host_bytes, whole.memory.stages[0].static_bytes);
+  EXPECT_GT(steps.memory.added_time, Seconds(0));
+  Bytes in, out;
+  for (const ProgramOp& op : steps.planned.program.stages[0].ops) {
+    if (op.kind == OpKind::copy_in) in += op.bytes;
+    if (op.kind == OpKind::copy_out) out += op.bytes;
+  }
+  EXPECT_EQ(in, plan.host_bytes);
+  EXPECT_EQ(out, plan.host_bytes);
+  scenario.memory.swap = false;
+  EXPECT_THROW(plan_step_memory(scenario, PredictorWeights()), InputError);
 }
 
 TEST(MemoryPlan, BelowTheLowerBoundItNamesTheOperatorAndTheMissingBytes) {

@@ -1,0 +1,113 @@
+#include "sim/plan/memory/pipeline_time.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "workloads/schedules/virtual_pipeline.h"
+
+namespace tessera {
+namespace {
+
+constexpr auto kBackward = static_cast<std::size_t>(PassPart::backward);
+constexpr auto kLate = static_cast<std::size_t>(PassPart::weight_gradient);
+
+Seconds seconds(remat::Nanoseconds time) {
+  return Seconds(static_cast<double>(time) * 1e-9);
+}
+
+class PipelineWalk {
+ public:
+  PipelineWalk(const StepOptions& step, const std::vector<RankProgram>& stages,
+               const std::vector<std::vector<PassTimes>>& times)
+      : pipeline_(step), stages_(stages), times_(times) {}
+
+  Seconds run() && {
+    std::vector<std::size_t> next(stages_.size(), 0);
+    std::vector<Seconds> now(stages_.size());
+    for (const RankProgram& stage : stages_)
+      for (const PassSpan& pass : stage.passes)
+        if (pass.part == PassPart::weight_gradient) ended_[key(stage.stage, pass)] = std::nullopt;
+    for (bool moves = true; moves;) {
+      moves = false;
+      for (std::size_t s = 0; s < stages_.size(); ++s) {
+        while (next[s] < stages_[s].passes.size()) {
+          const PassSpan& pass = stages_[s].passes[next[s]];
+          const std::optional<Seconds> ready = ready_at(stages_[s].stage, pass);
+          if (!ready) break;
+          now[s] = std::max(now[s], *ready) + duration(stages_[s].stage, pass);
+          ended_[key(stages_[s].stage, pass)] = now[s];
+          ++next[s];
+          moves = true;
+        }
+      }
+    }
+    return *std::ranges::max_element(now);
+  }
+
+ private:
+  using Key = std::tuple<int, int, int, PassPart>;  // stage, chunk, micro-batch
+
+  static Key key(int stage, const PassSpan& pass) {
+    return {stage, pass.chunk, pass.micro_batch, pass.part};
+  }
+
+  /// Nothing: what the pass waits for has not ended.
+  std::optional<Seconds> ready_at(int stage, const PassSpan& pass) const {
+    if (pass.part == PassPart::weight_gradient) return Seconds(0);
+    const ModelChunk chunk{stage, pass.chunk};
+    const auto giver =
+        pass.part == PassPart::forward ? pipeline_.before(chunk) : pipeline_.behind(chunk);
+    if (!giver) return Seconds(0);
+    const auto known = ended_.find({giver->stage, giver->chunk, pass.micro_batch, pass.part});
+    return known == ended_.end() ? std::nullopt : known->second;
+  }
+
+  Seconds duration(int stage, const PassSpan& pass) const {
+    const PassTimes& times =
+        times_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(pass.chunk)];
+    const bool whole =
+        pass.part == PassPart::backward &&
+        !ended_.contains({stage, pass.chunk, pass.micro_batch, PassPart::weight_gradient});
+    return whole ? times[kBackward] + times[kLate] : times[static_cast<std::size_t>(pass.part)];
+  }
+
+  VirtualPipeline pipeline_;
+  const std::vector<RankProgram>& stages_;
+  const std::vector<std::vector<PassTimes>>& times_;
+  std::map<Key, std::optional<Seconds>> ended_;  ///< passes that ended, and late parts that will
+};
+
+}  // namespace
+
+PassTimes base_times(const StageGraph& graph) {
+  PassTimes times;
+  std::size_t part = 0;
+  for (remat::OpId op = 0; op < graph.graph.ops(); ++op) {
+    const OpGroup& group = graph.groups[static_cast<std::size_t>(op)];
+    if (group.kind == OpGroup::Kind::other_micro_batches) ++part;
+    times[part] += seconds(graph.graph.time(op));
+  }
+  return times;
+}
+
+PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule, Seconds stall) {
+  PassTimes times;
+  std::size_t part = 0;
+  for (const remat::Step& step : schedule) {
+    if (step.action != remat::Action::compute) continue;
+    const OpGroup& group = graph.groups[static_cast<std::size_t>(step.id)];
+    if (group.kind == OpGroup::Kind::other_micro_batches) ++part;
+    times[part] += seconds(graph.graph.time(step.id));
+  }
+  times[kBackward] += stall;
+  return times;
+}
+
+Seconds pipeline_time(const StepOptions& step, const std::vector<RankProgram>& stages,
+                      const std::vector<std::vector<PassTimes>>& times) {
+  return PipelineWalk(step, stages, times).run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,174 @@
+#include "sim/plan/memory/stage_planner.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "hw/units/text.h"
+#include "sim/plan/memory/megatron_planner.h"
+
+namespace tessera {
+namespace {
+
+Seconds seconds(remat::Nanoseconds time) {
+  return Seconds(static_cast<double>(time) * 1e-9);
+}
+
+/// What a waiting micro-batch may hold: up to an equal share of the room.
+std::vector<Bytes> shares(Bytes most) {
+  constexpr int kSteps = 10;
+  std::vector<Bytes> list;
+  for (int i = 0; i <= kSteps; ++i) list.push_back(Bytes(most.value() * i / kSteps));
+  return list;
+}
+
+}  // namespace
+
+int in_flight(const RankProgram& stage) {
+  std::set<std::pair<std::int32_t, std::int32_t>> split, waiting;  // chunk and micro-batch
+  for (const PassSpan& pass : stage.passes)
+    if (pass.part == PassPart::weight_gradient) split.insert({pass.chunk, pass.micro_batch});
+  std::size_t most = 1;
+  for (const PassSpan& pass : stage.passes) {
+    const std::pair key{pass.chunk, pass.micro_batch};
+    waiting.insert(key);
+    most = std::max(most, waiting.size());
+    const bool ends = pass.part == PassPart::weight_gradient ||
+                      (pass.part == PassPart::backward && !split.contains(key));
+    if (ends) waiting.erase(key);
+  }
+  return static_cast<int>(most);
+}
+
+void leave_alone(StageMemoryPlan& plan, const OpTime& time) {
+  Seconds sum;
+  for (ChunkMemoryPlan& chunk : plan.chunks) {
+    const StageGraph graph = stage_graph(chunk.ops, "", time, {});
+    chunk.base_times = chunk.planned_times = base_times(graph);
+    sum += seconds(graph.graph.base_time());
+  }
+  plan.base_time = plan.planned_time = sum * plan.share_of_micro_batches;
+}
+
+void StagePlanner::plan(StageMemoryPlan& result) {
+  plan_ = &result;
+  if (result.in_flight == 1) {
+    accept(attempt(Bytes(0), settings_.thorough));
+    return;
+  }
+  const Bytes room = budget_ - result.static_bytes - result.buffer_bytes;
+  std::optional<Attempts> best;
+  Bytes best_share;
+  for (const Bytes share : shares(room / result.in_flight)) {
+    Attempts tried = attempt(share, false);
+    if (best && !is_better(tried, *best)) continue;
+    best = std::move(tried);
+    best_share = share;
+  }
+  const bool feasible =
+      std::ranges::all_of(*best, [](const Attempt& made) { return made.result.feasible; });
+  if (settings_.thorough && feasible) {
+    Attempts again = attempt(best_share, true);
+    if (is_better(again, *best)) best = std::move(again);
+  }
+  accept(std::move(*best));
+}
+
+bool StagePlanner::is_better(const Attempts& a, const Attempts& b) {
+  struct Score {
+    int infeasible = 0;
+    remat::ByteCount bound = 0;
+    remat::Nanoseconds time = 0;
+  };
+  const auto score = [](const Attempts& attempts) {
+    Score sum;
+    for (const Attempt& made : attempts) {
+      sum.infeasible += made.result.feasible ? 0 : 1;
+      sum.bound = std::max(sum.bound, made.result.lower_bound.bytes);
+      sum.time += made.result.cost.time;
+    }
+    return sum;
+  };
+  const Score left = score(a), right = score(b);
+  if (left.infeasible != right.infeasible) return left.infeasible < right.infeasible;
+  return left.infeasible > 0 ? left.bound < right.bound : left.time < right.time;
+}
+
+StagePlanner::Attempts StagePlanner::attempt(Bytes share, bool thorough) const {
+  Attempts attempts;
+  for (const ChunkMemoryPlan& chunk : plan_->chunks)
+    attempts.push_back(attempt(chunk.ops, share, thorough));
+  return attempts;
+}
+
+/// With `share` for each of the micro-batches that wait.
+StagePlanner::Attempt StagePlanner::attempt(const StageOps& ops, Bytes share, bool thorough) const {
+  const int others = plan_->in_flight - 1;
+  StageRoom room{.static_bytes = plan_->static_bytes + plan_->buffer_bytes +
+                                 Bytes(share.value() * static_cast<std::int64_t>(others)),
+                 .while_waiting = {}};
+  if (others > 0) room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
+  Attempt made{.graph = stage_graph(ops, "stage " + std::to_string(plan_->stage), time_, room),
+               .result = {}};
+  remat::PlanRequest request{.budget = budget_.value()};
+  if (settings_.swap) request.link = link_;
+  request.host_bytes = host_bytes_.value() / plan_->in_flight;
+  request.effort = thorough ? remat::Effort::thorough : remat::Effort::fast;
+  auto planner = make_megatron_planner(settings_.planner, ops, made.graph);
+  if (!planner) planner = remat::make_planner(settings_.planner);
+  made.result = remat::make_plan(*planner, made.graph.graph, request);
+  return made;
+}
+
+void StagePlanner::accept(Attempts made) {
+  StageMemoryPlan& plan = *plan_;
+  plan.feasible = true;
+  plan.base_time = plan.planned_time = plan.recompute = plan.stall = Seconds(0);
+  plan.copied = plan.host_bytes = plan.lower_bound = Bytes(0);
+  plan.certified_gap = 0;
+  plan.decisions = {};
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const remat::Graph& graph = made[i].graph.graph;
+    remat::PlanResult& result = made[i].result;
+    const double share = plan.share_of_micro_batches;
+    plan.lower_bound = std::max(plan.lower_bound, Bytes(result.lower_bound.bytes));
+    plan.base_time += seconds(graph.base_time()) * share;
+    plan.planned_time += seconds(result.cost.time) * share;
+    plan.recompute += seconds(result.cost.recompute) * share;
+    plan.stall += seconds(result.cost.stall) * share;
+    plan.copied += Bytes(result.cost.copied);
+    plan.host_bytes = std::max(plan.host_bytes, Bytes(result.cost.host_peak * plan.in_flight));
+    plan.note = result.note;
+    if (!result.feasible) {
+      refuse(made[i]);
+      continue;
+    }
+    plan.certified_gap = std::max(plan.certified_gap, result.certified_gap);
+    const remat::DecisionCounts counts = remat::count_decisions(graph, result.schedule);
+    plan.decisions.kept += counts.kept;
+    plan.decisions.run_again += counts.run_again;
+    plan.decisions.copied_out += counts.copied_out;
+    plan.decisions.copied_in += counts.copied_in;
+    plan.chunks[i].base_times = base_times(made[i].graph);
+    plan.chunks[i].planned_times =
+        planned_times(made[i].graph, result.schedule, seconds(result.cost.stall));
+    plan.chunks[i].schedule = std::move(result.schedule);
+    plan.chunks[i].graph = std::move(made[i].graph);
+  }
+}
+
+void StagePlanner::refuse(const Attempt& made) {
+  const remat::PlanResult& result = made.result;
+  plan_->feasible = false;
+  const bool proven = budget_.value() < result.lower_bound.bytes;
+  const std::int64_t needed = proven ? result.lower_bound.bytes : result.cost.peak;
+  plan_->missing = Bytes(needed - budget_.value());
+  const remat::OpId op = result.lower_bound.op;
+  const std::string name = op < 0 ? "its kept tensors" : std::string(made.graph.graph.op_name(op));
+  const std::string what = proven ? name + " needs" : "the lowest peak found is";
+  plan_->infeasible = "stage " + std::to_string(plan_->stage) + ": " + what + " " +
+                      to_text(Bytes(needed)) + ", " + to_text(plan_->missing) +
+                      " more than the budget";
+}
+
+}  // namespace tessera

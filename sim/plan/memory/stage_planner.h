@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/plan/memory/memory_plan.h"
+
+namespace tessera {
+
+/// Most passes over model chunks of `stage` that wait for the rest of their micro-batch's work at
+/// once, the one that runs included.
+int in_flight(const RankProgram& stage);
+
+/// Sets the times of a stage whose passes stay as they are.
+void leave_alone(StageMemoryPlan& plan, const OpTime& time);
+
+/// Plans the micro-batches of one stage: all of a chunk alike. Those that wait may each hold an
+/// equal share of what is left; the share with the fastest plans is taken.
+class StagePlanner {
+ public:
+  StagePlanner(const MemorySettings& settings, const remat::HostLink& link, Bytes budget,
+               Bytes host_bytes, const OpTime& time)
+      : settings_(settings), link_(link), budget_(budget), host_bytes_(host_bytes), time_(time) {}
+
+  Bytes budget() const { return budget_; }
+  void plan(StageMemoryPlan& result);
+
+ private:
+  struct Attempt {
+    StageGraph graph;
+    remat::PlanResult result;
+  };
+  /// One of each chunk.
+  using Attempts = std::vector<Attempt>;
+
+  static bool is_better(const Attempts& a, const Attempts& b);
+  Attempts attempt(Bytes share, bool thorough) const;
+  Attempt attempt(const StageOps& ops, Bytes share, bool thorough) const;
+  void accept(Attempts made);
+  void refuse(const Attempt& made);
+
+  const MemorySettings& settings_;
+  remat::HostLink link_;
+  Bytes budget_, host_bytes_;
+  const OpTime& time_;
+  StageMemoryPlan* plan_ = nullptr;
+};
+
+}  // namespace tessera
