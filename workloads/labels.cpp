@@ -40,6 +40,8 @@ std::string_view label_of(StreamKind stream) {
       return "replica_comm";
     case StreamKind::expert_comm:
       return "expert_comm";
+    case StreamKind::host:
+      return "host";
   }
   return "";
 }
@@ -66,6 +68,8 @@ std::string_view label_of(GroupKind group) {
       return "expert";
     case GroupKind::expert_data:
       return "expert_data";
+    case GroupKind::listed:
+      return "listed";
   }
   return "";
 }

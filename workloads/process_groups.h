@@ -56,6 +56,8 @@ inline constexpr std::array<GroupDefinition, kGroupKindCount> kGroupDefinitions 
     {.kind = GroupKind::context, .replicas = Replicas::within_context},
     {.kind = GroupKind::expert, .replicas = Replicas::within_experts},
     {.kind = GroupKind::expert_data, .replicas = Replicas::across_experts},
+    // The program says who; ranks of other stages may be among them.
+    {.kind = GroupKind::listed, .tensor = true, .replicas = Replicas::all, .pipeline = true},
 }};
 
 constexpr const GroupDefinition& group_definition(GroupKind kind) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hw/units/id.h"
@@ -28,8 +29,10 @@ enum class StreamKind : std::uint8_t {
   replica_comm,    ///< between shard groups
   device_to_host,  ///< copies of a memory plan
   host_to_device,
+  host,  ///< the CPU of a replayed trace: its ops neither slow kernels nor are slowed by
+         ///< collectives
 };
-constexpr int kStreamCount = 10;
+constexpr int kStreamCount = 11;
 
 /// Ranks that communicate with each other. Which ranks a group of each kind holds is said by one
 /// table: workloads/process_groups.h.
@@ -44,8 +47,9 @@ enum class GroupKind : std::uint8_t {
   context,      ///< ranks that share each sequence
   expert,       ///< replicas that together hold all experts
   expert_data,  ///< replicas that hold the same experts
+  listed,       ///< ranks that the program lists: Program::listed_groups
 };
-constexpr int kGroupKindCount = 10;
+constexpr int kGroupKindCount = 11;
 
 /// Collectives run over the rank's group of kind `group`, on a communication stream.
 enum class OpKind : std::uint8_t {
@@ -97,7 +101,11 @@ struct Segment {
   Bytes net_memory;         ///< memory in use at the end minus that at the start
   std::int32_t block = -1;  ///< in `Program::blocks`; -1: of no block
   std::vector<MemoryEvent> memory;  ///< in order; adds up to the two figures above
+  std::vector<StorageId> touches;   ///< of the block: what must be on the device while it runs
 };
+
+/// Tells the groups of one rank apart: kind, and which of the listed ones.
+using GroupOfRank = std::pair<GroupKind, std::int32_t>;
 
 /// One entry of a rank's program. Its position in `RankProgram::ops` is its event: others wait for
 /// it by that number.
@@ -109,6 +117,7 @@ struct ProgramOp {
       -1, -1};        ///< ops of this rank that must have ended, besides stream order; -1 = none
   SegmentId segment;  ///< for `kernels`
   GroupKind group = GroupKind::tensor;  ///< for collectives
+  std::int32_t listed_group = -1;       ///< for those of a listed group: which
   /// Collective, as nccl-tests count: buffer per rank (all_gather: the gathered one,
   /// reduce_scatter, all_to_all and ring_shift: what one rank sends); send/recv: message.
   Bytes bytes;
@@ -120,6 +129,8 @@ struct ProgramOp {
   bool host_sync = false;   ///< the host waits for this op before it submits the next
   Bytes allocated;          ///< when the op starts, besides what its segment says
   Bytes freed;              ///< when the op ends, likewise
+
+  GroupOfRank group_of_rank() const { return {group, listed_group}; }
 };
 
 /// Everything one rank does in one step, in the order in which its host submits it.
@@ -228,8 +239,11 @@ struct BlockPosition {
 /// all its ranks.
 struct Program {
   ParallelLayout layout;
-  std::vector<Segment> segments;     ///< distinct runs of kernels; identical layers share one
-  std::vector<RankProgram> stages;   ///< indexed by pipeline stage
+  std::vector<Segment> segments;    ///< distinct runs of kernels; identical layers share one
+  std::vector<RankProgram> stages;  ///< indexed by pipeline stage
+  /// Ranks of groups that follow from no layout, ascending; only where every rank has a program of
+  /// its own (`layout.pipeline` ranks).
+  std::vector<std::vector<int>> listed_groups;
   std::vector<int> placement;        ///< GPU of each rank; empty: rank r is GPU r
   std::vector<ProgramBlock> blocks;  ///< distinct ones
   std::vector<BlockPosition> order;  ///< as forward runs them

@@ -11,6 +11,7 @@ namespace tessera {
 void add_commands(CLI::App& app, ExitCode& exit_code);
 
 void add_simulate_command(CLI::App& app, ExitCode& exit_code);
+void add_replay_command(CLI::App& app);
 void add_predict_command(CLI::App& app);
 void add_train_command(CLI::App& app);
 void add_calibrate_command(CLI::App& app);
@@ -31,9 +32,9 @@ void add_plan_command(CLI::App& app, ExitCode& exit_code);
 void add_plan_graph_command(CLI::App& plan, ExitCode& exit_code);  ///< below `plan`
 void add_sweep_command(CLI::App& app, ExitCode& exit_code);
 void add_plan_parallelism_command(CLI::App& plan, ExitCode& exit_code);  ///< below `plan`
-void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code);  ///< below `plan`
-void add_plan_export_command(CLI::App& plan, ExitCode& exit_code);  ///< below `plan`
-void add_plan_batch_command(CLI::App& plan);                        ///< below `plan`
+void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code);       ///< below `plan`
+void add_plan_export_command(CLI::App& plan, ExitCode& exit_code);       ///< below `plan`
+void add_plan_batch_command(CLI::App& plan);                             ///< below `plan`
 void add_topology_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_import_job_commands(CLI::App& import);  ///< below `import`

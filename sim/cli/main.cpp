@@ -13,6 +13,7 @@
 #include "sim/cli/exit_code.h"
 #include "sim/cli/output.h"
 #include "sim/engine/deadlock_error.h"
+#include "sim/engine/out_of_memory_error.h"
 #include "sim/engine/time_limit_error.h"
 
 namespace {
@@ -81,6 +82,9 @@ int main(int argc, char** argv) {
   } catch (const tessera::TimeLimitError& error) {
     spdlog::error("{}", error.what());
     return static_cast<int>(ExitCode::out_of_time);
+  } catch (const tessera::OutOfMemoryError& error) {
+    spdlog::error("{}", error.what());
+    return static_cast<int>(ExitCode::does_not_fit);
   } catch (const tessera::DeadlockError& error) {
     spdlog::error("{}", error.what());
     return static_cast<int>(ExitCode::internal);

@@ -348,6 +348,7 @@ void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("swap", memory.swap);
   visit("host_memory", memory.host_memory);
   visit("thorough", memory.thorough);
+  visit("limit", memory.limit);
 }
 
 }  // namespace tessera

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <iterator>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -19,7 +21,7 @@ struct StageTransfers {
 };
 
 StageTransfers transfers_of(const RankProgram& stage) {
-  std::map<std::tuple<OpKind, GroupKind, int, std::int64_t, StreamKind>, std::int32_t> known;
+  std::map<std::tuple<OpKind, GroupKind, int, int, std::int64_t, StreamKind>, std::int32_t> known;
   StageTransfers transfers;
   for (const ProgramOp& op : stage.ops) {
     if (!is_collective(op.kind) && !is_copy(op.kind) && op.kind != OpKind::send) {
@@ -27,12 +29,22 @@ StageTransfers transfers_of(const RankProgram& stage) {
       continue;
     }
     const auto next = static_cast<std::int32_t>(transfers.distinct.size());
-    const auto [entry, is_new] =
-        known.try_emplace({op.kind, op.group, op.peer_stage, op.bytes.value(), op.stream}, next);
+    const auto [entry, is_new] = known.try_emplace(
+        {op.kind, op.group, op.listed_group, op.peer_stage, op.bytes.value(), op.stream}, next);
     if (is_new) transfers.distinct.push_back(op);
     transfers.numbers.push_back(entry->second);
   }
   return transfers;
+}
+
+/// Sizes of what the segments of `stage` allocate, ascending.
+std::set<Bytes> sizes_of_tensors(const Program& program, int stage) {
+  std::set<Bytes> sizes;
+  for (const ProgramOp& op : program.stages[static_cast<std::size_t>(stage)].ops) {
+    if (op.kind != OpKind::kernels) continue;
+    for (const MemoryEvent& event : program.segment(op.segment).memory) sizes.insert(event.bytes);
+  }
+  return sizes;
 }
 
 /// Larger groups would take thousands of thousands of pieces.
@@ -68,6 +80,9 @@ void CommunicationPlan::plan_transfers(const TimedProgram& timed) {
     StageTransfers transfers = transfers_of(stage);
     numbers_.push_back(std::move(transfers.numbers));
     distinct.push_back(std::move(transfers.distinct));
+    const auto first = static_cast<int>(distinct.back().size());
+    std::ranges::move(plan_pressure_copies(timed, stage.stage, first),
+                      std::back_inserter(distinct.back()));
   }
   first_of_rank_.resize(of_sender_.size());
   for (const int rank : orbits_.planned()) {
@@ -79,6 +94,32 @@ void CommunicationPlan::plan_transfers(const TimedProgram& timed) {
   }
 }
 
+/// A copy in each direction for every size that a tensor of the stage has.
+std::vector<ProgramOp> CommunicationPlan::plan_pressure_copies(const TimedProgram& timed, int stage,
+                                                               int first) {
+  std::vector<ProgramOp> copies;
+  auto& numbers = pressure_numbers_.emplace_back();
+  if (timed.memory_limit.bytes <= Bytes(0) || !timed.memory_limit.swap) return copies;
+  for (const Bytes bytes : sizes_of_tensors(timed.program, stage)) {
+    for (const OpKind kind : {OpKind::copy_out, OpKind::copy_in}) {
+      ProgramOp copy;
+      copy.kind = kind;
+      copy.bytes = bytes;  // on no stream of the program: it may run beside planned copies
+      numbers[{kind, bytes}] = first + static_cast<std::int32_t>(copies.size());
+      copies.push_back(copy);
+    }
+  }
+  return copies;
+}
+
+const PlannedTransfer& CommunicationPlan::pressure_copy(int rank, int stage, OpKind kind,
+                                                        Bytes bytes) const {
+  const std::int32_t number =
+      pressure_numbers_[static_cast<std::size_t>(stage)].at({kind, bytes});
+  return transfers_[of_rank_[first_of_rank_[static_cast<std::size_t>(rank)] +
+                             static_cast<std::size_t>(number)]];
+}
+
 std::uint32_t CommunicationPlan::add(PlannedTransfer planned, Positions& positions) {
   const auto position = static_cast<std::uint32_t>(transfers_.size());
   positions.push_back(position);
@@ -88,7 +129,7 @@ std::uint32_t CommunicationPlan::add(PlannedTransfer planned, Positions& positio
 
 std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op,
                                                  int rank) {
-  const int communicator = communicators_.index_of(rank, op.group);
+  const int communicator = communicators_.index_of(rank, op);
   // Of any kind: collectives of one communicator on one stream never overlap.
   const LinkUser user{OpKind::all_reduce, communicator, op.stream};
   Positions& known = of_communicator_[static_cast<std::size_t>(communicator)];
@@ -125,7 +166,10 @@ std::uint32_t CommunicationPlan::plan_copy(const TimedProgram& timed, const Prog
   Positions& known = of_sender_[static_cast<std::size_t>(rank)];
   for (const std::uint32_t position : known) {
     const PlannedTransfer& planned = transfers_[position];
-    if (planned.kind == op.kind && planned.bytes == op.bytes) return position;
+    if (planned.kind != op.kind || planned.bytes != op.bytes) continue;
+    if (planned.first_stream != op.stream)
+      add_users(planned.transfer, {op.kind, rank, op.stream});
+    return position;
   }
   const Topology& topology = timed.topology;
   const int gpu = timed.program.gpu_of(rank);
@@ -286,7 +330,11 @@ void CommunicationPlan::limit_paths_of_collectives() {
 
 // A folded communicator is met at the first of its class, by every rank whose own it stands for.
 void CommunicationPlan::count_simulated_members() {
-  simulated_members_.assign(communicators_.all().size(), 0);
+  simulated_members_.clear();
+  for (const Communicator& all : communicators_.all()) {
+    const bool is_listed = all.kind == GroupKind::listed;  // never folded
+    simulated_members_.push_back(is_listed ? static_cast<int>(all.ranks.size()) : 0);
+  }
   for (const int rank : folding_.simulated) {
     for (const int own : communicators_.of(rank)) {
       if (own >= 0) ++simulated_members_[static_cast<std::size_t>(folding_.communicator_of(own))];

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/collective.h"
@@ -35,6 +37,9 @@ class CommunicationPlan {
     return transfers_[of_rank_[first_of_rank_[static_cast<std::size_t>(rank)] +
                                static_cast<std::size_t>(number)]];
   }
+  /// The copy of `bytes` that memory pressure can start on `rank`, of a stage that has such
+  /// tensors. No op of the program starts it.
+  const PlannedTransfer& pressure_copy(int rank, int stage, OpKind kind, Bytes bytes) const;
   /// Members of the communicator that are simulated, or stand for some.
   int simulated_members(int communicator) const {
     return simulated_members_[static_cast<std::size_t>(communicator)];
@@ -49,6 +54,7 @@ class CommunicationPlan {
   using Positions = std::vector<std::uint32_t>;  ///< in transfers_
 
   void plan_transfers(const TimedProgram& timed);
+  std::vector<ProgramOp> plan_pressure_copies(const TimedProgram& timed, int stage, int first);
   std::uint32_t plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t plan_transfer(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t plan_copy(const TimedProgram& timed, const ProgramOp& op, int rank);
@@ -78,6 +84,7 @@ class CommunicationPlan {
   std::vector<Positions> of_communicator_;
   std::vector<Positions> of_sender_;                ///< messages and copies, by rank
   std::vector<std::vector<std::int32_t>> numbers_;  ///< by stage and op: among distinct transfers
+  std::vector<std::map<std::pair<OpKind, Bytes>, std::int32_t>> pressure_numbers_;  ///< by stage
   std::vector<std::size_t> first_of_rank_;
   Positions of_rank_;  ///< by rank and number
   Folding folding_;

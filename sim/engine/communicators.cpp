@@ -21,7 +21,9 @@ std::array<int, kGroupKindCount> no_group() {
 
 Communicators::Communicators(const ParallelLayout& layout)
     : of_rank_(static_cast<std::size_t>(layout.world_size()), no_group()) {
-  for (const GroupDefinition& definition : kGroupDefinitions) add_groups(definition, layout);
+  for (const GroupDefinition& definition : kGroupDefinitions) {
+    if (definition.kind != GroupKind::listed) add_groups(definition, layout);
+  }
 }
 
 Communicators::Communicators(const Program& program)
@@ -32,9 +34,13 @@ Communicators::Communicators(const Program& program)
       if (is_collective(op.kind)) used[static_cast<std::size_t>(op.group)] = true;
     }
   }
+  used[static_cast<std::size_t>(GroupKind::listed)] = false;
   for (const GroupDefinition& definition : kGroupDefinitions) {
     if (used[static_cast<std::size_t>(definition.kind)]) add_groups(definition, program.layout);
   }
+  first_listed_ = static_cast<int>(all_.size());
+  for (const std::vector<int>& ranks : program.listed_groups)
+    all_.push_back({GroupKind::listed, ranks});
 }
 
 void Communicators::add_groups(const GroupDefinition& definition, const ParallelLayout& layout) {

@@ -15,7 +15,7 @@ const RankProgram& program_of(int rank, const Program& program) {
 }  // namespace
 
 Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
-         std::span<OpRecord> records, MemorySamples samples)
+         std::span<OpRecord> records, MemorySamples samples, const TensorLives* lives)
     : rank_(rank),
       queues_(queues),
       context_(context),
@@ -26,6 +26,7 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
       ended_(program_.ops.size(), 0) {
   awaited_.fill(-1);
   in_turn_ = queued_from(0);
+  if (lives != nullptr) pressure_ = std::make_unique<MemoryPressure>(*this, *lives);
   for (int stream = 0; stream < kStreamCount; ++stream) {
     streams_.emplace_back(*this, static_cast<StreamKind>(stream),
                           queues.of_stream[static_cast<std::size_t>(stream)]);
@@ -98,12 +99,20 @@ void Gpu::change_pace_of_collectives() {
   for (Stream& stream : streams_) stream.change_pace_of_collective();
 }
 
+void Gpu::room_changed() {
+  waiting_.for_each([this](std::size_t stream) {
+    if (awaited_[stream] == kRoom) streams_[stream].advance();
+  });
+}
+
 void Gpu::end(std::int32_t op) {
   ended_[static_cast<std::size_t>(op)] = 1;
   last_end_ = context_.clock.now();
+  if (pressure_) pressure_->ended(op);
   waiting_.for_each([this, op](std::size_t stream) {
     if (awaited_[stream] == op) streams_[stream].advance();
   });
+  if (pressure_) room_changed();
   if (op != host_waits_for_) return;
   host_waits_for_ = -1;
   std::exchange(wake_host_, nullptr)();

@@ -3,12 +3,14 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sim/engine/collective_board.h"
 #include "sim/engine/memory_ledger.h"
+#include "sim/engine/memory_pressure.h"
 #include "sim/engine/message_board.h"
 #include "sim/engine/sim_clock.h"
 #include "sim/engine/stage_queues.h"
@@ -25,6 +27,7 @@ struct DeviceContext {
   const CommunicationPlan& plan;
   CollectiveBoard& collectives;
   MessageBoard& messages;
+  Transfers& transfers;
 };
 
 /// Some of a GPU's streams; most of the time none or one.
@@ -50,13 +53,15 @@ class StreamSet {
 class Gpu {
  public:
   /// `records` holds one entry per op of the rank's program.
+  /// `lives`: of the rank's program, where its memory is limited; else null.
   Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
-      std::span<OpRecord> records, MemorySamples samples);
+      std::span<OpRecord> records, MemorySamples samples, const TensorLives* lives);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
   int rank() const { return rank_; }
   const DeviceContext& context() const { return context_; }
+  const RankProgram& program() const { return program_; }
   const StageQueues& queues() const { return queues_; }
   const ProgramOp& op(std::int32_t op) const { return program_.ops[static_cast<std::size_t>(op)]; }
   std::int32_t sequence(std::int32_t op) const {
@@ -97,12 +102,17 @@ class Gpu {
   void change_pace_of_collectives();
   /// An op that `op` waits for and that has not ended; -1 if there is none.
   std::int32_t first_missing(std::int32_t op) const;
+  /// Whether what `op` takes and needs is, or fits, on the device. If not, room is being made, and
+  /// streams that await `kRoom` are called again.
+  bool has_room_for(std::int32_t op) { return !pressure_ || pressure_->admit(op); }
+  static constexpr std::int32_t kRoom = -2;
+  void room_changed();
   void end(std::int32_t op);
   Seconds last_end() const { return last_end_; }
   /// The head of `stream` waits for `op`; for none: -1.
   void await(StreamKind stream, std::int32_t op) {
     awaited_[static_cast<std::size_t>(stream)] = op;
-    waiting_.set(stream, op >= 0);
+    waiting_.set(stream, op != -1);
   }
   std::int32_t awaited(StreamKind stream) const {
     return awaited_[static_cast<std::size_t>(stream)];
@@ -120,7 +130,8 @@ class Gpu {
   }
   /// `op` runs, or its last kernel does: the hardware queue goes on to the next op.
   void leave_queue(std::int32_t op);
-
+  /// Null where memory is not limited.
+  const MemoryPressure* pressure() const { return pressure_.get(); }
   /// One line per stream that has not run empty.
   std::vector<std::string> blocked() const;
   /// Op that the host waits for; -1 if it does not.
@@ -137,6 +148,7 @@ class Gpu {
   const RankProgram& program_;
   std::span<OpRecord> records_;
   MemoryLedger memory_;
+  std::unique_ptr<MemoryPressure> pressure_;
   std::vector<DeviceLoad> loads_;  ///< of the collectives that run
   DeviceLoad load_;                ///< their sum
   double stretch_of_collectives_ = 1;

@@ -13,7 +13,8 @@ namespace tessera {
 enum class MemorySamples : std::uint8_t { all, peaks_only };
 
 /// Bytes in use on one GPU over time. While a segment runs its peak counts, because the order of
-/// its allocations within is not simulated. Use beyond the GPU's memory is recorded, not refused.
+/// its allocations within is not simulated. Use beyond the GPU's memory is recorded, not refused:
+/// who has a limit asks first (memory_pressure.h).
 class MemoryLedger {
  public:
   MemoryLedger(int rank, Bytes static_memory, MemorySamples kept = MemorySamples::all)
@@ -22,9 +23,11 @@ class MemoryLedger {
   }
 
   void begin_segment(Seconds time, Bytes peak_above_start) {
+    running_ = peak_above_start;
     sample(time, used_ + peak_above_start);
   }
   void end_segment(Seconds time, Bytes net) {
+    running_ = Bytes(0);
     used_ += net;
     sample(time, used_);
   }
@@ -34,6 +37,10 @@ class MemoryLedger {
     sample(time, used_);
   }
 
+  /// In use, with all that the running segment may come to take.
+  Bytes claimed() const { return used_ + running_; }
+  /// In use when the running segment began.
+  Bytes used() const { return used_; }
   Bytes peak() const { return peak_; }
   /// One per change, in order of time.
   const std::vector<MemorySample>& samples() const { return samples_; }
@@ -48,6 +55,7 @@ class MemoryLedger {
   int rank_;
   MemorySamples kept_;
   Bytes used_;
+  Bytes running_;  ///< peak of the running segment above `used_`
   Bytes peak_;
   std::vector<MemorySample> samples_;
 };

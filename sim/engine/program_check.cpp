@@ -40,6 +40,7 @@ class ProgramCheck {
     check_segments();
     for (int stage = 0; stage < program_.layout.pipeline; ++stage) check_stage(stage);
     check_collectives_across_stages();
+    check_listed_groups();
     return problems_;
   }
 
@@ -65,7 +66,10 @@ class ProgramCheck {
       return std::string(label_of(kind)) + " of " + std::to_string(bytes.value()) + " bytes";
     }
   };
-  std::vector<Collective> collectives_of(int stage, GroupKind group) const;
+  std::vector<Collective> collectives_of(int stage, GroupOfRank group) const;
+  void check_listed_groups();
+  void check_listed_group(std::int32_t group);
+  void check_membership(const ProgramOp& op, const OpPlace& where);
 
   const TimedProgram& timed_;
   const Program& program_;
@@ -122,6 +126,8 @@ void ProgramCheck::check_stage(int stage) {
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const OpPlace where{stage, i};
     check_references(ops[i], ops.size(), where);
+    if (is_collective(ops[i].kind) && ops[i].group == GroupKind::listed)
+      check_membership(ops[i], where);
     if (ops[i].kind == OpKind::send || ops[i].kind == OpKind::recv) check_message(ops[i], where);
   }
 }
@@ -166,10 +172,10 @@ void ProgramCheck::check_message(const ProgramOp& op, const OpPlace& where) {
 void ProgramCheck::check_collectives_across_stages() {
   for (const GroupDefinition& definition : kGroupDefinitions) {
     const GroupKind group = definition.kind;
-    if (!spans_stages(group)) continue;
-    const std::vector<Collective> expected = collectives_of(0, group);
+    if (!spans_stages(group) || group == GroupKind::listed) continue;
+    const std::vector<Collective> expected = collectives_of(0, {group, -1});
     for (int stage = 1; stage < program_.layout.pipeline; ++stage) {
-      const std::vector<Collective> actual = collectives_of(stage, group);
+      const std::vector<Collective> actual = collectives_of(stage, {group, -1});
       for (std::size_t i = 0; i < std::min(expected.size(), actual.size()); ++i) {
         if (actual[i] == expected[i]) continue;
         add("stage " + std::to_string(stage),
@@ -181,12 +187,61 @@ void ProgramCheck::check_collectives_across_stages() {
 }
 
 std::vector<ProgramCheck::Collective> ProgramCheck::collectives_of(int stage,
-                                                                   GroupKind group) const {
+                                                                   GroupOfRank group) const {
   std::vector<Collective> collectives;
   for (const ProgramOp& op : stage_program(stage).ops) {
-    if (is_collective(op.kind) && op.group == group) collectives.push_back({op.kind, op.bytes});
+    if (is_collective(op.kind) && op.group_of_rank() == group)
+      collectives.push_back({op.kind, op.bytes});
   }
   return collectives;
+}
+
+void ProgramCheck::check_membership(const ProgramOp& op, const OpPlace& where) {
+  const auto& groups = program_.listed_groups;
+  const auto group = static_cast<std::size_t>(op.listed_group);
+  if (op.listed_group < 0 || group >= groups.size()) {
+    add(where, "runs in listed group " + std::to_string(op.listed_group) + " of " +
+                   std::to_string(groups.size()));
+  } else if (!std::ranges::binary_search(groups[group], where.stage)) {
+    add(where, "runs in listed group " + std::to_string(op.listed_group) +
+                   ", which does not hold its rank");
+  }
+}
+
+void ProgramCheck::check_listed_groups() {
+  if (program_.listed_groups.empty()) return;
+  if (program_.layout.world_size() != program_.layout.pipeline) {
+    add("program", "lists groups although stages have several ranks");
+    return;
+  }
+  for (std::size_t i = 0; i < program_.listed_groups.size(); ++i)
+    check_listed_group(static_cast<std::int32_t>(i));
+}
+
+// Here a member that issues fewer is bad input, not a deadlock to be found: traces are cut off.
+void ProgramCheck::check_listed_group(std::int32_t group) {
+  const GroupOfRank key{GroupKind::listed, group};
+  const std::vector<int>& ranks = program_.listed_groups[static_cast<std::size_t>(group)];
+  const bool in_order =
+      std::ranges::adjacent_find(ranks, std::ranges::greater_equal()) == ranks.end();
+  if (ranks.empty() || !in_order || ranks.front() < 0 ||
+      ranks.back() >= program_.layout.world_size()) {
+    add("listed group " + std::to_string(group), "is not an ascending list of ranks");
+    return;
+  }
+  const std::vector<Collective> expected = collectives_of(ranks.front(), key);
+  for (const int rank : ranks) {
+    const std::vector<Collective> actual = collectives_of(rank, key);
+    const std::string where = "rank " + std::to_string(rank);
+    const auto [here, there] = std::ranges::mismatch(actual, expected);
+    if (here == actual.end() && there == expected.end()) continue;
+    const auto text = [](auto at, const std::vector<Collective>& all) {
+      return at == all.end() ? "missing" : at->text();
+    };
+    add(where, "collective " + std::to_string(here - actual.begin()) + " of listed group " +
+                   std::to_string(group) + " is " + text(here, actual) + ", on rank " +
+                   std::to_string(ranks.front()) + " " + text(there, expected));
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/engine/deadlock_error.h"
+#include "sim/engine/out_of_memory_error.h"
 #include "sim/engine/time_limit_error.h"
 
 namespace tessera {
@@ -13,6 +14,15 @@ std::vector<StageQueues> queues_of_stages(const TimedProgram& timed) {
   std::vector<StageQueues> queues;
   for (const RankProgram& stage : timed.program.stages) queues.push_back(queues_of(timed, stage));
   return queues;
+}
+
+std::vector<TensorLives> lives_of_stages(const TimedProgram& timed) {
+  std::vector<TensorLives> lives;
+  if (timed.memory_limit.bytes <= Bytes(0)) return lives;
+  check_static_memory(timed);
+  for (const RankProgram& stage : timed.program.stages)
+    lives.emplace_back(timed.program, stage.stage);
+  return lives;
 }
 
 std::size_t ops_of(int rank, const Program& program) {
@@ -38,6 +48,7 @@ Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
     : timed_(timed),
       plan_(timed),
       queues_(queues_of_stages(timed)),
+      lives_(lives_of_stages(timed)),
       engine_(start_simgrid()),
       platform_(plan_.network().links, static_cast<int>(ranks().size()), plan_.network().paths,
                 plan_.network().has_limit),
@@ -50,13 +61,15 @@ Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
 }
 
 void Simulation::create_gpus(MemorySamples samples) {
-  const DeviceContext context{timed_, clock_, plan_, collectives_, messages_};
+  const DeviceContext context{timed_, clock_, plan_, collectives_, messages_, transfers_};
   std::span<OpRecord> remaining(records_);
   for (const int rank : ranks()) {
     const int stage = position_of(rank, timed_.program.layout).pipeline;
     const StageQueues& queues = queues_[static_cast<std::size_t>(stage)];
     const std::size_t ops = queues.sequence.size();
-    gpus_.emplace_back(rank, queues, context, remaining.first(ops), samples);
+    const TensorLives* lives =
+        lives_.empty() ? nullptr : &lives_[static_cast<std::size_t>(stage)];
+    gpus_.emplace_back(rank, queues, context, remaining.first(ops), samples, lives);
     hosts_.emplace_back(gpus_.back());
     remaining = remaining.subspan(ops);
   }
@@ -80,6 +93,7 @@ Timeline Simulation::run(std::span<const int> order) {
   }
   engine_->run();
   throw_if_out_of_time();
+  throw_if_out_of_memory();
   throw_if_blocked();
   return collect();
 }
@@ -99,6 +113,16 @@ void Simulation::throw_if_out_of_time() const {
                         .unfinished = std::move(unfinished)});
 }
 
+void Simulation::throw_if_out_of_memory() const {
+  std::vector<std::string> lines;
+  for (const Gpu& gpu : gpus_) {
+    if (gpu.pressure() == nullptr) continue;
+    for (const MemoryShortage& shortage : gpu.pressure()->shortages())
+      lines.push_back(text_of(shortage, timed_));
+  }
+  if (!lines.empty()) throw OutOfMemoryError(std::move(lines));
+}
+
 void Simulation::throw_if_blocked() const {
   std::vector<std::string> blocked;
   for (const Gpu& gpu : gpus_) {
@@ -114,6 +138,9 @@ Timeline Simulation::collect() {
     const std::vector<MemorySample>& samples = gpu.memory().samples();
     timeline.memory.insert(timeline.memory.end(), samples.begin(), samples.end());
     timeline.step_time = std::max(timeline.step_time, gpu.last_end());
+    if (gpu.pressure() == nullptr) continue;
+    const std::vector<PressureCopy>& copies = gpu.pressure()->copies();
+    timeline.pressure_copies.insert(timeline.pressure_copies.end(), copies.begin(), copies.end());
   }
   timeline.folding = plan_.folding().ranks;
   for (int rank = 0; rank < timed_.program.layout.world_size(); ++rank) {

@@ -27,6 +27,7 @@ class Simulation {
  private:
   void create_gpus(MemorySamples samples);
   void throw_if_out_of_time() const;
+  void throw_if_out_of_memory() const;
   void throw_if_blocked() const;
   Timeline collect();
 
@@ -34,6 +35,7 @@ class Simulation {
   const TimedProgram& timed_;
   CommunicationPlan plan_;
   std::vector<StageQueues> queues_;  ///< by stage
+  std::vector<TensorLives> lives_;   ///< by stage; empty where memory is not limited
   std::unique_ptr<simgrid::s4u::Engine> engine_;
   SimClock clock_;
   Platform platform_;

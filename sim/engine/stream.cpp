@@ -32,9 +32,11 @@ void Stream::advance() {
     clock.at(launched, [this] { advance(); });
     return;
   }
-  const std::int32_t missing = gpu_.first_missing(op);
+  std::int32_t missing = gpu_.first_missing(op);
+  const bool in_turn = gpu_.is_in_turn(op);
+  if (missing == kNone && in_turn && !gpu_.has_room_for(op)) missing = Gpu::kRoom;
   gpu_.await(kind_, missing);
-  if (missing == kNone && gpu_.is_in_turn(op)) begin(op);
+  if (missing == kNone && in_turn) begin(op);
 }
 
 void Stream::begin(std::int32_t op) {
@@ -58,7 +60,7 @@ void Stream::execute(const ProgramOp& op) {
       product_share_ = segment.product_share;
       gpu_.memory().begin_segment(context.clock.now(),
                                   context.timed.program.segment(op.segment).peak_above_start);
-      gpu_.kernels_run(kind_, true);
+      gpu_.kernels_run(kind_, !on_host());
       run_kernels(segment);
       gpu_.change_pace_of_collectives();
       break;
@@ -90,7 +92,7 @@ void Stream::execute(const ProgramOp& op) {
 void Stream::run_kernels(const TimedSegment& segment) {
   SimClock& clock = gpu_.context().clock;
   const Seconds work = gpu_.context().timed.paces.duration(gpu_.rank(), running_, segment);
-  const double stretch = gpu_.stretch_of_kernels(product_share_);
+  const double stretch = on_host() ? 1 : gpu_.stretch_of_kernels(product_share_);
   const Seconds last_alone = segment.last_kernel();
   if (last_alone >= segment.duration || !gpu_.holds_up_another(running_)) {
     kernels_.start(clock, Seconds(0), work, stretch, [this] { end(); });
@@ -172,6 +174,7 @@ std::string Stream::reason() const {
   if (running_ == kNone && gpu_.awaited(kind_) == kNone) {
     return gpu_.is_in_turn(queue_[head_]) ? "its launch" : "its turn in the hardware queue";
   }
+  if (running_ == kNone && gpu_.awaited(kind_) == Gpu::kRoom) return "room in the GPU's memory";
   if (running_ == kNone) return "op " + std::to_string(gpu_.awaited(kind_));
   const ProgramOp& op = gpu_.op(running_);
   if (op.kind == OpKind::kernels) {

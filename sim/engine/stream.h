@@ -47,6 +47,7 @@ class Stream final : public CollectiveMember {
   void run_kernels(const TimedSegment& segment);
   void end();
   void join_collective();
+  bool on_host() const { return kind_ == StreamKind::host; }
   std::string reason() const;
 
   Gpu& gpu_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hw/units/replace_file.h"
+#include "sim/formats/chakra_schema.h"
 #include "sim/formats/wire_message.h"
 #include "workloads/labels.h"
 #include "workloads/process_groups.h"
@@ -16,17 +17,7 @@
 namespace tessera {
 namespace {
 
-namespace node_field {
-constexpr int kId = 1, kName = 2, kType = 3, kDataDeps = 5, kDuration = 7, kAttribute = 10;
-}
-enum NodeType : std::uint64_t {
-  kLoad = 2,
-  kStore = 3,
-  kCompute = 4,
-  kSend = 5,
-  kRecv = 6,
-  kCollective = 7
-};
+using namespace chakra;
 
 using GroupOf = std::pair<GroupKind, GroupCoordinates>;
 
@@ -68,19 +59,18 @@ class Groups {
   std::vector<std::vector<int>> members_;
 };
 
-/// CollectiveCommType of the schema.
-std::int64_t collective_type(OpKind kind) {
+CollectiveType collective_type(OpKind kind) {
   switch (kind) {
     case OpKind::all_gather:
-      return 2;
+      return kAllGather;
     case OpKind::broadcast:
-      return 5;
+      return kBroadcast;
     case OpKind::all_to_all:
-      return 6;
+      return kAllToAll;
     case OpKind::reduce_scatter:
-      return 7;
+      return kReduceScatter;
     default:
-      return 0;  // all_reduce
+      return kAllReduce;
   }
 }
 
@@ -92,7 +82,7 @@ class Node {
     node_.text(node_field::kName, name);
     node_.varint(node_field::kType, type);
     WireMessage is_cpu = named("is_cpu_op");
-    is_cpu.varint(27, 0);
+    is_cpu.varint(attribute_field::kBool, 0);
     attributes_.push_back(std::move(is_cpu));
   }
 
@@ -100,16 +90,19 @@ class Node {
   void duration(Seconds time) {
     node_.varint(node_field::kDuration,
                  static_cast<std::uint64_t>(std::llround(time.value() * 1e6)));
-    integer("duration_ns", std::llround(time.value() * 1e9));
+    nanoseconds("duration_ns", time);
+  }
+  void nanoseconds(std::string_view name, Seconds time) {
+    integer(name, std::llround(time.value() * 1e9));
   }
   void integer(std::string_view name, std::int64_t value) {
     WireMessage attribute = named(name);
-    attribute.varint(9, static_cast<std::uint64_t>(value));
+    attribute.varint(attribute_field::kInt64, static_cast<std::uint64_t>(value));
     attributes_.push_back(std::move(attribute));
   }
   void text(std::string_view name, std::string_view value) {
     WireMessage attribute = named(name);
-    attribute.text(29, value);
+    attribute.text(attribute_field::kString, value);
     attributes_.push_back(std::move(attribute));
   }
   std::string finish() {
@@ -121,7 +114,7 @@ class Node {
  private:
   static WireMessage named(std::string_view name) {
     WireMessage attribute;
-    attribute.text(1, name);
+    attribute.text(attribute_field::kName, name);
     return attribute;
   }
 
@@ -183,7 +176,14 @@ class RankTrace {
     Node node(id_of(number) + static_cast<std::uint64_t>(second), name_of(op), type);
     depend(node, last_of_stream_[static_cast<std::size_t>(op.stream)]);
     for (const std::int32_t wait : op.waits) depend(node, wait);
+    if (op.kind != OpKind::kernels) node.nanoseconds("host_ns", timed_.communication_host_time);
+    if (host_waits_for(op)) node.integer("host_sync", 1);
     return node;
+  }
+
+  bool host_waits_for(const ProgramOp& op) const {
+    return op.host_sync ||
+           (op.kind == OpKind::kernels && timed_.program.segment(op.segment).host_sync);
   }
 
   void depend(Node& node, int number) const {
@@ -202,7 +202,11 @@ class RankTrace {
       bytes += launch.kernel.bytes();
     }
     Node node = started(number, op, kCompute);
-    node.duration(timed_.duration_of(rank_, number, op.segment));
+    const Seconds duration = timed_.duration_of(rank_, number, op.segment);
+    const auto& alone = timed_.segments[static_cast<std::size_t>(op.segment.index())];
+    node.duration(duration);
+    node.nanoseconds("product_ns", alone.product_share * duration);
+    node.nanoseconds("host_ns", alone.host_time);
     node.integer("num_ops", static_cast<std::int64_t>(flops.value()));
     node.integer("tensor_size", bytes.value());
     return node.finish();
@@ -211,9 +215,17 @@ class RankTrace {
   std::string collective(int number, const ProgramOp& op) {
     Node node = started(number, op, kCollective);
     node.integer("comm_type", collective_type(op.kind));
-    node.integer("comm_size", op.bytes.value());
+    node.integer("comm_size", given_bytes(op));
     node.text("pg_name", groups_.name(rank_, op.group, layout_));
     return node.finish();
+  }
+
+  /// ASTRA-sim counts what every rank gives: of an all-gather its part of the gathered buffer.
+  /// Source: astra-sim/system/astraccl/native_collectives/collective_algorithm/Ring.cc
+  std::int64_t given_bytes(const ProgramOp& op) const {
+    if (op.kind != OpKind::all_gather) return op.bytes.value();
+    const auto ranks = static_cast<std::int64_t>(groups_.members(rank_, op.group, layout_).size());
+    return (op.bytes.value() + ranks - 1) / ranks;
   }
 
   std::string transfer(int number, const ProgramOp& op, NodeType type, int peer, int tag,

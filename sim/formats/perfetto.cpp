@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "sim/formats/output_file.h"
@@ -87,7 +88,7 @@ TraceTrack track_of(int rank, StreamKind stream) {
 class PerfettoTrace {
  public:
   PerfettoTrace(const TimedProgram& timed, const Timeline& timeline, TraceWriter& writer)
-      : timed_(timed), index_(timed, timeline), writer_(writer) {
+      : timed_(timed), timeline_(timeline), index_(timed, timeline), writer_(writer) {
     for (const Segment& segment : timed.program.segments) {
       segments_.push_back(segment_text(segment));
     }
@@ -99,6 +100,7 @@ class PerfettoTrace {
       for (const OpRecord& record : index_.records_of(rank)) write_op(record);
       write_memory(rank);
     }
+    for (const PressureCopy& copy : timeline_.pressure_copies) write_pressure(copy);
     return writer_.finish();
   }
 
@@ -181,6 +183,16 @@ class PerfettoTrace {
                   track_of(recv.rank, op.stream), arrived);
   }
 
+  /// On tracks of their own, behind those of the streams.
+  void write_pressure(const PressureCopy& copy) {
+    const TraceTrack track{copy.rank + 1, kStreamCount + (copy.out ? 1 : 2)};
+    const char* name = copy.out ? "memory pressure, out" : "memory pressure, in";
+    if (pressure_tracks_.insert({copy.rank, copy.out}).second)
+      writer_.name_thread(track, label_json(name));
+    writer_.slice(track, label_json(name), "communication", to_nanoseconds(copy.start),
+                  to_nanoseconds(copy.end), "\"pressure\":true", member("bytes", copy.bytes.value()));
+  }
+
   void write_memory(int rank) {
     const auto samples = index_.memory_of(rank);
     if (samples.empty() || samples.front().time > Seconds()) {
@@ -192,10 +204,12 @@ class PerfettoTrace {
   }
 
   const TimedProgram& timed_;
+  const Timeline& timeline_;
   TimelineIndex index_;
   std::vector<SegmentText> segments_;  // parallel to Program::segments
   TraceWriter& writer_;
   std::int64_t arrows_ = 0;
+  std::set<std::pair<int, bool>> pressure_tracks_;  ///< that are named
 };
 
 }  // namespace

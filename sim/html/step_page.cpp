@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/html/link_figures.h"
 #include "sim/html/page.h"
 #include "sim/html/provenance_data.h"
 #include "sim/html/step_figures.h"
@@ -120,6 +121,7 @@ std::string step_page(const StepReport& report, const Provenance& provenance,
   page["ranks"] = ranks_of(report);
   page["timeline"] = timeline_data(timed, timeline, story.path, limits);
   page["memory"] = memory_data(report, timed, timeline, limits);
+  page["links"] = link_figures(TimelineIndex(timed, timeline), timed);
   page["roofline"] = kernel_roofline(report, timed);
   page["tables"] = tables_of(report, story);
   page["provenance"] = provenance_data(report, provenance);

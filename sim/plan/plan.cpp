@@ -133,7 +133,12 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
   const auto predictor = predictor_of(scenario, weights);
   TimedProgram timed = time_step(scenario, *predictor);
-  if (!scenario.memory.planner.empty()) plan_memory_of(scenario, *predictor, timed);
+  if (scenario.memory.planner.empty()) {
+    limit_memory(scenario, nullptr, timed);
+  } else {
+    const PlannedStep plan = plan_memory_of(scenario, *predictor, timed);
+    limit_memory(scenario, &plan, timed);
+  }
   timed.paces = rank_paces(scenario, timed.program, weights);
   return timed;
 }
@@ -143,6 +148,7 @@ PlannedSteps plan_step_memory(const Scenario& scenario, const PredictorWeights& 
   const TimedProgram base = time_step(scenario, *predictor);
   PlannedSteps steps{.base = base, .planned = base, .memory = {}};
   steps.memory = plan_memory_of(scenario, *predictor, steps.planned);
+  limit_memory(scenario, &steps.memory, steps.planned);
   for (TimedProgram* timed : {&steps.base, &steps.planned})
     timed->paces = rank_paces(scenario, timed->program, weights);
   return steps;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "hw/topology.h"
@@ -25,6 +27,13 @@ struct TimedKernel {
 /// copies of pinned memory, the default of `tessera plan graph`.
 constexpr Seconds kCopyStart = 10_us;
 
+/// What a GPU's allocator gets, and what may be done at run time where that is not enough.
+struct MemoryLimit {
+  Bytes bytes;       ///< 0: use is recorded, not limited
+  bool swap = true;  ///< tensors may be copied to host memory
+  Bytes host_bytes = Bytes(std::numeric_limits<std::int64_t>::max());  ///< per GPU, for them
+};
+
 /// A Program with everything the engine has to know about time. Immutable; the engine adds only
 /// contention and waiting.
 struct TimedProgram {
@@ -41,6 +50,7 @@ struct TimedProgram {
   /// launched before it, whatever that one waits for (CUDA_DEVICE_MAX_CONNECTIONS=1).
   bool single_hardware_queue = false;
   RankPaces paces = {};  ///< ranks that run their kernels in other times
+  MemoryLimit memory_limit = {};
 
   /// What op `op` of `rank`, which runs `segment`, takes alone on its GPU.
   Seconds duration_of(int rank, std::int32_t op, SegmentId segment) const {

@@ -20,17 +20,19 @@ PathPieceKind kind_of(const ProgramOp& op) {
 
 /// Which collective of its group an op of a stage is, and back.
 struct StageCollectives {
-  std::vector<std::int32_t> sequence;                             ///< by op
-  std::map<std::pair<GroupKind, std::int32_t>, std::int32_t> op;  ///< by group and sequence
+  std::vector<std::int32_t> sequence;                               ///< by op
+  std::map<std::pair<GroupOfRank, std::int32_t>, std::int32_t> op;  ///< by group and sequence
 };
 
 StageCollectives collectives_of(const RankProgram& stage) {
   StageCollectives collectives;
-  std::map<GroupKind, std::int32_t> next_in_group;
+  std::map<GroupOfRank, std::int32_t> next_in_group;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(stage.ops.size()); ++i) {
     const ProgramOp& op = stage.ops[static_cast<std::size_t>(i)];
-    collectives.sequence.push_back(is_collective(op.kind) ? next_in_group[op.group]++ : kNoOp);
-    if (is_collective(op.kind)) collectives.op[{op.group, collectives.sequence.back()}] = i;
+    collectives.sequence.push_back(is_collective(op.kind) ? next_in_group[op.group_of_rank()]++
+                                                          : kNoOp);
+    if (is_collective(op.kind))
+      collectives.op[{op.group_of_rank(), collectives.sequence.back()}] = i;
   }
   return collectives;
 }
@@ -109,7 +111,7 @@ class PathWalk {
     if (last < 0 || last == at_.rank) return;
     const Place member{last, 0};
     const std::int32_t sequence = collectives(at_).sequence[static_cast<std::size_t>(at_.op)];
-    const auto found = collectives(member).op.find({op.group, sequence});
+    const auto found = collectives(member).op.find({op.group_of_rank(), sequence});
     if (found != collectives(member).op.end()) at_ = {last, found->second};
   }
 

@@ -92,6 +92,8 @@ ordered_json memory_json(const MemoryReport& memory) {
   return {{"peak_bytes", memory.peak.value()},
           {"capacity_bytes", memory.capacity.value()},
           {"fits", memory.fits},
+          {"pressure_copies", memory.pressure_copies},
+          {"pressure_bytes", memory.pressure_bytes.value()},
           {"per_rank", std::move(ranks)}};
 }
 

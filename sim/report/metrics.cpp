@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "sim/report/rank_breakdown.h"
 #include "sim/trace/timeline_index.h"
@@ -122,7 +123,12 @@ TimeBreakdown mean_of(const std::vector<TimeBreakdown>& by_rank, const TimelineI
 
 MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
                             const TimelineIndex& index) {
-  MemoryReport memory{.capacity = timed.memory_capacity, .peak = {}, .fits = true, .per_rank = {}};
+  MemoryReport memory{.capacity = timed.memory_capacity,
+                      .peak = {},
+                      .fits = true,
+                      .per_rank = {},
+                      .pressure_copies = 0,
+                      .pressure_bytes = {}};
   for (const auto& [rank, stands_for] : index.simulated()) {
     const Bytes peak = timeline.peak_memory[static_cast<std::size_t>(rank)];
     memory.per_rank.push_back({.rank = rank,
@@ -135,6 +141,14 @@ MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
     memory.peak = std::max(memory.peak, peak);
   }
   memory.fits = memory.peak <= memory.capacity;
+  std::map<std::int32_t, std::pair<Bytes, std::int64_t>> copied;  // by rank
+  for (const PressureCopy& copy : timeline.pressure_copies) {
+    copied[copy.rank].first += copy.bytes;
+    ++copied[copy.rank].second;
+  }
+  for (const auto& [rank, most] : copied)
+    if (most.first > memory.pressure_bytes)
+      std::tie(memory.pressure_bytes, memory.pressure_copies) = most;
   return memory;
 }
 

@@ -93,6 +93,10 @@ class RankAccount {
       case OpKind::copy_in:
         account_[TimeCategory::exposed_swap] += to - joined;
         return joined;
+      case OpKind::kernels:
+        if (op_at(op).stream != StreamKind::host) break;
+        account_[TimeCategory::host] += to - joined;
+        return joined;
       default:  // collectives, and kernels on a stream of their own
         break;
     }

@@ -48,6 +48,9 @@ struct MemoryReport {
   Bytes peak;      ///< of the fullest rank
   bool fits = true;
   std::vector<RankMemory> per_rank;
+  /// That memory pressure started beside the program, of the rank with the most; both directions.
+  std::int64_t pressure_copies = 0;
+  Bytes pressure_bytes;
 };
 
 /// What is known about a step once it was simulated. Definitions: sim/report/definitions.h.

@@ -234,6 +234,13 @@ std::string segment_rows(const StepReport& report) {
   return rows;
 }
 
+std::string pressure_row(const MemoryReport& memory) {
+  if (memory.pressure_copies == 0) return "";
+  return summary_row("memory pressure", std::to_string(memory.pressure_copies) +
+                                            " copies beside the program, " +
+                                            gibibytes(memory.pressure_bytes));
+}
+
 std::string memory_rows(const MemoryReport& memory) {
   const auto fullest =
       std::max_element(memory.per_rank.begin(), memory.per_rank.end(),
@@ -246,7 +253,8 @@ std::string memory_rows(const MemoryReport& memory) {
          summary_row("peak memory", gibibytes(memory.peak) + " of " + gibibytes(memory.capacity) +
                                         ": " + verdict) +
          summary_row("", "on GPU " + std::to_string(fullest->rank) + ", of which " +
-                             gibibytes(fullest->static_bytes) + " static");
+                             gibibytes(fullest->static_bytes) + " static") +
+         pressure_row(memory);
 }
 
 /// Which GPUs were simulated, where that were not all.

@@ -48,6 +48,7 @@ TimeCategory exposed_category(GroupKind group) {
     case GroupKind::embedding:
       return TimeCategory::exposed_embedding;
     case GroupKind::world:
+    case GroupKind::listed:
       return TimeCategory::exposed_world;
     case GroupKind::context:
       return TimeCategory::exposed_context;

@@ -13,6 +13,8 @@ struct MemorySettings {
   bool swap = true;      ///< tensors may be copied to host memory
   Bytes host_memory;     ///< per GPU for copies; 0 = its share of the node's
   bool thorough = true;  ///< how long planners search
+  Bytes limit;           ///< per GPU, at run time: tensors leave where a step would take more; 0 =
+                         ///< the budget of a plan, else none
   bool operator==(const MemorySettings&) const = default;
 };
 

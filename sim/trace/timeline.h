@@ -29,6 +29,15 @@ struct MemorySample {
   Bytes used;
 };
 
+/// A copy that no program asked for: a tensor left the device, or came back, because memory ran
+/// short.
+struct PressureCopy {
+  std::int32_t rank = 0;
+  bool out = true;  ///< to host memory
+  Bytes bytes;
+  Seconds start, end;
+};
+
 /// What happened in one simulated step. Totally ordered: ops by (rank, op); memory by (rank, time,
 /// sequence). Ranks that another one stands for have no ops and no samples of their own.
 struct Timeline {
@@ -36,6 +45,7 @@ struct Timeline {
   std::vector<MemorySample> memory;
   std::vector<Bytes> peak_memory;  ///< per rank, also of those that others stand for; static memory
                                    ///< included
+  std::vector<PressureCopy> pressure_copies;  ///< by rank and start
   RankFolding folding;
   Seconds step_time;  ///< end of the last op of any rank
 };

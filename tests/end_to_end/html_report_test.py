@@ -118,6 +118,24 @@ class HtmlReport(EndToEnd):
         self.assertTrue(all(point["rate"] <= data["roofline"]["peak"] for point in data["roofline"]["points"]
                             if point["kind"] == "gemm"))
 
+    def test_links_carry_what_the_step_sends(self):
+        page = self.report("simulate", PIPELINE)
+        self.assertEqual(page, self.report("simulate", PIPELINE), "in the same order, too")
+        links = json.loads(DATA.search(page).group(2))["links"]
+        carried = {row["name"]: sum(row["use"]) * row["rate"] * links["part_s"] for row in links["rows"]}
+        means = [sum(row["use"]) for row in links["rows"]]
+        for busy, next_one in zip(means, means[1:]):
+            self.assertGreaterEqual(busy, next_one - 1e-4)
+        program = self.answer("show", "program", PIPELINE)
+        sent = sum(int(size) for size in re.findall(r"pipeline_send +send .* to stage \d+, (\d+) B", program))
+        self.assertGreater(sent, 0)
+        neighbours = [f"node0/gpu{i}->gpu{j}" for i in range(4) for j in range(4) if abs(i - j) == 1]
+        self.assertAlmostEqual(sum(carried[name] for name in neighbours) / sent, 1, delta=1e-3)
+        self.assertGreater(carried["node0/gpu0->gpu3"], 0, "the gradients of the tied embedding")
+        self.assertTrue(all(0 <= use <= 1 for row in links["rows"] for use in row["use"]))
+        drawn = [row for line in links["drawing"]["lines"] for row in line["rows"]]
+        self.assertEqual(sorted(drawn), list(range(len(links["rows"]))), "every link that was used is drawn")
+
     def test_a_name_of_the_user_is_data(self):
         page = self.report("simulate", PIPELINE, "--set", f"name={ATTACK}")
         self.assert_self_contained(page)
@@ -141,6 +159,10 @@ class HtmlReport(EndToEnd):
         dom, _ = self.browse(pages[0], "#measure")
         self.assertGreater(int(re.search(r'data-found="(\d+)"', dom).group(1)), 0)
         self.assertTrue("layer.forward</strong>" in dom, "a click shows the op")
+        self.assertRegex(dom, r'data-link="node0/\S+ \(NVLink, [\d.]+ GB/s\): [\d.]+ % from ')
+        heat = re.search(r'data-heat="([\d ]+)"', dom).group(1).split()
+        self.assertNotEqual(heat[:3], ["233", "233", "233"], "the busiest part of the busiest link is coloured")
+        self.assertTrue("<h2>Links</h2>" in dom)
 
     @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
     def test_it_stays_smooth_with_200000_slices(self):

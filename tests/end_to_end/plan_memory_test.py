@@ -93,6 +93,34 @@ class PlanMemory(EndToEnd):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertTrue(json.loads(result.stdout)["feasible"])
 
+    def test_memory_pressure_keeps_any_schedule_within_a_limit(self):
+        for schedule in ("one_f_one_b", "zero_bubble", "dualpipe"):
+            options = ("--set", f"training.schedule={schedule}", "--set", "training.global_batch=32", "--format", "json")
+            free = json.loads(self.run_tessera("simulate", "four.yaml", *options).stdout)
+            static = max(rank["static_bytes"] for rank in free["memory"]["per_rank"])
+            limit = static + (free["memory"]["peak_bytes"] - static) * 3 // 4
+            result = self.run_tessera("simulate", "four.yaml", *options, "--set", f"memory.limit={limit} B")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            tight = json.loads(result.stdout)
+            self.assertLessEqual(tight["memory"]["peak_bytes"], limit, schedule)
+            self.assertGreater(tight["memory"]["pressure_copies"], 0, schedule)
+            self.assertGreaterEqual(tight["step_time_s"], free["step_time_s"], schedule)
+
+    def test_a_plan_for_a_looser_budget_meets_a_tighter_limit(self):
+        settings = ("--set", "memory.planner=belady", "--set", "memory.budget=9GiB", "--format", "json")
+        planned = json.loads(self.run_tessera("simulate", "one.yaml", *settings).stdout)
+        self.assertEqual(planned["memory"]["pressure_copies"], 0)
+        result = self.run_tessera("simulate", "one.yaml", *settings, "--set", "memory.limit=8GiB")
+        tight = json.loads(result.stdout)
+        self.assertEqual(result.returncode, 0)
+        self.assertLessEqual(tight["memory"]["peak_bytes"], 8 * GIB)
+        self.assertGreater(tight["memory"]["pressure_copies"], 0)
+
+    def test_what_cannot_fit_at_run_time_ends_the_run(self):
+        self.assert_fails(DOES_NOT_FIT, "out of memory", "simulate", "one.yaml", "--set", "memory.limit=1GiB")
+        self.assert_fails(DOES_NOT_FIT, "memory.swap is false", "simulate", "one.yaml", "--set", "memory.limit=8GiB", "--set",
+                          "memory.swap=false")
+
     def test_what_is_refused(self):
         self.assert_fails(BAD_INPUT, "--budgets", "plan", "memory", "one.yaml", "--budgets", "1GiB:2GiB")
         self.assert_fails(BAD_INPUT, "training.recompute", "plan", "memory", "one.yaml", "--set",

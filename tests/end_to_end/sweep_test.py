@@ -1,18 +1,25 @@
 """Sweeps: whole or resumed, in one run or in shards, the same points make the same files."""
 
+import contextlib
 import csv
 import json
 import os
 import random
 import resource
+import shutil
 import signal
+import sqlite3
 import subprocess
+import tempfile
 import time
 import unittest
+from pathlib import Path
 
 from tessera_command import PROGRAM, ROOT, EndToEnd
 
 SWEEPS = ROOT / "configs/sweeps"
+
+KILLS = 20
 
 SMALL = """base: {model: gpt2, cluster: dgx-h100, training: {sequence_length: 256, global_batch: 16}}
 axes:
@@ -34,6 +41,28 @@ class Sweep(EndToEnd):
     def rows(self, folder="out"):
         with open(self.folder / folder / "results.csv", newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
+
+    def wait_for_results(self, process):
+        """Until a run that goes on writes its first results, however busy the machine is, or ends."""
+        log = self.folder / "out/results.sqlite-wal"
+
+        def size():
+            with contextlib.suppress(FileNotFoundError):
+                return log.stat().st_size
+            return 0
+
+        begin = size()
+        while size() in (0, begin) and process.poll() is None:
+            time.sleep(0.001)
+
+    def stored_points(self, folder):
+        """How many results a copy of a store holds: reading must not repair what a killed run left."""
+        with tempfile.TemporaryDirectory() as copy:
+            for file in (self.folder / folder).glob("results.sqlite*"):
+                shutil.copy(file, copy)
+            with contextlib.closing(sqlite3.connect(Path(copy) / "results.sqlite")) as database:
+                tables = {name for name, in database.execute("SELECT name FROM sqlite_master")}
+                return database.execute("SELECT count(*) FROM results").fetchone()[0] if "results" in tables else 0
 
     def exported(self, folder):
         return (self.folder / folder / "results.csv").read_bytes()
@@ -68,20 +97,27 @@ class Sweep(EndToEnd):
         self.assertEqual(numbers, sorted(numbers))
 
     def test_killed_at_random_moments_and_resumed_it_ends_as_if_never_killed(self):
-        sweep = self.plant("s.yaml", SMALL)
+        sweep = self.plant("s.yaml", SMALL.replace("[1, 2]\n", "[1, 2, 4, 8]\n"
+                                                   "  training.sequence_length: [256, 512, 1024]\n"))
         self.sweep(sweep, "--out", "whole")
         moments = random.Random(7)
-        kills = 0
+        kills, stored = 0, []
         for attempt in range(400):
             process = subprocess.Popen([PROGRAM, "sweep", sweep, "--out", "out", "--resume"], cwd=self.folder,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(moments.uniform(0.0, 0.12) + 0.004 * attempt)
-            if process.poll() is None:
+            if attempt % 3 > 0:  # else at its start
+                self.wait_for_results(process)
+            time.sleep(moments.uniform(0, 0.1))
+            if process.poll() is None and kills < KILLS:
                 process.send_signal(signal.SIGKILL)
                 kills += 1
-            if process.wait() == 0:
+            code = process.wait()
+            stored.append(self.stored_points("out"))
+            if code == 0:
                 break
-        self.assertGreater(kills, 3)
+        self.assertEqual(stored, sorted(stored), "what was stored stays")
+        self.assertGreater(len(set(stored)), 3, "killed between points")
+        self.assertGreaterEqual(kills, min(KILLS, 10), "killed at too few moments")
         self.assertEqual(self.exported("out"), self.exported("whole"))
 
     def test_what_is_stored_is_not_simulated_again(self):
@@ -107,6 +143,17 @@ class Sweep(EndToEnd):
         for _ in range(2):
             self.sweep("merge", "out")
             self.assertEqual(self.exported("out"), self.exported("whole"))
+
+    def test_shards_that_write_at_once_make_the_whole(self):
+        sweep = self.plant("s.yaml", SMALL)
+        self.sweep(sweep, "--out", "whole")
+        shards = [subprocess.Popen([PROGRAM, "sweep", sweep, "--out", "out", "--shard", f"{i}/3"], cwd=self.folder,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for i in (1, 2, 3)]
+        for shard in shards:
+            _, errors = shard.communicate(timeout=100)
+            self.assertEqual(shard.returncode, 0, errors)
+        self.sweep("merge", "out")
+        self.assertEqual(self.exported("out"), self.exported("whole"))
 
     def test_merging_waits_for_no_shard_and_takes_up_late_ones(self):
         sweep = self.plant("s.yaml", SMALL)
@@ -177,6 +224,11 @@ class Sweep(EndToEnd):
         self.assertLess(times[1], times[2])
 
 
+NOBODY = 65534
+MAY_MOUNT = subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0 \
+    if shutil.which("unshare") else False
+
+
 class SweepTrouble(EndToEnd):
     """What can be wrong around a sweep: a clear error, and nothing that was stored is lost."""
 
@@ -207,11 +259,32 @@ class SweepTrouble(EndToEnd):
         self.plant("file", "")
         self.assert_fails(3, "cannot be made", "sweep", "s.yaml", "--out", "file/out")
 
-    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
     def test_a_read_only_folder_is_named(self):
         self.plant("s.yaml", SMALL)
         (self.folder / "out").mkdir(mode=0o555)
-        self.assert_fails(3, "cannot be used as a store", "sweep", "s.yaml", "--out", "out")
+        self.folder.chmod(0o755)
+
+        def not_as_root():  # who may write everywhere
+            if os.geteuid() == 0:
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+
+        self.assert_fails(3, "cannot be used as a store", "sweep", "s.yaml", "--out", "out", preexec_fn=not_as_root)
+        self.assertEqual(list((self.folder / "out").iterdir()), [])
+
+    @unittest.skipUnless(MAY_MOUNT, "needs a mount namespace of its own (root)")
+    def test_a_file_system_without_space_ends_the_run_and_keeps_what_is_stored(self):
+        store = self.stored()
+        room = store.stat().st_size + 8 * 4096
+        script = ("mkdir disk && mount -t tmpfs -o size=$0 tmpfs disk && cp out/* disk && "
+                  "$1 sweep s.yaml --out disk --resume; code=$?; cp disk/results.sqlite out && exit $code")
+        full = subprocess.run(["unshare", "--mount", "bash", "-c", script, str(room), str(PROGRAM)], cwd=self.folder,
+                              capture_output=True, text=True, timeout=100, check=False)
+        self.assertEqual(full.returncode, 3, full.stderr)
+        self.assertIn("cannot be used as a store", full.stderr)
+        again = self.run_tessera("sweep", self.sweep_file, "--out", "out", "--resume")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertRegex(again.stdout, r"\b([4-9]|1[0-2]) read from the store")
 
     def test_a_full_disk_ends_the_run_and_keeps_what_is_stored(self):
         store = self.stored()

@@ -147,7 +147,7 @@ TEST(VisionModels, AreNotSplitOverGpus) {
   EXPECT_THAT(problems([](StepOptions& s) { s.layout.pipeline = 2; }),
               ElementsAre("parallelism.pipeline"));
   EXPECT_THAT(
-      problems([](StepOptions& s) { s.layout.data = s.global_batch = 2, s.micro_batch = 1; }),
+      problems([](StepOptions& s) { s.layout.data = 2, s.global_batch = 2, s.micro_batch = 1; }),
       ElementsAre());
   EXPECT_THAT(problems([](StepOptions& s) { s.framework = test::megatron_local(); }),
               ElementsAre("framework"));

@@ -24,8 +24,8 @@ MemoryCategory category_of(const Storage& storage) {
 
 class MemoryReplay {
  public:
-  MemoryReplay(const Program& program, const std::function<void(const MemoryStep&)>& visit)
-      : program_(program), visit_(visit) {}
+  MemoryReplay(const Program& program, MemoryVisitor& visitor, bool with_uses)
+      : program_(program), visitor_(visitor), with_uses_(with_uses) {}
 
   void run(const RankProgram& stage, int micro_batches) {
     for (std::size_t i = 0; i < stage.ops.size(); ++i) {
@@ -37,6 +37,8 @@ class MemoryReplay {
       if (op.allocated.value() > 0) allocate_besides(op.allocated);
       if (op.kind == OpKind::kernels) {
         const Segment& segment = program_.segment(op.segment);
+        if (with_uses_)
+          for (const StorageId storage : segment.touches) touch(segment, storage);
         for (const MemoryEvent& event : segment.memory) perform(segment, event);
       }
       if (op.freed.value() > 0) free_besides(op.freed);
@@ -78,6 +80,39 @@ class MemoryReplay {
     }
   }
 
+  /// What the segment makes itself is not there yet.
+  void touch(const Segment& segment, StorageId id) {
+    const Storage& storage = storage_of(segment, id);
+    const Allocation* used = nullptr;
+    switch (storage.scope) {
+      case StorageScope::enters_forward:
+      case StorageScope::enters_backward:
+        used = find_passed(allocated_size(storage.bytes), position(segment),
+                           storage.scope == StorageScope::enters_forward);
+        break;
+      case StorageScope::leaves_forward:
+      case StorageScope::leaves_backward:
+        used = find_made(storage, position(segment));
+        break;
+      case StorageScope::local:
+      case StorageScope::held: {
+        const auto open = local_.find(key(segment, id));
+        if (open != local_.end() && !open->second.empty()) used = &open->second.front();
+        break;
+      }
+      case StorageScope::persistent:
+        break;
+    }
+    if (used != nullptr) visitor_.use(step_.op, *used);
+  }
+  /// What the block itself passes on.
+  const Allocation* find_made(const Storage& storage, int position) {
+    for (const Passed& entry : passed(storage.scope == StorageScope::leaves_forward))
+      if (entry.position == position && entry.allocation.bytes == allocated_size(storage.bytes))
+        return &entry.allocation;
+    return nullptr;
+  }
+
   void perform(const Segment& segment, const MemoryEvent& event) {
     step_.kernel = event.kernel;
     switch (event.kind) {
@@ -102,7 +137,7 @@ class MemoryReplay {
     if (scope == StorageScope::leaves_forward || scope == StorageScope::leaves_backward) {
       passed(scope == StorageScope::leaves_forward).push_back({position(segment), made});
     } else {
-      local_[key(segment, event)].push_back(made);
+      local_[key(segment, event.storage)].push_back(made);
     }
     tell(true, made);
   }
@@ -113,7 +148,7 @@ class MemoryReplay {
       const bool from_forward = scope == StorageScope::enters_forward;
       return tell(false, take_passed(event.bytes, position(segment), from_forward));
     }
-    auto& open = local_[key(segment, event)];
+    auto& open = local_[key(segment, event.storage)];
     if (open.empty()) throw std::logic_error("memory is freed that was not allocated");
     const Allocation freed = open.front();
     open.erase(open.begin());
@@ -124,6 +159,18 @@ class MemoryReplay {
   /// first.
   Allocation take_passed(Bytes bytes, int position, bool from_forward) {
     Open& open = passed(from_forward);
+    const auto best = nearest(open, bytes, position, from_forward);
+    if (best == open.end()) throw std::logic_error("a block frees what no block made");
+    const Allocation taken = best->allocation;
+    open.erase(best);
+    return taken;
+  }
+  const Allocation* find_passed(Bytes bytes, int position, bool from_forward) {
+    Open& open = passed(from_forward);
+    const auto best = nearest(open, bytes, position, from_forward);
+    return best == open.end() ? nullptr : &best->allocation;
+  }
+  static Open::iterator nearest(Open& open, Bytes bytes, int position, bool from_forward) {
     const auto distance = [&](const Passed& entry) {
       return from_forward ? position - entry.position : entry.position - position;
     };
@@ -132,10 +179,7 @@ class MemoryReplay {
       if (entry->allocation.bytes != bytes || distance(*entry) <= 0) continue;
       if (best == open.end() || distance(*entry) < distance(*best)) best = entry;
     }
-    if (best == open.end()) throw std::logic_error("a block frees what no block made");
-    const Allocation taken = best->allocation;
-    open.erase(best);
-    return taken;
+    return best;
   }
   Allocation take_passed(Bytes bytes, int position) {
     return take_passed(bytes, position, forward());
@@ -151,28 +195,28 @@ class MemoryReplay {
     made.micro_batch = op_->micro_batch;
     const bool activation = event.kind == MemoryEventKind::receive && forward();
     made.category = activation ? MemoryCategory::activations : MemoryCategory::temporary;
-    if (event.storage.valid()) made.category = category_of(storage_of(segment, event));
+    if (event.storage.valid()) made.category = category_of(storage_of(segment, event.storage));
     return made;
   }
 
   void tell(bool allocates, const Allocation& allocation) {
     step_.allocates = allocates;
     step_.allocation = allocation;
-    visit_(step_);
+    visitor_.step(step_);
   }
 
-  const Storage& storage_of(const Segment& segment, const MemoryEvent& event) const {
+  const Storage& storage_of(const Segment& segment, StorageId id) const {
     return program_.blocks[static_cast<std::size_t>(segment.block)]
-        .storages[static_cast<std::size_t>(event.storage.index())];
+        .storages[static_cast<std::size_t>(id.index())];
   }
   StorageScope scope_of(const Segment& segment, const MemoryEvent& event) const {
-    return event.storage.valid() ? storage_of(segment, event).scope : StorageScope::local;
+    return event.storage.valid() ? storage_of(segment, event.storage).scope : StorageScope::local;
   }
-  Key key(const Segment& segment, const MemoryEvent& event) const {
+  Key key(const Segment& segment, StorageId storage) const {
     const bool spans =
         segment.block >= 0 && program_.blocks[static_cast<std::size_t>(segment.block)].spans_layers;
     return {segment.block, spans ? -1 : op_->layer, op_->micro_batch,
-            event.storage.valid() ? event.storage.index() : -1};
+            storage.valid() ? storage.index() : -1};
   }
   bool forward() const { return op_->phase == Phase::forward || op_->phase == Phase::loss; }
   Open& passed(bool from_forward) { return passed_[{op_->micro_batch, from_forward}]; }
@@ -191,7 +235,8 @@ class MemoryReplay {
   }
 
   const Program& program_;
-  const std::function<void(const MemoryStep&)>& visit_;
+  MemoryVisitor& visitor_;
+  bool with_uses_;
   const ProgramOp* op_ = nullptr;
   MemoryStep step_;
   std::int64_t next_id_ = 0;
@@ -201,11 +246,28 @@ class MemoryReplay {
   std::map<std::pair<int, int>, int> positions_;
 };
 
+/// Who asks for steps alone.
+class StepVisitor final : public MemoryVisitor {
+ public:
+  explicit StepVisitor(const std::function<void(const MemoryStep&)>& visit) : visit_(visit) {}
+  void step(const MemoryStep& step) override { visit_(step); }
+  void use(std::int32_t, const Allocation&) override {}
+
+ private:
+  const std::function<void(const MemoryStep&)>& visit_;
+};
+
 }  // namespace
 
 void replay_memory(const Program& program, int stage, int micro_batches,
                    const std::function<void(const MemoryStep&)>& visit) {
-  MemoryReplay(program, visit).run(program.stages[static_cast<std::size_t>(stage)], micro_batches);
+  StepVisitor visitor(visit);
+  MemoryReplay(program, visitor, false)
+      .run(program.stages[static_cast<std::size_t>(stage)], micro_batches);
+}
+
+void replay_memory(const Program& program, int stage, MemoryVisitor& visitor) {
+  MemoryReplay(program, visitor, true).run(program.stages[static_cast<std::size_t>(stage)], -1);
 }
 
 int telling_micro_batches(const RankProgram& stage) {

@@ -28,12 +28,23 @@ struct MemoryStep {
   Allocation allocation;
 };
 
+/// What happens to the memory of a rank, step by step.
+class MemoryVisitor {
+ public:
+  virtual ~MemoryVisitor() = default;
+  virtual void step(const MemoryStep& step) = 0;
+  /// `op` needs an allocation that an earlier op made.
+  virtual void use(std::int32_t op, const Allocation& allocation) = 0;
+};
+
 /// Calls `visit` for every allocation and release that the program of `stage` makes besides its
 /// static memory, with the rules by which the engine counts: outputs are allocated when an operator
 /// is launched, and freed behind the last operator that uses them.
 /// Micro-batches beyond `micro_batches` (< 0: none) are left out; they repeat what earlier ones do.
 void replay_memory(const Program& program, int stage, int micro_batches,
                    const std::function<void(const MemoryStep&)>& visit);
+/// The same with the uses in between.
+void replay_memory(const Program& program, int stage, MemoryVisitor& visitor);
 
 /// Enough micro-batches for every peak of `stage`: twice those that are in flight at once.
 int telling_micro_batches(const RankProgram& stage);

@@ -27,6 +27,7 @@ class SegmentCutter {
       case GraphOpKind::collective:
       case GraphOpKind::wait:
         close();
+        flying_ = op.kind == GraphOpKind::collective ? accessed_by(op) : std::vector<StorageId>();
         pass_.push_back({op.kind, {}, op.phase, op.collective, op.group, op.bytes, false});
         received_ += op.allocated;
         sent_ += op.freed;
@@ -52,6 +53,7 @@ class SegmentCutter {
  private:
   void add_call(const GraphOp& op) {
     Segment& segment = open_segment(op.phase);
+    touch(accessed_by(op), segment);
     segment.host_ops += op.host_calls;
     const auto launched = [&] { return static_cast<std::int32_t>(segment.kernels.size()); };
     note(segment.memory, launched(), MemoryEventKind::allocate, op.allocates, op.allocated);
@@ -61,6 +63,23 @@ class SegmentCutter {
     if (op.kind == GraphOpKind::kernel)
       segment.kernels.push_back({op.kernel, op.name, op.recomputed});
     note(segment.memory, launched(), MemoryEventKind::free, op.frees, op.freed);
+  }
+
+  std::vector<StorageId> accessed_by(const GraphOp& op) const {
+    std::vector<StorageId> storages;
+    if (!source_.storages) return storages;
+    for (const auto* accesses : {&op.reads, &op.writes})
+      for (const Access& access : *accesses) storages.push_back(access.storage);
+    std::erase_if(storages, [&](StorageId id) {
+      return (*source_.storages)[static_cast<std::size_t>(id.index())].scope ==
+             StorageScope::persistent;
+    });
+    return storages;
+  }
+  static void touch(const std::vector<StorageId>& storages, Segment& segment) {
+    for (const StorageId id : storages)
+      if (std::ranges::find(segment.touches, id) == segment.touches.end())
+        segment.touches.push_back(id);
   }
 
   /// `bytes` as one event where they are of no storage.
@@ -86,6 +105,7 @@ class SegmentCutter {
       segments_.back().peak_above_start = std::exchange(received_, Bytes(0));
       in_use_ = segments_.back().peak_above_start - std::exchange(sent_, Bytes(0));
       segments_.back().memory = std::exchange(late_, {});
+      touch(flying_, segments_.back());
     }
     return segments_.back();
   }
@@ -107,6 +127,7 @@ class SegmentCutter {
   bool is_open_ = false;
   Bytes in_use_;
   std::ptrdiff_t last_ = -1;  ///< segment of this pass
+  std::vector<StorageId> flying_;   ///< of a collective that runs beside the segments behind it
   // Buffers of the communication behind it, which the next segment takes and gives back.
   std::vector<MemoryEvent> late_;  ///< of communication since the last segment
   Bytes received_;

@@ -150,6 +150,7 @@ function start() {
   if (page.ranks) main.append(section("Where the time goes", ranksNode(page.ranks)));
   if (page.timeline) main.append(section("Timeline", timelineNode(page.timeline)));
   if (page.memory) main.append(section("Memory", memoryNode(page.memory)));
+  if (page.links) main.append(section("Links", linksNode(page.links)));
   if (page.scatter && page.scatter.points.length > 0) main.append(section(page.scatter.title, scatterNode(page.scatter)));
   if (page.roofline && page.roofline.points.length > 0) main.append(section("Kernels under the roofline", rooflineNode(page.roofline)));
   if (page.points && page.points.rows.length > 0) main.append(section(page.points.title, pointsNode(page.points)));
@@ -168,6 +169,14 @@ function measure(begin) {
     const points = globalThis.pointsView;
     points.choose(points.nearestPoint(...points.place(points.points.rows[points.points.rows.length - 1])));
     root.setAttribute("data-chosen", points.chosen);
+  }
+  if (globalThis.linksView) {
+    const links = globalThis.linksView;
+    const busiest = links.links.rows[0].use.indexOf(Math.max(...links.links.rows[0].use));
+    links.choose(0, busiest);
+    root.setAttribute("data-link", links.words.textContent);
+    root.setAttribute("data-heat", links.heat.getContext("2d").getImageData(
+      Math.floor((busiest + 0.5) / links.links.parts * links.heat.width), 3, 1, 1).data.join(" "));
   }
   const view = globalThis.timelineView;
   if (!view) return;

@@ -154,6 +154,7 @@ class StagePlanner {
     plan_->recompute = seconds(result.cost.recompute);
     plan_->stall = seconds(result.cost.stall);
     plan_->copied = Bytes(result.cost.copied);
+    plan_->host_bytes = Bytes(result.cost.host_peak * plan_->in_flight);
     plan_->note = result.note;
     if (!result.feasible) return refuse(graph, result);
     plan_->certified_gap = result.certified_gap;
@@ -282,6 +283,23 @@ std::vector<std::string> step_planner_names() {
   names.emplace_back("megatron_block");
   names.emplace_back("megatron_uniform");
   return names;
+}
+
+void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgram& timed) {
+  const MemorySettings& settings = scenario.memory;
+  Bytes limit = settings.limit;
+  Bytes planned_copies;
+  if (plan != nullptr && plan->feasible()) {
+    limit = limit > Bytes(0) ? std::min(limit, plan->budget) : plan->budget;
+    for (const StageMemoryPlan& stage : plan->stages)
+      if (stage.needed) planned_copies = std::max(planned_copies, stage.host_bytes);
+  }
+  if (limit <= Bytes(0)) return;
+  const Bytes host = host_bytes_of(settings, scenario.cluster.node);
+  timed.memory_limit = {.bytes = limit,
+                        .swap = settings.swap,
+                        .host_bytes = std::max(Bytes(0), host - planned_copies)};
+  timed.memory_capacity = std::min(timed.memory_capacity, limit);
 }
 
 PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& predictor,

@@ -25,7 +25,8 @@ struct StageMemoryPlan {
   Seconds base_time;     ///< kernels and tensor-parallel collectives of a micro-batch
   Seconds planned_time;  ///< with what runs again, and stalls for copies
   Seconds recompute, stall;
-  Bytes copied;  ///< of a micro-batch, both directions
+  Bytes copied;      ///< of a micro-batch, both directions
+  Bytes host_bytes;  ///< of the copies of all micro-batches in flight
   remat::DecisionCounts decisions;
   double certified_gap = 0;
   std::string infeasible;  ///< why: the operator and the missing bytes
@@ -54,6 +55,10 @@ struct PlannedStep {
 /// planner and for programs that plans do not know.
 PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& predictor,
                            TimedProgram& timed);
+
+/// Sets what the GPUs' allocators get at run time: the scenario's memory.limit, and the budget of
+/// `plan`, if there is one that is feasible.
+void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgram& timed);
 
 /// Planners of `sim/remat` and Megatron's.
 std::vector<std::string> step_planner_names();

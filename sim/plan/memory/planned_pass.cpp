@@ -118,6 +118,7 @@ class PassWriter {
     switch (op.kind) {
       case GraphOpKind::kernel:
         open(i).kernels.push_back({op.kernel, op.name, again || op.recomputed});
+        touch(i);
         segment().host_ops += op.host_calls;
         break;
       case GraphOpKind::view:
@@ -198,6 +199,18 @@ class PassWriter {
     const auto kernel = static_cast<std::int32_t>(segment().kernels.size());
     segment().memory.push_back(
         {kind, kernel, tensor == kNone ? StorageId() : StorageId(tensor), size});
+  }
+
+  /// The open segment needs what operator `i` reads and writes.
+  void touch(int i) {
+    const StageOp& op = stage_.ops[static_cast<std::size_t>(i)];
+    for (const auto* tensors : {&op.reads, &op.writes}) {
+      for (const int tensor : *tensors) {
+        std::vector<StorageId>& touched = segment().touches;
+        if (std::ranges::find(touched, StorageId(tensor)) == touched.end())
+          touched.emplace_back(tensor);
+      }
+    }
   }
 
   Segment& segment() { return segments_.back(); }

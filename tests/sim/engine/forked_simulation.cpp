@@ -61,6 +61,13 @@ std::string packed(const Timeline& timeline) {
   }
   write(bytes, timeline.peak_memory.size());
   for (const Bytes peak : timeline.peak_memory) write(bytes, peak);
+  write(bytes, timeline.pressure_copies.size());
+  for (const PressureCopy& copy : timeline.pressure_copies) {
+    write(bytes, copy.rank);
+    write(bytes, copy.out);
+    write(bytes, copy.bytes);
+    for (const Seconds time : {copy.start, copy.end}) write(bytes, time);
+  }
   write(bytes, timeline.folding.representative.size());
   for (const int rank : timeline.folding.representative) write(bytes, rank);
   write(bytes, timeline.folding.refused.size());
@@ -89,6 +96,13 @@ Timeline unpacked(const std::string& bytes) {
   }
   timeline.peak_memory.resize(reader.read<std::size_t>());
   for (Bytes& peak : timeline.peak_memory) peak = reader.read<Bytes>();
+  timeline.pressure_copies.resize(reader.read<std::size_t>());
+  for (PressureCopy& copy : timeline.pressure_copies) {
+    copy.rank = reader.read<std::int32_t>();
+    copy.out = reader.read<bool>();
+    copy.bytes = reader.read<Bytes>();
+    for (Seconds* time : {&copy.start, &copy.end}) *time = reader.read<Seconds>();
+  }
   timeline.folding.representative.resize(reader.read<std::size_t>());
   for (int& rank : timeline.folding.representative) rank = reader.read<int>();
   timeline.folding.refused.resize(reader.read<std::size_t>());

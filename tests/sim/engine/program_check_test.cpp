@@ -51,6 +51,46 @@ TEST(ProgramCheck, StagesAndSegmentsThatDoNotMatch) {
                                                 "program: 0 timed segments for 1 segments"));
 }
 
+/// Three ranks with programs of their own; all call a collective of the listed group {0, 2}.
+TimedProgram with_listed_group(std::initializer_list<int> callers, Bytes of_last = 1_MiB) {
+  ProgramBuilder builder({.tensor = 1, .pipeline = 3, .data = 1});
+  for (const int rank : callers) {
+    const Bytes bytes = rank == 2 ? of_last : 1_MiB;
+    builder.all_reduce(rank, GroupKind::listed, bytes, StreamKind::tensor_comm);
+    builder.last(rank).listed_group = 0;
+  }
+  TimedProgram program = builder.build();
+  program.program.listed_groups = {{0, 2}};
+  return program;
+}
+
+TEST(ProgramCheck, ListedGroupsHoldThoseWhoCallThem) {
+  EXPECT_THAT(problems_of(with_listed_group({0, 2})), IsEmpty());
+  EXPECT_THAT(problems_of(with_listed_group({0, 1, 2})),
+              ElementsAre("stage 1 op 0: runs in listed group 0, which does not hold its rank"));
+}
+
+TEST(ProgramCheck, MembersOfAListedGroupCallTheSame) {
+  EXPECT_THAT(problems_of(with_listed_group({0, 2}, 2_MiB)),
+              ElementsAre("rank 2: collective 0 of listed group 0 is all_reduce of 2097152 bytes, "
+                          "on rank 0 all_reduce of 1048576 bytes"));
+  EXPECT_THAT(problems_of(with_listed_group({0})),
+              ElementsAre("rank 2: collective 0 of listed group 0 is missing, on rank 0 all_reduce "
+                          "of 1048576 bytes"));
+}
+
+TEST(ProgramCheck, ListedGroupsAreAscendingAndOfProgramsOfTheirOwn) {
+  TimedProgram program = with_listed_group({});
+  program.program.listed_groups = {{2, 0}};
+  EXPECT_THAT(problems_of(program),
+              ElementsAre("listed group 0: is not an ascending list of ranks"));
+  ProgramBuilder builder({.tensor = 2, .pipeline = 1, .data = 1});
+  TimedProgram shared = builder.build();
+  shared.program.listed_groups = {{0, 1}};
+  EXPECT_THAT(problems_of(shared),
+              ElementsAre("program: lists groups although stages have several ranks"));
+}
+
 TEST(ProgramCheck, TimesThatAreNotTimes) {
   ProgramBuilder builder;
   builder.kernels(0, -1_ms);
