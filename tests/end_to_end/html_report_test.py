@@ -11,6 +11,7 @@ import subprocess
 import time
 import unittest
 
+import replay_test
 from tessera_command import DATA_PARALLEL, PIPELINE, EndToEnd
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -84,6 +85,16 @@ class HtmlReport(EndToEnd):
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         self.assertTrue(policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}';"), policy)
 
+    def replay_of_foreign_names(self):
+        """The report of a trace whose nodes, groups and files have names that would be markup."""
+        collective = {"comm_type": 0, "comm_size": 1 << 20, "pg_name": ATTACK}
+        for rank in range(2):
+            nodes = (replay_test.node(1, replay_test.COMPUTE, 50, name="layer.forward " + ATTACK),
+                     replay_test.node(2, replay_test.COLLECTIVE, after=[1], name=ATTACK, **collective))
+            (self.folder / f"<img onerror=x>.{rank}.et").write_bytes(replay_test.trace(*nodes))
+        self.plant("<img onerror=x>.groups.json", json.dumps({ATTACK: [0, 1]}))
+        return self.report("replay", "<img onerror=x>", "--cluster", "hgx-h100-4")
+
     def browse(self, page, fragment=""):
         """The page's elements after its script ran, and what the browser logged."""
         path = self.plant("browsed.html", page)
@@ -150,7 +161,8 @@ class HtmlReport(EndToEnd):
 
     @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
     def test_a_browser_draws_it_without_a_complaint(self):
-        pages = [self.report("simulate", PIPELINE, "--set", f"name={ATTACK}"), self.report("compare", PIPELINE, DATA_PARALLEL)]
+        pages = [self.report("simulate", PIPELINE, "--set", f"name={ATTACK}"), self.report("compare", PIPELINE, DATA_PARALLEL),
+                 self.replay_of_foreign_names()]
         for page in pages:
             dom, complaints = self.browse(page, "#measure")
             self.assertEqual(complaints, [])
