@@ -3,6 +3,14 @@
 #include "workloads/optimizers/optimizer_step.h"
 
 namespace tessera {
+namespace {
+
+/// The largest of equal parts.
+std::int64_t part_of(std::int64_t elements, std::int64_t ranks) {
+  return (elements + ranks - 1) / ranks;
+}
+
+}  // namespace
 
 int shard_ranks(const StepOptions& step) {
   const DataParallel& data = step.data_parallel;
@@ -34,9 +42,13 @@ bool copies_gradients(const StepOptions& step) {
          step.data_parallel.sharding == Sharding::optimizer;
 }
 
-std::int64_t shard_of(const StepOptions& step, std::int64_t parameters) {
-  const std::int64_t ranks = shard_ranks(step);
-  return (parameters + ranks - 1) / ranks;
+std::int64_t shard_of(const StepOptions& step, std::int64_t parameters, std::int64_t experts) {
+  return part_of(parameters - experts, shard_ranks(step)) +
+         part_of(experts, expert_shard_ranks(step));
+}
+
+int expert_shard_ranks(const StepOptions& step) {
+  return shard_ranks(step) > 1 ? step.layout.replicas() / step.layout.expert : 1;
 }
 
 Precision block_parameter_format(const StepOptions& step) {
@@ -47,8 +59,9 @@ Precision block_gradient_format(const StepOptions& step) {
   return scatters_gradients(step) ? activation_precision(step.precision) : step.formats.gradients;
 }
 
-CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters) {
-  const std::int64_t shard = shard_of(step, parameters);
+CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
+                               std::int64_t experts) {
+  const std::int64_t shard = shard_of(step, parameters, experts);
   const CategoryBytes each = state_bytes(step, 1);
   const auto of = [&](MemoryCategory category, std::int64_t held) {
     return Bytes(each[category].value() * held);
@@ -62,8 +75,8 @@ CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters)
   return parts;
 }
 
-Bytes persistent_bytes(const StepOptions& step, std::int64_t parameters) {
-  return persistent_parts(step, parameters).total();
+Bytes persistent_bytes(const StepOptions& step, std::int64_t parameters, std::int64_t experts) {
+  return persistent_parts(step, parameters, experts).total();
 }
 
 }  // namespace tessera

@@ -28,8 +28,11 @@ bool gathers_updates(const StepOptions& step);
 /// beside the fp32 ones that they are added to.
 bool copies_gradients(const StepOptions& step);
 
-/// Elements of this rank's shard of `parameters`.
-std::int64_t shard_of(const StepOptions& step, std::int64_t parameters);
+/// Elements of this rank's shard of `parameters`. `experts` of them are held by replicas of their
+/// own, parallelism.expert times fewer, which divide them among themselves.
+std::int64_t shard_of(const StepOptions& step, std::int64_t parameters, std::int64_t experts = 0);
+/// Ranks that divide one copy of experts that are spread over ranks; 1 where nothing is.
+int expert_shard_ranks(const StepOptions& step);
 
 /// Formats in which a block reads its weights and leaves their gradients: sharded ones are in the
 /// format of activations.
@@ -38,8 +41,10 @@ Precision block_gradient_format(const StepOptions& step);
 
 /// Weights, gradients and optimizer states of a rank that owns `parameters`, between steps. ZeRO's
 /// 2 + 2 + 12 bytes in fp16 with one, two or all of them divided.
-Bytes persistent_bytes(const StepOptions& step, std::int64_t parameters);
+/// `experts`: as for shard_of.
+Bytes persistent_bytes(const StepOptions& step, std::int64_t parameters, std::int64_t experts = 0);
 /// Which of them is what.
-CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters);
+CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
+                               std::int64_t experts = 0);
 
 }  // namespace tessera

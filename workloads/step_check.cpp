@@ -129,9 +129,16 @@ void StepCheck::check_data_parallel() {
   if (sharded && step_.schedule == PipelineSchedule::dualpipe)
     fail("training.data_parallel.sharding", "is not simulated with the schedule dualpipe",
          "use sharding: none, or another schedule");
-  if (sharded && step_.layout.expert > 1)
-    fail("training.data_parallel.sharding", "is not simulated with expert parallelism",
-         "use sharding: none, or parallelism.expert: 1");
+  if (!sharded || step_.layout.expert == 1) return;
+  if (data.sharding != Sharding::optimizer)
+    fail("training.data_parallel.sharding",
+         "of gradients or parameters is not simulated with expert parallelism",
+         "use sharding: optimizer or none, or parallelism.expert: 1");
+  if (data.shard_group > 0 && data.shard_group < step_.layout.replicas())
+    fail("training.data_parallel.shard_group",
+         std::to_string(data.shard_group) +
+             ": shard groups that are not all replicas are not simulated with expert parallelism",
+         "leave it out, or use parallelism.expert: 1");
 }
 
 void StepCheck::check_precision() {

@@ -120,6 +120,46 @@ TEST(CommunicationVolume, IsTheClosedFormOnRandomLayouts) {
   EXPECT_EQ(seen.size(), 6u);
 }
 
+/// Bytes of the collectives of a kind over a group, all phases.
+std::int64_t volume(const RankProgram& stage, OpKind kind, GroupKind group) {
+  std::int64_t bytes = 0;
+  for (const ProgramOp& op : stage.ops) {
+    if (op.kind == kind && op.group == group) bytes += op.bytes.value();
+  }
+  return bytes;
+}
+
+// Megatron's distributed optimizer: gradients are reduce-scattered and weights gathered over all
+// replicas, those of experts over the replicas that hold the same ones; what was summed in fp32 and
+// is gathered in bf16. Per rank 6 bytes of weights and gradients, and 12 over the replicas.
+TEST(CommunicationVolume, OfADistributedOptimizerWithExperts) {
+  for (const int expert : {1, 2, 4, 8}) {
+    ParallelLayout layout;
+    layout.tensor = 2;
+    layout.data = 4;
+    layout.context = 2;
+    layout.expert = expert;
+    StepOptions step = training(layout, 2);
+    step.data_parallel.sharding = Sharding::optimizer;
+    const ModelSpec model = mixture(2);
+    const RankProgram rank = build_program(model, step).stages.front();
+    const std::int64_t held = 2 * 8 / expert * 3 * 1024 * 2816 / 2;
+    const std::int64_t experts = expert > 1 ? held : 0;
+    const std::int64_t dense = rank.parameters - experts;
+    const bool divided = expert > 1 && expert < 8;  // over 8 / expert replicas
+    SCOPED_TRACE(expert);
+    EXPECT_EQ(volume(rank, OpKind::reduce_scatter, GroupKind::shard), 4 * dense);
+    EXPECT_EQ(volume(rank, OpKind::all_gather, GroupKind::shard), 2 * dense);
+    EXPECT_EQ(volume(rank, OpKind::reduce_scatter, GroupKind::expert_data),
+              divided ? 4 * experts : 0);
+    EXPECT_EQ(volume(rank, OpKind::all_gather, GroupKind::expert_data), divided ? 2 * experts : 0);
+    EXPECT_EQ(volume(rank, OpKind::all_reduce, GroupKind::data), 0);
+    EXPECT_EQ(rank.static_parts[MemoryCategory::optimizer].value(),
+              12 * (dense / 8 + experts * expert / 8));
+    EXPECT_EQ(rank.static_parts[MemoryCategory::gradients].value(), 4 * rank.parameters);
+  }
+}
+
 TEST(CommunicationVolume, OfContextParallelism) {
   ParallelLayout layout;
   layout.context = 4;

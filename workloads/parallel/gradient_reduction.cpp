@@ -170,7 +170,8 @@ void GradientReduction::run(const std::vector<GraphOp>& ops, const std::string& 
 
 void GradientReduction::reduce_experts(std::int64_t experts) {
   if (experts == 0 || step_.layout.expert == step_.layout.replicas()) return;
-  ProgramOp op = collective(OpKind::all_reduce, GroupKind::expert_data, Bytes(summed_ * experts));
+  const OpKind kind = shard_ranks(step_) > 1 ? OpKind::reduce_scatter : OpKind::all_reduce;
+  ProgramOp op = collective(kind, GroupKind::expert_data, Bytes(summed_ * experts));
   op.waits = {queue_.last_kernels(), -1};
   last_ = queue_.add(op);
 }
@@ -188,7 +189,8 @@ void GradientReduction::finish(std::int64_t parameters, std::int64_t experts) {
     if (op >= 0) queue_.await(op, library_.empty_segment());
   }
   if (scatters_) return;
-  run(optimizer_step(step_, shard_of(step_, parameters)).after_reduce, "gradients.cast_back");
+  run(optimizer_step(step_, shard_of(step_, parameters, experts)).after_reduce,
+      "gradients.cast_back");
 }
 
 }  // namespace tessera

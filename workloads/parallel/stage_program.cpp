@@ -59,6 +59,8 @@ class StageProgram {
   /// Whose result the pass works on, and who works on its result.
   std::optional<ModelChunk> giver(const ScheduledPass& pass) const;
   std::optional<ModelChunk> taker(const ScheduledPass& pass) const;
+  /// Parameters of experts that not every replica holds.
+  std::int64_t spread_experts() const { return step_.layout.expert > 1 ? expert_parameters_ : 0; }
   void reduce_gradients();
   void join_copies();
   void reduce_scalar();
@@ -96,7 +98,7 @@ void StageProgram::count_memory() {
       buffers += graph_.at(position).buffers;
     }
   }
-  program_.static_parts = persistent_parts(step_, program_.parameters);
+  program_.static_parts = persistent_parts(step_, program_.parameters, spread_experts());
   program_.static_parts[MemoryCategory::buffers] += buffers;
   program_.static_memory = program_.static_parts.total();
 }
@@ -211,7 +213,7 @@ void StageProgram::join_copies() {
 
 void StageProgram::reduce_gradients() {
   if (pipeline_.two_way()) join_copies();
-  gradients_.finish(program_.parameters, step_.layout.expert > 1 ? expert_parameters_ : 0);
+  gradients_.finish(program_.parameters, spread_experts());
   if (partial_parameters_ > 0) {
     queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction,
                       Bytes(element_bytes(step_.formats.gradients) * partial_parameters_));
@@ -245,7 +247,7 @@ RankProgram StageProgram::build() && {
   }
   OptimizerStep optimizer;  // of what this rank updates
   if (step_.mode == StepMode::training) {
-    optimizer = optimizer_step(step_, shard_of(step_, program_.parameters));
+    optimizer = optimizer_step(step_, shard_of(step_, program_.parameters, spread_experts()));
     const bool whole_buffers = !scatters_gradients(step_);
     run_ops(whole_buffers ? optimizer_step(step_, program_.parameters).before_forward
                           : optimizer.before_forward,
@@ -259,7 +261,7 @@ RankProgram StageProgram::build() && {
     run_ops(optimizer.norm, "clip.norm");
     if (!optimizer.norm.empty()) reduce_scalar();
     run_ops(optimizer.update, "optimizer");
-    updates_.finish(program_.parameters);
+    updates_.finish(program_.parameters, spread_experts());
   }
   program_.ops = std::move(queue_).finish();
   program_.stage = stage_;

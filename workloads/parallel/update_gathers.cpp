@@ -12,7 +12,7 @@ UpdateGathers::UpdateGathers(PassLibrary& library, const StepOptions& step, OpQu
       step_(step),
       queue_(queue),
       on_(gathers_updates(step)),
-      overlaps_(on_ && step.data_parallel.overlap_parameters) {}
+      overlaps_(on_ && step.data_parallel.overlap_parameters && step.layout.expert == 1) {}
 
 void UpdateGathers::add_chunk(int begin, int end) {
   if (!overlaps_) return;
@@ -21,10 +21,10 @@ void UpdateGathers::add_chunk(int begin, int end) {
     gathers_[begin].push_back({*bucket, -1});
 }
 
-std::int32_t UpdateGathers::start(std::int64_t parameters, Phase phase) {
+std::int32_t UpdateGathers::start(GroupKind group, std::int64_t parameters, Phase phase) {
   ProgramOp op;
   op.kind = OpKind::all_gather;
-  op.group = GroupKind::shard;
+  op.group = group;
   op.stream = StreamKind::data_comm;
   op.phase = phase;
   op.bytes = Bytes(element_bytes(step_.formats.parameters) * parameters);
@@ -41,19 +41,23 @@ void UpdateGathers::before(int position, const ScheduledPass& pass) {
     if (gather.bucket.ready > position) break;
     const bool passed = gather.op >= 0 && gather.bucket.first < position;
     if (passed) continue;
-    if (gather.op < 0) gather.op = start(gather.bucket.parameters, Phase::forward);
+    if (gather.op < 0)
+      gather.op = start(GroupKind::shard, gather.bucket.parameters, Phase::forward);
     needed = gather.op;
     const bool has_next = i + 1 < chunk->second.size();
     if (has_next && chunk->second[i + 1].op < 0) {
       Gather& next = chunk->second[i + 1];
-      next.op = start(next.bucket.parameters, Phase::forward);
+      next.op = start(GroupKind::shard, next.bucket.parameters, Phase::forward);
     }
   }
   if (needed >= 0) queue_.await(needed, library_.empty_segment());
 }
 
-void UpdateGathers::finish(std::int64_t parameters) {
-  if (on_ && !overlaps_) start(parameters, Phase::optimizer);
+void UpdateGathers::finish(std::int64_t parameters, std::int64_t experts) {
+  if (!on_ || overlaps_) return;
+  start(GroupKind::shard, parameters - experts, Phase::optimizer);
+  if (experts > 0 && expert_shard_ranks(step_) > 1)
+    start(GroupKind::expert_data, experts, Phase::optimizer);
 }
 
 }  // namespace tessera

@@ -14,7 +14,8 @@ namespace tessera {
 /// Gathers weights that every rank holds whole from the ranks that updated their shards (ZeRO-1 and
 /// 2, Megatron's distributed optimizer): in one piece behind the update, or bucket by bucket beside
 /// the next step's first forward pass, one bucket ahead of the block that needs it. A step then
-/// gathers what the step before updated.
+/// gathers what the step before updated. Experts that are spread over ranks come from the replicas
+/// that hold the same ones; with them everything is gathered behind the update.
 class UpdateGathers {
  public:
   /// All have to outlive it. Does nothing where the step gathers no updates.
@@ -24,15 +25,16 @@ class UpdateGathers {
   void add_chunk(int begin, int end);
   /// Ahead of a block.
   void before(int position, const ScheduledPass& pass);
-  /// Behind the update of the rank's shard of `parameters`.
-  void finish(std::int64_t parameters);
+  /// Behind the update of the rank's shard of `parameters`; `experts` of them have replicas of
+  /// their own.
+  void finish(std::int64_t parameters, std::int64_t experts);
 
  private:
   struct Gather {
     GradientBucket bucket;
     std::int32_t op = -1;  ///< -1: not started
   };
-  std::int32_t start(std::int64_t parameters, Phase phase);
+  std::int32_t start(GroupKind group, std::int64_t parameters, Phase phase);
 
   PassLibrary& library_;
   const ModelGraph& graph_;
