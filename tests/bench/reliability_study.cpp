@@ -17,6 +17,8 @@ int main(int argc, char** argv) {
   int refused = 0;
   int failed = 0;
   int most_gpus = 0;
+  double longest = 0;
+  std::uint64_t longest_seed = 0;
   while (ran < wanted) {
     const auto runs = tessera::test::run_random_scenarios(seed, kBatch, jobs, kSecondsPerRun);
     for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -24,6 +26,10 @@ int main(int argc, char** argv) {
       ran += run.outcome == RandomRun::Outcome::ran ? 1 : 0;
       refused += run.outcome == RandomRun::Outcome::refused ? 1 : 0;
       most_gpus = std::max(most_gpus, run.gpus);
+      if (run.wall_seconds > longest) {
+        longest = run.wall_seconds;
+        longest_seed = seed + i;
+      }
       if (run.outcome != RandomRun::Outcome::failed) continue;
       ++failed;
       std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed + i), run.text.c_str());
@@ -36,5 +42,7 @@ int main(int argc, char** argv) {
   }
   std::printf("%d ran (up to %d GPUs), %d draws refused as impossible, %d failed\n", ran, most_gpus,
               refused, failed);
+  std::printf("longest %.2f s: seed %llu\n", longest,
+              static_cast<unsigned long long>(longest_seed));
   return failed == 0 ? 0 : 1;
 }

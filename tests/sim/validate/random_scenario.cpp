@@ -1,9 +1,11 @@
 #include "tests/sim/validate/random_scenario.h"
 
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <optional>
 #include <random>
+#include <sstream>
 #include <stdexcept>
 
 #include "hw/units/input_error.h"
@@ -46,9 +48,20 @@ class Draw {
   }
   void set(const std::string& path, int value) { set(path, std::to_string(value)); }
 
+  /// Mostly what a framework runs, so that not too many draws are refused.
   void draw_model() {
-    set("model", pick({"gpt2", "gpt2-large", "gpt3-xl", "llama-2-7b", "llama-3-8b", "opt-1.3b",
-                       "bert-large", "mixtral-8x7b", "switch-xl4"}));
+    megatron_ = !chance(3);
+    const std::vector<std::string> split = {"megatron_local", "megatron", "megatron",
+                                            "megatron_deepspeed", "megatron_2022"};
+    set("training.framework", pick(megatron_ ? split
+                                             : std::vector<std::string>{"hf_eager", "hf_compile",
+                                                                        "fsdp", "torch_compile"}));
+    const std::vector<std::string> decoders = {"gpt2",       "gpt2-large", "gpt3-xl",
+                                               "llama-2-7b", "llama-3-8b", "mixtral-8x7b"};
+    set("model", pick(megatron_ ? decoders
+                                : std::vector<std::string>{"gpt2", "gpt2-large", "gpt3-xl",
+                                                           "llama-2-7b", "llama-3-8b", "opt-1.3b",
+                                                           "bert-large", "switch-xl4"}));
     layers_ = 1 << below(4);
     set("model.layers", layers_);
   }
@@ -61,23 +74,48 @@ class Draw {
   }
 
   void draw_layout() {
-    tensor_ = 1 << below(4);
-    pipeline_ = 1 << below(3);
+    if (megatron_) {
+      tensor_ = 1 << below(4);
+      pipeline_ = 1 << below(3);
+    }
     data_ = 1 + below(6);
     set("parallelism.tensor", tensor_);
     set("parallelism.pipeline", pipeline_);
     set("parallelism.data", data_);
+    if (megatron_) {
+      if (chance(4)) set("parallelism.sequence_parallel", "true");
+      if (chance(6)) draw_context();
+      if (chance(6)) set("parallelism.expert", 2);
+    }
+    if (chance(3)) {
+      set("training.data_parallel.sharding",
+          pick({"optimizer", "optimizer", "gradients", "parameters"}));
+    }
+    if (chance(4)) set("training.data_parallel.overlap_gradients", "true");
+    if (chance(8)) set("training.data_parallel.overlap_parameters", "true");
+  }
+
+  void draw_context() {
+    context_ = 2;
+    set("parallelism.context", context_);
+    set("parallelism.context_attention", pick({"ring", "all_gather", "ulysses"}));
+  }
+
+  void draw_schedule() {
+    if (pipeline_ == 1) return;
+    const std::string schedule = pick(
+        {"gpipe", "one_f_one_b", "one_f_one_b", "interleaved_1f1b", "zb_h1", "zb_h2", "dualpipe"});
+    set("training.schedule", schedule);
+    if (schedule == "interleaved_1f1b") set("parallelism.virtual_stages", 2);
   }
 
   void draw_training() {
     set("training.mode",
         pick({"training", "training", "training", "forward_backward", "inference"}));
-    set("training.framework", pick({"megatron_local", "megatron", "hf_eager", "hf_compile", "fsdp",
-                                    "torch_compile", "megatron_deepspeed"}));
     set("training.kernels", pick({"eager", "eager", "fused"}));
     set("training.precision", pick({"fp32", "bf16", "bf16", "fp16", "tf32"}));
     set("training.recompute", pick({"none", "none", "selective", "full"}));
-    set("training.schedule", pick({"gpipe", "one_f_one_b", "one_f_one_b"}));
+    draw_schedule();
     set("training.clip_gradients", pick({"true", "false"}));
     set("training.sequence_length", 128 << below(4));
     const int micro_batch = 1 << below(3);
@@ -90,17 +128,20 @@ class Draw {
     if (chance(2)) set("perturbation.kernel_jitter", "0." + std::to_string(1 + below(3)));
     set("perturbation.seed", below(1000));
     if (chance(2)) {
-      set("perturbation.gpus", "[{ranks: \"" + std::to_string(below(tensor_ * pipeline_ * data_)) +
+      set("perturbation.gpus", "[{ranks: \"" +
+                                   std::to_string(below(tensor_ * pipeline_ * data_ * context_)) +
                                    "\", slowdown: " + pick({"1.2", "0.9", "3"}) + "}]");
     }
   }
 
   std::mt19937_64 random_;
   std::vector<std::string> settings_;
+  bool megatron_ = false;  ///< models that are split over ranks
   int layers_ = 1;
   int tensor_ = 1;
   int pipeline_ = 1;
   int data_ = 1;
+  int context_ = 1;
 };
 
 void require(bool holds, const char* what) {
@@ -123,6 +164,7 @@ void check(const StepReport& report) {
 
 /// "ran GPUS SECONDS" or "refused ERROR"; throws where the simulation fails.
 std::string run_one(std::uint64_t seed, double seconds) {
+  const auto begin = std::chrono::steady_clock::now();
   Scenario scenario;
   std::optional<TimedProgram> timed;
   try {
@@ -134,7 +176,9 @@ std::string run_one(std::uint64_t seed, double seconds) {
     return std::string("refused ") + error.what();
   }
   check(measure(*timed, simulate(*timed)));
-  return "ran " + std::to_string(scenario.step.layout.world_size());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return "ran " + std::to_string(scenario.step.layout.world_size()) + " " +
+         std::to_string(took.count());
 }
 
 RandomRun parsed(const ForkedOutcome& outcome) {
@@ -143,7 +187,8 @@ RandomRun parsed(const ForkedOutcome& outcome) {
     run.text = outcome.error;
   } else if (outcome.result.starts_with("ran ")) {
     run.outcome = RandomRun::Outcome::ran;
-    run.gpus = std::stoi(outcome.result.substr(4));
+    std::istringstream figures(outcome.result.substr(4));
+    figures >> run.gpus >> run.wall_seconds;
   } else {
     run.outcome = RandomRun::Outcome::refused;
     run.text = outcome.result;

@@ -21,6 +21,7 @@ struct RandomRun {
   Outcome outcome = Outcome::failed;
   std::string text;  ///< step time, or the error
   int gpus = 0;
+  double wall_seconds = 0;  ///< from settings to checked report
 };
 
 /// Simulates the draw in a process of its own, for at most `seconds`, and checks that every figure
