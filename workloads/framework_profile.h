@@ -66,6 +66,11 @@ struct FrameworkProfile {
   bool planned_memory = false;  ///< a compiler lays memory out ahead of the step: nothing is cached
   bool overlap_p2p = true;  ///< interleaved pipelines transfer beside computation; else the host
                             ///< waits for every exchange between stages
+  bool overlap_tensor_gradients = true;  ///< the all-reduce of a column-split layer's data gradient
+                                         ///< runs beside its weight gradient; else behind it
+  /// CUDA_DEVICE_MAX_CONNECTIONS. 1: the streams of a GPU share one hardware queue, and kernels
+  /// start in the order of their launches; more: every stream has a queue of its own.
+  int cuda_device_max_connections = 8;
   MixedPrecision bf16{Precision::bf16, Precision::bf16, Precision::bf16, Precision::bf16, false};
   MixedPrecision fp16{Precision::fp32, Precision::fp32, Precision::fp32, Precision::fp32, false};
   Bytes context{900LL << 20};    ///< of CUDA with all kernels loaded (PyTorch 2.1)

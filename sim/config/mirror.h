@@ -228,6 +228,8 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("deepspeed_zero", profile.deepspeed_zero);
   visit("planned_memory", profile.planned_memory);
   visit("overlap_p2p", profile.overlap_p2p);
+  visit("overlap_tensor_gradients", profile.overlap_tensor_gradients);
+  visit("cuda_device_max_connections", profile.cuda_device_max_connections);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);
   visit("data_parallel", profile.data_parallel);

@@ -120,6 +120,16 @@ class Gpu {
   /// Whether `stream` runs kernels, from now on.
   void kernels_run(StreamKind stream, bool run) { with_kernels_.set(stream, run); }
 
+  /// All streams but those of copies share one hardware queue.
+  bool has_single_queue() const { return context_.timed.single_hardware_queue; }
+  /// Whether the op behind `op` in that queue could start while `op` still runs.
+  bool holds_up_another(std::int32_t op) const;
+  /// Whether everything that was launched into the hardware queue ahead of `op` has left it.
+  bool is_in_turn(std::int32_t op) const {
+    return !has_single_queue() || op == in_turn_ || is_copy(this->op(op).kind);
+  }
+  /// `op` runs, or its last kernel does: the hardware queue goes on to the next op.
+  void leave_queue(std::int32_t op);
   /// Null where memory is not limited.
   const MemoryPressure* pressure() const { return pressure_.get(); }
   /// One line per stream that has not run empty.
@@ -128,6 +138,10 @@ class Gpu {
   std::int32_t host_waits_for() const { return host_waits_for_; }
 
  private:
+  /// The first op from `op` on that goes through the hardware queue; the number of ops if none
+  /// does.
+  std::int32_t queued_from(std::int32_t op) const;
+
   int rank_;
   const StageQueues& queues_;
   DeviceContext context_;
@@ -144,6 +158,7 @@ class Gpu {
   StreamSet waiting_;  ///< for an op
   StreamSet with_kernels_;
   std::size_t launched_ = 0;  ///< ops
+  std::int32_t in_turn_ = 0;  ///< op at the head of the hardware queue that streams share
   std::vector<char> ended_;   ///< by op
   Seconds last_end_;
   std::int32_t host_waits_for_ = -1;

@@ -33,9 +33,10 @@ void Stream::advance() {
     return;
   }
   std::int32_t missing = gpu_.first_missing(op);
-  if (missing == kNone && !gpu_.has_room_for(op)) missing = Gpu::kRoom;
+  const bool in_turn = gpu_.is_in_turn(op);
+  if (missing == kNone && in_turn && !gpu_.has_room_for(op)) missing = Gpu::kRoom;
   gpu_.await(kind_, missing);
-  if (missing == kNone) begin(op);
+  if (missing == kNone && in_turn) begin(op);
 }
 
 void Stream::begin(std::int32_t op) {
@@ -47,6 +48,7 @@ void Stream::begin(std::int32_t op) {
   const ProgramOp& begun = gpu_.op(op);
   if (begun.allocated > Bytes(0)) gpu_.memory().change(record.start, begun.allocated);
   execute(begun);
+  if (begun.kind != OpKind::kernels) gpu_.leave_queue(op);
 }
 
 // Nothing here ends the op before it returns, so ops of no duration cannot recurse.
@@ -59,9 +61,7 @@ void Stream::execute(const ProgramOp& op) {
       gpu_.memory().begin_segment(context.clock.now(),
                                   context.timed.program.segment(op.segment).peak_above_start);
       gpu_.kernels_run(kind_, !on_host());
-      kernels_.start(context.clock, Seconds(0),
-                     context.timed.paces.duration(gpu_.rank(), running_, segment),
-                     on_host() ? 1 : gpu_.stretch_of_kernels(product_share_), [this] { end(); });
+      run_kernels(segment);
       gpu_.change_pace_of_collectives();
       break;
     }
@@ -85,6 +85,25 @@ void Stream::execute(const ProgramOp& op) {
       context.messages.copy(gpu_.transfer(running_), [this] { end(); });
       break;
   }
+}
+
+/// Until its last kernel starts a segment holds the hardware queue that streams share: each of its
+/// kernels waits there for the one before it.
+void Stream::run_kernels(const TimedSegment& segment) {
+  SimClock& clock = gpu_.context().clock;
+  const Seconds work = gpu_.context().timed.paces.duration(gpu_.rank(), running_, segment);
+  const double stretch = on_host() ? 1 : gpu_.stretch_of_kernels(product_share_);
+  const Seconds last_alone = segment.last_kernel();
+  if (last_alone >= segment.duration || !gpu_.holds_up_another(running_)) {
+    kernels_.start(clock, Seconds(0), work, stretch, [this] { end(); });
+    return gpu_.leave_queue(running_);
+  }
+  const Seconds last = work * (last_alone / segment.duration);
+  kernels_.start(clock, Seconds(0), work - last, stretch, [this, last] {
+    kernels_.start(gpu_.context().clock, Seconds(0), last, gpu_.stretch_of_kernels(product_share_),
+                   [this] { end(); });
+    gpu_.leave_queue(running_);
+  });
 }
 
 void Stream::change_pace_of_kernels() {
@@ -152,7 +171,9 @@ std::string Stream::reason() const {
   if (running_ == kNone && !gpu_.is_launched(queue_[head_])) {
     return "its host, which waits for op " + std::to_string(gpu_.host_waits_for());
   }
-  if (running_ == kNone && gpu_.awaited(kind_) == kNone) return "its launch";
+  if (running_ == kNone && gpu_.awaited(kind_) == kNone) {
+    return gpu_.is_in_turn(queue_[head_]) ? "its launch" : "its turn in the hardware queue";
+  }
   if (running_ == kNone && gpu_.awaited(kind_) == Gpu::kRoom) return "room in the GPU's memory";
   if (running_ == kNone) return "op " + std::to_string(gpu_.awaited(kind_));
   const ProgramOp& op = gpu_.op(running_);

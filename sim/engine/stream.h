@@ -44,6 +44,7 @@ class Stream final : public CollectiveMember {
 
   void begin(std::int32_t op);
   void execute(const ProgramOp& op);
+  void run_kernels(const TimedSegment& segment);
   void end();
   void join_collective();
   bool on_host() const { return kind_ == StreamKind::host; }

@@ -145,7 +145,8 @@ class PerfettoTrace {
   /// Kernel boundaries are prefix sums of the predicted durations, stretched to the record.
   void write_kernels(const OpRecord& record, TraceTrack track, const std::string& common,
                      std::size_t segment) {
-    const TimedSegment& times = timed_.segments[segment];
+    const SegmentId id(static_cast<std::int32_t>(segment));
+    const TimedSegment& times = timed_.segment_of(record.rank, id);
     const double sum = times.duration.value();
     const double stretch = sum > 0 ? (record.end - record.start).value() / sum : 0.0;
     Seconds elapsed;

@@ -124,7 +124,8 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .library_memory = library_memory(scenario.step, scenario.cluster.node),
           .kernels = std::move(timed.kernels),
           .collectives = scenario.collectives,
-          .simulation = scenario.simulation};
+          .simulation = scenario.simulation,
+          .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1};
 }
 
 }  // namespace

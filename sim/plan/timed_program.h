@@ -46,13 +46,20 @@ struct TimedProgram {
   std::vector<TimedKernel> kernels = {};  ///< distinct ones; segments refer to them
   CollectiveSettings collectives = {};
   SimulationSettings simulation = {};
+  /// Of each GPU, for all its streams but those of copies: no kernel starts ahead of one that was
+  /// launched before it, whatever that one waits for (CUDA_DEVICE_MAX_CONNECTIONS=1).
+  bool single_hardware_queue = false;
   RankPaces paces = {};  ///< ranks that run their kernels in other times
   MemoryLimit memory_limit = {};
 
   /// What op `op` of `rank`, which runs `segment`, takes alone on its GPU.
   Seconds duration_of(int rank, std::int32_t op, SegmentId segment) const {
+    return paces.duration(rank, op, segment_of(rank, segment));
+  }
+  /// `segment` as the GPU of `rank` runs it; without its slowdown and jitter.
+  const TimedSegment& segment_of(int rank, SegmentId segment) const {
     const auto number = static_cast<std::size_t>(segment.index());
-    return paces.duration(rank, op, paces.segment(rank, number, segments[number]));
+    return paces.segment(rank, number, segments[number]);
   }
 };
 

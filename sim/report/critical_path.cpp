@@ -41,7 +41,7 @@ StageCollectives collectives_of(const RankProgram& stage) {
 class PathWalk {
  public:
   PathWalk(const TimedProgram& timed, const Timeline& timeline, const TimelineIndex& index)
-      : timeline_(timeline), index_(index) {
+      : timeline_(timeline), index_(index), single_queue_(timed.single_hardware_queue) {
     for (const RankProgram& stage : timed.program.stages)
       collectives_.push_back(collectives_of(stage));
   }
@@ -122,10 +122,22 @@ class PathWalk {
     for (const std::int32_t awaited : program_op(at_).waits) cause = later(cause, awaited);
     const Seconds released = cause == kNoOp ? Seconds() : record({at_.rank, cause}).end;
     const Seconds launched = record(at_).launched;
+    if (single_queue_ && now_ > std::max(released, launched) + kRounding && go_to_queue())
+      return true;
     if (launched > released + kRounding || cause == kNoOp) return go_to_host(launched);
     if (now_ > released + kRounding) add(PathPieceKind::unexplained, released);
     at_.op = cause;
     return true;
+  }
+
+  /// From the start of an op to what started ahead of it in the hardware queue just then; of a
+  /// segment, its last kernel did.
+  bool go_to_queue() {
+    const std::int32_t ahead = order(at_).ahead_in_queue[static_cast<std::size_t>(at_.op)];
+    if (ahead == kNoOp) return false;
+    at_.op = ahead;
+    add(PathPieceKind::kernels, record(at_).start);
+    return go_to_cause();
   }
 
   /// The host worked from the end of the op that it waited for last until it had launched this one.
@@ -145,6 +157,7 @@ class PathWalk {
 
   const Timeline& timeline_;
   const TimelineIndex& index_;
+  bool single_queue_;
   std::vector<StageCollectives> collectives_;  ///< by stage
   Place at_;
   Seconds now_;

@@ -51,10 +51,25 @@ class RankAccount {
     return cause;
   }
 
+  /// The hardware queue that streams share came to `op` after its launch and after `cause`: it had
+  /// waited for the op ahead of it.
+  bool held_by_queue(std::int32_t op, std::int32_t cause) const {
+    const std::int32_t ahead = order_.ahead_in_queue[static_cast<std::size_t>(op)];
+    if (!timed_.single_hardware_queue || ahead == kNone) return false;
+    if (op_at(ahead).stream == StreamKind::compute) return false;
+    const Seconds ready = cause == kNone ? Seconds() : record_at(cause).end;
+    return record_at(ahead).start > std::max(ready, record_at(op).launched);
+  }
+
   /// Nothing ran in [from, to), and then `op` began.
   void charge_gap(std::int32_t op, Seconds from, Seconds to) {
     while (to > from) {
       const std::int32_t cause = last_cause(op);
+      if (held_by_queue(op, cause)) {
+        op = order_.ahead_in_queue[static_cast<std::size_t>(op)];
+        to = charge_communication(op, from, to);
+        continue;
+      }
       const Seconds held_until = cause == kNone ? from : std::clamp(record_at(cause).end, from, to);
       account_[TimeCategory::host] += to - held_until;
       if (held_until <= from) return;
@@ -136,10 +151,6 @@ class RankAccount {
 };
 
 }  // namespace
-
-Seconds busy_time(const OpRecord& record, const TimedSegment& segment) {
-  return busy_time(record, segment.duration);
-}
 
 Seconds busy_time(const OpRecord& record, Seconds alone) {
   const Seconds run = record.end - record.start;

@@ -5,10 +5,8 @@
 
 namespace tessera {
 
-/// What the kernels of a segment that ran in `record` take alone; the rest of the record is what
-/// collectives beside them, which share the GPU, add.
-Seconds busy_time(const OpRecord& record, const TimedSegment& segment);
-/// The same for kernels that take `alone` on the rank's GPU.
+/// What the kernels that ran in `record`, and take `alone` on the rank's GPU, were busy for; the
+/// rest of the record is what collectives beside them, which share the GPU, add.
 Seconds busy_time(const OpRecord& record, Seconds alone);
 
 /// Gives every instant of the step to one category: what the compute stream of `rank` ran, or why

@@ -29,11 +29,11 @@ void longest_first(std::vector<Entry>& entries) {
   std::ranges::stable_sort(entries, std::ranges::greater{}, &Entry::time);
 }
 
-/// Adds `time` in a segment, by kind of kernel.
-void add_kernels(const TimedProgram& timed, SegmentId id, Seconds time, PartTimes& parts) {
-  const auto index = static_cast<std::size_t>(id.index());
-  const TimedSegment& segment = timed.segments[index];
-  const std::vector<KernelLaunch>& kernels = timed.program.segments[index].kernels;
+/// Adds `time` of `rank` in a segment, by kind of kernel.
+void add_kernels(const TimedProgram& timed, int rank, SegmentId id, Seconds time,
+                 PartTimes& parts) {
+  const TimedSegment& segment = timed.segment_of(rank, id);
+  const std::vector<KernelLaunch>& kernels = timed.program.segment(id).kernels;
   if (segment.duration.value() <= 0 || kernels.empty()) {
     if (time > Seconds()) parts[{TimeClass::compute, "other"}] += time;
     return;
@@ -79,8 +79,8 @@ RankStory story_of_rank(const TimedProgram& timed, const TimelineIndex& index, i
   for (const OpRecord& record : index.records_of(rank)) {
     const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
     if (op.kind != OpKind::kernels || op.stream != StreamKind::compute) continue;
-    const auto segment = static_cast<std::size_t>(op.segment.index());
-    add_kernels(timed, op.segment, busy_time(record, timed.segments[segment]), parts);
+    const Seconds alone = timed.duration_of(rank, record.op, op.segment);
+    add_kernels(timed, rank, op.segment, busy_time(record, alone), parts);
   }
   return {rank, index.position(rank).pipeline, {}, listed(parts)};
 }
@@ -138,13 +138,12 @@ class PathSummary {
 
   void add_run(const PathPiece& piece, Seconds time) {
     const SegmentId id = op_of(piece).segment;
-    const auto segment = static_cast<std::size_t>(id.index());
     OpRecord run;
     run.end = time;
-    const Seconds busy = busy_time(run, timed_.segments[segment]);
-    add_kernels(timed_, id, busy, parts_);
+    const Seconds busy = busy_time(run, timed_.duration_of(piece.rank, piece.op, id));
+    add_kernels(timed_, piece.rank, id, busy, parts_);
     if (time > busy) parts_[{TimeClass::contention, ""}] += time - busy;
-    add_op(TimeClass::compute, timed_.program.segments[segment].name, time);
+    add_op(TimeClass::compute, timed_.program.segment(id).name, time);
   }
 
   void add_op(TimeClass time_class, const std::string& name, Seconds time) {

@@ -116,6 +116,7 @@ inline FrameworkProfile megatron_local() {
   profile.gradients_set_to_none = false;
   profile.always_average = true;
   profile.fused_optimizer = true;
+  profile.cuda_device_max_connections = 1;
   profile.bf16 = {Precision::bf16, Precision::fp32, Precision::fp32, Precision::fp32, true};
   profile.fp16 = {Precision::fp16, Precision::fp16, Precision::fp16, Precision::fp32, true};
   return profile;

@@ -1,6 +1,7 @@
 // Megatron's sequence parallelism: what is sent, what is computed. Korthikanti et al., 2022, and
 // Megatron core/tensor_parallel/layers.py (the input is gathered again for the weight gradient).
 #include <map>
+#include <string>
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -53,6 +54,28 @@ TEST(SequenceParallel, GathersAheadOfColumnsAndScattersBehindRows) {
   EXPECT_EQ(collectives(layer.backward, whole),
             (Count{{OpKind::all_gather, 4}, {OpKind::reduce_scatter, 2}}));
   EXPECT_EQ(graph.hidden_bytes, Bytes(whole.value() / kTensor));
+}
+
+/// What backward of the product `name` of a layer does, in its order: "dgrad dgrad.all_reduce ...".
+std::string backward_of(const std::string& name, const StepOptions& step) {
+  std::string order;
+  const Block layer = build_model_graph(gpt(), step).blocks[1];
+  for (const GraphOp& op : layer.backward) {
+    const bool runs = op.kind == GraphOpKind::kernel || op.kind == GraphOpKind::collective;
+    const bool part = op.name.starts_with(name + ".dgrad") || op.name.starts_with(name + ".wgrad");
+    if (runs && part) order += op.name.substr(name.size() + 1) + " ";
+  }
+  return order;
+}
+
+TEST(TensorParallel, SumsDataGradientsBesideTheWeightGradientOrBehindIt) {
+  StepOptions step = split_step(false);
+  for (const std::string name : {"attention.qkv", "mlp.up"}) {
+    step.framework.overlap_tensor_gradients = true;
+    EXPECT_EQ(backward_of(name, step), "dgrad dgrad.all_reduce wgrad ");
+    step.framework.overlap_tensor_gradients = false;
+    EXPECT_EQ(backward_of(name, step), "dgrad wgrad dgrad.all_reduce ");
+  }
 }
 
 TEST(SequenceParallel, SendsAsMuchAsTensorParallelismAndOneGatherMore) {

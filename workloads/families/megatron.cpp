@@ -92,8 +92,9 @@ class MegatronModel {
   }
   Tensor column(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out) const {
     const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});
-    return column_parallel_linear(tape, name, x, weight, tensor_, std::nullopt, parts_);
+    return column_parallel_linear(tape, name, x, weight, columns());
   }
+  ColumnSplit columns() const { return {tensor_, parts_, profile_.overlap_tensor_gradients}; }
   Tensor row(Tape& tape, const std::string& name, const Tensor& x) const {
     const Tensor weight = tape.parameter(name + ".weight", {model_.hidden, x.shape.last()});
     return row_parallel_linear(tape, name, x, weight, tensor_, parts_);
@@ -147,8 +148,8 @@ Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
   Tensor qkv;
   if (has_bias() && profile_.bias_epilogue) {
     const Tensor weight = tape.parameter("attention.qkv.weight", {width, x.shape.last()});
-    qkv = column_parallel_linear(tape, "attention.qkv", x, weight, tensor_,
-                                 bias(tape, "attention.qkv", width), parts_);
+    qkv = column_parallel_linear(tape, "attention.qkv", x, weight, columns(),
+                                 bias(tape, "attention.qkv", width));
   } else {
     qkv = column(tape, "attention.qkv", x, width);
     if (has_bias()) qkv = add(tape, "attention.qkv_bias", qkv, bias(tape, "attention.qkv", width));
@@ -323,9 +324,11 @@ void MegatronModel::head(Tape& tape) const {
   const Tensor x = tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
   const Tensor normalized = norm(tape, "ln_f", x);
   const Tensor table = output_embedding(tape, tied_, vocab_, model_.hidden);
-  const Tensor logits = linear_over_last(
-      tape, "lm_head", normalized, table,
-      {.reduce_gradient_over = tensor_, .gather_input_over = parts_, .full_precision = true});
+  const Tensor logits = linear_over_last(tape, "lm_head", normalized, table,
+                                         {.reduce_gradient_over = tensor_,
+                                          .overlap_sum = profile_.overlap_tensor_gradients,
+                                          .gather_input_over = parts_,
+                                          .full_precision = true});
   if (step_.mode == StepMode::inference) return tape.keep(logits);
   tape.set_phase(Phase::loss);
   const Tensor labels = tape.input("labels", {s_, b_}, Precision::int64);

@@ -76,6 +76,9 @@ Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const
     Tensor columns = input.columns;
     if (parts > 1) columns = gathered_rows(t, name + ".wgrad.all_gather", input.columns, parts);
     Tensor grad_x;
+    const auto sum_gradients = [&] {
+      t.all_reduce(name + ".dgrad.all_reduce", grad_x, GroupKind::tensor);
+    };
     if (t.requires_gradient(x)) {
       const Tensor& w = matrix.columns;
       grad_x = product(t, name + ".dgrad", g.rows, out_in ? w : transposed(t, w));
@@ -83,7 +86,7 @@ Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const
         t.wait();
         grad_x = scattered_rows(t, name + ".dgrad.reduce_scatter", grad_x, parts);
       } else if (reduces) {
-        t.all_reduce(name + ".dgrad.all_reduce", grad_x, GroupKind::tensor);
+        if (layer.overlap_sum) sum_gradients();
       } else {
         t.add_gradient(x, grad_x);
       }
@@ -95,6 +98,8 @@ Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const
       add_weight_gradient(t, wgrad, weight, transposed(t, columns), g.columns);
     }
     if (reduces || parts > 1) {
+      const bool sums_now = parts == 1 && !layer.overlap_sum && grad_x.storage.valid();
+      if (sums_now) sum_gradients();
       t.wait();
       if (grad_x.storage.valid()) t.add_gradient(x, grad_x);
     }

@@ -16,8 +16,8 @@ enum class WeightOrder : std::uint8_t {
 struct LinearLayer {
   WeightOrder order = WeightOrder::out_in;
   std::optional<Tensor> bias;    ///< [out], added in the product's epilogue
-  int reduce_gradient_over = 1;  ///< tensor-parallel ranks whose data gradients are summed, beside
-                                 ///< the weight gradient
+  int reduce_gradient_over = 1;  ///< tensor-parallel ranks whose data gradients are summed
+  bool overlap_sum = true;       ///< beside the weight gradient, not behind it
   int gather_input_over = 1;     ///< tensor-parallel ranks that each hold a part of x's rows: x is
                                  ///< gathered for the product, and once more for the weight
                                  ///< gradient; the data gradient is reduce-scattered beside that

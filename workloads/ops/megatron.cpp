@@ -70,11 +70,13 @@ void tensor_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int
 }
 
 Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                              const Tensor& weight, int tensor, const std::optional<Tensor>& bias,
-                              int sequence_parts) {
-  return linear_over_last(
-      tape, name, x, weight,
-      {.bias = bias, .reduce_gradient_over = tensor, .gather_input_over = sequence_parts});
+                              const Tensor& weight, const ColumnSplit& split,
+                              const std::optional<Tensor>& bias) {
+  return linear_over_last(tape, name, x, weight,
+                          {.bias = bias,
+                           .reduce_gradient_over = split.tensor,
+                           .overlap_sum = split.overlap_sum,
+                           .gather_input_over = split.sequence_parts});
 }
 
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,

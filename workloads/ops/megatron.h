@@ -24,15 +24,22 @@ Tensor reduce_scatter_sequence(Tape& tape, const std::string& name, const Tensor
 /// This rank's part of what all ranks hold: a copy; backward gathers.
 Tensor split_sequence(Tape& tape, const std::string& name, const Tensor& x, int tensor);
 
+/// Ranks over which a weight's columns are split, and how they work together.
+struct ColumnSplit {
+  int tensor = 1;
+  int sequence_parts = 1;   ///< > 1: x is a part of the sequence (LinearLayer::gather_input_over)
+  bool overlap_sum = true;  ///< of the data gradients, beside the weight gradient
+};
+
 /// The weight's columns are split: `out` is this rank's share, the bias (if any) in the product's
-/// epilogue. Backward: data gradient,
-/// its all-reduce beside the weight gradient, then a wait. Source: Megatron
-/// core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication.
-/// `sequence_parts` > 1: x is a part of the sequence and gathered (LinearLayer::gather_input_over).
+/// epilogue. Backward: data gradient, its all-reduce beside the weight gradient, then a wait.
+/// Source: Megatron core/tensor_parallel/layers.py,
+/// LinearWithGradAccumulationAndAsyncCommunication. Without `overlap_sum` the all-reduce is that of
+/// copy_to_tensor_model_parallel_region's backward, behind both products: Megatron before the end
+/// of 2021 (megatron/mpu/layers.py).
 Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                              const Tensor& weight, int tensor,
-                              const std::optional<Tensor>& bias = std::nullopt,
-                              int sequence_parts = 1);
+                              const Tensor& weight, const ColumnSplit& split,
+                              const std::optional<Tensor>& bias = std::nullopt);
 /// The weight's rows are split: the partial products are all-reduced, or reduce-scattered into
 /// `sequence_parts`. No bias.
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,

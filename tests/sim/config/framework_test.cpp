@@ -42,6 +42,8 @@ void expect_equal(const FrameworkProfile& a, const FrameworkProfile& b) {
   EXPECT_EQ(a.gradients_set_to_none, b.gradients_set_to_none);
   EXPECT_EQ(a.always_average, b.always_average);
   EXPECT_EQ(a.fused_optimizer, b.fused_optimizer);
+  EXPECT_EQ(a.overlap_tensor_gradients, b.overlap_tensor_gradients);
+  EXPECT_EQ(a.cuda_device_max_connections, b.cuda_device_max_connections);
   EXPECT_EQ(a.bf16, b.bf16);
   EXPECT_EQ(a.fp16, b.fp16);
   EXPECT_EQ(a.host_per_call, b.host_per_call);
@@ -53,6 +55,12 @@ TEST_F(Frameworks, OfTheTestsAreTheShippedOnes) {
   expect_equal(test::megatron_local(), shipped("megatron-local"));
   expect_equal(test::megatron(), shipped("megatron"));
   expect_equal(test::fsdp(), shipped("fsdp"));
+}
+
+TEST_F(Frameworks, MegatronOf2021OverlapsLess) {
+  const FrameworkProfile profile = shipped("megatron-deepspeed");
+  EXPECT_FALSE(profile.overlap_tensor_gradients);
+  EXPECT_GT(profile.cuda_device_max_connections, 1);
 }
 
 TEST_F(Frameworks, EveryShippedOneRunsEveryPrecision) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,11 @@ class ProgramBuilder {
 
   std::int32_t kernels(int stage, Seconds duration, Waits waits = kNoWaits,
                        const SegmentCosts& costs = {}) {
+    return kernels(stage, std::vector{duration}, waits, costs);
+  }
+  /// A segment of several kernels.
+  std::int32_t kernels(int stage, const std::vector<Seconds>& durations, Waits waits = kNoWaits,
+                       const SegmentCosts& costs = {}) {
     ProgramOp op;
     op.waits = waits;
     op.segment = SegmentId(static_cast<int>(program_.segments.size()));
@@ -73,8 +79,8 @@ class ProgramBuilder {
     segment.net_memory = costs.net_memory;
     program_.segments.push_back(segment);
     TimedSegment timed;
-    timed.kernel_durations = {duration};
-    timed.duration = duration;
+    timed.kernel_durations = durations;
+    timed.duration = std::accumulate(durations.begin(), durations.end(), Seconds(0));
     timed.host_time = costs.host_time;
     timed_segments_.push_back(timed);
     return add(stage, op);

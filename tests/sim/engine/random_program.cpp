@@ -42,6 +42,7 @@ class RandomProgram {
     for (int step = 0; step < steps; ++step) add_step(step);
     TimedProgram program = builder_.build();
     if (chance(2)) program.communication_host_time = Seconds(static_cast<double>(below(9)) * 1e-6);
+    program.single_hardware_queue = chance(2);
     return program;
   }
 
@@ -90,7 +91,11 @@ class RandomProgram {
     costs.net_memory = any_size();
     costs.peak_above_start = costs.net_memory + any_size();
     const Seconds duration(static_cast<double>(below(100)) * 1.1e-6);
-    builder_.kernels(stage, duration, any_waits(stage), costs);
+    if (chance(2)) {
+      builder_.kernels(stage, {duration, 2.3 * duration}, any_waits(stage), costs);
+    } else {
+      builder_.kernels(stage, {duration}, any_waits(stage), costs);
+    }
     added(stage);
   }
 

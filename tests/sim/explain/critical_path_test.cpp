@@ -69,18 +69,28 @@ std::string faults_of_path(const TimedProgram& timed, const Timeline& timeline) 
   return differ(by_op, timeline.step_time, timeline.step_time) ? "ops do not add up" : "";
 }
 
+/// With collectives that slow kernels down, jitter and a slow GPU, each in some of the programs.
+TimedProgram uneven_program(std::uint64_t seed) {
+  TimedProgram timed = test::random_program(seed);
+  timed.collectives.slows_kernels = seed % 2 == 0;
+  timed.paces.kernel_jitter = seed % 3 == 0 ? 0.3 : 0;
+  if (seed % 5 < 2) {
+    timed.paces.ranks.resize(static_cast<std::size_t>(timed.program.layout.world_size()));
+    timed.paces.ranks.front().slowdown = 1.5;
+  }
+  return timed;
+}
+
 TEST(StepStory, EveryInstantOfEveryRankIsInOneClass) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    TimedProgram timed = test::random_program(seed);
-    timed.collectives.slows_kernels = seed % 2 == 0;
+    const TimedProgram timed = uneven_program(seed);
     EXPECT_EQ(in_child(timed, faults_of_classes), "") << seed;
   }
 }
 
 TEST(CriticalPath, IsContiguousFromTheStartOfTheStepToItsEndAndLeavesNothingUnexplained) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    TimedProgram timed = test::random_program(seed);
-    timed.collectives.slows_kernels = seed % 2 == 0;
+    const TimedProgram timed = uneven_program(seed);
     EXPECT_EQ(in_child(timed, faults_of_path), "") << seed;
   }
 }
@@ -112,9 +122,12 @@ Path path_of(const TimedProgram& timed) {
   return path;
 }
 
-void set_duration(TimedProgram& timed, std::size_t segment, Seconds duration) {
-  timed.segments[segment].duration = duration;
-  timed.segments[segment].kernel_durations = {duration};
+/// The first kernel takes `more`, all of them `factor` times as long.
+TimedSegment changed(TimedSegment segment, Seconds more, double factor) {
+  segment.kernel_durations.front() += more;
+  for (Seconds& kernel : segment.kernel_durations) kernel = kernel * factor;
+  segment.duration = (segment.duration + more) * factor;
+  return segment;
 }
 
 // Without traffic that shares links a step is a longest path: what lies off it can only get shorter
@@ -128,11 +141,11 @@ TEST(CriticalPath, WhatLiesOffItDoesNotMatterAndWhatLiesOnItDoes) {
     timed.collectives.fidelity = NetworkFidelity::analytic;
     const Path before = path_of(timed);
     for (std::size_t i = 0; i < timed.segments.size(); i += 3) {
-      const Seconds duration = timed.segments[i].duration;
+      const TimedSegment kept = timed.segments[i];
       const bool is_on = before.segments.contains(static_cast<int>(i));
-      set_duration(timed, i, is_on ? duration + 7_us : duration / 2);
+      timed.segments[i] = is_on ? changed(kept, 7_us, 1) : changed(kept, Seconds(0), 0.5);
       const double after = path_of(timed).step_time;
-      set_duration(timed, i, duration);
+      timed.segments[i] = kept;
       if (is_on) {
         EXPECT_GE(after, before.step_time + 7e-6 - 1e-12) << seed << " segment " << i;
         ++on;
@@ -209,6 +222,30 @@ TEST(CriticalPath, GoesFromTheHostToWhatItWaitedFor) {
   builder.kernels(0, 50_us, test::kNoWaits, {.host_time = 20_us});
   EXPECT_EQ(story_of(builder.build()),
             "host 0.0 0-20; kernels 0.0 20-70; host 0.1 70-90; kernels 0.1 90-140; ");
+}
+
+// A second all-reduce waits for the first at the head of the hardware queue, and with it kernels
+// that wait for neither: they start with it.
+TEST(StepStory, AWaitInTheHardwareQueueIsWhatTheQueueWaitsFor) {
+  ProgramBuilder builder({.tensor = 2, .pipeline = 1, .data = 1});
+  const auto work = builder.kernels(0, 50_us);
+  const auto sum =
+      builder.all_reduce(0, GroupKind::tensor, 10_MiB, StreamKind::tensor_comm, {work, -1});
+  builder.all_reduce(0, GroupKind::data, Bytes(0), StreamKind::data_comm, {sum, -1});
+  builder.kernels(0, 50_us);
+  TimedProgram program = builder.build();
+  program.single_hardware_queue = true;
+  const std::string waited =
+      in_child(program, [](const TimedProgram& timed, const Timeline& timeline) {
+        const RankStory rank = tell_step(timed, timeline).ranks[0];
+        const OpRecord& first = timeline.ops[1];
+        const Seconds exposed = rank.in(TimeClass::communication);
+        return differ(exposed, first.end - first.start, timeline.step_time) ||
+                       rank.in(TimeClass::host) > Seconds(0)
+                   ? std::string("wrong class")
+                   : std::string();
+      });
+  EXPECT_EQ(waited, "");
 }
 
 TEST(StepStory, TellsHostBoundFromGpuBound) {

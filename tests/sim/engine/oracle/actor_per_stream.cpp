@@ -53,6 +53,7 @@ struct OracleOp {
   Seconds latency;
   double bytes = 0;
   Event launched;
+  Event left_queue;  ///< it runs, or its last kernel does
   Event ended;
   OpRecord record;
 };
@@ -70,6 +71,7 @@ class Oracle {
 
   void host(int rank);
   void stream(int rank, StreamKind kind);
+  void await_turn(const OracleOp& op, std::deque<OracleOp>& ops);
   void execute(OracleOp& op, int rank);
   void collective(OracleOp& op, int rank);
   void transfer(const OracleOp& op);
@@ -155,19 +157,34 @@ void Oracle::stream(int rank, StreamKind kind) {
     for (const std::int32_t awaited : op.op->waits) {
       if (awaited >= 0) ops[static_cast<std::size_t>(awaited)].ended.wait();
     }
+    if (timed_.single_hardware_queue && !is_copy(op.op->kind)) await_turn(op, ops);
     op.record.start = Seconds(s4u::Engine::get_clock());
     op.record.transfer_start = op.record.start;
+    if (op.op->kind != OpKind::kernels) op.left_queue.happen();
     execute(op, rank);
     op.record.end = Seconds(s4u::Engine::get_clock());
     op.ended.happen();
   }
 }
 
+void Oracle::await_turn(const OracleOp& op, std::deque<OracleOp>& ops) {
+  for (OracleOp& ahead : ops) {
+    if (&ahead == &op) return;
+    if (!is_copy(ahead.op->kind)) ahead.left_queue.wait();
+  }
+}
+
 void Oracle::execute(OracleOp& op, int rank) {
   switch (op.op->kind) {
-    case OpKind::kernels:
-      sleep(timed_.segments[static_cast<std::size_t>(op.op->segment.index())].duration);
+    case OpKind::kernels: {
+      const auto& kernels =
+          timed_.segments[static_cast<std::size_t>(op.op->segment.index())].kernel_durations;
+      for (std::size_t i = 0; i < kernels.size(); ++i) {
+        if (i + 1 == kernels.size()) op.left_queue.happen();
+        sleep(kernels[i]);
+      }
       break;
+    }
     case OpKind::send:
       transfer(op);
       messages_[{rank, peer(rank, op.op->peer_stage), op.op->tag}].happen();
