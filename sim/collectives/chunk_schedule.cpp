@@ -64,9 +64,10 @@ ChunkSchedule broadcast_chains(const Topology& topology, const RingPaths& paths,
   for (DirectedRing& ring : directed_rings(topology, paths)) {
     const auto start = std::ranges::find(ring.order, root);
     if (!ring.via.empty()) {
-      std::ranges::rotate(ring.via, ring.via.begin() + (start - ring.order.begin()));
+      std::rotate(ring.via.begin(), ring.via.begin() + (start - ring.order.begin()),
+                  ring.via.end());
     }
-    std::ranges::rotate(ring.order, start);
+    std::rotate(ring.order.begin(), start, ring.order.end());
     for (std::size_t i = 0; i + 1 < ring.order.size(); ++i) {
       ChunkMove move{.from = ring.order[i],
                      .via = exit_of(ring, i),

@@ -226,7 +226,7 @@ DirectedRing ring_of_rail(const std::vector<NodeGroup>& nodes, const GpuGroup& r
     const std::vector<GpuGroup>& rings = nodes[node].rings;
     GpuGroup order = rings.empty() ? nodes[node].gpus : rings[ring % rings.size()];
     if (reversed) std::ranges::reverse(order);
-    std::ranges::rotate(order, std::ranges::find(order, rail[node]));
+    std::rotate(order.begin(), std::ranges::find(order, rail[node]), order.end());
     made.order.insert(made.order.end(), order.begin(), order.end());
     made.via.insert(made.via.end(), order.begin(), order.end());
     made.via.back() = rail[node];
