@@ -31,7 +31,7 @@ bool has(const std::string& text, const std::string& word) {
     return std::tolower(static_cast<unsigned char>(a)) ==
            std::tolower(static_cast<unsigned char>(b));
   };
-  return std::ranges::search(text, word, same).begin() != text.end();
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
 }
 
 [[noreturn]] void complain(const CollectiveRun& run, const std::string& column,

@@ -72,7 +72,8 @@ bool is_named(const CollectiveRun& run, const CollectiveScoring& scoring) {
 
 void check_conditions(const std::vector<CollectiveRun>& runs, const CollectiveScoring& scoring) {
   if (!scoring.calibrate) return;
-  for (const auto& [column, value] : scoring.calibrate_on) {
+  for (const auto& condition : scoring.calibrate_on) {
+    const std::string& column = condition.first;
     const auto has_column = [&](const auto& entry) { return entry.first == column; };
     const bool known = !runs.empty() && std::ranges::any_of(runs.front().columns, has_column);
     if (!known)
