@@ -25,7 +25,7 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
               samples),
       ended_(program_.ops.size(), 0) {
   awaited_.fill(-1);
-  in_turn_ = queued_from(0);
+  if (has_single_queue()) in_turn_ = queues_.queued_from.front();
   if (lives != nullptr) pressure_ = std::make_unique<MemoryPressure>(*this, *lives);
   for (int stream = 0; stream < kStreamCount; ++stream) {
     streams_.emplace_back(*this, static_cast<StreamKind>(stream),
@@ -33,24 +33,9 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
   }
 }
 
-std::int32_t Gpu::queued_from(std::int32_t op) const {
-  const auto end = static_cast<std::int32_t>(program_.ops.size());
-  while (op < end && is_copy(this->op(op).kind)) ++op;
-  return op;
-}
-
-bool Gpu::holds_up_another(std::int32_t op) const {
-  if (!has_single_queue()) return false;
-  const std::int32_t next = queued_from(op + 1);
-  if (static_cast<std::size_t>(next) == program_.ops.size()) return false;
-  const ProgramOp& behind = this->op(next);
-  return behind.stream != this->op(op).stream &&
-         std::ranges::find(behind.waits, op) == behind.waits.end();
-}
-
 void Gpu::leave_queue(std::int32_t op) {
   if (!has_single_queue() || op != in_turn_) return;
-  in_turn_ = queued_from(op + 1);
+  in_turn_ = queues_.queued_from[static_cast<std::size_t>(op) + 1];
   if (static_cast<std::size_t>(in_turn_) == program_.ops.size()) return;
   streams_[static_cast<std::size_t>(this->op(in_turn_).stream)].advance();
 }

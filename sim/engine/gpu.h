@@ -123,7 +123,9 @@ class Gpu {
   /// All streams but those of copies share one hardware queue.
   bool has_single_queue() const { return context_.timed.single_hardware_queue; }
   /// Whether the op behind `op` in that queue could start while `op` still runs.
-  bool holds_up_another(std::int32_t op) const;
+  bool holds_up_another(std::int32_t op) const {
+    return has_single_queue() && queues_.holds_up_another[static_cast<std::size_t>(op)] != 0;
+  }
   /// Whether everything that was launched into the hardware queue ahead of `op` has left it.
   bool is_in_turn(std::int32_t op) const {
     return !has_single_queue() || op == in_turn_ || is_copy(this->op(op).kind);
@@ -138,10 +140,6 @@ class Gpu {
   std::int32_t host_waits_for() const { return host_waits_for_; }
 
  private:
-  /// The first op from `op` on that goes through the hardware queue; the number of ops if none
-  /// does.
-  std::int32_t queued_from(std::int32_t op) const;
-
   int rank_;
   const StageQueues& queues_;
   DeviceContext context_;

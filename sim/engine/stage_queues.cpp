@@ -1,8 +1,29 @@
 #include "sim/engine/stage_queues.h"
 
+#include <algorithm>
 #include <map>
 
 namespace tessera {
+
+namespace {
+
+void add_hardware_queue(const std::vector<ProgramOp>& ops, StageQueues& queues) {
+  const std::size_t count = ops.size();
+  queues.queued_from.assign(count + 1, static_cast<std::int32_t>(count));
+  queues.holds_up_another.assign(count, 0);
+  for (std::size_t op = count; op-- > 0;) {
+    const auto next = static_cast<std::size_t>(queues.queued_from[op + 1]);
+    queues.queued_from[op] =
+        is_copy(ops[op].kind) ? queues.queued_from[op + 1] : static_cast<std::int32_t>(op);
+    if (next == count) continue;
+    const ProgramOp& behind = ops[next];
+    const bool waits =
+        std::ranges::find(behind.waits, static_cast<std::int32_t>(op)) != behind.waits.end();
+    queues.holds_up_another[op] = behind.stream != ops[op].stream && !waits ? 1 : 0;
+  }
+}
+
+}  // namespace
 
 StageQueues queues_of(const TimedProgram& timed, const RankProgram& stage) {
   StageQueues queues;
@@ -18,6 +39,7 @@ StageQueues queues_of(const TimedProgram& timed, const RankProgram& stage) {
     const bool waits = op.host_sync || (kernels && timed.program.segment(op.segment).host_sync);
     queues.host_waits.push_back(waits ? 1 : 0);
   }
+  if (timed.single_hardware_queue) add_hardware_queue(stage.ops, queues);
   return queues;
 }
 

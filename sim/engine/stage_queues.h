@@ -16,6 +16,11 @@ struct StageQueues {
   std::vector<std::int32_t> sequence;
   std::vector<Seconds> launch_time;  ///< by op: that the host spends to launch it
   std::vector<char> host_waits;      ///< by op: the host waits for its end
+  // Where all streams but those of copies share one hardware queue:
+  std::vector<std::int32_t> queued_from;  ///< by op, and one past the end: the first op from it on
+                                          ///< that goes through the queue; the number of ops: none
+  std::vector<char> holds_up_another;  ///< by op: the one behind it in the queue could start while
+                                       ///< it still runs
 };
 
 StageQueues queues_of(const TimedProgram& timed, const RankProgram& stage);
