@@ -52,6 +52,23 @@ TEST(FlowNetwork, TenKilobytesAfterFiveMicrosecondsAt50GBpsEndAt5200Nanoseconds)
   EXPECT_NEAR(ends[0], 5.2e-6, kPicosecond);
 }
 
+TEST(FlowNetwork, EndsOnTimeThoughTheClockHasDatesBeforeAndBehind) {
+  // 1 MB at 100 GB/s takes 10 us: the clock may run ahead of SimGrid to 5 us, not to 15 us.
+  const auto engine = start_simgrid();
+  SimClock clock;
+  const Platform platform(std::vector<Link>{link_of(100_GBps)}, 0, {{LinkId(0)}});
+  FlowNetwork network(platform, clock);
+  double end = -1;
+  bool ended_at_5 = false, ended_at_15 = false;
+  clock.at(0_s, [&] { network.start(PathId(0), 1e6, [&] { end = clock.now().value(); }); });
+  clock.at(5_us, [&] { ended_at_5 = end >= 0; });
+  clock.at(15_us, [&] { ended_at_15 = end >= 0; });
+  engine->run();
+  EXPECT_NEAR(end, 10e-6, kPicosecond);
+  EXPECT_FALSE(ended_at_5);
+  EXPECT_TRUE(ended_at_15);
+}
+
 TEST(FlowNetwork, OneGigabyteAt450GBpsTakesItsBytesOverTheRate) {
   // 1e9 / 450e9 = 2.222 ms; TCP's window would make it 5.046 ms at 10 us
   const auto ends = end_times({link_of(450_GBps)}, {{LinkId(0)}}, {{0, 1e9, 10_us}});
