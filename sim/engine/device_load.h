@@ -32,6 +32,11 @@ class DeviceLoads {
       sum_ = sum_ + to;
       return;
     }
+    if (count_ == 1) {
+      loads_[0] = sum_ = to;
+      count_ = to == DeviceLoad() ? 0 : 1;
+      return;
+    }
     std::size_t place = 0;
     while (loads_[place] != from) ++place;
     if (to != DeviceLoad()) {

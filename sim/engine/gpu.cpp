@@ -32,9 +32,8 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
   }
 }
 
-void Gpu::leave_queue(std::int32_t op) {
-  if (op != in_turn_) return;
-  in_turn_ = queues_.queued_from[static_cast<std::size_t>(op) + 1];
+void Gpu::next_in_queue() {
+  in_turn_ = queues_.queued_from[static_cast<std::size_t>(in_turn_) + 1];
   if (static_cast<std::size_t>(in_turn_) == program_.ops.size()) return;
   streams_[static_cast<std::size_t>(this->op(in_turn_).stream)].advance();
 }

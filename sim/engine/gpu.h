@@ -139,7 +139,9 @@ class Gpu {
     return op == in_turn_ || !has_single_queue() || is_copy(this->op(op).kind);
   }
   /// `op` runs, or its last kernel does: the hardware queue goes on to the next op.
-  void leave_queue(std::int32_t op);
+  void leave_queue(std::int32_t op) {
+    if (op == in_turn_) next_in_queue();
+  }
   /// Null where memory is not limited.
   const MemoryPressure* pressure() const { return pressure_.get(); }
   /// One line per stream that has not run empty.
@@ -151,6 +153,7 @@ class Gpu {
   static constexpr std::int32_t kNoQueue = -1;
 
   void set_pace_of_collectives();
+  void next_in_queue();
 
   // What every op needs comes first: a thousand GPUs take turns in the processor's caches.
   const DeviceContext& context_;

@@ -26,17 +26,16 @@ void Stream::advance() {
   if (running_ != kNone || head_ == queue_.size()) return;
   const std::int32_t op = queue_[head_];
   if (!gpu_.is_in_turn(op) || !gpu_.is_launched(op)) return;  // the queue or the host calls again
-  if (!is_launched(op)) return;
+  if (gpu_.launches().done > gpu_.context().clock.now() && !is_launched(op)) return;
   std::int32_t missing = gpu_.first_missing(op);
   if (missing == kNone && !gpu_.has_room_for(op)) missing = Gpu::kRoom;
   gpu_.await(kind_, missing);
   if (missing == kNone) begin(op);
 }
 
-/// If not, the stream advances when it is.
+/// Told by its date. If not, the stream advances when it is.
 bool Stream::is_launched(std::int32_t op) {
   SimClock& clock = gpu_.context().clock;
-  if (gpu_.launches().done <= clock.now()) return true;
   const Seconds date = launches_.of(op, gpu_.launches(), gpu_.queues().launches);
   if (date <= clock.now()) return true;
   clock.at(date, [this] { advance(); });
