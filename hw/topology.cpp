@@ -68,7 +68,9 @@ void Topology::append_fabric(Route& route, int from, int to, int flow) const {
 }
 
 Route Topology::route(int from, int to, int flow) const {
+  constexpr std::size_t kMostLinks = 8;  // of nearly all routes
   Route route;
+  route.links.reserve(kMostLinks);
   const NodeLinks& source = node_links(node_of(from));
   if (node_of(from) == node_of(to)) {
     append(route, node_of(from), source.gpu_to_gpu(local(from), local(to)));

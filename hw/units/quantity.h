@@ -17,6 +17,12 @@ class Quantity {
   constexpr Rep value() const { return value_; }
 
   constexpr auto operator<=>(const Quantity&) const = default;
+  // What the line above implies, spelled out: compilers call <=> of doubles as a function and test
+  // its answer, and simulations compare dates all the time.
+  friend constexpr bool operator<(Quantity a, Quantity b) { return a.value_ < b.value_; }
+  friend constexpr bool operator>(Quantity a, Quantity b) { return a.value_ > b.value_; }
+  friend constexpr bool operator<=(Quantity a, Quantity b) { return a.value_ <= b.value_; }
+  friend constexpr bool operator>=(Quantity a, Quantity b) { return a.value_ >= b.value_; }
   constexpr Quantity operator-() const { return Quantity(-value_); }
   constexpr Quantity& operator+=(Quantity other) {
     value_ += other.value_;

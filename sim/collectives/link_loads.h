@@ -1,10 +1,10 @@
 #pragma once
 
-#include <map>
 #include <span>
 #include <vector>
 
 #include "sim/collectives/collective.h"
+#include "sim/collectives/link_sums.h"
 #include "sim/collectives/ring_paths.h"
 
 namespace tessera {
@@ -12,21 +12,15 @@ namespace tessera {
 /// Bytes per link, added up route by route.
 class LinkBytes {
  public:
-  void add(const Route& route, double bytes) {
-    for (const LinkId link : route.links) bytes_[link] += bytes;
-  }
+  void add(const Route& route, double bytes) { sums_.add(route, bytes); }
   void add(std::span<const LinkShare> shares, double bytes) {
-    for (const LinkShare& share : shares) bytes_[share.link] += share.share * bytes;
+    for (const LinkShare& share : shares) sums_.add(share.link, share.share * bytes);
   }
   /// Ascending by link.
-  std::vector<LinkLoad> list() const {
-    std::vector<LinkLoad> list;
-    for (const auto& [link, bytes] : bytes_) list.push_back({link, bytes});
-    return list;
-  }
+  std::vector<LinkLoad> list() { return sums_.list<LinkLoad>(); }
 
  private:
-  std::map<LinkId, double> bytes_;
+  LinkSums sums_;
 };
 
 /// The bytes that each link carries for a collective of `call.bytes` with `algorithm`, for at least

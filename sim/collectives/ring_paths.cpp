@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "sim/collectives/link_sums.h"
 #include "sim/collectives/ring_search.h"
 
 namespace tessera {
@@ -14,23 +15,6 @@ using GpuGroup = std::vector<int>;
 
 /// NCCL runs two channels at half a lane's rate each, which lets odd numbers of lanes balance.
 constexpr int kChannelsPerLane = 2;
-
-/// Share of the ring traffic per link, in the order of the links.
-class LinkLoads {
- public:
-  void add(const Route& route, double share) {
-    for (const LinkId link : route.links) shares_[link] += share;
-  }
-
-  std::vector<LinkShare> list() const {
-    std::vector<LinkShare> list;
-    for (const auto& [link, share] : shares_) list.push_back({link, share});
-    return list;
-  }
-
- private:
-  std::map<LinkId, double> shares_;
-};
 
 template <class Visit>
 void for_each_hop(const GpuGroup& ring, Visit visit) {
@@ -88,7 +72,7 @@ bool runs_over_pcie(const Topology& topology, const GpuGroup& ring) {
 
 /// Every ring runs in both directions, with half of its traffic each; with a hop over PCIe in one
 /// direction, because NCCL's search doubles such a ring in its own order.
-void add_closed_rings(const Topology& topology, const NodeGroup& node, LinkLoads& loads) {
+void add_closed_rings(const Topology& topology, const NodeGroup& node, LinkSums& loads) {
   const double share = 0.5 / static_cast<double>(node.rings.size());
   for (const GpuGroup& ring : node.rings) {
     const bool one_way = runs_over_pcie(topology, ring);
@@ -110,8 +94,8 @@ GpuGroup nic_owners(const Topology& topology, const GpuGroup& gpus) {
 }
 
 /// Rings closed inside the nodes, and every rail from owner to owner.
-LinkLoads loads_of_closed_rings(const Topology& topology, const std::vector<NodeGroup>& nodes) {
-  LinkLoads loads;
+LinkSums loads_of_closed_rings(const Topology& topology, const std::vector<NodeGroup>& nodes) {
+  LinkSums loads;
   for (const NodeGroup& node : nodes) add_closed_rings(topology, node, loads);
   if (nodes.size() == 1) return loads;
   const std::vector<GpuGroup> rails = rail_owners(topology, nodes);
@@ -134,10 +118,10 @@ GpuGroup chain_of(const std::vector<NodeGroup>& nodes, const GpuGroup& rail) {
 }
 
 /// Per rail one ring over all GPUs, which passes through each node once.
-LinkLoads loads_of_chains(const Topology& topology, const std::vector<NodeGroup>& nodes) {
+LinkSums loads_of_chains(const Topology& topology, const std::vector<NodeGroup>& nodes) {
   const std::vector<GpuGroup> rails = rail_owners(topology, nodes);
   const double share = 1.0 / static_cast<double>(rails.size());
-  LinkLoads loads;
+  LinkSums loads;
   for (const GpuGroup& rail : rails) {
     for_each_hop(chain_of(nodes, rail),
                  [&](int here, int next) { loads.add(topology.route(here, next), share); });
@@ -145,7 +129,7 @@ LinkLoads loads_of_chains(const Topology& topology, const std::vector<NodeGroup>
   return loads;
 }
 
-LinkLoads loads_of(const Topology& topology, const std::vector<NodeGroup>& nodes) {
+LinkSums loads_of(const Topology& topology, const std::vector<NodeGroup>& nodes) {
   const bool nvlink = topology.cluster().node.interconnect != GpuInterconnect::none;
   const bool closed_in_nodes = nvlink || nodes.size() == 1;
   return closed_in_nodes ? loads_of_closed_rings(topology, nodes)
@@ -274,7 +258,7 @@ RingPaths ring_paths(const Topology& topology, std::span<const int> ranks) {
   RingPaths paths;
   paths.nodes = by_node(topology, ranks);
   paths.shape = shape_of(topology, paths.nodes);
-  paths.links = loads_of(topology, paths.nodes).list();
+  paths.links = loads_of(topology, paths.nodes).list<LinkShare>();
   const bool nvlink_nodes = topology.cluster().node.interconnect != GpuInterconnect::none;
   constexpr double kUnbounded = std::numeric_limits<double>::infinity();
   BytesPerSecond inside(kUnbounded);

@@ -1,6 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "workloads/program.h"
 
 namespace tessera {
 
@@ -15,6 +19,42 @@ struct DeviceLoad {
 inline DeviceLoad operator+(const DeviceLoad& a, const DeviceLoad& b) {
   return {a.multiprocessors + b.multiprocessors, a.bandwidth + b.bandwidth};
 }
+
+/// Of the collectives that run on a GPU: each of its streams runs one at most.
+class DeviceLoads {
+ public:
+  bool empty() const { return count_ == 0; }
+  const DeviceLoad& sum() const { return sum_; }
+  /// One of them changes, begins (`from` is nothing) or ends (`to` is nothing).
+  void change(const DeviceLoad& from, const DeviceLoad& to) {
+    if (from == DeviceLoad()) {
+      loads_[count_++] = to;
+      sum_ = sum_ + to;
+      return;
+    }
+    if (count_ == 1) {
+      loads_[0] = sum_ = to;
+      count_ = to == DeviceLoad() ? 0 : 1;
+      return;
+    }
+    std::size_t place = 0;
+    while (loads_[place] != from) ++place;
+    if (to != DeviceLoad()) {
+      loads_[place] = to;
+    } else {
+      --count_;
+      for (; place < count_; ++place) loads_[place] = loads_[place + 1];
+    }
+    // Summed anew, so that a GPU without collectives has no rounding left over.
+    sum_ = DeviceLoad();
+    for (std::size_t i = 0; i < count_; ++i) sum_ = sum_ + loads_[i];
+  }
+
+ private:
+  DeviceLoad sum_;
+  std::size_t count_ = 0;
+  std::array<DeviceLoad, kStreamCount> loads_;  ///< in the order in which they began
+};
 
 /// Kernels beside collectives of `load`: a share of their time alone is spent in matrix products
 /// and attention, which lose waves to the missing multiprocessors; the rest is memory-bound. The

@@ -1,7 +1,6 @@
 #include "sim/engine/gpu.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace tessera {
@@ -16,16 +15,16 @@ const RankProgram& program_of(int rank, const Program& program) {
 
 Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
          std::span<OpRecord> records, MemorySamples samples, const TensorLives* lives)
-    : rank_(rank),
-      queues_(queues),
-      context_(context),
+    : context_(context),
       program_(program_of(rank, context.timed.program)),
+      queues_(queues),
       records_(records),
       memory_(rank, program_.static_memory + context.timed.library_memory.allocator.workspaces,
               samples),
-      ended_(program_.ops.size(), 0) {
+      rank_(rank) {
   awaited_.fill(-1);
-  if (has_single_queue()) in_turn_ = queues_.queued_from.front();
+  last_ended_.fill(-1);
+  if (context.timed.single_hardware_queue) in_turn_ = queues_.queued_from.front();
   if (lives != nullptr) pressure_ = std::make_unique<MemoryPressure>(*this, *lives);
   for (int stream = 0; stream < kStreamCount; ++stream) {
     streams_.emplace_back(*this, static_cast<StreamKind>(stream),
@@ -33,9 +32,8 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
   }
 }
 
-void Gpu::leave_queue(std::int32_t op) {
-  if (!has_single_queue() || op != in_turn_) return;
-  in_turn_ = queues_.queued_from[static_cast<std::size_t>(op) + 1];
+void Gpu::next_in_queue() {
+  in_turn_ = queues_.queued_from[static_cast<std::size_t>(in_turn_) + 1];
   if (static_cast<std::size_t>(in_turn_) == program_.ops.size()) return;
   streams_[static_cast<std::size_t>(this->op(in_turn_).stream)].advance();
 }
@@ -58,24 +56,16 @@ std::int32_t Gpu::first_missing(std::int32_t op) const {
 
 void Gpu::change_load(const DeviceLoad& from, const DeviceLoad& to) {
   if (from == to) return;
-  const auto place =
-      from == DeviceLoad() ? loads_.insert(loads_.end(), to) : std::ranges::find(loads_, from);
-  if (to == DeviceLoad()) {
-    loads_.erase(place);
-  } else {
-    *place = to;
-  }
-  // Summed anew, so that a GPU without collectives has no rounding left over.
-  load_ = std::accumulate(loads_.begin(), loads_.end(), DeviceLoad());
+  loads_.change(from, to);
   with_kernels_.for_each([this](std::size_t stream) { streams_[stream].change_pace_of_kernels(); });
   change_pace_of_collectives();
 }
 
-void Gpu::change_pace_of_collectives() {
+void Gpu::set_pace_of_collectives() {
   double stretch = 1;
-  if (load_.bandwidth > 0) {
+  if (loads_.sum().bandwidth > 0) {
     with_kernels_.for_each([this, &stretch](std::size_t stream) {
-      const KernelsBeside kernels(load_, streams_[stream].product_share());
+      const KernelsBeside kernels(loads_.sum(), streams_[stream].product_share());
       stretch = std::max(stretch, kernels.stretch_of_collectives());
     });
   }
@@ -91,7 +81,7 @@ void Gpu::room_changed() {
 }
 
 void Gpu::end(std::int32_t op) {
-  ended_[static_cast<std::size_t>(op)] = 1;
+  last_ended_[static_cast<std::size_t>(this->op(op).stream)] = op;
   last_end_ = context_.clock.now();
   if (pressure_) pressure_->ended(op);
   waiting_.for_each([this, op](std::size_t stream) {

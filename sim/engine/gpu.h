@@ -76,30 +76,38 @@ class Gpu {
     const auto number = static_cast<std::size_t>(op.segment.index());
     return context_.timed.paces.segment(rank_, number, context_.timed.segments[number]);
   }
-  OpRecord& record(std::int32_t op) { return records_[static_cast<std::size_t>(op)]; }
+  std::span<OpRecord> records() { return records_; }
   MemoryLedger& memory() { return memory_; }
 
   // For the host process.
-  /// The next op of the program reaches the device at `date`.
-  void launch(Seconds date) { records_[launched_++].launched = date; }
+  /// The host launches the ops of `run`, up to number `end`.
+  void launch(const LaunchRun& run, std::int32_t end) {
+    launches_ = run;
+    launched_ = end;
+  }
   /// Looks at what was launched since; in maestro.
   void advance();
-  bool has_ended(std::int32_t op) const { return ended_[static_cast<std::size_t>(op)] != 0; }
+  bool has_ended(std::int32_t op) const {
+    return op <= last_ended_[static_cast<std::size_t>(this->op(op).stream)];
+  }
   /// Runs `action` when `op` ends; one at a time.
   void when_ended(std::int32_t op, Action action);
 
   // For the streams.
-  bool is_launched(std::int32_t op) const { return static_cast<std::size_t>(op) < launched_; }
+  bool is_launched(std::int32_t op) const { return op < launched_; }
+  const LaunchRun& launches() const { return launches_; }
   /// What a collective takes changes: kernels change their pace, and with them collectives.
   void change_load(const DeviceLoad& from, const DeviceLoad& to);
   /// Time of kernels now over their time alone.
   double stretch_of_kernels(double product_share) const {
-    return loads_.empty() ? 1 : KernelsBeside(load_, product_share).stretch();
+    return loads_.empty() ? 1 : KernelsBeside(loads_.sum(), product_share).stretch();
   }
   /// Time of collectives beside the kernels that run over their time alone.
   double stretch_of_collectives() const { return stretch_of_collectives_; }
   /// Other kernels run than before, or none.
-  void change_pace_of_collectives();
+  void change_pace_of_collectives() {
+    if (loads_.sum().bandwidth > 0 || stretch_of_collectives_ != 1) set_pace_of_collectives();
+  }
   /// An op that `op` waits for and that has not ended; -1 if there is none.
   std::int32_t first_missing(std::int32_t op) const;
   /// Whether what `op` takes and needs is, or fits, on the device. If not, room is being made, and
@@ -121,17 +129,19 @@ class Gpu {
   void kernels_run(StreamKind stream, bool run) { with_kernels_.set(stream, run); }
 
   /// All streams but those of copies share one hardware queue.
-  bool has_single_queue() const { return context_.timed.single_hardware_queue; }
+  bool has_single_queue() const { return in_turn_ != kNoQueue; }
   /// Whether the op behind `op` in that queue could start while `op` still runs.
   bool holds_up_another(std::int32_t op) const {
     return has_single_queue() && queues_.holds_up_another[static_cast<std::size_t>(op)] != 0;
   }
   /// Whether everything that was launched into the hardware queue ahead of `op` has left it.
   bool is_in_turn(std::int32_t op) const {
-    return !has_single_queue() || op == in_turn_ || is_copy(this->op(op).kind);
+    return op == in_turn_ || !has_single_queue() || is_copy(this->op(op).kind);
   }
   /// `op` runs, or its last kernel does: the hardware queue goes on to the next op.
-  void leave_queue(std::int32_t op);
+  void leave_queue(std::int32_t op) {
+    if (op == in_turn_) next_in_queue();
+  }
   /// Null where memory is not limited.
   const MemoryPressure* pressure() const { return pressure_.get(); }
   /// One line per stream that has not run empty.
@@ -140,26 +150,32 @@ class Gpu {
   std::int32_t host_waits_for() const { return host_waits_for_; }
 
  private:
-  int rank_;
-  const StageQueues& queues_;
-  DeviceContext context_;
+  static constexpr std::int32_t kNoQueue = -1;
+
+  void set_pace_of_collectives();
+  void next_in_queue();
+
+  // What every op needs comes first: a thousand GPUs take turns in the processor's caches.
+  const DeviceContext& context_;
   const RankProgram& program_;
+  const StageQueues& queues_;
   std::span<OpRecord> records_;
-  MemoryLedger memory_;
-  std::unique_ptr<MemoryPressure> pressure_;
-  std::vector<DeviceLoad> loads_;  ///< of the collectives that run
-  DeviceLoad load_;                ///< their sum
-  double stretch_of_collectives_ = 1;
   std::vector<Stream> streams_;
-  // Beside the streams: most ends and loads concern few of them.
-  std::array<std::int32_t, kStreamCount> awaited_;
+  std::int32_t in_turn_ = kNoQueue;  ///< op at the head of the hardware queue that streams share
+  std::int32_t launched_ = 0;        ///< ops
+  std::int32_t host_waits_for_ = -1;
   StreamSet waiting_;  ///< for an op
   StreamSet with_kernels_;
-  std::size_t launched_ = 0;  ///< ops
-  std::int32_t in_turn_ = 0;  ///< op at the head of the hardware queue that streams share
-  std::vector<char> ended_;   ///< by op
+  // Beside the streams: most ends and loads concern few of them.
+  std::array<std::int32_t, kStreamCount> awaited_;
+  std::array<std::int32_t, kStreamCount> last_ended_;  ///< ops of a stream end in their order
   Seconds last_end_;
-  std::int32_t host_waits_for_ = -1;
+  LaunchRun launches_;  ///< the last that the host began
+  MemoryLedger memory_;
+  std::unique_ptr<MemoryPressure> pressure_;
+  double stretch_of_collectives_ = 1;
+  DeviceLoads loads_;
+  int rank_;
   Action wake_host_;
 };
 

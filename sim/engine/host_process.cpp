@@ -6,18 +6,19 @@
 namespace tessera {
 
 // The host need not sleep through each launch: between two waits nothing depends on it but the
-// dates at which its launches reach the device. It writes these down and blocks at the wait.
+// dates at which its launches reach the device (launch_dates.h). It blocks at the wait.
 void HostProcess::run() {
-  Seconds host_time;
-  const StageQueues& queues = gpu_.queues();
-  for (std::size_t op = 0; op < queues.launch_time.size(); ++op) {
-    host_time += queues.launch_time[op];
-    gpu_.launch(host_time);
-    if (queues.host_waits[op] == 0) continue;
-    const auto awaited = static_cast<std::int32_t>(op);
+  const StageLaunches& launches = gpu_.queues().launches;
+  std::int32_t after = -1;
+  Seconds since;
+  for (const std::int32_t awaited : launches.waits) {
+    gpu_.launch(launch_run(after, since, awaited, launches), awaited + 1);
     synchronize(awaited);
-    host_time = gpu_.record(awaited).end;
+    after = awaited;
+    since = gpu_.records()[static_cast<std::size_t>(awaited)].end;
   }
+  const auto ops = static_cast<std::int32_t>(launches.host_time.size());
+  gpu_.launch(launch_run(after, since, ops - 1, launches), ops);
   submit();
 }
 

@@ -19,6 +19,7 @@ class PacedWork {
     since_ = clock.now() + lead;
     work_ = work;
     stretch_ = stretch;
+    end_ = since_ + work_ * stretch_;
     post();
   }
   void change(double stretch) {
@@ -29,14 +30,19 @@ class PacedWork {
       since_ = now;
     }
     stretch_ = stretch;
-    post();
+    end_ = since_ + work_ * stretch_;
+    if (end_ < looks_at_) post();
   }
 
  private:
+  /// Work that is slowed down looks too early, and again at its end: much of it has its pace back
+  /// by then, and every look that is void costs as much as one that counts.
   void post() {
     const std::int32_t version = ++version_;
-    clock_->at(since_ + work_ * stretch_, [this, version] {
+    looks_at_ = end_;
+    clock_->at(end_, [this, version] {
       if (version != version_) return;
+      if (end_ > clock_->now()) return post();
       Action end = std::move(on_end_);  // it may start the next work here
       end();
     });
@@ -46,8 +52,10 @@ class PacedWork {
   Action on_end_;
   Seconds work_;  ///< left at `since_`
   Seconds since_;
+  Seconds end_;       ///< at the pace of now
+  Seconds looks_at_;  ///< whether it is done
   double stretch_ = 1;
-  std::int32_t version_ = 0;  ///< an end that was posted before the last change is void
+  std::int32_t version_ = 0;  ///< a look that was posted before the last one is void
 };
 
 }  // namespace tessera

@@ -27,6 +27,7 @@ simgrid::s4u::Link* RoutingZone::add_limit(const simgrid::s4u::Host& host, Bytes
 }
 
 void RoutingZone::append(routing::Route& route, const std::vector<LinkId>& links) const {
+  route.link_list_.reserve(links.size() + 1);  // its limit may follow
   for (const LinkId id : links) {
     route.link_list_.push_back(links_[static_cast<std::size_t>(id.index())]);
   }

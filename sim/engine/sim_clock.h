@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <set>
 #include <vector>
@@ -50,34 +51,35 @@ class SimClock {
   void stop();
 
  private:
+  /// An action at a place that stays, so that it runs where it lies.
+  struct Posted {
+    Action action;
+    Posted* next;  ///< of the instant; of a spare one: the next spare one
+  };
   /// Actions of one date, which lie beside the queue in a chain: ranks that do the same post
   /// thousands of them.
   struct Instant {
     double date;
     std::uint64_t sequence;
-    std::uint32_t first;  ///< slot of its first action
+    Posted* first;
 
     bool before(const Instant& other) const {
       return date != other.date ? date < other.date : sequence < other.sequence;
     }
-  };
-  struct Posted {
-    Action action;
-    std::uint32_t next;  ///< slot of the next action of the instant
   };
   /// An instant that still takes actions. One that has left this list takes no more, so that the
   /// instants of a date run in the order in which their actions were posted.
   struct Open {
     double date = -1;
     std::uint64_t sequence = 0;
-    std::uint32_t last = 0;  ///< slot of its last action
+    Posted* last = nullptr;
   };
 
   void arm();
   void fire(Seconds armed_for);
   void push(const Instant& instant);
   void pop();
-  std::uint32_t slot_of(Action&& action);
+  Posted* post(Action&& action);
   void run(const Instant& instant);
   void look_at_wall_clock();
   bool may_come_before_simgrid(Seconds date) const {
@@ -85,8 +87,8 @@ class SimClock {
   }
 
   std::vector<Instant> heap_;  ///< four children per entry; the first is next
-  std::vector<Posted> posted_;
-  std::vector<std::uint32_t> free_slots_;
+  std::deque<Posted> posted_;
+  Posted* spare_ = nullptr;
   std::array<Open, 4> open_;
   std::size_t oldest_open_ = 0;
   std::uint64_t next_sequence_ = 0;

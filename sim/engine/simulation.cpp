@@ -33,13 +33,7 @@ std::size_t ops_of(int rank, const Program& program) {
 std::vector<OpRecord> empty_records(const Program& program, std::span<const int> ranks) {
   std::size_t count = 0;
   for (const int rank : ranks) count += ops_of(rank, program);
-  std::vector<OpRecord> records;
-  records.reserve(count);
-  for (const int rank : ranks) {
-    const auto ops = static_cast<std::int32_t>(ops_of(rank, program));
-    for (std::int32_t op = 0; op < ops; ++op) records.push_back({.rank = rank, .op = op});
-  }
-  return records;
+  return std::vector<OpRecord>(count);
 }
 
 }  // namespace
@@ -56,19 +50,19 @@ Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
       transfers_(clock_, network_),
       collectives_(plan_, transfers_),
       messages_(plan_, clock_, transfers_),
+      context_{timed, clock_, plan_, collectives_, messages_, transfers_},
       records_(empty_records(timed.program, ranks())) {
   create_gpus(samples);
 }
 
 void Simulation::create_gpus(MemorySamples samples) {
-  const DeviceContext context{timed_, clock_, plan_, collectives_, messages_, transfers_};
   std::span<OpRecord> remaining(records_);
   for (const int rank : ranks()) {
     const int stage = position_of(rank, timed_.program.layout).pipeline;
     const StageQueues& queues = queues_[static_cast<std::size_t>(stage)];
     const std::size_t ops = queues.sequence.size();
     const TensorLives* lives = lives_.empty() ? nullptr : &lives_[static_cast<std::size_t>(stage)];
-    gpus_.emplace_back(rank, queues, context, remaining.first(ops), samples, lives);
+    gpus_.emplace_back(rank, queues, context_, remaining.first(ops), samples, lives);
     hosts_.emplace_back(gpus_.back());
     remaining = remaining.subspan(ops);
   }

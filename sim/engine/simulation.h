@@ -43,6 +43,7 @@ class Simulation {
   Transfers transfers_;
   CollectiveBoard collectives_;
   MessageBoard messages_;
+  DeviceContext context_;
   std::vector<OpRecord> records_;  ///< by rank and op
   std::deque<Gpu> gpus_;           ///< in the order of ranks()
   std::deque<HostProcess> hosts_;

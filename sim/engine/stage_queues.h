@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/plan/timed_program.h"
+#include "sim/trace/launch_dates.h"
 
 namespace tessera {
 
@@ -14,8 +15,7 @@ struct StageQueues {
   /// By op: its number among the stage's collectives of the same group, counted from 0; -1 for the
   /// other ops. Members of a communicator match their collectives by it.
   std::vector<std::int32_t> sequence;
-  std::vector<Seconds> launch_time;  ///< by op: that the host spends to launch it
-  std::vector<char> host_waits;      ///< by op: the host waits for its end
+  StageLaunches launches;
   // Where all streams but those of copies share one hardware queue:
   std::vector<std::int32_t> queued_from;  ///< by op, and one past the end: the first op from it on
                                           ///< that goes through the queue; the number of ops: none

@@ -25,28 +25,29 @@ DeviceLoad while_waiting(const DeviceLoad& load) {
 void Stream::advance() {
   if (running_ != kNone || head_ == queue_.size()) return;
   const std::int32_t op = queue_[head_];
-  if (!gpu_.is_launched(op)) return;  // the host calls again
-  SimClock& clock = gpu_.context().clock;
-  const Seconds launched = gpu_.record(op).launched;
-  if (launched > clock.now()) {
-    clock.at(launched, [this] { advance(); });
-    return;
-  }
+  if (!gpu_.is_in_turn(op) || !gpu_.is_launched(op)) return;  // the queue or the host calls again
+  if (gpu_.launches().done > gpu_.context().clock.now() && !is_launched(op)) return;
   std::int32_t missing = gpu_.first_missing(op);
-  const bool in_turn = gpu_.is_in_turn(op);
-  if (missing == kNone && in_turn && !gpu_.has_room_for(op)) missing = Gpu::kRoom;
+  if (missing == kNone && !gpu_.has_room_for(op)) missing = Gpu::kRoom;
   gpu_.await(kind_, missing);
-  if (missing == kNone && in_turn) begin(op);
+  if (missing == kNone) begin(op);
+}
+
+/// Told by its date. If not, the stream advances when it is.
+bool Stream::is_launched(std::int32_t op) {
+  SimClock& clock = gpu_.context().clock;
+  const Seconds date = launches_.of(op, gpu_.launches(), gpu_.queues().launches);
+  if (date <= clock.now()) return true;
+  clock.at(date, [this] { advance(); });
+  return false;
 }
 
 void Stream::begin(std::int32_t op) {
   ++head_;
   running_ = op;
-  OpRecord& record = gpu_.record(op);
-  record.start = gpu_.context().clock.now();
-  record.transfer_start = record.start;
+  started_ = gpu_.context().clock.now();
   const ProgramOp& begun = gpu_.op(op);
-  if (begun.allocated > Bytes(0)) gpu_.memory().change(record.start, begun.allocated);
+  if (begun.allocated > Bytes(0)) gpu_.memory().change(started_, begun.allocated);
   execute(begun);
   if (begun.kind != OpKind::kernels) gpu_.leave_queue(op);
 }
@@ -93,8 +94,9 @@ void Stream::run_kernels(const TimedSegment& segment) {
   SimClock& clock = gpu_.context().clock;
   const Seconds work = gpu_.context().timed.paces.duration(gpu_.rank(), running_, segment);
   const double stretch = on_host() ? 1 : gpu_.stretch_of_kernels(product_share_);
-  const Seconds last_alone = segment.last_kernel();
-  if (last_alone >= segment.duration || !gpu_.holds_up_another(running_)) {
+  const Seconds last_alone =
+      gpu_.holds_up_another(running_) ? segment.last_kernel() : segment.duration;
+  if (last_alone >= segment.duration) {
     kernels_.start(clock, Seconds(0), work, stretch, [this] { end(); });
     return gpu_.leave_queue(running_);
   }
@@ -131,28 +133,29 @@ void Stream::collective_started() {
 }
 
 void Stream::collective_ended(Seconds all_joined, int last_rank) {
-  OpRecord& record = gpu_.record(running_);
-  record.transfer_start = all_joined;
-  record.last_rank = last_rank;
   gpu_.change_load(collective_->transfer.load, {});
   collective_ = nullptr;
-  end();
+  end(all_joined, last_rank);
 }
 
 double Stream::stretch_of_collectives() const {
   return gpu_.stretch_of_collectives();
 }
 
-void Stream::end() {
+void Stream::end(Seconds transfer_start, int last_rank) {
   const std::int32_t ended = running_;
   const ProgramOp& op = gpu_.op(ended);
   const DeviceContext& context = gpu_.context();
-  gpu_.record(ended).end = context.clock.now();
-  if (op.freed > Bytes(0)) gpu_.memory().change(context.clock.now(), Bytes(0) - op.freed);
+  const Seconds now = context.clock.now();
+  gpu_.records()[static_cast<std::size_t>(ended)] = {.start = started_,
+                                                     .end = now,
+                                                     .transfer_start = transfer_start,
+                                                     .op = ended,
+                                                     .last_rank = last_rank};
+  if (op.freed > Bytes(0)) gpu_.memory().change(now, Bytes(0) - op.freed);
   if (op.kind == OpKind::kernels) {
     gpu_.kernels_run(kind_, false);
-    gpu_.memory().end_segment(context.clock.now(),
-                              context.timed.program.segment(op.segment).net_memory);
+    gpu_.memory().end_segment(now, context.timed.program.segment(op.segment).net_memory);
   }
   running_ = kNone;
   gpu_.end(ended);

@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "sim/engine/collective_board.h"
 #include "sim/engine/paced_work.h"
+#include "sim/trace/launch_dates.h"
 #include "workloads/program.h"
 
 namespace tessera {
@@ -16,9 +17,11 @@ class Gpu;
 /// An in-order queue of a GPU. Two rules: an op starts when it is the head of its stream, its host
 /// has launched it and the ops it waits for have ended; when it ends, who waits for it is woken.
 /// Streams are passive: they move only inside actions of the clock.
-class Stream final : public CollectiveMember {
+///
+/// Fills cache lines of its own: of large jobs, the streams of a thousand GPUs take turns in them.
+class alignas(64) Stream final : public CollectiveMember {
  public:
-  Stream(Gpu& gpu, StreamKind kind, const std::vector<std::int32_t>& queue)
+  Stream(Gpu& gpu, StreamKind kind, std::span<const std::int32_t> queue)
       : gpu_(gpu), kind_(kind), queue_(queue) {}
 
   /// Starts the head if it may start.
@@ -42,22 +45,26 @@ class Stream final : public CollectiveMember {
  private:
   static constexpr std::int32_t kNone = -1;
 
+  bool is_launched(std::int32_t op);
   void begin(std::int32_t op);
   void execute(const ProgramOp& op);
   void run_kernels(const TimedSegment& segment);
-  void end();
+  void end() { end(started_, kNone); }
+  void end(Seconds transfer_start, int last_rank);
   void join_collective();
   bool on_host() const { return kind_ == StreamKind::host; }
   std::string reason() const;
 
   Gpu& gpu_;
   StreamKind kind_;
-  const std::vector<std::int32_t>& queue_;
+  std::span<const std::int32_t> queue_;
   std::size_t head_ = 0;  ///< position in the queue of the next op to start
   std::int32_t running_ = kNone;
+  Seconds started_;  ///< the op that runs
   PacedWork kernels_;                            ///< that run
   double product_share_ = 0;                     ///< of them
   const PlannedTransfer* collective_ = nullptr;  ///< that runs; null: none
+  LaunchDates launches_;                         ///< of heads that came here before their launch
 };
 
 }  // namespace tessera

@@ -97,7 +97,7 @@ class PerfettoTrace {
   std::string write() {
     for (const auto& [rank, stands_for] : index_.simulated()) {
       name_tracks(rank, stands_for);
-      for (const OpRecord& record : index_.records_of(rank)) write_op(record);
+      for (const OpRecord& record : index_.records_of(rank)) write_op(rank, record);
       write_memory(rank);
     }
     for (const PressureCopy& copy : timeline_.pressure_copies) write_pressure(copy);
@@ -105,8 +105,8 @@ class PerfettoTrace {
   }
 
  private:
-  const ProgramOp& op_of(const OpRecord& record) const {
-    return index_.program_of(record.rank).ops[static_cast<std::size_t>(record.op)];
+  const ProgramOp& op_of(int rank, const OpRecord& record) const {
+    return index_.program_of(rank).ops[static_cast<std::size_t>(record.op)];
   }
 
   void name_tracks(int rank, int stands_for) {
@@ -125,28 +125,28 @@ class PerfettoTrace {
     }
   }
 
-  void write_op(const OpRecord& record) {
-    const ProgramOp& op = op_of(record);
-    if (op.kind == OpKind::kernels) return write_segment(record, op);
-    write_communication(record, op);
-    if (op.kind == OpKind::recv) write_arrow(record, op);
+  void write_op(int rank, const OpRecord& record) {
+    const ProgramOp& op = op_of(rank, record);
+    if (op.kind == OpKind::kernels) return write_segment(rank, record, op);
+    write_communication(rank, record, op);
+    if (op.kind == OpKind::recv) write_arrow(rank, record, op);
   }
 
-  void write_segment(const OpRecord& record, const ProgramOp& op) {
+  void write_segment(int rank, const OpRecord& record, const ProgramOp& op) {
     const auto segment = static_cast<std::size_t>(op.segment.index());
     const SegmentText& text = segments_[segment];
-    const TraceTrack track = track_of(record.rank, op.stream);
+    const TraceTrack track = track_of(rank, op.stream);
     const std::string common = op_args(op);
     writer_.slice(track, text.name, "segment", to_nanoseconds(record.start),
                   to_nanoseconds(record.end), common, text.args);
-    write_kernels(record, track, common, segment);
+    write_kernels(rank, record, track, common, segment);
   }
 
   /// Kernel boundaries are prefix sums of the predicted durations, stretched to the record.
-  void write_kernels(const OpRecord& record, TraceTrack track, const std::string& common,
+  void write_kernels(int rank, const OpRecord& record, TraceTrack track, const std::string& common,
                      std::size_t segment) {
     const SegmentId id(static_cast<std::int32_t>(segment));
-    const TimedSegment& times = timed_.segment_of(record.rank, id);
+    const TimedSegment& times = timed_.segment_of(rank, id);
     const double sum = times.duration.value();
     const double stretch = sum > 0 ? (record.end - record.start).value() / sum : 0.0;
     Seconds elapsed;
@@ -161,26 +161,26 @@ class PerfettoTrace {
     }
   }
 
-  void write_communication(const OpRecord& record, const ProgramOp& op) {
+  void write_communication(int rank, const OpRecord& record, const ProgramOp& op) {
     const Nanoseconds begin = to_nanoseconds(record.start);
     const Nanoseconds waited = to_nanoseconds(record.transfer_start) - begin;
     std::string args = member("bytes", op.bytes.value());
     args += is_collective(op.kind)
                 ? member("group", label_json(label_of(op.group))) + member("waited_ns", waited)
                 : member("tag", op.tag);
-    writer_.slice(track_of(record.rank, op.stream), json_string(communication_name(op)),
+    writer_.slice(track_of(rank, op.stream), json_string(communication_name(op)),
                   "communication", begin, to_nanoseconds(record.end), op_args(op), args);
   }
 
   /// Ends one tick before the message has arrived, which lies inside the slice of the recv.
-  void write_arrow(const OpRecord& recv, const ProgramOp& op) {
-    const auto send = index_.send_of(recv.rank, op);
+  void write_arrow(int rank, const OpRecord& recv, const ProgramOp& op) {
+    const auto send = index_.send_of(rank, op);
     if (!send) return;
-    const Nanoseconds sent = to_nanoseconds(send->start);
+    const Nanoseconds sent = to_nanoseconds(send->record.start);
     const Nanoseconds posted = to_nanoseconds(recv.start);
     const Nanoseconds arrived = std::max({sent, posted, to_nanoseconds(recv.end) - 1});
-    writer_.arrow(++arrows_, track_of(send->rank, op_of(*send).stream), sent,
-                  track_of(recv.rank, op.stream), arrived);
+    writer_.arrow(++arrows_, track_of(send->rank, op_of(send->rank, send->record).stream), sent,
+                  track_of(rank, op.stream), arrived);
   }
 
   /// On tracks of their own, behind those of the streams.

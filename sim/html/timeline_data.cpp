@@ -184,7 +184,7 @@ class TimelineData {
     if (is_collective(op.kind)) return record.transfer_start;
     if (op.kind != OpKind::recv) return record.start;
     const auto send = index_.send_of(rank, op);
-    return send ? std::clamp(send->start, record.start, record.end) : record.start;
+    return send ? std::clamp(send->record.start, record.start, record.end) : record.start;
   }
 
   const TimedProgram& timed_;

@@ -48,9 +48,13 @@ class PathWalk {
 
   std::vector<PathPiece> run() {
     if (timeline_.ops.empty()) return {};
-    const auto last = std::ranges::max_element(timeline_.ops, {}, &OpRecord::end);
-    at_ = {last->rank, last->op};
-    now_ = last->end;
+    for (const auto& [rank, stands_for] : index_.simulated()) {
+      for (const OpRecord& record : index_.records_of(rank)) {
+        if (record.end <= now_) continue;
+        at_ = {rank, record.op};
+        now_ = record.end;
+      }
+    }
     // Every op is visited at most once; more steps would be a fault of the records.
     for (std::size_t step = 0; now_ > Seconds() && step <= timeline_.ops.size(); ++step) {
       if (!step_back()) break;
@@ -101,8 +105,8 @@ class PathWalk {
   /// False where the message had come before it was asked for.
   bool go_to_sender(const ProgramOp& recv) {
     const auto send = index_.send_of(at_.rank, recv);
-    if (!send || send->end <= record(at_).start) return false;
-    at_ = {send->rank, send->op};
+    if (!send || send->record.end <= record(at_).start) return false;
+    at_ = {send->rank, send->record.op};
     return true;
   }
 
@@ -121,13 +125,19 @@ class PathWalk {
     std::int32_t cause = later(order(at_).ahead_in_stream[op], kNoOp);
     for (const std::int32_t awaited : program_op(at_).waits) cause = later(cause, awaited);
     const Seconds released = cause == kNoOp ? Seconds() : record({at_.rank, cause}).end;
-    const Seconds launched = record(at_).launched;
+    const Seconds launched = launch_date();
     if (single_queue_ && now_ > std::max(released, launched) + kRounding && go_to_queue())
       return true;
     if (launched > released + kRounding || cause == kNoOp) return go_to_host(launched);
     if (now_ > released + kRounding) add(PathPieceKind::unexplained, released);
     at_.op = cause;
     return true;
+  }
+
+  Seconds launch_date() {
+    std::vector<Seconds>& dates = launched_[at_.rank];
+    if (dates.empty()) dates = index_.launch_dates_of(at_.rank);
+    return dates[static_cast<std::size_t>(at_.op)];
   }
 
   /// From the start of an op to what started ahead of it in the hardware queue just then; of a
@@ -159,6 +169,7 @@ class PathWalk {
   const TimelineIndex& index_;
   bool single_queue_;
   std::vector<StageCollectives> collectives_;  ///< by stage
+  std::map<std::int32_t, std::vector<Seconds>> launched_;  ///< by rank that the path crosses
   Place at_;
   Seconds now_;
   std::vector<PathPiece> pieces_;  ///< last one first

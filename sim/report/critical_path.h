@@ -30,7 +30,7 @@ struct PathPiece {
 /// the last op without a gap: found backwards from that op over what released each op last. An op
 /// starts when the op ahead of it in its stream, the ops it waits for and its launch by the host
 /// are through; a collective when its last member has come; a receive ends with the send.
-/// Shortening anything off this path does not shorten the step. Needs `launched` and `last_rank` of
+/// Shortening anything off this path does not shorten the step. Needs `last_rank` of
 /// the records.
 std::vector<PathPiece> critical_path(const TimedProgram& timed, const Timeline& timeline,
                                      const TimelineIndex& index);

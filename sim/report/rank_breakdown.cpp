@@ -1,8 +1,8 @@
 #include "sim/report/rank_breakdown.h"
 
 #include <algorithm>
+#include <vector>
 
-#include "sim/report/clock_tick.h"
 #include "workloads/process_groups.h"
 
 namespace tessera {
@@ -24,7 +24,7 @@ class RankAccount {
   TimeBreakdown run(Seconds step_time) {
     Seconds free_at;
     for (const std::int32_t op : order_.compute_ops) {
-      charge_gap(op, free_at, record_at(op).start);
+      if (record_at(op).start > free_at) charge_gap(op, free_at, record_at(op).start);
       charge_run(op);
       free_at = record_at(op).end;
     }
@@ -43,6 +43,11 @@ class RankAccount {
     return record_at(b).end > record_at(a).end ? b : a;
   }
 
+  Seconds launched(std::int32_t op) {
+    if (launched_.empty()) launched_ = index_.launch_dates_of(rank_);
+    return launched_[static_cast<std::size_t>(op)];
+  }
+
   /// The op that ended last among those that `op` had to wait for.
   std::int32_t last_cause(std::int32_t op) const {
     const auto at = static_cast<std::size_t>(op);
@@ -53,12 +58,13 @@ class RankAccount {
 
   /// The hardware queue that streams share came to `op` after its launch and after `cause`: it had
   /// waited for the op ahead of it.
-  bool held_by_queue(std::int32_t op, std::int32_t cause) const {
+  bool held_by_queue(std::int32_t op, std::int32_t cause) {
     const std::int32_t ahead = order_.ahead_in_queue[static_cast<std::size_t>(op)];
     if (!timed_.single_hardware_queue || ahead == kNone) return false;
     if (op_at(ahead).stream == StreamKind::compute) return false;
     const Seconds ready = cause == kNone ? Seconds() : record_at(cause).end;
-    return record_at(ahead).start > std::max(ready, record_at(op).launched);
+    const Seconds ahead_began = record_at(ahead).start;
+    return ahead_began > ready && ahead_began > launched(op);
   }
 
   /// Nothing ran in [from, to), and then `op` began.
@@ -112,7 +118,7 @@ class RankAccount {
   /// Until the sender begins, the pipeline is at fault, whenever this rank asked for the message.
   Seconds charge_recv(std::int32_t op, Seconds from, Seconds joined, Seconds to) {
     const auto send = index_.send_of(rank_, op_at(op));
-    const Seconds sent = send ? std::clamp(send->start, from, to) : joined;
+    const Seconds sent = send ? std::clamp(send->record.start, from, to) : joined;
     const Seconds since = sent > joined ? from : joined;
     const Seconds on_its_way = std::max(sent, joined);
     account_[TimeCategory::bubble] += on_its_way - since;
@@ -147,15 +153,11 @@ class RankAccount {
   std::span<const ProgramOp> ops_;
   std::span<const OpRecord> records_;
   const StageOrder& order_;
+  std::vector<Seconds> launched_;  ///< by op; once somebody has asked
   TimeBreakdown account_;
 };
 
 }  // namespace
-
-Seconds busy_time(const OpRecord& record, Seconds alone) {
-  const Seconds run = record.end - record.start;
-  return run - alone > kClockTick ? alone : run;
-}
 
 TimeBreakdown break_down(const TimedProgram& timed, const TimelineIndex& index, int rank,
                          Seconds step_time) {

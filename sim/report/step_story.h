@@ -60,7 +60,7 @@ struct StepStory {
   std::vector<PathOp> path_ops;       ///< the same by op; longest first
 };
 
-/// Pure. The timeline must hold every op of every rank, with `launched` and `last_rank`.
+/// Pure. The timeline must hold every op of every rank, with `last_rank`.
 StepStory tell_step(const TimedProgram& timed, const Timeline& timeline);
 
 }  // namespace tessera

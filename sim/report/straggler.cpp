@@ -14,10 +14,11 @@ std::map<int, Seconds> waits_of(int rank, const TimelineIndex& index) {
   std::map<int, Seconds> waits;
   const auto& ops = index.program_of(rank).ops;
   for (const OpRecord& record : index.records_of(rank)) {
-    const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
-    if (!is_collective(op.kind) || spans_stages(op.group) || record.last_rank < 0) continue;
+    if (record.last_rank < 0 || record.last_rank == rank) continue;
     const Seconds waited = record.transfer_start - record.start;
-    if (record.last_rank != rank && waited > kClockTick) waits[record.last_rank] += waited;
+    const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
+    if (waited > kClockTick && is_collective(op.kind) && !spans_stages(op.group))
+      waits[record.last_rank] += waited;
   }
   return waits;
 }

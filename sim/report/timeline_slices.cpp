@@ -46,7 +46,7 @@ Seconds active_since(const TimelineIndex& index, int rank, const ProgramOp& op,
   if (is_collective(op.kind)) return record.transfer_start;
   if (op.kind != OpKind::recv) return record.start;
   const auto send = index.send_of(rank, op);
-  return send ? std::clamp(send->start, record.start, record.end) : record.start;
+  return send ? std::clamp(send->record.start, record.start, record.end) : record.start;
 }
 
 bool look_like_one(const TimelineSlice& a, const TimelineSlice& b, Seconds resolution) {

@@ -13,14 +13,13 @@ namespace tessera {
 
 /// One op of one rank as it ran.
 struct OpRecord {
-  std::int32_t rank = 0;
-  std::int32_t op = 0;  ///< index in the rank's RankProgram::ops
   Seconds start;  ///< when the op left its queue; recv and collectives then wait for their peers
   Seconds end;
   Seconds transfer_start;       ///< collectives: when the last member had arrived; else = start
-  Seconds launched;             ///< when the host had launched it: it could not start earlier
+  std::int32_t op = 0;          ///< index in the rank's RankProgram::ops
   std::int32_t last_rank = -1;  ///< collectives: the member that arrived last; else -1
 };
+static_assert(sizeof(OpRecord) == 32, "large jobs have tens of millions: two fill a cache line");
 
 /// Bytes in use on a rank from `time` on. A running segment counts with its peak.
 struct MemorySample {

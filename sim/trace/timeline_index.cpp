@@ -55,6 +55,7 @@ TimelineIndex::TimelineIndex(const TimedProgram& timed, const Timeline& timeline
       first_sample_(first_by_rank(timeline.memory, timed.program.layout.world_size())) {
   for (const RankProgram& stage : timed.program.stages) {
     orders_.push_back(tessera::order_of(stage, timed.program));
+    launches_.push_back(launches_of(timed, stage));
     for (std::size_t i = 0; i < stage.ops.size(); ++i) {
       const ProgramOp& op = stage.ops[i];
       if (op.kind != OpKind::send) continue;
@@ -77,17 +78,35 @@ std::span<const OpRecord> TimelineIndex::records_of(int rank) const {
   return records;
 }
 
+std::vector<Seconds> TimelineIndex::launch_dates_of(int rank) const {
+  const StageLaunches& launches = launches_[static_cast<std::size_t>(position(rank).pipeline)];
+  const std::span<const OpRecord> records = records_of(rank);
+  std::vector<Seconds> dates;
+  dates.reserve(records.size());
+  LaunchRun run;
+  LaunchDates next;
+  auto awaited = launches.waits.begin();
+  for (const OpRecord& record : records) {
+    dates.push_back(next.of(record.op, run, launches));
+    if (awaited == launches.waits.end() || *awaited != record.op) continue;
+    run = {record.op, record.end, {}};
+    ++awaited;
+  }
+  return dates;
+}
+
 std::span<const MemorySample> TimelineIndex::memory_of(int rank) const {
   return entries_of(timeline_.memory, first_sample_, folding().of(rank));
 }
 
-std::optional<OpRecord> TimelineIndex::send_of(int rank, const ProgramOp& recv) const {
+std::optional<TimelineIndex::Send> TimelineIndex::send_of(int rank,
+                                                           const ProgramOp& recv) const {
   RankPosition sender = position(rank);
   const auto found = send_op_.find({recv.peer_stage, sender.pipeline, recv.tag});
   if (found == send_op_.end()) return std::nullopt;
   sender.pipeline = recv.peer_stage;
   const int sender_rank = rank_of(sender, timed_.program.layout);
-  return records_of(sender_rank)[static_cast<std::size_t>(found->second)];
+  return Send{sender_rank, records_of(sender_rank)[static_cast<std::size_t>(found->second)]};
 }
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/plan/timed_program.h"
+#include "sim/trace/launch_dates.h"
 #include "sim/trace/stage_order.h"
 #include "sim/trace/timeline.h"
 
@@ -35,17 +36,25 @@ class TimelineIndex {
   const StageOrder& order_of(int rank) const;
   /// Records of the rank; the position in the span is the op's number.
   std::span<const OpRecord> records_of(int rank) const;
+  /// When the ops of the rank were launched, by op: they could not start earlier.
+  std::vector<Seconds> launch_dates_of(int rank) const;
   /// Memory samples of the rank, in order of time.
   std::span<const MemorySample> memory_of(int rank) const;
-  /// The record of the send whose message ended `recv` on `rank`; empty where the program has none.
-  std::optional<OpRecord> send_of(int rank, const ProgramOp& recv) const;
+  /// The op of a send, and whose; it refers to its record.
+  struct Send {
+    int rank = 0;
+    const OpRecord& record;
+  };
+  /// The send whose message ended `recv` on `rank`; empty where the program has none.
+  std::optional<Send> send_of(int rank, const ProgramOp& recv) const;
 
  private:
   using MessageKey = std::tuple<int, int, int>;  // from stage, to stage, tag
 
   const TimedProgram& timed_;
   const Timeline& timeline_;
-  std::vector<StageOrder> orders_;  // by stage
+  std::vector<StageOrder> orders_;       // by stage
+  std::vector<StageLaunches> launches_;  // by stage
   std::vector<SimulatedRank> simulated_;
   std::vector<std::size_t> first_record_;  // by rank, and one past the end
   std::vector<std::size_t> first_sample_;  // by rank, and one past the end

@@ -40,15 +40,17 @@ TEST(Engine, AStepWithoutOpsTakesNoTime) {
 
 TEST(Engine, RecordsAreInTheOrderOfRankAndOp) {
   ProgramBuilder builder({.tensor = 1, .pipeline = 2, .data = 2});
-  for (int stage : {0, 1}) {
-    builder.kernels(stage, 1_us);
-    builder.kernels(stage, 2_us);
-  }
+  builder.kernels(0, 1_us);
+  builder.kernels(0, 2_us);
+  builder.kernels(1, 3_us);
+  builder.kernels(1, 4_us);
   const Timeline timeline = simulate_forked(builder.build());
   ASSERT_EQ(timeline.ops.size(), 8);
   for (int i = 0; i < 8; ++i) {
-    EXPECT_EQ(timeline.ops[static_cast<std::size_t>(i)].rank, i / 2);
-    EXPECT_EQ(timeline.ops[static_cast<std::size_t>(i)].op, i % 2);
+    const OpRecord& record = timeline.ops[static_cast<std::size_t>(i)];
+    EXPECT_EQ(record.op, i % 2);
+    const int stage = i / 4;
+    EXPECT_NEAR((record.end - record.start).value(), (2 * stage + 1 + record.op) * 1e-6, 1e-15);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/engine/communication_plan.h"
+#include "sim/trace/timeline_index.h"
 #include "tests/sim/engine/forked_simulation.h"
 #include "tests/sim/engine/program_builder.h"
 
@@ -68,15 +69,11 @@ Timeline simulated(TimedProgram program, const FoldSettings& fold) {
 void expect_equal(const Timeline& folded, const Timeline& whole, const TimedProgram& program,
                   double tolerance) {
   ASSERT_NEAR(folded.step_time.value() / whole.step_time.value(), 1, tolerance);
-  std::vector<std::vector<OpRecord>> of_rank(whole.peak_memory.size());
-  for (const OpRecord& record : folded.ops) {
-    of_rank[static_cast<std::size_t>(record.rank)].push_back(record);
-  }
+  const TimelineIndex index(program, folded);
   std::size_t next = 0;
   for (int rank = 0; rank < program.program.layout.world_size(); ++rank) {
-    for (const OpRecord& record : of_rank[static_cast<std::size_t>(folded.folding.of(rank))]) {
+    for (const OpRecord& record : index.records_of(rank)) {
       const OpRecord& own = whole.ops.at(next++);
-      ASSERT_EQ(own.rank, rank);
       ASSERT_EQ(own.op, record.op);
       const double step = whole.step_time.value();
       ASSERT_NEAR(own.start.value(), record.start.value(), tolerance * step) << rank;

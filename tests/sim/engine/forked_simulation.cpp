@@ -49,7 +49,6 @@ std::string packed(const Timeline& timeline) {
   write(bytes, timeline.step_time);
   write(bytes, timeline.ops.size());
   for (const OpRecord& op : timeline.ops) {
-    write(bytes, op.rank);
     write(bytes, op.op);
     for (const Seconds time : {op.start, op.end, op.transfer_start}) write(bytes, time);
   }
@@ -84,7 +83,6 @@ Timeline unpacked(const std::string& bytes) {
   timeline.step_time = reader.read<Seconds>();
   timeline.ops.resize(reader.read<std::size_t>());
   for (OpRecord& op : timeline.ops) {
-    op.rank = reader.read<std::int32_t>();
     op.op = reader.read<std::int32_t>();
     for (Seconds* time : {&op.start, &op.end, &op.transfer_start}) *time = reader.read<Seconds>();
   }

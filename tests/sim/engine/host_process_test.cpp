@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/trace/timeline_index.h"
 #include "tests/sim/engine/forked_simulation.h"
 #include "tests/sim/engine/program_builder.h"
 
@@ -55,6 +56,40 @@ TEST(HostProcess, EachCommunicationCostsItsLaunch) {
   TimedProgram program = builder.build();
   program.communication_host_time = 5_us;
   EXPECT_NEAR(simulate_forked(program).step_time.value(), 10 * 5e-6, 1e-12);
+}
+
+/// Three launches of 10 us; the host waits for the second op.
+TimedProgram program_with_a_wait() {
+  ProgramBuilder builder;
+  builder.kernels(0, 2_us, kNoWaits, host_cost(10_us));
+  SegmentCosts awaited = host_cost(10_us);
+  awaited.host_sync = true;
+  builder.kernels(0, 5_us, kNoWaits, awaited);
+  builder.kernels(0, 2_us, kNoWaits, host_cost(10_us));
+  return builder.build();
+}
+
+TEST(LaunchDates, GoOnFromTheEndOfWhatTheHostWaitedFor) {
+  const TimedProgram program = program_with_a_wait();
+  const Timeline timeline = simulate_forked(program);
+  const std::vector<Seconds> dates = TimelineIndex(program, timeline).launch_dates_of(0);
+  ASSERT_EQ(dates.size(), 3);
+  for (const std::size_t op : {0U, 1U, 2U}) EXPECT_EQ(dates[op], timeline.ops[op].start) << op;
+  EXPECT_EQ(dates[2], timeline.ops[1].end + 10_us);
+}
+
+TEST(LaunchDates, FollowFromTheRunOfLaunchesThatTheOpBelongsTo) {
+  const TimedProgram program = program_with_a_wait();
+  const StageLaunches launches = launches_of(program, program.program.stages[0]);
+  const LaunchRun first = launch_run(-1, Seconds(), 1, launches);
+  EXPECT_GE(first.done, 20_us);
+  EXPECT_NEAR(first.done.value(), 20e-6, 1e-12);
+  LaunchDates dates;
+  EXPECT_EQ(dates.of(0, first, launches), 10_us);
+  const LaunchRun second = launch_run(1, 25_us, 2, launches);
+  EXPECT_GE(second.done, 35_us);
+  EXPECT_LE(dates.of(1, second, launches), 25_us) << "launched before the host waited for it";
+  EXPECT_EQ(dates.of(2, second, launches), 25_us + 10_us);
 }
 
 }  // namespace

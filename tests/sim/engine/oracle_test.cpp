@@ -1,10 +1,10 @@
 #include <map>
 #include <random>
-#include <utility>
 
 #include <gtest/gtest.h>
 
 #include "sim/engine/simulation.h"
+#include "sim/trace/timeline_index.h"
 #include "tests/sim/engine/forked_simulation.h"
 #include "tests/sim/engine/oracle/actor_per_stream.h"
 #include "tests/sim/engine/random_program.h"
@@ -28,7 +28,7 @@ TEST(RandomPrograms, EqualTheActorPerStreamEngineToANanosecond) {
     ASSERT_EQ(actual.ops.size(), expected.ops.size());
     for (std::size_t i = 0; i < actual.ops.size(); ++i) {
       const OpRecord& op = actual.ops[i];
-      SCOPED_TRACE("seed " + std::to_string(seed) + " rank " + std::to_string(op.rank) + " op " +
+      SCOPED_TRACE("seed " + std::to_string(seed) + " record " + std::to_string(i) + " op " +
                    std::to_string(op.op));
       ASSERT_NEAR(op.start.value(), expected.ops[i].start.value(), 1e-9);
       ASSERT_NEAR(op.transfer_start.value(), expected.ops[i].transfer_start.value(), 1e-9);
@@ -60,15 +60,16 @@ TEST(RandomPrograms, NeverRunTwoOpsOfAStreamAtOnce) {
   for (std::uint64_t seed = 0; seed < kPrograms; seed += 4) {
     const TimedProgram program = random_program(seed);
     const Timeline timeline = simulate_forked(program);
-    std::map<std::pair<int, StreamKind>, Seconds> last_end;
-    for (const OpRecord& record : timeline.ops) {
-      const int stage = position_of(record.rank, program.program.layout).pipeline;
-      const ProgramOp& op = program.program.stages[static_cast<std::size_t>(stage)]
-                                .ops[static_cast<std::size_t>(record.op)];
-      Seconds& end = last_end[{record.rank, op.stream}];
-      EXPECT_GE(record.start, end) << "seed " << seed << " op " << record.op;
-      EXPECT_GE(record.end, record.transfer_start);
-      end = record.end;
+    const TimelineIndex index(program, timeline);
+    for (const auto& [rank, stands_for] : index.simulated()) {
+      std::map<StreamKind, Seconds> last_end;
+      for (const OpRecord& record : index.records_of(rank)) {
+        const ProgramOp& op = index.program_of(rank).ops[static_cast<std::size_t>(record.op)];
+        Seconds& end = last_end[op.stream];
+        EXPECT_GE(record.start, end) << "seed " << seed << " op " << record.op;
+        EXPECT_GE(record.end, record.transfer_start);
+        end = record.end;
+      }
     }
   }
 }

@@ -85,14 +85,12 @@ CollectiveCost cost_of(const TimedProgram& timed, Bytes bytes) {
 class SlowedKernels : public ::testing::Test {
  protected:
   /// How long an op of GPU 0 takes: the last one are the kernels, the one before the collective.
-  static Seconds duration_of(const Beside& beside, int from_last) {
+  static Seconds duration_of(const Beside& beside, std::size_t from_last) {
     const TimedProgram timed = program_of(beside);
-    const auto op = static_cast<std::int32_t>(timed.program.stages[0].ops.size()) - from_last;
+    const std::size_t op = timed.program.stages[0].ops.size() - from_last;
     const Timeline timeline = test::simulate_forked(timed);
-    for (const OpRecord& record : timeline.ops) {
-      if (record.rank == 0 && record.op == op) return record.end - record.start;
-    }
-    return {};
+    const OpRecord& record = timeline.ops[op];
+    return record.end - record.start;
   }
   static Seconds end_of_kernels(const Beside& beside) { return duration_of(beside, 1); }
   static Seconds end_of_collective(const Beside& beside) { return duration_of(beside, 2); }

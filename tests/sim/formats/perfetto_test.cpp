@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/trace/timeline_index.h"
 #include "tests/sim/trace/handmade_step.h"
 #include "tests/sim/trace/ideal_timeline.h"
 
@@ -50,12 +51,13 @@ std::map<TrackKey, std::vector<Interval>> slices_by_track(const std::string& tra
 
 std::int64_t kernels_that_ran(const TimedProgram& timed, const Timeline& timeline) {
   std::int64_t count = 0;
-  for (const OpRecord& record : timeline.ops) {
-    const int stage = position_of(record.rank, timed.program.layout).pipeline;
-    const ProgramOp& op = timed.program.stages[static_cast<std::size_t>(stage)]
-                              .ops[static_cast<std::size_t>(record.op)];
-    if (op.kind != OpKind::kernels) continue;
-    count += static_cast<std::int64_t>(timed.program.segment(op.segment).kernels.size());
+  const TimelineIndex index(timed, timeline);
+  for (const auto& [rank, stands_for] : index.simulated()) {
+    for (const OpRecord& record : index.records_of(rank)) {
+      const ProgramOp& op = index.program_of(rank).ops[static_cast<std::size_t>(record.op)];
+      if (op.kind != OpKind::kernels) continue;
+      count += static_cast<std::int64_t>(timed.program.segment(op.segment).kernels.size());
+    }
   }
   return count;
 }
@@ -137,7 +139,7 @@ TEST(PerfettoTrace, SlicesSayWhatTheyAre) {
   add_op(timed, 0, all_reduce_over(GroupKind::tensor, before));
   Timeline timeline;
   record_op(timeline, 0, 0, 1);
-  record_op(timeline, 0, 1, 3);
+  record_op(timeline, 1, 1, 3);
   timeline.ops.back().transfer_start = 2_s;
   const std::vector<json> slices = events_of(perfetto_trace(timed, timeline), "X");
   ASSERT_EQ(slices.size(), 3u);

@@ -10,6 +10,7 @@
 #include "sim/html/step_page.h"
 #include "sim/html/validation_page.h"
 #include "sim/report/metrics.h"
+#include "sim/trace/timeline_index.h"
 #include "tests/sim/trace/handmade_step.h"
 #include "tests/sim/trace/ideal_timeline.h"
 
@@ -103,9 +104,8 @@ TEST(StepPage, SlicesAreTheRecords) {
   }
   std::vector<std::pair<double, double>> records;
   const auto& ops = step.timed.program.stages[0].ops;
-  for (const OpRecord& record : step.timeline.ops) {
-    if (record.rank != 0 || ops[static_cast<std::size_t>(record.op)].kind != OpKind::kernels)
-      continue;
+  for (const OpRecord& record : TimelineIndex(step.timed, step.timeline).records_of(0)) {
+    if (ops[static_cast<std::size_t>(record.op)].kind != OpKind::kernels) continue;
     records.emplace_back(record.start.value(), record.end.value());
   }
   EXPECT_EQ(slices, records);

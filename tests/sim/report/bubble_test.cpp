@@ -73,8 +73,8 @@ TEST(Bubble, LateHostIsNotBlamedWhileTheSenderIsLater) {
   add_op_after(timed, 1, run_of(forward, Phase::forward), received);
   Timeline timeline;
   record_op(timeline, 0, 0, 4);
-  record_op(timeline, 0, 4, 4);
-  record_op(timeline, 1, 1, 4);  // the host posts the recv at 1 s; the message comes at 4 s
+  record_op(timeline, 1, 4, 4);
+  record_op(timeline, 0, 1, 4);  // the host posts the recv at 1 s; the message comes at 4 s
   record_op(timeline, 1, 4, 8);
   timeline.peak_memory.resize(2);
   const StepReport report = measure(timed, timeline);
@@ -91,8 +91,8 @@ TEST(Bubble, HoldsTheWaitForOtherStagesInACollectiveOverThem) {
   }
   Timeline timeline;
   record_op(timeline, 0, 3, 5);
-  record_op(timeline, 0, 5, 6);
-  record_op(timeline, 1, 0, 2);
+  record_op(timeline, 1, 5, 6);
+  record_op(timeline, 0, 0, 2);
   record_op(timeline, 1, 2, 6);
   timeline.ops.back().transfer_start = 5_s;  // stage 0 joins the gradient norm at 5 s
   timeline.peak_memory.resize(2);

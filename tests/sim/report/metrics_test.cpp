@@ -89,7 +89,7 @@ TEST(StepReport, GapThatNothingExplainsIsTheHosts) {
   add_op(step.timed, 0, run_of(step.forward, Phase::forward));
   add_op(step.timed, 0, run_of(step.backward, Phase::backward));
   record_op(step.timeline, 0, 0.25, 2.25);
-  record_op(step.timeline, 0, 2.75, 5.75);
+  record_op(step.timeline, 1, 2.75, 5.75);
   const StepReport report = report_of(step.timed, step.timeline);
   EXPECT_EQ(seconds(report, TimeCategory::host),
             0.75);  // 0.25 s before each op, 0.25 s more between
@@ -113,9 +113,9 @@ TEST(StepReport, CollectiveIsExposedOnlyWhereNoKernelRuns) {
   add_op(step.timed, 0, run_of(step.backward, Phase::backward));
   add_op_after(step.timed, 0, run_of(step.forward, Phase::forward), reduce);
   record_op(step.timeline, 0, 0, 2);
-  record_op(step.timeline, 0, 2, 6);  // hidden behind the backward until 5 s
-  record_op(step.timeline, 0, 2, 5);
-  record_op(step.timeline, 0, 6.125, 8.125);
+  record_op(step.timeline, 1, 2, 6);  // hidden behind the backward until 5 s
+  record_op(step.timeline, 2, 2, 5);
+  record_op(step.timeline, 3, 6.125, 8.125);
   const StepReport report = report_of(step.timed, step.timeline);
   EXPECT_EQ(seconds(report, TimeCategory::exposed_tensor), 1.0);
   EXPECT_EQ(report.breakdown.exposed_communication(), 1_s);
@@ -128,9 +128,9 @@ TEST(StepReport, CollectiveOfStragglersIsExposedFromJoiningItOn) {
   const auto reduce = add_op(step.timed, 0, all_reduce_over(GroupKind::data, first));
   add_op_after(step.timed, 0, run_of(step.backward, Phase::backward), reduce);
   record_op(step.timeline, 0, 0, 2);
-  record_op(step.timeline, 0, 2, 4);
+  record_op(step.timeline, 1, 2, 4);
   step.timeline.ops.back().transfer_start = 3_s;  // the last replica joins at 3 s
-  record_op(step.timeline, 0, 4, 7);
+  record_op(step.timeline, 2, 4, 7);
   EXPECT_EQ(seconds(report_of(step.timed, step.timeline), TimeCategory::exposed_data), 2.0);
 }
 
@@ -141,9 +141,9 @@ TEST(StepReport, CollectivesBehindEachOtherAreEachExposed) {
   const auto norm = add_op(step.timed, 0, all_reduce_over(GroupKind::world, first));
   add_op_after(step.timed, 0, run_of(step.backward, Phase::backward), norm);
   record_op(step.timeline, 0, 0, 2);
-  record_op(step.timeline, 0, 2, 4);
-  record_op(step.timeline, 0, 4, 5);
-  record_op(step.timeline, 0, 5, 8);
+  record_op(step.timeline, 1, 2, 4);
+  record_op(step.timeline, 2, 4, 5);
+  record_op(step.timeline, 3, 5, 8);
   const StepReport report = report_of(step.timed, step.timeline);
   EXPECT_EQ(seconds(report, TimeCategory::exposed_data), 2.0);
   EXPECT_EQ(seconds(report, TimeCategory::exposed_world), 1.0);
@@ -157,8 +157,8 @@ TEST(StepReport, OpThatTheHostWaitsForHoldsUpLaterKernels) {
   add_op(step.timed, 0, blocking);
   add_op(step.timed, 0, run_of(step.backward, Phase::backward));  // no wait of its own
   record_op(step.timeline, 0, 0, 2);
-  record_op(step.timeline, 0, 2, 3);
-  record_op(step.timeline, 0, 3, 6);
+  record_op(step.timeline, 1, 2, 3);
+  record_op(step.timeline, 2, 3, 6);
   const StepReport report = report_of(step.timed, step.timeline);
   EXPECT_EQ(seconds(report, TimeCategory::exposed_world), 1.0);
   EXPECT_EQ(seconds(report, TimeCategory::host), 0.0);
@@ -169,7 +169,7 @@ TEST(StepReport, CollectiveAfterTheLastKernelIsExposed) {
   const auto first = add_op(step.timed, 0, run_of(step.forward, Phase::forward));
   add_op(step.timed, 0, all_reduce_over(GroupKind::data, first));
   record_op(step.timeline, 0, 0, 2);
-  record_op(step.timeline, 0, 2.5, 3.5);
+  record_op(step.timeline, 1, 2.5, 3.5);
   const StepReport report = report_of(step.timed, step.timeline);
   EXPECT_EQ(seconds(report, TimeCategory::exposed_data), 1.0);
   EXPECT_EQ(seconds(report, TimeCategory::host), 0.5);
@@ -181,7 +181,7 @@ TEST(StepReport, ReplicaThatIsDoneFirstIsIdle) {
   add_op(timed, 0, run_of(forward, Phase::forward));
   Timeline timeline;
   record_op(timeline, 0, 0, 2);
-  record_op(timeline, 1, 1, 3);  // launched a second later
+  record_op(timeline, 0, 1, 3);  // launched a second later
   const StepReport report = report_of(timed, timeline);
   EXPECT_EQ(report.by_rank[0][TimeCategory::other_idle], 1_s);
   EXPECT_EQ(report.by_rank[1][TimeCategory::host], 1_s);

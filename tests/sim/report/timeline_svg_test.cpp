@@ -26,7 +26,7 @@ struct TwoForwards {
     add_op(timed, 0, run_of(forward, Phase::forward, 0));
     add_op(timed, 0, run_of(forward, Phase::forward, 1));
     record_op(timeline, 0, 0, 1);
-    record_op(timeline, 0, 1.25, 2.25);
+    record_op(timeline, 1, 1.25, 2.25);
     timeline.peak_memory = {40_B};
   }
   TimedProgram timed = handmade_program({});

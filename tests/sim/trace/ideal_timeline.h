@@ -63,7 +63,7 @@ class IdealRun {
     }
     const std::optional<Seconds> end = end_of(rank, op, ready);
     if (!end) return false;
-    record(rank, at) = OpRecord{rank, static_cast<std::int32_t>(at), ready, *end, ready};
+    record(rank, at) = OpRecord{ready, *end, ready, static_cast<std::int32_t>(at)};
     const int stage = program_of(rank).stage;
     if (op.kind == OpKind::send) arrival_[{stage, op.peer_stage, op.tag}] = *end;
     return true;
@@ -102,11 +102,10 @@ inline Timeline ideal_timeline(const TimedProgram& timed, Seconds message_time =
   return IdealRun(timed, message_time).run();
 }
 
-/// Adds a record to a timeline that a test writes down by hand, in order of (rank, op).
-inline void record_op(Timeline& timeline, int rank, double start, double end) {
-  const bool same_rank = !timeline.ops.empty() && timeline.ops.back().rank == rank;
-  const std::int32_t op = same_rank ? timeline.ops.back().op + 1 : 0;
-  timeline.ops.push_back({rank, op, Seconds(start), Seconds(end), Seconds(start)});
+/// Adds the record of op number `op` to a timeline that a test writes down by hand, in order of
+/// (rank, op).
+inline void record_op(Timeline& timeline, std::int32_t op, double start, double end) {
+  timeline.ops.push_back({Seconds(start), Seconds(end), Seconds(start), op});
   timeline.step_time = std::max(timeline.step_time, Seconds(end));
 }
 

@@ -100,7 +100,6 @@ void Oracle::add_rank(int rank) {
   for (const ProgramOp& op : timed_.program.stages[static_cast<std::size_t>(stage_of(rank))].ops) {
     OracleOp& added = ops.emplace_back();
     added.op = &op;
-    added.record.rank = rank;
     added.record.op = static_cast<std::int32_t>(ops.size()) - 1;
     if (is_collective(op.kind)) added.sequence = next_in_group[op.group]++;
     set_transfer(added, rank);
