@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "sim/scenario/scenario.h"
 
@@ -24,6 +25,9 @@ struct Layout {
 
   int gpus() const { return tensor * pipeline * data * context; }
 };
+
+/// "one_f_one_b", as in a scenario.
+std::string_view name_of(PipelineSchedule schedule);
 
 /// Lays `step` out so.
 void apply(const Layout& layout, StepOptions& step);
