@@ -58,8 +58,7 @@ std::string html_page(const nlohmann::ordered_json& document, const PagePart& ch
          policy +
          "\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>Tessera</title>\n"
          "<style>" +
-         std::string(kPageStyle.text) +
-         "</style>\n</head>\n<body>\n<main id=\"main\"></main>\n" +
+         std::string(kPageStyle.text) + "</style>\n</head>\n<body>\n<main id=\"main\"></main>\n" +
          "<noscript>This report draws itself with a script.</noscript>\n"
          "<script type=\"application/json\" id=\"data\">" +
          inert(document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) +

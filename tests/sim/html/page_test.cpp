@@ -35,7 +35,8 @@ Json data_of(const std::string& page) {
   return Json::parse(page.substr(at, page.find("</script>", at) - at));
 }
 
-/// The page without the chart library, whose text is not ours: namespaces and licences hold addresses.
+/// The page without the chart library, whose text is not ours: namespaces and licences hold
+/// addresses.
 std::string own_part_of(const std::string& page) {
   const std::string library = "<script>" + std::string(kChartLibrary.text) + "</script>\n";
   const std::size_t at = kChartLibrary.text.empty() ? std::string::npos : page.find(library);
@@ -62,13 +63,15 @@ TEST(HtmlPage, HoldsTheDocumentAsItIs) {
   EXPECT_EQ(page, html_page(document));
 }
 
-std::string text_of(std::string_view view) { return std::string(view); }
+std::string text_of(std::string_view view) {
+  return std::string(view);
+}
 
 TEST(HtmlPage, ItsPolicyAllowsItsOwnScriptAndStyleAlone) {
   const std::string page = html_page({{"title", "t"}});
-  EXPECT_THAT(page, HasSubstr("content=\"default-src 'none'; script-src '" +
-                              text_of(kPageScript.hash) + "'; style-src '" +
-                              text_of(kPageStyle.hash) + "'; base-uri 'none'"));
+  EXPECT_THAT(page,
+              HasSubstr("content=\"default-src 'none'; script-src '" + text_of(kPageScript.hash) +
+                        "'; style-src '" + text_of(kPageStyle.hash) + "'; base-uri 'none'"));
   EXPECT_THAT(text_of(kPageScript.hash), ::testing::MatchesRegex("sha256-[A-Za-z0-9+/]+=*"));
   EXPECT_THAT(page, HasSubstr("<script>" + text_of(kPageScript.text) + "</script>"));
   EXPECT_THAT(page, HasSubstr("<style>" + text_of(kPageStyle.text) + "</style>"));
