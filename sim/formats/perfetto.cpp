@@ -190,8 +190,7 @@ class PerfettoTrace {
     if (pressure_tracks_.insert({copy.rank, copy.out}).second)
       writer_.name_thread(track, label_json(name));
     writer_.slice(track, label_json(name), "communication", to_nanoseconds(copy.start),
-                  to_nanoseconds(copy.end), "\"pressure\":true",
-                  member("bytes", copy.bytes.value()));
+                  to_nanoseconds(copy.end), "\"pressure\":true", member("bytes", copy.bytes.value()));
   }
 
   void write_memory(int rank) {
