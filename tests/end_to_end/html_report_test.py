@@ -223,6 +223,15 @@ class HtmlReport(EndToEnd):
         self.assertEqual(found["within"], f"{found['expected-within']} of {len(points['rows'])} points are in the ranges")
 
     @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_a_memory_plan_is_drawn_over_what_there_was_without_it(self):
+        charts, dom = self.charts_of(self.report("plan", "memory", PIPELINE, "--budget", "20GiB", "--fast", "--set", f"name={ATTACK}"))
+        names = [series["name"] for series in charts["memory over time"]["series"]]
+        self.assertIn("without the plan", names)
+        self.assertIn("computes again", names)
+        self.assertRegex(charts["memory over time"]["tip"][-1], r"^without the plan [\d.]+ GiB$")
+        self.assertTrue("<h2>What runs again</h2>" in dom)
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
     def test_measured_rows_are_named(self):
         self.plant("runs.csv", "id,source,gpu,n_gpus,precision,family,layers,hidden,heads,vocab,seq_len,global_batch,step_time_s\n"
                    f"{ATTACK},{ATTACK},A100-SXM4-80GB,1,bf16,gpt,2,256,4,1024,128,2,0.01\n")
