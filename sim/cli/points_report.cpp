@@ -47,7 +47,7 @@ std::vector<PageJson> row_of(const SearchCase& of, const LayoutResult& result) {
           layout.expert,
           layout.micro_batch,
           static_cast<int>(layout.sharding),
-          name_of(layout.recompute),
+          layout.planned ? "plan" : name_of(layout.recompute),
           name_of(layout.schedule),
           layout.sequence_parallel ? 1 : 0,
           result.step_time.value() * 1e3,

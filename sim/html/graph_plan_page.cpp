@@ -32,9 +32,8 @@ PageJson memory_of(const remat::PlanReport& report) {
     bytes.back() = std::max(bytes.back(), peaks[op]);
     time += static_cast<double>(graph.time(static_cast<remat::OpId>(op))) * 1e-9;
   }
-  const PageJson no_marks{{"begin_s", PageJson::array()},
-                          {"end_s", PageJson::array()},
-                          {"kind", PageJson::array()}};
+  const PageJson no_marks{
+      {"begin_s", PageJson::array()}, {"end_s", PageJson::array()}, {"kind", PageJson::array()}};
   return {{"step_time_s", time},
           {"budget_bytes", report.request.budget},
           {"ranks", PageJson::array({{{"name", "over the operators, at their times without a plan"},

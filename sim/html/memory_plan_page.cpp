@@ -48,9 +48,9 @@ PageJson summary_of(const MemoryPlanReport& report) {
       "per GPU, for what the framework's allocator holds: states, workspaces, activations");
   add("peak without a plan [GiB]", gib(highest(memory, &StageMemoryPlan::base_peak)),
       "of the fullest stage");
-  add("peak with the plan [GiB]", memory.feasible()
-                                      ? PageJson(gib(highest(memory, &StageMemoryPlan::planned_peak)))
-                                      : PageJson());
+  add("peak with the plan [GiB]",
+      memory.feasible() ? PageJson(gib(highest(memory, &StageMemoryPlan::planned_peak)))
+                        : PageJson());
   add("step time without a plan [ms]", milliseconds(report.base_time),
       "simulated, whether or not the step fits");
   add("expected with the plan [ms]", milliseconds(report.planned_time),
@@ -95,7 +95,7 @@ std::string within_layer(const std::string& name) {
 
 /// A row for what has one name in all layers.
 void add_decisions(const StageMemoryPlan& plan, PageJson& again, PageJson& swapped) {
-  std::map<std::string, std::pair<int, double>> ops;         // runs and seconds
+  std::map<std::string, std::pair<int, double>> ops;            // runs and seconds
   std::map<std::string, std::pair<int, std::int64_t>> tensors;  // copies and bytes
   for (const ChunkMemoryPlan& chunk : plan.chunks) {
     const remat::Graph& graph = chunk.graph.graph;
@@ -154,8 +154,8 @@ PageJson memory_of(const MemoryPlanReport& report, const PageJson& without, cons
                         {"bytes", without["ranks"][i]["bytes"]}};
     ranks.push_back(std::move(rank));
   }
-  return {{"step_time_s", std::max(without["step_time_s"].get<double>(),
-                                   shown["step_time_s"].get<double>())},
+  return {{"step_time_s",
+           std::max(without["step_time_s"].get<double>(), shown["step_time_s"].get<double>())},
           {"capacity_bytes", report.steps->base.topology.cluster().node.gpu.memory.value()},
           {"budget_bytes", memory.budget.value()},
           {"ranks", std::move(ranks)}};
@@ -172,7 +172,8 @@ PageJson memory_of_stages(const TimedProgram& timed, const Timeline& timeline) {
     const int rank = simulated.rank;
     if (!stages.insert(index.program_of(rank).stage).second) continue;
     PageJson data = memory_of_rank(index, timed, rank, kLimits.memory_samples);
-    data["peak_bytes"] = data["bytes"].empty() ? PageJson(0) : *std::ranges::max_element(data["bytes"]);
+    data["peak_bytes"] =
+        data["bytes"].empty() ? PageJson(0) : *std::ranges::max_element(data["bytes"]);
     data["categories"] = memory_by_category(index, timed, rank, kLimits.category_samples);
     ranks.push_back(std::move(data));
   }
@@ -195,7 +196,7 @@ PointsReport memory_curve_points(const std::vector<MemoryPlanReport>& reports) {
   PointsReport points{.title = reports.front().scenario + ": memory plans by " +
                                reports.front().planner + " for " + std::to_string(reports.size()) +
                                " budgets"};
-  points.columns = {{"budget [GiB]", -1},     {"added [%]", -1},         {"peak [GiB]", -1},
+  points.columns = {{"budget [GiB]", -1},       {"added [%]", -1},           {"peak [GiB]", -1},
                     {"expected step [ms]", -1}, {"simulated step [ms]", -1}, {"verdict", 0}};
   for (const MemoryPlanReport& report : reports) {
     const PlannedStep& memory = report.steps->memory;
@@ -203,12 +204,11 @@ PointsReport memory_curve_points(const std::vector<MemoryPlanReport>& reports) {
     for (const StageMemoryPlan& plan : memory.stages)
       if (!plan.feasible && verdict == "fits") verdict = plan.infeasible;
     points.labels.push_back("budget " + to_text(memory.budget));
-    points.rows.push_back({gib(memory.budget), added_percent(report),
-                           memory.feasible()
-                               ? PageJson(gib(highest(memory, &StageMemoryPlan::planned_peak)))
-                               : PageJson(),
-                           milliseconds(report.planned_time), milliseconds(report.simulated_time),
-                           verdict});
+    points.rows.push_back(
+        {gib(memory.budget), added_percent(report),
+         memory.feasible() ? PageJson(gib(highest(memory, &StageMemoryPlan::planned_peak)))
+                           : PageJson(),
+         milliseconds(report.planned_time), milliseconds(report.simulated_time), verdict});
   }
   points.summary = {{"step time without a plan [ms]", milliseconds(reports.front().base_time)},
                     {"peak without a plan [GiB]",

@@ -16,9 +16,9 @@ namespace tessera {
 nlohmann::ordered_json memory_of_stages(const TimedProgram& timed, const Timeline& timeline);
 
 /// A memory plan as an HTML page: memory of every stage without and with the plan under the budget,
-/// with what is copied and computed again when, what each stage pays, every operator that runs again
-/// and every tensor that is swapped. `without` and `with`: memory_of_stages() of both steps; `with`
-/// is null where a stage has no plan.
+/// with what is copied and computed again when, what each stage pays, every operator that runs
+/// again and every tensor that is swapped. `without` and `with`: memory_of_stages() of both steps;
+/// `with` is null where a stage has no plan.
 std::string memory_plan_page(const MemoryPlanReport& report, const nlohmann::ordered_json& without,
                              const nlohmann::ordered_json& with, const Provenance& provenance);
 

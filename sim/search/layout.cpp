@@ -55,9 +55,16 @@ void apply(const Layout& layout, StepOptions& step) {
   step.micro_batch = layout.micro_batch;
 }
 
+MemorySettings with_plan(MemorySettings memory) {
+  memory.planner = "tessera";
+  memory.thorough = false;
+  return memory;
+}
+
 Scenario laid_out(const Scenario& base, const Layout& layout) {
   Scenario scenario = base;
   apply(layout, scenario.step);
+  if (layout.planned) scenario.memory = with_plan(scenario.memory);
   return scenario;
 }
 
@@ -81,6 +88,7 @@ std::string to_text(const Layout& layout) {
     text += ", ZeRO-" + std::to_string(static_cast<int>(layout.sharding));
   if (layout.recompute != Recompute::none)
     text += ", recompute " + std::string(name_of(layout.recompute));
+  if (layout.planned) text += ", memory plan";
   return text;
 }
 
@@ -101,6 +109,10 @@ std::string to_settings(const Layout& layout) {
   add("training.schedule", name_of(layout.schedule));
   add("training.recompute", name_of(layout.recompute));
   add("training.micro_batch", number(layout.micro_batch));
+  if (layout.planned) {
+    add("memory.planner", "tessera");
+    add("memory.thorough", "false");
+  }
   return text;
 }
 
