@@ -274,6 +274,8 @@ class MegatronJob {
       draft_.set("training.data_parallel.sharding", "optimizer");
     if (in_.flag("--overlap-grad-reduce"))
       draft_.set("training.data_parallel.overlap_gradients", "true");
+    if (in_.flag("--no-align-grad-reduce"))
+      draft_.set("training.data_parallel.align_gradients", "false");
     if (in_.flag("--overlap-param-gather"))
       draft_.set("training.data_parallel.overlap_parameters", "true");
   }
