@@ -72,17 +72,33 @@ function(tessera_library folder)
   tessera_link(${target} ${ARGN})
 endfunction()
 
-# The page of HTML reports (style, then scripts) as a source of the target of `folder`.
+# Apache ECharts in one script, by npm as the lock file in sim/html/charts says; empty without npm (option TESSERA_CHARTS).
+function(tessera_chart_library result)
+  string(TOLOWER "${TESSERA_CHARTS}" mode)
+  set(folder ${CMAKE_BINARY_DIR}/generated/sim/html/charts)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/sim/html)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sim/html/charts/*)
+  add_custom_command(
+    OUTPUT ${folder}.js
+    COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/bundle_charts ${mode} ${folder} ${folder}.js
+    DEPENDS ${CMAKE_SOURCE_DIR}/tools/bundle_charts ${sources}
+    COMMENT "Chart library of HTML reports"
+    VERBATIM)
+  set(${result} ${folder}.js PARENT_SCOPE)
+endfunction()
+
+# The page of HTML reports (style, then scripts) and its chart library as a source of the target of `folder`.
 function(tessera_embedded_page folder)
   tessera_target_name(${folder} target)
+  tessera_chart_library(library)
   set(files ${ARGN})
   list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/)
   set(generated ${CMAKE_BINARY_DIR}/generated/${folder}/page_source.cpp)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/${folder})
   add_custom_command(
     OUTPUT ${generated}
-    COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/embed_page ${generated} ${files}
-    DEPENDS ${CMAKE_SOURCE_DIR}/tools/embed_page ${files}
+    COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/embed_page ${generated} ${library} ${files}
+    DEPENDS ${CMAKE_SOURCE_DIR}/tools/embed_page ${library} ${files}
     VERBATIM)
   target_sources(${target} PRIVATE ${generated})
 endfunction()

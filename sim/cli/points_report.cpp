@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "sim/scenario/names.h"
+
 namespace tessera {
 namespace {
 
@@ -45,8 +47,8 @@ std::vector<PageJson> row_of(const SearchCase& of, const LayoutResult& result) {
           layout.expert,
           layout.micro_batch,
           static_cast<int>(layout.sharding),
-          static_cast<int>(layout.recompute),
-          static_cast<int>(layout.schedule),
+          layout.planned ? "plan" : name_of(layout.recompute),
+          name_of(layout.schedule),
           layout.sequence_parallel ? 1 : 0,
           result.step_time.value() * 1e3,
           static_cast<double>(result.peak_memory.value()) / kGiB,
@@ -69,9 +71,7 @@ PointsReport points_of(const std::vector<SearchCase>& cases) {
                     {"bubble [%]", -1}, {"USD/step", -1}};
   report.note =
       "Layouts that were simulated and fit; those that bounds show to be slower were not "
-      "simulated. "
-      "Recompute: 0 nothing, 1 selective, 2 full. Schedule: 0 gpipe, 1 1f1b, 2 interleaved, 3 "
-      "zb_h1, 4 zb_h2, 5 dualpipe. A click chooses a point.";
+      "simulated. A click chooses a point.";
   for (const SearchCase& of : cases) {
     report.summary.emplace_back(
         of.model + " on " + std::to_string(of.gpus) + " GPUs of " + of.cluster + ": simulated",

@@ -1,20 +1,32 @@
 #include "sim/html/provenance_data.h"
 
 namespace tessera {
+namespace {
 
-nlohmann::ordered_json provenance_data(const StepReport& report, const Provenance& provenance) {
-  using PageJson = nlohmann::ordered_json;
-  const auto entry = [](const char* name, const PageJson& value, const char* definition = "") {
-    return PageJson{{"name", name}, {"value", value}, {"definition", definition}};
-  };
-  const ParallelLayout& layout = report.layout;
-  PageJson list = PageJson::array();
-  list.push_back(entry("tessera", provenance.tessera_version));
+using PageJson = nlohmann::ordered_json;
+
+PageJson entry(const char* name, const PageJson& value, const char* definition = "") {
+  return {{"name", name}, {"value", value}, {"definition", definition}};
+}
+
+}  // namespace
+
+PageJson provenance_data(const Provenance& provenance) {
+  PageJson list = provenance_data(provenance.tessera_version);
   list.push_back(entry("scenario", provenance.scenario));
   list.push_back(entry("model", provenance.model));
   list.push_back(entry("mode", provenance.mode));
   list.push_back(entry("framework", provenance.framework));
   list.push_back(entry("recompute", provenance.recompute));
+  list.push_back(entry("predictor", provenance.predictor + ", " + provenance.predictor_mode));
+  list.push_back(entry("effect of the GPU", provenance.predictor_effect));
+  for (const std::string& note : provenance.predictor_notes) list.push_back(entry("note", note));
+  return list;
+}
+
+PageJson provenance_data(const StepReport& report, const Provenance& provenance) {
+  const ParallelLayout& layout = report.layout;
+  PageJson list = provenance_data(provenance);
   list.push_back(entry("precision", std::string(name_of(report.precision)),
                        "of the products that do most of the FLOPs"));
   list.push_back(entry("GPUs", std::to_string(report.gpus()) + " x " + report.gpu));
@@ -22,15 +34,11 @@ nlohmann::ordered_json provenance_data(const StepReport& report, const Provenanc
                                                        std::to_string(layout.pipeline) + " x " +
                                                        std::to_string(layout.data)));
   list.push_back(entry("micro-batches", report.micro_batches));
-  list.push_back(entry("predictor", provenance.predictor + ", " + provenance.predictor_mode));
-  list.push_back(entry("effect of the GPU", provenance.predictor_effect));
-  for (const std::string& note : provenance.predictor_notes) list.push_back(entry("note", note));
   return list;
 }
 
-nlohmann::ordered_json provenance_data(const std::string& tessera_version) {
-  return nlohmann::ordered_json::array(
-      {{{"name", "tessera"}, {"value", tessera_version}, {"definition", ""}}});
+PageJson provenance_data(const std::string& tessera_version) {
+  return PageJson::array({entry("tessera", tessera_version)});
 }
 
 }  // namespace tessera

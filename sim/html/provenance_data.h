@@ -10,6 +10,9 @@ namespace tessera {
 /// The part "provenance" of a page about a step.
 nlohmann::ordered_json provenance_data(const StepReport& report, const Provenance& provenance);
 
+/// Of a page about a scenario.
+nlohmann::ordered_json provenance_data(const Provenance& provenance);
+
 /// Of a page that knows nothing but who wrote it.
 nlohmann::ordered_json provenance_data(const std::string& tessera_version);
 

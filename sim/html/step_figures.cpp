@@ -52,6 +52,22 @@ std::vector<UseAt> uses_of(const TimelineIndex& index, const TimedProgram& timed
   return uses;
 }
 
+/// Neighbours as one, at the time of the first and with the most memory, until `most` are left.
+void thin_out(std::vector<double>& times, std::vector<std::int64_t>& bytes, std::size_t most) {
+  const std::size_t together = (times.size() + most - 1) / std::max<std::size_t>(most, 1);
+  if (together < 2) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < times.size(); i += together, ++kept) {
+    const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto last =
+        bytes.begin() + static_cast<std::ptrdiff_t>(std::min(i + together, bytes.size()));
+    bytes[kept] = *std::max_element(first, last);
+    times[kept] = times[i];
+  }
+  times.resize(kept);
+  bytes.resize(kept);
+}
+
 bool runs_again(const Segment& segment) {
   return std::ranges::any_of(segment.kernels, &KernelLaunch::recomputed);
 }
@@ -101,6 +117,40 @@ PageJson memory_marks(const TimelineIndex& index, const TimedProgram& timed, int
     known = kinds.size();
   }
   return {{"begin_s", begin}, {"end_s", end}, {"kind", kinds}};
+}
+
+PageJson memory_of_rank(const TimelineIndex& index, const TimedProgram& timed, int rank,
+                        std::size_t most) {
+  std::vector<double> times;
+  std::vector<std::int64_t> bytes;
+  for (const MemorySample& sample : index.memory_of(rank)) {
+    times.push_back(sample.time.value());
+    bytes.push_back(sample.used.value());
+  }
+  thin_out(times, bytes, most);
+  return {{"rank", rank},
+          {"stage", index.program_of(rank).stage},
+          {"times_s", times},
+          {"bytes", bytes},
+          {"marks", memory_marks(index, timed, rank)}};
+}
+
+PageJson memory_data(const StepReport& report, const TimedProgram& timed, const Timeline& timeline,
+                     const StepPageLimits& limits) {
+  const TimelineIndex index(timed, timeline);
+  PageJson ranks = PageJson::array();
+  for (const RankMemory& rank : report.memory.per_rank) {
+    if (static_cast<int>(ranks.size()) == limits.memory_ranks) break;
+    ranks.push_back(memory_of_rank(index, timed, rank.rank, limits.memory_samples));
+    ranks.back()["static_bytes"] = rank.static_bytes.value();
+    ranks.back()["peak_bytes"] = rank.peak.value();
+    if (static_cast<int>(ranks.size()) <= limits.category_ranks)
+      ranks.back()["categories"] =
+          memory_by_category(index, timed, rank.rank, limits.category_samples);
+  }
+  return {{"step_time_s", report.step_time.value()},
+          {"capacity_bytes", report.memory.capacity.value()},
+          {"ranks", std::move(ranks)}};
 }
 
 PageJson kernel_roofline(const StepReport& report, const TimedProgram& timed) {

@@ -196,22 +196,6 @@ class TimelineData {
 };
 static_assert(static_cast<int>(Phase::optimizer) + 1 == kCollective);
 
-/// Neighbours as one, at the time of the first and with the most memory, until `most` are left.
-void thin_out(std::vector<double>& times, std::vector<std::int64_t>& bytes, std::size_t most) {
-  const std::size_t together = (times.size() + most - 1) / std::max<std::size_t>(most, 1);
-  if (together < 2) return;
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < times.size(); i += together, ++kept) {
-    const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto last =
-        bytes.begin() + static_cast<std::ptrdiff_t>(std::min(i + together, bytes.size()));
-    bytes[kept] = *std::max_element(first, last);
-    times[kept] = times[i];
-  }
-  times.resize(kept);
-  bytes.resize(kept);
-}
-
 }  // namespace
 
 PageJson timeline_data(const TimedProgram& timed, const Timeline& timeline,
@@ -234,35 +218,6 @@ PageJson timeline_data(const TimedProgram& timed, const Timeline& timeline,
                          "them all");
   }
   return json;
-}
-
-PageJson memory_data(const StepReport& report, const TimedProgram& timed, const Timeline& timeline,
-                     const StepPageLimits& limits) {
-  const TimelineIndex index(timed, timeline);
-  PageJson ranks = PageJson::array();
-  for (const RankMemory& rank : report.memory.per_rank) {
-    if (static_cast<int>(ranks.size()) == limits.memory_ranks) break;
-    std::vector<double> times;
-    std::vector<std::int64_t> bytes;
-    for (const MemorySample& sample : index.memory_of(rank.rank)) {
-      times.push_back(sample.time.value());
-      bytes.push_back(sample.used.value());
-    }
-    thin_out(times, bytes, limits.memory_samples);
-    ranks.push_back({{"rank", rank.rank},
-                     {"stage", rank.stage},
-                     {"static_bytes", rank.static_bytes.value()},
-                     {"peak_bytes", rank.peak.value()},
-                     {"times_s", times},
-                     {"bytes", bytes},
-                     {"marks", memory_marks(index, timed, rank.rank)}});
-    if (static_cast<int>(ranks.size()) <= limits.category_ranks)
-      ranks.back()["categories"] =
-          memory_by_category(index, timed, rank.rank, limits.category_samples);
-  }
-  return {{"step_time_s", report.step_time.value()},
-          {"capacity_bytes", report.memory.capacity.value()},
-          {"ranks", std::move(ranks)}};
 }
 
 }  // namespace tessera

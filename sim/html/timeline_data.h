@@ -13,8 +13,4 @@ nlohmann::ordered_json timeline_data(const TimedProgram& timed, const Timeline& 
                                      const std::vector<PathPiece>& path,
                                      const StepPageLimits& limits);
 
-/// The part "memory" of a page.
-nlohmann::ordered_json memory_data(const StepReport& report, const TimedProgram& timed,
-                                   const Timeline& timeline, const StepPageLimits& limits);
-
 }  // namespace tessera

@@ -43,6 +43,7 @@ PageJson scatter_of(const TrainingRunValidation& validation) {
     if (!row.error_pct) continue;
     points.push_back({{"x", row.run.step_time->value()},
                       {"y", row.simulated->value()},
+                      {"name", row.run.id},
                       {"group", row.run.source.empty() ? row.run.gpu : row.run.source}});
   }
   return {{"title", "Measured and simulated"},

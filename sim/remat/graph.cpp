@@ -1,6 +1,7 @@
 #include "sim/remat/graph.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "hw/units/input_error.h"
@@ -71,6 +72,15 @@ void Graph::index_consumers() {
   std::vector<std::int32_t> next(consumer_begin_.begin(), consumer_begin_.end() - 1);
   for (OpId op = 0; op < ops(); ++op)
     for (const TensorId q : inputs(op)) consumer_ids_[next[q]++] = op;
+}
+
+bool Graph::same_problem(const Graph& other) const {
+  const auto problem = [](const Graph& graph) {
+    return std::tie(graph.static_bytes_, graph.first_backward_, graph.times_, graph.workspaces_,
+                    graph.recomputable_, graph.input_begin_, graph.output_begin_, graph.input_ids_,
+                    graph.sizes_, graph.keep_);
+  };
+  return problem(*this) == problem(other);
 }
 
 ByteCount Graph::working_set(OpId op) const {

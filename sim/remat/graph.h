@@ -61,6 +61,8 @@ class Graph {
   /// the operator of the largest memory without a plan.
   OpId first_backward() const { return first_backward_; }
   Nanoseconds base_time() const { return base_time_; }
+  /// The same to a planner: equal in everything but names.
+  bool same_problem(const Graph& other) const;
   /// Inputs, outputs and workspace of one operator, without static bytes.
   ByteCount working_set(OpId op) const;
 

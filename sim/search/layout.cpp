@@ -7,7 +7,23 @@
 namespace tessera {
 namespace {
 
-std::string_view word_of(PipelineSchedule schedule) {
+std::string_view word_of(Sharding sharding) {
+  switch (sharding) {
+    case Sharding::none:
+      return "none";
+    case Sharding::optimizer:
+      return "optimizer";
+    case Sharding::gradients:
+      return "gradients";
+    case Sharding::parameters:
+      return "parameters";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view name_of(PipelineSchedule schedule) {
   switch (schedule) {
     case PipelineSchedule::gpipe:
       return "gpipe";
@@ -25,22 +41,6 @@ std::string_view word_of(PipelineSchedule schedule) {
   return "";
 }
 
-std::string_view word_of(Sharding sharding) {
-  switch (sharding) {
-    case Sharding::none:
-      return "none";
-    case Sharding::optimizer:
-      return "optimizer";
-    case Sharding::gradients:
-      return "gradients";
-    case Sharding::parameters:
-      return "parameters";
-  }
-  return "";
-}
-
-}  // namespace
-
 void apply(const Layout& layout, StepOptions& step) {
   step.layout.tensor = layout.tensor;
   step.layout.pipeline = layout.pipeline;
@@ -55,9 +55,16 @@ void apply(const Layout& layout, StepOptions& step) {
   step.micro_batch = layout.micro_batch;
 }
 
+MemorySettings with_plan(MemorySettings memory) {
+  memory.planner = "tessera";
+  memory.thorough = false;
+  return memory;
+}
+
 Scenario laid_out(const Scenario& base, const Layout& layout) {
   Scenario scenario = base;
   apply(layout, scenario.step);
+  if (layout.planned) scenario.memory = with_plan(scenario.memory);
   return scenario;
 }
 
@@ -76,11 +83,12 @@ std::string to_text(const Layout& layout) {
   if (text.empty()) text = "one GPU";
   text += ", micro-batch " + std::to_string(layout.micro_batch);
   const bool named = layout.schedule != PipelineSchedule::one_f_one_b && layout.virtual_stages == 1;
-  if (named) text += ", " + std::string(word_of(layout.schedule));
+  if (named) text += ", " + std::string(name_of(layout.schedule));
   if (layout.sharding != Sharding::none)
     text += ", ZeRO-" + std::to_string(static_cast<int>(layout.sharding));
   if (layout.recompute != Recompute::none)
     text += ", recompute " + std::string(name_of(layout.recompute));
+  if (layout.planned) text += ", memory plan";
   return text;
 }
 
@@ -98,9 +106,13 @@ std::string to_settings(const Layout& layout) {
   add("parallelism.expert", number(layout.expert));
   add("parallelism.sequence_parallel", layout.sequence_parallel ? "true" : "false");
   add("training.data_parallel.sharding", word_of(layout.sharding));
-  add("training.schedule", word_of(layout.schedule));
+  add("training.schedule", name_of(layout.schedule));
   add("training.recompute", name_of(layout.recompute));
   add("training.micro_batch", number(layout.micro_batch));
+  if (layout.planned) {
+    add("memory.planner", "tessera");
+    add("memory.thorough", "false");
+  }
   return text;
 }
 

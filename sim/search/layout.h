@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "sim/scenario/scenario.h"
 
@@ -20,13 +21,20 @@ struct Layout {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   Recompute recompute = Recompute::none;
   std::int64_t micro_batch = 1;
+  bool planned = false;  ///< a memory plan makes it fit; with Recompute::none alone
   auto operator<=>(const Layout&) const = default;
 
   int gpus() const { return tensor * pipeline * data * context; }
 };
 
-/// Lays `step` out so.
+/// "one_f_one_b", as in a scenario.
+std::string_view name_of(PipelineSchedule schedule);
+
+/// Lays `step` out so; a memory plan is not part of it.
 void apply(const Layout& layout, StepOptions& step);
+/// `memory` with the planner of planned layouts: the one of shortest search, within the budget of
+/// the scenario or else the GPU's memory.
+MemorySettings with_plan(MemorySettings memory);
 /// `base` laid out so.
 Scenario laid_out(const Scenario& base, const Layout& layout);
 

@@ -5,6 +5,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu_overlay.h"
+#include "sim/plan/memory/stage_planner.h"
 #include "sim/plan/plan.h"
 #include "workloads/model_graph.h"
 #include "workloads/parallel/layer_split.h"
@@ -82,7 +83,7 @@ void check_searchable(const Scenario& base) {
   const char* kNoPlacement = "a placement is of one layout";
   refuse(!base.step.placement.empty(), "parallelism.placement", kNoPlacement, "remove it");
   refuse(!base.memory.planner.empty(), "memory.planner", "plans are made for one layout",
-         "remove it, and plan the layouts that are found: tessera plan memory");
+         "remove it; --recompute plan tries layouts with a plan where they need one");
   refuse(!base.perturbation.gpus.empty() || base.perturbation.kernel_jitter > 0, "perturbation",
          "a search compares layouts on even machines", "remove it");
   refuse(base.collectives.fidelity == NetworkFidelity::chunk, "collectives.fidelity",
@@ -196,6 +197,20 @@ LayoutBounds::LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
   return costs;
 }
 
+Bytes LayoutBounds::planned_memory(const StepOptions& step) {
+  const ModelGraph graph = build_model_graph(base_.model, step);
+  const Bytes workspaces = library_memory(step, base_.cluster.node).allocator.workspaces;
+  Program program;
+  program.layout = step.layout;
+  program.layout.shard = shard_ranks(step);
+  PassLibrary library(graph, program.segments);
+  Bytes most;
+  for (const int stage : {0, step.layout.pipeline - 1})
+    most = std::max(
+        most, least_memory(graph, step, build_stage_program(library, step, stage), workspaces));
+  return most;
+}
+
 LayoutBound LayoutBounds::quick(const Layout& layout) {
   StepOptions step = base_.step;
   apply(layout, step);
@@ -229,7 +244,8 @@ LayoutBound LayoutBounds::quick(const Layout& layout) {
     if (first_part) parameters += costs.embedding_parameters;
     if (last_part) parameters += costs.head_parameters;
     Bytes memory = persistent_bytes(step, parameters);
-    if (stage == 0) memory += Bytes(costs.saved.value() * chunks_in_flight(step) * layers.front());
+    if (stage == 0 && !layout.planned)  // a plan may keep nothing
+      memory += Bytes(costs.saved.value() * chunks_in_flight(step) * layers.front());
     bound.memory = std::max(bound.memory, memory);
   }
   return bound;
@@ -270,8 +286,9 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
     if (before > 0 && drains(step.schedule))
       behind = std::max(behind, costs->backward * before + bounds.front().closing);
     bound.step_time = std::max(bound.step_time, std::max(passes + behind, data) * kRounding);
-    bound.memory = std::max(bound.memory, bounds[i].memory);
+    if (!layout.planned) bound.memory = std::max(bound.memory, bounds[i].memory);
   }
+  if (layout.planned) bound.memory = std::max(bound.memory, planned_memory(step));
   return bound;
 }
 

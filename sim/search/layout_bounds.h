@@ -31,6 +31,8 @@ class LayoutBounds {
   LayoutBounds(const Scenario& base, const PredictorWeights& weights);
   ~LayoutBounds();
 
+  // A plan only adds to what runs: planned layouts have the bound on time of those without a plan.
+
   /// From one layer, built once for all layouts with the same kernels: microseconds.
   LayoutBound quick(const Layout& layout);
   /// From the programs of the first and the last stage, with as many micro-batches as it takes to
@@ -49,6 +51,8 @@ class LayoutBounds {
   std::vector<StageBound> stages_of(const StepOptions& step, const ModelSpec& model,
                                     const std::vector<int>& stages,
                                     const std::vector<std::int64_t>& counts, bool best_placed);
+  /// Of any plan of the first and the last stage.
+  Bytes planned_memory(const StepOptions& step);
 
   Scenario base_;
   std::unique_ptr<KernelPredictor> predictor_;

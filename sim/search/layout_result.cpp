@@ -10,9 +10,17 @@ namespace tessera {
 
 using Json = nlohmann::ordered_json;
 
-LayoutResult simulate_layout(const Scenario& base, const Layout& layout,
-                             const PredictorWeights& weights) {
-  const TimedProgram timed = plan_step(laid_out(base, layout), weights);
+namespace {
+
+/// Not simulated: no plan makes it fit.
+LayoutResult without_plan(const Layout& layout, const PlannedStep& memory) {
+  LayoutResult result{.layout = layout, .step_time = {}, .peak_memory = {}, .fits = false};
+  for (const StageMemoryPlan& stage : memory.stages)
+    result.peak_memory = std::max(result.peak_memory, stage.planned_peak);
+  return result;
+}
+
+LayoutResult simulated(const Layout& layout, const TimedProgram& timed) {
   const StepReport report = measure(timed, simulate_without_memory_samples(timed));
   LayoutResult result{.layout = layout,
                       .step_time = report.step_time,
@@ -27,6 +35,17 @@ LayoutResult simulate_layout(const Scenario& base, const Layout& layout,
     if (time > Seconds(0)) result.times.emplace_back(label_of(category), time);
   }
   return result;
+}
+
+}  // namespace
+
+LayoutResult simulate_layout(const Scenario& base, const Layout& layout,
+                             const PredictorWeights& weights) {
+  const Scenario scenario = laid_out(base, layout);
+  if (!layout.planned) return simulated(layout, plan_step(scenario, weights));
+  const PlannedSteps steps = plan_step_memory(scenario, weights);
+  return steps.memory.feasible() ? simulated(layout, steps.planned)
+                                 : without_plan(layout, steps.memory);
 }
 
 std::string packed(const LayoutResult& result) {

@@ -25,7 +25,8 @@ struct LayoutResult {
   std::int64_t gpus() const { return layout.gpus(); }
 };
 
-/// Simulates one step; once per process (sim/engine/engine.h).
+/// Simulates one step; once per process (sim/engine/engine.h). A layout whose memory plan was not
+/// found is not simulated, and has no time.
 LayoutResult simulate_layout(const Scenario& base, const Layout& layout,
                              const PredictorWeights& weights);
 

@@ -119,7 +119,16 @@ class Enumeration {
     }
   }
 
-  void add(const Layout& layout) {
+  void add(Layout layout) {
+    scenario_.memory = base_.memory;
+    check(layout);
+    if (!space_.plans || !can_be_planned(layout)) return;
+    layout.planned = true;
+    scenario_.memory = with_plan(base_.memory);
+    check(layout);
+  }
+
+  void check(const Layout& layout) {
     ++list_.tried;
     apply(layout, scenario_.step);
     if (is_legal(scenario_)) {
@@ -147,6 +156,10 @@ bool is_legal(const Scenario& scenario) {
     return false;
   }
   return true;
+}
+
+bool can_be_planned(const Layout& layout) {
+  return layout.recompute == Recompute::none && layout.context == 1 && layout.expert == 1;
 }
 
 LayoutList legal_layouts(const Scenario& base, const LayoutSpace& space) {

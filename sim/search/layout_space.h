@@ -21,6 +21,7 @@ struct LayoutSpace {
   std::vector<PipelineSchedule> schedules;
   std::vector<Recompute> recompute;
   std::vector<std::int64_t> micro_batches;  ///< sizes of a micro-batch
+  bool plans = false;                       ///< those without recomputation also with a memory plan
 };
 
 /// Layouts of a space.
@@ -29,6 +30,9 @@ struct LayoutList {
   std::int64_t tried = 0;     ///< combinations that use the GPUs and divide the batch
   std::int64_t invalid = 0;   ///< of these, refused by a rule of the scenario
 };
+
+/// Whether memory plans know the layout's collectives.
+bool can_be_planned(const Layout& layout);
 
 /// Every layout of `space` for the step of `base`, whose own layout counts for nothing. Choices
 /// without an effect are left out: a schedule without a pipeline, sequence parallelism without a

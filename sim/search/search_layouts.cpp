@@ -1,6 +1,7 @@
 #include "sim/search/search_layouts.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -44,9 +45,15 @@ class LayoutSearch {
     const LayoutList list = legal_layouts(base_, space);
     result_.counts.tried = list.tried;
     result_.counts.invalid = list.invalid;
-    for (const Layout& layout : list.legal) add({bounds_.quick(layout), layout, false});
+    plans_ = space.plans;
+    for (const Layout& layout : list.legal) {
+      if (layout.planned)
+        ++waiting_;
+      else
+        add({bounds_.quick(layout), layout, false});
+    }
     while (true) {
-      while (!pool_.full() && has_candidate() && !time_is_over()) start();
+      while (!pool_.full() && next() != nullptr && !time_is_over()) start();
       if (pool_.empty()) break;
       collect();
       options_.progress(result_.counts);
@@ -56,6 +63,7 @@ class LayoutSearch {
   }
 
  private:
+  using Queue = std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>>;
   struct Bounded {
     LayoutBound bound;
     Layout layout;
@@ -64,10 +72,20 @@ class LayoutSearch {
 
   void add(const Bounded& candidate) {
     if (candidate.bound.memory > base_.cluster.node.gpu.memory) {
-      ++result_.counts.too_large;
+      leave_out(candidate.layout);
     } else {
-      queue_.push({candidate.bound.step_time, candidate.layout, candidate.refined});
+      queue_of(candidate.layout)
+          .push({candidate.bound.step_time, candidate.layout, candidate.refined});
     }
+  }
+
+  /// Too large as it is: its turn comes with a plan. Where a layout fits, its plan does nothing.
+  void leave_out(Layout layout) {
+    ++result_.counts.too_large;
+    if (!plans_ || layout.planned || !can_be_planned(layout)) return;
+    layout.planned = true;
+    --waiting_;
+    add({bounds_.quick(layout), layout, false});
   }
 
   /// Of the best found so far; without enough of them nothing is too slow.
@@ -77,17 +95,27 @@ class LayoutSearch {
     return result_.fitting[options_.top - 1].step_time;
   }
 
-  bool has_candidate() const { return !queue_.empty() && queue_.top().bound <= slowest_of_best(); }
+  Queue& queue_of(const Layout& layout) { return queues_[layout.planned ? 1 : 0]; }
+
+  /// Of the queues with a layout that may be among the best, the first. Planned layouts wait for
+  /// the others: a plan takes seconds to make, and its bound knows nothing of what it costs.
+  Queue* next() {
+    const auto found = std::ranges::find_if(queues_, [&](const Queue& queue) {
+      return !queue.empty() && queue.top().bound <= slowest_of_best();
+    });
+    return found == queues_.end() ? nullptr : &*found;
+  }
   bool time_is_over() const { return Clock::now() - start_ > options_.limit; }
 
   /// Simulates the most promising layout, or finds finer bounds of the most promising ones.
   void start() {
-    const bool simulates = queue_.top().refined;
+    Queue& queue = *next();
+    const bool simulates = queue.top().refined;
     std::vector<Layout> layouts;
-    while (has_candidate() && queue_.top().refined == simulates &&
+    while (next() == &queue && queue.top().refined == simulates &&
            layouts.size() < (simulates ? 1 : kRefinedTogether)) {
-      layouts.push_back(queue_.top().layout);
-      queue_.pop();
+      layouts.push_back(queue.top().layout);
+      queue.pop();
     }
     const std::size_t number = started_++;
     pool_.start(number, [&] {
@@ -141,7 +169,7 @@ class LayoutSearch {
   void take(LayoutResult simulated) {
     ++result_.counts.simulated;
     if (!simulated.fits) {
-      ++result_.counts.too_large;
+      leave_out(simulated.layout);
       return;
     }
     const auto earlier = [](const LayoutResult& a, const LayoutResult& b) {
@@ -152,12 +180,15 @@ class LayoutSearch {
   }
 
   void finish() {
-    result_.bound_left = has_candidate() ? queue_.top().bound : Seconds(0);
-    while (has_candidate()) {
-      ++result_.counts.left;
-      queue_.pop();
+    result_.counts.pruned = waiting_;
+    for (Queue& queue : queues_) {
+      const bool is_open = !queue.empty() && queue.top().bound <= slowest_of_best();
+      if (is_open && (result_.bound_left == Seconds(0) || queue.top().bound < result_.bound_left))
+        result_.bound_left = queue.top().bound;
+      for (; !queue.empty() && queue.top().bound <= slowest_of_best(); queue.pop())
+        ++result_.counts.left;
+      result_.counts.pruned += static_cast<std::int64_t>(queue.size());
     }
-    result_.counts.pruned = static_cast<std::int64_t>(queue_.size());
   }
 
   /// What a process of the pool is at.
@@ -171,9 +202,11 @@ class LayoutSearch {
   const SearchOptions& options_;
   LayoutBounds bounds_;
   ForkedPool pool_;
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue_;
+  std::array<Queue, 2> queues_;         ///< without plans, with plans
   std::map<std::size_t, Job> running_;  ///< by number
   std::size_t started_ = 0;
+  bool plans_ = false;
+  std::int64_t waiting_ = 0;  ///< planned layouts that nobody asked for yet
   Clock::time_point start_;
   SearchResult result_;
 };

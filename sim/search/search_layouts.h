@@ -16,7 +16,8 @@ struct SearchCounts {
   std::int64_t tried = 0;      ///< combinations that use the GPUs and divide the batch
   std::int64_t invalid = 0;    ///< refused by a rule of the scenario
   std::int64_t too_large = 0;  ///< more memory than a GPU has: by bound, or simulated
-  std::int64_t pruned = 0;     ///< their bound is above the last of the best
+  std::int64_t pruned = 0;  ///< their bound is above the last of the best; or planned, though not
+                            ///< too large without a plan
   std::int64_t simulated = 0;  ///< in time, whether they fit or not
   std::int64_t failed = 0;     ///< no answer: the simulation ended with an error
   std::int64_t left = 0;       ///< not looked at, because the time was over
@@ -43,7 +44,7 @@ struct SearchResult {
 /// The fastest layouts of `space` for `base`. The layout with the lowest lower bound on step time
 /// is next: it gets its finer bound, or is simulated where it has that, each in processes of their
 /// own, until the lowest bound exceeds the last of the best. Those too large by a bound are left
-/// out.
+/// out, those with a memory plan come last.
 SearchResult search_layouts(const Scenario& base, const LayoutSpace& space,
                             const PredictorWeights& weights, const SearchOptions& options);
 

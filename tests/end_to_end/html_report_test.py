@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import html.parser
 import json
 import random
@@ -18,6 +19,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 NODE = shutil.which("node")
 ATTACK = "</script><img src=x onerror=document.title='broken'>"
 DATA = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.S)
+SCRIPT = re.compile(r"<script>(.*?)</script>", re.S)
 SLICES = 200_000
 
 # Draws rows of 200,000 slices of which most are thinner than a pixel; the script has no document here.
@@ -81,9 +83,10 @@ class HtmlReport(EndToEnd):
         self.assertEqual({tag for tag, _ in elements}, {"html", "head", "meta", "title", "style", "body", "main", "noscript", "script"})
         self.assertFalse([attributes for _, attributes in elements if {"src", "href", "style", "onload"} & set(attributes)])
         policy = next(attributes["content"] for _, attributes in elements if "http-equiv" in attributes)
-        script = re.search(r"<script>(.*)</script>", page, re.S).group(1)
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        self.assertTrue(policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}';"), policy)
+        digests = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+                           for script in SCRIPT.findall(page))
+        self.assertTrue(policy.startswith(f"default-src 'none'; script-src {digests}; style-src 'sha256-"), policy)
+        self.assertNotIn("unsafe", policy)
 
     def replay_of_foreign_names(self):
         """The report of a trace whose nodes, groups and files have names that would be markup."""
@@ -154,7 +157,7 @@ class HtmlReport(EndToEnd):
 
     @unittest.skipUnless(NODE, "there is no node on this machine")
     def test_drawing_visits_a_slice_or_two_per_pixel(self):
-        script = re.search(r"<script>(.*)</script>", self.report("simulate", PIPELINE), re.S).group(1)
+        script = SCRIPT.findall(self.report("simulate", PIPELINE))[-1]
         path = self.plant("page.js", script)
         result = subprocess.run([NODE, "-e", NODE_TEST, str(path)], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -171,16 +174,90 @@ class HtmlReport(EndToEnd):
         dom, _ = self.browse(pages[0], "#measure")
         self.assertGreater(int(re.search(r'data-found="(\d+)"', dom).group(1)), 0)
         self.assertTrue("layer.forward</strong>" in dom, "a click shows the op")
+        self.assertTrue("<h2>Links</h2>" in dom)
+
+    def charts_of(self, page):
+        """What report.html#measure finds about every chart, and all elements."""
+        if len(SCRIPT.findall(page)) < 2:
+            self.skipTest("built without charts: npm is missing, or its registry is out of reach")
+        self.assert_self_contained(page)
+        dom, complaints = self.browse(page, "#measure")
+        self.assertEqual(complaints, [])
+        self.assertNotIn("<img", dom)
+        charts = json.loads(html.unescape(re.search(r'data-charts="([^"]*)"', dom).group(1)))
+        for chart in charts:
+            self.assertGreater(chart["shapes"], 10, chart["name"])
+            self.assertTrue(chart.get("moved", True), f"the zoom of {chart['name']}")
+        return {chart["name"]: chart for chart in charts}, dom
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_the_charts_of_a_step_zoom_and_explain_what_the_pointer_is_over(self):
+        page = self.report("simulate", PIPELINE, "--set", f"name={ATTACK}", "--set", "training.recompute=full")
+        charts, dom = self.charts_of(page)
+        self.assertEqual(list(charts), ["memory over time", "use of links over time", "kernels under the roofline"])
+        names = [series["name"] for series in charts["memory over time"]["series"]]
+        self.assertEqual((names[:3], names[-1]), (["parameters", "gradients", "optimizer"], "computes again"))
+        self.assertRegex(charts["memory over time"]["tip"][0], r"^0 ns: [\d.]+ GiB$")
+        data = json.loads(DATA.search(page).group(2))
+        roofline = charts["kernels under the roofline"]["series"]
+        self.assertEqual(sum(series["points"] for series in roofline if series["type"] == "scatter"), len(data["roofline"]["points"]))
+        self.assertRegex(charts["kernels under the roofline"]["tip"][1], r"TFLOP/s, [\d.]+ FLOP per byte$")
+        busy = sum(use > 0 for row in data["links"]["rows"] for use in row["use"])
+        self.assertEqual(charts["use of links over time"]["series"], [{"type": "heatmap", "points": busy}])
         self.assertRegex(dom, r'data-link="node0/\S+ \(NVLink, [\d.]+ GB/s\): [\d.]+ % from ')
         heat = re.search(r'data-heat="([\d ]+)"', dom).group(1).split()
         self.assertNotEqual(heat[:3], ["233", "233", "233"], "the busiest part of the busiest link is coloured")
-        self.assertTrue("<h2>Links</h2>" in dom)
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_points_are_chosen_by_clicks_and_ranges(self):
+        page = self.report("plan", "parallelism", "gpt3-xl", "hgx-h100-4", "--global-batch", 16, "--sequence-length", 512)
+        points = json.loads(DATA.search(page).group(2))["points"]
+        charts, dom = self.charts_of(page)
+        series = charts["two figures of each point"]["series"]
+        self.assertEqual([(one["name"], one["type"]) for one in series], [("points", "scatter"), ("Pareto front", "line")])
+        self.assertEqual(series[0]["points"], len(points["rows"]))
+        self.assertIn(points["labels"][0], charts["two figures of each point"]["tip"])
+        self.assertEqual([one["points"] for one in charts["all figures of each point"]["series"]], [len(points["rows"]), 1])
+        found = dict(re.findall(r'data-(chosen|within|expected-within)="([^"]*)"', dom))
+        self.assertEqual(int(found["chosen"]), len(points["rows"]) - 1, "a click chooses the point below the pointer")
+        self.assertEqual(found["within"], f"{found['expected-within']} of {len(points['rows'])} points are in the ranges")
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_a_memory_plan_is_drawn_over_what_there_was_without_it(self):
+        charts, dom = self.charts_of(self.report("plan", "memory", PIPELINE, "--budget", "20GiB", "--fast", "--set", f"name={ATTACK}"))
+        names = [series["name"] for series in charts["memory over time"]["series"]]
+        self.assertIn("without the plan", names)
+        self.assertIn("computes again", names)
+        self.assertRegex(charts["memory over time"]["tip"][-1], r"^without the plan [\d.]+ GiB$")
+        self.assertTrue("<h2>What runs again</h2>" in dom)
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_measured_rows_are_named(self):
+        self.plant("runs.csv", "id,source,gpu,n_gpus,precision,family,layers,hidden,heads,vocab,seq_len,global_batch,step_time_s\n"
+                   f"{ATTACK},{ATTACK},A100-SXM4-80GB,1,bf16,gpt,2,256,4,1024,128,2,0.01\n")
+        charts, _ = self.charts_of(self.report("validate", "runs.csv"))
+        self.assertIn(f"{ATTACK} (", charts["Measured and simulated"]["tip"][0], "as text on a canvas")
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_a_page_without_the_library_says_what_is_missing(self):
+        page = self.report("simulate", PIPELINE)
+        scripts = SCRIPT.findall(page)
+        if len(scripts) == 2:
+            page = page.replace(f"<script>{scripts[0]}</script>\n", "")
+        dom, complaints = self.browse(page, "#measure")
+        self.assertEqual(complaints, [])
+        self.assertIn("Without charts: memory, use of links over time, kernels under the roofline. This Tessera was built without", dom)
+        for title in ("Timeline", "Links", "Kernels by kind", "Provenance"):
+            self.assertIn(f"<h2>{title}</h2>", dom)
+        self.assertNotIn("<h2>Memory</h2>", dom)
+        self.assertGreater(int(re.search(r'data-found="(\d+)"', dom).group(1)), 0)
 
     @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
     def test_it_draws_and_zooms_200000_slices(self):
         """Prints how long that takes: results/bench/README.md has figures of quiet and busy machines."""
         real = self.report("simulate", PIPELINE)
-        text = json.dumps(many_slices()).replace("<", "\\u003c")
+        charted = {name: part for name, part in json.loads(DATA.search(real).group(2)).items() if name in ("memory", "links", "roofline")}
+        text = json.dumps({**many_slices(), **charted}).replace("<", "\\u003c")
         page = DATA.sub(lambda match: match.group(1) + text + match.group(3), real)
         begin = time.monotonic()
         dom, complaints = self.browse(page, "#measure")

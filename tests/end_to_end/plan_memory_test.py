@@ -104,6 +104,43 @@ class PlanMemory(EndToEnd):
         self.assertTrue(decisions["recompute"])
         self.assertEqual(decisions["offload"], [])
 
+    def test_a_page_shows_memory_without_and_with_the_plan_and_what_it_costs(self):
+        code, plan = self.plan("four.yaml", "--budget", "2GiB", "--report", "plan.html")
+        self.assertEqual(code, 0)
+        page = self.page("plan.html")
+        summary = {entry["name"]: entry["value"] for entry in page["summary"]}
+        self.assertEqual(summary["budget [GiB]"], 2)
+        self.assertAlmostEqual(summary["simulated with the plan [ms]"], plan["simulated_step_s"] * 1e3)
+        self.assertEqual(page["memory"]["budget_bytes"], 2 * GIB)
+        for rank, stage in zip(page["memory"]["ranks"], plan["stages"], strict=True):
+            self.assertEqual(max(rank["bytes"]), stage["planned_peak_bytes"])
+            self.assertEqual(max(rank["before"]["bytes"]), stage["base_peak_bytes"])
+        tables = {table["title"]: table["rows"] for table in page["tables"]}
+        self.assertEqual([row[6:8] for row in tables["Stages"]], [[stage["run_again"], stage["copied_out"]] for stage in plan["stages"]])
+        runs = [sum(row[2] for row in tables["What runs again"] if row[0] == stage["stage"]) for stage in plan["stages"]]
+        self.assertEqual(runs, [stage["run_again"] for stage in plan["stages"]])
+        again = [sum(row[3] for row in tables["What runs again"] if row[0] == stage["stage"]) for stage in plan["stages"]]
+        for found, stage in zip(again, plan["stages"], strict=True):
+            self.assertAlmostEqual(found, stage["recompute_s"] * 1e3, places=6)
+        self.assertIn("scenario", [entry["name"] for entry in page["provenance"]])
+
+    def test_pages_of_budgets_batches_exports_and_of_what_does_not_fit(self):
+        self.answer("plan", "memory", "four.yaml", "--fast", "--budgets", "1GiB:3GiB:1GiB", "--report", "curve.html")
+        curve = self.page("curve.html")["points"]
+        self.assertEqual([row[0] for row in curve["rows"]], [1, 2, 3])
+        self.assertRegex(curve["rows"][0][-1], "^stage 0: .* more than the budget$")
+        self.assertGreater(curve["rows"][1][1], curve["rows"][2][1], "less memory costs more time")
+        answer = json.loads(self.answer("plan", "batch", "one.yaml", "--planner", "megatron_uniform", "--format", "json", "--report", "batch.html"))
+        self.assertEqual([[row[0], row[1]] for row in self.page("batch.html")["points"]["rows"]],
+                         [[planner["planner"], planner["micro_batch"]] for planner in answer["planners"]])
+        self.answer("plan", "export", "four.yaml", "--fast", "--budget", "2GiB", "--report", "export.html")
+        self.assertIn("What runs again", [table["title"] for table in self.page("export.html")["tables"]])
+        result = self.run_tessera("plan", "memory", "four.yaml", "--budget", "1GiB", "--report", "none.html")
+        self.assertEqual(result.returncode, DOES_NOT_FIT)
+        page = self.page("none.html")
+        self.assertNotIn("before", page["memory"]["ranks"][0])
+        self.assertIn("more than the budget", page["tables"][0]["rows"][0][-1])
+
     def test_batch_grows_with_a_plan(self):
         result = self.run_tessera("plan", "batch", "one.yaml", "--set", "memory.budget=8GiB", "--set", "training.global_batch=4",
                                   "--planner", "tessera", "--no-swap", "--slowdown", "1.2", "--format", "json")

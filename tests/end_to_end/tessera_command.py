@@ -56,6 +56,11 @@ class EndToEnd(unittest.TestCase):
         """The JSON result of a scenario with overrides."""
         return json.loads(self.answer("simulate", scenario, "--format", "json", *settings(*assignments)))
 
+    def page(self, name):
+        """The document that an HTML report draws."""
+        text = (self.folder / name).read_text()
+        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+
     def assert_fails(self, exit_code, message, *arguments, **options):
         """The run fails with `exit_code`, `message` is part of stderr, and stdout stays empty."""
         result = self.run_tessera(*arguments, **options)

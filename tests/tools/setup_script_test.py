@@ -99,6 +99,25 @@ class SetupScript(unittest.TestCase):
             f"set-up: the build failed; the whole log: {self.root}/build/release/setup.log"])
         self.assertFalse((self.root / "build/release/stamp").exists())
 
+    def test_says_what_the_build_says_about_charts(self):
+        (self.fakes / "ninja").write_text("#!/bin/sh\necho '[1/2] Chart library'\necho 'charts: npm is not installed, so'\n")
+        result = self.run_setup()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("set-up: charts: npm is not installed, so\n", result.stderr)
+
+    def test_an_empty_chart_library_is_made_again_once_there_is_npm(self):
+        (self.fakes / "npm").write_text("#!/bin/sh\n")
+        (self.fakes / "npm").chmod(0o755)
+        library = self.root / "build/release/generated/sim/html/charts.js"
+        self.run_setup()
+        library.parent.mkdir(parents=True)
+        library.write_text("full")
+        self.run_setup()
+        self.assertTrue(library.exists())
+        library.write_text("")
+        self.run_setup()
+        self.assertFalse(library.exists())
+
     def test_rejects_an_unknown_argument_as_usage_error(self):
         result = self.run_setup("--fast")
         self.assertEqual(result.returncode, 2)

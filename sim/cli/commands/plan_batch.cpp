@@ -13,6 +13,8 @@
 #include "sim/cli/output.h"
 #include "sim/config/load.h"
 #include "sim/engine/engine.h"
+#include "sim/formats/output_file.h"
+#include "sim/html/points_page.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
 
@@ -26,6 +28,7 @@ struct PlanBatchOptions {
   bool no_swap = false;
   double slowdown = 0;
   std::string format;
+  std::string report_file;
 };
 
 constexpr const char* kCeiling = "(ceiling)";
@@ -141,6 +144,20 @@ std::string batch_json(const std::vector<BatchAnswer>& answers) {
          "\n";
 }
 
+PointsReport batch_points(const std::string& scenario, const std::vector<BatchAnswer>& answers) {
+  PointsReport points{.title = scenario + ": the largest micro-batch by planner"};
+  points.columns = {{"planner", 0}, {"micro-batch", 1}, {"ms per sample", -1}};
+  for (const BatchAnswer& answer : answers) {
+    points.labels.push_back(answer.planner);
+    points.rows.push_back({answer.planner, answer.micro_batch,
+                           answer.per_sample
+                               ? nlohmann::ordered_json(answer.per_sample->value() * 1e3)
+                               : nlohmann::ordered_json(nullptr)});
+  }
+  points.note = "(ceiling): what no planner can pass. A click chooses a point.";
+  return points;
+}
+
 void run_plan_batch(const PlanBatchOptions& options) {
   Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
   if (options.no_swap) scenario.memory.swap = false;
@@ -161,6 +178,9 @@ void run_plan_batch(const PlanBatchOptions& options) {
     const std::int64_t known = answers.empty() ? 0 : answers.front().micro_batch;
     answers.push_back(BatchSearch(scenario, planner, weights, slowest).run(known));
   }
+  if (!options.report_file.empty())
+    write_output_file(options.report_file,
+                      points_page(batch_points(scenario.name, answers), TESSERA_VERSION));
   print(options.format == "json" ? batch_json(answers) : batch_table(answers));
 }
 
@@ -179,6 +199,7 @@ void add_plan_batch_command(CLI::App& plan) {
       ->add_option("--slowdown", options->slowdown,
                    "most time per sample over that without a plan (default: any)")
       ->check(CLI::Range(1.0, 1000.0));
+  command->add_option("--report", options->report_file, "write the answer as an HTML page");
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options] { run_plan_batch(*options); });
 }

@@ -10,6 +10,8 @@
 #include "sim/cli/commands/plan_program.h"
 #include "sim/cli/output.h"
 #include "sim/cli/parsed_option.h"
+#include "sim/formats/output_file.h"
+#include "sim/html/graph_plan_page.h"
 #include "sim/remat/io/plan_text.h"
 
 namespace tessera {
@@ -29,6 +31,7 @@ struct PlanGraphOptions {
   std::string program;
   bool solve = false;
   std::string format;
+  std::string report_file;
 };
 
 /// A bare number counts bytes.
@@ -85,6 +88,8 @@ void run_plan_graph(const PlanGraphOptions& options, ExitCode& exit_code) {
   report.result =
       remat::make_plan(*remat::make_planner(options.planner), instance.graph, report.request);
   if (!options.program.empty()) write_program(instance.graph, report.request, options.program);
+  if (!options.report_file.empty())
+    write_output_file(options.report_file, graph_plan_page(report, TESSERA_VERSION));
   std::string text =
       options.format == "json" ? remat::plan_json(report) : remat::plan_table(report);
   if (options.solve && options.format != "json") text += solver_line(options.program);
@@ -117,6 +122,8 @@ void add_plan_graph_command(CLI::App& plan, ExitCode& exit_code) {
       "write recomputation alone as an integer program, LP or .mps, for other solvers");
   command->add_flag("--solve", options->solve, "solve it with COIN-OR's cbc (table only)")
       ->needs(program);
+  command->add_option("--report", options->report_file,
+                      "write the plan as a self-contained HTML page");
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options, &exit_code] { run_plan_graph(*options, exit_code); });
 }

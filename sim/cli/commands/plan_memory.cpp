@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,11 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/provenance_of.h"
 #include "sim/config/load.h"
 #include "sim/engine/engine.h"
 #include "sim/formats/output_file.h"
+#include "sim/html/memory_plan_page.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
 #include "sim/report/memory_plan_text.h"
@@ -30,6 +33,7 @@ struct PlanMemoryOptions {
   bool fast = false;
   std::string format;
   std::string picture_file;
+  std::string report_file;
 };
 
 Bytes bytes_after(const char* option, const std::string& text) {
@@ -60,12 +64,14 @@ std::vector<Bytes> range_of(const std::string& text) {
   return budgets;
 }
 
-Seconds simulated_time(const TimedProgram& timed) {
-  return Seconds(std::stod(run_forked([&] {
-    char text[64];
-    std::snprintf(text, sizeof(text), "%.17g", simulate(timed).step_time.value());
-    return std::string(text);
-  })));
+/// Memory of every stage over a simulated step, with the step's time (memory_of_stages()).
+nlohmann::ordered_json simulated_memory(const TimedProgram& timed) {
+  return nlohmann::ordered_json::parse(
+      run_forked([&] { return memory_of_stages(timed, simulate(timed)).dump(); }));
+}
+
+Seconds step_time_of(const nlohmann::ordered_json& memory) {
+  return Seconds(memory["step_time_s"].get<double>());
 }
 
 /// A scenario planned for one budget after another.
@@ -91,11 +97,13 @@ class PlanQuestion {
                             .planned_time = {},
                             .simulated_time = {}};
     if (simulates) {
-      if (!base_) base_ = simulated_time(steps.base);
-      report.base_time = *base_;
+      if (without_.is_null()) without_ = simulated_memory(steps.base);
+      report.base_time = step_time_of(without_);
+      with_ = nullptr;
       if (steps.memory.feasible()) {
-        report.planned_time = *base_ + steps.memory.added_time;
-        report.simulated_time = simulated_time(steps.planned);
+        with_ = simulated_memory(steps.planned);
+        report.planned_time = report.base_time + steps.memory.added_time;
+        report.simulated_time = step_time_of(with_);
       }
     }
     reports_.push_back(report);
@@ -103,10 +111,16 @@ class PlanQuestion {
   }
   const std::vector<MemoryPlanReport>& reports() const { return reports_; }
 
+  /// Of the plan that was made and simulated last.
+  std::string page() const {
+    return memory_plan_page(reports_.back(), without_, with_,
+                            provenance_of(scenario_, weights_, steps_.back().base));
+  }
+
  private:
   PredictorWeights weights_;
   Scenario scenario_;
-  std::optional<Seconds> base_;
+  nlohmann::ordered_json without_, with_;  ///< simulated_memory() of the last plan's steps
   std::deque<PlannedSteps> steps_;
   std::vector<MemoryPlanReport> reports_;
 };
@@ -120,6 +134,9 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
   PlanQuestion question(options);
   if (!options.budgets.empty()) {
     for (const Bytes budget : range_of(options.budgets)) question.plan(budget);
+    if (!options.report_file.empty())
+      write_output_file(options.report_file,
+                        points_page(memory_curve_points(question.reports()), TESSERA_VERSION));
     print(options.format == "json" ? memory_curve_json(question.reports())
                                    : memory_curve_table(question.reports()));
     return ExitCode::ok;
@@ -129,6 +146,7 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
   if (!options.picture_file.empty())
     write_output_file(options.picture_file,
                       memory_plan_svg(report, fullest_stage(report.steps->memory)));
+  if (!options.report_file.empty()) write_output_file(options.report_file, question.page());
   print(options.format == "json" ? memory_plan_json(report) : memory_plan_table(report));
   return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
 }
@@ -136,7 +154,8 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
 ExitCode run_plan_export(const PlanMemoryOptions& options) {
   PlanQuestion question(options);
   const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
-  const MemoryPlanReport& report = question.plan(budget, false);
+  const MemoryPlanReport& report = question.plan(budget, !options.report_file.empty());
+  if (!options.report_file.empty()) write_output_file(options.report_file, question.page());
   print(memory_decisions_json(report));
   return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
 }
@@ -153,6 +172,8 @@ CLI::App* add_common(CLI::App& plan, const char* name, const char* about,
       ->check(CLI::IsMember(step_planner_names()));
   command->add_flag("--no-swap", options->no_swap, "recomputation alone");
   command->add_flag("--fast", options->fast, "a shorter search");
+  command->add_option("--report", options->report_file,
+                      "write the plan as a self-contained HTML page");
   return command;
 }
 

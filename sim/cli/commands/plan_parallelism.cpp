@@ -90,7 +90,8 @@ std::vector<Value> values_of(const std::vector<std::string>& words,
 const std::vector<std::string> kSchedules = {"gpipe", "one_f_one_b", "interleaved_1f1b",
                                              "zb_h1", "zb_h2",       "dualpipe"};
 const std::vector<std::string> kSharding = {"none", "optimizer", "gradients", "parameters"};
-const std::vector<std::string> kRecompute = {"none", "selective", "full"};
+/// "plan": a memory plan where `none` does not fit.
+const std::vector<std::string> kRecompute = {"none", "selective", "full", "plan"};
 const std::vector<std::string> kObjectives = {"time", "tokens-per-dollar", "energy"};
 
 Scenario base_with(const std::string& sequence_length, const PlanParallelismOptions& options,
@@ -178,10 +179,18 @@ SearchQuestion question_of(const PlanParallelismOptions& options) {
   return question;
 }
 
+void take_recompute(PlanParallelismOptions& options) {
+  std::vector<std::string> words = options.recompute;
+  options.space.plans = std::erase(words, kRecompute.back()) > 0;
+  const bool has_none = std::ranges::find(words, kRecompute.front()) != words.end();
+  if (options.space.plans && !has_none) words.push_back(kRecompute.front());
+  options.space.recompute = values_of<Recompute>(words, kRecompute);
+}
+
 ExitCode run_plan_parallelism(PlanParallelismOptions options) {
   options.space.schedules = values_of<PipelineSchedule>(options.schedules, kSchedules);
   options.space.sharding = values_of<Sharding>(options.sharding, kSharding);
-  options.space.recompute = values_of<Recompute>(options.recompute, kRecompute);
+  take_recompute(options);
   const SearchQuestion question = question_of(options);
   std::vector<int> counts = options.gpus.empty() ? std::vector<int>{0} : gpu_counts(options.gpus);
   const auto models = words_between_commas(options.models);
@@ -221,7 +230,10 @@ void add_space_options(CLI::App& command, PlanParallelismOptions& options) {
   command.add_option("--sharding", options.sharding, "what replicas may divide (ZeRO)")
       ->delimiter(',')
       ->check(CLI::IsMember(kSharding));
-  command.add_option("--recompute", options.recompute, "what may be recomputed")
+  command
+      .add_option("--recompute", options.recompute,
+                  "what may be recomputed; plan: nothing, or what a memory plan chooses where that "
+                  "does not fit")
       ->delimiter(',')
       ->check(CLI::IsMember(kRecompute));
 }

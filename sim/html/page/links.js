@@ -1,14 +1,16 @@
 "use strict";
-// How busy the links were: a heat map over time, and the topology coloured by it. Uses element() and the like of report.js.
+// How busy the links were: a heat map over time, and the topology coloured by it. Uses addChart() of charts.js, element() and the like of elements.js.
+
+const IDLE = "#e9e9e9";
+const HEAT = [[255, 250, 205], [254, 178, 76], [240, 59, 32], [120, 0, 38], [30, 0, 10]];
+const rgb = (colour) => "rgb(" + colour.join(",") + ")";
 
 /** From light grey over yellow and red to black; `use` is a share of a link's rate. */
 function heatColour(use) {
-  if (use <= 0) return "#e9e9e9";
-  const stops = [[255, 250, 205], [254, 178, 76], [240, 59, 32], [120, 0, 38], [30, 0, 10]];
-  const at = Math.min(use, 1) * (stops.length - 1);
-  const low = Math.min(Math.floor(at), stops.length - 2);
-  const mix = stops[low].map((value, i) => Math.round(value + (stops[low + 1][i] - value) * (at - low)));
-  return "rgb(" + mix.join(",") + ")";
+  if (use <= 0) return IDLE;
+  const at = Math.min(use, 1) * (HEAT.length - 1);
+  const low = Math.min(Math.floor(at), HEAT.length - 2);
+  return rgb(HEAT[low].map((value, i) => Math.round(value + (HEAT[low + 1][i] - value) * (at - low))));
 }
 
 /** Share of the rate in part `part` of the step; without one, over all of it. */
@@ -22,17 +24,36 @@ function rowText(row, part, links) {
     significant(100 * useOf(row, part), 3) + " % " + when;
 }
 
-const HEAT_ROW = 9;
+/** Pixels: ten a row, but not less than the scale beside the map takes. */
+function heatHeight(links) {
+  return Math.max(10 * links.shown, 130);
+}
 
-function drawHeat(context, width, links, chosen) {
-  links.rows.slice(0, links.shown).forEach((row, i) => row.use.forEach((use, part) => {
-    context.fillStyle = heatColour(use);
-    const from = Math.floor(part / links.parts * width);
-    context.fillRect(from, i * HEAT_ROW, Math.floor((part + 1) / links.parts * width) - from, HEAT_ROW - 1);
-  }));
-  if (chosen === null) return;
-  context.strokeStyle = "#000000";
-  context.strokeRect(chosen / links.parts * width, 0, width / links.parts, links.shown * HEAT_ROW);
+function heatOption(links) {
+  const rows = links.rows.slice(0, links.shown);
+  const data = rows.flatMap((row, i) => row.use.map((use, part) => [part, i, use]).filter(([, , use]) => use > 0));
+  return {
+    tooltip: {...TOOLTIP, formatter: ({value}) => rowText(rows[value[1]], value[0], links)},
+    grid: {left: 190, right: 90, top: 8, bottom: 56, show: true, backgroundColor: IDLE, borderWidth: 0},
+    xAxis: {type: "category", data: Array.from({length: links.parts}, (_, part) => timeText(part * links.part_s)), axisLabel: {hideOverlap: true}},
+    yAxis: {type: "category", inverse: true, data: rows.map((row) => row.name), axisLabel: {fontSize: 9, width: 170, overflow: "truncate"}},
+    visualMap: {type: "continuous", min: 0, max: 1, calculable: true, right: 20, top: 8, itemHeight: Math.min(heatHeight(links) - 20, 300),
+                formatter: (use) => significant(100 * use, 3) + " %", inRange: {color: HEAT.map(rgb)}},
+    dataZoom: zoomOf({xAxisIndex: [0]}),
+    series: [{type: "heatmap", data, progressive: 0}],
+  };
+}
+
+/** The heat map; `choose` gets the row and the part of the step that are clicked. */
+function heatNode(links, choose) {
+  const {box, chart} = addChart("use of links over time", heatHeight(links) + 64, heatOption(links));
+  chart.getZr().on("click", (event) => {
+    const at = [event.offsetX, event.offsetY];
+    if (chart.containPixel({gridIndex: 0}, at)) choose(...chart.convertFromPixel({gridIndex: 0}, at).reverse());
+  });
+  const mark = (part) => chart.setOption({series: [{markLine: {silent: true, symbol: "none", label: {show: false},
+    lineStyle: {color: "#000000", type: "solid"}, data: part === null ? [] : [{xAxis: part}]}}]});
+  return {box, chart, mark};
 }
 
 function drawTopology(context, drawing, links, part) {
@@ -68,13 +89,10 @@ function drawTopology(context, drawing, links, part) {
 }
 
 function linksNode(links) {
-  const heat = element("canvas", {role: "img", "aria-label": "use of links over time"});
-  heat.width = 1350;
-  heat.height = links.shown * HEAT_ROW;
   const picture = element("canvas", {role: "img", "aria-label": "topology coloured by the use of its links"});
   picture.width = links.drawing.width;
   picture.height = links.drawing.height;
-  const words = element("span", {}, "a click chooses a link and a time");
+  const words = element("span", {}, canDrawCharts() ? "a click chooses a link and a time" : "");
   const when = element("span");
   let part = null;
   const slider = element("input", {type: "range", min: -1, max: links.parts - 1, value: -1, "aria-label": "time of the drawing",
@@ -83,26 +101,20 @@ function linksNode(links) {
     part = chosen < 0 ? null : chosen;
     slider.value = chosen;
     when.textContent = part === null ? "whole step" : timeText(part * links.part_s) + " to " + timeText((part + 1) * links.part_s);
-    drawHeat(heat.getContext("2d"), heat.width, links, part);
+    if (heat) heat.mark(part);
     drawTopology(picture.getContext("2d"), links.drawing, links, part);
   };
   const choose = (row, chosen) => {
     show(chosen);
     words.textContent = rowText(links.rows[row], part, links);
   };
-  heat.addEventListener("click", (event) => {
-    const box = heat.getBoundingClientRect();
-    const row = Math.floor((event.clientY - box.top) / box.height * links.shown);
-    const at = Math.floor((event.clientX - box.left) / box.width * links.parts);
-    choose(Math.min(Math.max(row, 0), links.shown - 1), Math.min(Math.max(at, 0), links.parts - 1));
-  });
+  const heat = canDrawCharts() ? heatNode(links, choose) : null;
   show(-1);
-  globalThis.linksView = {links, choose, show, words, heat, picture};
+  globalThis.linksView = {links, heat, words};
   const levels = [0, 0.01, 0.25, 0.5, 0.75, 1];
   const hidden = links.used - links.shown;
-  return element("div", {}, legendNode(levels.map((level) => 100 * level + " %"), levels.map(heatColour)),
-    element("div", {class: "tools"}, words), heat,
-    element("p", {class: "note"}, "a row per link, busiest first" + (hidden > 0 ? "; " + hidden + " less busy ones are not shown" : "") +
+  return element("div", {}, element("div", {class: "tools"}, words), heat ? heat.box : null,
+    element("p", {class: "note"}, heat === null ? "" : "a row per link, busiest first" + (hidden > 0 ? "; " + hidden + " less busy ones are not shown" : "") +
       "; share of its usable rate that payload takes; a transfer counts evenly over its time"),
-    element("div", {class: "tools"}, slider, when), picture, element("p", {class: "note"}, links.drawing.note));
+    element("div", {class: "tools"}, slider, when), legendNode(levels.map((level) => 100 * level + " %"), levels.map(heatColour)), picture, element("p", {class: "note"}, links.drawing.note));
 }

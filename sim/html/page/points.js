@@ -1,34 +1,6 @@
 "use strict";
 // Points with many figures: two of them against each other with their Pareto front, all of them as parallel coordinates.
-// Uses element(), significant() and the like of report.js.
-
-/** Where the values of a column lie from 0 to 1; texts lie in the order of their first use. */
-class PointScale {
-  constructor(rows, column) {
-    this.words = [];
-    const values = rows.map((row) => this.number(row[column], true)).filter((value) => value !== null);
-    this.low = Math.min(...values);
-    this.high = Math.max(...values);
-  }
-
-  number(value, add) {
-    if (typeof value === "number") return value;
-    if (value === null || value === undefined) return null;
-    if (add && !this.words.includes(value)) this.words.push(value);
-    return this.words.indexOf(value);
-  }
-
-  at(value) {
-    const number = this.number(value, false);
-    if (number === null || !Number.isFinite(this.low)) return null;
-    return this.high > this.low ? (number - this.low) / (this.high - this.low) : 0.5;
-  }
-
-  text(share) {
-    const value = this.low + share * (this.high - this.low);
-    return this.words.length > 0 ? this.words[Math.round(value)] : significant(value, 3);
-  }
-}
+// Uses addChart() and the like of charts.js, significant() of elements.js.
 
 /** Numbers of the rows that no other row beats in both columns; `better` is -1 where less is better, 1 where more is. */
 function paretoFront(rows, x, y, betterX, betterY) {
@@ -41,12 +13,18 @@ function paretoFront(rows, x, y, betterX, betterY) {
   return front;
 }
 
+/** Texts of a column in the order of their first use; none where it holds numbers. */
+function wordsOf(rows, column) {
+  return [...new Set(rows.map((row) => row[column]).filter((value) => typeof value === "string"))];
+}
+
 class PointsView {
   constructor(points) {
     this.points = points;
-    this.scales = points.columns.map((_, column) => new PointScale(points.rows, column));
+    this.words = points.columns.map((_, column) => wordsOf(points.rows, column));
     this.chosen = 0;
-    const numbers = points.columns.map((_, i) => i).filter((i) => this.scales[i].words.length === 0);
+    this.within = null;  // rows inside the ranges that were drawn on the axes
+    const numbers = points.columns.map((_, i) => i).filter((i) => this.words[i].length === 0);
     const select = (name, column) => {
       const node = element("select", {"aria-label": name, onchange: () => this.draw()}, ...numbers.map((i) =>
         element("option", {value: i}, points.columns[i].name)));
@@ -56,19 +34,13 @@ class PointsView {
     const wanted = numbers.filter((i) => points.columns[i].better !== 0);
     this.right = select("right", wanted[0] ?? numbers[0]);
     this.up = select("up", wanted[1] ?? numbers[0]);
-    this.words = element("span");
-    this.scatter = this.canvas("two figures of each point", 420, (x, y) => this.nearestPoint(x, y));
-    this.parallel = this.canvas("all figures of each point", 300, (x, y) => this.nearestLine(x, y));
-  }
-
-  canvas(label, height, nearest) {
-    const canvas = element("canvas", {role: "img", "aria-label": label, onclick: (event) => {
-      const box = canvas.getBoundingClientRect();
-      this.choose(nearest((event.clientX - box.left) * canvas.width / box.width, (event.clientY - box.top) * canvas.height / box.height));
-    }});
-    canvas.width = 1350;
-    canvas.height = height;
-    return canvas;
+    this.text = element("span");
+    this.count = element("span");
+    this.scatter = addChart("two figures of each point", 440);
+    this.parallel = addChart("all figures of each point", 340, this.parallelOption());
+    this.scatter.chart.on("click", (event) => this.choose(event.data.row));
+    this.parallel.chart.on("click", (event) => { if (event.seriesIndex === 0) this.choose(event.dataIndex); });
+    this.parallel.chart.on("axisareaselected", () => this.readRanges());
   }
 
   choose(row) {
@@ -76,104 +48,58 @@ class PointsView {
     this.draw();
   }
 
-  /** Pixel of a row in the scatter; null where it lacks one of the figures. */
-  place(row) {
-    const x = this.scales[this.right.value].at(row[this.right.value]);
-    const y = this.scales[this.up.value].at(row[this.up.value]);
-    if (x === null || y === null) return null;
-    return [60 + x * (this.scatter.width - 90), this.scatter.height - 30 - y * (this.scatter.height - 60)];
+  readRanges() {
+    const rows = this.parallel.chart.getModel().getSeriesByIndex(0).getRawIndicesByActiveState("active");
+    this.within = rows.length > 0 ? new Set(rows) : null;
+    this.draw();
   }
 
-  /** Pixel of a row on axis `column` of the parallel coordinates. */
-  crossing(row, column) {
-    const y = this.scales[column].at(row[column]);
-    const step = (this.parallel.width - 140) / Math.max(1, this.points.columns.length - 1);
-    return y === null ? null : [70 + column * step, this.parallel.height - 30 - y * (this.parallel.height - 70)];
-  }
-
-  nearestOf(distance) {
-    let nearest = this.chosen;
-    let least = Infinity;
-    this.points.rows.forEach((row, i) => {
-      const far = distance(row);
-      if (far < least) [least, nearest] = [far, i];
-    });
-    return nearest;
-  }
-
-  nearestPoint(x, y) {
-    return this.nearestOf((row) => {
-      const at = this.place(row);
-      return at === null ? Infinity : Math.hypot(at[0] - x, at[1] - y);
-    });
-  }
-
-  nearestLine(x, y) {
-    const step = (this.parallel.width - 140) / Math.max(1, this.points.columns.length - 1);
-    const column = Math.min(this.points.columns.length - 1, Math.max(0, Math.round((x - 70) / step)));
-    return this.nearestOf((row) => {
-      const at = this.crossing(row, column);
-      return at === null ? Infinity : Math.abs(at[1] - y);
-    });
-  }
-
-  drawScatter() {
-    const context = this.scatter.getContext("2d");
+  scatterOption() {
     const [x, y] = [Number(this.right.value), Number(this.up.value)];
-    context.clearRect(0, 0, this.scatter.width, this.scatter.height);
-    context.font = "11px system-ui, sans-serif";
-    const better = (column) => this.points.columns[column].better || -1;
-    const front = paretoFront(this.points.rows, x, y, better(x), better(y));
-    context.strokeStyle = COLOURS[1];
-    context.beginPath();
-    for (const i of front) context.lineTo(...this.place(this.points.rows[i]));
-    context.stroke();
-    this.points.rows.forEach((row, i) => {
-      const at = this.place(row);
-      if (at === null) return;
-      context.fillStyle = i === this.chosen ? "#000000" : COLOURS[front.includes(i) ? 1 : 0];
-      const size = i === this.chosen ? 5 : 3;
-      context.fillRect(at[0] - size, at[1] - size, 2 * size, 2 * size);
-    });
-    context.fillStyle = "#777777";
-    for (const share of [0, 0.5, 1]) {
-      context.fillText(this.scales[x].text(share), 60 + share * (this.scatter.width - 130), this.scatter.height - 8);
-      context.fillText(this.scales[y].text(share), 4, this.scatter.height - 30 - share * (this.scatter.height - 60));
-    }
+    const {rows, labels, columns} = this.points;
+    const better = (column) => columns[column].better || -1;
+    const front = paretoFront(rows, x, y, better(x), better(y));
+    const onFront = new Set(front);
+    const data = rows.map((row, i) => ({row: i, name: labels[i], value: [row[x] ?? "-", row[y] ?? "-"], itemStyle: {
+      color: i === this.chosen ? "#000000" : COLOURS[onFront.has(i) ? 1 : 0],
+      opacity: this.within === null || this.within.has(i) ? 1 : 0.12}, symbolSize: i === this.chosen ? 11 : 6}));
+    const tip = ({name, value}) => name + "\n" + columns[x].name + " " + significant(value[0]) + "\n" + columns[y].name + " " + significant(value[1]);
+    const short = (value) => significant(value, 3);
+    return {
+      tooltip: {...TOOLTIP, formatter: tip}, legend: LEGEND, grid: {left: 80, right: 20, top: 34, bottom: 74},
+      xAxis: numberAxis(columns[x].name, short), yAxis: numberAxis(columns[y].name, short, {nameGap: 56}), dataZoom: zoomOf({xAxisIndex: [0]}),
+      series: [
+        {name: "points", type: "scatter", symbol: "rect", data, color: COLOURS[0]},
+        {name: "Pareto front", type: "line", symbol: "none", silent: true, color: COLOURS[1], data: front.map((i) => [rows[i][x], rows[i][y]])},
+      ],
+    };
   }
 
-  drawParallel() {
-    const context = this.parallel.getContext("2d");
-    context.clearRect(0, 0, this.parallel.width, this.parallel.height);
-    context.font = "11px system-ui, sans-serif";
-    const line = (row, colour, width) => {
-      context.strokeStyle = colour;
-      context.lineWidth = width;
-      context.beginPath();
-      this.points.columns.forEach((_, column) => {
-        const at = this.crossing(row, column);
-        if (at !== null) context.lineTo(...at);
-      });
-      context.stroke();
+  linesOf(rows) {
+    return rows.map((row) => row.map((value) => value ?? "-"));
+  }
+
+  parallelOption() {
+    const {rows, columns} = this.points;
+    const axes = columns.map((column, i) => ({dim: i, name: column.name, nameGap: 12 + 14 * (i % 2),
+      ...(this.words[i].length > 0 ? {type: "category", data: this.words[i], axisLabel: {width: 90, overflow: "truncate"}}
+                                   : {type: "value", scale: true, axisLabel: {formatter: (value) => significant(value, 3)}})}));
+    return {
+      parallel: {left: 60, right: 100, top: 50, bottom: 24, parallelAxisDefault: {nameTextStyle: {fontSize: 11}, axisLabel: {fontSize: 10}}},
+      parallelAxis: axes,
+      series: [
+        {name: "all", type: "parallel", data: this.linesOf(rows), lineStyle: {color: COLOURS[0], opacity: 0.3, width: 1}, inactiveOpacity: 0.03},
+        {name: "chosen", type: "parallel", data: [], silent: true, z: 3, lineStyle: {color: "#000000", opacity: 1, width: 2}, inactiveOpacity: 1},
+      ],
     };
-    for (const row of this.points.rows) line(row, COLOURS[0] + "40", 1);
-    if (this.points.rows.length > 0) line(this.points.rows[this.chosen], "#000000", 2);
-    context.fillStyle = "#777777";
-    this.points.columns.forEach((column, i) => {
-      const [x] = this.crossing(this.points.rows[0] || [], i) || [70 + i * (this.parallel.width - 140) / Math.max(1, this.points.columns.length - 1)];
-      context.fillRect(x, 40, 1, this.parallel.height - 70);
-      context.fillText(column.name, x - 40, 14 + 12 * (i % 2));
-      for (const share of [0, 1]) {
-        context.fillText(this.scales[i].text(share), x + 3, this.parallel.height - 30 - share * (this.parallel.height - 70));
-      }
-    });
   }
 
   draw() {
-    this.drawScatter();
-    this.drawParallel();
     const row = this.points.rows[this.chosen];
-    this.words.textContent = row === undefined ? "" : this.points.labels[this.chosen] + ": " + this.points.columns.map((column, i) =>
+    this.scatter.chart.setOption({...CHART_BASE, ...this.scatterOption()});
+    this.parallel.chart.setOption({series: [{}, {data: this.linesOf(row === undefined ? [] : [row])}]});
+    this.count.textContent = this.within === null ? "" : this.within.size + " of " + this.points.rows.length + " points are in the ranges";
+    this.text.textContent = row === undefined ? "" : this.points.labels[this.chosen] + ": " + this.points.columns.map((column, i) =>
       column.name + " " + significant(row[i])).join(", ");
   }
 }
@@ -182,7 +108,8 @@ function pointsNode(points) {
   const view = new PointsView(points);
   view.draw();
   globalThis.pointsView = view;
-  return element("div", {}, element("div", {class: "tools"}, "right", view.right, "up", view.up), view.scatter,
-    element("div", {class: "details"}, view.words), view.parallel,
+  return element("div", {}, element("div", {class: "tools"}, "right", view.right, "up", view.up, view.count), view.scatter.box,
+    element("div", {class: "details"}, view.text), view.parallel.box,
+    element("p", {class: "note"}, "drag along an axis: a range; a click on it takes the range away"),
     points.note ? element("p", {class: "note"}, points.note) : null);
 }

@@ -119,7 +119,6 @@ Seconds added_time(const StepOptions& step, const std::vector<RankProgram>& stag
 /// Every stage as it is, before plans.
 std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& scenario,
                                        const TimedProgram& timed, Bytes budget) {
-  const std::vector<int> layers = layers_of_parts(graph, scenario.step);
   const VirtualPipeline pipeline(scenario.step);
   const AllocatorSetting& allocator = timed.library_memory.allocator;
   std::vector<StageMemoryPlan> stages;
@@ -130,13 +129,8 @@ std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& 
     plan.static_bytes = rank.static_memory + allocator.workspaces;
     plan.base_peak = plan.planned_peak = profile_memory(timed.program, plan.stage, allocator).peak;
     plan.needed = plan.base_peak > budget;
-    const bool splits = std::ranges::any_of(
-        rank.passes, [](const PassSpan& pass) { return pass.part == PassPart::weight_gradient; });
-    for (int chunk = 0; chunk < pipeline.chunks(); ++chunk) {
-      const StageBlocks blocks = blocks_of_part(graph, pipeline.part({rank.stage, chunk}), layers);
-      const bool keeps_sent = scenario.step.framework.keeps_sent;
-      plan.chunks.emplace_back().ops = stage_ops(graph, blocks, splits, keeps_sent);
-    }
+    for (StageOps& ops : chunk_ops(graph, scenario.step, rank))
+      plan.chunks.emplace_back().ops = std::move(ops);
     plan.share_of_micro_batches = pipeline.two_way() ? 0.5 : 1;
     stages.push_back(std::move(plan));
   }

@@ -6,6 +6,8 @@
 
 #include "hw/units/text.h"
 #include "sim/plan/memory/megatron_planner.h"
+#include "workloads/parallel/stage_program.h"
+#include "workloads/schedules/virtual_pipeline.h"
 
 namespace tessera {
 namespace {
@@ -38,6 +40,32 @@ int in_flight(const RankProgram& stage) {
     if (ends) waiting.erase(key);
   }
   return static_cast<int>(most);
+}
+
+std::vector<StageOps> chunk_ops(const ModelGraph& graph, const StepOptions& step,
+                                const RankProgram& stage) {
+  const std::vector<int> layers = layers_of_parts(graph, step);
+  const VirtualPipeline pipeline(step);
+  const bool splits = std::ranges::any_of(
+      stage.passes, [](const PassSpan& pass) { return pass.part == PassPart::weight_gradient; });
+  std::vector<StageOps> chunks;
+  for (int chunk = 0; chunk < pipeline.chunks(); ++chunk) {
+    const StageBlocks blocks = blocks_of_part(graph, pipeline.part({stage.stage, chunk}), layers);
+    chunks.push_back(stage_ops(graph, blocks, splits, step.framework.keeps_sent));
+  }
+  return chunks;
+}
+
+Bytes least_memory(const ModelGraph& graph, const StepOptions& step, const RankProgram& stage,
+                   Bytes workspaces) {
+  const OpTime no_time = [](const GraphOp&) { return Seconds(0); };
+  Bytes least;
+  for (const StageOps& ops : chunk_ops(graph, step, stage)) {
+    const StageGraph planned =
+        stage_graph(ops, "", no_time, {.static_bytes = stage.static_memory + workspaces});
+    least = std::max(least, Bytes(remat::lower_bound(planned.graph).bytes));
+  }
+  return least;
 }
 
 void leave_alone(StageMemoryPlan& plan, const OpTime& time) {
@@ -94,30 +122,39 @@ bool StagePlanner::is_better(const Attempts& a, const Attempts& b) {
   return left.infeasible > 0 ? left.bound < right.bound : left.time < right.time;
 }
 
+/// Chunks of equal layers, as interleaved schedules have many of, are one problem.
 StagePlanner::Attempts StagePlanner::attempt(Bytes share, bool thorough) const {
   Attempts attempts;
-  for (const ChunkMemoryPlan& chunk : plan_->chunks)
-    attempts.push_back(attempt(chunk.ops, share, thorough));
+  for (const ChunkMemoryPlan& chunk : plan_->chunks) {
+    Attempt made{.graph = graph_of(chunk.ops, share), .result = {}};
+    const auto known = std::ranges::find_if(attempts, [&](const Attempt& earlier) {
+      return earlier.graph.graph.same_problem(made.graph.graph);
+    });
+    made.result = known != attempts.end() ? known->result : solve(chunk.ops, made.graph, thorough);
+    attempts.push_back(std::move(made));
+  }
   return attempts;
 }
 
 /// With `share` for each of the micro-batches that wait.
-StagePlanner::Attempt StagePlanner::attempt(const StageOps& ops, Bytes share, bool thorough) const {
+StageGraph StagePlanner::graph_of(const StageOps& ops, Bytes share) const {
   const int others = plan_->in_flight - 1;
   StageRoom room{.static_bytes = plan_->static_bytes + plan_->buffer_bytes +
                                  Bytes(share.value() * static_cast<std::int64_t>(others)),
                  .while_waiting = {}};
   if (others > 0) room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
-  Attempt made{.graph = stage_graph(ops, "stage " + std::to_string(plan_->stage), time_, room),
-               .result = {}};
+  return stage_graph(ops, "stage " + std::to_string(plan_->stage), time_, room);
+}
+
+remat::PlanResult StagePlanner::solve(const StageOps& ops, const StageGraph& graph,
+                                      bool thorough) const {
   remat::PlanRequest request{.budget = budget_.value()};
   if (settings_.swap) request.link = link_;
   request.host_bytes = host_bytes_.value() / plan_->in_flight;
   request.effort = thorough ? remat::Effort::thorough : remat::Effort::fast;
-  auto planner = make_megatron_planner(settings_.planner, ops, made.graph);
+  auto planner = make_megatron_planner(settings_.planner, ops, graph);
   if (!planner) planner = remat::make_planner(settings_.planner);
-  made.result = remat::make_plan(*planner, made.graph.graph, request);
-  return made;
+  return remat::make_plan(*planner, graph.graph, request);
 }
 
 void StagePlanner::accept(Attempts made) {

@@ -11,6 +11,15 @@ namespace tessera {
 /// once, the one that runs included.
 int in_flight(const RankProgram& stage);
 
+/// The operators of a micro-batch on every model chunk of `stage`.
+std::vector<StageOps> chunk_ops(const ModelGraph& graph, const StepOptions& step,
+                                const RankProgram& stage);
+
+/// What no plan of `stage` goes below: what it holds all the time, and the working set of one
+/// operator.
+Bytes least_memory(const ModelGraph& graph, const StepOptions& step, const RankProgram& stage,
+                   Bytes workspaces);
+
 /// Sets the times of a stage whose passes stay as they are.
 void leave_alone(StageMemoryPlan& plan, const OpTime& time);
 
@@ -35,7 +44,8 @@ class StagePlanner {
 
   static bool is_better(const Attempts& a, const Attempts& b);
   Attempts attempt(Bytes share, bool thorough) const;
-  Attempt attempt(const StageOps& ops, Bytes share, bool thorough) const;
+  StageGraph graph_of(const StageOps& ops, Bytes share) const;
+  remat::PlanResult solve(const StageOps& ops, const StageGraph& graph, bool thorough) const;
   void accept(Attempts made);
   void refuse(const Attempt& made);
 

@@ -21,6 +21,16 @@ constexpr Step compute(OpId op) {
   return {Action::compute, op};
 }
 
+TEST(GraphProblem, IsTheSameWhateverTheNames) {
+  const auto graph = [](const char* name, ByteCount bytes, ByteCount held) {
+    return Graph(name, {{.name = name, .time = 4, .out_bytes = {bytes}}}, {0}, held);
+  };
+  EXPECT_TRUE(graph("a", 10, 1).same_problem(graph("b", 10, 1)));
+  EXPECT_FALSE(graph("a", 10, 1).same_problem(graph("a", 11, 1)));
+  EXPECT_FALSE(graph("a", 10, 1).same_problem(graph("a", 10, 2)));
+  EXPECT_FALSE(three().same_problem(graph("three", 10, 100)));
+}
+
 TEST(Replay, CountsOutputsFromTheStartAndWorkspaceUntilTheEnd) {
   // Static 100; b runs with a 10, its output 5 and its workspace 2.
   const ReplayResult result = replay(three(), {compute(0), compute(1), compute(2)}, {});

@@ -15,7 +15,9 @@ TEST(LayoutSpace, EveryLayoutLoadsAsAScenario) {
   LayoutSpace space;
   space.gpus = 4;
   space.context = {1, 2, 4};
+  space.plans = true;
   const LayoutList list = legal_layouts(base, space);
+  EXPECT_TRUE(std::ranges::any_of(list.legal, &Layout::planned));
   EXPECT_GT(list.legal.size(), 100U);
   EXPECT_EQ(list.tried, static_cast<std::int64_t>(list.legal.size()) + list.invalid);
   for (std::size_t i = 0; i < list.legal.size(); i += 7) {
