@@ -332,6 +332,7 @@ void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
   visit("virtual_stages", layout.virtual_stages);
   visit("context", layout.context);
   visit("expert", layout.expert);
+  visit("expert_tensor", layout.expert_tensor);
   visit("order", layout.order);
 }
 

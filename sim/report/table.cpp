@@ -110,6 +110,7 @@ std::string other_dimensions(const ParallelLayout& layout) {
   };
   add("context", layout.context);
   add("expert", layout.expert);
+  if (layout.whole_experts()) text += ", expert tensor 1";
   add("virtual stages", layout.virtual_stages);
   return text;
 }
