@@ -11,6 +11,7 @@
 #include "sim/plan/memory/host_links.h"
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/memory/planned_program.h"
+#include "sim/plan/memory/split_micro_batches.h"
 #include "sim/plan/memory/stage_planner.h"
 #include "sim/plan/plan.h"
 #include "workloads/memory/memory_profile.h"
@@ -94,6 +95,8 @@ void rewrite(const StageMemoryPlan& plan, GradientStore store, Program& program)
     program.blocks.push_back(block_of(chunk, "stage " + std::to_string(plan.stage)));
     chunks.push_back(
         write_passes(chunk.ops, chunk.graph, chunk.schedule, block, names, program.segments));
+    chunks.back().chunk = chunk.chunk;
+    chunks.back().splits = chunk.splits;
   }
   const SegmentId empty(static_cast<std::int32_t>(program.segments.size()));
   program.segments.emplace_back();
@@ -104,16 +107,37 @@ void rewrite(const StageMemoryPlan& plan, GradientStore store, Program& program)
 
 Seconds added_time(const StepOptions& step, const std::vector<RankProgram>& stages,
                    const std::vector<StageMemoryPlan>& plans) {
-  std::vector<std::vector<PassTimes>> before, after;
+  const auto chunks = static_cast<std::size_t>(VirtualPipeline(step).chunks());
+  std::vector<std::vector<ChunkTimes>> before, after;
   for (const StageMemoryPlan& plan : plans) {
-    before.emplace_back();
-    after.emplace_back();
+    before.emplace_back(chunks);
+    after.emplace_back(chunks);
     for (const ChunkMemoryPlan& chunk : plan.chunks) {
-      before.back().push_back(chunk.base_times);
-      after.back().push_back(chunk.planned_times);
+      const auto at = static_cast<std::size_t>(chunk.chunk);
+      before.back()[at].of(chunk.splits) = chunk.base_times;
+      after.back()[at].of(chunk.splits) = chunk.planned_times;
     }
   }
   return pipeline_time(step, stages, after) - pipeline_time(step, stages, before);
+}
+
+/// Plans to be made for a model chunk: of micro-batches with whole and with split backward passes,
+/// as far as the stage has them.
+void add_chunk_plans(const RankProgram& rank, int chunk, const ModelGraph& graph,
+                     const StageBlocks& blocks, const StepOptions& step, StageMemoryPlan& plan) {
+  const SplitMicroBatches split(rank);
+  for (const bool splits : {false, true}) {
+    const auto count = std::ranges::count_if(rank.passes, [&](const PassSpan& pass) {
+      return pass.chunk == chunk && pass.part == PassPart::forward &&
+             split.contains(pass) == splits;
+    });
+    if (count == 0) continue;
+    ChunkMemoryPlan& added = plan.chunks.emplace_back();
+    added.chunk = chunk;
+    added.splits = splits;
+    added.share = static_cast<double>(count) / static_cast<double>(step.micro_batches());
+    added.ops = stage_ops(graph, blocks, splits, step.framework.keeps_sent);
+  }
 }
 
 /// Every stage as it is, before plans.
@@ -130,14 +154,10 @@ std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& 
     plan.static_bytes = rank.static_memory + allocator.workspaces;
     plan.base_peak = plan.planned_peak = profile_memory(timed.program, plan.stage, allocator).peak;
     plan.needed = plan.base_peak > budget;
-    const bool splits = std::ranges::any_of(
-        rank.passes, [](const PassSpan& pass) { return pass.part == PassPart::weight_gradient; });
     for (int chunk = 0; chunk < pipeline.chunks(); ++chunk) {
       const StageBlocks blocks = blocks_of_part(graph, pipeline.part({rank.stage, chunk}), layers);
-      const bool keeps_sent = scenario.step.framework.keeps_sent;
-      plan.chunks.emplace_back().ops = stage_ops(graph, blocks, splits, keeps_sent);
+      add_chunk_plans(rank, chunk, graph, blocks, scenario.step, plan);
     }
-    plan.share_of_micro_batches = pipeline.two_way() ? 0.5 : 1;
     stages.push_back(std::move(plan));
   }
   return stages;

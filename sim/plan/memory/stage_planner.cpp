@@ -6,6 +6,7 @@
 
 #include "hw/units/text.h"
 #include "sim/plan/memory/megatron_planner.h"
+#include "sim/plan/memory/split_micro_batches.h"
 
 namespace tessera {
 namespace {
@@ -25,16 +26,15 @@ std::vector<Bytes> shares(Bytes most) {
 }  // namespace
 
 int in_flight(const RankProgram& stage) {
-  std::set<std::pair<std::int32_t, std::int32_t>> split, waiting;  // chunk and micro-batch
-  for (const PassSpan& pass : stage.passes)
-    if (pass.part == PassPart::weight_gradient) split.insert({pass.chunk, pass.micro_batch});
+  const SplitMicroBatches split(stage);
+  std::set<std::pair<std::int32_t, std::int32_t>> waiting;  // chunk and micro-batch
   std::size_t most = 1;
   for (const PassSpan& pass : stage.passes) {
     const std::pair key{pass.chunk, pass.micro_batch};
     waiting.insert(key);
     most = std::max(most, waiting.size());
     const bool ends = pass.part == PassPart::weight_gradient ||
-                      (pass.part == PassPart::backward && !split.contains(key));
+                      (pass.part == PassPart::backward && !split.contains(pass));
     if (ends) waiting.erase(key);
   }
   return static_cast<int>(most);
@@ -45,9 +45,9 @@ void leave_alone(StageMemoryPlan& plan, const OpTime& time) {
   for (ChunkMemoryPlan& chunk : plan.chunks) {
     const StageGraph graph = stage_graph(chunk.ops, "", time, {});
     chunk.base_times = chunk.planned_times = base_times(graph);
-    sum += seconds(graph.graph.base_time());
+    sum += seconds(graph.graph.base_time()) * chunk.share;
   }
-  plan.base_time = plan.planned_time = sum * plan.share_of_micro_batches;
+  plan.base_time = plan.planned_time = sum;
 }
 
 void StagePlanner::plan(StageMemoryPlan& result) {
@@ -130,7 +130,7 @@ void StagePlanner::accept(Attempts made) {
   for (std::size_t i = 0; i < made.size(); ++i) {
     const remat::Graph& graph = made[i].graph.graph;
     remat::PlanResult& result = made[i].result;
-    const double share = plan.share_of_micro_batches;
+    const double share = plan.chunks[i].share;
     plan.lower_bound = std::max(plan.lower_bound, Bytes(result.lower_bound.bytes));
     plan.base_time += seconds(graph.base_time()) * share;
     plan.planned_time += seconds(result.cost.time) * share;
