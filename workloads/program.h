@@ -103,6 +103,8 @@ struct Segment {
   std::int32_t block = -1;  ///< in `Program::blocks`; -1: of no block
   std::vector<MemoryEvent> memory;  ///< in order; adds up to the two figures above
   std::vector<StorageId> touches;   ///< of the block: what must be on the device while it runs
+  std::vector<StorageId> writes;    ///< of these; with what the communication ahead of it wrote
+  bool repeatable = false;  ///< running it again makes the same, where what it read is as it was
 };
 
 /// Tells the groups of one rank apart: kind, and which of the listed ones.

@@ -348,6 +348,7 @@ void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("planner", memory.planner);
   visit("budget", memory.budget);
   visit("swap", memory.swap);
+  visit("recompute", memory.recompute);
   visit("host_memory", memory.host_memory);
   visit("thorough", memory.thorough);
   visit("limit", memory.limit);

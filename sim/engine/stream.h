@@ -45,6 +45,9 @@ class Stream final : public CollectiveMember {
   void begin(std::int32_t op);
   void execute(const ProgramOp& op);
   void run_kernels(const TimedSegment& segment);
+  /// Ahead of the head: results of `op` were given up.
+  void run_again(std::int32_t op);
+  void ran_again();
   void end();
   void join_collective();
   bool on_host() const { return kind_ == StreamKind::host; }

@@ -101,6 +101,7 @@ class PerfettoTrace {
       write_memory(rank);
     }
     for (const PressureCopy& copy : timeline_.pressure_copies) write_pressure(copy);
+    for (const PressureRerun& rerun : timeline_.pressure_reruns) write_rerun(rerun);
     return writer_.finish();
   }
 
@@ -193,6 +194,16 @@ class PerfettoTrace {
                   to_nanoseconds(copy.end), "\"pressure\":true", member("bytes", copy.bytes.value()));
   }
 
+  void write_rerun(const PressureRerun& rerun) {
+    const TraceTrack track{rerun.rank + 1, kStreamCount + 3};
+    if (rerun_tracks_.insert(rerun.rank).second)
+      writer_.name_thread(track, label_json("memory pressure, run again"));
+    const ProgramOp& op = index_.program_of(rerun.rank).ops[static_cast<std::size_t>(rerun.op)];
+    writer_.slice(track, label_json(timed_.program.segment(op.segment).name), "segment",
+                  to_nanoseconds(rerun.start), to_nanoseconds(rerun.end), "\"pressure\":true",
+                  member("bytes", rerun.bytes.value()));
+  }
+
   void write_memory(int rank) {
     const auto samples = index_.memory_of(rank);
     if (samples.empty() || samples.front().time > Seconds()) {
@@ -210,6 +221,7 @@ class PerfettoTrace {
   TraceWriter& writer_;
   std::int64_t arrows_ = 0;
   std::set<std::pair<int, bool>> pressure_tracks_;  ///< that are named
+  std::set<int> rerun_tracks_;                      ///< likewise, by rank
 };
 
 }  // namespace

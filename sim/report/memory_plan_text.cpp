@@ -1,5 +1,6 @@
 #include "sim/report/memory_plan_text.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>

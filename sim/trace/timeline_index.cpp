@@ -1,5 +1,6 @@
 #include "sim/trace/timeline_index.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace tessera {
@@ -79,6 +80,12 @@ std::span<const OpRecord> TimelineIndex::records_of(int rank) const {
 
 std::span<const MemorySample> TimelineIndex::memory_of(int rank) const {
   return entries_of(timeline_.memory, first_sample_, folding().of(rank));
+}
+
+std::span<const MemoryStall> TimelineIndex::stalls_of(int rank) const {
+  const auto stalls =
+      std::ranges::equal_range(timeline_.memory_stalls, folding().of(rank), {}, &MemoryStall::rank);
+  return {stalls.begin(), stalls.end()};
 }
 
 std::optional<OpRecord> TimelineIndex::send_of(int rank, const ProgramOp& recv) const {

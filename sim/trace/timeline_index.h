@@ -37,6 +37,8 @@ class TimelineIndex {
   std::span<const OpRecord> records_of(int rank) const;
   /// Memory samples of the rank, in order of time.
   std::span<const MemorySample> memory_of(int rank) const;
+  /// Its waits for memory, likewise.
+  std::span<const MemoryStall> stalls_of(int rank) const;
   /// The record of the send whose message ended `recv` on `rank`; empty where the program has none.
   std::optional<OpRecord> send_of(int rank, const ProgramOp& recv) const;
 

@@ -128,7 +128,7 @@ class PlanMemory(EndToEnd):
             self.assertEqual(result.returncode, 0, result.stderr)
             tight = json.loads(result.stdout)
             self.assertLessEqual(tight["memory"]["peak_bytes"], limit, schedule)
-            self.assertGreater(tight["memory"]["pressure_copies"], 0, schedule)
+            self.assertGreater(tight["memory"]["pressure_copies"] + tight["memory"]["pressure_reruns"], 0, schedule)
             self.assertGreaterEqual(tight["step_time_s"], free["step_time_s"], schedule)
 
     def test_a_plan_for_a_looser_budget_meets_a_tighter_limit(self):
@@ -144,7 +144,26 @@ class PlanMemory(EndToEnd):
     def test_what_cannot_fit_at_run_time_ends_the_run(self):
         self.assert_fails(DOES_NOT_FIT, "out of memory", "simulate", "one.yaml", "--set", "memory.limit=1GiB")
         self.assert_fails(DOES_NOT_FIT, "memory.swap is false", "simulate", "one.yaml", "--set", "memory.limit=8GiB", "--set",
-                          "memory.swap=false")
+                          "memory.swap=false", "--set", "memory.recompute=false")
+
+    def test_results_are_made_again_where_nothing_may_be_copied(self):
+        options = ("--set", "memory.limit=9GiB", "--set", "memory.swap=false", "--format", "json")
+        free = json.loads(self.run_tessera("simulate", "one.yaml", "--format", "json").stdout)
+        result = self.run_tessera("simulate", "one.yaml", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        tight = json.loads(result.stdout)
+        self.assertGreater(free["memory"]["peak_bytes"], 9 * GIB)
+        self.assertLessEqual(tight["memory"]["peak_bytes"], 9 * GIB)
+        self.assertEqual(tight["memory"]["pressure_copies"], 0)
+        self.assertGreater(tight["memory"]["pressure_reruns"], 0)
+        added = tight["step_time_s"] - free["step_time_s"]
+        self.assertAlmostEqual(added, tight["memory"]["pressure_rerun_s"], delta=0.02 * added)
+        story = json.loads(self.run_tessera("explain-step", "one.yaml", *options).stdout)
+        stall = sum(part["seconds"] for part in story["ranks"][0]["classes"] if part["class"] == "memory_stall")
+        self.assertAlmostEqual(stall, tight["memory"]["pressure_rerun_s"], delta=0.02 * added)
+        path = {part["class"]: part["seconds"] for part in story["critical_path"]["classes"]}
+        self.assertAlmostEqual(path["memory_stall"], stall, delta=0.02 * added)
+        self.assertNotIn("unexplained", path)
 
     def test_what_is_refused(self):
         self.assert_fails(BAD_INPUT, "--budgets", "plan", "memory", "one.yaml", "--budgets", "1GiB:2GiB")

@@ -235,6 +235,7 @@ void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgra
   const Bytes host = host_bytes_of(settings, scenario.cluster.node);
   timed.memory_limit = {.bytes = limit,
                         .swap = settings.swap,
+                        .recompute = settings.recompute,
                         .host_bytes = std::max(Bytes(0), host - planned_copies)};
   timed.memory_capacity = std::min(timed.memory_capacity, limit);
 }
