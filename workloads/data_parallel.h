@@ -28,6 +28,9 @@ struct DataParallel {
                               ///< SHARD_GRAD_OP); else gathered behind the update
   bool overlap_gradients = false;  ///< sums start in backward, bucket by bucket; else all gradients
                                    ///< are one piece behind it
+  bool align_gradients = false;    ///< with overlap, in a pipeline: all stages start the sums of a
+                                 ///< model chunk at the same time, and only the first chunk of the
+                                 ///< first stage is cut into buckets (Megatron)
   bool overlap_parameters = false;      ///< parameters are gathered beside the next forward; else
                                         ///< behind the update
   Bytes bucket = 25_MiB;                ///< of gradients; closes with the tensor that fills it

@@ -212,6 +212,10 @@ void StepCheck::check_hugging_face() {
   if (step_.expert_capacity_factor > 0)
     fail("expert_capacity_factor", "is Megatron's; " + framework + " has model.expert_capacity",
          "use 0");
+  if (model_.family == ModelFamily::bert) {
+    require_positive("max_positions", model_.max_positions);
+    require_positive("token_types", model_.token_types);
+  }
   const bool routed = model_.family == ModelFamily::llama || model_.family == ModelFamily::gpt2;
   if (routed && model_.experts > 0)
     fail("framework", framework + " runs no GPT or Llama with experts", "use framework: megatron");

@@ -196,6 +196,7 @@ void set_data_parallel(const schema::DataParallel& message, const DataParallel& 
   if (!message.has_shard_group()) data.shard_group = otherwise.shard_group;
   if (!message.has_gather_units()) data.gather_units = otherwise.gather_units;
   if (!message.has_overlap_gradients()) data.overlap_gradients = otherwise.overlap_gradients;
+  if (!message.has_align_gradients()) data.align_gradients = otherwise.align_gradients;
   if (!message.has_overlap_parameters()) data.overlap_parameters = otherwise.overlap_parameters;
   if (!message.has_bucket()) data.bucket = otherwise.bucket;
   if (!message.has_first_bucket()) data.first_bucket = otherwise.first_bucket;

@@ -198,6 +198,7 @@ void mirror(Of<DataParallel> auto& data, auto&& visit) {
   visit("shard_group", data.shard_group);
   visit("gather_units", data.gather_units);
   visit("overlap_gradients", data.overlap_gradients);
+  visit("align_gradients", data.align_gradients);
   visit("overlap_parameters", data.overlap_parameters);
   visit("bucket", data.bucket);
   visit("first_bucket", data.first_bucket);

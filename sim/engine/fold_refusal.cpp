@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "hw/units/text.h"
@@ -65,6 +66,11 @@ class Refusals {
                                                          planned.communicator;
       if (member) list.push_back(i);
     }
+    // Planned in the order in which they were met, which is not the same for all ranks.
+    std::ranges::stable_sort(list, {}, [this](std::size_t i) {
+      const PlannedTransfer& planned = transfers_[i];
+      return std::tuple(planned.kind, planned.group, planned.bytes);
+    });
     return list;
   }
 
@@ -114,9 +120,15 @@ class Refusals {
       return name_of(one) + " load their links differently";
     }
     if (links_of(a) != links_of(b)) {
-      return name_of(one) + " meet different traffic on links that they share";
+      return name_of(one) + " meet different traffic on links that they share" + hint();
     }
     return "";
+  }
+
+  /// What makes alike what routes over several spines tell apart.
+  std::string hint() const {
+    if (timed_.topology.cluster().fabric.spines <= 1) return "";
+    return "; if the fabric routes adaptively, cluster.fabric.spines: 1 says so and lets them fold";
   }
 
   std::vector<Color> links_of(std::size_t transfer) const {

@@ -8,6 +8,7 @@ from tessera_command import DATA_PARALLEL, SCENARIOS, EndToEnd, settings
 HUGGING_FACE = SCENARIOS / "gpt2-large_inference_h100.yaml"
 OK, DOES_NOT_FIT = 0, 4
 IMAGE_MODELS = {file.stem for file in (SCENARIOS.parent / "models").glob("*.yaml") if "family: vision" in file.read_text()}
+GROUPED_PRODUCTS = {file.stem for file in (SCENARIOS.parent / "models").glob("*.yaml") if "experts_per_token" in file.read_text()}
 IMAGE_SCENARIO = """
 model: resnet-50
 cluster: hgx-h100-4
@@ -30,7 +31,7 @@ class Catalog(EndToEnd):
     def test_every_model_trains_slower_than_it_infers_and_fused_faster_than_eager(self):
         for model in self.answer("list", "models").split():
             with self.subTest(model):
-                framework = "megatron" if model == "mixtral-8x7b" else "hf-eager"  # grouped products
+                framework = "megatron" if model in GROUPED_PRODUCTS else "hf-eager"
                 step = (f"model={model}", f"training.framework={framework}", "training.global_batch=1")
                 scenario = self.image_scenario if model in IMAGE_MODELS else HUGGING_FACE
                 if scenario is HUGGING_FACE:

@@ -86,6 +86,30 @@ class Communication(EndToEnd):
         self.assertAlmostEqual(result["breakdown"]["exposed_pipeline"]["seconds"] / expected, 1, delta=1e-3)
 
 
+class OverlapInPipelines(EndToEnd):
+    """GPT-3 13B as Megatron runs it with its distributed optimizer, on four stages of two tensor-parallel GPUs."""
+
+    JOB = ("model=gpt3-13b", "cluster=dgx-h100-x2", "training.framework=megatron", "training.precision=bf16",
+           "training.micro_batch=1", "training.global_batch=32", "parallelism.tensor=2", "parallelism.pipeline=4",
+           "parallelism.data=2", "training.data_parallel.sharding=optimizer")
+    INTERLEAVED = ("training.schedule=interleaved_1f1b", "parallelism.virtual_stages=5")
+
+    def step(self, *assignments):
+        return self.simulate(PIPELINE, *self.JOB, *assignments)["step_time_s"]
+
+    def test_what_is_overlapped_makes_no_step_longer(self):
+        gradients, parameters = (f"training.data_parallel.overlap_{what}=true" for what in ("gradients", "parameters"))
+        for schedule in ((), self.INTERLEAVED):
+            alone = self.step(*schedule)
+            for overlaps in ((gradients,), (parameters,), (gradients, parameters)):
+                self.assertLess(self.step(*schedule, *overlaps), 1.002 * alone, (schedule, overlaps))
+
+    def test_stages_that_sum_one_after_the_other_hold_each_other_up(self):
+        overlapped = (*self.INTERLEAVED, "training.data_parallel.overlap_gradients=true")
+        self.assertGreater(self.step(*overlapped, "training.data_parallel.align_gradients=false"),
+                           1.01 * self.step(*overlapped))
+
+
 class PipelineSchedules(EndToEnd):
     def test_bubble_of_equal_stages_is_that_of_the_formula(self):
         stages = 4

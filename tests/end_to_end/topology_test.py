@@ -3,11 +3,30 @@
 import unittest
 from pathlib import Path
 
-from tessera_command import DATA_PARALLEL, EndToEnd
+from tessera_command import DATA_PARALLEL, PIPELINE, EndToEnd
 
 CORPUS = Path(__file__).resolve().parent.parent / "fuzz" / "corpus"
 OK, USAGE, BAD_INPUT = 0, 2, 3
 FABRICS = ("rail", "clos-4to1", "dragonfly", "torus", "torus-3d")
+
+
+class Folding(EndToEnd):
+    JOB = ("model=gpt3-6.7b", "cluster.extends=dgx-superpod-h100", "cluster.node_count=64", "training.framework=megatron",
+           "training.precision=bf16", "training.global_batch=64", "training.micro_batch=1", "parallelism.tensor=8",
+           "parallelism.pipeline=8", "parallelism.data=8")
+
+    def folding(self, *assignments):
+        return self.simulate(PIPELINE, *self.JOB, *assignments)["folding"]
+
+    def test_a_hash_over_several_spines_tells_replicas_apart_and_one_spine_does_not(self):
+        hashed = self.folding()
+        self.assertEqual(hashed["simulated_ranks"], 512)
+        for refusal in hashed["refused"]:
+            # Nodes are alike inside, so what differs are the ways between them.
+            self.assertRegex(refusal["reason"], "GPU 0 and GPU [18]: .* in (data|pipeline) groups meet different traffic")
+            self.assertIn("cluster.fabric.spines: 1", refusal["reason"])
+        adaptive = self.folding("cluster.fabric.spines=1")
+        self.assertEqual((adaptive["simulated_ranks"], adaptive["refused"]), (8, []))
 
 
 class Topology(EndToEnd):

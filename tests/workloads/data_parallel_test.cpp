@@ -244,7 +244,7 @@ TEST(Ddp, BucketsCloseWithTheTensorThatFillsThem) {
   StepOptions step = step_of(test::hf_eager(), 4);
   const ModelGraph graph = build_model_graph(test::gpt2_large(), step);
   const int end = static_cast<int>(graph.order.size());
-  const auto buckets = gradient_buckets(graph, step, 0, end);
+  const auto buckets = gradient_buckets(graph, step, 0, end, true);
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     sum += buckets[i].parameters;
@@ -274,6 +274,75 @@ TEST(Ddp, BucketsAreSummedBesideTheLastBackwardOnly) {
   }
   EXPECT_GT(reductions, 30);
   EXPECT_TRUE(backward_follows);
+}
+
+/// Two pipeline stages or more of Megatron's distributed optimizer, everything overlapped.
+StepOptions aligned_pipeline(int stages, int chunks, int micro_batches) {
+  FrameworkProfile framework = test::megatron();
+  framework.data_parallel = {.sharding = Sharding::optimizer,
+                             .overlap_gradients = true,
+                             .align_gradients = true,
+                             .overlap_parameters = true,
+                             .bucket = 1_MiB,
+                             .first_bucket = 1_MiB};
+  StepOptions step = step_of(framework, 4, micro_batches);
+  step.layout.pipeline = stages;
+  step.layout.virtual_stages = chunks;
+  if (chunks > 1) step.schedule = PipelineSchedule::interleaved_1f1b;
+  return step;
+}
+
+/// Backward passes of `stage` that end ahead of each sum of gradients.
+std::vector<int> passes_ahead_of_sums(const Program& program, std::size_t stage) {
+  const RankProgram& rank = program.stages[stage];
+  std::vector<int> passes;
+  for (std::size_t i = 0; i < rank.ops.size(); ++i) {
+    if (rank.ops[i].kind != OpKind::reduce_scatter) continue;
+    passes.push_back(static_cast<int>(std::ranges::count_if(rank.passes, [&](const PassSpan& span) {
+      return span.part == PassPart::backward && span.end <= static_cast<std::int64_t>(i);
+    })));
+  }
+  return passes;
+}
+
+TEST(AlignedGradients, OfLaterStagesAreSummedInOnePieceBehindTheirLastPass) {
+  const Program program = build_program(small_gpt(), aligned_pipeline(3, 1, 4));
+  const std::vector<int> first = passes_ahead_of_sums(program, 0);
+  EXPECT_GT(first.size(), 4u);  // two layers of 3 MB and the embedding, in buckets of 1 MiB
+  EXPECT_EQ(first.front(), 3);  // beside the last of four
+  EXPECT_EQ(passes_ahead_of_sums(program, 1), std::vector<int>{4});
+  EXPECT_EQ(passes_ahead_of_sums(program, 2), std::vector<int>{4});
+}
+
+/// Backward runs chunks 2, 1 and 0 for two micro-batches at a time: the chunks' last passes are
+/// numbers 8, 10 and 12 of 12, and stage s starts a chunk's sums s passes later.
+TEST(AlignedGradients, OfModelChunksStartAtTheSamePassOnAllStages) {
+  const Program program = build_program(small_gpt(), aligned_pipeline(2, 3, 4));
+  EXPECT_EQ(passes_ahead_of_sums(program, 1), (std::vector<int>{9, 11, 12}));
+  const std::vector<int> first = passes_ahead_of_sums(program, 0);
+  EXPECT_EQ(first[0], 8);
+  EXPECT_EQ(first[1], 10);
+  for (std::size_t i = 2; i < first.size(); ++i) EXPECT_EQ(first[i], 12);
+}
+
+TEST(AlignedGradients, SumAsMuchAsOthers) {
+  for (const int chunks : {1, 3}) {
+    StepOptions step = aligned_pipeline(2, chunks, 4);
+    const Program aligned = build_program(small_gpt(), step);
+    step.data_parallel.align_gradients = false;
+    const Program independent = build_program(small_gpt(), step);
+    for (const int stage : {0, 1})
+      EXPECT_NEAR(sent_bytes(aligned, stage) / sent_bytes(independent, stage), 1, 1e-12);
+  }
+}
+
+TEST(OverlappedParameters, AreGatheredFromTheStartOfAStep) {
+  const Program program = build_program(small_gpt(), aligned_pipeline(2, 1, 4));
+  for (const RankProgram& rank : program.stages) {
+    const auto is_communication = [](const ProgramOp& op) { return op.kind != OpKind::kernels; };
+    const auto first = std::ranges::find_if(rank.ops, is_communication);
+    EXPECT_EQ(first->kind, OpKind::all_gather);
+  }
 }
 
 TEST(Sharding, GroupsHaveToDivideTheRanks) {

@@ -29,8 +29,11 @@ std::vector<ModelSpec> one_of_each_family() {
   ModelSpec grouped = test::llama2_7b();
   grouped.name = "llama-gqa";
   grouped.kv_heads = 8;
-  return {test::gpt2_large(), untied,  test::bert_large(), test::opt_1_3b(),
-          test::llama2_7b(),  grouped, test::switch_xl4()};
+  ModelSpec placeless = test::gpt2_large();
+  placeless.name = "gpt2-without-positions";
+  placeless.max_positions = 0;
+  return {test::gpt2_large(), untied,  placeless,         test::bert_large(),
+          test::opt_1_3b(),   grouped, test::llama2_7b(), test::switch_xl4()};
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, FamilyGraph, ::testing::ValuesIn(one_of_each_family()),

@@ -300,6 +300,12 @@ TEST(Program, ProfilesRejectWhatTheyDoNotKnow) {
   const std::string text = error_of(small_gpt(), split);
   EXPECT_THAT(text, HasSubstr("parallelism.tensor"));
   EXPECT_THAT(text, HasSubstr("parallelism.pipeline"));
+  ModelSpec placeless = test::bert_large();
+  placeless.max_positions = placeless.token_types = 0;
+  const std::string tables =
+      error_of(placeless, test::single_gpu(test::hf_eager(), StepMode::training, 1, 128));
+  EXPECT_THAT(tables, HasSubstr("max_positions: is 0; use a number above 0"));
+  EXPECT_THAT(tables, HasSubstr("token_types: is 0; use a number above 0"));
   StepOptions uneven = megatron(1, 1, 2, 1);
   uneven.global_batch = 3;
   EXPECT_THAT(error_of(small_gpt(), uneven), HasSubstr("3 is no multiple of"));

@@ -60,13 +60,15 @@ void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const std::int64_t b = step.micro_batch;
   const std::int64_t s = step.sequence_length;
   const Tensor table = input_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
-  const Tensor positions =
-      tape.parameter("embedding.positions", {model.max_positions, model.hidden});
   const Tensor ids = tape.input("tokens", {b, s}, Precision::int64);
-  const Tensor position_ids = tape.input("position_ids", {1, s}, Precision::int64);
-  const Tensor words = embedding(tape, "embedding.tokens", table, ids);
-  const Tensor places = embedding(tape, "embedding.positions", positions, position_ids);
-  const Tensor sum = add(tape, "embedding.add", words, places);
+  Tensor sum = embedding(tape, "embedding.tokens", table, ids);
+  if (model.max_positions > 0) {
+    const Tensor positions =
+        tape.parameter("embedding.positions", {model.max_positions, model.hidden});
+    const Tensor position_ids = tape.input("position_ids", {1, s}, Precision::int64);
+    const Tensor places = embedding(tape, "embedding.positions", positions, position_ids);
+    sum = add(tape, "embedding.add", sum, places);
+  }
   tape.output(dropout(tape, "embedding.dropout", sum, active_dropout(step, model.hidden_dropout)));
 }
 

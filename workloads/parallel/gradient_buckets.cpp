@@ -20,7 +20,8 @@ std::vector<std::int64_t> tensors_of(const Block& block, std::int64_t element) {
 }  // namespace
 
 std::vector<GradientBucket> gradient_buckets(const ModelGraph& graph, const StepOptions& step,
-                                             int begin, int end) {
+                                             int begin, int end, bool first_chunk) {
+  const bool whole = step.data_parallel.align_gradients && !first_chunk;
   const std::int64_t element = element_bytes(step.formats.gradients);
   std::vector<GradientBucket> buckets;
   GradientBucket open;
@@ -32,7 +33,7 @@ std::vector<GradientBucket> gradient_buckets(const ModelGraph& graph, const Step
       if (open.parameters == 0) open.first = position;
       open.parameters += *tensor;
       open.ready = position;
-      if (Bytes(open.parameters * element) < limit) continue;
+      if (whole || Bytes(open.parameters * element) < limit) continue;
       buckets.push_back(open);
       open = {};
       limit = step.data_parallel.bucket;

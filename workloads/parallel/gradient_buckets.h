@@ -17,8 +17,10 @@ struct GradientBucket {
 
 /// Gradients of the blocks [begin, end) in the order in which backward makes them. A bucket closes
 /// with the tensor that fills it, `DataParallel::first_bucket` or `bucket`; tensors are not cut.
-/// Source: PyTorch torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size.
+/// `first_chunk`: of the first stage; with `align_gradients` others are one bucket.
+/// Source: PyTorch torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size;
+/// Megatron-Core distributed/distributed_data_parallel.py.
 std::vector<GradientBucket> gradient_buckets(const ModelGraph& graph, const StepOptions& step,
-                                             int begin, int end);
+                                             int begin, int end, bool first_chunk);
 
 }  // namespace tessera

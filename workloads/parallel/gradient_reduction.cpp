@@ -14,21 +14,25 @@ GraphOp shard_pass(const char* name, std::int64_t elements, PassTraffic traffic)
 
 }  // namespace
 
-GradientReduction::GradientReduction(PassLibrary& library, const StepOptions& step, OpQueue& queue)
+GradientReduction::GradientReduction(PassLibrary& library, const StepOptions& step, int stage,
+                                     OpQueue& queue)
     : library_(library),
       graph_(library.graph()),
       step_(step),
+      stage_(stage),
       queue_(queue),
       scatters_(scatters_gradients(step)),
       overlaps_(!scatters_ && step.layout.replicas() > 1 && step.data_parallel.overlap_gradients &&
                 !step.layout.experts_apart() && step.schedule != PipelineSchedule::dualpipe &&
                 step.mode == StepMode::training),
+      aligns_(overlaps_ && step.data_parallel.align_gradients && step.layout.pipeline > 1 &&
+              (stage > 0 || step.schedule == PipelineSchedule::interleaved_1f1b)),
       gradient_(element_bytes(block_gradient_format(step))),
       summed_(element_bytes(step.formats.reduce)) {}
 
-void GradientReduction::add_chunk(int begin, int end) {
-  chunks_.push_back({begin, end, {}, 0});
-  if (overlaps_) chunks_.back().buckets = gradient_buckets(graph_, step_, begin, end);
+void GradientReduction::add_chunk(int begin, int end, const std::vector<GradientBucket>& buckets) {
+  chunks_.push_back({.begin = begin, .end = end});
+  if (overlaps_) chunks_.back().buckets = buckets;
 }
 
 GradientReduction::Chunk& GradientReduction::chunk_of(int position) {
@@ -81,12 +85,30 @@ void GradientReduction::after(int position, const ScheduledPass& pass, const Tur
     if (leaving > 0) scatter(leaving, pass, turn);
     return;
   }
-  if (!turn.last) return;
+  if (!turn.last || aligns_) return;
   for (const GradientBucket& bucket : chunk.buckets) {
-    if (bucket.ready != position) continue;
-    run(optimizer_step(step_, bucket.parameters).average, "gradients.average");
-    reduce(bucket.parameters);
+    if (bucket.ready == position) reduce(bucket);
   }
+}
+
+void GradientReduction::end_pass(const ScheduledPass& pass, const Turn& turn) {
+  if (!aligns_ || step_.schedule != PipelineSchedule::interleaved_1f1b) return;
+  if (turn.last) chunks_[static_cast<std::size_t>(pass.chunk)].due = stage_;
+  for (Chunk& chunk : chunks_) {
+    if (chunk.due == 0) reduce_all(chunk);
+    if (chunk.due > 0) --chunk.due;
+  }
+}
+
+void GradientReduction::reduce_all(Chunk& chunk) {
+  for (const GradientBucket& bucket : chunk.buckets) reduce(bucket);
+  chunk.buckets.clear();
+  chunk.due = -1;
+}
+
+void GradientReduction::reduce(const GradientBucket& bucket) {
+  run(optimizer_step(step_, bucket.parameters).average, "gradients.average");
+  reduce(bucket.parameters);
 }
 
 ProgramOp GradientReduction::collective(OpKind kind, GroupKind group, Bytes bytes) const {
@@ -183,6 +205,9 @@ void GradientReduction::finish(std::int64_t parameters, std::int64_t experts) {
       run(whole.average, "gradients.average");
       reduce(parameters - experts);
       reduce_experts(experts);
+    }
+    if (aligns_) {
+      for (Chunk& chunk : chunks_) reduce_all(chunk);
     }
   }
   for (const std::int32_t op : {last_, last_replica_}) {

@@ -16,20 +16,23 @@ namespace tessera {
 
 /// Sums gradients over data-parallel ranks, in one of three ways:
 /// - one piece behind backward (Megatron without overlap);
-/// - bucket by bucket beside the backward of the last micro-batch (DDP, Megatron with overlap);
-/// - block by block, where gradients are sharded: a copy in the format of the sum is
-/// reduce-scattered
-///   beside the next backward, and added to the shard (ZeRO-2 and 3, FSDP).
+/// - bucket by bucket beside the backward of the last micro-batch (DDP, Megatron with overlap); in
+///   a pipeline Megatron starts a model chunk's sums on all stages at the same time: with the
+///   interleaved schedule on stage s behind the s-th pass after the chunk's last one; else on the
+///   first stage as without a pipeline, and on the others, which wait for the first anyway, behind
+///   their last pass. A stage that stops to sum would hold up all before it one after the other.
+/// - block by block, where gradients are sharded: a copy in the format of the sum is reduce-
+///   scattered beside the next backward, and added to the shard (ZeRO-2 and 3, FSDP).
 /// Gradients of experts that are spread over ranks, and of DualPipe's two copies of a model, are
 /// one piece always. With sharded optimizer states the first two reduce-scatter instead of
 /// all-reducing; with several shard groups, the groups all-reduce their shards behind that.
 class GradientReduction {
  public:
   /// All have to outlive it.
-  GradientReduction(PassLibrary& library, const StepOptions& step, OpQueue& queue);
+  GradientReduction(PassLibrary& library, const StepOptions& step, int stage, OpQueue& queue);
 
   /// A model chunk of the stage: positions [begin, end).
-  void add_chunk(int begin, int end);
+  void add_chunk(int begin, int end, const std::vector<GradientBucket>& buckets);
 
   /// Place of a pass among those of its chunk that make weight gradients.
   struct Turn {
@@ -40,6 +43,8 @@ class GradientReduction {
   bool stores(const Turn& turn) const;
   void before(int position, const ScheduledPass& pass, const Turn& turn);
   void after(int position, const ScheduledPass& pass, const Turn& turn);
+  /// Behind all blocks of a backward pass.
+  void end_pass(const ScheduledPass& pass, const Turn& turn);
   /// Behind all passes, over `parameters` of the rank: kernels behind it find the sums. `experts`
   /// of them have replicas of their own.
   void finish(std::int64_t parameters, std::int64_t experts);
@@ -50,12 +55,15 @@ class GradientReduction {
     int end = 0;
     std::vector<GradientBucket> buckets;
     std::int64_t root = 0;  ///< gradients of the root unit that wait for its last block
+    int due = -1;           ///< backward passes of the stage until its aligned sums start
   };
   Chunk& chunk_of(int position);
   bool waits_for_root(const Chunk& chunk, int position) const;
   void scatter(std::int64_t parameters, const ScheduledPass& pass, const Turn& turn);
   void accumulate(std::int64_t shard, const Turn& turn, StreamKind stream);
   void reduce(std::int64_t parameters);
+  void reduce(const GradientBucket& bucket);
+  void reduce_all(Chunk& chunk);
   void reduce_experts(std::int64_t experts);
   ProgramOp collective(OpKind kind, GroupKind group, Bytes bytes) const;
   void run_kernels(const GraphOp& op, StreamKind stream);
@@ -64,9 +72,11 @@ class GradientReduction {
   PassLibrary& library_;
   const ModelGraph& graph_;
   const StepOptions& step_;
+  int stage_;
   OpQueue& queue_;
   bool scatters_;
   bool overlaps_;
+  bool aligns_;            ///< sums of whole chunks start at set passes
   std::int64_t gradient_;  ///< bytes of an element, as backward makes it
   std::int64_t summed_;    ///< and as it is summed
   std::vector<Chunk> chunks_;

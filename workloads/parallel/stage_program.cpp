@@ -44,7 +44,7 @@ class StageProgram {
         stages_(step.layout.pipeline),
         pipeline_(step),
         units_(library, step, queue_),
-        gradients_(library, step, queue_),
+        gradients_(library, step, stage, queue_),
         updates_(library, step, queue_) {
     const std::vector<int> layers = layers_of_parts(graph_, step);
     for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
@@ -172,6 +172,7 @@ void StageProgram::run(const ScheduledPass& pass) {
   units_.end_pass(pass, blocks.begin, blocks.end);
   span.end = queue_.size();
   program_.passes.push_back(span);
+  if (!is_forward(pass)) gradients_.end_pass(pass, turn_);
 }
 
 StageMessage StageProgram::message(const ScheduledPass& pass, const ModelChunk& other) const {
@@ -207,6 +208,7 @@ void StageProgram::run_passes() {
   for (const PlannedPass& planned : plan.passes) {
     if (makes_weight_gradients(planned.pass)) ++gradient_passes_[planned.pass.chunk];
   }
+  updates_.begin();
   exchange(plan.first);
   for (const PlannedPass& planned : plan.passes) {
     run(planned.pass);
@@ -262,8 +264,10 @@ void StageProgram::reduce_scalar() {
 RankProgram StageProgram::build() && {
   count_memory();
   for (const StageBlocks& chunk : blocks_) {
-    gradients_.add_chunk(chunk.begin, chunk.end);
-    updates_.add_chunk(chunk.begin, chunk.end);
+    const bool first = stage_ == 0 && &chunk == &blocks_.front();
+    const auto buckets = gradient_buckets(graph_, step_, chunk.begin, chunk.end, first);
+    gradients_.add_chunk(chunk.begin, chunk.end, buckets);
+    updates_.add_chunk(chunk.begin, buckets);
   }
   OptimizerStep optimizer;  // of what this rank updates
   if (step_.mode == StepMode::training) {

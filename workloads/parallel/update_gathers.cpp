@@ -14,9 +14,8 @@ UpdateGathers::UpdateGathers(PassLibrary& library, const StepOptions& step, OpQu
       on_(gathers_updates(step)),
       overlaps_(on_ && step.data_parallel.overlap_parameters && !step.layout.experts_apart()) {}
 
-void UpdateGathers::add_chunk(int begin, int end) {
+void UpdateGathers::add_chunk(int begin, const std::vector<GradientBucket>& buckets) {
   if (!overlaps_) return;
-  const std::vector<GradientBucket> buckets = gradient_buckets(graph_, step_, begin, end);
   for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
     gathers_[begin].push_back({*bucket, -1});
 }
@@ -30,6 +29,14 @@ std::int32_t UpdateGathers::start(GroupKind group, std::int64_t parameters, Phas
   op.bytes = Bytes(element_bytes(step_.formats.parameters) * parameters);
   if (phase == Phase::optimizer) op.waits = {queue_.last_kernels(), -1};
   return queue_.add(op);
+}
+
+/// Stages that wait for their first message gather meanwhile.
+/// Source: Megatron-Core optimizer/distrib_optimizer.py, zero_grad() starts the first gather.
+void UpdateGathers::begin() {
+  if (gathers_.empty() || gathers_.begin()->second.empty()) return;
+  Gather& first = gathers_.begin()->second.front();
+  first.op = start(GroupKind::shard, first.bucket.parameters, Phase::forward);
 }
 
 void UpdateGathers::before(int position, const ScheduledPass& pass) {

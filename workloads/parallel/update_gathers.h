@@ -13,16 +13,19 @@ namespace tessera {
 
 /// Gathers weights that every rank holds whole from the ranks that updated their shards (ZeRO-1 and
 /// 2, Megatron's distributed optimizer): in one piece behind the update, or bucket by bucket beside
-/// the next step's first forward pass, one bucket ahead of the block that needs it. A step then
-/// gathers what the step before updated. Experts that are spread over ranks come from the replicas
-/// that hold the same ones; with them everything is gathered behind the update.
+/// the next step's first forward pass, the first one from the start of the step, the others one
+/// bucket ahead of the block that needs them. A step then gathers what the step before updated.
+/// Experts that are spread over ranks come from the replicas that hold the same ones; with them
+/// everything is gathered behind the update.
 class UpdateGathers {
  public:
   /// All have to outlive it. Does nothing where the step gathers no updates.
   UpdateGathers(PassLibrary& library, const StepOptions& step, OpQueue& queue);
 
-  /// A model chunk of the stage: positions [begin, end).
-  void add_chunk(int begin, int end);
+  /// A model chunk of the stage, from position `begin` on.
+  void add_chunk(int begin, const std::vector<GradientBucket>& buckets);
+  /// At the start of a step.
+  void begin();
   /// Ahead of a block.
   void before(int position, const ScheduledPass& pass);
   /// Behind the update of the rank's shard of `parameters`; `experts` of them have replicas of

@@ -282,6 +282,8 @@ class MegatronJob {
                  std::max<std::int64_t>(1, replicas_ / *instances));
     if (in_.flag("--overlap-grad-reduce"))
       draft_.set("training.data_parallel.overlap_gradients", "true");
+    if (in_.flag("--no-align-grad-reduce"))
+      draft_.set("training.data_parallel.align_gradients", "false");
     if (in_.flag("--overlap-param-gather"))
       draft_.set("training.data_parallel.overlap_parameters", "true");
   }

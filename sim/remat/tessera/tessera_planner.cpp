@@ -35,10 +35,7 @@ PriceSearchOptions search_options(const Graph& graph, Effort effort) {
     options.updates = 12;
     options.rounds = 0;
   }
-  if (graph.ops() > 200'000) {
-    options.bisections = 6;
-    options.updates = 2;
-  }
+  if (graph.ops() > 200'000) options.updates = 2;
   return options;
 }
 

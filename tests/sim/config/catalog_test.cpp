@@ -1,10 +1,13 @@
 #include <set>
+#include <utility>
+#include <vector>
 
 #include <google/protobuf/descriptor.h>
 
 #include "configs/schema/scenario.pb.h"
 #include "sim/config/mirror.h"
 #include "tests/sim/config/config_fixture.h"
+#include "workloads/model_graph.h"
 
 namespace tessera {
 namespace {
@@ -33,6 +36,45 @@ TEST_F(CatalogTest, EveryModelLoadsUnderTheNameOfItsFile) {
   for (const std::string& id : catalog_.ids(CatalogKind::models)) {
     EXPECT_EQ(load_model(id, catalog_).name, id);
   }
+}
+
+/// Counts of the published weights (Hugging Face safetensors, or the paper's rounded number).
+TEST_F(CatalogTest, ModelsHaveTheirPublishedParameters) {
+  const auto parameters = [this](const std::string& id) {
+    return parameter_count(load_model(id, catalog_));
+  };
+  const std::vector<std::pair<std::string, std::int64_t>> exact = {
+      {"gpt2", 124'439'808},
+      {"gpt2-medium", 354'823'168},
+      {"gpt2-xl", 1'557'611'200},
+      {"llama-2-13b", 13'015'864'320},
+      {"llama-2-70b", 68'976'648'192},
+      {"llama-3-70b", 70'553'706'496},
+      {"llama-3.1-405b", 405'853'388'800},
+      {"llama-3.2-1b", 1'235'814'400},
+      {"llama-3.2-3b", 3'212'749'824},
+      {"mistral-7b", 7'241'732'096},
+      {"mixtral-8x22b", 140'620'634'112},
+      {"opt-6.7b", 6'658'473'984},
+      // Without the biases of queries, keys and values.
+      {"qwen2.5-7b", 7'615'616'512 - 28 * (3584 + 2 * 512)},
+      {"qwen2.5-32b", 32'763'876'352 - 64 * (5120 + 2 * 1024)},
+      {"qwen2.5-72b", 72'706'203'648 - 80 * (8192 + 2 * 1024)},
+      // Without the norms of queries and keys.
+      {"qwen3-8b", 8'190'735'360 - 36 * 2 * 128},
+      {"qwen3-32b", 32'762'123'264 - 64 * 2 * 128},
+      {"qwen3-30b-a3b", 30'532'122'624 - 48 * 2 * 128},
+      {"qwen3-235b-a22b", 235'093'634'560 - 94 * 2 * 128},
+      // Without the norm behind the embedding.
+      {"bloom-176b", 176'247'271'424 - 2 * 14336},
+  };
+  for (const auto& [id, count] : exact) EXPECT_EQ(parameters(id), count) << id;
+  const std::vector<std::pair<std::string, double>> rounded = {
+      {"gpt3-6.7b", 6.7e9}, {"gpt3-13b", 12.9e9},       {"opt-13b", 12.85e9},
+      {"opt-30b", 30e9},    {"megatron-530b", 529.6e9}, {"megatron-1t", 1008e9},
+      {"megatron-22b", 22e9}};
+  for (const auto& [id, count] : rounded)
+    EXPECT_NEAR(static_cast<double>(parameters(id)) / count, 1, 0.01) << id;
 }
 
 TEST_F(CatalogTest, AnEntryMayBeNamedByItsFile) {

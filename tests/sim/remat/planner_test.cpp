@@ -106,6 +106,18 @@ TEST(Planners, GiveTheSameBytesAgain) {
   }
 }
 
+/// 250,000 operators are searched in fewer steps than 10,000, and must not pay for it.
+TEST(Planners, OverheadDoesNotGrowWithTheGraph) {
+  const auto overhead = [](int ops) {
+    const Graph graph = test::transformer_graph(ops);
+    const PlanRequest request{.budget = base_peak(graph) / 2, .effort = Effort::fast};
+    const PlanResult result = make_plan(TesseraPlanner(), graph, request);
+    EXPECT_TRUE(result.feasible);
+    return static_cast<double>(result.cost.time) / static_cast<double>(graph.base_time());
+  };
+  EXPECT_LE(overhead(250'000), 1.02 * overhead(10'000));
+}
+
 TEST(Budgets, OfACurveAreAllMet) {
   const Graph graph = test::transformer_graph(270);
   std::vector<ByteCount> budgets;
