@@ -31,9 +31,14 @@ enum class Replicas : std::uint8_t {
   within_shard,    ///< a block of `shard`
   across_shards,   ///< the same place of every such block
   within_context,  ///< a block of `context`
-  within_experts,  ///< those that share the experts: a block of `expert`
+  within_experts,  ///< those that share the experts: a block of `expert` places
   across_experts,  ///< the same place of every such block
 };
+
+/// Groups that share or copy experts, which may lie on ranks of one tensor group too.
+constexpr bool is_of_experts(Replicas varying) {
+  return varying == Replicas::within_experts || varying == Replicas::across_experts;
+}
 
 /// Which coordinates vary within a group; ranks that agree in all others form one.
 struct GroupDefinition {
@@ -64,7 +69,8 @@ constexpr const GroupDefinition& group_definition(GroupKind kind) {
   return kGroupDefinitions[static_cast<std::size_t>(kind)];
 }
 
-/// The part of `replica` that is equal within a group.
+/// The part of `replica` that is equal within a group; of groups of experts that of the place among
+/// `expert_places()`.
 constexpr int replica_key(int replica, Replicas varying, const ParallelLayout& layout) {
   const auto first = [&](RankDimension wanted) {
     for (const RankDimension dimension : layout.order) {
@@ -73,7 +79,7 @@ constexpr int replica_key(int replica, Replicas varying, const ParallelLayout& l
     }
     return false;
   };
-  const int stride = first(RankDimension::expert) ? 1 : layout.replicas() / layout.expert;
+  const int stride = first(RankDimension::expert) ? 1 : layout.expert_places() / layout.expert;
   const int block = stride * layout.expert;
   switch (varying) {
     case Replicas::one:
@@ -99,6 +105,13 @@ constexpr GroupCoordinates group_key(int rank, GroupKind kind, const ParallelLay
   const GroupDefinition& varies = group_definition(kind);
   GroupCoordinates key = group_coordinates(rank, layout);
   if (varies.tensor) key.tensor = 0;
+  if (is_of_experts(varies.replicas) && layout.whole_experts()) {
+    // Whole experts are spread over all ranks of the stage, tensor-parallel neighbours first.
+    const int place = key.tensor + layout.tensor * key.replica;
+    const int kept = replica_key(place, varies.replicas, layout);
+    return {
+        .tensor = kept % layout.tensor, .replica = kept / layout.tensor, .pipeline = key.pipeline};
+  }
   key.replica = replica_key(key.replica, varies.replicas, layout);
   if (varies.pipeline) key.pipeline = 0;
   return key;

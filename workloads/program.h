@@ -103,6 +103,8 @@ struct Segment {
   std::int32_t block = -1;  ///< in `Program::blocks`; -1: of no block
   std::vector<MemoryEvent> memory;  ///< in order; adds up to the two figures above
   std::vector<StorageId> touches;   ///< of the block: what must be on the device while it runs
+  std::vector<StorageId> writes;    ///< of these; with what the communication ahead of it wrote
+  bool repeatable = false;  ///< running it again makes the same, where what it read is as it was
 };
 
 /// Tells the groups of one rank apart: kind, and which of the listed ones.
@@ -181,7 +183,8 @@ struct ParallelLayout {
                   ///< `replicas()`
   int virtual_stages = 1;          ///< model chunks per pipeline stage of the interleaved schedule
   int context = 1;                 ///< ranks that share each sequence
-  int expert = 1;                  ///< replicas that share the experts; divides `replicas()`
+  int expert = 1;                  ///< ranks that share the experts; divides `expert_places()`
+  int expert_tensor = 0;           ///< tensor-parallel ranks that share each expert: 1 or all (0)
   bool sequence_parallel = false;  ///< tensor-parallel ranks share what lies between their split
                                    ///< layers by sequence (Korthikanti et al., 2022)
   RankOrder order = kDefaultRankOrder;
@@ -191,6 +194,17 @@ struct ParallelLayout {
   int world_size() const { return tensor * pipeline * data * context; }
   /// Ranks that hold the same dense parameters: they sum their gradients.
   int replicas() const { return data * context; }
+
+  /// Every tensor-parallel rank holds whole experts and sends its own part of the sequence to them.
+  constexpr bool whole_experts() const { return expert_tensor == 1 && tensor > 1; }
+  /// Ranks of a stage over which whole experts, or equal parts of them, can be spread.
+  constexpr int expert_places() const { return (expert_tensor == 1 ? tensor : 1) * data * context; }
+  /// Ranks that hold the same experts: they sum their gradients.
+  int expert_replicas() const { return expert_places() / expert; }
+  /// Those are others than the ranks that hold the same dense parameters.
+  bool experts_apart() const { return expert > 1 || whole_experts(); }
+  /// Some gradients have to be summed.
+  bool has_replicas() const { return replicas() > 1 || (whole_experts() && expert_replicas() > 1); }
 };
 
 /// Position of a rank in the layout.

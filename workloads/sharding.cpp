@@ -1,5 +1,7 @@
 #include "workloads/sharding.h"
 
+#include <algorithm>
+
 #include "workloads/optimizers/optimizer_step.h"
 
 namespace tessera {
@@ -34,7 +36,8 @@ bool scatters_gradients(const StepOptions& step) {
 }
 
 bool gathers_updates(const StepOptions& step) {
-  return shard_ranks(step) > 1 && !gathers_units(step);
+  const bool divides = shard_ranks(step) > 1 && !gathers_units(step);
+  return divides || (step.layout.whole_experts() && expert_shard_ranks(step) > 1);
 }
 
 bool copies_gradients(const StepOptions& step) {
@@ -48,7 +51,12 @@ std::int64_t shard_of(const StepOptions& step, std::int64_t parameters, std::int
 }
 
 int expert_shard_ranks(const StepOptions& step) {
-  return shard_ranks(step) > 1 ? step.layout.replicas() / step.layout.expert : 1;
+  const bool divides =
+      step.mode == StepMode::training && step.data_parallel.sharding != Sharding::none;
+  if (!divides) return 1;
+  // Where several groups hold a copy of all states each, so do as many groups of experts' replicas.
+  const int copies = step.layout.replicas() / shard_ranks(step);
+  return std::max(1, step.layout.expert_replicas() / copies);
 }
 
 Precision block_parameter_format(const StepOptions& step) {

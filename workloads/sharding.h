@@ -29,7 +29,7 @@ bool gathers_updates(const StepOptions& step);
 bool copies_gradients(const StepOptions& step);
 
 /// Elements of this rank's shard of `parameters`. `experts` of them are held by replicas of their
-/// own, parallelism.expert times fewer, which divide them among themselves.
+/// own (ParallelLayout::expert_replicas), which divide them among themselves.
 std::int64_t shard_of(const StepOptions& step, std::int64_t parameters, std::int64_t experts = 0);
 /// Ranks that divide one copy of experts that are spread over ranks; 1 where nothing is.
 int expert_shard_ranks(const StepOptions& step);

@@ -1,19 +1,12 @@
-#include <algorithm>
-#include <cstdint>
-#include <numeric>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "workloads/step_check.h"
 
-#include "hw/units/input_error.h"
+#include <algorithm>
+#include <utility>
+
 #include "workloads/families/modules.h"
-#include "workloads/model_graph.h"
-#include "workloads/parallel/layer_split.h"
-#include "workloads/schedules/virtual_pipeline.h"
 #include "workloads/vision/architectures.h"
 
 namespace tessera {
-namespace {
 
 std::string divisors_of(std::int64_t number) {
   constexpr std::int64_t kLargestNamed = 64;
@@ -26,59 +19,40 @@ std::string divisors_of(std::int64_t number) {
   return text;
 }
 
-class StepCheck {
- public:
-  StepCheck(const ModelSpec& model, const StepOptions& step) : model_(model), step_(step) {}
-
-  std::vector<Problem> run() && {
-    check_dimensions();
-    check_batch();
-    if (!problems_.empty()) return std::move(problems_);  // the rest divides by these
-    check_sequence();
-    check_precision();
-    check_data_parallel();
-    require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
-    check_schedule();
-    if (step_.framework.modules == ModuleTree::megatron) {
-      check_megatron();
-    } else {
-      check_hugging_face();
-    }
-    return std::move(problems_);
+std::vector<Problem> StepCheck::run() && {
+  check_dimensions();
+  check_batch();
+  if (!problems_.empty()) return std::move(problems_);  // the rest divides by these
+  check_sequence();
+  check_precision();
+  check_data_parallel();
+  require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
+  check_schedule();
+  if (step_.framework.modules == ModuleTree::megatron) {
+    check_megatron();
+  } else {
+    check_hugging_face();
   }
+  return std::move(problems_);
+}
 
- private:
-  void fail(std::string where, std::string what, std::string hint) {
-    problems_.push_back({std::move(where), std::move(what), std::move(hint)});
-  }
-  void require_positive(const std::string& field, std::int64_t value) {
-    if (value > 0) return;
-    fail(field, "is " + std::to_string(value), "use a number above 0");
-  }
-  void require_divisor(const std::string& field, std::int64_t divisor, std::string_view of,
-                       std::int64_t number) {
-    if (number % divisor == 0) return;
-    fail(field,
-         std::to_string(divisor) + " does not divide " + std::string(of) + " = " +
-             std::to_string(number),
-         "use one of " + divisors_of(number));
-  }
+void StepCheck::fail(std::string where, std::string what, std::string hint) {
+  problems_.push_back({std::move(where), std::move(what), std::move(hint)});
+}
 
-  void check_dimensions();
-  void check_batch();
-  void check_sequence();
-  void check_precision();
-  void check_data_parallel();
-  void check_megatron();
-  void check_hugging_face();
-  void check_schedule();
-  void check_split();
-  void check_replicas();
+void StepCheck::require_positive(const std::string& field, std::int64_t value) {
+  if (value > 0) return;
+  fail(field, "is " + std::to_string(value), "use a number above 0");
+}
 
-  const ModelSpec& model_;
-  const StepOptions& step_;
-  std::vector<Problem> problems_;
-};
+void StepCheck::require_divisor(const std::string& field, std::int64_t divisor, std::string_view of,
+                                std::int64_t number) {
+  if (number % divisor == 0) return;
+  fail(field,
+       std::to_string(divisor) + " does not divide " + std::string(of) + " = " +
+           std::to_string(number),
+       "use one of " + divisors_of(number));
+}
 
 void StepCheck::check_dimensions() {
   require_positive("layers", model_.layers);
@@ -125,20 +99,24 @@ void StepCheck::check_data_parallel() {
   if (data.gather_units && data.sharding != Sharding::gradients)
     fail("training.data_parallel.gather_units", "is for sharding: gradients",
          "leave it out: with sharding: parameters units are gathered anyway");
-  const bool sharded = data.sharding != Sharding::none && step_.layout.replicas() > 1;
+  const bool sharded = data.sharding != Sharding::none && step_.layout.has_replicas();
   if (sharded && step_.schedule == PipelineSchedule::dualpipe)
     fail("training.data_parallel.sharding", "is not simulated with the schedule dualpipe",
          "use sharding: none, or another schedule");
-  if (!sharded || step_.layout.expert == 1) return;
+  if (!sharded || !step_.layout.experts_apart()) return;
   if (data.sharding != Sharding::optimizer)
     fail("training.data_parallel.sharding",
          "of gradients or parameters is not simulated with expert parallelism",
-         "use sharding: optimizer or none, or parallelism.expert: 1");
-  if (data.shard_group > 0 && data.shard_group < step_.layout.replicas())
+         "use sharding: optimizer or none, or parallelism.expert: 1 without expert_tensor");
+  const int copies = data.shard_group > 0 ? step_.layout.replicas() / data.shard_group : 1;
+  const int of_experts = step_.layout.expert_replicas();
+  if (copies > 1 && copies != of_experts)
     fail("training.data_parallel.shard_group",
-         std::to_string(data.shard_group) +
-             ": shard groups that are not all replicas are not simulated with expert parallelism",
-         "leave it out, or use parallelism.expert: 1");
+         std::to_string(data.shard_group) + ": " + std::to_string(copies) +
+             " groups with a copy of all states each, and " + std::to_string(of_experts) +
+             " replicas of every expert",
+         "leave it out, or use as many groups as replicas of an expert, each of which then holds "
+         "its states");
 }
 
 void StepCheck::check_precision() {
@@ -153,101 +131,6 @@ void StepCheck::check_precision() {
   if (full && attention != AttentionKernels::unfused)
     fail("framework.attention", "fused attention is for 16-bit activations",
          "use attention: unfused, or precision: bf16");
-}
-
-void StepCheck::check_schedule() {
-  const int stages = step_.layout.pipeline;
-  const int chunks = step_.layout.virtual_stages;
-  const std::int64_t micro_batches = step_.micro_batches();
-  const std::string batches = std::to_string(micro_batches);
-  const bool interleaved = step_.schedule == PipelineSchedule::interleaved_1f1b;
-  if (interleaved != (chunks > 1)) {
-    fail("parallelism.virtual_stages",
-         std::to_string(chunks) + (interleaved
-                                       ? " with the interleaved schedule"
-                                       : " with a schedule that runs each stage's layers as one"),
-         interleaved ? "use 2 or more, or schedule: one_f_one_b"
-                     : "use schedule: interleaved_1f1b, or 1");
-  }
-  if (interleaved && stages == 1)
-    fail("parallelism.pipeline", "1 stage with the interleaved schedule",
-         "use 2 or more stages, or virtual_stages: 1");
-  if (interleaved && micro_batches % stages != 0)
-    fail("training.micro_batches",
-         batches + " micro-batches are no multiple of the " + std::to_string(stages) +
-             " pipeline stages, in groups of which the interleaved schedule runs them",
-         "use a multiple of " + std::to_string(stages) + ", or virtual_stages: 1");
-  if (step_.schedule != PipelineSchedule::dualpipe) return;
-  if (stages % 2 != 0)
-    fail("parallelism.pipeline", std::to_string(stages) + " stages with dualpipe",
-         "use an even number");
-  if (micro_batches % 2 != 0 || micro_batches < 2 * stages)
-    fail("training.micro_batches", batches + " micro-batches with dualpipe",
-         "use an even number, " + std::to_string(2 * stages) + " or more");
-  if (step_.mode != StepMode::training)
-    fail("training.schedule", "dualpipe is an order of training", "use mode: training");
-}
-
-void StepCheck::check_split() {
-  const StageSplit& split = step_.split;
-  if (layers_of_parts(model_.layers, step_)) return;
-  const std::int64_t parts = VirtualPipeline(step_).length();
-  const std::string layers = std::to_string(model_.layers) + " layers";
-  if (!split.layers_per_stage.empty()) {
-    const std::int64_t sum = std::accumulate(split.layers_per_stage.begin(),
-                                             split.layers_per_stage.end(), std::int64_t{0});
-    fail("parallelism.layers_per_stage",
-         std::to_string(split.layers_per_stage.size()) + " numbers that sum to " +
-             std::to_string(sum) + " for " + layers + " on " + std::to_string(parts) +
-             " stages or model chunks",
-         "give one number for each, 1 or more between the first and the last");
-  } else if (split.first_stage_layers > 0 || split.last_stage_layers > 0 ||
-             split.embedding_as_layer || split.head_as_layer) {
-    fail("parallelism.pipeline",
-         "what the other stages share of the " + layers + " is no multiple of their model chunks",
-         "change first_stage_layers, last_stage_layers, embedding_as_layer or head_as_layer, or "
-         "give layers_per_stage");
-  } else if (step_.layout.virtual_stages == 1) {
-    require_divisor("parallelism.pipeline", parts, "the layers", model_.layers);
-  } else {
-    fail("parallelism.virtual_stages",
-         "pipeline * virtual_stages = " + std::to_string(parts) +
-             " does not divide the layers = " + std::to_string(model_.layers),
-         "use a product that is one of " + divisors_of(model_.layers) +
-             ", or give layers_per_stage");
-  }
-}
-
-/// Data-parallel, context-parallel and expert-parallel ranks.
-void StepCheck::check_replicas() {
-  const ParallelLayout& layout = step_.layout;
-  if (layout.expert > 1) {
-    require_divisor("parallelism.expert", layout.expert, "the replicas data * context",
-                    layout.replicas());
-    if (model_.experts == 0)
-      fail("parallelism.expert", "the model has no experts", "use 1, or a model with experts");
-    else
-      require_divisor("parallelism.expert", layout.expert, "the experts", model_.experts);
-  }
-  if (layout.context == 1) return;
-  if (step_.sequence_length % (2LL * layout.context) != 0)
-    fail("parallelism.context",
-         std::to_string(layout.context) +
-             " ranks with two pieces each do not divide sequences of " +
-             std::to_string(step_.sequence_length),
-         "use half of one of " + divisors_of(step_.sequence_length));
-  if (!uses_fused_attention(step_.framework))
-    fail("parallelism.context", "unfused attention sees whole sequences",
-         "use training.framework.attention: transformer_engine, flash2 or cudnn in 16 bit, or 1");
-  if (step_.context_attention == ContextAttention::ulysses) {
-    const std::int64_t split = std::int64_t{layout.tensor} * layout.context;
-    if (model_.heads % split != 0 || model_.kv_heads % split != 0)
-      fail("parallelism.context_attention",
-           "ulysses spreads heads = " + std::to_string(model_.heads) +
-               " and kv_heads = " + std::to_string(model_.kv_heads) +
-               " over tensor * context = " + std::to_string(split) + " ranks",
-           "use ring or all_gather, or sizes that divide both");
-  }
 }
 
 void StepCheck::check_megatron() {
@@ -282,7 +165,8 @@ void StepCheck::check_megatron() {
     require_divisor("parallelism.tensor", step_.layout.tensor, "the sequence length",
                     step_.sequence_length);
   check_split();
-  check_replicas();
+  check_experts();
+  check_context();
 }
 
 void StepCheck::check_hugging_face() {
@@ -313,6 +197,11 @@ void StepCheck::check_hugging_face() {
          std::to_string(step_.layout.expert) + ": models of " + framework +
              " hold all experts on every GPU",
          kHint);
+  if (step_.layout.expert_tensor > 1)
+    fail("parallelism.expert_tensor",
+         std::to_string(step_.layout.expert_tensor) + ": models of " + framework +
+             " are not split over GPUs",
+         kHint);
   if (step_.expert_imbalance != 1 && model_.family != ModelFamily::switch_transformer)
     fail("expert_imbalance", "models of " + framework + " have no experts",
          "use framework: megatron with a model that has experts, or 1");
@@ -336,8 +225,6 @@ void StepCheck::check_hugging_face() {
   if (recomputes && model_.family == ModelFamily::switch_transformer)
     fail("recompute", "Switch transformers are not recomputed", "use recompute: none");
 }
-
-}  // namespace
 
 void check_step(const ModelSpec& model, const StepOptions& step) {
   const bool vision = model.family == ModelFamily::vision;

@@ -333,6 +333,7 @@ void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
   visit("virtual_stages", layout.virtual_stages);
   visit("context", layout.context);
   visit("expert", layout.expert);
+  visit("expert_tensor", layout.expert_tensor);
   visit("order", layout.order);
 }
 
@@ -348,6 +349,7 @@ void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("planner", memory.planner);
   visit("budget", memory.budget);
   visit("swap", memory.swap);
+  visit("recompute", memory.recompute);
   visit("host_memory", memory.host_memory);
   visit("thorough", memory.thorough);
   visit("limit", memory.limit);

@@ -44,8 +44,9 @@ class Action {
 
   explicit operator bool() const { return call_ != nullptr; }
   void operator()() { call_(room_); }
-  /// Has the processor fetch what the action is about to change: most capture a pointer to it first.
-  /// Of a thousand GPUs it has left the caches since it was used last. A hint; any bits will do.
+  /// Has the processor fetch what the action is about to change: most capture a pointer to it
+  /// first. Of a thousand GPUs it has left the caches since it was used last. A hint; any bits will
+  /// do.
   void prefetch() const {
     constexpr std::uintptr_t kCacheLine = 64;
     std::uintptr_t target = 0;

@@ -14,7 +14,7 @@ const RankProgram& program_of(int rank, const Program& program) {
 }  // namespace
 
 Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
-         std::span<OpRecord> records, MemorySamples samples, const TensorLives* lives)
+         std::span<OpRecord> records, MemorySamples samples, const StageMemory* memory)
     : context_(context),
       program_(program_of(rank, context.timed.program)),
       queues_(queues),
@@ -25,7 +25,7 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
   awaited_.fill(-1);
   last_ended_.fill(-1);
   if (context.timed.single_hardware_queue) in_turn_ = queues_.queued_from.front();
-  if (lives != nullptr) pressure_ = std::make_unique<MemoryPressure>(*this, *lives);
+  if (memory != nullptr) pressure_ = std::make_unique<MemoryPressure>(*this, *memory);
   for (int stream = 0; stream < kStreamCount; ++stream) {
     streams_.emplace_back(*this, static_cast<StreamKind>(stream),
                           queues.of_stream[static_cast<std::size_t>(stream)]);
@@ -78,6 +78,11 @@ void Gpu::room_changed() {
   waiting_.for_each([this](std::size_t stream) {
     if (awaited_[stream] == kRoom) streams_[stream].advance();
   });
+}
+
+void Gpu::rerun_ended() {
+  pressure_->rerun_ended();
+  room_changed();
 }
 
 void Gpu::end(std::int32_t op) {

@@ -53,9 +53,9 @@ class StreamSet {
 class Gpu {
  public:
   /// `records` holds one entry per op of the rank's program.
-  /// `lives`: of the rank's program, where its memory is limited; else null.
+  /// `memory`: of the rank's stage, where it is limited; else null.
   Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
-      std::span<OpRecord> records, MemorySamples samples, const TensorLives* lives);
+      std::span<OpRecord> records, MemorySamples samples, const StageMemory* memory);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
@@ -114,6 +114,15 @@ class Gpu {
   /// streams that await `kRoom` are called again.
   bool has_room_for(std::int32_t op) { return !pressure_ || pressure_->admit(op); }
   static constexpr std::int32_t kRoom = -2;
+  /// Forward op that has to run again, now, ahead of the head of the compute stream; -1: none.
+  std::int32_t rerun() const { return pressure_ ? pressure_->rerun() : -1; }
+  void rerun_began() { pressure_->rerun_began(); }
+  void rerun_ended();
+  /// Alone; at least what the host needs to launch it once more.
+  Seconds rerun_time(std::int32_t op) const {
+    const TimedSegment& segment = timed_segment(this->op(op));
+    return std::max(context_.timed.paces.duration(rank_, op, segment), segment.host_time);
+  }
   void room_changed();
   void end(std::int32_t op);
   Seconds last_end() const { return last_end_; }

@@ -5,15 +5,23 @@
 #include "sim/engine/gpu.h"
 
 namespace tessera {
-namespace {
-
-/// Segments that are looked ahead: about two layers.
-constexpr int kHorizon = 8;
-
-}  // namespace
-
-MemoryPressure::MemoryPressure(Gpu& gpu, const TensorLives& lives)
-    : gpu_(gpu), lives_(lives), tensors_(lives.all().size()) {}
+MemoryPressure::MemoryPressure(Gpu& gpu, const StageMemory& memory)
+    : gpu_(gpu),
+      lives_(memory.lives),
+      reruns_(memory.reruns),
+      tensors_(memory.lives.all().size()),
+      rerun_of_op_(gpu.program().ops.size(), -1) {
+  for (std::size_t i = 0; i < reruns_.all().size(); ++i)
+    rerun_of_op_[static_cast<std::size_t>(reruns_.all()[i].op)] = static_cast<std::int32_t>(i);
+  Seconds ahead;
+  for (std::int32_t op = 0; op < static_cast<std::int32_t>(gpu.program().ops.size()); ++op) {
+    kernel_time_.push_back(ahead);
+    const ProgramOp& counted = gpu.op(op);
+    if (counted.kind != OpKind::kernels || counted.stream != StreamKind::compute) continue;
+    kernel_ops_.push_back(op);
+    ahead += gpu.context().timed.duration_of(gpu.rank(), op, counted.segment);
+  }
+}
 
 Bytes MemoryPressure::bytes(std::int32_t tensor) const {
   return lives_.all()[static_cast<std::size_t>(tensor)].allocation.bytes;
@@ -46,26 +54,47 @@ bool MemoryPressure::is_used_by(std::int32_t tensor, std::int32_t op) const {
 }
 
 bool MemoryPressure::admit(std::int32_t op) {
-  Bytes needed = taken_by(op);
+  const std::int32_t first = rerun_needed_by(op);
+  const bool ready = first < 0 && provide(op, lives_.of_op(op), taken_by(op), op);
+  if (first >= 0) {
+    next_rerun_ = first;  // what it needs stays, and what `op` needs may leave once more
+    const Rerun& rerun = rerun_at(first);
+    if (!provide(op, rerun.needs, taken_by(rerun.op), -1)) next_rerun_ = -1;
+  }
+  if (ready) {
+    begin(op);
+  } else if (gpu_.op(op).kind == OpKind::kernels) {
+    waiting_since_.try_emplace(op, gpu_.context().clock.now());
+  }
+  return ready;
+}
+
+/// Whether `tensors` are there and `taken` fits besides, for `op` or what has to run ahead of it.
+/// What is used up to `op` leaves only where nothing else is left to, and what is used up to
+/// `until` not at all.
+bool MemoryPressure::provide(std::int32_t op, std::span<const std::int32_t> tensors, Bytes taken,
+                             std::int32_t until) {
+  Bytes needed = taken;
   bool complete = true;
-  for (const std::int32_t tensor : lives_.of_op(op)) {
+  for (const std::int32_t tensor : tensors) {
     if (tensors_[static_cast<std::size_t>(tensor)].place == Place::leaving) stay(tensor);
     const Place place = tensors_[static_cast<std::size_t>(tensor)].place;
     if (place == Place::host) needed += bytes(tensor);
     if (place != Place::device && place != Place::nowhere) complete = false;
   }
+  if (needed > Bytes(0)) {
+    const auto lacking = [&] { return needed - room() - leaving_bytes_; };
+    if (lacking() > Bytes(0)) make_room(lacking(), op);
+    if (lacking() > Bytes(0) && until < op) make_room(lacking(), until);
+  }
   const Bytes missing = needed - room();
   if (needed > Bytes(0) && missing > Bytes(0)) {
-    if (missing > leaving_bytes_) make_room(missing - leaving_bytes_, op);
     shortages_[op] = {gpu_.rank(), op, needed, missing};
     return false;
   }
   shortages_.erase(op);
-  if (complete) {
-    begin(op);
-    return true;
-  }
-  for (const std::int32_t tensor : lives_.of_op(op))
+  if (complete) return true;
+  for (const std::int32_t tensor : tensors)
     if (tensors_[static_cast<std::size_t>(tensor)].place == Place::host) come_back(tensor);
   return false;
 }
@@ -75,15 +104,23 @@ void MemoryPressure::begin(std::int32_t op) {
     Tensor& tensor = tensors_[static_cast<std::size_t>(at)];
     if (tensor.place == Place::nowhere) on_device_.push_back(at);
     tensor.place = Place::device;
+    if (tensor.next_user == 1 && reruns_.of_tensor(at) >= 0)
+      std::erase(can_rerun_, reruns_.of_tensor(at));
     ++tensor.next_user;
   }
   if (gpu_.op(op).kind != OpKind::kernels) return;
+  if (const auto waited = waiting_since_.find(op); waited != waiting_since_.end()) {
+    stalls_.push_back({gpu_.rank(), op, waited->second, gpu_.context().clock.now()});
+    waiting_since_.erase(waited);
+  }
   running_ = op;
   look_ahead(op);
 }
 
 void MemoryPressure::ended(std::int32_t op) {
   if (op == running_) running_ = -1;
+  const std::int32_t rerun = rerun_of_op_[static_cast<std::size_t>(op)];
+  if (rerun >= 0 && gpu_.context().timed.memory_limit.recompute) can_rerun_.push_back(rerun);
   for (const std::int32_t at : lives_.of_op(op)) {
     const auto tensor = static_cast<std::size_t>(at);
     if (tensors_[tensor].next_user < lives_.all()[tensor].users.size()) continue;
@@ -95,48 +132,74 @@ void MemoryPressure::ended(std::int32_t op) {
 // The levels are those that follow if nothing else left or returned.
 void MemoryPressure::look_ahead(std::int32_t op) {
   const Bytes limit = gpu_.context().timed.memory_limit.bytes;
-  Bytes level = gpu_.memory().used() - leaving_bytes_ + net_of(op);
-  Bytes spare = limit - gpu_.memory().used() - taken_by(op);
+  Forecast ahead{.level = gpu_.memory().used() - leaving_bytes_ + net_of(op),
+                 .spare = limit - gpu_.memory().used() - taken_by(op),
+                 .counted = {},
+                 .given_up_later = {}};
   const auto ops = static_cast<std::int32_t>(gpu_.program().ops.size());
   int looked = 0;
   for (std::int32_t next = op + 1; next < ops && looked < kHorizon; ++next) {
     if (gpu_.op(next).kind != OpKind::kernels) continue;
     ++looked;
-    for (const std::int32_t tensor : lives_.of_op(next)) {
-      if (tensors_[static_cast<std::size_t>(tensor)].place != Place::host) continue;
-      level += bytes(tensor);
-      if (bytes(tensor) > spare) continue;
-      spare -= bytes(tensor);
-      come_back(tensor);
-    }
-    const Bytes peak = level + taken_by(next);
-    if (peak > limit) {
-      const Bytes before = leaving_bytes_;
-      make_room(peak - limit, next);
-      level -= leaving_bytes_ - before;
-    }
-    spare = std::min(spare, limit - level - taken_by(next));
-    level += net_of(next);
+    const Bytes taken = bring_back_for(next, ahead);
+    const Bytes missing = ahead.level + taken - limit;
+    if (missing > Bytes(0)) ahead.level -= give_up_later(missing, op, next, ahead);
+    if (ahead.level + taken > limit) ahead.level -= make_room(ahead.level + taken - limit, next);
+    ahead.spare = std::min(ahead.spare, limit - ahead.level - taken);
+    ahead.level += net_of(next);
   }
 }
 
-void MemoryPressure::make_room(Bytes missing, std::int32_t until) {
-  if (!gpu_.context().timed.memory_limit.swap) return;
-  while (missing > Bytes(0)) {
-    const std::int32_t tensor = farthest(until);
-    if (tensor < 0) return;
-    missing -= bytes(tensor);
-    leave(tensor);
+Bytes MemoryPressure::bring_back_for(std::int32_t next, Forecast& ahead) {
+  const auto bring_back = [&](std::int32_t tensor) {
+    if (tensors_[static_cast<std::size_t>(tensor)].place != Place::host) return;
+    if (ahead.counted.insert(tensor).second) ahead.level += bytes(tensor);
+    if (bytes(tensor) > ahead.spare) return;
+    ahead.spare -= bytes(tensor);
+    come_back(tensor);
+  };
+  Bytes taken = taken_by(next);
+  for (const std::int32_t tensor : lives_.of_op(next)) {
+    bring_back(tensor);
+    if (tensors_[static_cast<std::size_t>(tensor)].place != Place::given_up) continue;
+    const Rerun& rerun = rerun_at(reruns_.of_tensor(tensor));
+    std::ranges::for_each(rerun.needs, bring_back);
+    Bytes again;
+    for (const std::int32_t made : rerun.makes) {
+      const bool is_given_up = tensors_[static_cast<std::size_t>(made)].place == Place::given_up;
+      if (is_given_up && ahead.counted.insert(made).second) again += bytes(made);
+    }
+    if (again == Bytes(0)) continue;  // an op before has it run
+    ahead.level += again;
+    taken = std::max(taken, taken_by(rerun.op) - again);
   }
+  return taken;
+}
+
+Bytes MemoryPressure::make_room(Bytes missing, std::int32_t until) {
+  const MemoryLimit& limit = gpu_.context().timed.memory_limit;
+  Bytes going;
+  while (going < missing) {
+    const std::int32_t tensor = limit.swap ? farthest(until) : -1;
+    const std::int32_t rerun = cheapest_rerun(until);
+    if (tensor < 0 && rerun < 0) break;
+    const bool gives_up =
+        tensor < 0 || (rerun >= 0 && price_of_rerun(rerun, until) < price_of_copy(tensor, until));
+    if (gives_up) {
+      going += give_up(rerun, until);
+    } else {
+      going += bytes(tensor);
+      leave(tensor);
+    }
+  }
+  return going;
 }
 
 std::int32_t MemoryPressure::farthest(std::int32_t until) const {
   const Bytes host_room = gpu_.context().timed.memory_limit.host_bytes - host_bytes_;
   std::int32_t best = -1;
   for (const std::int32_t tensor : on_device_) {
-    const Tensor& candidate = tensors_[static_cast<std::size_t>(tensor)];
-    if (candidate.place != Place::device || bytes(tensor) > host_room) continue;
-    if (is_used_by(tensor, running_) || next_use(tensor) <= until) continue;
+    if (bytes(tensor) > host_room || !can_go(tensor, until)) continue;
     if (best < 0 || next_use(tensor) > next_use(best) ||
         (next_use(tensor) == next_use(best) && bytes(tensor) > bytes(best)))
       best = tensor;
@@ -144,10 +207,18 @@ std::int32_t MemoryPressure::farthest(std::int32_t until) const {
   return best;
 }
 
+/// Nobody needs it on the device now, nor up to `until`.
+bool MemoryPressure::can_go(std::int32_t tensor, std::int32_t until) const {
+  if (tensors_[static_cast<std::size_t>(tensor)].place != Place::device) return false;
+  if (next_rerun_ >= 0 && is_used_by(tensor, rerun_at(next_rerun_).op)) return false;
+  return !is_used_by(tensor, running_) && next_use(tensor) > until;
+}
+
 void MemoryPressure::leave(std::int32_t tensor) {
   tensors_[static_cast<std::size_t>(tensor)].place = Place::leaving;
   host_bytes_ += bytes(tensor);
   leaving_bytes_ += bytes(tensor);
+  away_.push_back(tensor);
   leaving_.push_back(tensor);
   if (leaving_.size() == 1) start(true);
 }
@@ -158,6 +229,7 @@ void MemoryPressure::stay(std::int32_t tensor) {
   tensors_[static_cast<std::size_t>(tensor)].place = Place::device;
   host_bytes_ -= bytes(tensor);
   leaving_bytes_ -= bytes(tensor);
+  std::erase(away_, tensor);
   std::erase(leaving_, tensor);
 }
 
@@ -184,9 +256,10 @@ void MemoryPressure::arrived(bool out) {
   const std::int32_t tensor = queue.front();
   queue.pop_front();
   const Seconds now = gpu_.context().clock.now();
-  std::find_if(copies_.rbegin(), copies_.rend(), [&](const PressureCopy& copy) {
-    return copy.out == out;
-  })->end = now;
+  PressureCopy& copy = *std::find_if(copies_.rbegin(), copies_.rend(),
+                                     [&](const PressureCopy& made) { return made.out == out; });
+  copy.end = now;
+  slowdown_[out ? 1 : 0] *= (now - copy.start).value() / copy_seconds(tensor, out);
   if (out) {
     tensors_[static_cast<std::size_t>(tensor)].place = Place::host;
     leaving_bytes_ -= bytes(tensor);
@@ -195,6 +268,7 @@ void MemoryPressure::arrived(bool out) {
   } else {
     tensors_[static_cast<std::size_t>(tensor)].place = Place::device;
     host_bytes_ -= bytes(tensor);
+    std::erase(away_, tensor);
   }
   if (!queue.empty()) start(out);
   gpu_.room_changed();

@@ -16,7 +16,7 @@ bool nodes_hold_alike_parts(const Program& program, int gpus) {
   const ParallelLayout& layout = program.layout;
   if (layout.order != kDefaultRankOrder || !program.placement.empty()) return false;
   const int ranks_of_stage = layout.world_size() / layout.pipeline;
-  const bool all_replicas_alike = layout.context == 1 && layout.expert == 1 &&
+  const bool all_replicas_alike = layout.context == 1 && !layout.experts_apart() &&
                                   (layout.shard == 1 || layout.shard == layout.data);
   return gpus % layout.tensor == 0 && ranks_of_stage % gpus == 0 && all_replicas_alike;
 }

@@ -16,13 +16,13 @@ std::vector<StageQueues> queues_of_stages(const TimedProgram& timed) {
   return queues;
 }
 
-std::vector<TensorLives> lives_of_stages(const TimedProgram& timed) {
-  std::vector<TensorLives> lives;
-  if (timed.memory_limit.bytes <= Bytes(0)) return lives;
+std::vector<StageMemory> memory_of_stages(const TimedProgram& timed) {
+  std::vector<StageMemory> memory;
+  if (timed.memory_limit.bytes <= Bytes(0)) return memory;
   check_static_memory(timed);
   for (const RankProgram& stage : timed.program.stages)
-    lives.emplace_back(timed.program, stage.stage);
-  return lives;
+    memory.emplace_back(timed.program, stage.stage);
+  return memory;
 }
 
 std::size_t ops_of(int rank, const Program& program) {
@@ -42,7 +42,7 @@ Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
     : timed_(timed),
       plan_(timed),
       queues_(queues_of_stages(timed)),
-      lives_(lives_of_stages(timed)),
+      memory_(memory_of_stages(timed)),
       engine_(start_simgrid()),
       platform_(plan_.network().links, static_cast<int>(ranks().size()), plan_.network().paths,
                 plan_.network().has_limit),
@@ -61,8 +61,9 @@ void Simulation::create_gpus(MemorySamples samples) {
     const int stage = position_of(rank, timed_.program.layout).pipeline;
     const StageQueues& queues = queues_[static_cast<std::size_t>(stage)];
     const std::size_t ops = queues.sequence.size();
-    const TensorLives* lives = lives_.empty() ? nullptr : &lives_[static_cast<std::size_t>(stage)];
-    gpus_.emplace_back(rank, queues, context_, remaining.first(ops), samples, lives);
+    const StageMemory* memory =
+        memory_.empty() ? nullptr : &memory_[static_cast<std::size_t>(stage)];
+    gpus_.emplace_back(rank, queues, context_, remaining.first(ops), samples, memory);
     hosts_.emplace_back(gpus_.back());
     remaining = remaining.subspan(ops);
   }
@@ -134,6 +135,10 @@ Timeline Simulation::collect() {
     if (gpu.pressure() == nullptr) continue;
     const std::vector<PressureCopy>& copies = gpu.pressure()->copies();
     timeline.pressure_copies.insert(timeline.pressure_copies.end(), copies.begin(), copies.end());
+    const std::vector<PressureRerun>& reran = gpu.pressure()->reran();
+    timeline.pressure_reruns.insert(timeline.pressure_reruns.end(), reran.begin(), reran.end());
+    const std::vector<MemoryStall>& stalls = gpu.pressure()->stalls();
+    timeline.memory_stalls.insert(timeline.memory_stalls.end(), stalls.begin(), stalls.end());
   }
   timeline.folding = plan_.folding().ranks;
   for (int rank = 0; rank < timed_.program.layout.world_size(); ++rank) {

@@ -35,7 +35,7 @@ class Simulation {
   const TimedProgram& timed_;
   CommunicationPlan plan_;
   std::vector<StageQueues> queues_;  ///< by stage
-  std::vector<TensorLives> lives_;   ///< by stage; empty where memory is not limited
+  std::vector<StageMemory> memory_;  ///< by stage; empty where memory is not limited
   std::unique_ptr<simgrid::s4u::Engine> engine_;
   SimClock clock_;
   Platform platform_;

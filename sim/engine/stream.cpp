@@ -31,6 +31,8 @@ void Stream::advance() {
   if (missing == kNone && !gpu_.has_room_for(op)) missing = Gpu::kRoom;
   gpu_.await(kind_, missing);
   if (missing == kNone) begin(op);
+  if (missing == Gpu::kRoom && kind_ == StreamKind::compute && gpu_.rerun() != kNone)
+    run_again(gpu_.rerun());
 }
 
 /// Told by its date. If not, the stream advances when it is.
@@ -106,6 +108,25 @@ void Stream::run_kernels(const TimedSegment& segment) {
                    [this] { end(); });
     gpu_.leave_queue(running_);
   });
+}
+
+void Stream::run_again(std::int32_t op) {
+  gpu_.await(kind_, kNone);
+  running_ = op;
+  product_share_ = gpu_.timed_segment(gpu_.op(op)).product_share;
+  gpu_.rerun_began();
+  gpu_.kernels_run(kind_, true);
+  kernels_.start(gpu_.context().clock, Seconds(0), gpu_.rerun_time(op),
+                 gpu_.stretch_of_kernels(product_share_), [this] { ran_again(); });
+  gpu_.change_pace_of_collectives();
+}
+
+void Stream::ran_again() {
+  gpu_.kernels_run(kind_, false);
+  running_ = kNone;
+  gpu_.rerun_ended();
+  advance();
+  gpu_.change_pace_of_collectives();
 }
 
 void Stream::change_pace_of_kernels() {

@@ -49,6 +49,9 @@ class alignas(64) Stream final : public CollectiveMember {
   void begin(std::int32_t op);
   void execute(const ProgramOp& op);
   void run_kernels(const TimedSegment& segment);
+  /// Ahead of the head: results of `op` were given up.
+  void run_again(std::int32_t op);
+  void ran_again();
   void end() { end(started_, kNone); }
   void end(Seconds transfer_start, int last_rank);
   void join_collective();
@@ -60,7 +63,7 @@ class alignas(64) Stream final : public CollectiveMember {
   std::span<const std::int32_t> queue_;
   std::size_t head_ = 0;  ///< position in the queue of the next op to start
   std::int32_t running_ = kNone;
-  Seconds started_;  ///< the op that runs
+  Seconds started_;                              ///< the op that runs
   PacedWork kernels_;                            ///< that run
   double product_share_ = 0;                     ///< of them
   const PlannedTransfer* collective_ = nullptr;  ///< that runs; null: none

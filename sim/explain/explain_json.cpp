@@ -48,6 +48,8 @@ std::string_view label_of(PathPieceKind kind) {
       return "message";
     case PathPieceKind::copy:
       return "copy";
+    case PathPieceKind::memory:
+      return "memory";
     case PathPieceKind::host:
       return "host";
     case PathPieceKind::unexplained:

@@ -101,6 +101,7 @@ class PerfettoTrace {
       write_memory(rank);
     }
     for (const PressureCopy& copy : timeline_.pressure_copies) write_pressure(copy);
+    for (const PressureRerun& rerun : timeline_.pressure_reruns) write_rerun(rerun);
     return writer_.finish();
   }
 
@@ -168,8 +169,8 @@ class PerfettoTrace {
     args += is_collective(op.kind)
                 ? member("group", label_json(label_of(op.group))) + member("waited_ns", waited)
                 : member("tag", op.tag);
-    writer_.slice(track_of(rank, op.stream), json_string(communication_name(op)),
-                  "communication", begin, to_nanoseconds(record.end), op_args(op), args);
+    writer_.slice(track_of(rank, op.stream), json_string(communication_name(op)), "communication",
+                  begin, to_nanoseconds(record.end), op_args(op), args);
   }
 
   /// Ends one tick before the message has arrived, which lies inside the slice of the recv.
@@ -190,7 +191,18 @@ class PerfettoTrace {
     if (pressure_tracks_.insert({copy.rank, copy.out}).second)
       writer_.name_thread(track, label_json(name));
     writer_.slice(track, label_json(name), "communication", to_nanoseconds(copy.start),
-                  to_nanoseconds(copy.end), "\"pressure\":true", member("bytes", copy.bytes.value()));
+                  to_nanoseconds(copy.end), "\"pressure\":true",
+                  member("bytes", copy.bytes.value()));
+  }
+
+  void write_rerun(const PressureRerun& rerun) {
+    const TraceTrack track{rerun.rank + 1, kStreamCount + 3};
+    if (rerun_tracks_.insert(rerun.rank).second)
+      writer_.name_thread(track, label_json("memory pressure, run again"));
+    const ProgramOp& op = index_.program_of(rerun.rank).ops[static_cast<std::size_t>(rerun.op)];
+    writer_.slice(track, label_json(timed_.program.segment(op.segment).name), "segment",
+                  to_nanoseconds(rerun.start), to_nanoseconds(rerun.end), "\"pressure\":true",
+                  member("bytes", rerun.bytes.value()));
   }
 
   void write_memory(int rank) {
@@ -210,6 +222,7 @@ class PerfettoTrace {
   TraceWriter& writer_;
   std::int64_t arrows_ = 0;
   std::set<std::pair<int, bool>> pressure_tracks_;  ///< that are named
+  std::set<int> rerun_tracks_;                      ///< likewise, by rank
 };
 
 }  // namespace

@@ -29,8 +29,9 @@ constexpr Seconds kCopyStart = 10_us;
 
 /// What a GPU's allocator gets, and what may be done at run time where that is not enough.
 struct MemoryLimit {
-  Bytes bytes;       ///< 0: use is recorded, not limited
-  bool swap = true;  ///< tensors may be copied to host memory
+  Bytes bytes;            ///< 0: use is recorded, not limited
+  bool swap = true;       ///< tensors may be copied to host memory
+  bool recompute = true;  ///< tensors of forward passes may be given up and made again
   Bytes host_bytes = Bytes(std::numeric_limits<std::int64_t>::max());  ///< per GPU, for them
 };
 

@@ -44,6 +44,8 @@ class PathWalk {
       : timeline_(timeline), index_(index), single_queue_(timed.single_hardware_queue) {
     for (const RankProgram& stage : timed.program.stages)
       collectives_.push_back(collectives_of(stage));
+    for (const MemoryStall& stall : timeline.memory_stalls)
+      stalled_since_[{stall.rank, stall.op}] = stall.start;
   }
 
   std::vector<PathPiece> run() {
@@ -122,6 +124,8 @@ class PathWalk {
   /// From the start of an op to the end of what held it up.
   bool go_to_cause() {
     const auto op = static_cast<std::size_t>(at_.op);
+    const auto stalled = stalled_since_.find({at_.rank, at_.op});
+    if (stalled != stalled_since_.end()) add(PathPieceKind::memory, stalled->second);
     std::int32_t cause = later(order(at_).ahead_in_stream[op], kNoOp);
     for (const std::int32_t awaited : program_op(at_).waits) cause = later(cause, awaited);
     const Seconds released = cause == kNoOp ? Seconds() : record({at_.rank, cause}).end;
@@ -168,8 +172,9 @@ class PathWalk {
   const Timeline& timeline_;
   const TimelineIndex& index_;
   bool single_queue_;
-  std::vector<StageCollectives> collectives_;  ///< by stage
+  std::vector<StageCollectives> collectives_;              ///< by stage
   std::map<std::int32_t, std::vector<Seconds>> launched_;  ///< by rank that the path crosses
+  std::map<std::pair<std::int32_t, std::int32_t>, Seconds> stalled_since_;  ///< by rank and op
   Place at_;
   Seconds now_;
   std::vector<PathPiece> pieces_;  ///< last one first

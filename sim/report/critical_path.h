@@ -13,6 +13,7 @@ enum class PathPieceKind : std::uint8_t {
   collective,   ///< from the arrival of its last member to its end
   message,      ///< from the start of the send to its arrival
   copy,         ///< between GPU and host memory
+  memory,       ///< kernels wait for room, or for what memory pressure had taken away
   host,         ///< the host launches, one call after the other, until it has launched the next op
   unexplained,  ///< nothing that is known held the next op up; 0 where the records are complete
 };
@@ -21,7 +22,8 @@ enum class PathPieceKind : std::uint8_t {
 struct PathPiece {
   PathPieceKind kind = PathPieceKind::kernels;
   std::int32_t rank = 0;
-  std::int32_t op = -1;  ///< of the rank's program: what ran; host, unexplained: what was held up
+  std::int32_t op =
+      -1;  ///< of the rank's program: what ran; memory, host, unexplained: what was held up
   Seconds begin;
   Seconds end;
 };

@@ -94,6 +94,8 @@ ordered_json memory_json(const MemoryReport& memory) {
           {"fits", memory.fits},
           {"pressure_copies", memory.pressure_copies},
           {"pressure_bytes", memory.pressure_bytes.value()},
+          {"pressure_reruns", memory.pressure_reruns},
+          {"pressure_rerun_s", memory.pressure_rerun_time.value()},
           {"per_rank", std::move(ranks)}};
 }
 

@@ -1,5 +1,6 @@
 #include "sim/report/memory_plan_text.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -86,8 +87,14 @@ ordered_json report_json(const MemoryPlanReport& report) {
           {"stages", std::move(stages)}};
 }
 
-/// What happens to each operator and tensor of a stage.
-void add_decisions(const ChunkMemoryPlan& plan, ordered_json& recompute, ordered_json& offload) {
+/// What happens to each operator and tensor of a model chunk. `named`: with the micro-batches that
+/// it happens to, where others of the chunk have another plan.
+void add_decisions(const ChunkMemoryPlan& plan, bool named, ordered_json& recompute,
+                   ordered_json& offload) {
+  const auto add = [&](ordered_json& list, ordered_json entry) {
+    if (named) entry["backward"] = plan.splits ? "split" : "whole";
+    list.push_back(std::move(entry));
+  };
   const remat::Graph& graph = plan.graph.graph;
   std::vector<int> runs(static_cast<std::size_t>(graph.ops()), 0);
   std::map<remat::TensorId, int> copies;
@@ -98,20 +105,23 @@ void add_decisions(const ChunkMemoryPlan& plan, ordered_json& recompute, ordered
   for (remat::OpId op = 0; op < graph.ops(); ++op) {
     const int times = runs[static_cast<std::size_t>(op)] - 1;
     if (times > 0)
-      recompute.push_back({{"op", std::string(graph.op_name(op))},
-                           {"times", times},
-                           {"seconds", static_cast<double>(graph.time(op)) * 1e-9}});
+      add(recompute, {{"op", std::string(graph.op_name(op))},
+                      {"times", times},
+                      {"seconds", static_cast<double>(graph.time(op)) * 1e-9}});
   }
   for (const auto& [tensor, times] : copies) {
     const int of_stage = plan.graph.tensors[static_cast<std::size_t>(tensor)];
-    offload.push_back({{"tensor", plan.ops.tensors[static_cast<std::size_t>(of_stage)].name},
-                       {"bytes", graph.size(tensor)},
-                       {"times", times}});
+    add(offload, {{"tensor", plan.ops.tensors[static_cast<std::size_t>(of_stage)].name},
+                  {"bytes", graph.size(tensor)},
+                  {"times", times}});
   }
 }
 ordered_json decisions_of(const StageMemoryPlan& plan) {
   ordered_json recompute = ordered_json::array(), offload = ordered_json::array();
-  for (const ChunkMemoryPlan& chunk : plan.chunks) add_decisions(chunk, recompute, offload);
+  for (const ChunkMemoryPlan& chunk : plan.chunks) {
+    const auto of_chunk = std::ranges::count(plan.chunks, chunk.chunk, &ChunkMemoryPlan::chunk);
+    add_decisions(chunk, of_chunk > 1, recompute, offload);
+  }
   return {{"stage", plan.stage},
           {"needed", plan.needed},
           {"recompute", std::move(recompute)},

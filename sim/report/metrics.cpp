@@ -128,7 +128,9 @@ MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
                       .fits = true,
                       .per_rank = {},
                       .pressure_copies = 0,
-                      .pressure_bytes = {}};
+                      .pressure_bytes = {},
+                      .pressure_reruns = 0,
+                      .pressure_rerun_time = {}};
   for (const auto& [rank, stands_for] : index.simulated()) {
     const Bytes peak = timeline.peak_memory[static_cast<std::size_t>(rank)];
     memory.per_rank.push_back({.rank = rank,
@@ -149,6 +151,14 @@ MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
   for (const auto& [rank, most] : copied)
     if (most.first > memory.pressure_bytes)
       std::tie(memory.pressure_bytes, memory.pressure_copies) = most;
+  std::map<std::int32_t, std::pair<Seconds, std::int64_t>> reran;  // by rank
+  for (const PressureRerun& rerun : timeline.pressure_reruns) {
+    reran[rerun.rank].first += rerun.end - rerun.start;
+    ++reran[rerun.rank].second;
+  }
+  for (const auto& [rank, most] : reran)
+    if (most.first > memory.pressure_rerun_time)
+      std::tie(memory.pressure_rerun_time, memory.pressure_reruns) = most;
   return memory;
 }
 

@@ -1,6 +1,7 @@
 #include "sim/report/rank_breakdown.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "workloads/process_groups.h"
@@ -19,12 +20,14 @@ class RankAccount {
         rank_(rank),
         ops_(index.program_of(rank).ops),
         records_(index.records_of(rank)),
-        order_(index.order_of(rank)) {}
+        order_(index.order_of(rank)) {
+    for (const MemoryStall& stall : index.stalls_of(rank)) stalled_since_[stall.op] = stall.start;
+  }
 
   TimeBreakdown run(Seconds step_time) {
     Seconds free_at;
     for (const std::int32_t op : order_.compute_ops) {
-      if (record_at(op).start > free_at) charge_gap(op, free_at, record_at(op).start);
+      charge_gap(op, free_at, charge_stall(op, free_at));
       charge_run(op);
       free_at = record_at(op).end;
     }
@@ -65,6 +68,16 @@ class RankAccount {
     const Seconds ready = cause == kNone ? Seconds() : record_at(cause).end;
     const Seconds ahead_began = record_at(ahead).start;
     return ahead_began > ready && ahead_began > launched(op);
+  }
+
+  /// The wait of `op` for memory; returns since when nothing else held it up.
+  Seconds charge_stall(std::int32_t op, Seconds from) {
+    const Seconds start = record_at(op).start;
+    const auto stalled = stalled_since_.find(op);
+    if (stalled == stalled_since_.end()) return start;
+    const Seconds since = std::max(from, stalled->second);
+    account_[TimeCategory::exposed_swap] += start - since;
+    return since;
   }
 
   /// Nothing ran in [from, to), and then `op` began.
@@ -153,7 +166,8 @@ class RankAccount {
   std::span<const ProgramOp> ops_;
   std::span<const OpRecord> records_;
   const StageOrder& order_;
-  std::vector<Seconds> launched_;  ///< by op; once somebody has asked
+  std::vector<Seconds> launched_;                  ///< by op; once somebody has asked
+  std::map<std::int32_t, Seconds> stalled_since_;  ///< by op that had to wait for memory
   TimeBreakdown account_;
 };
 

@@ -51,6 +51,9 @@ struct MemoryReport {
   /// That memory pressure started beside the program, of the rank with the most; both directions.
   std::int64_t pressure_copies = 0;
   Bytes pressure_bytes;
+  /// Segments that ran again because of it, of the rank that spent most time in them.
+  std::int64_t pressure_reruns = 0;
+  Seconds pressure_rerun_time;
 };
 
 /// What is known about a step once it was simulated. Definitions: sim/report/definitions.h.

@@ -106,6 +106,9 @@ class PathSummary {
       case PathPieceKind::copy:
         parts_[{TimeClass::memory_stall, ""}] += time;
         return add_op(TimeClass::memory_stall, std::string(label_of(op_of(piece).kind)), time);
+      case PathPieceKind::memory:
+        parts_[{TimeClass::memory_stall, ""}] += time;
+        return add_op(TimeClass::memory_stall, "memory pressure", time);
       case PathPieceKind::host:
         parts_[{TimeClass::host, ""}] += time;
         return add_op(TimeClass::host, "launches of the host", time);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "hw/units/text.h"
 #include "sim/report/definitions.h"
 #include "sim/report/rank_list.h"
 #include "workloads/labels.h"
@@ -110,6 +111,7 @@ std::string other_dimensions(const ParallelLayout& layout) {
   };
   add("context", layout.context);
   add("expert", layout.expert);
+  if (layout.whole_experts()) text += ", expert tensor 1";
   add("virtual stages", layout.virtual_stages);
   return text;
 }
@@ -235,10 +237,17 @@ std::string segment_rows(const StepReport& report) {
 }
 
 std::string pressure_row(const MemoryReport& memory) {
-  if (memory.pressure_copies == 0) return "";
-  return summary_row("memory pressure", std::to_string(memory.pressure_copies) +
-                                            " copies beside the program, " +
-                                            gibibytes(memory.pressure_bytes));
+  std::string text;
+  const auto add = [&](const std::string& what) {
+    text += summary_row(text.empty() ? "memory pressure" : "", what);
+  };
+  if (memory.pressure_copies > 0)
+    add(std::to_string(memory.pressure_copies) + " copies beside the program, " +
+        gibibytes(memory.pressure_bytes));
+  if (memory.pressure_reruns > 0)
+    add(std::to_string(memory.pressure_reruns) + " segments run again, " +
+        to_text(memory.pressure_rerun_time));
+  return text;
 }
 
 std::string memory_rows(const MemoryReport& memory) {

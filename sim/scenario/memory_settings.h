@@ -8,13 +8,14 @@ namespace tessera {
 
 /// The section `memory` of a scenario: what happens where a step does not fit.
 struct MemorySettings {
-  std::string planner;   ///< of sim/remat, or megatron_block or megatron_uniform; empty: none
-  Bytes budget;          ///< per GPU, for everything the allocator holds; 0 = the GPU's memory
-  bool swap = true;      ///< tensors may be copied to host memory
-  Bytes host_memory;     ///< per GPU for copies; 0 = its share of the node's
-  bool thorough = true;  ///< how long planners search
-  Bytes limit;           ///< per GPU, at run time: tensors leave where a step would take more; 0 =
-                         ///< the budget of a plan, else none
+  std::string planner;    ///< of sim/remat, or megatron_block or megatron_uniform; empty: none
+  Bytes budget;           ///< per GPU, for everything the allocator holds; 0 = the GPU's memory
+  bool swap = true;       ///< tensors may be copied to host memory
+  bool recompute = true;  ///< under `limit`, tensors may be given up and made again
+  Bytes host_memory;      ///< per GPU for copies; 0 = its share of the node's
+  bool thorough = true;   ///< how long planners search
+  Bytes limit;            ///< per GPU, at run time: tensors leave where a step would take more; 0 =
+                          ///< the budget of a plan, else none
   bool operator==(const MemorySettings&) const = default;
 };
 

@@ -132,7 +132,7 @@ std::vector<StageBound> LayoutBounds::stages_of(const StepOptions& step, const M
 
 LayoutBounds::Family LayoutBounds::family_of(const StepOptions& step) {
   const ParallelLayout& layout = step.layout;
-  const bool experts = layout.expert > 1;
+  const bool experts = layout.experts_apart();
   return {layout.tensor,
           layout.context,
           layout.expert,
@@ -159,7 +159,7 @@ LayoutBounds::LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
   StepOptions step = full;
   step.layout.pipeline = std::min(step.layout.pipeline, 2);
   step.layout.virtual_stages = 1;
-  if (step.layout.expert == 1) step.layout.data = std::min(step.layout.data, 2);
+  if (!step.layout.experts_apart()) step.layout.data = std::min(step.layout.data, 2);
   step.split = {};
   step.schedule = splits_backward(step.schedule) && step.layout.pipeline > 1
                       ? PipelineSchedule::zb_h1

@@ -37,6 +37,22 @@ struct PressureCopy {
   Seconds start, end;
 };
 
+/// Forward kernels that ran once more because memory had run short: `op` of the program, whose
+/// results had been given up.
+struct PressureRerun {
+  std::int32_t rank = 0;
+  std::int32_t op = 0;
+  Bytes bytes;  ///< of the results that are there again
+  Seconds start, end;
+};
+
+/// Time in which kernels could have begun had there been room, and what they read, on the device.
+struct MemoryStall {
+  std::int32_t rank = 0;
+  std::int32_t op = 0;
+  Seconds start, end;
+};
+
 /// What happened in one simulated step. Totally ordered: ops by (rank, op); memory by (rank, time,
 /// sequence). Ranks that another one stands for have no ops and no samples of their own.
 struct Timeline {
@@ -44,7 +60,9 @@ struct Timeline {
   std::vector<MemorySample> memory;
   std::vector<Bytes> peak_memory;  ///< per rank, also of those that others stand for; static memory
                                    ///< included
-  std::vector<PressureCopy> pressure_copies;  ///< by rank and start
+  std::vector<PressureCopy> pressure_copies;   ///< by rank and start
+  std::vector<PressureRerun> pressure_reruns;  ///< likewise
+  std::vector<MemoryStall> memory_stalls;      ///< likewise; reruns lie within
   RankFolding folding;
   Seconds step_time;  ///< end of the last op of any rank
 };

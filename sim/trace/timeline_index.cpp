@@ -1,5 +1,6 @@
 #include "sim/trace/timeline_index.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace tessera {
@@ -99,8 +100,13 @@ std::span<const MemorySample> TimelineIndex::memory_of(int rank) const {
   return entries_of(timeline_.memory, first_sample_, folding().of(rank));
 }
 
-std::optional<TimelineIndex::Send> TimelineIndex::send_of(int rank,
-                                                           const ProgramOp& recv) const {
+std::span<const MemoryStall> TimelineIndex::stalls_of(int rank) const {
+  const auto stalls =
+      std::ranges::equal_range(timeline_.memory_stalls, folding().of(rank), {}, &MemoryStall::rank);
+  return {stalls.begin(), stalls.end()};
+}
+
+std::optional<TimelineIndex::Send> TimelineIndex::send_of(int rank, const ProgramOp& recv) const {
   RankPosition sender = position(rank);
   const auto found = send_op_.find({recv.peer_stage, sender.pipeline, recv.tag});
   if (found == send_op_.end()) return std::nullopt;

@@ -40,6 +40,8 @@ class TimelineIndex {
   std::vector<Seconds> launch_dates_of(int rank) const;
   /// Memory samples of the rank, in order of time.
   std::span<const MemorySample> memory_of(int rank) const;
+  /// Its waits for memory, likewise.
+  std::span<const MemoryStall> stalls_of(int rank) const;
   /// The op of a send, and whose; it refers to its record.
   struct Send {
     int rank = 0;

@@ -106,6 +106,24 @@ constexpr std::array kOptionsBesides{
     NamedOption{"qk_layernorm", "layer norm of queries and keys"},
     NamedOption{"uninstall_te", "attention in fp16 without fused softmax"}};
 
+/// Megatron-Core's --num-distributed-optimizer-instances, whose test cases have it in their names
+/// without a number: no column states it, so it counts as the fewest that are several.
+constexpr std::string_view kInstancesOfOptimizer = "multi_dist_optimizer_instances";
+constexpr int kFewestInstances = 2;
+
+/// Tensor-parallel ranks that share each expert, of a row with experts: as the column says, else as
+/// the model's name does ("..._8experts_etp1_ep4"), else 0 (all of them).
+int expert_tensor_ranks(const TrainingRowReader& row) {
+  if (!row.text("etp").empty()) return static_cast<int>(row.count("etp"));
+  constexpr std::string_view kMark = "_etp";
+  const std::string model = row.text("model");
+  const std::size_t found = model.find(kMark);
+  if (found == std::string::npos) return 0;
+  int ranks = 0;
+  std::from_chars(model.data() + found + kMark.size(), model.data() + model.size(), ranks);
+  return ranks;
+}
+
 /// Why the row cannot be simulated; empty if it can.
 std::string obstacle(const TrainingRowReader& row) {
   if (row.text("family") == kImageFamily && !row.text("precision").empty())
@@ -192,6 +210,8 @@ void read_layout(const TrainingRowReader& row, TrainingRun& run) {
     run.sharding = static_cast<Sharding>(stage.front() - '0');
   if (!row.text("zero_group_size").empty())
     run.shard_group = static_cast<int>(row.count("zero_group_size"));
+  else if (row.text("model").find(kInstancesOfOptimizer) != std::string::npos)
+    run.shard_group = std::max(1, run.layout.replicas() / kFewestInstances);
 }
 
 TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields,
@@ -214,6 +234,7 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
       row.count("micro_batch", std::max<std::int64_t>(1, run.global_batch / run.layout.data));
   const bool sparse = !row.text("experts").empty() && row.text("experts") != "0";
   run.experts = sparse ? row.count("experts") : 0;
+  run.layout.expert_tensor = sparse ? expert_tensor_ranks(row) : 0;
   run.experts_per_token = sparse ? row.count("experts_per_token", 1) : 0;
   run.tied_embeddings = row.flag("tied_embeddings").value_or(run.family != "llama");
   run.recompute = recompute_of(row.text("recompute"));

@@ -87,6 +87,16 @@ class ImportJob(EndToEnd):
         self.assert_holds(text, "family: llama", "kv_heads: 8", "vocab: 128256", "tied_embeddings: false",
                           "precision: \"fp8\"", "context: 2", "virtual_stages: 2", "data: 2", "activation: swiglu")
 
+    def test_experts_and_several_instances_of_megatrons_optimizer(self):
+        experts = ("--num-layers 2 --hidden-size 512 --num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 --bf16 "
+                   "--micro-batch-size 1 --global-batch-size 8 --vocab-size 50304 --tensor-model-parallel-size 2 --sequence-parallel "
+                   "--num-experts 8 --expert-model-parallel-size 4 --expert-tensor-parallel-size 1 --use-distributed-optimizer ")
+        _, text = self.imported("megatron", experts + "--num-distributed-optimizer-instances 2", "--gpus", "8")
+        self.assert_holds(text, "experts: 8", "expert: 4", "expert_tensor: 1", "data: 4", "shard_group: 2")
+        self.assertNotIn("ignored", text)
+        _, text = self.imported("megatron", LLAMA.replace("\n", " ") + " --expert-tensor-parallel-size 4", "--gpus", "64")
+        self.assertNotIn("expert_tensor:", text)  # a model without experts
+
     def test_variables_come_from_outside_too(self):
         script = MEGATRON.replace("TP=4\n", "")
         self.assert_fails(3, "--tensor-model-parallel-size is ${TP}; the file does not set it; add --define",

@@ -59,11 +59,12 @@ class MegatronModel {
   /// The mask that the data loader makes, and baddbmm's unread input in Megatron's global memory
   /// buffer.
   Bytes shared_buffers() const;
-  /// Parameters of a norm, and those of a layer that work on parts of the sequence: norms, and
-  /// biases behind split rows.
+  /// Parameters of a norm, and those of a layer that work on parts of the sequence: norms, biases
+  /// behind split rows, and the router of whole experts.
   std::int64_t norm_parameters() const { return (llama_ ? 1 : 2) * model_.hidden; }
   std::int64_t partial_parameters() const {
-    return 2 * norm_parameters() + (has_bias() ? 2 * model_.hidden : 0);
+    const std::int64_t routers = step_.layout.whole_experts() ? model_.experts : 0;
+    return 2 * norm_parameters() + (has_bias() ? 2 * model_.hidden : 0) + routers * model_.hidden;
   }
   /// Gradient of this rank's part of the word embedding.
   Bytes table_bytes() const {
@@ -82,7 +83,7 @@ class MegatronModel {
   Tensor attention_weights(Tape& tape, const Tensor& scores) const;
   Tensor feed_forward(Tape& tape, const Tensor& x) const;
   Tensor experts(Tape& tape, const Tensor& x) const;
-  std::int64_t expert_capacity() const;
+  std::int64_t expert_capacity(std::int64_t tokens) const;
   Tensor residual(Tape& tape, const std::string& name, const Tensor& x, const Tensor& before) const;
   Tensor norm(Tape& tape, const std::string& name, const Tensor& x) const;
 
@@ -249,19 +250,24 @@ Tensor MegatronModel::attention(Tape& tape, const Tensor& x) const {
   return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * model_.head_dim}));
 }
 
-/// Rows that every expert's buffer has for the tokens of one rank; 0: as many as come.
-std::int64_t MegatronModel::expert_capacity() const {
+/// Rows that every expert's buffer has for the `tokens` of one rank; 0: as many as come.
+std::int64_t MegatronModel::expert_capacity(std::int64_t tokens) const {
   const double mean =
-      static_cast<double>(s_ * b_ * model_.experts_per_token) / static_cast<double>(model_.experts);
+      static_cast<double>(tokens * model_.experts_per_token) / static_cast<double>(model_.experts);
   return static_cast<std::int64_t>(std::ceil(mean * step_.expert_capacity_factor));
 }
 
-/// All layers are sparse; tensor-parallel ranks hold parts of each expert.
+/// All layers are sparse. Tensor-parallel ranks hold parts of each expert, and all send all tokens;
+/// or whole experts, and each sends its part of the sequence (Megatron-Core's
+/// --expert-tensor-parallel-size 1).
 Tensor MegatronModel::experts(Tape& tape, const Tensor& part) const {
-  const Tensor x = parts_ > 1 ? gather_sequence(tape, "mlp.router", part, parts_) : part;
+  const bool whole = step_.layout.whole_experts();
+  const bool gathers = parts_ > 1 && !whole;
+  const std::int64_t ffn = whole ? model_.ffn : ffn_;
+  const Tensor x = gathers ? gather_sequence(tape, "mlp.router", part, parts_) : part;
   const std::int64_t k = model_.experts_per_token;
-  const Tensor tokens = reshape(tape, x, {s_ * b_, model_.hidden});
-  const std::int64_t capacity = expert_capacity();
+  const Tensor tokens = reshape(tape, x, {x.sizes()[0] * b_, model_.hidden});
+  const std::int64_t capacity = expert_capacity(tokens.sizes()[0]);
   const RoutedTokens routed =
       route_to_experts(tape, "mlp.router", tokens, model_.experts, k, capacity,
                        parts_ > 1 ? 1 : tensor_);  // the gather's backward pass sums otherwise
@@ -270,13 +276,14 @@ Tensor MegatronModel::experts(Tape& tape, const Tensor& part) const {
                                                 capacity > 0 ? 1 : step_.expert_imbalance);
   const Tensor arrived = dispatch_rows(tape, "mlp.dispatch", routed.rows, group);
   const Tensor wide =
-      expert_linear(tape, "mlp.experts.up", arrived, llama_ ? 2 * ffn_ : ffn_, group.loads);
+      expert_linear(tape, "mlp.experts.up", arrived, llama_ ? 2 * ffn : ffn, group.loads);
   const Tensor active = llama_ ? gated_silu(tape, "mlp.experts.swiglu", wide, profile_)
                                : gelu(tape, "mlp.experts.gelu", wide);
   const Tensor narrow = expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads);
   const Tensor returned = return_rows(tape, "mlp.return", narrow, rows, group);
   const Tensor sum = combine_experts(tape, "mlp.combine", returned, routed, x.sizes());
-  if (parts_ > 1) return reduce_scatter_sequence(tape, "mlp.combine", sum, parts_);
+  if (gathers) return reduce_scatter_sequence(tape, "mlp.combine", sum, parts_);
+  if (whole) return sum;
   tensor_all_reduce(tape, "mlp.combine.all_reduce", sum, tensor_);
   return sum;
 }

@@ -103,7 +103,8 @@ class MemoryReplay {
       case StorageScope::persistent:
         break;
     }
-    if (used != nullptr) visitor_.use(step_.op, *used);
+    const bool writes = std::ranges::find(segment.writes, id) != segment.writes.end();
+    if (used != nullptr) visitor_.use(step_.op, *used, writes);
   }
   /// What the block itself passes on.
   const Allocation* find_made(const Storage& storage, int position) {
@@ -254,7 +255,7 @@ class StepVisitor final : public MemoryVisitor {
  public:
   explicit StepVisitor(const std::function<void(const MemoryStep&)>& visit) : visit_(visit) {}
   void step(const MemoryStep& step) override { visit_(step); }
-  void use(std::int32_t, const Allocation&) override {}
+  void use(std::int32_t, const Allocation&, bool) override {}
 
  private:
   const std::function<void(const MemoryStep&)>& visit_;

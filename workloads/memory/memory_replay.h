@@ -33,8 +33,8 @@ class MemoryVisitor {
  public:
   virtual ~MemoryVisitor() = default;
   virtual void step(const MemoryStep& step) = 0;
-  /// `op` needs an allocation that an earlier op made.
-  virtual void use(std::int32_t op, const Allocation& allocation) = 0;
+  /// `op` needs an allocation that an earlier op made, and may write it.
+  virtual void use(std::int32_t op, const Allocation& allocation, bool writes) = 0;
 };
 
 /// Calls `visit` for every allocation and release that the program of `stage` makes besides its

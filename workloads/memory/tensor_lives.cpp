@@ -13,13 +13,14 @@ class LifeCollector final : public MemoryVisitor {
       position_[step.allocation.id] = lives_.size();
       lives_.push_back({step.allocation, {}});
     }
-    use(step.op, step.allocation);
+    use(step.op, step.allocation, step.allocates);
   }
-  void use(std::int32_t op, const Allocation& allocation) override {
+  void use(std::int32_t op, const Allocation& allocation, bool writes) override {
     const auto known = position_.find(allocation.id);
     if (known == position_.end()) return;
     std::vector<std::int32_t>& users = lives_[known->second].users;
     if (users.empty() || users.back() != op) users.push_back(op);
+    if (writes) lives_[known->second].last_writer = op;
   }
   std::vector<TensorLife> take() { return std::move(lives_); }
 

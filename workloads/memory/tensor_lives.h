@@ -14,6 +14,7 @@ struct TensorLife {
   Allocation allocation;
   std::vector<std::int32_t> users;  ///< ops that need it on the device, ascending: its maker first,
                                     ///< who frees it last
+  std::int32_t last_writer = -1;    ///< of these
 };
 
 /// All tensors of the blocks that a rank runs, and which of them each op needs. Buffers of

@@ -62,7 +62,7 @@ void AdamStep::reduce(OptimizerStep& result) const {
     return buffer_pass(name, Phase::gradient_reduction, KernelKind::elementwise, parameters_,
                        traffic);
   };
-  if (profile_.always_average || step_.layout.replicas() > 1)
+  if (profile_.always_average || step_.layout.has_replicas())
     result.average.push_back(buffer("gradients.average", {gradient_, gradient_}));
   if (copies_gradients(step_)) {
     result.average.push_back(buffer("gradients.to_bucket", {gradient_, gradient_}));
@@ -70,7 +70,7 @@ void AdamStep::reduce(OptimizerStep& result) const {
     result.average.back().freed = Bytes(gradient_ * kZeroBucket);
   }
   const std::int64_t summed = element_bytes(step_.formats.reduce);
-  if (step_.layout.replicas() == 1 || step_.formats.reduce == step_.formats.gradients) return;
+  if (!step_.layout.has_replicas() || step_.formats.reduce == step_.formats.gradients) return;
   result.average.push_back(buffer("gradients.cast", {gradient_, summed}));
   result.after_reduce.push_back(buffer("gradients.cast_back", {summed, gradient_}));
 }

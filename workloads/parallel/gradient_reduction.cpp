@@ -23,7 +23,7 @@ GradientReduction::GradientReduction(PassLibrary& library, const StepOptions& st
       queue_(queue),
       scatters_(scatters_gradients(step)),
       overlaps_(!scatters_ && step.layout.replicas() > 1 && step.data_parallel.overlap_gradients &&
-                step.layout.expert == 1 && step.schedule != PipelineSchedule::dualpipe &&
+                !step.layout.experts_apart() && step.schedule != PipelineSchedule::dualpipe &&
                 step.mode == StepMode::training),
       aligns_(overlaps_ && step.data_parallel.align_gradients && step.layout.pipeline > 1 &&
               (stage > 0 || step.schedule == PipelineSchedule::interleaved_1f1b)),
@@ -191,8 +191,8 @@ void GradientReduction::run(const std::vector<GraphOp>& ops, const std::string& 
 }
 
 void GradientReduction::reduce_experts(std::int64_t experts) {
-  if (experts == 0 || step_.layout.expert == step_.layout.replicas()) return;
-  const OpKind kind = shard_ranks(step_) > 1 ? OpKind::reduce_scatter : OpKind::all_reduce;
+  if (experts == 0 || step_.layout.expert_replicas() == 1) return;
+  const OpKind kind = expert_shard_ranks(step_) > 1 ? OpKind::reduce_scatter : OpKind::all_reduce;
   ProgramOp op = collective(kind, GroupKind::expert_data, Bytes(summed_ * experts));
   op.waits = {queue_.last_kernels(), -1};
   last_ = queue_.add(op);

@@ -28,6 +28,7 @@ class SegmentCutter {
       case GraphOpKind::wait:
         close();
         flying_ = op.kind == GraphOpKind::collective ? accessed_by(op) : std::vector<StorageId>();
+        add_new(kept_on_device(op.writes), communicated_);
         pass_.push_back({op.kind, {}, op.phase, op.collective, op.group, op.bytes, false});
         received_ += op.allocated;
         sent_ += op.freed;
@@ -40,6 +41,7 @@ class SegmentCutter {
     close();
     if (last_ >= 0) {  // communication ends the pass
       Segment& last = segments_[static_cast<std::size_t>(last_)];
+      add_new(communicated_, last.writes);
       last.peak_above_start = std::max(last.peak_above_start, last.net_memory + received_);
       last.net_memory += received_ - sent_;
       for (MemoryEvent event : late_) {
@@ -53,7 +55,9 @@ class SegmentCutter {
  private:
   void add_call(const GraphOp& op) {
     Segment& segment = open_segment(op.phase);
-    touch(accessed_by(op), segment);
+    add_new(accessed_by(op), segment.touches);
+    add_new(kept_on_device(op.writes), segment.writes);
+    if (writes_persistent(op)) segment.repeatable = false;
     segment.host_ops += op.host_calls;
     const auto launched = [&] { return static_cast<std::int32_t>(segment.kernels.size()); };
     note(segment.memory, launched(), MemoryEventKind::allocate, op.allocates, op.allocated);
@@ -66,20 +70,30 @@ class SegmentCutter {
   }
 
   std::vector<StorageId> accessed_by(const GraphOp& op) const {
-    std::vector<StorageId> storages;
-    if (!source_.storages) return storages;
-    for (const auto* accesses : {&op.reads, &op.writes})
-      for (const Access& access : *accesses) storages.push_back(access.storage);
-    std::erase_if(storages, [&](StorageId id) {
-      return (*source_.storages)[static_cast<std::size_t>(id.index())].scope ==
-             StorageScope::persistent;
-    });
+    std::vector<StorageId> storages = kept_on_device(op.reads);
+    for (const StorageId id : kept_on_device(op.writes)) storages.push_back(id);
     return storages;
   }
-  static void touch(const std::vector<StorageId>& storages, Segment& segment) {
+  /// Without static memory.
+  std::vector<StorageId> kept_on_device(const std::vector<Access>& accesses) const {
+    std::vector<StorageId> storages;
+    if (!source_.storages) return storages;
+    for (const Access& access : accesses)
+      if (!is_persistent(access)) storages.push_back(access.storage);
+    return storages;
+  }
+  bool is_persistent(const Access& access) const {
+    return (*source_.storages)[static_cast<std::size_t>(access.storage.index())].scope ==
+           StorageScope::persistent;
+  }
+  bool writes_persistent(const GraphOp& op) const {
+    return source_.storages && std::ranges::any_of(op.writes, [this](const Access& access) {
+             return is_persistent(access);
+           });
+  }
+  static void add_new(const std::vector<StorageId>& storages, std::vector<StorageId>& list) {
     for (const StorageId id : storages)
-      if (std::ranges::find(segment.touches, id) == segment.touches.end())
-        segment.touches.push_back(id);
+      if (std::ranges::find(list, id) == list.end()) list.push_back(id);
   }
 
   /// `bytes` as one event where they are of no storage.
@@ -104,8 +118,11 @@ class SegmentCutter {
       last_ = static_cast<std::ptrdiff_t>(segments_.size()) - 1;
       segments_.back().peak_above_start = std::exchange(received_, Bytes(0));
       in_use_ = segments_.back().peak_above_start - std::exchange(sent_, Bytes(0));
+      // What communication allocated no kernels can make again.
+      segments_.back().repeatable = phase == Phase::forward && source_.storages && late_.empty();
       segments_.back().memory = std::exchange(late_, {});
-      touch(flying_, segments_.back());
+      add_new(flying_, segments_.back().touches);
+      add_new(std::exchange(communicated_, {}), segments_.back().writes);
     }
     return segments_.back();
   }
@@ -114,6 +131,7 @@ class SegmentCutter {
     if (!is_open_) return;
     is_open_ = false;
     segments_.back().net_memory = in_use_;
+    if (segments_.back().host_sync) segments_.back().repeatable = false;
     PassPiece piece;
     piece.segment = SegmentId(static_cast<std::int32_t>(segments_.size()) - 1);
     piece.phase = segments_.back().phase;
@@ -128,6 +146,7 @@ class SegmentCutter {
   Bytes in_use_;
   std::ptrdiff_t last_ = -1;       ///< segment of this pass
   std::vector<StorageId> flying_;  ///< of a collective that runs beside the segments behind it
+  std::vector<StorageId> communicated_;  ///< written by communication since the last segment
   // Buffers of the communication behind it, which the next segment takes and gives back.
   std::vector<MemoryEvent> late_;  ///< of communication since the last segment
   Bytes received_;

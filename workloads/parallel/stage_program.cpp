@@ -66,8 +66,10 @@ class StageProgram {
   std::optional<ModelChunk> giver(const ScheduledPass& pass) const;
   std::optional<ModelChunk> taker(const ScheduledPass& pass) const;
   bool keeps_sent(const ScheduledPass& pass) const;
-  /// Parameters of experts that not every replica holds.
-  std::int64_t spread_experts() const { return step_.layout.expert > 1 ? expert_parameters_ : 0; }
+  /// Parameters of experts that other ranks hold than those that hold the same dense parameters.
+  std::int64_t spread_experts() const {
+    return step_.layout.experts_apart() ? expert_parameters_ : 0;
+  }
   void reduce_gradients();
   void join_copies();
   void reduce_scalar();

@@ -12,7 +12,7 @@ UpdateGathers::UpdateGathers(PassLibrary& library, const StepOptions& step, OpQu
       step_(step),
       queue_(queue),
       on_(gathers_updates(step)),
-      overlaps_(on_ && step.data_parallel.overlap_parameters && step.layout.expert == 1) {}
+      overlaps_(on_ && step.data_parallel.overlap_parameters && !step.layout.experts_apart()) {}
 
 void UpdateGathers::add_chunk(int begin, const std::vector<GradientBucket>& buckets) {
   if (!overlaps_) return;
@@ -62,7 +62,7 @@ void UpdateGathers::before(int position, const ScheduledPass& pass) {
 
 void UpdateGathers::finish(std::int64_t parameters, std::int64_t experts) {
   if (!on_ || overlaps_) return;
-  start(GroupKind::shard, parameters - experts, Phase::optimizer);
+  if (shard_ranks(step_) > 1) start(GroupKind::shard, parameters - experts, Phase::optimizer);
   if (experts > 0 && expert_shard_ranks(step_) > 1)
     start(GroupKind::expert_data, experts, Phase::optimizer);
 }

@@ -129,6 +129,7 @@ class MegatronJob {
       draft_.set("model.max_positions", *positions);
     }
     if (const auto experts = in_.integer("--num-experts")) {
+      has_experts_ = true;
       draft_.set("model.experts", *experts);
       draft_.set("model.experts_per_token", in_.integer("--moe-router-topk").value_or(2));
     }
@@ -194,6 +195,8 @@ class MegatronJob {
     if (context > 1) read_context(context);
     if (const auto expert = in_.integer("--expert-model-parallel-size"))
       draft_.set("parallelism.expert", *expert);
+    const auto parts = in_.integer("--expert-tensor-parallel-size");
+    if (parts && has_experts_) draft_.set("parallelism.expert_tensor", *parts);
     read_stages(pipeline);
     read_batch(tensor, pipeline, context);
   }
@@ -233,6 +236,7 @@ class MegatronJob {
       draft_.assume("one replica on " + std::to_string(gpus) + " GPUs; --gpus gives the number");
     }
     const std::int64_t data = std::max<std::int64_t>(1, gpus / replica);
+    replicas_ = data * within(context);
     draft_.set("parallelism.data", data);
     draft_.set("training.micro_batch", micro);
     const auto global = in_.integer("--global-batch-size");
@@ -272,6 +276,10 @@ class MegatronJob {
   void read_data_parallel() {
     if (in_.flag("--use-distributed-optimizer"))
       draft_.set("training.data_parallel.sharding", "optimizer");
+    const auto instances = in_.integer("--num-distributed-optimizer-instances");
+    if (instances && *instances > 1)
+      draft_.set("training.data_parallel.shard_group",
+                 std::max<std::int64_t>(1, replicas_ / *instances));
     if (in_.flag("--overlap-grad-reduce"))
       draft_.set("training.data_parallel.overlap_gradients", "true");
     if (in_.flag("--no-align-grad-reduce"))
@@ -285,6 +293,8 @@ class MegatronJob {
   const JobOptions& options_;
   ScenarioDraft draft_;
   bool is_llama_ = false;
+  bool has_experts_ = false;
+  std::int64_t replicas_ = 1;
   std::int64_t layers_ = 1;
 };
 

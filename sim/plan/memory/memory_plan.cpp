@@ -14,7 +14,6 @@
 #include "sim/plan/memory/stage_planner.h"
 #include "sim/plan/plan.h"
 #include "workloads/memory/memory_profile.h"
-#include "workloads/parallel/stage_program.h"
 #include "workloads/schedules/virtual_pipeline.h"
 #include "workloads/sharding.h"
 
@@ -94,6 +93,8 @@ void rewrite(const StageMemoryPlan& plan, GradientStore store, Program& program)
     program.blocks.push_back(block_of(chunk, "stage " + std::to_string(plan.stage)));
     chunks.push_back(
         write_passes(chunk.ops, chunk.graph, chunk.schedule, block, names, program.segments));
+    chunks.back().chunk = chunk.chunk;
+    chunks.back().splits = chunk.splits;
   }
   const SegmentId empty(static_cast<std::int32_t>(program.segments.size()));
   program.segments.emplace_back();
@@ -104,13 +105,15 @@ void rewrite(const StageMemoryPlan& plan, GradientStore store, Program& program)
 
 Seconds added_time(const StepOptions& step, const std::vector<RankProgram>& stages,
                    const std::vector<StageMemoryPlan>& plans) {
-  std::vector<std::vector<PassTimes>> before, after;
+  const auto chunks = static_cast<std::size_t>(VirtualPipeline(step).chunks());
+  std::vector<std::vector<ChunkTimes>> before, after;
   for (const StageMemoryPlan& plan : plans) {
-    before.emplace_back();
-    after.emplace_back();
+    before.emplace_back(chunks);
+    after.emplace_back(chunks);
     for (const ChunkMemoryPlan& chunk : plan.chunks) {
-      before.back().push_back(chunk.base_times);
-      after.back().push_back(chunk.planned_times);
+      const auto at = static_cast<std::size_t>(chunk.chunk);
+      before.back()[at].of(chunk.splits) = chunk.base_times;
+      after.back()[at].of(chunk.splits) = chunk.planned_times;
     }
   }
   return pipeline_time(step, stages, after) - pipeline_time(step, stages, before);
@@ -119,7 +122,6 @@ Seconds added_time(const StepOptions& step, const std::vector<RankProgram>& stag
 /// Every stage as it is, before plans.
 std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& scenario,
                                        const TimedProgram& timed, Bytes budget) {
-  const VirtualPipeline pipeline(scenario.step);
   const AllocatorSetting& allocator = timed.library_memory.allocator;
   std::vector<StageMemoryPlan> stages;
   for (const RankProgram& rank : timed.program.stages) {
@@ -129,9 +131,7 @@ std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& 
     plan.static_bytes = rank.static_memory + allocator.workspaces;
     plan.base_peak = plan.planned_peak = profile_memory(timed.program, plan.stage, allocator).peak;
     plan.needed = plan.base_peak > budget;
-    for (StageOps& ops : chunk_ops(graph, scenario.step, rank))
-      plan.chunks.emplace_back().ops = std::move(ops);
-    plan.share_of_micro_batches = pipeline.two_way() ? 0.5 : 1;
+    plan.chunks = unplanned_chunks(graph, scenario.step, rank);
     stages.push_back(std::move(plan));
   }
   return stages;
@@ -209,6 +209,7 @@ void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgra
   const Bytes host = host_bytes_of(settings, scenario.cluster.node);
   timed.memory_limit = {.bytes = limit,
                         .swap = settings.swap,
+                        .recompute = settings.recompute,
                         .host_bytes = std::max(Bytes(0), host - planned_copies)};
   timed.memory_capacity = std::min(timed.memory_capacity, limit);
 }

@@ -13,8 +13,12 @@
 
 namespace tessera {
 
-/// The micro-batch of one model chunk, as planned, for exports.
+/// A micro-batch of one model chunk, as planned. Where a schedule splits the backward passes of
+/// some micro-batches alone, the others have a plan of their own.
 struct ChunkMemoryPlan {
+  int chunk = 0;
+  bool splits = false;  ///< the plan of micro-batches whose backward pass is split
+  double share = 1;     ///< of the step's micro-batches, that have this plan
   StageOps ops;
   StageGraph graph;
   remat::Schedule schedule;  ///< empty where the stage needs none, or has none
@@ -44,7 +48,6 @@ struct StageMemoryPlan {
   std::string note;
   std::vector<ChunkMemoryPlan> chunks;  ///< of the model, on this stage
   Bytes buffer_bytes;                   ///< left free, for gathered parameters and the like
-  double share_of_micro_batches = 1;    ///< that each chunk runs
 };
 
 /// A step whose stages fit the budget, if that is possible.

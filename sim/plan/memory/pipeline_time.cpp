@@ -5,13 +5,13 @@
 #include <optional>
 #include <tuple>
 
+#include "sim/plan/memory/split_micro_batches.h"
 #include "workloads/schedules/virtual_pipeline.h"
 
 namespace tessera {
 namespace {
 
 constexpr auto kBackward = static_cast<std::size_t>(PassPart::backward);
-constexpr auto kLate = static_cast<std::size_t>(PassPart::weight_gradient);
 
 Seconds seconds(remat::Nanoseconds time) {
   return Seconds(static_cast<double>(time) * 1e-9);
@@ -20,15 +20,14 @@ Seconds seconds(remat::Nanoseconds time) {
 class PipelineWalk {
  public:
   PipelineWalk(const StepOptions& step, const std::vector<RankProgram>& stages,
-               const std::vector<std::vector<PassTimes>>& times)
-      : pipeline_(step), stages_(stages), times_(times) {}
+               const std::vector<std::vector<ChunkTimes>>& times)
+      : pipeline_(step), stages_(stages), times_(times) {
+    for (const RankProgram& stage : stages) split_.emplace_back(stage);
+  }
 
   Seconds run() && {
     std::vector<std::size_t> next(stages_.size(), 0);
     std::vector<Seconds> now(stages_.size());
-    for (const RankProgram& stage : stages_)
-      for (const PassSpan& pass : stage.passes)
-        if (pass.part == PassPart::weight_gradient) ended_[key(stage.stage, pass)] = std::nullopt;
     for (bool moves = true; moves;) {
       moves = false;
       for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -61,22 +60,21 @@ class PipelineWalk {
         pass.part == PassPart::forward ? pipeline_.before(chunk) : pipeline_.behind(chunk);
     if (!giver) return Seconds(0);
     const auto known = ended_.find({giver->stage, giver->chunk, pass.micro_batch, pass.part});
-    return known == ended_.end() ? std::nullopt : known->second;
+    if (known == ended_.end()) return std::nullopt;
+    return known->second;
   }
 
   Seconds duration(int stage, const PassSpan& pass) const {
-    const PassTimes& times =
-        times_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(pass.chunk)];
-    const bool whole =
-        pass.part == PassPart::backward &&
-        !ended_.contains({stage, pass.chunk, pass.micro_batch, PassPart::weight_gradient});
-    return whole ? times[kBackward] + times[kLate] : times[static_cast<std::size_t>(pass.part)];
+    const auto at = static_cast<std::size_t>(stage);
+    const ChunkTimes& times = times_[at][static_cast<std::size_t>(pass.chunk)];
+    return times.of(split_[at].contains(pass))[static_cast<std::size_t>(pass.part)];
   }
 
   VirtualPipeline pipeline_;
   const std::vector<RankProgram>& stages_;
-  const std::vector<std::vector<PassTimes>>& times_;
-  std::map<Key, std::optional<Seconds>> ended_;  ///< passes that ended, and late parts that will
+  const std::vector<std::vector<ChunkTimes>>& times_;
+  std::vector<SplitMicroBatches> split_;  ///< by stage
+  std::map<Key, Seconds> ended_;          ///< when passes did
 };
 
 }  // namespace
@@ -106,7 +104,7 @@ PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule
 }
 
 Seconds pipeline_time(const StepOptions& step, const std::vector<RankProgram>& stages,
-                      const std::vector<std::vector<PassTimes>>& times) {
+                      const std::vector<std::vector<ChunkTimes>>& times) {
   return PipelineWalk(step, stages, times).run();
 }
 

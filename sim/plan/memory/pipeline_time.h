@@ -13,6 +13,13 @@ namespace tessera {
 /// Time of each part of a micro-batch's work on a model chunk.
 using PassTimes = std::array<Seconds, kPassParts>;
 
+/// Of a model chunk, by whether the backward pass of the micro-batch is split.
+struct ChunkTimes {
+  PassTimes whole, split;
+  PassTimes& of(bool splits) { return splits ? split : whole; }
+  const PassTimes& of(bool splits) const { return splits ? split : whole; }
+};
+
 /// Of the operators as they are.
 PassTimes base_times(const StageGraph& graph);
 /// Of a schedule, which stands still for `stall` in all: in backward, where copies return.
@@ -22,6 +29,6 @@ PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule
 /// program: a forward pass waits for that of the chunk before, a backward pass for that of the
 /// chunk behind. `times`: by stage and chunk.
 Seconds pipeline_time(const StepOptions& step, const std::vector<RankProgram>& stages,
-                      const std::vector<std::vector<PassTimes>>& times);
+                      const std::vector<std::vector<ChunkTimes>>& times);
 
 }  // namespace tessera

@@ -308,7 +308,8 @@ MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
                           const std::vector<std::string>& block_names,
                           std::vector<Segment>& segments) {
   PassWriter writer(stage, graph, block, block_names, segments);
-  MemoryPasses passes{.usual = writer.run(schedule), .first = {}};
+  MemoryPasses passes;
+  passes.usual = writer.run(schedule);
   const bool accumulates =
       std::ranges::any_of(stage.ops, [](const StageOp& op) { return op.op->accumulates_gradient; });
   if (!accumulates) return passes;

@@ -24,6 +24,8 @@ using MemoryPass = std::vector<PlannedOp>;
 
 /// The passes of a chunk's micro-batch under a memory plan.
 struct MemoryPasses {
+  int chunk = 0;
+  bool splits = false;  ///< of micro-batches whose backward pass is split
   std::array<MemoryPass, kPassParts> usual;
   /// The backward parts where the first micro-batch's gradients become the buffers; empty if
   /// that makes no difference.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "sim/plan/memory/split_micro_batches.h"
 #include "workloads/labels.h"
 
 namespace tessera {
@@ -40,6 +41,7 @@ class ProgramRewriter {
         store_(store),
         empty_segment_(empty_segment),
         segments_(segments),
+        split_(stage),
         result_(stage) {
     result_.ops.clear();
     result_.passes.clear();
@@ -52,7 +54,7 @@ class ProgramRewriter {
       while (span != stage_.passes.end() && i == span->begin) {
         PassSpan placed = *span;
         placed.begin = size();
-        if (chunks_[static_cast<std::size_t>(span->chunk)].usual.front().empty()) {
+        if (passes_of(*span).usual.front().empty()) {
           for (; i < span->end; ++i) copy(i);
         } else {
           place(*span);
@@ -110,9 +112,16 @@ class ProgramRewriter {
     return pass;
   }
 
-  const MemoryPass& pass_of(const PassSpan& span, PassPart of) {
-    const MemoryPasses& passes = chunks_[static_cast<std::size_t>(span.chunk)];
-    const auto part = static_cast<std::size_t>(of);
+  /// Of the micro-batch that `span` works on.
+  const MemoryPasses& passes_of(const PassSpan& span) const {
+    return *std::ranges::find_if(chunks_, [&](const MemoryPasses& passes) {
+      return passes.chunk == span.chunk && passes.splits == split_.contains(span);
+    });
+  }
+
+  const MemoryPass& pass_of(const PassSpan& span) {
+    const MemoryPasses& passes = passes_of(span);
+    const auto part = static_cast<std::size_t>(span.part);
     if (span.part == PassPart::forward || store_ == GradientStore::never) return passes.usual[part];
     const auto first = first_backward_.try_emplace(span.chunk, span.micro_batch).first->second;
     const bool stores = store_ == GradientStore::every || span.micro_batch == first;
@@ -126,36 +135,22 @@ class ProgramRewriter {
     next_old_ = span.begin;
     last_kernels_ = kNoOp;
     gathers_.clear();
-    std::size_t begun = 0;
-    put(pass_of(span, span.part), span.part, span, pass, begun);
-    // Some schedules split the backward passes of some micro-batches alone.
-    if (span.part == PassPart::backward && !has_late_part(span))
-      put(pass_of(span, PassPart::weight_gradient), PassPart::weight_gradient, span, pass, begun);
+    put(pass_of(span), span, pass);
     reach(static_cast<int>(pass.runs.size()), span, pass);
   }
 
-  bool has_late_part(const PassSpan& span) const {
-    return std::ranges::any_of(stage_.passes, [&](const PassSpan& other) {
-      return other.part == PassPart::weight_gradient && other.chunk == span.chunk &&
-             other.micro_batch == span.micro_batch;
-    });
-  }
-
-  /// `begun`: blocks that the old pass has begun so far.
-  void put(const MemoryPass& planned_pass, PassPart part, const PassSpan& span, const OldPass& pass,
-           std::size_t& begun) {
-    const int last_run = static_cast<int>(pass.runs.size()) - 1;
+  void put(const MemoryPass& planned_pass, const PassSpan& span, const OldPass& pass) {
+    std::size_t begun = 0;  // blocks of the old pass
     std::vector<std::int32_t> at;
     for (const PlannedOp& planned : planned_pass) {
-      const int run = part == span.part ? planned.run : last_run;
-      reach(run, span, pass);
+      reach(planned.run, span, pass);
       ProgramOp op = planned.op;
       op.micro_batch = span.micro_batch;
       std::vector<std::int32_t> waits;
-      for (const PlannedWait& wait : planned.waits) waits.push_back(op_at(wait, part, span, at));
+      for (const PlannedWait& wait : planned.waits) waits.push_back(op_at(wait, span, at));
       if (op.kind == OpKind::kernels) {
         waits.push_back(gather_of(op.layer, span, pass));
-        for (; begun < pass.runs.size() && static_cast<int>(begun) <= run; ++begun) {
+        for (; begun < pass.runs.size() && static_cast<int>(begun) <= planned.run; ++begun) {
           for (const std::int32_t wait : pass.runs[begun].awaited) waits.push_back(moved(wait));
           op.allocated += pass.runs[begun].allocated;
         }
@@ -163,7 +158,7 @@ class ProgramRewriter {
       at.push_back(push(op, waits));
       if (op.kind == OpKind::kernels) last_kernels_ = at.back();
     }
-    passes_at_[{span.chunk, span.micro_batch, static_cast<int>(part)}] = std::move(at);
+    passes_at_[{span.chunk, span.micro_batch, static_cast<int>(span.part)}] = std::move(at);
   }
 
   /// All blocks ahead of `run` have ended; what lies ahead of it besides is put.
@@ -200,9 +195,9 @@ class ProgramRewriter {
     return known == gathers_.end() ? kNoOp : known->second;
   }
 
-  std::int32_t op_at(const PlannedWait& wait, PassPart part, const PassSpan& span,
+  std::int32_t op_at(const PlannedWait& wait, const PassSpan& span,
                      const std::vector<std::int32_t>& here) const {
-    if (wait.part == static_cast<int>(part)) return here[static_cast<std::size_t>(wait.op)];
+    if (wait.part == static_cast<int>(span.part)) return here[static_cast<std::size_t>(wait.op)];
     return passes_at_.at(
         {span.chunk, span.micro_batch, wait.part})[static_cast<std::size_t>(wait.op)];
   }
@@ -248,6 +243,7 @@ class ProgramRewriter {
   GradientStore store_;
   SegmentId empty_segment_;
   const std::vector<Segment>& segments_;
+  SplitMicroBatches split_;
   std::vector<std::int32_t> moved_to_;                   ///< by old op
   std::map<std::int32_t, std::int32_t> first_backward_;  ///< micro-batch, by chunk
   std::int32_t next_old_ = 0;                            ///< of the span that is being placed

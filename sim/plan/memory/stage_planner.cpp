@@ -6,6 +6,7 @@
 
 #include "hw/units/text.h"
 #include "sim/plan/memory/megatron_planner.h"
+#include "sim/plan/memory/split_micro_batches.h"
 #include "workloads/parallel/stage_program.h"
 #include "workloads/schedules/virtual_pipeline.h"
 
@@ -27,31 +28,40 @@ std::vector<Bytes> shares(Bytes most) {
 }  // namespace
 
 int in_flight(const RankProgram& stage) {
-  std::set<std::pair<std::int32_t, std::int32_t>> split, waiting;  // chunk and micro-batch
-  for (const PassSpan& pass : stage.passes)
-    if (pass.part == PassPart::weight_gradient) split.insert({pass.chunk, pass.micro_batch});
+  const SplitMicroBatches split(stage);
+  std::set<std::pair<std::int32_t, std::int32_t>> waiting;  // chunk and micro-batch
   std::size_t most = 1;
   for (const PassSpan& pass : stage.passes) {
     const std::pair key{pass.chunk, pass.micro_batch};
     waiting.insert(key);
     most = std::max(most, waiting.size());
     const bool ends = pass.part == PassPart::weight_gradient ||
-                      (pass.part == PassPart::backward && !split.contains(key));
+                      (pass.part == PassPart::backward && !split.contains(pass));
     if (ends) waiting.erase(key);
   }
   return static_cast<int>(most);
 }
 
-std::vector<StageOps> chunk_ops(const ModelGraph& graph, const StepOptions& step,
-                                const RankProgram& stage) {
+std::vector<ChunkMemoryPlan> unplanned_chunks(const ModelGraph& graph, const StepOptions& step,
+                                              const RankProgram& stage) {
   const std::vector<int> layers = layers_of_parts(graph, step);
   const VirtualPipeline pipeline(step);
-  const bool splits = std::ranges::any_of(
-      stage.passes, [](const PassSpan& pass) { return pass.part == PassPart::weight_gradient; });
-  std::vector<StageOps> chunks;
+  const SplitMicroBatches split(stage);
+  std::vector<ChunkMemoryPlan> chunks;
   for (int chunk = 0; chunk < pipeline.chunks(); ++chunk) {
     const StageBlocks blocks = blocks_of_part(graph, pipeline.part({stage.stage, chunk}), layers);
-    chunks.push_back(stage_ops(graph, blocks, splits, step.framework.keeps_sent));
+    for (const bool splits : {false, true}) {
+      const auto count = std::ranges::count_if(stage.passes, [&](const PassSpan& pass) {
+        return pass.chunk == chunk && pass.part == PassPart::forward &&
+               split.contains(pass) == splits;
+      });
+      if (count == 0) continue;
+      ChunkMemoryPlan& added = chunks.emplace_back();
+      added.chunk = chunk;
+      added.splits = splits;
+      added.share = static_cast<double>(count) / static_cast<double>(step.micro_batches());
+      added.ops = stage_ops(graph, blocks, splits, step.framework.keeps_sent);
+    }
   }
   return chunks;
 }
@@ -60,9 +70,9 @@ Bytes least_memory(const ModelGraph& graph, const StepOptions& step, const RankP
                    Bytes workspaces) {
   const OpTime no_time = [](const GraphOp&) { return Seconds(0); };
   Bytes least;
-  for (const StageOps& ops : chunk_ops(graph, step, stage)) {
+  for (const ChunkMemoryPlan& chunk : unplanned_chunks(graph, step, stage)) {
     const StageGraph planned =
-        stage_graph(ops, "", no_time, {.static_bytes = stage.static_memory + workspaces});
+        stage_graph(chunk.ops, "", no_time, {.static_bytes = stage.static_memory + workspaces});
     least = std::max(least, Bytes(remat::lower_bound(planned.graph).bytes));
   }
   return least;
@@ -73,9 +83,9 @@ void leave_alone(StageMemoryPlan& plan, const OpTime& time) {
   for (ChunkMemoryPlan& chunk : plan.chunks) {
     const StageGraph graph = stage_graph(chunk.ops, "", time, {});
     chunk.base_times = chunk.planned_times = base_times(graph);
-    sum += seconds(graph.graph.base_time());
+    sum += seconds(graph.graph.base_time()) * chunk.share;
   }
-  plan.base_time = plan.planned_time = sum * plan.share_of_micro_batches;
+  plan.base_time = plan.planned_time = sum;
 }
 
 void StagePlanner::plan(StageMemoryPlan& result) {
@@ -167,7 +177,7 @@ void StagePlanner::accept(Attempts made) {
   for (std::size_t i = 0; i < made.size(); ++i) {
     const remat::Graph& graph = made[i].graph.graph;
     remat::PlanResult& result = made[i].result;
-    const double share = plan.share_of_micro_batches;
+    const double share = plan.chunks[i].share;
     plan.lower_bound = std::max(plan.lower_bound, Bytes(result.lower_bound.bytes));
     plan.base_time += seconds(graph.base_time()) * share;
     plan.planned_time += seconds(result.cost.time) * share;

@@ -11,9 +11,10 @@ namespace tessera {
 /// once, the one that runs included.
 int in_flight(const RankProgram& stage);
 
-/// The operators of a micro-batch on every model chunk of `stage`.
-std::vector<StageOps> chunk_ops(const ModelGraph& graph, const StepOptions& step,
-                                const RankProgram& stage);
+/// The plans to be made for `stage`: of every model chunk's micro-batches with whole and with split
+/// backward passes, as far as the stage has them.
+std::vector<ChunkMemoryPlan> unplanned_chunks(const ModelGraph& graph, const StepOptions& step,
+                                              const RankProgram& stage);
 
 /// What no plan of `stage` goes below: what it holds all the time, and the working set of one
 /// operator.

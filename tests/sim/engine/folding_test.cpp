@@ -159,6 +159,29 @@ TEST(Folding, ASlowLinkKeepsThoseApartWhoUseIt) {
   expect_equal(folded, simulated(program, kNone), program, 1e-9);
 }
 
+TEST(Folding, GroupsOfWholeExpertsThatSpanTensorGroupsChangeNothing) {
+  for (const int expert : {2, 4, 8, 16}) {
+    SCOPED_TRACE(expert);
+    const ParallelLayout layout{
+        .tensor = 4, .pipeline = 1, .data = 4, .expert = expert, .expert_tensor = 1};
+    ProgramBuilder builder(layout);
+    for (int layer = 0; layer < 3; ++layer) {
+      const std::int32_t sent = builder.kernels(0, 70_us);
+      const std::int32_t arrived =
+          builder.collective(OpKind::all_to_all, 0, GroupKind::expert, Bytes(2'000'000),
+                             StreamKind::expert_comm, {sent, -1});
+      const std::int32_t computed = builder.kernels(0, 90_us, {arrived, -1});
+      builder.all_reduce(0, GroupKind::tensor, Bytes(1'500'000), StreamKind::tensor_comm,
+                         {computed, -1});
+    }
+    builder.all_reduce(0, GroupKind::expert_data, Bytes(9'000'000), StreamKind::data_comm);
+    const TimedProgram program = builder.on(cluster_of(4, 4, 1, clos(2, 1, 2)));
+    const Timeline whole = simulated(program, kNone);
+    expect_equal(simulated(program, kAll), whole, program, 1e-9);
+    expect_equal(simulated(program, kTensor), whole, program, 1e-9);
+  }
+}
+
 /// A layout and a cluster from a seed: up to 64 GPUs, groups that fit nodes and groups that
 /// straddle them, plain switches and fat trees with one or several ways.
 TimedProgram random_job(std::uint64_t seed) {

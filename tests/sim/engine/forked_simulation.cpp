@@ -67,6 +67,19 @@ std::string packed(const Timeline& timeline) {
     write(bytes, copy.bytes);
     for (const Seconds time : {copy.start, copy.end}) write(bytes, time);
   }
+  write(bytes, timeline.pressure_reruns.size());
+  for (const PressureRerun& rerun : timeline.pressure_reruns) {
+    write(bytes, rerun.rank);
+    write(bytes, rerun.op);
+    write(bytes, rerun.bytes);
+    for (const Seconds time : {rerun.start, rerun.end}) write(bytes, time);
+  }
+  write(bytes, timeline.memory_stalls.size());
+  for (const MemoryStall& stall : timeline.memory_stalls) {
+    write(bytes, stall.rank);
+    write(bytes, stall.op);
+    for (const Seconds time : {stall.start, stall.end}) write(bytes, time);
+  }
   write(bytes, timeline.folding.representative.size());
   for (const int rank : timeline.folding.representative) write(bytes, rank);
   write(bytes, timeline.folding.refused.size());
@@ -100,6 +113,19 @@ Timeline unpacked(const std::string& bytes) {
     copy.out = reader.read<bool>();
     copy.bytes = reader.read<Bytes>();
     for (Seconds* time : {&copy.start, &copy.end}) *time = reader.read<Seconds>();
+  }
+  timeline.pressure_reruns.resize(reader.read<std::size_t>());
+  for (PressureRerun& rerun : timeline.pressure_reruns) {
+    rerun.rank = reader.read<std::int32_t>();
+    rerun.op = reader.read<std::int32_t>();
+    rerun.bytes = reader.read<Bytes>();
+    for (Seconds* time : {&rerun.start, &rerun.end}) *time = reader.read<Seconds>();
+  }
+  timeline.memory_stalls.resize(reader.read<std::size_t>());
+  for (MemoryStall& stall : timeline.memory_stalls) {
+    stall.rank = reader.read<std::int32_t>();
+    stall.op = reader.read<std::int32_t>();
+    for (Seconds* time : {&stall.start, &stall.end}) *time = reader.read<Seconds>();
   }
   timeline.folding.representative.resize(reader.read<std::size_t>());
   for (int& rank : timeline.folding.representative) rank = reader.read<int>();

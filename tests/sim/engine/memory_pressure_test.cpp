@@ -41,6 +41,22 @@ TimedProgram passes(int tensors, Bytes size, int ranks = 1) {
   return timed;
 }
 
+/// The same, and every forward segment can run again. Segments of `kernel` each, a link that is
+/// `slower` times as slow as usual.
+TimedProgram repeatable(int tensors, Bytes size, Seconds kernel, double slower) {
+  TimedProgram timed = passes(tensors, size);
+  for (int i = 0; i < tensors; ++i)
+    timed.program.segments[static_cast<std::size_t>(i)].repeatable = true;
+  for (TimedSegment& segment : timed.segments) {
+    segment.kernel_durations = {kernel};
+    segment.duration = kernel;
+  }
+  ClusterSpec cluster = switched_node(1);
+  cluster.node.gpu.pcie_bandwidth = cluster.node.gpu.pcie_bandwidth / slower;
+  timed.topology = Topology(cluster);
+  return timed;
+}
+
 std::string error_of(const TimedProgram& timed) {
   try {
     simulate_forked(timed);
@@ -130,6 +146,84 @@ TEST(MemoryPressure, StatesThatDoNotFitAreAnErrorToo) {
   timed.memory_limit.bytes = 60_MiB;
   EXPECT_NE(error_of(timed).find("stage 0 holds 100 MiB all the time, 40 MiB more"),
             std::string::npos);
+}
+
+TEST(MemoryPressure, ResultsAreMadeAgainWhereTheLinkIsSlow) {
+  TimedProgram timed = repeatable(4, 64_MiB, kKernel, 100);
+  timed.memory_limit.bytes = 192_MiB;
+  const Timeline timeline = simulate_forked(timed);
+  EXPECT_EQ(timeline.peak_memory.at(0), 192_MiB);
+  EXPECT_TRUE(timeline.pressure_copies.empty());
+  ASSERT_EQ(timeline.pressure_reruns.size(), 1);
+  const PressureRerun& rerun = timeline.pressure_reruns[0];
+  EXPECT_EQ(timeline.ops[static_cast<std::size_t>(rerun.op)].end, kKernel * (rerun.op + 1.0));
+  EXPECT_EQ(rerun.bytes, 64_MiB);
+  EXPECT_NEAR((rerun.end - rerun.start).value(), kKernel.value(), 1e-12);
+  // Right ahead of its use, in the order of the compute stream; the step is as much longer.
+  const auto use = static_cast<std::size_t>(7 - rerun.op);
+  EXPECT_EQ(timeline.ops[use].start, rerun.end);
+  EXPECT_EQ(timeline.ops[use - 1].end, rerun.start);
+  EXPECT_NEAR(timeline.step_time.value(), 9 * kKernel.value(), 1e-12);
+  ASSERT_EQ(timeline.memory_stalls.size(), 1);
+  EXPECT_EQ(timeline.memory_stalls[0].op, static_cast<std::int32_t>(use));
+  EXPECT_EQ(timeline.memory_stalls[0].start, rerun.start);
+  EXPECT_EQ(timeline.memory_stalls[0].end, rerun.end);
+}
+
+TEST(MemoryPressure, TensorsAreCopiedWhereKernelsAreDear) {
+  TimedProgram timed = repeatable(4, 64_MiB, 100_ms, 1);
+  timed.memory_limit.bytes = 192_MiB;
+  const Timeline timeline = simulate_forked(timed);
+  EXPECT_EQ(timeline.peak_memory.at(0), 192_MiB);
+  EXPECT_TRUE(timeline.pressure_reruns.empty());
+  EXPECT_EQ(timeline.pressure_copies.size(), 2);
+  EXPECT_LT(timeline.step_time, 820_ms);  // eight kernels; the copies are hidden
+}
+
+TEST(MemoryPressure, EveryLimitAboveTheLargestOpIsMetAndTheLedgerReturns) {
+  for (const double slower : {1.0, 3.0, 10.0, 30.0}) {
+    for (const bool swap : {true, false}) {
+      for (std::int64_t limit = 64; limit <= 512; limit += 16) {
+        SCOPED_TRACE(std::to_string(slower) + " " + std::to_string(limit));
+        TimedProgram timed = repeatable(8, 64_MiB, 5_ms, slower);
+        timed.memory_limit.bytes = Bytes(limit * (1 << 20));
+        timed.memory_limit.swap = swap;
+        const Timeline timeline = simulate_forked(timed);
+        EXPECT_LE(timeline.peak_memory.at(0), timed.memory_limit.bytes);
+        EXPECT_EQ(timeline.memory.back().used, Bytes(0));
+        if (!swap) EXPECT_TRUE(timeline.pressure_copies.empty());
+        if (limit == 512) EXPECT_TRUE(timeline.pressure_reruns.empty());
+      }
+    }
+  }
+}
+
+TEST(MemoryPressure, WhatRunsAgainIsNoSlowerThanCopiesAlone) {
+  for (const double slower : {1.0, 10.0, 30.0, 100.0}) {
+    SCOPED_TRACE(slower);
+    TimedProgram timed = repeatable(8, 64_MiB, 5_ms, slower);
+    timed.memory_limit.bytes = 200_MiB;
+    const Timeline either = simulate_forked(timed);
+    timed.memory_limit.recompute = false;
+    const Timeline copies = simulate_forked(timed);
+    EXPECT_TRUE(copies.pressure_reruns.empty());
+    EXPECT_LE(either.step_time.value(), copies.step_time.value() * 1.001);
+  }
+}
+
+TEST(MemoryPressure, WhatAnotherSegmentReadOrChangedIsNotMadeAgain) {
+  // The second segment reads what the first made: that is kept, so nothing waits for a chain.
+  TimedProgram timed = repeatable(3, 64_MiB, kKernel, 100);
+  timed.program.segments[1].touches.push_back(StorageId(0));
+  timed.memory_limit.bytes = 128_MiB;
+  Timeline timeline = simulate_forked(timed);
+  EXPECT_EQ(timeline.peak_memory.at(0), 128_MiB);
+  for (const PressureRerun& rerun : timeline.pressure_reruns) EXPECT_NE(rerun.op, 0);
+  // The third overwrites what the second read: the second cannot run again either.
+  timed.program.segments[2].touches.push_back(StorageId(0));
+  timed.program.segments[2].writes.push_back(StorageId(0));
+  timeline = simulate_forked(timed);
+  for (const PressureRerun& rerun : timeline.pressure_reruns) EXPECT_GT(rerun.op, 1);
 }
 
 TEST(MemoryPressure, WithoutCopiesOrWithoutHostMemoryNothingLeaves) {

@@ -16,7 +16,7 @@ constexpr RankOrder kStagesFirst = {RankDimension::pipeline, RankDimension::data
                                     RankDimension::expert, RankDimension::context,
                                     RankDimension::tensor};
 
-constexpr std::array<ParallelLayout, 11> kLayouts = {{
+constexpr std::array<ParallelLayout, 12> kLayouts = {{
     {.tensor = 1, .pipeline = 1, .data = 1},
     {.tensor = 4, .pipeline = 1, .data = 1},
     {.tensor = 1, .pipeline = 1, .data = 4},
@@ -28,6 +28,7 @@ constexpr std::array<ParallelLayout, 11> kLayouts = {{
     {.tensor = 2, .pipeline = 1, .data = 2, .context = 2},
     {.tensor = 1, .pipeline = 2, .data = 4, .expert = 2},
     {.tensor = 2, .pipeline = 2, .data = 1, .context = 2, .expert = 2, .order = kStagesFirst},
+    {.tensor = 2, .pipeline = 1, .data = 4, .expert = 4, .expert_tensor = 1},
 }};
 
 class RandomProgram {

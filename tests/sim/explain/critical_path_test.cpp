@@ -165,8 +165,8 @@ std::string story_of(const TimedProgram& timed) {
     const TimelineIndex index(program, line);
     std::string answer;
     for (const PathPiece& piece : critical_path(program, line, index)) {
-      constexpr std::array kNames{"kernels", "collective", "message",
-                                  "copy",    "host",       "unexplained"};
+      constexpr std::array kNames{"kernels", "collective", "message",    "copy",
+                                  "memory",  "host",       "unexplained"};
       char text[128];
       std::snprintf(text, sizeof text, "%s %d.%d %.0f-%.0f; ",
                     kNames[static_cast<std::size_t>(piece.kind)], piece.rank, piece.op,

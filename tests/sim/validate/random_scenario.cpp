@@ -85,7 +85,7 @@ class Draw {
     if (megatron_) {
       if (chance(4)) set("parallelism.sequence_parallel", "true");
       if (chance(6)) draw_context();
-      if (chance(6)) set("parallelism.expert", 2);
+      if (chance(6)) draw_experts();
     }
     if (chance(3)) {
       set("training.data_parallel.sharding",
@@ -93,6 +93,11 @@ class Draw {
     }
     if (chance(4)) set("training.data_parallel.overlap_gradients", "true");
     if (chance(8)) set("training.data_parallel.overlap_parameters", "true");
+  }
+
+  void draw_experts() {
+    set("parallelism.expert", 2);
+    if (chance(3)) set("parallelism.expert_tensor", 1);
   }
 
   void draw_context() {

@@ -107,6 +107,46 @@ TEST(ScoreTrainingRuns, ImageModelsStateNeitherLayersNorASequence) {
   EXPECT_TRUE(score(rows).rows[0].error_pct);
 }
 
+TEST(ScoreTrainingRuns, ExpertsAreWholeWhereAColumnOrTheNameSaysSo) {
+  const auto experts = [](const std::string& model, const std::string& family,
+                          const std::string& etp) {
+    const auto path =
+        std::filesystem::path(testing::TempDir()) / ("experts" + std::to_string(getpid()) + ".csv");
+    std::ofstream(path, std::ios::binary)
+        << "gpu,n_gpus,framework,precision,model,family,layers,hidden,heads,vocab,seq_len,experts,"
+           "experts_per_token,tp,sequence_parallel,dp,ep,etp,global_batch,step_time_s\n"
+        << "A100-SXM4-80GB,8,NeMo,bf16," << model << "," << family << ",2,512,8,51200,1024,"
+        << (family == "moe" ? "8,2" : ",") << ",2,1,4," << (family == "moe" ? "4," : "1,") << etp
+        << ",32,\n";
+    const TrainingRuns runs = read_training_runs(path);
+    std::filesystem::remove(path);
+    return scenario_of(runs.runs.at(0)).step.layout.expert_tensor;
+  };
+  EXPECT_EQ(experts("gpt_8experts_etp1_ep4", "moe", ""), 1);
+  EXPECT_EQ(experts("gpt_8experts_etp1_ep4", "moe", "2"), 2) << "the column counts first";
+  EXPECT_EQ(experts("gpt_8experts", "moe", "1"), 1);
+  EXPECT_EQ(experts("gpt_8experts_ep4", "moe", ""), 0);
+  EXPECT_EQ(experts("gpt_cp2_etp4", "gpt", ""), 0) << "no experts to split";
+}
+
+TEST(ScoreTrainingRuns, InstancesOfTheOptimizerAreTwoWhereTheNameHasNoNumber) {
+  const auto group = [](const std::string& model, const std::string& stated) {
+    const auto path = std::filesystem::path(testing::TempDir()) /
+                      ("instances" + std::to_string(getpid()) + ".csv");
+    std::ofstream(path, std::ios::binary)
+        << "gpu,n_gpus,framework,precision,model,family,layers,hidden,heads,vocab,seq_len,tp,dp,"
+           "zero_stage,zero_group_size,global_batch,step_time_s\n"
+        << "A100-SXM4-80GB,8,NeMo,bf16," << model << ",gpt,2,512,8,51200,1024,1,8,1," << stated
+        << ",32,\n";
+    const TrainingRuns runs = read_training_runs(path);
+    std::filesystem::remove(path);
+    return scenario_of(runs.runs.at(0)).step.data_parallel.shard_group;
+  };
+  EXPECT_EQ(group("gpt_multi_dist_optimizer_instances", ""), 4);
+  EXPECT_EQ(group("gpt_multi_dist_optimizer_instances", "2"), 2) << "the column counts first";
+  EXPECT_EQ(group("gpt_dist_optimizer", ""), 0);
+}
+
 TEST(ScoreTrainingRuns, TheFormatsCarryEveryRow) {
   const TrainingRunValidation validation =
       score(row("a", "NeMo", "bf16", "gpt", "none", "1", "0.04,3.5,smi") +

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "workloads/memory/tensor_lives.h"
+
+namespace tessera {
+
+/// A forward op whose results can be given up: running it once more makes them again.
+struct Rerun {
+  std::int32_t op = 0;
+  std::vector<std::int32_t> makes;  ///< of `TensorLives::all()`, that only backward passes read
+  std::vector<std::int32_t> needs;  ///< that other ops made, and nobody writes later
+};
+
+/// What a stage's program lets run again, known before it runs. A result that another forward op
+/// reads is kept, so no rerun has to wait for another one: what it needs is on the device or in
+/// host memory until the last of its results is used.
+class Reruns {
+ public:
+  Reruns(const Program& program, int stage, const TensorLives& lives);
+
+  const std::vector<Rerun>& all() const { return all_; }
+  /// Position in `all()` of the op that makes `tensor` again; -1: it cannot be given up.
+  std::int32_t of_tensor(std::int32_t tensor) const {
+    return of_tensor_[static_cast<std::size_t>(tensor)];
+  }
+
+ private:
+  std::vector<Rerun> all_;
+  std::vector<std::int32_t> of_tensor_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,127 @@
+// What schedules, layer splits, experts and contexts ask of a layout.
+#include <cstdint>
+#include <numeric>
+#include <string>
+
+#include "workloads/families/modules.h"
+#include "workloads/parallel/layer_split.h"
+#include "workloads/schedules/virtual_pipeline.h"
+#include "workloads/step_check.h"
+
+namespace tessera {
+
+void StepCheck::check_schedule() {
+  const int stages = step_.layout.pipeline;
+  const int chunks = step_.layout.virtual_stages;
+  const std::int64_t micro_batches = step_.micro_batches();
+  const std::string batches = std::to_string(micro_batches);
+  const bool interleaved = step_.schedule == PipelineSchedule::interleaved_1f1b;
+  if (interleaved != (chunks > 1)) {
+    fail("parallelism.virtual_stages",
+         std::to_string(chunks) + (interleaved
+                                       ? " with the interleaved schedule"
+                                       : " with a schedule that runs each stage's layers as one"),
+         interleaved ? "use 2 or more, or schedule: one_f_one_b"
+                     : "use schedule: interleaved_1f1b, or 1");
+  }
+  if (interleaved && stages == 1)
+    fail("parallelism.pipeline", "1 stage with the interleaved schedule",
+         "use 2 or more stages, or virtual_stages: 1");
+  if (interleaved && micro_batches % stages != 0)
+    fail("training.micro_batches",
+         batches + " micro-batches are no multiple of the " + std::to_string(stages) +
+             " pipeline stages, in groups of which the interleaved schedule runs them",
+         "use a multiple of " + std::to_string(stages) + ", or virtual_stages: 1");
+  if (step_.schedule != PipelineSchedule::dualpipe) return;
+  if (stages % 2 != 0)
+    fail("parallelism.pipeline", std::to_string(stages) + " stages with dualpipe",
+         "use an even number");
+  if (micro_batches % 2 != 0 || micro_batches < 2 * stages)
+    fail("training.micro_batches", batches + " micro-batches with dualpipe",
+         "use an even number, " + std::to_string(2 * stages) + " or more");
+  if (step_.mode != StepMode::training)
+    fail("training.schedule", "dualpipe is an order of training", "use mode: training");
+}
+
+void StepCheck::check_split() {
+  const StageSplit& split = step_.split;
+  if (layers_of_parts(model_.layers, step_)) return;
+  const std::int64_t parts = VirtualPipeline(step_).length();
+  const std::string layers = std::to_string(model_.layers) + " layers";
+  if (!split.layers_per_stage.empty()) {
+    const std::int64_t sum = std::accumulate(split.layers_per_stage.begin(),
+                                             split.layers_per_stage.end(), std::int64_t{0});
+    fail("parallelism.layers_per_stage",
+         std::to_string(split.layers_per_stage.size()) + " numbers that sum to " +
+             std::to_string(sum) + " for " + layers + " on " + std::to_string(parts) +
+             " stages or model chunks",
+         "give one number for each, 1 or more between the first and the last");
+  } else if (split.first_stage_layers > 0 || split.last_stage_layers > 0 ||
+             split.embedding_as_layer || split.head_as_layer) {
+    fail("parallelism.pipeline",
+         "what the other stages share of the " + layers + " is no multiple of their model chunks",
+         "change first_stage_layers, last_stage_layers, embedding_as_layer or head_as_layer, or "
+         "give layers_per_stage");
+  } else if (step_.layout.virtual_stages == 1) {
+    require_divisor("parallelism.pipeline", parts, "the layers", model_.layers);
+  } else {
+    fail("parallelism.virtual_stages",
+         "pipeline * virtual_stages = " + std::to_string(parts) +
+             " does not divide the layers = " + std::to_string(model_.layers),
+         "use a product that is one of " + divisors_of(model_.layers) +
+             ", or give layers_per_stage");
+  }
+}
+
+/// Ranks that share the experts, and parts of each.
+void StepCheck::check_experts() {
+  const ParallelLayout& layout = step_.layout;
+  const int parts = layout.expert_tensor;
+  const std::string all = std::to_string(layout.tensor);
+  if (parts > 1 && parts != layout.tensor)
+    fail("parallelism.expert_tensor",
+         std::to_string(parts) + " of " + all + " tensor-parallel ranks share an expert",
+         "use 1 (whole experts), or leave it out: all " + all + " share each");
+  if (layout.whole_experts() && !layout.sequence_parallel)
+    fail("parallelism.expert_tensor",
+         "1: every tensor-parallel rank would send the same tokens to the experts",
+         "use sequence_parallel: true, with which each sends its part of the sequence");
+  if (model_.experts == 0) {
+    constexpr const char* kWhat = "the model has no experts";
+    if (layout.expert > 1) fail("parallelism.expert", kWhat, "use 1, or a model with experts");
+    if (parts > 0)
+      fail("parallelism.expert_tensor", kWhat, "leave it out, or use a model with experts");
+    return;
+  }
+  require_divisor(
+      "parallelism.expert", layout.expert,
+      layout.whole_experts() ? "the ranks tensor * data * context" : "the replicas data * context",
+      layout.expert_places());
+  require_divisor("parallelism.expert", layout.expert, "the experts", model_.experts);
+}
+
+/// Context-parallel ranks.
+void StepCheck::check_context() {
+  const ParallelLayout& layout = step_.layout;
+  if (layout.context == 1) return;
+  if (step_.sequence_length % (2LL * layout.context) != 0)
+    fail("parallelism.context",
+         std::to_string(layout.context) +
+             " ranks with two pieces each do not divide sequences of " +
+             std::to_string(step_.sequence_length),
+         "use half of one of " + divisors_of(step_.sequence_length));
+  if (!uses_fused_attention(step_.framework))
+    fail("parallelism.context", "unfused attention sees whole sequences",
+         "use training.framework.attention: transformer_engine, flash2 or cudnn in 16 bit, or 1");
+  if (step_.context_attention == ContextAttention::ulysses) {
+    const std::int64_t split = std::int64_t{layout.tensor} * layout.context;
+    if (model_.heads % split != 0 || model_.kv_heads % split != 0)
+      fail("parallelism.context_attention",
+           "ulysses spreads heads = " + std::to_string(model_.heads) +
+               " and kv_heads = " + std::to_string(model_.kv_heads) +
+               " over tensor * context = " + std::to_string(split) + " ranks",
+           "use ring or all_gather, or sizes that divide both");
+  }
+}
+
+}  // namespace tessera

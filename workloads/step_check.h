@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/units/input_error.h"
+#include "workloads/model_graph.h"
+
+namespace tessera {
+
+/// "1, 2, 4": the divisors of `number` up to 64.
+std::string divisors_of(std::int64_t number);
+
+/// Finds everything that makes a step of a transformer impossible.
+class StepCheck {
+ public:
+  StepCheck(const ModelSpec& model, const StepOptions& step) : model_(model), step_(step) {}
+
+  std::vector<Problem> run() &&;
+
+ private:
+  void fail(std::string where, std::string what, std::string hint);
+  void require_positive(const std::string& field, std::int64_t value);
+  void require_divisor(const std::string& field, std::int64_t divisor, std::string_view of,
+                       std::int64_t number);
+
+  void check_dimensions();
+  void check_batch();
+  void check_sequence();
+  void check_precision();
+  void check_data_parallel();
+  void check_megatron();
+  void check_hugging_face();
+  // layout_check.cpp
+  void check_schedule();
+  void check_split();
+  void check_experts();
+  void check_context();
+
+  const ModelSpec& model_;
+  const StepOptions& step_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace tessera
