@@ -134,15 +134,17 @@ void MemoryPressure::look_ahead(std::int32_t op) {
   const Bytes limit = gpu_.context().timed.memory_limit.bytes;
   Forecast ahead{.level = gpu_.memory().used() - leaving_bytes_ + net_of(op),
                  .spare = limit - gpu_.memory().used() - taken_by(op),
-                 .counted = {}};
+                 .counted = {},
+                 .given_up_later = {}};
   const auto ops = static_cast<std::int32_t>(gpu_.program().ops.size());
   int looked = 0;
   for (std::int32_t next = op + 1; next < ops && looked < kHorizon; ++next) {
     if (gpu_.op(next).kind != OpKind::kernels) continue;
     ++looked;
     const Bytes taken = bring_back_for(next, ahead);
-    const Bytes peak = ahead.level + taken;
-    if (peak > limit) ahead.level -= make_room(peak - limit, next);
+    const Bytes missing = ahead.level + taken - limit;
+    if (missing > Bytes(0)) ahead.level -= give_up_later(missing, op, next, ahead);
+    if (ahead.level + taken > limit) ahead.level -= make_room(ahead.level + taken - limit, next);
     ahead.spare = std::min(ahead.spare, limit - ahead.level - taken);
     ahead.level += net_of(next);
   }

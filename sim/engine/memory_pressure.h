@@ -72,6 +72,7 @@ class MemoryPressure {
     Bytes level;                     ///< in use
     Bytes spare;                     ///< that nobody takes until then
     std::set<std::int32_t> counted;  ///< tensors that `level` holds though they are not there yet
+    std::set<std::int32_t> given_up_later;  ///< reruns whose results it holds no more
   };
   /// The copies of one direction, in order; the first one runs.
   using Copies = std::deque<std::int32_t>;
@@ -109,6 +110,7 @@ class MemoryPressure {
   Bytes freed_by(std::int32_t rerun, std::int32_t until) const;
   std::int32_t cheapest_rerun(std::int32_t until) const;
   Bytes give_up(std::int32_t rerun, std::int32_t until);
+  Bytes give_up_later(Bytes missing, std::int32_t op, std::int32_t until, Forecast& ahead) const;
 
   // Seconds lost per byte that leaves.
   double price_of_rerun(std::int32_t rerun, std::int32_t until) const;

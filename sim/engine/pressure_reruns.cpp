@@ -90,6 +90,30 @@ Bytes MemoryPressure::give_up(std::int32_t rerun, std::int32_t until) {
   return freed;
 }
 
+/// Nothing need leave now for what can be given up in time: results that ops from `op` on will have
+/// made by `until`, where that is cheaper than a copy. Returns how many bytes.
+Bytes MemoryPressure::give_up_later(Bytes missing, std::int32_t op, std::int32_t until,
+                                    Forecast& ahead) const {
+  const MemoryLimit& limit = gpu_.context().timed.memory_limit;
+  Bytes later;
+  if (!limit.recompute) return later;
+  const std::int32_t other = limit.swap ? farthest(until) : -1;
+  for (std::int32_t made = op; made < until && later < missing; ++made) {
+    const std::int32_t rerun = rerun_of_op_[static_cast<std::size_t>(made)];
+    if (rerun < 0 || ahead.given_up_later.contains(rerun)) continue;
+    Bytes freed;
+    for (const std::int32_t tensor : rerun_at(rerun).makes)
+      if (lives_.all()[static_cast<std::size_t>(tensor)].users[1] > until) freed += bytes(tensor);
+    const auto price = [&] {
+      return gpu_.rerun_time(made).value() / static_cast<double>(freed.value());
+    };
+    if (freed == Bytes(0) || (other >= 0 && price() >= price_of_copy(other, until))) continue;
+    ahead.given_up_later.insert(rerun);
+    later += freed;
+  }
+  return later;
+}
+
 Seconds MemoryPressure::kernel_time(std::int32_t from, std::int32_t to) const {
   if (from < 0 || to <= from) return {};
   return kernel_time_[static_cast<std::size_t>(to)] - kernel_time_[static_cast<std::size_t>(from)];
