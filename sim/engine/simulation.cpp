@@ -30,10 +30,14 @@ std::size_t ops_of(int rank, const Program& program) {
   return program.stages[static_cast<std::size_t>(stage)].ops.size();
 }
 
-std::vector<OpRecord> empty_records(const Program& program, std::span<const int> ranks) {
+/// So many ops take a few tenths of a second: then huge pages pay for themselves.
+constexpr std::size_t kManyOps = 1'000'000;
+
+OpRecords empty_records(const Program& program, std::span<const int> ranks) {
   std::size_t count = 0;
   for (const int rank : ranks) count += ops_of(rank, program);
-  return std::vector<OpRecord>(count);
+  if (count >= kManyOps) let_heap_use_huge_pages();
+  return OpRecords(count);
 }
 
 }  // namespace
@@ -41,6 +45,7 @@ std::vector<OpRecord> empty_records(const Program& program, std::span<const int>
 Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
     : timed_(timed),
       plan_(timed),
+      records_(empty_records(timed.program, ranks())),
       queues_(queues_of_stages(timed)),
       memory_(memory_of_stages(timed)),
       engine_(start_simgrid()),
@@ -50,8 +55,7 @@ Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
       transfers_(clock_, network_),
       collectives_(plan_, transfers_),
       messages_(plan_, clock_, transfers_),
-      context_{timed, clock_, plan_, collectives_, messages_, transfers_},
-      records_(empty_records(timed.program, ranks())) {
+      context_{timed, clock_, plan_, collectives_, messages_, transfers_} {
   create_gpus(samples);
 }
 

@@ -34,6 +34,7 @@ class Simulation {
   // In the order of construction: what can fail comes before SimGrid starts.
   const TimedProgram& timed_;
   CommunicationPlan plan_;
+  OpRecords records_;                ///< by rank and op
   std::vector<StageQueues> queues_;  ///< by stage
   std::vector<StageMemory> memory_;  ///< by stage; empty where memory is not limited
   std::unique_ptr<simgrid::s4u::Engine> engine_;
@@ -44,8 +45,7 @@ class Simulation {
   CollectiveBoard collectives_;
   MessageBoard messages_;
   DeviceContext context_;
-  std::vector<OpRecord> records_;  ///< by rank and op
-  std::deque<Gpu> gpus_;           ///< in the order of ranks()
+  std::deque<Gpu> gpus_;  ///< in the order of ranks()
   std::deque<HostProcess> hosts_;
   bool out_of_time_ = false;
   Seconds simulated_time_;  ///< when time ran out

@@ -6,6 +6,7 @@
 
 #include "hw/units/id.h"
 #include "hw/units/quantity.h"
+#include "sim/trace/huge_pages.h"
 #include "sim/trace/rank_folding.h"
 #include "workloads/program.h"
 
@@ -20,6 +21,7 @@ struct OpRecord {
   std::int32_t last_rank = -1;  ///< collectives: the member that arrived last; else -1
 };
 static_assert(sizeof(OpRecord) == 32, "large jobs have tens of millions: two fill a cache line");
+using OpRecords = std::vector<OpRecord, HugePageAllocator<OpRecord>>;
 
 /// Bytes in use on a rank from `time` on. A running segment counts with its peak.
 struct MemorySample {
@@ -56,7 +58,7 @@ struct MemoryStall {
 /// What happened in one simulated step. Totally ordered: ops by (rank, op); memory by (rank, time,
 /// sequence). Ranks that another one stands for have no ops and no samples of their own.
 struct Timeline {
-  std::vector<OpRecord> ops;
+  OpRecords ops;
   std::vector<MemorySample> memory;
   std::vector<Bytes> peak_memory;  ///< per rank, also of those that others stand for; static memory
                                    ///< included

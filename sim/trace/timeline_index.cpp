@@ -40,10 +40,10 @@ std::vector<std::size_t> first_records(const TimedProgram& timed,
 }
 
 template <class Entry>
-std::span<const Entry> entries_of(const std::vector<Entry>& entries,
+std::span<const Entry> entries_of(std::span<const Entry> entries,
                                   const std::vector<std::size_t>& first, int rank) {
   const auto at = static_cast<std::size_t>(rank);
-  return std::span(entries).subspan(first[at], first[at + 1] - first[at]);
+  return entries.subspan(first[at], first[at + 1] - first[at]);
 }
 
 }  // namespace
@@ -74,7 +74,8 @@ const StageOrder& TimelineIndex::order_of(int rank) const {
 }
 
 std::span<const OpRecord> TimelineIndex::records_of(int rank) const {
-  const auto records = entries_of(timeline_.ops, first_record_, folding().of(rank));
+  const auto records =
+      entries_of(std::span<const OpRecord>(timeline_.ops), first_record_, folding().of(rank));
   assert(records.size() == program_of(rank).ops.size());
   return records;
 }
@@ -97,7 +98,8 @@ std::vector<Seconds> TimelineIndex::launch_dates_of(int rank) const {
 }
 
 std::span<const MemorySample> TimelineIndex::memory_of(int rank) const {
-  return entries_of(timeline_.memory, first_sample_, folding().of(rank));
+  return entries_of(std::span<const MemorySample>(timeline_.memory), first_sample_,
+                    folding().of(rank));
 }
 
 std::span<const MemoryStall> TimelineIndex::stalls_of(int rank) const {
