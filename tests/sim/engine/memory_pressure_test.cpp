@@ -191,8 +191,12 @@ TEST(MemoryPressure, EveryLimitAboveTheLargestOpIsMetAndTheLedgerReturns) {
         const Timeline timeline = simulate_forked(timed);
         EXPECT_LE(timeline.peak_memory.at(0), timed.memory_limit.bytes);
         EXPECT_EQ(timeline.memory.back().used, Bytes(0));
-        if (!swap) EXPECT_TRUE(timeline.pressure_copies.empty());
-        if (limit == 512) EXPECT_TRUE(timeline.pressure_reruns.empty());
+        if (!swap) {
+          EXPECT_TRUE(timeline.pressure_copies.empty());
+        }
+        if (limit == 512) {
+          EXPECT_TRUE(timeline.pressure_reruns.empty());
+        }
       }
     }
   }
