@@ -169,39 +169,33 @@ void StepCheck::check_megatron() {
   check_context();
 }
 
-void StepCheck::check_hugging_face() {
-  constexpr const char* kHint = "use framework: megatron, or 1";
-  const std::string framework = step_.framework.name;
-  if (step_.layout.tensor > 1) {
-    fail("parallelism.tensor",
-         std::to_string(step_.layout.tensor) + ": models of " + framework +
-             " are not split over GPUs",
-         kHint);
+/// Every GPU runs a whole model.
+void StepCheck::check_unsplit() {
+  const std::string models = "models of " + step_.framework.name + " ";
+  const ParallelLayout& layout = step_.layout;
+  struct Size {
+    const char* field;
+    int value;
+    const char* what;
+  };
+  for (const Size& size :
+       {Size{"tensor", layout.tensor, "are not split over GPUs"},
+        Size{"pipeline", layout.pipeline, "are not split into stages"},
+        Size{"context", layout.context, "see whole sequences"},
+        Size{"expert", layout.expert, "hold all experts on every GPU"},
+        Size{"expert_tensor", layout.expert_tensor, "are not split over GPUs"}}) {
+    if (size.value <= 1) continue;
+    fail("parallelism." + std::string(size.field),
+         std::to_string(size.value) + ": " + models + size.what, "use framework: megatron, or 1");
   }
-  if (step_.layout.sequence_parallel) {
-    fail("parallelism.sequence_parallel", "models of " + framework + " are not split over GPUs",
+  if (layout.sequence_parallel)
+    fail("parallelism.sequence_parallel", models + "are not split over GPUs",
          "use framework: megatron, or false");
-  }
-  if (step_.layout.pipeline > 1) {
-    fail("parallelism.pipeline",
-         std::to_string(step_.layout.pipeline) + ": models of " + framework +
-             " are not split into stages",
-         kHint);
-  }
-  if (step_.layout.context > 1)
-    fail("parallelism.context",
-         std::to_string(step_.layout.context) + ": models of " + framework + " see whole sequences",
-         kHint);
-  if (step_.layout.expert > 1)
-    fail("parallelism.expert",
-         std::to_string(step_.layout.expert) + ": models of " + framework +
-             " hold all experts on every GPU",
-         kHint);
-  if (step_.layout.expert_tensor > 1)
-    fail("parallelism.expert_tensor",
-         std::to_string(step_.layout.expert_tensor) + ": models of " + framework +
-             " are not split over GPUs",
-         kHint);
+}
+
+void StepCheck::check_hugging_face() {
+  const std::string framework = step_.framework.name;
+  check_unsplit();
   if (step_.expert_imbalance != 1 && model_.family != ModelFamily::switch_transformer)
     fail("expert_imbalance", "models of " + framework + " have no experts",
          "use framework: megatron with a model that has experts, or 1");

@@ -32,6 +32,7 @@ class StepCheck {
   void check_precision();
   void check_data_parallel();
   void check_megatron();
+  void check_unsplit();
   void check_hugging_face();
   // layout_check.cpp
   void check_schedule();

@@ -70,9 +70,8 @@ TEST_F(CatalogTest, ModelsHaveTheirPublishedParameters) {
   };
   for (const auto& [id, count] : exact) EXPECT_EQ(parameters(id), count) << id;
   const std::vector<std::pair<std::string, double>> rounded = {
-      {"gpt3-6.7b", 6.7e9}, {"gpt3-13b", 12.9e9},       {"opt-13b", 12.85e9},
-      {"opt-30b", 30e9},    {"megatron-530b", 529.6e9}, {"megatron-1t", 1008e9},
-      {"megatron-22b", 22e9}};
+      {"gpt3-6.7b", 6.7e9},       {"gpt3-13b", 12.9e9},    {"opt-13b", 12.85e9},  {"opt-30b", 30e9},
+      {"megatron-530b", 529.6e9}, {"megatron-1t", 1008e9}, {"megatron-22b", 22e9}};
   for (const auto& [id, count] : rounded)
     EXPECT_NEAR(static_cast<double>(parameters(id)) / count, 1, 0.01) << id;
 }
