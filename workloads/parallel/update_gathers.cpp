@@ -8,7 +8,6 @@ namespace tessera {
 
 UpdateGathers::UpdateGathers(PassLibrary& library, const StepOptions& step, OpQueue& queue)
     : library_(library),
-      graph_(library.graph()),
       step_(step),
       queue_(queue),
       on_(gathers_updates(step)),

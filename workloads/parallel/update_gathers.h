@@ -40,7 +40,6 @@ class UpdateGathers {
   std::int32_t start(GroupKind group, std::int64_t parameters, Phase phase);
 
   PassLibrary& library_;
-  const ModelGraph& graph_;
   const StepOptions& step_;
   OpQueue& queue_;
   bool on_;
