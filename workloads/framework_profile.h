@@ -30,6 +30,13 @@ enum class AttentionKernels : std::uint8_t {
   flash1,              ///< FlashAttention of 2022 and its Triton form
 };
 
+/// How operands of products in FP8 are scaled to its range.
+enum class Fp8Scaling : std::uint8_t {
+  delayed,  ///< by the largest values of earlier steps: one cast per matrix (Transformer Engine)
+  current,  ///< by its own largest value, which a kernel finds first (torchao's Float8Linear)
+  none,     ///< the framework has no such products
+};
+
 /// What `recompute: selective` runs again in backward.
 enum class SelectiveRecompute : std::uint8_t {
   core_attention,  ///< softmax(q k^T) v (Megatron)
@@ -44,6 +51,7 @@ struct FrameworkProfile {
   KernelMode kernels = KernelMode::eager;
   AttentionKernels attention = AttentionKernels::unfused;
   SelectiveRecompute selective = SelectiveRecompute::core_attention;
+  Fp8Scaling fp8_scaling = Fp8Scaling::delayed;
   bool attention_copies = false;     ///< q, k, v and the output are copied into the kernel's layout
   bool fused_norm = false;           ///< RMS norm is one kernel (layer norm always is)
   bool fused_rope = false;           ///< rotary embedding is one kernel per tensor

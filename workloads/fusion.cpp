@@ -27,6 +27,12 @@ std::int64_t elements(const GraphOp& op) {
   return op.kernel.rows * op.kernel.cols;
 }
 
+/// Its result is there for no kernel but the next: every thread block has a part of it.
+bool reduces_to_one(const GraphOp& op) {
+  return op.kernel.kind == KernelKind::reduction && op.writes.size() == 1 &&
+         op.writes.front().bytes <= Bytes(4) && elements(op) > 1;
+}
+
 /// Kernels that become one.
 struct Group {
   std::vector<std::size_t> members;  ///< positions in the op list, ascending
@@ -65,6 +71,7 @@ class Fusion {
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (ops[i].kind == GraphOpKind::view) continue;  // compiled code makes no framework calls
       if (can_fuse(ops[i])) {
+        if (waits_for_a_sum(i)) flush(result);
         join_group(i);
       } else {
         flush(result);
@@ -83,6 +90,16 @@ class Fusion {
   }
   static std::size_t index(const Access& access) {
     return static_cast<std::size_t>(access.storage.index());
+  }
+
+  /// Whether op `i`, of many elements, takes what an open group reduces all of its elements to.
+  bool waits_for_a_sum(std::size_t i) const {
+    const GraphOp& op = (*ops_)[i];
+    return elements(op) > 1 && std::ranges::any_of(groups_, [&](const Group& group) {
+             return std::ranges::any_of(group.members, [&](std::size_t m) {
+               return reduces_to_one((*ops_)[m]) && hands_over((*ops_)[m], op);
+             });
+           });
   }
 
   /// Adds op `i` to every open group that it takes a tensor from, merging them; else opens one.

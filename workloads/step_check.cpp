@@ -123,9 +123,9 @@ void StepCheck::check_precision() {
   const std::string name(name_of(step_.precision));
   if (step_.precision == Precision::int8 || step_.precision == Precision::int64)
     fail("precision", name + " trains no model", "use fp32, tf32, bf16, fp16 or fp8");
-  if (step_.precision == Precision::fp8 && step_.framework.modules != ModuleTree::megatron)
-    fail("precision", "fp8 is for the linear layers of Transformer Engine",
-         "use framework: megatron, or precision: bf16");
+  if (step_.precision == Precision::fp8 && step_.framework.fp8_scaling == Fp8Scaling::none)
+    fail("precision", step_.framework.name + " has no products in fp8",
+         "use framework: megatron, fsdp or torchtitan, or precision: bf16");
   const bool full = activation_precision(step_.precision) == Precision::fp32;
   const AttentionKernels attention = step_.framework.attention;
   if (full && attention != AttentionKernels::unfused)

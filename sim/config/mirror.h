@@ -211,6 +211,7 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("modules", profile.modules);
   visit("kernels", profile.kernels);
   visit("attention", profile.attention);
+  visit("fp8_scaling", profile.fp8_scaling);
   visit("selective_recompute", profile.selective);
   visit("attention_copies", profile.attention_copies);
   visit("fused_norm", profile.fused_norm);

@@ -286,6 +286,48 @@ TEST(Fp8, MultipliesLayersInFp8AndTheRestInBf16) {
   EXPECT_LT(fp8, bf16);
 }
 
+TEST(Fp8, ScaledByItsOwnLargestValueAMatrixIsReadOnceMoreAndKeptAsItWas) {
+  // Each of the 7 matrices of a Llama layer and its x: largest value and cast in forward, cast
+  // again in backward; the gradient of its output: largest value and one cast for both orders.
+  StepOptions step = half_step(test::fsdp(), AttentionKernels::flash2, Precision::fp8);
+  step.framework.fp8_scaling = Fp8Scaling::current;
+  const ModelSpec llama = narrow(test::llama2_7b());
+  const ModelGraph graph = build_model_graph(llama, step);
+  const auto named = [](const std::vector<GraphOp>& ops, const char* end) {
+    return std::ranges::count_if(ops, [&](const GraphOp& op) {
+      return op.kind == GraphOpKind::kernel && op.name.ends_with(end);
+    });
+  };
+  const Block& layer = graph.blocks[kLayer];
+  EXPECT_EQ(named(layer.forward, ".largest"), 2 * 7);
+  EXPECT_EQ(named(layer.forward, ".fp8"), 2 * 7);
+  EXPECT_EQ(named(layer.backward, ".output_grad.largest"), 7);
+  EXPECT_EQ(named(layer.backward, ".output_grad.fp8"), 7);
+  EXPECT_EQ(named(layer.backward, "_transposed"), 2 * 7);
+  for (const GraphOp& op : graph.blocks[2].forward) {  // the head
+    if (op.kernel.kind == KernelKind::gemm) EXPECT_EQ(op.kernel.precision, Precision::bf16);
+  }
+  // what backward needs is what a step in bf16 keeps, but for scalars
+  EXPECT_NEAR(saved_per_element(llama, step), saved_per_element(llama, in(Precision::bf16, step)),
+              0.01);
+}
+
+TEST(Fp8, CompiledTheLargestValueJoinsItsProducerAndTheCastWaitsForIt) {
+  StepOptions step = half_step(test::fsdp(), AttentionKernels::flash2, Precision::fp8);
+  step.framework.fp8_scaling = Fp8Scaling::current;
+  step.kernels = KernelMode::fused;
+  const ModelGraph graph = build_model_graph(narrow(test::llama2_7b()), step);
+  for (const GraphOp& op : graph.blocks[kLayer].forward) {
+    const bool casts = std::ranges::any_of(op.writes, [&](const Access& access) {
+      return graph.blocks[kLayer].storage(access.storage).name.ends_with(".fp8");
+    });
+    const bool reduces = std::ranges::any_of(op.writes, [&](const Access& access) {
+      return graph.blocks[kLayer].storage(access.storage).name.ends_with(".largest");
+    });
+    EXPECT_FALSE(casts && reduces) << op.name;
+  }
+}
+
 TEST(TensorParallelLlama, AgreesWithTheWholeModelInParametersAndArithmetic) {
   ModelSpec llama = narrow(test::llama2_7b());
   llama.layers = 2;

@@ -110,7 +110,8 @@ void head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
   const Tensor normalized = root_mean_square_norm(tape, "final_norm", x, step.framework);
   const Tensor table = output_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
-  finish_with_logits(tape, step, linear_with(tape, "lm_head", normalized, table));
+  finish_with_logits(
+      tape, step, linear_over_last(tape, "lm_head", normalized, table, {.full_precision = true}));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct TapeOptions {
   Precision gemm_precision = Precision::fp32;       ///< arithmetic of matrix products
   Precision parameter_precision = Precision::fp32;  ///< in which the model holds its weights
   Precision gradient_precision = Precision::fp32;   ///< of the buffers that gradients go to
+  bool scales_by_largest = false;  ///< FP8: a kernel finds a matrix's largest value, others cast it
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
 };
 
@@ -120,6 +121,7 @@ class Tape {
   /// Of activations.
   Precision precision() const { return options_.precision; }
   Precision gemm_precision() const { return options_.gemm_precision; }
+  bool scales_by_largest() const { return options_.scales_by_largest; }
 
   // Autograd.
   bool requires_gradient(const Tensor& tensor) const;

@@ -27,8 +27,10 @@ struct LinearLayer {
 /// y = x W (+ bias) for x [tokens, in]. Backward: data gradient, weight gradient, a column sum for
 /// the bias. Saves x. In FP8 both operands of each product are cast first, once for both of their
 /// uses (one kernel, reads e and writes 2 bytes per element), and the cast x is saved instead.
+/// Where they are scaled by their own largest value, a kernel finds that first, x itself is saved,
+/// and x and W are cast again in backward.
 /// Sources: PyTorch Linear.cpp; Megatron core/tensor_parallel/layers.py; Micikevicius et al., "FP8
-/// Formats for Deep Learning", 2022.
+/// Formats for Deep Learning", 2022; torchao float8_linear.py.
 Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
                      const LinearLayer& layer);
 
