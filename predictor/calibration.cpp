@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 
 #include "hw/units/input_error.h"
 #include "predictor/overlay_fit.h"
@@ -23,31 +22,25 @@ std::string counted(std::int64_t rows) {
   return std::to_string(rows) + (rows == 1 ? " row" : " rows");
 }
 
-/// "3 rows of bf16 left out: ...": formats that the kernel model does not know.
-void note_precisions(const std::map<std::string, std::int64_t>& rows,
-                     std::vector<std::string>& notes) {
-  for (const auto& [precision, number] : rows) {
-    notes.push_back(counted(number) + " of " + precision + " left out: effects of " + precision +
-                    " are not modelled yet, the kernel model is fp32 only");
-  }
-}
-
 SortedRows sort_rows(const MeasurementFile& file, const GpuSpec& gpu) {
   SortedRows sorted;
-  std::map<std::string, std::int64_t> other_precisions;
-  std::int64_t other_gpus = 0, untimed = 0;
+  std::int64_t other_gpus = 0, untimed = 0, isolated = 0;
   for (const KernelMeasurement& row : file.rows) {
     if (file.gpus[row.gpu] != gpu.id) {
       ++other_gpus;
-    } else if (row.precision != Precision::fp32) {
-      ++other_precisions[std::string(name_of(row.precision))];
     } else if (row.latency_us <= 0) {
       ++untimed;
+    } else if (row.precision != Precision::fp32 && row.load == Load::isolated) {
+      ++isolated;
     } else {
       (row.test ? sorted.held_out : sorted.fitted).push_back(&row);
     }
   }
-  note_precisions(other_precisions, sorted.notes);
+  if (isolated > 0)
+    sorted.notes.push_back(counted(isolated) +
+                           " on tensor cores left out: they don't state a timing in a graph or "
+                           "queue, and a GPU that rests between calls holds clocks that a step "
+                           "does not; measure with tools/collect");
   if (other_gpus > 0) sorted.notes.push_back(counted(other_gpus) + " of other GPUs left out");
   if (untimed > 0) sorted.notes.push_back(counted(untimed) + " without latency_us left out");
   return sorted;
@@ -63,7 +56,9 @@ SortedRows sort_rows(const MeasurementFile& file, const GpuSpec& gpu) {
     throw InputError({file.path.string(), "holds no row of " + gpu.id, "it holds " + others});
   std::vector<Problem> problems;
   for (const std::string& note : rows.notes)
-    problems.push_back({file.path.string(), note, "rows of dtype fp32 with a latency are needed"});
+    problems.push_back(
+        {file.path.string(), note,
+         "rows with a latency are needed, on tensor cores with timing = graph or queue"});
   if (!rows.held_out.empty())
     problems.push_back({file.path.string(), "every usable row of " + gpu.id + " has split = test",
                         "nothing is fitted to such rows; leave split empty"});
@@ -101,6 +96,8 @@ KernelCalibration calibrate_from_kernels(const MeasurementFile& file, const GpuS
   after.source = file.path.filename().string();
   after.source_fnv1a = hash_text(fnv1a(*file.text));
   after.rows = static_cast<std::int64_t>(rows.fitted.size());
+  after.precision =
+      after.tensor.rows < after.rows ? Precision::fp32 : rows.fitted.front()->precision;
   after.weights = hash_text(fingerprint(weights));
   const auto errors = [&](const TimedRows& of, const GpuOverlay& overlay) {
     return errors_of(of, overlay, gpu, weights);

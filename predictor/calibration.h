@@ -32,16 +32,18 @@ struct KernelCalibration {
   std::vector<std::string> notes;  ///< rows that were left out, and why
 };
 
-/// Fits the effect of `gpu` to the fp32 rows of `file`; what all GPUs share stays as `weights` have
-/// it. Each log scalar moves until the weighted median of log(predicted / measured) is zero over
-/// the rows in which it decides at least two thirds of the time, weighted by its share and level
-/// over octaves of duration; one such row is enough, and a few odd rows do not matter. A class
-/// without such rows:
+/// Fits the effect of `gpu` to the rows of `file`, in fp32 and on tensor cores; what all GPUs share
+/// stays as `weights` have it. Each log scalar moves until the weighted median of log(predicted /
+/// measured) is zero over the rows in which it decides at least two thirds of the time, weighted by
+/// its share and level over octaves of duration; one such row is enough, and a few odd rows do not
+/// matter. A class without such rows:
 /// - linear layers and batched products run on the same lanes and clock, so either takes the shift
 ///   of the other;
 /// - memory-bound classes share the memory system, so each takes the mean shift of the others;
 /// - a power limit that decides no row stays;
-/// - a floor that decides no isolated call stays.
+/// - a floor that decides no isolated call stays;
+/// - the power limit of products on tensor cores takes the shift of their tiles.
+/// Products on tensor cores are of a busy GPU: rows of isolated calls are left out.
 /// Rows with split = test are only scored. Throws InputError where no row of `gpu` can be used.
 KernelCalibration calibrate_from_kernels(const MeasurementFile& file, const GpuSpec& gpu,
                                          const PredictorWeights& weights);

@@ -19,6 +19,10 @@ std::string reason_of(const GpuOverlay& overlay) {
 }
 
 GpuEffect effect_of(const GpuOverlay& overlay, GpuEffect effect) {
+  effect.tensor = overlay.tensor;
+  effect.tensor.of_steps = overlay.mode == OverlayMode::calibrated_steps;
+  effect.tensor.source = reason_of(overlay);
+  if (overlay.tensor.rows > 0 && overlay.tensor.rows == overlay.rows) return effect;
   effect.gemm_slowdown = overlay.gemm_slowdown;
   effect.batched_slowdown = overlay.batched_slowdown;
   effect.bandwidth_slowdown = overlay.bandwidth_slowdown;
@@ -43,6 +47,11 @@ PredictionMode mode_of(EffectProvenance provenance) {
       break;
   }
   return PredictionMode::zero_shot;
+}
+
+PredictionMode mode_of(const TensorEffect& effect) {
+  if (!effect.measured) return PredictionMode::zero_shot;
+  return effect.of_steps ? PredictionMode::calibrated_steps : PredictionMode::calibrated;
 }
 
 }  // namespace
@@ -130,7 +139,7 @@ PredictionBasis prediction_basis(PredictorForm form, const GpuSpec& gpu,
     for (const std::string& note : predictor.notes(kernel)) say(basis.notes, note);
     if (kernel.kind != KernelKind::gemm || !TensorCorePredictor::covers(kernel)) continue;
     const TensorEffect& effect = predictor.tensor_cores().products(kernel.precision).effect();
-    if (effect.measured) basis.mode = PredictionMode::calibrated;
+    if (effect.measured) basis.mode = mode_of(effect);
     say(sources, std::string(name_of(kernel.precision)) + " products: " + effect.reason);
   }
   for (const std::string& source : sources) basis.effect += "; " + source;

@@ -23,12 +23,13 @@ enum class OverlayMode : std::uint8_t {
 struct GpuOverlay {
   std::string gpu;  ///< id of the hardware catalog
   OverlayMode mode = OverlayMode::calibrated;
-  Precision precision = Precision::fp32;  ///< of the kernels that it is about
+  Precision precision = Precision::fp32;  ///< of the measured kernels; fp32 where also of others
   double gemm_slowdown = 0;
   double batched_slowdown = 0;
   std::array<double, kMemoryClasses> bandwidth_slowdown{};
   double sustained_flops = 0;  ///< [FLOP/s]; 0 = not limited
   LaunchFloors floors;         ///< [s]
+  TensorShift tensor;          ///< against what is predicted without it
   std::string source;          ///< name of the measured file, without folder
   std::string source_fnv1a;    ///< of the whole file, "0x" and 16 hexadecimal digits
   std::int64_t rows = 0;       ///< of it that were used

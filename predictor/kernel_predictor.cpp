@@ -8,7 +8,7 @@
 namespace tessera {
 
 std::unique_ptr<KernelPredictor> make_predictor(PredictorForm form, const GpuSpec& gpu,
-                                                const PredictorWeights& weights) {
+                                                const PredictorWeights& weights, Load load) {
   switch (form) {
     case PredictorForm::roofline:
       return std::make_unique<RooflinePredictor>(gpu);
@@ -21,7 +21,7 @@ std::unique_ptr<KernelPredictor> make_predictor(PredictorForm form, const GpuSpe
     throw InputError({.where = "predictor.form",
                       .what = "the form tessera needs trained weights",
                       .hint = "train them (tessera train) or choose the form roofline"});
-  return std::make_unique<TesseraPredictor>(gpu, weights);
+  return std::make_unique<TesseraPredictor>(gpu, weights, load);
 }
 
 }  // namespace tessera

@@ -20,6 +20,13 @@ enum class PredictorForm : std::uint8_t {
   tessera,   ///< parametric tile/wave model with shared parameters and one compute scalar per GPU
 };
 
+/// What the GPU did before the kernel. A card holds its highest clocks for some milliseconds, until
+/// its power limit lowers them.
+enum class Load : std::uint8_t {
+  sustained,  ///< it has been busy for long, as in a training step
+  isolated,   ///< nothing: the kernel is timed by itself
+};
+
 /// How a duration came about; enough to explain it.
 struct KernelPrediction {
   Seconds duration;            ///< on a queued stream: no launch gap
@@ -51,8 +58,11 @@ struct PredictorWeights;  ///< trained parameters: predictor/weights.h
 
 /// Throws InputError where `form` needs weights that `weights` lacks. `predict` throws it for
 /// kernels that the GPU cannot run (predictor/gpu_support.h asks beforehand), or that `form` has no
-/// model of: the form neusight predicts fp32 alone.
+/// model of: the form neusight predicts fp32 alone. `load` tells for products on tensor cores of
+/// the form tessera; other forms have no power limit, and that of FP32 units holds for short calls
+/// too.
 std::unique_ptr<KernelPredictor> make_predictor(PredictorForm form, const GpuSpec& gpu,
-                                                const PredictorWeights& weights);
+                                                const PredictorWeights& weights,
+                                                Load load = Load::sustained);
 
 }  // namespace tessera

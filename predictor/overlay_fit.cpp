@@ -19,14 +19,19 @@ enum Scalar : std::size_t {
   kElementwise,
   kSoftmax,
   kLayerNorm,
-  kPowerLimit,  ///< -log(sustained_flops)
-  kFloors,      ///< log of the launch floors, one per class
+  kPowerLimit,     ///< -log(sustained_flops)
+  kTensorCompute,  ///< moves tensor.power along: tiles and limit are too close to tell apart by
+                   ///< most
+  kTensorMemory,
+  kTensorPower,  ///< beyond that
+  kFloors,       ///< log of the launch floors, one per class
   kScalars = kFloors + 5
 };
 constexpr std::array<const char*, kScalars> kNames{
     "gemm_slowdown",       "batched_slowdown", "elementwise_slowdown", "softmax_slowdown",
-    "layer_norm_slowdown", "sustained_flops",  "floors.linear",        "floors.batched",
-    "floors.elementwise",  "floors.softmax",   "floors.layer_norm"};
+    "layer_norm_slowdown", "sustained_flops",  "tensor.compute",       "tensor.memory",
+    "tensor.power",        "floors.linear",    "floors.batched",       "floors.elementwise",
+    "floors.softmax",      "floors.layer_norm"};
 
 /// In the order of the first scalars, which are one per class.
 constexpr std::array kFloorOfClass{&LaunchFloors::linear, &LaunchFloors::batched,
@@ -68,6 +73,12 @@ double& figure(GpuOverlay& overlay, std::size_t scalar) {
       return overlay.batched_slowdown;
     case kPowerLimit:
       return overlay.sustained_flops;
+    case kTensorCompute:
+      return overlay.tensor.compute;
+    case kTensorMemory:
+      return overlay.tensor.memory;
+    case kTensorPower:
+      return overlay.tensor.power;
     default:
       return overlay.bandwidth_slowdown[scalar - kElementwise];
   }
@@ -75,10 +86,13 @@ double& figure(GpuOverlay& overlay, std::size_t scalar) {
 
 void shift(GpuOverlay& overlay, std::size_t scalar, double by) {
   double& value = figure(overlay, scalar);
-  if (scalar < kPowerLimit) {
-    value += by;
+  if (scalar >= kFloors) {
+    value *= std::exp(by);
+  } else if (scalar == kPowerLimit) {
+    value *= std::exp(-by);
   } else {
-    value *= std::exp(scalar == kPowerLimit ? -by : by);
+    value += by;
+    if (scalar == kTensorCompute) overlay.tensor.power += by;
   }
 }
 
@@ -117,11 +131,17 @@ class Fit {
   Fit(const TimedRows& rows, const GpuSpec& gpu, const PredictorWeights& weights)
       : gpu_(gpu), weights_(weights), start_(neutral_overlay(gpu, weights)), overlay_(start_) {
     for (const KernelMeasurement* row : rows) {
+      if (row->precision != Precision::fp32) {
+        for (const std::size_t of : {kTensorCompute, kTensorMemory, kTensorPower})
+          rows_[of].push_back(row);
+        continue;
+      }
       const std::size_t of = class_of(row->op);
       rows_[of].push_back(row);
       if (of == kGemm || of == kBatched) rows_[kPowerLimit].push_back(row);
       if (row->timing == CallTiming::isolated) rows_[kFloors + of].push_back(row);
     }
+    overlay_.tensor.rows = static_cast<std::int64_t>(rows_[kTensorCompute].size());
   }
 
   OverlayFit run() {
@@ -188,6 +208,8 @@ class Fit {
       how_[unknown] =
           std::string("takes the shift of ") + kNames[known] + ": same lanes, same clock";
     }
+    if (fitted(kTensorCompute) && !fitted(kTensorPower))
+      how_[kTensorPower] = "takes the shift of tensor.compute";
     double sum = 0, number = 0;
     for (const std::size_t scalar : {kElementwise, kSoftmax, kLayerNorm}) {
       if (!fitted(scalar)) continue;

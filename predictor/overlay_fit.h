@@ -13,7 +13,8 @@ struct OverlayFit {
   std::vector<CalibratedFigure> figures;
 };
 
-/// The fit of `calibrate_from_kernels`, on fp32 rows of `gpu` with a latency.
+/// The fit of `calibrate_from_kernels`, on rows of `gpu` with a latency; those in other formats
+/// than fp32 timed under load.
 OverlayFit fit_overlay(const TimedRows& rows, const GpuSpec& gpu, const PredictorWeights& weights);
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
 // Files in the formats of fp32.csv, fp32_conv.csv and tensor_core.csv.
+#include <array>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -73,9 +74,11 @@ class GroupNames {
 KernelScores score_operators(const ScoreRequest& request) {
   const MeasurementFile file = read_measurements(request.csv);
   KernelScores scores{.text = file.text, .header = file.header, .gpus = file.gpus};
-  std::vector<std::unique_ptr<KernelPredictor>> predictors;
-  for (const std::string& id : file.gpus)
-    predictors.push_back(make_predictor(request.form, request.lookup(id), request.weights));
+  std::array<std::vector<std::unique_ptr<KernelPredictor>>, 2> predictors;  // by Load
+  for (const Load load : {Load::sustained, Load::isolated})
+    for (const std::string& id : file.gpus)
+      predictors[static_cast<std::size_t>(load)].push_back(
+          make_predictor(request.form, request.lookup(id), request.weights, load));
   LibraryPredictors libraries(request, file.gpus);
   GroupNames names(scores.ops);
   for (std::size_t op = 0; op < kMeasuredOps; ++op)  // groups in this order
@@ -90,7 +93,7 @@ KernelScores score_operators(const ScoreRequest& request) {
     fill(score, [&] {
       if (const TensorGemmPredictor* library = libraries.find(row))
         return library->duration(kernel_of(row)) + library->launch_seconds();
-      return timed_call(*predictors[row.gpu], row);
+      return timed_call(*predictors[static_cast<std::size_t>(row.load)][row.gpu], row);
     });
   }
   return scores;

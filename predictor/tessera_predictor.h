@@ -19,8 +19,8 @@ namespace tessera {
 /// | everything else, in every format | CudaCorePredictor, by bytes |
 class TesseraPredictor final : public KernelPredictor {
  public:
-  TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& weights)
-      : cuda_cores_(gpu, weights), tensor_cores_(gpu, weights) {}
+  TesseraPredictor(const GpuSpec& gpu, const PredictorWeights& weights, Load load = Load::sustained)
+      : cuda_cores_(gpu, weights), tensor_cores_(gpu, weights, load) {}
 
   KernelPrediction predict(const Kernel& kernel) const override;
   Seconds isolated_launch_overhead(const Kernel& kernel) const override;

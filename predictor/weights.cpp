@@ -50,9 +50,9 @@ void save_weights(const PredictorWeights& weights, const std::filesystem::path& 
 }
 
 std::uint64_t fingerprint(const PredictorWeights& weights) {
-  weights::Fp32 section;
-  write_fp32(weights, section);
-  return fnv1a(section.SerializeAsString());
+  weights::Weights corrected = message_of(weights);
+  corrected.clear_half_memory();
+  return fnv1a(corrected.SerializeAsString());
 }
 
 }  // namespace tessera

@@ -12,6 +12,7 @@
 #include "predictor/effect_rule.h"
 #include "predictor/gemm_model.h"
 #include "predictor/half/attention_weights.h"
+#include "predictor/half/tensor_shift.h"
 #include "predictor/half/tensor_weights.h"
 #include "predictor/memory_model.h"
 #include "predictor/mlp.h"
@@ -46,6 +47,7 @@ struct GpuEffect {
   std::optional<double> convolution_slowdown;  ///< convolutions; empty = not measured
   double sustained_flops = 0;  ///< power-limited GEMM rate [FLOP/s]; 0 = not limited
   LaunchFloors floors;
+  TensorShift tensor;  ///< of an overlay alone
   EffectProvenance provenance = EffectProvenance::measured;
   std::string reason;  ///< which rule or which twin, in words
 };
@@ -130,7 +132,8 @@ PredictorWeights load_weights_if_any(const std::filesystem::path& path);
 /// Same weights, same bytes, section by section: one that does not change keeps its bytes. Writes a
 /// temporary file and renames it.
 void save_weights(const PredictorWeights& weights, const std::filesystem::path& path);
-/// Names the trained FP32 parameters, which overlays correct: fnv1a of their section.
+/// Names the trained parameters that overlays correct: fnv1a of the sections of FP32 kernels, of
+/// products on tensor cores and of attention.
 std::uint64_t fingerprint(const PredictorWeights& weights);
 
 }  // namespace tessera

@@ -76,6 +76,11 @@ AttentionPredictor::AttentionPredictor(const GpuSpec& gpu, AttentionWeights weig
         {"attention weights", "hold no profile", "run tessera train --model attention"});
 }
 
+void AttentionPredictor::calibrate(double log_slowdown, const std::string& source) {
+  calibration_ = std::exp(log_slowdown);
+  calibration_source_ = source;
+}
+
 /// The named stack on this GPU first, then the same implementation, then the same GPU, then the
 /// same generation, then the setting, then the mask; of equals the one that rearranges least, whose
 /// time is most the kernel's own.
@@ -110,7 +115,7 @@ AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
       .shape = attention_shape(call), .parameters = parameters(profile(call)), .forward = {}};
   parts.forward =
       attention_time(parts.shape, gpu_, parts.parameters, setting_ == AttentionSetting::serving);
-  parts.factor = share(call.direction, weights_.backward(parts.shape.longest));
+  parts.factor = calibration_ * share(call.direction, weights_.backward(parts.shape.longest));
   return parts;
 }
 
@@ -155,6 +160,7 @@ std::string AttentionPredictor::provenance(const AttentionCall& call) const {
   if (!measured(from)) text += ", share of peak copied";
   if (call.direction != AttentionDirection::forward)
     text += ", backward by FlashAttention-2's ratio to forward";
+  if (!calibration_source_.empty()) text += ", corrected by " + calibration_source_;
   return text;
 }
 

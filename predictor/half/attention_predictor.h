@@ -20,7 +20,7 @@ struct AttentionParts {
   AttentionShape shape;
   AttentionParameters<double> parameters;
   AttentionTime<double> forward;
-  double factor = 1;  ///< 1 forward; backward the ratio to it; both their sum
+  double factor = 1;  ///< 1 forward; backward the ratio to it; both their sum; times a calibration
 };
 
 /// Predicts fused attention on one GPU. Pure; safe to share between threads.
@@ -30,6 +30,10 @@ class AttentionPredictor {
   /// figure or `weights` holds no profile.
   AttentionPredictor(const GpuSpec& gpu, AttentionWeights weights,
                      AttentionSetting setting = AttentionSetting::training, std::string stack = {});
+
+  /// Multiplies every duration by e^`log_slowdown`, as an overlay says; `source` names its
+  /// measurements.
+  void calibrate(double log_slowdown, const std::string& source);
 
   /// Throws InputError for impossible sizes, and for FlashAttention on GPUs that do not run it: 2
   /// needs compute capability 8.0, 3 needs Hopper. `duration` of a backward pass is a ratio to the
@@ -59,6 +63,8 @@ class AttentionPredictor {
   AttentionWeights weights_;
   AttentionSetting setting_;
   std::string stack_;
+  double calibration_ = 1;          ///< measured / predicted duration
+  std::string calibration_source_;  ///< in words; empty = none
 };
 
 }  // namespace tessera

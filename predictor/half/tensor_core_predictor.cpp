@@ -1,5 +1,6 @@
 #include "predictor/half/tensor_core_predictor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -22,18 +23,25 @@ constexpr double kConvolution = 0.25;
 
 }  // namespace
 
-TensorCorePredictor::TensorCorePredictor(const GpuSpec& gpu, const PredictorWeights& weights)
+TensorCorePredictor::TensorCorePredictor(const GpuSpec& gpu, const PredictorWeights& weights,
+                                         Load load)
     : gpu_(gpu),
       trained_on_products_(weights.tensor_gemm.has_value()),
       trained_on_attention_(weights.attention.has_value()) {
   for (std::size_t i = 0; i < products_.size() && trained_on_products_; ++i) {
     const Precision precision = kAllPrecisions[i];
     if (precision != Precision::fp32 && supports_products(gpu, precision))
-      products_[i].emplace(gpu, precision, *weights.tensor_gemm);
+      products_[i].emplace(gpu, precision, *weights.tensor_gemm, std::string_view(), load);
   }
   const bool peak = supports_products(gpu, Precision::bf16);
   if (trained_on_attention_ && peak && fastest_implementation(gpu))
     attention_.emplace(gpu, *weights.attention);
+  const auto own = std::ranges::find(weights.calibrated, gpu.id, &GpuEffect::gpu);
+  if (own == weights.calibrated.end() || own->tensor.rows == 0) return;
+  for (std::optional<TensorGemmPredictor>& products : products_)
+    if (products) products->calibrate(own->tensor);
+  if (attention_ && own->tensor.attention != 0)
+    attention_->calibrate(own->tensor.attention, own->tensor.source);
 }
 
 Kernel TensorCorePredictor::product_of(const Kernel& kernel) {

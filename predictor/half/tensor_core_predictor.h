@@ -22,7 +22,8 @@ namespace tessera {
 /// Convolutions in these formats were never timed: as their implicit product.
 class TensorCorePredictor {
  public:
-  TensorCorePredictor(const GpuSpec& gpu, const PredictorWeights& weights);
+  TensorCorePredictor(const GpuSpec& gpu, const PredictorWeights& weights,
+                      Load load = Load::sustained);
 
   /// The product that stands for `kernel`: itself, or that of a convolution.
   static Kernel product_of(const Kernel& kernel);

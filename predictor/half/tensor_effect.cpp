@@ -30,6 +30,13 @@ constexpr double kOtherPrecision = 0.03;
 // the bytes per multiply-add, fp8 also promotes partial sums on CUDA cores and scales the result.
 constexpr double kTf32 = 0.15, kFp8 = 0.25;
 
+// Calls of this length [s] are the longest on either GPU. The limit acts within tens of
+// milliseconds, so they feel it all the time, as a step does (decision 27).
+constexpr double kUnderLoad = 0.1;
+// Judgement, in log time: calls of 10 ms and longer of two sessions on one kind of card differ by
+// 4 to 17 % on A100, by 6 to 24 % on H100; half of it either way.
+constexpr double kSessionsUnderLoad = 0.06;
+
 double watts_per_flops(const GpuSpec& gpu, const TensorTraits& traits) {
   return gpu.tdp.value() / traits.flops;
 }
@@ -134,6 +141,23 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTr
 }
 
 }  // namespace
+
+void put_under_load(TensorEffect& effect) {
+  effect.gpu.cap += effect.gpu.cap_per_decade * tensor_cap_decades(kUnderLoad);
+  effect.gpu.cap_per_decade = 0;
+  effect.spread = std::hypot(effect.spread, kSessionsUnderLoad);
+}
+
+void calibrate(TensorEffect& effect, const TensorShift& shift) {
+  effect.gpu.compute += shift.compute;
+  effect.gpu.memory += shift.memory;
+  effect.gpu.cap += shift.power;
+  effect.measured = true;
+  effect.spread = kSessionsUnderLoad;
+  effect.of_steps = shift.of_steps;
+  effect.reason = shift.source;
+  effect.never_timed.clear();
+}
 
 TensorStackEffect<double> unknown_stack(const TensorWeights& weights, std::string_view gpu) {
   const auto found = std::ranges::find(weights.gpus, gpu, &TensorGpuWeights::gpu);

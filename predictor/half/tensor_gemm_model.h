@@ -226,14 +226,18 @@ Dual<N> tensor_tile_seconds(const TensorShape& s, const TensorTraits& gpu,
   return result;
 }
 
+/// Decades for which a product whose ideal duration is `ideal` [s] loses power-limited rate.
+inline double tensor_cap_decades(double ideal) {
+  return std::log10(1 + ideal / kTensorCapOnset);
+}
+
 /// Time at the power-limited rate [s].
 template <class T>
 T tensor_capped_seconds(const TensorShape& s, const TensorTraits& gpu, const TensorGpuEffect<T>& g,
                         const TensorStackEffect<T>& stack) {
   using std::exp;
   const double ideal = s.flops() / gpu.flops;
-  const double decades = std::log10(1 + ideal / kTensorCapOnset);
-  return exp(g.cap + g.cap_per_decade * decades + stack.compute) * ideal;
+  return exp(g.cap + g.cap_per_decade * tensor_cap_decades(ideal) + stack.compute) * ideal;
 }
 
 /// Compute time [s]: tiles, or the rate that the power limit leaves where that is longer.

@@ -47,13 +47,16 @@ Extrapolation beyond(const Kernel& kernel, const GemmRange& range) {
 }  // namespace
 
 TensorGemmPredictor::TensorGemmPredictor(const GpuSpec& gpu, Precision precision,
-                                         const TensorWeights& weights, std::string_view stack)
+                                         const TensorWeights& weights, std::string_view stack,
+                                         Load load)
     : gpu_(gpu.id),
       precision_(precision),
       traits_(tensor_traits(gpu, precision)),
       effect_(tensor_effect(gpu, precision, weights, stack)),
       shared_(weights.shared),
-      range_(weights.range) {}
+      range_(weights.range) {
+  if (load == Load::sustained) put_under_load(effect_);
+}
 
 bool TensorGemmPredictor::covers(const Kernel& kernel) const {
   return kernel.precision == precision_ &&

@@ -17,6 +17,9 @@ namespace tessera {
 /// Grouped products: the tiles of all groups fill the waves together, and none ends before its
 /// longest group alone would. One group is the plain product, equal groups are the batched one.
 ///
+/// Under load the power limit is felt by every product, however short; timed by itself only by long
+/// ones (docs/decisions/0027-power-under-load.md).
+///
 /// Durations leave out what a kernel takes to start and drain (`launch_seconds`, inside every
 /// measured row). Layouts other than `tn` were never
 /// timed: the data and weight gradients take the same constants, with a wider spread.
@@ -25,7 +28,10 @@ class TensorGemmPredictor {
   /// `stack`: the library, one of those in `weights`; empty = unknown. Throws InputError where the
   /// GPU has no tensor cores for `precision`, or states no dense peak of it.
   TensorGemmPredictor(const GpuSpec& gpu, Precision precision, const TensorWeights& weights,
-                      std::string_view stack = {});
+                      std::string_view stack = {}, Load load = Load::isolated);
+
+  /// Corrects every prediction by what an overlay says.
+  void calibrate(const TensorShift& shift) { tessera::calibrate(effect_, shift); }
 
   /// Products of the predictor's precision.
   bool covers(const Kernel& kernel) const;

@@ -171,6 +171,7 @@ class Reader {
     const auto known = std::ranges::find(kTimingNames, timing);
     if (known != kTimingNames.end()) {
       row.timing = static_cast<CallTiming>(known - kTimingNames.begin());
+      if (row.timing != CallTiming::isolated) row.load = Load::sustained;
     } else if (timing.empty()) {
       row.timing = products_only_ ? CallTiming::graph : CallTiming::isolated;
     } else {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/units/precision.h"
+#include "predictor/kernel_predictor.h"
 #include "workloads/kernel.h"
 
 namespace tessera {
@@ -46,6 +47,9 @@ struct KernelMeasurement {
   std::uint16_t gpu = 0;  ///< position in MeasurementFile::gpus
   MeasuredOp op = MeasuredOp::linear;
   CallTiming timing = CallTiming::isolated;
+  /// Before the call: `sustained` where the file states a timing in a graph or queue, which
+  /// tools/collect repeats until the clocks settle.
+  Load load = Load::isolated;
   Precision precision = Precision::fp32;
   bool train = false;                                ///< split == "train", fp32, isolated
   bool test = false;                                 ///< split == "test": nothing is fitted to it

@@ -36,7 +36,7 @@ static_assert(int{schema::Training::dualpipe} == int(PipelineSchedule::dualpipe)
 static_assert(int{schema::Parallelism::ulysses} == int(ContextAttention::ulysses));
 static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
 static_assert(int{schema::Overlay::calibrated_steps} == int(OverlayMode::calibrated_steps));
-static_assert(int{schema::Overlay::fp32} == int(Precision::fp32));
+static_assert(int{schema::Overlay::fp8} == int(Precision::fp8));
 static_assert(int{schema::ProtocolCalibration::hierarchical} ==
               int(CollectiveAlgorithm::hierarchical));
 static_assert(int{schema::ProtocolCalibration::simple} == int(CollectiveProtocol::simple));

@@ -167,6 +167,14 @@ void mirror(Of<LaunchFloors> auto& floors, auto&& visit) {
   visit("layer_norm", floors.layer_norm);
 }
 
+void mirror(Of<TensorShift> auto& shift, auto&& visit) {
+  visit("compute", shift.compute);
+  visit("memory", shift.memory);
+  visit("power", shift.power);
+  visit("attention", shift.attention);
+  visit("rows", shift.rows);
+}
+
 void mirror(Of<GpuOverlay> auto& overlay, auto&& visit) {
   visit("gpu", overlay.gpu);
   visit("mode", overlay.mode);
@@ -178,6 +186,7 @@ void mirror(Of<GpuOverlay> auto& overlay, auto&& visit) {
   visit("layer_norm_slowdown", overlay.bandwidth_slowdown[2]);
   visit("sustained_flops", overlay.sustained_flops);
   visit("floors", overlay.floors);
+  visit("tensor", overlay.tensor);
   visit("source", overlay.source);
   visit("source_fnv1a", overlay.source_fnv1a);
   visit("rows", overlay.rows);

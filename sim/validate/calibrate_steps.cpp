@@ -1,5 +1,6 @@
 #include "sim/validate/calibrate_steps.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -91,6 +92,16 @@ class StepSet {
                     "check the rows: what else takes time in them, and which GPU ran them"});
 }
 
+bool on_tensor_cores(const TrainingRun& run) {
+  return run.precision != name_of(Precision::fp32);
+}
+
+/// That of the first run, but fp32 where any has it.
+Precision precision_of(const std::vector<TrainingRun>& runs) {
+  const bool all = std::ranges::all_of(runs, on_tensor_cores);
+  return all ? parse_precision(runs.front().precision) : Precision::fp32;
+}
+
 /// The zero of the increasing function `at` in [low, high], or nothing where it has none there.
 std::optional<double> bisect(double low, double high, const std::function<double(double)>& at) {
   if (at(low) > 0 || at(high) < 0) return std::nullopt;
@@ -103,10 +114,18 @@ std::optional<double> bisect(double low, double high, const std::function<double
 
 }  // namespace
 
-GpuOverlay with_slower_compute(GpuOverlay overlay, double log_scalar) {
-  overlay.gemm_slowdown += log_scalar;
-  overlay.batched_slowdown += log_scalar;
-  overlay.sustained_flops *= std::exp(-log_scalar);
+GpuOverlay with_slower_compute(GpuOverlay overlay, double log_scalar,
+                               const MeasuredArithmetic& of) {
+  if (of.fp32) {
+    overlay.gemm_slowdown += log_scalar;
+    overlay.batched_slowdown += log_scalar;
+    overlay.sustained_flops *= std::exp(-log_scalar);
+  }
+  if (of.tensor_cores) {
+    overlay.tensor.compute += log_scalar;
+    overlay.tensor.power += log_scalar;
+    overlay.tensor.attention += log_scalar;
+  }
   return overlay;
 }
 
@@ -114,9 +133,19 @@ StepCalibration calibrate_from_steps(const TrainingRuns& runs,
                                      const ScenarioOfTrainingRun& scenario_of, const GpuSpec& gpu,
                                      const PredictorWeights& weights, int jobs) {
   const StepSet steps(runs, scenario_of, jobs);
-  const GpuOverlay start = neutral_overlay(gpu, weights);
+  GpuOverlay start = neutral_overlay(gpu, weights);
+  start.mode = OverlayMode::calibrated_steps;
+  start.source = runs.file.filename().string();
+  start.source_fnv1a = hash_text(fnv1a(runs.text));
+  start.rows = static_cast<std::int64_t>(steps.runs().size());
+  start.tensor.rows = std::ranges::count_if(steps.runs(), on_tensor_cores);
+  start.precision = precision_of(steps.runs());
+  start.weights = hash_text(fingerprint(weights));
+  const MeasuredArithmetic arithmetic{
+      .fp32 = start.tensor.rows<start.rows, .tensor_cores = start.tensor.rows> 0};
   const auto simulate_with = [&](double scalar) {
-    return steps.simulate_all(with_overlay(weights, with_slower_compute(start, scalar), gpu));
+    return steps.simulate_all(
+        with_overlay(weights, with_slower_compute(start, scalar, arithmetic), gpu));
   };
   const auto ratio_at = [&](double scalar) { return steps.mean_log_ratio(simulate_with(scalar)); };
   const std::vector<Seconds> before = simulate_with(0);
@@ -131,12 +160,7 @@ StepCalibration calibrate_from_steps(const TrainingRuns& runs,
   result.other_gpus = runs.left_out;
   for (std::size_t i = 0; i < before.size(); ++i)
     result.steps.push_back({steps.runs()[i], before[i], after[i]});
-  result.overlay = with_slower_compute(start, *scalar);
-  result.overlay.mode = OverlayMode::calibrated_steps;
-  result.overlay.source = runs.file.filename().string();
-  result.overlay.source_fnv1a = hash_text(fnv1a(runs.text));
-  result.overlay.rows = static_cast<std::int64_t>(before.size());
-  result.overlay.weights = hash_text(fingerprint(weights));
+  result.overlay = with_slower_compute(start, *scalar, arithmetic);
   return result;
 }
 

@@ -25,8 +25,9 @@ struct StepCalibration {
   std::int64_t other_gpus = 0;      ///< rows of others
 };
 
-/// Finds the one log scalar on the compute effects of `gpu` (linear layers, batched products,
-/// sustained rate) for which the geometric mean of simulated / measured over `runs` is 1, by
+/// Finds the one log scalar on the arithmetic of `gpu` (in fp32 linear layers, batched products and
+/// the sustained rate; in other formats products and fused attention on tensor cores; both where
+/// `runs` have both) for which the geometric mean of simulated / measured over `runs` is 1, by
 /// bisection to 1e-6. Steps are too few and too coarse to tell more. Each simulation runs in a
 /// process of its own, `jobs` at a time. A run that cannot be simulated is skipped with the reason.
 /// Throws InputError where none can be, or where no scalar between 1/20 and 20 times explains them.
@@ -34,7 +35,13 @@ StepCalibration calibrate_from_steps(const TrainingRuns& runs,
                                      const ScenarioOfTrainingRun& scenario_of, const GpuSpec& gpu,
                                      const PredictorWeights& weights, int jobs);
 
-/// `overlay` with the time of products times e^`log_scalar`.
-GpuOverlay with_slower_compute(GpuOverlay overlay, double log_scalar);
+/// Which arithmetic measured steps are made of.
+struct MeasuredArithmetic {
+  bool fp32 = false;
+  bool tensor_cores = false;
+};
+
+/// `overlay` with the time of products, and of attention on tensor cores, times e^`log_scalar`.
+GpuOverlay with_slower_compute(GpuOverlay overlay, double log_scalar, const MeasuredArithmetic& of);
 
 }  // namespace tessera

@@ -51,7 +51,7 @@ OperatorRunScore score_run(const OperatorRun& measured, const ScenarioOfRun& sce
   try {
     const Scenario scenario = scenario_of_operators(measured.run, scenario_of);
     const auto predictor =
-        make_predictor(scenario.predictor_form, scenario.cluster.node.gpu, weights);
+        make_predictor(scenario.predictor_form, scenario.cluster.node.gpu, weights, Load::isolated);
     matches = match_operators(measured.operators, build_model_graph(scenario.model, scenario.step),
                               *predictor);
   } catch (const InputError& error) {

@@ -275,12 +275,6 @@ std::string whole_text(const std::filesystem::path& file) {
   throw InputError(std::move(problems));
 }
 
-/// Why a run is no step in fp32; empty if it is.
-std::string why_no_fp32_step(const TrainingRun& run) {
-  if (run.precision != "fp32") return "precision = " + run.precision + ": steps calibrate fp32";
-  return run.step_time ? "" : "it has no step_time_s";
-}
-
 }  // namespace
 
 RowFilter parse_row_filter(const std::string& text) {
@@ -320,7 +314,7 @@ TrainingRuns read_training_runs(const std::filesystem::path& file,
   return read;
 }
 
-TrainingRuns read_fp32_steps(const std::filesystem::path& file, const std::string& gpu) {
+TrainingRuns read_timed_steps(const std::filesystem::path& file, const std::string& gpu) {
   const TrainingRuns all = read_training_runs(file);
   TrainingRuns steps{.file = all.file, .text = all.text};
   for (const SkippedRun& run : all.skipped) {
@@ -328,8 +322,8 @@ TrainingRuns read_fp32_steps(const std::filesystem::path& file, const std::strin
   }
   for (const TrainingRun& run : all.runs) {
     if (run.gpu != gpu) continue;
-    if (std::string reason = why_no_fp32_step(run); !reason.empty()) {
-      steps.skipped.push_back({run.where, run.id, run.gpu, std::move(reason)});
+    if (!run.step_time) {
+      steps.skipped.push_back({run.where, run.id, run.gpu, "it has no step_time_s"});
     } else {
       steps.runs.push_back(run);
     }

@@ -77,8 +77,8 @@ RowFilter parse_row_filter(const std::string& text);
 TrainingRuns read_training_runs(const std::filesystem::path& file,
                                 const std::vector<RowFilter>& filters = {});
 
-/// Of those the fp32 rows of `gpu` that have a step time; `skipped` then holds only rows of `gpu`.
+/// Of those the rows of `gpu` that have a step time; `skipped` then holds only rows of `gpu`.
 /// Throws InputError where none is left.
-TrainingRuns read_fp32_steps(const std::filesystem::path& file, const std::string& gpu);
+TrainingRuns read_timed_steps(const std::filesystem::path& file, const std::string& gpu);
 
 }  // namespace tessera

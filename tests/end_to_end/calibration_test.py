@@ -46,11 +46,13 @@ class Calibration(EndToEnd):
         table = self.answer("simulate", DATA_PARALLEL, "--set", overlay)
         self.assertEqual(table.splitlines()[3], f"calibrated for {GPU}: {after['predictor']['effect']}")
 
-    def test_collected_bf16_rows_are_refused_with_the_reason(self):
+    def test_collected_bf16_rows_make_an_overlay_of_tensor_cores(self):
         self.collect("--suite", "tensor-core", "--small", "--dtypes", "bf16", "--out", "bf16.csv")
-        self.assert_fails(3, "effects of bf16 are not modelled yet", "calibrate", "gpu", "--gpu", GPU,
-                          "--from-kernels", "bf16.csv", "--out", "overlay.yaml")
-        self.assertNotIn("overlay.yaml", self.files())
+        answer = self.calibrate("--from-kernels", "bf16.csv")
+        self.assertEqual(answer["overlay"]["precision"], "bf16")
+        fitted = {figure["name"] for figure in answer["figures"] if figure["how"] == "fitted"}
+        self.assertIn("tensor.compute", fitted)
+        self.assertTrue(all(name.startswith("tensor.") for name in fitted), fitted)
 
     def test_collected_steps_are_read_and_refused_where_arithmetic_cannot_explain_them(self):
         self.collect("--suite", "steps", "--small", "--out", "steps.csv")  # the fake steps take a millisecond
@@ -75,6 +77,25 @@ class Calibration(EndToEnd):
         first, second = (self.calibrate("--from-kernels", "h100.csv", out) for out in ("a.yaml", "b.yaml"))
         self.assertEqual(first, second)
         self.assertEqual((self.folder / "a.yaml").read_bytes(), (self.folder / "b.yaml").read_bytes())
+
+    def test_runs_that_were_not_calibrated_on_are_validated_with_the_overlay(self):
+        run = GPU + ",8,megatron,bf16,{},gpt,{},2048,16,8192,50304,2048,1,1,8,4,32,{}\n"
+        self.plant("runs.csv", STEP_COLUMNS + "a," + run.format("small", 8, 1) + "b," + run.format("large", 24, 1))
+        simulated = {row["id"]: row["simulated_s"] for row in self.validated("runs.csv")}
+        # A GPU on which both take 1.2 times as long; one of the two is measured.
+        self.plant("one.csv", STEP_COLUMNS + "a," + run.format("small", 8, 1.2 * simulated["a"]))
+        self.calibrate("--from-steps", "one.csv")
+        corrected = {row["id"]: row["simulated_s"] for row in self.validated("runs.csv", "--overlay", "overlay.yaml")}
+        self.assertAlmostEqual(corrected["a"] / simulated["a"], 1.2, places=4)
+        self.assertAlmostEqual(corrected["b"] / simulated["b"], 1.2, delta=0.05)
+        self.assert_fails(3, "overlay.yaml: is a second overlay of " + GPU, "validate", "runs.csv", "--overlay",
+                          "overlay.yaml", "overlay.yaml")
+        self.plant("a100.csv", STEP_COLUMNS + "a," + run.format("small", 8, 1).replace(GPU, "A100-SXM4-80GB"))
+        self.assert_fails(3, f"is an overlay of {GPU}, of which no row is simulated", "validate", "a100.csv",
+                          "--overlay", "overlay.yaml")
+
+    def validated(self, *arguments):
+        return json.loads(self.answer("validate", *arguments, "--format", "json"))["rows"]
 
     def test_one_source_is_needed(self):
         result = self.run_tessera("calibrate", "gpu", "--gpu", GPU, "--out", "overlay.yaml")

@@ -194,24 +194,27 @@ TEST(Calibration, RefusalsSayWhatTheFileHolds) {
   EXPECT_EQ(refusal(kHeader, "L4"), "rows.csv: holds no row; measure one with tools/collect");
   EXPECT_EQ(refusal(std::string(kHeader) + "T4,add,,,,,,8,8,30,\nP4,add,,,,,,8,8,30,\n", "L4"),
             "rows.csv: holds no row of L4; it holds T4, P4");
-  EXPECT_EQ(refusal(std::string(kHeader) + "L4,add,,,,,,8,8,,\n", "L4"),
-            "rows.csv: 1 row without latency_us left out; rows of dtype fp32 with a latency are "
-            "needed");
+  EXPECT_EQ(
+      refusal(std::string(kHeader) + "L4,add,,,,,,8,8,,\n", "L4"),
+      "rows.csv: 1 row without latency_us left out; rows with a latency are needed, on tensor "
+      "cores with timing = graph or queue");
   EXPECT_EQ(refusal(std::string(kHeader) + "L4,add,test,,,,,8,8,30,\n", "L4"),
             "rows.csv: every usable row of L4 has split = test; nothing is fitted to such rows; "
             "leave split empty");
   EXPECT_EQ(refusal("gpu,dtype,m,n,k,latency_us,stack,source\nL4,bf16,64,64,64,3,torch,x\n", "L4"),
-            "rows.csv: 1 row of bf16 left out: effects of bf16 are not modelled yet, the kernel "
-            "model is fp32 only; rows of dtype fp32 with a latency are needed");
+            "rows.csv: 1 row on tensor cores left out: they don't state a timing in a graph or "
+            "queue, and a GPU that rests between calls holds clocks that a step does not; measure "
+            "with tools/collect; rows with a latency are needed, on tensor cores with timing = "
+            "graph or queue");
 }
 
-TEST(Calibration, Fp32RowsOfAFileOfProductsAreUsedAndTheOthersNamed) {
+TEST(Calibration, Fp32RowsOfAFileOfProductsAreUsedAndUnsettledOthersNamed) {
   const auto file = read_rows(
       "gpu,dtype,m,n,k,latency_us,stack,source\n"
       "L4,fp32,4096,4096,4096,9000,torch,x\nL4,tf32,4096,4096,4096,3000,torch,x\n");
   const auto result = calibrate_from_kernels(file, test_gpu("L4"), weights());
   EXPECT_EQ(result.overlay.rows, 1);
-  EXPECT_THAT(result.notes, testing::ElementsAre(HasSubstr("1 row of tf32 left out")));
+  EXPECT_THAT(result.notes, testing::ElementsAre(HasSubstr("1 row on tensor cores left out")));
   EXPECT_NEAR(result.fitted.after[0].mean_abs_error_pct, 0, 1e-3);
 }
 

@@ -1,5 +1,7 @@
 // Commands that put simulations beside measurements: validate, reproduce.
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +16,7 @@
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
 #include "sim/cli/progress.h"
+#include "sim/config/load.h"
 #include "sim/formats/output_file.h"
 #include "sim/html/validation_page.h"
 #include "sim/scenario/names.h"
@@ -31,6 +34,7 @@ struct ValidateOptions {
   std::string operators_file;
   std::string runs_file;
   std::vector<std::string> only;
+  std::vector<std::string> overlay_files;
   int jobs = 0;  ///< 0: as many as there are processors
   std::string collectives_file;
   std::string calibrate_on;
@@ -80,20 +84,40 @@ void print_validation(const TrainingRunValidation& validation, const std::string
                           : training_run_table(validation));
 }
 
+/// By GPU. An overlay that has no effect would be mistaken for one that has.
+std::map<std::string, GpuOverlay> overlays_of(const std::vector<std::string>& files,
+                                              const TrainingRuns& runs, const Catalog& catalog) {
+  std::map<std::string, GpuOverlay> overlays;
+  for (const std::string& file : files) {
+    const GpuOverlay overlay = load_overlay(file, catalog);
+    if (std::ranges::find(runs.runs, overlay.gpu, &TrainingRun::gpu) == runs.runs.end())
+      throw InputError({file, "is an overlay of " + overlay.gpu + ", of which no row is simulated",
+                        "remove the overlay, or calibrate a GPU of the rows"});
+    if (!overlays.emplace(overlay.gpu, overlay).second)
+      throw InputError({file, "is a second overlay of " + overlay.gpu, "keep one"});
+  }
+  return overlays;
+}
+
 TrainingRunValidation score_runs(const ValidateOptions& options) {
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
   const FrameworkAliases aliases = framework_aliases(catalog);
+  std::vector<RowFilter> filters;
+  for (const std::string& text : options.only) filters.push_back(parse_row_filter(text));
+  const TrainingRuns runs = read_training_runs(options.runs_file, filters);
+  const std::map<std::string, GpuOverlay> overlays =
+      overlays_of(options.overlay_files, runs, catalog);
   const auto scenario_of = [&](const TrainingRun& run) {
     Scenario scenario = scenario_of_training_run(run, aliases, catalog);
     scenario.predictor_form = form;
+    if (const auto own = overlays.find(run.gpu); own != overlays.end())
+      scenario.overlays.push_back(own->second);
     return scenario;
   };
-  std::vector<RowFilter> filters;
-  for (const std::string& text : options.only) filters.push_back(parse_row_filter(text));
   Progress progress("runs");
-  return score_training_runs(read_training_runs(options.runs_file, filters), scenario_of,
-                             shipped_weights(), options.jobs > 0 ? options.jobs : processor_count(),
+  return score_training_runs(runs, scenario_of, shipped_weights(),
+                             options.jobs > 0 ? options.jobs : processor_count(),
                              [&](std::size_t done, std::size_t all) { progress.show(done, all); });
 }
 
@@ -201,6 +225,8 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--only", options->only,
                       "rows of RUNS whose column holds a value (dp=1, precision=fp16,bf16) or a "
                       "part (source~vTrain)");
+  command->add_option("--overlay", options->overlay_files,
+                      "RUNS: measured effects of their GPUs (tessera calibrate gpu), one per GPU");
   command->add_option("--report", options->report_file, "RUNS: write a self-contained HTML report");
   command->add_option("--jobs", options->jobs, "simulations of RUNS at a time; default: processors")
       ->check(CLI::Range(1, 1024));

@@ -126,6 +126,27 @@ TEST(TensorPredictor, NeverBeatsTheRoofline) {
   }
 }
 
+TEST(TensorPredictor, UnderLoadShortProductsRunAtTheRateOfLongOnes) {
+  // Where the power limit decides, a product of any length takes the share of the peak that one of
+  // 0.1 s, timed by itself, holds: exp(cap + decades * cap_per_decade) of two decades above 1 ms.
+  const TensorWeights weights = plausible_weights();
+  const TensorGemmPredictor isolated(tensor_gpu("H100-SXM5-80GB"), Precision::bf16, weights);
+  const TensorGemmPredictor loaded(tensor_gpu("H100-SXM5-80GB"), Precision::bf16, weights, {},
+                                   Load::sustained);
+  const TensorGpuEffect<double> own = isolated.effect().gpu;
+  EXPECT_NEAR(loaded.effect().gpu.cap, own.cap + own.cap_per_decade * std::log10(101), 1e-12);
+  const Kernel short_one = half_product(8192, 8192, 8192);          // 1.1 ms at peak
+  const Kernel long_one = half_product(8192 * 30, 8192, 8192 * 3);  // 0.1 s
+  const auto share = [](const TensorGemmPredictor& predictor, const Kernel& kernel) {
+    return kernel.flops.value() / 989.4e12 / predictor.predict(kernel).compute_time.value();
+  };
+  EXPECT_NEAR(share(loaded, long_one), share(isolated, long_one), 1e-3);
+  EXPECT_LT(share(loaded, short_one), share(isolated, short_one));
+  EXPECT_GT(loaded.effect().spread, isolated.effect().spread);
+  const Kernel by_memory = half_product(16, 8192, 8192);
+  EXPECT_NEAR(loaded.duration(by_memory) / isolated.duration(by_memory), 1, 1e-3);
+}
+
 TEST(TensorPredictor, CoversProductsOfItsPrecisionAlone) {
   const TensorGemmPredictor a100 = predictor("A100-SXM4-80GB");
   EXPECT_TRUE(a100.covers(half_product(64, 64, 64)));

@@ -18,6 +18,7 @@ GpuOverlay example() {
           .bandwidth_slowdown = {0.1, 0, 0.3},
           .sustained_flops = 51.23456789e12,
           .floors = {3e-6, 4.1e-6, 5e-6, 6e-6, 1.0 / 3 * 1e-5},
+          .tensor = {.compute = 0.1, .memory = -0.2, .power = 1.0 / 7, .attention = 0, .rows = 5},
           .source = "a \"quoted\" name.csv",
           .source_fnv1a = "0x00000000000000ff",
           .rows = 12,
@@ -38,6 +39,11 @@ void expect_equal(const GpuOverlay& a, const GpuOverlay& b) {
   EXPECT_EQ(a.floors.elementwise, b.floors.elementwise);
   EXPECT_EQ(a.floors.softmax, b.floors.softmax);
   EXPECT_EQ(a.floors.layer_norm, b.floors.layer_norm);
+  EXPECT_EQ(a.tensor.compute, b.tensor.compute);
+  EXPECT_EQ(a.tensor.memory, b.tensor.memory);
+  EXPECT_EQ(a.tensor.power, b.tensor.power);
+  EXPECT_EQ(a.tensor.attention, b.tensor.attention);
+  EXPECT_EQ(a.tensor.rows, b.tensor.rows);
   EXPECT_EQ(a.source, b.source);
   EXPECT_EQ(a.source_fnv1a, b.source_fnv1a);
   EXPECT_EQ(a.rows, b.rows);

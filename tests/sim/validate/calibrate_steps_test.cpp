@@ -37,7 +37,7 @@ TrainingRuns read(const std::string& rows, const char* gpu = kGpu) {
     std::filesystem::path file;
     ~Removal() { std::filesystem::remove(file); }
   } removal{path};
-  return read_fp32_steps(path, gpu);
+  return read_timed_steps(path, gpu);
 }
 
 std::string gpt_row(const std::string& framework, const std::string& sizes) {
@@ -52,8 +52,11 @@ std::string bert_row(const std::string& sizes) {
 /// `runs` with the step times that a GPU with this scalar would have shown.
 TrainingRuns with_times(TrainingRuns runs, double log_scalar) {
   const GpuSpec gpu = load_gpu(kGpu, shipped_configs());
-  const PredictorWeights truth = with_overlay(
-      trained(), with_slower_compute(neutral_overlay(gpu, trained()), log_scalar), gpu);
+  const bool fp32 = runs.runs.front().precision == "fp32";
+  GpuOverlay overlay = neutral_overlay(gpu, trained());
+  overlay.tensor.rows = fp32 ? 0 : 1;
+  const PredictorWeights truth =
+      with_overlay(trained(), with_slower_compute(overlay, log_scalar, {fp32, !fp32}), gpu);
   for (TrainingRun& run : runs.runs) {
     const std::string answer = run_forked([&] {
       return std::to_string(simulate(plan_step(scenario_of(run), truth)).step_time.value() * 1e9);
@@ -81,14 +84,29 @@ TEST(CalibrateSteps, RecoversAPlantedScalar) {
   }
 }
 
+TEST(CalibrateSteps, StepsIn16BitCorrectTensorCoresAlone) {
+  const std::string row =
+      "a,H200-SXM5-141GB,1,fsdp,bf16,gpt2,gpt,4,2048,16,8192,50304,1024,1,1,1,"
+      "0,4,8,none,1\n";
+  const StepCalibration found = calibrate(with_times(read(row), 0.25));
+  EXPECT_NEAR(found.log_scalar, 0.25, 1e-3);
+  EXPECT_NEAR(found.overlay.tensor.compute, 0.25, 1e-3);
+  EXPECT_NEAR(found.overlay.tensor.attention, 0.25, 1e-3);
+  EXPECT_EQ(found.overlay.tensor.rows, 1);
+  EXPECT_EQ(found.overlay.precision, Precision::bf16);
+  EXPECT_EQ(found.overlay.gemm_slowdown,
+            neutral_overlay(load_gpu(kGpu, shipped_configs()), trained()).gemm_slowdown);
+}
+
 TEST(CalibrateSteps, OneScalarStretchesTheArithmeticAlone) {
   const GpuSpec gpu = load_gpu(kGpu, shipped_configs());
   const GpuOverlay before = neutral_overlay(gpu, trained());
-  const GpuOverlay after = with_slower_compute(before, std::log(2.0));
+  const GpuOverlay after = with_slower_compute(before, std::log(2.0), {.fp32 = true});
   EXPECT_DOUBLE_EQ(after.gemm_slowdown - before.gemm_slowdown, std::log(2.0));
   EXPECT_DOUBLE_EQ(after.batched_slowdown - before.batched_slowdown, std::log(2.0));
   EXPECT_DOUBLE_EQ(after.sustained_flops, before.sustained_flops / 2);
   EXPECT_EQ(after.bandwidth_slowdown, before.bandwidth_slowdown);
+  EXPECT_EQ(after.tensor.compute, 0);
 }
 
 TEST(CalibrateSteps, TimesThatArithmeticCannotExplainAreRefused) {
@@ -105,7 +123,7 @@ TEST(TrainingRuns, RowsThatAreNotSimulatedAreSkippedWithTheReason) {
   const std::string rest = "gpt2,gpt,12,768,12,3072,50257,1024,1,1,1,";
   const std::string two = "gpt2,gpt,12,768,12,3072,50257,1024,1,1,2,";
   const TrainingRuns runs = read(
-      gpt_row("hf_eager", "4,4,none,1") + "c,H200-SXM5-141GB,1,x,bf16," + rest + "0,4,4,none,1\n" +
+      gpt_row("hf_eager", "4,4,none,1") + "c,H200-SXM5-141GB,1,x,int8," + rest + "0,4,4,none,1\n" +
       "d,H200-SXM5-141GB,2,x,fp32," + two + "4,4,8,none,1\n" + "e,H200-SXM5-141GB,1,x,fp32," +
       rest + "0,4,4,some,1\n" + "f,H200-SXM5-141GB,1,x,fp32," + rest + "0,4,4,none,\n" +
       "g,H200-SXM5-141GB,1,x,fp32,l,cnn,12,768,12,3072,50257,1024,1,1,1,0,4,4,none,1\n" +
@@ -115,9 +133,9 @@ TEST(TrainingRuns, RowsThatAreNotSimulatedAreSkippedWithTheReason) {
   std::vector<std::string> reasons;
   for (const SkippedRun& run : runs.skipped) reasons.push_back(run.reason);
   EXPECT_THAT(reasons,
-              ElementsAre("zero_stage = 4 is not simulated", "recompute = some is not simulated",
-                          "model = l of family = cnn is not simulated",
-                          "precision = bf16: steps calibrate fp32", "it has no step_time_s"));
+              ElementsAre("precision = int8 is not simulated", "zero_stage = 4 is not simulated",
+                          "recompute = some is not simulated",
+                          "model = l of family = cnn is not simulated", "it has no step_time_s"));
 }
 
 std::string refusal(const std::string& rows, const char* gpu = kGpu) {
