@@ -1,44 +1,34 @@
 #include "sim/engine/host_process.h"
 
 #include <simgrid/simix.hpp>
-#include <utility>
 
 namespace tessera {
 
-// The host need not sleep through each launch: between two waits nothing depends on it but the
-// dates at which its launches reach the device (launch_dates.h). It blocks at the wait.
-void HostProcess::run() {
-  const StageLaunches& launches = gpu_.queues().launches;
-  std::int32_t after = -1;
-  Seconds since;
-  for (const std::int32_t awaited : launches.waits) {
-    gpu_.launch(launch_run(after, since, awaited, launches), awaited + 1);
-    synchronize(awaited);
-    after = awaited;
-    since = gpu_.records()[static_cast<std::size_t>(awaited)].end;
-  }
-  const auto ops = static_cast<std::int32_t>(launches.host_time.size());
-  gpu_.launch(launch_run(after, since, ops - 1, launches), ops);
-  submit();
-}
-
 // Devices change only in actions of the clock: an exception in this call would end in the actor.
-void HostProcess::submit() {
-  const bool woken = std::exchange(awake_, false);
-  simgrid::kernel::actor::simcall_answered([this, woken] {
-    if (woken) gpu_.context().clock.release();
-    gpu_.context().clock.after(Seconds(0), [this] { gpu_.advance(); });
-  });
+void HostProcess::run() {
+  const bool sleeps = waits() > 0;
+  simgrid::kernel::actor::simcall_answered(
+      [this] { gpu_.context().clock.after(Seconds(0), [this] { launch(-1, Seconds(0)); }); });
+  if (sleeps) all_launched_->acquire();
 }
 
-void HostProcess::synchronize(std::int32_t op) {
-  gpu_.when_ended(op, [this] {
-    gpu_.context().clock.occupy();
-    ended_->release();
+// The host need not sleep through each launch: between two waits nothing depends on it but the
+// dates at which its launches reach the device (launch_dates.h).
+void HostProcess::launch(std::int32_t after, Seconds since) {
+  const StageLaunches& launches = gpu_.queues().launches;
+  if (waits_begun_ == waits()) {
+    const auto ops = static_cast<std::int32_t>(launches.host_time.size());
+    gpu_.launch(launch_run(after, since, ops - 1, launches), ops);
+    if (after >= 0) all_launched_->release();
+    return gpu_.advance();
+  }
+  const std::int32_t awaited = launches.waits[waits_begun_++];
+  gpu_.launch(launch_run(after, since, awaited, launches), awaited + 1);
+  gpu_.when_ended(awaited, [this, awaited] {
+    SimClock& clock = gpu_.context().clock;
+    clock.after(Seconds(0), [this, awaited] { launch(awaited, gpu_.context().clock.now()); });
   });
-  submit();
-  ended_->acquire();
-  awake_ = true;
+  gpu_.advance();
 }
 
 }  // namespace tessera

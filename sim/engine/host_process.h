@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <simgrid/s4u.hpp>
 
 #include "sim/engine/gpu.h"
@@ -11,17 +12,20 @@ namespace tessera {
 /// limit otherwise; a step has fewer launches than make the CUDA driver hold a process back.
 class HostProcess {
  public:
-  explicit HostProcess(Gpu& gpu) : gpu_(gpu), ended_(simgrid::s4u::Semaphore::create(0)) {}
+  explicit HostProcess(Gpu& gpu) : gpu_(gpu), all_launched_(simgrid::s4u::Semaphore::create(0)) {}
 
+  /// The actor. Between its first and its last launch it sleeps: what it would do when a wait ends
+  /// is done by actions of the clock, without a switch to the actor and back.
   void run();
 
  private:
-  void submit();
-  void synchronize(std::int32_t op);
+  /// The ops behind `after`, which ended at `since`, up to the next one that the host waits for.
+  void launch(std::int32_t after, Seconds since);
+  std::size_t waits() const { return gpu_.queues().launches.waits.size(); }
 
   Gpu& gpu_;
-  simgrid::s4u::SemaphorePtr ended_;
-  bool awake_ = false;  ///< woken, and SimGrid's clock waits until the host has submitted again
+  simgrid::s4u::SemaphorePtr all_launched_;
+  std::size_t waits_begun_ = 0;
 };
 
 }  // namespace tessera
