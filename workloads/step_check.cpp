@@ -100,9 +100,11 @@ void StepCheck::check_data_parallel() {
     fail("training.data_parallel.gather_units", "is for sharding: gradients",
          "leave it out: with sharding: parameters units are gathered anyway");
   const bool sharded = data.sharding != Sharding::none && step_.layout.has_replicas();
-  if (sharded && step_.schedule == PipelineSchedule::dualpipe)
-    fail("training.data_parallel.sharding", "is not simulated with the schedule dualpipe",
-         "use sharding: none, or another schedule");
+  if (sharded && step_.schedule == PipelineSchedule::dualpipe &&
+      data.sharding != Sharding::optimizer)
+    fail("training.data_parallel.sharding",
+         "of gradients or parameters is not simulated with the schedule dualpipe",
+         "use sharding: optimizer or none, or another schedule");
   if (!sharded || !step_.layout.experts_apart()) return;
   if (data.sharding != Sharding::optimizer)
     fail("training.data_parallel.sharding",

@@ -17,10 +17,10 @@ namespace tessera {
 /// Ten times cheaper than an actor that sleeps. Actions run in SimGrid's maestro: they must not
 /// block, and their exceptions leave `Engine::run()`.
 ///
-/// Up to the date from which SimGrid may bring up something by itself, the end of a flow or an
-/// actor that was woken, the clock runs ahead of SimGrid's, which saves a round of SimGrid per
-/// date. Whoever counts on SimGrid's own clock asks by `in_step`, and says by `occupy` and
-/// `release` from when to when SimGrid may bring up something.
+/// Up to the date from which SimGrid may bring up something by itself, the end of a flow, the clock
+/// runs ahead of SimGrid's, which saves a round of SimGrid per date. Whoever counts on SimGrid's
+/// own clock asks by `in_step`, and says by `occupy` and `release` from when to when SimGrid may
+/// bring up something.
 class SimClock {
  public:
   /// Date of the action that runs now; a chain of actions adds its delays up without rounding them
@@ -33,8 +33,8 @@ class SimClock {
   bool ahead() const;
   /// Runs `action` at `now`, when SimGrid's clock has come there.
   void in_step(Action&& action);
-  /// SimGrid has a flow or an actor of its own to care for, from here to `release`, and brings it
-  /// up at `earliest` at the earliest: by default at any time.
+  /// SimGrid has a flow of its own to care for, from here to `release`, and brings it up at
+  /// `earliest` at the earliest: by default at any time.
   void occupy(Seconds earliest = Seconds(0)) { occupied_from_.insert(earliest); }
   void release(Seconds earliest = Seconds(0)) {
     occupied_from_.erase(occupied_from_.find(earliest));

@@ -192,6 +192,31 @@ INSTANTIATE_TEST_SUITE_P(Schedules, PipelineProgram,
                                            PipelineSchedule::zb_h1, PipelineSchedule::zb_h2,
                                            PipelineSchedule::dualpipe));
 
+TEST(PipelineProgram, DualPipesCopiesExchangeTheShardsThatTheirRanksUpdate) {
+  StepOptions step = megatron(1, 4, 2, 8);
+  step.schedule = PipelineSchedule::dualpipe;
+  const auto joins = [&step] {
+    std::vector<std::int64_t> bytes;
+    const Program program = build_program(small_gpt(), step);
+    for (const RankProgram& stage : program.stages) {
+      for (const ProgramOp& op : ops_of_kind(stage, OpKind::send)) {
+        if (op.phase == Phase::gradient_reduction) bytes.push_back(op.bytes.value());
+      }
+      EXPECT_EQ(ops_of_kind(stage, OpKind::reduce_scatter).size(),
+                step.data_parallel.sharding == Sharding::optimizer ? 1U : 0U);
+    }
+    return bytes;
+  };
+  const std::vector<std::int64_t> whole = joins();
+  step.data_parallel.sharding = Sharding::optimizer;
+  const std::vector<std::int64_t> shards = joins();
+  ASSERT_EQ(whole.size(), 4U);
+  ASSERT_EQ(shards.size(), 4U);
+  for (std::size_t stage = 0; stage < 4; ++stage) EXPECT_EQ(2 * shards[stage], whole[stage]);
+  step.data_parallel.sharding = Sharding::gradients;
+  EXPECT_THROW(build_program(small_gpt(), step), InputError);
+}
+
 TEST(PipelineProgram, StagesTogetherHoldTheModelAndASecondTable) {
   const Program program = build_program(small_gpt(), megatron(1, 4, 1, 1));
   const std::int64_t table = padded_vocabulary(50257, 1) * 512;

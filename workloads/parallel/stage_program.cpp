@@ -71,7 +71,7 @@ class StageProgram {
     return step_.layout.experts_apart() ? expert_parameters_ : 0;
   }
   void reduce_gradients();
-  void join_copies();
+  void join_copies(std::int64_t parameters);
   void reduce_scalar();
   void run_ops(const std::vector<GraphOp>& ops, const std::string& name) {
     queue_.run(library_.cut(ops, name), -1, -1);
@@ -217,25 +217,28 @@ void StageProgram::run_passes() {
 }
 
 /// DualPipe's two copies of a part of the model lie on stages that mirror each other: they exchange
-/// gradients and add them.
-void StageProgram::join_copies() {
+/// the gradients of `parameters` and add them.
+void StageProgram::join_copies(std::int64_t parameters) {
   const std::int64_t bytes = element_bytes(step_.formats.reduce);
   StageMessage copy;
   copy.phase = Phase::gradient_reduction;
   copy.peer_stage = stages_ - 1 - stage_;
   copy.tag = 2 * static_cast<int>(step_.micro_batches()) * pipeline_.length();
   copy.micro_batch = -1;
-  copy.bytes = Bytes(bytes * program_.parameters);
+  copy.bytes = Bytes(bytes * parameters);
   queue_.send(copy);
   queue_.await_message(queue_.receive(copy));
   run_ops({buffer_pass("gradients.join", Phase::gradient_reduction, KernelKind::elementwise,
-                       program_.parameters, {2 * bytes, bytes})},
+                       parameters, {2 * bytes, bytes})},
           "gradients.join");
 }
 
 void StageProgram::reduce_gradients() {
-  if (pipeline_.two_way()) join_copies();
+  const std::int64_t kept = shard_of(step_, program_.parameters, spread_experts());
+  const bool divided = kept < program_.parameters;  // then the copies exchange what each rank keeps
+  if (pipeline_.two_way() && !divided) join_copies(program_.parameters);
   gradients_.finish(program_.parameters, spread_experts());
+  if (pipeline_.two_way() && divided) join_copies(kept);
   if (partial_parameters_ > 0) {
     queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction,
                       Bytes(element_bytes(step_.formats.gradients) * partial_parameters_));
