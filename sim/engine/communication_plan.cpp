@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
-
-#include "sim/collectives/chunk_schedule.h"
 
 namespace tessera {
 namespace {
@@ -47,27 +44,17 @@ std::set<Bytes> sizes_of_tensors(const Program& program, int stage) {
   return sizes;
 }
 
-/// Larger groups would take thousands of thousands of pieces.
-constexpr std::size_t kMostChunkedRanks = 64;
-
-BytesPerSecond slowest_of(const Topology& topology, std::span<const LinkId> links) {
-  BytesPerSecond slowest{std::numeric_limits<double>::infinity()};
-  for (const LinkId id : links) slowest = std::min(slowest, topology.link(id).bandwidth);
-  return slowest;
-}
-
 }  // namespace
 
 CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
-    : costs_(timed),
-      orbits_(timed),
+    : orbits_(timed),
+      maker_(timed, orbits_),
       communicators_(timed.program),
-      users_(timed.topology.links().size()),
       of_communicator_(communicators_.all().size()),
       of_sender_(static_cast<std::size_t>(timed.program.layout.world_size())) {
   plan_transfers(timed);
   for (PlannedTransfer& planned : transfers_) {
-    use_closed_form_on_private_links(planned.transfer);
+    maker_.use_closed_form_on_private_links(planned.transfer);
   }
   fold(timed);
   limit_paths_of_collectives();
@@ -119,38 +106,23 @@ const PlannedTransfer& CommunicationPlan::pressure_copy(int rank, int stage, OpK
                              static_cast<std::size_t>(number)]];
 }
 
-std::uint32_t CommunicationPlan::add(PlannedTransfer planned, Positions& positions) {
-  const auto position = static_cast<std::uint32_t>(transfers_.size());
-  positions.push_back(position);
-  transfers_.push_back(std::move(planned));
-  return position;
-}
-
-std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op,
-                                                 int rank) {
-  const int communicator = communicators_.index_of(rank, op);
-  // Of any kind: collectives of one communicator on one stream never overlap.
-  const LinkUser user{OpKind::all_reduce, communicator, op.stream};
-  Positions& known = of_communicator_[static_cast<std::size_t>(communicator)];
+/// The transfer among `known` that is the same but for what its user is, or a new one that `make`
+/// makes.
+std::uint32_t CommunicationPlan::find_or_add(Positions& known, PlannedTransfer wanted,
+                                             const LinkUser& user, auto&& make) {
   for (const std::uint32_t position : known) {
     const PlannedTransfer& planned = transfers_[position];
-    if (planned.kind != op.kind || planned.bytes != op.bytes) continue;
-    if (planned.first_stream != op.stream) add_users(planned.transfer, user);
+    if (planned.kind != wanted.kind || planned.to != wanted.to || planned.bytes != wanted.bytes)
+      continue;
+    if (planned.first_stream != user.stream) maker_.add_user(planned.transfer, user);
     return position;
   }
-  const std::vector<int>& ranks = communicators_[communicator].ranks;
-  const CollectiveCall call =
-      timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
-  const TransferCost cost =
-      costs_.of(call, timed.program.gpus_of(ranks), op.kind == OpKind::ring_shift);
-  const std::uint32_t position = add({.transfer = make_transfer(timed, call, ranks, cost),
-                                      .kind = op.kind,
-                                      .group = op.group,
-                                      .bytes = op.bytes,
-                                      .first_stream = op.stream,
-                                      .communicator = communicator},
-                                     known);
-  add_users(transfers_[position].transfer, user);
+  wanted.transfer = make();
+  wanted.first_stream = user.stream;
+  maker_.add_user(wanted.transfer, user);
+  const auto position = static_cast<std::uint32_t>(transfers_.size());
+  known.push_back(position);
+  transfers_.push_back(std::move(wanted));
   return position;
 }
 
@@ -160,30 +132,31 @@ std::uint32_t CommunicationPlan::plan_transfer(const TimedProgram& timed, const 
   return is_copy(op.kind) ? plan_copy(timed, op, rank) : plan_collective(timed, op, rank);
 }
 
+std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, const ProgramOp& op,
+                                                 int rank) {
+  const int communicator = communicators_.index_of(rank, op);
+  // Of any kind: collectives of one communicator on one stream never overlap.
+  const LinkUser user{OpKind::all_reduce, communicator, op.stream};
+  const PlannedTransfer wanted{
+      .kind = op.kind, .group = op.group, .bytes = op.bytes, .communicator = communicator};
+  return find_or_add(of_communicator_[static_cast<std::size_t>(communicator)], wanted, user, [&] {
+    const CollectiveCall call =
+        timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
+    return maker_.of(call, communicators_[communicator].ranks, op.kind == OpKind::ring_shift);
+  });
+}
+
 std::uint32_t CommunicationPlan::plan_copy(const TimedProgram& timed, const ProgramOp& op,
                                            int rank) {
-  Positions& known = of_sender_[static_cast<std::size_t>(rank)];
-  for (const std::uint32_t position : known) {
-    const PlannedTransfer& planned = transfers_[position];
-    if (planned.kind != op.kind || planned.bytes != op.bytes) continue;
-    if (planned.first_stream != op.stream) add_users(planned.transfer, {op.kind, rank, op.stream});
-    return position;
-  }
-  const Topology& topology = timed.topology;
-  const int gpu = timed.program.gpu_of(rank);
-  const Route route =
-      op.kind == OpKind::copy_out ? topology.device_to_host(gpu) : topology.host_to_device(gpu);
-  const std::uint32_t position =
-      add({.transfer = make_flow(topology, route.latency + kCopyStart,
-                                 static_cast<double>(op.bytes.value()), route.links),
-           .kind = op.kind,
-           .bytes = op.bytes,
-           .first_stream = op.stream,
-           .from = rank,
-           .to = rank},
-          known);
-  add_users(transfers_[position].transfer, {op.kind, rank, op.stream});
-  return position;
+  const PlannedTransfer wanted{.kind = op.kind, .bytes = op.bytes, .from = rank, .to = rank};
+  return find_or_add(
+      of_sender_[static_cast<std::size_t>(rank)], wanted, {op.kind, rank, op.stream}, [&] {
+        const int gpu = timed.program.gpu_of(rank);
+        Route route = op.kind == OpKind::copy_out ? timed.topology.device_to_host(gpu)
+                                                  : timed.topology.host_to_device(gpu);
+        route.latency += kCopyStart;
+        return maker_.flow(std::move(route), op.bytes);
+      });
 }
 
 std::uint32_t CommunicationPlan::plan_message(const TimedProgram& timed, const ProgramOp& op,
@@ -191,130 +164,37 @@ std::uint32_t CommunicationPlan::plan_message(const TimedProgram& timed, const P
   RankPosition peer = position_of(rank, timed.program.layout);
   peer.pipeline = op.peer_stage;
   const int to = rank_of(peer, timed.program.layout);
-  const LinkUser user{op.kind, rank, op.stream};
-  Positions& known = of_sender_[static_cast<std::size_t>(rank)];
-  for (const std::uint32_t position : known) {
-    const PlannedTransfer& planned = transfers_[position];
-    if (planned.kind != op.kind || planned.to != to || planned.bytes != op.bytes) continue;
-    if (planned.first_stream != op.stream) add_users(planned.transfer, user);
-    return position;
-  }
+  const PlannedTransfer wanted{.kind = op.kind, .bytes = op.bytes, .from = rank, .to = to};
   const CollectiveSettings& settings = timed.collectives;
-  PlannedTransfer planned{.transfer = {},
-                          .kind = op.kind,
-                          .bytes = op.bytes,
-                          .first_stream = op.stream,
-                          .from = rank,
-                          .to = to};
-  if (settings.nccl_messages) {
-    const CollectiveCall call =
-        settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes);
-    const std::vector<int> ends = {rank, to};
-    planned.transfer =
-        make_transfer(timed, call, ends, costs_.of(call, timed.program.gpus_of(ends)));
-  } else {
-    const Route route = timed.topology.route(timed.program.gpu_of(rank), timed.program.gpu_of(to));
-    planned.transfer = make_flow(timed.topology, route.latency,
-                                 static_cast<double>(op.bytes.value()), route.links);
-  }
-  const std::uint32_t position = add(std::move(planned), known);
-  add_users(transfers_[position].transfer, user);
-  return position;
-}
-
-void CommunicationPlan::add_users(const Transfer& transfer, const LinkUser& user) {
-  const auto add = [&](PathId path) {
-    users_.add(paths_[static_cast<std::size_t>(path.index())], user);
-  };
-  for (const ChunkHop& hop : transfer.hops) {
-    if (hop.path.valid()) add(hop.path);
-  }
-  if (transfer.path.valid()) add(transfer.path);
-}
-
-Transfer CommunicationPlan::make_transfer(const TimedProgram& timed, const CollectiveCall& call,
-                                          const std::vector<int>& ranks, const TransferCost& cost) {
-  const CollectiveSettings& settings = timed.collectives;
-  if (settings.fidelity == NetworkFidelity::analytic) {
-    return {.delay = cost.latency, .moving = cost.solo_time - cost.latency, .load = cost.load};
-  }
-  Transfer transfer;
-  if (settings.fidelity == NetworkFidelity::chunk) transfer = make_chunks(timed, call, ranks);
-  if (transfer.hops.empty()) {
-    transfer = make_flow(timed.topology, cost.latency, cost.bytes_per_link, cost.links);
-  }
-  transfer.load = cost.load;
-  return transfer;
-}
-
-Transfer CommunicationPlan::make_flow(const Topology& topology, Seconds latency, double bytes,
-                                      std::vector<LinkId> links) {
-  std::erase_if(links, [&](LinkId link) { return !orbits_.is_planned(link); });
-  if (bytes <= 0 || links.empty()) return {.delay = latency};
-  return {.delay = latency,
-          .bytes = bytes,
-          .path = path_over(links),
-          .rate = slowest_of(topology, links)};
-}
-
-PathId CommunicationPlan::path_over(const std::vector<LinkId>& links) {
-  Color hash = links.size();
-  for (const LinkId link : links) hash = mixed_color(hash, static_cast<Color>(link.index()));
-  const auto [begin, end] = path_of_links_.equal_range(hash);
-  for (auto known = begin; known != end; ++known) {
-    if (paths_[static_cast<std::size_t>(known->second.index())] == links) return known->second;
-  }
-  const PathId next(static_cast<int>(paths_.size()));
-  path_of_links_.emplace(hash, next);
-  paths_.push_back(links);
-  return next;
-}
-
-Transfer CommunicationPlan::make_chunks(const TimedProgram& timed, const CollectiveCall& call,
-                                        const std::vector<int>& ranks) {
-  const Topology& topology = timed.topology;
-  if (ranks.size() < 2 || ranks.size() > kMostChunkedRanks || call.bytes <= Bytes(0)) return {};
-  const std::vector<int> gpus = timed.program.gpus_of(ranks);
-  const CollectiveCost cost = collective_cost(topology, call, gpus, timed.collectives.tuning());
-  const auto schedule = chunk_schedule(topology, call, cost, gpus);
-  if (!schedule) return {};
-  Transfer transfer{.delay = std::max(Seconds(0), cost.latency - schedule->fill)};
-  for (const ChunkMove& move : schedule->moves) {
-    ChunkHop hop{.path = {}, .pieces = move.pieces, .waits = move.waits};
-    if (move.bytes > 0) {
-      hop.path = path_over(links_of(topology, move));
-      hop.bytes = move.bytes / cost.protocol_share;
-    }
-    transfer.hops.push_back(std::move(hop));
-  }
-  return transfer;
-}
-
-void CommunicationPlan::use_closed_form_on_private_links(Transfer& transfer) const {
-  if (!transfer.path.valid()) return;
-  if (users_.any_shared(paths_[static_cast<std::size_t>(transfer.path.index())])) return;
-  transfer.moving = Seconds(transfer.bytes / transfer.rate.value());
-  transfer.path = {};
+  return find_or_add(
+      of_sender_[static_cast<std::size_t>(rank)], wanted, {op.kind, rank, op.stream}, [&] {
+        if (settings.nccl_messages) {
+          return maker_.of(
+              settings.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes),
+              {rank, to});
+        }
+        return maker_.flow(
+            timed.topology.route(timed.program.gpu_of(rank), timed.program.gpu_of(to)), op.bytes);
+      });
 }
 
 void CommunicationPlan::fold(const TimedProgram& timed) {
-  path_of_links_.clear();
+  std::vector<std::vector<LinkId>> paths = maker_.take_paths();
   const bool chunks = timed.collectives.fidelity == NetworkFidelity::chunk;
   if (timed.paces.kernel_jitter > 0 || chunks) {
     folding_ = unfolded(timed.program.layout.world_size());
     const char* reason = chunks ? "every chunk is simulated, hop by hop"
                                 : "the jitter of kernels differs from GPU to GPU";
     for (const char* name : {"tensor", "data"}) folding_.ranks.refused.push_back({name, reason});
-    network_ = without_unused_links(timed.topology, std::move(paths_));
+    network_ = without_unused_links(timed.topology, std::move(paths));
   } else if (timed.simulation.fold.any()) {
-    FoldedJob job = fold_job(timed, orbits_, communicators_, transfers_, paths_);
+    FoldedJob job = fold_job(timed, orbits_, communicators_, transfers_, paths);
     folding_ = std::move(job.folding);
     network_ = std::move(job.network);
   } else {
     folding_ = unfolded(timed.program.layout.world_size());
-    network_ = without_unused_links(timed.topology, std::move(paths_));
+    network_ = without_unused_links(timed.topology, std::move(paths));
   }
-  paths_.clear();
 }
 
 void CommunicationPlan::limit_paths_of_collectives() {

@@ -2,18 +2,15 @@
 
 #include <cstdint>
 #include <map>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "sim/collectives/collective.h"
 #include "sim/engine/communicators.h"
 #include "sim/engine/folding.h"
-#include "sim/engine/link_users.h"
 #include "sim/engine/node_orbits.h"
 #include "sim/engine/platform.h"
 #include "sim/engine/transfer.h"
-#include "sim/engine/transfer_costs.h"
+#include "sim/engine/transfer_maker.h"
 #include "sim/plan/timed_program.h"
 
 namespace tessera {
@@ -55,31 +52,19 @@ class CommunicationPlan {
 
   void plan_transfers(const TimedProgram& timed);
   std::vector<ProgramOp> plan_pressure_copies(const TimedProgram& timed, int stage, int first);
-  std::uint32_t plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t plan_transfer(const TimedProgram& timed, const ProgramOp& op, int rank);
+  std::uint32_t plan_collective(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t plan_copy(const TimedProgram& timed, const ProgramOp& op, int rank);
   std::uint32_t plan_message(const TimedProgram& timed, const ProgramOp& op, int rank);
-  std::uint32_t add(PlannedTransfer planned, Positions& positions);
-  void add_users(const Transfer& transfer, const LinkUser& user);
-  Transfer make_transfer(const TimedProgram& timed, const CollectiveCall& call,
-                         const std::vector<int>& ranks, const TransferCost& cost);
-  Transfer make_flow(const Topology& topology, Seconds latency, double bytes,
-                     std::vector<LinkId> links);
-  /// Without hops for what is not simulated piece by piece.
-  Transfer make_chunks(const TimedProgram& timed, const CollectiveCall& call,
-                       const std::vector<int>& ranks);
-  PathId path_over(const std::vector<LinkId>& links);
-  void use_closed_form_on_private_links(Transfer& transfer) const;
+  std::uint32_t find_or_add(Positions& known, PlannedTransfer wanted, const LinkUser& user,
+                            auto&& make);
   void fold(const TimedProgram& timed);
   void limit_paths_of_collectives();
   void count_simulated_members();
 
-  TransferCosts costs_;
   NodeOrbits orbits_;
+  TransferMaker maker_;
   Communicators communicators_;
-  LinkUsers users_;
-  std::vector<std::vector<LinkId>> paths_;  ///< in links of the topology; until the fold
-  std::unordered_multimap<Color, PathId> path_of_links_;  ///< by hash
   std::vector<PlannedTransfer> transfers_;
   std::vector<Positions> of_communicator_;
   std::vector<Positions> of_sender_;                ///< messages and copies, by rank
