@@ -78,6 +78,8 @@ struct FrameworkProfile {
                             ///< waits for every exchange between stages
   bool overlap_tensor_gradients = true;  ///< the all-reduce of a column-split layer's data gradient
                                          ///< runs beside its weight gradient; else behind it
+  bool overlap_tensor_products = false;  ///< parts of the sequence are gathered and scattered chunk
+                                         ///< by chunk beside the products of split layers
   /// CUDA_DEVICE_MAX_CONNECTIONS. 1: the streams of a GPU share one hardware queue, and kernels
   /// start in the order of their launches; more: every stream has a queue of its own.
   int cuda_device_max_connections = 8;

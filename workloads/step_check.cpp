@@ -166,6 +166,10 @@ void StepCheck::check_megatron() {
   if (step_.layout.sequence_parts() > 1)
     require_divisor("parallelism.tensor", step_.layout.tensor, "the sequence length",
                     step_.sequence_length);
+  if (step_.framework.overlap_tensor_products && step_.layout.tensor > 1 &&
+      !step_.layout.sequence_parallel)
+    fail("framework.overlap_tensor_products", "is for parts of a sequence",
+         "use parallelism.sequence_parallel: true, or overlap_tensor_products: false");
   check_split();
   check_experts();
   check_context();

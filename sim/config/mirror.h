@@ -241,6 +241,7 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("planned_memory", profile.planned_memory);
   visit("overlap_p2p", profile.overlap_p2p);
   visit("overlap_tensor_gradients", profile.overlap_tensor_gradients);
+  visit("overlap_tensor_products", profile.overlap_tensor_products);
   visit("cuda_device_max_connections", profile.cuda_device_max_connections);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);

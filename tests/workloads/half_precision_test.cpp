@@ -305,7 +305,9 @@ TEST(Fp8, ScaledByItsOwnLargestValueAMatrixIsReadOnceMoreAndKeptAsItWas) {
   EXPECT_EQ(named(layer.backward, ".output_grad.fp8"), 7);
   EXPECT_EQ(named(layer.backward, "_transposed"), 2 * 7);
   for (const GraphOp& op : graph.blocks[2].forward) {  // the head
-    if (op.kernel.kind == KernelKind::gemm) EXPECT_EQ(op.kernel.precision, Precision::bf16);
+    if (op.kernel.kind == KernelKind::gemm) {
+      EXPECT_EQ(op.kernel.precision, Precision::bf16);
+    }
   }
   // what backward needs is what a step in bf16 keeps, but for scalars
   EXPECT_NEAR(saved_per_element(llama, step), saved_per_element(llama, in(Precision::bf16, step)),

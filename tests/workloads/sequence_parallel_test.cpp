@@ -136,6 +136,62 @@ TEST(SequenceParallel, SumsGradientsOfNormsOverTheTensorGroup) {
   EXPECT_EQ(reduced, std::vector<Bytes>{Bytes(4 * shared)});  // fp32 gradients
 }
 
+StepOptions in_chunks() {
+  StepOptions step = split_step(true);
+  step.framework.overlap_tensor_products = true;
+  return step;
+}
+
+/// What happens to the layer named `name`, kernels with their rows: "all_gather 384 wait 128".
+std::string story_of(const std::string& name, const std::vector<GraphOp>& ops) {
+  std::string story;
+  bool inside = false;
+  for (const GraphOp& op : ops) {
+    const bool here = op.name == name || op.name.starts_with(name + ".");
+    if (op.kind == GraphOpKind::wait && inside) story += "wait ";
+    if (op.kind == GraphOpKind::wait || op.kind == GraphOpKind::view) continue;
+    inside = here;
+    if (!here) continue;
+    if (op.kind == GraphOpKind::kernel && op.kernel.kind == KernelKind::gemm)
+      story += std::to_string(op.kernel.m) + " ";
+    if (op.kind == GraphOpKind::collective)
+      story += op.collective == OpKind::all_gather ? "gather " : "scatter ";
+  }
+  return story;
+}
+
+TEST(SequenceParallel, InChunksProductsRunBesideWhatTheirRowsTravelBy) {
+  const Block layer = build_model_graph(gpt(), in_chunks()).blocks[1];
+  // 512 tokens on four ranks: a product waits for the last quarter of its rows only, or sends the
+  // first one while it makes the others.
+  EXPECT_EQ(story_of("mlp.up", layer.forward), "gather 384 wait 128 ");
+  EXPECT_EQ(story_of("mlp.down", layer.forward), "128 scatter 384 scatter wait ");
+  // data gradient [tokens, .], weight gradient [., .] of all tokens
+  const std::string down = std::to_string(gpt().hidden);
+  EXPECT_EQ(story_of("mlp.down", layer.backward), "gather 384 wait 128 " + down + " ");
+}
+
+TEST(SequenceParallel, InChunksAsMuchIsSentAndComputed) {
+  const auto sums = [](const StepOptions& step) {
+    std::map<OpKind, std::int64_t> sent;
+    const Block layer = build_model_graph(gpt(), step).blocks[1];
+    for (const auto* ops : {&layer.forward, &layer.backward}) {
+      for (const GraphOp& op : *ops) {
+        if (op.kind == GraphOpKind::collective) sent[op.collective] += op.bytes.value();
+      }
+    }
+    const Flops flops = total(layer.forward).gemm_flops + total(layer.backward).gemm_flops;
+    return std::tuple(sent, flops, layer.parameters);
+  };
+  EXPECT_EQ(sums(in_chunks()), sums(split_step(true)));
+}
+
+TEST(SequenceParallel, InChunksNeedsPartsOfASequence) {
+  StepOptions step = in_chunks();
+  step.layout.sequence_parallel = false;
+  EXPECT_THROW(build_program(gpt(), step), InputError);
+}
+
 TEST(SequenceParallel, NeedsASequenceThatTensorRanksCanShare) {
   StepOptions step = split_step(true);
   step.sequence_length = 250;

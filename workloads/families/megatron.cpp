@@ -93,12 +93,15 @@ class MegatronModel {
   }
   Tensor column(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out) const {
     const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});
-    return column_parallel_linear(tape, name, x, weight, columns());
+    return column_parallel_linear(tape, name, x, weight, split());
   }
-  ColumnSplit columns() const { return {tensor_, parts_, profile_.overlap_tensor_gradients}; }
+  TensorSplit split() const {
+    return {tensor_, parts_, profile_.overlap_tensor_gradients,
+            profile_.overlap_tensor_products && parts_ > 1};
+  }
   Tensor row(Tape& tape, const std::string& name, const Tensor& x) const {
     const Tensor weight = tape.parameter(name + ".weight", {model_.hidden, x.shape.last()});
-    return row_parallel_linear(tape, name, x, weight, tensor_, parts_);
+    return row_parallel_linear(tape, name, x, weight, split());
   }
 
   const ModelSpec& model_;
@@ -149,7 +152,7 @@ Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
   Tensor qkv;
   if (has_bias() && profile_.bias_epilogue) {
     const Tensor weight = tape.parameter("attention.qkv.weight", {width, x.shape.last()});
-    qkv = column_parallel_linear(tape, "attention.qkv", x, weight, columns(),
+    qkv = column_parallel_linear(tape, "attention.qkv", x, weight, split(),
                                  bias(tape, "attention.qkv", width));
   } else {
     qkv = column(tape, "attention.qkv", x, width);

@@ -1,5 +1,6 @@
 #include "workloads/ops/linear.h"
 
+#include <span>
 #include <vector>
 
 #include "workloads/ops/matmul.h"
@@ -70,6 +71,11 @@ class SavedOperand {
   Tensor largest_;
 };
 
+/// The first or last `rows` rows of a matrix.
+Tensor window(Tape& tape, const Tensor& matrix, std::int64_t rows) {
+  return tape.alias(matrix, StridedShape({rows, matrix.shape.last()}));
+}
+
 /// All rows of `part` over tensor-parallel ranks, there after the next wait.
 Tensor gathered_rows(Tape& tape, const std::string& name, const Tensor& part, int ranks) {
   const std::int64_t rows = part.sizes()[0] * ranks;
@@ -81,21 +87,171 @@ Tensor gathered_rows(Tape& tape, const std::string& name, const Tensor& part, in
   return all;
 }
 
-/// This rank's rows of the sum of `partial` over tensor-parallel ranks, there after the next wait.
+/// This rank's rows of a sum over tensor-parallel ranks, not yet there.
+Tensor rows_of_sum(Tape& tape, const std::string& name, const Tensor& partial, int ranks) {
+  return tape.make(name, StridedShape({partial.sizes()[0] / ranks, partial.shape.last()}),
+                   partial.precision);
+}
+
+/// The same, there after the next wait.
 Tensor scattered_rows(Tape& tape, const std::string& name, const Tensor& partial, int ranks) {
-  const Tensor part = tape.make(
-      name, StridedShape({partial.sizes()[0] / ranks, partial.shape.last()}), partial.precision);
+  const Tensor part = rows_of_sum(tape, name, partial, ranks);
   tape.collective(OpKind::reduce_scatter, name, GroupKind::tensor, partial, part);
   return part;
 }
 
-void add_weight_gradient(Tape& tape, const std::string& name, const Tensor& weight, const Tensor& a,
-                         const Tensor& b) {
-  const Tensor target = tape.accumulation_target(weight);
+/// A product of rows of which a gather brings all but this rank's: chunk by chunk as they come,
+/// two kernels for all chunks but the last and for that.
+Tensor product_of_arriving(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+                           const std::optional<Tensor>& bias, int ranks) {
+  const Tensor out = product_output(tape, name, a, b);
+  const std::int64_t last = a.sizes()[0] / ranks;
+  for (const std::int64_t rows : {a.sizes()[0] - last, last}) {
+    if (rows == last) tape.wait();
+    product_to(tape, name, window(tape, a, rows), b, bias, window(tape, out, rows));
+  }
+  return out;
+}
+
+/// This rank's rows of the sum of a product, whose rows leave chunk by chunk as they are there: the
+/// transfer of the first chunks runs beside the product of the others, that of the last behind it.
+Tensor scattered_product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+                         int ranks) {
+  const std::string scatter = name + ".reduce_scatter";
+  const Tensor out = product_output(tape, name, a, b);
+  const Tensor part = rows_of_sum(tape, scatter, out, ranks);
+  const std::int64_t chunk = part.sizes()[0];
+  const std::int64_t others = out.sizes()[0] - chunk;
+  product_to(tape, name, window(tape, a, chunk), b, std::nullopt, window(tape, out, chunk));
+  tape.collective(OpKind::reduce_scatter, scatter, GroupKind::tensor, window(tape, out, others),
+                  part);
+  product_to(tape, name, window(tape, a, others), b, std::nullopt, window(tape, out, others));
+  tape.collective(OpKind::reduce_scatter, scatter, GroupKind::tensor, window(tape, out, chunk),
+                  part);
+  tape.wait();
+  return part;
+}
+
+/// One layer: its products, and the communication at their ends.
+class Linear {
+ public:
+  Linear(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
+         const LinearLayer& layer)
+      : name_(name),
+        x_(x),
+        weight_(weight),
+        layer_(layer),
+        fp8_(tape.gemm_precision() == Precision::fp8 && !layer.full_precision),
+        input_(tape, name + ".input", x, fp8_),
+        matrix_(tape, name + ".weight", weight, fp8_) {}
+
+  Tensor forward(Tape& tape) const;
+  void backward(Tape& tape, const Tensor& gradient) const;
+
+ private:
+  bool out_in() const { return layer_.order == WeightOrder::out_in; }
+  bool gathers() const { return layer_.gather_input_over > 1; }
+  bool scatters() const { return layer_.scatter_output_over > 1; }
+  bool reduces() const { return layer_.reduce_gradient_over > 1; }
+  /// In FP8 the gathered gradient is cast ahead of its products.
+  bool gradient_arrives_in_chunks(Tape& tape) const {
+    return scatters() && layer_.in_chunks && !fp8_ && tape.requires_gradient(x_);
+  }
+  Tensor multiply(Tape& tape, const Tensor& rows, const Tensor& matrix) const;
+  Tensor data_gradient(Tape& tape, const Tensor& gradient) const;
+  void add_weight_gradient(Tape& tape, const Tensor& gradient, const Tensor& columns) const;
+  void sum_over_ranks(Tape& tape, const Tensor& data_gradient) const {
+    tape.all_reduce(name_ + ".dgrad.all_reduce", data_gradient, GroupKind::tensor);
+  }
+
+  std::string name_;
+  Tensor x_;
+  Tensor weight_;
+  LinearLayer layer_;
+  bool fp8_;
+  SavedOperand input_;
+  SavedOperand matrix_;
+};
+
+Tensor Linear::forward(Tape& tape) const {
+  const Tensor matrix = out_in() ? transposed(tape, matrix_.rows()) : matrix_.rows();
+  if (scatters()) {
+    const int ranks = layer_.scatter_output_over;
+    if (layer_.in_chunks) return scattered_product(tape, name_, input_.rows(), matrix, ranks);
+    const Tensor partial = product(tape, name_, input_.rows(), matrix);
+    const Tensor part = scattered_rows(tape, name_ + ".reduce_scatter", partial, ranks);
+    tape.wait();
+    return part;
+  }
+  if (!gathers()) return multiply(tape, input_.rows(), matrix);
+  const int ranks = layer_.gather_input_over;
+  const Tensor rows = gathered_rows(tape, name_ + ".all_gather", input_.rows(), ranks);
+  if (layer_.in_chunks) return product_of_arriving(tape, name_, rows, matrix, layer_.bias, ranks);
+  tape.wait();
+  return multiply(tape, rows, matrix);
+}
+
+Tensor Linear::multiply(Tape& tape, const Tensor& rows, const Tensor& matrix) const {
+  return layer_.bias ? product(tape, name_, rows, matrix, *layer_.bias)
+                     : product(tape, name_, rows, matrix);
+}
+
+void Linear::backward(Tape& tape, const Tensor& gradient) const {
+  Tensor all = gradient;
+  if (scatters()) {
+    all = gathered_rows(tape, name_ + ".grad.all_gather", gradient, layer_.scatter_output_over);
+    if (!gradient_arrives_in_chunks(tape)) tape.wait();
+  }
+  const Operand g = fp8_ ? cast_twice(tape, name_ + ".output_grad", all) : Operand{all, all};
+  Tensor columns = input_.columns(tape);
+  if (gathers()) {
+    columns = gathered_rows(tape, name_ + ".wgrad.all_gather", columns, layer_.gather_input_over);
+  }
+  Tensor grad_x;
+  if (tape.requires_gradient(x_)) grad_x = data_gradient(tape, g.rows);
+  add_weight_gradient(tape, g.columns, columns);
+  if (reduces() || gathers()) {
+    const bool sums_now = !gathers() && !layer_.overlap_sum && grad_x.storage.valid();
+    if (sums_now) sum_over_ranks(tape, grad_x);
+    tape.wait();
+    if (grad_x.storage.valid()) tape.add_gradient(x_, grad_x);
+  }
+  if (layer_.bias) {
+    tape.add_gradient(*layer_.bias,
+                      sum_to(tape, name_ + ".bias_grad", gradient, layer_.bias->sizes()));
+  }
+}
+
+/// What is still on its way to or from other ranks is there after the next wait.
+Tensor Linear::data_gradient(Tape& tape, const Tensor& gradient) const {
+  const std::string name = name_ + ".dgrad";
+  const Tensor columns = matrix_.columns(tape);
+  const Tensor matrix = out_in() ? columns : transposed(tape, columns);
+  const Tensor grad_x = gradient_arrives_in_chunks(tape)
+                            ? product_of_arriving(tape, name, gradient, matrix, std::nullopt,
+                                                  layer_.scatter_output_over)
+                            : product(tape, name, gradient, matrix);
+  if (gathers()) {
+    tape.wait();
+    return scattered_rows(tape, name + ".reduce_scatter", grad_x, layer_.gather_input_over);
+  }
+  if (!reduces()) {
+    tape.add_gradient(x_, grad_x);
+  } else if (layer_.overlap_sum) {
+    sum_over_ranks(tape, grad_x);
+  }
+  return grad_x;
+}
+
+void Linear::add_weight_gradient(Tape& tape, const Tensor& gradient, const Tensor& columns) const {
+  const std::string name = name_ + ".wgrad";
+  const Tensor a = transposed(tape, out_in() ? gradient : columns);
+  const Tensor& b = out_in() ? columns : gradient;
+  const Tensor target = tape.accumulation_target(weight_);
   if (target.storage.valid()) {
     product_into(tape, name, a, b, target);
   } else {
-    tape.add_gradient(weight, product(tape, name, a, b));
+    tape.add_gradient(weight_, product(tape, name, a, b));
   }
 }
 
@@ -103,63 +259,12 @@ void add_weight_gradient(Tape& tape, const std::string& name, const Tensor& weig
 
 Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
                      const LinearLayer& layer) {
-  const bool out_in = layer.order == WeightOrder::out_in;
-  const bool fp8 = tape.gemm_precision() == Precision::fp8 && !layer.full_precision;
-  const SavedOperand input(tape, name + ".input", x, fp8);
-  const SavedOperand matrix(tape, name + ".weight", weight, fp8);
-  const Tensor forward_weight = out_in ? transposed(tape, matrix.rows()) : matrix.rows();
-  const int parts = layer.gather_input_over;
-  Tensor rows = input.rows();
-  if (parts > 1) {
-    rows = gathered_rows(tape, name + ".all_gather", input.rows(), parts);
-    tape.wait();
-  }
-  const Tensor out = layer.bias ? product(tape, name, rows, forward_weight, *layer.bias)
-                                : product(tape, name, rows, forward_weight);
-  const auto rule = [=](Tape& t, std::span<const Tensor> gradients) {
-    const Operand g = fp8 ? cast_twice(t, name + ".output_grad", gradients[0])
-                          : Operand{gradients[0], gradients[0]};
-    const bool reduces = layer.reduce_gradient_over > 1;
-    Tensor columns = input.columns(t);
-    if (parts > 1) columns = gathered_rows(t, name + ".wgrad.all_gather", columns, parts);
-    Tensor grad_x;
-    const auto sum_gradients = [&] {
-      t.all_reduce(name + ".dgrad.all_reduce", grad_x, GroupKind::tensor);
-    };
-    if (t.requires_gradient(x)) {
-      const Tensor w = matrix.columns(t);
-      grad_x = product(t, name + ".dgrad", g.rows, out_in ? w : transposed(t, w));
-      if (parts > 1) {
-        t.wait();
-        grad_x = scattered_rows(t, name + ".dgrad.reduce_scatter", grad_x, parts);
-      } else if (reduces) {
-        if (layer.overlap_sum) sum_gradients();
-      } else {
-        t.add_gradient(x, grad_x);
-      }
-    }
-    const std::string wgrad = name + ".wgrad";
-    if (out_in) {
-      add_weight_gradient(t, wgrad, weight, transposed(t, g.columns), columns);
-    } else {
-      add_weight_gradient(t, wgrad, weight, transposed(t, columns), g.columns);
-    }
-    if (reduces || parts > 1) {
-      const bool sums_now = parts == 1 && !layer.overlap_sum && grad_x.storage.valid();
-      if (sums_now) sum_gradients();
-      t.wait();
-      if (grad_x.storage.valid()) t.add_gradient(x, grad_x);
-    }
-    if (layer.bias) {
-      t.add_gradient(*layer.bias,
-                     sum_to(t, name + ".bias_grad", gradients[0], layer.bias->sizes()));
-    }
-  };
-  if (layer.bias) {
-    tape.differentiable({x, weight, *layer.bias}, out, rule);
-  } else {
-    tape.differentiable({x, weight}, out, rule);
-  }
+  const Linear linear(tape, name, x, weight, layer);
+  const Tensor out = linear.forward(tape);
+  std::vector<Tensor> inputs{x, weight};
+  if (layer.bias) inputs.push_back(*layer.bias);
+  tape.differentiable(inputs, std::span(&out, 1),
+                      [linear](Tape& t, auto gradients) { linear.backward(t, gradients[0]); });
   return out;
 }
 

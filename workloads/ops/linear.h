@@ -21,6 +21,10 @@ struct LinearLayer {
   int gather_input_over = 1;     ///< tensor-parallel ranks that each hold a part of x's rows: x is
                                  ///< gathered for the product, and once more for the weight
                                  ///< gradient; the data gradient is reduce-scattered beside that
+  int scatter_output_over = 1;   ///< tensor-parallel ranks over which y is summed, and each keeps a
+                                 ///< part of the rows; its gradient is gathered. Without a bias
+  bool in_chunks = false;        ///< the gather of x or of y's gradient, and the sum of y, go chunk
+                                 ///< by chunk beside the product they belong to
   bool full_precision = false;   ///< not in FP8 although the step's products are
 };
 
@@ -29,7 +33,11 @@ struct LinearLayer {
 /// uses (one kernel, reads e and writes 2 bytes per element), and the cast x is saved instead.
 /// Where they are scaled by their own largest value, a kernel finds that first, x itself is saved,
 /// and x and W are cast again in backward.
-/// Sources: PyTorch Linear.cpp; Megatron core/tensor_parallel/layers.py; Micikevicius et al., "FP8
+/// `in_chunks` is the ring exchange of Transformer Engine's userbuffers over t ranks: a chunk is a
+/// t-th of the rows, and one is multiplied while the next is on its way, so that the layer takes
+/// the longer of product and transfer, and one chunk of the other. In FP8 not for y's gradient.
+/// Sources: PyTorch Linear.cpp; Megatron core/tensor_parallel/layers.py; Transformer Engine
+/// comm_gemm_overlap.h; Micikevicius et al., "FP8
 /// Formats for Deep Learning", 2022; torchao float8_linear.py.
 Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
                      const LinearLayer& layer);

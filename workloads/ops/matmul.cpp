@@ -2,6 +2,8 @@
 
 #include <cassert>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/views.h"
@@ -40,26 +42,33 @@ Kernel product_kernel(const Tape& tape, const Tensor& a, const Tensor& b) {
   return kernel;
 }
 
+}  // namespace
+
 Tensor product_output(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
   Sizes sizes = a.sizes();
   sizes.back() = b.shape.last();
   return tape.make(name, StridedShape(sizes));
 }
 
-}  // namespace
+void product_to(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+                const std::optional<Tensor>& bias, const Tensor& out) {
+  Kernel kernel = product_kernel(tape, a, b);
+  kernel.bias = bias.has_value();
+  std::vector<Tensor> reads{a, b};
+  if (bias) reads.push_back(*bias);
+  tape.launch(name, kernel, reads, std::span(&out, 1));
+}
 
 Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
   const Tensor out = product_output(tape, name, a, b);
-  tape.launch(name, product_kernel(tape, a, b), {a, b}, {out});
+  product_to(tape, name, a, b, std::nullopt, out);
   return out;
 }
 
 Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
                const Tensor& bias) {
   const Tensor out = product_output(tape, name, a, b);
-  Kernel kernel = product_kernel(tape, a, b);
-  kernel.bias = true;
-  tape.launch(name, kernel, {a, b, bias}, {out});
+  product_to(tape, name, a, b, bias, out);
   return out;
 }
 
@@ -75,7 +84,7 @@ Tensor linear_over_last(Tape& tape, const std::string& name, const Tensor& x, co
   const Tensor tokens = reshape(tape, x, {x.elements() / in, in});
   const Tensor out = linear_matrix(tape, name, tokens, weight, layer);
   Sizes sizes = x.sizes();
-  sizes.front() *= layer.gather_input_over;
+  sizes.front() = sizes.front() * layer.gather_input_over / layer.scatter_output_over;
   sizes.back() = out.shape.last();
   return view(tape, out, sizes);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "workloads/ops/linear.h"
@@ -14,7 +15,12 @@ Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tenso
 Tensor product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
                const Tensor& bias);
 
-/// The same added to `target`, which other products wrote before (beta = 1): reads it too.
+/// A tensor for all of a b, and the product of matrices written to `out`, some of its rows.
+Tensor product_output(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b);
+void product_to(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+                const std::optional<Tensor>& bias, const Tensor& out);
+
+/// The product added to `target`, which other products wrote before (beta = 1): reads it too.
 void product_into(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
                   const Tensor& target);
 

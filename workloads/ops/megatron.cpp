@@ -70,20 +70,22 @@ void tensor_all_reduce(Tape& tape, const std::string& name, const Tensor& x, int
 }
 
 Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                              const Tensor& weight, const ColumnSplit& split,
+                              const Tensor& weight, const TensorSplit& split,
                               const std::optional<Tensor>& bias) {
   return linear_over_last(tape, name, x, weight,
                           {.bias = bias,
                            .reduce_gradient_over = split.tensor,
                            .overlap_sum = split.overlap_sum,
-                           .gather_input_over = split.sequence_parts});
+                           .gather_input_over = split.sequence_parts,
+                           .in_chunks = split.in_chunks});
 }
 
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                           const Tensor& weight, int tensor, int sequence_parts) {
-  const Tensor out = linear_over_last(tape, name, x, weight, {});
-  if (sequence_parts > 1) return reduce_scatter_sequence(tape, name, out, sequence_parts);
-  tensor_all_reduce(tape, name + ".all_reduce", out, tensor);
+                           const Tensor& weight, const TensorSplit& split) {
+  const Tensor out =
+      linear_over_last(tape, name, x, weight,
+                       {.scatter_output_over = split.sequence_parts, .in_chunks = split.in_chunks});
+  if (split.sequence_parts == 1) tensor_all_reduce(tape, name + ".all_reduce", out, split.tensor);
   return out;
 }
 

@@ -24,11 +24,13 @@ Tensor reduce_scatter_sequence(Tape& tape, const std::string& name, const Tensor
 /// This rank's part of what all ranks hold: a copy; backward gathers.
 Tensor split_sequence(Tape& tape, const std::string& name, const Tensor& x, int tensor);
 
-/// Ranks over which a weight's columns are split, and how they work together.
-struct ColumnSplit {
+/// Ranks over which a weight is split, and how they work together.
+struct TensorSplit {
   int tensor = 1;
-  int sequence_parts = 1;   ///< > 1: x is a part of the sequence (LinearLayer::gather_input_over)
-  bool overlap_sum = true;  ///< of the data gradients, beside the weight gradient
+  int sequence_parts = 1;  ///< > 1: between layers a rank holds a part of the sequence
+  bool overlap_sum =
+      true;                ///< of a column-split layer's data gradients, beside the weight gradient
+  bool in_chunks = false;  ///< parts of the sequence travel beside products (LinearLayer)
 };
 
 /// The weight's columns are split: `out` is this rank's share, the bias (if any) in the product's
@@ -38,12 +40,12 @@ struct ColumnSplit {
 /// copy_to_tensor_model_parallel_region's backward, behind both products: Megatron before the end
 /// of 2021 (megatron/mpu/layers.py).
 Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                              const Tensor& weight, const ColumnSplit& split,
+                              const Tensor& weight, const TensorSplit& split,
                               const std::optional<Tensor>& bias = std::nullopt);
 /// The weight's rows are split: the partial products are all-reduced, or reduce-scattered into
-/// `sequence_parts`. No bias.
+/// parts of the sequence. No bias.
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
-                           const Tensor& weight, int tensor, int sequence_parts = 1);
+                           const Tensor& weight, const TensorSplit& split);
 
 /// torch.baddbmm with beta = 0: the product times a number. Backward: two products and two
 /// multiplications by that number. Saves both operands.
