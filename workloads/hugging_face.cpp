@@ -201,6 +201,27 @@ void read_mixtral(ConfigReader& in, ModelSpec& model) {
   model.experts_per_token = in.dimension("num_experts_per_tok");
 }
 
+/// Qwen 2's biases are in its code, not in its file.
+void read_qwen2(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.qkv_bias = true;
+}
+
+void read_qwen3(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.qk_norm = true;
+}
+
+void read_qwen3_moe(ConfigReader& in, ModelSpec& model) {
+  read_qwen3(in, model);
+  model.ffn = in.dimension("moe_intermediate_size");
+  model.experts = in.dimension("num_experts");
+  model.experts_per_token = in.dimension("num_experts_per_tok");
+  if (in.dimension_or("decoder_sparse_step", 1) != 1)
+    in.fail("decoder_sparse_step", "is not 1",
+            "models with experts in some layers are not simulated");
+}
+
 void read_switch_transformer(ConfigReader& in, ModelSpec& model) {
   model.family = ModelFamily::switch_transformer;
   model.encoder_layers = in.dimension("num_layers", kMostLayers);
@@ -226,12 +247,16 @@ void read_switch_transformer(ConfigReader& in, ModelSpec& model) {
 }
 
 using ReadFamily = void (*)(ConfigReader&, ModelSpec&);
-constexpr std::array<std::pair<const char*, ReadFamily>, 6> kFamilies{
+constexpr std::array<std::pair<const char*, ReadFamily>, 10> kFamilies{
     {{"bert", read_bert},
      {"gpt2", read_gpt2},
      {"llama", read_llama},
+     {"mistral", read_llama},
      {"mixtral", read_mixtral},
      {"opt", read_opt},
+     {"qwen2", read_qwen2},
+     {"qwen3", read_qwen3},
+     {"qwen3_moe", read_qwen3_moe},
      {"switch_transformers", read_switch_transformer}}};
 
 ReadFamily family_of(const std::string& model_type, const std::string& where) {

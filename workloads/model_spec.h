@@ -45,7 +45,9 @@ struct ModelSpec {
   double hidden_dropout = 0.1;     ///< probability in [0, 1)
   double attention_dropout = 0.1;  ///< probability in [0, 1)
   bool tied_embeddings = true;
-  std::int64_t experts = 0;            ///< switch transformers, gpt2 and llama; 0 = dense
+  bool qk_norm = false;      ///< gpt2, llama: queries and keys of every head are normalized
+  bool qkv_bias = false;     ///< llama: queries, keys and values have biases, as all of gpt2 has
+  std::int64_t experts = 0;  ///< switch transformers, gpt2 and llama; 0 = dense
   std::int64_t expert_capacity = 0;    ///< switch transformers: tokens per sequence and expert
   std::int64_t moe_every = 0;          ///< switch transformers: every n-th layer is sparse
   std::int64_t experts_per_token = 0;  ///< gpt2, llama: all layers are sparse

@@ -31,7 +31,8 @@ std::int64_t count_decoder(const ModelSpec& m, std::int64_t positions) {
   const std::int64_t norm = 2 * m.hidden;
   const std::int64_t experts = m.experts * (2 * m.hidden * m.ffn + m.hidden);  // with the router
   const std::int64_t feed_forward = m.experts > 0 ? experts : biased_feed_forward(m);
-  const std::int64_t layer = biased_attention(m) + feed_forward + 2 * norm;
+  const std::int64_t head_norms = m.qk_norm ? 2 * 2 * m.head_dim : 0;
+  const std::int64_t layer = biased_attention(m) + feed_forward + 2 * norm + head_norms;
   return (m.vocab + positions) * m.hidden + m.layers * layer + norm + output_projection(m);
 }
 
@@ -52,7 +53,9 @@ std::int64_t count_llama(const ModelSpec& m) {
   const std::int64_t norm = m.hidden;
   const std::int64_t dense = 3 * m.hidden * m.ffn;
   const std::int64_t feed_forward = m.experts > 0 ? m.experts * (dense + m.hidden) : dense;
-  const std::int64_t layer = 2 * queries + 2 * keys + feed_forward + 2 * norm;
+  const std::int64_t head_norms = m.qk_norm ? 2 * m.head_dim : 0;
+  const std::int64_t biases = m.qkv_bias ? (m.heads + 2 * m.kv_heads) * m.head_dim : 0;
+  const std::int64_t layer = 2 * queries + 2 * keys + feed_forward + 2 * norm + head_norms + biases;
   return m.vocab * m.hidden + m.layers * layer + norm + output_projection(m);
 }
 

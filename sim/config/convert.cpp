@@ -300,6 +300,8 @@ schema::Model to_message(const ModelSpec& model) {
   message.clear_hidden_dropout();
   message.clear_attention_dropout();
   message.clear_tied_embeddings();
+  message.clear_qk_norm();
+  message.clear_qkv_bias();
   return message;
 }
 

@@ -150,6 +150,8 @@ void mirror(Of<ModelSpec> auto& model, auto&& visit) {
   visit("hidden_dropout", model.hidden_dropout);
   visit("attention_dropout", model.attention_dropout);
   visit("tied_embeddings", model.tied_embeddings);
+  visit("qk_norm", model.qk_norm);
+  visit("qkv_bias", model.qkv_bias);
   visit("experts", model.experts);
   visit("expert_capacity", model.expert_capacity);
   visit("moe_every", model.moe_every);

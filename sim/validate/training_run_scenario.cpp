@@ -44,6 +44,7 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.experts_per_token = run.experts_per_token;
   model.hidden_dropout = model.attention_dropout = dropout;
   model.tied_embeddings = run.tied_embeddings;
+  model.qk_norm = run.qk_norm;
   return model;
 }
 

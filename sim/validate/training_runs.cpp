@@ -103,13 +103,15 @@ constexpr std::array kOptionsBesides{
     NamedOption{"defer_embedding_wgrad", "a deferred gradient of the embedding"},
     NamedOption{"tunable_overlap", "overlapped warm-up of the pipeline"},
     NamedOption{"uneven_pipeline", "a pipeline of uneven stages that no column describes"},
-    NamedOption{"qk_layernorm", "layer norm of queries and keys"},
     NamedOption{"uninstall_te", "attention in fp16 without fused softmax"}};
 
 /// Megatron-Core's --num-distributed-optimizer-instances, whose test cases have it in their names
 /// without a number: no column states it, so it counts as the fewest that are several.
 constexpr std::string_view kInstancesOfOptimizer = "multi_dist_optimizer_instances";
 constexpr int kFewestInstances = 2;
+
+/// Likewise --qk-layernorm.
+constexpr std::string_view kNormOfHeads = "qk_layernorm";
 
 /// Tensor-parallel ranks that share each expert, of a row with experts: as the column says, else as
 /// the model's name does ("..._8experts_etp1_ep4"), else 0 (all of them).
@@ -236,6 +238,7 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.experts = sparse ? row.count("experts") : 0;
   run.layout.expert_tensor = sparse ? expert_tensor_ranks(row) : 0;
   run.experts_per_token = sparse ? row.count("experts_per_token", 1) : 0;
+  run.qk_norm = run.model.find(kNormOfHeads) != std::string::npos;
   run.tied_embeddings = row.flag("tied_embeddings").value_or(run.family != "llama");
   run.recompute = recompute_of(row.text("recompute"));
   run.flash_attention = row.flag("flash_attention");

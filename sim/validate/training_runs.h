@@ -27,6 +27,7 @@ struct TrainingRun {
   std::int64_t experts = 0, experts_per_token = 0;  ///< 0 = dense
   std::int64_t sequence_length = 0;
   bool tied_embeddings = true;
+  bool qk_norm = false;  ///< norms of queries and keys
   ParallelLayout layout;
   Sharding sharding = Sharding::none;              ///< zero_stage
   int shard_group = 0;                             ///< zero_group_size; 0: all replicas

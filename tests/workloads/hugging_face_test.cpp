@@ -67,11 +67,36 @@ TEST(HuggingFaceConfig, ReadsBertOptAndSwitchTransformers) {
   EXPECT_EQ(parameter_count(model), parameter_count(test::switch_xl4()));
 }
 
+TEST(HuggingFaceConfig, ReadsMistralAndQwen) {
+  const auto parameters = [](const std::string& fields) {
+    return parameter_count(read_hugging_face_config("{" + fields + "}", "config.json"));
+  };
+  EXPECT_EQ(parameters(R"("model_type": "mistral", "num_hidden_layers": 32, "hidden_size": 4096,
+                "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+                "vocab_size": 32000, "sliding_window": 4096)"),
+            7'241'732'096);
+  EXPECT_EQ(parameters(R"("model_type": "qwen2", "num_hidden_layers": 28, "hidden_size": 3584,
+                "num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_size": 18944,
+                "vocab_size": 152064, "tie_word_embeddings": false)"),
+            7'615'616'512);  // Qwen2.5-7B
+  EXPECT_EQ(parameters(R"("model_type": "qwen3", "num_hidden_layers": 36, "hidden_size": 4096,
+                "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+                "intermediate_size": 12288, "vocab_size": 151936)"),
+            8'190'735'360);
+  const std::string sparse = R"("model_type": "qwen3_moe", "num_hidden_layers": 48,
+      "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+      "intermediate_size": 6144, "moe_intermediate_size": 768, "vocab_size": 151936,
+      "num_experts": 128, "num_experts_per_tok": 8)";
+  EXPECT_EQ(parameters(sparse), 30'532'122'624);
+  EXPECT_THAT(error_of("{" + sparse + R"(, "decoder_sparse_step": 2})"),
+              HasSubstr("decoder_sparse_step"));
+}
+
 TEST(HuggingFaceConfig, UnknownModelTypeNamesTheSupportedOnes) {
   EXPECT_EQ(
       error_of(R"({"model_type": "mamba"})"),
-      "config.json: model_type \"mamba\" is unknown; supported: bert, gpt2, llama, mixtral, opt, "
-      "switch_transformers");
+      "config.json: model_type \"mamba\" is unknown; supported: bert, gpt2, llama, mistral, "
+      "mixtral, opt, qwen2, qwen3, qwen3_moe, switch_transformers");
   EXPECT_THAT(error_of("{}"), HasSubstr("model_type is missing"));
 }
 

@@ -29,11 +29,25 @@ std::vector<ModelSpec> one_of_each_family() {
   ModelSpec grouped = test::llama2_7b();
   grouped.name = "llama-gqa";
   grouped.kv_heads = 8;
+  ModelSpec biased = grouped;
+  biased.name = "llama-qkv-bias";
+  biased.qkv_bias = true;
+  ModelSpec normed = grouped;
+  normed.name = "llama-qk-norm";
+  normed.qk_norm = true;
   ModelSpec placeless = test::gpt2_large();
   placeless.name = "gpt2-without-positions";
   placeless.max_positions = 0;
-  return {test::gpt2_large(), untied,  placeless,         test::bert_large(),
-          test::opt_1_3b(),   grouped, test::llama2_7b(), test::switch_xl4()};
+  return {test::gpt2_large(),
+          untied,
+          placeless,
+          test::bert_large(),
+          test::opt_1_3b(),
+          grouped,
+          biased,
+          normed,
+          test::llama2_7b(),
+          test::switch_xl4()};
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, FamilyGraph, ::testing::ValuesIn(one_of_each_family()),

@@ -1,5 +1,6 @@
 // Megatron's sequence parallelism: what is sent, what is computed. Korthikanti et al., 2022, and
 // Megatron core/tensor_parallel/layers.py (the input is gathered again for the weight gradient).
+#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
@@ -134,6 +135,24 @@ TEST(SequenceParallel, SumsGradientsOfNormsOverTheTensorGroup) {
     reduced.push_back(op.bytes);
   }
   EXPECT_EQ(reduced, std::vector<Bytes>{Bytes(4 * shared)});  // fp32 gradients
+}
+
+TEST(TensorParallel, NormsOfHeadsAreSummedOverTheTensorGroupWhateverTheSequence) {
+  ModelSpec model = gpt();
+  model.qk_norm = true;
+  const auto kernels = [](const Block& layer) {
+    return std::ranges::count_if(layer.forward, [](const GraphOp& op) {
+      return op.kind == GraphOpKind::kernel && op.kernel.kind == KernelKind::layer_norm;
+    });
+  };
+  for (const bool parts : {false, true}) {
+    const Block layer = build_model_graph(model, split_step(parts)).blocks[1];
+    const Block plain = build_model_graph(gpt(), split_step(parts)).blocks[1];
+    EXPECT_EQ(kernels(layer), kernels(plain) + 2);
+    // weight and bias of each of the two norms, one per rank's heads together
+    EXPECT_EQ(layer.partial_parameters, plain.partial_parameters + 2 * 2 * model.head_dim);
+    EXPECT_EQ(layer.parameters, plain.parameters + 2 * 2 * model.head_dim);
+  }
 }
 
 StepOptions in_chunks() {

@@ -57,13 +57,15 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
   const std::int64_t b = step.micro_batch;
   const std::int64_t s = step.sequence_length;
   const std::int64_t d = model.head_dim;
-  const auto project = [&](const std::string& name, std::int64_t heads) {
-    const Tensor flat = linear(tape, name, x, heads * d, Bias::none);
-    return transpose(tape, view(tape, flat, {b, s, heads, d}), 1, 2);
+  const auto project = [&](const std::string& name, std::int64_t heads, bool norm) {
+    const Bias bias = model.qkv_bias ? Bias::epilogue : Bias::none;
+    Tensor split = view(tape, linear(tape, name, x, heads * d, bias), {b, s, heads, d});
+    if (norm) split = root_mean_square_norm(tape, name + "_norm", split, step.framework);
+    return transpose(tape, split, 1, 2);
   };
-  const Tensor q = project("attention.q", model.heads);
-  const Tensor k = project("attention.k", model.kv_heads);
-  const Tensor v = project("attention.v", model.kv_heads);
+  const Tensor q = project("attention.q", model.heads, model.qk_norm);
+  const Tensor k = project("attention.k", model.kv_heads, model.qk_norm);
+  const Tensor v = project("attention.v", model.kv_heads, false);
   const AttentionInput input = rotated(tape, model, step, {q, k, v});
   const Tensor context = core_attention(tape, step, input, [=, &model, &step](Tape& t) {
     return unfused_attention(t, model, step, input);

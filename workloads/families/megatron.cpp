@@ -62,6 +62,9 @@ class MegatronModel {
   /// Parameters of a norm, and those of a layer that work on parts of the sequence: norms, biases
   /// behind split rows, and the router of whole experts.
   std::int64_t norm_parameters() const { return (llama_ ? 1 : 2) * model_.hidden; }
+  std::int64_t head_norm_parameters() const {
+    return model_.qk_norm ? 2 * (llama_ ? 1 : 2) * model_.head_dim : 0;
+  }
   std::int64_t partial_parameters() const {
     const std::int64_t routers = step_.layout.whole_experts() ? model_.experts : 0;
     return 2 * norm_parameters() + (has_bias() ? 2 * model_.hidden : 0) + routers * model_.hidden;
@@ -75,6 +78,7 @@ class MegatronModel {
   Tensor transformer_layer(Tape& tape, const Tensor& x) const;
   Tensor attention(Tape& tape, const Tensor& x) const;
   Heads project(Tape& tape, const Tensor& x) const;
+  Heads normalized(Tape& tape, const Heads& heads) const;
   Heads rotated(Tape& tape, const Heads& heads) const;
   Tensor mixed_heads(Tape& tape, const Heads& heads) const;
   Tensor unfused_attention(Tape& tape, const Heads& heads) const;
@@ -88,6 +92,7 @@ class MegatronModel {
   Tensor norm(Tape& tape, const std::string& name, const Tensor& x) const;
 
   bool has_bias() const { return !llama_; }
+  bool has_qkv_bias() const { return has_bias() || model_.qkv_bias; }
   Tensor bias(Tape& tape, const std::string& name, std::int64_t size) const {
     return tape.parameter(name + ".bias", {size});
   }
@@ -150,13 +155,14 @@ Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
   const std::int64_t d = model_.head_dim;
   const std::int64_t width = (heads_ + 2 * kv_heads_) * d;
   Tensor qkv;
-  if (has_bias() && profile_.bias_epilogue) {
+  if (has_qkv_bias() && profile_.bias_epilogue) {
     const Tensor weight = tape.parameter("attention.qkv.weight", {width, x.shape.last()});
     qkv = column_parallel_linear(tape, "attention.qkv", x, weight, split(),
                                  bias(tape, "attention.qkv", width));
   } else {
     qkv = column(tape, "attention.qkv", x, width);
-    if (has_bias()) qkv = add(tape, "attention.qkv_bias", qkv, bias(tape, "attention.qkv", width));
+    if (has_qkv_bias())
+      qkv = add(tape, "attention.qkv_bias", qkv, bias(tape, "attention.qkv", width));
   }
   if (heads_ == kv_heads_) {  // q, k and v of a head lie side by side
     const auto parts =
@@ -167,6 +173,14 @@ Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
       split_last(tape, "attention.qkv", qkv, {heads_ * d, kv_heads_ * d, kv_heads_ * d});
   return {view(tape, parts[0], {s_, b_, heads_, d}), view(tape, parts[1], {s_, b_, kv_heads_, d}),
           view(tape, parts[2], {s_, b_, kv_heads_, d})};
+}
+
+/// Kernels of norms want rows side by side. Source: Megatron core/transformer/attention.py.
+Heads MegatronModel::normalized(Tape& tape, const Heads& heads) const {
+  const auto by_head = [&](const std::string& name, const Tensor& x) {
+    return norm(tape, name + "_norm", contiguous(tape, name + "_copy", x));
+  };
+  return {by_head("attention.q", heads.q), by_head("attention.k", heads.k), heads.v};
 }
 
 Heads MegatronModel::rotated(Tape& tape, const Heads& heads) const {
@@ -248,7 +262,8 @@ Tensor MegatronModel::mixed_heads(Tape& tape, const Heads& heads) const {
 }
 
 Tensor MegatronModel::attention(Tape& tape, const Tensor& x) const {
-  const Heads heads = project(tape, x);
+  Heads heads = project(tape, x);
+  if (model_.qk_norm) heads = normalized(tape, heads);
   const Tensor merged = mixed_heads(tape, llama_ ? rotated(tape, heads) : heads);
   return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * model_.head_dim}));
 }
@@ -361,8 +376,10 @@ ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step) {
       record_block("embedding", step, [&](Tape& tape) { megatron.embed(tape); }),
       record_block("layer", step, [&](Tape& tape) { megatron.layer(tape); }),
       record_block("head", step, [&](Tape& tape) { megatron.head(tape); }), model.layers);
+  if (step.layout.tensor > 1)
+    graph.blocks[1].partial_parameters = megatron.head_norm_parameters();  // each has some heads
   if (step.layout.sequence_parts() > 1) {
-    graph.blocks[1].partial_parameters = megatron.partial_parameters();
+    graph.blocks[1].partial_parameters += megatron.partial_parameters();
     graph.blocks[2].partial_parameters = megatron.norm_parameters();
   }
   graph.shared_buffers = megatron.shared_buffers();

@@ -90,6 +90,8 @@ class MegatronJob {
     if (in_.flag("--group-query-attention"))
       draft_.set("model.kv_heads", in_.integer("--num-query-groups").value_or(1));
     if (const auto size = in_.integer("--kv-channels")) draft_.set("model.head_dim", *size);
+    if (in_.flag("--qk-layernorm")) draft_.set("model.qk_norm", "true");
+    if (in_.flag("--add-qkv-bias") && is_llama_) draft_.set("model.qkv_bias", "true");
     read_feed_forward(hidden);
     read_positions();
     read_vocabulary();
@@ -192,6 +194,8 @@ class MegatronJob {
     draft_.set("parallelism.tensor", tensor);
     draft_.set("parallelism.pipeline", pipeline);
     if (in_.flag("--sequence-parallel")) draft_.set("parallelism.sequence_parallel", "true");
+    if (in_.flag("--tp-comm-overlap") && tensor > 1)
+      draft_.set("training.framework.overlap_tensor_products", "true");
     if (context > 1) read_context(context);
     if (const auto expert = in_.integer("--expert-model-parallel-size"))
       draft_.set("parallelism.expert", *expert);

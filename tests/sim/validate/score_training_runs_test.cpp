@@ -147,6 +147,20 @@ TEST(ScoreTrainingRuns, InstancesOfTheOptimizerAreTwoWhereTheNameHasNoNumber) {
   EXPECT_EQ(group("gpt_dist_optimizer", ""), 0);
 }
 
+TEST(ScoreTrainingRuns, QueriesAndKeysAreNormalizedWhereTheNameSaysSo) {
+  const auto path =
+      std::filesystem::path(testing::TempDir()) / ("norms" + std::to_string(getpid()) + ".csv");
+  std::ofstream(path, std::ios::binary)
+      << "gpu,n_gpus,framework,precision,model,family,layers,hidden,heads,vocab,seq_len,tp,dp,"
+         "global_batch,step_time_s\n"
+      << "A100-SXM4-80GB,8,Megatron-Core,bf16,gpt_tp4_qk_layernorm,gpt,2,512,8,51200,1024,4,2,32,\n"
+      << "A100-SXM4-80GB,8,Megatron-Core,bf16,gpt_tp4,gpt,2,512,8,51200,1024,4,2,32,\n";
+  const TrainingRuns runs = read_training_runs(path);
+  std::filesystem::remove(path);
+  EXPECT_TRUE(scenario_of(runs.runs.at(0)).model.qk_norm);
+  EXPECT_FALSE(scenario_of(runs.runs.at(1)).model.qk_norm);
+}
+
 TEST(ScoreTrainingRuns, TheFormatsCarryEveryRow) {
   const TrainingRunValidation validation =
       score(row("a", "NeMo", "bf16", "gpt", "none", "1", "0.04,3.5,smi") +
