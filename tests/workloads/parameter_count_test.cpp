@@ -22,6 +22,19 @@ TEST_P(FamilyGraph, HoldsTheParametersOfTheClosedForm) {
   EXPECT_EQ(build_model_graph(GetParam(), step).parameters(), parameter_count(GetParam()));
 }
 
+TEST_P(FamilyGraph, NumbersItsLayersAndNothingElse) {
+  const StepOptions step = test::single_gpu(test::hf_eager(), StepMode::training, 2, 512);
+  const ModelGraph graph = build_model_graph(GetParam(), step);
+  ASSERT_EQ(graph.layer_numbers.size(), graph.order.size());
+  int next = 0;
+  for (std::size_t position = 0; position < graph.order.size(); ++position) {
+    const std::string& name = graph.at(static_cast<int>(position)).name;
+    const bool layer = name.ends_with("layer");
+    EXPECT_EQ(graph.layer_numbers[position], layer ? next++ : kNoLayer) << name;
+  }
+  EXPECT_EQ(next, GetParam().layers + GetParam().encoder_layers);
+}
+
 std::vector<ModelSpec> one_of_each_family() {
   ModelSpec untied = test::gpt2_large();
   untied.name = "gpt2-untied";

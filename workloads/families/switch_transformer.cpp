@@ -212,6 +212,9 @@ ModelGraph switch_transformer_blocks(const ModelSpec& model, const StepOptions& 
     graph.blocks.push_back(record_block(name, step, forward));
     return static_cast<int>(graph.blocks.size()) - 1;
   };
+  const auto add_single = [&](const std::string& name, auto forward) {
+    append(graph, add_block(name, forward), kNoLayer);
+  };
   const auto add_stack = [&](const std::string& name, Stack stack, std::int64_t layers) {
     const auto record = [&](const char* kind, FeedForward feed_forward) {
       return add_block(name + kind, [&](Tape& tape) { network.layer(tape, stack, feed_forward); });
@@ -222,15 +225,12 @@ ModelGraph switch_transformer_blocks(const ModelSpec& model, const StepOptions& 
       append(graph, is_sparse(model, i) ? sparse : dense, layer_number++);
     }
   };
-  graph.order.push_back(
-      add_block("encoder.embedding", [&](Tape& tape) { network.encoder_embedding(tape); }));
+  add_single("encoder.embedding", [&](Tape& tape) { network.encoder_embedding(tape); });
   add_stack("encoder", Stack::encoder, model.encoder_layers);
-  graph.order.push_back(
-      add_block("encoder.output", [&](Tape& tape) { network.encoder_output(tape); }));
-  graph.order.push_back(
-      add_block("decoder.embedding", [&](Tape& tape) { network.decoder_embedding(tape); }));
+  add_single("encoder.output", [&](Tape& tape) { network.encoder_output(tape); });
+  add_single("decoder.embedding", [&](Tape& tape) { network.decoder_embedding(tape); });
   add_stack("decoder", Stack::decoder, model.layers);
-  graph.order.push_back(add_block("head", [&](Tape& tape) { network.head(tape); }));
+  add_single("head", [&](Tape& tape) { network.head(tape); });
   return graph;
 }
 
