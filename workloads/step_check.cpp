@@ -136,8 +136,10 @@ void StepCheck::check_precision() {
 void StepCheck::check_megatron() {
   const std::string framework = step_.framework.name;
   const bool llama = model_.family == ModelFamily::llama;
-  if (model_.family != ModelFamily::gpt2 && !llama) {
-    fail("framework", framework + " trains GPT and Llama models only", "use framework: hf-eager");
+  const bool known = model_.family == ModelFamily::gpt2 || model_.family == ModelFamily::bloom;
+  if (!known && !llama) {
+    fail("framework", framework + " trains GPT, BLOOM and Llama models only",
+         "use framework: hf-eager");
     return;
   }
   if (step_.mode == StepMode::forward_backward) {
