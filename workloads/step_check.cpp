@@ -99,6 +99,7 @@ void StepCheck::check_data_parallel() {
   if (data.gather_units && data.sharding != Sharding::gradients)
     fail("training.data_parallel.gather_units", "is for sharding: gradients",
          "leave it out: with sharding: parameters units are gathered anyway");
+  check_aligned_parameters();
   const bool sharded = data.sharding != Sharding::none && step_.layout.has_replicas();
   if (sharded && step_.schedule == PipelineSchedule::dualpipe)
     fail("training.data_parallel.sharding", "is not simulated with the schedule dualpipe",
@@ -117,6 +118,20 @@ void StepCheck::check_data_parallel() {
              " replicas of every expert",
          "leave it out, or use as many groups as replicas of an expert, each of which then holds "
          "its states");
+}
+
+/// Megatron aligns gathers by the passes of the interleaved schedule alone.
+void StepCheck::check_aligned_parameters() {
+  const DataParallel& data = step_.data_parallel;
+  if (!data.align_parameters) return;
+  const std::string field = "training.data_parallel.align_parameters";
+  if (!data.overlap_parameters)
+    fail(field, "is for gathers beside forward: overlap_parameters is off",
+         "set training.data_parallel.overlap_parameters: true, or leave it out");
+  if (step_.schedule != PipelineSchedule::interleaved_1f1b || step_.layout.pipeline == 1)
+    fail(field, "is for the interleaved schedule",
+         "set parallelism.pipeline and virtual_stages above 1, or leave it out: stages then start "
+         "their gathers each for itself");
 }
 
 void StepCheck::check_precision() {

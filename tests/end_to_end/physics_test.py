@@ -104,6 +104,12 @@ class OverlapInPipelines(EndToEnd):
             for overlaps in ((gradients,), (parameters,), (gradients, parameters)):
                 self.assertLess(self.step(*schedule, *overlaps), 1.002 * alone, (schedule, overlaps))
 
+    def test_parameters_that_all_stages_gather_together_make_no_step_longer(self):
+        alone = self.step(*self.INTERLEAVED)
+        overlapped = self.step(*self.INTERLEAVED, "training.data_parallel.overlap_parameters=true",
+                               "training.data_parallel.align_parameters=true")
+        self.assertLess(overlapped, 1.002 * alone)
+
     def test_stages_that_sum_one_after_the_other_hold_each_other_up(self):
         overlapped = (*self.INTERLEAVED, "training.data_parallel.overlap_gradients=true")
         self.assertGreater(self.step(*overlapped, "training.data_parallel.align_gradients=false"),
