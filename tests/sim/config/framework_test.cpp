@@ -75,7 +75,7 @@ TEST_F(Frameworks, ABucketThatAScenarioChoosesDoesNotGrowWithTheReplicas) {
   EXPECT_EQ(growth("overlap_gradients: true"), Bytes(4'000'000));
   EXPECT_EQ(growth("bucket: 40 MB"), Bytes(0));
   EXPECT_EQ(growth("bucket: 40 MB, bucket_per_replica: 1 MB"), Bytes(1'000'000));
-  EXPECT_EQ(growth("bucket_per_replica: 0"), Bytes(0));
+  EXPECT_EQ(growth("bucket_per_replica: 0 B"), Bytes(0));
 }
 
 TEST_F(Frameworks, EveryShippedOneRunsEveryPrecision) {
