@@ -227,6 +227,9 @@ void StepCheck::check_hugging_face() {
     require_positive("max_positions", model_.max_positions);
     require_positive("token_types", model_.token_types);
   }
+  if (has_alibi(model_.family) && model_.activation == Activation::swiglu)
+    fail("model.activation", "swiglu: BLOOM and MPT of " + framework + " have no gate",
+         "use gelu_new (BLOOM) or gelu (MPT)");
   const bool routed = model_.family == ModelFamily::llama || model_.family == ModelFamily::gpt2;
   if (routed && model_.experts > 0)
     fail("framework", framework + " runs no GPT or Llama with experts", "use framework: megatron");

@@ -139,6 +139,17 @@ TEST(Mpt, HasNoBiases) {
   }
 }
 
+TEST(Alibi, OfHuggingFaceHasNoGatedFeedForward) {
+  const StepOptions step =
+      test::single_gpu(test::hf_eager(), StepMode::training, kBatch, kSequence);
+  for (const ModelFamily family : {ModelFamily::bloom, ModelFamily::mpt}) {
+    ModelSpec model = of_gpt2_dimensions(family);
+    EXPECT_NO_THROW(build_model_graph(model, step));
+    model.activation = Activation::swiglu;
+    EXPECT_THROW(build_model_graph(model, step), InputError);
+  }
+}
+
 TEST(Mpt, IsNotMegatrons) {
   EXPECT_THROW(graph_of(ModelFamily::mpt, test::megatron()), InputError);
 }
