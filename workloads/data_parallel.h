@@ -31,10 +31,15 @@ struct DataParallel {
   bool align_gradients = false;    ///< with overlap, in a pipeline: all stages start the sums of a
                                  ///< model chunk at the same time, and only the first chunk of the
                                  ///< first stage is cut into buckets (Megatron)
-  bool overlap_parameters = false;      ///< parameters are gathered beside the next forward; else
-                                        ///< behind the update
-  Bytes bucket = 25_MiB;                ///< of gradients; closes with the tensor that fills it
-  Bytes first_bucket = 1_MiB;           ///< that backward fills first
+  bool overlap_parameters = false;  ///< parameters are gathered beside the next forward; else
+                                    ///< behind the update
+  bool align_parameters = false;    ///< with overlap, in an interleaved pipeline: all stages start
+                                    ///< the gathers of a model chunk at the same time, one chunk
+                                    ///< ahead (Megatron); else each starts a bucket ahead
+  Bytes bucket = 25_MiB;            ///< of gradients; closes with the tensor that fills it
+  Bytes first_bucket = 1_MiB;       ///< that backward fills first
+  Bytes bucket_per_replica;  ///< buckets have at least so much for each data-parallel rank, so
+                             ///< that a ring's pieces do not shrink (Megatron); 0: no growth
   bool reduce_each_micro_batch = true;  ///< where gradients are sharded: behind every micro-batch's
                                         ///< backward; else behind the last (no_sync), and each rank
                                         ///< holds all of them until then

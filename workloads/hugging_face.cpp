@@ -71,6 +71,23 @@ class ConfigReader {
                : fallback;
   }
 
+  /// The one of two names of a field that is there; the first where none is.
+  const char* name_in_use(const char* first, const char* second) {
+    return !has(first) && has(second) ? second : first;
+  }
+  /// Fields of the object under `key`, of which nothing may be there.
+  json object_or_empty(const char* key) {
+    if (!has(key)) return json::object();
+    if (object_.at(key).is_object()) return object_.at(key);
+    fail(key, "is " + shown(object_.at(key)), "use an object");
+    return json::object();
+  }
+  /// What is wrong in an object under `key`, with the whole path.
+  void take_problems(const ConfigReader& inner, const std::string& key) {
+    for (const Problem& problem : inner.problems_)
+      problems_.push_back({where_, key + "." + problem.what, problem.hint});
+  }
+
   void fail(const std::string& key, const std::string& what, const std::string& hint) {
     problems_.push_back({where_, key + " " + what, hint});
   }
@@ -246,13 +263,50 @@ void read_switch_transformer(ConfigReader& in, ModelSpec& model) {
   }
 }
 
+void read_bloom(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::bloom;
+  model.layers = in.dimension(in.name_in_use("n_layer", "num_hidden_layers"), kMostLayers);
+  const char* hidden = in.name_in_use("hidden_size", "n_embed");
+  model.hidden = in.dimension(hidden);
+  set_heads(in, model, in.name_in_use("n_head", "num_attention_heads"), hidden);
+  model.ffn = 4 * model.hidden;
+  model.vocab = in.dimension("vocab_size");
+  model.activation = Activation::gelu_new;
+  model.hidden_dropout = in.probability_or("hidden_dropout", 0.0);
+  model.attention_dropout = in.probability_or("attention_dropout", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+}
+
+/// As transformers runs it: ALiBi and no biases whatever the file says, so a file that says
+/// otherwise is for llm-foundry's own code.
+void read_mpt(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::mpt;
+  model.layers = in.dimension("n_layers", kMostLayers);
+  model.hidden = in.dimension("d_model");
+  set_heads(in, model, "n_heads", "d_model");
+  model.ffn = in.dimension_or("expansion_ratio", 4) * model.hidden;
+  model.vocab = in.dimension("vocab_size");
+  model.activation = Activation::gelu;
+  const json attention_object = in.object_or_empty("attn_config");
+  ConfigReader attention(attention_object, "");
+  model.hidden_dropout = model.attention_dropout = attention.probability_or("attn_pdrop", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+  if (!attention.flag_or("alibi", true))
+    attention.fail("alibi", "is false", "write a model file of family gpt2, with max_positions");
+  if (!in.flag_or("no_bias", true))
+    in.fail("no_bias", "is false", "write a model file of family gpt2 or bloom, which have biases");
+  in.take_problems(attention, "attn_config");
+}
+
 using ReadFamily = void (*)(ConfigReader&, ModelSpec&);
-constexpr std::array<std::pair<const char*, ReadFamily>, 10> kFamilies{
+constexpr std::array<std::pair<const char*, ReadFamily>, 12> kFamilies{
     {{"bert", read_bert},
+     {"bloom", read_bloom},
      {"gpt2", read_gpt2},
      {"llama", read_llama},
      {"mistral", read_llama},
      {"mixtral", read_mixtral},
+     {"mpt", read_mpt},
      {"opt", read_opt},
      {"qwen2", read_qwen2},
      {"qwen3", read_qwen3},

@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-/// Reads a Hugging Face config.json of model_type gpt2, opt, bert, llama or switch_transformers.
+/// Reads a Hugging Face config.json of model_type gpt2, opt, bert, bloom, llama, mixtral, mpt or
+/// switch_transformers.
 /// Dimensions must be present; dropout, activation and tying fall back to the library's defaults.
 /// `where` (the file's name) is put before every message. Throws InputError with everything that is
 /// missing, of the wrong type or out of range. `unread` receives the keys that no field follows

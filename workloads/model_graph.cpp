@@ -20,6 +20,10 @@ ModelGraph eager_graph(const ModelSpec& model, const StepOptions& step) {
       return llama_blocks(model, step);
     case ModelFamily::switch_transformer:
       return switch_transformer_blocks(model, step);
+    case ModelFamily::bloom:
+      return bloom_blocks(model, step);
+    case ModelFamily::mpt:
+      return mpt_blocks(model, step);
     case ModelFamily::vision:
       return vision_blocks(model, step);
   }

@@ -6,7 +6,22 @@
 namespace tessera {
 
 /// Families whose operator graphs we know.
-enum class ModelFamily : std::uint8_t { gpt2, opt, bert, llama, switch_transformer, vision };
+enum class ModelFamily : std::uint8_t {
+  gpt2,
+  opt,
+  bert,
+  llama,
+  switch_transformer,
+  vision,
+  bloom,  ///< GPT with ALiBi in place of positions and a norm behind the embedding
+  mpt,    ///< ALiBi as well, and no biases
+};
+
+/// Whether positions enter as a bias on attention scores that grows with the distance.
+/// Source: Press et al., "Train Short, Test Long", ICLR 2022.
+constexpr bool has_alibi(ModelFamily family) {
+  return family == ModelFamily::bloom || family == ModelFamily::mpt;
+}
 
 /// Image models (family vision), each with its published dimensions: workloads/vision.
 enum class VisionArchitecture : std::uint8_t {
@@ -39,8 +54,9 @@ struct ModelSpec {
   std::int64_t head_dim = 0;
   std::int64_t ffn = 0;  ///< intermediate size of one branch
   std::int64_t vocab = 0;
-  std::int64_t max_positions = 0;  ///< learned position embeddings; 0 = none (rotary, relative)
-  std::int64_t token_types = 0;    ///< bert; else 0
+  std::int64_t max_positions =
+      0;  ///< learned position embeddings; 0 = none (rotary, relative, ALiBi)
+  std::int64_t token_types = 0;  ///< bert; else 0
   Activation activation = Activation::gelu_new;
   double hidden_dropout = 0.1;     ///< probability in [0, 1)
   double attention_dropout = 0.1;  ///< probability in [0, 1)

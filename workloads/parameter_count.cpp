@@ -36,6 +36,18 @@ std::int64_t count_decoder(const ModelSpec& m, std::int64_t positions) {
   return (m.vocab + positions) * m.hidden + m.layers * layer + norm + output_projection(m);
 }
 
+/// gpt2 without positions, and the norm behind the embedding.
+std::int64_t count_bloom(const ModelSpec& m) {
+  return count_decoder(m, 0) + 2 * m.hidden;
+}
+
+/// Matrices and the weights of norms.
+std::int64_t count_mpt(const ModelSpec& m) {
+  const std::int64_t layer =
+      4 * m.hidden * attention_width(m) + 2 * m.hidden * m.ffn + 2 * m.hidden;
+  return m.vocab * m.hidden + m.layers * layer + m.hidden + output_projection(m);
+}
+
 std::int64_t count_bert(const ModelSpec& m) {
   const std::int64_t norm = 2 * m.hidden;
   const std::int64_t embeddings = (m.vocab + m.max_positions + m.token_types) * m.hidden + norm;
@@ -101,6 +113,10 @@ std::int64_t parameter_count(const ModelSpec& model) {
       return count_llama(model);
     case ModelFamily::switch_transformer:
       return count_switch(model);
+    case ModelFamily::bloom:
+      return count_bloom(model);
+    case ModelFamily::mpt:
+      return count_mpt(model);
     case ModelFamily::vision:
       return count_vision(model);
   }

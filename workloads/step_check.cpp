@@ -105,6 +105,7 @@ void StepCheck::check_data_parallel() {
   if (data.gather_units && data.sharding != Sharding::gradients)
     fail("training.data_parallel.gather_units", "is for sharding: gradients",
          "leave it out: with sharding: parameters units are gathered anyway");
+  check_aligned_parameters();
   const bool sharded = data.sharding != Sharding::none && step_.layout.has_replicas();
   if (sharded && step_.schedule == PipelineSchedule::dualpipe &&
       data.sharding != Sharding::optimizer)
@@ -127,6 +128,20 @@ void StepCheck::check_data_parallel() {
          "its states");
 }
 
+/// Megatron aligns gathers by the passes of the interleaved schedule alone.
+void StepCheck::check_aligned_parameters() {
+  const DataParallel& data = step_.data_parallel;
+  if (!data.align_parameters) return;
+  const std::string field = "training.data_parallel.align_parameters";
+  if (!data.overlap_parameters)
+    fail(field, "is for gathers beside forward: overlap_parameters is off",
+         "set training.data_parallel.overlap_parameters: true, or leave it out");
+  if (step_.schedule != PipelineSchedule::interleaved_1f1b || step_.layout.pipeline == 1)
+    fail(field, "is for the interleaved schedule",
+         "set parallelism.pipeline and virtual_stages above 1, or leave it out: stages then start "
+         "their gathers each for itself");
+}
+
 void StepCheck::check_precision() {
   const std::string name(name_of(step_.precision));
   if (step_.precision == Precision::int8 || step_.precision == Precision::int64)
@@ -144,8 +159,10 @@ void StepCheck::check_precision() {
 void StepCheck::check_megatron() {
   const std::string framework = step_.framework.name;
   const bool llama = model_.family == ModelFamily::llama;
-  if (model_.family != ModelFamily::gpt2 && !llama) {
-    fail("framework", framework + " trains GPT and Llama models only", "use framework: hf-eager");
+  const bool known = model_.family == ModelFamily::gpt2 || model_.family == ModelFamily::bloom;
+  if (!known && !llama) {
+    fail("framework", framework + " trains GPT, BLOOM and Llama models only",
+         "use framework: hf-eager");
     return;
   }
   if (step_.mode == StepMode::forward_backward) {
@@ -222,6 +239,9 @@ void StepCheck::check_hugging_face() {
     require_positive("max_positions", model_.max_positions);
     require_positive("token_types", model_.token_types);
   }
+  if (has_alibi(model_.family) && model_.activation == Activation::swiglu)
+    fail("model.activation", "swiglu: BLOOM and MPT of " + framework + " have no gate",
+         "use gelu_new (BLOOM) or gelu (MPT)");
   const bool routed = model_.family == ModelFamily::llama || model_.family == ModelFamily::gpt2;
   if (routed && model_.experts > 0)
     fail("framework", framework + " runs no GPT or Llama with experts", "use framework: megatron");

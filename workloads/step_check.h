@@ -31,6 +31,7 @@ class StepCheck {
   void check_sequence();
   void check_precision();
   void check_data_parallel();
+  void check_aligned_parameters();
   void check_megatron();
   void check_unsplit();
   void check_hugging_face();

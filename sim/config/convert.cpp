@@ -17,7 +17,7 @@ namespace pb = google::protobuf;
 static_assert(int{schema::Gpu::cdna3} == int(Architecture::cdna3));
 static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
 static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
-static_assert(int{schema::Model::vision} == int(ModelFamily::vision));
+static_assert(int{schema::Model::mpt} == int(ModelFamily::mpt));
 static_assert(int{schema::Model::cait_s24} == int(VisionArchitecture::cait_s24));
 static_assert(int{schema::Model::swiglu} == int(Activation::swiglu));
 static_assert(int{schema::Training::inference} == int(StepMode::inference));
@@ -199,8 +199,11 @@ void set_data_parallel(const schema::DataParallel& message, const DataParallel& 
   if (!message.has_overlap_gradients()) data.overlap_gradients = otherwise.overlap_gradients;
   if (!message.has_align_gradients()) data.align_gradients = otherwise.align_gradients;
   if (!message.has_overlap_parameters()) data.overlap_parameters = otherwise.overlap_parameters;
+  if (!message.has_align_parameters()) data.align_parameters = otherwise.align_parameters;
   if (!message.has_bucket()) data.bucket = otherwise.bucket;
   if (!message.has_first_bucket()) data.first_bucket = otherwise.first_bucket;
+  const bool chosen = message.has_bucket() || message.has_bucket_per_replica();
+  if (!chosen) data.bucket_per_replica = otherwise.bucket_per_replica;
   if (!message.has_reduce_each_micro_batch())
     data.reduce_each_micro_batch = otherwise.reduce_each_micro_batch;
   if (!message.has_units_ahead()) data.units_ahead = otherwise.units_ahead;

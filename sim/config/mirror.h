@@ -211,8 +211,10 @@ void mirror(Of<DataParallel> auto& data, auto&& visit) {
   visit("overlap_gradients", data.overlap_gradients);
   visit("align_gradients", data.align_gradients);
   visit("overlap_parameters", data.overlap_parameters);
+  visit("align_parameters", data.align_parameters);
   visit("bucket", data.bucket);
   visit("first_bucket", data.first_bucket);
+  visit("bucket_per_replica", data.bucket_per_replica);
   visit("reduce_each_micro_batch", data.reduce_each_micro_batch);
   visit("units_ahead", data.units_ahead);
 }

@@ -9,6 +9,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu_support.h"
+#include "sim/scenario/check_alibi.h"
 
 namespace tessera {
 namespace {
@@ -330,7 +331,9 @@ std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
                             " with model.experts = " + std::to_string(model.experts),
                         "give 1 to " + std::to_string(model.experts)});
   }
-  if (model.experts > 0 && !routed && (model.expert_capacity == 0 || model.moe_every == 0)) {
+  check_alibi(model, problems);
+  const bool counted = model.experts > 0 && !routed && !has_alibi(model.family);
+  if (counted && (model.expert_capacity == 0 || model.moe_every == 0)) {
     problems.push_back({"model.experts",
                         {"model.expert_capacity", "model.moe_every"},
                         "model.experts = " + std::to_string(model.experts) +

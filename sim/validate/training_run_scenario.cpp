@@ -17,15 +17,27 @@ namespace {
 constexpr std::int64_t kGptPositions = 1024;
 constexpr std::int64_t kBertPositions = 512;
 
+/// Rows of BLOOM and its prototypes are of family gpt, and name it.
+bool is_bloom(const TrainingRun& run) {
+  return run.family == "gpt" && run.model.starts_with("BLOOM");
+}
+
+ModelFamily family_of(const TrainingRun& run) {
+  if (run.family == "bert") return ModelFamily::bert;
+  if (run.family == "llama") return ModelFamily::llama;
+  return is_bloom(run) ? ModelFamily::bloom : ModelFamily::gpt2;
+}
+
 ModelSpec model_of_training_run(const TrainingRun& run) {
   if (run.family == kImageFamily) return image_model_of_run(run.model);
   const bool bert = run.family == "bert";
   const bool llama = run.family == "llama";
-  const bool mpt = run.family == "mpt";  // GPT with exact GELU, trained without dropout
+  const bool mpt = run.family == "mpt";  // GPT with exact GELU, trained without dropout; positions
+                                         // learned, as llm-foundry's files for training say
   const double dropout = llama || mpt ? 0 : 0.1;
   ModelSpec model;
   model.name = run.model.empty() ? run.family : run.model;
-  model.family = bert ? ModelFamily::bert : llama ? ModelFamily::llama : ModelFamily::gpt2;
+  model.family = family_of(run);
   model.layers = run.layers;
   model.hidden = run.hidden;
   model.heads = run.heads;
@@ -33,8 +45,9 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.head_dim = run.hidden / run.heads;
   model.ffn = run.ffn;
   model.vocab = run.vocab;
+  const bool placeless = llama || is_bloom(run);
   model.max_positions =
-      llama ? 0 : std::max(run.sequence_length, bert ? kBertPositions : kGptPositions);
+      placeless ? 0 : std::max(run.sequence_length, bert ? kBertPositions : kGptPositions);
   model.token_types = bert ? 2 : 0;
   model.activation = bert || mpt ? Activation::gelu
                      : llama     ? Activation::swiglu

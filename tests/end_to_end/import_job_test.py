@@ -72,6 +72,23 @@ class ImportJob(EndToEnd):
         for line in lines:
             self.assertRegex(text, rf"(?m)^ *{line}$")
 
+    def test_alibi_of_megatron_is_family_bloom(self):
+        positions = "--seq-length 2048 --position-embedding-type alibi"
+        text = MEGATRON.replace("--seq-length 2048 --max-position-embeddings 2048", positions)
+        _, imported = self.imported("megatron", text)
+        self.assert_holds(imported, "family: bloom", "max_positions: 0")
+        self.assertIn("a norm behind the embedding", imported)
+        _, imported = self.imported("megatron", text.replace("alibi", "alibi --embed-layernorm"))
+        self.assertNotIn("a norm behind the embedding", imported)
+        _, imported = self.imported("megatron", MEGATRON.replace("--bf16", "--bf16 --embed-layernorm"))
+        self.assert_holds(imported, "family: gpt2")
+        self.assertIn("the norm behind the embedding is left out", imported)
+
+    def test_overlap_of_megatron(self):
+        schedule = "--num-layers-per-virtual-pipeline-stage 1 --overlap-param-gather --align-param-gather"
+        _, text = self.imported("megatron", MEGATRON.replace("--sequence-parallel", "--sequence-parallel " + schedule))
+        self.assert_holds(text, "overlap_parameters: true", "align_parameters: true", "virtual_stages: 11")
+
     def test_a_launch_script_of_megatron(self):
         _, text = self.imported("megatron", MEGATRON)
         self.assert_holds(text, "layers: 44", "hidden: 6144", "heads: 48", "max_positions: 2048", "precision: \"bf16\"",

@@ -92,11 +92,57 @@ TEST(HuggingFaceConfig, ReadsMistralAndQwen) {
               HasSubstr("decoder_sparse_step"));
 }
 
+TEST(HuggingFaceConfig, ReadsBloomUnderBothOfItsNames) {
+  for (const std::string names : {R"("n_layer": 70, "n_head": 112, "hidden_size": 14336)",
+                                  R"("num_hidden_layers": 70, "num_attention_heads": 112,
+                                     "n_embed": 14336)"}) {
+    const ModelSpec model = read_hugging_face_config(
+        R"({"model_type": "bloom", "vocab_size": 250880, "attention_dropout": 0.0, )" + names + "}",
+        "config.json");
+    EXPECT_EQ(model.family, ModelFamily::bloom);
+    EXPECT_EQ(model.max_positions, 0);
+    EXPECT_EQ(parameter_count(model), 176'247'271'424);
+  }
+  EXPECT_THAT(error_of(R"({"model_type": "bloom", "n_layer": 2, "n_head": 3, "hidden_size": 64,
+                           "vocab_size": 100})"),
+              HasSubstr("n_head = 3 does not divide hidden_size = 64"));
+}
+
+constexpr const char* kMpt = R"({"model_type": "mpt", "d_model": 4096, "n_heads": 32,
+  "n_layers": 32, "expansion_ratio": 4, "vocab_size": 50432, "no_bias": BIAS,
+  "attn_config": {"alibi": ALIBI, "attn_pdrop": DROP, "attn_impl": "torch"}})";
+
+std::string mpt(const std::string& no_bias, const std::string& alibi, const std::string& drop) {
+  std::string text = kMpt;
+  for (const auto& [mark, value] :
+       {std::pair<std::string, std::string>{"BIAS", no_bias}, {"ALIBI", alibi}, {"DROP", drop}})
+    text.replace(text.find(mark), mark.size(), value);
+  return text;
+}
+
+TEST(HuggingFaceConfig, ReadsMptWithAlibiAndWithoutBiases) {
+  const ModelSpec model = read_hugging_face_config(mpt("true", "true", "0.25"), "config.json");
+  EXPECT_EQ(model.family, ModelFamily::mpt);
+  EXPECT_EQ(model.attention_dropout, 0.25);
+  EXPECT_EQ(model.activation, Activation::gelu);
+  EXPECT_EQ(parameter_count(model), 6'649'286'656);
+}
+
+TEST(HuggingFaceConfig, RefusesMptThatTransformersDoesNotRun) {
+  EXPECT_THAT(error_of(mpt("false", "true", "0")), HasSubstr("config.json: no_bias is false"));
+  EXPECT_THAT(error_of(mpt("true", "false", "0")),
+              HasSubstr("config.json: attn_config.alibi is false"));
+  EXPECT_THAT(error_of(mpt("true", "true", "7")), HasSubstr("attn_config.attn_pdrop is 7"));
+  EXPECT_THAT(error_of(R"({"model_type": "mpt", "attn_config": [], "d_model": 64, "n_heads": 4,
+                           "n_layers": 2, "vocab_size": 100})"),
+              HasSubstr("attn_config is a list"));
+}
+
 TEST(HuggingFaceConfig, UnknownModelTypeNamesTheSupportedOnes) {
   EXPECT_EQ(
       error_of(R"({"model_type": "mamba"})"),
-      "config.json: model_type \"mamba\" is unknown; supported: bert, gpt2, llama, mistral, "
-      "mixtral, opt, qwen2, qwen3, qwen3_moe, switch_transformers");
+      "config.json: model_type \"mamba\" is unknown; supported: bert, bloom, gpt2, llama, mistral, "
+      "mixtral, mpt, opt, qwen2, qwen3, qwen3_moe, switch_transformers");
   EXPECT_THAT(error_of("{}"), HasSubstr("model_type is missing"));
 }
 

@@ -79,6 +79,35 @@ inline ModelSpec llama2_7b() {
   return model;
 }
 
+inline ModelSpec bloom_176b() {
+  ModelSpec model;
+  model.name = "bloom-176b";
+  model.family = ModelFamily::bloom;
+  model.layers = 70;
+  model.hidden = 14336;
+  model.heads = model.kv_heads = 112;
+  model.head_dim = 128;
+  model.ffn = 4 * 14336;
+  model.vocab = 250880;
+  model.hidden_dropout = model.attention_dropout = 0;
+  return model;
+}
+
+inline ModelSpec mpt_7b() {
+  ModelSpec model;
+  model.name = "mpt-7b";
+  model.family = ModelFamily::mpt;
+  model.layers = 32;
+  model.hidden = 4096;
+  model.heads = model.kv_heads = 32;
+  model.head_dim = 128;
+  model.ffn = 4 * 4096;
+  model.vocab = 50432;
+  model.activation = Activation::gelu;
+  model.hidden_dropout = model.attention_dropout = 0;
+  return model;
+}
+
 /// The 4-expert model of NeuSight's measurements.
 inline ModelSpec switch_xl4() {
   ModelSpec model;
@@ -134,6 +163,7 @@ inline FrameworkProfile megatron() {
   profile.transformer_engine = true;
   profile.products_accumulate = true;
   profile.data_parallel.bucket = profile.data_parallel.first_bucket = Bytes(160'000'000);
+  profile.data_parallel.bucket_per_replica = Bytes(4'000'000);
   profile.fp16 = {Precision::fp16, Precision::fp32, Precision::fp32, Precision::fp32, true};
   profile.host_per_call = 6_us;
   return profile;

@@ -13,6 +13,8 @@ TEST(ParameterCount, MatchesPublishedModels) {
   EXPECT_EQ(parameter_count(test::bert_large()), 336'226'108);
   EXPECT_EQ(parameter_count(test::llama2_7b()), 6'738'415'616);
   EXPECT_EQ(parameter_count(test::opt_1_3b()), 1'315'758'080);
+  EXPECT_EQ(parameter_count(test::bloom_176b()), 176'247'271'424);  // bigscience/bloom
+  EXPECT_EQ(parameter_count(test::mpt_7b()), 6'649'286'656);        // mosaicml/mpt-7b
 }
 
 class FamilyGraph : public ::testing::TestWithParam<ModelSpec> {};
@@ -60,7 +62,9 @@ std::vector<ModelSpec> one_of_each_family() {
           biased,
           normed,
           test::llama2_7b(),
-          test::switch_xl4()};
+          test::switch_xl4(),
+          test::bloom_176b(),
+          test::mpt_7b()};
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, FamilyGraph, ::testing::ValuesIn(one_of_each_family()),

@@ -319,7 +319,7 @@ TEST(Program, ImpossibleCombinationsAreExplainedTogether) {
 
 TEST(Program, ProfilesRejectWhatTheyDoNotKnow) {
   EXPECT_THAT(error_of(test::bert_large(), megatron(1, 1, 1, 1)),
-              HasSubstr("megatron-local trains GPT and Llama models only"));
+              HasSubstr("megatron-local trains GPT, BLOOM and Llama models only"));
   StepOptions split = megatron(2, 2, 1, 1);
   split.framework = test::hf_eager();
   const std::string text = error_of(small_gpt(), split);

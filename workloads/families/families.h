@@ -15,9 +15,11 @@ ModelGraph gpt2_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph opt_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph bert_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph llama_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph bloom_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph mpt_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph switch_transformer_blocks(const ModelSpec& model, const StepOptions& step);
 
-/// Megatron-Core's GPT or Llama, of one tensor-parallel rank.
+/// Megatron-Core's GPT or Llama, or BLOOM of its forks, of one tensor-parallel rank.
 ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step);
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 // GPT and Llama of Megatron-Core r0.5.0: megatron/model/transformer.py, language_model.py and
-// gpt_model.py; with the kernels of Transformer Engine where the profile says so. Activations are
-// [s, b, h], with sequence parallelism [s / tensor, b, h] between the split layers.
+// gpt_model.py; BLOOM as bigscience-workshop/Megatron-DeepSpeed changes them; with the kernels of
+// Transformer Engine where the profile says so. Activations are [s, b, h], with sequence
+// parallelism [s / tensor, b, h] between the split layers.
 #include "workloads/ops/megatron.h"
 
 #include <cmath>
@@ -51,7 +52,8 @@ class MegatronModel {
         ffn_(model.ffn / tensor_),
         vocab_(padded_vocabulary(model.vocab, tensor_) / tensor_),
         tied_(model.tied_embeddings && step.layout.pipeline == 1),
-        llama_(model.family == ModelFamily::llama) {}
+        llama_(model.family == ModelFamily::llama),
+        bloom_(model.family == ModelFamily::bloom) {}
 
   void embed(Tape& tape) const;
   void layer(Tape& tape) const;
@@ -118,10 +120,12 @@ class MegatronModel {
   std::int64_t heads_, kv_heads_, ffn_, vocab_;  ///< of this rank
   bool tied_;                                    ///< first and last stage are the same
   bool llama_;
+  bool bloom_;  ///< ALiBi, and a norm behind the embedding
 };
 
 Bytes MegatronModel::shared_buffers() const {
   const bool products = !uses_fused_attention(profile_) && !profile_.transformer_engine &&
+                        !bloom_ &&                 // reads ALiBi there
                         !profile_.planned_memory;  // OneFlow's product has no third operand
   const std::int64_t unread = element_bytes(activation_precision(step_.precision));
   return Bytes((products ? unread * b_ * heads_ * s_ * s_ : 0) + b_ * s_ * s_);
@@ -141,6 +145,7 @@ void MegatronModel::embed(Tape& tape) const {
   const Tensor ids = tape.input("tokens", {b_, s_}, Precision::int64);
   const Tensor position_ids = tape.input("position_ids", {b_, s_}, Precision::int64);
   Tensor sum = vocab_parallel_embedding(tape, "embedding.tokens", table, ids, tensor_);
+  if (bloom_) sum = layer_norm(tape, "embedding.norm", sum);  // --embed-layernorm
   if (has_positions) {
     const Tensor places = embedding(tape, "embedding.positions", positions, position_ids);
     sum = add(tape, "embedding.add", sum, places);
@@ -216,7 +221,11 @@ Tensor MegatronModel::unfused_attention(Tape& tape, const Heads& heads) const {
   const Tensor q = batched("attention.q", heads.q);
   const Tensor k = batched("attention.k_repeat", heads.k);
   const Tensor v = batched("attention.v_repeat", heads.v);
-  const Tensor scores = scaled_bmm(tape, "attention.scores", q, transpose(tape, k, 1, 2));
+  std::optional<Tensor> alibi;
+  if (bloom_)
+    alibi =
+        tape.buffer("attention.alibi", {b_ * heads_, 1, s_}, activation_precision(step_.precision));
+  const Tensor scores = scaled_bmm(tape, "attention.scores", q, transpose(tape, k, 1, 2), alibi);
   const Tensor weights = attention_weights(tape, view(tape, scores, {b_, heads_, s_, s_}));
   const Tensor dropped =
       dropout(tape, "attention.dropout", weights, active_dropout(step_, model_.attention_dropout));

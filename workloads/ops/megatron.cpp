@@ -35,6 +35,15 @@ Tensor reduce_scattered(Tape& tape, const std::string& name, const Tensor& x, in
   return part;
 }
 
+/// a b added to `bias`, whose rows are all alike.
+Tensor biased_product(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+                      const Tensor& bias) {
+  const Sizes sizes{a.sizes()[0], a.shape.last(1), b.shape.last()};
+  const Tensor target = clone(tape, name + ".bias_copy", expand(tape, name, bias, sizes));
+  product_into(tape, name, a, b, target);
+  return tape.written_over(target);
+}
+
 }  // namespace
 
 Tensor gather_sequence(Tape& tape, const std::string& name, const Tensor& x, int tensor) {
@@ -89,8 +98,9 @@ Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
   return out;
 }
 
-Tensor scaled_bmm(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
-  const Tensor out = product(tape, name, a, b);
+Tensor scaled_bmm(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+                  const std::optional<Tensor>& bias) {
+  const Tensor out = bias ? biased_product(tape, name, a, b, *bias) : product(tape, name, a, b);
   tape.differentiable({a, b}, out, [=](Tape& t, auto gradients) {
     const Tensor& g = gradients[0];
     const Tensor grad_a = product(t, name + ".grad_a", g, transposed_batch(t, b));

@@ -47,9 +47,12 @@ Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor&
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
                            const Tensor& weight, const TensorSplit& split);
 
-/// torch.baddbmm with beta = 0: the product times a number. Backward: two products and two
-/// multiplications by that number. Saves both operands.
-Tensor scaled_bmm(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b);
+/// torch.baddbmm: the product times a number; beta = 0, or 1 with a `bias` [batch, 1, n] without
+/// gradient, which a kernel copies to every row of the output (e) for the product to read (e).
+/// Backward: two products and two multiplications by that number. Saves both operands.
+/// Source: PyTorch aten/src/ATen/native/cuda/Blas.cpp, baddbmm_out_cuda_impl.
+Tensor scaled_bmm(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
+                  const std::optional<Tensor>& bias = std::nullopt);
 
 /// residual + dropout(x + bias) in one kernel: 13 bytes per element (fp32); backward: masked_scale
 /// and a column sum. Saves the mask.

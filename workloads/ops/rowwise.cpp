@@ -31,26 +31,28 @@ Kernel softmax_kernel(const Tensor& x, double flops, int passes) {
 
 }  // namespace
 
-Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x) {
+Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x, NormTerms terms) {
   const std::int64_t cols = x.shape.last();
-  const Tensor weight = tape.parameter(name + ".weight", {cols});
-  const Tensor bias = tape.parameter(name + ".bias", {cols});
+  std::vector<Tensor> affine{tape.parameter(name + ".weight", {cols})};
+  if (terms == NormTerms::weight_and_bias) affine.push_back(tape.parameter(name + ".bias", {cols}));
   const Tensor out = tape.make(name, StridedShape(x.sizes()), x.precision);
   const Tensor statistics =
       tape.make(name + ".statistics", StridedShape({x.elements() / cols, 2}), Precision::fp32);
-  tape.launch(name, row_kernel(x, KernelKind::layer_norm, 8), {x, weight, bias}, {out, statistics});
-  tape.differentiable({x, weight, bias}, out, [=](Tape& t, auto gradients) {
+  std::vector<Tensor> inputs{x};
+  inputs.insert(inputs.end(), affine.begin(), affine.end());
+  const std::vector<Tensor> written{out, statistics};
+  tape.launch(name, row_kernel(x, KernelKind::layer_norm, 8), inputs, written);
+  tape.differentiable(inputs, std::span(&out, 1), [=](Tape& t, auto gradients) {
     const Tensor& g = gradients[0];
     const Tensor grad_x = t.make(name + ".grad", x.shape.dense(), x.precision);
     t.launch(name + ".grad_input", row_kernel(x, KernelKind::layer_norm, 12),
-             {g, x, statistics, weight}, {grad_x});
-    const Tensor grad_weight = t.make(name + ".weight.grad", weight.shape);
-    const Tensor grad_bias = t.make(name + ".bias.grad", bias.shape);
-    t.launch(name + ".gamma_beta", row_kernel(x, KernelKind::layer_norm, 4), {g, x, statistics},
-             {grad_weight, grad_bias});
+             {g, x, statistics, affine.front()}, {grad_x});
+    std::vector<Tensor> sums{t.make(name + ".weight.grad", affine.front().shape)};
+    if (affine.size() > 1) sums.push_back(t.make(name + ".bias.grad", affine.back().shape));
+    const std::vector<Tensor> read{g, x, statistics};
+    t.launch(name + ".gamma_beta", row_kernel(x, KernelKind::layer_norm, 4), read, sums);
     t.add_gradient(x, grad_x);
-    t.add_gradient(weight, grad_weight);
-    t.add_gradient(bias, grad_bias);
+    for (std::size_t i = 0; i < affine.size(); ++i) t.add_gradient(affine[i], sums[i]);
   });
   return out;
 }

@@ -1,5 +1,6 @@
 #include "workloads/parallel/gradient_buckets.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace tessera {
@@ -25,7 +26,8 @@ std::vector<GradientBucket> gradient_buckets(const ModelGraph& graph, const Step
   const std::int64_t element = element_bytes(step.formats.gradients);
   std::vector<GradientBucket> buckets;
   GradientBucket open;
-  Bytes limit = step.data_parallel.first_bucket;
+  const Bytes least(step.data_parallel.bucket_per_replica.value() * step.layout.data);
+  Bytes limit = std::max(step.data_parallel.first_bucket, least);
   for (int position = end; position-- > begin;) {
     const std::vector<std::int64_t> tensors = tensors_of(graph.at(position), element);
     for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) {
@@ -36,7 +38,7 @@ std::vector<GradientBucket> gradient_buckets(const ModelGraph& graph, const Step
       if (whole || Bytes(open.parameters * element) < limit) continue;
       buckets.push_back(open);
       open = {};
-      limit = step.data_parallel.bucket;
+      limit = std::max(step.data_parallel.bucket, least);
     }
   }
   if (open.parameters > 0) buckets.push_back(open);

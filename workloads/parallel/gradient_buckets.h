@@ -16,7 +16,8 @@ struct GradientBucket {
 };
 
 /// Gradients of the blocks [begin, end) in the order in which backward makes them. A bucket closes
-/// with the tensor that fills it, `DataParallel::first_bucket` or `bucket`; tensors are not cut.
+/// with the tensor that fills it, `DataParallel::first_bucket` or `bucket`, or where that is more
+/// `bucket_per_replica` for each data-parallel rank; tensors are not cut.
 /// `first_chunk`: of the first stage; with `align_gradients` others are one bucket.
 /// Source: PyTorch torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size;
 /// Megatron-Core distributed/distributed_data_parallel.py.

@@ -45,7 +45,7 @@ class StageProgram {
         pipeline_(step),
         units_(library, step, queue_),
         gradients_(library, step, stage, queue_),
-        updates_(library, step, queue_) {
+        updates_(library, step, stage, queue_) {
     const std::vector<int> layers = layers_of_parts(graph_, step);
     for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
       const int part = pipeline_.part({stage, chunk});
@@ -159,6 +159,7 @@ void StageProgram::run(const ScheduledPass& pass) {
   const auto input = inputs_.find(pass);
   if (input != inputs_.end()) queue_.await_message(input->second);
   PassSpan span{part_of(pass.direction), pass.micro_batch, pass.chunk, queue_.size(), 0};
+  updates_.begin_pass(pass);
   units_.begin_pass(pass, blocks.begin, blocks.end);
   if (pass.direction == PassDirection::forward) {
     for (int p = blocks.begin; p < blocks.end; ++p)

@@ -6,12 +6,15 @@
 
 namespace tessera {
 
-UpdateGathers::UpdateGathers(PassLibrary& library, const StepOptions& step, OpQueue& queue)
+UpdateGathers::UpdateGathers(PassLibrary& library, const StepOptions& step, int stage,
+                             OpQueue& queue)
     : library_(library),
       step_(step),
+      stage_(stage),
       queue_(queue),
       on_(gathers_updates(step)),
-      overlaps_(on_ && step.data_parallel.overlap_parameters && !step.layout.experts_apart()) {}
+      overlaps_(on_ && step.data_parallel.overlap_parameters && !step.layout.experts_apart()),
+      aligns_(overlaps_ && step.data_parallel.align_parameters) {}
 
 void UpdateGathers::add_chunk(int begin, const std::vector<GradientBucket>& buckets) {
   if (!overlaps_) return;
@@ -30,12 +33,35 @@ std::int32_t UpdateGathers::start(GroupKind group, std::int64_t parameters, Phas
   return queue_.add(op);
 }
 
+void UpdateGathers::start(Gather& gather) {
+  if (gather.op < 0) gather.op = start(GroupKind::shard, gather.bucket.parameters, Phase::forward);
+}
+
+void UpdateGathers::start_chunk(int chunk) {
+  if (chunk >= static_cast<int>(gathers_.size())) return;
+  for (Gather& gather : std::next(gathers_.begin(), chunk)->second) start(gather);
+}
+
 /// Stages that wait for their first message gather meanwhile.
-/// Source: Megatron-Core optimizer/distrib_optimizer.py, zero_grad() starts the first gather.
+/// Source: Megatron-Core optimizer/distrib_optimizer.py, zero_grad() starts the first gather;
+/// aligned: pipeline_parallel/schedules.py, param_sync_func of the first two chunks.
 void UpdateGathers::begin() {
-  if (gathers_.empty() || gathers_.begin()->second.empty()) return;
-  Gather& first = gathers_.begin()->second.front();
-  first.op = start(GroupKind::shard, first.bucket.parameters, Phase::forward);
+  if (aligns_) {
+    start_chunk(0);
+    start_chunk(1);
+  } else if (!gathers_.empty() && !gathers_.begin()->second.empty()) {
+    start(gathers_.begin()->second.front());
+  }
+}
+
+/// Stage s runs its k-th forward pass while the first stage runs its (k + s)-th: then all stages
+/// gather the chunk behind the one that the first stage begins.
+/// Source: Megatron-Core pipeline_parallel/schedules.py, forward_step_helper (param_sync_func).
+void UpdateGathers::begin_pass(const ScheduledPass& pass) {
+  if (!aligns_ || !is_forward(pass)) return;
+  const int of_first_stage = forward_passes_++ + stage_;
+  const int stages = step_.layout.pipeline;
+  if (of_first_stage % stages == 0) start_chunk(of_first_stage / stages + 1);
 }
 
 void UpdateGathers::before(int position, const ScheduledPass& pass) {
@@ -47,14 +73,9 @@ void UpdateGathers::before(int position, const ScheduledPass& pass) {
     if (gather.bucket.ready > position) break;
     const bool passed = gather.op >= 0 && gather.bucket.first < position;
     if (passed) continue;
-    if (gather.op < 0)
-      gather.op = start(GroupKind::shard, gather.bucket.parameters, Phase::forward);
+    start(gather);
     needed = gather.op;
-    const bool has_next = i + 1 < chunk->second.size();
-    if (has_next && chunk->second[i + 1].op < 0) {
-      Gather& next = chunk->second[i + 1];
-      next.op = start(GroupKind::shard, next.bucket.parameters, Phase::forward);
-    }
+    if (i + 1 < chunk->second.size()) start(chunk->second[i + 1]);
   }
   if (needed >= 0) queue_.await(needed, library_.empty_segment());
 }

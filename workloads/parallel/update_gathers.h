@@ -14,18 +14,22 @@ namespace tessera {
 /// Gathers weights that every rank holds whole from the ranks that updated their shards (ZeRO-1 and
 /// 2, Megatron's distributed optimizer): in one piece behind the update, or bucket by bucket beside
 /// the next step's first forward pass, the first one from the start of the step, the others one
-/// bucket ahead of the block that needs them. A step then gathers what the step before updated.
+/// bucket ahead of the block that needs them. With `align_parameters` all stages of an interleaved
+/// pipeline gather a model chunk at the same time: the first two at the start, chunk c when stage s
+/// begins forward pass (c - 1) * stages - s. A step then gathers what the step before updated.
 /// Experts that are spread over ranks come from the replicas that hold the same ones; with them
 /// everything is gathered behind the update.
 class UpdateGathers {
  public:
   /// All have to outlive it. Does nothing where the step gathers no updates.
-  UpdateGathers(PassLibrary& library, const StepOptions& step, OpQueue& queue);
+  UpdateGathers(PassLibrary& library, const StepOptions& step, int stage, OpQueue& queue);
 
   /// A model chunk of the stage, from position `begin` on.
   void add_chunk(int begin, const std::vector<GradientBucket>& buckets);
   /// At the start of a step.
   void begin();
+  /// Ahead of a pass.
+  void begin_pass(const ScheduledPass& pass);
   /// Ahead of a block.
   void before(int position, const ScheduledPass& pass);
   /// Behind the update of the rank's shard of `parameters`; `experts` of them have replicas of
@@ -38,12 +42,18 @@ class UpdateGathers {
     std::int32_t op = -1;  ///< -1: not started
   };
   std::int32_t start(GroupKind group, std::int64_t parameters, Phase phase);
+  void start(Gather& gather);
+  /// Of the stage's chunks in the order of forward; nothing where it has fewer.
+  void start_chunk(int chunk);
 
   PassLibrary& library_;
   const StepOptions& step_;
+  int stage_;
   OpQueue& queue_;
   bool on_;
   bool overlaps_;
+  bool aligns_;
+  int forward_passes_ = 0;                      ///< that have begun
   std::map<int, std::vector<Gather>> gathers_;  ///< by first position, in the order of forward
 };
 

@@ -80,7 +80,13 @@ class MegatronJob {
     const std::string norm = in_.text("--normalization").value_or("LayerNorm");
     is_llama_ = norm == "RMSNorm";
     draft_.set_text("model.name", title);
-    draft_.set("model.family", is_llama_ ? "llama" : "gpt2");
+    const bool alibi = in_.text("--position-embedding-type").value_or("") == "alibi";
+    const bool embedding_norm = in_.flag("--embed-layernorm");
+    draft_.set("model.family", is_llama_ ? "llama" : alibi ? "bloom" : "gpt2");
+    if (alibi && !is_llama_ && !embedding_norm)
+      draft_.assume("a norm behind the embedding, as family bloom has it");
+    if (embedding_norm && (is_llama_ || !alibi))
+      draft_.assume("the norm behind the embedding is left out: only family bloom has it");
     layers_ = needed("--num-layers");
     draft_.set("model.layers", layers_);
     const std::int64_t hidden = needed("--hidden-size");
@@ -124,6 +130,8 @@ class MegatronJob {
     const auto positions = in_.integer("--max-position-embeddings");
     if (is_llama_) {
       if (!rotary) draft_.assume("rotary positions, as family llama has them");
+    } else if (kind == "alibi") {
+      draft_.set("model.max_positions", 0);
     } else if (rotary) {
       draft_.set("model.max_positions", 0);
       draft_.assume("rotary positions cost nothing in family gpt2");
@@ -290,6 +298,8 @@ class MegatronJob {
       draft_.set("training.data_parallel.align_gradients", "false");
     if (in_.flag("--overlap-param-gather"))
       draft_.set("training.data_parallel.overlap_parameters", "true");
+    if (in_.flag("--align-param-gather"))
+      draft_.set("training.data_parallel.align_parameters", "true");
   }
 
   ForeignFields in_;

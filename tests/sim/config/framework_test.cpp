@@ -46,6 +46,8 @@ void expect_equal(const FrameworkProfile& a, const FrameworkProfile& b) {
   EXPECT_EQ(a.cuda_device_max_connections, b.cuda_device_max_connections);
   EXPECT_EQ(a.bf16, b.bf16);
   EXPECT_EQ(a.fp16, b.fp16);
+  EXPECT_EQ(a.data_parallel.bucket, b.data_parallel.bucket);
+  EXPECT_EQ(a.data_parallel.bucket_per_replica, b.data_parallel.bucket_per_replica);
   EXPECT_EQ(a.host_per_call, b.host_per_call);
   EXPECT_EQ(a.host_per_communication, b.host_per_communication);
 }
@@ -61,6 +63,19 @@ TEST_F(Frameworks, MegatronOf2021OverlapsLess) {
   const FrameworkProfile profile = shipped("megatron-deepspeed");
   EXPECT_FALSE(profile.overlap_tensor_gradients);
   EXPECT_GT(profile.cuda_device_max_connections, 1);
+}
+
+TEST_F(Frameworks, ABucketThatAScenarioChoosesDoesNotGrowWithTheReplicas) {
+  const auto growth = [this](const std::string& data_parallel) {
+    return load(scenario("hgx-h100-4",
+                         "  framework: megatron\n  precision: bf16\n  data_parallel: {" +
+                             data_parallel + "}\n"))
+        .step.data_parallel.bucket_per_replica;
+  };
+  EXPECT_EQ(growth("overlap_gradients: true"), Bytes(4'000'000));
+  EXPECT_EQ(growth("bucket: 40 MB"), Bytes(0));
+  EXPECT_EQ(growth("bucket: 40 MB, bucket_per_replica: 1 MB"), Bytes(1'000'000));
+  EXPECT_EQ(growth("bucket_per_replica: 0 B"), Bytes(0));
 }
 
 TEST_F(Frameworks, EveryShippedOneRunsEveryPrecision) {

@@ -55,6 +55,20 @@ TEST(CheckScenario, TheValuesThatItProposesAreExactlyThoseThatItAccepts) {
   EXPECT_EQ(check_scenario(scenario).front().hint, "use 1, 2, 4, 5, 10 or 20");
 }
 
+TEST(CheckScenario, FamiliesWithAlibiHaveNoPositionsGroupedQueriesOrExperts) {
+  for (const ModelFamily family : {ModelFamily::bloom, ModelFamily::mpt}) {
+    Scenario scenario = sound();
+    scenario.model.family = family;
+    EXPECT_EQ(paths_of(scenario), Paths{"model.max_positions"});
+    EXPECT_EQ(check_scenario(scenario).front().hint, "leave it out, or use model.family: gpt2");
+    scenario.model.max_positions = 0;
+    EXPECT_EQ(paths_of(scenario), Paths{});
+    scenario.model.kv_heads = 4;
+    scenario.model.experts = 8;
+    EXPECT_EQ(paths_of(scenario), (Paths{"model.kv_heads", "model.experts"}));
+  }
+}
+
 TEST(CheckScenario, GroupedQueriesLimitTheTensorSizeToTheKeyValueHeads) {
   Scenario scenario = sound();
   scenario.model.kv_heads = 2;

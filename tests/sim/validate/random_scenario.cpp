@@ -56,12 +56,13 @@ class Draw {
     set("training.framework", pick(megatron_ ? split
                                              : std::vector<std::string>{"hf_eager", "hf_compile",
                                                                         "fsdp", "torch_compile"}));
-    const std::vector<std::string> decoders = {"gpt2",       "gpt2-large", "gpt3-xl",
-                                               "llama-2-7b", "llama-3-8b", "mixtral-8x7b"};
-    set("model", pick(megatron_ ? decoders
-                                : std::vector<std::string>{"gpt2", "gpt2-large", "gpt3-xl",
-                                                           "llama-2-7b", "llama-3-8b", "opt-1.3b",
-                                                           "bert-large", "switch-xl4"}));
+    const std::vector<std::string> decoders = {
+        "gpt2", "gpt2-large", "gpt3-xl", "llama-2-7b", "llama-3-8b", "mixtral-8x7b", "bloom-176b"};
+    set("model",
+        pick(megatron_ ? decoders
+                       : std::vector<std::string>{"gpt2", "gpt2-large", "gpt3-xl", "llama-2-7b",
+                                                  "llama-3-8b", "opt-1.3b", "bert-large",
+                                                  "switch-xl4", "bloom-176b", "mpt-7b"}));
     layers_ = 1 << below(4);
     set("model.layers", layers_);
   }
@@ -111,7 +112,11 @@ class Draw {
     const std::string schedule = pick(
         {"gpipe", "one_f_one_b", "one_f_one_b", "interleaved_1f1b", "zb_h1", "zb_h2", "dualpipe"});
     set("training.schedule", schedule);
-    if (schedule == "interleaved_1f1b") set("parallelism.virtual_stages", 2);
+    if (schedule != "interleaved_1f1b") return;
+    set("parallelism.virtual_stages", 2 + below(2));
+    if (!chance(3)) return;
+    set("training.data_parallel.overlap_parameters", "true");
+    set("training.data_parallel.align_parameters", "true");
   }
 
   void draw_training() {

@@ -309,12 +309,24 @@ TEST(ScenarioOfTrainingRun, LayersThatStagesDoNotDivideGoToTheFirstStages) {
   EXPECT_TRUE(scenario_of(run).step.split.layers_per_stage.empty());
 }
 
+TEST(ScenarioOfTrainingRun, WhatIsNamedBloomHasAlibiInPlaceOfPositions) {
+  TrainingRun run = read(row("a", "Megatron-DeepSpeed", "fp16", "gpt", "full", "0", "1,,")).runs[0];
+  const ModelSpec gpt = scenario_of(run).model;
+  EXPECT_EQ(gpt.family, ModelFamily::gpt2);
+  run.model = "BLOOM-proto-2L";
+  const ModelSpec bloom = scenario_of(run).model;
+  EXPECT_EQ(bloom.family, ModelFamily::bloom);
+  // No table of positions, and a norm behind the embedding.
+  EXPECT_EQ(parameter_count(bloom) - parameter_count(gpt), 2 * 1024 - 1024 * 1024);
+}
+
 TEST(ScenarioOfTrainingRun, MptIsGptWithExactGeluAndWithoutDropout) {
   const Scenario mpt =
       scenario_of(read(row("a", "llm-foundry", "bf16", "mpt", "none", "1", "1,,")).runs[0]);
   EXPECT_EQ(mpt.model.family, ModelFamily::gpt2);
   EXPECT_EQ(mpt.model.activation, Activation::gelu);
   EXPECT_EQ(mpt.model.hidden_dropout, 0);
+  EXPECT_EQ(mpt.model.max_positions, 1024);
   EXPECT_EQ(mpt.step.framework.attention, AttentionKernels::flash1);
 }
 
