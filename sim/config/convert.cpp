@@ -1,17 +1,13 @@
 #include "sim/config/convert.h"
 
 #include <algorithm>
-#include <cassert>
-#include <type_traits>
 
+#include "sim/config/message_fields.h"
 #include "sim/config/micro_batches.h"
 #include "sim/config/mirror.h"
-#include "workloads/rank_order.h"
 
 namespace tessera {
 namespace {
-
-namespace pb = google::protobuf;
 
 // Schema and C++ give the enumerators the same numbers.
 static_assert(int{schema::Gpu::cdna3} == int(Architecture::cdna3));
@@ -47,140 +43,6 @@ static_assert(int{schema::Collectives::v2_8} == int(NcclTuner::v2_8));
 static_assert(int{schema::CollectiveOverride::simple} == int(ProtocolChoice::simple));
 static_assert(int{schema::Collectives::chunk} == int(NetworkFidelity::chunk));
 
-template <class T>
-concept EnumType = std::is_enum_v<T>;
-
-const pb::FieldDescriptor& field_called(const pb::Message& message, const char* name) {
-  const pb::FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
-  assert(field != nullptr);
-  return *field;
-}
-
-/// Copies the fields of a message into the members of the same names.
-class Reader {
- public:
-  explicit Reader(const pb::Message& message)
-      : message_(message), reflection_(*message.GetReflection()) {}
-
-  void operator()(const char* name, auto& member) const {
-    read(field_called(message_, name), member);
-  }
-
- private:
-  using Field = pb::FieldDescriptor;
-  void read(const Field& field, bool& member) const {
-    member = reflection_.GetBool(message_, &field);
-  }
-  void read(const Field& field, int& member) const {
-    member = reflection_.GetInt32(message_, &field);
-  }
-  void read(const Field& field, std::int64_t& member) const {
-    member = reflection_.GetInt64(message_, &field);
-  }
-  void read(const Field& field, double& member) const {
-    member = reflection_.GetDouble(message_, &field);
-  }
-  void read(const Field& field, std::string& member) const {
-    member = reflection_.GetString(message_, &field);
-  }
-  void read(const Field& field, EnumType auto& member) const {
-    using Member = std::remove_reference_t<decltype(member)>;
-    member = static_cast<Member>(reflection_.GetEnumValue(message_, &field));
-  }
-  template <class Tag, class Rep>
-  void read(const Field& field, Quantity<Tag, Rep>& member) const {
-    Rep value{};
-    read(field, value);
-    member = Quantity<Tag, Rep>(value);
-  }
-  void read(const Field& field, std::vector<int>& member) const {
-    const int count = reflection_.FieldSize(message_, &field);
-    for (int i = 0; i < count; ++i)
-      member.push_back(reflection_.GetRepeatedInt32(message_, &field, i));
-  }
-  void read(const Field& field, RankOrder& member) const {
-    member = parse_rank_order(reflection_.GetString(message_, &field)).value_or(kDefaultRankOrder);
-  }
-  void read(const Field& field, std::vector<std::string>& member) const {
-    const int count = reflection_.FieldSize(message_, &field);
-    for (int i = 0; i < count; ++i) {
-      member.push_back(reflection_.GetRepeatedString(message_, &field, i));
-    }
-  }
-  template <class T>
-  void read(const Field& field, std::vector<T>& member) const {
-    const int count = reflection_.FieldSize(message_, &field);
-    for (int i = 0; i < count; ++i) {
-      mirror(member.emplace_back(), Reader(reflection_.GetRepeatedMessage(message_, &field, i)));
-    }
-  }
-  template <class T>
-  requires std::is_class_v<T>
-  void read(const Field& field, T& member) const {
-    mirror(member, Reader(reflection_.GetMessage(message_, &field)));
-  }
-
-  const pb::Message& message_;
-  const pb::Reflection& reflection_;
-};
-
-/// Copies members into the fields of the same names.
-class Writer {
- public:
-  explicit Writer(pb::Message& message)
-      : message_(message), reflection_(*message.GetReflection()) {}
-
-  void operator()(const char* name, const auto& member) const {
-    write(field_called(message_, name), member);
-  }
-
- private:
-  using Field = pb::FieldDescriptor;
-  void write(const Field& field, bool member) const {
-    reflection_.SetBool(&message_, &field, member);
-  }
-  void write(const Field& field, int member) const {
-    reflection_.SetInt32(&message_, &field, member);
-  }
-  void write(const Field& field, std::int64_t member) const {
-    reflection_.SetInt64(&message_, &field, member);
-  }
-  void write(const Field& field, double member) const {
-    reflection_.SetDouble(&message_, &field, member);
-  }
-  void write(const Field& field, const std::string& member) const {
-    reflection_.SetString(&message_, &field, member);
-  }
-  void write(const Field& field, EnumType auto member) const {
-    reflection_.SetEnumValue(&message_, &field, static_cast<int>(member));
-  }
-  template <class Tag, class Rep>
-  void write(const Field& field, Quantity<Tag, Rep> member) const {
-    write(field, member.value());
-  }
-  void write(const Field& field, const std::vector<int>& member) const {
-    for (const int item : member) reflection_.AddInt32(&message_, &field, item);
-  }
-  void write(const Field& field, const RankOrder& member) const {
-    reflection_.SetString(&message_, &field, text_of(member));
-  }
-  void write(const Field& field, const std::vector<std::string>& member) const {
-    for (const std::string& text : member) reflection_.AddString(&message_, &field, text);
-  }
-  template <class T>
-  void write(const Field& field, const std::vector<T>& member) const {
-    for (const T& item : member) mirror(item, Writer(*reflection_.AddMessage(&message_, &field)));
-  }
-  template <class T>
-  requires std::is_class_v<T>
-  void write(const Field& field, const T& member) const {
-    mirror(member, Writer(*reflection_.MutableMessage(&message_, &field)));
-  }
-
-  pb::Message& message_;
-  const pb::Reflection& reflection_;
-};
-
 /// What `message` gives, over `otherwise`.
 void set_formats(const schema::MixedPrecision& message, const MixedPrecision& otherwise,
                  MixedPrecision& formats) {
@@ -210,9 +72,9 @@ void set_data_parallel(const schema::DataParallel& message, const DataParallel& 
 }
 
 template <class T>
-T read_mirrored(const pb::Message& message) {
+T read_mirrored(const google::protobuf::Message& message) {
   T value;
-  mirror(value, Reader(message));
+  mirror(value, MessageReader(message));
   return value;
 }
 
@@ -258,7 +120,7 @@ FrameworkProfile to_framework(const schema::Framework& message) {
 
 StepOptions to_step(const schema::Training& message) {
   StepOptions step;
-  mirror(step, Reader(message));
+  mirror(step, MessageReader(message));
   step.framework = to_framework(message.framework());
   if (!message.has_kernels()) step.kernels = step.framework.kernels;
   set_formats(message.mixed_precision(), step.framework.formats(step.precision), step.formats);
@@ -272,8 +134,8 @@ Scenario to_scenario(const schema::Scenario& message) {
   scenario.model = to_model(message.model());
   scenario.cluster = to_cluster(message.cluster());
   scenario.step = to_step(message.training());
-  mirror(scenario.step.layout, Reader(message.parallelism()));
-  mirror(scenario.step.split, Reader(message.parallelism()));
+  mirror(scenario.step.layout, MessageReader(message.parallelism()));
+  mirror(scenario.step.split, MessageReader(message.parallelism()));
   scenario.step.context_attention =
       static_cast<ContextAttention>(message.parallelism().context_attention());
   scenario.step.placement.assign(message.parallelism().placement().begin(),
@@ -285,15 +147,15 @@ Scenario to_scenario(const schema::Scenario& message) {
   for (const schema::Overlay& overlay : message.overlays())
     scenario.overlays.push_back(to_overlay(overlay));
   scenario.collectives = to_collectives(message.collectives());
-  mirror(scenario.memory, Reader(message.memory()));
-  mirror(scenario.perturbation, Reader(message.perturbation()));
-  mirror(scenario.simulation, Reader(message.simulation()));
+  mirror(scenario.memory, MessageReader(message.memory()));
+  mirror(scenario.perturbation, MessageReader(message.perturbation()));
+  mirror(scenario.simulation, MessageReader(message.simulation()));
   return scenario;
 }
 
 schema::Model to_message(const ModelSpec& model) {
   schema::Model message;
-  mirror(model, Writer(message));
+  mirror(model, MessageWriter(message));
   if (model.family != ModelFamily::vision) {
     message.clear_architecture();
     return message;
@@ -310,25 +172,25 @@ schema::Model to_message(const ModelSpec& model) {
 
 schema::Cluster to_message(const ClusterSpec& cluster) {
   schema::Cluster message;
-  mirror(cluster, Writer(message));
+  mirror(cluster, MessageWriter(message));
   return message;
 }
 
 schema::Gpu to_message(const GpuSpec& gpu) {
   schema::Gpu message;
-  mirror(gpu, Writer(message));
+  mirror(gpu, MessageWriter(message));
   return message;
 }
 
 schema::Overlay to_message(const GpuOverlay& overlay) {
   schema::Overlay message;
-  mirror(overlay, Writer(message));
+  mirror(overlay, MessageWriter(message));
   return message;
 }
 
 schema::Collectives to_message(const CollectiveSettings& settings) {
   schema::Collectives message;
-  mirror(settings, Writer(message));
+  mirror(settings, MessageWriter(message));
   return message;
 }
 
@@ -336,10 +198,10 @@ schema::Scenario to_message(const Scenario& scenario) {
   schema::Scenario message;
   message.set_name(scenario.name);
   *message.mutable_model() = to_message(scenario.model);
-  mirror(scenario.cluster, Writer(*message.mutable_cluster()));
-  mirror(scenario.step, Writer(*message.mutable_training()));
-  mirror(scenario.step.layout, Writer(*message.mutable_parallelism()));
-  mirror(scenario.step.split, Writer(*message.mutable_parallelism()));
+  mirror(scenario.cluster, MessageWriter(*message.mutable_cluster()));
+  mirror(scenario.step, MessageWriter(*message.mutable_training()));
+  mirror(scenario.step.layout, MessageWriter(*message.mutable_parallelism()));
+  mirror(scenario.step.split, MessageWriter(*message.mutable_parallelism()));
   using Attention = schema::Parallelism::ContextAttention;
   message.mutable_parallelism()->set_context_attention(
       static_cast<Attention>(scenario.step.context_attention));
@@ -348,20 +210,20 @@ schema::Scenario to_message(const Scenario& scenario) {
   message.mutable_predictor()->set_form(static_cast<Form>(scenario.predictor_form));
   for (const GpuOverlay& overlay : scenario.overlays) *message.add_overlays() = to_message(overlay);
   if (scenario.memory != MemorySettings())
-    mirror(scenario.memory, Writer(*message.mutable_memory()));
+    mirror(scenario.memory, MessageWriter(*message.mutable_memory()));
   const CollectiveSettings& settings = scenario.collectives;
   const bool plain = settings.groups.empty() && settings.overrides.empty() &&
                      settings.fidelity == NetworkFidelity::flow;
   if (!plain) *message.mutable_collectives() = to_message(settings);
   if (scenario.perturbation.any()) {
     schema::Perturbation& perturbation = *message.mutable_perturbation();
-    mirror(scenario.perturbation, Writer(perturbation));
+    mirror(scenario.perturbation, MessageWriter(perturbation));
     for (schema::GpuPerturbation& gpus : *perturbation.mutable_gpus()) {
       if (gpus.gpu().id().empty()) gpus.clear_gpu();
     }
   }
   if (scenario.simulation != SimulationSettings()) {
-    mirror(scenario.simulation, Writer(*message.mutable_simulation()));
+    mirror(scenario.simulation, MessageWriter(*message.mutable_simulation()));
   }
   return message;
 }
