@@ -104,10 +104,6 @@ void StepCheck::check_data_parallel() {
     fail("training.data_parallel.sharding", "is not simulated with the schedule dualpipe",
          "use sharding: none, or another schedule");
   if (!sharded || !step_.layout.experts_apart()) return;
-  if (data.sharding != Sharding::optimizer)
-    fail("training.data_parallel.sharding",
-         "of gradients or parameters is not simulated with expert parallelism",
-         "use sharding: optimizer or none, or parallelism.expert: 1 without expert_tensor");
   const int copies = data.shard_group > 0 ? step_.layout.replicas() / data.shard_group : 1;
   const int of_experts = step_.layout.expert_replicas();
   if (copies > 1 && copies != of_experts)
