@@ -148,11 +148,13 @@ void GradientReduction::reduce(std::int64_t parameters) {
 }
 
 /// One kernel on a communication stream, behind what that stream did before.
-void GradientReduction::run_kernels(const GraphOp& graph_op, GroupKind group, Bytes freed) {
+void GradientReduction::run_kernels(const GraphOp& graph_op, GroupKind group, int micro_batch,
+                                    Bytes freed) {
   auto [cut, is_new] = kernels_.try_emplace({graph_op.name, graph_op.kernel.bytes().value()});
   if (is_new) cut->second = library_.cut({graph_op}, graph_op.name);
   ProgramOp op = collective(OpKind::kernels, group, Bytes(0));
   op.segment = cut->second.front().segment;
+  op.micro_batch = micro_batch;
   op.freed = freed;
   const bool between_groups = group == GroupKind::replica;
   if (!between_groups) op.waits = {queue_.last_kernels(), -1};
@@ -162,34 +164,41 @@ void GradientReduction::run_kernels(const GraphOp& graph_op, GroupKind group, By
 void GradientReduction::scatter(const ParameterPart& part, const ScheduledPass& pass,
                                 const Turn& turn) {
   const Bytes left(leaves_copy(part, turn) ? gradient_ * part.parameters : 0);
-  if (part.replicas == 1) return accumulate(part.shard(), gradient_, turn, part.group, left);
+  ShardSum sum{.elements = part.shard(),
+               .summed = gradient_,
+               .group = part.group,
+               .micro_batch = pass.micro_batch,
+               .freed = left};
+  if (part.replicas == 1) return accumulate(sum, turn);
   const Bytes copied(summed_ * part.parameters);
   queue_.allocate(copied);
-  run_kernels(shard_pass("gradients.copy_in", part.parameters, {gradient_, summed_}), part.group);
+  run_kernels(shard_pass("gradients.copy_in", part.parameters, {gradient_, summed_}), part.group,
+              pass.micro_batch);
   ProgramOp op =
       collective(part.ranks > 1 ? OpKind::reduce_scatter : OpKind::all_reduce, part.group, copied);
   op.micro_batch = pass.micro_batch;
   op.freed = copied + left;
   last_ = queue_.add(op);
-  GroupKind group = part.group;
+  sum.summed = summed_;
+  sum.freed = Bytes(0);
   if (part.ranks > 1 && part.ranks < part.replicas) {
     op = collective(OpKind::all_reduce, GroupKind::replica, Bytes(summed_ * part.shard()));
     op.micro_batch = pass.micro_batch;
     op.waits = {last_, -1};
     last_replica_ = queue_.add(op);
-    group = GroupKind::replica;
+    sum.group = GroupKind::replica;
   }
-  accumulate(part.shard(), summed_, turn, group, Bytes(0));
+  accumulate(sum, turn);
 }
 
-/// Into the shard that the rank keeps, of `summed` bytes per element before: the first sum becomes
-/// it. The kernel, if there is one, frees `freed`.
-void GradientReduction::accumulate(std::int64_t shard, std::int64_t summed, const Turn& turn,
-                                   GroupKind group, Bytes freed) {
+void GradientReduction::accumulate(const ShardSum& sum, const Turn& turn) {
+  const auto run = [&](const char* name, PassTraffic traffic) {
+    run_kernels(shard_pass(name, sum.elements, traffic), sum.group, sum.micro_batch, sum.freed);
+  };
   if (adds(turn)) {
-    run_kernels(shard_pass("gradients.accumulate", shard, {summed + kept_, kept_}), group, freed);
-  } else if (summed != kept_) {
-    run_kernels(shard_pass("gradients.cast_back", shard, {summed, kept_}), group, freed);
+    run("gradients.accumulate", {sum.summed + kept_, kept_});
+  } else if (sum.summed != kept_) {
+    run("gradients.cast_back", {sum.summed, kept_});
   }
 }
 

@@ -67,8 +67,16 @@ class GradientReduction {
   /// Backward leaves the part's gradients in memory of their own, not in what the rank keeps.
   bool leaves_copy(const ParameterPart& part, const Turn& turn) const;
   void scatter(const ParameterPart& part, const ScheduledPass& pass, const Turn& turn);
-  void accumulate(std::int64_t shard, std::int64_t summed, const Turn& turn, GroupKind group,
-                  Bytes freed);
+  /// A shard of a micro-batch's gradients.
+  struct ShardSum {
+    std::int64_t elements = 0;
+    std::int64_t summed = 0;  ///< bytes of one
+    GroupKind group = GroupKind::shard;
+    int micro_batch = -1;
+    Bytes freed;  ///< by the kernel that adds them
+  };
+  /// Into the shard that the rank keeps: the first sum becomes it.
+  void accumulate(const ShardSum& sum, const Turn& turn);
   bool adds(const Turn& turn) const {
     return step_.data_parallel.reduce_each_micro_batch && !turn.first;
   }
@@ -77,7 +85,7 @@ class GradientReduction {
   void reduce_all(Chunk& chunk);
   void reduce_experts(std::int64_t experts);
   ProgramOp collective(OpKind kind, GroupKind group, Bytes bytes) const;
-  void run_kernels(const GraphOp& op, GroupKind group, Bytes freed = {});
+  void run_kernels(const GraphOp& op, GroupKind group, int micro_batch, Bytes freed = {});
   void run(const std::vector<GraphOp>& ops, const std::string& name);
 
   PassLibrary& library_;
