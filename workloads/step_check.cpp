@@ -192,9 +192,17 @@ void StepCheck::check_unsplit() {
 void StepCheck::check_hugging_face() {
   const std::string framework = step_.framework.name;
   check_unsplit();
-  if (step_.expert_imbalance != 1 && model_.family != ModelFamily::switch_transformer)
-    fail("expert_imbalance", "models of " + framework + " have no experts",
-         "use framework: megatron with a model that has experts, or 1");
+  const bool loops = model_.family == ModelFamily::llama && model_.experts > 0;
+  if (loops && step_.expert_imbalance * static_cast<double>(model_.experts_per_token) >
+                   static_cast<double>(model_.experts))
+    fail("expert_imbalance",
+         "more tokens than there are would go to the busiest of " + std::to_string(model_.experts) +
+             " experts, " + std::to_string(model_.experts_per_token) + " of which take each token",
+         "use 1 to " + std::to_string(model_.experts) + "/" +
+             std::to_string(model_.experts_per_token));
+  if (step_.expert_imbalance != 1 && !loops && model_.family != ModelFamily::switch_transformer)
+    fail("expert_imbalance", "the model has no experts under " + framework,
+         "use a Llama with experts, or 1");
   if (step_.expert_imbalance != 1 && model_.family == ModelFamily::switch_transformer)
     fail("expert_imbalance",
          framework + " cuts every expert's tokens at expert_capacity, however they are spread",
@@ -206,9 +214,9 @@ void StepCheck::check_hugging_face() {
     require_positive("max_positions", model_.max_positions);
     require_positive("token_types", model_.token_types);
   }
-  const bool routed = model_.family == ModelFamily::llama || model_.family == ModelFamily::gpt2;
-  if (routed && model_.experts > 0)
-    fail("framework", framework + " runs no GPT or Llama with experts", "use framework: megatron");
+  if (model_.family == ModelFamily::gpt2 && model_.experts > 0)
+    fail("framework", framework + " runs no GPT with experts",
+         "use framework: megatron, or a Llama with experts (Mixtral)");
   const bool fused = step_.framework.attention == AttentionKernels::fused_softmax;
   if (fused) fail("framework.attention", "fused_softmax is Megatron's", "use unfused, or flash2");
   const bool recomputes = step_.recompute != Recompute::none;
