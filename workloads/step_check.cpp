@@ -198,8 +198,7 @@ void StepCheck::check_hugging_face() {
     fail("expert_imbalance",
          "more tokens than there are would go to the busiest of " + std::to_string(model_.experts) +
              " experts, " + std::to_string(model_.experts_per_token) + " of which take each token",
-         "use 1 to " + std::to_string(model_.experts) + "/" +
-             std::to_string(model_.experts_per_token));
+         "use 1 to " + std::to_string(model_.experts / model_.experts_per_token));
   if (step_.expert_imbalance != 1 && !loops && model_.family != ModelFamily::switch_transformer)
     fail("expert_imbalance", "the model has no experts under " + framework,
          "use a Llama with experts, or 1");
@@ -208,8 +207,10 @@ void StepCheck::check_hugging_face() {
          framework + " cuts every expert's tokens at expert_capacity, however they are spread",
          "use 1, and model.expert_capacity for another number");
   if (step_.expert_capacity_factor > 0)
-    fail("expert_capacity_factor", "is Megatron's; " + framework + " has model.expert_capacity",
-         "use 0");
+    fail(
+        "expert_capacity_factor",
+        "is Megatron's; " + framework + (loops ? " drops no tokens" : " has model.expert_capacity"),
+        "use 0");
   if (model_.family == ModelFamily::bert) {
     require_positive("max_positions", model_.max_positions);
     require_positive("token_types", model_.token_types);

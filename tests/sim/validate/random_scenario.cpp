@@ -59,9 +59,9 @@ class Draw {
     const std::vector<std::string> decoders = {"gpt2",       "gpt2-large", "gpt3-xl",
                                                "llama-2-7b", "llama-3-8b", "mixtral-8x7b"};
     set("model", pick(megatron_ ? decoders
-                                : std::vector<std::string>{"gpt2", "gpt2-large", "gpt3-xl",
-                                                           "llama-2-7b", "llama-3-8b", "opt-1.3b",
-                                                           "bert-large", "switch-xl4"}));
+                                : std::vector<std::string>{
+                                      "gpt2", "gpt2-large", "gpt3-xl", "llama-2-7b", "llama-3-8b",
+                                      "opt-1.3b", "bert-large", "switch-xl4", "mixtral-8x7b"}));
     layers_ = 1 << below(4);
     set("model.layers", layers_);
   }
