@@ -117,33 +117,55 @@ void expect_balanced(const RankProgram& rank) {
   EXPECT_EQ(balance, Bytes(0));
 }
 
-TEST(ShardedExperts, VolumesAndStatesAreTheClosedFormsOnRandomLayouts) {
-  std::mt19937 random(11);
-  const auto pick = [&](std::initializer_list<int> choices) {
+class Draw {
+ public:
+  int of(std::initializer_list<int> choices) {
     return *(choices.begin() +
-             static_cast<std::ptrdiff_t>(random() % static_cast<unsigned>(choices.size())));
-  };
+             static_cast<std::ptrdiff_t>(random_() % static_cast<unsigned>(choices.size())));
+  }
+  bool coin() { return of({0, 1}) == 1; }
+
+  ParallelLayout layout() {
+    ParallelLayout layout;
+    layout.tensor = of({1, 2, 4});
+    layout.pipeline = of({1, 2});
+    layout.data = of({1, 2, 4});
+    layout.context = of({1, 2});
+    layout.expert = of({1, 2, 4, 8});
+    layout.virtual_stages = layout.pipeline > 1 ? of({1, 2}) : 1;
+    layout.sequence_parallel = layout.tensor > 1 && coin();
+    if (layout.sequence_parallel && coin()) layout.expert_tensor = 1;
+    if (layout.expert_places() % layout.expert != 0) layout.expert = 1;
+    return layout;
+  }
+  StepOptions step(const ParallelLayout& layout) {
+    StepOptions step = training(layout, layout.pipeline * of({1, 3}));
+    if (layout.virtual_stages > 1) {
+      step.schedule = PipelineSchedule::interleaved_1f1b;
+    } else if (layout.pipeline > 1 && coin()) {
+      step.schedule = PipelineSchedule::zb_h1;
+    }
+    step.data_parallel.sharding = coin() ? Sharding::parameters : Sharding::gradients;
+    step.data_parallel.reduce_each_micro_batch = coin();
+    return step;
+  }
+
+ private:
+  std::mt19937 random_{11};
+};
+
+TEST(ShardedExperts, VolumesAndStatesAreTheClosedFormsOnRandomLayouts) {
+  Draw draw;
   std::set<Key> seen;
   int alone = 0;
-  for (int trial = 0; trial < 96; ++trial) {
-    ParallelLayout layout;
-    layout.tensor = pick({1, 2, 4});
-    layout.pipeline = pick({1, 2});
-    layout.data = pick({1, 2, 4});
-    layout.context = pick({1, 2});
-    layout.expert = pick({1, 2, 4, 8});
-    layout.sequence_parallel = layout.tensor > 1 && pick({0, 1}) == 1;
-    if (layout.sequence_parallel && pick({0, 1}) == 1) layout.expert_tensor = 1;
-    if (layout.expert_places() % layout.expert != 0) layout.expert = 1;
-    if (!layout.experts_apart()) continue;
-    const std::int64_t layers = pick({1, 2});
-    StepOptions step = training(layout, layout.pipeline * pick({1, 3}));
-    step.data_parallel.sharding = pick({0, 1}) == 1 ? Sharding::parameters : Sharding::gradients;
-    step.data_parallel.reduce_each_micro_batch = pick({0, 1}) == 1;
-    const Program program = build_program(mixture(layers * layout.pipeline), step);
+  for (int trial = 0; trial < 128; ++trial) {
+    const ParallelLayout layout = draw.layout();
     const bool divided = layout.replicas() > 1 || layout.expert_replicas() > 1;
-    if (!divided) continue;
+    if (!layout.experts_apart() || !divided) continue;
     if (layout.expert_replicas() == 1) ++alone;
+    const StepOptions step = draw.step(layout);
+    const std::int64_t layers = layout.virtual_stages * draw.of({1, 2});
+    const Program program = build_program(mixture(layers * layout.pipeline), step);
     for (const RankProgram& rank : program.stages) {
       SCOPED_TRACE("tensor " + std::to_string(layout.tensor) + " data " +
                    std::to_string(layout.data) + " context " + std::to_string(layout.context) +

@@ -127,6 +127,12 @@ std::vector<SmallSpace> small_spaces() {
               s.tensor = {1, 2};
               s.schedules = {one_f_one_b};
             })},
+      {"model=mixtral-8x7b model.layers=2 training.framework=fsdp training.global_batch=16",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.sharding = {};
+              s.recompute = {Recompute::none, Recompute::full};
+            })},
       {"training.framework=hf-eager training.global_batch=16",
        with(plain(4), [](LayoutSpace& s) { s.recompute = {}; })},
       {"training.precision=fp16 training.framework=megatron-local", plain(4)},
