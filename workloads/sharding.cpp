@@ -7,9 +7,9 @@
 namespace tessera {
 namespace {
 
-/// The largest of equal parts.
-std::int64_t part_of(std::int64_t elements, std::int64_t ranks) {
-  return (elements + ranks - 1) / ranks;
+/// Something is divided, be it the experts alone.
+bool divides(const StepOptions& step) {
+  return shard_ranks(step) > 1 || (step.layout.experts_apart() && expert_shard_ranks(step) > 1);
 }
 
 }  // namespace
@@ -22,22 +22,21 @@ int shard_ranks(const StepOptions& step) {
 
 bool gathers_units(const StepOptions& step) {
   const DataParallel& data = step.data_parallel;
-  if (shard_ranks(step) == 1) return false;
+  if (!divides(step)) return false;
   return data.sharding == Sharding::parameters || keeps_units(step);
 }
 
 bool keeps_units(const StepOptions& step) {
   const DataParallel& data = step.data_parallel;
-  return shard_ranks(step) > 1 && data.sharding == Sharding::gradients && data.gather_units;
+  return divides(step) && data.sharding == Sharding::gradients && data.gather_units;
 }
 
 bool scatters_gradients(const StepOptions& step) {
-  return shard_ranks(step) > 1 && step.data_parallel.sharding >= Sharding::gradients;
+  return divides(step) && step.data_parallel.sharding >= Sharding::gradients;
 }
 
 bool gathers_updates(const StepOptions& step) {
-  const bool divides = shard_ranks(step) > 1 && !gathers_units(step);
-  return divides || (step.layout.whole_experts() && expert_shard_ranks(step) > 1);
+  return divides(step) && !gathers_units(step);
 }
 
 bool copies_gradients(const StepOptions& step) {
@@ -46,14 +45,27 @@ bool copies_gradients(const StepOptions& step) {
 }
 
 std::int64_t shard_of(const StepOptions& step, std::int64_t parameters, std::int64_t experts) {
-  return part_of(parameters - experts, shard_ranks(step)) +
-         part_of(experts, expert_shard_ranks(step));
+  const ParameterParts parts = parts_of(step, parameters, experts);
+  return parts.dense.shard() + parts.experts.shard();
+}
+
+ParameterParts parts_of(const StepOptions& step, std::int64_t parameters, std::int64_t experts) {
+  return {.dense = {.group = GroupKind::shard,
+                    .parameters = parameters - experts,
+                    .ranks = shard_ranks(step),
+                    .replicas = step.layout.replicas()},
+          .experts = {.group = GroupKind::expert_data,
+                      .parameters = experts,
+                      .ranks = expert_shard_ranks(step),
+                      .replicas = step.layout.expert_replicas()}};
+}
+
+std::int64_t spread_experts(const StepOptions& step, const Block& block) {
+  return step.layout.experts_apart() ? block.expert_parameters : 0;
 }
 
 int expert_shard_ranks(const StepOptions& step) {
-  const bool divides =
-      step.mode == StepMode::training && step.data_parallel.sharding != Sharding::none;
-  if (!divides) return 1;
+  if (step.mode != StepMode::training || step.data_parallel.sharding == Sharding::none) return 1;
   // Where several groups hold a copy of all states each, so do as many groups of experts' replicas.
   const int copies = step.layout.replicas() / shard_ranks(step);
   return std::max(1, step.layout.expert_replicas() / copies);

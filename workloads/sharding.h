@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "workloads/graph/block.h"
 #include "workloads/memory/memory_bytes.h"
 #include "workloads/step_options.h"
 
@@ -11,6 +13,28 @@ namespace tessera {
 
 /// Ranks that divide one copy of what is sharded; 1 where nothing is.
 int shard_ranks(const StepOptions& step);
+/// Ranks that divide one copy of experts that are spread over ranks; 1 where nothing is.
+int expert_shard_ranks(const StepOptions& step);
+
+/// Parameters that the same ranks hold, and divide where they are sharded.
+struct ParameterPart {
+  GroupKind group = GroupKind::shard;  ///< of the ranks that divide them
+  std::int64_t parameters = 0;
+  int ranks = 1;     ///< that divide one copy; 1: each holds them whole
+  int replicas = 1;  ///< that sum their gradients
+
+  /// Elements of a rank's shard: of equal parts the largest.
+  std::int64_t shard() const { return (parameters + ranks - 1) / ranks; }
+};
+/// `experts` of the `parameters` (0 where nothing is spread), which the replicas of an expert
+/// divide, and the rest, which all replicas do.
+struct ParameterParts {
+  ParameterPart dense, experts;
+  std::array<ParameterPart, 2> all() const { return {dense, experts}; }
+};
+ParameterParts parts_of(const StepOptions& step, std::int64_t parameters, std::int64_t experts);
+/// Those of `block` that lie on other ranks than its dense ones: 0 where experts are on all.
+std::int64_t spread_experts(const StepOptions& step, const Block& block);
 
 /// Parameters are divided, and gathered unit by unit around their use. A unit is a layer; embedding
 /// and head together are the root unit.
@@ -31,8 +55,6 @@ bool copies_gradients(const StepOptions& step);
 /// Elements of this rank's shard of `parameters`. `experts` of them are held by replicas of their
 /// own (ParallelLayout::expert_replicas), which divide them among themselves.
 std::int64_t shard_of(const StepOptions& step, std::int64_t parameters, std::int64_t experts = 0);
-/// Ranks that divide one copy of experts that are spread over ranks; 1 where nothing is.
-int expert_shard_ranks(const StepOptions& step);
 
 /// Formats in which a block reads its weights and leaves their gradients: sharded ones are in the
 /// format of activations.

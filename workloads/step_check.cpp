@@ -113,10 +113,6 @@ void StepCheck::check_data_parallel() {
          "of gradients or parameters is not simulated with the schedule dualpipe",
          "use sharding: optimizer or none, or another schedule");
   if (!sharded || !step_.layout.experts_apart()) return;
-  if (data.sharding != Sharding::optimizer)
-    fail("training.data_parallel.sharding",
-         "of gradients or parameters is not simulated with expert parallelism",
-         "use sharding: optimizer or none, or parallelism.expert: 1 without expert_tensor");
   const int copies = data.shard_group > 0 ? step_.layout.replicas() / data.shard_group : 1;
   const int of_experts = step_.layout.expert_replicas();
   if (copies > 1 && copies != of_experts)
@@ -222,19 +218,36 @@ void StepCheck::check_unsplit() {
          "use framework: megatron, or false");
 }
 
-void StepCheck::check_hugging_face() {
+/// How modules that hold all experts spread tokens over them.
+void StepCheck::check_expert_loop() {
   const std::string framework = step_.framework.name;
-  check_unsplit();
-  if (step_.expert_imbalance != 1 && model_.family != ModelFamily::switch_transformer)
-    fail("expert_imbalance", "models of " + framework + " have no experts",
-         "use framework: megatron with a model that has experts, or 1");
-  if (step_.expert_imbalance != 1 && model_.family == ModelFamily::switch_transformer)
+  const bool loops = model_.family == ModelFamily::llama && model_.experts > 0;
+  const bool cuts = model_.family == ModelFamily::switch_transformer;
+  if (model_.family == ModelFamily::gpt2 && model_.experts > 0)
+    fail("framework", framework + " runs no GPT with experts",
+         "use framework: megatron, or a Llama with experts (Mixtral)");
+  const auto per_token = static_cast<double>(model_.experts_per_token);
+  if (loops && step_.expert_imbalance * per_token > static_cast<double>(model_.experts))
+    fail("expert_imbalance",
+         "more tokens than there are would go to the busiest of " + std::to_string(model_.experts) +
+             " experts, " + std::to_string(model_.experts_per_token) + " of which take each token",
+         "use 1 to " + std::to_string(model_.experts / model_.experts_per_token));
+  if (step_.expert_imbalance != 1 && cuts)
     fail("expert_imbalance",
          framework + " cuts every expert's tokens at expert_capacity, however they are spread",
          "use 1, and model.expert_capacity for another number");
+  if (step_.expert_imbalance != 1 && !loops && !cuts)
+    fail("expert_imbalance", "the model has no experts", "use 1, or a model with experts");
   if (step_.expert_capacity_factor > 0)
-    fail("expert_capacity_factor", "is Megatron's; " + framework + " has model.expert_capacity",
+    fail("expert_capacity_factor",
+         "is Megatron's; " + framework + (cuts ? " has model.expert_capacity" : " drops no tokens"),
          "use 0");
+}
+
+void StepCheck::check_hugging_face() {
+  const std::string framework = step_.framework.name;
+  check_unsplit();
+  check_expert_loop();
   if (model_.family == ModelFamily::bert) {
     require_positive("max_positions", model_.max_positions);
     require_positive("token_types", model_.token_types);
@@ -242,9 +255,6 @@ void StepCheck::check_hugging_face() {
   if (has_alibi(model_.family) && model_.activation == Activation::swiglu)
     fail("model.activation", "swiglu: BLOOM and MPT of " + framework + " have no gate",
          "use gelu_new (BLOOM) or gelu (MPT)");
-  const bool routed = model_.family == ModelFamily::llama || model_.family == ModelFamily::gpt2;
-  if (routed && model_.experts > 0)
-    fail("framework", framework + " runs no GPT or Llama with experts", "use framework: megatron");
   const bool fused = step_.framework.attention == AttentionKernels::fused_softmax;
   if (fused) fail("framework.attention", "fused_softmax is Megatron's", "use unfused, or flash2");
   const bool recomputes = step_.recompute != Recompute::none;

@@ -34,6 +34,7 @@ class StepCheck {
   void check_aligned_parameters();
   void check_megatron();
   void check_unsplit();
+  void check_expert_loop();
   void check_hugging_face();
   // layout_check.cpp
   void check_schedule();

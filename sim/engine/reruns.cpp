@@ -11,8 +11,8 @@ constexpr std::int32_t kNone = -1;
 /// Parameters are gathered for backward passes: ahead of a rerun they would not be there.
 bool gathers_for_backward(const RankProgram& stage) {
   return std::ranges::any_of(stage.ops, [](const ProgramOp& op) {
-    return op.kind == OpKind::all_gather && op.group == GroupKind::shard &&
-           op.phase == Phase::backward;
+    const bool of_parameters = op.group == GroupKind::shard || op.group == GroupKind::expert_data;
+    return op.kind == OpKind::all_gather && of_parameters && op.phase == Phase::backward;
   });
 }
 

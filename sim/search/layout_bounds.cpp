@@ -22,6 +22,7 @@ struct LayoutBounds::LayerCosts {
   Seconds embedding, head;  ///< both directions
   Bytes saved;              ///< activations that wait for backward
   std::int64_t parameters = 0, embedding_parameters = 0, head_parameters = 0;
+  std::int64_t experts = 0;  ///< of `parameters`, spread over other ranks than the rest
 };
 
 namespace {
@@ -191,6 +192,7 @@ LayoutBounds::LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
   const ModelGraph graph = build_model_graph(model, step);
   costs.saved = graph.at(1).saved;
   costs.parameters = graph.at(1).parameters;
+  costs.experts = spread_experts(step, graph.at(1));
   costs.embedding_parameters =
       graph.blocks[static_cast<std::size_t>(graph.order.front())].parameters;
   costs.head_parameters = graph.blocks[static_cast<std::size_t>(graph.order.back())].parameters;
@@ -243,7 +245,7 @@ LayoutBound LayoutBounds::quick(const Layout& layout) {
     std::int64_t parameters = costs.parameters * here;
     if (first_part) parameters += costs.embedding_parameters;
     if (last_part) parameters += costs.head_parameters;
-    Bytes memory = persistent_bytes(step, parameters);
+    Bytes memory = persistent_bytes(step, parameters, costs.experts * here);
     if (stage == 0 && !layout.planned)  // a plan may keep nothing
       memory += Bytes(costs.saved.value() * chunks_in_flight(step) * layers.front());
     bound.memory = std::max(bound.memory, memory);

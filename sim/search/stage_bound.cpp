@@ -18,7 +18,8 @@ bool holds_up_passes(const ProgramOp& op) {
 std::int32_t last_kernels_of_passes(const RankProgram& stage) {
   for (auto op = static_cast<std::int32_t>(stage.ops.size()); op-- > 0;) {
     const ProgramOp& at = stage.ops[static_cast<std::size_t>(op)];
-    if (at.kind == OpKind::kernels && at.micro_batch >= 0) return op;
+    const bool of_pass = at.kind == OpKind::kernels && at.stream == StreamKind::compute;
+    if (of_pass && at.micro_batch >= 0) return op;
   }
   return -1;
 }

@@ -4,7 +4,7 @@ import json
 import re
 import unittest
 
-from tessera_command import DATA_PARALLEL, PIPELINE, EndToEnd, settings
+from tessera_command import DATA_PARALLEL, EXPERTS, PIPELINE, EndToEnd, settings
 
 ONE_GPU = ("parallelism.data=1", "training.global_batch=1")
 
@@ -128,6 +128,23 @@ class OverlapInPipelines(EndToEnd):
         overlapped = (*self.INTERLEAVED, "training.data_parallel.overlap_gradients=true")
         self.assertGreater(self.step(*overlapped, "training.data_parallel.align_gradients=false"),
                            1.01 * self.step(*overlapped))
+
+
+class ShardedExperts(EndToEnd):
+    JOB = ("cluster=dgx-h100-x2", "model.layers=4", "training.global_batch=16", "training.sequence_length=1024",
+           "parallelism.pipeline=1", "parallelism.data=8")
+
+    def test_ranks_that_stand_for_others_take_their_time_and_memory(self):
+        """Experts over all replicas and over some, whole ones over tensor-parallel ranks too."""
+        alone = ("simulation.fold.tensor=false", "simulation.fold.data=false")
+        for sharding in ("gradients", "parameters"):
+            for spread in (("parallelism.expert=8",), ("parallelism.expert=2",),
+                           ("parallelism.expert=4", "parallelism.expert_tensor=1", "parallelism.sequence_parallel=true")):
+                job = (*self.JOB, f"training.data_parallel.sharding={sharding}", *spread)
+                folded, unfolded = self.simulate(EXPERTS, *job), self.simulate(EXPERTS, *job, *alone)
+                self.assertAlmostEqual(folded["step_time_s"] / unfolded["step_time_s"], 1, delta=1e-9)
+                peaks = [{rank["peak_bytes"] for rank in result["memory"]["per_rank"]} for result in (folded, unfolded)]
+                self.assertEqual(*peaks, job)
 
 
 class PipelineSchedules(EndToEnd):

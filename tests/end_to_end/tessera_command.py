@@ -13,6 +13,7 @@ PROGRAM = Path(os.environ.get("TESSERA_PROGRAM", ROOT / "build/release/bin/tesse
 
 SCENARIOS = ROOT / "configs/scenarios"
 DATA_PARALLEL = SCENARIOS / "gpt2-large_4xh100_dp4.yaml"
+EXPERTS = SCENARIOS / "mixtral-8x7b_64xh100_tp2_pp4_ep8_bf16.yaml"
 PIPELINE = SCENARIOS / "gpt3-xl_4xh100_pp4_1f1b.yaml"
 
 

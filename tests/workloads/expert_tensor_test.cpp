@@ -250,9 +250,6 @@ TEST(ExpertTensor, RefusesWhatItCannotBe) {
   EXPECT_THAT(error_of(whole_experts(16), 16),
               HasSubstr("16 does not divide the ranks tensor * data * context = 8"));
   EXPECT_THAT(error_of(whole_experts(1), 0), HasSubstr("the model has no experts"));
-  step = whole_experts(8);
-  step.data_parallel.sharding = Sharding::parameters;
-  EXPECT_THAT(error_of(step), HasSubstr("is not simulated with expert parallelism"));
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 // Llama: Hugging Face transformers 4.35, models/llama/modeling_llama.py, eager mode or with the
-// fused kernels that the profile names.
+// fused kernels that the profile names. With experts Mixtral, transformers 4.40,
+// models/mixtral/modeling_mixtral.py: every GPU holds all experts, and runs them one after the
+// other.
 #include "workloads/families/families.h"
 #include "workloads/families/modules.h"
 #include "workloads/families/recording.h"
 #include "workloads/ops/embedding.h"
+#include "workloads/ops/expert_loop.h"
+#include "workloads/ops/experts.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
@@ -75,17 +79,60 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
                 Bias::none);
 }
 
-Tensor feed_forward(Tape& tape, const ModelSpec& model, const StepOptions& step, const Tensor& x) {
+Tensor feed_forward(Tape& tape, const std::string& name, const ModelSpec& model,
+                    const StepOptions& step, const Tensor& x) {
   if (step.framework.fused_gate) {  // the two branches are one product
-    const Tensor wide = linear(tape, "mlp.gate_up", x, 2 * model.ffn, Bias::none);
-    return linear(tape, "mlp.down", fused_swiglu(tape, "mlp.swiglu", wide), model.hidden,
+    const Tensor wide = linear(tape, name + ".gate_up", x, 2 * model.ffn, Bias::none);
+    return linear(tape, name + ".down", fused_swiglu(tape, name + ".swiglu", wide), model.hidden,
                   Bias::none);
   }
-  const Tensor gate = linear(tape, "mlp.gate", x, model.ffn, Bias::none);
-  const Tensor active = silu(tape, "mlp.silu", gate);
-  const Tensor up = linear(tape, "mlp.up", x, model.ffn, Bias::none);
-  const Tensor product = multiply(tape, "mlp.gated", active, up);
-  return linear(tape, "mlp.down", product, model.hidden, Bias::none);
+  const Tensor gate = linear(tape, name + ".gate", x, model.ffn, Bias::none);
+  const Tensor active = silu(tape, name + ".silu", gate);
+  const Tensor up = linear(tape, name + ".up", x, model.ffn, Bias::none);
+  const Tensor product = multiply(tape, name + ".gated", active, up);
+  return linear(tape, name + ".down", product, model.hidden, Bias::none);
+}
+
+/// What backward makes of an expert without tokens: nothing, but it holds its weights.
+void idle_expert(Tape& tape, const std::string& name, const ModelSpec& model,
+                 const StepOptions& step) {
+  const std::int64_t h = model.hidden;
+  const std::int64_t ffn = model.ffn;
+  if (step.framework.fused_gate) {
+    tape.parameter(name + ".gate_up.weight", {2 * ffn, h});
+  } else {
+    tape.parameter(name + ".gate.weight", {ffn, h});
+    tape.parameter(name + ".up.weight", {ffn, h});
+  }
+  tape.parameter(name + ".down.weight", {h, ffn});
+}
+
+/// Of tokens [b, s, h]: a loop over the experts, each of which takes its tokens' rows and adds its
+/// weighted results to theirs.
+Tensor sparse_feed_forward(Tape& tape, const ModelSpec& model, const StepOptions& step,
+                           const Tensor& x) {
+  const std::int64_t h = model.hidden;
+  const std::int64_t tokens = x.elements() / h;
+  const std::int64_t k = model.experts_per_token;
+  const Tensor flat = view(tape, x, {tokens, h});
+  const ExpertChoice choice = choose_experts(tape, "mlp.router", flat, model.experts, k);
+  Tensor sum = zeros(tape, "mlp.zeros", {tokens, h});
+  const auto loads = expert_loads(tokens * k, model.experts, step.expert_imbalance);
+  for (std::size_t e = 0; e < loads.size(); ++e) {
+    const std::string name = "mlp.expert" + std::to_string(e);
+    const Tensor positions = tokens_of_expert(tape, name + ".where", choice.mask, loads[e]);
+    if (loads[e] == 0) {
+      idle_expert(tape, name, model, step);
+      continue;
+    }
+    const Tensor rows = rows_at(tape, name + ".rows", flat, positions, {loads[e], h});
+    const Tensor weights =
+        rows_at(tape, name + ".weights", choice.weights, positions, {loads[e], 1});
+    const Tensor result = feed_forward(tape, name, model, step, rows);
+    const Tensor weighted = multiply(tape, name + ".weighted", result, weights);
+    sum = add_rows_at(tape, name + ".index_add", sum, weighted, positions);
+  }
+  return view(tape, sum, x.sizes());
 }
 
 void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
@@ -103,7 +150,9 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
     const Tensor normalized = root_mean_square_norm(t, "input_norm", x, profile);
     const Tensor middle = add(t, "attention.residual", x, attention(t, model, step, normalized));
     const Tensor again = root_mean_square_norm(t, "mlp_norm", middle, profile);
-    return add(t, "mlp.residual", middle, feed_forward(t, model, step, again));
+    const Tensor changed = model.experts > 0 ? sparse_feed_forward(t, model, step, again)
+                                             : feed_forward(t, "mlp", model, step, again);
+    return add(t, "mlp.residual", middle, changed);
   });
 }
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "workloads/optimizers/multi_tensor.h"
-#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -28,7 +27,8 @@ GradientReduction::GradientReduction(PassLibrary& library, const StepOptions& st
       aligns_(overlaps_ && step.data_parallel.align_gradients && step.layout.pipeline > 1 &&
               (stage > 0 || step.schedule == PipelineSchedule::interleaved_1f1b)),
       gradient_(element_bytes(block_gradient_format(step))),
-      summed_(element_bytes(step.formats.reduce)) {}
+      summed_(element_bytes(step.formats.reduce)),
+      kept_(element_bytes(step.formats.gradients)) {}
 
 void GradientReduction::add_chunk(int begin, int end, const std::vector<GradientBucket>& buckets) {
   chunks_.push_back({.begin = begin, .end = end});
@@ -47,13 +47,23 @@ bool GradientReduction::stores(const Turn& turn) const {
   return turn.first && (scatters_ || step_.framework.gradients_set_to_none);
 }
 
+ParameterParts GradientReduction::parts(int position) const {
+  const Block& block = graph_.at(position);
+  return parts_of(step_, block.parameters, spread_experts(step_, block));
+}
+
+bool GradientReduction::leaves_copy(const ParameterPart& part, const Turn& turn) const {
+  return part.parameters > 0 && (part.replicas > 1 || gradient_ != kept_ || adds(turn));
+}
+
 /// Backward leaves its gradients in memory that lives until they are scattered.
 void GradientReduction::before(int position, const ScheduledPass& pass, const Turn& turn) {
   if (!scatters_ || pass.direction == PassDirection::forward ||
       pass.direction == PassDirection::input_gradient)
     return;
-  if (turn.first || step_.data_parallel.reduce_each_micro_batch)
-    queue_.allocate(Bytes(gradient_ * graph_.at(position).parameters));
+  if (!turn.first && !step_.data_parallel.reduce_each_micro_batch) return;
+  for (const ParameterPart& part : parts(position).all())
+    if (leaves_copy(part, turn)) queue_.allocate(Bytes(gradient_ * part.parameters));
 }
 
 /// The root unit's gradients leave together, behind its block that backward runs last.
@@ -74,15 +84,15 @@ void GradientReduction::after(int position, const ScheduledPass& pass, const Tur
   Chunk& chunk = chunk_of(position);
   if (scatters_) {
     if (!turn.last && !step_.data_parallel.reduce_each_micro_batch) return;
-    const std::int64_t parameters = graph_.at(position).parameters;
+    ParameterParts leaving = parts(position);
     if (waits_for_root(chunk, position)) {
-      chunk.root += parameters;
+      chunk.root += leaving.dense.parameters;
       return;
     }
     const bool unit = graph_.layer_numbers[static_cast<std::size_t>(position)] != kNoLayer;
-    std::int64_t leaving = parameters;
-    if (!unit) leaving += std::exchange(chunk.root, 0);
-    if (leaving > 0) scatter(leaving, pass, turn);
+    if (!unit) leaving.dense.parameters += std::exchange(chunk.root, 0);
+    for (const ParameterPart& part : {leaving.experts, leaving.dense})
+      if (part.parameters > 0) scatter(part, pass, turn);
     return;
   }
   if (!turn.last || aligns_) return;
@@ -138,48 +148,57 @@ void GradientReduction::reduce(std::int64_t parameters) {
 }
 
 /// One kernel on a communication stream, behind what that stream did before.
-void GradientReduction::run_kernels(const GraphOp& graph_op, StreamKind stream) {
+void GradientReduction::run_kernels(const GraphOp& graph_op, GroupKind group, int micro_batch,
+                                    Bytes freed) {
   auto [cut, is_new] = kernels_.try_emplace({graph_op.name, graph_op.kernel.bytes().value()});
   if (is_new) cut->second = library_.cut({graph_op}, graph_op.name);
-  ProgramOp op;
-  op.stream = stream;
-  op.group = stream == StreamKind::replica_comm ? GroupKind::replica : GroupKind::shard;
-  op.phase = Phase::gradient_reduction;
+  ProgramOp op = collective(OpKind::kernels, group, Bytes(0));
   op.segment = cut->second.front().segment;
-  if (stream == StreamKind::data_comm) op.waits = {queue_.last_kernels(), -1};
-  (stream == StreamKind::replica_comm ? last_replica_ : last_) = queue_.add(op);
+  op.micro_batch = micro_batch;
+  op.freed = freed;
+  const bool between_groups = group == GroupKind::replica;
+  if (!between_groups) op.waits = {queue_.last_kernels(), -1};
+  (between_groups ? last_replica_ : last_) = queue_.add(op);
 }
 
-void GradientReduction::scatter(std::int64_t parameters, const ScheduledPass& pass,
+void GradientReduction::scatter(const ParameterPart& part, const ScheduledPass& pass,
                                 const Turn& turn) {
-  const std::int64_t shard = shard_of(step_, parameters);
-  const Bytes copied(summed_ * parameters);
+  const Bytes left(leaves_copy(part, turn) ? gradient_ * part.parameters : 0);
+  ShardSum sum{.elements = part.shard(),
+               .summed = gradient_,
+               .group = part.group,
+               .micro_batch = pass.micro_batch,
+               .freed = left};
+  if (part.replicas == 1) return accumulate(sum, turn);
+  const Bytes copied(summed_ * part.parameters);
   queue_.allocate(copied);
-  run_kernels(shard_pass("gradients.copy_in", parameters, {gradient_, summed_}),
-              StreamKind::data_comm);
-  ProgramOp op = collective(OpKind::reduce_scatter, GroupKind::shard, copied);
+  run_kernels(shard_pass("gradients.copy_in", part.parameters, {gradient_, summed_}), part.group,
+              pass.micro_batch);
+  ProgramOp op =
+      collective(part.ranks > 1 ? OpKind::reduce_scatter : OpKind::all_reduce, part.group, copied);
   op.micro_batch = pass.micro_batch;
-  op.freed = copied + Bytes(gradient_ * parameters);
+  op.freed = copied + left;
   last_ = queue_.add(op);
-  StreamKind stream = StreamKind::data_comm;
-  if (shard_ranks(step_) < step_.layout.replicas()) {
-    op = collective(OpKind::all_reduce, GroupKind::replica, Bytes(summed_ * shard));
+  sum.summed = summed_;
+  sum.freed = Bytes(0);
+  if (part.ranks > 1 && part.ranks < part.replicas) {
+    op = collective(OpKind::all_reduce, GroupKind::replica, Bytes(summed_ * part.shard()));
     op.micro_batch = pass.micro_batch;
     op.waits = {last_, -1};
     last_replica_ = queue_.add(op);
-    stream = StreamKind::replica_comm;
+    sum.group = GroupKind::replica;
   }
-  accumulate(shard, turn, stream);
+  accumulate(sum, turn);
 }
 
-/// Into the shard that the rank keeps: the first sum becomes it.
-void GradientReduction::accumulate(std::int64_t shard, const Turn& turn, StreamKind stream) {
-  const std::int64_t kept = element_bytes(step_.formats.gradients);
-  const bool adds = step_.data_parallel.reduce_each_micro_batch && !turn.first;
-  if (adds) {
-    run_kernels(shard_pass("gradients.accumulate", shard, {summed_ + kept, kept}), stream);
-  } else if (summed_ != kept) {
-    run_kernels(shard_pass("gradients.cast_back", shard, {summed_, kept}), stream);
+void GradientReduction::accumulate(const ShardSum& sum, const Turn& turn) {
+  const auto run = [&](const char* name, PassTraffic traffic) {
+    run_kernels(shard_pass(name, sum.elements, traffic), sum.group, sum.micro_batch, sum.freed);
+  };
+  if (adds(turn)) {
+    run("gradients.accumulate", {sum.summed + kept_, kept_});
+  } else if (sum.summed != kept_) {
+    run("gradients.cast_back", {sum.summed, kept_});
   }
 }
 

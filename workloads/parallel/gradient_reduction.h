@@ -11,6 +11,7 @@
 #include "workloads/parallel/op_queue.h"
 #include "workloads/parallel/pass_library.h"
 #include "workloads/schedules/schedule.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 
@@ -22,10 +23,13 @@ namespace tessera {
 ///   first stage as without a pipeline, and on the others, which wait for the first anyway, behind
 ///   their last pass. A stage that stops to sum would hold up all before it one after the other.
 /// - block by block, where gradients are sharded: a copy in the format of the sum is reduce-
-///   scattered beside the next backward, and added to the shard (ZeRO-2 and 3, FSDP).
-/// Gradients of experts that are spread over ranks, and of DualPipe's two copies of a model, are
-/// one piece always. With sharded optimizer states the first two reduce-scatter instead of
-/// all-reducing; with several shard groups, the groups all-reduce their shards behind that.
+///   scattered beside the next backward, and added to the shard (ZeRO-2 and 3, FSDP); experts that
+///   are spread over ranks by themselves, and where one rank alone holds them they are added to
+///   what it keeps as they are.
+/// In the other two, gradients of experts that are spread over ranks, and of DualPipe's two copies
+/// of a model, are one piece always. With sharded optimizer states the first two reduce-scatter
+/// instead of all-reducing; with several shard groups, the groups all-reduce their shards behind
+/// that.
 class GradientReduction {
  public:
   /// All have to outlive it.
@@ -59,14 +63,29 @@ class GradientReduction {
   };
   Chunk& chunk_of(int position);
   bool waits_for_root(const Chunk& chunk, int position) const;
-  void scatter(std::int64_t parameters, const ScheduledPass& pass, const Turn& turn);
-  void accumulate(std::int64_t shard, const Turn& turn, StreamKind stream);
+  ParameterParts parts(int position) const;
+  /// Backward leaves the part's gradients in memory of their own, not in what the rank keeps.
+  bool leaves_copy(const ParameterPart& part, const Turn& turn) const;
+  void scatter(const ParameterPart& part, const ScheduledPass& pass, const Turn& turn);
+  /// A shard of a micro-batch's gradients.
+  struct ShardSum {
+    std::int64_t elements = 0;
+    std::int64_t summed = 0;  ///< bytes of one
+    GroupKind group = GroupKind::shard;
+    int micro_batch = -1;
+    Bytes freed;  ///< by the kernel that adds them
+  };
+  /// Into the shard that the rank keeps: the first sum becomes it.
+  void accumulate(const ShardSum& sum, const Turn& turn);
+  bool adds(const Turn& turn) const {
+    return step_.data_parallel.reduce_each_micro_batch && !turn.first;
+  }
   void reduce(std::int64_t parameters);
   void reduce(const GradientBucket& bucket);
   void reduce_all(Chunk& chunk);
   void reduce_experts(std::int64_t experts);
   ProgramOp collective(OpKind kind, GroupKind group, Bytes bytes) const;
-  void run_kernels(const GraphOp& op, StreamKind stream);
+  void run_kernels(const GraphOp& op, GroupKind group, int micro_batch, Bytes freed = {});
   void run(const std::vector<GraphOp>& ops, const std::string& name);
 
   PassLibrary& library_;
@@ -79,6 +98,7 @@ class GradientReduction {
   bool aligns_;            ///< sums of whole chunks start at set passes
   std::int64_t gradient_;  ///< bytes of an element, as backward makes it
   std::int64_t summed_;    ///< and as it is summed
+  std::int64_t kept_;      ///< and as it is kept
   std::vector<Chunk> chunks_;
   std::int32_t last_ = -1;          ///< op of the data-parallel stream
   std::int32_t last_replica_ = -1;  ///< of the stream between shard groups

@@ -178,18 +178,23 @@ class ProgramRewriter {
 
   void put_beside(std::int32_t op) {
     if (moved(op) == kNoOp) copy(op);
-    if (old(op).kind == OpKind::all_gather && old(op).layer >= 0)
-      gathers_[old(op).layer] = moved(op);
+    if (gathers(old(op))) gathers_[old(op).layer] = moved(op);
   }
 
-  /// The op that gathers the parameters of `layer` for this pass, at the latest now, with the cast
-  /// ahead of it.
+  /// Gathers parameters of a layer, or casts what is gathered.
+  static bool gathers(const ProgramOp& op) {
+    const bool of_parameters = op.group == GroupKind::shard || op.group == GroupKind::expert_data;
+    return of_parameters && op.layer >= 0;
+  }
+
+  /// The last op that gathers parameters of `layer` for this pass, at the latest now, with what
+  /// is cast and gathered ahead of it.
   std::int32_t gather_of(std::int32_t layer, const PassSpan& span, const OldPass& pass) {
     if (layer < 0) return kNoOp;
-    for (std::int32_t i = next_old_; i < span.end && !gathers_.contains(layer); ++i) {
+    const bool put = gathers_.contains(layer);
+    for (std::int32_t i = next_old_; i < span.end && !put; ++i) {
       const bool beside = !pass.ops[static_cast<std::size_t>(i - span.begin)].planned;
-      const bool gathers = old(i).group == GroupKind::shard && old(i).layer == layer;
-      if (beside && gathers) put_beside(i);
+      if (beside && gathers(old(i)) && old(i).layer == layer) put_beside(i);
     }
     const auto known = gathers_.find(layer);
     return known == gathers_.end() ? kNoOp : known->second;

@@ -113,6 +113,7 @@ struct Kind {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int pipeline = 1, virtual_stages = 1, data = 1;
   bool shards_parameters = false;
+  int experts = 0;  ///< whole ones, over the replicas and tensor-parallel ranks
 };
 
 Scenario gpt_of(const Kind& kind, const std::string& planner) {
@@ -127,6 +128,15 @@ Scenario gpt_of(const Kind& kind, const std::string& planner) {
         test::in(Precision::bf16, test::single_gpu(test::fsdp(), StepMode::training, 8, 1024));
     scenario.step.layout.data = scenario.step.layout.shard = kind.data;
     scenario.step.data_parallel = scenario.step.framework.data_parallel;
+  }
+  if (kind.experts > 0) {
+    scenario.model.experts = kind.experts;
+    scenario.model.experts_per_token = 2;
+    scenario.step.layout = {.tensor = 2, .data = kind.data, .expert_tensor = 1};
+    scenario.step.layout.shard = kind.data;
+    scenario.step.layout.sequence_parallel = true;
+    scenario.step.micro_batch = 16;
+    scenario.step.data_parallel.sharding = Sharding::parameters;
   }
   scenario.step.global_batch = scenario.step.micro_batch * 8 * kind.data;
   return scenario;
@@ -162,7 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{.name = "zero_bubble_h1", .schedule = PipelineSchedule::zb_h1, .pipeline = 4},
         Kind{.name = "zero_bubble_h2", .schedule = PipelineSchedule::zb_h2, .pipeline = 4},
         Kind{.name = "dualpipe", .schedule = PipelineSchedule::dualpipe, .pipeline = 4},
-        Kind{.name = "fsdp", .data = 4, .shards_parameters = true}),
+        Kind{.name = "fsdp", .data = 4, .shards_parameters = true},
+        Kind{.name = "sharded_experts", .data = 4, .experts = 4}),
     [](const testing::TestParamInfo<Kind>& kind) { return std::string(kind.param.name); });
 
 TEST(MemoryPlan, OptimizerStatesLeaveAndReturnForTheUpdate) {

@@ -113,6 +113,26 @@ std::vector<SmallSpace> small_spaces() {
             })},
       {"model=llama-3-8b model.layers=2 training.global_batch=4", plain(4)},
       {"model=mixtral-8x7b model.layers=2 training.global_batch=4", plain(4)},
+      {"model=mixtral-8x7b model.layers=2 training.global_batch=4 parallelism.expert_tensor=1",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.sharding = {};
+              s.sequence_parallel = {true};
+              s.schedules = {one_f_one_b};
+            })},
+      {"model=mixtral-8x7b model.layers=2 training.global_batch=8",
+       with(plain(8),
+            [](LayoutSpace& s) {
+              s.sharding = {Sharding::gradients, Sharding::parameters};
+              s.tensor = {1, 2};
+              s.schedules = {one_f_one_b};
+            })},
+      {"model=mixtral-8x7b model.layers=2 training.framework=fsdp training.global_batch=16",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.sharding = {};
+              s.recompute = {Recompute::none, Recompute::full};
+            })},
       {"training.framework=hf-eager training.global_batch=16",
        with(plain(4), [](LayoutSpace& s) { s.recompute = {}; })},
       {"training.precision=fp16 training.framework=megatron-local", plain(4)},

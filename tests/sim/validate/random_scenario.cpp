@@ -58,11 +58,11 @@ class Draw {
                                                                         "fsdp", "torch_compile"}));
     const std::vector<std::string> decoders = {
         "gpt2", "gpt2-large", "gpt3-xl", "llama-2-7b", "llama-3-8b", "mixtral-8x7b", "bloom-176b"};
-    set("model",
-        pick(megatron_ ? decoders
-                       : std::vector<std::string>{"gpt2", "gpt2-large", "gpt3-xl", "llama-2-7b",
-                                                  "llama-3-8b", "opt-1.3b", "bert-large",
-                                                  "switch-xl4", "bloom-176b", "mpt-7b"}));
+    set("model", pick(megatron_ ? decoders
+                                : std::vector<std::string>{"gpt2", "gpt2-large", "gpt3-xl",
+                                                           "llama-2-7b", "llama-3-8b", "opt-1.3b",
+                                                           "bert-large", "switch-xl4", "bloom-176b",
+                                                           "mpt-7b", "mixtral-8x7b"}));
     layers_ = 1 << below(4);
     set("model.layers", layers_);
   }
@@ -84,7 +84,10 @@ class Draw {
     set("parallelism.pipeline", pipeline_);
     set("parallelism.data", data_);
     if (megatron_) {
-      if (chance(4)) set("parallelism.sequence_parallel", "true");
+      if (chance(4)) {
+        set("parallelism.sequence_parallel", "true");
+        if (chance(2)) set("training.framework.overlap_tensor_products", "true");
+      }
       if (chance(6)) draw_context();
       if (chance(6)) draw_experts();
     }
