@@ -18,7 +18,8 @@ constexpr double kFiltersPerBlock = 32;
 
 ConvolutionShape convolution_shape(const Kernel& kernel) {
   const ConvolutionGeometry& geometry = kernel.convolution;
-  ConvolutionShape s{.filters = static_cast<double>(kernel.n),
+  ConvolutionShape s{.groups = static_cast<double>(kernel.batch),
+                     .filters = static_cast<double>(kernel.n),
                      .out_height = static_cast<double>(geometry.out_height),
                      .out_width = static_cast<double>(geometry.out_width),
                      .window = static_cast<double>(geometry.window),
@@ -27,20 +28,21 @@ ConvolutionShape convolution_shape(const Kernel& kernel) {
   const auto element = static_cast<double>(element_bytes(kernel.precision));
   s.images = m / (s.out_height * s.out_width);
   s.channels = k / (s.window * s.window);
-  s.weight_bytes = element * s.filters * k;
-  s.output_bytes = element * m * s.filters;
+  s.weight_bytes = element * s.groups * s.filters * k;
+  s.output_bytes = element * m * s.groups * s.filters;
   s.input_bytes = static_cast<double>(kernel.bytes().value()) - s.weight_bytes - s.output_bytes;
   return s;
 }
 
 double convolution_bound_seconds(const ConvolutionShape& s, const GpuTraits& gpu) {
-  const double direct = 2 * s.positions() * s.filters * s.channels * s.window * s.window;
+  const double direct = implicit_gemm_product(s).flops();
   const double least = s.winograd() ? direct / 4 : direct;
   return std::max(least / gpu.flops, s.bytes() / gpu.bandwidth);
 }
 
 GemmShape implicit_gemm_product(const ConvolutionShape& s) {
-  return {.m = s.positions(), .n = s.filters, .k = s.channels * s.window * s.window};
+  return {
+      .batch = s.groups, .m = s.positions(), .n = s.filters, .k = s.channels * s.window * s.window};
 }
 
 GemmShape staged_winograd_product(const ConvolutionShape& s) {

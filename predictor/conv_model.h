@@ -17,15 +17,17 @@ namespace tessera {
 /// A 2-D convolution as its time depends on it; sizes in elements. Gradients count as the forward
 /// convolution that they belong to.
 struct ConvolutionShape {
-  double images = 1, channels = 0, filters = 0;
+  double groups = 1;
+  double images = 1, channels = 0, filters = 0;  ///< channels and filters of one group
   double out_height = 0, out_width = 0;
   double window = 1, stride = 1;
   double input_bytes = 0, weight_bytes = 0, output_bytes = 0;
 
   double positions() const { return images * out_height * out_width; }
   double bytes() const { return input_bytes + weight_bytes + output_bytes; }
-  /// Winograd's minimal filtering as cuDNN has it: 3x3 windows at stride 1.
-  bool winograd() const { return window == 3 && stride == 1; }
+  /// Winograd's minimal filtering as cuDNN has it: 3x3 windows at stride 1. Groups have too few
+  /// channels to pay for its transforms.
+  bool winograd() const { return window == 3 && stride == 1 && groups == 1; }
 };
 
 ConvolutionShape convolution_shape(const Kernel& kernel);
@@ -130,7 +132,8 @@ T traffic_seconds(double bytes, const ConvolutionGpu<T>& gpu, const T& loss) {
   return loss * (bytes / gpu.traits.bandwidth);
 }
 
-/// The product of all positions that the implicit algorithm works through.
+/// The product of all positions that the implicit algorithm works through, one for each group:
+/// tiles do not reach from a group into the next (docs/decisions/0028-grouped-convolutions.md).
 GemmShape implicit_gemm_product(const ConvolutionShape& shape);
 
 /// Implicit GEMM: one product over all positions, rows of the left operand gathered from the images

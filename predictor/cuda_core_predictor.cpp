@@ -83,6 +83,10 @@ void complete_convolution(const std::optional<ConvolutionWeights>& weights, GpuE
 std::string convolution_note(const Extrapolation& beyond) {
   if (beyond.input == "pass")
     return "fp32 convolution gradients: never measured; as forward passes";
+  if (beyond.input == "groups")
+    return "fp32 convolutions in groups: never measured; as a batch of implicit products, "
+           "gradients "
+           "as forward passes";
   if (beyond.input == "convolution") return "fp32 convolutions: never measured; as their products";
   return "fp32 convolutions beyond the measured ones in " + std::string(beyond.input) +
          ": extrapolated";

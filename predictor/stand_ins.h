@@ -12,8 +12,8 @@ namespace tessera {
 double transposed_shift(const GpuTraits& traits, const GpuEffect& effect, const GemmWeights& gemm,
                         const GemmWeights& batched);
 
-/// The implicit product of a convolution, whose operands are read as those of a batched product:
-/// stands in where no convolution was timed.
+/// The implicit product of a convolution, one for each of its groups, whose operands are read as
+/// those of a batched product: stands in where no convolution was timed.
 Kernel implicit_product(const Kernel& convolution);
 
 /// A grouped product as a batch of equal groups, the mean size rounded up: stands in where the

@@ -41,13 +41,15 @@ ConvolutionRange range_of(const Kernel& kernel) {
           .k = static_cast<double>(kernel.k)};
 }
 
-/// Passes other than forward, and convolutions where none was timed, count as twice as far out.
+/// Passes other than forward, and convolutions where none was timed, count as twice as far out;
+/// groups as far as their number, that of what was timed being 1.
 Extrapolation beyond(const Kernel& kernel, const std::optional<ConvolutionRange>& limit) {
   constexpr double kUnknown = 2;
   if (!limit) return {"convolution", kUnknown};
   const ConvolutionRange own = range_of(kernel);
   Extrapolation most;
   if (kernel.layout != GemmLayout::tn) most = {"pass", kUnknown};
+  most = farther(most, "groups", static_cast<double>(kernel.batch), 1);
   most = farther(most, "window", own.most_window, limit->most_window);
   most = farther(most, "window", limit->least_window, own.least_window);
   most = farther(most, "stride", own.most_stride, limit->most_stride);

@@ -19,7 +19,7 @@ struct Extrapolation {
   explicit operator bool() const { return factor > 1; }
 };
 
-/// Convolutions that were trained on, all of them forward.
+/// Convolutions that were trained on, all of them forward and of one group.
 struct ConvolutionRange {
   double least_window = 0, most_window = 0;  ///< [elements]
   double most_stride = 0;
@@ -34,7 +34,7 @@ struct TrainingRange {
   std::optional<ConvolutionRange> convolution;
 
   /// Input of `kernel` that lies farthest beyond all training kernels of its class; for a
-  /// convolution also its window, stride or pass.
+  /// convolution also its window, stride, pass or groups.
   Extrapolation beyond(const Kernel& kernel) const;
   /// Extends the range to `kernel`.
   void include(const Kernel& kernel);

@@ -14,7 +14,8 @@ std::int64_t out_extent(std::int64_t in, std::int32_t window, std::int32_t strid
 /// Bytes read and written, each tensor once.
 std::pair<std::int64_t, std::int64_t> traffic(const Kernel& kernel, std::int64_t input,
                                               ConvolutionPass pass) {
-  const std::int64_t output = kernel.m * kernel.n, weight = kernel.n * kernel.k;
+  const std::int64_t output = kernel.batch * kernel.m * kernel.n;
+  const std::int64_t weight = kernel.batch * kernel.n * kernel.k;
   switch (pass) {
     case ConvolutionPass::data_gradient:
       return {output + weight, input};
@@ -54,14 +55,15 @@ Kernel convolution_kernel(const Convolution& c, ConvolutionPass pass, Precision 
   kernel.precision = precision;
   kernel.layout = layout_of(pass);
   kernel.m = c.batch * c.out_height() * c.out_width();
-  kernel.n = c.out_channels;
-  kernel.k = c.in_channels * c.window * c.columns_of_window();
+  kernel.batch = c.groups;
+  kernel.n = c.out_channels / c.groups;
+  kernel.k = c.in_channels / c.groups * c.window * c.columns_of_window();
   kernel.convolution = {.window = c.columns_of_window() == c.window ? c.window : 1,
                         .stride = c.stride,
                         .out_height = static_cast<std::int32_t>(c.out_height()),
                         .out_width = static_cast<std::int32_t>(c.out_width())};
-  kernel.flops = Flops(2.0 * static_cast<double>(kernel.m) * static_cast<double>(kernel.n) *
-                       static_cast<double>(kernel.k));
+  kernel.flops = Flops(2.0 * static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
+                       static_cast<double>(kernel.n) * static_cast<double>(kernel.k));
   const auto [read, written] = traffic(kernel, c.batch * c.in_channels * c.height * c.width, pass);
   kernel.bytes_read = Bytes(element_bytes(precision) * read);
   kernel.bytes_written = Bytes(element_bytes(precision) * written);

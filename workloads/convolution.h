@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-/// A 2-D convolution of NCHW images, one group, no dilation, no bias. Windows are square unless
-/// they have a width of their own.
+/// A 2-D convolution of NCHW images, no dilation, no bias. Windows are square unless they have a
+/// width of their own.
 struct Convolution {
   std::int64_t batch = 1;
   std::int64_t in_channels = 0, out_channels = 0;
@@ -18,6 +18,8 @@ struct Convolution {
   std::int32_t padding = 0;        ///< on each side
   std::int32_t window_width = 0;   ///< 0: as `window`
   std::int32_t padding_width = 0;  ///< left and right, of a window with its own width
+  /// Equal parts of the channels, each convolved by itself; divides both numbers of channels.
+  std::int64_t groups = 1;
 
   std::int32_t columns_of_window() const { return window_width > 0 ? window_width : window; }
 
@@ -34,11 +36,11 @@ enum class ConvolutionPass : std::uint8_t {
   weight_gradient,  ///< input, output gradient -> weight gradient
 };
 
-/// The kernel of one pass: m = batch * out_height * out_width, n = out_channels, k = in_channels *
-/// window^2 of the forward product in all three, 2*m*n*k FLOPs, each tensor moved once; the layout
-/// tells the passes apart as for a linear layer (tn, nn, nt). Needs an output of at least 1x1. The
-/// elements of a window that is not square count as channels of a 1x1 window: as many products, and
-/// no algorithm of square windows.
+/// The kernel of one pass: a batch of g = `groups` products of m = batch * out_height * out_width,
+/// n = out_channels / g, k = in_channels / g * window^2 of the forward product in all three,
+/// 2*g*m*n*k FLOPs, each tensor moved once; the layout tells the passes apart as for a linear layer
+/// (tn, nn, nt). Needs an output of at least 1x1. The elements of a window that is not square count
+/// as channels of a 1x1 window: as many products, and no algorithm of square windows.
 Kernel convolution_kernel(const Convolution& convolution,
                           ConvolutionPass pass = ConvolutionPass::forward,
                           Precision precision = Precision::fp32);

@@ -58,11 +58,11 @@ struct Kernel {
   Precision precision = Precision::fp32;  ///< products: of the arithmetic; others: of the tensors
   GemmLayout layout = GemmLayout::tn;
   bool bias = false;                 ///< GEMM with a bias epilogue
-  std::int64_t batch = 1;            ///< independent products (gemm: 1)
+  std::int64_t batch = 1;            ///< independent products (gemm: 1; convolution: its groups)
   std::int64_t m = 0, n = 0, k = 0;  ///< out[m,n], contraction over k; 0 for the other kinds
   std::int64_t rows = 0, cols = 0;   ///< elements = rows * cols of the larger operand; softmax and
                                      ///< norms reduce over cols
-  ConvolutionGeometry convolution;   ///< m, n, k are then those of the implicit product
+  ConvolutionGeometry convolution;   ///< m, n, k are then those of a group's implicit product
   AttentionCall attention;           ///< of the kind attention
   /// Of the kind grouped_gemm: rows (tn, nn) or contraction (nt) of each group's product; they sum
   /// to m, or to k.

@@ -36,7 +36,10 @@ enum class VisionArchitecture : std::uint8_t {
   vit_b_16,
   vit_l_16,
   cait_xxs24,
-  cait_s24
+  cait_s24,
+  resnext50_32x4d,
+  resnext101_32x4d,
+  se_resnext101_32x4d
 };
 
 enum class Activation : std::uint8_t { gelu, gelu_new, relu, silu, swiglu };

@@ -14,6 +14,8 @@ namespace {
 
 // Judgement, in log time: other algorithms and tensor layouts of convolutions.
 constexpr double kConvolution = 0.25;
+// The same of kernels for groups; as wide as the FP32 model's spread beyond its data at 32 groups.
+constexpr double kGroups = 0.5;
 
 [[noreturn]] void fail_untrained(const std::string& what, const std::string& model) {
   throw InputError({.where = "weights",
@@ -81,7 +83,8 @@ KernelPrediction TensorCorePredictor::predict(const Kernel& kernel) const {
   prediction.duration += model.launch_seconds();
   prediction.utilization *= busy / prediction.duration.value();
   if (kernel.kind == KernelKind::convolution)
-    prediction.spread.gpu = std::hypot(prediction.spread.gpu, kConvolution);
+    prediction.spread.gpu =
+        std::hypot(prediction.spread.gpu, kConvolution, kernel.batch > 1 ? kGroups : 0);
   return prediction;
 }
 
@@ -94,8 +97,10 @@ std::vector<std::string> TensorCorePredictor::notes(const Kernel& kernel) const 
   if (kernel.kind == KernelKind::attention) return attention(kernel).notes(kernel.attention);
   const TensorGemmPredictor& model = products(kernel.precision);
   if (kernel.kind != KernelKind::convolution) return model.notes(kernel);
-  return {std::string(name_of(kernel.precision)) + " convolutions on " + gpu_.id +
-          ": never measured; as their implicit product"};
+  const bool groups = kernel.batch > 1;
+  return {std::string(name_of(kernel.precision)) + " convolutions " + (groups ? "in groups " : "") +
+          "on " + gpu_.id + ": never measured; as " +
+          (groups ? "a batch of implicit products" : "their implicit product")};
 }
 
 std::string TensorCorePredictor::reason(const Kernel& kernel) const {

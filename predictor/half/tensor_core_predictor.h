@@ -19,7 +19,7 @@ namespace tessera {
 /// replays of one kernel from a graph, back to back, so each holds what a kernel takes to start and
 /// drain; a step pays the same, and products take it whole (`launch_seconds`, 1.9 to 2.7 us).
 ///
-/// Convolutions in these formats were never timed: as their implicit product.
+/// Convolutions in these formats were never timed: as their implicit product, groups as a batch.
 class TensorCorePredictor {
  public:
   TensorCorePredictor(const GpuSpec& gpu, const PredictorWeights& weights,

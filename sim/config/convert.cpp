@@ -14,7 +14,8 @@ static_assert(int{schema::Gpu::cdna3} == int(Architecture::cdna3));
 static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
 static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
 static_assert(int{schema::Model::mpt} == int(ModelFamily::mpt));
-static_assert(int{schema::Model::cait_s24} == int(VisionArchitecture::cait_s24));
+static_assert(int{schema::Model::se_resnext101_32x4d} ==
+              int(VisionArchitecture::se_resnext101_32x4d));
 static_assert(int{schema::Model::swiglu} == int(Activation::swiglu));
 static_assert(int{schema::Training::inference} == int(StepMode::inference));
 static_assert(int{schema::Framework::megatron} == int(ModuleTree::megatron));

@@ -13,6 +13,8 @@ struct ArchitectureName {
 constexpr std::array kArchitectures{
     ArchitectureName{"ResNet50", VisionArchitecture::resnet50},
     ArchitectureName{"ResNet101", VisionArchitecture::resnet101},
+    ArchitectureName{"ResNeXt101-32x4d", VisionArchitecture::resnext101_32x4d},
+    ArchitectureName{"SE-ResNeXt101-32x4d", VisionArchitecture::se_resnext101_32x4d},
     ArchitectureName{"VGG16", VisionArchitecture::vgg16},
     ArchitectureName{"DenseNet121", VisionArchitecture::densenet121}};
 

@@ -11,7 +11,8 @@ namespace tessera {
 
 inline constexpr const char* kImageFamily = "cnn";
 
-/// "ResNet50 v1.5 (NGC PyTorch)" -> resnet50; none for a model that has no operator graph.
+/// "ResNet50 v1.5 (NGC PyTorch)" -> resnet50, by how the name starts; none for a model that has no
+/// operator graph.
 VisionArchitecture architecture_of_run(const std::string& model);
 
 /// Why a run of `model` with `optimizer` cannot be simulated; empty if it can.

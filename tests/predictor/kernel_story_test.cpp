@@ -47,14 +47,16 @@ class RandomKernels {
   }
   Kernel convolution() {
     const auto window = static_cast<std::int32_t>(1 + 2 * (random_() % 3));
+    const std::int64_t groups = random_() % 3 == 0 ? up_to(6) : 1;
     return convolution_kernel({.batch = up_to(6),
-                               .in_channels = up_to(10),
-                               .out_channels = up_to(10),
+                               .in_channels = groups * up_to(10),
+                               .out_channels = groups * up_to(10),
                                .height = window + up_to(7),
                                .width = window + up_to(7),
                                .window = window,
                                .stride = static_cast<std::int32_t>(1 + random_() % 2),
-                               .padding = window / 2},
+                               .padding = window / 2,
+                               .groups = groups},
                               static_cast<ConvolutionPass>(random_() % 3));
   }
   Kernel rows() {

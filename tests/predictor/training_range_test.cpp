@@ -59,6 +59,10 @@ TEST(TrainingRange, ConvolutionsAreComparedByWindowStridePassAndSizes) {
   Kernel gradient = kernel(64, 3, 1);
   gradient.layout = GemmLayout::nt;
   EXPECT_TRUE(range.beyond(gradient));
+  Kernel groups = kernel(64, 3, 1);
+  groups.batch = 4;
+  EXPECT_EQ(range.beyond(groups).input, "groups");
+  EXPECT_DOUBLE_EQ(range.beyond(groups).factor, 4);
   range.include(kernel(64, 1, 2));
   EXPECT_FALSE(range.beyond(kernel(7, 1, 1)));
 }

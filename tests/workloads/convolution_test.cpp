@@ -56,5 +56,36 @@ TEST(Convolution, GradientsDoTheSameArithmeticOnTheSameTensors) {
             4 * 64 * 147);
 }
 
+// The 3x3 convolutions of ResNeXt's first stage: 128 channels in 32 groups of 4.
+constexpr Convolution kGrouped{.batch = 2,
+                               .in_channels = 128,
+                               .out_channels = 256,
+                               .height = 56,
+                               .width = 56,
+                               .window = 3,
+                               .padding = 1,
+                               .groups = 32};
+
+TEST(Convolution, GroupsAreABatchOfProductsOverTheirOwnChannels) {
+  const Kernel kernel = convolution_kernel(kGrouped);
+  EXPECT_EQ(kernel.batch, 32);
+  EXPECT_EQ(kernel.m, 2 * 56 * 56);
+  EXPECT_EQ(kernel.n, 8);      // 256 / 32
+  EXPECT_EQ(kernel.k, 4 * 9);  // 128 / 32 channels
+  EXPECT_EQ(shape_label(kernel), "32 * 6272 x 8 x 36 tn");
+}
+
+TEST(Convolution, GroupsDivideArithmeticAndWeightsAndLeaveTheImages) {
+  Convolution whole = kGrouped;
+  whole.groups = 1;
+  for (const auto pass : {ConvolutionPass::forward, ConvolutionPass::data_gradient,
+                          ConvolutionPass::weight_gradient}) {
+    const Kernel one = convolution_kernel(whole, pass), many = convolution_kernel(kGrouped, pass);
+    EXPECT_DOUBLE_EQ(one.flops.value(), 32 * many.flops.value());
+    // 256 filters of 128 channels against 256 of 4, in fp32
+    EXPECT_EQ((one.bytes() - many.bytes()).value(), 4 * 256 * (128 - 4) * 9);
+  }
+}
+
 }  // namespace
 }  // namespace tessera

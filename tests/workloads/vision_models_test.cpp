@@ -23,20 +23,25 @@ struct Published {
 
 // torchvision's table of weights (parameters, GFLOPS = multiply-adds); GoogLeNet without auxiliary
 // classifiers; Inception-v4: timm; U-Net: 31'037'633 of milesial/Pytorch-UNet for one class and 65
-// for another. CaiT: the paper's 12.0 and 46.9 M. By hand for S24, width h = 384, 8 heads: 24
-// layers of 12 h^2 + 15 h + 2 (64 + 8), 2 class layers of 12 h^2 + 15 h, and (768 + 1 + 196 + 1 +
-// 2) h + 1000 (h + 1) around them.
-constexpr Published kPublished[] = {{Architecture::resnet50, "resnet50", 25'557'032, 4.09},
-                                    {Architecture::resnet101, "resnet101", 44'549'160, 7.80},
-                                    {Architecture::vgg16, "vgg16", 138'357'544, 15.47},
-                                    {Architecture::densenet121, "densenet121", 7'978'856, 2.83},
-                                    {Architecture::googlenet, "googlenet", 6'624'904, 1.50},
-                                    {Architecture::inception_v4, "inception_v4", 42'679'816, 12.25},
-                                    {Architecture::unet, "unet", 31'037'698, 0},
-                                    {Architecture::vit_b_16, "vit_b_16", 86'567'656, 17.56},
-                                    {Architecture::vit_l_16, "vit_l_16", 304'326'632, 61.55},
-                                    {Architecture::cait_xxs24, "cait_xxs24", 11'956'264, 2.53},
-                                    {Architecture::cait_s24, "cait_s24", 46'916'200, 9.35}};
+// for another. ResNeXt-101 32x4d and SE-ResNeXt-101: timm's 44.18 M and 48.96 M, counted below;
+// 8.0 GMAC: Xie et al. 2017. CaiT: the paper's 12.0 and 46.9 M. By hand for S24, width h = 384, 8
+// heads: 24 layers of 12 h^2 + 15 h + 2 (64 + 8), 2 class layers of 12 h^2 + 15 h, and (768 + 1 +
+// 196 + 1 + 2) h + 1000 (h + 1) around them.
+constexpr Published kPublished[] = {
+    {Architecture::resnet50, "resnet50", 25'557'032, 4.09},
+    {Architecture::resnet101, "resnet101", 44'549'160, 7.80},
+    {Architecture::resnext50_32x4d, "resnext50", 25'028'904, 4.23},
+    {Architecture::resnext101_32x4d, "resnext101", 44'177'704, 8.0},
+    {Architecture::se_resnext101_32x4d, "se_resnext101", 48'955'416, 8.0},
+    {Architecture::vgg16, "vgg16", 138'357'544, 15.47},
+    {Architecture::densenet121, "densenet121", 7'978'856, 2.83},
+    {Architecture::googlenet, "googlenet", 6'624'904, 1.50},
+    {Architecture::inception_v4, "inception_v4", 42'679'816, 12.25},
+    {Architecture::unet, "unet", 31'037'698, 0},
+    {Architecture::vit_b_16, "vit_b_16", 86'567'656, 17.56},
+    {Architecture::vit_l_16, "vit_l_16", 304'326'632, 61.55},
+    {Architecture::cait_xxs24, "cait_xxs24", 11'956'264, 2.53},
+    {Architecture::cait_s24, "cait_s24", 46'916'200, 9.35}};
 
 ModelGraph inference(const ModelSpec& model) {
   return build_model_graph(model, single_gpu(test::hf_eager(), StepMode::inference, 1, 0));
@@ -56,6 +61,31 @@ double forward_flops(const ModelGraph& graph) {
 TEST(VisionModels, HoldThePublishedParameters) {
   for (const Published& p : kPublished)
     EXPECT_EQ(parameter_count(vision(p.architecture, p.name)), p.parameters) << p.name;
+}
+
+/// ResNeXt-101 32x4d by hand, with what `squeeze(channels)` adds to each bottleneck.
+template <class Squeeze>
+std::int64_t resnext101_parameters(const Squeeze& squeeze) {
+  std::int64_t sum = 3 * 64 * 49 + 2 * 64 + 2048 * 1000 + 1000;  // stem and classifier
+  std::int64_t in = 64, width = 128;
+  for (const int depth : {3, 4, 23, 3}) {
+    const std::int64_t out = 2 * width;
+    sum += in * out + 2 * out;  // the projection of the first shortcut
+    for (int i = 0; i < depth; ++i) {
+      sum += in * width + width * (width / 32) * 9 + width * out;  // 1x1, 3x3 in groups, 1x1
+      sum += 2 * (width + width + out) + squeeze(out);             // norms
+      in = out;
+    }
+    width *= 2;
+  }
+  return sum;
+}
+
+TEST(VisionModels, ResNextHoldsFiltersForThirtyTwoGroups) {
+  EXPECT_EQ(parameter_count(vision(Architecture::resnext101_32x4d, "resnext101")),
+            resnext101_parameters([](std::int64_t) { return 0; }));
+  EXPECT_EQ(parameter_count(vision(Architecture::se_resnext101_32x4d, "se_resnext101")),
+            resnext101_parameters([](std::int64_t c) { return 2 * c * (c / 16) + c / 16 + c; }));
 }
 
 TEST(VisionModels, DoThePublishedArithmetic) {
@@ -92,6 +122,21 @@ TEST(VisionModels, AResNetBottleneckSavesTwelveWidthsPerPixel) {
   EXPECT_EQ(block.saved.value(), 4 * 12 * 64 * pixels + statistics);
   // three norms of two kernels, three convolutions, three ReLUs, one addition
   EXPECT_EQ(total(block.forward).kernels, 3 * 2 + 3 + 3 + 1);
+}
+
+TEST(VisionModels, AResNextBottleneckSavesSixteenWidthsPerPixelAndItsSqueezeFourMore) {
+  // As above with twice the width w = 64 inside: 4w of the input, 2w of two convolutions and of two
+  // ReLUs, 4w of the third convolution. Squeezed, the third norm's output 4w as well, and per image
+  // the means (256), the narrow layer's output (16) and the factors (256).
+  const auto saved = [](Architecture architecture) {
+    const ModelGraph graph = build_model_graph(vision(architecture, "resnext"), training(2));
+    return block_called(graph, "layer1").saved.value();
+  };
+  const std::int64_t pixels = 2 * 56 * 56;
+  const std::int64_t plain = 4 * 16 * 64 * pixels + 8 * (128 + 128 + 256);
+  EXPECT_EQ(saved(Architecture::resnext101_32x4d), plain);
+  EXPECT_EQ(saved(Architecture::se_resnext101_32x4d),
+            plain + 4 * 4 * 64 * pixels + 4 * 2 * (256 + 16 + 256));
 }
 
 TEST(VisionModels, EveryResNetBlockReturnsWhatItAllocates) {

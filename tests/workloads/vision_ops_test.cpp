@@ -53,6 +53,21 @@ TEST(VisionOps, ConvolutionBackwardIsTwoMoreConvolutionsAndABiasSum) {
   EXPECT_EQ(block.parameters, 32 * kChannels * 9 + 32);
 }
 
+TEST(VisionOps, GroupsOfAConvolutionHoldFiltersForTheirOwnChannels) {
+  const auto grouped = [](std::int64_t groups) {
+    return block_of([=](Tape& t, const Tensor& x) {
+      return conv2d(t, "conv", x,
+                    {.out_channels = 32, .window = 3, .padding = 1, .groups = groups});
+    });
+  };
+  const Block one = grouped(1), four = grouped(4);
+  EXPECT_EQ(four.parameters, 32 * (kChannels / 4) * 9);
+  EXPECT_EQ(four.saved, one.saved);
+  for (const auto direction : {&Block::forward, &Block::backward})
+    EXPECT_DOUBLE_EQ(total(one.*direction).gemm_flops.value(),
+                     4 * total(four.*direction).gemm_flops.value());
+}
+
 TEST(VisionOps, TransposedConvolutionRunsTheDataGradientForward) {
   const Block block = block_of(
       [](Tape& t, const Tensor& x) { return conv_transpose2d(t, "up", x, kChannels / 2, 2); });

@@ -76,9 +76,10 @@ Tensor conv2d(Tape& tape, const std::string& name, const Tensor& x, const Convol
                           .stride = layer.stride,
                           .padding = layer.padding,
                           .window_width = layer.window_width,
-                          .padding_width = layer.padding_width};
-  const Tensor weight = tape.parameter(
-      name + ".weight", {layer.out_channels, in[1], layer.window, shape.columns_of_window()});
+                          .padding_width = layer.padding_width,
+                          .groups = layer.groups};
+  const Tensor weight = tape.parameter(name + ".weight", {layer.out_channels, in[1] / layer.groups,
+                                                          layer.window, shape.columns_of_window()});
   const StridedShape out({in[0], layer.out_channels, shape.out_height(), shape.out_width()});
   return run(tape, name, x, weight, out, shape,
              {ConvolutionPass::forward, ConvolutionPass::data_gradient}, layer.bias);

@@ -18,11 +18,12 @@ struct ConvolutionLayer {
   bool bias = false;
   std::int32_t window_width = 0;   ///< 0: as `window`
   std::int32_t padding_width = 0;  ///< of a filter with its own width
+  std::int64_t groups = 1;         ///< equal parts of the channels, each with filters of its own
 };
 
-/// nn.Conv2d: one library call of 2 b out_height out_width out_channels in_channels window^2 FLOPs,
-/// and one kernel that adds a bias in place. Backward: data gradient (where `x` needs one), weight
-/// gradient, column sum for the bias; a gradient with gaps is copied first. Saves x.
+/// nn.Conv2d: one library call of 2 b out_height out_width out_channels in_channels window^2 /
+/// groups FLOPs, and one kernel that adds a bias in place. Backward: data gradient (where `x` needs
+/// one), weight gradient, column sum for the bias; a gradient with gaps is copied first. Saves x.
 /// Source: PyTorch aten/src/ATen/native/Convolution.cpp, convolution_backward.
 Tensor conv2d(Tape& tape, const std::string& name, const Tensor& x, const ConvolutionLayer& layer);
 

@@ -243,6 +243,9 @@ Tensor rsqrt(Tape& tape, const std::string& name, const Tensor& x) {
 Tensor tanh(Tape& tape, const std::string& name, const Tensor& x) {
   return unary(tape, name, x, 10, Saves::output);
 }
+Tensor sigmoid(Tape& tape, const std::string& name, const Tensor& x) {
+  return unary(tape, name, x, 4, Saves::output);
+}
 Tensor relu(Tape& tape, const std::string& name, const Tensor& x) {
   return unary(tape, name, x, 1, Saves::output);
 }

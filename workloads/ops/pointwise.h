@@ -55,8 +55,9 @@ Tensor negate(Tape& tape, const std::string& name, const Tensor& x);
 Tensor power(Tape& tape, const std::string& name, const Tensor& x);
 /// x^(-1/2): 2e; three kernels. Saves the output.
 Tensor rsqrt(Tape& tape, const std::string& name, const Tensor& x);
-/// 2e; 3e. tanh and relu save the output, gelu and silu the input.
+/// 2e; 3e. tanh, sigmoid and relu save the output, gelu and silu the input.
 Tensor tanh(Tape& tape, const std::string& name, const Tensor& x);
+Tensor sigmoid(Tape& tape, const std::string& name, const Tensor& x);
 Tensor relu(Tape& tape, const std::string& name, const Tensor& x);
 /// Over `x`, whose values are lost: 2e; 3e. Saves the output.
 Tensor relu_(Tape& tape, const std::string& name, const Tensor& x);

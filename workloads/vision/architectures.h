@@ -7,8 +7,9 @@
 
 namespace tessera {
 
-// Image models as torchvision 0.16 builds them (CaiT: facebookresearch/deit; U-Net:
-// milesial/Pytorch-UNet), in training with the batch's statistics, ReLU in place.
+// Image models as torchvision 0.16 builds them (SE-ResNeXt: NVIDIA DeepLearningExamples; CaiT:
+// facebookresearch/deit; U-Net: milesial/Pytorch-UNet), in training with the batch's statistics,
+// ReLU in place.
 
 ModelGraph resnet_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph vgg_blocks(const ModelSpec& model, const StepOptions& step);

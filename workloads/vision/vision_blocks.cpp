@@ -151,6 +151,9 @@ ModelGraph vision_blocks(const ModelSpec& model, const StepOptions& step) {
       break;
     case VisionArchitecture::resnet50:
     case VisionArchitecture::resnet101:
+    case VisionArchitecture::resnext50_32x4d:
+    case VisionArchitecture::resnext101_32x4d:
+    case VisionArchitecture::se_resnext101_32x4d:
       return resnet_blocks(model, step);
     case VisionArchitecture::vgg16:
       return vgg_blocks(model, step);

@@ -31,6 +31,16 @@ TEST_F(VisionScenario, SizesMayDifferFromTheArchitectures) {
   EXPECT_EQ(load(kScenario, {"model=inception-v4"}).model.image_size, 299);
 }
 
+TEST_F(VisionScenario, ArchitecturesGoByTheNamesOfTheirSources) {
+  const auto architecture = [&](const std::string& name) {
+    return load(kScenario, {"model.architecture=" + name}).model.architecture;
+  };
+  EXPECT_EQ(architecture("resnext50_32x4d"), VisionArchitecture::resnext50_32x4d);    // torchvision
+  EXPECT_EQ(architecture("resnext101-32x4d"), VisionArchitecture::resnext101_32x4d);  // NVIDIA
+  EXPECT_EQ(architecture("se-resnext101-32x4d"), VisionArchitecture::se_resnext101_32x4d);
+  EXPECT_EQ(architecture("seresnext101_32x4d"), VisionArchitecture::se_resnext101_32x4d);  // timm
+}
+
 TEST_F(VisionScenario, EveryShippedImageModelRuns) {
   for (const std::string& id : catalog_.ids(CatalogKind::models)) {
     if (load_model(id, catalog_).family != ModelFamily::vision) continue;

@@ -181,7 +181,9 @@ TEST_P(SmallSearch, EqualsExhaustiveEnumeration) {
     const std::string name = to_text(simulated.layout);
     EXPECT_LE(quick.step_time, refined.step_time) << name;
     const bool timed = simulated.fits || !simulated.layout.planned;
-    if (timed) EXPECT_LE(refined.step_time, simulated.step_time) << name;
+    if (timed) {
+      EXPECT_LE(refined.step_time, simulated.step_time) << name;
+    }
     EXPECT_LE(quick.memory, refined.memory) << name;
     EXPECT_LE(refined.memory, simulated.peak_memory) << name;
   }

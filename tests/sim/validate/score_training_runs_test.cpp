@@ -95,7 +95,7 @@ TEST(ScoreTrainingRuns, ImageModelsStateNeitherLayersNorASequence) {
       "PyTorch),cnn,,,,,,,,,1,1,1,4,4,none,,"
       "sgd,0.05,,\n"
       "x,A100-SXM4-80GB,1,8,DLPerf "
-      "2020,fp32,ResNeXt101-32x4d,cnn,,,,,,,,,1,1,1,4,4,none,,sgd,0.05,,\n";
+      "2020,fp32,MobileNetV2,cnn,,,,,,,,,1,1,1,4,4,none,,sgd,0.05,,\n";
   const TrainingRuns runs = read(rows);
   ASSERT_EQ(runs.runs.size(), 1u);
   const Scenario scenario = scenario_of(runs.runs[0]);
@@ -103,8 +103,19 @@ TEST(ScoreTrainingRuns, ImageModelsStateNeitherLayersNorASequence) {
   EXPECT_EQ(scenario.model.image_size, 224);
   EXPECT_EQ(scenario.step.optimizer, OptimizerKind::sgd);
   EXPECT_EQ(scenario.step.framework.name, "hf-eager");
-  EXPECT_THAT(runs.skipped.at(0).reason, HasSubstr("ResNeXt101-32x4d of family = cnn"));
+  EXPECT_THAT(runs.skipped.at(0).reason, HasSubstr("MobileNetV2 of family = cnn"));
   EXPECT_TRUE(score(rows).rows[0].error_pct);
+}
+
+TEST(ScoreTrainingRuns, NamesOfImageModelsStartWithTheirArchitectures) {
+  const auto architecture = [](const std::string& model) {
+    const TrainingRuns runs = read("r,V100-SXM2-16GB,1,8,PyTorch NGC 21.03 / DALI,fp32," + model +
+                                   ",cnn,,,,,,,,,1,1,1,4,4,none,,sgd,0.05,,\n");
+    return scenario_of(runs.runs.at(0)).model.architecture;
+  };
+  EXPECT_EQ(architecture("ResNet101 v1.5"), VisionArchitecture::resnet101);
+  EXPECT_EQ(architecture("ResNeXt101-32x4d"), VisionArchitecture::resnext101_32x4d);
+  EXPECT_EQ(architecture("SE-ResNeXt101-32x4d"), VisionArchitecture::se_resnext101_32x4d);
 }
 
 TEST(ScoreTrainingRuns, ExpertsAreWholeWhereAColumnOrTheNameSaysSo) {
