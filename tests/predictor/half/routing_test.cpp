@@ -165,8 +165,9 @@ TEST(Routing, BatchedProductsWithRowsOff16BytesRunOnTheFp32Units) {
       EXPECT_EQ(TensorCorePredictor::covers(half), head == 144);
       // Half of the bytes of the same product in fp32, the same arithmetic.
       EXPECT_LE(a100.duration(half), a100.duration(batched_kernel(48, 2048, n, k)));
-      if (head != 144)
+      if (head != 144) {
         EXPECT_THAT(a100.notes(half), Contains(HasSubstr("rows off 16 bytes: never measured")));
+      }
     }
   }
   // A single product of such rows stays on tensor cores.
