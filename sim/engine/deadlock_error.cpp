@@ -2,18 +2,12 @@
 
 #include <utility>
 
+#include "sim/engine/message_with_lines.h"
+
 namespace tessera {
-namespace {
-
-std::string message_of(const std::vector<std::string>& blocked) {
-  std::string message = "the step cannot end:";
-  for (const std::string& line : blocked) message += "\n  " + line;
-  return message;
-}
-
-}  // namespace
 
 DeadlockError::DeadlockError(std::vector<std::string> blocked)
-    : std::runtime_error(message_of(blocked)), blocked_(std::move(blocked)) {}
+    : std::runtime_error(with_lines("the step cannot end:", blocked)),
+      blocked_(std::move(blocked)) {}
 
 }  // namespace tessera

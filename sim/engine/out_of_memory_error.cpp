@@ -1,16 +1,11 @@
 #include "sim/engine/out_of_memory_error.h"
 
 #include "hw/units/text.h"
+#include "sim/engine/message_with_lines.h"
 #include "workloads/labels.h"
 
 namespace tessera {
 namespace {
-
-std::string message_of(const std::vector<std::string>& lines) {
-  std::string message = "out of memory:";
-  for (const std::string& line : lines) message += "\n  " + line;
-  return message;
-}
 
 /// Rounded up.
 std::string mebibytes(Bytes bytes) {
@@ -21,7 +16,7 @@ std::string mebibytes(Bytes bytes) {
 }  // namespace
 
 OutOfMemoryError::OutOfMemoryError(const std::vector<std::string>& lines)
-    : std::runtime_error(message_of(lines)) {}
+    : std::runtime_error(with_lines("out of memory:", lines)) {}
 
 void check_static_memory(const TimedProgram& timed) {
   const Bytes limit = timed.memory_limit.bytes;

@@ -3,16 +3,16 @@
 #include <utility>
 
 #include "hw/units/text.h"
+#include "sim/engine/message_with_lines.h"
 
 namespace tessera {
 namespace {
 
 std::string text_of(const SimulationProgress& progress) {
-  std::string text = "gave up after " + to_short_text(progress.limit) +
-                     " (simulation.time_limit): at " + to_short_text(progress.simulated) +
-                     " of the step, after " + std::to_string(progress.events) + " events";
-  for (const std::string& line : progress.unfinished) text += "\n  " + line;
-  return text;
+  const std::string text = "gave up after " + to_short_text(progress.limit) +
+                           " (simulation.time_limit): at " + to_short_text(progress.simulated) +
+                           " of the step, after " + std::to_string(progress.events) + " events";
+  return with_lines(text, progress.unfinished);
 }
 
 }  // namespace
