@@ -19,11 +19,9 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
       program_(program_of(rank, context.timed.program)),
       queues_(queues),
       records_(records),
+      rank_(rank),
       memory_(rank, program_.static_memory + context.timed.library_memory.allocator.workspaces,
-              samples),
-      rank_(rank) {
-  awaited_.fill(-1);
-  last_ended_.fill(-1);
+              samples) {
   if (context.timed.single_hardware_queue) in_turn_ = queues_.queued_from.front();
   if (memory != nullptr) pressure_ = std::make_unique<MemoryPressure>(*this, *memory);
   for (int stream = 0; stream < kStreamCount; ++stream) {
@@ -76,7 +74,7 @@ void Gpu::set_pace_of_collectives() {
 
 void Gpu::room_changed() {
   waiting_.for_each([this](std::size_t stream) {
-    if (awaited_[stream] == kRoom) streams_[stream].advance();
+    if (streams_[stream].awaits(kRoom)) streams_[stream].advance();
   });
 }
 
@@ -86,11 +84,10 @@ void Gpu::rerun_ended() {
 }
 
 void Gpu::end(std::int32_t op) {
-  last_ended_[static_cast<std::size_t>(this->op(op).stream)] = op;
   last_end_ = context_.clock.now();
   if (pressure_) pressure_->ended(op);
   waiting_.for_each([this, op](std::size_t stream) {
-    if (awaited_[stream] == op) streams_[stream].advance();
+    if (streams_[stream].awaits(op)) streams_[stream].advance();
   });
   if (pressure_) room_changed();
   if (op != host_waits_for_) return;

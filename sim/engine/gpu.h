@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -50,7 +49,7 @@ class StreamSet {
 };
 
 /// The device of one rank: streams, ended ops, memory. Its host (host_process.h) launches the ops.
-class Gpu {
+class alignas(64) Gpu {
  public:
   /// `records` holds one entry per op of the rank's program.
   /// `memory`: of the rank's stage, where it is limited; else null.
@@ -87,9 +86,7 @@ class Gpu {
   }
   /// Looks at what was launched since; in maestro.
   void advance();
-  bool has_ended(std::int32_t op) const {
-    return op <= last_ended_[static_cast<std::size_t>(this->op(op).stream)];
-  }
+  bool has_ended(std::int32_t op) const { return op <= stream_of(op).last_ended(); }
   /// Runs `action` when `op` ends; one at a time.
   void when_ended(std::int32_t op, Action action);
 
@@ -126,14 +123,8 @@ class Gpu {
   void room_changed();
   void end(std::int32_t op);
   Seconds last_end() const { return last_end_; }
-  /// The head of `stream` waits for `op`; for none: -1.
-  void await(StreamKind stream, std::int32_t op) {
-    awaited_[static_cast<std::size_t>(stream)] = op;
-    waiting_.set(stream, op != -1);
-  }
-  std::int32_t awaited(StreamKind stream) const {
-    return awaited_[static_cast<std::size_t>(stream)];
-  }
+  /// The head of `stream` waits for an op, or for room.
+  void await(StreamKind stream, bool waits) { waiting_.set(stream, waits); }
   /// Whether `stream` runs kernels, from now on.
   void kernels_run(StreamKind stream, bool run) { with_kernels_.set(stream, run); }
 
@@ -161,6 +152,9 @@ class Gpu {
  private:
   static constexpr std::int32_t kNoQueue = -1;
 
+  const Stream& stream_of(std::int32_t op) const {
+    return streams_[static_cast<std::size_t>(this->op(op).stream)];
+  }
   void set_pace_of_collectives();
   void next_in_queue();
 
@@ -173,18 +167,16 @@ class Gpu {
   std::int32_t in_turn_ = kNoQueue;  ///< op at the head of the hardware queue that streams share
   std::int32_t launched_ = 0;        ///< ops
   std::int32_t host_waits_for_ = -1;
+  // Beside the streams: most ends and loads concern few of them.
   StreamSet waiting_;  ///< for an op
   StreamSet with_kernels_;
-  // Beside the streams: most ends and loads concern few of them.
-  std::array<std::int32_t, kStreamCount> awaited_;
-  std::array<std::int32_t, kStreamCount> last_ended_;  ///< ops of a stream end in their order
+  int rank_;
   Seconds last_end_;
   LaunchRun launches_;  ///< the last that the host began
   MemoryLedger memory_;
   std::unique_ptr<MemoryPressure> pressure_;
   double stretch_of_collectives_ = 1;
   DeviceLoads loads_;
-  int rank_;
   Action wake_host_;
 };
 

@@ -23,16 +23,21 @@ DeviceLoad while_waiting(const DeviceLoad& load) {
 }  // namespace
 
 void Stream::advance() {
-  if (running_ != kNone || head_ == queue_.size()) return;
-  const std::int32_t op = queue_[head_];
+  if (running_ != kNone || head_ == end_) return;
+  const std::int32_t op = *head_;
   if (!gpu_.is_in_turn(op) || !gpu_.is_launched(op)) return;  // the queue or the host calls again
   if (gpu_.launches().done > gpu_.context().clock.now() && !is_launched(op)) return;
   std::int32_t missing = gpu_.first_missing(op);
   if (missing == kNone && !gpu_.has_room_for(op)) missing = Gpu::kRoom;
-  gpu_.await(kind_, missing);
+  await(missing);
   if (missing == kNone) begin(op);
   if (missing == Gpu::kRoom && kind_ == StreamKind::compute && gpu_.rerun() != kNone)
     run_again(gpu_.rerun());
+}
+
+void Stream::await(std::int32_t op) {
+  awaited_ = op;
+  gpu_.await(kind_, op != kNone);
 }
 
 /// Told by its date. If not, the stream advances when it is.
@@ -111,7 +116,7 @@ void Stream::run_kernels(const TimedSegment& segment) {
 }
 
 void Stream::run_again(std::int32_t op) {
-  gpu_.await(kind_, kNone);
+  await(kNone);
   running_ = op;
   product_share_ = gpu_.timed_segment(gpu_.op(op)).product_share;
   gpu_.rerun_began();
@@ -179,27 +184,28 @@ void Stream::end(Seconds transfer_start, int last_rank) {
     gpu_.memory().end_segment(now, context.timed.program.segment(op.segment).net_memory);
   }
   running_ = kNone;
+  last_ended_ = ended;
   gpu_.end(ended);
   advance();
   if (op.kind == OpKind::kernels) gpu_.change_pace_of_collectives();
 }
 
 std::optional<std::string> Stream::blocked() const {
-  if (running_ == kNone && head_ == queue_.size()) return std::nullopt;
-  const std::int32_t op = running_ != kNone ? running_ : queue_[head_];
+  if (running_ == kNone && head_ == end_) return std::nullopt;
+  const std::int32_t op = running_ != kNone ? running_ : *head_;
   return "gpu " + std::to_string(gpu_.rank()) + " stream " + std::string(label_of(kind_)) + " op " +
          std::to_string(op) + " waits for " + reason();
 }
 
 std::string Stream::reason() const {
-  if (running_ == kNone && !gpu_.is_launched(queue_[head_])) {
+  if (running_ == kNone && !gpu_.is_launched(*head_)) {
     return "its host, which waits for op " + std::to_string(gpu_.host_waits_for());
   }
-  if (running_ == kNone && gpu_.awaited(kind_) == kNone) {
-    return gpu_.is_in_turn(queue_[head_]) ? "its launch" : "its turn in the hardware queue";
+  if (running_ == kNone && awaited_ == kNone) {
+    return gpu_.is_in_turn(*head_) ? "its launch" : "its turn in the hardware queue";
   }
-  if (running_ == kNone && gpu_.awaited(kind_) == Gpu::kRoom) return "room in the GPU's memory";
-  if (running_ == kNone) return "op " + std::to_string(gpu_.awaited(kind_));
+  if (running_ == kNone && awaited_ == Gpu::kRoom) return "room in the GPU's memory";
+  if (running_ == kNone) return "op " + std::to_string(awaited_);
   const ProgramOp& op = gpu_.op(running_);
   if (op.kind == OpKind::kernels) {
     return "its kernels (" + gpu_.context().timed.program.segment(op.segment).name + ")";

@@ -22,7 +22,7 @@ class Gpu;
 class alignas(64) Stream final : public CollectiveMember {
  public:
   Stream(Gpu& gpu, StreamKind kind, std::span<const std::int32_t> queue)
-      : gpu_(gpu), kind_(kind), queue_(queue) {}
+      : gpu_(gpu), kind_(kind), head_(queue.data()), end_(queue.data() + queue.size()) {}
 
   /// Starts the head if it may start.
   void advance();
@@ -30,6 +30,10 @@ class alignas(64) Stream final : public CollectiveMember {
   void change_pace_of_kernels();
   /// Likewise a collective, since the kernels beside it are others.
   void change_pace_of_collective();
+  /// Whether the head waits for `op`, or Gpu::kRoom.
+  bool awaits(std::int32_t op) const { return awaited_ == op; }
+  /// The last op that has ended; -1: none yet.
+  std::int32_t last_ended() const { return last_ended_; }
   /// Of the kernels that run.
   double product_share() const { return product_share_; }
 
@@ -45,6 +49,7 @@ class alignas(64) Stream final : public CollectiveMember {
  private:
   static constexpr std::int32_t kNone = -1;
 
+  void await(std::int32_t op);
   bool is_launched(std::int32_t op);
   void begin(std::int32_t op);
   void execute(const ProgramOp& op);
@@ -58,15 +63,18 @@ class alignas(64) Stream final : public CollectiveMember {
   bool on_host() const { return kind_ == StreamKind::host; }
   std::string reason() const;
 
+  // Streams of communication need the first cache line alone.
   Gpu& gpu_;
   StreamKind kind_;
-  std::span<const std::int32_t> queue_;
-  std::size_t head_ = 0;  ///< position in the queue of the next op to start
   std::int32_t running_ = kNone;
+  std::int32_t awaited_ = kNone;                 ///< op that the head waits for; or Gpu::kRoom
+  std::int32_t last_ended_ = kNone;              ///< ops of a stream end in their order
+  const std::int32_t* head_;                     ///< in the queue: the next op to start
+  const std::int32_t* end_;                      ///< of the queue
   Seconds started_;                              ///< the op that runs
-  PacedWork kernels_;                            ///< that run
-  double product_share_ = 0;                     ///< of them
   const PlannedTransfer* collective_ = nullptr;  ///< that runs; null: none
+  double product_share_ = 0;                     ///< of the kernels that run
+  PacedWork kernels_;                            ///< that run
   LaunchDates launches_;                         ///< of heads that came here before their launch
 };
 
