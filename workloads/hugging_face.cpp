@@ -3,138 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "workloads/config_reader.h"
 
 namespace tessera {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kLargestDimension = 10'000'000;
 constexpr std::int64_t kMostLayers = 10'000;
-
-/// Takes typed fields out of a JSON object and collects what is wrong with them.
-class ConfigReader {
- public:
-  ConfigReader(const json& object, std::string where) : object_(object), where_(std::move(where)) {}
-
-  std::int64_t dimension(const char* key, std::int64_t largest = kLargestDimension) {
-    if (!has(key)) {
-      fail(key, "is missing", "add it, or use a complete config.json");
-      return 1;
-    }
-    return checked_integer(key, largest);
-  }
-  std::int64_t dimension_or(const char* key, std::int64_t fallback) {
-    return has(key) ? checked_integer(key, kLargestDimension) : fallback;
-  }
-  double probability_or(const char* key, double fallback) {
-    if (!has(key)) return fallback;
-    const json& value = object_.at(key);
-    const double p = value.is_number() ? value.get<double>() : -1;
-    if (p >= 0 && p < 1) return p;
-    fail(key, "is " + shown(value), "use a probability from 0 to below 1");
-    return fallback;
-  }
-  bool flag_or(const char* key, bool fallback) {
-    if (!has(key)) return fallback;
-    const json& value = object_.at(key);
-    if (value.is_boolean()) return value.get<bool>();
-    fail(key, "is " + shown(value), "use true or false");
-    return fallback;
-  }
-  Activation activation_or(const char* key, Activation fallback) {
-    if (!has(key)) return fallback;
-    static constexpr std::array<std::pair<const char*, Activation>, 6> kNames{
-        {{"gelu", Activation::gelu},
-         {"gelu_new", Activation::gelu_new},
-         {"gelu_pytorch_tanh", Activation::gelu},
-         {"relu", Activation::relu},
-         {"silu", Activation::silu},
-         {"swish", Activation::silu}}};
-    const json& value = object_.at(key);
-    for (const auto& [name, activation] : kNames) {
-      if (value == name) return activation;
-    }
-    fail(key, "is " + shown(value), "known activations: gelu, gelu_new, relu, silu");
-    return fallback;
-  }
-  std::string text_or(const char* key, const std::string& fallback) {
-    const bool is_text = has(key) && object_.at(key).is_string();
-    return is_text && !object_.at(key).get<std::string>().empty()
-               ? object_.at(key).get<std::string>()
-               : fallback;
-  }
-
-  /// The one of two names of a field that is there; the first where none is.
-  const char* name_in_use(const char* first, const char* second) {
-    return !has(first) && has(second) ? second : first;
-  }
-  /// Fields of the object under `key`, of which nothing may be there.
-  json object_or_empty(const char* key) {
-    if (!has(key)) return json::object();
-    if (object_.at(key).is_object()) return object_.at(key);
-    fail(key, "is " + shown(object_.at(key)), "use an object");
-    return json::object();
-  }
-  /// What is wrong in an object under `key`, with the whole path.
-  void take_problems(const ConfigReader& inner, const std::string& key) {
-    for (const Problem& problem : inner.problems_)
-      problems_.push_back({where_, key + "." + problem.what, problem.hint});
-  }
-
-  void fail(const std::string& key, const std::string& what, const std::string& hint) {
-    problems_.push_back({where_, key + " " + what, hint});
-  }
-  void require_divisor(const char* key, std::int64_t divisor, const char* of_key,
-                       std::int64_t number) {
-    if (number % divisor == 0) return;
-    fail(key,
-         "= " + std::to_string(divisor) + " does not divide " + of_key + " = " +
-             std::to_string(number),
-         "check both");
-  }
-  std::vector<std::string> unread() const {
-    std::vector<std::string> keys;
-    for (const auto& [key, value] : object_.items()) {
-      if (!read_.contains(key)) keys.push_back(key);
-    }
-    return keys;
-  }
-  void finish() && {
-    if (!problems_.empty()) throw InputError(std::move(problems_));
-  }
-
- private:
-  bool has(const char* key) {
-    read_.insert(key);
-    return object_.contains(key) && !object_.at(key).is_null();
-  }
-  std::int64_t checked_integer(const char* key, std::int64_t largest) {
-    const json& value = object_.at(key);
-    const bool fits = value.is_number_integer() && value >= 1 && value <= largest;
-    if (fits) return value.get<std::int64_t>();
-    fail(key, "is " + shown(value), "use a whole number from 1 to " + std::to_string(largest));
-    return 1;
-  }
-  static std::string shown(const json& value) {
-    if (value.is_structured()) return value.is_array() ? "a list" : "an object";
-    constexpr std::size_t kLongest = 40;
-    std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-    if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
-    return text;
-  }
-
-  const json& object_;
-  std::string where_;
-  std::set<std::string> read_;
-  std::vector<Problem> problems_;
-};
 
 void set_heads(ConfigReader& in, ModelSpec& model, const char* heads, const char* hidden) {
   model.heads = model.kv_heads = in.dimension(heads);

@@ -123,10 +123,7 @@ void pre_training_head(Tape& tape, const ModelSpec& model, const StepOptions& st
 
 ModelGraph bert_blocks(const ModelSpec& model, const StepOptions& step) {
   const auto head = step.mode == StepMode::inference ? classification_head : pre_training_head;
-  return decoder_sequence(
-      record_block("embedding", step, [&](Tape& tape) { embed(tape, model, step); }),
-      record_block("layer", step, [&](Tape& tape) { layer(tape, model, step); }),
-      record_block("head", step, [&](Tape& tape) { head(tape, model, step); }), model.layers);
+  return decoder_of(model, step, embed, layer, head);
 }
 
 }  // namespace tessera

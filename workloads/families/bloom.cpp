@@ -103,27 +103,24 @@ Tensor feed_forward(Tape& tape, const ModelSpec& model, const Tensor& x) {
 void build_biases(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const std::int64_t b = step.micro_batch;
   const std::int64_t s = step.sequence_length;
-  const auto make = [&](const std::string& name, const Sizes& sizes, Precision precision,
-                        std::initializer_list<Tensor> reads) {
-    const Tensor out = tape.make(name, StridedShape(sizes), precision);
-    tape.launch(name, pointwise_kernel(out, 1), reads, {out});
-    return out;
-  };
-  const Tensor seen = make("mask.ones", {b, s}, Precision::int64, {});
-  const Tensor powers = make("alibi.arange", {model.heads}, Precision::int64, {});
-  const Tensor slopes = make("alibi.pow", {model.heads, 1}, Precision::fp32, {powers});
-  const Tensor sums = make("alibi.cumsum", {b, s}, Precision::int64, {seen});
-  const Tensor places = make("alibi.sub", {b, s}, Precision::int64, {sums});
-  const Tensor seen_places = make("alibi.mul", {b, s}, Precision::int64, {places, seen});
-  const Tensor product =
-      make("alibi.mul", {b, model.heads, s}, Precision::fp32, {slopes, seen_places});
+  const Tensor seen = computed_table(tape, "mask.ones", {b, s}, Precision::int64, {});
+  const Tensor powers = computed_table(tape, "alibi.arange", {model.heads}, Precision::int64, {});
+  const Tensor slopes =
+      computed_table(tape, "alibi.pow", {model.heads, 1}, Precision::fp32, {powers});
+  const Tensor sums = computed_table(tape, "alibi.cumsum", {b, s}, Precision::int64, {seen});
+  const Tensor places = computed_table(tape, "alibi.sub", {b, s}, Precision::int64, {sums});
+  const Tensor seen_places =
+      computed_table(tape, "alibi.mul", {b, s}, Precision::int64, {places, seen});
+  const Tensor product = computed_table(tape, "alibi.mul", {b, model.heads, s}, Precision::fp32,
+                                        {slopes, seen_places});
   tape.shared_output(
       cast(tape, "alibi.cast", view(tape, product, {b * model.heads, 1, s}), tape.precision()));
-  const Tensor order = make("mask.arange", {s}, Precision::int64, {});
-  const Tensor later = make("mask.lt", {s, s}, Precision::int8, {order});
-  const Tensor causal = make("mask.copy", {s, s}, Precision::int8, {later});
-  const Tensor padding = make("mask.not", {b, s}, Precision::int8, {seen});
-  tape.shared_output(make("mask.or", {b, 1, s, s}, Precision::int8, {padding, causal}));
+  const Tensor order = computed_table(tape, "mask.arange", {s}, Precision::int64, {});
+  const Tensor later = computed_table(tape, "mask.lt", {s, s}, Precision::int8, {order});
+  const Tensor causal = computed_table(tape, "mask.copy", {s, s}, Precision::int8, {later});
+  const Tensor padding = computed_table(tape, "mask.not", {b, s}, Precision::int8, {seen});
+  tape.shared_output(
+      computed_table(tape, "mask.or", {b, 1, s, s}, Precision::int8, {padding, causal}));
 }
 
 void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
@@ -151,11 +148,7 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 }  // namespace
 
 ModelGraph bloom_blocks(const ModelSpec& model, const StepOptions& step) {
-  return decoder_sequence(
-      record_block("embedding", step, [&](Tape& tape) { embed(tape, model, step); }),
-      record_block("layer", step, [&](Tape& tape) { layer(tape, model, step); }),
-      record_block("head", step, [&](Tape& tape) { decoder_head(tape, model, step); }),
-      model.layers);
+  return decoder_of(model, step, embed, layer, decoder_head);
 }
 
 }  // namespace tessera

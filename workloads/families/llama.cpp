@@ -168,10 +168,7 @@ void head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 }  // namespace
 
 ModelGraph llama_blocks(const ModelSpec& model, const StepOptions& step) {
-  return decoder_sequence(
-      record_block("embedding", step, [&](Tape& tape) { embed(tape, model, step); }),
-      record_block("layer", step, [&](Tape& tape) { layer(tape, model, step); }),
-      record_block("head", step, [&](Tape& tape) { head(tape, model, step); }), model.layers);
+  return decoder_of(model, step, embed, layer, head);
 }
 
 }  // namespace tessera

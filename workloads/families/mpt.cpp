@@ -69,20 +69,17 @@ Tensor feed_forward(Tape& tape, const ModelSpec& model, const Tensor& x) {
 void build_biases(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const std::int64_t b = step.micro_batch;
   const std::int64_t s = step.sequence_length;
-  const auto make = [&](const std::string& name, const Sizes& sizes, Precision precision,
-                        std::initializer_list<Tensor> reads) {
-    const Tensor out = tape.make(name, StridedShape(sizes), precision);
-    tape.launch(name, pointwise_kernel(out, 1), reads, {out});
-    return out;
-  };
-  const Tensor places = make("alibi.arange", {s}, Precision::int64, {});
-  const Tensor powers = make("alibi.pow", {model.heads, 1, 1}, Precision::fp32, {});
-  const Tensor slopes = make("alibi.reciprocal", {model.heads, 1, 1}, Precision::fp32, {powers});
-  tape.shared_output(make("alibi.mul", {model.heads, 1, s}, Precision::fp32, {places, slopes}));
-  const Tensor seen = make("mask.ones", {b, s}, Precision::int64, {});
-  const Tensor later = make("mask.lt", {s, s}, Precision::int8, {places});
-  const Tensor padding = make("mask.not", {b, s}, Precision::int8, {seen});
-  tape.shared_output(make("mask.or", {b, 1, s, s}, Precision::int8, {padding, later}));
+  const Tensor places = computed_table(tape, "alibi.arange", {s}, Precision::int64, {});
+  const Tensor powers = computed_table(tape, "alibi.pow", {model.heads, 1, 1}, Precision::fp32, {});
+  const Tensor slopes =
+      computed_table(tape, "alibi.reciprocal", {model.heads, 1, 1}, Precision::fp32, {powers});
+  tape.shared_output(
+      computed_table(tape, "alibi.mul", {model.heads, 1, s}, Precision::fp32, {places, slopes}));
+  const Tensor seen = computed_table(tape, "mask.ones", {b, s}, Precision::int64, {});
+  const Tensor later = computed_table(tape, "mask.lt", {s, s}, Precision::int8, {places});
+  const Tensor padding = computed_table(tape, "mask.not", {b, s}, Precision::int8, {seen});
+  tape.shared_output(
+      computed_table(tape, "mask.or", {b, 1, s, s}, Precision::int8, {padding, later}));
 }
 
 void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
@@ -121,10 +118,7 @@ void head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 }  // namespace
 
 ModelGraph mpt_blocks(const ModelSpec& model, const StepOptions& step) {
-  return decoder_sequence(
-      record_block("embedding", step, [&](Tape& tape) { embed(tape, model, step); }),
-      record_block("layer", step, [&](Tape& tape) { layer(tape, model, step); }),
-      record_block("head", step, [&](Tape& tape) { head(tape, model, step); }), model.layers);
+  return decoder_of(model, step, embed, layer, head);
 }
 
 }  // namespace tessera

@@ -121,11 +121,7 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 }  // namespace
 
 ModelGraph opt_blocks(const ModelSpec& model, const StepOptions& step) {
-  return decoder_sequence(
-      record_block("embedding", step, [&](Tape& tape) { embed(tape, model, step); }),
-      record_block("layer", step, [&](Tape& tape) { layer(tape, model, step); }),
-      record_block("head", step, [&](Tape& tape) { decoder_head(tape, model, step); }),
-      model.layers);
+  return decoder_of(model, step, embed, layer, decoder_head);
 }
 
 }  // namespace tessera

@@ -58,6 +58,22 @@ ModelGraph decoder_sequence(Block embedding, Block layer, Block head, std::int64
   return graph;
 }
 
+ModelGraph decoder_of(const ModelSpec& model, const StepOptions& step, BlockBuilder embedding,
+                      BlockBuilder layer, BlockBuilder head) {
+  const auto record = [&](const char* name, BlockBuilder build) {
+    return record_block(name, step, [&](Tape& tape) { build(tape, model, step); });
+  };
+  return decoder_sequence(record("embedding", embedding), record("layer", layer),
+                          record("head", head), model.layers);
+}
+
+Tensor computed_table(Tape& tape, const std::string& name, const Sizes& sizes, Precision precision,
+                      std::initializer_list<Tensor> reads) {
+  const Tensor table = tape.make(name, StridedShape(sizes), precision);
+  tape.launch(name, pointwise_kernel(table, 1), reads, {table});
+  return table;
+}
+
 void decoder_head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const Tensor x =
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <utility>
 
 #include "workloads/graph/tape.h"
+#include "workloads/model_graph.h"
 #include "workloads/sharding.h"
 #include "workloads/step_options.h"
 
@@ -34,6 +36,16 @@ Block record_block(std::string name, const StepOptions& step, Forward forward) {
   forward(tape);
   return std::move(tape).finish(std::move(name));
 }
+
+/// Builds a block of a model.
+using BlockBuilder = void (*)(Tape&, const ModelSpec&, const StepOptions&);
+/// A decoder with as many equal layers as `model` says.
+ModelGraph decoder_of(const ModelSpec& model, const StepOptions& step, BlockBuilder embedding,
+                      BlockBuilder layer, BlockBuilder head);
+
+/// A table that a step computes once, by one kernel and without gradients.
+Tensor computed_table(Tape& tape, const std::string& name, const Sizes& sizes, Precision precision,
+                      std::initializer_list<Tensor> reads = {});
 
 /// What follows the logits [.., V] of `tokens` tokens: the loss in training, a gradient from
 /// outside where the loss is not part of the step, nothing in inference.
