@@ -9,52 +9,10 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu_support.h"
-#include "sim/scenario/check_alibi.h"
+#include "sim/scenario/counts.h"
 
 namespace tessera {
 namespace {
-
-/// A count with the path of its field.
-struct Count {
-  std::string path;
-  std::int64_t value = 0;
-
-  std::string text() const { return path + " = " + std::to_string(value); }
-  std::string_view name() const { return std::string_view(path).substr(path.rfind('.') + 1); }
-};
-
-/// "1, 2 or 4": at most 12 values, the smallest ones.
-std::string listed_values(std::vector<std::int64_t> values) {
-  constexpr std::size_t kMostValues = 12;
-  if (values.size() > kMostValues) values.resize(kMostValues);
-  std::string list;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) list += i + 1 == values.size() ? " or " : ", ";
-    list += std::to_string(values[i]);
-  }
-  return list;
-}
-
-std::vector<std::int64_t> divisors(std::int64_t number, std::int64_t largest) {
-  std::vector<std::int64_t> found;
-  for (std::int64_t i = 1; i <= std::min(number, largest); ++i) {
-    if (number % i == 0) found.push_back(i);
-  }
-  return found;
-}
-
-bool divides(const Count& part, const Count& whole) {
-  return part.value <= 0 || whole.value % part.value == 0;
-}
-
-/// The rule that `part` divides `whole`; `allowed` lists what to use instead.
-void check_divides(const Count& part, const Count& whole, const std::vector<std::int64_t>& allowed,
-                   std::vector<ScenarioProblem>& problems) {
-  if (divides(part, whole)) return;
-  const std::string what = part.text() + " does not divide " + std::string(whole.name()) + " = " +
-                           std::to_string(whole.value);
-  problems.push_back({part.path, {whole.path}, what, "use " + listed_values(allowed)});
-}
 
 void check_tensor(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
   const ModelSpec& model = scenario.model;
@@ -195,40 +153,6 @@ void check_attention(const Scenario& scenario, std::vector<ScenarioProblem>& pro
                       "use flash2 or cudnn; FlashAttention-3 needs Hopper"});
 }
 
-/// An image model is its architecture; dimensions of a transformer would have no effect.
-void check_vision(const ModelSpec& model, std::vector<ScenarioProblem>& problems) {
-  if (model.architecture == VisionArchitecture::none)
-    problems.push_back({"model.architecture",
-                        {"model.family"},
-                        "model.architecture is missing",
-                        "family: vision needs one, such as architecture: resnet50"});
-  const Count dimensions[] = {{"model.layers", model.layers},
-                              {"model.hidden", model.hidden},
-                              {"model.heads", model.heads},
-                              {"model.ffn", model.ffn},
-                              {"model.vocab", model.vocab}};
-  for (const Count& dimension : dimensions) {
-    if (dimension.value == 0) continue;
-    problems.push_back({dimension.path,
-                        {"model.family"},
-                        dimension.text() + " in an image model, whose architecture says it",
-                        "remove it"});
-  }
-}
-
-void check_no_images(const ModelSpec& model, std::vector<ScenarioProblem>& problems) {
-  const Count counts[] = {{"model.architecture", static_cast<int>(model.architecture)},
-                          {"model.image_size", model.image_size},
-                          {"model.classes", model.classes}};
-  for (const Count& count : counts) {
-    if (count.value == 0) continue;
-    problems.push_back({count.path,
-                        {"model.family"},
-                        count.path + " is given in a model that reads no images",
-                        "remove it, or use family: vision"});
-  }
-}
-
 /// Weights are held in fp32 or in the format that activations have.
 void check_formats(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
   const StepOptions& step = scenario.step;
@@ -304,44 +228,6 @@ void check_perturbation(const Scenario& scenario, std::vector<ScenarioProblem>& 
 }
 
 }  // namespace
-
-std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
-  std::vector<ScenarioProblem> problems;
-  if (model.family == ModelFamily::vision) {
-    check_vision(model, problems);
-    return problems;
-  }
-  check_no_images(model, problems);
-  const Count heads{"model.heads", model.heads};
-  const Count kv_heads{"model.kv_heads", model.kv_heads};
-  check_divides(kv_heads, heads, divisors(heads.value, heads.value), problems);
-  if (model.head_dim <= 0) {
-    problems.push_back({"model.head_dim",
-                        {"model.heads", "model.hidden"},
-                        "model.heads = " + std::to_string(model.heads) +
-                            " exceeds hidden = " + std::to_string(model.hidden),
-                        "give model.head_dim"});
-  }
-  const bool routed = model.experts > 0 &&
-                      (model.family == ModelFamily::llama || model.family == ModelFamily::gpt2);
-  if (routed && (model.experts_per_token < 1 || model.experts_per_token > model.experts)) {
-    problems.push_back({"model.experts_per_token",
-                        {"model.experts"},
-                        "model.experts_per_token = " + std::to_string(model.experts_per_token) +
-                            " with model.experts = " + std::to_string(model.experts),
-                        "give 1 to " + std::to_string(model.experts)});
-  }
-  check_alibi(model, problems);
-  const bool counted = model.experts > 0 && !routed && !has_alibi(model.family);
-  if (counted && (model.expert_capacity == 0 || model.moe_every == 0)) {
-    problems.push_back({"model.experts",
-                        {"model.expert_capacity", "model.moe_every"},
-                        "model.experts = " + std::to_string(model.experts) +
-                            " needs expert_capacity and moe_every",
-                        "give both, 1 or more"});
-  }
-  return problems;
-}
 
 std::vector<ScenarioProblem> check_scenario(const Scenario& scenario) {
   std::vector<ScenarioProblem> problems = check_model(scenario.model);
