@@ -32,7 +32,8 @@ Kernel conv2d_kernel(const KernelMeasurement& row) {
                              .width = row.cols,
                              .window = row.window,
                              .stride = row.stride,
-                             .padding = row.padding});
+                             .padding = row.padding},
+                            ConvolutionPass::forward, row.precision);
 }
 
 KernelKind vector_kind(MeasuredOp op) {

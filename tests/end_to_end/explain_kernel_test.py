@@ -57,6 +57,11 @@ class ExplainKernel(EndToEnd):
             self.assertAlmostEqual(math.log(interval["high_s"] / times["duration_s"]), width)
             self.assertAlmostEqual(math.log(times["duration_s"] / interval["low_s"]), width)
 
+    def test_a_convolution_has_the_precision_that_was_asked_for(self):
+        durations = [self.explain("--gpu", "A100-SXM4-80GB", "--op", "conv2d", *SIZES["conv2d"], "--precision", p)
+                     ["times"]["duration_s"] for p in ("fp32", "fp16")]
+        self.assertLess(durations[1], durations[0])
+
     def test_kernels_in_words_are_those_of_the_options(self):
         pairs = (("bf16 gemm 4096x4096x1024", "--op linear --m 4096 --n 4096 --k 1024 --precision bf16"),
                  ("softmax 8192x1024 fp16", "--op softmax --rows 8192 --cols 1024 --precision fp16"),
