@@ -65,9 +65,10 @@ void StepCheck::check_dimensions() {
   const bool llama = model_.family == ModelFamily::llama;
   const bool megatron = step_.framework.modules == ModuleTree::megatron;
   if (model_.qk_norm && !llama && !(megatron && model_.family == ModelFamily::gpt2))
-    fail("qk_norm", "is for models of family llama, and gpt2 under Megatron", "use false");
+    fail("model.qk_norm", "is for models of family llama, and gpt2 under Megatron", "use false");
   if (model_.qkv_bias && !llama)
-    fail("qkv_bias", "is for models of family llama", "use false; gpt2, opt and bert have biases");
+    fail("model.qkv_bias", "is for models of family llama",
+         "use false; gpt2, opt and bert have biases");
 }
 
 void StepCheck::check_batch() {

@@ -16,7 +16,9 @@ void check_vision(const ModelSpec& model, std::vector<ScenarioProblem>& problems
                               {"model.hidden", model.hidden},
                               {"model.heads", model.heads},
                               {"model.ffn", model.ffn},
-                              {"model.vocab", model.vocab}};
+                              {"model.vocab", model.vocab},
+                              {"model.qk_norm", model.qk_norm ? 1 : 0},
+                              {"model.qkv_bias", model.qkv_bias ? 1 : 0}};
   for (const Count& dimension : dimensions) {
     if (dimension.value == 0) continue;
     problems.push_back({dimension.path,
