@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace tessera {
@@ -30,6 +31,28 @@ std::string progress_line(std::size_t done, std::size_t all, const std::string& 
   std::snprintf(text, sizeof text, ", %.*f/s, %.0f s left", rate < 10 ? 1 : 0, rate,
                 static_cast<double>(all - done) / rate);
   return line + text;
+}
+
+StatusLine::StatusLine() : on_terminal_(isatty(STDERR_FILENO) != 0) {}
+
+StatusLine::~StatusLine() {
+  if (shows_) std::fputs("\r\x1b[K", stderr);
+}
+
+bool StatusLine::is_due() const {
+  return on_terminal_ && (!shows_ || seconds_between(shown_, Clock::now()) >= kShownEvery_s);
+}
+
+void StatusLine::show(const std::string& text) {
+  if (!on_terminal_) return;
+  constexpr std::size_t kUsualWidth = 80;
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  const std::size_t width = known ? size.ws_col - 1U : kUsualWidth - 1;
+  std::fprintf(stderr, "\r%s\x1b[K", text.substr(0, width).c_str());
+  std::fflush(stderr);
+  shown_ = Clock::now();
+  shows_ = true;
 }
 
 Progress::Progress(std::string noun)

@@ -10,6 +10,26 @@ namespace tessera {
 std::string progress_line(std::size_t done, std::size_t all, const std::string& noun,
                           double elapsed_s);
 
+/// A line on stderr that is written over and goes away at the end: what a long command is at. On a
+/// terminal alone.
+class StatusLine {
+ public:
+  StatusLine();
+  ~StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  /// For what changes faster than an eye can follow: whether it is time for another show().
+  bool is_due() const;
+  /// Cut to the width of the terminal.
+  void show(const std::string& text);
+
+ private:
+  bool on_terminal_;
+  bool shows_ = false;
+  std::chrono::steady_clock::time_point shown_;
+};
+
 /// Shows on stderr how far a long command is: one line that is written over on a terminal, else a
 /// line of its own per tenth, and none for work that ends within a second.
 class Progress {

@@ -35,8 +35,9 @@ double elasticity_of(Seconds before, Seconds after, double factor) {
   return std::log(before / after) / std::log(factor);
 }
 
-std::vector<Sensitivity> sensitivities(const Scenario& scenario, const PredictorWeights& weights,
-                                       double factor, int jobs) {
+std::vector<Sensitivity> sensitivities(
+    const Scenario& scenario, const PredictorWeights& weights, double factor, int jobs,
+    const std::function<void(std::size_t, std::size_t)>& on_ended) {
   std::vector<Sensitivity> found;
   std::vector<std::function<std::string()>> calls{step_time_of(scenario, weights)};
   for (const Resource resource : all_resources()) {
@@ -44,10 +45,13 @@ std::vector<Sensitivity> sensitivities(const Scenario& scenario, const Predictor
     calls.push_back(step_time_of(with_faster(scenario, resource, factor), weights));
     found.push_back({.resource = resource, .factor = factor});
   }
-  const std::vector<std::string> answers = run_forked_all(calls, jobs);
-  const Seconds before(unpacked(answers.front()));
+  const std::vector<ForkedOutcome> answers =
+      run_forked_each(calls, jobs, [&](std::size_t done) { on_ended(done, calls.size()); });
+  for (const ForkedOutcome& answer : answers)
+    if (!answer.error.empty()) throw ForkedCallError(answer.error);
+  const Seconds before(unpacked(answers.front().result));
   for (std::size_t i = 0; i < found.size(); ++i) {
-    found[i].step_time = Seconds(unpacked(answers[i + 1]));
+    found[i].step_time = Seconds(unpacked(answers[i + 1].result));
     found[i].elasticity = elasticity_of(before, found[i].step_time, factor);
   }
   return found;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,8 +27,10 @@ double elasticity_of(Seconds before, Seconds after, double factor);
 /// machine lacks are left out. Elasticities of a step add up to 1 but for what no resource stands
 /// for (starting and draining kernels, steps of collectives) and for rounding to waves and tiles.
 /// Call before anything is simulated in this process. Throws InputError as plan_step does,
-/// ForkedCallError where a simulation fails.
-std::vector<Sensitivity> sensitivities(const Scenario& scenario, const PredictorWeights& weights,
-                                       double factor, int jobs);
+/// ForkedCallError where a simulation fails. `on_ended(done, all)` after each simulation.
+std::vector<Sensitivity> sensitivities(
+    const Scenario& scenario, const PredictorWeights& weights, double factor, int jobs,
+    const std::function<void(std::size_t, std::size_t)>& on_ended = [](std::size_t, std::size_t) {
+    });
 
 }  // namespace tessera

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu_overlay.h"
 #include "sim/plan/memory/stage_planner.h"
 #include "sim/plan/plan.h"
+#include "sim/search/stage_walk.h"
 #include "workloads/model_graph.h"
 #include "workloads/parallel/layer_split.h"
 #include "workloads/parallel/pass_library.h"
@@ -15,15 +17,6 @@
 #include "workloads/sharding.h"
 
 namespace tessera {
-
-/// Of one layer and micro-batch, without what depends on the depth of the pipeline.
-struct LayoutBounds::LayerCosts {
-  Seconds forward, backward;
-  Seconds embedding, head;  ///< both directions
-  Bytes saved;              ///< activations that wait for backward
-  std::int64_t parameters = 0, embedding_parameters = 0, head_parameters = 0;
-  std::int64_t experts = 0;  ///< of `parameters`, spread over other ranks than the rest
-};
 
 namespace {
 
@@ -106,12 +99,12 @@ LayoutBounds::LayoutBounds(const Scenario& base, const PredictorWeights& weights
 }
 LayoutBounds::~LayoutBounds() = default;
 
-std::vector<StageBound> LayoutBounds::stages_of(const StepOptions& step, const ModelSpec& model,
-                                                const std::vector<int>& stages,
-                                                const std::vector<std::int64_t>& counts,
-                                                bool best_placed) {
-  const ModelGraph graph = build_model_graph(model, step);
-  Program program;
+LayoutBounds::TimedStages LayoutBounds::timed_stages(const StepOptions& step,
+                                                     const ModelGraph& graph,
+                                                     const std::vector<int>& stages,
+                                                     const std::vector<std::int64_t>& counts) {
+  TimedStages timed;
+  Program& program = timed.program;
   program.layout = step.layout;
   program.layout.shard = shard_ranks(step);
   PassLibrary library(graph, program.segments);
@@ -119,7 +112,16 @@ std::vector<StageBound> LayoutBounds::stages_of(const StepOptions& step, const M
     for (const int stage : stages)
       program.stages.push_back(
           build_stage_program(library, with_micro_batches(step, count), stage));
-  const auto timed = time_segments(program, *predictor_, host_costs(step));
+  timed.segments = time_segments(program, *predictor_, host_costs(step)).segments;
+  return timed;
+}
+
+std::vector<StageBound> LayoutBounds::stages_of(const StepOptions& step, const ModelGraph& graph,
+                                                const std::vector<int>& stages,
+                                                const std::vector<std::int64_t>& counts,
+                                                bool best_placed) {
+  const TimedStages timed = timed_stages(step, graph, stages, counts);
+  const Program& program = timed.program;
   const Bytes workspaces = library_memory(step, base_.cluster.node).allocator.workspaces;
   CollectiveTimes times(topology_, base_.collectives);
   std::vector<StageBound> bounds;
@@ -148,14 +150,14 @@ LayoutBounds::Family LayoutBounds::family_of(const StepOptions& step) {
           scatters_gradients(step) ? 1 : 0};
 }
 
-const LayoutBounds::LayerCosts& LayoutBounds::costs_of(const StepOptions& step) {
+const LayerCosts& LayoutBounds::costs_of(const StepOptions& step) {
   const Family family = family_of(step);
   const auto found = known_.find(family);
   if (found != known_.end()) return found->second;
   return known_.emplace(family, measured_layer(step)).first->second;
 }
 
-LayoutBounds::LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
+LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
   constexpr int kMicroBatches = 2;  // the first stores gradients, later ones add
   StepOptions step = full;
   step.layout.pipeline = std::min(step.layout.pipeline, 2);
@@ -171,10 +173,11 @@ LayoutBounds::LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
   std::vector<int> stages(static_cast<std::size_t>(step.layout.pipeline));
   std::iota(stages.begin(), stages.end(), 0);
 
+  const ModelGraph graph = build_model_graph(model, step);
   // Sums by micro-batch, of which the smaller counts.
   std::array<std::array<Seconds, 2>, kMicroBatches> layer{};  // by direction
   std::array<std::array<Seconds, 2>, kMicroBatches> ends{};   // of the first and the last stage
-  const std::vector<StageBound> bounds = stages_of(step, model, stages, {kMicroBatches}, true);
+  const std::vector<StageBound> bounds = stages_of(step, graph, stages, {kMicroBatches}, true);
   for (std::size_t stage = 0; stage < bounds.size(); ++stage) {
     for (const BlockPass& pass : bounds[stage].passes) {
       if (pass.micro_batch < 0) continue;
@@ -189,7 +192,6 @@ LayoutBounds::LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
   costs.embedding = std::min(ends[0][0], ends[1][0]);
   costs.head = std::min(ends[0][1], ends[1][1]);
 
-  const ModelGraph graph = build_model_graph(model, step);
   costs.saved = graph.at(1).saved;
   costs.parameters = graph.at(1).parameters;
   costs.experts = spread_experts(step, graph.at(1));
@@ -213,9 +215,14 @@ Bytes LayoutBounds::planned_memory(const StepOptions& step) {
   return most;
 }
 
-LayoutBound LayoutBounds::quick(const Layout& layout) {
+StepOptions LayoutBounds::laid_out_step(const Layout& layout) const {
   StepOptions step = base_.step;
   apply(layout, step);
+  return step;
+}
+
+LayoutBound LayoutBounds::quick(const Layout& layout) {
+  const StepOptions step = laid_out_step(layout);
   // Other frameworks' layers may differ from each other; their layouts are few.
   if (step.framework.modules != ModuleTree::megatron) return {};
   const LayerCosts& costs = costs_of(step);
@@ -254,15 +261,15 @@ LayoutBound LayoutBounds::quick(const Layout& layout) {
 }
 
 LayoutBound LayoutBounds::refined(const Layout& layout) {
-  StepOptions step = base_.step;
-  apply(layout, step);
+  const StepOptions step = laid_out_step(layout);
   const LayoutBound quick_bound = quick(layout);
   const ShortStep shorter = shortened(step);
   std::vector<int> stages = {0};
   if (layout.pipeline > 1) stages.push_back(layout.pipeline - 1);
   std::vector<std::int64_t> counts = {shorter.micro_batches};
   if (shorter.fewer > 0) counts.push_back(shorter.fewer);
-  const std::vector<StageBound> bounds = stages_of(step, base_.model, stages, counts, false);
+  const std::vector<StageBound> bounds =
+      stages_of(step, build_model_graph(base_.model, step), stages, counts, false);
   const double missing = shorter.fewer > 0
                              ? static_cast<double>(step.micro_batches() - shorter.micro_batches) /
                                    static_cast<double>(shorter.micro_batches - shorter.fewer)
@@ -292,6 +299,54 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
   }
   if (layout.planned) bound.memory = std::max(bound.memory, planned_memory(step));
   return bound;
+}
+
+Seconds LayoutBounds::walked(const Layout& layout, const LayoutBound& refined) {
+  const StepOptions step = laid_out_step(layout);
+  std::vector<int> stages = {0};
+  if (layout.pipeline > 1) stages.push_back(layout.pipeline - 1);
+  const TimedStages timed =
+      timed_stages(step, build_model_graph(base_.model, step), stages, {step.micro_batches()});
+  const bool layered = step.framework.modules == ModuleTree::megatron && layout.pipeline > 1;
+  const LayerCosts* costs = layered ? &costs_of(step) : nullptr;
+  const std::vector<int> layers =
+      layered ? layers_of_parts(base_.model.layers, step).value() : std::vector<int>{};
+  CollectiveTimes times(topology_, base_.collectives);
+  Seconds bound = refined.step_time;
+  for (const RankProgram& stage : timed.program.stages) {
+    const double before =
+        layered ? std::accumulate(layers.begin(), layers.begin() + stage.stage, 0) : 0;
+    const bool waits = before > 0 && layout.schedule != PipelineSchedule::dualpipe;
+    const StageEnds ends =
+        walked_stage(timed.program, stage, rank_of({.pipeline = stage.stage}, step.layout),
+                     timed.segments, waits ? costs->forward * before : Seconds(0), times);
+    bound = std::max(bound, ends.all * kRounding);
+    if (before > 0 && drains(step.schedule))
+      bound = std::max(bound, (ends.last_pass + costs->backward * before) * kRounding);
+  }
+  return bound;
+}
+
+std::vector<Layout> LayoutBounds::unmeasured(const std::vector<Layout>& layouts) const {
+  std::vector<Layout> found;
+  if (base_.step.framework.modules != ModuleTree::megatron) return found;
+  std::set<Family> seen;
+  for (const Layout& layout : layouts) {
+    const Family family = family_of(laid_out_step(layout));
+    if (!known_.contains(family) && seen.insert(family).second) found.push_back(layout);
+  }
+  return found;
+}
+
+std::vector<LayerCosts> LayoutBounds::measured(const std::vector<Layout>& layouts) {
+  std::vector<LayerCosts> costs;
+  for (const Layout& layout : layouts) costs.push_back(costs_of(laid_out_step(layout)));
+  return costs;
+}
+
+void LayoutBounds::learn(const std::vector<Layout>& layouts, const std::vector<LayerCosts>& costs) {
+  for (std::size_t i = 0; i < layouts.size(); ++i)
+    known_.try_emplace(family_of(laid_out_step(layouts[i])), costs.at(i));
 }
 
 }  // namespace tessera

@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "predictor/weights.h"
+#include "sim/search/layer_costs.h"
 #include "sim/search/layout.h"
 #include "sim/search/stage_bound.h"
 
 namespace tessera {
+
+struct ModelGraph;
 
 /// What no simulation of a layout falls below.
 struct LayoutBound {
@@ -17,7 +20,7 @@ struct LayoutBound {
   Bytes memory;  ///< of the fullest GPU, as `StepReport::memory`
 };
 
-/// Lower bounds of layouts of one scenario, at two prices. Both follow from the data flow alone:
+/// Lower bounds of layouts of one scenario, at three prices. All follow from the data flow alone:
 ///
 /// - A stage's block passes run one after another, each with the collectives that it waits for.
 /// - Stage s begins when a micro-batch has come through the s parts of the model before it, and
@@ -38,17 +41,32 @@ class LayoutBounds {
   /// From the programs of the first and the last stage, with as many micro-batches as it takes to
   /// fill the pipeline: milliseconds. Not below what `quick` says of step time.
   LayoutBound refined(const Layout& layout);
+  /// From the whole programs of the same stages, op by op, with the collectives over replicas that
+  /// passes wait for: tens of milliseconds. Of step time alone, and not below what `refined` says.
+  Seconds walked(const Layout& layout, const LayoutBound& refined);
+
+  /// The first of `layouts` for each set of kernels that `quick` would have to measure first.
+  std::vector<Layout> unmeasured(const std::vector<Layout>& layouts) const;
+  /// What `quick` measures for each of them, and where it was measured in another process.
+  std::vector<LayerCosts> measured(const std::vector<Layout>& layouts);
+  void learn(const std::vector<Layout>& layouts, const std::vector<LayerCosts>& costs);
 
  private:
-  struct LayerCosts;
   using Family = std::array<std::int64_t, 12>;  ///< what kernels depend on
 
   static Family family_of(const StepOptions& step);
+  StepOptions laid_out_step(const Layout& layout) const;
   const LayerCosts& costs_of(const StepOptions& step);
   LayerCosts measured_layer(const StepOptions& step);
-  /// Of `stages` with each of `counts` micro-batches, the stages of one count together.
-  /// `best_placed`: with the collectives of rank 0, whose groups cross the fewest nodes.
-  std::vector<StageBound> stages_of(const StepOptions& step, const ModelSpec& model,
+  struct TimedStages {
+    Program program;
+    std::vector<TimedSegment> segments;
+  };
+  /// `stages` with each of `counts` micro-batches, the stages of one count together.
+  TimedStages timed_stages(const StepOptions& step, const ModelGraph& graph,
+                           const std::vector<int>& stages, const std::vector<std::int64_t>& counts);
+  /// Of these. `best_placed`: with the collectives of rank 0, whose groups cross the fewest nodes.
+  std::vector<StageBound> stages_of(const StepOptions& step, const ModelGraph& graph,
                                     const std::vector<int>& stages,
                                     const std::vector<std::int64_t>& counts, bool best_placed);
   /// Of any plan of the first and the last stage.

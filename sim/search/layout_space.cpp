@@ -26,10 +26,11 @@ std::vector<Value> either(const std::vector<Value>& wanted, const std::vector<Va
 
 class Enumeration {
  public:
-  Enumeration(const Scenario& base, const LayoutSpace& space)
+  Enumeration(const Scenario& base, const LayoutSpace& space, const std::function<bool()>& stop)
       : base_(base),
         scenario_(base),
         space_(space),
+        stop_(stop),
         gpus_(space.gpus > 0 ? space.gpus : base.cluster.gpu_count()),
         split_(base.step.framework.modules == ModuleTree::megatron) {}
 
@@ -128,7 +129,15 @@ class Enumeration {
     check(layout);
   }
 
+  /// Asked of every so many layouts, some milliseconds of work.
+  bool stopped() {
+    constexpr std::int64_t kBetween = 512;
+    if (list_.complete && list_.tried % kBetween == 0) list_.complete = !stop_();
+    return !list_.complete;
+  }
+
   void check(const Layout& layout) {
+    if (stopped()) return;
     ++list_.tried;
     apply(layout, scenario_.step);
     if (is_legal(scenario_)) {
@@ -141,6 +150,7 @@ class Enumeration {
   const Scenario& base_;
   Scenario scenario_;  ///< laid out in turn
   const LayoutSpace& space_;
+  const std::function<bool()>& stop_;
   int gpus_;
   bool split_;  ///< the framework splits models over GPUs
   LayoutList list_;
@@ -162,8 +172,9 @@ bool can_be_planned(const Layout& layout) {
   return layout.recompute == Recompute::none && layout.context == 1 && layout.expert == 1;
 }
 
-LayoutList legal_layouts(const Scenario& base, const LayoutSpace& space) {
-  return Enumeration(base, space).run();
+LayoutList legal_layouts(const Scenario& base, const LayoutSpace& space,
+                         const std::function<bool()>& stop) {
+  return Enumeration(base, space, stop).run();
 }
 
 }  // namespace tessera

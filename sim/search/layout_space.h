@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/search/layout.h"
@@ -29,6 +30,7 @@ struct LayoutList {
   std::vector<Layout> legal;  ///< each a valid scenario, in ascending order
   std::int64_t tried = 0;     ///< combinations that use the GPUs and divide the batch
   std::int64_t invalid = 0;   ///< of these, refused by a rule of the scenario
+  bool complete = true;       ///< it was not stopped
 };
 
 /// Whether memory plans know the layout's collectives.
@@ -36,8 +38,10 @@ bool can_be_planned(const Layout& layout);
 
 /// Every layout of `space` for the step of `base`, whose own layout counts for nothing. Choices
 /// without an effect are left out: a schedule without a pipeline, sequence parallelism without a
-/// tensor group, sharding over one rank.
-LayoutList legal_layouts(const Scenario& base, const LayoutSpace& space);
+/// tensor group, sharding over one rank. Ends where `stop`, which is asked now and then, says so.
+LayoutList legal_layouts(
+    const Scenario& base, const LayoutSpace& space,
+    const std::function<bool()>& stop = [] { return false; });
 
 /// Every rule that a scenario has to keep.
 bool is_legal(const Scenario& scenario);

@@ -7,29 +7,47 @@
 namespace tessera {
 namespace {
 
-double needed(std::optional<double> value, const SearchCase& of, const char* field) {
-  if (value) return *value;
-  throw InputError({"cluster.node.gpu." + std::string(field), "is not known of " + of.gpu,
-                    "give it: --set cluster.node.gpu." + std::string(field) + "=..."});
+bool is_of_money(const SearchQuestion& question) {
+  return question.deadline || question.objective == SearchObjective::tokens_per_dollar;
 }
 
-/// Less is better.
-double score(const SearchQuestion& question, const SearchCase& of, const LayoutResult& best) {
+/// Less is better; empty with a missing_figure().
+std::optional<double> score(const SearchQuestion& question, const SearchCase& of,
+                            const LayoutResult& best) {
   const Seconds time = time_for(question, of, best);
   const double tokens = question.tokens > 0 ? question.tokens : of.tokens_per_step;
-  if (question.deadline) return needed(of.economy.dollars(of.gpus, time), of, "price");
-  switch (question.objective) {
-    case SearchObjective::tokens_per_dollar:
-      return needed(of.economy.dollars(of.gpus, time), of, "price") / tokens;
-    case SearchObjective::energy:
-      return needed(of.economy.joules(of.gpus, time), of, "tdp") / tokens;
-    case SearchObjective::time:
-      break;
-  }
-  return time.value();
+  std::optional<double> whole = time.value();
+  if (is_of_money(question))
+    whole = of.economy.dollars(of.gpus, time);
+  else if (question.objective == SearchObjective::energy)
+    whole = of.economy.joules(of.gpus, time);
+  const bool per_token = !question.deadline && question.objective != SearchObjective::time;
+  if (whole && per_token) *whole /= tokens;
+  return whole;
 }
 
 }  // namespace
+
+std::string missing_figure(const SearchQuestion& question, const Economy& economy) {
+  if (is_of_money(question)) return economy.dollars_per_gpu_hour > 0 ? "" : "price";
+  const bool of_energy = question.objective == SearchObjective::energy;
+  return of_energy && economy.power.value() <= 0 ? "tdp" : "";
+}
+
+void check_comparable(const SearchQuestion& question, const std::vector<SearchCase>& cases) {
+  std::string field, gpus;
+  for (const SearchCase& of : cases) {
+    const std::string missing = missing_figure(question, of.economy);
+    if (missing.empty()) return;
+    field = missing;
+    if (gpus.find(of.gpu) == std::string::npos) gpus += (gpus.empty() ? "" : ", ") + of.gpu;
+  }
+  if (field.empty()) return;
+  const bool money = field == "price";
+  throw InputError({"cluster.node.gpu." + field, "is not known of " + gpus,
+                    money ? "give it: --price " + cases.front().gpu + "=USD, per GPU and hour"
+                          : "give it: --set cluster.node.gpu.tdp=..."});
+}
 
 Seconds time_for(const SearchQuestion& question, const SearchCase& of, const LayoutResult& layout) {
   if (question.tokens <= 0) return layout.step_time;
@@ -44,9 +62,9 @@ std::optional<std::size_t> best_case(const SearchQuestion& question,
     const LayoutResult* best = cases[i].best();
     if (best == nullptr) continue;
     if (question.deadline && time_for(question, cases[i], *best) > *question.deadline) continue;
-    const double of_case = score(question, cases[i], *best);
-    if (of_case >= lowest) continue;
-    lowest = of_case;
+    const std::optional<double> of_case = score(question, cases[i], *best);
+    if (!of_case || *of_case >= lowest) continue;
+    lowest = *of_case;
     found = i;
   }
   return found;

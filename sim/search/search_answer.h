@@ -36,13 +36,19 @@ struct SearchQuestion {
   std::optional<double> efficiency_floor;  ///< of tokens/s and GPU over those of the fewest GPUs
 };
 
+/// What the question compares by and nobody knows of these GPUs, as a field of a GPU: "price",
+/// "tdp". Empty: nothing is missing.
+std::string missing_figure(const SearchQuestion& question, const Economy& economy);
+
+/// Throws InputError where none of `cases`, whose layouts need not be found yet, can be compared.
+void check_comparable(const SearchQuestion& question, const std::vector<SearchCase>& cases);
+
 /// Time of `layout` for the question's tokens.
 Seconds time_for(const SearchQuestion& question, const SearchCase& of, const LayoutResult& layout);
 
 /// Position of the case that answers the question: of those that fit and meet the deadline, the
 /// fastest, or the one with most tokens per dollar or least energy; with a deadline the cheapest.
-/// Of equal ones the first. Empty where none does. Throws InputError where a price or a power is
-/// asked for that the catalog does not have.
+/// Of equal ones the first. Empty where none does. Cases with a missing_figure() are passed over.
 std::optional<std::size_t> best_case(const SearchQuestion& question,
                                      const std::vector<SearchCase>& cases);
 

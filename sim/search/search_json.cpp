@@ -36,6 +36,22 @@ Json layout_json(const SearchCase& of, const LayoutResult& result) {
           {"times_s", std::move(times)}};
 }
 
+const char* word_of(SearchEnd end) {
+  const char* kWords[] = {"complete", "out_of_time", "interrupted"};
+  return kWords[static_cast<int>(end)];
+}
+
+/// Clusters whose GPUs have no price, each once.
+Json unpriced_json(const std::vector<SearchCase>& cases) {
+  Json list = Json::array();
+  for (const SearchCase& of : cases) {
+    Json entry{{"cluster", of.cluster}, {"gpu", of.gpu}};
+    const bool unpriced = of.economy.dollars_per_gpu_hour <= 0;
+    if (unpriced && std::ranges::find(list, entry) == list.end()) list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 Json counts_json(const SearchCounts& counts) {
   return {{"tried", counts.tried},         {"invalid", counts.invalid},
           {"too_large", counts.too_large}, {"slower_by_bound", counts.pruned},
@@ -48,17 +64,22 @@ Json case_json(const SearchCase& of, const std::vector<SearchCase>& cases, std::
   for (std::size_t i = 0; i < std::min(top, of.found.fitting.size()); ++i)
     best.push_back(layout_json(of, of.found.fitting[i]));
   for (const LayoutResult* layout : pareto_front(of)) front.push_back(layout_json(of, *layout));
-  return {{"model", of.model},
-          {"cluster", of.cluster},
-          {"gpu", of.gpu},
-          {"gpus", of.gpus},
-          {"dollars_per_gpu_hour", of.economy.dollars_per_gpu_hour},
-          {"watts_per_gpu", of.economy.power.value()},
-          {"counts", counts_json(of.found.counts)},
-          {"proven", of.found.proven()},
-          {"efficiency", or_null(efficiency_of(of, cases))},
-          {"layouts", std::move(best)},
-          {"pareto", std::move(front)}};
+  return {
+      {"model", of.model},
+      {"cluster", of.cluster},
+      {"gpu", of.gpu},
+      {"gpus", of.gpus},
+      {"dollars_per_gpu_hour",
+       of.economy.dollars_per_gpu_hour > 0 ? Json(of.economy.dollars_per_gpu_hour) : Json(nullptr)},
+      {"watts_per_gpu", of.economy.power.value()},
+      {"counts", counts_json(of.found.counts)},
+      {"proven", of.found.proven()},
+      {"ended", word_of(of.found.end)},
+      {"open_lower_bound_s",
+       of.found.open_bound ? Json(of.found.open_bound->value()) : Json(nullptr)},
+      {"efficiency", or_null(efficiency_of(of, cases))},
+      {"layouts", std::move(best)},
+      {"pareto", std::move(front)}};
 }
 
 }  // namespace
@@ -68,9 +89,13 @@ std::string search_json(const SearchQuestion& question, const std::vector<Search
   Json list = Json::array();
   for (const SearchCase& of : cases) list.push_back(case_json(of, cases, top));
   const auto answer = best_case(question, cases);
+  const bool proven =
+      std::ranges::all_of(cases, [](const SearchCase& of) { return of.found.proven(); });
   Json document{{"schema", "tessera.parallelism_plan/1"},
                 {"cases", std::move(list)},
-                {"answer", answer ? Json(*answer) : Json(nullptr)}};
+                {"answer", answer ? Json(*answer) : Json(nullptr)},
+                {"proven", proven},
+                {"unpriced", unpriced_json(cases)}};
   if (answer && question.tokens > 0)
     document["seconds"] = time_for(question, cases[*answer], *cases[*answer].best()).value();
   return document.dump(2) + "\n";

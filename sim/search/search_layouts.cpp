@@ -1,18 +1,16 @@
 #include "sim/search/search_layouts.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <limits>
 #include <map>
-#include <queue>
-#include <tuple>
+#include <set>
 #include <utility>
 
 #include "sim/process/forked_pool.h"
 #include "sim/search/layout_bounds.h"
+#include "sim/search/open_layouts.h"
+#include "sim/search/recipes.h"
 
 namespace tessera {
 namespace {
@@ -20,16 +18,39 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Finer bounds are had so many at a time in a process of their own.
-constexpr std::size_t kRefinedTogether = 8;
+constexpr std::size_t kBoundsTogether = 8;
+/// Likewise the costs of layers.
+constexpr std::size_t kLayersTogether = 32;
+/// The longest wait between two looks at the clock.
+constexpr std::chrono::duration<double> kPatience(0.05);
 
-struct Candidate {
-  Seconds bound;
-  Layout layout;
-  bool refined = false;
-  bool operator>(const Candidate& other) const {
-    return std::tie(bound, layout) > std::tie(other.bound, other.layout);
-  }
+/// What a process of the pool is at.
+struct Job {
+  bool simulates = false;
+  std::vector<Candidate> candidates;  ///< empty: it measures layers
+  std::vector<Layout> layers;
 };
+
+/// A line for each: step time and memory, as a hexadecimal and a whole number.
+std::string packed(const LayoutBound& bound) {
+  char line[96];
+  std::snprintf(line, sizeof(line), "%a %lld\n", bound.step_time.value(),
+                static_cast<long long>(bound.memory.value()));
+  return line;
+}
+
+std::vector<LayoutBound> unpacked_bounds(const std::string& text, std::size_t count) {
+  std::vector<LayoutBound> bounds;
+  const char* at = text.c_str();
+  for (std::size_t i = 0; i < count; ++i) {
+    char* end = nullptr;
+    const Seconds time(std::strtod(at, &end));
+    const Bytes memory(std::strtoll(end, &end, 10));
+    bounds.push_back({time, memory});
+    at = end;
+  }
+  return bounds;
+}
 
 class LayoutSearch {
  public:
@@ -38,45 +59,76 @@ class LayoutSearch {
         weights_(weights),
         options_(options),
         bounds_(base, weights),
-        pool_(options.jobs, options.limit),
+        pool_(options.jobs, std::chrono::duration<double>(1e9)),
         start_(Clock::now()) {}
 
   SearchResult run(const LayoutSpace& space) && {
-    const LayoutList list = legal_layouts(base_, space);
+    plans_ = space.plans;
+    if (base_.step.framework.modules == ModuleTree::megatron && options_.recipes > 0)
+      find_recipes(recipe_space(base_, space));
+    const LayoutList list = legal_layouts(base_, space, [&] {
+      pump(std::chrono::duration<double>(0));
+      return stopped();
+    });
     result_.counts.tried = list.tried;
     result_.counts.invalid = list.invalid;
-    plans_ = space.plans;
-    for (const Layout& layout : list.legal) {
-      if (layout.planned)
-        ++waiting_;
-      else
-        add({bounds_.quick(layout), layout, false});
-    }
-    while (true) {
-      while (!pool_.full() && next() != nullptr && !time_is_over()) start();
-      if (pool_.empty()) break;
-      collect();
-      options_.progress(result_.counts);
-    }
-    finish();
+    all_bounded_ = list.complete && measure(list.legal);
+    if (all_bounded_) add_all(list.legal);
+    while (!stopped() && (open_.has_any(slowest_of_best()) || !pool_.empty())) pump(kPatience);
+    finish(static_cast<std::int64_t>(list.legal.size()));
     return std::move(result_);
   }
 
  private:
-  using Queue = std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>>;
-  struct Bounded {
-    LayoutBound bound;
-    Layout layout;
-    bool refined = false;
-  };
+  void find_recipes(const LayoutSpace& space) {
+    const LayoutList list = legal_layouts(base_, space, [&] { return stopped(); });
+    if (!list.complete || !measure(list.legal)) return;
+    recipes_ = chosen_recipes(list.legal, capacity(), options_.recipes,
+                              [&](const Layout& layout) { return bounds_.quick(layout); });
+    for (std::size_t recipe = 0; recipe < recipes_.size(); ++recipe) try_recipe(recipe, 0);
+  }
 
-  void add(const Bounded& candidate) {
-    if (candidate.bound.memory > base_.cluster.node.gpu.memory) {
-      leave_out(candidate.layout);
-    } else {
-      queue_of(candidate.layout)
-          .push({candidate.bound.step_time, candidate.layout, candidate.refined});
+  void try_recipe(std::size_t recipe, std::size_t at) {
+    const Recipe::Step& step = recipes_[recipe].steps[at];
+    open_.add_recipe({step.bound, step.layout, BoundLevel::walked});
+    begun_.emplace(step.layout, std::pair(recipe, at));
+  }
+
+  /// A recipe turned out too large: the next one of its kind that may need less.
+  void go_on_with_recipe(const Layout& too_large) {
+    const auto found = begun_.find(too_large);
+    if (all_bounded_ || found == begun_.end()) return;
+    const auto [recipe, at] = found->second;
+    const std::vector<Recipe::Step>& steps = recipes_[recipe].steps;
+    for (std::size_t next = at + 1; next < steps.size(); ++next)
+      if (steps[next].bound.memory < steps[at].bound.memory) return try_recipe(recipe, next);
+  }
+
+  /// Costs of layers for quick bounds of `layouts`, in processes beside the recipes; false where
+  /// the search was stopped first.
+  bool measure(const std::vector<Layout>& layouts) {
+    unmeasured_ = bounds_.unmeasured(layouts);
+    std::ranges::reverse(unmeasured_);
+    while (!stopped() && (!unmeasured_.empty() || measuring_ > 0)) pump(kPatience);
+    return unmeasured_.empty() && measuring_ == 0;
+  }
+
+  void add_all(const std::vector<Layout>& layouts) {
+    for (const Layout& layout : layouts) {
+      if (layout.planned)
+        ++waiting_;
+      else if (!begun_.contains(layout))
+        add({bounds_.quick(layout), layout});
     }
+  }
+
+  Bytes capacity() const { return base_.cluster.node.gpu.memory; }
+
+  void add(const Candidate& candidate) {
+    if (candidate.bound.memory > capacity())
+      leave_out(candidate.layout);
+    else
+      open_.add(candidate);
   }
 
   /// Too large as it is: its turn comes with a plan. Where a layout fits, its plan does nothing.
@@ -85,7 +137,7 @@ class LayoutSearch {
     if (!plans_ || layout.planned || !can_be_planned(layout)) return;
     layout.planned = true;
     --waiting_;
-    add({bounds_.quick(layout), layout, false});
+    add({bounds_.quick(layout), layout});
   }
 
   /// Of the best found so far; without enough of them nothing is too slow.
@@ -95,82 +147,96 @@ class LayoutSearch {
     return result_.fitting[options_.top - 1].step_time;
   }
 
-  Queue& queue_of(const Layout& layout) { return queues_[layout.planned ? 1 : 0]; }
-
-  /// Of the queues with a layout that may be among the best, the first. Planned layouts wait for
-  /// the others: a plan takes seconds to make, and its bound knows nothing of what it costs.
-  Queue* next() {
-    const auto found = std::ranges::find_if(queues_, [&](const Queue& queue) {
-      return !queue.empty() && queue.top().bound <= slowest_of_best();
-    });
-    return found == queues_.end() ? nullptr : &*found;
+  bool stopped() {
+    if (result_.end != SearchEnd::complete) return true;
+    if (options_.interrupted())
+      result_.end = SearchEnd::interrupted;
+    else if (Clock::now() - start_ > options_.limit ||
+             result_.counts.simulated >= options_.simulations)
+      result_.end = SearchEnd::out_of_time;
+    return result_.end != SearchEnd::complete;
   }
-  bool time_is_over() const { return Clock::now() - start_ > options_.limit; }
 
-  /// Simulates the most promising layout, or finds finer bounds of the most promising ones.
-  void start() {
-    Queue& queue = *next();
-    const bool simulates = queue.top().refined;
-    std::vector<Layout> layouts;
-    while (next() == &queue && queue.top().refined == simulates &&
-           layouts.size() < (simulates ? 1 : kRefinedTogether)) {
-      layouts.push_back(queue.top().layout);
-      queue.pop();
+  /// Starts what there is room for, and takes in what ends within `patience`.
+  void pump(std::chrono::duration<double> patience) {
+    while (!pool_.full() && !stopped() && start()) {
     }
-    const std::size_t number = started_++;
-    pool_.start(number, [&] {
-      return simulates ? packed(simulate_layout(base_, layouts[0], weights_)) : refined(layouts);
-    });
-    running_.emplace(number, Job{simulates, std::move(layouts)});
+    if (pool_.empty()) return;
+    for (const EndedCall& ended : pool_.wait(patience)) collect(ended);
+    result_.open_bound = open_bound();
+    options_.progress(result_);
   }
 
-  /// A line for each: step time and memory, as a hexadecimal and a whole number.
-  std::string refined(const std::vector<Layout>& layouts) {
+  /// The most promising work that there is; false: none.
+  bool start() {
+    Job job{.candidates = all_bounded_ ? open_.take(slowest_of_best(), kBoundsTogether)
+                                       : open_.take_recipe(slowest_of_best())};
+    if (job.candidates.empty() && unmeasured_.empty()) return false;
+    job.simulates = !job.candidates.empty() && job.candidates.front().level == BoundLevel::walked;
+    while (job.candidates.empty() && !unmeasured_.empty() && job.layers.size() < kLayersTogether) {
+      job.layers.push_back(unmeasured_.back());
+      unmeasured_.pop_back();
+    }
+    measuring_ += job.candidates.empty() ? 1 : 0;
+    const std::size_t number = started_++;
+    pool_.start(number, [&] { return result_of(job); });
+    running_.emplace(number, std::move(job));
+    return true;
+  }
+
+  /// In a process of its own.
+  std::string result_of(const Job& job) {
+    if (job.candidates.empty()) return packed(bounds_.measured(job.layers));
+    if (job.simulates)
+      return tessera::packed(simulate_layout(base_, job.candidates.front().layout, weights_));
     std::string text;
-    for (const Layout& layout : layouts) {
-      const LayoutBound bound = bounds_.refined(layout);
-      char line[96];
-      std::snprintf(line, sizeof(line), "%a %lld\n", bound.step_time.value(),
-                    static_cast<long long>(bound.memory.value()));
-      text += line;
+    for (Candidate candidate : job.candidates) {
+      if (candidate.level == BoundLevel::quick)
+        candidate.bound = bounds_.refined(candidate.layout);
+      else
+        candidate.bound.step_time = bounds_.walked(candidate.layout, candidate.bound);
+      text += packed(candidate.bound);
     }
     return text;
   }
 
-  void collect() {
-    for (const EndedCall& ended : pool_.wait()) {
-      const Job job = std::move(running_.extract(ended.id).mapped());
-      const auto count = static_cast<std::int64_t>(job.layouts.size());
-      if (ended.how == EndedCall::How::failed) {
-        result_.counts.failed += count;
-        if (result_.failure.empty())
-          result_.failure = to_text(job.layouts.front()) + ": " + ended.text;
-      } else if (ended.how == EndedCall::How::timed_out) {
-        result_.counts.left += count;
-      } else if (job.simulates) {
-        take(unpacked(ended.text, job.layouts.front()));
-      } else {
-        take_bounds(ended.text, job.layouts);
-      }
+  void collect(const EndedCall& ended) {
+    Job job = std::move(running_.extract(ended.id).mapped());
+    if (job.candidates.empty()) {
+      --measuring_;
+      // What failed is measured once more by quick(), which says why.
+      if (ended.how == EndedCall::How::returned)
+        bounds_.learn(job.layers, unpacked_layer_costs(ended.text));
+    } else if (ended.how != EndedCall::How::returned) {
+      note_failure(job, ended.text);
+    } else if (job.simulates) {
+      take(unpacked(ended.text, job.candidates.front().layout));
+    } else {
+      const std::vector<LayoutBound> bounds = unpacked_bounds(ended.text, job.candidates.size());
+      for (std::size_t i = 0; i < bounds.size(); ++i)
+        add({bounds[i], job.candidates[i].layout, finer(job.candidates[i])});
     }
   }
 
-  void take_bounds(const std::string& text, const std::vector<Layout>& layouts) {
-    const char* at = text.c_str();
-    for (const Layout& layout : layouts) {
-      char* end = nullptr;
-      const Seconds time(std::strtod(at, &end));
-      const Bytes memory(std::strtoll(end, &end, 10));
-      at = end;
-      add({{time, memory}, layout, true});
-    }
+  /// A plan changes programs after they were built.
+  static BoundLevel finer(const Candidate& candidate) {
+    const bool last = candidate.level != BoundLevel::quick || candidate.layout.planned;
+    return last ? BoundLevel::walked : BoundLevel::refined;
+  }
+
+  void note_failure(const Job& job, const std::string& text) {
+    result_.counts.failed += static_cast<std::int64_t>(job.candidates.size());
+    for (const Candidate& candidate : job.candidates)
+      failed_bound_ = std::min(failed_bound_, candidate.bound.step_time);
+    if (result_.failure.empty())
+      result_.failure = to_text(job.candidates.front().layout) + ": " + text;
   }
 
   void take(LayoutResult simulated) {
     ++result_.counts.simulated;
     if (!simulated.fits) {
       leave_out(simulated.layout);
-      return;
+      return go_on_with_recipe(simulated.layout);
     }
     const auto earlier = [](const LayoutResult& a, const LayoutResult& b) {
       return std::pair(a.step_time, a.layout) < std::pair(b.step_time, b.layout);
@@ -179,34 +245,47 @@ class LayoutSearch {
     result_.fitting.insert(at, std::move(simulated));
   }
 
-  void finish() {
-    result_.counts.pruned = waiting_;
-    for (Queue& queue : queues_) {
-      const bool is_open = !queue.empty() && queue.top().bound <= slowest_of_best();
-      if (is_open && (result_.bound_left == Seconds(0) || queue.top().bound < result_.bound_left))
-        result_.bound_left = queue.top().bound;
-      for (; !queue.empty() && queue.top().bound <= slowest_of_best(); queue.pop())
-        ++result_.counts.left;
-      result_.counts.pruned += static_cast<std::int64_t>(queue.size());
-    }
+  std::optional<Seconds> open_bound() const {
+    if (!all_bounded_) return Seconds(0);
+    const Seconds slowest = slowest_of_best();
+    Seconds lowest = open_.lowest_bound(slowest).value_or(failed_bound_);
+    lowest = std::min(lowest, failed_bound_);
+    for (const auto& [number, job] : running_)
+      for (const Candidate& candidate : job.candidates)
+        lowest = std::min(lowest, candidate.bound.step_time);
+    const bool none = lowest > slowest || lowest.value() > std::numeric_limits<double>::max();
+    return none ? std::nullopt : std::optional(lowest);
   }
 
-  /// What a process of the pool is at.
-  struct Job {
-    bool simulates = false;
-    std::vector<Layout> layouts;
-  };
+  /// `legal`: how many layouts there are.
+  void finish(std::int64_t legal) {
+    for (const auto& [number, job] : running_)
+      for (const Candidate& candidate : job.candidates) open_.add(candidate);
+    running_.clear();
+    const OpenLayouts::Split split = open_.split(slowest_of_best());
+    SearchCounts& counts = result_.counts;
+    counts.left = all_bounded_ ? split.open : legal - counts.simulated - counts.failed;
+    counts.pruned = all_bounded_ ? waiting_ + split.slower : 0;
+    result_.open_bound = open_bound();
+    if (result_.proven()) result_.end = SearchEnd::complete;
+  }
 
   const Scenario& base_;
   const PredictorWeights& weights_;
   const SearchOptions& options_;
   LayoutBounds bounds_;
   ForkedPool pool_;
-  std::array<Queue, 2> queues_;         ///< without plans, with plans
+  OpenLayouts open_;
+  std::vector<Recipe> recipes_;
+  std::map<Layout, std::pair<std::size_t, std::size_t>> begun_;  ///< recipe and step
+  std::vector<Layout> unmeasured_;                               ///< the next one last
+  int measuring_ = 0;                                            ///< jobs at it
+  bool all_bounded_ = false;            ///< every layout has at least a quick bound
   std::map<std::size_t, Job> running_;  ///< by number
   std::size_t started_ = 0;
   bool plans_ = false;
   std::int64_t waiting_ = 0;  ///< planned layouts that nobody asked for yet
+  Seconds failed_bound_{std::numeric_limits<double>::infinity()};  ///< the lowest
   Clock::time_point start_;
   SearchResult result_;
 };

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,31 +22,46 @@ struct SearchCounts {
                             ///< too large without a plan
   std::int64_t simulated = 0;  ///< in time, whether they fit or not
   std::int64_t failed = 0;     ///< no answer: the simulation ended with an error
-  std::int64_t left = 0;       ///< not looked at, because the time was over
+  std::int64_t left = 0;       ///< may be among the best and have no answer: the search ended
 };
+
+struct SearchResult;
 
 struct SearchOptions {
   std::size_t top = 5;                       ///< so many fastest layouts are proven
   int jobs = 1;                              ///< simulations at a time
   std::chrono::duration<double> limit{1e9};  ///< of the whole search
-  std::function<void(const SearchCounts&)> progress = [](const SearchCounts&) {};
+  /// The search ends after so many, as if its time were over; with one job its answer is then the
+  /// same on every machine.
+  std::int64_t simulations = std::numeric_limits<std::int64_t>::max();
+  std::size_t recipes = 12;  ///< so many usual layouts are simulated first
+  std::function<bool()> interrupted = [] { return false; };  ///< asked often; true: end now
+  /// Called often, with what is known so far.
+  std::function<void(const SearchResult&)> progress = [](const SearchResult&) {};
 };
+
+/// Why a search ended.
+enum class SearchEnd : std::uint8_t { complete, out_of_time, interrupted };
 
 struct SearchResult {
   /// Simulated layouts that fit, fastest first; the first `SearchOptions::top` of them are the
-  /// fastest of all legal layouts, unless the time was over.
+  /// fastest of all legal layouts where `proven()`.
   std::vector<LayoutResult> fitting;
   SearchCounts counts;
-  Seconds bound_left;   ///< no layout that was not looked at is faster; 0: all were
+  SearchEnd end = SearchEnd::complete;
+  /// No layout without an answer that could still be among the best is faster; 0: not every layout
+  /// has a bound yet. Empty where all that could be have an answer.
+  std::optional<Seconds> open_bound;
   std::string failure;  ///< what the first failed simulation said
 
-  bool proven() const { return counts.left == 0; }
+  bool proven() const { return !open_bound; }
 };
 
-/// The fastest layouts of `space` for `base`. The layout with the lowest lower bound on step time
-/// is next: it gets its finer bound, or is simulated where it has that, each in processes of their
-/// own, until the lowest bound exceeds the last of the best. Those too large by a bound are left
-/// out, those with a memory plan come last.
+/// The fastest layouts of `space` for `base`. A dozen recipes (recipes.h) are simulated first, then
+/// the layout with the lowest lower bound on step time is always next: it gets a finer bound, or is
+/// simulated where it has the finest, each in processes of their own, until the lowest bound
+/// exceeds the last of the best. Those too large by a bound are left out, those with a memory plan
+/// come last.
 SearchResult search_layouts(const Scenario& base, const LayoutSpace& space,
                             const PredictorWeights& weights, const SearchOptions& options);
 

@@ -41,7 +41,7 @@ std::string counts_text(const SearchCounts& counts) {
                      number(counts.pruned) + " slower by bound, " + number(counts.simulated) +
                      " simulated";
   if (counts.failed > 0) text += ", " + number(counts.failed) + " failed";
-  if (counts.left > 0) text += ", " + number(counts.left) + " not looked at";
+  if (counts.left > 0) text += ", " + number(counts.left) + " without an answer";
   return text + "\n";
 }
 
@@ -75,16 +75,36 @@ std::string title(const SearchCase& of) {
 
 std::string proof_text(const SearchCase& of, std::size_t top) {
   const SearchResult& found = of.found;
-  if (!found.proven())
-    return "the time was over: a layout that was not looked at may take " +
-           to_short_text(found.bound_left) + "\n";
+  if (!found.proven()) {
+    const char* why = found.end == SearchEnd::interrupted   ? "the search was interrupted"
+                      : found.end == SearchEnd::out_of_time ? "the time was over"
+                                                            : "simulations failed";
+    const std::string open = found.open_bound->value() > 0
+                                 ? "a layout without an answer may take " +
+                                       to_short_text(*found.open_bound) +
+                                       ", the lowest bound still open"
+                                 : "not every layout has a lower bound yet";
+    return std::string("unproven, ") + why + ": " + open + "\n";
+  }
   if (found.fitting.empty()) return "no layout fits\n";
   const std::size_t shown = std::min(top, found.fitting.size());
   return "the first " + std::to_string(shown) + " are the fastest of all layouts that fit\n";
 }
 
+/// GPUs without a price, each once: their costs are dashes, and no question about money sees them.
+std::string unpriced_text(const std::vector<SearchCase>& cases) {
+  std::string text;
+  for (const SearchCase& of : cases) {
+    const std::string line = "no price is known of " + of.gpu + " of " + of.cluster + ": --price " +
+                             of.gpu + "=USD, per GPU and hour\n";
+    if (of.economy.dollars_per_gpu_hour <= 0 && text.find(line) == std::string::npos) text += line;
+  }
+  return text;
+}
+
 std::string detailed(const SearchCase& of, std::size_t top) {
-  std::string text = title(of) + "\n" + counts_text(of.found.counts) + proof_text(of, top);
+  std::string text =
+      title(of) + "\n" + counts_text(of.found.counts) + proof_text(of, top) + unpriced_text({of});
   if (!of.found.failure.empty()) text += "failed: " + of.found.failure + "\n";
   if (of.best() == nullptr) return text;
   text += "\n  " + kHead + "layout\n";
@@ -110,7 +130,9 @@ std::string case_line(const SearchCase& of, const std::vector<SearchCase>& cases
   const auto efficiency = efficiency_of(of, cases);
   return formatted("%-20s %6d %9s ", of.model.c_str(), of.gpus,
                    efficiency ? formatted("%.1f %%", 100 * *efficiency).c_str() : "-") +
-         (best != nullptr ? layout_line(of, *best) : "nothing fits " + of.cluster + "\n");
+         (best != nullptr ? layout_line(of, *best)
+                          : (of.found.proven() ? "nothing fits " : "nothing found yet for ") +
+                                of.cluster + "\n");
 }
 
 std::string duration_text(Seconds time) {
@@ -156,8 +178,10 @@ std::string answer_text(const SearchQuestion& question, const std::vector<Search
   const auto best = best_case(question, cases);
   if (!best) return text + what + ": none\n";
   const SearchCase& of = cases[*best];
-  return text + what + ": " + title(of) + ", " + to_text(of.best()->layout) + "\n" +
-         training_text(question, of);
+  const bool proven =
+      std::ranges::all_of(cases, [](const SearchCase& each) { return each.found.proven(); });
+  return text + what + (proven ? ": " : " (unproven): ") + title(of) + ", " +
+         to_text(of.best()->layout) + "\n" + training_text(question, of);
 }
 
 std::string compared(const SearchQuestion& question, const std::vector<SearchCase>& cases) {
@@ -165,6 +189,7 @@ std::string compared(const SearchQuestion& question, const std::vector<SearchCas
   for (const SearchCase& of : cases) text += case_line(of, cases);
   for (const SearchCase& of : cases)
     if (!of.found.proven()) text += title(of) + ": " + proof_text(of, 1);
+  text += unpriced_text(cases);
   return text + "\n" + answer_text(question, cases);
 }
 

@@ -1,15 +1,21 @@
 """`tessera plan parallelism`: the layouts that it finds are those that `simulate` confirms."""
 
 import json
+import os
+import pty
 import re
 import shutil
+import signal
 import subprocess
+import time
 import unittest
 
-from tessera_command import EndToEnd
+from tessera_command import PROGRAM, EndToEnd
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 STEP = ("--global-batch", 8, "--sequence-length", 256)
+# A search of minutes, whose first layouts are there after a second.
+LONG = ("plan", "parallelism", "llama-3-70b", "dgx-h100-x8-rail", "--global-batch", 128, "--sequence-length", 8192, "--jobs", 1)
 NARROW = ("--micro-batch", "1,2", "--context", 1, "--sharding", "none,optimizer", "--recompute", "none,full")
 
 
@@ -66,6 +72,71 @@ class Search(EndToEnd):
                          for price in (1, 3))
         dollars = [plan["cases"][0]["layouts"][0]["dollars_per_step"] for plan in (first, second)]
         self.assertAlmostEqual(dollars[1] / dollars[0], 3)
+
+    def test_prices_are_checked_before_the_work_begins(self):
+        begin = time.monotonic()
+        for price, message in (("H100-SXM5-80GB", "--price: is H100-SXM5-80GB"), ("=2", "--price: is =2"),
+                               ("H100-SXM5-80GB=-1", "--price: is H100-SXM5-80GB=-1"), ("H100-SXM5-80GB=nan", "--price: is"),
+                               ("H100-SXM5-80GB=2x", "--price: is"), ("L4=1", "--price: names L4, and no cluster here has that GPU")):
+            self.assert_fails(3, message, *LONG, "--price", price)
+        self.assert_fails(3, "--price: names H100-SXM5-80GB twice", *LONG, "--price", "H100-SXM5-80GB=1", "--price", "H100-SXM5-80GB=2")
+        self.assert_fails(3, "--gpus: 8 of cluster hgx-h100-4", "plan", "parallelism", "gpt3-2.7b", "dgx-h100,hgx-h100-4", "--gpus", 8,
+                          "--global-batch", 64)
+        self.assertLess(time.monotonic() - begin, 60)
+
+    def test_a_price_belongs_to_a_gpu(self):
+        plan = ("plan", "parallelism", "gpt2", "hgx-h100-4,hgx-a100-4", *STEP, *NARROW, "--gpus", 1, "--objective", "tokens-per-dollar",
+                "--set", "cluster.node.gpu.price=0")
+        answer = json.loads(self.answer(*plan, "--price", "H100-SXM5-80GB=2.5", "--format", "json"))
+        self.assertEqual([case["dollars_per_gpu_hour"] for case in answer["cases"]], [2.5, None])
+        self.assertEqual(answer["answer"], 0)
+        self.assertEqual(answer["unpriced"], [{"cluster": "hgx-a100-4", "gpu": "A100-SXM4-40GB"}])
+        self.assertIn("no price is known of A100-SXM4-40GB of hgx-a100-4", self.answer(*plan, "--price", "H100-SXM5-80GB=2.5"))
+        self.assert_fails(3, "cluster.node.gpu.price", *plan)
+
+    def assert_unproven(self, text, ended):
+        case = json.loads(text)["cases"][0]
+        self.assertEqual((case["proven"], case["ended"]), (False, ended))
+        self.assertIsNotNone(case["open_lower_bound_s"])
+        return case
+
+    def test_ctrl_c_prints_what_was_found(self):
+        command = [PROGRAM, *map(str, LONG), "--format", "json"]
+        for seconds in (0.3, 3):
+            with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as search:
+                time.sleep(seconds)
+                search.send_signal(signal.SIGINT)
+                out, _ = search.communicate(timeout=60)
+            self.assertEqual(search.returncode, 130)
+            if seconds > 1:  # else the signal may come before the search begins
+                self.assert_unproven(out, "interrupted")
+
+    def test_a_time_limit_is_kept_and_said(self):
+        begin = time.monotonic()
+        limited = self.run_tessera(*LONG, "--time-limit", "3s", "--format", "json")
+        self.assertLess(time.monotonic() - begin, 15)
+        case = self.assert_unproven(limited.stdout, "out_of_time")
+        self.assertEqual(limited.returncode, 0 if case["layouts"] else 6)
+        self.assertEqual(case["layouts"], sorted(case["layouts"], key=lambda layout: layout["step_time_s"]))
+        nothing = self.run_tessera(*LONG, "--time-limit", "1us")
+        self.assertEqual(nothing.returncode, 6)
+        self.assertIn("unproven, the time was over: not every layout has a lower bound yet", nothing.stdout)
+
+    def test_a_terminal_shows_the_best_so_far(self):
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([PROGRAM, *map(str, LONG), "--time-limit", "10s"], cwd=self.folder, stdout=subprocess.PIPE,
+                              stderr=theirs) as search:
+            os.close(theirs)
+            shown = b""
+            try:
+                while part := os.read(ours, 65536):
+                    shown += part
+            except OSError:  # the other end is closed
+                pass
+            search.communicate()
+        os.close(ours)
+        self.assertRegex(shown.decode(), r"\d+ simulated, best [\d.]+ s")
+        self.assertTrue(shown.endswith(b"\r\x1b[K"))
 
     def test_what_cannot_be_answered(self):
         plan = ("plan", "parallelism", "gpt2", "hgx-h100-4", *STEP)

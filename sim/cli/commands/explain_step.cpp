@@ -7,6 +7,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/progress.h"
 #include "sim/cli/provenance_of.h"
 #include "sim/config/load.h"
 #include "sim/engine/engine.h"
@@ -31,8 +32,12 @@ StepExplanation explained_step(const ExplainStepOptions& options) {
   // Ahead of the simulation in this process: its children have to be fresh.
   if (options.faster_pct > 0) {
     const int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    explanation.sensitivities =
-        sensitivities(scenario, weights, 1 + options.faster_pct / 100, jobs);
+    StatusLine status;
+    explanation.sensitivities = sensitivities(
+        scenario, weights, 1 + options.faster_pct / 100, jobs,
+        [&](std::size_t done, std::size_t all) {
+          status.show(std::to_string(done) + " of " + std::to_string(all) + " simulations");
+        });
   }
   explanation.gpu = scenario.cluster.node.gpu.id;
   explanation.gpus = timed.program.layout.world_size();

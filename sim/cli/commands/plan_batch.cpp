@@ -11,6 +11,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/progress.h"
 #include "sim/config/load.h"
 #include "sim/engine/engine.h"
 #include "sim/formats/output_file.h"
@@ -43,10 +44,11 @@ struct BatchAnswer {
 /// kCeiling: at which the lower bound of every stage does, which no planner can pass.
 class BatchSearch {
  public:
-  /// `slowest`: most time per sample; nothing: any.
+  /// `slowest`: most time per sample; nothing: any. `status` tells how far it is.
   BatchSearch(Scenario scenario, const std::string& planner, const PredictorWeights& weights,
-              std::optional<Seconds> slowest)
-      : scenario_(std::move(scenario)),
+              std::optional<Seconds> slowest, StatusLine& status)
+      : status_(status),
+        scenario_(std::move(scenario)),
         planner_(planner),
         weights_(weights),
         slowest_(slowest),
@@ -59,14 +61,16 @@ class BatchSearch {
   BatchAnswer run(std::int64_t known) {
     BatchAnswer answer{.planner = planner_};
     std::int64_t fits = known, fails = known + 1;
+    fits_ = known;
     while (fails <= kMost && try_batch(fails)) {
-      fits = fails;
+      fits_ = fits = fails;
       fails *= 2;
     }
     fails = std::min(fails, kMost + 1);
     while (fails - fits > 1) {
       const std::int64_t middle = (fits + fails) / 2;
       (try_batch(middle) ? fits : fails) = middle;
+      fits_ = fits;
     }
     answer.micro_batch = fits;
     if (fits == 0 || planner_ == kCeiling) return answer;
@@ -79,6 +83,8 @@ class BatchSearch {
   static constexpr std::int64_t kMost = 1 << 16;
 
   bool try_batch(std::int64_t micro_batch) {
+    status_.show((planner_ == kCeiling ? "ceiling" : planner_) + ": micro-batch " +
+                 std::to_string(micro_batch) + ", " + std::to_string(fits_) + " fits");
     scenario_.step.micro_batch = micro_batch;
     scenario_.step.global_batch = micro_batch * scenario_.step.layout.data * micro_batches_;
     steps_ = plan_step_memory(scenario_, weights_);
@@ -100,8 +106,10 @@ class BatchSearch {
     return Seconds(std::stod(time)) / static_cast<double>(scenario_.step.global_batch);
   }
 
+  StatusLine& status_;
   Scenario scenario_;
   std::string planner_;
+  std::int64_t fits_ = 0;  ///< so far
   const PredictorWeights& weights_;
   std::optional<Seconds> slowest_;
   std::int64_t micro_batches_;
@@ -170,13 +178,14 @@ void run_plan_batch(const PlanBatchOptions& options) {
       planners.emplace_back(name);
   planners.emplace_back(kCeiling);
   std::vector<BatchAnswer> answers;
+  StatusLine status;
   for (const std::string& planner : planners) {
     std::optional<Seconds> slowest;
     const bool limited = options.slowdown > 0 && planner != kCeiling;
     if (limited && !answers.empty() && answers.front().per_sample)
       slowest = *answers.front().per_sample * options.slowdown;
     const std::int64_t known = answers.empty() ? 0 : answers.front().micro_batch;
-    answers.push_back(BatchSearch(scenario, planner, weights, slowest).run(known));
+    answers.push_back(BatchSearch(scenario, planner, weights, slowest, status).run(known));
   }
   if (!options.report_file.empty())
     write_output_file(options.report_file,

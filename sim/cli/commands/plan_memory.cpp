@@ -11,6 +11,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/progress.h"
 #include "sim/cli/provenance_of.h"
 #include "sim/config/load.h"
 #include "sim/engine/engine.h"
@@ -133,7 +134,13 @@ int fullest_stage(const PlannedStep& memory) {
 ExitCode run_plan_memory(const PlanMemoryOptions& options) {
   PlanQuestion question(options);
   if (!options.budgets.empty()) {
-    for (const Bytes budget : range_of(options.budgets)) question.plan(budget);
+    const std::vector<Bytes> budgets = range_of(options.budgets);
+    StatusLine status;
+    for (std::size_t i = 0; i < budgets.size(); ++i) {
+      status.show("budget " + to_short_text(budgets[i]) + ", " + std::to_string(i + 1) + " of " +
+                  std::to_string(budgets.size()));
+      question.plan(budgets[i]);
+    }
     if (!options.report_file.empty())
       write_output_file(options.report_file,
                         points_page(memory_curve_points(question.reports()), TESSERA_VERSION));

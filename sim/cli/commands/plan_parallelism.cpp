@@ -8,16 +8,18 @@
 #include <vector>
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "predictor/weights.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
+#include "sim/cli/interrupt.h"
 #include "sim/cli/output.h"
 #include "sim/cli/parsed_option.h"
 #include "sim/cli/points_report.h"
+#include "sim/cli/price_list.h"
+#include "sim/cli/progress.h"
 #include "sim/config/scenario_source.h"
 #include "sim/formats/output_file.h"
 #include "sim/search/search_answer.h"
@@ -33,6 +35,7 @@ struct PlanParallelismOptions {
   std::string precision = "bf16";
   std::string framework = "megatron";
   std::vector<std::string> overrides;
+  std::vector<std::string> prices;  ///< GPU=USD
   LayoutSpace space;
   std::vector<std::string> schedules, sharding, recompute;
   std::string gpus;
@@ -121,12 +124,15 @@ Scenario base_of(const PlanParallelismOptions& options, const std::string& model
   return base;
 }
 
-/// On a terminal one line that is written over.
-void show(const std::string& title, const SearchCounts& counts) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  std::fprintf(stderr, "\r%s: %lld layouts, %lld simulated, %lld slower by bound\033[K",
-               title.c_str(), static_cast<long long>(counts.tried),
-               static_cast<long long>(counts.simulated), static_cast<long long>(counts.pruned));
+/// "llama-3-70b on dgx-h100-x8-rail: 31 simulated, best 14.7 s, 13.5 s still open: tp 4 pp 4 ..."
+std::string status_text(const std::string& title, const SearchResult& found) {
+  std::string text = title + ": " + std::to_string(found.counts.simulated) + " simulated";
+  if (found.fitting.empty()) return text;
+  const LayoutResult& best = found.fitting.front();
+  text += ", best " + to_short_text(best.step_time);
+  if (found.open_bound && found.open_bound->value() > 0)
+    text += ", " + to_short_text(*found.open_bound) + " still open";
+  return text + ": " + to_text(best.layout);
 }
 
 SearchOptions search_options(const PlanParallelismOptions& options, std::size_t top) {
@@ -139,31 +145,77 @@ SearchOptions search_options(const PlanParallelismOptions& options, std::size_t 
   return search;
 }
 
-SearchCase searched(const PlanParallelismOptions& options, const Scenario& base, int gpus,
-                    const PredictorWeights& weights, std::size_t top) {
-  const GpuSpec& gpu = base.cluster.node.gpu;
+/// What is searched, before it is.
+struct CaseToSearch {
+  std::shared_ptr<const Scenario> base;
+  SearchCase of;
+};
+
+CaseToSearch case_of(const std::shared_ptr<const Scenario>& base, int gpus,
+                     const PriceList& prices) {
+  const GpuSpec& gpu = base->cluster.node.gpu;
   SearchCase of{
-      .model = base.model.name,
-      .cluster = base.cluster.id,
+      .model = base->model.name,
+      .cluster = base->cluster.id,
       .gpu = gpu.id,
-      .gpus = gpus > 0 ? gpus : base.cluster.gpu_count(),
-      .parameters = static_cast<double>(parameter_count(base.model)),
-      .tokens_per_step = static_cast<double>(base.step.global_batch * base.step.sequence_length),
+      .gpus = gpus > 0 ? gpus : base->cluster.gpu_count(),
+      .parameters = static_cast<double>(parameter_count(base->model)),
+      .tokens_per_step = static_cast<double>(base->step.global_batch * base->step.sequence_length),
       .gpu_memory = gpu.memory,
       .economy = Economy::of(gpu),
       .found = {}};
-  if (of.gpus > base.cluster.gpu_count())
+  if (of.gpus > base->cluster.gpu_count())
     throw InputError({"--gpus",
                       std::to_string(of.gpus) + " of cluster " + of.cluster + ", which has " +
-                          std::to_string(base.cluster.gpu_count()),
+                          std::to_string(base->cluster.gpu_count()),
                       "name a larger cluster, or --set cluster.node_count=..."});
-  LayoutSpace space = options.space;
-  space.gpus = of.gpus;
-  SearchOptions search = search_options(options, top);
-  search.progress = [&](const SearchCounts& counts) { show(base.name, counts); };
-  of.found = search_layouts(base, space, weights, search);
-  if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r\033[K");
-  return of;
+  const auto price = prices.find(gpu.id);
+  if (price != prices.end()) of.economy.dollars_per_gpu_hour = price->second;
+  return {base, std::move(of)};
+}
+
+/// All that can be wrong with a question is found here, before the first search.
+std::vector<CaseToSearch> cases_of(const PlanParallelismOptions& options,
+                                   const SearchQuestion& question) {
+  const std::vector<int> counts =
+      options.gpus.empty() ? std::vector<int>{0} : gpu_counts(options.gpus);
+  const PriceList prices = parsed_prices(options.prices);
+  std::vector<CaseToSearch> cases;
+  for (const std::string& model : words_between_commas(options.models)) {
+    for (const std::string& cluster : words_between_commas(options.clusters)) {
+      const auto base = std::make_shared<const Scenario>(base_of(options, model, cluster));
+      for (const int gpus : counts) cases.push_back(case_of(base, gpus, prices));
+    }
+  }
+  std::vector<std::string> gpus;
+  std::vector<SearchCase> unsearched;
+  for (const CaseToSearch& each : cases) {
+    gpus.push_back(each.of.gpu);
+    unsearched.push_back(each.of);
+  }
+  check_used(prices, gpus);
+  check_comparable(question, unsearched);
+  return cases;
+}
+
+/// Ctrl-C ends the search under way and those that follow with what they have found.
+std::vector<SearchCase> searched(const PlanParallelismOptions& options,
+                                 std::vector<CaseToSearch> cases, const InterruptNote& ctrl_c) {
+  const PredictorWeights weights = shipped_weights();
+  SearchOptions search = search_options(options, cases.size() > 1 ? 1 : options.top);
+  search.interrupted = [&] { return ctrl_c.interrupted(); };
+  std::vector<SearchCase> found;
+  for (CaseToSearch& each : cases) {
+    StatusLine status;
+    search.progress = [&](const SearchResult& so_far) {
+      if (status.is_due()) status.show(status_text(each.base->name, so_far));
+    };
+    LayoutSpace space = options.space;
+    space.gpus = each.of.gpus;
+    each.of.found = search_layouts(*each.base, space, weights, search);
+    found.push_back(std::move(each.of));
+  }
+  return found;
 }
 
 SearchQuestion question_of(const PlanParallelismOptions& options) {
@@ -187,31 +239,28 @@ void take_recompute(PlanParallelismOptions& options) {
   options.space.recompute = values_of<Recompute>(words, kRecompute);
 }
 
+ExitCode exit_code_of(const std::vector<SearchCase>& cases) {
+  const auto ended = [&](SearchEnd end) {
+    return std::ranges::any_of(cases, [&](const SearchCase& of) { return of.found.end == end; });
+  };
+  if (ended(SearchEnd::interrupted)) return ExitCode::interrupted;
+  if (std::ranges::any_of(cases, [](const SearchCase& of) { return of.best() != nullptr; }))
+    return ExitCode::ok;
+  return ended(SearchEnd::out_of_time) ? ExitCode::out_of_time : ExitCode::does_not_fit;
+}
+
 ExitCode run_plan_parallelism(PlanParallelismOptions options) {
   options.space.schedules = values_of<PipelineSchedule>(options.schedules, kSchedules);
   options.space.sharding = values_of<Sharding>(options.sharding, kSharding);
   take_recompute(options);
   const SearchQuestion question = question_of(options);
-  std::vector<int> counts = options.gpus.empty() ? std::vector<int>{0} : gpu_counts(options.gpus);
-  const auto models = words_between_commas(options.models);
-  const auto clusters = words_between_commas(options.clusters);
-  const bool several = models.size() * clusters.size() * counts.size() > 1;
-  const PredictorWeights weights = shipped_weights();
-  std::vector<SearchCase> cases;
-  for (const std::string& model : models) {
-    for (const std::string& cluster : clusters) {
-      const Scenario base = base_of(options, model, cluster);
-      for (const int gpus : counts)
-        cases.push_back(searched(options, base, gpus, weights, several ? 1 : options.top));
-    }
-  }
+  const InterruptNote ctrl_c;
+  const std::vector<SearchCase> cases = searched(options, cases_of(options, question), ctrl_c);
   print(options.format == "json" ? search_json(question, cases, options.top)
                                  : search_text(question, cases, options.top));
   if (!options.report_file.empty())
     write_output_file(options.report_file, points_page(points_of(cases), TESSERA_VERSION));
-  const bool any =
-      std::ranges::any_of(cases, [](const SearchCase& of) { return of.best() != nullptr; });
-  return any ? ExitCode::ok : ExitCode::does_not_fit;
+  return exit_code_of(cases);
 }
 
 void add_space_options(CLI::App& command, PlanParallelismOptions& options) {
@@ -240,6 +289,11 @@ void add_space_options(CLI::App& command, PlanParallelismOptions& options) {
 
 void add_question_options(CLI::App& command, PlanParallelismOptions& options) {
   command.add_option("--gpus", options.gpus, "how many of the cluster: 64, 8,24,96 or 8:1024:2x");
+  command
+      .add_option(
+          "--price", options.prices,
+          "GPU=USD per GPU and hour, as H100-SXM5-80GB=2.5; before the catalog's; repeatable")
+      ->allow_extra_args(false);
   command.add_option("--objective", options.objective, "what the best of several cases is best in")
       ->check(CLI::IsMember(kObjectives))
       ->capture_default_str();
@@ -279,7 +333,8 @@ void add_plan_parallelism_command(CLI::App& plan, ExitCode& exit_code) {
   command->add_option("--jobs", options->jobs, "simulations at a time (default: one per core)")
       ->check(CLI::Range(1, 1024));
   command->add_option("--time-limit", options->limit,
-                      "of a search, as 2min; what was not looked at is counted");
+                      "of a search, as 2min; then, as after Ctrl-C, the answer is what was found, "
+                      "unproven");
   command->add_option("--report", options->report_file, "write what was simulated as an HTML page");
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options, &exit_code] { exit_code = run_plan_parallelism(*options); });

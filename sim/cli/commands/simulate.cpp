@@ -17,6 +17,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/progress.h"
 #include "sim/cli/provenance_of.h"
 #include "sim/config/load.h"
 #include "sim/engine/engine.h"
@@ -132,8 +133,15 @@ ExitCode run_steps(const SimulateOptions& options) {
   }
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   std::vector<StepSample> steps;
-  for (const std::string& text : run_forked_all(calls, options.jobs > 0 ? options.jobs : cores)) {
-    steps.push_back(unpacked_step(text));
+  StatusLine status;
+  const auto show = [&](std::size_t done) {
+    if (status.is_due())
+      status.show(std::to_string(done) + " of " + std::to_string(calls.size()) + " steps");
+  };
+  for (const ForkedOutcome& outcome :
+       run_forked_each(calls, options.jobs > 0 ? options.jobs : cores, show)) {
+    if (!outcome.error.empty()) throw ForkedCallError(outcome.error);
+    steps.push_back(unpacked_step(outcome.result));
   }
   const Provenance provenance = provenance_of(scenario, weights, planned);
   const StepDistribution distribution = distribution_of(steps);

@@ -1,6 +1,7 @@
 #include "sim/search/search_layouts.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -178,11 +179,16 @@ TEST_P(SmallSearch, EqualsExhaustiveEnumeration) {
   for (const LayoutResult& simulated : all) {
     const LayoutBound quick = bounds.quick(simulated.layout);
     const LayoutBound refined = bounds.refined(simulated.layout);
+    const Seconds walked = bounds.walked(simulated.layout, refined);
     const std::string name = to_text(simulated.layout);
     EXPECT_LE(quick.step_time, refined.step_time) << name;
+    EXPECT_LE(refined.step_time, walked) << name;
     const bool timed = simulated.fits || !simulated.layout.planned;
     if (timed) {
       EXPECT_LE(refined.step_time, simulated.step_time) << name;
+    }
+    if (timed && !simulated.layout.planned) {
+      EXPECT_LE(walked, simulated.step_time) << name;
     }
     EXPECT_LE(quick.memory, refined.memory) << name;
     EXPECT_LE(refined.memory, simulated.peak_memory) << name;
@@ -256,14 +262,67 @@ TEST(SearchLayouts, BoundsSpareMostSimulations) {
   EXPECT_TRUE(found.proven());
 }
 
-TEST(SearchLayouts, SaysWhatTheTimeLimitLeft) {
+TEST(SearchLayouts, SaysWhenTheTimeWasOverBeforeAllHadABound) {
   const Scenario base = small_scenario("");
   const SearchResult found =
       search_layouts(base, {.gpus = 4}, test_weights(),
                      {.top = 1, .jobs = 1, .limit = std::chrono::duration<double>(0)});
   EXPECT_FALSE(found.proven());
-  EXPECT_GT(found.counts.left, 100);
-  EXPECT_GT(found.bound_left, Seconds(0));
+  EXPECT_EQ(found.end, SearchEnd::out_of_time);
+  EXPECT_EQ(found.open_bound, Seconds(0));
+}
+
+/// Every layout with a bound, after so many simulations.
+SearchResult after(std::int64_t simulations, std::size_t recipes = 12) {
+  LayoutSpace space{.gpus = 8};
+  space.recompute = {Recompute::none};
+  return search_layouts(small_scenario("model.layers=8 training.global_batch=16"), space,
+                        test_weights(),
+                        {.top = 3, .jobs = 1, .simulations = simulations, .recipes = recipes});
+}
+
+TEST(SearchLayouts, SaysWhatTheTimeLimitLeft) {
+  const SearchResult found = after(16);
+  EXPECT_FALSE(found.proven());
+  EXPECT_EQ(found.counts.simulated, 16);
+  EXPECT_GT(found.counts.left, 10);
+  ASSERT_TRUE(found.open_bound);
+  EXPECT_GT(*found.open_bound, Seconds(0));
+  const SearchResult all = after(1'000'000);
+  EXPECT_TRUE(all.proven());
+  EXPECT_EQ(all.end, SearchEnd::complete);
+  EXPECT_LE(*found.open_bound, all.fitting[2].step_time);
+}
+
+TEST(SearchLayouts, MoreTimeNeverMakesTheBestWorse) {
+  Seconds before(std::numeric_limits<double>::infinity()), bound(0);
+  for (const std::int64_t simulations : {1, 2, 5, 12, 20, 40, 1000}) {
+    const SearchResult found = after(simulations);
+    ASSERT_FALSE(found.fitting.empty());
+    EXPECT_LE(found.fitting.front().step_time, before) << simulations;
+    before = found.fitting.front().step_time;
+    if (!found.open_bound) continue;
+    EXPECT_GE(*found.open_bound, bound) << simulations;
+    bound = *found.open_bound;
+  }
+}
+
+TEST(SearchLayouts, RecipesChangeNothingOfWhatIsProven) {
+  const SearchResult with = after(1'000'000), without = after(1'000'000, 0);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(with.fitting[i].layout, without.fitting[i].layout);
+}
+
+TEST(SearchLayouts, AnInterruptedSearchKeepsWhatItFound) {
+  const Scenario base = small_scenario("model.layers=8 training.global_batch=16");
+  std::int64_t simulated = 0;
+  SearchOptions options{.top = 3, .jobs = 2};
+  options.progress = [&](const SearchResult& found) { simulated = found.counts.simulated; };
+  options.interrupted = [&] { return simulated >= 3; };
+  const SearchResult found = search_layouts(base, {.gpus = 8}, test_weights(), options);
+  EXPECT_EQ(found.end, SearchEnd::interrupted);
+  EXPECT_FALSE(found.proven());
+  EXPECT_FALSE(found.fitting.empty());
+  EXPECT_GT(found.counts.left, 0);
 }
 
 TEST(SearchLayouts, RefusesWhatBelongsToOneLayout) {
