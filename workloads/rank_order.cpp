@@ -7,7 +7,8 @@ namespace tessera {
 namespace {
 
 /// In the order of RankDimension.
-constexpr std::array<std::string_view, kRankDimensionCount> kDimensionNames = {"tp", "cp", "ep", "dp", "pp"};
+constexpr std::array<std::string_view, kRankDimensionCount> kDimensionNames = {"tp", "cp", "ep",
+                                                                               "dp", "pp"};
 
 }  // namespace
 
@@ -17,7 +18,8 @@ std::optional<RankOrder> parse_rank_order(std::string_view text) {
   for (std::size_t place = 0; place < order.size(); ++place) {
     const bool last = place + 1 == order.size();
     const std::size_t end = std::min(text.find('-'), text.size());
-    const auto name = std::find(kDimensionNames.begin(), kDimensionNames.end(), text.substr(0, end));
+    const auto name =
+        std::find(kDimensionNames.begin(), kDimensionNames.end(), text.substr(0, end));
     if (name == kDimensionNames.end() || last != (end == text.size())) return std::nullopt;
     const auto dimension = static_cast<std::size_t>(name - kDimensionNames.begin());
     if (seen[dimension]) return std::nullopt;

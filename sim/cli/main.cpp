@@ -12,9 +12,9 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/output.h"
-#include "sim/engine/deadlock_error.h"
-#include "sim/engine/out_of_memory_error.h"
-#include "sim/engine/time_limit_error.h"
+#include "sim/engine/errors/deadlock_error.h"
+#include "sim/engine/errors/out_of_memory_error.h"
+#include "sim/engine/errors/time_limit_error.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #include "sim/engine/engine.h"
 
-#include "sim/engine/program_check.h"
+#include "sim/engine/errors/program_check.h"
 #include "sim/engine/simulation.h"
 
 namespace tessera {

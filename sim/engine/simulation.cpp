@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/engine/deadlock_error.h"
-#include "sim/engine/out_of_memory_error.h"
-#include "sim/engine/time_limit_error.h"
+#include "sim/engine/errors/deadlock_error.h"
+#include "sim/engine/errors/out_of_memory_error.h"
+#include "sim/engine/errors/time_limit_error.h"
 
 namespace tessera {
 namespace {

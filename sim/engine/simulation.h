@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "sim/engine/communication_plan.h"
-#include "sim/engine/gpu.h"
-#include "sim/engine/host_process.h"
-#include "sim/engine/simgrid_session.h"
+#include "sim/engine/clock/simgrid_session.h"
+#include "sim/engine/device/gpu.h"
+#include "sim/engine/device/host_process.h"
+#include "sim/engine/network/communication_plan.h"
 
 namespace tessera {
 

@@ -30,8 +30,7 @@ inline LaunchRun launch_run(std::int32_t after, Seconds since, std::int32_t last
                             const StageLaunches& launches) {
   constexpr double kRounding = 1 + 1e-9;  // of sums of millions of terms
   if (last < 0) return {};
-  const Seconds ahead =
-      after < 0 ? Seconds() : launches.elapsed[static_cast<std::size_t>(after)];
+  const Seconds ahead = after < 0 ? Seconds() : launches.elapsed[static_cast<std::size_t>(after)];
   const Seconds last_date = since + (launches.elapsed[static_cast<std::size_t>(last)] - ahead);
   return {after, since, last_date * kRounding};
 }

@@ -8,8 +8,8 @@
 
 #include "hw/topology.h"
 #include "sim/config/load.h"
-#include "sim/engine/platform.h"
-#include "sim/engine/simgrid_session.h"
+#include "sim/engine/clock/simgrid_session.h"
+#include "sim/engine/network/platform.h"
 #include "sim/process/forked_call.h"
 
 namespace tessera {

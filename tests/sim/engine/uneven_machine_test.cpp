@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/engine/engine.h"
-#include "sim/engine/time_limit_error.h"
+#include "sim/engine/errors/time_limit_error.h"
 #include "sim/process/forked_call.h"
 #include "tests/sim/engine/forked_simulation.h"
 #include "tests/sim/engine/program_builder.h"

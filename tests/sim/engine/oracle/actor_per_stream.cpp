@@ -13,9 +13,9 @@
 
 #include "sim/collectives/collective.h"
 #include "sim/collectives/ring_shift.h"
-#include "sim/engine/communicators.h"
-#include "sim/engine/platform.h"
-#include "sim/engine/simgrid_session.h"
+#include "sim/engine/clock/simgrid_session.h"
+#include "sim/engine/network/communicators.h"
+#include "sim/engine/network/platform.h"
 
 namespace tessera::test {
 namespace {
