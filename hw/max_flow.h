@@ -1,32 +1,27 @@
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace tessera {
 
-/// The largest flow between two places of a graph with capacities (Dinic's algorithm).
+/// The largest flow between two places of a graph with capacities, in whole units.
 class MaxFlow {
  public:
-  explicit MaxFlow(int places) : out_(static_cast<std::size_t>(places)) {}
+  explicit MaxFlow(int places) : places_(places) {}
 
-  void add_edge(int from, int to, double capacity);
-  /// Once per object.
-  double between(int source, int sink);
+  void add_edge(int from, int to, std::int64_t capacity) { edges_.push_back({from, to, capacity}); }
+  std::int64_t between(int source, int sink) const;
 
  private:
   struct Edge {
-    int to = 0;
-    double capacity = 0;
+    int from;
+    int to;
+    std::int64_t capacity;
   };
 
-  bool find_levels(int source, int sink);
-  double push_one_way(int source, int sink);
-
-  std::vector<Edge> edges_;  ///< an edge and the way back over it follow each other
-  std::vector<std::vector<int>> out_;
-  std::vector<int> level_;
-  std::vector<std::size_t> next_;  ///< first edge of each place that may still lead on
+  int places_;
+  std::vector<Edge> edges_;
 };
 
 }  // namespace tessera

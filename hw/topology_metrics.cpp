@@ -1,6 +1,8 @@
 #include "hw/topology_metrics.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "hw/max_flow.h"
@@ -9,8 +11,8 @@
 namespace tessera {
 namespace {
 
-constexpr int kAllPairsUpTo = 512;   // GPUs
-constexpr double kUnbounded = 1e18;  // bytes per second; above any link
+constexpr int kAllPairsUpTo = 512;                          // GPUs
+constexpr std::int64_t kUnbounded = 1'000'000'000'000'000;  // bytes per second; above any link
 
 BytesPerSecond narrowest(const Topology& topology, const Route& route) {
   BytesPerSecond rate{std::numeric_limits<double>::infinity()};
@@ -29,8 +31,8 @@ BytesPerSecond bisection_of(const Topology& topology) {
     const bool is_nic =
         edge.link.valid() && topology.link(edge.link).technology == LinkTechnology::nic;
     if (is_nic && !uses_nics) continue;
-    const double capacity =
-        edge.link.valid() ? topology.link(edge.link).bandwidth.value() : kUnbounded;
+    const std::int64_t capacity =
+        edge.link.valid() ? std::llround(topology.link(edge.link).bandwidth.value()) : kUnbounded;
     flow.add_edge(edge.from, edge.to, capacity);
   }
   const std::size_t half = graph.gpus.size() / 2;
@@ -38,7 +40,7 @@ BytesPerSecond bisection_of(const Topology& topology) {
     const bool lower = gpu < half;
     flow.add_edge(lower ? source : graph.gpus[gpu], lower ? graph.gpus[gpu] : sink, kUnbounded);
   }
-  return BytesPerSecond(flow.between(source, sink));
+  return BytesPerSecond(static_cast<double>(flow.between(source, sink)));
 }
 
 BytesPerSecond nvlink_of(const Topology& topology, int gpu) {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "sim/engine/clock/simgrid_session.h"
+#include "sim/engine/communication/communication_plan.h"
 #include "sim/engine/device/gpu.h"
 #include "sim/engine/device/host_process.h"
-#include "sim/engine/network/communication_plan.h"
 
 namespace tessera {
 

@@ -8,9 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/util/delimited_message_util.h>
+
 #include "hw/units/replace_file.h"
+#include "sim/formats/chakra.pb.h"
 #include "sim/formats/chakra_schema.h"
-#include "sim/formats/wire_message.h"
 #include "workloads/labels.h"
 #include "workloads/process_groups.h"
 
@@ -74,52 +77,48 @@ CollectiveType collective_type(OpKind kind) {
   }
 }
 
-/// A node under construction: attributes are written behind everything else.
+/// Puts `message` behind its length, as streams of messages are stored.
+void append(std::string& file, const google::protobuf::MessageLite& message) {
+  google::protobuf::io::StringOutputStream stream(&file);
+  google::protobuf::util::SerializeDelimitedToZeroCopyStream(message, &stream);
+}
+
+/// A node under construction.
 class Node {
  public:
   Node(std::uint64_t id, std::string_view name, NodeType type) {
-    node_.varint(node_field::kId, id);
-    node_.text(node_field::kName, name);
-    node_.varint(node_field::kType, type);
-    WireMessage is_cpu = named("is_cpu_op");
-    is_cpu.varint(attribute_field::kBool, 0);
-    attributes_.push_back(std::move(is_cpu));
+    node_.set_id(id);
+    node_.set_name(std::string(name));
+    node_.set_type(type);
+    named("is_cpu_op").set_as_bool(false);
   }
 
-  void depends_on(std::uint64_t id) { node_.varint(node_field::kDataDeps, id); }
+  void depends_on(std::uint64_t id) { node_.add_data_deps(id); }
   void duration(Seconds time) {
-    node_.varint(node_field::kDuration,
-                 static_cast<std::uint64_t>(std::llround(time.value() * 1e6)));
+    node_.set_duration_micros(std::llround(time.value() * 1e6));
     nanoseconds("duration_ns", time);
   }
   void nanoseconds(std::string_view name, Seconds time) {
     integer(name, std::llround(time.value() * 1e9));
   }
-  void integer(std::string_view name, std::int64_t value) {
-    WireMessage attribute = named(name);
-    attribute.varint(attribute_field::kInt64, static_cast<std::uint64_t>(value));
-    attributes_.push_back(std::move(attribute));
-  }
+  void integer(std::string_view name, std::int64_t value) { named(name).set_as_int64(value); }
   void text(std::string_view name, std::string_view value) {
-    WireMessage attribute = named(name);
-    attribute.text(attribute_field::kString, value);
-    attributes_.push_back(std::move(attribute));
+    named(name).set_as_string(std::string(value));
   }
-  std::string finish() {
-    for (const WireMessage& attribute : attributes_)
-      node_.message(node_field::kAttribute, attribute);
-    return delimited(node_);
+  std::string finish() const {
+    std::string bytes;
+    append(bytes, node_);
+    return bytes;
   }
 
  private:
-  static WireMessage named(std::string_view name) {
-    WireMessage attribute;
-    attribute.text(attribute_field::kName, name);
+  wire::Attribute& named(std::string_view name) {
+    wire::Attribute& attribute = *node_.add_attributes();
+    attribute.set_name(std::string(name));
     return attribute;
   }
 
-  WireMessage node_;
-  std::vector<WireMessage> attributes_;
+  wire::Node node_;
 };
 
 /// The nodes of one rank. Op n is node 2 n + 1; the second node of a ring shift is the next one.
@@ -136,9 +135,10 @@ class RankTrace {
   }
 
   std::string write(const std::string& version) {
-    WireMessage metadata;
-    metadata.text(1, version);
-    std::string file = delimited(metadata);
+    wire::Metadata metadata;
+    metadata.set_version(version);
+    std::string file;
+    append(file, metadata);
     for (std::size_t op = 0; op < program_.ops.size(); ++op) file += nodes_of(static_cast<int>(op));
     return file;
   }

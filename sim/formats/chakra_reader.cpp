@@ -1,34 +1,31 @@
 #include "sim/formats/chakra_reader.h"
 
 #include <algorithm>
-#include <bit>
 #include <ios>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
+#include <google/protobuf/io/coded_stream.h>
+
 #include "hw/units/input_error.h"
+#include "sim/formats/chakra.pb.h"
 #include "sim/formats/input_file.h"
-#include "sim/formats/wire_reader.h"
 
 namespace tessera {
 namespace {
 
 using namespace chakra;
 
-/// Name and value of an attribute; lists and bytes, which nothing here needs, have neither.
-struct Attribute {
-  std::string_view name;
-  std::string_view text;
-  std::int64_t number = 0;
-  bool is_number = false;
+/// Bytes that are no trace.
+class Damage : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
-
-std::int64_t zigzag(std::uint64_t value) {
-  return static_cast<std::int64_t>(value >> 1U) ^ -static_cast<std::int64_t>(value & 1U);
-}
 
 std::int64_t whole(double value) {
   constexpr double kLargest = 9e18;
@@ -36,38 +33,38 @@ std::int64_t whole(double value) {
   return static_cast<std::int64_t>(value);
 }
 
-std::int64_t number_of(const WireField& field) {
-  using namespace attribute_field;
-  switch (field.number) {
-    case kDouble:
-      return whole(std::bit_cast<double>(field.value));
-    case kFloat:
-      return whole(std::bit_cast<float>(static_cast<std::uint32_t>(field.value)));
-    case kSint32:
-    case kSint64:
-      return zigzag(field.value);
-    case kSfixed32:
-      return static_cast<std::int32_t>(field.value);
+/// Nothing for text, and for lists and bytes, which nothing here needs.
+std::optional<std::int64_t> number_of(const wire::Attribute& attribute) {
+  switch (attribute.value_case()) {
+    case wire::Attribute::kAsDouble:
+      return whole(attribute.as_double());
+    case wire::Attribute::kAsFloat:
+      return whole(attribute.as_float());
+    case wire::Attribute::kAsInt32:
+      return attribute.as_int32();
+    case wire::Attribute::kAsInt64:
+      return attribute.as_int64();
+    case wire::Attribute::kAsUint32:
+      return attribute.as_uint32();
+    case wire::Attribute::kAsUint64:
+      return static_cast<std::int64_t>(attribute.as_uint64());
+    case wire::Attribute::kAsSint32:
+      return attribute.as_sint32();
+    case wire::Attribute::kAsSint64:
+      return attribute.as_sint64();
+    case wire::Attribute::kAsFixed32:
+      return attribute.as_fixed32();
+    case wire::Attribute::kAsFixed64:
+      return static_cast<std::int64_t>(attribute.as_fixed64());
+    case wire::Attribute::kAsSfixed32:
+      return attribute.as_sfixed32();
+    case wire::Attribute::kAsSfixed64:
+      return attribute.as_sfixed64();
+    case wire::Attribute::kAsBool:
+      return attribute.as_bool() ? 1 : 0;
     default:
-      return static_cast<std::int64_t>(field.value);
+      return std::nullopt;
   }
-}
-
-Attribute attribute_of(std::string_view bytes) {
-  Attribute attribute;
-  for (WireReader reader(bytes); !reader.at_end();) {
-    const WireField field = reader.field();
-    if (field.is(attribute_field::kName, true)) {
-      attribute.name = field.bytes;
-    } else if (field.is(attribute_field::kString, true)) {
-      attribute.text = field.bytes;
-    } else if (!field.is_bytes && field.number >= attribute_field::kDouble &&
-               field.number <= attribute_field::kBool) {
-      attribute.number = number_of(field);
-      attribute.is_number = true;
-    }
-  }
-  return attribute;
 }
 
 /// A node as it stands in the file: dependencies are ids.
@@ -82,11 +79,6 @@ struct RawNode {
   std::int64_t host_ns = 0, product_ns = 0;
 };
 
-void add_ids(const WireField& field, std::vector<std::uint64_t>& ids) {
-  if (!field.is_bytes) return ids.push_back(field.value);
-  for (WireReader packed(field.bytes); !packed.at_end();) ids.push_back(packed.varint());
-}
-
 /// Names go into tables and JSON: one line of valid text.
 std::string clean(std::string_view name) {
   const auto is_plain = [](char c) { return c >= ' ' && c < 0x7f; };
@@ -99,12 +91,13 @@ std::string clean(std::string_view name) {
   return text;
 }
 
-void take_attribute(const Attribute& attribute, RawNode& raw) {
-  if (attribute.name == "pg_name") {
-    raw.node.group = attribute.is_number ? std::to_string(attribute.number) : clean(attribute.text);
+void take_attribute(const wire::Attribute& attribute, RawNode& raw) {
+  const std::optional<std::int64_t> value = number_of(attribute);
+  if (attribute.name() == "pg_name") {
+    raw.node.group = value ? std::to_string(*value) : clean(attribute.as_string());
     return;
   }
-  if (!attribute.is_number) return;
+  if (!value) return;
   const std::pair<std::string_view, std::int64_t*> numbers[] = {
       {"num_ops", &raw.node.operations}, {"tensor_size", &raw.node.tensor_bytes},
       {"comm_type", &raw.comm_type},     {"comm_size", &raw.comm_size},
@@ -112,39 +105,44 @@ void take_attribute(const Attribute& attribute, RawNode& raw) {
       {"comm_dst", &raw.destination},    {"duration_ns", &raw.duration_ns},
       {"host_ns", &raw.host_ns},         {"product_ns", &raw.product_ns}};
   for (const auto& [name, number] : numbers) {
-    if (attribute.name == name) *number = attribute.number;
+    if (attribute.name() == name) *number = *value;
   }
-  if (attribute.name == "is_cpu_op") raw.node.on_host = attribute.number != 0;
-  if (attribute.name == "host_sync") raw.node.host_sync = attribute.number != 0;
+  if (attribute.name() == "is_cpu_op") raw.node.on_host = *value != 0;
+  if (attribute.name() == "host_sync") raw.node.host_sync = *value != 0;
+}
+
+/// Throws Damage where `bytes` are none.
+template <class Message>
+Message parsed(std::string_view bytes) {
+  Message message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    throw Damage("is no Protobuf message of that kind");
+  return message;
 }
 
 RawNode raw_node(std::string_view bytes) {
+  const auto node = parsed<wire::Node>(bytes);
   RawNode raw;
-  std::uint64_t type = kInvalid;
-  for (WireReader reader(bytes); !reader.at_end();) {
-    const WireField field = reader.field();
-    if (field.is(node_field::kId, false)) raw.node.id = field.value;
-    if (field.is(node_field::kName, true)) raw.node.name = clean(field.bytes);
-    if (field.is(node_field::kType, false)) type = field.value;
-    if (field.number == node_field::kControlDeps || field.number == node_field::kDataDeps)
-      add_ids(field, raw.dependencies);
-    if (field.is(node_field::kDuration, false))
-      raw.duration_micros = static_cast<std::int64_t>(field.value);
-    if (field.is(node_field::kAttribute, true)) take_attribute(attribute_of(field.bytes), raw);
-  }
-  if (type <= kInvalid || type > kCollective)
-    throw WireDamage("has node type " + std::to_string(type) + ", which the schema does not know");
-  raw.node.type = static_cast<NodeType>(type);
+  raw.node.id = node.id();
+  raw.node.name = clean(node.name());
+  raw.dependencies.assign(node.control_deps().begin(), node.control_deps().end());
+  raw.dependencies.insert(raw.dependencies.end(), node.data_deps().begin(), node.data_deps().end());
+  raw.duration_micros = node.duration_micros();
+  for (const wire::Attribute& attribute : node.attributes()) take_attribute(attribute, raw);
+  if (node.type() <= kInvalid || node.type() > kCollective)
+    throw Damage("has node type " + std::to_string(node.type()) +
+                 ", which the schema does not know");
+  raw.node.type = static_cast<NodeType>(node.type());
   return raw;
 }
 
 void check_range(const char* what, std::int64_t value, std::int64_t most) {
   if (value >= 0 && value <= most) return;
-  throw WireDamage(std::string(what) + " is " + std::to_string(value) + ", outside of 0 to " +
-                   std::to_string(most));
+  throw Damage(std::string(what) + " is " + std::to_string(value) + ", outside of 0 to " +
+               std::to_string(most));
 }
 
-/// The values that ChakraNode holds in other units. Throws WireDamage for impossible ones.
+/// The values that ChakraNode holds in other units. Throws Damage for impossible ones.
 ChakraNode finished(RawNode raw) {
   constexpr std::int64_t kLongest = 1'000'000'000'000;  // microseconds: 11 days
   constexpr std::int64_t kLargest = 1'000'000'000'000'000'000;
@@ -179,14 +177,33 @@ std::string whole_file(const std::filesystem::path& path) {
   }
 }
 
-std::string version_of(std::string_view metadata) {
-  std::string version;
-  for (WireReader reader(metadata); !reader.at_end();) {
-    const WireField field = reader.field();
-    if (field.is(1, true)) version = field.bytes;
+/// The messages of a file: each behind its length.
+class MessageStream {
+ public:
+  explicit MessageStream(std::string_view bytes) : rest_(bytes) {}
+
+  bool at_end() const { return rest_.empty(); }
+  std::string_view next() {
+    constexpr std::size_t kLongestVarint = 10;
+    google::protobuf::io::CodedInputStream start(
+        reinterpret_cast<const std::uint8_t*>(rest_.data()),
+        static_cast<int>(std::min(rest_.size(), kLongestVarint)));
+    std::uint64_t size = 0;
+    if (!start.ReadVarint64(&size)) throw Damage("has no length that can be read");
+    rest_.remove_prefix(static_cast<std::size_t>(start.CurrentPosition()));
+    if (size > rest_.size())
+      throw Damage("ends " + std::to_string(size - rest_.size()) + " bytes too early");
+    if (size > kMostBytes) throw Damage("is a message of " + std::to_string(size) + " bytes");
+    const std::string_view message = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return message;
   }
-  return version;
-}
+
+ private:
+  static constexpr std::uint64_t kMostBytes = std::numeric_limits<int>::max();  // Protobuf's own
+
+  std::string_view rest_;
+};
 
 /// Reads the messages of a file; knows where it is, for the message of an error.
 class TraceReader {
@@ -198,7 +215,7 @@ class TraceReader {
   ChakraTrace read() {
     try {
       read_messages();
-    } catch (const WireDamage& damage) {
+    } catch (const Damage& damage) {
       fail(damage.what(), "give a Chakra execution trace of version 0.0.4 or 1.0.0 (Protobuf)");
     }
     if (trace_.nodes.empty()) fail("has no nodes", "give a trace of a whole step");
@@ -208,16 +225,16 @@ class TraceReader {
 
  private:
   void read_messages() {
-    WireReader reader(bytes_);
-    if (reader.at_end()) throw WireDamage("is empty");
+    MessageStream messages(bytes_);
+    if (messages.at_end()) throw Damage("is empty");
     place_ = "its metadata";
-    trace_.version = version_of(reader.delimited());
+    trace_.version = parsed<wire::Metadata>(messages.next()).version();
     if (trace_.version != "0.0.4" && trace_.version != "1.0.0")
       fail("name schema version \"" + trace_.version.substr(0, 40) + "\"",
            "convert the trace to 0.0.4 or 1.0.0, whose fields are the ones that are read");
-    while (!reader.at_end()) {
+    while (!messages.at_end()) {
       place_ = "node " + std::to_string(trace_.nodes.size());
-      RawNode raw = raw_node(reader.delimited());
+      RawNode raw = raw_node(messages.next());
       dependencies_.push_back(std::move(raw.dependencies));
       place_ += " (id " + std::to_string(raw.node.id) + ")";
       trace_.nodes.push_back(finished(std::move(raw)));

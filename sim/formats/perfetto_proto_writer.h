@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "sim/formats/trace_writer.h"
-#include "sim/formats/wire_message.h"
 
 namespace tessera {
+namespace perfetto::wire {
+class Packet;
+class TrackEvent;
+}  // namespace perfetto::wire
 
 /// Events as Perfetto's own trace (Protobuf): a third of the size of JSON, which matters to the
 /// memory of a viewer. Names are interned; arguments stay JSON (`legacy_json_value`); arrows join
-/// instants. Source of field numbers: Perfetto, protos/perfetto/trace/trace_packet.proto and
-/// track_event/*.proto.
+/// instants. Its messages: perfetto.proto.
 class PerfettoProtoWriter : public TraceWriter {
  public:
   PerfettoProtoWriter();
@@ -33,13 +35,13 @@ class PerfettoProtoWriter : public TraceWriter {
 
   static Track uuid(TraceTrack track);
   static Track counter_uuid(int process);
-  void packet(WireMessage packet);
-  void event(Nanoseconds time, WireMessage event, const WireMessage* interned = nullptr);
-  void describe(WireMessage descriptor);
+  perfetto::wire::TrackEvent& begin_event(perfetto::wire::Packet& packet, Nanoseconds time,
+                                          int type, Track track) const;
+  void write(perfetto::wire::Packet packet);
   void close_slices(Track track, Nanoseconds until);
-  void instant(TraceTrack track, Nanoseconds time, int flow_field, std::int64_t id);
-  /// Number of a name; a new one goes into `interned`.
-  std::uint64_t name_id(std::string_view name_json, WireMessage& interned);
+  void instant(TraceTrack track, Nanoseconds time, std::int64_t flow, bool ends_flow);
+  /// Number of a name; a new one is told in `packet`.
+  std::uint64_t name_id(std::string_view name_json, perfetto::wire::Packet& packet);
 
   std::string trace_;
   std::map<std::string, std::uint64_t, std::less<>> names_;

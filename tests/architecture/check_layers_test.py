@@ -45,6 +45,16 @@ class CheckLayers(PlantedTree):
         self.assert_finds('tests/hw/gpu_test.cpp:1: includes "workloads/program.h" of workloads, '
                           'which is not among the dependencies of tests/hw')
 
+    def test_rejects_a_room_that_includes_one_behind_it(self):
+        self.plant("sim/engine/clock/clock.h", "#pragma once\n")
+        self.plant("sim/engine/device/gpu.h", '#pragma once\n#include "sim/engine/clock/clock.h"\n')
+        self.plant("sim/engine/engine.cpp", '#include "sim/engine/device/gpu.h"\n')
+        self.assert_passes()
+        self.plant("sim/engine/clock/clock.cpp", '#include "sim/engine/device/gpu.h"\n')
+        self.assert_finds('sim/engine/clock/clock.cpp:1: includes "sim/engine/device/gpu.h", '
+                          'but rooms of sim/engine include only those before them: '
+                          'clock, network, folding, communication, memory, device, errors')
+
     def test_lets_tests_share_helpers_of_the_targets_that_they_reach(self):
         self.plant("tests/workloads/small_program.h", '#pragma once\n#include "workloads/program.h"\n')
         self.plant("tests/sim/engine/engine_test.cpp", '#include "tests/workloads/small_program.h"\n')

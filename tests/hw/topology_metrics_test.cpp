@@ -20,7 +20,7 @@ TEST(MaxFlow, FindsTheFlowThatNeedsAnAugmentingWayBack) {
   flow.add_edge(1, 2, 1);
   flow.add_edge(1, 3, 1);
   flow.add_edge(2, 3, 1);
-  EXPECT_DOUBLE_EQ(flow.between(0, 3), 2);
+  EXPECT_EQ(flow.between(0, 3), 2);
 }
 
 TEST(MaxFlow, StopsAtTheNarrowestCut) {
@@ -30,7 +30,7 @@ TEST(MaxFlow, StopsAtTheNarrowestCut) {
   flow.add_edge(1, 3, 4);
   flow.add_edge(2, 3, 5);
   flow.add_edge(3, 4, 100);
-  EXPECT_DOUBLE_EQ(flow.between(0, 4), 9);
+  EXPECT_EQ(flow.between(0, 4), 9);
 }
 
 TEST(TopologyMetrics, BisectionOfAMeshIsItsFourBundlesAndTheHostLinks) {

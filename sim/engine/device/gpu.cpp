@@ -23,11 +23,22 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
       memory_(rank, program_.static_memory + context.timed.library_memory.allocator.workspaces,
               samples) {
   if (context.timed.single_hardware_queue) in_turn_ = queues_.queued_from.front();
-  if (memory != nullptr) pressure_ = std::make_unique<MemoryPressure>(*this, *memory);
+  if (memory != nullptr) pressure_ = std::make_unique<MemoryPressure>(memory_host(), *memory);
   for (int stream = 0; stream < kStreamCount; ++stream) {
     streams_.emplace_back(*this, static_cast<StreamKind>(stream),
                           queues.of_stream[static_cast<std::size_t>(stream)]);
   }
+}
+
+MemoryHost Gpu::memory_host() {
+  return {.rank = rank_,
+          .program = program_,
+          .timed = context_.timed,
+          .clock = context_.clock,
+          .ledger = memory_,
+          .plan = context_.plan,
+          .transfers = context_.transfers,
+          .room_changed = [this] { room_changed(); }};
 }
 
 void Gpu::next_in_queue() {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "sim/engine/clock/sim_clock.h"
+#include "sim/engine/communication/collective_board.h"
+#include "sim/engine/communication/message_board.h"
 #include "sim/engine/device/stage_queues.h"
 #include "sim/engine/device/stream.h"
 #include "sim/engine/memory/memory_ledger.h"
 #include "sim/engine/memory/memory_pressure.h"
-#include "sim/engine/network/collective_board.h"
-#include "sim/engine/network/message_board.h"
 #include "sim/plan/timed_program.h"
 #include "sim/trace/timeline.h"
 
@@ -115,11 +115,7 @@ class alignas(64) Gpu {
   std::int32_t rerun() const { return pressure_ ? pressure_->rerun() : -1; }
   void rerun_began() { pressure_->rerun_began(); }
   void rerun_ended();
-  /// Alone; at least what the host needs to launch it once more.
-  Seconds rerun_time(std::int32_t op) const {
-    const TimedSegment& segment = timed_segment(this->op(op));
-    return std::max(context_.timed.paces.duration(rank_, op, segment), segment.host_time);
-  }
+  Seconds rerun_time(std::int32_t op) const { return pressure_->rerun_time(op); }
   void room_changed();
   void end(std::int32_t op);
   Seconds last_end() const { return last_end_; }
@@ -155,6 +151,7 @@ class alignas(64) Gpu {
   const Stream& stream_of(std::int32_t op) const {
     return streams_[static_cast<std::size_t>(this->op(op).stream)];
   }
+  MemoryHost memory_host();
   void set_pace_of_collectives();
   void next_in_queue();
 

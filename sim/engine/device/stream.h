@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sim/engine/clock/paced_work.h"
-#include "sim/engine/network/collective_board.h"
+#include "sim/engine/communication/collective_board.h"
 #include "sim/trace/launch_dates.h"
 #include "workloads/program.h"
 

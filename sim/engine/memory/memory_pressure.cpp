@@ -1,70 +1,45 @@
 #include "sim/engine/memory/memory_pressure.h"
 
 #include <algorithm>
-
-#include "sim/engine/device/gpu.h"
+#include <utility>
 
 namespace tessera {
-MemoryPressure::MemoryPressure(Gpu& gpu, const StageMemory& memory)
-    : gpu_(gpu),
+
+MemoryPressure::MemoryPressure(MemoryHost host, const StageMemory& memory)
+    : host_(std::move(host)),
       lives_(memory.lives),
       reruns_(memory.reruns),
-      tensors_(memory.lives.all().size()),
-      rerun_of_op_(gpu.program().ops.size(), -1) {
+      residency_(memory.lives),
+      horizon_(host_),
+      lanes_(host_, [this](CopyWay way, std::int32_t tensor) { arrived(way, tensor); }),
+      rerun_of_op_(host_.program.ops.size(), -1) {
   for (std::size_t i = 0; i < reruns_.all().size(); ++i)
     rerun_of_op_[static_cast<std::size_t>(reruns_.all()[i].op)] = static_cast<std::int32_t>(i);
-  Seconds ahead;
-  for (std::int32_t op = 0; op < static_cast<std::int32_t>(gpu.program().ops.size()); ++op) {
-    kernel_time_.push_back(ahead);
-    const ProgramOp& counted = gpu.op(op);
-    if (counted.kind != OpKind::kernels || counted.stream != StreamKind::compute) continue;
-    kernel_ops_.push_back(op);
-    ahead += gpu.context().timed.duration_of(gpu.rank(), op, counted.segment);
-  }
 }
 
-Bytes MemoryPressure::bytes(std::int32_t tensor) const {
-  return lives_.all()[static_cast<std::size_t>(tensor)].allocation.bytes;
-}
-
-/// Highest memory of an op above that before it.
-Bytes MemoryPressure::taken_by(std::int32_t op) const {
-  const ProgramOp& taking = gpu_.op(op);
-  if (taking.kind != OpKind::kernels) return taking.allocated;
-  return taking.allocated + gpu_.context().timed.program.segment(taking.segment).peak_above_start;
-}
-Bytes MemoryPressure::net_of(std::int32_t op) const {
-  const ProgramOp& taking = gpu_.op(op);
-  const Bytes besides = taking.allocated - taking.freed;
-  if (taking.kind != OpKind::kernels) return besides;
-  return besides + gpu_.context().timed.program.segment(taking.segment).net_memory;
-}
-
-Bytes MemoryPressure::room() const {
-  return gpu_.context().timed.memory_limit.bytes - gpu_.memory().claimed();
-}
-
-std::int32_t MemoryPressure::next_use(std::int32_t tensor) const {
-  const auto at = static_cast<std::size_t>(tensor);
-  return lives_.all()[at].users[tensors_[at].next_user];
-}
-
-bool MemoryPressure::is_used_by(std::int32_t tensor, std::int32_t op) const {
-  return op >= 0 && std::ranges::find(lives_.of_op(op), tensor) != lives_.of_op(op).end();
+EvictionView MemoryPressure::view() const {
+  return {.host = host_,
+          .residency = residency_,
+          .reruns = reruns_,
+          .horizon = horizon_,
+          .lanes = lanes_,
+          .can_rerun = can_rerun_,
+          .running = running_,
+          .next_rerun = next_rerun_};
 }
 
 bool MemoryPressure::admit(std::int32_t op) {
   const std::int32_t first = rerun_needed_by(op);
-  const bool ready = first < 0 && provide(op, lives_.of_op(op), taken_by(op), op);
+  const bool ready = first < 0 && provide(op, lives_.of_op(op), host_.taken_by(op), op);
   if (first >= 0) {
     next_rerun_ = first;  // what it needs stays, and what `op` needs may leave once more
     const Rerun& rerun = rerun_at(first);
-    if (!provide(op, rerun.needs, taken_by(rerun.op), -1)) next_rerun_ = -1;
+    if (!provide(op, rerun.needs, host_.taken_by(rerun.op), -1)) next_rerun_ = -1;
   }
   if (ready) {
     begin(op);
-  } else if (gpu_.op(op).kind == OpKind::kernels) {
-    waiting_since_.try_emplace(op, gpu_.context().clock.now());
+  } else if (host_.runs_kernels(op)) {
+    waiting_since_.try_emplace(op, host_.clock.now());
   }
   return ready;
 }
@@ -77,40 +52,39 @@ bool MemoryPressure::provide(std::int32_t op, std::span<const std::int32_t> tens
   Bytes needed = taken;
   bool complete = true;
   for (const std::int32_t tensor : tensors) {
-    if (tensors_[static_cast<std::size_t>(tensor)].place == Place::leaving) stay(tensor);
-    const Place place = tensors_[static_cast<std::size_t>(tensor)].place;
-    if (place == Place::host) needed += bytes(tensor);
+    if (residency_.place(tensor) == Place::leaving && lanes_.call_off(tensor))
+      residency_.stay(tensor);
+    const Place place = residency_.place(tensor);
+    if (place == Place::host) needed += residency_.bytes(tensor);
     if (place != Place::device && place != Place::nowhere) complete = false;
   }
   if (needed > Bytes(0)) {
-    const auto lacking = [&] { return needed - room() - leaving_bytes_; };
+    const auto lacking = [&] { return needed - room() - residency_.leaving_bytes(); };
     if (lacking() > Bytes(0)) make_room(lacking(), op);
     if (lacking() > Bytes(0) && until < op) make_room(lacking(), until);
   }
   const Bytes missing = needed - room();
   if (needed > Bytes(0) && missing > Bytes(0)) {
-    shortages_[op] = {gpu_.rank(), op, needed, missing};
+    shortages_[op] = {host_.rank, op, needed, missing};
     return false;
   }
   shortages_.erase(op);
   if (complete) return true;
   for (const std::int32_t tensor : tensors)
-    if (tensors_[static_cast<std::size_t>(tensor)].place == Place::host) come_back(tensor);
+    if (residency_.place(tensor) == Place::host) come_back(tensor);
   return false;
 }
 
 void MemoryPressure::begin(std::int32_t op) {
-  for (const std::int32_t at : lives_.of_op(op)) {
-    Tensor& tensor = tensors_[static_cast<std::size_t>(at)];
-    if (tensor.place == Place::nowhere) on_device_.push_back(at);
-    tensor.place = Place::device;
-    if (tensor.next_user == 1 && reruns_.of_tensor(at) >= 0)
-      std::erase(can_rerun_, reruns_.of_tensor(at));
-    ++tensor.next_user;
+  for (const std::int32_t tensor : lives_.of_op(op)) {
+    const bool is_first_use = residency_.uses_begun(tensor) == 1;
+    if (is_first_use && reruns_.of_tensor(tensor) >= 0)
+      std::erase(can_rerun_, reruns_.of_tensor(tensor));
+    residency_.use(tensor);
   }
-  if (gpu_.op(op).kind != OpKind::kernels) return;
+  if (!host_.runs_kernels(op)) return;
   if (const auto waited = waiting_since_.find(op); waited != waiting_since_.end()) {
-    stalls_.push_back({gpu_.rank(), op, waited->second, gpu_.context().clock.now()});
+    stalls_.push_back({host_.rank, op, waited->second, host_.clock.now()});
     waiting_since_.erase(waited);
   }
   running_ = op;
@@ -120,163 +94,172 @@ void MemoryPressure::begin(std::int32_t op) {
 void MemoryPressure::ended(std::int32_t op) {
   if (op == running_) running_ = -1;
   const std::int32_t rerun = rerun_of_op_[static_cast<std::size_t>(op)];
-  if (rerun >= 0 && gpu_.context().timed.memory_limit.recompute) can_rerun_.push_back(rerun);
-  for (const std::int32_t at : lives_.of_op(op)) {
-    const auto tensor = static_cast<std::size_t>(at);
-    if (tensors_[tensor].next_user < lives_.all()[tensor].users.size()) continue;
-    tensors_[tensor].place = Place::nowhere;
-    std::erase(on_device_, at);
-  }
+  if (rerun >= 0 && host_.limit().recompute) can_rerun_.push_back(rerun);
+  for (const std::int32_t tensor : lives_.of_op(op)) residency_.release(tensor);
 }
 
 // The levels are those that follow if nothing else left or returned.
 void MemoryPressure::look_ahead(std::int32_t op) {
-  const Bytes limit = gpu_.context().timed.memory_limit.bytes;
-  Forecast ahead{.level = gpu_.memory().used() - leaving_bytes_ + net_of(op),
-                 .spare = limit - gpu_.memory().used() - taken_by(op),
+  const Bytes limit = host_.limit().bytes;
+  const Bytes used = host_.ledger.used();
+  Forecast ahead{.level = used - residency_.leaving_bytes() + host_.net_of(op),
+                 .spare = limit - used - host_.taken_by(op),
                  .counted = {},
                  .given_up_later = {}};
-  const auto ops = static_cast<std::int32_t>(gpu_.program().ops.size());
   int looked = 0;
-  for (std::int32_t next = op + 1; next < ops && looked < kHorizon; ++next) {
-    if (gpu_.op(next).kind != OpKind::kernels) continue;
+  for (std::int32_t next = op + 1; next < host_.ops() && looked < kHorizon; ++next) {
+    if (!host_.runs_kernels(next)) continue;
     ++looked;
     const Bytes taken = bring_back_for(next, ahead);
     const Bytes missing = ahead.level + taken - limit;
     if (missing > Bytes(0)) ahead.level -= give_up_later(missing, op, next, ahead);
     if (ahead.level + taken > limit) ahead.level -= make_room(ahead.level + taken - limit, next);
     ahead.spare = std::min(ahead.spare, limit - ahead.level - taken);
-    ahead.level += net_of(next);
+    ahead.level += host_.net_of(next);
   }
 }
 
 Bytes MemoryPressure::bring_back_for(std::int32_t next, Forecast& ahead) {
   const auto bring_back = [&](std::int32_t tensor) {
-    if (tensors_[static_cast<std::size_t>(tensor)].place != Place::host) return;
-    if (ahead.counted.insert(tensor).second) ahead.level += bytes(tensor);
-    if (bytes(tensor) > ahead.spare) return;
-    ahead.spare -= bytes(tensor);
+    if (residency_.place(tensor) != Place::host) return;
+    const Bytes bytes = residency_.bytes(tensor);
+    if (ahead.counted.insert(tensor).second) ahead.level += bytes;
+    if (bytes > ahead.spare) return;
+    ahead.spare -= bytes;
     come_back(tensor);
   };
-  Bytes taken = taken_by(next);
+  Bytes taken = host_.taken_by(next);
   for (const std::int32_t tensor : lives_.of_op(next)) {
     bring_back(tensor);
-    if (tensors_[static_cast<std::size_t>(tensor)].place != Place::given_up) continue;
+    if (residency_.place(tensor) != Place::given_up) continue;
     const Rerun& rerun = rerun_at(reruns_.of_tensor(tensor));
     std::ranges::for_each(rerun.needs, bring_back);
-    Bytes again;
-    for (const std::int32_t made : rerun.makes) {
-      const bool is_given_up = tensors_[static_cast<std::size_t>(made)].place == Place::given_up;
-      if (is_given_up && ahead.counted.insert(made).second) again += bytes(made);
-    }
-    if (again == Bytes(0)) continue;  // an op before has it run
-    ahead.level += again;
-    taken = std::max(taken, taken_by(rerun.op) - again);
+    const Bytes again = count_again(rerun, ahead);
+    if (again > Bytes(0)) taken = std::max(taken, host_.taken_by(rerun.op) - again);
   }
   return taken;
 }
 
+Bytes MemoryPressure::count_again(const Rerun& rerun, Forecast& ahead) const {
+  Bytes again;
+  for (const std::int32_t made : rerun.makes) {
+    const bool is_given_up = residency_.place(made) == Place::given_up;
+    if (is_given_up && ahead.counted.insert(made).second) again += residency_.bytes(made);
+  }
+  ahead.level += again;
+  return again;
+}
+
 Bytes MemoryPressure::make_room(Bytes missing, std::int32_t until) {
-  const MemoryLimit& limit = gpu_.context().timed.memory_limit;
   Bytes going;
   while (going < missing) {
-    const std::int32_t tensor = limit.swap ? farthest(until) : -1;
-    const std::int32_t rerun = cheapest_rerun(until);
-    if (tensor < 0 && rerun < 0) break;
-    const bool gives_up =
-        tensor < 0 || (rerun >= 0 && price_of_rerun(rerun, until) < price_of_copy(tensor, until));
-    if (gives_up) {
-      going += give_up(rerun, until);
+    const Eviction next = cheapest_eviction(view(), until);
+    if (next.rerun >= 0) {
+      going += give_up(next.rerun, until);
+    } else if (next.tensor >= 0) {
+      going += residency_.bytes(next.tensor);
+      leave(next.tensor);
     } else {
-      going += bytes(tensor);
-      leave(tensor);
+      break;
     }
   }
   return going;
 }
 
-std::int32_t MemoryPressure::farthest(std::int32_t until) const {
-  const Bytes host_room = gpu_.context().timed.memory_limit.host_bytes - host_bytes_;
-  std::int32_t best = -1;
-  for (const std::int32_t tensor : on_device_) {
-    if (bytes(tensor) > host_room || !can_go(tensor, until)) continue;
-    if (best < 0 || next_use(tensor) > next_use(best) ||
-        (next_use(tensor) == next_use(best) && bytes(tensor) > bytes(best)))
-      best = tensor;
+Bytes MemoryPressure::give_up(std::int32_t rerun, std::int32_t until) {
+  Bytes freed;
+  for (const std::int32_t tensor : rerun_at(rerun).makes) {
+    if (residency_.was_made_again(tensor) || !can_go(view(), tensor, until)) continue;
+    residency_.give_up(tensor);
+    freed += residency_.bytes(tensor);
   }
-  return best;
+  host_.ledger.change(host_.clock.now(), -freed);
+  return freed;
 }
 
-/// Nobody needs it on the device now, nor up to `until`.
-bool MemoryPressure::can_go(std::int32_t tensor, std::int32_t until) const {
-  if (tensors_[static_cast<std::size_t>(tensor)].place != Place::device) return false;
-  if (next_rerun_ >= 0 && is_used_by(tensor, rerun_at(next_rerun_).op)) return false;
-  return !is_used_by(tensor, running_) && next_use(tensor) > until;
+/// Nothing need leave now for what can be given up in time: results that ops from `op` on will have
+/// made by `until`, where that is cheaper than a copy. Returns how many bytes.
+Bytes MemoryPressure::give_up_later(Bytes missing, std::int32_t op, std::int32_t until,
+                                    Forecast& ahead) const {
+  Bytes later;
+  if (!host_.limit().recompute) return later;
+  const std::int32_t other = farthest_tensor(view(), until);
+  for (std::int32_t made = op; made < until && later < missing; ++made) {
+    const std::int32_t rerun = rerun_of_op_[static_cast<std::size_t>(made)];
+    if (rerun < 0 || ahead.given_up_later.contains(rerun)) continue;
+    const Bytes freed = used_behind(rerun, until);
+    const auto price = [&] {
+      return host_.rerun_time(made).value() / static_cast<double>(freed.value());
+    };
+    if (freed == Bytes(0) || (other >= 0 && price() >= price_of_copy(view(), other, until)))
+      continue;
+    ahead.given_up_later.insert(rerun);
+    later += freed;
+  }
+  return later;
+}
+
+/// Bytes of the results of `rerun` that nobody uses up to `until` once they are made.
+Bytes MemoryPressure::used_behind(std::int32_t rerun, std::int32_t until) const {
+  Bytes sum;
+  for (const std::int32_t tensor : rerun_at(rerun).makes) {
+    const bool is_used_behind = lives_.all()[static_cast<std::size_t>(tensor)].users[1] > until;
+    if (is_used_behind) sum += residency_.bytes(tensor);
+  }
+  return sum;
 }
 
 void MemoryPressure::leave(std::int32_t tensor) {
-  tensors_[static_cast<std::size_t>(tensor)].place = Place::leaving;
-  host_bytes_ += bytes(tensor);
-  leaving_bytes_ += bytes(tensor);
-  away_.push_back(tensor);
-  leaving_.push_back(tensor);
-  if (leaving_.size() == 1) start(true);
-}
-
-/// A departure that has not begun is called off.
-void MemoryPressure::stay(std::int32_t tensor) {
-  if (leaving_.front() == tensor) return;
-  tensors_[static_cast<std::size_t>(tensor)].place = Place::device;
-  host_bytes_ -= bytes(tensor);
-  leaving_bytes_ -= bytes(tensor);
-  std::erase(away_, tensor);
-  std::erase(leaving_, tensor);
+  residency_.leave(tensor);
+  lanes_.add(CopyWay::out, tensor, residency_.bytes(tensor));
 }
 
 void MemoryPressure::come_back(std::int32_t tensor) {
-  tensors_[static_cast<std::size_t>(tensor)].place = Place::returning;
-  gpu_.memory().change(gpu_.context().clock.now(), bytes(tensor));
-  on_device_.push_back(tensor);
-  returning_.push_back(tensor);
-  if (returning_.size() == 1) start(false);
+  residency_.come_back(tensor);
+  host_.ledger.change(host_.clock.now(), residency_.bytes(tensor));
+  lanes_.add(CopyWay::in, tensor, residency_.bytes(tensor));
 }
 
-void MemoryPressure::start(bool out) {
-  const DeviceContext& context = gpu_.context();
-  const Bytes size = bytes((out ? leaving_ : returning_).front());
-  copies_.push_back({gpu_.rank(), out, size, context.clock.now(), {}});
-  const OpKind kind = out ? OpKind::copy_out : OpKind::copy_in;
-  const PlannedTransfer& copy =
-      context.plan.pressure_copy(gpu_.rank(), gpu_.program().stage, kind, size);
-  context.transfers.start(copy.transfer, [this, out] { arrived(out); });
+void MemoryPressure::arrived(CopyWay way, std::int32_t tensor) {
+  if (way == CopyWay::in) return residency_.came_back(tensor);
+  residency_.left(tensor);
+  host_.ledger.change(host_.clock.now(), -residency_.bytes(tensor));
 }
 
-void MemoryPressure::arrived(bool out) {
-  Copies& queue = out ? leaving_ : returning_;
-  const std::int32_t tensor = queue.front();
-  queue.pop_front();
-  const Seconds now = gpu_.context().clock.now();
-  PressureCopy& copy = *std::find_if(copies_.rbegin(), copies_.rend(),
-                                     [&](const PressureCopy& made) { return made.out == out; });
-  copy.end = now;
-  slowdown_[out ? 1 : 0] *= (now - copy.start).value() / copy_seconds(tensor, out);
-  if (out) {
-    tensors_[static_cast<std::size_t>(tensor)].place = Place::host;
-    leaving_bytes_ -= bytes(tensor);
-    std::erase(on_device_, tensor);
-    gpu_.memory().change(now, -bytes(tensor));
-  } else {
-    tensors_[static_cast<std::size_t>(tensor)].place = Place::device;
-    host_bytes_ -= bytes(tensor);
-    std::erase(away_, tensor);
+std::int32_t MemoryPressure::rerun_needed_by(std::int32_t op) const {
+  for (const std::int32_t tensor : lives_.of_op(op))
+    if (residency_.place(tensor) == Place::given_up) return reruns_.of_tensor(tensor);
+  return -1;
+}
+
+/// Kernels that run again begin behind those that run.
+std::int32_t MemoryPressure::rerun() const {
+  return next_rerun_ >= 0 ? rerun_at(next_rerun_).op : -1;
+}
+
+void MemoryPressure::rerun_began() {
+  const Seconds now = host_.clock.now();
+  running_ = rerun();
+  host_.ledger.begin_segment(now, host_.taken_by(running_));
+  reran_.push_back({host_.rank, running_, Bytes(0), now, now});
+}
+
+/// What was given up is there again; second copies of the other results go.
+void MemoryPressure::rerun_ended() {
+  PressureRerun& ran = reran_.back();
+  ran.end = host_.clock.now();
+  for (const std::int32_t tensor : rerun_at(next_rerun_).makes) {
+    if (residency_.place(tensor) != Place::given_up) continue;
+    residency_.made_again(tensor);
+    ran.bytes += residency_.bytes(tensor);
   }
-  if (!queue.empty()) start(out);
-  gpu_.room_changed();
+  host_.ledger.end_segment(ran.end, ran.bytes);
+  running_ = next_rerun_ = -1;
 }
 
 std::vector<MemoryShortage> MemoryPressure::shortages() const {
   std::vector<MemoryShortage> list;
-  if (!leaving_.empty() || !returning_.empty()) return list;
+  if (!lanes_.idle()) return list;
   for (const auto& [op, shortage] : shortages_) list.push_back(shortage);
   return list;
 }

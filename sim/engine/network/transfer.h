@@ -4,7 +4,7 @@
 
 #include "hw/units/quantity.h"
 #include "sim/collectives/chunk_schedule.h"
-#include "sim/engine/device/device_load.h"
+#include "sim/engine/network/device_load.h"
 #include "sim/engine/network/platform.h"
 
 namespace tessera {

@@ -5,8 +5,8 @@
 #include "sim/engine/clock/paced_work.h"
 #include "sim/engine/clock/sim_clock.h"
 #include "sim/engine/network/chunked_run.h"
-#include "sim/engine/network/communication_plan.h"
 #include "sim/engine/network/flow_network.h"
+#include "sim/engine/network/transfer.h"
 
 namespace tessera {
 

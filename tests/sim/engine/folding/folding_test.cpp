@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/engine/network/communication_plan.h"
+#include "sim/engine/communication/communication_plan.h"
 #include "sim/trace/timeline_index.h"
 #include "tests/sim/engine/forked_simulation.h"
 #include "tests/sim/engine/program_builder.h"

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "sim/collectives/collective.h"
+#include "sim/engine/communication/link_users.h"
+#include "sim/engine/communication/transfer_costs.h"
 #include "sim/engine/folding/node_orbits.h"
 #include "sim/engine/folding/symmetry.h"
-#include "sim/engine/network/link_users.h"
 #include "sim/engine/network/transfer.h"
-#include "sim/engine/network/transfer_costs.h"
 #include "sim/plan/timed_program.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "sim/engine/network/collective_board.h"
+#include "sim/engine/communication/collective_board.h"
 
 #include <algorithm>
 #include <set>

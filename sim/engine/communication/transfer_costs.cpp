@@ -1,4 +1,4 @@
-#include "sim/engine/network/transfer_costs.h"
+#include "sim/engine/communication/transfer_costs.h"
 
 #include <algorithm>
 

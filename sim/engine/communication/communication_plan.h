@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "sim/engine/communication/transfer_maker.h"
 #include "sim/engine/folding/folding.h"
 #include "sim/engine/folding/node_orbits.h"
 #include "sim/engine/network/communicators.h"
 #include "sim/engine/network/platform.h"
 #include "sim/engine/network/transfer.h"
-#include "sim/engine/network/transfer_maker.h"
 #include "sim/plan/timed_program.h"
 
 namespace tessera {

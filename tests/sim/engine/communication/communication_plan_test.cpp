@@ -1,4 +1,4 @@
-#include "sim/engine/network/communication_plan.h"
+#include "sim/engine/communication/communication_plan.h"
 
 #include <map>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "sim/engine/network/transfer_maker.h"
+#include "sim/engine/communication/transfer_maker.h"
 
 #include <algorithm>
 #include <limits>

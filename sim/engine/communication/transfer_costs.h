@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/collectives/collective.h"
-#include "sim/engine/device/device_load.h"
+#include "sim/engine/network/device_load.h"
 #include "sim/plan/timed_program.h"
 
 namespace tessera {

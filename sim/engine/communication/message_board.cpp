@@ -1,4 +1,4 @@
-#include "sim/engine/network/message_board.h"
+#include "sim/engine/communication/message_board.h"
 
 #include <utility>
 

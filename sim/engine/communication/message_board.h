@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/network/communication_plan.h"
+#include "sim/engine/communication/communication_plan.h"
 #include "sim/engine/network/transfers.h"
 
 namespace tessera {
