@@ -19,6 +19,8 @@ constexpr const char* kSwitchClass = "0x0604";    // a PCI bridge
 constexpr const char* kNvswitchClass = "0x0680";  // as the target of an NVLink
 constexpr const char* kGpuClass = "0x0302";
 constexpr const char* kDisplayClass = "0x0300";
+constexpr const char* kEthernetClass = "0x0200";
+constexpr const char* kInfinibandClass = "0x0207";
 
 struct NvlinkTo {
   std::string target;  ///< bus id
@@ -66,14 +68,33 @@ class NcclTopologyReader {
       cpus_.push_back(cpu);
       walk(cpu, -1, 0);
     }
+    take_plain_devices();
     std::ranges::stable_sort(gpus, {}, &FoundGpu::number);
   }
 
   std::vector<FoundGpu> gpus;
   std::vector<FoundNic> nics;
+  std::string unused_devices;  ///< PCI devices that stand for nothing in the result; empty: none
   const std::vector<pugi::xml_node>& cpus() const { return cpus_; }
 
  private:
+  /// Files that clouds ship for NCCL_TOPO_FILE leave GPUs and NICs to NCCL: they are PCI devices
+  /// alone. Where the file describes some itself, only these count.
+  void take_plain_devices() {
+    if (gpus.empty()) {
+      const bool accelerators = std::ranges::any_of(
+          plain_gpus_, [](const auto& found) { return found.first.starts_with(kGpuClass); });
+      for (auto& [device, gpu] : plain_gpus_) {
+        if (accelerators && !device.starts_with(kGpuClass)) continue;
+        gpu.number = static_cast<int>(gpus.size());
+        gpus.push_back(std::move(gpu));
+      }
+    } else if (!plain_gpus_.empty()) {
+      unused_devices = std::to_string(plain_gpus_.size()) + " PCI devices of GPUs without <gpu>";
+    }
+    if (nics.empty()) nics.assign(static_cast<std::size_t>(plain_nics_), FoundNic());
+  }
+
   void walk(const pugi::xml_node& node, int pcie_switch, double rate) {
     for (const pugi::xml_node& child : node.children()) {
       const std::string name = child.name();
@@ -85,20 +106,36 @@ class NcclTopologyReader {
   }
 
   void walk_pci(const pugi::xml_node& pci, int pcie_switch) {
-    const bool is_switch = std::string(pci.attribute("class").value()).starts_with(kSwitchClass);
+    const std::string device = pci.attribute("class").value();
+    const bool is_switch = device.starts_with(kSwitchClass);
     const int below = is_switch ? next_switch_++ : pcie_switch;
     const int width = whole_number(file_, pci, "link_width", 0, 64);
-    walk(pci, below, pcie_rate(pci.attribute("link_speed").value(), width));
+    const double rate = pcie_rate(pci.attribute("link_speed").value(), width);
+    walk(pci, below, rate);
+    if (pci.child("gpu") || pci.child("nic")) return;
+    if (device.starts_with(kEthernetClass) || device.starts_with(kInfinibandClass)) ++plain_nics_;
+    if (!device.starts_with(kGpuClass) && !device.starts_with(kDisplayClass)) return;
+    check_gpu_count(pci, plain_gpus_.size());
+    plain_gpus_.emplace_back(device, gpu_of(pci, pcie_switch, rate));
   }
 
-  void add_gpu(const pugi::xml_node& node, int pcie_switch, double rate) {
+  FoundGpu gpu_of(const pugi::xml_node& pci, int pcie_switch, double rate) const {
     FoundGpu gpu;
-    gpu.number = whole_number(file_, node, "dev", static_cast<int>(gpus.size()), kMostGpus);
-    gpu.sm = whole_number(file_, node, "sm", 0, 1000);
     gpu.cpu = static_cast<int>(cpus_.size()) - 1;
     gpu.pcie_switch = pcie_switch;
     gpu.pcie_rate = rate;
-    gpu.bus = lower(node.parent().attribute("busid").value());
+    gpu.bus = lower(pci.attribute("busid").value());
+    return gpu;
+  }
+
+  void check_gpu_count(const pugi::xml_node& node, std::size_t count) const {
+    if (count >= kMostGpus) refuse(file_.where(node), "has too many GPUs", "use up to 1024");
+  }
+
+  void add_gpu(const pugi::xml_node& node, int pcie_switch, double rate) {
+    FoundGpu gpu = gpu_of(node.parent(), pcie_switch, rate);
+    gpu.number = whole_number(file_, node, "dev", static_cast<int>(gpus.size()), kMostGpus);
+    gpu.sm = whole_number(file_, node, "sm", 0, 1000);
     for (const pugi::xml_node& link : node.children("nvlink")) {
       gpu.nvlinks.push_back({lower(link.attribute("target").value()),
                              whole_number(file_, link, "count", 1, kMostLinks),
@@ -110,7 +147,7 @@ class NcclTopologyReader {
                "give every GPU a dev of its own");
       }
     }
-    if (gpus.size() >= kMostGpus) refuse(file_.where(node), "has too many GPUs", "use up to 1024");
+    check_gpu_count(node, gpus.size());
     gpus.push_back(std::move(gpu));
   }
 
@@ -125,6 +162,8 @@ class NcclTopologyReader {
   const XmlFile& file_;
   std::vector<pugi::xml_node> cpus_;
   int next_switch_ = 0;
+  std::vector<std::pair<std::string, FoundGpu>> plain_gpus_;  ///< with their PCI class
+  int plain_nics_ = 0;
 };
 
 /// The usual GPU of a compute capability.
@@ -141,7 +180,10 @@ void choose_gpu(const XmlFile& file, const std::vector<FoundGpu>& gpus,
                 const ImportOptions& options, const GpuFinder& find_gpu, Imported& imported) {
   imported.gpu = options.gpu.empty() ? usual_gpu(gpus.front().sm) : options.gpu;
   if (imported.gpu.empty()) {
-    refuse(file.where(file.root()), "GPU 0 has sm = " + std::to_string(gpus.front().sm),
+    const int sm = gpus.front().sm;
+    refuse(file.where(file.root()),
+           sm == 0 ? "the file does not say what its " + std::to_string(gpus.size()) + " GPUs are"
+                   : "GPU 0 has sm = " + std::to_string(sm),
            "name the GPU with --gpu");
   }
   imported.cluster.node.gpu = find_gpu(imported.gpu);
@@ -173,6 +215,23 @@ void add_pair(const FoundGpu& from, const FoundGpu& to, const NvlinkTo& link,
   }
   const auto [low, high] = std::minmax(from.number, to.number);
   pairs[{low, high}] = there;
+}
+
+/// NVLinks of a file that leaves them to NCCL: boards of 8 and 16 GPUs have switches since
+/// NVLink 3.
+void assume_nvlinks(const XmlFile& file, std::size_t gpus, Imported& imported) {
+  NodeSpec& node = imported.cluster.node;
+  if (node.gpu.nvlink_links == 0 || gpus == 1) return;
+  constexpr int kFirstWithSwitches = 3;
+  const bool on_board = node.gpu.id.find("SXM") != std::string::npos;
+  if (!on_board || node.gpu.nvlink_generation < kFirstWithSwitches || gpus % 8 != 0)
+    refuse(file.where(file.root()),
+           "does not say how the NVLinks of " + std::to_string(gpus) + " " + node.gpu.id +
+               " are joined",
+           "give what NCCL_TOPO_DUMP_FILE wrote on such a node");
+  node.interconnect = GpuInterconnect::nvswitch;
+  imported.assumed.push_back("all NVLinks of " + node.gpu.id +
+                             " go to switches: the file leaves them to NCCL");
 }
 
 void set_nvlinks(const std::vector<FoundGpu>& gpus, Imported& imported) {
@@ -250,10 +309,22 @@ void set_host(const NcclTopologyReader& found, Imported& imported) {
   if (std::abs(relative) > kNear) node.gpu.pcie_bandwidth = slowest;
 }
 
-void set_nics(const NcclTopologyReader& found, const ImportOptions& options, Imported& imported) {
+/// NICs of which the file says no more than that they are there.
+void set_plain_nics(const XmlFile& file, int count, const ImportOptions& options,
+                    Imported& imported) {
+  if (options.nic_bandwidth.value() <= 0)
+    refuse(file.where(file.root()), "has " + std::to_string(count) + " NICs without a speed",
+           "add --nic-bandwidth, the rate of each: '400 Gb/s'");
+  set_nics(count, options.nic_bandwidth, imported);
+}
+
+void set_nics(const XmlFile& file, const NcclTopologyReader& found, const ImportOptions& options,
+              Imported& imported) {
   std::map<double, int> count_by_speed;
   for (const FoundNic& nic : found.nics) ++count_by_speed[nic.bits_per_second];
   const int without_speed = count_by_speed.contains(0) ? count_by_speed[0] : 0;
+  if (without_speed > 0 && count_by_speed.size() == 1)
+    return set_plain_nics(file, without_speed, options, imported);
   if (without_speed > 0) {
     count_by_speed.erase(0);
     imported.ignored.push_back(std::to_string(without_speed) + " NICs without a speed");
@@ -284,7 +355,8 @@ Imported import_nccl_topology(const std::string& text, const std::string& name,
   NcclTopologyReader found(file);
   found.read();
   if (found.gpus.empty()) {
-    refuse(file.where(file.root()), "holds no GPU", "give a file of NCCL_TOPO_DUMP_FILE");
+    refuse(file.where(file.root()), "holds no GPU",
+           "give a file of NCCL_TOPO_DUMP_FILE or NCCL_TOPO_FILE");
   }
   for (std::size_t i = 0; i < found.gpus.size(); ++i) found.gpus[i].number = static_cast<int>(i);
   Imported imported;
@@ -292,8 +364,12 @@ Imported import_nccl_topology(const std::string& text, const std::string& name,
   imported.cluster.node.gpu_count = static_cast<int>(found.gpus.size());
   choose_gpu(file, found.gpus, options, find_gpu, imported);
   set_nvlinks(found.gpus, imported);
+  const bool is_plain = found.gpus.front().sm == 0;
+  if (is_plain && imported.cluster.node.interconnect == GpuInterconnect::none)
+    assume_nvlinks(file, found.gpus.size(), imported);
   set_host(found, imported);
-  set_nics(found, options, imported);
+  set_nics(file, found, options, imported);
+  if (!found.unused_devices.empty()) imported.ignored.push_back(found.unused_devices);
   assume_usual_rates(imported);
   Vocabulary vocabulary({{"system", {}},
                          {"cpu", {"vendor", "modelid"}},

@@ -92,6 +92,68 @@ TEST(NcclTopology, ContradictionsAreRefusedWithTheirLine) {
               HasSubstr("GPU 0 has 40 NVLinks in pairs, but A100-SXM4-80GB has 12"));
 }
 
+/// Two sockets with two switches each, of two GPUs and two NICs, as clouds ship it for
+/// NCCL_TOPO_FILE.
+std::string plain_node(const std::string& gpu_class, const std::string& nic_class) {
+  std::string text = "<system version='1'>";
+  int bus = 0;
+  const auto device = [&](const std::string& kind) {
+    return "<pci busid='000" + std::to_string(bus++) + ":00:00.0' class='" + kind +
+           "' link_speed='16 GT/s' link_width='16'/>\n";
+  };
+  for (int socket = 0; socket < 2; ++socket) {
+    text += "<cpu numaid='" + std::to_string(socket) + "' arch='x86_64' vendor='AuthenticAMD' " +
+            "familyid='23' modelid='49'>\n";
+    for (int pair = 0; pair < 2; ++pair) {
+      text += "<pci busid='ffff:ff:0" + std::to_string(bus) + ".0' class='0x060400' " +
+              "link_speed='16 GT/s' link_width='16'>\n";
+      for (const std::string& kind : {gpu_class, nic_class, gpu_class, nic_class})
+        text += device(kind);
+      text += "</pci>\n";
+    }
+    text += "</cpu>";
+  }
+  return text + "</system>";
+}
+
+TEST(NcclTopology, GpusWithoutAnElementOfTheirOwnAreTheirPciDevices) {
+  for (const char* gpu_class : {"0x030200", "0x030000"}) {
+    const Imported imported =
+        import(plain_node(gpu_class, "0x020700"), {"A100-SXM4-80GB", BytesPerSecond(25e9)});
+    const NodeSpec& node = imported.cluster.node;
+    EXPECT_EQ(node.gpu_count, 8);
+    EXPECT_EQ(node.interconnect, GpuInterconnect::nvswitch);
+    EXPECT_EQ(node.sockets, 2);
+    EXPECT_EQ(node.gpus_per_pcie_switch, 2);
+    EXPECT_EQ(node.nic_count, 8);
+    EXPECT_EQ(node.nic_bandwidth, 25_GBps);
+    EXPECT_THAT(imported.assumed, Contains(HasSubstr("the file leaves them to NCCL")));
+    EXPECT_EQ(written_and_read(imported).node.gpu_count, 8);
+  }
+}
+
+TEST(NcclTopology, WhatPlainFilesDoNotSayIsAskedFor) {
+  const std::string text = plain_node("0x030200", "0x020000");
+  const auto message = [](const std::string& file, const std::string& gpu) {
+    return refusal(import_nccl_topology, file, gpu);
+  };
+  EXPECT_THAT(message(text, ""), HasSubstr("does not say what its 8 GPUs are; name the GPU"));
+  EXPECT_THAT(message(text, "A100-SXM4-80GB"),
+              HasSubstr("8 NICs without a speed; add --nic-bandwidth"));
+  EXPECT_THAT(message(text, "V100-SXM2-16GB"),
+              HasSubstr("does not say how the NVLinks of 8 V100-SXM2-16GB are joined"));
+  EXPECT_THAT(message(text, "A100-PCIe-80GB"), HasSubstr("8 A100-PCIe-80GB are joined"))
+      << "bridges or none";
+  const Imported pcie = import(text, {"L40S", BytesPerSecond(25e9)});
+  EXPECT_EQ(pcie.cluster.node.interconnect, GpuInterconnect::none);
+}
+
+TEST(NcclTopology, DisplaysBesideAcceleratorsAreNoGpus) {
+  std::string text = plain_node("0x030200", "0x020700");
+  text.insert(text.find("<pci"), "<pci busid='0003:00:00.0' class='0x030000'/>");
+  EXPECT_EQ(import(text, {"A100-SXM4-80GB", BytesPerSecond(25e9)}).cluster.node.gpu_count, 8);
+}
+
 TEST(NcclTopology, NestingHasALimit) {
   std::string text = "<system>";
   for (int i = 0; i < 100; ++i) text += "<pci>";
