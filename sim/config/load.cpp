@@ -7,6 +7,7 @@
 #include "configs/schema/scenario.pb.h"
 #include "hw/validation.h"
 #include "sim/config/bind.h"
+#include "sim/config/cluster_text.h"
 #include "sim/config/convert.h"
 #include "sim/config/field_path.h"
 #include "sim/config/micro_batches.h"
@@ -193,6 +194,21 @@ NodeSpec load_node(const std::string& id_or_file, const Catalog& catalog) {
 }
 ClusterSpec load_cluster(const std::string& id_or_file, const Catalog& catalog) {
   return load_hardware<schema::Cluster>(id_or_file, catalog, to_cluster);
+}
+
+ClusterSpec cluster_in(const std::string& yaml, const std::string& name, const Catalog& catalog) {
+  if (yaml.size() > static_cast<std::size_t>(kMaxFileBytes))
+    throw InputError({name, "is larger than 4 MiB as a cluster",
+                      "describe the cluster by the kind of its fabric"});
+  const pb::Descriptor& type = *schema::Cluster::descriptor();
+  ProblemList problems;
+  YamlNode tree = parse_yaml(yaml, std::make_shared<Origin>(Origin{name, "", false}));
+  tree = resolve(std::move(tree), type, catalog, problems);
+  const auto [message, marks, mark] = bind_tree<schema::Cluster>(tree, problems);
+  const ClusterSpec cluster = to_cluster(message);
+  add_hardware_problems(problems_of(cluster), "", marks, mark, problems);
+  problems.throw_if_any();
+  return cluster;
 }
 
 ModelSpec load_model(const std::string& id_or_file, const Catalog& catalog) {

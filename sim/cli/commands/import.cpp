@@ -11,6 +11,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/config/cluster_text.h"
 #include "sim/config/cluster_yaml.h"
 #include "sim/config/load.h"
 #include "sim/config/text_file.h"
@@ -51,6 +52,7 @@ void run_import(const ImportCommand& command) {
       "# Made by tessera import from " + std::filesystem::path(command.file).filename().string() +
       ". Use: cluster: [this file] in a scenario.\n" + comment("assumed", imported.assumed) +
       comment("ignored", imported.ignored) + cluster_yaml(imported.cluster, imported.gpu, catalog);
+  cluster_in(yaml, name + ", as a cluster", catalog);  // what is written can be used
   for (const std::string& line : imported.ignored) spdlog::warn("ignored: {}", line);
   if (command.output.empty()) return print(yaml);
   replace_file(command.output, yaml);

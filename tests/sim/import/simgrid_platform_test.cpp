@@ -67,6 +67,27 @@ TEST(SimgridPlatform, WhatIsWrittenReadsBackEqual) {
             cluster_yaml(imported.cluster, kGpu, shipped_catalog()));
 }
 
+/// The YAML of 4,950 links has more values than aliases may repeat, and no alias.
+TEST(SimgridPlatform, ALinkBetweenEveryTwoOfAHundredHostsReadsBack) {
+  constexpr int kHosts = 100;
+  const auto host = [](int i) { return "h" + std::to_string(i); };
+  std::string hosts;
+  std::string links;
+  std::string routes;
+  for (int i = 0; i < kHosts; ++i) {
+    hosts += "<host id='" + host(i) + "' speed='1Gf'/>";
+    for (int j = 0; j < i; ++j) {
+      const std::string link = host(i) + host(j);
+      links += "<link id='" + link + "' bandwidth='1GBps' latency='1us'/>";
+      routes += "<route src='" + host(i) + "' dst='" + host(j) + "'><link_ctn id='" + link +
+                "'/></route>";
+    }
+  }
+  const Imported imported = import("<platform version='4.1'><zone id='z' routing='Full'>" + hosts +
+                                   links + routes + "</zone></platform>");
+  EXPECT_EQ(written_and_read(imported).fabric.links.size(), imported.cluster.fabric.links.size());
+}
+
 TEST(SimgridPlatform, ContradictionsAreRefusedWithTheirLine) {
   const auto message = [](const std::string& inside) {
     return refusal(
