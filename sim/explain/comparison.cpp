@@ -102,6 +102,12 @@ const char* name_of(ProfileKind kind) {
   return kind == ProfileKind::trace ? "trace" : "simulated";
 }
 
+/// "A: step.json (trace; no ProfilerStep: ...)".
+std::string side_text(const char* side, const StepProfile& profile) {
+  return std::string(side) + ": " + profile.name + " (" + name_of(profile.kind) +
+         (profile.note.empty() ? "" : "; " + profile.note) + ")\n";
+}
+
 ComparisonJson json_of(const StepProfile& profile) {
   const auto number = [](const std::optional<double>& value) {
     return value ? ComparisonJson(*value) : ComparisonJson();
@@ -110,6 +116,7 @@ ComparisonJson json_of(const StepProfile& profile) {
   for (const auto& [name, value] : profile.setup) setup[name] = value;
   return {{"name", profile.name},
           {"kind", name_of(profile.kind)},
+          {"note", profile.note},
           {"step_time_s", profile.step_time_s},
           {"tokens_per_s", number(profile.tokens_per_s)},
           {"peak_memory_bytes", number(profile.peak_memory_bytes)},
@@ -147,8 +154,7 @@ StepComparison compare_steps(const StepProfile& a, const StepProfile& b) {
 std::string comparison_text(const StepComparison& comparison) {
   const StepProfile& a = comparison.a;
   const StepProfile& b = comparison.b;
-  return std::string("A: ") + a.name + " (" + name_of(a.kind) + ")\nB: " + b.name + " (" +
-         name_of(b.kind) + ")\n\n" +
+  return side_text("A", a) + side_text("B", b) + "\n" +
          text_of("step time %.3f ms -> %.3f ms, %+.1f %%", a.step_time_s * 1e3, b.step_time_s * 1e3,
                  comparison.difference_pct) +
          memory_text(comparison) + setup_text(comparison) + head_text("time of a GPU, by phase") +

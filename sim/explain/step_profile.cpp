@@ -127,7 +127,7 @@ StepProfile profile_of_result(const std::string& json, const std::string& where)
 }
 
 StepProfile profile_of_trace(const KinetoTrace& trace, const std::string& where) {
-  StepProfile profile{.name = where, .kind = ProfileKind::trace};
+  StepProfile profile{.name = where, .kind = ProfileKind::trace, .note = trace.note};
   const double steps = trace.steps;
   profile.step_time_s = trace.window.value() / steps;
   for (const char* phase : kTracePhases) profile.phases.emplace_back(phase, 0.0);

@@ -20,6 +20,7 @@ enum class ProfileKind : std::uint8_t { simulated, trace };
 struct StepProfile {
   std::string name;
   ProfileKind kind = ProfileKind::simulated;
+  std::string note;  ///< how steps of a trace were told apart where nothing marks them
   double step_time_s = 0;
   std::optional<double> peak_memory_bytes;
   std::optional<double> tokens_per_s;

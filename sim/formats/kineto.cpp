@@ -10,6 +10,7 @@
 
 #include "hw/units/input_error.h"
 #include "sim/formats/input_file.h"
+#include "sim/formats/kineto_steps.h"
 
 namespace tessera {
 namespace {
@@ -92,6 +93,16 @@ struct GpuEvent {
   double end_us = 0;
   TraceOpClass op_class = TraceOpClass::other;
   std::int64_t correlation = -1;
+  std::int64_t stream = 0;
+  int name = 0;  ///< a number of its own for every name
+};
+
+/// Whole steps on the GPU.
+struct FoundSteps {
+  Range window;
+  int count = 1;
+  std::string note;
+  bool is_all = false;  ///< of the trace
 };
 
 double number(const Json& event, const char* key) {
@@ -115,8 +126,7 @@ class EventCollector {
     const double begin = number(event, "ts");
     const Range range{begin, begin + number(event, "dur")};
     if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") {
-      gpu_.push_back({range.begin_us, range.end_us, class_of_kernel_name(word(event, "name")),
-                      correlation_of(event)});
+      take_kernel(word(event, "name"), event, range);
     } else if (category == "cuda_runtime" || category == "cuda_driver") {
       const std::int64_t id = correlation_of(event);
       if (id >= 0) launches_[id] = {static_cast<std::int64_t>(number(event, "tid")), begin};
@@ -130,11 +140,13 @@ class EventCollector {
   KinetoTrace trace() {
     if (gpu_.empty()) return {};
     std::ranges::stable_sort(gpu_, {}, &GpuEvent::begin_us);
-    const Range window = whole_window();
-    KinetoTrace trace{.steps = std::max(1, static_cast<int>(steps().size())),
-                      .window = Seconds((window.end_us - window.begin_us) * 1e-6)};
+    const FoundSteps found = find_steps();
+    const Range& window = found.window;
+    KinetoTrace trace{.steps = found.count,
+                      .window = Seconds((window.end_us - window.begin_us) * 1e-6),
+                      .note = found.note};
     for (const GpuEvent& event : gpu_) {
-      if (!steps().empty() && !window.holds(event.begin_us)) continue;
+      if (!found.is_all && !window.holds(event.begin_us)) continue;
       trace.kernels.push_back({Seconds((event.begin_us - window.begin_us) * 1e-6),
                                Seconds((event.end_us - window.begin_us) * 1e-6), event.op_class,
                                phase_of(event)});
@@ -170,31 +182,99 @@ class EventCollector {
     return gpu_steps_.empty() ? host_steps_ : gpu_steps_;
   }
 
-  Range whole_window() const {
-    if (steps().empty()) {
-      Range window{gpu_.front().begin_us, 0};
-      for (const GpuEvent& event : gpu_) window.end_us = std::max(window.end_us, event.end_us);
-      return window;
-    }
+  void take_kernel(const std::string& name, const Json& event, const Range& range) {
+    const int number_of_name =
+        names_.try_emplace(name, static_cast<int>(names_.size())).first->second;
+    gpu_.push_back({range.begin_us, range.end_us, class_of_kernel_name(name), correlation_of(event),
+                    static_cast<std::int64_t>(number(event, "tid")), number_of_name});
+  }
+
+  FoundSteps find_steps() const {
+    if (!steps().empty()) return marked_steps();
+    if (auto found = steps_between_optimizers()) return *found;
+    if (auto found = repeated_steps()) return *found;
+    return {
+        whole_window(), 1,
+        "no ProfilerStep, and no step that repeats: all kernels count as one step, those of the "
+        "start among them",
+        true};
+  }
+
+  FoundSteps marked_steps() const {
     Range window = steps().begin()->second;
     for (const auto& [name, step] : steps()) {
       window.begin_us = std::min(window.begin_us, step.begin_us);
       window.end_us = std::max(window.end_us, step.end_us);
     }
+    return {window, static_cast<int>(steps().size()), ""};
+  }
+
+  /// From the end of the first optimizer step on the GPU to that of the last.
+  std::optional<FoundSteps> steps_between_optimizers() const {
+    std::vector<double> ends(optimizer_.size(), -1);
+    for (const GpuEvent& event : gpu_) {
+      const std::size_t range = optimizer_of(event);
+      if (range < ends.size()) ends[range] = std::max(ends[range], event.end_us);
+    }
+    std::erase(ends, -1);
+    std::ranges::sort(ends);
+    if (ends.size() < 2) return std::nullopt;
+    const int count = static_cast<int>(ends.size()) - 1;
+    return FoundSteps{{ends.front(), ends.back()},
+                      count,
+                      "no ProfilerStep: " + std::to_string(count) +
+                          " steps between ends of optimizer steps, the first one left out"};
+  }
+
+  /// From the first kernel of a step to that of the last whole one: idle times between are in it.
+  std::optional<FoundSteps> repeated_steps() const {
+    const std::vector<const GpuEvent*> stream = busiest_stream();
+    std::vector<int> names;
+    for (const GpuEvent* event : stream) names.push_back(event->name);
+    const auto found = repetition_in(names);
+    if (!found) return std::nullopt;
+    const std::size_t first = stream.size() - found->count * found->length;
+    const int count = static_cast<int>(found->count) - 1;
+    return FoundSteps{{stream[first]->begin_us, stream[stream.size() - found->length]->begin_us},
+                      count,
+                      "no ProfilerStep: " + std::to_string(count) + " of " +
+                          std::to_string(found->count) + " repetitions of " +
+                          std::to_string(found->length) + " kernels count as steps"};
+  }
+
+  std::vector<const GpuEvent*> busiest_stream() const {
+    std::map<std::int64_t, std::vector<const GpuEvent*>> streams;
+    for (const GpuEvent& event : gpu_) streams[event.stream].push_back(&event);
+    return std::ranges::max_element(streams, {},
+                                    [](const auto& stream) { return stream.second.size(); })
+        ->second;
+  }
+
+  Range whole_window() const {
+    Range window{gpu_.front().begin_us, 0};
+    for (const GpuEvent& event : gpu_) window.end_us = std::max(window.end_us, event.end_us);
     return window;
+  }
+
+  /// Position of the optimizer step that launched a kernel; their number where none did.
+  std::size_t optimizer_of(const GpuEvent& event) const {
+    const auto launch = launches_.find(event.correlation);
+    if (launch == launches_.end()) return optimizer_.size();
+    const auto found = std::ranges::find_if(
+        optimizer_, [&](const Range& range) { return range.holds(launch->second.at_us); });
+    return static_cast<std::size_t>(found - optimizer_.begin());
   }
 
   TracePhase phase_of(const GpuEvent& event) const {
     const auto launch = launches_.find(event.correlation);
     if (launch == launches_.end()) return TracePhase::forward;
-    const bool in_optimizer = std::ranges::any_of(
-        optimizer_, [&](const Range& range) { return range.holds(launch->second.at_us); });
-    if (in_optimizer) return TracePhase::optimizer;
+    if (optimizer_of(event) < optimizer_.size()) return TracePhase::optimizer;
     return autograd_threads_.contains(launch->second.thread) ? TracePhase::backward
                                                              : TracePhase::forward;
   }
 
   std::vector<GpuEvent> gpu_;
+  std::map<std::string, int> names_;
   std::map<std::int64_t, Launch> launches_;
   std::map<std::string, Range> gpu_steps_;  ///< by name
   std::map<std::string, Range> host_steps_;

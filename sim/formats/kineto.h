@@ -39,16 +39,18 @@ struct TraceKernel {
 
 /// The GPU's side of a PyTorch profile (Kineto) of one rank.
 struct KinetoTrace {
-  std::vector<TraceKernel> kernels;  ///< in order of start; only those of whole steps, where marked
-  int steps = 1;                     ///< "ProfilerStep" ranges; 1 where the trace has none
-  Seconds window;  ///< of all these steps; without marks from first to last kernel
+  std::vector<TraceKernel> kernels;  ///< in order of start; only those of whole steps, where found
+  int steps = 1;                     ///< 1 where none can be told apart
+  Seconds window;    ///< of all these steps; where none are found from first to last kernel
+  std::string note;  ///< how steps were told apart where "ProfilerStep" does not mark them
 };
 
 /// Reads Chrome trace JSON as torch.profiler writes it (`export_chrome_trace`, plain or gzip),
 /// event by event: memory grows with the kernels alone. A kernel belongs to backward where its
 /// launch came from a thread that runs autograd nodes, to the optimizer where it lies in an
-/// "Optimizer.step" range, else to forward. Throws InputError with what is wrong in the file, or
-/// where it has no kernel.
+/// "Optimizer.step" range, else to forward. Steps are "ProfilerStep" ranges, else what lies between
+/// two ends of optimizer steps, else what the kernels of the busiest stream repeat. Throws
+/// InputError with what is wrong in the file, or where it has no kernel.
 KinetoTrace read_kineto(const std::filesystem::path& path);
 
 }  // namespace tessera

@@ -56,7 +56,9 @@ std::string comparison_page(const StepComparison& comparison, const std::string&
     page["summary"].push_back({{"name", name}, {"value", value}, {"definition", definition}});
   };
   const auto kind = [](const StepProfile& profile) {
-    return profile.kind == ProfileKind::trace ? "trace of torch.profiler" : "simulated";
+    const bool is_trace = profile.kind == ProfileKind::trace;
+    const std::string text = is_trace ? "trace of torch.profiler" : "simulated";
+    return text + (profile.note.empty() ? "" : "; " + profile.note);
   };
   add("A [ms]", a.step_time_s * 1e3, a.name + ", " + kind(a));
   add("B [ms]", b.step_time_s * 1e3, b.name + ", " + kind(b));

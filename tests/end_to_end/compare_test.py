@@ -36,7 +36,8 @@ class Compare(EndToEnd):
         self.assertAlmostEqual(comparison["b"]["step_time_s"], 0.1)
         self.assertEqual({row["name"] for row in comparison["phases"]},
                          {"forward", "backward", "optimizer", "contention", "communication", "idle"})
-        self.assertIn("B: trace.json (trace)", self.answer("compare", DATA_PARALLEL, "trace.json"))
+        self.assertIn("B: trace.json (trace; no ProfilerStep, and no step that repeats: all kernels count as one step",
+                      self.answer("compare", DATA_PARALLEL, "trace.json"))
 
     def test_other_files_are_bad_input(self):
         self.plant("other.json", "{}")

@@ -84,7 +84,56 @@ TEST_F(Traces, MarkedStepsBoundTheWindowAndKernelsOutsideAreLeftOut) {
            event("user_annotation", "ProfilerStep#1", 0, 25, 7, 0));
   EXPECT_EQ(trace.steps, 2);
   EXPECT_NEAR(trace.window.value(), 60e-6, 1e-12);
+  EXPECT_EQ(trace.note, "");
   EXPECT_EQ(trace.kernels.size(), 2u) << "the first began before the steps";
+}
+
+/// Kernels of one stream, 10 us each; 5 us lie between two steps, "|".
+std::string stream_of(const std::string& names) {
+  std::string events;
+  double at = 100;
+  for (const char name : names) {
+    if (name == '|') at += 5;
+    if (name == '|') continue;
+    events += (events.empty() ? "" : ",") +
+              event("kernel", (std::string("kernel_") + name).c_str(), at, 10, 7, 0);
+    at += 10;
+  }
+  return events;
+}
+
+TEST_F(Traces, WithoutMarksAStepIsWhatTheStreamRepeats) {
+  const KinetoTrace trace = read(stream_of("xy|abbc|abbc|abbc"));
+  EXPECT_EQ(trace.steps, 2) << "from the first kernel of a step to that of the last one";
+  EXPECT_NEAR(trace.window.value(), 2 * 45e-6, 1e-12);
+  EXPECT_EQ(trace.kernels.size(), 8u);
+  EXPECT_EQ(trace.note, "no ProfilerStep: 2 of 3 repetitions of 4 kernels count as steps");
+}
+
+TEST_F(Traces, LayersThatRepeatAreNoSteps) {
+  const KinetoTrace trace = read(stream_of("efghdcdcdcdcdcdc"));
+  EXPECT_EQ(trace.steps, 1);
+  EXPECT_EQ(trace.kernels.size(), 16u);
+  EXPECT_NE(trace.note.find("those of the start among them"), std::string::npos);
+}
+
+TEST_F(Traces, WithoutMarksStepsLieBetweenOptimizerSteps) {
+  std::string events;
+  for (int step = 0; step < 3; ++step) {
+    const double at = 1000.0 * (step == 0 ? 0 : step + 2);  // the first one is slow
+    const int id = 10 * step;
+    events += (events.empty() ? "" : ",") +
+              event("cuda_runtime", "cudaLaunchKernel", at, 2, 7, id + 1) + "," +
+              event("cuda_runtime", "cudaLaunchKernel", at + 50, 2, 7, id + 2) + "," +
+              event("user_annotation", "Optimizer.step#Adam.step", at + 40, 20, 7, 0) + "," +
+              event("kernel", step == 0 ? "first_sgemm" : "sgemm", at + 100, 300, 20, id + 1) +
+              "," + event("kernel", "multi_tensor_apply", at + 500, 100, 20, id + 2);
+  }
+  const KinetoTrace trace = read(events);
+  EXPECT_EQ(trace.steps, 2);
+  EXPECT_NEAR(trace.window.value(), (4600 - 600) * 1e-6, 1e-12);
+  EXPECT_EQ(trace.kernels.size(), 4u);
+  EXPECT_NE(trace.note.find("2 steps between ends of optimizer steps"), std::string::npos);
 }
 
 TEST_F(Traces, AreReadCompressedToo) {
