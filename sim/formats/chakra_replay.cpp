@@ -11,6 +11,7 @@
 #include "hw/units/input_error.h"
 #include "sim/formats/chakra_messages.h"
 #include "sim/formats/chakra_queues.h"
+#include "sim/formats/foreign_trace.h"
 
 namespace tessera {
 namespace {
@@ -246,6 +247,8 @@ ChakraJob read_chakra_job(const std::filesystem::path& prefix,
   const auto file = [&](std::size_t rank) {
     return fs::path(prefix.string() + "." + std::to_string(rank) + ".et");
   };
+  if (fs::is_regular_file(prefix)) refuse_json_trace(prefix);
+  if (fs::is_regular_file(file(0))) refuse_json_trace(file(0));
   while (fs::exists(file(job.ranks.size())))
     job.ranks.push_back(read_chakra(file(job.ranks.size())));
   if (job.ranks.empty())

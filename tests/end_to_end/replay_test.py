@@ -198,5 +198,19 @@ class Replay(EndToEnd):
         self.assertTrue(any("</script><img onerror=x> é" in name for name in names))
 
 
+    def test_json_traces_of_pytorch_are_named(self):
+        """What torch.profiler writes beside Chakra traces, under its own name and under a Chakra trace's."""
+        observed = {"schema": "1.1.1-chakra.0.0.4", "pid": 7, "time": "2026-01-01 00:00:00", "start_ts": 1, "nodes": [
+            {"id": 1, "name": "[pytorch|profiler|execution_trace|process]", "ctrl_deps": 1, "attrs": []}]}
+        profile = {"schemaVersion": 1, "traceEvents": []}
+        for name in ("job.0.et", "trace.json"):
+            prefix = "job" if name == "job.0.et" else name
+            self.plant(name, json.dumps(observed))
+            self.assert_fails(3, "is an execution trace of PyTorch (JSON, schema 1.1.1-chakra.0.0.4)", "replay", prefix,
+                              "--cluster", CLUSTER)
+            self.plant(name, json.dumps(profile))
+            self.assert_fails(3, "is a profile of torch.profiler (Kineto)", "replay", prefix, "--cluster", CLUSTER)
+
+
 if __name__ == "__main__":
     unittest.main()
