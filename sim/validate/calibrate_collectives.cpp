@@ -10,6 +10,7 @@
 #include "sim/collectives/calibration_fit.h"
 #include "sim/collectives/collective_names.h"
 #include "sim/validate/collective_cluster.h"
+#include "sim/validate/device_name.h"
 #include "sim/validate/text_line.h"
 
 namespace tessera {
@@ -63,6 +64,19 @@ std::vector<int> ranks_on(const NcclLog& log, int ranks, int nodes, const Cluste
   return list;
 }
 
+/// The devices that a log lists are those of the cluster, as many on every node.
+void check_devices(const NcclLog& log, const ClusterSpec& cluster) {
+  if (!log.even)
+    throw InputError({log.file, "lists more GPUs on one node than on another",
+                      "measure groups with as many GPUs on every node"});
+  const std::string& gpu = cluster.node.gpu.id;
+  for (const std::string& name : log.gpus) {
+    if (can_be_gpu(name, gpu)) continue;
+    throw InputError({log.file, "was measured on " + name + ", but GPUs of the cluster are " + gpu,
+                      "name the cluster that was measured with --cluster"});
+  }
+}
+
 int first_given(int a, int b, int c) {
   return a > 0 ? a : b > 0 ? b : c;
 }
@@ -80,6 +94,7 @@ CollectiveSettings calibrate_on_logs(const std::vector<NcclLog>& logs, const Clu
       throw InputError({log.file, "does not say which collective it is", "add --op all_reduce"});
     const int ranks = first_given(log.ranks, options.ranks, cluster.gpu_count());
     const int nodes = first_given(log.nodes, options.nodes, cluster.node_count);
+    check_devices(log, cluster);
     const std::vector<int> members = ranks_on(log, ranks, nodes, cluster);
     for (const NcclTime& row : log.times) {
       const CollectiveCall call{

@@ -1,10 +1,11 @@
 #include "sim/validate/nccl_log.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "hw/units/input_error.h"
@@ -51,6 +52,25 @@ bool is_sound(std::optional<std::int64_t> bytes, std::optional<double> time) {
          *time >= 0 && *time <= kMostMicroseconds;
 }
 
+/// What a launcher puts before every line: "[1,0]<stdout>:" of mpirun --tag-output, "0: " of
+/// srun --label.
+std::string_view tag_of(std::string_view line) {
+  if (line.starts_with('[')) {
+    const std::size_t close = line.find("]<std");
+    const std::size_t colon = close == line.npos ? close : line.find(">:", close);
+    return colon == line.npos ? "" : line.substr(0, colon + 2);
+  }
+  const std::size_t digits = line.find_first_not_of(" 0123456789");
+  const bool is_label = digits != line.npos && line.substr(digits).starts_with(": ") &&
+                        line.find_first_of("0123456789") < digits;
+  return is_label ? line.substr(0, digits + 1) : "";
+}
+
+void count_hosts(const std::map<std::string, int>& ranks, NcclLog& log) {
+  log.nodes = static_cast<int>(ranks.size());
+  for (const auto& [host, count] : ranks) log.even = log.even && count == ranks.begin()->second;
+}
+
 /// Reads the text form line by line.
 class TextReader {
  public:
@@ -58,7 +78,8 @@ class TextReader {
 
   void read(std::string_view line) {
     ++number_;
-    const std::vector<std::string_view> words = words_of(line);
+    tag_ = tag_of(line);
+    const std::vector<std::string_view> words = words_of(line.substr(tag_.size()));
     if (words.empty()) return;
     for (const std::string_view word : words) {
       if (const auto kind = kind_in(word)) log_.collective = kind;
@@ -68,7 +89,7 @@ class TextReader {
   }
 
   NcclLog take() {
-    log_.nodes = static_cast<int>(hosts_.size());
+    count_hosts(ranks_of_host_, log_);
     if (!problems_.empty()) throw InputError(std::move(problems_));
     return std::move(log_);
   }
@@ -84,8 +105,31 @@ class TextReader {
     if (words.size() < 3 || words[1] != "Rank") return;
     ++log_.ranks;
     for (std::size_t i = 2; i + 1 < words.size(); ++i) {
-      if (words[i] == "on") hosts_.insert(std::string(words[i + 1]));
+      if (words[i] == "on") ++ranks_of_host_[std::string(words[i + 1])];
     }
+    add_device(words);
+  }
+
+  /// What stands behind "device 0 [0x07]".
+  void add_device(const std::vector<std::string_view>& words) {
+    const auto device = std::ranges::find(words, "device");
+    std::string name;
+    for (auto word = device; word != words.end(); ++word) {
+      const bool is_place = word - device < 2 || word->starts_with('[') || word->ends_with(']');
+      if (!is_place) name += (name.empty() ? "" : " ") + std::string(*word);
+    }
+    if (!name.empty()) log_.gpus.insert(name);
+  }
+
+  /// Processes of a build without MPI each print a table of their own.
+  bool is_of_one_process() {
+    if (log_.times.empty()) table_tag_ = tag_;
+    if (table_tag_ == tag_) return true;
+    problems_.push_back({log_.file + ":" + std::to_string(number_),
+                         "rows from " + table_tag_ + " and from " + std::string(tag_) +
+                             ": each process ran on its own",
+                         "build nccl-tests with MPI=1, or give the lines of one process"});
+    return false;
   }
 
   /// Columns before the time come and go with the version, those behind it do not: time, algbw,
@@ -102,14 +146,16 @@ class TextReader {
                            "give the output as it was printed, or cut this line"});
       return;
     }
-    if (*bytes == 0 || *time == 0) return;
+    if (*bytes == 0 || *time == 0 || !problems_.empty() || !is_of_one_process()) return;
     log_.times.push_back({Bytes(*bytes), Seconds(*time * 1e-6), std::string(words[2])});
   }
 
   NcclLog log_;
-  std::set<std::string> hosts_;
+  std::map<std::string, int> ranks_of_host_;
   std::vector<Problem> problems_;
   std::size_t number_ = 0;
+  std::string_view tag_;   ///< of the line that is read
+  std::string table_tag_;  ///< of the rows
   bool in_table_ = false;
   bool checked_ = false;
 };
@@ -143,13 +189,15 @@ void read_json_row(const LogJson& row, std::size_t position, NcclLog& log) {
 void read_devices(const LogJson& json, NcclLog& log) {
   const auto devices = json.find("devices");
   if (devices == json.end() || !devices->is_array()) return;
-  std::set<std::string> hosts;
+  std::map<std::string, int> hosts;
   for (const LogJson& device : *devices) {
     if (!device.is_object()) continue;
     ++log.ranks;
-    hosts.insert(text_in(device, "hostname") + text_in(device, "host"));
+    ++hosts[text_in(device, "hostname") + text_in(device, "host")];
+    const std::string name = text_in(device, "device_name") + text_in(device, "name");
+    if (!name.empty()) log.gpus.insert(name);
   }
-  log.nodes = static_cast<int>(hosts.size());
+  count_hosts(hosts, log);
 }
 
 NcclLog parse_json(std::string_view text, const std::string& file) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,15 @@ struct NcclTime {
   std::string type;  ///< "float", "int8", ...
 };
 
-/// What nccl-tests printed, as text or as JSON (-J).
+/// What nccl-tests printed, as text, with or without the tags that mpirun and srun put before
+/// lines, or as JSON (-J).
 struct NcclLog {
   std::string file;
   std::optional<CollectiveKind> collective;  ///< nothing where the log does not name it
   int ranks = 0;                             ///< 0 where the log does not list them
   int nodes = 0;
+  bool even = true;            ///< every node has as many ranks
+  std::set<std::string> gpus;  ///< names of the devices: "NVIDIA A100-SXM4-80GB"
   std::vector<NcclTime> times;
 };
 

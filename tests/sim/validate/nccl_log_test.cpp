@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "sim/validate/device_name.h"
 
 namespace tessera {
 namespace {
@@ -73,6 +74,65 @@ TEST(NcclLog, JsonNamesTheSame) {
   EXPECT_EQ(log.nodes, 1);
   EXPECT_EQ(log.times.at(0).bytes, 4_KiB);
   EXPECT_NEAR(log.times.at(0).time.value(), 10.5e-6, 1e-12);
+}
+
+/// `text` with `tag` before every line.
+std::string tagged(const std::string& text, const std::string& tag) {
+  std::string result = tag;
+  for (const char c : text) result += c == '\n' ? "\n" + tag : std::string(1, c);
+  return result;
+}
+
+TEST(NcclLog, TagsOfLaunchersAreNoPartOfALine) {
+  for (const char* tag :
+       {"[1,0]<stdout>:", "[1,0]<stdout>: ", "[prterun-node-a-7@1,0]<stdout>:", "0: ", " 0: "}) {
+    const NcclLog log = parse_nccl_log(tagged(kText, tag), "run.log");
+    EXPECT_EQ(log.collective, CollectiveKind::all_reduce) << tag;
+    EXPECT_EQ(log.ranks, 2) << tag;
+    EXPECT_EQ(log.nodes, 2) << tag;
+    ASSERT_EQ(log.times.size(), 2) << tag;
+    EXPECT_EQ(log.times[1].bytes, 1_MiB) << tag;
+  }
+}
+
+TEST(NcclLog, TablesOfSeveralProcessesAreNotOneTable) {
+  const std::string both = tagged(kText, "[1,0]<stdout>:") + "\n" + tagged(kText, "[1,1]<stdout>:");
+  EXPECT_NE(message_of(both).find("rows from [1,0]<stdout>: and from [1,1]<stdout>:"),
+            std::string::npos)
+      << message_of(both);
+}
+
+TEST(NcclLog, KnowsItsDevices) {
+  const NcclLog log = parse_nccl_log(kText, "run.log");
+  EXPECT_EQ(log.gpus, std::set<std::string>{"NVIDIA A100-SXM4-80GB"});
+  EXPECT_TRUE(log.even);
+  std::string uneven = kText;
+  uneven.insert(uneven.find("#  Rank  1"),
+                "#  Rank  2 Group  0 Pid  19 on  node-a device  1 [0x08] NVIDIA A100-SXM4-80GB\n");
+  EXPECT_FALSE(parse_nccl_log(uneven, "run.log").even);
+}
+
+TEST(DeviceName, AModelIsRecognizedInBothSpellings) {
+  const auto same = [](const char* device, const char* id) {
+    EXPECT_TRUE(can_be_gpu(device, id)) << device << " " << id;
+  };
+  same("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB");
+  same("A100-SXM4-40GB", "A100-SXM4-80GB");  // the same links
+  same("NVIDIA H100 80GB HBM3", "H100-SXM5-80GB");
+  same("NVIDIA H100 PCIe", "H100-PCIe-80GB");
+  same("Tesla V100-SXM2-32GB", "V100-SXM2-16GB");
+  same("NVIDIA GeForce RTX 3090", "RTX-3090");
+  same("NVIDIA TITAN V", "TitanV");
+  same("NVIDIA H100 80GB HBM3", "my-h100");
+  same("NVIDIA H100 80GB HBM3", "mine");
+  const auto other = [](const char* device, const char* id) {
+    EXPECT_FALSE(can_be_gpu(device, id)) << device << " " << id;
+  };
+  other("NVIDIA A100-SXM4-80GB", "H100-SXM5-80GB");
+  other("NVIDIA A100-PCIE-40GB", "A100-SXM4-40GB");
+  other("NVIDIA H800", "H100-SXM5-80GB");
+  other("NVIDIA H200", "H100-SXM5-80GB");
+  other("NVIDIA GH200 480GB", "H200-SXM5-141GB");
 }
 
 TEST(NcclLog, WhatIsNoLogIsRefusedWithItsLine) {
