@@ -1,5 +1,6 @@
 #include "sim/cli/provenance_of.h"
 
+#include "hw/link_notes.h"
 #include "sim/plan/plan.h"
 #include "sim/scenario/names.h"
 
@@ -17,6 +18,7 @@ Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weigh
           .predictor_mode = std::string(name_of(basis.mode)),
           .predictor_effect = basis.effect,
           .predictor_notes = basis.notes,
+          .link_notes = notes_on_links(scenario.cluster),
           .tessera_version = TESSERA_VERSION};
 }
 

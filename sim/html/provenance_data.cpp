@@ -21,6 +21,7 @@ PageJson provenance_data(const Provenance& provenance) {
   list.push_back(entry("predictor", provenance.predictor + ", " + provenance.predictor_mode));
   list.push_back(entry("effect of the GPU", provenance.predictor_effect));
   for (const std::string& note : provenance.predictor_notes) list.push_back(entry("note", note));
+  for (const std::string& note : provenance.link_notes) list.push_back(entry("links", note));
   return list;
 }
 

@@ -46,6 +46,8 @@ PageJson summary_of(const StepReport& report) {
   summary.push_back(entry("exposed communication [ms]",
                           report.breakdown.exposed_communication().value() * 1e3,
                           definitions::kExposedCommunication));
+  summary.push_back(entry("exposed copies [ms]", report.breakdown.exposed_copies().value() * 1e3,
+                          definitions::kExposedCopies));
   constexpr double kGiB = 1024.0 * 1024 * 1024;
   summary.push_back(entry("peak memory [GiB]",
                           static_cast<double>(report.memory.peak.value()) / kGiB,
@@ -79,6 +81,11 @@ double share_of(Seconds part, Seconds whole) {
   return whole.value() > 0 ? 100 * (part / whole) : 0.0;
 }
 
+std::string kinds_note(const StepReport& report) {
+  const std::string overlap(definitions::kKernelKinds);
+  return "mean over GPUs" + (report.kernels_overlap() ? "; " + overlap : "");
+}
+
 PageJson tables_of(const StepReport& report, const StepStory& story) {
   PageJson path{{"title", "Critical path"},
                 {"columns", {"class", "what", "ms", "% of the step", "times"}},
@@ -92,7 +99,7 @@ PageJson tables_of(const StepReport& report, const StepStory& story) {
   PageJson kinds{{"title", "Kernels by kind"},
                  {"columns", {"kind", "ms", "% of the step", "launches"}},
                  {"rows", PageJson::array()},
-                 {"note", "mean over GPUs"}};
+                 {"note", kinds_note(report)}};
   for (const KernelKindTime& kind : report.kernel_kinds)
     kinds["rows"].push_back({label_of(kind.kind), kind.time.value() * 1e3,
                              share_of(kind.time, report.step_time), kind.launches});

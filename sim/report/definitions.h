@@ -10,8 +10,9 @@ constexpr std::string_view kInterval =
     "GPUs that were left out of training (zero-shot) or measured; communication and host costs "
     "count as exact";
 constexpr std::string_view kMfu =
-    "model FLOPs utilization: FLOPs of matrix products and fused attention (half of it where "
-    "causal) without recomputation / (step time x GPUs x dense peak)";
+    "model FLOPs utilization: FLOPs of matrix products, convolutions and fused attention (half of "
+    "it where causal) without recomputation / (step time x GPUs x dense peak of the precision in "
+    "which most of them are done)";
 constexpr std::string_view kHfu =
     "hardware FLOPs utilization: as MFU, with the FLOPs that are executed, recomputation included";
 constexpr std::string_view kBubbleFraction =
@@ -20,6 +21,18 @@ constexpr std::string_view kBubbleFraction =
 constexpr std::string_view kExposedCommunication =
     "time in which a GPU runs no kernel and waits for a collective or message, from joining it to "
     "its end, without the bubble, mean over GPUs";
+constexpr std::string_view kExposedCopies =
+    "time in which a GPU runs no kernel and waits for copies between its memory and the host's "
+    "(offloading, swapping, memory pressure), mean over GPUs; no communication between GPUs";
+constexpr std::string_view kWinograd =
+    "of these FLOPs are of fp32 convolutions with 3x3 windows at stride 1. They count as direct "
+    "products; the library runs Winograd's algorithm where that is faster, which multiplies up to "
+    "4 times less often, so more than 100 % of the peak can be right";
+constexpr std::string_view kOtherPrecisions =
+    "of these FLOPs are done in other precisions, whose peak is another one";
+constexpr std::string_view kKernelKinds =
+    "kernels on streams of their own, and of the host, run beside others: all kinds together take "
+    "longer than the step";
 constexpr std::string_view kBreakdown =
     "what the compute stream of a GPU does, mean over GPUs; adds up to the step time";
 constexpr std::string_view kHost =

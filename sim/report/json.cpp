@@ -34,6 +34,7 @@ ordered_json provenance_json(const StepReport& report, const Provenance& provena
           {"pipeline", report.layout.pipeline},
           {"data", report.layout.data},
           {"micro_batches", report.micro_batches},
+          {"link_notes", provenance.link_notes},
           {"precision", name_of(report.precision)},
           {"peak_flops_per_gpu", report.peak_per_gpu.value()}};
 }
@@ -43,6 +44,12 @@ ordered_json predictor_json(const Provenance& provenance) {
           {"mode", provenance.predictor_mode},
           {"effect", provenance.predictor_effect},
           {"notes", provenance.predictor_notes}};
+}
+
+ordered_json counted_json(const CountedFlops& counted) {
+  return {{"precision", name_of(counted.precision)},
+          {"other_precisions_share", counted.other_precisions},
+          {"winograd_share", counted.winograd}};
 }
 
 ordered_json breakdown_json(const StepReport& report) {
@@ -144,9 +151,11 @@ ordered_json extrapolated_json(const StepReport& report) {
 ordered_json definitions_json() {
   return {{"step_time_interval", definitions::kInterval},
           {"mfu", definitions::kMfu},
+          {"counted_flops.winograd_share", definitions::kWinograd},
           {"hfu", definitions::kHfu},
           {"bubble_fraction", definitions::kBubbleFraction},
           {"exposed_communication_s", definitions::kExposedCommunication},
+          {"exposed_copies_s", definitions::kExposedCopies},
           {"breakdown", definitions::kBreakdown},
           {"breakdown.host", definitions::kHost},
           {"memory.peak_bytes", definitions::kPeakMemory}};
@@ -165,8 +174,10 @@ std::string json_text(const StepReport& report, const Provenance& provenance,
                       {"samples_per_s", report.samples_per_s},
                       {"mfu", optional_number(report.mfu)},
                       {"hfu", optional_number(report.hfu)},
+                      {"counted_flops", counted_json(report.counted)},
                       {"bubble_fraction", report.bubble_fraction},
                       {"exposed_communication_s", report.breakdown.exposed_communication().value()},
+                      {"exposed_copies_s", report.breakdown.exposed_copies().value()},
                       {"breakdown", breakdown_json(report)},
                       {"kernel_kinds", kernel_kinds_json(report)},
                       {"segments", segments_json(report)},

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "sim/report/clock_tick.h"
+#include "sim/report/counted_flops.h"
 #include "sim/report/rank_breakdown.h"
 #include "sim/trace/timeline_index.h"
 
@@ -93,20 +95,10 @@ KernelTimes kernel_times(const TimedProgram& timed, const std::vector<SegmentRun
   return times;
 }
 
-/// Precision of the matrix products that do most of the step's FLOPs.
-Precision main_precision(const TimedProgram& timed, const std::vector<SegmentRuns>& runs) {
-  std::map<Precision, double> flops;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const KernelLaunch& launch : timed.program.segments[i].kernels) {
-      const KernelKind kind = launch.kernel.kind;
-      if (kind != KernelKind::gemm && kind != KernelKind::batched_gemm) continue;
-      flops[launch.kernel.precision] +=
-          launch.kernel.flops.value() * static_cast<double>(runs[i].count);
-    }
-  }
-  const auto most = std::max_element(
-      flops.begin(), flops.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == flops.end() ? Precision::fp32 : most->first;
+std::vector<double> segment_counts(const std::vector<SegmentRuns>& runs) {
+  std::vector<double> counts;
+  for (const SegmentRuns& run : runs) counts.push_back(static_cast<double>(run.count));
+  return counts;
 }
 
 /// Mean over the ranks, category by category.
@@ -182,6 +174,12 @@ double StepReport::extrapolated_share() const {
   return share;
 }
 
+bool StepReport::kernels_overlap() const {
+  Seconds sum;
+  for (const KernelKindTime& entry : kernel_kinds) sum += entry.time;
+  return sum > step_time + kClockTick;
+}
+
 StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   const TimelineIndex index(timed, timeline);
   const GpuSpec& gpu = timed.topology.cluster().node.gpu;
@@ -198,7 +196,8 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   report.gpu = gpu.id;
   report.layout = timed.program.layout;
   report.micro_batches = timed.program.micro_batches;
-  report.precision = main_precision(timed, runs);
+  report.counted = counted_flops(timed.program, segment_counts(runs));
+  report.precision = report.counted.precision;
   report.peak_per_gpu = gpu.peak(report.precision);
   report.step_time = timeline.step_time;
   report.folding = timeline.folding;

@@ -19,6 +19,7 @@ struct Provenance {
   std::string predictor_mode;                ///< "zero-shot", "calibrated", "calibrated-steps"
   std::string predictor_effect;              ///< where the GPU's effect comes from, in words
   std::vector<std::string> predictor_notes;  ///< what was never measured, a short line each
+  std::vector<std::string> link_notes;       ///< what to know of the links, a line each
   std::string tessera_version;
 };
 

@@ -7,6 +7,7 @@
 
 #include "hw/units/precision.h"
 #include "hw/units/quantity.h"
+#include "sim/report/counted_flops.h"
 #include "sim/report/straggler.h"
 #include "sim/report/time_category.h"
 #include "sim/report/uncertainty.h"
@@ -61,15 +62,17 @@ struct StepReport {
   std::string gpu;  ///< id of the hardware catalog
   ParallelLayout layout;
   int micro_batches = 1;
-  Precision precision = Precision::fp32;  ///< of the GEMMs that do most of the FLOPs
+  Precision precision = Precision::fp32;  ///< in which most of the counted FLOPs are done
+  CountedFlops counted;                   ///< what MFU and HFU count
   FlopsPerSecond peak_per_gpu;            ///< dense, in `precision`
 
   Seconds step_time;
   double tokens_per_s = 0;
   double tokens_per_s_per_gpu = 0;
   double samples_per_s = 0;    ///< sequences
-  std::optional<double> mfu;   ///< in [0, 1]; empty where the GPU has no published peak
-  std::optional<double> hfu;   ///< in [0, 1]; empty where the GPU has no published peak
+  std::optional<double> mfu;   ///< empty where the GPU has no published peak; above 1 only where
+                               ///< `counted` says how that can be
+  std::optional<double> hfu;   ///< likewise
   double bubble_fraction = 0;  ///< in [0, 1]
 
   TimeBreakdown breakdown;                   ///< mean over the ranks; adds up to the step time
@@ -84,6 +87,8 @@ struct StepReport {
 
   /// Share of the kernel time in kernels outside the predictor's training data, in [0, 1].
   double extrapolated_share() const;
+  /// Kernels run beside others: their kinds sum to more than the step.
+  bool kernels_overlap() const;
   int gpus() const { return layout.world_size(); }
 };
 

@@ -92,6 +92,21 @@ std::string time_row(std::string_view label, Seconds time, int tenths) {
          right(fixed(tenths / 10.0, 1), 8);
 }
 
+/// "[1] text", broken between words.
+std::string wrapped(const std::string& head, std::string_view text) {
+  std::string out = head;
+  std::size_t column = out.size();
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const bool wraps = column + 1 + word.size() > kLineWidth;
+    out += wraps ? "\n    " : " ";
+    out += word;
+    column = (wraps ? 4 : column + 1) + word.size();
+  }
+  return out + "\n";
+}
+
 /// What the kernel times rest on, in one line, and what of it was never measured, a line each; the
 /// whole reason is in the JSON.
 std::string basis_lines(const StepReport& report, const Provenance& provenance) {
@@ -100,6 +115,7 @@ std::string basis_lines(const StepReport& report, const Provenance& provenance) 
                          ? "zero-shot: nothing was measured on " + report.gpu + "\n"
                          : mode + " for " + report.gpu + ": " + provenance.predictor_effect + "\n";
   for (const std::string& note : provenance.predictor_notes) text += "  note: " + note + "\n";
+  for (const std::string& note : provenance.link_notes) text += wrapped("  links:", note);
   return text;
 }
 
@@ -181,6 +197,14 @@ std::string straggler_row(const StepReport& report) {
                                       milliseconds(report.straggler->waited) + " ms");
 }
 
+/// Nothing where no kernel waits for a copy to or from host memory.
+std::string copies_row(const StepReport& report) {
+  const Seconds copies = report.breakdown.exposed_copies();
+  if (copies <= Seconds()) return "";
+  return summary_row("exposed copies [6]",
+                     milliseconds(copies) + " ms, " + percent(copies / report.step_time));
+}
+
 std::string summary_rows(const StepReport& report) {
   const Seconds exposed = report.breakdown.exposed_communication();
   const double share = report.step_time.value() > 0 ? exposed / report.step_time : 0.0;
@@ -189,7 +213,7 @@ std::string summary_rows(const StepReport& report) {
          summary_row("MFU, HFU [1]", utilization_text(report)) +
          summary_row("bubble fraction [2]", percent(report.bubble_fraction)) +
          summary_row("exposed comm. [3]", milliseconds(exposed) + " ms, " + percent(share)) +
-         straggler_row(report) + extrapolation_row(report);
+         copies_row(report) + straggler_row(report) + extrapolation_row(report);
 }
 
 std::string breakdown_rows(const StepReport& report) {
@@ -217,7 +241,8 @@ int step_share(Seconds time, const StepReport& report) {
 }
 
 std::string kernel_kind_rows(const StepReport& report) {
-  std::string rows = "\nlongest kernel kinds\n";
+  std::string rows = "\nlongest kernel kinds";
+  rows += report.kernels_overlap() ? " [7]\n" : "\n";
   for (std::size_t i = 0; i < std::min(kKernelKindRows, report.kernel_kinds.size()); ++i) {
     const KernelKindTime& entry = report.kernel_kinds[i];
     rows += time_row(spaced(label_of(entry.kind)), entry.time, step_share(entry.time, report)) +
@@ -287,27 +312,30 @@ std::string folding_rows(const StepReport& report) {
   return rows.empty() ? rows : "\n" + rows;
 }
 
-/// "[1] text", broken between words.
 std::string footnote(int number, std::string_view text) {
-  std::string out = "[" + std::to_string(number) + "]";
-  std::size_t column = out.size();
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    const bool wraps = column + 1 + word.size() > kLineWidth;
-    out += wraps ? "\n    " : " ";
-    out += word;
-    column = (wraps ? 4 : column + 1) + word.size();
-  }
-  return out + "\n";
+  return wrapped("[" + std::to_string(number) + "]", text);
+}
+
+/// How utilization can be above 100 %, where it can.
+std::string utilization_footnotes(const StepReport& report) {
+  constexpr double kWorthALine = 5e-4;
+  const auto share = [](double of, std::string_view text) {
+    return of < kWorthALine ? "" : footnote(1, percent(of) + " " + std::string(text));
+  };
+  return footnote(1, definitions::kMfu) + footnote(1, definitions::kHfu) +
+         share(report.counted.winograd, definitions::kWinograd) +
+         share(report.counted.other_precisions, definitions::kOtherPrecisions);
 }
 
 std::string footnotes(const StepReport& report) {
-  const std::string interval = report.interval ? footnote(5, definitions::kInterval) : "";
-  return "\n" + footnote(1, definitions::kMfu) + footnote(1, definitions::kHfu) +
-         footnote(2, definitions::kBubbleFraction) +
+  const auto where = [](bool applies, int number, std::string_view text) {
+    return applies ? footnote(number, text) : "";
+  };
+  return "\n" + utilization_footnotes(report) + footnote(2, definitions::kBubbleFraction) +
          footnote(3, definitions::kExposedCommunication) + footnote(4, definitions::kBreakdown) +
-         interval;
+         where(report.interval.has_value(), 5, definitions::kInterval) +
+         where(report.breakdown.exposed_copies() > Seconds(), 6, definitions::kExposedCopies) +
+         where(report.kernels_overlap(), 7, definitions::kKernelKinds);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ Seconds TimeBreakdown::exposed_communication() const {
         GroupKind::world, GroupKind::context, GroupKind::expert}) {
     sum += (*this)[exposed_category(group)];
   }
-  return sum + (*this)[TimeCategory::exposed_swap];
+  return sum;
 }
 
 std::array<TimeCategory, kTimeCategoryCount> time_categories() {

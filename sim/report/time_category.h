@@ -44,8 +44,10 @@ class TimeBreakdown {
     return time_[static_cast<std::size_t>(category)];
   }
   Seconds total() const;
-  /// Sum over the exposed_* categories.
+  /// Sum over the exposed_* categories of groups of GPUs.
   Seconds exposed_communication() const;
+  /// Waits for copies between GPU and host memory, which are no communication.
+  Seconds exposed_copies() const { return (*this)[TimeCategory::exposed_swap]; }
 
  private:
   std::array<Seconds, kTimeCategoryCount> time_{};

@@ -17,7 +17,8 @@ std::optional<StepInterval> step_interval(const TimedProgram& timed, const Kerne
   const LogSpread spread = sum.relative();
   if (log_half_width(spread) <= 0) return std::nullopt;
   const Seconds step = breakdown.total();
-  const Seconds exact = breakdown.exposed_communication() + breakdown[TimeCategory::host];
+  const Seconds exact = breakdown.exposed_communication() + breakdown.exposed_copies() +
+                        breakdown[TimeCategory::host];
   const Interval kernels = interval_80(step - exact, spread);
   return StepInterval{{exact + kernels.low, exact + kernels.high}, spread};
 }

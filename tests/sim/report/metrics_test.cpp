@@ -64,6 +64,52 @@ TEST(StepReport, PeakIsThatOfTheGemmsPrecision) {
   EXPECT_EQ(report.peak_per_gpu.value(), 200.0);
 }
 
+TEST(StepReport, ConvolutionsGroupsAndAttentionChooseThePeakToo) {
+  for (const KernelKind kind :
+       {KernelKind::convolution, KernelKind::grouped_gemm, KernelKind::attention}) {
+    OneRankStep step;
+    add_op(step.timed, 0, run_of(step.forward, Phase::forward));
+    Kernel& most = step.timed.program.segments[0].kernels[0].kernel;
+    most.kind = kind;
+    most.precision = Precision::bf16;
+    most.flops = Flops(30);  // beside 10 in fp32
+    const StepReport report = report_of(step.timed, ideal_timeline(step.timed));
+    EXPECT_EQ(report.peak_per_gpu.value(), 200.0);
+    EXPECT_EQ(report.counted.other_precisions, 0.25);
+  }
+}
+
+TEST(StepReport, SaysWhatShareOfTheFlopsWinogradDoesInFewerMultiplications) {
+  OneRankStep step;
+  add_op(step.timed, 0, run_of(step.forward, Phase::forward));
+  Kernel& convolution = step.timed.program.segments[0].kernels[0].kernel;
+  convolution.kind = KernelKind::convolution;
+  convolution.flops = Flops(90);  // beside 10 of a product
+  convolution.convolution = {.window = 3, .stride = 1, .out_height = 8, .out_width = 8};
+  EXPECT_EQ(report_of(step.timed, ideal_timeline(step.timed)).counted.winograd, 0.9);
+  convolution.precision = Precision::bf16;  // on tensor cores a direct product
+  EXPECT_EQ(report_of(step.timed, ideal_timeline(step.timed)).counted.winograd, 0);
+  convolution.precision = Precision::fp32;
+  convolution.convolution.stride = 2;
+  EXPECT_EQ(report_of(step.timed, ideal_timeline(step.timed)).counted.winograd, 0);
+}
+
+TEST(StepReport, CopiesToTheHostAreNoCommunication) {
+  OneRankStep step;
+  const auto first = add_op(step.timed, 0, run_of(step.forward, Phase::forward));
+  ProgramOp copy;
+  copy.kind = OpKind::copy_in;
+  copy.stream = StreamKind::host_to_device;
+  const auto back = add_op_after(step.timed, 0, copy, first);
+  add_op_after(step.timed, 0, run_of(step.backward, Phase::backward), back);
+  record_op(step.timeline, 0, 0, 2);
+  record_op(step.timeline, 1, 2, 6);
+  record_op(step.timeline, 2, 6, 9);
+  const StepReport report = report_of(step.timed, step.timeline);
+  EXPECT_EQ(report.breakdown.exposed_copies(), 4_s);
+  EXPECT_EQ(report.breakdown.exposed_communication(), 0_s);
+}
+
 TEST(StepReport, UtilizationIsEmptyWhereTheGpuHasNoPublishedPeak) {
   OneRankStep step;
   add_op(step.timed, 0, run_of(step.forward, Phase::forward));

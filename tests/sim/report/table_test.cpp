@@ -63,8 +63,9 @@ longest segments
 peak memory               0.00 GiB of 0.00 GiB: fits, 0.00 GiB free
                           on GPU 0, of which 0.00 GiB static
 
-[1] model FLOPs utilization: FLOPs of matrix products and fused attention (half of it where causal)
-    without recomputation / (step time x GPUs x dense peak)
+[1] model FLOPs utilization: FLOPs of matrix products, convolutions and fused attention (half of it
+    where causal) without recomputation / (step time x GPUs x dense peak of the precision in which
+    most of them are done)
 [1] hardware FLOPs utilization: as MFU, with the FLOPs that are executed, recomputation included
 [2] share of the step in which a GPU runs no kernel because other pipeline stages are still at work,
     mean over GPUs; a message on its way counts as exposed communication
@@ -108,6 +109,37 @@ TEST(Table, HasNoUtilizationWithoutAPublishedPeak) {
   EXPECT_THAT(table_text(report, sample_provenance()), HasSubstr("n/a: no published fp32 peak"));
 }
 
+TEST(Table, SaysHowUtilizationCanBeAboveThePeak) {
+  StepReport report = sample_report();
+  EXPECT_THAT(table_text(report, sample_provenance()), Not(HasSubstr("Winograd")));
+  report.mfu = 1.5;
+  report.counted.winograd = 0.75;
+  EXPECT_THAT(table_text(report, sample_provenance()),
+              HasSubstr("\n[1] 75.0 % of these FLOPs are of fp32 convolutions with 3x3 windows"));
+  report.counted.other_precisions = 0.25;
+  EXPECT_THAT(table_text(report, sample_provenance()),
+              HasSubstr("\n[1] 25.0 % of these FLOPs are done in other precisions"));
+}
+
+TEST(Table, TellsCopiesFromCommunication) {
+  StepReport report = sample_report();
+  EXPECT_THAT(table_text(report, sample_provenance()), Not(HasSubstr("copies")));
+  report.breakdown[TimeCategory::exposed_swap] = 3_s;
+  const std::string text = table_text(report, sample_provenance());
+  EXPECT_THAT(text, HasSubstr("exposed comm. [3]         0.000 ms, 0.0 %\n"
+                              "exposed copies [6]        3000.000 ms, 50.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("\n[6] time in which a GPU runs no kernel and waits for copies"));
+}
+
+TEST(Table, SaysWhyKindsOfKernelsTakeLongerThanTheStep) {
+  StepReport report = sample_report();
+  EXPECT_THAT(table_text(report, sample_provenance()), Not(HasSubstr("[7]")));
+  report.kernel_kinds.push_back({KernelKind::copy, 4_s, 1});  // 3 s of 6 s are of products
+  const std::string text = table_text(report, sample_provenance());
+  EXPECT_THAT(text, HasSubstr("\nlongest kernel kinds [7]\n"));
+  EXPECT_THAT(text, HasSubstr("\n[7] kernels on streams of their own"));
+}
+
 TEST(Table, NamesWhatAGpuWasCalibratedWith) {
   Provenance provenance = sample_provenance();
   provenance.predictor_mode = "calibrated-steps";
@@ -122,6 +154,14 @@ TEST(Table, SaysWhatWasNeverMeasured) {
   provenance.predictor_notes = {"bf16 products on G100: never measured; rates of G99"};
   EXPECT_THAT(table_text(sample_report(), provenance),
               HasSubstr("\n  note: bf16 products on G100: never measured; rates of G99\n"));
+}
+
+TEST(Table, SaysWhatToKnowOfTheLinks) {
+  Provenance provenance = sample_provenance();
+  EXPECT_THAT(table_text(sample_report(), provenance), Not(HasSubstr("links:")));
+  provenance.link_notes = {"a GPU's NICs carry 50 GB/s, the way to them 32 GB/s"};
+  EXPECT_THAT(table_text(sample_report(), provenance),
+              HasSubstr("\n  links: a GPU's NICs carry 50 GB/s, the way to them 32 GB/s\n"));
 }
 
 TEST(Table, MentionsExtrapolationOnlyWhereThereIsSome) {

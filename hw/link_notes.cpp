@@ -1,0 +1,56 @@
+#include "hw/link_notes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "hw/node_links.h"
+#include "hw/units/text.h"
+
+namespace tessera {
+namespace {
+
+constexpr double kRounding = 1e-3;  // relative
+
+/// The description of a node says how fast one link between its GPUs is; a GPU that was made for
+/// another node brings their number, and may have links of another kind.
+std::optional<std::string> note_on_gpu_links(const NodeSpec& node) {
+  const GpuSpec& gpu = node.gpu;
+  if (node.interconnect == GpuInterconnect::none || gpu.nvlink_links == 0) return std::nullopt;
+  const BytesPerSecond own = gpu.nvlink_bandwidth / gpu.nvlink_links;
+  const BytesPerSecond nodes = node.nvlink_bandwidth_per_link;
+  if (std::abs(own / nodes - 1) <= kRounding) return std::nullopt;
+  const bool switched = node.interconnect == GpuInterconnect::nvswitch;
+  return gpu.id + " has " + std::to_string(gpu.nvlink_links) + " links of " + to_text(own) +
+         (gpu.vendor == "NVIDIA" ? " (NVLink)" : " of " + gpu.vendor) + "; node " + node.id +
+         " was described with links of " + to_text(nodes) + ": its GPUs are simulated on " +
+         (switched ? "a switch with " + std::to_string(gpu.nvlink_links) + " such links each"
+                   : std::string("pairs of such links"));
+}
+
+/// Between a GPU and its NIC lies the GPU's own slot, and what several GPUs share.
+std::optional<std::string> note_on_nics(const ClusterSpec& cluster) {
+  if (cluster.node_count == 1 || cluster.node.nic_count == 0) return std::nullopt;
+  const NodeLinks links(cluster.node, cluster.fabric_latency);
+  const BytesPerSecond nic = nic_bundle_rate(cluster.node);
+  const Link* narrowest = nullptr;
+  for (const int index : links.gpu_to_fabric(0)) {
+    const Link& link = links.links()[static_cast<std::size_t>(index)];
+    if (link.technology == LinkTechnology::nic) continue;
+    if (narrowest == nullptr || link.bandwidth < narrowest->bandwidth) narrowest = &link;
+  }
+  if (narrowest == nullptr || narrowest->bandwidth / nic >= 1 - kRounding) return std::nullopt;
+  return "a GPU's NICs carry " + to_text(nic) + ", the way to them (" + narrowest->name + ") " +
+         to_text(narrowest->bandwidth) + ": faster NICs change nothing before that link does";
+}
+
+}  // namespace
+
+std::vector<std::string> notes_on_links(const ClusterSpec& cluster) {
+  std::vector<std::string> notes;
+  for (const auto& note : {note_on_gpu_links(cluster.node), note_on_nics(cluster)})
+    if (note) notes.push_back(*note);
+  return notes;
+}
+
+}  // namespace tessera
