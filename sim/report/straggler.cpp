@@ -1,7 +1,6 @@
 #include "sim/report/straggler.h"
 
 #include <algorithm>
-#include <map>
 
 #include "sim/report/clock_tick.h"
 #include "workloads/process_groups.h"
@@ -9,9 +8,15 @@
 namespace tessera {
 namespace {
 
-/// How long `rank` waited for whom.
-std::map<int, Seconds> waits_of(int rank, const TimelineIndex& index) {
-  std::map<int, Seconds> waits;
+using Waits = std::map<int, Seconds>;
+
+/// Chains of slow causes are as long as kinds of groups lie within each other: tensor, context,
+/// expert, shard, data.
+constexpr int kLongestChain = 5;
+
+/// How long `rank` waited for whom came last.
+Waits waits_of(int rank, const TimelineIndex& index) {
+  Waits waits;
   const auto& ops = index.program_of(rank).ops;
   for (const OpRecord& record : index.records_of(rank)) {
     if (record.last_rank < 0 || record.last_rank == rank) continue;
@@ -23,22 +28,64 @@ std::map<int, Seconds> waits_of(int rank, const TimelineIndex& index) {
   return waits;
 }
 
+/// What `late` waited for others beyond what `rank` did.
+Waits surplus(const Waits& late, const Waits& own, int rank) {
+  Waits more;
+  for (const auto& [cause, waited] : late) {
+    if (cause == rank) continue;
+    const auto known = own.find(cause);
+    const Seconds beyond = known == own.end() ? waited : waited - known->second;
+    if (beyond > kClockTick) more[cause] = beyond;
+  }
+  return more;
+}
+
+Seconds total(const Waits& waits) {
+  Seconds sum;
+  for (const auto& [cause, waited] : waits) sum += waited;
+  return sum;
+}
+
 }  // namespace
 
 void StragglerSearch::add(const TimelineIndex& index, int rank, int stands_for) {
-  for (const auto& [last, waited] : waits_of(rank, index)) {
-    Waits& waits = by_last_[last];
-    waits.sum += waited * stands_for;
-    waits.longest = std::max(waits.longest, waited);
+  ranks_[rank] = {stands_for, waits_of(rank, index)};
+}
+
+/// What `rank` waits, by who is to blame according to what the last ranks waited for whom.
+StragglerSearch::Waits StragglerSearch::on_account(const Ranks& ranks, int rank) {
+  const Waits& own = ranks.at(rank).waits;
+  Waits account;
+  for (const auto& [last, waited] : own) {
+    const auto late = ranks.find(last);
+    const Waits more = late == ranks.end() ? Waits() : surplus(late->second.waits, own, rank);
+    const Seconds handed_on = std::min(waited, total(more));
+    if (handed_on < waited) account[last] += waited - handed_on;
+    for (const auto& [cause, part] : more) account[cause] += handed_on * (part / total(more));
   }
+  return account;
 }
 
 std::optional<Straggler> StragglerSearch::worst() const {
-  std::optional<Straggler> worst;
-  for (const auto& [rank, waits] : by_last_) {
-    if (!worst || waits.sum > worst->waited) worst = Straggler{rank, waits.sum, waits.longest};
+  Ranks ranks = ranks_;
+  for (int link = 0; link < kLongestChain; ++link) {
+    Ranks next = ranks;
+    for (auto& [rank, entry] : next) entry.waits = on_account(ranks, rank);
+    ranks = std::move(next);
   }
-  return worst;
+  std::map<int, Straggler> by_cause;
+  for (const auto& [rank, entry] : ranks) {
+    for (const auto& [cause, waited] : entry.waits) {
+      Straggler& straggler = by_cause[cause];
+      straggler.rank = cause;
+      straggler.waited += waited * entry.stands_for;
+      straggler.longest = std::max(straggler.longest, waited);
+    }
+  }
+  const auto worst =
+      std::ranges::max_element(by_cause, {}, [](const auto& entry) { return entry.second.waited; });
+  if (worst == by_cause.end()) return std::nullopt;
+  return worst->second;
 }
 
 std::optional<Straggler> find_straggler(const TimelineIndex& index) {
