@@ -203,9 +203,9 @@ PointsReport memory_curve_points(const std::vector<MemoryPlanReport>& reports) {
     std::string verdict = "fits";
     for (const StageMemoryPlan& plan : memory.stages)
       if (!plan.feasible && verdict == "fits") verdict = plan.infeasible;
-    points.labels.push_back("budget " + to_text(memory.budget));
+    points.labels.push_back("budget " + to_text(report.budget));
     points.rows.push_back(
-        {gib(memory.budget), added_percent(report),
+        {gib(report.budget), added_percent(report),
          memory.feasible() ? PageJson(gib(highest(memory, &StageMemoryPlan::planned_peak)))
                            : PageJson(),
          milliseconds(report.planned_time), milliseconds(report.simulated_time), verdict});

@@ -154,6 +154,20 @@ std::string memory_plan_json(const MemoryPlanReport& report) {
   return json.dump(2) + "\n";
 }
 
+void keep_fastest_of_tighter(std::vector<MemoryPlanReport>& curve) {
+  const MemoryPlanReport* fastest = nullptr;
+  for (MemoryPlanReport& report : curve) {
+    const bool slower = fastest != nullptr && (!report.simulated_time ||
+                                               *report.simulated_time > *fastest->simulated_time);
+    if (slower) {
+      const Bytes budget = report.budget;
+      report = *fastest;
+      report.budget = budget;
+    }
+    if (report.simulated_time) fastest = &report;
+  }
+}
+
 std::string memory_curve_table(const std::vector<MemoryPlanReport>& reports) {
   std::string text = plan_line("%12s %12s %12s %12s %10s", "budget GiB", "peak GiB", "expected s",
                                "simulated s", "added %");
@@ -166,17 +180,21 @@ std::string memory_curve_table(const std::vector<MemoryPlanReport>& reports) {
       if (!plan.feasible && why.empty()) why = plan.infeasible;
     }
     text += memory.feasible()
-                ? plan_line("%12.3f %12.3f %12.4f %12.4f %+10.2f", gib(memory.budget), gib(peak),
+                ? plan_line("%12.3f %12.3f %12.4f %12.4f %+10.2f", gib(report.budget), gib(peak),
                             report.planned_time->value(), report.simulated_time->value(),
                             overhead(report))
-                : plan_line("%12.3f  ", gib(memory.budget)).substr(0, 14) + why + "\n";
+                : plan_line("%12.3f  ", gib(report.budget)).substr(0, 14) + why + "\n";
   }
   return text;
 }
 
 std::string memory_curve_json(const std::vector<MemoryPlanReport>& reports) {
   ordered_json list = ordered_json::array();
-  for (const MemoryPlanReport& report : reports) list.push_back(report_json(report));
+  for (const MemoryPlanReport& report : reports) {
+    list.push_back(report_json(report));
+    list.back()["budget_bytes"] = report.budget.value();
+    list.back()["planned_for_bytes"] = report.steps->memory.budget.value();
+  }
   return ordered_json{{"schema", "tessera.memory_curve/1"}, {"budgets", std::move(list)}}.dump(2) +
          "\n";
 }

@@ -12,6 +12,7 @@ namespace tessera {
 struct MemoryPlanReport {
   std::string scenario;
   std::string planner;
+  Bytes budget;  ///< that was asked for; the plan may be made for a tighter one
   const PlannedSteps* steps = nullptr;
   Seconds base_time;                      ///< simulated, whether or not it fits
   std::optional<Seconds> planned_time;    ///< expected: base plus what the plans add
@@ -22,6 +23,10 @@ struct MemoryPlanReport {
 /// A table by stage, the step time without and with the plans.
 std::string memory_plan_table(const MemoryPlanReport& report);
 std::string memory_plan_json(const MemoryPlanReport& report);
+
+/// Of plans for rising budgets, puts the fastest one of all tighter budgets where the plan for a
+/// wider one is slower, or there is none: what fits into less memory fits into more.
+void keep_fastest_of_tighter(std::vector<MemoryPlanReport>& curve);
 
 /// A row per budget.
 std::string memory_curve_table(const std::vector<MemoryPlanReport>& reports);

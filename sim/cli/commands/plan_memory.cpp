@@ -93,6 +93,7 @@ class PlanQuestion {
     const PlannedSteps& steps = steps_.back();
     MemoryPlanReport report{.scenario = scenario_.name,
                             .planner = scenario_.memory.planner,
+                            .budget = steps.memory.budget,
                             .steps = &steps,
                             .base_time = {},
                             .planned_time = {},
@@ -141,11 +142,12 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
                   std::to_string(budgets.size()));
       question.plan(budgets[i]);
     }
+    std::vector<MemoryPlanReport> curve = question.reports();
+    keep_fastest_of_tighter(curve);
     if (!options.report_file.empty())
       write_output_file(options.report_file,
-                        points_page(memory_curve_points(question.reports()), TESSERA_VERSION));
-    print(options.format == "json" ? memory_curve_json(question.reports())
-                                   : memory_curve_table(question.reports()));
+                        points_page(memory_curve_points(curve), TESSERA_VERSION));
+    print(options.format == "json" ? memory_curve_json(curve) : memory_curve_table(curve));
     return ExitCode::ok;
   }
   const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
