@@ -6,7 +6,9 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu_effects.h"
+#include "predictor/sm_rate.h"
 #include "predictor/tessera_predictor.h"
+#include "workloads/graph/block.h"
 
 namespace tessera {
 namespace {
@@ -137,6 +139,8 @@ PredictionBasis prediction_basis(PredictorForm form, const GpuSpec& gpu,
   std::vector<std::string> sources;
   for (const Kernel& kernel : kernels) {
     for (const std::string& note : predictor.notes(kernel)) say(basis.notes, note);
+    if (counts_as_model_flops(kernel))
+      if (const auto note = note_on_peak(gpu, kernel.precision)) say(basis.notes, *note);
     if (kernel.kind != KernelKind::gemm || !TensorCorePredictor::covers(kernel)) continue;
     const TensorEffect& effect = predictor.tensor_cores().products(kernel.precision).effect();
     if (effect.measured) basis.mode = mode_of(effect);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "predictor/sm_rate.h"
 
 namespace tessera {
 namespace {
@@ -18,8 +19,9 @@ void require(double value, const GpuSpec& gpu, const char* figure, std::vector<P
                       .hint = "the kernel models need it; add it to the hardware description"});
 }
 
-/// 64 (GP100, Volta, Turing, GA100) or 128 (all others), whichever the FP32 peak implies.
+/// Of other vendors 64 or 128, whichever the FP32 peak implies.
 int lanes_per_sm(const GpuSpec& gpu) {
+  if (const int known = lanes_of_sm(gpu); known > 0) return known;
   const double lane_rate = 2.0 * gpu.sm_count * gpu.boost_clock.value();
   return lane_rate > 0 && gpu.fp32.value() / lane_rate > 96 ? 128 : 64;
 }
@@ -28,7 +30,8 @@ int lanes_per_sm(const GpuSpec& gpu) {
 /// expect with the whole chip busy. The two agree up to Ampere; Hopper's differ (1980, 1830 MHz).
 double dense_clock_share(const GpuSpec& gpu) {
   if (gpu.tensor_clock.value() <= 0) return 1;
-  const double fp32_clock = gpu.fp32.value() / (2.0 * gpu.sm_count * lanes_per_sm(gpu));
+  const double fp32_clock =
+      usable_peak(gpu, Precision::fp32).value() / (2.0 * gpu.sm_count * lanes_per_sm(gpu));
   return std::min(1.0, gpu.tensor_clock.value() / fp32_clock);
 }
 
@@ -75,7 +78,7 @@ GpuTraits gpu_traits(const GpuSpec& gpu) {
   require(gpu.sm_count, gpu, "SM count", problems);
   require(static_cast<double>(gpu.l2.value()), gpu, "L2 size", problems);
   if (!problems.empty()) throw InputError(std::move(problems));
-  return {.flops = gpu.fp32.value(),
+  return {.flops = usable_peak(gpu, Precision::fp32).value(),
           .bandwidth = gpu.memory_bandwidth.value(),
           .l2 = static_cast<double>(gpu.l2.value()),
           .sms = static_cast<double>(gpu.sm_count),

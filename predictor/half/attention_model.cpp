@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "predictor/sm_rate.h"
 
 namespace tessera {
 
 AttentionGpu attention_gpu(const GpuSpec& gpu) {
   const Hertz clock = gpu.tensor_clock.value() > 0 ? gpu.tensor_clock : gpu.boost_clock;
-  const FlopsPerSecond peak = gpu.bf16.value() > 0 ? gpu.bf16 : gpu.fp16;
+  const Precision format = gpu.bf16.value() > 0 ? Precision::bf16 : Precision::fp16;
+  const FlopsPerSecond peak = usable_peak(gpu, format);
   const AttentionGpu facts{.flops = peak.value(),
                            .bandwidth = gpu.memory_bandwidth.value(),
                            .sms = static_cast<double>(gpu.sm_count),

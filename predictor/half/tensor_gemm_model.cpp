@@ -2,6 +2,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu_support.h"
+#include "predictor/sm_rate.h"
 
 namespace tessera {
 namespace {
@@ -53,7 +54,7 @@ TensorTraits tensor_traits(const GpuSpec& gpu, Precision precision) {
     throw InputError({.where = "GPU " + gpu.id,
                       .what = "states no memory bandwidth, L2 size or SM count",
                       .hint = "add them to configs/hw/gpus"});
-  return {.flops = gpu.peak(precision).value() * steps_per_element(precision),
+  return {.flops = usable_peak(gpu, precision).value() * steps_per_element(precision),
           .bandwidth = gpu.memory_bandwidth.value(),
           .sms = static_cast<double>(gpu.sm_count),
           .l2 = static_cast<double>(gpu.l2.value())};

@@ -28,7 +28,9 @@ class Result(EndToEnd):
         self.assertAlmostEqual(sum(part["seconds"] for part in parts), step_time, delta=1e-9 * step_time)
         self.assertAlmostEqual(sum(part["share"] for part in parts), 1, places=9)
         exposed = sum(part["seconds"] for name, part in result["breakdown"].items() if name.startswith("exposed_"))
-        self.assertAlmostEqual(result["exposed_communication_s"], exposed, delta=1e-9 * step_time)
+        self.assertAlmostEqual(result["exposed_communication_s"] + result["exposed_copies_s"], exposed, delta=1e-9 * step_time)
+        self.assertEqual(result["exposed_copies_s"], result["breakdown"]["exposed_swap"]["seconds"])
+        self.assertTrue(result["mfu"] is None or result["mfu"] <= result["hfu"] <= 1)
         gpus = result["provenance"]["gpus"]
         self.assertAlmostEqual(result["tokens_per_s_per_gpu"] * gpus, result["tokens_per_s"],
                                delta=1e-9 * result["tokens_per_s"])
@@ -98,6 +100,47 @@ class MoreHardware(EndToEnd):
         large_memory = self.simulate(DATA_PARALLEL, "cluster.node.gpu.memory=32 GiB")
         del small_memory["memory"], large_memory["memory"]
         self.assertEqual(small_memory, large_memory)
+
+
+class Truth(EndToEnd):
+    """What a figure says is what it seems to say."""
+
+    IMAGES = ("model: {model}\ncluster: {cluster}\ntraining: {{framework: hf_eager, optimizer: sgd, clip_gradients: false, "
+              "micro_batch: {batch}, global_batch: {batch}}}\n")
+    TENSOR_AND_DATA = ("cluster=dgx-h100-x2", "training.framework=megatron", "training.precision=bf16", "model.layers=4",
+                       "model.hidden=1024", "model.heads=16", "training.global_batch=32", "parallelism.tensor=4",
+                       "parallelism.data=4")
+
+    def test_utilization_is_within_the_peak_of_the_precision_that_convolutions_run_in(self):
+        self.plant("images.yaml", self.IMAGES.format(model="u-net", cluster="dgx-1-v100", batch=2))
+        fp16 = self.simulate("images.yaml", "training.precision=fp16")
+        self.assertEqual((fp16["counted_flops"]["precision"], fp16["counted_flops"]["winograd_share"]), ("fp16", 0))
+        self.assertLess(fp16["mfu"], 1)
+        fp32 = self.simulate("images.yaml", "training.precision=fp32")
+        self.assertGreater(fp32["mfu"], 1, "Winograd's algorithm multiplies less often than is counted")
+        self.assertGreater(fp32["counted_flops"]["winograd_share"], 0.9)
+        self.assertIn("Winograd", self.answer("simulate", "images.yaml", *settings("training.precision=fp32")))
+
+    def test_the_straggler_is_the_slow_gpu_and_not_a_peer_that_waited_for_it(self):
+        for slow in (0, 5, 7, 14):
+            result = self.simulate(DATA_PARALLEL, *self.TENSOR_AND_DATA,
+                                   f'perturbation.gpus=[{{ranks: "{slow}", slowdown: 1.5}}]')
+            self.assertEqual(result["straggler"]["rank"], slow)
+
+    def test_what_caps_a_faster_nic_and_what_joins_foreign_gpus_is_said(self):
+        two_nodes = ("cluster=dgx-h100-x2", "parallelism.data=16", "training.global_batch=16")
+        usual, faster = (self.simulate(DATA_PARALLEL, *two_nodes, f"cluster.node.nic_bandwidth={rate} GB/s") for rate in (50, 100))
+        self.assertEqual(usual["provenance"]["link_notes"], [])
+        self.assertRegex(faster["provenance"]["link_notes"][0], r"NICs carry 92 GB/s, .*gpu0->socket0\) 51.66 GB/s")
+        foreign = self.simulate(DATA_PARALLEL, "cluster=dgx-h100", "cluster.node.gpu=MI300X")
+        self.assertRegex(foreign["provenance"]["link_notes"][0], "links of 64 GB/s of AMD; node DGX-H100 .* 25 GB/s")
+
+    def test_fewer_sms_at_the_same_peaks_make_no_image_model_faster(self):
+        for cluster, sms in (("dgx-1-v100", 80), ("dgx-a100", 108), ("t4-pcie-4", 40)):
+            self.plant("images.yaml", self.IMAGES.format(model="googlenet", cluster=cluster, batch=1))
+            whole, half = (self.simulate("images.yaml", f"cluster.node.gpu.sm_count={count}") for count in (sms, sms // 2))
+            self.assertGreater(half["step_time_s"], 0.99 * whole["step_time_s"], cluster)
+            self.assertRegex(" ".join(half["predictor"]["notes"]), f"the {sms // 2} SMs do .* at the stated clock")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "hw/gpu.h"
+#include "hw/units/precision.h"
+
+namespace tessera {
+
+/// FP32 lanes of one of NVIDIA's SMs: 64 (GP100, Volta, Turing, GA100) or 128; 0 for other vendors.
+int lanes_of_sm(const GpuSpec& gpu);
+
+/// Arithmetic per second that tiles of products can use: the peak, but never more than the SMs do
+/// at the clock that is stated. A tile runs on one SM, whose lanes and tensor cores its generation
+/// fixes: a description with fewer SMs at the same peaks has no faster ones.
+FlopsPerSecond usable_peak(const GpuSpec& gpu, Precision precision);
+
+/// Says that the stated peak is beyond what the SMs do; empty where it is not.
+std::optional<std::string> note_on_peak(const GpuSpec& gpu, Precision precision);
+
+}  // namespace tessera
