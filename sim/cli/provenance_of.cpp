@@ -19,7 +19,8 @@ Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weigh
           .predictor_effect = basis.effect,
           .predictor_notes = basis.notes,
           .link_notes = notes_on_links(scenario.cluster),
-          .tessera_version = TESSERA_VERSION};
+          .tessera_version = TESSERA_VERSION,
+          .approximations = scenario.approximations};
 }
 
 }  // namespace tessera

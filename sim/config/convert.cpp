@@ -151,6 +151,7 @@ Scenario to_scenario(const schema::Scenario& message) {
   mirror(scenario.memory, MessageReader(message.memory()));
   mirror(scenario.perturbation, MessageReader(message.perturbation()));
   mirror(scenario.simulation, MessageReader(message.simulation()));
+  scenario.approximations.assign(message.approximations().begin(), message.approximations().end());
   return scenario;
 }
 
@@ -226,6 +227,7 @@ schema::Scenario to_message(const Scenario& scenario) {
   if (scenario.simulation != SimulationSettings()) {
     mirror(scenario.simulation, MessageWriter(*message.mutable_simulation()));
   }
+  for (const std::string& text : scenario.approximations) message.add_approximations(text);
   return message;
 }
 

@@ -183,6 +183,7 @@ Scenario scenario_of(std::span<const std::string> settings, const std::string& n
 std::string identifying_bytes(const Scenario& scenario) {
   schema::Scenario message = to_message(scenario);
   message.clear_name();
+  message.clear_approximations();
   return message.SerializeAsString();
 }
 

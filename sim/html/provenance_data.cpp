@@ -22,6 +22,8 @@ PageJson provenance_data(const Provenance& provenance) {
   list.push_back(entry("effect of the GPU", provenance.predictor_effect));
   for (const std::string& note : provenance.predictor_notes) list.push_back(entry("note", note));
   for (const std::string& note : provenance.link_notes) list.push_back(entry("links", note));
+  for (const std::string& text : provenance.approximations)
+    list.push_back(entry("approximate", text));
   return list;
 }
 

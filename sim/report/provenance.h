@@ -21,6 +21,7 @@ struct Provenance {
   std::vector<std::string> predictor_notes;  ///< what was never measured, a short line each
   std::vector<std::string> link_notes;       ///< what to know of the links, a line each
   std::string tessera_version;
+  std::vector<std::string> approximations;  ///< where the scenario is not the job it stands for
 };
 
 /// Wall-clock times of our own run, in the order in which they are printed ("plan", "simulate").

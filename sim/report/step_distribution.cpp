@@ -67,7 +67,9 @@ StepDistribution distribution_of(const std::vector<StepSample>& steps) {
 
 std::string table_text(const StepDistribution& distribution, const Provenance& provenance) {
   const std::string steps = std::to_string(distribution.times.size());
-  std::string text = provenance.scenario + ": " + steps + " steps\n\n";
+  std::string text = provenance.scenario + ": " + steps + " steps\n";
+  for (const std::string& line : provenance.approximations) text += "approximate: " + line + "\n";
+  text += "\n";
   for (const auto& [name, time] : figures(distribution)) {
     std::string label = "step time, " + name;
     label.resize(22, ' ');
@@ -86,6 +88,7 @@ std::string json_text(const StepDistribution& distribution, const Provenance& pr
   using nlohmann::ordered_json;
   ordered_json result{{"schema", "tessera.steps/1"},
                       {"scenario", provenance.scenario},
+                      {"approximations", provenance.approximations},
                       {"tessera_version", provenance.tessera_version},
                       {"steps", distribution.times.size()}};
   for (const auto& [name, time] : figures(distribution)) {

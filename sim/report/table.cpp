@@ -132,6 +132,12 @@ std::string other_dimensions(const ParallelLayout& layout) {
   return text;
 }
 
+std::string approximation_lines(const Provenance& provenance) {
+  std::string text;
+  for (const std::string& line : provenance.approximations) text += "approximate: " + line + "\n";
+  return text;
+}
+
 std::string header_line(const StepReport& report, const Provenance& provenance) {
   const ParallelLayout& layout = report.layout;
   return provenance.scenario + ": " + provenance.mode + " step of " + provenance.model + " on " +
@@ -142,7 +148,7 @@ std::string header_line(const StepReport& report, const Provenance& provenance) 
          ", tessera " + provenance.tessera_version + "\n" + "framework " + provenance.framework +
          ", " + std::string(name_of(report.precision)) +
          (provenance.recompute == "none" ? "" : ", recompute " + provenance.recompute) + "\n" +
-         basis_lines(report, provenance) + "\n";
+         basis_lines(report, provenance) + approximation_lines(provenance) + "\n";
 }
 
 std::string summary_row(std::string_view label, const std::string& value) {

@@ -25,11 +25,12 @@ struct Scenario {
   StepOptions step;  ///< mode, batch, sequence length, layout, schedule, precision, optimizer,
                      ///< framework profile
   PredictorForm predictor_form = PredictorForm::tessera;
-  std::vector<GpuOverlay> overlays;  ///< measured effects of the cluster's GPU; at most one
-  CollectiveSettings collectives;    ///< measured collectives, choices, fidelity
-  MemorySettings memory;             ///< what happens where a step does not fit
-  Perturbation perturbation;         ///< GPUs that differ, kernels whose time varies
-  SimulationSettings simulation;     ///< which ranks are simulated once for many
+  std::vector<GpuOverlay> overlays;         ///< measured effects of the cluster's GPU; at most one
+  CollectiveSettings collectives;           ///< measured collectives, choices, fidelity
+  MemorySettings memory;                    ///< what happens where a step does not fit
+  Perturbation perturbation;                ///< GPUs that differ, kernels whose time varies
+  SimulationSettings simulation;            ///< which ranks are simulated once for many
+  std::vector<std::string> approximations;  ///< where it is not the job that it stands for
 };
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "sim/config/convert.h"
+#include "sim/config/scenario_source.h"
 #include "tests/sim/config/config_fixture.h"
 
 namespace tessera {
@@ -142,6 +143,15 @@ TEST_F(LoadScenario, TheResolvedScenarioLoadsAgainToAnEqualOne) {
 TEST_F(LoadScenario, TheResolvedScenarioNeedsNoCatalog) {
   const auto path = file("resolved.yaml", resolved_yaml(load(kDataParallel)));
   EXPECT_NO_THROW(load_scenario(path, {}, Catalog("nowhere")));
+}
+
+TEST_F(LoadScenario, ApproximationsSurviveTheRoundTripAndChangeNoFigure) {
+  Scenario scenario = load(kDataParallel);
+  const std::string bytes = identifying_bytes(scenario);
+  scenario.approximations = {"--mtp-num-layers = 1 is left out", "a: b # c"};
+  EXPECT_EQ(load(file("resolved.yaml", resolved_yaml(scenario))).approximations,
+            scenario.approximations);
+  EXPECT_EQ(identifying_bytes(scenario), bytes);
 }
 
 TEST_F(LoadScenario, NamesThatLookLikeOtherYamlSurviveTheRoundTrip) {
