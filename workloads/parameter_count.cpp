@@ -15,11 +15,14 @@ std::int64_t attention_width(const ModelSpec& m) {
 
 /// Separate or fused q, k, v and the output projection, with biases.
 std::int64_t biased_attention(const ModelSpec& m) {
-  return 3 * linear(m.hidden, attention_width(m)) + linear(attention_width(m), m.hidden);
+  return linear(m.hidden, attention_width(m)) + 2 * linear(m.hidden, m.kv_heads * m.head_dim) +
+         linear(attention_width(m), m.hidden);
 }
 
+/// The two branches of a gated one have no biases.
 std::int64_t biased_feed_forward(const ModelSpec& m) {
-  return linear(m.hidden, m.ffn) + linear(m.ffn, m.hidden);
+  const bool gated = m.activation == Activation::swiglu;
+  return (gated ? 2 * m.hidden * m.ffn : linear(m.hidden, m.ffn)) + linear(m.ffn, m.hidden);
 }
 
 std::int64_t output_projection(const ModelSpec& m) {

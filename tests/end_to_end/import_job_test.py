@@ -58,12 +58,12 @@ LLAMA_CONFIG = {"model_type": "llama", "num_hidden_layers": 22, "hidden_size": 2
 
 
 class ImportJob(EndToEnd):
-    def imported(self, kind, text, *options):
+    def imported(self, kind, text, *options, expect_warnings=False):
         """Path and text of the scenario that is made of a file; it has to load."""
         name = "config.json" if kind == "huggingface" else f"{kind}.txt"
         result = self.run_tessera("import", kind, self.plant(name, text), "-o", f"{kind}.yaml", *options)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertRegex(result.stderr, r"^info: \d+ assumed, \d+ ignored")
+        self.assertRegex(result.stderr, ("(?s)^warning: approximate: .*" if expect_warnings else "^") + r"info: \d+ assumed, \d+ ignored")
         path = self.folder / f"{kind}.yaml"
         self.answer("check", path)
         return path, path.read_text()
@@ -72,17 +72,50 @@ class ImportJob(EndToEnd):
         for line in lines:
             self.assertRegex(text, rf"(?m)^ *{line}$")
 
+    def refused(self, text, *options):
+        """Message of an import of megatron that ends with exit code 3 and writes nothing."""
+        result = self.run_tessera("import", "megatron", self.plant("job.sh", text), "-o", "refused.yaml", *options)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertFalse((self.folder / "refused.yaml").exists())
+        return result.stderr
+
     def test_alibi_of_megatron_is_family_bloom(self):
         positions = "--seq-length 2048 --position-embedding-type alibi"
         text = MEGATRON.replace("--seq-length 2048 --max-position-embeddings 2048", positions)
-        _, imported = self.imported("megatron", text)
-        self.assert_holds(imported, "family: bloom", "max_positions: 0")
-        self.assertIn("a norm behind the embedding", imported)
+        self.assertIn("--embed-layernorm is missing", self.refused(text))
         _, imported = self.imported("megatron", text.replace("alibi", "alibi --embed-layernorm"))
-        self.assertNotIn("a norm behind the embedding", imported)
-        _, imported = self.imported("megatron", MEGATRON.replace("--bf16", "--bf16 --embed-layernorm"))
-        self.assert_holds(imported, "family: gpt2")
-        self.assertIn("the norm behind the embedding is left out", imported)
+        self.assert_holds(imported, "family: bloom", "max_positions: 0")
+        self.assertIn("job.sh:19: --embed-layernorm is not simulated", self.refused(MEGATRON.replace("--bf16", "--bf16 --embed-layernorm")))
+
+    def test_what_is_not_simulated_is_refused_or_said_in_the_result(self):
+        text = MEGATRON.replace("--bf16", "--bf16 --mtp-num-layers 1 --window-size 128,0 --a-new-one 3")
+        error = self.refused(text)
+        for argument in ("--mtp-num-layers", "--window-size", "--a-new-one"):
+            self.assertRegex(error, rf"job.sh:19: {argument} is not ")
+        path, imported = self.imported("megatron", text, "--lenient", expect_warnings=True)
+        self.assertIn("# approximate: --mtp-num-layers = 1 is not simulated", imported)
+        table = self.answer("simulate", path)
+        self.assertIn("\napproximate: --mtp-num-layers = 1 is not simulated: layers that predict further tokens", table)
+        self.assertEqual(len(self.simulate(path)["approximations"]), 3)
+        resolved = self.folder / "resolved.yaml"
+        self.answer("simulate", path, "--resolved", resolved)
+        self.assertEqual(self.simulate(resolved)["approximations"], self.simulate(path)["approximations"])
+
+    def test_every_import_says_how_large_the_model_is(self):
+        result = self.run_tessera("import", "megatron", self.plant("job.sh", MEGATRON))
+        self.assertRegex(result.stderr, r"info: model job: 20\.\d\d billion parameters \(20\d{9}\)")
+        self.assertRegex(result.stdout, r"\n# model job: 20\.\d\d billion parameters")
+        result = self.run_tessera("import", "deepspeed", self.plant("ds.json", json.dumps(DEEPSPEED)), "--model", "gpt2-xl", "--gpus", "8")
+        self.assertIn("1.56 billion parameters", result.stderr)
+
+    def test_a_job_that_is_no_scenario_is_refused(self):
+        self.assertIn("job.sh, as a scenario: ", self.refused(MEGATRON.replace("--num-layers 44", "--num-layers 43")))
+
+    def test_arguments_of_the_script_and_branches(self):
+        text = MEGATRON.replace("DATA_PATH=$1", 'if [ "$1" == small ]; then L=12; else L=44; fi').replace("--num-layers 44", "--num-layers $L")
+        self.assertIn("L depends on $1 (job.sh:6): add --args", self.refused(text.replace('"$1" ==', '"$1" !=')))
+        self.assert_holds(self.imported("megatron", text, "--args", "small x")[1], "layers: 12")
+        self.assert_holds(self.imported("megatron", text, "--args", "large", "--define", "TP=8")[1], "layers: 44", "tensor: 8")
 
     def test_overlap_of_megatron(self):
         schedule = "--num-layers-per-virtual-pipeline-stage 1 --overlap-param-gather --align-param-gather"
@@ -97,7 +130,7 @@ class ImportJob(EndToEnd):
         self.assertIn("# ignored: --lr = 6.0e-5\n", text)
         self.assertIn("# ignored: --data-path = $1\n", text)
         self.assertIn("# assumed: vocabulary of 50257 tokens", text)
-        self.assertIn("# assumed: cluster dgx-h100-x8-rail", text)
+        self.assertIn("# assumed: cluster of 4 nodes of dgx-h100-x8-rail", text)
 
     def test_arguments_of_megatron_alone(self):
         _, text = self.imported("megatron", LLAMA.replace("\n", " "), "--gpus", "64")
@@ -107,7 +140,8 @@ class ImportJob(EndToEnd):
     def test_experts_and_several_instances_of_megatrons_optimizer(self):
         experts = ("--num-layers 2 --hidden-size 512 --num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 --bf16 "
                    "--micro-batch-size 1 --global-batch-size 8 --vocab-size 50304 --tensor-model-parallel-size 2 --sequence-parallel "
-                   "--num-experts 8 --expert-model-parallel-size 4 --expert-tensor-parallel-size 1 --use-distributed-optimizer ")
+                   "--num-experts 8 --expert-model-parallel-size 4 --expert-tensor-parallel-size 1 --use-distributed-optimizer "
+                   "--moe-grouped-gemm --moe-token-dispatcher-type alltoall ")
         _, text = self.imported("megatron", experts + "--num-distributed-optimizer-instances 2", "--gpus", "8")
         self.assert_holds(text, "experts: 8", "expert: 4", "expert_tensor: 1", "data: 4", "shard_group: 2")
         self.assertNotIn("ignored", text)

@@ -1,5 +1,7 @@
 // tessera import megatron | deepspeed | accelerate | huggingface: jobs of other programs as
 // scenarios.
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -14,6 +16,7 @@
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
 #include "sim/config/load.h"
+#include "sim/config/scenario_source.h"
 #include "sim/config/text_file.h"
 #include "sim/config/yaml_text.h"
 #include "sim/import/job/imported_job.h"
@@ -55,19 +58,51 @@ std::string comment(const std::string& text) {
   return line + "\n";
 }
 
+/// The scenario that `yaml` will be in `command`'s output. Throws InputError with what keeps it
+/// from being one.
+Scenario scenario_in(const std::string& yaml, const ImportJobCommand& command) {
+  const std::string file = shown_path(command.file);
+  const auto origin = std::make_shared<Origin>(
+      Origin{file, std::filesystem::path(command.output).parent_path(), false});
+  try {
+    return ScenarioSource(parse_yaml(yaml, origin), file, shipped_catalog()).with({});
+  } catch (const InputError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems) problem.where = file + ", as a scenario";
+    throw InputError(std::move(problems));
+  }
+}
+
+/// "model x: 8.03 billion parameters (8030261248)".
+std::string model_line(const ModelSpec& model) {
+  const std::int64_t count = parameter_count(model);
+  const bool is_large = count >= 1'000'000'000;
+  std::array<char, 32> figure{};
+  std::snprintf(figure.data(), figure.size(), "%.2f",
+                static_cast<double>(count) / (is_large ? 1e9 : 1e6));
+  return "model " + model.name + ": " + figure.data() + (is_large ? " b" : " m") +
+         "illion parameters (" + std::to_string(count) + ")";
+}
+
 void run_import_job(ImportJobCommand& command) {
   for (const std::string& definition : command.definitions) define(definition, command.options);
   if (!command.options.model.empty())
     command.options.longest_sequence =
         load_model(command.options.model, shipped_catalog()).max_positions;
   const ImportedJob job = command.importer(command.file, command.options);
+  const std::string body = to_yaml(job.scenario);
+  const std::string model = model_line(scenario_in(body, command).model);
   std::string yaml = comment("Made by tessera import from " +
                              std::filesystem::path(command.file).filename().string() + ".");
+  yaml += comment(model);
+  for (const std::string& line : job.approximate) yaml += comment("approximate: " + line);
   for (const std::string& line : job.assumed) yaml += comment("assumed: " + line);
   for (const std::string& line : job.ignored) yaml += comment("ignored: " + line);
-  spdlog::info("{} assumed, {} ignored: comments at the top list them", job.assumed.size(),
-               job.ignored.size());
-  yaml += to_yaml(job.scenario);
+  for (const std::string& line : job.approximate) spdlog::warn("approximate: {}", line);
+  spdlog::info("{} assumed, {} ignored, {} approximate: comments at the top list them",
+               job.assumed.size(), job.ignored.size(), job.approximate.size());
+  spdlog::info("{}", model);
+  yaml += body;
   if (command.output.empty()) return print(yaml);
   replace_file(command.output, yaml);
 }
@@ -88,12 +123,18 @@ void add_job_importer(CLI::App& import, const std::string& name, const std::stri
   command->add_option("--sequence-length", job.sequence_length, "tokens per sequence")->check(size);
   command->add_option("--global-batch", job.global_batch, "sequences per step")->check(size);
   command->add_option("--micro-batch", job.micro_batch, "sequences per micro-batch")->check(size);
+  command->add_flag("--lenient", job.lenient,
+                    "leave out what the scenario cannot say; its results say approximate");
   command->add_option("-o,--output", options->output, "write here instead of to stdout");
-  if (name == "megatron")
+  if (name == "megatron") {
     command
         ->add_option("--define", options->definitions,
-                     "NAME=VALUE of a shell variable that the script does not set; repeatable")
+                     "NAME=VALUE of a shell variable, whatever the script sets; repeatable")
         ->allow_extra_args(false);
+    command->add_option("--args", job.arguments, "\"...\": the script's arguments, $1 and on");
+    command->add_option("--vocab", job.vocabulary, "tokens of the vocabulary, ahead of padding")
+        ->check(size);
+  }
   command->callback([options] { run_import_job(*options); });
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hw/units/input_error.h"
@@ -35,6 +36,13 @@ class ForeignFields {
   bool flag(const std::string& name);
   /// Adds a problem at the place of `name`.
   void refuse(const std::string& name, const std::string& what, const std::string& hint);
+
+  const std::map<std::string, Value>& values() const { return values_; }
+  /// Whether `name` was asked for.
+  bool was_read(const std::string& name) const { return read_.contains(name); }
+
+  const std::vector<Problem>& problems() const { return problems_; }
+  void add_problem(Problem problem) { problems_.push_back(std::move(problem)); }
 
   /// "name = value" of each that was not asked for, in order of names; values of "auto" too.
   std::vector<std::string> unread() const;

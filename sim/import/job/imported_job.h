@@ -15,6 +15,9 @@ struct ImportedJob {
   YamlNode scenario;                 ///< mapping of scenario fields
   std::vector<std::string> assumed;  ///< what the file does not say, and what was put in its place
   std::vector<std::string> ignored;  ///< what the file says, but the scenario does not
+  /// What the scenario says otherwise than the file, though the step depends on it: its field
+  /// `approximations`. Nothing without JobOptions::lenient.
+  std::vector<std::string> approximate;
 };
 
 /// What the caller knows and files do not say; empty and 0: from the file, else assumed.
@@ -27,7 +30,10 @@ struct JobOptions {
   std::int64_t longest_sequence = 0;  ///< that `model` takes; 0: any
   std::int64_t global_batch = 0;
   std::int64_t micro_batch = 0;
-  std::map<std::string, std::string> variables;  ///< of the shell, as if set before the script
+  bool lenient = false;         ///< what the scenario cannot say is an approximation, not an error
+  std::int64_t vocabulary = 0;  ///< tokens, ahead of padding
+  std::map<std::string, std::string> variables;  ///< of the shell, whatever the script sets
+  std::string arguments;                         ///< of the script: what $1 and on stand for
 };
 
 /// Arguments of Megatron-LM (pretrain_gpt.py): a launch script whose variables it sets itself, or

@@ -36,9 +36,16 @@ YamlNode& place_of(YamlNode& node, std::string_view path) {
   return dot == std::string_view::npos ? *below : place_of(*below, path.substr(dot + 1));
 }
 
-/// Shipped clusters of DGX H100 by the GPUs that they hold.
-constexpr std::array<std::pair<std::int64_t, const char*>, 4> kClusters{
-    {{8, "dgx-h100"}, {16, "dgx-h100-x2"}, {64, "dgx-h100-x8-rail"}, {1024, "dgx-superpod-h100"}}};
+/// Nodes of a shipped cluster of DGX H100, eight GPUs each, whose network serves fewer as well.
+struct ShippedCluster {
+  std::int64_t nodes;
+  const char* id;
+};
+constexpr std::array<ShippedCluster, 5> kClusters{{{1, "dgx-h100"},
+                                                   {2, "dgx-h100-x2"},
+                                                   {8, "dgx-h100-x8-rail"},
+                                                   {128, "dgx-superpod-h100"},
+                                                   {3072, "llama3-24k"}}};
 
 }  // namespace
 
@@ -56,22 +63,55 @@ void ScenarioDraft::set(std::string_view path, YamlNode value) {
   place_of(job_.scenario, path) = std::move(value);
 }
 
+void ScenarioDraft::approximate(const std::string& line) {
+  std::string text = line;
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  job_.approximate.push_back(text);
+}
+
 ImportedJob ScenarioDraft::finish(const ForeignFields& fields) {
   fields.finish();
   for (const std::string& line : fields.unread()) ignore(line);
+  if (job_.approximate.empty()) return std::move(job_);
+  YamlNode list;
+  list.kind = YamlNode::Kind::sequence;
+  for (const std::string& line : job_.approximate) {
+    list.items.push_back(scalar(line));
+    list.items.back().quoted = true;
+  }
+  set("approximations", std::move(list));
   return std::move(job_);
+}
+
+void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
+               const std::string& name, const std::string& what, const std::string& hint) {
+  const std::string value = fields.text(name).value_or("");
+  fields.flag(name);  // asked for, with or without a value
+  if (!options.lenient) return fields.refuse(name, what, hint);
+  draft.approximate(name + (value.empty() ? "" : " = " + value) + " " + what);
 }
 
 void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus) {
   if (!options.cluster.empty()) return draft.set_text("cluster", options.cluster);
-  std::string cluster = "llama3-24k";
-  for (const auto& [most, id] : kClusters) {
-    if (gpus > most) continue;
-    cluster = id;
+  constexpr std::int64_t kGpusOfNode = 8;
+  const std::int64_t nodes = (gpus + kGpusOfNode - 1) / kGpusOfNode;
+  ShippedCluster cluster = kClusters.back();
+  for (const ShippedCluster& shipped : kClusters) {
+    if (nodes > shipped.nodes) continue;
+    cluster = shipped;
     break;
   }
-  draft.set_text("cluster", cluster);
-  draft.assume("cluster " + cluster + ": it is not in the file; --cluster names another");
+  const std::string id(cluster.id);
+  const std::string hint = ": it is not in the file; --cluster names another";
+  if (nodes >= cluster.nodes) {
+    draft.set_text("cluster", id);
+    return draft.assume("cluster " + id + hint);
+  }
+  draft.set_text("cluster.extends", id);
+  draft.set_text("cluster.id", "dgx-h100-x" + std::to_string(nodes));
+  draft.set("cluster.node_count", nodes);
+  draft.assume("cluster of " + std::to_string(nodes) + " nodes of " + id + hint);
 }
 
 void set_data_parallel_job(ScenarioDraft& draft, const JobOptions& options, BatchSizes sizes) {

@@ -19,6 +19,8 @@ class ScenarioDraft {
   void set(std::string_view path, YamlNode value);
   void assume(const std::string& line) { job_.assumed.push_back(line); }
   void ignore(const std::string& line) { job_.ignored.push_back(line); }
+  /// Of what the step depends on; the scenario's results will say it.
+  void approximate(const std::string& line);
 
   /// What `fields` were not asked for is ignored. Throws InputError with its problems.
   ImportedJob finish(const ForeignFields& fields);
@@ -31,8 +33,14 @@ class ScenarioDraft {
                                 .items = {},
                                 .entries = {}},
                    .assumed = {},
-                   .ignored = {}};
+                   .ignored = {},
+                   .approximate = {}};
 };
+
+/// `name` says what the step depends on and the scenario cannot say ("is not simulated"): a
+/// problem with the hint, or an approximation where `options` are lenient.
+void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
+               const std::string& name, const std::string& what, const std::string& hint);
 
 /// Sets `cluster`: the one of the options, else a shipped one that holds `gpus`.
 void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus);
