@@ -80,9 +80,10 @@ bool MegatronJob::flag(const char* name) {
 }
 
 void MegatronJob::cannot(const char* name, const std::string& what, const std::string& hint) {
-  leave_out(
-      draft_, in_, options_, name, what,
-      hint.empty() ? "change it, or import with --lenient, which leaves it out and says so" : hint);
+  const std::string advice =
+      hint.empty() ? "change it, or import with --lenient, which leaves it out and says so" : hint;
+  if (!given(name) && !options_.lenient) return problem(name, what, advice);
+  leave_out(draft_, in_, options_, name, what, advice);
 }
 
 /// Which profile runs the step. Arguments that only versions of 2021 and 2022 have name these.

@@ -76,7 +76,8 @@ class MegatronJob {
   /// The step depends on `name`, and the scenario cannot say it.
   void cannot(const char* name, const std::string& what, const std::string& hint = "");
   void problem(const char* name, const std::string& what, const std::string& hint) {
-    in_.refuse(name, what, hint);
+    if (given(name)) return in_.refuse(name, what, hint);
+    in_.add_problem({launch_.where, std::string(name) + " " + what, hint});
   }
   void set_profile(const char* field, const std::string& value) {
     profile_.emplace_back(field, value);

@@ -98,6 +98,8 @@ class OptionReader {
       const bool short_option = launcher && launcher_option(text) && !text.starts_with("--");
       if (!is_option(text) && !short_option) {
         if (!launcher && is_unknown(text)) refuse(words[i]);
+        const bool lists = launcher && is_unknown(text) && i > 0;
+        if (lists) launch_.unknown += (launch_.unknown.empty() ? "" : " ") + text;
         continue;
       }
       i = read_option(words, i, to, launcher);
@@ -244,7 +246,10 @@ std::vector<MegatronLaunch> loose_arguments(const ScriptText& source) {
 
 std::string hint_for_unknown(const std::string& value, const ShellScript& script) {
   const std::vector<std::string> names = unknown_variables(value);
-  if (names.empty()) return "only a run of the script tells; put the value itself there";
+  const std::size_t command = value.find("$(");
+  const bool by_program = command != std::string::npos && value.compare(command, 3, "$((") != 0;
+  if (names.empty() || by_program)
+    return "only a program tells; set the variable by --define, or put the value there";
   std::string hint;
   for (const std::string& name : names) {
     const auto why = script.undecided.find(name);
@@ -297,6 +302,11 @@ std::vector<MegatronLaunch> megatron_launches(const std::string& text, const She
   launches = loose_arguments(source);
   if (!launches.empty()) return launches;
   if (!others.empty()) throw InputError(std::move(others));
+  if (text.find("model.tensor_model_parallel_size") != std::string::npos ||
+      text.find("trainer.num_nodes") != std::string::npos)
+    throw InputError({name,
+                      "holds settings of NeMo (model.num_layers=...), not Megatron's arguments",
+                      "give the arguments as --num-layers and so on, or write a scenario"});
   const bool ended = !script.ended.empty();
   throw InputError({ended ? script.ended : name,
                     ended ? "the script ends here and starts no training"

@@ -19,6 +19,7 @@ struct MegatronLaunch {
   std::string condition;          ///< what decides whether it is started; empty: it is
   ForeignFields arguments;        ///< of the program
   ForeignFields launcher;         ///< of torchrun, deepspeed, srun, mpirun, #SBATCH
+  std::string unknown;            ///< words of the launcher that the file does not tell
   std::vector<Problem> problems;  ///< words that cannot be told from arguments
 };
 

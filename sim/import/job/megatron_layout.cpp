@@ -165,6 +165,12 @@ void MegatronJob::read_batch() {
   const std::int64_t replica = tensor_ * pipeline_ * context_;
   std::int64_t gpus = options_.gpus > 0 ? options_.gpus : gpus_of(launch_, script_.variables);
   for (const Problem& one : launch_.launcher.problems()) in_.add_problem(one);
+  const bool told = options_.gpus > 0 || launch_.launcher.has("--nproc_per_node") ||
+                    launch_.launcher.has("--nproc-per-node") || launch_.launcher.has("--num_gpus");
+  if (!told && !launch_.unknown.empty())
+    in_.add_problem({launch_.where,
+                     "the launcher gets " + launch_.unknown + ", which may say how many GPUs run",
+                     hint_for_unknown(launch_.unknown, script_) + ", or --gpus"});
   if (gpus == 0) {
     gpus = replica;
     draft_.assume("one replica on " + std::to_string(gpus) + " GPUs; --gpus gives the number");

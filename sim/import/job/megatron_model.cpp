@@ -197,7 +197,9 @@ std::int64_t MegatronJob::vocabulary_of_tokenizer() {
                   (type.empty() ? "" : type + " ") + "has it, not the arguments");
     return tokens;
   }
-  problem("--vocab-size", "is missing: the tokenizer " + all + " has it, not the arguments",
+  std::string shown = type + " " + named;
+  while (shown.ends_with(' ')) shown.pop_back();
+  problem("--vocab-size", "is missing: the tokenizer " + shown + " has it, not the arguments",
           "add --vocab with the number of tokens");
   return 1;
 }

@@ -133,8 +133,11 @@ void ShellReader::read_word(std::vector<ShellWord>& words, bool splits) {
       const Expansion expansion = read_expansion();
       const bool whole = !splits || !expansion.known;
       there = there || (!expansion.known);
+      int depth = 0;  // within a $(command) that stayed as it is
       for (const char part : joined(expansion.values)) {
-        if (!whole && std::isspace(static_cast<unsigned char>(part)))
+        const bool opens = part == '(' && (depth > 0 || word.text.ends_with('$'));
+        depth += opens ? 1 : part == ')' && depth > 0 ? -1 : 0;
+        if (!whole && depth == 0 && std::isspace(static_cast<unsigned char>(part)))
           end_word();
         else
           word.text += part, there = true;
@@ -182,7 +185,9 @@ bool ShellReader::read_quoted(std::string& text, std::vector<ShellWord>& words) 
       else if (!at_end())
         text += take();
     } else if (peek() == '$' || peek() == '`') {
-      const std::vector<std::string> values = read_expansion().values;
+      const Expansion expansion = read_expansion();
+      const std::vector<std::string> values =
+          expansion.is_one ? std::vector<std::string>{joined(expansion.values)} : expansion.values;
       for (std::size_t i = 0; i < values.size(); ++i) {
         text += values[i];
         if (i + 1 < values.size()) words.push_back({std::exchange(text, {}), line_});
@@ -203,7 +208,8 @@ ShellReader::Expansion ShellReader::value_or_text(const std::string& variable,
   const auto value = state_.value_of(variable);
   if (!value) return {{original}, false};
   if (runs()) count(joined(*value));
-  return {*value, true};
+  if (value->size() <= 1) return {*value, true};
+  return {{value->front()}, true};  // as shells do with the name of a list
 }
 
 ShellReader::Expansion ShellReader::read_expansion() {
@@ -219,7 +225,7 @@ ShellReader::Expansion ShellReader::read_expansion() {
   const bool special = std::isdigit(static_cast<unsigned char>(next)) || next == '@' ||
                        next == '*' || next == '#' || next == '?' || next == '!' || next == '-';
   const std::string original = take_text(special ? 2 : 1);
-  if (next == '@' || next == '*') return {state_.arguments, true};
+  if (next == '@' || next == '*') return {state_.arguments, true, next == '*'};
   if (next == '#') return {{std::to_string(state_.arguments.size())}, true};
   if (next == '0') return {{state_.name}, true};
   const std::size_t place = special && next >= '1' && next <= '9' ? std::size_t(next - '0') : 0;
@@ -313,9 +319,11 @@ ShellReader::Expansion ShellReader::read_braces() {
   if (is_place) length = digits;
   const std::size_t close = body.find(']', length);
   bool whole_list = false;
+  bool is_one = false;
   if (length < body.size() && body[length] == '[' && close != std::string::npos) {
     const std::string key = body.substr(length + 1, close - length - 1);
     whole_list = key == "@" || key == "*";
+    is_one = key == "*";
     if (!whole_list) variable = element_name(variable, expanded(key), state_);
     length = close + 1;
   }
@@ -336,11 +344,13 @@ ShellReader::Expansion ShellReader::read_braces() {
     const std::size_t size = whole_list ? value->size() : joined(*value).size();
     return {{std::to_string(size)}, true};
   }
+  const bool is_list = whole_list || body == "@" || body == "*";
+  if (value && value->size() > 1 && !is_list) value = {value->front()};
   if (value) count(joined(*value));
   const auto changed = changed_value(value, std::string_view(body).substr(length),
                                      [this](const std::string& text) { return expanded(text); });
   if (!changed) return {{original}, false};
-  return {*changed, true};
+  return {*changed, true, is_one};
 }
 
 /// A default value or a key, which may hold variables itself.

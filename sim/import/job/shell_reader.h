@@ -31,6 +31,7 @@ class ShellReader {
   struct Expansion {
     std::vector<std::string> values;
     bool known = true;
+    bool is_one = false;  ///< in quotes, too, as "${NAME[*]}"
   };
   /// What a command reads and writes besides its words.
   struct Redirects {

@@ -124,6 +124,7 @@ class Test {
       return equal ? empty : inverse(empty);
     }
     if (is_unknown(left)) return doubted(left);
+    if (op == "=~") return doubted("whether " + left + " matches a pattern");
     if (is_unknown(right)) return doubted(right);
     if (equal) return status_of(matches_glob(left, right));
     if (op == "!=") return status_of(!matches_glob(left, right));
