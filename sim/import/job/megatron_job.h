@@ -63,7 +63,9 @@ class MegatronJob {
   void read_virtual_stages();
   void read_partition_method();
   void read_layout_text(const std::string& text);
+  std::int64_t read_gpus(std::int64_t replica);
   void read_batch();
+  void note_mask();
 
   /// A required number; a problem where it is missing.
   std::int64_t needed(const char* name);

@@ -157,12 +157,8 @@ void MegatronJob::read_layout_text(const std::string& layout) {
   if (pipeline_ * chunks_ > 1) draft_.set("parallelism.layers_per_stage", std::move(list));
 }
 
-void MegatronJob::read_batch() {
-  const char* argument = given("--batch-size") && !given("--micro-batch-size")
-                             ? "--batch-size"  // of 2020 and 2021
-                             : "--micro-batch-size";
-  micro_batch_ = options_.micro_batch > 0 ? options_.micro_batch : needed(argument);
-  const std::int64_t replica = tensor_ * pipeline_ * context_;
+/// GPUs of the job: told, or those of one replica.
+std::int64_t MegatronJob::read_gpus(std::int64_t replica) {
   std::int64_t gpus = options_.gpus > 0 ? options_.gpus : gpus_of(launch_, script_.variables);
   for (const Problem& one : launch_.launcher.problems()) in_.add_problem(one);
   const bool told = options_.gpus > 0 || launch_.launcher.has("--nproc_per_node") ||
@@ -180,6 +176,16 @@ void MegatronJob::read_batch() {
             "* pipeline * context = " + std::to_string(replica) + " does not divide the " +
                 std::to_string(gpus) + " GPUs of the job",
             "mend one of them, or give --gpus");
+  return gpus;
+}
+
+void MegatronJob::read_batch() {
+  const char* argument = given("--batch-size") && !given("--micro-batch-size")
+                             ? "--batch-size"  // of 2020 and 2021
+                             : "--micro-batch-size";
+  micro_batch_ = options_.micro_batch > 0 ? options_.micro_batch : needed(argument);
+  const std::int64_t replica = tensor_ * pipeline_ * context_;
+  const std::int64_t gpus = read_gpus(replica);
   const std::int64_t data = std::max<std::int64_t>(1, gpus / replica);
   replicas_ = data * context_;
   draft_.set("parallelism.data", data);
@@ -195,6 +201,10 @@ void MegatronJob::read_batch() {
                                           ? options_.global_batch
                                           : global.value_or(within(micro_batch_) * data));
   set_cluster(draft_, options_, gpus);
+  note_mask();
+}
+
+void MegatronJob::note_mask() {
   if (in_.flag("--no-create-attention-mask-in-dataloader") && sequence_ <= 1'000'000) {
     const std::int64_t rows = sequence_ / context_;
     draft_.approximate("--no-create-attention-mask-in-dataloader: the mask of " +

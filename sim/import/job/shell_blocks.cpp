@@ -15,8 +15,8 @@ void ShellReader::read_if() {
   ShellBranches branches(state_);
   bool open = runs();  // no way so far is taken for certain
   std::string why;
-  take_text(2);
-  for (;;) {
+  for (bool first = true; first || word_ahead("elif"); first = false) {
+    take_text(first ? 2 : 4);
     const int line = line_;
     const auto condition = [this] { read_list({"then"}, "a condition"); };
     if (open)
@@ -25,34 +25,30 @@ void ShellReader::read_if() {
       skip(condition);
     const ShellStatus status = open ? status_ : ShellStatus::no;
     take_text(4);
-    const auto body = [this] { read_list({"elif", "else", "fi"}, "an if"); };
-    const bool undecided = status == ShellStatus::unknown || status == ShellStatus::program;
     if (status == ShellStatus::program) state_.doubt = "what a program answers";
-    if (undecided) why = reason(line);
-    if (status == ShellStatus::no)
-      skip(body);
-    else if (undecided || branches.any())
-      branches.follow(why, body);
-    else
-      body();
+    if (status != ShellStatus::yes && status != ShellStatus::no) why = reason(line);
+    read_way(branches, status, why);
     if (status == ShellStatus::yes) open = false;
-    if (!word_ahead("elif")) break;
-    take_text(4);
   }
   if (word_ahead("else")) {
     take_text(4);
-    const auto body = [this] { read_list({"fi"}, "an if"); };
-    if (!open)
-      skip(body);
-    else if (branches.any())
-      branches.follow(why, body);
-    else
-      body();
+    read_way(branches, open ? ShellStatus::yes : ShellStatus::no, why);
     open = false;
   }
   take_text(2);
   if (open && branches.any()) branches.follow(why, [] {});
   branches.join();
+}
+
+/// One way of an if: over, certain, or one of several.
+void ShellReader::read_way(ShellBranches& branches, ShellStatus status, const std::string& why) {
+  const auto body = [this] { read_list({"elif", "else", "fi"}, "an if"); };
+  if (status == ShellStatus::no)
+    skip(body);
+  else if (status != ShellStatus::yes || branches.any())
+    branches.follow(why, body);
+  else
+    body();
 }
 
 /// One pattern of a case, up to '|' or ')'.

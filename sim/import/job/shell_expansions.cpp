@@ -5,7 +5,6 @@
 
 #include "hw/units/input_error.h"
 #include "sim/import/job/shell_arithmetic.h"
-#include "sim/import/job/shell_parameters.h"
 #include "sim/import/job/shell_reader.h"
 
 namespace tessera {
@@ -108,15 +107,29 @@ std::vector<std::string> ShellReader::read_array(const std::string& variable) {
   return values;
 }
 
+/// Appends what an expansion holds to `word`; at blanks, where it `splits`, the word goes to
+/// `words` and another one starts. `there`: whether there is one, which it returns for the last.
+bool ShellReader::append_expansion(const Expansion& expansion, bool splits, bool there,
+                                   ShellWord& word, std::vector<ShellWord>& words) const {
+  const bool whole = !splits || !expansion.known;
+  int depth = 0;  // within a $(command) that stayed as it is
+  there = there || !expansion.known;
+  for (const char part : joined(expansion.values)) {
+    const bool opens = part == '(' && (depth > 0 || word.text.ends_with('$'));
+    depth += opens ? 1 : part == ')' && depth > 0 ? -1 : 0;
+    const bool ends = !whole && depth == 0 && std::isspace(static_cast<unsigned char>(part));
+    if (ends && there) words.push_back(std::exchange(word, {.text = {}, .line = line_}));
+    if (!ends) word.text += part;
+    there = !ends;
+  }
+  return there;
+}
+
 /// Appends the word at the cursor to `words`, or the words that it becomes. `splits`: whether
 /// what expands outside quotes is split at blanks.
 void ShellReader::read_word(std::vector<ShellWord>& words, bool splits) {
   ShellWord word{.text = {}, .line = line_};
   bool there = false;
-  const auto end_word = [&] {
-    if (there) words.push_back(std::exchange(word, {.text = {}, .line = line_}));
-    there = false;
-  };
   while (!at_end() && !is_blank() && !ends_command()) {
     const char c = peek();
     if (c == '\'' || c == '"') {
@@ -130,18 +143,7 @@ void ShellReader::read_word(std::vector<ShellWord>& words, bool splits) {
     } else if (c == '$' && (peek(1) == '\'' || peek(1) == '"')) {
       take();
     } else if (c == '$' || c == '`') {
-      const Expansion expansion = read_expansion();
-      const bool whole = !splits || !expansion.known;
-      there = there || (!expansion.known);
-      int depth = 0;  // within a $(command) that stayed as it is
-      for (const char part : joined(expansion.values)) {
-        const bool opens = part == '(' && (depth > 0 || word.text.ends_with('$'));
-        depth += opens ? 1 : part == ')' && depth > 0 ? -1 : 0;
-        if (!whole && depth == 0 && std::isspace(static_cast<unsigned char>(part)))
-          end_word();
-        else
-          word.text += part, there = true;
-      }
+      there = append_expansion(read_expansion(), splits, there, word, words);
     } else if ((c == '<' || c == '>') && peek(1) == '(' && word.text.empty()) {
       word.text += take();
       word.text += "$(" + bracketed('(', ')') + ")";
@@ -153,7 +155,7 @@ void ShellReader::read_word(std::vector<ShellWord>& words, bool splits) {
       there = true;
     }
   }
-  end_word();
+  if (there) words.push_back(std::move(word));
 }
 
 void ShellReader::read_single_quoted(std::string& text) {
@@ -299,58 +301,6 @@ ShellReader::Expansion ShellReader::read_substitution() {
   const auto value = shell_arithmetic(text, [](const std::string&) { return std::string(); });
   if (!value) return {{"$(" + inside + ")"}, false};
   return {{std::to_string(*value)}, true};
-}
-
-/// ${NAME}, ${NAME[@]}, ${NAME[key]}, ${#NAME}, and what changes a value (shell_parameters.h).
-ShellReader::Expansion ShellReader::read_braces() {
-  take();
-  const std::string inside = bracketed('{', '}');
-  const std::string original = "${" + inside + "}";
-  if (!runs()) return {{""}, true};
-  const bool counts = inside.starts_with('#') && inside.size() > 1;
-  const std::string body = inside.substr(counts || inside.starts_with('!') ? 1 : 0);
-  std::size_t length = name_length(body);
-  std::string variable = body.substr(0, length);
-  std::size_t digits = 0;
-  while (digits < std::min<std::size_t>(body.size(), 4) && body[digits] >= '0' &&
-         body[digits] <= '9')
-    ++digits;
-  const bool is_place = length == 0 && digits > 0 && body[0] != '0';
-  if (is_place) length = digits;
-  const std::size_t close = body.find(']', length);
-  bool whole_list = false;
-  bool is_one = false;
-  if (length < body.size() && body[length] == '[' && close != std::string::npos) {
-    const std::string key = body.substr(length + 1, close - length - 1);
-    whole_list = key == "@" || key == "*";
-    is_one = key == "*";
-    if (!whole_list) variable = element_name(variable, expanded(key), state_);
-    length = close + 1;
-  }
-  std::optional<std::vector<std::string>> value = state_.value_of(variable);
-  if (is_place) {
-    const auto place = static_cast<std::size_t>(std::stoul(body.substr(0, digits)));
-    if (place <= state_.arguments.size())
-      value = {state_.arguments[place - 1]};
-    else if (!state_.settings.arguments.empty())
-      value = {""};
-  }
-  if (variable.ends_with(']')) value = element_of(variable, state_);
-  if (!is_place && variable.empty() && (body == "@" || body == "*")) value = state_.arguments;
-  const bool undecided = state_.script.undecided.contains(variable);
-  if (inside.starts_with('!') || (undecided && !value)) return {{original}, false};
-  if (counts) {
-    if (!value) return {{original}, false};
-    const std::size_t size = whole_list ? value->size() : joined(*value).size();
-    return {{std::to_string(size)}, true};
-  }
-  const bool is_list = whole_list || body == "@" || body == "*";
-  if (value && value->size() > 1 && !is_list) value = {value->front()};
-  if (value) count(joined(*value));
-  const auto changed = changed_value(value, std::string_view(body).substr(length),
-                                     [this](const std::string& text) { return expanded(text); });
-  if (!changed) return {{original}, false};
-  return {*changed, true, is_one};
 }
 
 /// A default value or a key, which may hold variables itself.

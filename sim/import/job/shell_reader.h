@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,15 @@ class ShellReader {
     std::string output;
   };
 
+  /// What ${...} names.
+  struct Named {
+    std::string variable;
+    std::optional<std::vector<std::string>> value;
+    std::size_t length = 0;  ///< characters that name it
+    bool is_list = false;    ///< [@] or [*]
+    bool is_one = false;     ///< [*]
+  };
+
   // shell_reader.cpp: commands.
   void read_list(std::initializer_list<std::string_view> stops, const char* block);
   void skip_separators();
@@ -55,6 +65,7 @@ class ShellReader {
 
   // shell_blocks.cpp: conditions and loops.
   void read_if();
+  void read_way(ShellBranches& branches, ShellStatus status, const std::string& why);
   void read_case();
   std::string read_pattern();
   void read_for();
@@ -85,7 +96,10 @@ class ShellReader {
   Expansion read_expansion();
   Expansion read_arithmetic();
   Expansion read_substitution();
+  bool append_expansion(const Expansion& expansion, bool splits, bool there, ShellWord& word,
+                        std::vector<ShellWord>& words) const;
   Expansion read_braces();
+  Named named_in(const std::string& body);
   Expansion value_or_text(const std::string& variable, const std::string& original);
   std::string expanded(const std::string& text);
 

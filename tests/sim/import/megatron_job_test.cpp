@@ -8,7 +8,6 @@
 #include "sim/config/yaml_text.h"
 #include "sim/import/job/imported_job.h"
 #include "sim/import/job/megatron_arguments.h"
-#include "sim/import/job/pipeline_layout.h"
 
 namespace tessera {
 namespace {
@@ -390,13 +389,6 @@ TEST(MegatronLayout, OrderAndContext) {
   EXPECT_THAT(yaml_of(torchrun(kGpt + "--tp-comm-overlap --sequence-parallel "
                                       "--tensor-model-parallel-size 2")),
               HasSubstr("overlap_tensor_products: true"));
-}
-
-TEST(PipelineLayout, RepetitionsAreWrittenOut) {
-  EXPECT_THAT(parse_pipeline_layout("Et*3|(tt|)*2,tL").layers, ElementsAre(3, 2, 2, 1));
-  EXPECT_TRUE(parse_pipeline_layout("E|t|mL").predicts_more);
-  for (const char* broken : {"Et|(t", "Et|x|L", "tE|L", "EL|t", "Et*|L", "E(t*99999)*99999|L"})
-    EXPECT_FALSE(parse_pipeline_layout(broken).fault.empty()) << broken;
 }
 
 }  // namespace
