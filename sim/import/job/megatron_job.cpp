@@ -124,32 +124,36 @@ void MegatronJob::read_framework() {
   if (deepspeed_) read_deepspeed();
 }
 
-/// Variables that NCCL and Transformer Engine read: the scenario says that it leaves them out.
+/// Variables that NCCL and Transformer Engine read. Attention's are part of the profile; the
+/// scenario says that it leaves the others out.
 void MegatronJob::read_environment() {
-  for (const char* name : {"NCCL_ALGO",
-                           "NCCL_PROTO",
-                           "NCCL_NVLS_ENABLE",
-                           "NCCL_MIN_NCHANNELS",
-                           "NCCL_MAX_NCHANNELS",
-                           "NCCL_MIN_CTAS",
-                           "NCCL_MAX_CTAS",
-                           "NCCL_BUFFSIZE",
-                           "NCCL_P2P_DISABLE",
-                           "NCCL_IB_DISABLE",
-                           "NCCL_SHM_DISABLE",
-                           "NCCL_NET_GDR_LEVEL",
-                           "NCCL_CUMEM_ENABLE",
-                           "NVTE_FLASH_ATTN",
-                           "NVTE_FUSED_ATTN",
-                           "NVTE_UNFUSED_ATTN",
-                           "NVTE_FWD_LAYERNORM_SM_MARGIN",
-                           "NVTE_BWD_LAYERNORM_SM_MARGIN",
-                           "NVTE_BATCH_MHA_P2P_COMM",
-                           "NVTE_UB_OVERLAP_RS_DGRAD"}) {
+  const auto value_of = [this](const char* name) {
     const auto found = script_.variables.find(name);
-    if (found == script_.variables.end() || found->second.size() != 1) continue;
-    draft_.approximate(std::string(name) + " = " + found->second.front() +
-                       " of the environment is left out");
+    return found == script_.variables.end() || found->second.size() != 1 ? ""
+                                                                         : found->second.front();
+  };
+  const bool engine =
+      framework_ == "megatron" && text("--attention-backend").value_or("auto") == "auto";
+  const bool no_flash = value_of("NVTE_FLASH_ATTN") == "0";
+  const bool no_fused = value_of("NVTE_FUSED_ATTN") == "0";
+  if (engine && (no_flash || no_fused))
+    set_profile("attention", !no_flash ? "flash2" : !no_fused ? "cudnn" : "unfused");
+  struct Variable {
+    const char* name;
+    std::string_view neutral;  ///< the value that it has anyway
+  };
+  for (const auto& [name, neutral] :
+       {Variable{"NCCL_ALGO", ""}, Variable{"NCCL_PROTO", ""}, Variable{"NCCL_NVLS_ENABLE", "1"},
+        Variable{"NCCL_MIN_NCHANNELS", ""}, Variable{"NCCL_MAX_NCHANNELS", ""},
+        Variable{"NCCL_MIN_CTAS", ""}, Variable{"NCCL_MAX_CTAS", ""},
+        Variable{"NCCL_BUFFSIZE", "4194304"}, Variable{"NCCL_P2P_DISABLE", "0"},
+        Variable{"NCCL_IB_DISABLE", "0"}, Variable{"NCCL_SHM_DISABLE", "0"},
+        Variable{"NVTE_FWD_LAYERNORM_SM_MARGIN", "0"},
+        Variable{"NVTE_BWD_LAYERNORM_SM_MARGIN", "0"}, Variable{"NVTE_BATCH_MHA_P2P_COMM", "0"},
+        Variable{"NVTE_UB_OVERLAP_RS_DGRAD", "0"}}) {
+    const std::string value = value_of(name);
+    if (value.empty() || value == neutral) continue;
+    draft_.approximate(std::string(name) + " = " + value + " of the environment is left out");
   }
 }
 

@@ -337,12 +337,16 @@ TEST(MegatronTraining, DeepSpeedSelectsItsProfileAndStage) {
               AllOf(HasSubstr("context: 4"), HasSubstr("context_attention: ulysses")));
 }
 
-TEST(MegatronTraining, ArgumentsOfEarlierYearsNameTheirGeneration) {
+TEST(MegatronTraining, ProfilesFollowGenerationsAndTheEnvironment) {
   EXPECT_THAT(yaml_of(with("--DDP-impl local")), HasSubstr("framework: \"megatron-2022\""));
   EXPECT_THAT(yaml_of(with("--transformer-impl local")),
               HasSubstr("framework: \"megatron-local\""));
   EXPECT_THAT(yaml_of(with("--no-gradient-accumulation-fusion")),
               AllOf(HasSubstr("extends: \"megatron\""), HasSubstr("products_accumulate: false")));
+  EXPECT_THAT(yaml_of("export NVTE_FLASH_ATTN=1 NVTE_FUSED_ATTN=0\n" + with("")),
+              HasSubstr("attention: flash2"));
+  EXPECT_THAT(job_of("export NCCL_ALGO=Ring NCCL_IB_DISABLE=0\n" + with("")).approximate,
+              ElementsAre("NCCL_ALGO = Ring of the environment is left out"));
   EXPECT_THAT(yaml_of("export CUDA_DEVICE_MAX_CONNECTIONS=32\n" + with("")),
               HasSubstr("cuda_device_max_connections: 32"));
 }
