@@ -232,6 +232,15 @@ TEST(PipelineProgram, StagesTogetherHoldTheModelAndASecondTable) {
   }
 }
 
+TEST(PipelineProgram, ParametersOfGroupedHeadsAndOfGatesAreCounted) {
+  ModelSpec model = small_gpt();
+  model.kv_heads = model.heads / 2;
+  model.activation = Activation::swiglu;
+  const Program program = build_program(model, megatron(1, 1, 1, 1));
+  const std::int64_t padding = (padded_vocabulary(50257, 1) - 50257) * 512;
+  EXPECT_EQ(program.stages.front().parameters, parameter_count(model) + padding);
+}
+
 TEST(Program, StagesAndLayersShareSegments) {
   const Program program = build_program(small_gpt(), megatron(1, 4, 1, 2));
   // layers in the middle of a stage run the same two segments on every stage
