@@ -25,7 +25,8 @@ std::optional<std::vector<int>> simgrid_radical(const std::string& text, std::si
     const auto last = dash == std::string::npos ? first : number_of(part.substr(dash + 1));
     if (!first || !last || *last < *first) return std::nullopt;
     if (static_cast<std::size_t>(*last - *first) >= most - numbers.size()) return std::nullopt;
-    for (int number = *first; number <= *last; ++number) numbers.push_back(number);
+    // Counted up from the first: the last may be the largest number there is.
+    for (int beyond = 0; beyond <= *last - *first; ++beyond) numbers.push_back(*first + beyond);
     begin = comma + 1;
   }
   return numbers;

@@ -16,6 +16,7 @@ namespace {
 
 using LogJson = nlohmann::json;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr double kLeastMicroseconds = 1e-6;  ///< but for 0, which is skipped
 constexpr double kMostMicroseconds = 1e12;
 
 std::vector<std::string_view> words_of(std::string_view line) {
@@ -49,7 +50,7 @@ std::optional<CollectiveKind> kind_in(std::string_view word) {
 
 bool is_sound(std::optional<std::int64_t> bytes, std::optional<double> time) {
   return bytes && time && *bytes >= 0 && *bytes <= kMostBytes && std::isfinite(*time) &&
-         *time >= 0 && *time <= kMostMicroseconds;
+         (*time == 0 || *time >= kLeastMicroseconds) && *time <= kMostMicroseconds;
 }
 
 /// What a launcher puts before every line: "[1,0]<stdout>:" of mpirun --tag-output, "0: " of

@@ -45,7 +45,7 @@ class Step(Answer):
     """A simulated training step (schema tessera.result/1).
 
     `step_time_s`; `step_time_interval.low_s`, `.high_s`; `tokens_per_s`, `tokens_per_s_per_gpu`, `samples_per_s`;
-    `mfu`, `hfu`, `bubble_fraction` (ratios); `exposed_communication_s`; `breakdown` by phase with `seconds`, `share`;
+    `mfu`, `hfu`, `bubble_fraction` (ratios); `exposed_communication_s`, `exposed_copies_s`; `breakdown` by phase with `seconds`, `share`;
     `kernel_kinds`, `segments`; `memory.peak_bytes`, `.capacity_bytes`, `.per_rank`; `provenance`; `definitions` says
     in words what each means. configs/schema/result.schema.json has every key.
     """
