@@ -69,20 +69,12 @@ TEST(Json, KeepsTheOrderOfItsKeys) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : result.items()) keys.push_back(key);
   EXPECT_THAT(
-<<<<<<< HEAD
       keys,
-      ElementsAre("schema", "scenario", "step_time_s", "step_time_interval", "tokens_per_s",
-                  "tokens_per_s_per_gpu", "samples_per_s", "mfu", "hfu", "counted_flops",
-                  "bubble_fraction", "exposed_communication_s", "exposed_copies_s", "breakdown",
-                  "kernel_kinds", "segments", "extrapolated_share", "extrapolated", "memory",
-                  "straggler", "folding", "predictor", "provenance", "definitions"));
-=======
-      keys, ElementsAre("schema", "scenario", "approximations", "step_time_s", "step_time_interval",
-                        "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "mfu", "hfu",
-                        "bubble_fraction", "exposed_communication_s", "breakdown", "kernel_kinds",
-                        "segments", "extrapolated_share", "extrapolated", "memory", "straggler",
-                        "folding", "predictor", "provenance", "definitions"));
->>>>>>> 5e2e374 (scenarios: a list of approximations, which results print)
+      ElementsAre("schema", "scenario", "approximations", "step_time_s", "step_time_interval",
+                  "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "mfu", "hfu",
+                  "counted_flops", "bubble_fraction", "exposed_communication_s", "exposed_copies_s",
+                  "breakdown", "kernel_kinds", "segments", "extrapolated_share", "extrapolated",
+                  "memory", "straggler", "folding", "predictor", "provenance", "definitions"));
 }
 
 TEST(Json, EqualReportsGiveEqualBytes) {

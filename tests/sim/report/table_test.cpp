@@ -156,21 +156,20 @@ TEST(Table, SaysWhatWasNeverMeasured) {
               HasSubstr("\n  note: bf16 products on G100: never measured; rates of G99\n"));
 }
 
-<<<<<<< HEAD
 TEST(Table, SaysWhatToKnowOfTheLinks) {
   Provenance provenance = sample_provenance();
   EXPECT_THAT(table_text(sample_report(), provenance), Not(HasSubstr("links:")));
   provenance.link_notes = {"a GPU's NICs carry 50 GB/s, the way to them 32 GB/s"};
   EXPECT_THAT(table_text(sample_report(), provenance),
               HasSubstr("\n  links: a GPU's NICs carry 50 GB/s, the way to them 32 GB/s\n"));
-=======
+}
+
 TEST(Table, SaysWhereTheScenarioIsNotTheJob) {
   Provenance provenance = sample_provenance();
   EXPECT_THAT(table_text(sample_report(), provenance), Not(HasSubstr("approximate")));
   provenance.approximations = {"--mtp-num-layers = 1 is left out"};
   EXPECT_THAT(table_text(sample_report(), provenance),
               HasSubstr("\napproximate: --mtp-num-layers = 1 is left out\n"));
->>>>>>> 5e2e374 (scenarios: a list of approximations, which results print)
 }
 
 TEST(Table, MentionsExtrapolationOnlyWhereThereIsSome) {
