@@ -166,6 +166,13 @@ void check(const StepReport& report) {
   require(std::isfinite(step) && step > 0, "step time");
   require(std::isfinite(report.tokens_per_s) && report.tokens_per_s > 0, "tokens per second");
   require(!report.mfu || (std::isfinite(*report.mfu) && *report.mfu >= 0), "mfu");
+  require(report.mfu.value_or(0) <= report.hfu.value_or(0), "mfu above hfu");
+  require(report.hfu.value_or(0) <= 1 || report.counted.winograd > 0 ||
+              report.counted.other_precisions > 0,
+          "utilization above the peak, and nothing that explains it");
+  require(report.breakdown.exposed_communication() + report.breakdown.exposed_copies() <=
+              report.step_time * (1 + 1e-9),
+          "exposed time");
   require(report.bubble_fraction >= 0 && report.bubble_fraction <= 1, "bubble fraction");
   for (const TimeBreakdown& breakdown : report.by_rank) {
     require(std::abs(breakdown.total().value() - step) <= 1e-9 * step + 1e-12, "breakdown's sum");

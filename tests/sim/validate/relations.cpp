@@ -1,0 +1,185 @@
+#include "tests/sim/validate/relations.h"
+
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <utility>
+
+#include "hw/units/input_error.h"
+#include "sim/config/load.h"
+#include "sim/engine/engine.h"
+#include "sim/explain/faster.h"
+#include "sim/plan/plan.h"
+#include "sim/process/forked_call.h"
+#include "tests/sim/validate/random_scenario.h"
+#include "tests/sim/validate/shipped.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr double kSecondsPerRun = 60;
+/// Sums of other terms in another order.
+constexpr double kRounding = 1e-9;
+
+struct Variant {
+  std::string change;
+  Direction direction = Direction::no_shorter;
+  Scenario scenario;
+  double tolerance = kRounding;  ///< relative
+};
+
+Scenario load(std::vector<std::string> settings) {
+  settings.emplace_back("perturbation.kernel_jitter=0");
+  Scenario scenario =
+      load_scenario(TESSERA_SOURCE_DIR "/configs/scenarios/gpt2-large_4xh100_dp4.yaml", settings,
+                    shipped_configs());
+  scenario.simulation.time_limit = Seconds(kSecondsPerRun);
+  return scenario;
+}
+
+/// Empty where the scenario cannot be simulated.
+std::optional<double> step_seconds(const Scenario& scenario) {
+  const std::string text = run_forked([&]() -> std::string {
+    try {
+      std::ostringstream out;
+      out << std::hexfloat << simulate(plan_step(scenario, trained())).step_time.value();
+      return out.str();
+    } catch (const InputError&) {
+      return "";
+    }
+  });
+  if (text.empty()) return std::nullopt;
+  return std::strtod(text.c_str(), nullptr);
+}
+
+/// The same with a field of the model at twice its value; what is refused is left out.
+void add_larger(const std::vector<std::string>& settings, const char* field, std::int64_t value,
+                std::vector<Variant>& variants) {
+  if (value <= 0) return;
+  std::vector<std::string> larger = settings;
+  larger.push_back("model." + std::string(field) + "=" + std::to_string(2 * value));
+  try {
+    variants.push_back({std::string("twice the ") + field, Direction::no_shorter, load(larger)});
+  } catch (const InputError&) {
+  }
+}
+
+void add_machines(const Scenario& base, std::vector<Variant>& variants) {
+  for (const Resource resource : all_resources()) {
+    const std::string name(label_of(resource));
+    variants.push_back({name + " x 2", Direction::no_longer, with_faster(base, resource, 2)});
+    variants.push_back({name + " x 0.5", Direction::no_shorter, with_faster(base, resource, 0.5)});
+  }
+}
+
+/// Figures of a GPU that with_faster() changes together, or not at all.
+void add_gpus(const Scenario& base, std::vector<Variant>& variants) {
+  // Stated peaks and clocks fit each other to 1 % (predictor/sm_rate.cpp), T4's to 1.5 %.
+  constexpr double kPeaks = 0.016;
+  const auto add = [&](const char* change, Direction direction, auto alter) {
+    Scenario scenario = base;
+    alter(scenario.cluster.node.gpu);
+    variants.push_back({change, direction, std::move(scenario), kPeaks});
+  };
+  const auto scale_peaks = [](GpuSpec& gpu, double factor) {
+    for (FlopsPerSecond* peak : {&gpu.fp32, &gpu.tf32, &gpu.bf16, &gpu.fp16, &gpu.fp8})
+      *peak = *peak * factor;
+  };
+  add("peaks x 2", Direction::no_longer, [&](GpuSpec& gpu) { scale_peaks(gpu, 2); });
+  add("peaks x 0.5", Direction::no_shorter, [&](GpuSpec& gpu) { scale_peaks(gpu, 0.5); });
+  add("half the SMs", Direction::no_shorter, [](GpuSpec& gpu) { gpu.sm_count /= 2; });
+}
+
+std::vector<Variant> variants_of(const Scenario& base, const std::vector<std::string>& settings) {
+  std::vector<Variant> variants;
+  add_larger(settings, "layers", base.model.layers, variants);
+  add_larger(settings, "ffn", base.model.ffn, variants);
+  add_larger(settings, "vocab", base.model.vocab, variants);
+  add_machines(base, variants);
+  add_gpus(base, variants);
+  return variants;
+}
+
+bool holds(const Variant& variant, double before, double after) {
+  return variant.direction == Direction::no_shorter ? after >= before * (1 - variant.tolerance)
+                                                    : after <= before * (1 + variant.tolerance);
+}
+
+Scenario with_one_algorithm(Scenario scenario) {
+  for (int i = 0; i < kGroupKindCount; ++i) {
+    const GroupKind group = static_cast<GroupKind>(i);
+    const bool exchanges = group == GroupKind::expert || group == GroupKind::context;
+    scenario.collectives.overrides.push_back(
+        {.group = group,
+         .algorithm = exchanges ? AlgorithmChoice::tuner : AlgorithmChoice::ring,
+         .protocol = ProtocolChoice::simple});
+  }
+  return scenario;
+}
+
+/// The exception that is right: NCCL chooses algorithms and protocols by estimates of its own. On
+/// links of twice the rate, two H100 sum 1.5 MiB with the protocol simple in 23.8 us, where they
+/// took LL and 19.8 us. With the choice taken out, the relation has to hold.
+bool holds_with_one_algorithm(const Scenario& base, const Variant& variant) {
+  const std::optional<double> before = step_seconds(with_one_algorithm(base));
+  const std::optional<double> after = step_seconds(with_one_algorithm(variant.scenario));
+  return before && after && holds(variant, *before, *after);
+}
+
+/// "CHECKED", then a line "BEFORE AFTER CHANGE" for each relation that is broken; empty: refused.
+std::string run_one(std::uint64_t seed) {
+  const std::vector<std::string> settings = random_settings(seed);
+  std::optional<Scenario> base;
+  try {
+    base = load(settings);
+  } catch (const InputError&) {
+    return "";
+  }
+  const std::optional<double> before = step_seconds(*base);
+  if (!before) return "";
+  int checked = 0;
+  std::ostringstream broken;
+  for (const Variant& variant : variants_of(*base, settings)) {
+    const std::optional<double> after = step_seconds(variant.scenario);
+    if (!after) continue;
+    ++checked;
+    if (!holds(variant, *before, *after) && !holds_with_one_algorithm(*base, variant))
+      broken << *before << " " << *after << " " << variant.change << "\n";
+  }
+  return std::to_string(checked) + "\n" + broken.str();
+}
+
+RelationsRun parsed(const ForkedOutcome& outcome) {
+  RelationsRun run{.error = outcome.error};
+  run.refused = run.error.empty() && outcome.result.empty();
+  std::istringstream lines(outcome.result);
+  std::string line;
+  if (std::getline(lines, line)) run.checked = std::atoi(line.c_str());
+  while (std::getline(lines, line)) {
+    BrokenRelation broken;
+    std::istringstream words(line);
+    words >> broken.before >> broken.after >> std::ws;
+    std::getline(words, broken.change);
+    run.broken.push_back(broken);
+  }
+  return run;
+}
+
+}  // namespace
+
+std::vector<RelationsRun> run_relations(std::uint64_t first_seed, int count, int jobs) {
+  trained();  // loaded once, before the forks
+  shipped_configs();
+  std::vector<std::function<std::string()>> calls;
+  for (int i = 0; i < count; ++i)
+    calls.emplace_back(
+        [seed = first_seed + static_cast<std::uint64_t>(i)] { return run_one(seed); });
+  std::vector<RelationsRun> runs;
+  for (const ForkedOutcome& outcome : run_forked_each(calls, jobs, [](std::size_t) {}))
+    runs.push_back(parsed(outcome));
+  return runs;
+}
+
+}  // namespace tessera::test
