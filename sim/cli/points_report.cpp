@@ -50,6 +50,7 @@ std::vector<PageJson> row_of(const SearchCase& of, const LayoutResult& result) {
           layout.planned ? "plan" : name_of(layout.recompute),
           name_of(layout.schedule),
           layout.sequence_parallel ? 1 : 0,
+          layout.ends_as_layers ? 1 : 0,
           result.step_time.value() * 1e3,
           static_cast<double>(result.peak_memory.value()) / kGiB,
           result.tokens_per_s / of.gpus,
@@ -62,13 +63,27 @@ std::vector<PageJson> row_of(const SearchCase& of, const LayoutResult& result) {
 
 PointsReport points_of(const std::vector<SearchCase>& cases) {
   PointsReport report{.title = "Layouts of " + cases.front().model + " on " + cases.front().gpu};
-  report.columns = {{"model", 0},       {"cluster", 0},      {"GPUs", 0},
-                    {"tp", 0},          {"pp", 0},           {"chunks", 0},
-                    {"dp", 0},          {"cp", 0},           {"ep", 0},
-                    {"micro-batch", 0}, {"ZeRO", 0},         {"recompute", 0},
-                    {"schedule", 0},    {"sp", 0},           {"step time [ms]", -1},
-                    {"peak [GiB]", -1}, {"tokens/s/GPU", 1}, {"MFU [%]", 1},
-                    {"bubble [%]", -1}, {"USD/step", -1}};
+  report.columns = {{"model", 0},
+                    {"cluster", 0},
+                    {"GPUs", 0},
+                    {"tp", 0},
+                    {"pp", 0},
+                    {"chunks", 0},
+                    {"dp", 0},
+                    {"cp", 0},
+                    {"ep", 0},
+                    {"micro-batch", 0},
+                    {"ZeRO", 0},
+                    {"recompute", 0},
+                    {"schedule", 0},
+                    {"sp", 0},
+                    {"ends as layers", 0},
+                    {"step time [ms]", -1},
+                    {"peak [GiB]", -1},
+                    {"tokens/s/GPU", 1},
+                    {"MFU [%]", 1},
+                    {"bubble [%]", -1},
+                    {"USD/step", -1}};
   report.note =
       "Layouts that were simulated and fit; those that bounds show to be slower were not "
       "simulated. A click chooses a point.";

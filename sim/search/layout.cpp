@@ -53,6 +53,7 @@ void apply(const Layout& layout, StepOptions& step) {
   step.schedule = layout.schedule;
   step.recompute = layout.recompute;
   step.micro_batch = layout.micro_batch;
+  if (layout.ends_as_layers) step.split.embedding_as_layer = step.split.head_as_layer = true;
 }
 
 MemorySettings with_plan(MemorySettings memory) {
@@ -80,6 +81,7 @@ std::string to_text(const Layout& layout) {
   add("cp", layout.context);
   add("ep", layout.expert);
   if (layout.sequence_parallel) text += " sp";
+  if (layout.ends_as_layers) text += ", ends as layers";
   if (text.empty()) text = "one GPU";
   text += ", micro-batch " + std::to_string(layout.micro_batch);
   const bool named = layout.schedule != PipelineSchedule::one_f_one_b && layout.virtual_stages == 1;
@@ -109,6 +111,10 @@ std::string to_settings(const Layout& layout) {
   add("training.schedule", name_of(layout.schedule));
   add("training.recompute", name_of(layout.recompute));
   add("training.micro_batch", number(layout.micro_batch));
+  if (layout.ends_as_layers) {
+    add("parallelism.embedding_as_layer", "true");
+    add("parallelism.head_as_layer", "true");
+  }
   if (layout.planned) {
     add("memory.planner", "tessera");
     add("memory.thorough", "false");

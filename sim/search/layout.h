@@ -21,7 +21,8 @@ struct Layout {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   Recompute recompute = Recompute::none;
   std::int64_t micro_batch = 1;
-  bool planned = false;  ///< a memory plan makes it fit; with Recompute::none alone
+  bool ends_as_layers = false;  ///< embedding and head each take the place of a layer in the split
+  bool planned = false;         ///< a memory plan makes it fit; with Recompute::none alone
   auto operator<=>(const Layout&) const = default;
 
   int gpus() const { return tensor * pipeline * data * context; }

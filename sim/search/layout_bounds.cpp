@@ -47,6 +47,30 @@ std::int64_t chunks_in_flight(const StepOptions& step) {
   }
 }
 
+/// Stages that can be the slowest: the first and the last, and of those between them the last of
+/// the fullest, where the ends have fewer layers.
+std::vector<int> bounding_stages(const StepOptions& step, const std::vector<int>& layers) {
+  const VirtualPipeline pipeline(step);
+  const int last = step.layout.pipeline - 1;
+  const auto layers_of = [&](int stage) {
+    int here = 0;
+    for (int chunk = 0; chunk < pipeline.chunks(); ++chunk)
+      here += layers[static_cast<std::size_t>(pipeline.part({stage, chunk}))];
+    return here;
+  };
+  std::vector<int> stages = {0};
+  int most = std::max(layers_of(0), layers_of(last)), fullest = 0;
+  for (int stage = 1; stage < last; ++stage) {
+    const int here = layers_of(stage);
+    if (here <= most && (fullest == 0 || here < layers_of(fullest))) continue;
+    most = std::max(most, here);
+    fullest = stage;
+  }
+  if (fullest > 0) stages.push_back(fullest);
+  if (last > 0) stages.push_back(last);
+  return stages;
+}
+
 /// A step with fewer micro-batches, which fill the pipeline all the same.
 struct ShortStep {
   std::int64_t micro_batches = 1;
@@ -221,6 +245,11 @@ StepOptions LayoutBounds::laid_out_step(const Layout& layout) const {
   return step;
 }
 
+std::vector<int> LayoutBounds::layers_of_stages(const StepOptions& step) const {
+  if (step.framework.modules != ModuleTree::megatron) return {};
+  return layers_of_parts(base_.model.layers, step).value();
+}
+
 LayoutBound LayoutBounds::quick(const Layout& layout) {
   const StepOptions step = laid_out_step(layout);
   // Other frameworks' layers may differ from each other; their layouts are few.
@@ -233,7 +262,7 @@ LayoutBound LayoutBounds::quick(const Layout& layout) {
   const Seconds ends[] = {costs.embedding, costs.head};
 
   LayoutBound bound;
-  for (const int stage : {0, last}) {
+  for (const int stage : bounding_stages(step, layers)) {
     int here = 0;
     for (int chunk = 0; chunk < pipeline.chunks(); ++chunk)
       here += layers[static_cast<std::size_t>(pipeline.part({stage, chunk}))];
@@ -241,8 +270,9 @@ LayoutBound LayoutBounds::quick(const Layout& layout) {
     // Each copy of the model takes half of the micro-batches.
     const double share = pipeline.two_way() ? batches / 2 : batches;
     Seconds time = (costs.forward + costs.backward) * (share * here);
-    const bool first_part = stage == 0 || pipeline.two_way();
-    const bool last_part = stage == last || pipeline.two_way();
+    const bool both_ends = pipeline.two_way() && (stage == 0 || stage == last);
+    const bool first_part = stage == 0 || both_ends;
+    const bool last_part = stage == last || both_ends;
     if (first_part) time += ends[0] * share;
     if (last_part) time += ends[layout.pipeline > 1 ? 1 : 0] * (layout.pipeline > 1 ? share : 0);
     if (!pipeline.two_way()) time += costs.forward * before;
@@ -264,8 +294,9 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
   const StepOptions step = laid_out_step(layout);
   const LayoutBound quick_bound = quick(layout);
   const ShortStep shorter = shortened(step);
-  std::vector<int> stages = {0};
-  if (layout.pipeline > 1) stages.push_back(layout.pipeline - 1);
+  const std::vector<int> layers = layers_of_stages(step);
+  const std::vector<int> stages =
+      layers.empty() ? std::vector<int>{0} : bounding_stages(step, layers);
   std::vector<std::int64_t> counts = {shorter.micro_batches};
   if (shorter.fewer > 0) counts.push_back(shorter.fewer);
   const std::vector<StageBound> bounds =
@@ -278,8 +309,6 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
   LayoutBound bound = quick_bound;
   const LayerCosts* costs =
       step.framework.modules == ModuleTree::megatron ? &costs_of(step) : nullptr;
-  const std::vector<int> layers =
-      costs != nullptr ? layers_of_parts(base_.model.layers, step).value() : std::vector<int>{};
   for (std::size_t i = 0; i < stages.size(); ++i) {
     Seconds passes = bounds[i].passes_time(), data = bounds[i].data;
     if (missing > 0) {
@@ -303,14 +332,12 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
 
 Seconds LayoutBounds::walked(const Layout& layout, const LayoutBound& refined) {
   const StepOptions step = laid_out_step(layout);
-  std::vector<int> stages = {0};
-  if (layout.pipeline > 1) stages.push_back(layout.pipeline - 1);
+  const std::vector<int> layers = layers_of_stages(step);
+  const bool layered = !layers.empty() && layout.pipeline > 1;
+  const std::vector<int> stages = layered ? bounding_stages(step, layers) : std::vector<int>{0};
   const TimedStages timed =
       timed_stages(step, build_model_graph(base_.model, step), stages, {step.micro_batches()});
-  const bool layered = step.framework.modules == ModuleTree::megatron && layout.pipeline > 1;
   const LayerCosts* costs = layered ? &costs_of(step) : nullptr;
-  const std::vector<int> layers =
-      layered ? layers_of_parts(base_.model.layers, step).value() : std::vector<int>{};
   CollectiveTimes times(topology_, base_.collectives);
   Seconds bound = refined.step_time;
   for (const RankProgram& stage : timed.program.stages) {

@@ -56,6 +56,8 @@ class LayoutBounds {
 
   static Family family_of(const StepOptions& step);
   StepOptions laid_out_step(const Layout& layout) const;
+  /// By model part; empty where the framework does not split models.
+  std::vector<int> layers_of_stages(const StepOptions& step) const;
   const LayerCosts& costs_of(const StepOptions& step);
   LayerCosts measured_layer(const StepOptions& step);
   struct TimedStages {

@@ -24,6 +24,11 @@ std::vector<Value> either(const std::vector<Value>& wanted, const std::vector<Va
   return wanted.empty() ? possible : wanted;
 }
 
+bool says_how_to_split(const StageSplit& split) {
+  return !split.layers_per_stage.empty() || split.first_stage_layers > 0 ||
+         split.last_stage_layers > 0 || split.embedding_as_layer || split.head_as_layer;
+}
+
 class Enumeration {
  public:
   Enumeration(const Scenario& base, const LayoutSpace& space, const std::function<bool()>& stop)
@@ -32,7 +37,8 @@ class Enumeration {
         space_(space),
         stop_(stop),
         gpus_(space.gpus > 0 ? space.gpus : base.cluster.gpu_count()),
-        split_(base.step.framework.modules == ModuleTree::megatron) {}
+        split_(base.step.framework.modules == ModuleTree::megatron),
+        has_split_(says_how_to_split(base.step.split)) {}
 
   LayoutList run() && {
     const ModelSpec& model = base_.model;
@@ -47,6 +53,7 @@ class Enumeration {
 
  private:
   static inline const std::vector<int> kOne = {1};
+  static inline const std::vector<bool> kBoth = {false, true}, kOff = {false};
 
   std::vector<int> context_sizes() const {
     constexpr std::int64_t kTokens = 2048;  // less leaves more communication than there is to gain
@@ -76,17 +83,25 @@ class Enumeration {
                                                        zb_h1, zb_h2,       dualpipe};
     static const std::vector<PipelineSchedule> kWithoutPipeline = {one_f_one_b};
     const auto schedules = layout.pipeline == 1 ? kWithoutPipeline : either(space_.schedules, kAll);
-    const auto layers = static_cast<int>(std::max<std::int64_t>(1, base_.model.layers));
     for (const PipelineSchedule schedule : schedules) {
       layout.schedule = schedule;
-      const bool interleaved = schedule == interleaved_1f1b;
-      const auto chunks = interleaved ? divisors(std::max(1, layers / layout.pipeline)) : kOne;
-      const auto wanted = interleaved ? either(space_.virtual_stages, chunks) : kOne;
-      for (const int chunk : wanted) {
-        if (interleaved == (chunk == 1)) continue;
-        layout.virtual_stages = chunk;
-        add_batches(layout);
+      for (const bool ends : layout.pipeline > 1 && !has_split_ ? kBoth : kOff) {
+        layout.ends_as_layers = ends;
+        add_chunks(layout);
       }
+    }
+  }
+
+  void add_chunks(Layout layout) {
+    const bool interleaved = layout.schedule == PipelineSchedule::interleaved_1f1b;
+    const std::int64_t places = base_.model.layers + (layout.ends_as_layers ? 2 : 0);
+    if (layout.ends_as_layers && places % layout.pipeline != 0) return;
+    const auto most = static_cast<int>(std::max<std::int64_t>(1, places / layout.pipeline));
+    const auto wanted = interleaved ? either(space_.virtual_stages, divisors(most)) : kOne;
+    for (const int chunk : wanted) {
+      if (interleaved == (chunk == 1)) continue;
+      layout.virtual_stages = chunk;
+      add_batches(layout);
     }
   }
 
@@ -105,7 +120,6 @@ class Enumeration {
     static const std::vector<Sharding> kSharding = {Sharding::none, Sharding::optimizer,
                                                     Sharding::gradients, Sharding::parameters};
     static const std::vector<Sharding> kNotSharded = {Sharding::none};
-    static const std::vector<bool> kBoth = {false, true}, kOff = {false};
     const bool replicated = layout.data * layout.context > 1;
     for (const bool sequence : layout.tensor > 1 ? either(space_.sequence_parallel, kBoth) : kOff) {
       for (const Recompute recompute : either(space_.recompute, kRecompute)) {
@@ -139,6 +153,7 @@ class Enumeration {
   void check(const Layout& layout) {
     if (stopped()) return;
     ++list_.tried;
+    scenario_.step.split = base_.step.split;
     apply(layout, scenario_.step);
     if (is_legal(scenario_)) {
       list_.legal.push_back(layout);
@@ -152,7 +167,8 @@ class Enumeration {
   const LayoutSpace& space_;
   const std::function<bool()>& stop_;
   int gpus_;
-  bool split_;  ///< the framework splits models over GPUs
+  bool split_;      ///< the framework splits models over GPUs
+  bool has_split_;  ///< the scenario says how to split pipelines
   LayoutList list_;
 };
 

@@ -36,7 +36,9 @@ struct LayoutList {
 /// Whether memory plans know the layout's collectives.
 bool can_be_planned(const Layout& layout);
 
-/// Every layout of `space` for the step of `base`, whose own layout counts for nothing. Choices
+/// Every layout of `space` for the step of `base`, whose own layout counts for nothing. Pipelines
+/// are split evenly by layers, and with the embedding and the head in the place of a layer each;
+/// where `base` says how to split, only so. Choices
 /// without an effect are left out: a schedule without a pipeline, sequence parallelism without a
 /// tensor group, sharding over one rank. Ends where `stop`, which is asked now and then, says so.
 LayoutList legal_layouts(

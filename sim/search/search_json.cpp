@@ -25,6 +25,7 @@ Json layout_json(const SearchCase& of, const LayoutResult& result) {
           {"context", layout.context},
           {"expert", layout.expert},
           {"micro_batch", layout.micro_batch},
+          {"ends_as_layers", layout.ends_as_layers},
           {"memory_plan", layout.planned},
           {"step_time_s", result.step_time.value()},
           {"tokens_per_s", result.tokens_per_s},

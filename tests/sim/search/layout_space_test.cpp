@@ -33,7 +33,8 @@ bool has_idle_choice(const Layout& layout) {
   const bool alone = layout.data * layout.context == 1;
   return (layout.tensor == 1 && layout.sequence_parallel) ||
          (alone && layout.sharding != Sharding::none) ||
-         (layout.pipeline == 1 && layout.schedule != PipelineSchedule::one_f_one_b);
+         (layout.pipeline == 1 && layout.schedule != PipelineSchedule::one_f_one_b) ||
+         (layout.pipeline == 1 && layout.ends_as_layers);
 }
 
 TEST(LayoutSpace, NoLegalLayoutIsMissing) {
@@ -51,10 +52,11 @@ TEST(LayoutSpace, NoLegalLayoutIsMissing) {
                   .micro_batch = code / 256 + 1};
     for (layout.data = 1; layout.data <= 4; ++layout.data) {
       if (layout.gpus() != 4) continue;
-      for (int choice = 0; choice < 6 * 4 * 2; ++choice) {
+      for (int choice = 0; choice < 6 * 4 * 4; ++choice) {
         layout.schedule = static_cast<PipelineSchedule>(choice % 6);
         layout.sharding = static_cast<Sharding>(choice / 6 % 4);
-        layout.sequence_parallel = choice >= 24;
+        layout.sequence_parallel = choice / 24 % 2 == 1;
+        layout.ends_as_layers = choice >= 48;
         if (!has_idle_choice(layout) && is_legal(laid_out(base, layout)))
           expected.push_back(layout);
       }
@@ -62,6 +64,23 @@ TEST(LayoutSpace, NoLegalLayoutIsMissing) {
   }
   std::ranges::sort(expected);
   EXPECT_EQ(legal_layouts(base, space).legal, expected);
+}
+
+TEST(LayoutSpace, LayersThatDivideOnlyWithTheEndsAreTriedSo) {
+  LayoutSpace space{.gpus = 4};
+  space.pipeline = {4};
+  const LayoutList even = legal_layouts(small_scenario("model.layers=8"), space);
+  const LayoutList ends = legal_layouts(small_scenario("model.layers=6"), space);
+  ASSERT_FALSE(even.legal.empty());
+  ASSERT_FALSE(ends.legal.empty());
+  EXPECT_TRUE(std::ranges::none_of(even.legal, &Layout::ends_as_layers));
+  EXPECT_TRUE(std::ranges::all_of(ends.legal, &Layout::ends_as_layers));
+  EXPECT_NE(to_settings(ends.legal.front()).find("parallelism.head_as_layer=true"),
+            std::string::npos);
+  const LayoutList given =
+      legal_layouts(small_scenario("model.layers=7 parallelism.head_as_layer=true"), space);
+  ASSERT_FALSE(given.legal.empty());
+  EXPECT_TRUE(std::ranges::none_of(given.legal, &Layout::ends_as_layers));
 }
 
 TEST(LayoutSpace, WantedValuesRestrictIt) {

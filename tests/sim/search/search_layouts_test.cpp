@@ -138,6 +138,22 @@ std::vector<SmallSpace> small_spaces() {
        with(plain(4), [](LayoutSpace& s) { s.recompute = {}; })},
       {"training.precision=fp16 training.framework=megatron-local", plain(4)},
       {"collectives.fidelity=analytic training.optimizer=sgd", plain(4)},
+      {"model.layers=6", with(plain(4),
+                              [](LayoutSpace& s) {
+                                s.pipeline = {2, 4};
+                              })},
+      {"model.layers=14 training.global_batch=16",
+       with(plain(8),
+            [](LayoutSpace& s) {
+              s.pipeline = {4, 8};
+              s.sharding = {};
+              s.schedules = {one_f_one_b, interleaved_1f1b};
+            })},
+      {"model.layers=14 training.global_batch=16", with(plain(8),
+                                                        [](LayoutSpace& s) {
+                                                          s.pipeline = {4, 8};
+                                                          s.schedules = {gpipe, zb_h1, dualpipe};
+                                                        })},
   };
   // Half of the schedules in each, for the test's time.
   for (std::size_t i = 0; i < spaces.size(); ++i) {
