@@ -94,14 +94,19 @@ class LayoutSearch {
     begun_.emplace(step.layout, std::pair(recipe, at));
   }
 
-  /// A recipe turned out too large: the next one of its kind that may need less.
-  void go_on_with_recipe(const Layout& too_large) {
-    const auto found = begun_.find(too_large);
+  /// A recipe turned out too large: the next one of its kind that fits if its memory is as far
+  /// above its bound.
+  void go_on_with_recipe(const LayoutResult& too_large) {
+    const auto found = begun_.find(too_large.layout);
     if (all_bounded_ || found == begun_.end()) return;
     const auto [recipe, at] = found->second;
     const std::vector<Recipe::Step>& steps = recipes_[recipe].steps;
-    for (std::size_t next = at + 1; next < steps.size(); ++next)
-      if (steps[next].bound.memory < steps[at].bound.memory) return try_recipe(recipe, next);
+    const Bytes bound = steps[at].bound.memory;
+    const double above = std::max(1.0, too_large.peak_memory / bound);
+    for (std::size_t next = at + 1; next < steps.size(); ++next) {
+      const Bytes memory = steps[next].bound.memory;
+      if (memory < bound && memory / capacity() * above <= 1) return try_recipe(recipe, next);
+    }
   }
 
   /// Costs of layers for quick bounds of `layouts`, in processes beside the recipes; false where
@@ -236,7 +241,7 @@ class LayoutSearch {
     ++result_.counts.simulated;
     if (!simulated.fits) {
       leave_out(simulated.layout);
-      return go_on_with_recipe(simulated.layout);
+      return go_on_with_recipe(simulated);
     }
     const auto earlier = [](const LayoutResult& a, const LayoutResult& b) {
       return std::pair(a.step_time, a.layout) < std::pair(b.step_time, b.layout);
