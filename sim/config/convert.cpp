@@ -72,6 +72,26 @@ void set_data_parallel(const schema::DataParallel& message, const DataParallel& 
   if (!message.has_units_ahead()) data.units_ahead = otherwise.units_ahead;
 }
 
+/// Everything, or nothing where it says no more than the defaults do.
+void write_collectives(const CollectiveSettings& settings, schema::Scenario& message) {
+  const schema::Collectives written = to_message(settings);
+  const schema::Collectives plain = to_message(CollectiveSettings());
+  if (written.SerializeAsString() != plain.SerializeAsString())
+    *message.mutable_collectives() = written;
+}
+
+void write_perturbation(const Perturbation& perturbation, schema::Scenario& message) {
+  schema::Perturbation written, plain;
+  mirror(perturbation, MessageWriter(written));
+  const Perturbation none;
+  mirror(none, MessageWriter(plain));
+  if (written.SerializeAsString() == plain.SerializeAsString()) return;
+  for (schema::GpuPerturbation& gpus : *written.mutable_gpus()) {
+    if (gpus.gpu().id().empty()) gpus.clear_gpu();
+  }
+  *message.mutable_perturbation() = written;
+}
+
 template <class T>
 T read_mirrored(const google::protobuf::Message& message) {
   T value;
@@ -213,17 +233,8 @@ schema::Scenario to_message(const Scenario& scenario) {
   for (const GpuOverlay& overlay : scenario.overlays) *message.add_overlays() = to_message(overlay);
   if (scenario.memory != MemorySettings())
     mirror(scenario.memory, MessageWriter(*message.mutable_memory()));
-  const CollectiveSettings& settings = scenario.collectives;
-  const bool plain = settings.groups.empty() && settings.overrides.empty() &&
-                     settings.fidelity == NetworkFidelity::flow;
-  if (!plain) *message.mutable_collectives() = to_message(settings);
-  if (scenario.perturbation.any()) {
-    schema::Perturbation& perturbation = *message.mutable_perturbation();
-    mirror(scenario.perturbation, MessageWriter(perturbation));
-    for (schema::GpuPerturbation& gpus : *perturbation.mutable_gpus()) {
-      if (gpus.gpu().id().empty()) gpus.clear_gpu();
-    }
-  }
+  write_collectives(scenario.collectives, message);
+  write_perturbation(scenario.perturbation, message);
   if (scenario.simulation != SimulationSettings()) {
     mirror(scenario.simulation, MessageWriter(*message.mutable_simulation()));
   }

@@ -34,7 +34,8 @@ bool is_blank(const pb::Message& message, const Field& field) {
   if (!reflection.HasField(message, &field)) return true;
   const schema::FieldRules& rules = rules_of(field);
   const bool always_required = rules.required() && !rules.has_unless();
-  const bool keeps_zero = field.has_default_value() || always_required;
+  const bool else_derived = rules.has_derived_default() && in_range(0, field);
+  const bool keeps_zero = field.has_default_value() || always_required || else_derived;
   switch (field.cpp_type()) {
     case Field::CPPTYPE_STRING:
       return reflection.GetString(message, &field).empty();
