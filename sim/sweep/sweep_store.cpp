@@ -1,78 +1,55 @@
 #include "sim/sweep/sweep_store.h"
 
-#include <array>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
 
 #include "hw/units/input_error.h"
 #include "sim/sweep/axis_values.h"
+#include "sim/sweep/content_hash.h"
+#include "sim/sweep/store_rows.h"
 
 namespace tessera {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kStoreFormat = 1;
+constexpr std::int64_t kStoreFormat = 2;
 constexpr std::int64_t kApplicationId = 0x54455353;  // "TESS"
-
-constexpr std::array<const char*, 4> kOutcomeNames = {"ok", "invalid", "failed", "timeout"};
-
-PointOutcome outcome_called(const std::string& name) {
-  for (std::size_t i = 0; i < kOutcomeNames.size(); ++i)
-    if (name == kOutcomeNames[i]) return static_cast<PointOutcome>(i);
-  return PointOutcome::failed;
-}
-
-/// FNV-1a with 128 bits (Fowler, Noll and Vo; draft-eastlake-fnv): two of 10^9 scenarios get the
-/// same key with a chance of 10^-21.
-class KeyHash {
- public:
-  void add(std::string_view bytes) {
-    for (const char byte : bytes) add_byte(static_cast<unsigned char>(byte));
-    add_byte(0xFF);  // an end that is in no UTF-8 text
-  }
-  std::string hexadecimal() const {
-    std::array<char, 33> text{};
-    std::snprintf(text.data(), text.size(), "%016llx%016llx",
-                  static_cast<unsigned long long>(state_ >> 64),
-                  static_cast<unsigned long long>(state_));
-    return text.data();
-  }
-
- private:
-  __extension__ using Wide = unsigned __int128;
-  void add_byte(unsigned char byte) { state_ = (state_ ^ byte) * kPrime; }
-
-  static constexpr Wide kPrime = (Wide{1} << 88) + 0x13B;
-  Wide state_ = (Wide{0x6C62272E07BB0142} << 64) + 0x62B821756295C58D;
-};
 
 std::string values_text(const std::vector<std::string>& values) {
   return json(values).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// A table of the store holds JSON that only this program writes.
-std::vector<std::string> values_of_text(const std::string& text,
-                                        const std::filesystem::path& file) {
-  try {
-    return json::parse(text).get<std::vector<std::string>>();
-  } catch (const json::exception&) {
-    throw InputError(Problem{file.string(), "holds what no sweep wrote: " + text.substr(0, 60),
-                             "move it away and run again"});
-  }
+/// Throws json::exception where `text` is no list of texts.
+std::vector<std::string> values_of_text(const std::string& text) {
+  return json::parse(text).get<std::vector<std::string>>();
 }
 
-void add_expressions(KeyHash& hash, const std::vector<Expression>& expressions) {
+std::string hash_of(const SweepIdentity& identity) {
+  ContentHash content;
+  content.add(identity.name).add(values_text(identity.columns)).add(identity.fingerprint);
+  return content.hexadecimal();
+}
+
+bool is_there(const std::filesystem::path& file) {
+  std::error_code ignored;
+  return std::filesystem::exists(file, ignored);
+}
+
+const std::string kSelectResults =
+    std::string("SELECT ") + StoredResultRow::kColumns + " FROM results";
+const std::string kSelectPoints =
+    std::string("SELECT ") + StoredPointRow::kColumns + " FROM points";
+
+void add_expressions(ContentHash& hash, const std::vector<Expression>& expressions) {
   for (const Expression& expression : expressions) hash.add(expression.text());
 }
 
 }  // namespace
 
-std::string name_of(PointOutcome outcome) {
-  return kOutcomeNames[static_cast<std::size_t>(outcome)];
-}
-
 SweepIdentity identity_of(const SweepSpec& spec) {
-  KeyHash hash;
+  ContentHash hash;
   hash.add(one_line(spec.base));
   for (const FieldSetting& setting : spec.settings) {
     hash.add(setting.path);
@@ -97,7 +74,7 @@ SweepIdentity identity_of(const SweepSpec& spec) {
 }
 
 std::string scenario_key(const Scenario& scenario, const std::string& made_with) {
-  KeyHash hash;
+  ContentHash hash;
   hash.add(made_with);
   hash.add(identifying_bytes(scenario));
   return hash.hexadecimal();
@@ -106,17 +83,16 @@ std::string scenario_key(const Scenario& scenario, const std::string& made_with)
 SweepStore::SweepStore(const std::filesystem::path& file, const SweepIdentity& identity)
     : database_(file) {
   check_format();
-  read_identity();
-  if (identity_.fingerprint != identity.fingerprint) write_identity(identity);
+  if (!read_identity() || identity_.fingerprint != identity.fingerprint) write_identity(identity);
+  discard_damaged_rows();
 }
 
 SweepStore::SweepStore(const std::filesystem::path& file)
-    : database_(std::filesystem::exists(file)
-                    ? file
-                    : throw InputError(Problem{file.string(), "there is no such store",
-                                               "name the folder of a sweep"})) {
+    : database_(is_there(file) ? file
+                               : throw InputError(Problem{file.string(), "there is no such store",
+                                                          "name the folder of a sweep"})) {
   check_format();
-  read_identity();
+  if (!read_identity() || find_damage(nullptr, nullptr) > 0) refuse_damage("");
 }
 
 void SweepStore::check_format() {
@@ -140,20 +116,23 @@ void SweepStore::check_format() {
   database_.run("CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL)");
   database_.run(
       "CREATE TABLE results(key TEXT PRIMARY KEY, outcome TEXT NOT NULL, answer TEXT NOT NULL, "
-      "wall_s REAL NOT NULL) WITHOUT ROWID");
+      "wall_s REAL NOT NULL, hash TEXT NOT NULL) WITHOUT ROWID");
   database_.run(
       "CREATE TABLE points(number INTEGER PRIMARY KEY, fields TEXT NOT NULL, key TEXT NOT NULL, "
-      "reason TEXT NOT NULL)");
+      "reason TEXT NOT NULL, hash TEXT NOT NULL)");
   transaction.commit();
 }
 
-void SweepStore::read_identity() {
+bool SweepStore::read_identity() {
   Statement query = database_.prepare("SELECT name, value FROM meta");
   std::map<std::string, std::string> meta;
   while (query.step()) meta[query.text(0)] = query.text(1);
-  identity_ = {meta["sweep"], {}, meta["fingerprint"]};
-  if (!meta["columns"].empty())
-    identity_.columns = values_of_text(meta["columns"], database_.file());
+  try {
+    identity_ = {meta["sweep"], values_of_text(meta["columns"]), meta["fingerprint"]};
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+  return meta["hash"] == hash_of(identity_);
 }
 
 void SweepStore::write_identity(const SweepIdentity& identity) {
@@ -168,32 +147,81 @@ void SweepStore::write_identity(const SweepIdentity& identity) {
   put("sweep", identity.name);
   put("columns", values_text(identity.columns));
   put("fingerprint", identity.fingerprint);
+  put("hash", hash_of(identity));
   transaction.commit();
   identity_ = identity;
 }
 
+std::int64_t SweepStore::find_damage(std::vector<StoredResultRow>* results,
+                                     std::vector<StoredPointRow>* points) {
+  std::int64_t damaged = 0;
+  std::set<std::string> keys;
+  Statement all_results = database_.prepare(kSelectResults);
+  while (all_results.step()) {
+    StoredResultRow row = StoredResultRow::at(all_results, 0);
+    const bool sound = row.sound() && keys.insert(row.result.key).second;
+    damaged += !sound;
+    if (sound && results != nullptr) results->push_back(std::move(row));
+  }
+  Statement all_points = database_.prepare(kSelectPoints);
+  while (all_points.step()) {
+    StoredPointRow row = StoredPointRow::at(all_points);
+    const bool sound = row.sound() && (row.key.empty() || keys.contains(row.key));
+    damaged += !sound;
+    if (sound && points != nullptr) points->push_back(std::move(row));
+  }
+  return damaged;
+}
+
+/// Damaged keys do not stand where a search for them looks: the tables are written anew.
+void SweepStore::discard_damaged_rows() {
+  discarded_ = find_damage(nullptr, nullptr);
+  if (discarded_ == 0) return;
+  std::vector<StoredResultRow> results;
+  std::vector<StoredPointRow> points;
+  find_damage(&results, &points);
+  Transaction transaction(database_);
+  database_.run("DELETE FROM points");
+  database_.run("DELETE FROM results");
+  for (const StoredResultRow& row : results) put_result(row.result);
+  for (const StoredPointRow& row : points) put_point(row.number, row.fields, row.key, row.reason);
+  transaction.commit();
+}
+
+void SweepStore::refuse_damage(const std::string& row) const {
+  throw InputError(Problem{database_.file().string(),
+                           "is damaged" + (row.empty() ? "" : ": " + row) +
+                               "; a row does not have the content that was written",
+                           "run the sweep again with --resume: damaged rows are made anew"});
+}
+
 std::optional<StoredResult> SweepStore::result(const std::string& key) {
-  Statement query = database_.prepare("SELECT outcome, answer, wall_s FROM results WHERE key = ?");
+  Statement query = database_.prepare(kSelectResults + " WHERE key = ?");
   if (!query.bind(1, key).step()) return std::nullopt;
-  return StoredResult{key, outcome_called(query.text(0)), query.text(1), query.real(2)};
+  const StoredResultRow row = StoredResultRow::at(query, 0);
+  if (!row.sound() || row.result.key != key) return std::nullopt;
+  return row.result;
 }
 
 void SweepStore::put_result(const StoredResult& result) {
-  database_.prepare("INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?)")
+  const std::string outcome = name_of(result.outcome);
+  database_.prepare("INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?, ?)")
       .bind(1, result.key)
-      .bind(2, name_of(result.outcome))
+      .bind(2, outcome)
       .bind(3, result.answer)
       .bind(4, result.wall_s)
+      .bind(5, StoredResultRow{result, outcome, ""}.right_hash())
       .run();
 }
 
 void SweepStore::put_point(std::int64_t number, const std::string& values, const std::string& key,
                            const std::string& reason) {
-  database_.prepare("INSERT OR REPLACE INTO points VALUES(?, ?, ?, ?)")
+  database_.prepare("INSERT OR REPLACE INTO points VALUES(?, ?, ?, ?, ?)")
       .bind(1, number)
       .bind(2, values)
       .bind(3, key)
       .bind(4, reason)
+      .bind(5, StoredPointRow{number, values, key, reason, ""}.right_hash())
       .run();
 }
 
@@ -224,29 +252,36 @@ void SweepStore::take_over(SweepStore& other) {
                              "belongs to another sweep than " + database_.file().string(),
                              "merge shards of one sweep file; a changed file makes another sweep"});
   Transaction transaction(database_);
-  Statement results = other.database_.prepare("SELECT key, outcome, answer, wall_s FROM results");
+  Statement results = other.database_.prepare(kSelectResults);
   while (results.step()) {
-    const StoredResult theirs{results.text(0), outcome_called(results.text(1)), results.text(2),
-                              results.real(3)};
+    const StoredResultRow row = StoredResultRow::at(results, 0);
+    if (!row.sound()) other.refuse_damage("result " + row.result.key);
     // A point that one shard could simulate is worth more than that another one could not.
-    const std::optional<StoredResult> ours = result(theirs.key);
-    if (!ours || ours->outcome != PointOutcome::ok) put_result(theirs);
+    const std::optional<StoredResult> ours = result(row.result.key);
+    if (!ours || ours->outcome != PointOutcome::ok) put_result(row.result);
   }
-  Statement points = other.database_.prepare("SELECT number, fields, key, reason FROM points");
-  while (points.step())
-    put_point(points.integer(0), points.text(1), points.text(2), points.text(3));
+  Statement points = other.database_.prepare(kSelectPoints);
+  while (points.step()) {
+    const StoredPointRow row = StoredPointRow::at(points);
+    if (!row.sound()) other.refuse_damage("point " + std::to_string(row.number));
+    put_point(row.number, row.fields, row.key, row.reason);
+  }
   transaction.commit();
 }
 
 void SweepStore::for_each_point(const std::function<void(const StoredPoint&)>& visit) {
   Statement query = database_.prepare(
-      "SELECT number, fields, reason, points.key, outcome, answer FROM points LEFT JOIN results ON "
-      "points.key = results.key ORDER BY number");
+      std::string("SELECT ") + StoredPointRow::kColumns + ", " + StoredResultRow::kColumns +
+      " FROM points LEFT JOIN results ON points.key = results.key ORDER BY number");
   while (query.step()) {
-    StoredPoint point{query.integer(0), values_of_text(query.text(1), database_.file())};
-    point.outcome = query.text(3).empty() ? PointOutcome::invalid : outcome_called(query.text(4));
-    point.answer = query.text(3).empty() ? query.text(2) : query.text(5);
-    visit(point);
+    const StoredPointRow row = StoredPointRow::at(query);
+    const bool invalid = row.key.empty();
+    const StoredResultRow result = invalid ? StoredResultRow() : StoredResultRow::at(query, 5);
+    if (!row.sound() || (!invalid && !(result.sound() && result.result.key == row.key)))
+      refuse_damage("point " + std::to_string(row.number));
+    visit({row.number, values_of_text(row.fields),
+           invalid ? PointOutcome::invalid : result.result.outcome,
+           invalid ? row.reason : result.result.answer});
   }
 }
 

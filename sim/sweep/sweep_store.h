@@ -49,16 +49,23 @@ SweepIdentity identity_of(const SweepSpec& spec);
 /// Key of a scenario simulated with `made_with` (version, weights): 32 hexadecimal digits.
 std::string scenario_key(const Scenario& scenario, const std::string& made_with);
 
+struct StoredResultRow;
+struct StoredPointRow;
+
 /// Results of a sweep in a SQLite file. Each record is whole or absent, at whatever moment the
-/// process is killed. Throws InputError as Database does, and for files of other programs.
+/// process is killed, and carries a hash of its content. Throws InputError as Database does, for
+/// files of other programs, and where a row that is read does not have the content of its hash.
 class SweepStore {
  public:
-  /// Opens or makes `file`. The results of another sweep are kept, its points are not.
+  /// Opens or makes `file`. The results of another sweep are kept, its points are not; damaged
+  /// rows are taken out, so that the run makes them anew.
   SweepStore(const std::filesystem::path& file, const SweepIdentity& identity);
-  /// Opens an existing store of any sweep.
+  /// Opens an existing store of any sweep; refuses one with a damaged row.
   explicit SweepStore(const std::filesystem::path& file);
 
   const SweepIdentity& identity() const { return identity_; }
+  /// How many damaged rows were taken out when the store was opened.
+  std::int64_t discarded() const { return discarded_; }
   std::optional<StoredResult> result(const std::string& key);
   /// A result together with the points that have it.
   void add(const StoredResult& result, const std::vector<SweepPoint>& points);
@@ -75,7 +82,13 @@ class SweepStore {
 
  private:
   void check_format();
-  void read_identity();
+  /// False where the store does not say, or is damaged there.
+  bool read_identity();
+  /// How many rows are damaged; the others go into the lists where there are such.
+  std::int64_t find_damage(std::vector<StoredResultRow>* results,
+                           std::vector<StoredPointRow>* points);
+  void discard_damaged_rows();
+  [[noreturn]] void refuse_damage(const std::string& row) const;
   void write_identity(const SweepIdentity& identity);
   void put_result(const StoredResult& result);
   void put_point(std::int64_t number, const std::string& values, const std::string& key,
@@ -83,6 +96,7 @@ class SweepStore {
 
   Database database_;
   SweepIdentity identity_;
+  std::int64_t discarded_ = 0;
 };
 
 }  // namespace tessera

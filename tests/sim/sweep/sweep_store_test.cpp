@@ -1,5 +1,8 @@
 #include "sim/sweep/sweep_store.h"
 
+#include <fstream>
+#include <iterator>
+#include <random>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -105,6 +108,110 @@ TEST(SweepStore, AStoreOfALaterFormatIsRefused) {
     database.run("PRAGMA user_version=99");
   }
   EXPECT_THROW(SweepStore(folder.path() / "s.sqlite", kIdentity), InputError);
+}
+
+/// Sixty results, one of them of two points, and five invalid points.
+void fill(SweepStore& store) {
+  for (std::int64_t i = 0; i < 60; ++i) {
+    const std::string number = std::to_string(i);
+    if (store.result("key" + number)) {
+      store.add_points("key" + number, {point_of(i, "x" + number, "1")});
+    } else {
+      store.add({"key" + number, PointOutcome::ok, metrics(0.5 + 0.01 * static_cast<double>(i)), 1},
+                {point_of(i, "x" + number, "1")});
+    }
+  }
+  store.add_points("key0", {point_of(60, "x60", "1")});
+  for (std::int64_t i = 61; i < 66; ++i)
+    store.add_invalid(point_of(i, "x" + std::to_string(i), "1"), "does not divide");
+}
+
+std::string content_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+/// What the store says when its sweep is resumed, or an empty text where it is refused by name.
+std::string resumed(const std::filesystem::path& file) {
+  try {
+    SweepStore store(file, kIdentity);
+    fill(store);
+    return sweep_csv(store);
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(file.string()));
+    return "";
+  }
+}
+
+/// What a merge would take over, or an empty text where it is refused by name.
+std::string read_only(const std::filesystem::path& file) {
+  try {
+    SweepStore store(file);
+    return sweep_csv(store);
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(file.string()));
+    return "";
+  }
+}
+
+TEST(SweepStore, NoFlippedBitMakesAnotherAnswer) {
+  const TestFolder folder;
+  const std::filesystem::path file = folder.path() / "s.sqlite";
+  {
+    SweepStore store(file, kIdentity);
+    fill(store);
+  }
+  const std::string content = content_of(file), answer = resumed(file);
+  std::mt19937_64 random(20);
+  int accepted = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::string damaged = content;
+    damaged[random() % damaged.size()] ^= static_cast<char>(1U << (random() % 8));
+    for (const auto& read : {read_only, resumed}) {
+      std::filesystem::remove(file.string() + "-wal");
+      std::ofstream(file, std::ios::binary) << damaged;
+      const std::string said = read(file);
+      accepted += !said.empty();
+      EXPECT_TRUE(said.empty() || said == answer) << "flip " << i;
+    }
+  }
+  EXPECT_GT(accepted, 100);  // flips in unused bytes, and rows that are made anew
+}
+
+TEST(SweepStore, NoTruncationMakesAnotherAnswer) {
+  const TestFolder folder;
+  const std::filesystem::path file = folder.path() / "s.sqlite";
+  {
+    SweepStore store(file, kIdentity);
+    fill(store);
+  }
+  const std::string content = content_of(file), answer = resumed(file);
+  for (std::size_t size = 1; size < content.size(); size += content.size() / 40) {
+    std::ofstream(file, std::ios::binary) << content.substr(0, size);
+    const std::string said = resumed(file);
+    EXPECT_TRUE(said.empty() || said == answer) << size;
+  }
+}
+
+TEST(SweepStore, ADamagedRowIsMadeAnewOrRefused) {
+  const TestFolder folder;
+  const std::filesystem::path file = folder.path() / "s.sqlite";
+  {
+    SweepStore store(file, kIdentity);
+    fill(store);
+  }
+  const std::string answer = resumed(file);
+  { Database(file).run("UPDATE results SET answer = replace(answer, '0.55', '0.35')"); }
+  EXPECT_EQ(read_only(file), "");
+  {
+    SweepStore store(file, kIdentity);
+    EXPECT_EQ(store.discarded(), 2);  // the result and its point
+    EXPECT_FALSE(store.result("key5"));
+  }
+  EXPECT_EQ(resumed(file), answer);
+  { Database(file).run("DELETE FROM results WHERE key = 'key7'"); }
+  EXPECT_EQ(read_only(file), "");
+  EXPECT_EQ(resumed(file), answer);
 }
 
 TEST(ScenarioKey, FollowsFromTheScenarioAndNotFromItsName) {
