@@ -1,9 +1,13 @@
-"""tools/setup installs only what is missing, never asks, and says what went wrong. Debian's tools are stand-ins here."""
+"""tools/setup installs only what is missing, asks on a terminal alone, and says what went wrong. Debian's tools are stand-ins here."""
 
+import contextlib
+import fcntl
 import os
+import pty
 import shutil
 import subprocess
 import tempfile
+import termios
 import unittest
 from pathlib import Path
 
@@ -43,10 +47,12 @@ class SetupScript(unittest.TestCase):
             (self.fakes / name).write_text(f"#!/bin/sh\n{body}\n")
             (self.fakes / name).chmod(0o755)
 
-    def run_setup(self, *arguments):
-        environment = {"PATH": f"{self.fakes}:/usr/bin:/bin", "FAKES": str(self.fakes), "CALLS": str(self.calls)}
+    def environment(self, **more):
+        return {"PATH": f"{self.fakes}:/usr/bin:/bin", "FAKES": str(self.fakes), "CALLS": str(self.calls), **more}
+
+    def run_setup(self, *arguments, **variables):
         self.calls.write_text("")
-        return subprocess.run([self.root / "tools/setup", *arguments], env=environment, cwd=self.outside,
+        return subprocess.run([self.root / "tools/setup", *arguments], env=self.environment(**variables), cwd=self.outside,
                               capture_output=True, text=True, check=False)
 
     def called(self, program):
@@ -76,6 +82,46 @@ class SetupScript(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("as root, run: apt-get install --no-install-recommends libtwo-dev", result.stderr)
         self.assertEqual(self.called("apt-get") + self.called("cmake"), [])
+
+    def test_prints_what_is_missing_and_stops_where_it_is_told_not_to_install(self):
+        result = self.run_setup(TESSERA_NO_INSTALL="1")
+        self.assertEqual((result.returncode, result.stdout), (3, ""))
+        self.assertIn("TESSERA_NO_INSTALL is set", result.stderr)
+        self.assertIn("as root, run: apt-get install --no-install-recommends libtwo-dev", result.stderr)
+        self.assertEqual(self.called("apt-get") + self.called("cmake"), [])
+
+    def test_builds_without_installing_where_nothing_is_missing(self):
+        (self.root / "tools/packages.txt").write_text("g++\n")
+        self.assertEqual(self.run_setup(TESSERA_NO_INSTALL="1").returncode, 0)
+        self.assertEqual(self.called("cmake"), ["cmake --preset release"])
+
+    def run_on_terminal(self, answer):
+        """Exit code and what the terminal showed."""
+        ours, theirs = pty.openpty()
+        os.write(ours, answer)
+        self.calls.write_text("")
+        process = subprocess.Popen(
+            [self.root / "tools/setup"], env=self.environment(), cwd=self.outside, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=theirs, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0))
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(ours, 4096):
+                shown += part
+        os.close(ours)
+        return process.wait(), shown.decode()
+
+    def test_asks_on_a_terminal(self):
+        for answer in (b"n\n", b"\n", b"\x04"):
+            code, shown = self.run_on_terminal(answer)
+            self.assertEqual(code, 3, shown)
+            self.assertIn("install them as root with apt-get? [y/N]", shown)
+            self.assertIn("nothing was installed", shown)
+            self.assertEqual(self.called("apt-get") + self.called("cmake"), [])
+        code, shown = self.run_on_terminal(b"y\n")
+        self.assertEqual(code, 0, shown)
+        self.assertEqual(len(self.called("apt-get")), 1)
 
     def test_configures_once_and_again_in_a_moved_checkout(self):
         self.run_setup()
