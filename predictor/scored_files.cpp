@@ -1,18 +1,16 @@
 #include "predictor/scored_files.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "hw/units/input_error.h"
+#include "hw/units/read_file.h"
 #include "predictor/training/kernel_csv.h"
 
 namespace tessera {
 
 KernelFileFormat format_of(const std::filesystem::path& csv) {
-  std::ifstream in(csv, std::ios::binary);
-  std::string header;
-  if (!std::getline(in, header))
-    return KernelFileFormat::operators;  // its reader says what is wrong
+  const std::string text = read_whole_file(csv, "give a file of measured kernels");
+  std::string header = text.substr(0, text.find('\n'));
   if (header.ends_with('\r')) header.pop_back();
   const CsvFields fields = split_fields(header);
   const auto has = [&](std::string_view column) {

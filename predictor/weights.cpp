@@ -1,8 +1,9 @@
 #include "predictor/weights.h"
 
-#include <fstream>
+#include <system_error>
 
 #include "hw/units/input_error.h"
+#include "hw/units/read_file.h"
 #include "hw/units/replace_file.h"
 #include "predictor/training/measurements.h"
 #include "predictor/weights.pb.h"
@@ -24,10 +25,11 @@ weights::Weights message_of(const PredictorWeights& from) {
 }  // namespace
 
 PredictorWeights load_weights(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) refuse_weights(path, "cannot be opened");
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) refuse_weights(path, "cannot be opened");
   weights::Weights message;
-  if (!message.ParseFromIstream(&in)) refuse_weights(path, "is not a weights file");
+  if (!message.ParseFromString(read_whole_file(path, "install Tessera anew")))
+    refuse_weights(path, "is not a weights file");
   if (message.schema_version() != PredictorWeights::kSchemaVersion)
     refuse_weights(path, "has schema version " + std::to_string(message.schema_version()) +
                              ", not " + std::to_string(PredictorWeights::kSchemaVersion));

@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kMostDistances = 16'000'000;
 /// Keeps a mistyped size from costing all memory.
 constexpr std::int64_t kMostSwitchLinks = 2'000'000;
+/// The largest built tori have six; every router has a cable per dimension.
+constexpr std::size_t kMostDimensions = 16;
 
 int port_count(const ClusterSpec& cluster) {
   return cluster.node_count * nic_bundles(cluster.node);
@@ -66,6 +68,11 @@ void check_dragonfly(const ClusterSpec& cluster, Findings& findings) {
 void check_torus(const ClusterSpec& cluster, Findings& findings) {
   check_switch_links(cluster.fabric, findings);
   const std::vector<int> sizes = parse_dimensions(cluster.fabric.dimensions);
+  const bool few = sizes.size() <= kMostDimensions;
+  findings.require(few, "fabric.dimensions",
+                   "fabric.dimensions gives " + std::to_string(sizes.size()) + " sizes",
+                   "give up to " + std::to_string(kMostDimensions) + ", such as 4x4x4");
+  if (!few) return;
   std::int64_t routers = sizes.empty() ? 0 : 1;
   for (const int size : sizes) routers = std::min<std::int64_t>(routers * size, 1 << 30);
   findings.require(routers == cluster.node_count || routers == port_count(cluster),

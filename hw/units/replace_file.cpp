@@ -65,7 +65,8 @@ std::error_code write_and_rename(const fs::path& path, std::string_view contents
 }  // namespace
 
 void replace_file(const fs::path& path, std::string_view contents) {
-  if (fs::is_directory(path)) throw_unwritable(path, "it is a directory");
+  std::error_code ignored;  // writing says what is wrong
+  if (fs::is_directory(path, ignored)) throw_unwritable(path, "it is a directory");
   const std::error_code failure =
       is_special_file(path) ? write_all(path, contents) : write_and_rename(path, contents);
   if (failure) throw_unwritable(path, failure.message());

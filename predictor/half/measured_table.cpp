@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
+#include "hw/units/read_file.h"
 #include "predictor/training/measurements.h"
 
 namespace tessera {
@@ -15,10 +14,7 @@ constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
 constexpr double kMaxMicroseconds = 1e9;
 
 std::string read_whole(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path))
-    throw InputError({path.string(), "cannot be read", "give the folder that holds the file"});
-  return {std::istreambuf_iterator<char>(in), {}};
+  return read_whole_file(path, "give the folder that holds the file");
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "hw/units/read_file.h"
 #include "predictor/training/kernel_csv.h"
 
 namespace tessera {
@@ -301,17 +301,9 @@ class Reader {
 };
 
 std::string read_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  std::error_code error;
-  if (!in || !std::filesystem::is_regular_file(path, error))
-    throw InputError({.where = path.string(),
-                      .what = "cannot be read",
-                      .hint = "give a file in the format of measurements/kernels/fp32.csv, "
-                              "fp32_conv.csv or tensor_core.csv"});
-  std::string text(static_cast<std::size_t>(in.tellg()), '\0');
-  in.seekg(0);
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  return text;
+  return read_whole_file(path,
+                         "give a file in the format of measurements/kernels/fp32.csv, "
+                         "fp32_conv.csv or tensor_core.csv");
 }
 
 }  // namespace

@@ -1,13 +1,23 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "hw/units/input_error.h"
+#include "hw/units/plain_text.h"
 #include "hw/units/replace_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
@@ -20,18 +30,68 @@ namespace {
 
 using tessera::ExitCode;
 
+/// Texts of the user in a message are shown, not obeyed.
+class PlainMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& line) override {
+    const std::string text = tessera::without_control_characters(
+        std::string_view(message.payload.data(), message.payload.size()));
+    line.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return std::make_unique<PlainMessage>();
+  }
+};
+
 /// Logs go to stderr, so that stdout holds the answer alone; TESSERA_LOG sets the level.
 void set_up_logging() {
   auto logger = spdlog::stderr_logger_st("tessera");
-  logger->set_pattern("%l: %v");
+  auto form = std::make_unique<spdlog::pattern_formatter>();
+  form->add_flag<PlainMessage>('*').set_pattern("%l: %*");
+  logger->set_formatter(std::move(form));
   spdlog::set_default_logger(logger);
   const char* level = std::getenv("TESSERA_LOG");
   spdlog::set_level(spdlog::level::from_str(level ? level : "info"));
 }
 
-extern "C" void exit_interrupted(int) {
+/// With 128 and the number of the signal, as shells tell of it: Ctrl-C is 130.
+extern "C" void exit_interrupted(int signal) {
   tessera::remove_unfinished_file();
-  std::_Exit(static_cast<int>(ExitCode::interrupted));
+  std::_Exit(static_cast<int>(ExitCode::interrupted) - SIGINT + signal);
+}
+
+/// No half-written file stays behind. What nohup has turned off stays off.
+void clean_up_on_signals() {
+  std::signal(SIGINT, exit_interrupted);
+  std::signal(SIGTERM, exit_interrupted);
+  if (std::signal(SIGHUP, exit_interrupted) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+}
+
+/// Without spdlog, which allocates.
+ExitCode report_lack_of_memory() {
+  std::fputs("error: memory ran out; give the job more (ulimit -v, cgroup), or a smaller job\n",
+             stderr);
+  return ExitCode::bad_input;
+}
+
+/// Of exceptions that nothing catches: those of libraries that set themselves up ahead of main().
+[[noreturn]] void end_uncaught() {
+  try {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+  } catch (const std::bad_alloc&) {
+    std::_Exit(static_cast<int>(report_lack_of_memory()));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: internal error: %s\n", error.what());
+  } catch (...) {
+    std::fputs("error: internal error\n", stderr);
+  }
+  std::abort();
+}
+
+/// Runs ahead of other objects' constructors.
+[[gnu::constructor(101)]] void catch_early_exceptions() {
+  std::set_terminate(end_uncaught);
 }
 
 ExitCode report_input_error(const tessera::InputError& error) {
@@ -64,7 +124,10 @@ ExitCode parse_and_run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::ok : ExitCode::usage;
+    std::ostringstream message;
+    const int code = app.exit(error, std::cout, message);
+    std::fputs(tessera::without_control_characters(message.str()).c_str(), stderr);
+    return code == 0 ? ExitCode::ok : ExitCode::usage;
   }
   return exit_code;
 }
@@ -72,10 +135,10 @@ ExitCode parse_and_run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGINT, exit_interrupted);
+  clean_up_on_signals();
   tessera::reserve_standard_streams();
-  set_up_logging();
   try {
+    set_up_logging();
     return static_cast<int>(parse_and_run(argc, argv));
   } catch (const tessera::InputError& error) {
     return static_cast<int>(report_input_error(error));
@@ -88,6 +151,12 @@ int main(int argc, char** argv) {
   } catch (const tessera::DeadlockError& error) {
     spdlog::error("{}", error.what());
     return static_cast<int>(ExitCode::internal);
+  } catch (const std::bad_alloc&) {
+    return static_cast<int>(report_lack_of_memory());
+  } catch (const std::system_error& error) {
+    spdlog::error("the system refused something: {}; check rights, ulimit -n, ulimit -u and memory",
+                  error.what());
+    return static_cast<int>(ExitCode::bad_input);
   } catch (const std::exception& error) {
     spdlog::error("internal error: {}", error.what());
     return static_cast<int>(ExitCode::internal);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "hw/units/input_error.h"
+#include "hw/units/plain_text.h"
 
 namespace tessera {
 
@@ -20,7 +21,8 @@ void reserve_standard_streams() {
 }
 
 void print(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  const std::string plain = without_control_characters(text);
+  const bool written = std::fwrite(plain.data(), 1, plain.size(), stdout) == plain.size();
   if (written && std::fflush(stdout) == 0) return;
   throw InputError({.where = "stdout",
                     .what = std::string("cannot be written: ") + std::strerror(errno),

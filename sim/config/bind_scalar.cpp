@@ -141,8 +141,11 @@ ValueFault bind_bool(const YamlNode& scalar, const FieldSetter& setter) {
   return {};
 }
 
-ValueFault bind_text(const YamlNode& scalar, const FieldSetter& setter) {
+ValueFault bind_text(const YamlNode& scalar, const Field& field, const FieldSetter& setter) {
   if (scalar.text.empty()) return {"is empty", "write at least one character"};
+  const bool title = field.name() == "name" || field.name() == "id";
+  if (title && scalar.text.find_first_of("\n\t") != std::string::npos)
+    return {"holds a line break or a tab", "write it on one line"};
   setter.set(scalar.text);
   return {};
 }
@@ -160,7 +163,7 @@ ValueFault bind_scalar(const YamlNode& scalar, const Field& field, pb::Message& 
     case Field::CPPTYPE_ENUM:
       return bind_enum(scalar, field, setter);
     case Field::CPPTYPE_STRING:
-      return bind_text(scalar, setter);
+      return bind_text(scalar, field, setter);
     case Field::CPPTYPE_DOUBLE:
       return bind_real(scalar, field, setter);
     default:

@@ -2,11 +2,10 @@
 
 #include <array>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "hw/units/input_error.h"
+#include "hw/units/read_file.h"
 #include "sim/config/yaml_tree.h"
 
 namespace tessera {
@@ -87,12 +86,12 @@ std::string read_text_file(const fs::path& file) {
   const fs::file_status status = fs::status(file, failure);
   if (!fs::exists(status)) refuse(shown, "no such file", "check the path");
   if (!fs::is_regular_file(status)) refuse(shown, "is not a file", "name a file");
-  if (fs::file_size(file, failure) > static_cast<std::uintmax_t>(kMaxFileBytes)) {
-    refuse(shown, "is larger than 4 MiB", "split it or check that it is the right file");
+  try {
+    return read_whole_file(file, "check its permissions", kMaxFileBytes);
+  } catch (const InputError& error) {
+    const Problem& problem = error.problems().front();
+    refuse(shown, problem.what, problem.hint);
   }
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) refuse(shown, "cannot be opened", "check its permissions");
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
 void check_plain_text(std::string_view text, const std::string& where) {

@@ -11,6 +11,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "hw/units/input_error.h"
+#include "hw/units/plain_text.h"
 #include "sim/config/text_file.h"
 
 namespace tessera {
@@ -49,6 +50,8 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check_tag(mark, tag);
+    if (holds_control_character(value))
+      refuse(mark, "holds a control character", "write characters that are shown");
     YamlNode node = new_node(YamlNode::Kind::scalar, mark);
     node.text = value;
     node.quoted = tag == "!";

@@ -1,8 +1,6 @@
 #include "sim/formats/chakra_reader.h"
 
 #include <algorithm>
-#include <ios>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -166,17 +164,6 @@ ChakraNode finished(RawNode raw) {
   return std::move(node);
 }
 
-std::string whole_file(const std::filesystem::path& path) {
-  const auto stream = open_input_file(path);
-  stream->exceptions(std::ios::badbit);
-  try {
-    return {std::istreambuf_iterator<char>(*stream), {}};
-  } catch (const std::ios_base::failure& error) {
-    throw InputError(
-        {path.string(), "cannot be read: " + std::string(error.what()), "give an undamaged file"});
-  }
-}
-
 /// The messages of a file: each behind its length.
 class MessageStream {
  public:
@@ -208,7 +195,7 @@ class MessageStream {
 /// Reads the messages of a file; knows where it is, for the message of an error.
 class TraceReader {
  public:
-  explicit TraceReader(const std::filesystem::path& path) : bytes_(whole_file(path)) {
+  explicit TraceReader(const std::filesystem::path& path) : bytes_(read_input_file(path)) {
     trace_.file = path.string();
   }
 
@@ -283,7 +270,7 @@ ChakraGroups read_chakra_groups(const std::filesystem::path& file) {
   };
   ChakraGroups groups;
   try {
-    const auto json = nlohmann::json::parse(whole_file(file));
+    const auto json = nlohmann::json::parse(read_input_file(file));
     if (!json.is_object()) fail("is no object of groups");
     for (const auto& [name, ranks] : json.items()) {
       auto& members = groups[name] = ranks.get<std::vector<int>>();

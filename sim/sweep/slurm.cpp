@@ -66,7 +66,8 @@ std::string slurm_script(const SlurmSweep& sweep) {
 std::vector<int> unfinished_shards(const SlurmSweep& sweep) {
   std::vector<int> shards;
   for (int shard = 1; shard <= sweep.tasks; ++shard)
-    if (!fs::exists(sweep.folder / (stem_of(shard, sweep.tasks) + ".done")))
+    if (std::error_code unknown;
+        !fs::exists(sweep.folder / (stem_of(shard, sweep.tasks) + ".done"), unknown))
       shards.push_back(shard);
   return shards;
 }

@@ -29,7 +29,8 @@ std::unique_ptr<SweepStore> SweepFolder::open(const PointChoice& choice,
                                               const SweepIdentity& identity, bool resume) const {
   make();
   const fs::path file = store_file(choice);
-  if (!resume && fs::exists(file))
+  std::error_code unknown;  // opening the store says what is wrong
+  if (!resume && fs::exists(file, unknown))
     throw InputError(Problem{file.string(), "holds results already",
                              "go on with --resume, or name another folder"});
   return std::make_unique<SweepStore>(file, identity);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/units/plain_text.h"
 #include "hw/units/quantity.h"
 #include "hw/units/text.h"
 
@@ -33,7 +34,8 @@ constexpr std::array<const char*, 10> kMetricColumns = {"gpus",
                                                         "fits"};
 
 /// RFC 4180.
-std::string csv_cell(const std::string& text) {
+std::string csv_cell(const std::string& given) {
+  const std::string text = spreadsheet_cell(given);
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

@@ -1,12 +1,12 @@
 #include "sim/validate/csv.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include <csv.h>
 
 #include "hw/units/input_error.h"
+#include "hw/units/plain_text.h"
+#include "hw/units/read_file.h"
 
 namespace tessera {
 namespace {
@@ -33,14 +33,8 @@ struct RowCollector {
   }
 };
 
-std::string read_text(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError({file.string(), "cannot be read", "give the path of a CSV file"});
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 std::vector<CsvTable::Row> parse_rows(const std::filesystem::path& file) {
-  const std::string text = read_text(file);
+  const std::string text = read_whole_file(file, "give the path of a CSV file");
   RowCollector collector;
   csv_parser parser;
   csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL);
@@ -84,7 +78,8 @@ CsvTable read_csv(const std::filesystem::path& file) {
   return table;
 }
 
-std::string csv_field(const std::string& text) {
+std::string csv_field(const std::string& given) {
+  const std::string text = spreadsheet_cell(given);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted(2 * text.size() + 2, '\0');
   quoted.resize(csv_write(quoted.data(), quoted.size(), text.data(), text.size()));

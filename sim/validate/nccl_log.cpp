@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "hw/units/input_error.h"
+#include "hw/units/read_file.h"
 #include "sim/collectives/collective_names.h"
 
 namespace tessera {
@@ -245,12 +244,7 @@ NcclLog parse_nccl_log(std::string_view text, const std::string& file) {
 }
 
 NcclLog read_nccl_log(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream || std::filesystem::is_directory(file))
-    throw InputError({file.string(), "cannot be read", "give the output of nccl-tests"});
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return parse_nccl_log(text.str(), file.string());
+  return parse_nccl_log(read_whole_file(file, "give the output of nccl-tests"), file.string());
 }
 
 }  // namespace tessera

@@ -4,12 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "hw/units/read_file.h"
 #include "sim/validate/csv.h"
 #include "sim/validate/image_runs.h"
 
@@ -257,11 +256,6 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   return run;
 }
 
-std::string whole_text(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 [[noreturn]] void refuse_empty(const TrainingRuns& steps, const TrainingRuns& all,
                                const std::string& gpu) {
   if (steps.skipped.empty()) {
@@ -303,7 +297,7 @@ TrainingRuns read_training_runs(const std::filesystem::path& file,
   if (table.rows.empty())
     throw InputError({file.string(), filters.empty() ? "holds no row" : "holds no such row",
                       filters.empty() ? "measure one with tools/collect" : "relax --only"});
-  TrainingRuns read{.file = file, .text = whole_text(file)};
+  TrainingRuns read{.file = file, .text = read_whole_file(file, "give the path of a CSV file")};
   std::vector<Problem> problems;
   for (const CsvTable::Row& row : table.rows) {
     const TrainingRowReader reader(table, row, problems);

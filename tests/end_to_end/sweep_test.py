@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import ctypes
 import json
 import os
 import random
@@ -210,6 +211,14 @@ class Sweep(EndToEnd):
         self.assertIn("2 read from the store", self.sweep(sweep, "--out", "out", "--time-limit", "1 us", "--resume"))
         self.assertIn("2 simulated", self.sweep(sweep, "--out", "out", "--resume"))
 
+    def test_settings_of_collectives_are_axes(self):
+        base = ROOT / "configs/scenarios/gpt3-xl_4xh100_pp4_1f1b.yaml"
+        sweep = self.plant("s.yaml", f"base: {base}\naxes: {{collectives.nccl_messages: [true, false]}}\n")
+        self.assertIn("2 simulated", self.sweep(sweep, "--out", "out"))
+        alone = [self.simulate(base, f"collectives.nccl_messages={value}")["step_time_s"] for value in ("true", "false")]
+        self.assertNotEqual(alone[0], alone[1])
+        self.assertEqual([float(row["step_time_s"]) for row in self.rows()], alone)
+
     def test_hardware_and_models_are_axes(self):
         self.plant("wide.yaml", "extends: gpt2\nlayers: 6\nname: half\n")
         sweep = self.plant("s.yaml", "base: {training: {sequence_length: 128, global_batch: 4}}\n"
@@ -224,7 +233,18 @@ class Sweep(EndToEnd):
         self.assertLess(times[1], times[2])
 
 
-NOBODY = 65534
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2
+
+
+def obey_modes():
+    """Root obeys the modes of files, too. It stays root: a checkout in its home is closed to others."""
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+            if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+                raise OSError(ctypes.get_errno(), "cannot drop a capability")
+
+
 MAY_MOUNT = subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0 \
     if shutil.which("unshare") else False
 
@@ -264,13 +284,17 @@ class SweepTrouble(EndToEnd):
         (self.folder / "out").mkdir(mode=0o555)
         self.folder.chmod(0o755)
 
-        def not_as_root():  # who may write everywhere
-            if os.geteuid() == 0:
-                os.setgid(NOBODY)
-                os.setuid(NOBODY)
-
-        self.assert_fails(3, "cannot be used as a store", "sweep", "s.yaml", "--out", "out", preexec_fn=not_as_root)
+        self.assert_fails(3, "cannot be used as a store", "sweep", "s.yaml", "--out", "out", preexec_fn=obey_modes)
         self.assertEqual(list((self.folder / "out").iterdir()), [])
+
+    def test_a_folder_without_search_right_is_named(self):
+        self.plant("s.yaml", SMALL)
+        (self.folder / "out").mkdir(mode=0o600)
+        self.assert_fails(3, "out/results.sqlite: cannot be used as a store", "sweep", "s.yaml", "--out", "out",
+                          preexec_fn=obey_modes)
+        self.assert_fails(3, "out/r.json: cannot be written: Permission denied", "simulate",
+                          ROOT / "configs/scenarios/gpt2-large_4xh100_dp4.yaml", "--trace", "out/r.json",
+                          preexec_fn=obey_modes)
 
     @unittest.skipUnless(MAY_MOUNT, "needs a mount namespace of its own (root)")
     def test_a_file_system_without_space_ends_the_run_and_keeps_what_is_stored(self):

@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,8 +49,7 @@ StepProfile profile_of_file(const std::string& file, const std::vector<std::stri
                             const PredictorWeights& weights) {
   if (is_scenario(file)) return profile_of_result(simulated_result(file, overrides, weights), file);
   if (is_trace(file)) return profile_of_trace(read_kineto(file), file);
-  const auto stream = open_input_file(file);
-  return profile_of_result({std::istreambuf_iterator<char>(*stream), {}}, file);
+  return profile_of_result(read_input_file(file), file);
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include "hw/units/input_error.h"
+#include "hw/units/read_file.h"
 #include "hw/units/text.h"
 #include "predictor/training/measurements.h"
 #include "sim/cli/commands.h"
@@ -105,15 +104,13 @@ std::chrono::duration<double> time_limit(const std::string& text) {
   throw InputError({"--time-limit", "is " + text, "give more than 0 s"});
 }
 
-std::string whole_file(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
+constexpr const char* kOwnFile = "it is Tessera's own: install it anew";
 
 /// What results depend on besides the scenario: this program and the weights, by their bytes.
 std::string made_with() {
-  return std::string(TESSERA_VERSION) + " " + std::to_string(fnv1a(whole_file("/proc/self/exe"))) +
-         " " + std::to_string(fnv1a(whole_file(weights_file())));
+  return std::string(TESSERA_VERSION) + " " +
+         std::to_string(fnv1a(read_whole_file("/proc/self/exe", kOwnFile))) + " " +
+         std::to_string(fnv1a(read_whole_file(weights_file(), kOwnFile)));
 }
 
 ExitCode merge_shards(const SweepFolder& folder, const std::string& format) {
@@ -173,6 +170,9 @@ ExitCode run_sweep_command(SweepOptions options) {
   const auto numbers = chosen_points(grid, spec, options.choice);
   const SweepFolder folder(options.folder);
   const auto store = folder.open(options.choice, identity_of(spec), options.resume);
+  if (store->discarded() > 0)
+    spdlog::warn("{}: {} damaged rows are made anew", folder.store_file(options.choice).string(),
+                 store->discarded());
   const SweepCounts counts = run_sweep(grid, source, numbers, weights, *store, run);
   if (options.choice.shards == 1) folder.export_results(*store, options.format);
   if (!options.report_file.empty())

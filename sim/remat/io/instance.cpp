@@ -1,23 +1,13 @@
 #include "sim/remat/io/instance.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "hw/units/input_error.h"
+#include "hw/units/read_file.h"
 #include "sim/remat/io/formats.h"
 
 namespace tessera::remat {
 namespace {
-
-std::string contents(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream || std::filesystem::is_directory(file))
-    throw InputError({.where = file.string(), .what = "cannot be read", .hint = "check the path"});
-  return text.str();
-}
 
 nlohmann::json parse(const std::string& text, const std::string& file) {
   try {
@@ -48,7 +38,7 @@ Instance read_json(const JsonFields& fields, int number) {
 }  // namespace
 
 Instance read_instance(const std::filesystem::path& file, int number) {
-  const std::string text = contents(file);
+  const std::string text = read_whole_file(file, "check the path");
   Instance instance;
   if (is_log(text)) {
     instance = read_dtr_log(text, file.string());
