@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -13,14 +14,28 @@
 
 namespace tessera {
 
-constexpr std::int64_t kLargestDimension = 10'000'000;
+/// Where the keys of a file stand: its name, and the line of every dotted path.
+struct ConfigPlaces {
+  std::string file;
+  std::map<std::string, int> lines;
+
+  std::string of(const std::string& path) const {
+    const auto line = lines.find(path);
+    return line == lines.end() ? file : file + ":" + std::to_string(line->second);
+  }
+};
+
 /// Takes typed fields out of a JSON object and collects what is wrong with them.
 class ConfigReader {
   using json = nlohmann::json;
   static constexpr std::int64_t kLargestDimension = 10'000'000;
 
  public:
-  ConfigReader(const json& object, std::string where) : object_(object), where_(std::move(where)) {}
+  /// `prefix`: path of the object, with a dot behind it; empty: the whole file. A lenient reader
+  /// approximates where others leave_out().
+  ConfigReader(const json& object, const ConfigPlaces& places, std::string prefix = "",
+               bool lenient = false)
+      : object_(object), places_(places), prefix_(std::move(prefix)), lenient_(lenient) {}
 
   std::int64_t dimension(const char* key, std::int64_t largest = kLargestDimension) {
     if (!has(key)) {
@@ -70,6 +85,16 @@ class ConfigReader {
                : fallback;
   }
 
+  /// Whether a field is there; null is nothing. The field counts as read.
+  bool has(const char* key) {
+    read_.insert(key);
+    return object_.contains(key) && !object_.at(key).is_null();
+  }
+  /// The value of a field, null where there is none. The field counts as read.
+  const json& value(const char* key) {
+    static const json nothing;
+    return has(key) ? object_.at(key) : nothing;
+  }
   /// The one of two names of a field that is there; the first where none is.
   const char* name_in_use(const char* first, const char* second) {
     return !has(first) && has(second) ? second : first;
@@ -81,15 +106,28 @@ class ConfigReader {
     fail(key, "is " + shown(object_.at(key)), "use an object");
     return json::object();
   }
-  /// What is wrong in an object under `key`, with the whole path.
-  void take_problems(const ConfigReader& inner, const std::string& key) {
-    for (const Problem& problem : inner.problems_)
-      problems_.push_back({where_, key + "." + problem.what, problem.hint});
+  /// A reader of the object under `key`, which has to outlive it.
+  ConfigReader inside(const json& object, const std::string& key) const {
+    return {object, places_, prefix_ + key + ".", lenient_};
+  }
+  /// What is wrong, and what is approximated, in an object inside.
+  void take_findings(const ConfigReader& inner) {
+    problems_.insert(problems_.end(), inner.problems_.begin(), inner.problems_.end());
+    approximations_.insert(approximations_.end(), inner.approximations_.begin(),
+                           inner.approximations_.end());
   }
 
   void fail(const std::string& key, const std::string& what, const std::string& hint) {
-    problems_.push_back({where_, key + " " + what, hint});
+    problems_.push_back({places_.of(prefix_ + key), prefix_ + key + " " + what, hint});
   }
+  /// `key` says what a step depends on and no family expresses.
+  void leave_out(const std::string& key, const std::string& what, const std::string& hint) {
+    if (lenient_) return approximate(prefix_ + key + " " + what);
+    fail(key, what,
+         hint + (hint.empty() ? "" : ", or ") +
+             "leave it out by tessera import huggingface --lenient");
+  }
+  void approximate(const std::string& line) { approximations_.push_back(line); }
   void require_divisor(const char* key, std::int64_t divisor, const char* of_key,
                        std::int64_t number) {
     if (number % divisor == 0) return;
@@ -105,22 +143,12 @@ class ConfigReader {
     }
     return keys;
   }
+  const std::string& prefix() const { return prefix_; }
+  const std::vector<std::string>& approximations() const { return approximations_; }
   void finish() && {
     if (!problems_.empty()) throw InputError(std::move(problems_));
   }
 
- private:
-  bool has(const char* key) {
-    read_.insert(key);
-    return object_.contains(key) && !object_.at(key).is_null();
-  }
-  std::int64_t checked_integer(const char* key, std::int64_t largest) {
-    const json& value = object_.at(key);
-    const bool fits = value.is_number_integer() && value >= 1 && value <= largest;
-    if (fits) return value.get<std::int64_t>();
-    fail(key, "is " + shown(value), "use a whole number from 1 to " + std::to_string(largest));
-    return 1;
-  }
   static std::string shown(const json& value) {
     if (value.is_structured()) return value.is_array() ? "a list" : "an object";
     constexpr std::size_t kLongest = 40;
@@ -129,10 +157,22 @@ class ConfigReader {
     return text;
   }
 
+ private:
+  std::int64_t checked_integer(const char* key, std::int64_t largest) {
+    const json& value = object_.at(key);
+    const bool fits = value.is_number_integer() && value >= 1 && value <= largest;
+    if (fits) return value.get<std::int64_t>();
+    fail(key, "is " + shown(value), "use a whole number from 1 to " + std::to_string(largest));
+    return 1;
+  }
+
   const json& object_;
-  std::string where_;
+  const ConfigPlaces& places_;
+  std::string prefix_;
+  bool lenient_ = false;
   std::set<std::string> read_;
   std::vector<Problem> problems_;
+  std::vector<std::string> approximations_;
 };
 
 }  // namespace tessera

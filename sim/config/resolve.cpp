@@ -1,6 +1,7 @@
 #include "sim/config/resolve.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -9,6 +10,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include "configs/schema/model.pb.h"
+#include "configs/schema/scenario.pb.h"
 #include "sim/config/field_path.h"
 #include "sim/config/hugging_face_tree.h"
 #include "sim/config/merge.h"
@@ -73,6 +75,9 @@ class Resolver {
     }
     return node;
   }
+
+  /// What was read from files of Hugging Face.
+  const std::vector<HuggingFaceModel>& models() const { return models_; }
 
  private:
   void resolve_items(YamlNode& list, const pb::Descriptor& type, const std::string& path) {
@@ -157,7 +162,7 @@ class Resolver {
                 const Mark& mark) {
     const bool is_model = &type == schema::Model::descriptor();
     try {
-      if (is_model && file.extension() == ".json") return read_hugging_face_tree(file);
+      if (is_model && file.extension() == ".json") return read_hugging_face(file);
       const YamlNode& tree = files_.read(file);
       if (tree.kind == YamlNode::Kind::mapping) return tree;
       return refuse(tree, path, "the file is no section", "write its fields as name: value");
@@ -165,6 +170,12 @@ class Resolver {
       problems_.add(error, path);
       return broken(mark);
     }
+  }
+
+  YamlNode read_hugging_face(const fs::path& file) {
+    HuggingFaceTree read = read_hugging_face_tree(file);
+    models_.push_back(std::move(read.said));
+    return std::move(read.tree);
   }
 
   YamlNode refuse(const YamlNode& node, const std::string& path, std::string what,
@@ -176,7 +187,42 @@ class Resolver {
   const Catalog& catalog_;
   YamlFileCache& files_;
   ProblemList& problems_;
+  std::vector<HuggingFaceModel> models_;
 };
+
+/// What a scenario's model lacks of its config.json, among the scenario's approximations.
+void add_approximations(YamlNode& scenario, const HuggingFaceModel& model) {
+  if (model.approximations.empty()) return;
+  auto found = std::ranges::find(scenario.entries, "approximations", &YamlEntry::key);
+  if (found == scenario.entries.end()) {
+    YamlNode list;
+    list.kind = YamlNode::Kind::sequence;
+    list.mark = scenario.mark;
+    found = scenario.entries.insert(found, {"approximations", scenario.mark, std::move(list)});
+  }
+  for (const std::string& text : model.approximations) {
+    YamlNode item;
+    item.kind = YamlNode::Kind::scalar;
+    item.text = text;
+    item.quoted = true;
+    item.mark = scenario.mark;
+    found->value.items.push_back(std::move(item));
+  }
+}
+
+/// Attention in windows is simulated where a window holds the whole sequence.
+void check_window(const YamlNode& scenario, const HuggingFaceModel& model, ProblemList& problems) {
+  const YamlEntry* training = scenario.find("training");
+  const YamlEntry* length = training ? training->value.find("sequence_length") : nullptr;
+  if (model.window == 0 || !length) return;
+  const double tokens = std::strtod(length->value.text.c_str(), nullptr);
+  if (tokens <= static_cast<double>(model.window)) return;
+  problems.add(length->value.mark, "training.sequence_length",
+               "training.sequence_length = " + shown_value(length->value.text) +
+                   ": the model's sliding_window is " + std::to_string(model.window) +
+                   ", and attention in windows is not simulated",
+               "use a sequence that the window holds, or import the config.json with --lenient");
+}
 
 }  // namespace
 
@@ -190,8 +236,14 @@ YamlNode resolve(YamlNode root, const pb::Descriptor& type, const Catalog& catal
                  YamlFileCache& files, ProblemList& problems) {
   use_schema_names(root, type);
   IncludeChain chain = {root.mark.origin->name};
-  return Resolver(catalog, files, problems)
-      .resolve_section(std::move(root), type, "", std::move(chain));
+  Resolver resolver(catalog, files, problems);
+  root = resolver.resolve_section(std::move(root), type, "", std::move(chain));
+  if (&type != schema::Scenario::descriptor()) return root;
+  for (const HuggingFaceModel& model : resolver.models()) {
+    add_approximations(root, model);
+    check_window(root, model, problems);
+  }
+  return root;
 }
 
 YamlNode resolve_reference(const std::string& id_or_file, const pb::Descriptor& type,

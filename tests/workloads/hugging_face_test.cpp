@@ -25,8 +25,12 @@ std::string error_of(const std::string& text) {
   return "";
 }
 
+ModelSpec model_of(const std::string& text, const std::string& where) {
+  return read_hugging_face_config(text, where).model;
+}
+
 TEST(HuggingFaceConfig, ReadsGpt2) {
-  const ModelSpec model = read_hugging_face_config(kGpt2Large, "config.json");
+  const ModelSpec model = model_of(kGpt2Large, "config.json");
   EXPECT_EQ(model.family, ModelFamily::gpt2);
   EXPECT_EQ(model.ffn, 4 * 1280);  // n_inner null
   EXPECT_EQ(model.head_dim, 64);
@@ -34,42 +38,42 @@ TEST(HuggingFaceConfig, ReadsGpt2) {
 }
 
 TEST(HuggingFaceConfig, ReadsLlamaWithGroupedQueries) {
-  const ModelSpec model = read_hugging_face_config(R"({
+  const ModelSpec model = model_of(R"({
     "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
     "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
     "vocab_size": 128256, "hidden_act": "silu", "tie_word_embeddings": false})",
-                                                   "config.json");
+                                   "config.json");
   EXPECT_EQ(model.kv_heads, 8);
   EXPECT_EQ(model.max_positions, 0);
   EXPECT_EQ(parameter_count(model), 8'030'261'248);  // Llama-3.1-8B
 }
 
 TEST(HuggingFaceConfig, ReadsBertOptAndSwitchTransformers) {
-  EXPECT_EQ(parameter_count(read_hugging_face_config(R"({
+  EXPECT_EQ(parameter_count(model_of(R"({
     "model_type": "bert", "num_hidden_layers": 24, "hidden_size": 1024,
     "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 30522,
     "max_position_embeddings": 512, "type_vocab_size": 2})",
-                                                     "config.json")),
+                                     "config.json")),
             parameter_count(test::bert_large()));
-  EXPECT_EQ(parameter_count(read_hugging_face_config(R"({
+  EXPECT_EQ(parameter_count(model_of(R"({
     "model_type": "opt", "num_hidden_layers": 24, "hidden_size": 2048,
     "num_attention_heads": 32, "ffn_dim": 8192, "vocab_size": 50272,
     "max_position_embeddings": 2048, "word_embed_proj_dim": 2048})",
-                                                     "config.json")),
+                                     "config.json")),
             parameter_count(test::opt_1_3b()));
-  const ModelSpec model = read_hugging_face_config(R"({
+  const ModelSpec model = model_of(R"({
     "model_type": "switch_transformers", "num_layers": 24, "num_decoder_layers": 24,
     "d_model": 1024, "num_heads": 32, "d_kv": 128, "d_ff": 16384, "vocab_size": 32128,
     "num_experts": 4, "expert_capacity": 64, "num_sparse_encoder_layers": 12,
     "num_sparse_decoder_layers": 12, "dense_act_fn": "relu"})",
-                                                   "config.json");
+                                   "config.json");
   EXPECT_EQ(model.moe_every, 2);
   EXPECT_EQ(parameter_count(model), parameter_count(test::switch_xl4()));
 }
 
 TEST(HuggingFaceConfig, ReadsMistralAndQwen) {
   const auto parameters = [](const std::string& fields) {
-    return parameter_count(read_hugging_face_config("{" + fields + "}", "config.json"));
+    return parameter_count(model_of("{" + fields + "}", "config.json"));
   };
   EXPECT_EQ(parameters(R"("model_type": "mistral", "num_hidden_layers": 32, "hidden_size": 4096,
                 "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
@@ -96,7 +100,7 @@ TEST(HuggingFaceConfig, ReadsBloomUnderBothOfItsNames) {
   for (const std::string names : {R"("n_layer": 70, "n_head": 112, "hidden_size": 14336)",
                                   R"("num_hidden_layers": 70, "num_attention_heads": 112,
                                      "n_embed": 14336)"}) {
-    const ModelSpec model = read_hugging_face_config(
+    const ModelSpec model = model_of(
         R"({"model_type": "bloom", "vocab_size": 250880, "attention_dropout": 0.0, )" + names + "}",
         "config.json");
     EXPECT_EQ(model.family, ModelFamily::bloom);
@@ -121,7 +125,7 @@ std::string mpt(const std::string& no_bias, const std::string& alibi, const std:
 }
 
 TEST(HuggingFaceConfig, ReadsMptWithAlibiAndWithoutBiases) {
-  const ModelSpec model = read_hugging_face_config(mpt("true", "true", "0.25"), "config.json");
+  const ModelSpec model = model_of(mpt("true", "true", "0.25"), "config.json");
   EXPECT_EQ(model.family, ModelFamily::mpt);
   EXPECT_EQ(model.attention_dropout, 0.25);
   EXPECT_EQ(model.activation, Activation::gelu);
@@ -129,9 +133,9 @@ TEST(HuggingFaceConfig, ReadsMptWithAlibiAndWithoutBiases) {
 }
 
 TEST(HuggingFaceConfig, RefusesMptThatTransformersDoesNotRun) {
-  EXPECT_THAT(error_of(mpt("false", "true", "0")), HasSubstr("config.json: no_bias is false"));
+  EXPECT_THAT(error_of(mpt("false", "true", "0")), HasSubstr("config.json:2: no_bias is false"));
   EXPECT_THAT(error_of(mpt("true", "false", "0")),
-              HasSubstr("config.json: attn_config.alibi is false"));
+              HasSubstr("config.json:3: attn_config.alibi is false"));
   EXPECT_THAT(error_of(mpt("true", "true", "7")), HasSubstr("attn_config.attn_pdrop is 7"));
   EXPECT_THAT(error_of(R"({"model_type": "mpt", "attn_config": [], "d_model": 64, "n_heads": 4,
                            "n_layers": 2, "vocab_size": 100})"),
@@ -139,11 +143,137 @@ TEST(HuggingFaceConfig, RefusesMptThatTransformersDoesNotRun) {
 }
 
 TEST(HuggingFaceConfig, UnknownModelTypeNamesTheSupportedOnes) {
-  EXPECT_EQ(
-      error_of(R"({"model_type": "mamba"})"),
-      "config.json: model_type \"mamba\" is unknown; supported: bert, bloom, gpt2, llama, mistral, "
-      "mixtral, mpt, opt, qwen2, qwen3, qwen3_moe, switch_transformers");
+  EXPECT_EQ(error_of(R"({"model_type": "odd"})"),
+            "config.json:1: model_type \"odd\" is unknown; supported: bert, bloom, gpt2, llama, "
+            "mistral, mixtral, mpt, opt, qwen2, qwen3, qwen3_moe, switch_transformers");
   EXPECT_THAT(error_of("{}"), HasSubstr("model_type is missing"));
+}
+
+/// A small Llama with more fields, "..., more".
+std::string llama(const std::string& more, const std::string& model_type = "llama") {
+  return R"({"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 100, "model_type": ")" +
+         model_type + "\",\n" + more + "}";
+}
+
+TEST(HuggingFaceConfig, WhatNoFamilyExpressesIsRefusedByName) {
+  const auto refused = [](const std::string& field, const std::string& text) {
+    EXPECT_THAT(error_of(llama(field)), HasSubstr("config.json:3: " + text)) << field;
+    const HuggingFaceModel read = read_hugging_face_config(llama(field), "config.json", true);
+    ASSERT_EQ(read.approximations.size(), 1U) << field;
+    EXPECT_THAT(read.approximations.front(), HasSubstr(text));
+  };
+  refused(R"("quantization_config": {"load_in_4bit": true})",
+          "quantization_config = an object says that weights are quantized");
+  refused(R"("kv_lora_rank": 512)", "kv_lora_rank = 512 is latent attention");
+  refused(R"("n_shared_experts": 2)", "n_shared_experts = 2 gives experts that all tokens share");
+  refused(R"("num_nextn_predict_layers": 1)",
+          "num_nextn_predict_layers = 1 predicts more than the next token");
+  refused(R"("attention_bias": true)", "attention_bias = true gives linear layers biases");
+  refused(R"("pretraining_tp": 4)", "pretraining_tp = 4 cuts products into slices");
+  refused(R"("partial_rotary_factor": 0.5)", "partial_rotary_factor = 0.5 rotates a part");
+  refused(R"("rope_scaling": {"rope_type": "spiral"})", "rope_scaling is an object of an unknown");
+  refused(R"("layer_types": ["full_attention", "linear_attention"])",
+          "layer_types has \"linear_attention\"");
+  refused(R"("architectures": ["LlamaForSequenceClassification"])",
+          "architectures has LlamaForSequenceClassification: its head");
+  refused(R"("wild_new_field": [1])", "wild_new_field = a list is not known");
+}
+
+TEST(HuggingFaceConfig, WhatChangesNothingIsListed) {
+  const HuggingFaceModel read = read_hugging_face_config(
+      llama(R"("architectures": ["LlamaForCausalLM"], "rope_theta": 5e5, "bos_token_id": 1,
+               "rope_scaling": {"rope_type": "llama3", "factor": 8.0}, "torch_dtype": "bfloat16",
+               "quantization_config": null, "attention_bias": false, "pretraining_tp": 1,
+               "max_position_embeddings": 8192, "partial_rotary_factor": 1.0)"),
+      "config.json");
+  EXPECT_EQ(read.longest, 8192);
+  EXPECT_EQ(read.approximations.size(), 0U);
+  EXPECT_THAT(read.harmless, testing::Contains("rope_theta"));
+  EXPECT_THAT(read.harmless, testing::Contains("quantization_config"));
+}
+
+TEST(HuggingFaceConfig, PythonsInfinityAndNanAreValues) {
+  const HuggingFaceModel read = read_hugging_face_config(
+      llama(R"("rope_theta": Infinity, "initializer_range": NaN, "rms_norm_eps": -Infinity,
+               "_name_or_path": "NaN \" Infinity")"),
+      "config.json");
+  EXPECT_EQ(read.model.name, "NaN \" Infinity");
+  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_layer": Infinity})"),
+              HasSubstr("n_layer is \"Infinity\"; use a whole number"));
+}
+
+TEST(HuggingFaceConfig, ArchitecturesStandInForModelType) {
+  std::string text = llama(R"("architectures": ["Qwen2ForCausalLM"])");
+  text.replace(text.find(R"("model_type": "llama",)"), 22, "");
+  EXPECT_TRUE(model_of(text, "config.json").qkv_bias);
+  text.replace(text.find("Qwen2For"), 8, "SwishFor");
+  EXPECT_THAT(error_of(text),
+              HasSubstr("model_type is missing, and architectures = SwishForCausalLM is unknown"));
+}
+
+TEST(HuggingFaceConfig, WellKnownModelsThatAreNotSimulatedSayWhy) {
+  const auto why = [](const std::string& model_type) {
+    return error_of(llama("\"a\": 1", model_type));
+  };
+  EXPECT_THAT(why("deepseek_v3"), HasSubstr("\"deepseek_v3\" is not simulated: latent attention"));
+  EXPECT_THAT(why("qwen2_moe"), HasSubstr("experts that all tokens share"));
+  EXPECT_THAT(why("gemma2"), HasSubstr("attention in windows"));
+  EXPECT_THAT(why("mamba2"), HasSubstr("state spaces"));
+  EXPECT_THAT(why("roberta"), HasSubstr("an encoder other than BERT"));
+}
+
+TEST(HuggingFaceConfig, WindowsAreReadWhereLayersHaveThem) {
+  const auto window = [](const std::string& more, const std::string& type) {
+    return read_hugging_face_config(llama(more, type), "config.json").window;
+  };
+  EXPECT_EQ(window(R"("sliding_window": 4096)", "mistral"), 4096);
+  EXPECT_EQ(window(R"("sliding_window": null)", "mistral"), 0);
+  EXPECT_EQ(window(R"("sliding_window": 4096)", "qwen2"), 0) << "use_sliding_window is false";
+  EXPECT_EQ(window(R"("sliding_window": 4096, "use_sliding_window": true)", "qwen2"), 4096);
+  EXPECT_EQ(window(R"("sliding_window": 4096, "use_sliding_window": true,
+                      "max_window_layers": 2)",
+                   "qwen2"),
+            0)
+      << "of 2 layers none is beyond";
+  EXPECT_EQ(window(R"("sliding_window": 512, "layer_types": ["full_attention",
+                      "sliding_attention"])",
+                   "mistral"),
+            512);
+  EXPECT_EQ(window(R"("sliding_window": 512, "layer_types": ["full_attention",
+                      "full_attention"])",
+                   "mistral"),
+            0);
+}
+
+TEST(HuggingFaceConfig, TheLanguageModelOfAVisionModelIsRead) {
+  const HuggingFaceModel nested = read_hugging_face_config(
+      R"({"model_type": "llava", "architectures": ["LlavaForConditionalGeneration"],
+          "image_token_index": 32000, "projector_hidden_act": "gelu", "tie_word_embeddings": true,
+          "text_config": {"model_type": "mistral", "vocab_size": 1000, "num_hidden_layers": 2},
+          "vision_config": {"model_type": "clip_vision_model", "hidden_size": 1024}})",
+      "config.json");
+  EXPECT_EQ(nested.model.hidden, 4096) << "transformers' default for Mistral";
+  EXPECT_EQ(nested.model.kv_heads, 8);
+  EXPECT_EQ(nested.model.layers, 2);
+  EXPECT_TRUE(nested.model.tied_embeddings);
+  ASSERT_EQ(nested.approximations.size(), 1U);
+  EXPECT_THAT(nested.approximations.front(), HasSubstr("vision tower not simulated"));
+  const HuggingFaceModel flat = read_hugging_face_config(
+      llama(R"("vision_config": {"depth": 32}, "vision_start_token_id": 7)", "qwen2_vl"),
+      "config.json");
+  EXPECT_TRUE(flat.model.qkv_bias);
+  EXPECT_EQ(flat.approximations.size(), 1U);
+  EXPECT_THAT(error_of(R"({"model_type": "llava", "text_config": {"model_type": "gemma2"}})"),
+              HasSubstr("text_config.model_type \"gemma2\" is not simulated"));
+}
+
+TEST(HuggingFaceConfig, AHeadSizeOfItsOwnNeedsNoDivisor) {
+  EXPECT_EQ(model_of(R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 100,
+    "num_attention_heads": 3, "head_dim": 32, "intermediate_size": 128, "vocab_size": 100})",
+                     "c")
+                .head_dim,
+            32);
 }
 
 TEST(HuggingFaceConfig, ReportsEveryProblemAtOnce) {

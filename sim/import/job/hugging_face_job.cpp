@@ -8,31 +8,55 @@
 namespace tessera {
 namespace {
 
-std::int64_t positions_of(const YamlNode& model) {
-  const YamlEntry* entry = model.find("max_positions");
-  return entry && entry->value.text.size() < 10 ? std::atoll(entry->value.text.c_str()) : 0;
+/// The longest sequence of models with learned positions stands in for one that
+/// is not given.
+JobOptions with_length(const JobOptions& given, const HuggingFaceModel& said,
+                       ScenarioDraft& draft) {
+  JobOptions options = given;
+  options.longest_sequence = said.longest;
+  if (said.window > 0)
+    options.longest_sequence = said.longest > 0 ? std::min(said.longest, said.window) : said.window;
+  if (const std::int64_t positions = said.model.max_positions;
+      given.sequence_length == 0 && positions > 0) {
+    options.sequence_length = positions;
+    draft.assume("sequence length " + std::to_string(positions) +
+                 ", the most that the model takes");
+  }
+  return options;
+}
+
+/// Attention in windows is simulated where a window holds the whole sequence.
+void judge_window(ScenarioDraft& draft, const JobOptions& options, const HuggingFaceModel& said,
+                  const std::string& file) {
+  if (said.window == 0 || options.sequence_length <= said.window) return;
+  const std::string window = std::to_string(said.window);
+  const std::string what = "sliding_window = " + window + " and a sequence of " +
+                           std::to_string(options.sequence_length) +
+                           " tokens: attention in windows is not simulated";
+  if (!options.lenient)
+    throw InputError({file, what,
+                      "use --sequence-length " + window +
+                          ", or --lenient: all tokens attend to all before them"});
+  draft.approximate(what + ", all tokens attend to all before them");
 }
 
 }  // namespace
 
-ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOptions& options) {
-  std::vector<std::string> unread;
-  YamlNode model = read_hugging_face_tree(file, &unread);
-  JobOptions with_length = options;
+ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOptions& given) {
+  HuggingFaceTree read = read_hugging_face_tree(file, given.lenient);
   ScenarioDraft draft;
-  if (const std::int64_t positions = positions_of(model);
-      options.sequence_length == 0 && positions > 0) {
-    with_length.sequence_length = positions;
-    draft.assume("sequence length " + std::to_string(positions) +
-                 ", the most that the model takes");
-  }
-  with_length.model = "config";
-  set_model_and_framework(draft, with_length, file.string(), "hf-eager");
-  draft.set("model", std::move(model));
+  JobOptions options = with_length(given, read.said, draft);
+  options.model = "config";
+  judge_window(draft, options, read.said, file.string());
+  set_model_and_framework(draft, options, file.string(), "hf-eager");
+  draft.set("model", std::move(read.tree));
   draft.set("training.precision", "bf16");
   draft.assume("precision bf16");
-  set_data_parallel_job(draft, with_length, {});
-  for (const std::string& key : unread) draft.ignore(key);
+  if (read.said.checkpoints) draft.set("training.recompute", "full");
+  ForeignFields nothing;
+  set_data_parallel_job(draft, nothing, options, {});
+  for (const std::string& line : read.said.approximations) draft.approximate(line);
+  for (const std::string& key : read.said.harmless) draft.ignore(key);
   return draft.finish({});
 }
 
