@@ -166,13 +166,55 @@ class ImportJob(EndToEnd):
                           self.plant("job.sh", "A=1\nB='unfinished --num-layers 4\n"))
 
     def test_deepspeed(self):
-        _, text = self.imported("deepspeed", json.dumps(DEEPSPEED, indent="\t"), "--model", "gpt2-xl", "--gpus", "8")
-        self.assert_holds(text, "global_batch: 64", "micro_batch: 4", "data: 8", "precision: bf16",
+        config = dict(DEEPSPEED, zero_optimization={"stage": 3, "overlap_comm": True, "reduce_bucket_size": 5e8,
+                                                    "stage3_prefetch_bucket_size": 1e7})
+        _, text = self.imported("deepspeed", json.dumps(config, indent="\t"), "--model", "gpt2-xl", "--gpus", "8")
+        self.assert_holds(text, "global_batch: 64", "micro_batch: 4", "data: 8", 'precision: "bf16"',
                           "sharding: parameters", "overlap_gradients: true", "bucket: 1000000000 B",
-                          "clip_gradients: true")
-        self.assertIn("# ignored: zero_optimization.offload_optimizer.device = cpu: what is offloaded stays", text)
-        self.assertIn("# ignored: gradient_accumulation_steps = auto\n", text)
+                          "clip_gradients: true", "optimizer_states: fp32", "master_weights: true")
+        self.assertIn("# assumed: weights are gathered layer by layer, one ahead, whatever stage3_prefetch_bucket_size", text)
         self.assertIn("# ignored: steps_per_print = 100\n", text)
+
+    def test_what_deepspeed_says_and_no_scenario_is_refused_with_its_line(self):
+        """Offloading by its line and value; --lenient says it in the scenario and in its result."""
+        file = self.plant("ds.json", json.dumps(DEEPSPEED, indent=1))
+        line = 1 + json.dumps(DEEPSPEED, indent=1).split("\n").index('   "device": "cpu",')
+        self.assert_fails(3, f"ds.json:{line}:", "import", "deepspeed", file, "--model", "gpt2")
+        self.assert_fails(3, "zero_optimization.offload_optimizer.device = cpu is not simulated", "import", "deepspeed", file,
+                          "--model", "gpt2")
+        path, text = self.imported("deepspeed", json.dumps(DEEPSPEED), "--model", "gpt2", "--gpus", "8", "--lenient")
+        self.assertIn("# approximate: zero_optimization.offload_optimizer.device = cpu is not simulated", text)
+        self.assertIn("offload_optimizer", self.simulate(path)["approximations"][0])
+        for section, message in (
+                ({"zero_optimization": {"stage": 3, "zero_quantized_weights": True}}, "zero_quantized_weights = true"),
+                ({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8}}, "zero_hpz_partition_size = 8"),
+                ({"tensor_parallel": {"autotp_size": 4}}, "tensor_parallel.autotp_size is 4"),
+                ({"sequence_parallel_size": 2}, "sequence_parallel_size is 2"),
+                ({"pipeline": {"stages": 4}}, "pipeline.stages = 4"),
+                ({"optimizer": {"type": "OneBitLamb"}}, "optimizer.type = OneBitLamb"),
+                ({"activation_checkpointing": {"cpu_checkpointing": True}}, "activation_checkpointing.cpu_checkpointing = true"),
+                ({"wild": {"new": 7}}, "wild.new = 7 is not known")):
+            file = self.plant("ds.json", json.dumps(dict({"train_micro_batch_size_per_gpu": 1}, **section)))
+            self.assert_fails(3, message, "import", "deepspeed", file, "--model", "gpt2")
+
+    def test_auto_is_what_the_trainer_would_put_there(self):
+        config = {"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto",
+                  "gradient_clipping": "auto", "bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto", "loss_scale": 0},
+                  "optimizer": {"type": "AdamW", "params": {"lr": "auto"}},
+                  "zero_optimization": {"stage": 2, "reduce_bucket_size": "auto"}}
+        _, text = self.imported("deepspeed", json.dumps(config), "--model", "gpt2", "--gpus", "4")
+        self.assert_holds(text, 'precision: "bf16"', "micro_batch: 8", "global_batch: 32", "clip_gradients: true",
+                          f"bucket: {2 * 768 * 768} B", "fused_optimizer: true", "overlap_gradients: false")
+        for assumed in ("precision bf16: bf16.enabled is auto", "gradients are clipped to norm 1.0",
+                        "8 sequences per GPU", "buckets of 589824 elements"):
+            self.assertIn("# assumed: " + assumed, text)
+
+    def test_sizes_of_deepspeed_have_to_agree(self):
+        config = {"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}
+        file = self.plant("ds.json", json.dumps(config))
+        self.assert_fails(3, "train_batch_size is 64, not 4 per GPU * 2 micro-batches * 4 replicas", "import", "deepspeed", file,
+                          "--model", "gpt2", "--gpus", "4")
+        self.assert_holds(self.imported("deepspeed", json.dumps(config), "--model", "gpt2")[1], "data: 8")
 
     def test_deepspeed_needs_a_model(self):
         file = self.plant("ds.json", json.dumps(DEEPSPEED))
@@ -186,12 +228,85 @@ class ImportJob(EndToEnd):
                           "sequence_length: 4096", "cluster: \"dgx-h100-x2\"", "framework: \"fsdp\"")
         self.assertIn("# ignored: compute_environment = LOCAL_MACHINE\n", text)
 
+    def test_fsdp_2_with_its_parallel_sizes(self):
+        text = ("distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 16\nfsdp_config:\n  fsdp_version: 2\n"
+                "  fsdp_reshard_after_forward: false\nparallelism_config:\n  parallelism_config_dp_replicate_size: 2\n"
+                "  parallelism_config_dp_shard_size: 8\n")
+        _, imported = self.imported("accelerate", text, "--model", "gpt2")
+        self.assert_holds(imported, "sharding: gradients", "gather_units: true", "shard_group: 8", "data: 16")
+        self.assert_fails(3, "num_processes is 16, but parallelism_config takes 32", "import", "accelerate",
+                          self.plant("a.yaml", text.replace("replicate_size: 2", "replicate_size: 4")), "--model", "gpt2")
+        split = text.replace("dp_replicate_size: 2", "tp_size: 2")
+        self.assert_fails(3, "parallelism_config_tp_size splits the model", "import", "accelerate", self.plant("a.yaml", split),
+                          "--model", "gpt2")
+        for key, value in (("fsdp_offload_params", "true"), ("fsdp_auto_wrap_policy", "NO_WRAP"), ("fsdp_wild", "7")):
+            self.assert_fails(3, f"fsdp_config.{key} = {value}", "import", "accelerate",
+                              self.plant("a.yaml", text.replace("  fsdp_version", f"  {key}: {value}\n  fsdp_version")),
+                              "--model", "gpt2")
+
+    def test_accelerate_opens_deepspeeds_file_beside_it(self):
+        config = {"bf16": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3}}
+        text = ("distributed_type: DEEPSPEED\nmixed_precision: fp16\nnum_processes: 8\ndeepspeed_config:\n"
+                "  deepspeed_config_file: inner.json\n")
+        file = self.plant("a.yaml", text)
+        self.assert_fails(3, "a.yaml:5:", "import", "accelerate", file, "--model", "gpt2")
+        self.plant("inner.json", json.dumps(dict(config, fp16={"enabled": "auto"})))
+        _, imported = self.imported("accelerate", text, "--model", "gpt2")
+        self.assert_holds(imported, "sharding: parameters", "micro_batch: 2", "data: 8", 'precision: "fp16"')
+        self.plant("inner.json", json.dumps(dict(config, wild=7)))
+        self.assert_fails(3, "inner.json:1:", "import", "accelerate", file, "--model", "gpt2")
+
+    def test_accelerate_with_megatron(self):
+        _, text = self.imported("accelerate", "distributed_type: MEGATRON_LM\nmixed_precision: bf16\nnum_processes: 16\n"
+                                "megatron_lm_config:\n  megatron_lm_tp_degree: 4\n  megatron_lm_pp_degree: 2\n"
+                                "  megatron_lm_num_micro_batches: 4\n  megatron_lm_sequence_parallelism: true\n"
+                                "  megatron_lm_use_distributed_optimizer: true\n  megatron_lm_gradient_clipping: 1.0\n",
+                                "--model", "gpt3-2.7b", "--micro-batch", "2")
+        self.assert_holds(text, "tensor: 4", "pipeline: 2", "data: 2", "global_batch: 16", "sequence_parallel: true",
+                          "sharding: optimizer", "clip_gradients: true", 'framework: "megatron"')
+
+    def test_autocast_keeps_fp32_weights(self):
+        _, text = self.imported("accelerate", "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_processes: 8\n",
+                                "--model", "gpt2")
+        self.assert_holds(text, "parameters: fp32", "optimizer_states: fp32", "master_weights: false")
+        self.assert_fails(3, "distributed_type is XLA, which is not simulated", "import", "accelerate",
+                          self.plant("a.yaml", "distributed_type: XLA\n"), "--model", "gpt2")
+
     def test_a_config_of_hugging_face_is_simulated(self):
         path, text = self.imported("huggingface", json.dumps(LLAMA_CONFIG), "--gpus", "8", "--framework", "fsdp")
         self.assert_holds(text, "layers: 22", "kv_heads: 4", "data: 8")
         self.assertIn("# ignored: rope_theta\n", text)
         self.assertIn("# ignored: torch_dtype\n", text)
         self.assertGreater(self.simulate(path)["step_time_s"], 0)
+
+    def test_a_sequence_longer_than_the_sliding_window_says_so(self):
+        config = json.dumps(dict(LLAMA_CONFIG, model_type="mistral", sliding_window=1024))
+        self.imported("huggingface", config)  # as much as the window holds
+        file = self.plant("config.json", config)
+        message = "sliding_window = 1024 and a sequence of 2048 tokens"
+        self.assert_fails(3, message, "import", "huggingface", file, "--sequence-length", "2048")
+        _, text = self.imported("huggingface", config, "--sequence-length", "2048", "--lenient")
+        self.assertIn("# approximate: " + message, text)
+        scenario = ("model: config.json\ncluster: dgx-h100\n"
+                    "training: {sequence_length: 2048, global_batch: 1, framework: fsdp, precision: bf16}\n")
+        self.assert_fails(3, "the model's sliding_window is 1024", "check", self.plant("direct.yaml", scenario))
+        self.answer("check", self.plant("direct.yaml", scenario.replace("2048", "1024")))
+
+    def test_results_say_that_a_vision_tower_is_not_simulated(self):
+        config = {"model_type": "llava", "text_config": LLAMA_CONFIG, "vision_config": {"hidden_size": 1024}}
+        path, text = self.imported("huggingface", json.dumps(config), "--framework", "fsdp", "--sequence-length", "128")
+        self.assertIn("# approximate: vision tower not simulated", text)
+        self.assertIn("vision tower not simulated", self.simulate(path)["approximations"][0])
+        scenario = ("model: config.json\ncluster: dgx-h100\n"
+                    "training: {sequence_length: 128, global_batch: 1, framework: fsdp, precision: bf16}\n")
+        result = self.simulate(self.plant("direct.yaml", scenario))
+        self.assertIn("vision tower not simulated", result["approximations"][0])
+
+    def test_what_a_config_says_and_no_family_is_refused_with_its_line(self):
+        config = json.dumps(dict(LLAMA_CONFIG, quantization_config={"load_in_4bit": True}), indent=1)
+        line = 1 + config.split("\n").index(' "quantization_config": {')
+        self.assert_fails(3, f"config.json:{line}: quantization_config", "import", "huggingface",
+                          self.plant("config.json", config))
 
     def test_no_value_breaks_out_of_its_comment(self):
         script = "pretrain " + LLAMA.replace("\n", " ") + " --save 'x\nname: stolen'\n"

@@ -86,9 +86,13 @@ std::string model_line(const ModelSpec& model) {
 
 void run_import_job(ImportJobCommand& command) {
   for (const std::string& definition : command.definitions) define(definition, command.options);
-  if (!command.options.model.empty())
-    command.options.longest_sequence =
-        load_model(command.options.model, shipped_catalog()).max_positions;
+  if (!command.options.model.empty()) {
+    const ModelSpec model = load_model(command.options.model, shipped_catalog());
+    command.options.longest_sequence = model.max_positions;
+    command.options.hidden = model.hidden;
+  }
+  const std::filesystem::path folder = std::filesystem::path(command.file).parent_path();
+  command.options.folder = folder.empty() ? "." : folder;
   const ImportedJob job = command.importer(command.file, command.options);
   const std::string body = to_yaml(job.scenario);
   const std::string model = model_line(scenario_in(body, command).model);
@@ -145,8 +149,8 @@ void add_import_job_commands(CLI::App& import) {
                    of_file(import_megatron), true);
   add_job_importer(import, "deepspeed", "DeepSpeed's ds_config.json", of_file(import_deepspeed),
                    false);
-  add_job_importer(import, "accelerate", "what accelerate config wrote (FSDP, DDP, DeepSpeed)",
-                   of_file(import_accelerate), false);
+  add_job_importer(import, "accelerate", "what accelerate config wrote", of_file(import_accelerate),
+                   false);
   add_job_importer(
       import, "huggingface", "a model's config.json",
       [](const std::string& file, const JobOptions& options) {

@@ -44,6 +44,13 @@ std::optional<std::string> ForeignFields::text(const std::string& name) {
   return found->second.text;
 }
 
+bool ForeignFields::is_auto(const std::string& name) {
+  const auto found = values_.find(name);
+  if (found == values_.end() || found->second.text != "auto") return false;
+  read_[name] = true;
+  return true;
+}
+
 std::optional<std::int64_t> ForeignFields::integer(const std::string& name, std::int64_t least) {
   constexpr double kMost = 1e15;  // whole in a double
   const auto given = number(name);
@@ -90,6 +97,14 @@ std::vector<std::string> ForeignFields::unread() const {
     lines.push_back(value.text.empty() ? name : name + " = " + shortened(value.text));
   }
   return lines;
+}
+
+std::vector<std::string> ForeignFields::unread_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_) {
+    if (!read_.contains(name)) names.push_back(name);
+  }
+  return names;
 }
 
 void ForeignFields::finish() const {

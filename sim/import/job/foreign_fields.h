@@ -27,6 +27,8 @@ class ForeignFields {
 
   /// Whether `name` is there; it does not count as asked for.
   bool has(const std::string& name) const { return values_.contains(name); }
+  /// Whether its value is "auto": whoever runs the program decides. It counts as asked for.
+  bool is_auto(const std::string& name);
   /// Nothing where the name is missing, its value empty, null or "auto".
   std::optional<std::string> text(const std::string& name);
   /// A whole number from `least` on; 5e8 is one. Anything else is a problem.
@@ -46,6 +48,8 @@ class ForeignFields {
 
   /// "name = value" of each that was not asked for, in order of names; values of "auto" too.
   std::vector<std::string> unread() const;
+  /// Names of those that were not asked for.
+  std::vector<std::string> unread_names() const;
   /// Throws InputError where there are problems.
   void finish() const;
 

@@ -28,6 +28,8 @@ struct JobOptions {
   std::int64_t gpus = 0;
   std::int64_t sequence_length = 0;
   std::int64_t longest_sequence = 0;  ///< that `model` takes; 0: any
+  std::int64_t hidden = 0;            ///< width of `model`; 0: not known
+  std::filesystem::path folder;       ///< of the file, for files that it names; empty: none
   std::int64_t global_batch = 0;
   std::int64_t micro_batch = 0;
   bool lenient = false;         ///< what the scenario cannot say is an approximation, not an error

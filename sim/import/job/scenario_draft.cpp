@@ -47,6 +47,18 @@ constexpr std::array<ShippedCluster, 5> kClusters{{{1, "dgx-h100"},
                                                    {128, "dgx-superpod-h100"},
                                                    {3072, "llama3-24k"}}};
 
+/// DeepSpeed's rule for the three sizes that a file may give.
+void check_sizes(ForeignFields& fields, const BatchSizes& sizes, std::int64_t replicas) {
+  if (sizes.global == 0 || sizes.micro == 0 || sizes.accumulation == 0) return;
+  const std::int64_t product = sizes.micro * sizes.accumulation * replicas;
+  if (product == sizes.global) return;
+  fields.refuse("train_batch_size",
+                "is " + std::to_string(sizes.global) + ", not " + std::to_string(sizes.micro) +
+                    " per GPU * " + std::to_string(sizes.accumulation) + " micro-batches * " +
+                    std::to_string(replicas) + " replicas",
+                "correct the file, or give --gpus");
+}
+
 }  // namespace
 
 void ScenarioDraft::set(std::string_view path, const std::string& value) {
@@ -114,7 +126,12 @@ void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t g
   draft.assume("cluster of " + std::to_string(nodes) + " nodes of " + id + hint);
 }
 
-void set_data_parallel_job(ScenarioDraft& draft, const JobOptions& options, BatchSizes sizes) {
+void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
+                           BatchSizes sizes) {
+  constexpr std::int64_t kMost = 100'000'000;  // products stay within 64 bits
+  for (std::int64_t* size : {&sizes.global, &sizes.micro, &sizes.accumulation})
+    *size = std::min(*size, kMost);
+  const bool from_file = options.global_batch == 0 && options.micro_batch == 0;
   if (options.global_batch > 0) sizes.global = options.global_batch;
   if (options.micro_batch > 0) sizes.micro = options.micro_batch;
   if (options.gpus > 0) sizes.gpus = options.gpus;
@@ -123,17 +140,23 @@ void set_data_parallel_job(ScenarioDraft& draft, const JobOptions& options, Batc
     size = 1;
     draft.assume(what);
   };
+  const std::int64_t turns = std::max<std::int64_t>(sizes.accumulation, 1);
   if (sizes.gpus == 0 && sizes.global > 0 && sizes.micro > 0 && sizes.accumulation > 0)
-    sizes.gpus = sizes.global / (sizes.micro * sizes.accumulation);
+    sizes.gpus = sizes.global / std::min(kMost, sizes.micro * turns) * sizes.width;
   fall_back(sizes.gpus, "1 GPU; --gpus gives the number");
-  if (sizes.micro == 0 && sizes.global > 0)
-    sizes.micro = sizes.global / (sizes.gpus * std::max<std::int64_t>(sizes.accumulation, 1));
+  if (sizes.gpus % sizes.width != 0)
+    throw InputError({"",
+                      std::to_string(sizes.gpus) + " GPUs are no multiple of the " +
+                          std::to_string(sizes.width) + " that share a replica",
+                      "give --gpus"});
+  const std::int64_t replicas = std::min(kMost, sizes.gpus / sizes.width);
+  if (sizes.micro == 0 && sizes.global > 0) sizes.micro = sizes.global / replicas / turns;
   fall_back(sizes.micro, "1 sequence per GPU and micro-batch; --micro-batch gives another number");
-  if (sizes.global == 0)
-    sizes.global = sizes.micro * sizes.gpus * std::max<std::int64_t>(sizes.accumulation, 1);
+  if (from_file) check_sizes(fields, sizes, replicas);
+  if (sizes.global == 0) sizes.global = sizes.micro * replicas * turns;
   draft.set("training.global_batch", sizes.global);
   draft.set("training.micro_batch", sizes.micro);
-  draft.set("parallelism.data", sizes.gpus);
+  draft.set("parallelism.data", replicas);
   set_cluster(draft, options, sizes.gpus);
 }
 

@@ -50,12 +50,14 @@ struct BatchSizes {
   std::int64_t global = 0;
   std::int64_t micro = 0;
   std::int64_t accumulation = 0;  ///< micro-batches per step and replica
-  std::int64_t gpus = 0;          ///< replicas
+  std::int64_t gpus = 0;          ///< of the job
+  std::int64_t width = 1;         ///< GPUs that share a replica
 };
 
 /// Fills what follows from the rest, puts 1 where nothing does, and sets the batch, the replicas
-/// and the cluster.
-void set_data_parallel_job(ScenarioDraft& draft, const JobOptions& options, BatchSizes sizes);
+/// and the cluster. Sizes that contradict each other are problems of `fields`.
+void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
+                           BatchSizes sizes);
 
 /// Sets model, framework (`assumed_framework` where the options name none) and sequence length (up
 /// to 2048 is assumed). Throws InputError without a model; `name` stands for the file.
