@@ -230,7 +230,7 @@ constexpr std::array kReasons{
            " falcon gpt_neox gptj codegen phi cohere "},
     Reason{"a feed-forward gated by GELU", " gemma "},
     Reason{"norms or projections that no family has",
-           " starcoder2 stablelm nemotron gpt_bigcode persimmon olmo olmo2 olmoe granite "
+           " starcoder2 phi3 stablelm nemotron gpt_bigcode persimmon olmo olmo2 olmoe granite "
            "granitemoe dbrx phimoe "},
     Reason{"cross-attention to images", " mllama mllama_text_model idefics "},
     Reason{"an encoder with a decoder, other than Switch Transformer",

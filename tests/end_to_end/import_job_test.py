@@ -105,7 +105,7 @@ class ImportJob(EndToEnd):
         result = self.run_tessera("import", "megatron", self.plant("job.sh", MEGATRON))
         self.assertRegex(result.stderr, r"info: model job: 20\.\d\d billion parameters \(20\d{9}\)")
         self.assertRegex(result.stdout, r"\n# model job: 20\.\d\d billion parameters")
-        result = self.run_tessera("import", "deepspeed", self.plant("ds.json", json.dumps(DEEPSPEED)), "--model", "gpt2-xl", "--gpus", "8")
+        result = self.run_tessera("import", "deepspeed", self.plant("ds.json", json.dumps(DEEPSPEED)), "--model", "gpt2-xl", "--gpus", "8", "--lenient")
         self.assertIn("1.56 billion parameters", result.stderr)
 
     def test_a_job_that_is_no_scenario_is_refused(self):
@@ -182,7 +182,8 @@ class ImportJob(EndToEnd):
         self.assert_fails(3, f"ds.json:{line}:", "import", "deepspeed", file, "--model", "gpt2")
         self.assert_fails(3, "zero_optimization.offload_optimizer.device = cpu is not simulated", "import", "deepspeed", file,
                           "--model", "gpt2")
-        path, text = self.imported("deepspeed", json.dumps(DEEPSPEED), "--model", "gpt2", "--gpus", "8", "--lenient")
+        path, text = self.imported("deepspeed", json.dumps(DEEPSPEED), "--model", "gpt2", "--gpus", "8", "--lenient",
+                                   expect_warnings=True)
         self.assertIn("# approximate: zero_optimization.offload_optimizer.device = cpu is not simulated", text)
         self.assertIn("offload_optimizer", self.simulate(path)["approximations"][0])
         for section, message in (
@@ -285,7 +286,7 @@ class ImportJob(EndToEnd):
         file = self.plant("config.json", config)
         message = "sliding_window = 1024 and a sequence of 2048 tokens"
         self.assert_fails(3, message, "import", "huggingface", file, "--sequence-length", "2048")
-        _, text = self.imported("huggingface", config, "--sequence-length", "2048", "--lenient")
+        _, text = self.imported("huggingface", config, "--sequence-length", "2048", "--lenient", expect_warnings=True)
         self.assertIn("# approximate: " + message, text)
         scenario = ("model: config.json\ncluster: dgx-h100\n"
                     "training: {sequence_length: 2048, global_batch: 1, framework: fsdp, precision: bf16}\n")
@@ -294,7 +295,8 @@ class ImportJob(EndToEnd):
 
     def test_results_say_that_a_vision_tower_is_not_simulated(self):
         config = {"model_type": "llava", "text_config": LLAMA_CONFIG, "vision_config": {"hidden_size": 1024}}
-        path, text = self.imported("huggingface", json.dumps(config), "--framework", "fsdp", "--sequence-length", "128")
+        path, text = self.imported("huggingface", json.dumps(config), "--framework", "fsdp", "--sequence-length", "128",
+                                   expect_warnings=True)
         self.assertIn("# approximate: vision tower not simulated", text)
         self.assertIn("vision tower not simulated", self.simulate(path)["approximations"][0])
         scenario = ("model: config.json\ncluster: dgx-h100\n"
