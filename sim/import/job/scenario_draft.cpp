@@ -145,11 +145,11 @@ void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const Jo
     sizes.gpus = sizes.global / std::min(kMost, sizes.micro * turns) * sizes.width;
   fall_back(sizes.gpus, "1 GPU; --gpus gives the number");
   if (sizes.gpus % sizes.width != 0)
-    throw InputError({"",
-                      std::to_string(sizes.gpus) + " GPUs are no multiple of the " +
-                          std::to_string(sizes.width) + " that share a replica",
-                      "give --gpus"});
-  const std::int64_t replicas = std::min(kMost, sizes.gpus / sizes.width);
+    fields.refuse("the job",
+                  "has " + std::to_string(sizes.gpus) + " GPUs, no multiple of the " +
+                      std::to_string(sizes.width) + " that share a replica",
+                  "give --gpus");
+  const std::int64_t replicas = std::clamp<std::int64_t>(sizes.gpus / sizes.width, 1, kMost);
   if (sizes.micro == 0 && sizes.global > 0) sizes.micro = sizes.global / replicas / turns;
   fall_back(sizes.micro, "1 sequence per GPU and micro-batch; --micro-batch gives another number");
   if (from_file) check_sizes(fields, sizes, replicas);
