@@ -85,13 +85,13 @@ class ImportJob(EndToEnd):
         self.assertIn("--embed-layernorm is missing", self.refused(text))
         _, imported = self.imported("megatron", text.replace("alibi", "alibi --embed-layernorm"))
         self.assert_holds(imported, "family: bloom", "max_positions: 0")
-        self.assertIn("job.sh:19: --embed-layernorm is not simulated", self.refused(MEGATRON.replace("--bf16", "--bf16 --embed-layernorm")))
+        self.assertIn("job.sh:17: --embed-layernorm is not simulated", self.refused(MEGATRON.replace("--bf16", "--bf16 --embed-layernorm")))
 
     def test_what_is_not_simulated_is_refused_or_said_in_the_result(self):
         text = MEGATRON.replace("--bf16", "--bf16 --mtp-num-layers 1 --window-size 128,0 --a-new-one 3")
         error = self.refused(text)
         for argument in ("--mtp-num-layers", "--window-size", "--a-new-one"):
-            self.assertRegex(error, rf"job.sh:19: {argument} is not ")
+            self.assertRegex(error, rf"job.sh:17: {argument} is not ")
         path, imported = self.imported("megatron", text, "--lenient", expect_warnings=True)
         self.assertIn("# approximate: --mtp-num-layers = 1 is not simulated", imported)
         table = self.answer("simulate", path)
