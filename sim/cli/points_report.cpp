@@ -51,7 +51,7 @@ std::vector<PageJson> row_of(const SearchCase& of, const LayoutResult& result) {
           name_of(layout.schedule),
           layout.sequence_parallel ? 1 : 0,
           result.step_time.value() * 1e3,
-          static_cast<double>(result.peak_memory.value()) / kGiB,
+          static_cast<double>(result.memory.total().value()) / kGiB,
           result.tokens_per_s / of.gpus,
           100 * result.mfu,
           100 * result.bubble_fraction,
@@ -62,13 +62,26 @@ std::vector<PageJson> row_of(const SearchCase& of, const LayoutResult& result) {
 
 PointsReport points_of(const std::vector<SearchCase>& cases) {
   PointsReport report{.title = "Layouts of " + cases.front().model + " on " + cases.front().gpu};
-  report.columns = {{"model", 0},       {"cluster", 0},      {"GPUs", 0},
-                    {"tp", 0},          {"pp", 0},           {"chunks", 0},
-                    {"dp", 0},          {"cp", 0},           {"ep", 0},
-                    {"micro-batch", 0}, {"ZeRO", 0},         {"recompute", 0},
-                    {"schedule", 0},    {"sp", 0},           {"step time [ms]", -1},
-                    {"peak [GiB]", -1}, {"tokens/s/GPU", 1}, {"MFU [%]", 1},
-                    {"bubble [%]", -1}, {"USD/step", -1}};
+  report.columns = {{"model", 0},
+                    {"cluster", 0},
+                    {"GPUs", 0},
+                    {"tp", 0},
+                    {"pp", 0},
+                    {"chunks", 0},
+                    {"dp", 0},
+                    {"cp", 0},
+                    {"ep", 0},
+                    {"micro-batch", 0},
+                    {"ZeRO", 0},
+                    {"recompute", 0},
+                    {"schedule", 0},
+                    {"sp", 0},
+                    {"step time [ms]", -1},
+                    {"memory [GiB]", -1},
+                    {"tokens/s/GPU", 1},
+                    {"MFU [%]", 1},
+                    {"bubble [%]", -1},
+                    {"USD/step", -1}};
   report.note =
       "Layouts that were simulated and fit; those that bounds show to be slower were not "
       "simulated. A click chooses a point.";
@@ -91,8 +104,8 @@ PointsReport points_of(SweepStore& store) {
   PointsReport report{.title = "Sweep " + identity.name};
   for (const std::string& column : identity.columns) report.columns.push_back({column, 0});
   const std::pair<const char*, int> metrics[] = {
-      {"step_time_s", -1}, {"peak_memory_bytes", -1}, {"tokens_per_s_per_gpu", 1},
-      {"mfu", 1},          {"bubble_fraction", -1},   {"exposed_communication_s", -1},
+      {"step_time_s", -1}, {"device_memory_bytes", -1}, {"tokens_per_s_per_gpu", 1},
+      {"mfu", 1},          {"bubble_fraction", -1},     {"exposed_communication_s", -1},
       {"gpus", 0}};
   for (const auto& [name, better] : metrics) report.columns.push_back({name, better});
   report.columns.push_back({"fits", 0});

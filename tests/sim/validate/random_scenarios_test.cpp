@@ -12,6 +12,17 @@ std::string joined(const std::vector<std::string>& settings) {
   return text;
 }
 
+TEST(RandomScenarios, CheckRefusesAHundredAsSimulateDoes) {
+  const auto verdicts = refusals_of_random_scenarios(0, 100, 2);
+  int refused = 0;
+  for (std::size_t seed = 0; seed < verdicts.size(); ++seed) {
+    EXPECT_EQ(verdicts[seed].check, verdicts[seed].simulate) << "seed " << seed;
+    refused += verdicts[seed].check.empty() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 20);
+  EXPECT_LT(refused, 95);
+}
+
 TEST(RandomScenarios, TwoHundredValidOnesRunWithoutHangCrashOrNaN) {
   constexpr int kValid = 200;
   constexpr int kBatch = 100;
