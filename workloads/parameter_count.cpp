@@ -1,3 +1,7 @@
+#include "workloads/parameter_count.h"
+
+#include <cstdio>
+
 #include "workloads/model_graph.h"
 #include "workloads/vision/architectures.h"
 
@@ -101,7 +105,41 @@ std::int64_t count_vision(const ModelSpec& m) {
   return vision_blocks(m, step).parameters();
 }
 
+/// Of one expert, without its part of the router.
+std::int64_t expert_parameters(const ModelSpec& m) {
+  return (m.family == ModelFamily::llama ? 3 : 2) * m.hidden * m.ffn;
+}
+
+std::int64_t routed_layers(const ModelSpec& m) {
+  if (m.family != ModelFamily::switch_transformer) return m.layers;
+  return sparse_layers(m.encoder_layers, m.moe_every) + sparse_layers(m.layers, m.moe_every);
+}
+
+std::string number_text(std::int64_t count) {
+  const bool billions = count >= 1'000'000'000;
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.2f %s", static_cast<double>(count) / (billions ? 1e9 : 1e6),
+                billions ? "billion" : "million");
+  return text;
+}
+
 }  // namespace
+
+ParameterCounts parameter_counts(const ModelSpec& model) {
+  ParameterCounts counts;
+  counts.total = counts.active = parameter_count(model);
+  if (model.experts == 0) return counts;
+  const std::int64_t met =
+      model.family == ModelFamily::switch_transformer ? 1 : model.experts_per_token;
+  counts.active -= routed_layers(model) * (model.experts - met) * expert_parameters(model);
+  return counts;
+}
+
+std::string to_text(const ParameterCounts& counts) {
+  const std::string total = number_text(counts.total) + " parameters";
+  if (counts.active == counts.total) return total;
+  return total + ", " + number_text(counts.active) + " active";
+}
 
 std::int64_t parameter_count(const ModelSpec& model) {
   constexpr std::int64_t kOptPositionOffset = 2;

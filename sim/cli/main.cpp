@@ -16,6 +16,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "hw/units/deadline.h"
 #include "hw/units/input_error.h"
 #include "hw/units/plain_text.h"
 #include "hw/units/replace_file.h"
@@ -143,6 +144,9 @@ int main(int argc, char** argv) {
   } catch (const tessera::InputError& error) {
     return static_cast<int>(report_input_error(error));
   } catch (const tessera::TimeLimitError& error) {
+    spdlog::error("{}", error.what());
+    return static_cast<int>(ExitCode::out_of_time);
+  } catch (const tessera::DeadlineError& error) {
     spdlog::error("{}", error.what());
     return static_cast<int>(ExitCode::out_of_time);
   } catch (const tessera::OutOfMemoryError& error) {

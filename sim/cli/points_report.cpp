@@ -52,7 +52,7 @@ std::vector<PageJson> row_of(const SearchCase& of, const LayoutResult& result) {
           layout.sequence_parallel ? 1 : 0,
           layout.ends_as_layers ? 1 : 0,
           result.step_time.value() * 1e3,
-          static_cast<double>(result.peak_memory.value()) / kGiB,
+          static_cast<double>(result.memory.total().value()) / kGiB,
           result.tokens_per_s / of.gpus,
           100 * result.mfu,
           100 * result.bubble_fraction,
@@ -79,7 +79,7 @@ PointsReport points_of(const std::vector<SearchCase>& cases) {
                     {"sp", 0},
                     {"ends as layers", 0},
                     {"step time [ms]", -1},
-                    {"peak [GiB]", -1},
+                    {"memory [GiB]", -1},
                     {"tokens/s/GPU", 1},
                     {"MFU [%]", 1},
                     {"bubble [%]", -1},
@@ -106,8 +106,8 @@ PointsReport points_of(SweepStore& store) {
   PointsReport report{.title = "Sweep " + identity.name};
   for (const std::string& column : identity.columns) report.columns.push_back({column, 0});
   const std::pair<const char*, int> metrics[] = {
-      {"step_time_s", -1}, {"peak_memory_bytes", -1}, {"tokens_per_s_per_gpu", 1},
-      {"mfu", 1},          {"bubble_fraction", -1},   {"exposed_communication_s", -1},
+      {"step_time_s", -1}, {"device_memory_bytes", -1}, {"tokens_per_s_per_gpu", 1},
+      {"mfu", 1},          {"bubble_fraction", -1},     {"exposed_communication_s", -1},
       {"gpus", 0}};
   for (const auto& [name, better] : metrics) report.columns.push_back({name, better});
   report.columns.push_back({"fits", 0});

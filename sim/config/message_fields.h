@@ -45,8 +45,14 @@ class MessageReader {
   void read(const Field& field, double& member) const {
     member = reflection_.GetDouble(message_, &field);
   }
+  /// Of an enumeration: the value's name, empty for the one that stands for nothing.
   void read(const Field& field, std::string& member) const {
-    member = reflection_.GetString(message_, &field);
+    if (field.enum_type() == nullptr) {
+      member = reflection_.GetString(message_, &field);
+      return;
+    }
+    const auto* value = reflection_.GetEnum(message_, &field);
+    if (value->number() != 0) member = value->name();
   }
   void read(const Field& field, EnumType auto& member) const {
     using Member = std::remove_reference_t<decltype(member)>;
@@ -115,7 +121,9 @@ class MessageWriter {
     reflection_.SetDouble(&message_, &field, member);
   }
   void write(const Field& field, const std::string& member) const {
-    reflection_.SetString(&message_, &field, member);
+    if (field.enum_type() == nullptr) return reflection_.SetString(&message_, &field, member);
+    const auto* value = field.enum_type()->FindValueByName(member);
+    if (value != nullptr) reflection_.SetEnum(&message_, &field, value);
   }
   void write(const Field& field, EnumType auto member) const {
     reflection_.SetEnumValue(&message_, &field, static_cast<int>(member));

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "sim/config/schema_rules.h"
 #include "workloads/rank_order.h"
 
 namespace tessera {
@@ -29,10 +30,33 @@ std::vector<ScenarioProblem> check_rank_order(const schema::Scenario& scenario) 
            "write them from the nearest ranks to the farthest, as " + text_of(kDefaultRankOrder)}};
 }
 
+namespace {
+
+/// Their range holds for derived ones too.
+std::vector<ScenarioProblem> check_derived(const schema::Scenario& scenario) {
+  const auto& field = *schema::Training::descriptor()->FindFieldByName("micro_batches");
+  const std::int64_t per_replica =
+      scenario.training().global_batch() / scenario.parallelism().data();
+  const std::int64_t micro_batch = derived_micro_batch(scenario);
+  if (micro_batch <= 0) return {};
+  const std::int64_t count = per_replica / micro_batch;
+  if (count == 0 || in_range(static_cast<double>(count), field)) return {};
+  return {
+      {"training.global_batch",
+       {"training.micro_batch", "parallelism.data"},
+       "training.global_batch = " + std::to_string(scenario.training().global_batch()) +
+           " makes micro_batches = global_batch / (data * micro_batch) = " + std::to_string(count) +
+           ", out of their range",
+       "they are " + range_text(field) + ": use a smaller global_batch or a larger micro_batch"}};
+}
+
+}  // namespace
+
 std::vector<ScenarioProblem> check_micro_batches(const schema::Scenario& scenario) {
   const schema::Training& training = scenario.training();
   const std::int64_t data = scenario.parallelism().data();
-  if (!training.has_micro_batches() || training.global_batch() % data != 0) return {};
+  if (data < 1 || training.global_batch() % data != 0) return {};
+  if (!training.has_micro_batches()) return check_derived(scenario);
   const std::int64_t per_replica = training.global_batch() / data;
   const std::string given = kMicroBatches + " = " + std::to_string(training.micro_batches());
   const std::string whole = "global_batch / data = " + std::to_string(per_replica);

@@ -16,7 +16,7 @@ std::int64_t derived_micro_batch(const schema::Scenario& scenario);
 std::vector<ScenarioProblem> check_rank_order(const schema::Scenario& scenario);
 
 /// Whether micro_batches, where given, cuts the batch of a replica evenly and agrees with
-/// micro_batch.
+/// micro_batch; and where derived, is in its range.
 std::vector<ScenarioProblem> check_micro_batches(const schema::Scenario& scenario);
 
 }  // namespace tessera

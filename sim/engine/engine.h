@@ -16,4 +16,7 @@ Timeline simulate(const TimedProgram& program);
 /// peaks are there.
 Timeline simulate_without_memory_samples(const TimedProgram& program);
 
+/// Throws the InputErrors of simulate(), and simulates nothing.
+void check_simulation(const TimedProgram& program);
+
 }  // namespace tessera

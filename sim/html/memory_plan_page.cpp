@@ -8,6 +8,7 @@
 #include "sim/html/page.h"
 #include "sim/html/provenance_data.h"
 #include "sim/html/step_figures.h"
+#include "sim/report/definitions.h"
 #include "sim/trace/timeline_index.h"
 
 namespace tessera {
@@ -37,10 +38,22 @@ Bytes highest(const PlannedStep& memory, Bytes StageMemoryPlan::*peak) {
   return most;
 }
 
+/// With the plan, where there is one.
+template <class Add>
+void add_device(const MemoryPlanReport& report, const Add& add) {
+  if (!report.steps->memory.feasible()) return;
+  const DeviceMemory memory = report.steps->memory.device();
+  add("reserved by the allocator [GiB]", gib(memory.reserved), "");
+  add("CUDA context [GiB]", gib(memory.context), "");
+  add("NCCL [GiB]", gib(memory.communicators), "");
+  add("needed of a GPU [GiB]", gib(memory.total()), definitions::kFits);
+  add("memory of a GPU [GiB]", gib(report.steps->base.memory_capacity), "");
+}
+
 PageJson summary_of(const MemoryPlanReport& report) {
   const PlannedStep& memory = report.steps->memory;
   PageJson summary = PageJson::array();
-  const auto add = [&](const char* name, const PageJson& value, const char* definition = "") {
+  const auto add = [&](const char* name, const PageJson& value, std::string_view definition = "") {
     summary.push_back({{"name", name}, {"value", value}, {"definition", definition}});
   };
   add("fits", memory.feasible() ? "yes" : "no: the table of stages says why");
@@ -51,6 +64,7 @@ PageJson summary_of(const MemoryPlanReport& report) {
   add("peak with the plan [GiB]",
       memory.feasible() ? PageJson(gib(highest(memory, &StageMemoryPlan::planned_peak)))
                         : PageJson());
+  add_device(report, add);
   add("step time without a plan [ms]", milliseconds(report.base_time),
       "simulated, whether or not the step fits");
   add("expected with the plan [ms]", milliseconds(report.planned_time),

@@ -52,9 +52,14 @@ PageJson summary_of(const StepReport& report) {
   summary.push_back(entry("peak memory [GiB]",
                           static_cast<double>(report.memory.peak.value()) / kGiB,
                           definitions::kPeakMemory));
-  summary.push_back(entry("memory of a GPU [GiB]",
-                          static_cast<double>(report.memory.capacity.value()) / kGiB,
-                          report.memory.fits ? "the step fits" : "the step does not fit"));
+  const auto gib = [](Bytes bytes) { return static_cast<double>(bytes.value()) / kGiB; };
+  const MemoryReport& memory = report.memory;
+  summary.push_back(entry("reserved by the allocator [GiB]", gib(memory.reserved)));
+  summary.push_back(entry("CUDA context [GiB]", gib(memory.context)));
+  summary.push_back(entry("NCCL [GiB]", gib(memory.communicators)));
+  summary.push_back(entry("needed of a GPU [GiB]", gib(memory.device), definitions::kFits));
+  summary.push_back(entry("memory of a GPU [GiB]", gib(memory.capacity),
+                          memory.fits ? "the step fits" : "the step does not fit"));
   return summary;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "hw/units/deadline.h"
 #include "predictor/gpu_support.h"
 #include "workloads/program.h"
 
@@ -112,6 +113,12 @@ std::unique_ptr<KernelPredictor> predictor_of(const Scenario& scenario,
                         with_overlays(weights, scenario.overlays, gpu));
 }
 
+LibraryMemory library_memory_of(const Scenario& scenario) {
+  LibraryMemory memory = library_memory(scenario.step, scenario.cluster.node);
+  memory.allocator.capacity = memory_capacity(scenario) - memory.context - memory.communicators;
+  return memory;
+}
+
 TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predictor) {
   const HostCosts host = host_costs(scenario.step);
   Program program = build_program(scenario.model, scenario.step);
@@ -121,7 +128,7 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .topology = Topology(scenario.cluster),
           .communication_host_time = host.per_communication,
           .memory_capacity = memory_capacity(scenario),
-          .library_memory = library_memory(scenario.step, scenario.cluster.node),
+          .library_memory = library_memory_of(scenario),
           .kernels = std::move(timed.kernels),
           .collectives = scenario.collectives,
           .simulation = scenario.simulation,
@@ -130,7 +137,16 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
 
 }  // namespace
 
+namespace {
+
+Deadline planning_deadline(const Scenario& scenario) {
+  return Deadline(scenario.simulation.time_limit, "planning", "simulation.time_limit");
+}
+
+}  // namespace
+
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
+  const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
   TimedProgram timed = time_step(scenario, *predictor);
   if (scenario.memory.planner.empty()) {
@@ -140,17 +156,23 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
     limit_memory(scenario, &plan, timed);
   }
   timed.paces = rank_paces(scenario, timed.program, weights);
+  deadline.check();
+  timed.simulation.time_limit = deadline.left();
   return timed;
 }
 
 PlannedSteps plan_step_memory(const Scenario& scenario, const PredictorWeights& weights) {
+  const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
   const TimedProgram base = time_step(scenario, *predictor);
   PlannedSteps steps{.base = base, .planned = base, .memory = {}};
   steps.memory = plan_memory_of(scenario, *predictor, steps.planned);
   limit_memory(scenario, &steps.memory, steps.planned);
-  for (TimedProgram* timed : {&steps.base, &steps.planned})
+  for (TimedProgram* timed : {&steps.base, &steps.planned}) {
     timed->paces = rank_paces(scenario, timed->program, weights);
+    deadline.check();
+    timed->simulation.time_limit = deadline.left();
+  }
   return steps;
 }
 

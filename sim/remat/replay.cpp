@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "hw/units/deadline.h"
 #include "sim/remat/schedule.h"
 
 namespace tessera::remat {
@@ -25,7 +26,10 @@ class Replay {
   }
 
   ReplayResult run(const Schedule& schedule) {
-    for (step_ = 0; step_ < schedule.size(); ++step_) perform(schedule[step_]);
+    for (step_ = 0; step_ < schedule.size(); ++step_) {
+      poll_deadline();
+      perform(schedule[step_]);
+    }
     for (OpId op = 0; op < graph_.ops(); ++op)
       if (!ran_[op]) fail("never runs operator", op);
     for (const TensorId q : graph_.kept_tensors()) {

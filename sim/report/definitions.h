@@ -40,5 +40,10 @@ constexpr std::string_view kHost =
 constexpr std::string_view kPeakMemory =
     "highest memory in use on the fullest GPU: parameters, gradients, optimizer states, "
     "activations, work buffers";
+constexpr std::string_view kFits =
+    "what the allocator must hold (reserved: its segments, given back where the GPU has no room "
+    "for "
+    "another), the CUDA context and NCCL's buffers together are no more than the GPU has, or than "
+    "memory.limit or the budget of a plan leaves of it";
 
 }  // namespace tessera::definitions

@@ -93,10 +93,17 @@ ordered_json memory_json(const MemoryReport& memory) {
                      {"stage", rank.stage},
                      {"static_bytes", rank.static_bytes.value()},
                      {"peak_bytes", rank.peak.value()},
+                     {"reserved_bytes", rank.reserved.value()},
+                     {"device_bytes", rank.device.value()},
                      {"headroom_bytes", rank.headroom.value()},
                      {"fits", rank.fits}});
   }
   return {{"peak_bytes", memory.peak.value()},
+          {"allocated_bytes", memory.peak.value()},
+          {"reserved_bytes", memory.reserved.value()},
+          {"context_bytes", memory.context.value()},
+          {"nccl_bytes", memory.communicators.value()},
+          {"device_bytes", memory.device.value()},
           {"capacity_bytes", memory.capacity.value()},
           {"fits", memory.fits},
           {"pressure_copies", memory.pressure_copies},
@@ -158,38 +165,42 @@ ordered_json definitions_json() {
           {"exposed_copies_s", definitions::kExposedCopies},
           {"breakdown", definitions::kBreakdown},
           {"breakdown.host", definitions::kHost},
-          {"memory.peak_bytes", definitions::kPeakMemory}};
+          {"memory.peak_bytes", definitions::kPeakMemory},
+          {"memory.fits", definitions::kFits}};
 }
 
 }  // namespace
 
 std::string json_text(const StepReport& report, const Provenance& provenance,
                       const RunTiming& timing) {
-  ordered_json result{{"schema", kSchema},
-                      {"scenario", provenance.scenario},
-                      {"approximations", provenance.approximations},
-                      {"step_time_s", report.step_time.value()},
-                      {"step_time_interval", interval_json(report)},
-                      {"tokens_per_s", report.tokens_per_s},
-                      {"tokens_per_s_per_gpu", report.tokens_per_s_per_gpu},
-                      {"samples_per_s", report.samples_per_s},
-                      {"mfu", optional_number(report.mfu)},
-                      {"hfu", optional_number(report.hfu)},
-                      {"counted_flops", counted_json(report.counted)},
-                      {"bubble_fraction", report.bubble_fraction},
-                      {"exposed_communication_s", report.breakdown.exposed_communication().value()},
-                      {"exposed_copies_s", report.breakdown.exposed_copies().value()},
-                      {"breakdown", breakdown_json(report)},
-                      {"kernel_kinds", kernel_kinds_json(report)},
-                      {"segments", segments_json(report)},
-                      {"extrapolated_share", report.extrapolated_share()},
-                      {"extrapolated", extrapolated_json(report)},
-                      {"memory", memory_json(report.memory)},
-                      {"straggler", straggler_json(report)},
-                      {"folding", folding_json(report)},
-                      {"predictor", predictor_json(provenance)},
-                      {"provenance", provenance_json(report, provenance)},
-                      {"definitions", definitions_json()}};
+  ordered_json result{
+      {"schema", kSchema},
+      {"scenario", provenance.scenario},
+      {"step_time_s", report.step_time.value()},
+      {"step_time_interval", interval_json(report)},
+      {"tokens_per_s", report.tokens_per_s},
+      {"tokens_per_s_per_gpu", report.tokens_per_s_per_gpu},
+      {"samples_per_s", report.samples_per_s},
+      {"mfu", optional_number(report.mfu)},
+      {"hfu", optional_number(report.hfu)},
+      {"counted_flops", counted_json(report.counted)},
+      {"bubble_fraction", report.bubble_fraction},
+      {"exposed_communication_s", report.breakdown.exposed_communication().value()},
+      {"exposed_copies_s", report.breakdown.exposed_copies().value()},
+      {"breakdown", breakdown_json(report)},
+      {"kernel_kinds", kernel_kinds_json(report)},
+      {"segments", segments_json(report)},
+      {"extrapolated_share", report.extrapolated_share()},
+      {"extrapolated", extrapolated_json(report)},
+      {"parameters",
+       {{"total", provenance.parameters.total}, {"active", provenance.parameters.active}}},
+      {"notes", provenance.notes},
+      {"memory", memory_json(report.memory)},
+      {"straggler", straggler_json(report)},
+      {"folding", folding_json(report)},
+      {"predictor", predictor_json(provenance)},
+      {"provenance", provenance_json(report, provenance)},
+      {"definitions", definitions_json()}};
   for (const auto& [name, time] : timing) result["timing_s"][name] = time.value();
   // Names come from the user's files; what is not UTF-8 in them must not make the result
   // unreadable.

@@ -55,6 +55,7 @@ ordered_json stage_json(const StageMemoryPlan& plan) {
                     {"static_bytes", plan.static_bytes.value()},
                     {"base_peak_bytes", plan.base_peak.value()},
                     {"planned_peak_bytes", plan.planned_peak.value()},
+                    {"planned_reserved_bytes", plan.planned_reserved.value()},
                     {"lower_bound_bytes", plan.lower_bound.value()},
                     {"micro_batch_s", plan.base_time.value()},
                     {"planned_micro_batch_s", plan.planned_time.value()},
@@ -72,6 +73,24 @@ ordered_json stage_json(const StageMemoryPlan& plan) {
   return json;
 }
 
+ordered_json device_json(const DeviceMemory& memory, Bytes capacity) {
+  return {
+      {"allocated_bytes", memory.allocated.value()}, {"reserved_bytes", memory.reserved.value()},
+      {"context_bytes", memory.context.value()},     {"nccl_bytes", memory.communicators.value()},
+      {"device_bytes", memory.total().value()},      {"capacity_bytes", capacity.value()},
+      {"fits", memory.total() <= capacity}};
+}
+
+/// "memory of the fullest GPU  ...": with the plan, whatever the budget.
+std::string device_line(const MemoryPlanReport& report) {
+  const DeviceMemory memory = report.steps->memory.device();
+  return plan_line(
+      "memory of the fullest GPU %.3f of %.3f GiB: reserved %.3f, CUDA context %.3f, "
+      "NCCL %.3f",
+      gib(memory.total()), gib(report.steps->base.memory_capacity), gib(memory.reserved),
+      gib(memory.context), gib(memory.communicators));
+}
+
 ordered_json report_json(const MemoryPlanReport& report) {
   const PlannedStep& memory = report.steps->memory;
   ordered_json stages = ordered_json::array();
@@ -81,6 +100,7 @@ ordered_json report_json(const MemoryPlanReport& report) {
           {"budget_bytes", memory.budget.value()},
           {"link_bytes_per_s", memory.link.bytes_per_ns * 1e9},
           {"feasible", memory.feasible()},
+          {"memory", device_json(memory.device(), report.steps->base.memory_capacity)},
           {"base_step_s", report.base_time.value()},
           {"planned_step_s", number(report.planned_time)},
           {"simulated_step_s", number(report.simulated_time)},
@@ -143,6 +163,7 @@ std::string memory_plan_table(const MemoryPlanReport& report) {
   text += "\nstep time without a plan  " + seconds_text(report.base_time) + "\n";
   text += "expected with the plan    " + seconds_text(report.planned_time) + "\n";
   text += "simulated with the plan   " + seconds_text(report.simulated_time) + "\n";
+  if (memory.feasible()) text += device_line(report);
   for (const StageMemoryPlan& plan : memory.stages)
     if (!plan.note.empty()) text += "stage " + std::to_string(plan.stage) + ": " + plan.note + "\n";
   return text;

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/plan/device_memory.h"
 #include "sim/report/clock_tick.h"
 #include "sim/report/counted_flops.h"
 #include "sim/report/rank_breakdown.h"
@@ -113,28 +114,7 @@ TimeBreakdown mean_of(const std::vector<TimeBreakdown>& by_rank, const TimelineI
   return mean;
 }
 
-MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
-                            const TimelineIndex& index) {
-  MemoryReport memory{.capacity = timed.memory_capacity,
-                      .peak = {},
-                      .fits = true,
-                      .per_rank = {},
-                      .pressure_copies = 0,
-                      .pressure_bytes = {},
-                      .pressure_reruns = 0,
-                      .pressure_rerun_time = {}};
-  for (const auto& [rank, stands_for] : index.simulated()) {
-    const Bytes peak = timeline.peak_memory[static_cast<std::size_t>(rank)];
-    memory.per_rank.push_back({.rank = rank,
-                               .stands_for = stands_for,
-                               .stage = index.position(rank).pipeline,
-                               .static_bytes = index.program_of(rank).static_memory,
-                               .peak = peak,
-                               .fits = peak <= memory.capacity,
-                               .headroom = memory.capacity - peak});
-    memory.peak = std::max(memory.peak, peak);
-  }
-  memory.fits = memory.peak <= memory.capacity;
+void measure_pressure(const Timeline& timeline, MemoryReport& memory) {
   std::map<std::int32_t, std::pair<Bytes, std::int64_t>> copied;  // by rank
   for (const PressureCopy& copy : timeline.pressure_copies) {
     copied[copy.rank].first += copy.bytes;
@@ -151,6 +131,39 @@ MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
   for (const auto& [rank, most] : reran)
     if (most.first > memory.pressure_rerun_time)
       std::tie(memory.pressure_rerun_time, memory.pressure_reruns) = most;
+}
+
+RankMemory rank_memory(const TimedProgram& timed, const DeviceMemory& device) {
+  RankMemory memory;
+  memory.peak = device.allocated;
+  memory.reserved = device.reserved;
+  memory.device = device.total();
+  memory.headroom = timed.memory_capacity - memory.device;
+  memory.fits = memory.headroom >= Bytes(0);
+  return memory;
+}
+
+MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
+                            const TimelineIndex& index) {
+  MemoryReport memory;
+  memory.capacity = timed.memory_capacity;
+  memory.context = timed.library_memory.context;
+  memory.communicators = timed.library_memory.communicators;
+  DeviceMemories devices(timed);
+  for (const auto& [rank, stands_for] : index.simulated()) {
+    const Bytes peak = timeline.peak_memory[static_cast<std::size_t>(rank)];
+    RankMemory of_rank = rank_memory(timed, devices.of(index.position(rank).pipeline, peak));
+    of_rank.rank = rank;
+    of_rank.stands_for = stands_for;
+    of_rank.stage = index.position(rank).pipeline;
+    of_rank.static_bytes = index.program_of(rank).static_memory;
+    memory.peak = std::max(memory.peak, of_rank.peak);
+    memory.reserved = std::max(memory.reserved, of_rank.reserved);
+    memory.device = std::max(memory.device, of_rank.device);
+    memory.fits = memory.fits && of_rank.fits;
+    memory.per_rank.push_back(of_rank);
+  }
+  measure_pressure(timeline, memory);
   return memory;
 }
 

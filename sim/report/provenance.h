@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hw/units/quantity.h"
+#include "workloads/parameter_count.h"
 
 namespace tessera {
 
@@ -20,6 +21,8 @@ struct Provenance {
   std::string predictor_effect;              ///< where the GPU's effect comes from, in words
   std::vector<std::string> predictor_notes;  ///< what was never measured, a short line each
   std::vector<std::string> link_notes;       ///< what to know of the links, a line each
+  std::vector<std::string> notes;            ///< what to know before using the result
+  ParameterCounts parameters = {};           ///< of the model
   std::string tessera_version;
   std::vector<std::string> approximations;  ///< where the scenario is not the job it stands for
 };

@@ -38,15 +38,21 @@ struct RankMemory {
   int stands_for = 1;  ///< ranks that do the same, this one included
   int stage = 0;
   Bytes static_bytes;  ///< parameters, gradients, optimizer states, persistent buffers
-  Bytes peak;          ///< static memory included
+  Bytes peak;          ///< static memory and workspaces included
+  Bytes reserved;      ///< what the allocator must hold (sim/plan/device_memory.h)
+  Bytes device;        ///< reserved, CUDA context and NCCL's buffers
   bool fits = true;
-  Bytes headroom;  ///< capacity minus peak; negative where the rank does not fit
+  Bytes headroom;  ///< capacity minus device; negative where the rank does not fit
 };
 
 /// Memory of the job.
 struct MemoryReport {
-  Bytes capacity;  ///< per GPU
-  Bytes peak;      ///< of the fullest rank
+  Bytes capacity;  ///< of the smallest GPU; or by a limit or budget, with context and NCCL
+  Bytes peak;      ///< of the rank whose tensors take most
+  Bytes reserved;  ///< of the rank whose allocator holds most
+  Bytes context;
+  Bytes communicators;
+  Bytes device;  ///< of the fullest rank: reserved, context and communicators
   bool fits = true;
   std::vector<RankMemory> per_rank;
   /// That memory pressure started beside the program, of the rank with the most; both directions.

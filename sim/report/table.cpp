@@ -107,6 +107,12 @@ std::string wrapped(const std::string& head, std::string_view text) {
   return out + "\n";
 }
 
+std::string note_lines(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += "  note: " + note + "\n";
+  return text;
+}
+
 /// What the kernel times rest on, in one line, and what of it was never measured, a line each; the
 /// whole reason is in the JSON.
 std::string basis_lines(const StepReport& report, const Provenance& provenance) {
@@ -114,7 +120,7 @@ std::string basis_lines(const StepReport& report, const Provenance& provenance) 
   std::string text = mode == "zero-shot"
                          ? "zero-shot: nothing was measured on " + report.gpu + "\n"
                          : mode + " for " + report.gpu + ": " + provenance.predictor_effect + "\n";
-  for (const std::string& note : provenance.predictor_notes) text += "  note: " + note + "\n";
+  text += note_lines(provenance.predictor_notes);
   for (const std::string& note : provenance.link_notes) text += wrapped("  links:", note);
   return text;
 }
@@ -138,6 +144,12 @@ std::string approximation_lines(const Provenance& provenance) {
   return text;
 }
 
+/// "46.7 billion parameters, 12.9 billion active"; empty where they are not known.
+std::string parameters_text(const ParameterCounts& parameters) {
+  if (parameters.total == 0) return "";
+  return ", " + to_text(parameters);
+}
+
 std::string header_line(const StepReport& report, const Provenance& provenance) {
   const ParallelLayout& layout = report.layout;
   return provenance.scenario + ": " + provenance.mode + " step of " + provenance.model + " on " +
@@ -147,7 +159,8 @@ std::string header_line(const StepReport& report, const Provenance& provenance) 
          counted(report.micro_batches, "micro-batch") + "; predictor " + provenance.predictor +
          ", tessera " + provenance.tessera_version + "\n" + "framework " + provenance.framework +
          ", " + std::string(name_of(report.precision)) +
-         (provenance.recompute == "none" ? "" : ", recompute " + provenance.recompute) + "\n" +
+         (provenance.recompute == "none" ? "" : ", recompute " + provenance.recompute) +
+         parameters_text(provenance.parameters) + "\n" + note_lines(provenance.notes) +
          basis_lines(report, provenance) + approximation_lines(provenance) + "\n";
 }
 
@@ -282,18 +295,22 @@ std::string pressure_row(const MemoryReport& memory) {
 }
 
 std::string memory_rows(const MemoryReport& memory) {
-  const auto fullest =
-      std::max_element(memory.per_rank.begin(), memory.per_rank.end(),
-                       [](const RankMemory& a, const RankMemory& b) { return a.peak < b.peak; });
+  const auto fullest = std::max_element(
+      memory.per_rank.begin(), memory.per_rank.end(),
+      [](const RankMemory& a, const RankMemory& b) { return a.device < b.device; });
   if (fullest == memory.per_rank.end()) return "";
   const std::string verdict = fullest->fits
                                   ? "fits, " + gibibytes(fullest->headroom) + " free"
                                   : "DOES NOT FIT, " + gibibytes(-fullest->headroom) + " too much";
   return "\n" +
-         summary_row("peak memory", gibibytes(memory.peak) + " of " + gibibytes(memory.capacity) +
-                                        ": " + verdict) +
-         summary_row("", "on GPU " + std::to_string(fullest->rank) + ", of which " +
-                             gibibytes(fullest->static_bytes) + " static") +
+         summary_row("memory", gibibytes(memory.device) + " of " + gibibytes(memory.capacity) +
+                                   ": " + verdict) +
+         summary_row("", "on GPU " + std::to_string(fullest->rank) + ": reserved " +
+                             gibibytes(fullest->reserved) + ", CUDA context " +
+                             gibibytes(memory.context) + ", NCCL " +
+                             gibibytes(memory.communicators)) +
+         summary_row("peak memory", gibibytes(memory.peak) + " allocated, of which " +
+                                        gibibytes(fullest->static_bytes) + " static") +
          pressure_row(memory);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/units/text.h"
+#include "sim/plan/device_memory.h"
 #include "sim/report/svg_canvas.h"
 #include "sim/report/timeline_slices.h"
 #include "workloads/labels.h"
@@ -189,10 +190,11 @@ class TimelinePicture {
                  {.size = 10, .anchor = TextAnchor::middle, .fill = "#ffffff"});
   }
 
-  /// The staircase of memory in use, with the capacity as a dashed line.
+  /// The staircase of memory in use, with what there is for it as a dashed line.
   void draw_memory(int rank, double y) {
     const Bytes peak = timeline_.peak_memory[static_cast<std::size_t>(rank)];
-    const Bytes scale = std::max({timed_.memory_capacity, peak, 1_B});
+    const Bytes room = room_for_tensors(timed_);
+    const Bytes scale = std::max({room, peak, 1_B});
     const double height = options_.memory_height - 2.0;
     const double bottom = y + height;
     const auto y_of = [&](Bytes used) { return bottom - height * (used / scale); };
@@ -207,7 +209,7 @@ class TimelinePicture {
     points.push_back({kLeft + plot_width_, level});
     points.push_back({kLeft + plot_width_, bottom});
     canvas_.polygon(points, kMemoryColour, 0.35);
-    const double capacity = y_of(timed_.memory_capacity);
+    const double capacity = y_of(std::max(0_B, room));
     canvas_.line({kLeft, capacity}, {kLeft + plot_width_, capacity}, kCapacityColour, "4 3");
     draw_label("peak " + to_short_text(peak), y + 0.5 * height);
   }
@@ -239,7 +241,7 @@ class TimelinePicture {
     }
     if (options_.memory_height == 0) return;
     canvas_.rect({x, 40, 12, 12}, kMemoryColour, 0.35);
-    canvas_.text({x + 17, 50}, "memory (dashed: capacity)", {.size = 11});
+    canvas_.text({x + 17, 50}, "memory (dashed: all that tensors may take)", {.size = 11});
   }
 
   void note_left_out_gpus() {

@@ -239,6 +239,11 @@ Bytes LayoutBounds::planned_memory(const StepOptions& step) {
   return most;
 }
 
+Bytes LayoutBounds::outside_memory(const StepOptions& step) const {
+  const LibraryMemory libraries = library_memory(step, base_.cluster.node);
+  return libraries.context + libraries.communicators;
+}
+
 StepOptions LayoutBounds::laid_out_step(const Layout& layout) const {
   StepOptions step = base_.step;
   apply(layout, step);
@@ -260,6 +265,7 @@ LayoutBound LayoutBounds::quick(const Layout& layout) {
   const int last = layout.pipeline - 1;
   const auto batches = static_cast<double>(step.micro_batches());
   const Seconds ends[] = {costs.embedding, costs.head};
+  const Bytes outside = outside_memory(step);
 
   LayoutBound bound;
   for (const int stage : bounding_stages(step, layers)) {
@@ -285,7 +291,7 @@ LayoutBound LayoutBounds::quick(const Layout& layout) {
     Bytes memory = persistent_bytes(step, parameters, costs.experts * here);
     if (stage == 0 && !layout.planned)  // a plan may keep nothing
       memory += Bytes(costs.saved.value() * chunks_in_flight(step) * layers.front());
-    bound.memory = std::max(bound.memory, memory);
+    bound.memory = std::max(bound.memory, memory + outside);
   }
   return bound;
 }
@@ -306,6 +312,7 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
                                    static_cast<double>(shorter.micro_batches - shorter.fewer)
                              : 0;
 
+  const Bytes outside = outside_memory(step);
   LayoutBound bound = quick_bound;
   const LayerCosts* costs =
       step.framework.modules == ModuleTree::megatron ? &costs_of(step) : nullptr;
@@ -324,9 +331,9 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
     if (before > 0 && drains(step.schedule))
       behind = std::max(behind, costs->backward * before + bounds.front().closing);
     bound.step_time = std::max(bound.step_time, std::max(passes + behind, data) * kRounding);
-    if (!layout.planned) bound.memory = std::max(bound.memory, bounds[i].memory);
+    if (!layout.planned) bound.memory = std::max(bound.memory, bounds[i].memory + outside);
   }
-  if (layout.planned) bound.memory = std::max(bound.memory, planned_memory(step));
+  if (layout.planned) bound.memory = std::max(bound.memory, planned_memory(step) + outside);
   return bound;
 }
 

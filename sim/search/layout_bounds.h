@@ -17,7 +17,7 @@ struct ModelGraph;
 /// What no simulation of a layout falls below.
 struct LayoutBound {
   Seconds step_time;
-  Bytes memory;  ///< of the fullest GPU, as `StepReport::memory`
+  Bytes memory;  ///< that the fullest GPU must have, as `MemoryReport::device`
 };
 
 /// Lower bounds of layouts of one scenario, at three prices. All follow from the data flow alone:
@@ -71,8 +71,10 @@ class LayoutBounds {
   std::vector<StageBound> stages_of(const StepOptions& step, const ModelGraph& graph,
                                     const std::vector<int>& stages,
                                     const std::vector<std::int64_t>& counts, bool best_placed);
-  /// Of any plan of the first and the last stage.
+  /// Of any plan of the first and the last stage, for the allocator.
   Bytes planned_memory(const StepOptions& step);
+  /// What a GPU holds outside of the allocator.
+  Bytes outside_memory(const StepOptions& step) const;
 
   Scenario base_;
   std::unique_ptr<KernelPredictor> predictor_;

@@ -13,11 +13,25 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 /// Not simulated: no plan makes it fit.
-LayoutResult without_plan(const Layout& layout, const PlannedStep& memory) {
-  LayoutResult result{.layout = layout, .step_time = {}, .peak_memory = {}, .fits = false};
-  for (const StageMemoryPlan& stage : memory.stages)
+LayoutResult without_plan(const Layout& layout, const PlannedSteps& steps) {
+  LayoutResult result;
+  result.layout = layout;
+  result.fits = false;
+  for (const StageMemoryPlan& stage : steps.memory.stages)
     result.peak_memory = std::max(result.peak_memory, stage.planned_peak);
+  const LibraryMemory& libraries = steps.base.library_memory;
+  result.memory = {.allocated = result.peak_memory,
+                   .reserved = result.peak_memory,
+                   .context = libraries.context,
+                   .communicators = libraries.communicators};
   return result;
+}
+
+DeviceMemory memory_of(const MemoryReport& report) {
+  return {.allocated = report.peak,
+          .reserved = report.reserved,
+          .context = report.context,
+          .communicators = report.communicators};
 }
 
 LayoutResult simulated(const Layout& layout, const TimedProgram& timed) {
@@ -28,6 +42,7 @@ LayoutResult simulated(const Layout& layout, const TimedProgram& timed) {
                       .mfu = report.mfu.value_or(0),
                       .bubble_fraction = report.bubble_fraction,
                       .peak_memory = report.memory.peak,
+                      .memory = memory_of(report.memory),
                       .fits = report.memory.fits,
                       .times = {}};
   for (const TimeCategory category : time_categories()) {
@@ -44,8 +59,7 @@ LayoutResult simulate_layout(const Scenario& base, const Layout& layout,
   const Scenario scenario = laid_out(base, layout);
   if (!layout.planned) return simulated(layout, plan_step(scenario, weights));
   const PlannedSteps steps = plan_step_memory(scenario, weights);
-  return steps.memory.feasible() ? simulated(layout, steps.planned)
-                                 : without_plan(layout, steps.memory);
+  return steps.memory.feasible() ? simulated(layout, steps.planned) : without_plan(layout, steps);
 }
 
 std::string packed(const LayoutResult& result) {
@@ -55,7 +69,10 @@ std::string packed(const LayoutResult& result) {
               {"tokens_per_s", result.tokens_per_s},
               {"mfu", result.mfu},
               {"bubble", result.bubble_fraction},
-              {"peak", result.peak_memory.value()},
+              {"allocated", result.memory.allocated.value()},
+              {"reserved", result.memory.reserved.value()},
+              {"context", result.memory.context.value()},
+              {"nccl", result.memory.communicators.value()},
               {"fits", result.fits},
               {"times", std::move(times)}}
       .dump();
@@ -63,12 +80,17 @@ std::string packed(const LayoutResult& result) {
 
 LayoutResult unpacked(const std::string& text, const Layout& layout) {
   const Json json = Json::parse(text);
+  const auto bytes = [&](const char* key) { return Bytes(json[key].get<std::int64_t>()); };
   LayoutResult result{.layout = layout,
                       .step_time = Seconds(json["step_time"].get<double>()),
                       .tokens_per_s = json["tokens_per_s"],
                       .mfu = json["mfu"],
                       .bubble_fraction = json["bubble"],
-                      .peak_memory = Bytes(json["peak"].get<std::int64_t>()),
+                      .peak_memory = bytes("allocated"),
+                      .memory = {.allocated = bytes("allocated"),
+                                 .reserved = bytes("reserved"),
+                                 .context = bytes("context"),
+                                 .communicators = bytes("nccl")},
                       .fits = json["fits"],
                       .times = {}};
   for (const auto& [name, time] : json["times"].items())

@@ -7,6 +7,7 @@
 
 #include "hw/units/quantity.h"
 #include "predictor/weights.h"
+#include "sim/plan/device_memory.h"
 #include "sim/search/layout.h"
 
 namespace tessera {
@@ -18,7 +19,8 @@ struct LayoutResult {
   double tokens_per_s = 0;
   double mfu = 0;              ///< in [0, 1]; 0 where the GPU has no published peak
   double bubble_fraction = 0;  ///< in [0, 1]
-  Bytes peak_memory;           ///< of the fullest GPU
+  Bytes peak_memory;           ///< allocated, of the fullest GPU
+  DeviceMemory memory;  ///< that the fullest GPU must have; it decides whether the layout fits
   bool fits = true;
   std::vector<std::pair<std::string, Seconds>> times;  ///< of a GPU, by what it does; more than 0
 

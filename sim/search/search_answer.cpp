@@ -91,7 +91,7 @@ std::optional<std::size_t> largest_model(const std::vector<SearchCase>& cases) {
 std::vector<const LayoutResult*> pareto_front(const SearchCase& of) {
   std::vector<const LayoutResult*> front;
   for (const LayoutResult& layout : of.found.fitting) {
-    if (!front.empty() && layout.peak_memory >= front.back()->peak_memory) continue;
+    if (!front.empty() && layout.memory.total() >= front.back()->memory.total()) continue;
     if (!front.empty() && layout.step_time == front.back()->step_time) front.pop_back();
     front.push_back(&layout);
   }

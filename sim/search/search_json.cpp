@@ -32,6 +32,12 @@ Json layout_json(const SearchCase& of, const LayoutResult& result) {
           {"mfu", result.mfu},
           {"bubble_fraction", result.bubble_fraction},
           {"peak_memory_bytes", result.peak_memory.value()},
+          {"memory",
+           {{"allocated_bytes", result.memory.allocated.value()},
+            {"reserved_bytes", result.memory.reserved.value()},
+            {"context_bytes", result.memory.context.value()},
+            {"nccl_bytes", result.memory.communicators.value()},
+            {"device_bytes", result.memory.total().value()}}},
           {"dollars_per_step", or_null(of.economy.dollars(of.gpus, result.step_time))},
           {"joules_per_step", or_null(of.economy.joules(of.gpus, result.step_time))},
           {"times_s", std::move(times)}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -127,7 +128,12 @@ class LayoutSearch {
     }
   }
 
-  Bytes capacity() const { return base_.cluster.node.gpu.memory; }
+  /// Under a limit at run time tensors leave, of which bounds know nothing.
+  Bytes capacity() const {
+    const bool bounded = base_.memory.limit <= Bytes(0);
+    return bounded ? base_.cluster.node.gpu.memory
+                   : Bytes(std::numeric_limits<std::int64_t>::max());
+  }
 
   void add(const Candidate& candidate) {
     if (candidate.bound.memory > capacity())

@@ -59,12 +59,12 @@ std::string why_text(const LayoutResult& layout) {
 }
 
 const std::string kHead = formatted("%11s %11s %6s %10s %12s %12s  ", "step time", "token/s/GPU",
-                                    "MFU", "peak", "USD/1e9 tok", "kWh/1e9 tok");
+                                    "MFU", "memory", "USD/1e9 tok", "kWh/1e9 tok");
 
 std::string layout_line(const SearchCase& of, const LayoutResult& layout) {
   return formatted(
       "%11s %11.1f %4.1f %% %10s %12s %12s  %s\n", to_short_text(layout.step_time).c_str(),
-      layout.tokens_per_s / of.gpus, layout.mfu * 100, to_short_text(layout.peak_memory).c_str(),
+      layout.tokens_per_s / of.gpus, layout.mfu * 100, to_short_text(layout.memory.total()).c_str(),
       number_or_dash(dollars_per_billion(of, layout), "%.2f").c_str(),
       number_or_dash(kwh_per_billion(of, layout), "%.1f").c_str(), to_text(layout.layout).c_str());
 }

@@ -20,6 +20,10 @@ std::string simulate_point(const Scenario& scenario, const PredictorWeights& wei
                      {"bubble_fraction", report.bubble_fraction},
                      {"exposed_communication_s", report.breakdown.exposed_communication().value()},
                      {"peak_memory_bytes", report.memory.peak.value()},
+                     {"reserved_memory_bytes", report.memory.reserved.value()},
+                     {"context_memory_bytes", report.memory.context.value()},
+                     {"nccl_memory_bytes", report.memory.communicators.value()},
+                     {"device_memory_bytes", report.memory.device.value()},
                      {"memory_bytes", report.memory.capacity.value()},
                      {"fits", report.memory.fits}};
   return metrics.dump();

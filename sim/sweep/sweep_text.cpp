@@ -22,7 +22,7 @@ constexpr std::size_t kShownReasons = 12;
 constexpr int kBarWidth = 20;
 
 /// In the order of simulate_point().
-constexpr std::array<const char*, 10> kMetricColumns = {"gpus",
+constexpr std::array<const char*, 14> kMetricColumns = {"gpus",
                                                         "step_time_s",
                                                         "tokens_per_s",
                                                         "tokens_per_s_per_gpu",
@@ -30,6 +30,10 @@ constexpr std::array<const char*, 10> kMetricColumns = {"gpus",
                                                         "bubble_fraction",
                                                         "exposed_communication_s",
                                                         "peak_memory_bytes",
+                                                        "reserved_memory_bytes",
+                                                        "context_memory_bytes",
+                                                        "nccl_memory_bytes",
+                                                        "device_memory_bytes",
                                                         "memory_bytes",
                                                         "fits"};
 
@@ -72,7 +76,7 @@ std::string point_line(const StoredPoint& point, const Json& metrics,
   return formatted(
              "%12s %10.0f %9s", to_short_text(Seconds(metrics.value("step_time_s", 0.0))).c_str(),
              metrics.value("tokens_per_s_per_gpu", 0.0),
-             to_short_text(Bytes(metrics.value("peak_memory_bytes", std::int64_t{0}))).c_str()) +
+             to_short_text(Bytes(metrics.value("device_memory_bytes", std::int64_t{0}))).c_str()) +
          fields + "\n";
 }
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import unittest
 
 from kernel_rows import kernel_csv
@@ -84,7 +85,10 @@ class Commands(EndToEnd):
 
     def test_check_answers_for_every_file(self):
         files = sorted(SCENARIOS.glob("*.yaml"))
-        self.assertEqual(self.answer("check", *files), "".join(f"{file}: ok\n" for file in files))
+        lines = self.answer("check", *files).splitlines()
+        self.assertEqual(len(lines), len(files))
+        for file, line in zip(files, lines):
+            self.assertRegex(line, re.escape(f"{file}: ok, ") + r"[\d.]+ [mb]illion parameters(, [\d.]+ [mb]illion active)?$")
 
     def test_explain_gives_meaning_unit_and_values(self):
         self.assertIn("tensor", self.answer("explain", "parallelism"))

@@ -9,7 +9,7 @@ import unittest
 from kernel_rows import kernel_csv
 from tessera_command import DATA_PARALLEL, PROGRAM, ROOT, EndToEnd, settings
 
-USAGE, BAD_INPUT, DOES_NOT_FIT, OUT_OF_TOLERANCE, INTERRUPTED = 2, 3, 4, 5, 130
+USAGE, BAD_INPUT, DOES_NOT_FIT, OUT_OF_TOLERANCE, OUT_OF_TIME, INTERRUPTED = 2, 3, 4, 5, 6, 130
 
 BAD_SCENARIO = """model: gpt2-largo
 cluster: hgx-h100-4
@@ -54,12 +54,23 @@ class BadInput(EndToEnd):
             self.assertRegex(result.stderr, r"(?m)^error: bad\.yaml:1:\d+: .*gpt2-largo")
             self.assertRegex(result.stderr, r"(?m)^error: bad\.yaml:4:\d+: .*paralelism.*parallelism")
 
+    def test_check_refuses_what_simulate_refuses(self):
+        for setting, named in (("memory.planner=nonsense", "memory.planner"),
+                               ("collectives.overrides=[{algorithm: nvls, kinds: [all_reduce]}]", "")):
+            codes = [self.run_tessera(command, DATA_PARALLEL, *settings(setting)).returncode for command in ("check", "simulate")]
+            self.assertEqual(codes[0] == BAD_INPUT, codes[1] == BAD_INPUT, setting)
+            if named:
+                self.assert_fails(BAD_INPUT, named, "check", DATA_PARALLEL, *settings(setting))
+
+    def test_the_time_limit_covers_planning(self):
+        self.assert_fails(OUT_OF_TIME, "of planning", "simulate", DATA_PARALLEL, *settings("simulation.time_limit=10us"))
+
     def test_check_tells_of_every_file(self):
         for name in ("one.yaml", "two.yaml"):
             self.plant(name, BAD_SCENARIO)
         result = self.run_tessera("check", "one.yaml", DATA_PARALLEL, "two.yaml")
         self.assertEqual(result.returncode, BAD_INPUT)
-        self.assertEqual(result.stdout, f"{DATA_PARALLEL}: ok\n")
+        self.assertEqual(result.stdout, f"{DATA_PARALLEL}: ok, 774.03 million parameters\n")
         self.assertIn("error: one.yaml:4:", result.stderr)
         self.assertIn("error: two.yaml:4:", result.stderr)
 

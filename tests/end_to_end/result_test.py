@@ -38,7 +38,9 @@ class Result(EndToEnd):
         self.assertEqual(sum(rank["stands_for"] for rank in memory["per_rank"]), gpus)
         self.assertEqual(result["folding"]["simulated_ranks"], len(memory["per_rank"]))
         self.assertEqual(memory["peak_bytes"], max(rank["peak_bytes"] for rank in memory["per_rank"]))
-        self.assertEqual(memory["fits"], memory["peak_bytes"] <= memory["capacity_bytes"])
+        self.assertEqual(memory["device_bytes"], sum(memory[part + "_bytes"] for part in ("reserved", "context", "nccl")))
+        self.assertEqual(memory["fits"], memory["device_bytes"] <= memory["capacity_bytes"])
+        self.assertLessEqual(result["parameters"]["active"], result["parameters"]["total"])
 
     def test_every_shipped_scenario_gives_a_valid_and_consistent_result(self):
         for scenario in sorted(SCENARIOS.glob("*.yaml")):
@@ -49,6 +51,21 @@ class Result(EndToEnd):
                 self.assertEqual((run.stderr, result["scenario"]), ("", scenario.stem))
                 self.assert_valid(result)
                 self.assert_consistent(result)
+
+    def test_context_and_nccl_count_where_tensors_alone_would_fit(self):
+        self.plant("qwen.yaml", "model: qwen3-235b-a22b\ncluster: dgx-h100-x8-rail\n"
+                   "training: {framework: megatron, precision: bf16, sequence_length: 8192, global_batch: 64, micro_batch: 1,\n"
+                   "           recompute: full, data_parallel: {sharding: parameters}}\nparallelism: {data: 64, expert: 8}\n")
+        run = self.run_tessera("simulate", "qwen.yaml", "--format", "json")
+        memory = json.loads(run.stdout)["memory"]
+        self.assertLess(memory["allocated_bytes"], memory["capacity_bytes"])
+        self.assertGreater(memory["device_bytes"], memory["capacity_bytes"])
+        self.assertEqual((run.returncode, memory["fits"]), (DOES_NOT_FIT, False))
+
+    def test_inference_says_that_there_is_no_key_value_cache(self):
+        one_token = self.simulate(DATA_PARALLEL, "training.mode=inference", "training.sequence_length=1")
+        self.assertRegex(" ".join(one_token["notes"]), "no KV cache.*no decoding step")
+        self.assertEqual(self.simulate(DATA_PARALLEL)["notes"], [])
 
     def test_timing_is_part_of_the_schema(self):
         self.assert_valid(json.loads(self.answer("simulate", DATA_PARALLEL, "--format", "json", "--timing")))

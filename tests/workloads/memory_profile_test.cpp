@@ -85,6 +85,9 @@ TEST(MemoryProfile, PlannedMemoryReservesThePeak) {
   // Where the device is short of memory, free segments go before new ones come.
   const MemoryProfile tight = profile_memory(program, 0, {.capacity = cached.peak});
   EXPECT_LT(tight.reserved, cached.reserved);
+  EXPECT_EQ(reserved_memory(program, 0, {}), cached.reserved);
+  EXPECT_EQ(reserved_memory(program, 0, {.capacity = cached.peak}), tight.reserved);
+  EXPECT_EQ(reserved_memory(program, 0, {.planned = true}), planned.peak);
 }
 
 /// Profiles leave out micro-batches behind the telling ones, with all that they scatter and add.

@@ -1,3 +1,5 @@
+#include "workloads/parameter_count.h"
+
 #include <gtest/gtest.h>
 
 #include "tests/workloads/models.h"
@@ -15,6 +17,24 @@ TEST(ParameterCount, MatchesPublishedModels) {
   EXPECT_EQ(parameter_count(test::opt_1_3b()), 1'315'758'080);
   EXPECT_EQ(parameter_count(test::bloom_176b()), 176'247'271'424);  // bigscience/bloom
   EXPECT_EQ(parameter_count(test::mpt_7b()), 6'649'286'656);        // mosaicml/mpt-7b
+}
+
+TEST(ParameterCount, OfRoutedExpertsThoseThatATokenMeetsAreActive) {
+  ModelSpec mixtral = test::llama2_7b();  // Mixtral-8x7B: 46.7B, of which 12.9B active
+  mixtral.kv_heads = 8;
+  mixtral.ffn = 14336;
+  mixtral.experts = 8;
+  mixtral.experts_per_token = 2;
+  EXPECT_EQ(parameter_counts(mixtral).total, 46'702'792'704);
+  EXPECT_EQ(parameter_counts(mixtral).active, 12'879'925'248);
+  EXPECT_EQ(to_text(parameter_counts(mixtral)), "46.70 billion parameters, 12.88 billion active");
+  EXPECT_EQ(to_text(parameter_counts(test::gpt2_large())), "774.03 million parameters");
+  // one expert of each sparse layer
+  ModelSpec dense = test::switch_xl4();
+  dense.experts = 0;
+  const std::int64_t routers = parameter_counts(test::switch_xl4()).active - parameter_count(dense);
+  EXPECT_GT(routers, 0);
+  EXPECT_LT(routers, 48 * 4 * dense.hidden + 1);
 }
 
 class FamilyGraph : public ::testing::TestWithParam<ModelSpec> {};

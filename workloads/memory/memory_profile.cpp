@@ -120,28 +120,64 @@ class StaticTensors {
   CachingAllocator& allocator_;
 };
 
+/// A rank's allocator over a step.
+class AllocatorReplay {
+ public:
+  AllocatorReplay(const Program& program, const RankProgram& stage, const AllocatorSetting& setting)
+      : allocator_(setting.capacity), used_(stage.static_parts.total() + setting.workspaces) {
+    StaticTensors(allocator_).take(program, stage, setting.workspaces);
+    peak_ = used_;
+  }
+
+  void add(const MemoryStep& step) {
+    const Allocation& allocation = step.allocation;
+    if (step.allocates) {
+      held_[allocation.id] = allocator_.allocate(allocation.bytes);
+      used_ += allocation.bytes;
+      peak_ = std::max(peak_, used_);
+    } else {
+      allocator_.free(held_.extract(allocation.id).mapped());
+      used_ -= allocation.bytes;
+    }
+  }
+  Bytes reserved(bool planned) const {
+    return planned ? peak_ : std::max(peak_, allocator_.peak_reserved());
+  }
+
+ private:
+  CachingAllocator allocator_;
+  Bytes used_, peak_;
+  std::unordered_map<std::int64_t, CachingAllocator::Handle> held_;
+};
+
 }  // namespace
+
+Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting& setting) {
+  const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
+  AllocatorReplay allocator(program, rank, setting);
+  replay_memory(program, stage, telling_micro_batches(rank),
+                [&](const MemoryStep& step) { allocator.add(step); });
+  return allocator.reserved(setting.planned);
+}
+
+Bytes missing_bytes(const MemoryProfile& profile, const AllocatorSetting& allocator, Bytes budget) {
+  return std::max(profile.peak - budget, profile.reserved - allocator.capacity);
+}
 
 MemoryProfile profile_memory(const Program& program, int stage, const AllocatorSetting& setting) {
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
   const int micro_batches = telling_micro_batches(rank);
   Profiler profiler(program, rank, setting.workspaces);
-  CachingAllocator allocator(setting.capacity);
-  StaticTensors(allocator).take(program, rank, setting.workspaces);
-  std::unordered_map<std::int64_t, CachingAllocator::Handle> held;
+  AllocatorReplay allocator(program, rank, setting);
   replay_memory(program, stage, micro_batches, [&](const MemoryStep& step) {
     profiler.add(step);
     profiler.count();
-    if (step.allocates) {
-      held[step.allocation.id] = allocator.allocate(step.allocation.bytes);
-    } else {
-      allocator.free(held.extract(step.allocation.id).mapped());
-    }
+    allocator.add(step);
   });
   replay_memory(program, stage, micro_batches,
                 [&](const MemoryStep& step) { profiler.collect(step); });
   MemoryProfile profile = std::move(profiler).finish();
-  profile.reserved = setting.planned ? profile.peak : allocator.peak_reserved();
+  profile.reserved = allocator.reserved(setting.planned);
   return profile;
 }
 

@@ -45,4 +45,11 @@ struct AllocatorSetting {
 
 MemoryProfile profile_memory(const Program& program, int stage, const AllocatorSetting& setting);
 
+/// `MemoryProfile::reserved` alone, for less time.
+Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting& setting);
+
+/// What `profile` has beyond `budget`, or its allocator beyond what the device has for it; at most
+/// 0 where it is within both.
+Bytes missing_bytes(const MemoryProfile& profile, const AllocatorSetting& allocator, Bytes budget);
+
 }  // namespace tessera

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "hw/units/deadline.h"
+
 namespace tessera {
 namespace {
 
@@ -31,6 +33,7 @@ class MemoryReplay {
     for (std::size_t i = 0; i < stage.ops.size(); ++i) {
       const ProgramOp& op = stage.ops[i];
       if (micro_batches >= 0 && op.micro_batch >= micro_batches) continue;
+      poll_deadline();
       op_ = &op;
       step_.op = static_cast<std::int32_t>(i);
       step_.kernel = 0;

@@ -56,11 +56,15 @@ bool GradientReduction::leaves_copy(const ParameterPart& part, const Turn& turn)
   return part.parameters > 0 && (part.replicas > 1 || gradient_ != kept_ || adds(turn));
 }
 
-/// Backward leaves its gradients in memory that lives until they are scattered.
+/// Backward leaves its gradients in memory that lives until they are scattered. While one unit's
+/// are on their way, those of one more may be made: compute waits for the unit before.
+/// Source: PyTorch, distributed/fsdp/_fully_shard/_fsdp_param_group.py, post_backward(); DeepSpeed,
+/// runtime/zero/stage_1_and_2.py, two buckets of which one is reduced.
 void GradientReduction::before(int position, const ScheduledPass& pass, const Turn& turn) {
   if (!scatters_ || pass.direction == PassDirection::forward ||
       pass.direction == PassDirection::input_gradient)
     return;
+  if (left_ >= 0) queue_.await(std::exchange(left_, -1), library_.empty_segment());
   if (!turn.first && !step_.data_parallel.reduce_each_micro_batch) return;
   for (const ParameterPart& part : parts(position).all())
     if (leaves_copy(part, turn)) queue_.allocate(Bytes(gradient_ * part.parameters));
@@ -91,8 +95,7 @@ void GradientReduction::after(int position, const ScheduledPass& pass, const Tur
     }
     const bool unit = graph_.layer_numbers[static_cast<std::size_t>(position)] != kNoLayer;
     if (!unit) leaving.dense.parameters += std::exchange(chunk.root, 0);
-    for (const ParameterPart& part : {leaving.experts, leaving.dense})
-      if (part.parameters > 0) scatter(part, pass, turn);
+    scatter(leaving, pass, turn);
     return;
   }
   if (!turn.last || aligns_) return;
@@ -159,6 +162,16 @@ void GradientReduction::run_kernels(const GraphOp& graph_op, GroupKind group, in
   const bool between_groups = group == GroupKind::replica;
   if (!between_groups) op.waits = {queue_.last_kernels(), -1};
   (between_groups ? last_replica_ : last_) = queue_.add(op);
+}
+
+void GradientReduction::scatter(const ParameterParts& unit, const ScheduledPass& pass,
+                                const Turn& turn) {
+  const std::int32_t before = last_;
+  for (const ParameterPart& part : {unit.experts, unit.dense})
+    if (part.parameters > 0) scatter(part, pass, turn);
+  if (last_ == before) return;
+  left_ = leaving_;
+  leaving_ = last_;
 }
 
 void GradientReduction::scatter(const ParameterPart& part, const ScheduledPass& pass,

@@ -67,6 +67,7 @@ class GradientReduction {
   /// Backward leaves the part's gradients in memory of their own, not in what the rank keeps.
   bool leaves_copy(const ParameterPart& part, const Turn& turn) const;
   void scatter(const ParameterPart& part, const ScheduledPass& pass, const Turn& turn);
+  void scatter(const ParameterParts& unit, const ScheduledPass& pass, const Turn& turn);
   /// A shard of a micro-batch's gradients.
   struct ShardSum {
     std::int64_t elements = 0;
@@ -102,6 +103,8 @@ class GradientReduction {
   std::vector<Chunk> chunks_;
   std::int32_t last_ = -1;          ///< op of the data-parallel stream
   std::int32_t last_replica_ = -1;  ///< of the stream between shard groups
+  std::int32_t leaving_ = -1;       ///< op behind which the last unit's gradients have left
+  std::int32_t left_ = -1;          ///< likewise, of the unit before it
   std::map<std::tuple<std::string, std::int64_t>, Pass> kernels_;
 };
 

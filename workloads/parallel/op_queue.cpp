@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "hw/units/deadline.h"
+
 namespace tessera {
 namespace {
 
@@ -21,6 +23,7 @@ StreamKind stream_of(GroupKind group) {
 }  // namespace
 
 std::int32_t OpQueue::push(const ProgramOp& op) {
+  poll_deadline();
   ops_.push_back(op);
   ops_.back().allocated += std::exchange(allocated_, Bytes(0));
   return static_cast<std::int32_t>(ops_.size()) - 1;

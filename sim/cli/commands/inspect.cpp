@@ -5,13 +5,16 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "predictor/weights.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/cli/provenance_of.h"
 #include "sim/config/explain.h"
 #include "sim/config/load.h"
+#include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
-#include "workloads/program.h"
+#include "workloads/parameter_count.h"
 
 namespace tessera {
 namespace {
@@ -33,23 +36,26 @@ void list(const std::string& what) {
   }
 }
 
-std::vector<Problem> problems_of(const std::string& file,
-                                 const std::vector<std::string>& overrides) {
-  try {
-    const Scenario scenario = load_scenario(file, overrides, shipped_catalog());
-    build_program(scenario.model, scenario.step);
-    return {};
-  } catch (const InputError& error) {
-    return error.problems();
-  }
+/// Does all that a simulation does ahead of it: what that would refuse is refused here. Says how
+/// large the model is.
+std::string checked(const std::string& file, const std::vector<std::string>& overrides,
+                    const PredictorWeights& weights) {
+  const Scenario scenario = load_scenario(file, overrides, shipped_catalog());
+  const TimedProgram timed = plan_step(scenario, weights);
+  provenance_of(scenario, weights, timed);
+  check_simulation(timed);
+  return to_text(parameter_counts(scenario.model));
 }
 
 void check(const std::vector<std::string>& files, const std::vector<std::string>& overrides) {
+  const PredictorWeights weights = shipped_weights();
   std::vector<Problem> problems;
   for (const std::string& file : files) {
-    const std::vector<Problem> of_file = problems_of(file, overrides);
-    problems.insert(problems.end(), of_file.begin(), of_file.end());
-    if (of_file.empty()) print(file + ": ok\n");
+    try {
+      print(file + ": ok, " + checked(file, overrides, weights) + "\n");
+    } catch (const InputError& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
   }
   if (!problems.empty()) throw InputError(std::move(problems));
 }

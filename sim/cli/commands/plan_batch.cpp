@@ -36,8 +36,9 @@ constexpr const char* kCeiling = "(ceiling)";
 
 struct BatchAnswer {
   std::string planner;
-  std::int64_t micro_batch = 0;       ///< 0: not even one sequence fits
-  std::optional<Seconds> per_sample;  ///< step time over sequences
+  std::int64_t micro_batch = 0;        ///< 0: not even one sequence fits
+  std::optional<Seconds> per_sample;   ///< step time over sequences
+  std::optional<DeviceMemory> memory;  ///< that the fullest GPU must have
 };
 
 /// The largest micro-batch with which a scenario fits, its number of micro-batches kept. For
@@ -76,6 +77,7 @@ class BatchSearch {
     if (fits == 0 || planner_ == kCeiling) return answer;
     try_batch(fits);
     answer.per_sample = per_sample();
+    answer.memory = steps_->memory.device();
     return answer;
   }
 
@@ -116,11 +118,15 @@ class BatchSearch {
   std::optional<PlannedSteps> steps_;
 };
 
+double in_gib(Bytes bytes) {
+  return static_cast<double>(bytes.value()) / (1 << 30);
+}
+
 std::string batch_table(const std::vector<BatchAnswer>& answers) {
   std::string text;
   char line[160];
-  std::snprintf(line, sizeof(line), "%-18s %12s %14s %10s %12s\n", "planner", "micro-batch",
-                "ms per sample", "batch x", "time x");
+  std::snprintf(line, sizeof(line), "%-18s %12s %14s %10s %12s %12s\n", "planner", "micro-batch",
+                "ms per sample", "batch x", "time x", "memory GiB");
   text += line;
   const BatchAnswer& plain = answers.front();
   for (const BatchAnswer& answer : answers) {
@@ -130,13 +136,23 @@ std::string batch_table(const std::vector<BatchAnswer>& answers) {
     std::snprintf(line, sizeof(line), "%-18s %12lld %14s %10.2f %12s\n", answer.planner.c_str(),
                   static_cast<long long>(answer.micro_batch), "", batch, "");
     if (answer.per_sample)
-      std::snprintf(line, sizeof(line), "%-18s %12lld %14.3f %10.2f %12.3f\n",
+      std::snprintf(line, sizeof(line), "%-18s %12lld %14.3f %10.2f %12.3f %12.3f\n",
                     answer.planner.c_str(), static_cast<long long>(answer.micro_batch),
                     answer.per_sample->value() * 1e3, batch,
-                    plain.per_sample ? *answer.per_sample / *plain.per_sample : 0.0);
+                    plain.per_sample ? *answer.per_sample / *plain.per_sample : 0.0,
+                    in_gib(answer.memory->total()));
     text += line;
   }
   return text;
+}
+
+nlohmann::ordered_json memory_json(const BatchAnswer& answer) {
+  if (!answer.memory) return nullptr;
+  return {{"allocated_bytes", answer.memory->allocated.value()},
+          {"reserved_bytes", answer.memory->reserved.value()},
+          {"context_bytes", answer.memory->context.value()},
+          {"nccl_bytes", answer.memory->communicators.value()},
+          {"device_bytes", answer.memory->total().value()}};
 }
 
 std::string batch_json(const std::vector<BatchAnswer>& answers) {
@@ -146,7 +162,8 @@ std::string batch_json(const std::vector<BatchAnswer>& answers) {
                     {"micro_batch", answer.micro_batch},
                     {"seconds_per_sample", answer.per_sample
                                                ? nlohmann::ordered_json(answer.per_sample->value())
-                                               : nlohmann::ordered_json(nullptr)}});
+                                               : nlohmann::ordered_json(nullptr)},
+                    {"memory", memory_json(answer)}});
   return nlohmann::ordered_json{{"schema", "tessera.batch_plan/1"}, {"planners", std::move(list)}}
              .dump(2) +
          "\n";
@@ -154,13 +171,16 @@ std::string batch_json(const std::vector<BatchAnswer>& answers) {
 
 PointsReport batch_points(const std::string& scenario, const std::vector<BatchAnswer>& answers) {
   PointsReport points{.title = scenario + ": the largest micro-batch by planner"};
-  points.columns = {{"planner", 0}, {"micro-batch", 1}, {"ms per sample", -1}};
+  points.columns = {
+      {"planner", 0}, {"micro-batch", 1}, {"ms per sample", -1}, {"memory [GiB]", -1}};
   for (const BatchAnswer& answer : answers) {
     points.labels.push_back(answer.planner);
     points.rows.push_back({answer.planner, answer.micro_batch,
                            answer.per_sample
                                ? nlohmann::ordered_json(answer.per_sample->value() * 1e3)
-                               : nlohmann::ordered_json(nullptr)});
+                               : nlohmann::ordered_json(nullptr),
+                           answer.memory ? nlohmann::ordered_json(in_gib(answer.memory->total()))
+                                         : nlohmann::ordered_json(nullptr)});
   }
   points.note = "(ceiling): what no planner can pass. A click chooses a point.";
   return points;

@@ -9,9 +9,11 @@ namespace tessera {
 namespace {
 
 std::string text_of(const SimulationProgress& progress) {
-  const std::string text = "gave up after " + to_short_text(progress.limit) +
-                           " (simulation.time_limit): at " + to_short_text(progress.simulated) +
-                           " of the step, after " + std::to_string(progress.events) + " events";
+  const std::string text =
+      "gave up after " + to_short_text(progress.limit) +
+      " of simulation (simulation.time_limit, less the time of planning): at " +
+      to_short_text(progress.simulated) + " of the step, after " + std::to_string(progress.events) +
+      " events";
   return with_lines(text, progress.unfinished);
 }
 

@@ -129,8 +129,10 @@ std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& 
     plan.stage = rank.stage;
     plan.in_flight = in_flight(rank);
     plan.static_bytes = rank.static_memory + allocator.workspaces;
-    plan.base_peak = plan.planned_peak = profile_memory(timed.program, plan.stage, allocator).peak;
-    plan.needed = plan.base_peak > budget;
+    const MemoryProfile profile = profile_memory(timed.program, plan.stage, allocator);
+    plan.base_peak = plan.planned_peak = profile.peak;
+    plan.planned_reserved = profile.reserved;
+    plan.needed = missing_bytes(profile, allocator, budget) > Bytes(0);
     plan.chunks = unplanned_chunks(graph, scenario.step, rank);
     stages.push_back(std::move(plan));
   }
@@ -163,28 +165,41 @@ void plan_and_rewrite(StagePlanner& planner, GradientStore store, StageMemoryPla
                       TimedProgram& timed) {
   constexpr int kMostRounds = 6;
   const Bytes budget = planner.budget();
+  const AllocatorSetting& allocator = timed.library_memory.allocator;
   const auto before = timed.program.stages[static_cast<std::size_t>(plan.stage)];
   for (int round = 0; round < kMostRounds; ++round) {
     planner.plan(plan);
     if (!plan.feasible) return;
     rewrite(plan, store, timed.program);
-    plan.planned_peak =
-        profile_memory(timed.program, plan.stage, timed.library_memory.allocator).peak;
-    if (plan.planned_peak <= budget) return;
+    const MemoryProfile profile = profile_memory(timed.program, plan.stage, allocator);
+    plan.planned_peak = profile.peak;
+    plan.planned_reserved = profile.reserved;
+    plan.missing = missing_bytes(profile, allocator, budget);
+    if (plan.missing <= Bytes(0)) return;
     timed.program.stages[static_cast<std::size_t>(plan.stage)] = before;
-    plan.buffer_bytes += plan.planned_peak - budget;
+    plan.buffer_bytes += plan.missing;
   }
   plan.feasible = false;
-  plan.missing = plan.planned_peak - budget;
   plan.infeasible = "stage " + std::to_string(plan.stage) +
-                    ": with gathered parameters every plan " + "tried needs " +
-                    to_text(plan.missing) + " more than the budget";
+                    ": with gathered parameters and what the allocator holds besides every plan " +
+                    "tried needs " + to_text(plan.missing) + " more than the budget";
 }
 
 }  // namespace
 
 bool PlannedStep::feasible() const {
   return std::ranges::all_of(stages, [](const StageMemoryPlan& plan) { return plan.feasible; });
+}
+
+DeviceMemory PlannedStep::device() const {
+  DeviceMemory memory;
+  memory.context = libraries.context;
+  memory.communicators = libraries.communicators;
+  for (const StageMemoryPlan& plan : stages) {
+    memory.allocated = std::max(memory.allocated, plan.planned_peak);
+    memory.reserved = std::max(memory.reserved, plan.planned_reserved);
+  }
+  return memory;
 }
 
 std::vector<std::string> step_planner_names() {
@@ -211,7 +226,7 @@ void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgra
                         .swap = settings.swap,
                         .recompute = settings.recompute,
                         .host_bytes = std::max(Bytes(0), host - planned_copies)};
-  timed.memory_capacity = std::min(timed.memory_capacity, limit);
+  keep_within(limit, timed);
 }
 
 PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& predictor,
@@ -221,7 +236,9 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
   const OpTime time = [&](const GraphOp& op) { return times(op); };
   const MemorySettings& settings = scenario.memory;
   PlannedStep planned;
-  planned.budget = settings.budget.value() > 0 ? settings.budget : timed.memory_capacity;
+  planned.libraries = timed.library_memory;
+  planned.budget =
+      settings.budget > Bytes(0) ? settings.budget : std::max(1_B, room_for_tensors(timed));
   const ModelGraph graph = build_model_graph(scenario.model, scenario.step);
   planned.stages = stages_of(graph, scenario, timed, planned.budget);
   std::vector<bool> copying;
@@ -248,7 +265,7 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
     plan_and_rewrite(planner, store, plan, timed);
   }
   count_flops(timed.program);
-  timed.memory_capacity = std::min(timed.memory_capacity, planned.budget);
+  keep_within(planned.budget, timed);
   TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
   timed.segments = std::move(again.segments);
   timed.kernels = std::move(again.kernels);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "predictor/kernel_predictor.h"
+#include "sim/plan/device_memory.h"
 #include "sim/plan/memory/pipeline_time.h"
 #include "sim/plan/memory/stage_graph.h"
 #include "sim/plan/timed_program.h"
@@ -32,12 +33,13 @@ struct StageMemoryPlan {
                         ///< backward pass did not
   bool needed = false;  ///< the stage does not fit without a plan
   bool feasible = true;
-  Bytes static_bytes;    ///< with workspaces of libraries
-  Bytes base_peak;       ///< without a plan
-  Bytes planned_peak;    ///< of the rewritten program; = base_peak where no plan is needed
-  Bytes lower_bound;     ///< of any plan
-  Seconds base_time;     ///< kernels and tensor-parallel collectives of a micro-batch
-  Seconds planned_time;  ///< with what runs again, and stalls for copies
+  Bytes static_bytes;      ///< with workspaces of libraries
+  Bytes base_peak;         ///< without a plan
+  Bytes planned_peak;      ///< of the rewritten program; = base_peak where no plan is needed
+  Bytes planned_reserved;  ///< what its allocator must hold
+  Bytes lower_bound;       ///< of any plan
+  Seconds base_time;       ///< kernels and tensor-parallel collectives of a micro-batch
+  Seconds planned_time;    ///< with what runs again, and stalls for copies
   Seconds recompute, stall;
   Bytes copied;      ///< of a micro-batch, both directions
   Bytes host_bytes;  ///< of the copies of all micro-batches in flight
@@ -53,11 +55,14 @@ struct StageMemoryPlan {
 /// A step whose stages fit the budget, if that is possible.
 struct PlannedStep {
   Bytes budget;
+  LibraryMemory libraries;
   remat::HostLink link;  ///< the narrowest of the stages'
   std::vector<StageMemoryPlan> stages;
   /// Change of the step time that the plans expect: of the passes in the order of the schedule.
   Seconds added_time;
   bool feasible() const;
+  /// What the fullest GPU must have with the plans.
+  DeviceMemory device() const;
 };
 
 /// Plans every stage of `timed`, which `scenario` was made into, that needs more than the budget,

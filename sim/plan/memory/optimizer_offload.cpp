@@ -76,8 +76,10 @@ void offload_optimizer(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
     plan.host_bytes = states;
     plan.decisions.copied_out = plan.decisions.copied_in = 1;
   }
-  plan.planned_peak = plan.lower_bound = profile_memory(program, plan.stage, allocator).peak;
-  plan.missing = std::max(plan.planned_peak - budget, plan.host_bytes - host_bytes);
+  const MemoryProfile profile = profile_memory(program, plan.stage, allocator);
+  plan.planned_peak = plan.lower_bound = profile.peak;
+  plan.planned_reserved = profile.reserved;
+  plan.missing = std::max(missing_bytes(profile, allocator, budget), plan.host_bytes - host_bytes);
   plan.feasible = plan.missing <= Bytes(0);
   if (plan.feasible) return;
   const bool on_host = plan.host_bytes > host_bytes;

@@ -122,6 +122,25 @@ TEST_F(LoadScenario, MicroBatchAndMicroBatchesEachFollowFromTheOther) {
   EXPECT_EQ(load(path).step.micro_batches(), 4);
 }
 
+TEST_F(LoadScenario, DerivedMicroBatchesHaveTheRangeOfGivenOnes) {
+  const auto path = file("scenario.yaml",
+                         "model: gpt2\ncluster: hgx-h100-4\n"
+                         "training:\n  sequence_length: 128\n"
+                         "  global_batch: 1000000\n  micro_batch: 1\n"
+                         "parallelism: {data: 4}\n");
+  const std::string problem = message_of([&] { load(path); });
+  EXPECT_THAT(problem, HasSubstr("scenario.yaml:5:"));
+  EXPECT_THAT(problem, HasSubstr("training.global_batch = 1000000"));
+  EXPECT_THAT(problem, HasSubstr("micro_batches = global_batch / (data * micro_batch) = 250000"));
+  EXPECT_EQ(load(path, {"training.global_batch=400000"}).step.micro_batches(), 100000);
+}
+
+TEST_F(LoadScenario, AnUnknownPlannerOfMemoryIsRefusedAtItsLine) {
+  const std::string problem = message_of([&] { load(kDataParallel, {"memory.planner=nonsense"}); });
+  EXPECT_THAT(problem, HasSubstr("memory.planner"));
+  EXPECT_THAT(problem, HasSubstr("megatron_uniform"));
+}
+
 TEST_F(LoadScenario, AStepThatTheFrameworkProfileDoesNotKnowIsRefusedAtItsLine) {
   const auto path = file("scenario.yaml",
                          "model: opt-1.3b\ncluster: hgx-h100-4\n"

@@ -44,6 +44,11 @@ TEST(Json, HoldsTheFiguresOfTheReport) {
   EXPECT_EQ(result["exposed_communication_s"], 0.0);
   EXPECT_EQ(result["memory"]["peak_bytes"], 70);
   EXPECT_EQ(result["memory"]["fits"], true);
+  EXPECT_EQ(result["memory"]["allocated_bytes"], 70);
+  EXPECT_EQ(result["memory"]["reserved_bytes"], 70);
+  EXPECT_EQ(result["memory"]["context_bytes"], 0);
+  EXPECT_EQ(result["memory"]["nccl_bytes"], 0);
+  EXPECT_EQ(result["memory"]["device_bytes"], 70);
   EXPECT_EQ(result["memory"]["per_rank"][1]["headroom_bytes"], 40);
   EXPECT_EQ(result["provenance"]["gpu"], "G100");
   EXPECT_EQ(result["predictor"]["form"], "roofline");
@@ -69,12 +74,12 @@ TEST(Json, KeepsTheOrderOfItsKeys) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : result.items()) keys.push_back(key);
   EXPECT_THAT(
-      keys,
-      ElementsAre("schema", "scenario", "approximations", "step_time_s", "step_time_interval",
-                  "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "mfu", "hfu",
-                  "counted_flops", "bubble_fraction", "exposed_communication_s", "exposed_copies_s",
-                  "breakdown", "kernel_kinds", "segments", "extrapolated_share", "extrapolated",
-                  "memory", "straggler", "folding", "predictor", "provenance", "definitions"));
+      keys, ElementsAre("schema", "scenario", "approximations", "step_time_s", "step_time_interval",
+                        "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "mfu", "hfu",
+                        "counted_flops", "bubble_fraction", "exposed_communication_s",
+                        "exposed_copies_s", "breakdown", "kernel_kinds", "segments",
+                        "extrapolated_share", "extrapolated", "parameters", "notes", "memory",
+                        "straggler", "folding", "predictor", "provenance", "definitions"));
 }
 
 TEST(Json, EqualReportsGiveEqualBytes) {

@@ -265,5 +265,21 @@ TEST(MemoryReport, FullestRankDecidesWhetherTheStepFits) {
   EXPECT_EQ(memory.per_rank[1].static_bytes, 40_B);
 }
 
+TEST(MemoryReport, ContextAndCommunicatorsDecideToo) {
+  TimedProgram timed = handmade_program({.pipeline = 2});
+  timed.library_memory.context = 5_B;
+  timed.library_memory.communicators = 4_B;
+  Timeline timeline;
+  timeline.peak_memory = {71_B, 60_B};  // GPUs of 80 bytes
+  EXPECT_TRUE(measure(timed, timeline).memory.fits);
+  timeline.peak_memory = {72_B, 60_B};
+  const MemoryReport memory = measure(timed, timeline).memory;
+  EXPECT_FALSE(memory.fits);
+  EXPECT_EQ(memory.peak, 72_B);
+  EXPECT_EQ(memory.reserved, 72_B);
+  EXPECT_EQ(memory.device, 81_B);
+  EXPECT_EQ(memory.capacity, 80_B);
+}
+
 }  // namespace
 }  // namespace tessera

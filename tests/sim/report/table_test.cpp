@@ -60,8 +60,9 @@ longest segments
   layers.backward             2000.000    33.3         1 runs
   layers.forward              1000.000    16.7         1 runs
 
-peak memory               0.00 GiB of 0.00 GiB: fits, 0.00 GiB free
-                          on GPU 0, of which 0.00 GiB static
+memory                    0.00 GiB of 0.00 GiB: fits, 0.00 GiB free
+                          on GPU 0: reserved 0.00 GiB, CUDA context 0.00 GiB, NCCL 0.00 GiB
+peak memory               0.00 GiB allocated, of which 0.00 GiB static
 
 [1] model FLOPs utilization: FLOPs of matrix products, convolutions and fused attention (half of it
     where causal) without recomputation / (step time x GPUs x dense peak of the precision in which
@@ -91,15 +92,32 @@ TEST(Table, KeepsToLinesOfHundredColumns) {
 TEST(Table, SaysWhatIsMissingWhereTheStepDoesNotFit) {
   StepReport report = sample_report();
   report.memory.capacity = 80_GiB;
-  report.memory.peak = 82_GiB;
+  report.memory.peak = 76_GiB;
+  report.memory.reserved = 78_GiB;
+  report.memory.context = 1_GiB;
+  report.memory.communicators = 3_GiB;
+  report.memory.device = 82_GiB;
   report.memory.per_rank = {{.rank = 0,
                              .stage = 0,
                              .static_bytes = 50_GiB,
-                             .peak = 82_GiB,
+                             .peak = 76_GiB,
+                             .reserved = 78_GiB,
+                             .device = 82_GiB,
                              .fits = false,
                              .headroom = -2_GiB}};
-  EXPECT_THAT(table_text(report, sample_provenance()),
-              HasSubstr("82.00 GiB of 80.00 GiB: DOES NOT FIT, 2.00 GiB too much"));
+  const std::string text = table_text(report, sample_provenance());
+  EXPECT_THAT(text, HasSubstr("82.00 GiB of 80.00 GiB: DOES NOT FIT, 2.00 GiB too much"));
+  EXPECT_THAT(text, HasSubstr("reserved 78.00 GiB, CUDA context 1.00 GiB, NCCL 3.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("76.00 GiB allocated, of which 50.00 GiB static"));
+}
+
+TEST(Table, SaysHowLargeTheModelIsAndWhatToKnowOfTheResult) {
+  Provenance provenance = sample_provenance();
+  provenance.parameters = {.total = 46'702'792'704, .active = 12'879'925'248};
+  provenance.notes = {"no KV cache is kept or read"};
+  const std::string text = table_text(sample_report(), provenance);
+  EXPECT_THAT(text, HasSubstr("46.70 billion parameters, 12.88 billion active\n"));
+  EXPECT_THAT(text, HasSubstr("  note: no KV cache is kept or read\n"));
 }
 
 TEST(Table, HasNoUtilizationWithoutAPublishedPeak) {

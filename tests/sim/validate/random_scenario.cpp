@@ -161,12 +161,24 @@ void require(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(std::string("report: ") + what);
 }
 
+/// One verdict, by what the device needs.
+void check(const MemoryReport& memory) {
+  require(memory.device == memory.reserved + memory.context + memory.communicators,
+          "device memory");
+  require(memory.fits == (memory.device <= memory.capacity), "fits");
+  for (const RankMemory& rank : memory.per_rank) {
+    require(rank.device == rank.reserved + memory.context + memory.communicators, "rank's memory");
+    require(rank.fits == (rank.device <= memory.capacity), "rank fits");
+    require(rank.headroom == memory.capacity - rank.device, "headroom");
+  }
+}
+
 void check(const StepReport& report) {
   const double step = report.step_time.value();
   require(std::isfinite(step) && step > 0, "step time");
   require(std::isfinite(report.tokens_per_s) && report.tokens_per_s > 0, "tokens per second");
   require(!report.mfu || (std::isfinite(*report.mfu) && *report.mfu >= 0), "mfu");
-  require(report.mfu.value_or(0) <= report.hfu.value_or(0), "mfu above hfu");
+  require(report.mfu.value_or(0) <= report.hfu.value_or(0) * (1 + 1e-12), "mfu above hfu");
   require(report.hfu.value_or(0) <= 1 || report.counted.winograd > 0 ||
               report.counted.other_precisions > 0,
           "utilization above the peak, and nothing that explains it");
@@ -179,7 +191,9 @@ void check(const StepReport& report) {
   }
   for (const RankMemory& rank : report.memory.per_rank) {
     require(rank.peak >= rank.static_bytes && rank.peak > Bytes(0), "peak memory");
+    require(rank.reserved >= rank.peak, "reserved below allocated");
   }
+  check(report.memory);
 }
 
 /// "ran GPUS SECONDS" or "refused ERROR"; throws where the simulation fails.
@@ -217,6 +231,64 @@ RandomRun parsed(const ForkedOutcome& outcome) {
 }
 
 }  // namespace
+
+namespace {
+
+/// Settings that planning or the engine refuse, or not.
+std::vector<std::string> settings_to_check(std::uint64_t seed) {
+  std::vector<std::string> settings = random_settings(seed);
+  std::mt19937_64 random(seed + 1);
+  const auto one_of = [&](const std::vector<std::string>& choices) {
+    settings.push_back(choices[static_cast<std::size_t>(random() % choices.size())]);
+  };
+  one_of({"memory.planner=off", "memory.planner=tessera", "memory.planner=nonsense",
+          "memory.planner=optimizer_offload", "memory.planner=megatron_uniform"});
+  one_of({"memory.swap=true", "memory.swap=false"});
+  one_of({"memory.budget=0 B", "memory.budget=4GiB", "memory.budget=1KiB"});
+  one_of({"collectives.tuner=v2_8", "collectives.fidelity=analytic",
+          "collectives.overrides=[{algorithm: nvls}]", "collectives.overrides=[{algorithm: tree}]",
+          "training.global_batch=1000000", "predictor.form=neusight"});
+  settings.emplace_back("memory.thorough=false");
+  return settings;
+}
+
+/// What refuses the settings, empty where nothing does: loading, planning and check_simulation(),
+/// or those and the simulation itself.
+std::string refusal_of(const std::vector<std::string>& settings, bool simulates) {
+  try {
+    const Scenario scenario =
+        load_scenario(TESSERA_SOURCE_DIR "/configs/scenarios/gpt2-large_4xh100_dp4.yaml", settings,
+                      shipped_configs());
+    const TimedProgram timed = plan_step(scenario, trained());
+    if (simulates) {
+      measure(timed, simulate(timed));
+    } else {
+      check_simulation(timed);
+    }
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<RefusalVerdicts> refusals_of_random_scenarios(std::uint64_t first_seed, int count,
+                                                          int jobs) {
+  trained();
+  std::vector<std::function<std::string()>> calls;
+  for (int i = 0; i < 2 * count; ++i) {
+    calls.emplace_back([seed = first_seed + static_cast<std::uint64_t>(i / 2), i] {
+      return refusal_of(settings_to_check(seed), i % 2 == 1);
+    });
+  }
+  const std::vector<ForkedOutcome> outcomes = run_forked_each(calls, jobs, [](std::size_t) {});
+  std::vector<RefusalVerdicts> verdicts;
+  for (std::size_t i = 0; i < outcomes.size(); i += 2)
+    verdicts.push_back(
+        {outcomes[i].result + outcomes[i].error, outcomes[i + 1].result + outcomes[i + 1].error});
+  return verdicts;
+}
 
 std::vector<std::string> random_settings(std::uint64_t seed) {
   return Draw(seed).settings();

@@ -29,4 +29,14 @@ struct RandomRun {
 std::vector<RandomRun> run_random_scenarios(std::uint64_t first_seed, int count, int jobs,
                                             double seconds);
 
+/// What refuses one draw, empty where nothing does.
+struct RefusalVerdicts {
+  std::string check;     ///< as `tessera check` says
+  std::string simulate;  ///< as `tessera simulate` says
+};
+
+/// Of draws that also set planners, collectives and batches that some layouts cannot have.
+std::vector<RefusalVerdicts> refusals_of_random_scenarios(std::uint64_t first_seed, int count,
+                                                          int jobs);
+
 }  // namespace tessera::test

@@ -12,6 +12,17 @@ std::string joined(const std::vector<std::string>& settings) {
   return text;
 }
 
+TEST(RandomScenarios, CheckRefusesAHundredAsSimulateDoes) {
+  const auto verdicts = refusals_of_random_scenarios(0, 100, 2);
+  int refused = 0;
+  for (std::size_t seed = 0; seed < verdicts.size(); ++seed) {
+    EXPECT_EQ(verdicts[seed].check, verdicts[seed].simulate) << "seed " << seed;
+    refused += verdicts[seed].check.empty() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 20);
+  EXPECT_LT(refused, 95);
+}
+
 /// Of draws from `first` on: they run, without hang, crash or NaN, their breakdowns add up, and
 /// MFU <= HFU <= 1 unless the report says why not.
 void expect_runs(std::uint64_t first, int wanted) {

@@ -65,7 +65,7 @@ class Step(Answer):
                 ("MFU, HFU", f"{html.percent(self.mfu)}, {html.percent(self.hfu)}"),
                 ("bubble", html.percent(self.bubble_fraction)),
                 ("exposed communication", html.seconds(self.exposed_communication_s)),
-                ("peak memory", f"{html.size(memory['peak_bytes'])} of {html.size(memory['capacity_bytes'])}: "
+                ("memory", f"{html.size(memory['device_bytes'])} of {html.size(memory['capacity_bytes'])}: "
                                 f"{'fits' if self.fits else 'does not fit'}")]
         rows += [(phase.replace("_", " "), f"{html.seconds(part['seconds'])}, {html.percent(part['share'])}")
                  for phase, part in self.data["breakdown"].items() if part["seconds"] > 0]
