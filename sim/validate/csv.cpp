@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include <csv.h>
 
 #include "hw/units/input_error.h"
+#include "sim/config/text_file.h"
 
 namespace tessera {
 namespace {
@@ -33,10 +35,15 @@ struct RowCollector {
   }
 };
 
+/// UTF-8 without the mark that spreadsheets put ahead of it.
 std::string read_text(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw InputError({file.string(), "cannot be read", "give the path of a CSV file"});
-  return {std::istreambuf_iterator<char>(stream), {}};
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.erase(0, kMark.size());
+  check_utf8(text, file.string());
+  return text;
 }
 
 std::vector<CsvTable::Row> parse_rows(const std::filesystem::path& file) {
