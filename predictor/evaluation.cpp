@@ -162,6 +162,29 @@ void write_predicted_csv(const KernelScores& scores, const TextSink& sink) {
   hand_on(text, sink, 0);
 }
 
+std::vector<SkippedKernel> skipped_kernels(const KernelScores& scores) {
+  std::vector<SkippedKernel> skipped;
+  std::size_t line = 1;
+  const char* at = scores.header.data();
+  for (const KernelScore& row : scores.rows) {
+    line += static_cast<std::size_t>(std::count(at, row.line.data(), '\n'));
+    at = row.line.data();
+    if (!row.skipped.empty()) skipped.push_back({line, row.skipped});
+  }
+  return skipped;
+}
+
+namespace {
+
+nlohmann::ordered_json skipped_json(const KernelScores& scores) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const SkippedKernel& row : skipped_kernels(scores))
+    list.push_back({{"id", "line " + std::to_string(row.line)}, {"reason", row.reason}});
+  return list;
+}
+
+}  // namespace
+
 void write_scores_json(const KernelScores& scores, const TextSink& sink) {
   const CsvFields names = split_fields(scores.header);
   std::string text = "{\n\"groups\": " + groups_json(scores).dump(2) + ",\n\"rows\": [";
@@ -170,7 +193,9 @@ void write_scores_json(const KernelScores& scores, const TextSink& sink) {
     append_json_row(text, names, row);
     hand_on(text, sink);
   }
-  text += "\n]\n}\n";
+  text += "\n],\n\"skipped\": " +
+          skipped_json(scores).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+          "\n}\n";
   hand_on(text, sink, 0);
 }
 

@@ -45,12 +45,19 @@ struct KernelScores {
   std::vector<KernelErrorGroup> groups;  ///< GPUs in order of appearance, then operators
 };
 
+/// A row without a prediction.
+struct SkippedKernel {
+  std::size_t line = 0;  ///< in the file, from 1
+  std::string reason;
+};
+std::vector<SkippedKernel> skipped_kernels(const KernelScores& scores);
+
 /// Predicts every row of a file in a format of measurements/kernels/: fp32.csv, fp32_conv.csv,
 /// tensor_core.csv, attention.csv or memory_bound_fp16.csv, told apart by their columns. The form
 /// tessera takes what was timed for what it is: the library or server of the row where it was
 /// measured, serving where a server ran attention, the server's kernels of memory_bound_fp16.csv.
-/// Rows without a model (unfused attention, a format that the GPU or the form lacks) are skipped
-/// with the reason. Throws InputError for malformed rows, GPUs that `lookup` does not know, and
+/// Rows without a model (unfused attention, a format that the GPU or the form lacks, GPUs that
+/// `lookup` does not know) are skipped with the reason. Throws InputError for malformed rows and
 /// files of which every row is skipped.
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
                            PredictorForm form, const GpuLookup& lookup);
@@ -61,7 +68,8 @@ using TextSink = std::function<void(const std::string&)>;
 /// The file with one more column, predicted_us; empty for skipped rows.
 void write_predicted_csv(const KernelScores& scores, const TextSink& sink);
 /// {"groups": [{"gpu", "op", "n", "mean_abs_error_pct", "median_abs_error_pct"}, ...],
-/// "rows": [{every column of the file, "predicted_us", "error_pct", "skipped"}, ...]}: numbers as
+/// "rows": [{every column of the file, "predicted_us", "error_pct", "skipped"}, ...],
+/// "skipped": [{"id", "reason"}, ...]}: numbers as
 /// numbers, empty fields as null; "error_pct" is signed, null where nothing was measured; "skipped"
 /// is a reason or null.
 void write_scores_json(const KernelScores& scores, const TextSink& sink);

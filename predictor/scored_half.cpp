@@ -13,17 +13,6 @@
 namespace tessera {
 namespace {
 
-/// Throws InputError for a GPU that is not in the catalog.
-template <class Rows>
-void check_gpus(const Rows& rows, const GpuLookup& lookup) {
-  std::string last;
-  for (const auto& row : rows) {
-    if (row.gpu == last) continue;
-    lookup(row.gpu);
-    last = row.gpu;
-  }
-}
-
 template <class T>
 std::uint16_t position_of(const T& value, std::vector<T>& values) {
   const auto found = std::ranges::find(values, value);
@@ -97,7 +86,6 @@ class AttentionPredictors {
 KernelScores score_attention(const ScoreRequest& request) {
   const AttentionTable table = read_attention(request.csv, true);
   KernelScores scores{.text = table.text, .header = table.header};
-  check_gpus(table.rows, request.lookup);
   AttentionPredictors predictors(request);
   for (const AttentionMeasurement& row : table.rows) {
     KernelScore& score = scores.rows.emplace_back(KernelScore{
@@ -119,7 +107,6 @@ KernelScores score_attention(const ScoreRequest& request) {
 KernelScores score_memory_bound(const ScoreRequest& request) {
   const HalfMemoryTable table = read_half_memory(request.csv, true);
   KernelScores scores{.text = table.text, .header = table.header};
-  check_gpus(table.rows, request.lookup);
   std::map<std::string, std::optional<HalfMemoryPredictor>> predictors;
   for (const HalfMemoryMeasurement& row : table.rows) {
     KernelScore& score = scores.rows.emplace_back(KernelScore{

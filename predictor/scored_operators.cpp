@@ -1,9 +1,11 @@
 // Files in the formats of fp32.csv, fp32_conv.csv and tensor_core.csv.
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 
+#include "hw/units/input_error.h"
 #include "predictor/gpu_support.h"
 #include "predictor/half/tensor_gemm_predictor.h"
 #include "predictor/scored_files.h"
@@ -49,6 +51,38 @@ class LibraryPredictors {
       predictors_;
 };
 
+/// Predictors of the file's GPUs, under both loads.
+class Predictors {
+ public:
+  Predictors(const ScoreRequest& request, const std::vector<std::string>& gpus) {
+    for (const std::string& id : gpus) {
+      OfGpu& of_gpu = gpus_.emplace_back();
+      try {
+        const GpuSpec gpu = request.lookup(id);
+        for (const Load load : {Load::sustained, Load::isolated})
+          of_gpu.by_load[static_cast<std::size_t>(load)] =
+              make_predictor(request.form, gpu, request.weights, load);
+      } catch (const InputError& error) {
+        of_gpu.unknown = error.problems().front();
+      }
+    }
+  }
+
+  /// Throws InputError for a GPU that is not in the catalog.
+  const KernelPredictor& of(const KernelMeasurement& row) const {
+    const OfGpu& of_gpu = gpus_[row.gpu];
+    if (of_gpu.unknown) throw InputError(*of_gpu.unknown);
+    return *of_gpu.by_load[static_cast<std::size_t>(row.load)];
+  }
+
+ private:
+  struct OfGpu {
+    std::array<std::unique_ptr<KernelPredictor>, 2> by_load;
+    std::optional<Problem> unknown;
+  };
+  std::vector<OfGpu> gpus_;
+};
+
 /// Position of the operator's name, with the format where it is not fp32.
 class GroupNames {
  public:
@@ -74,11 +108,7 @@ class GroupNames {
 KernelScores score_operators(const ScoreRequest& request) {
   const MeasurementFile file = read_measurements(request.csv);
   KernelScores scores{.text = file.text, .header = file.header, .gpus = file.gpus};
-  std::array<std::vector<std::unique_ptr<KernelPredictor>>, 2> predictors;  // by Load
-  for (const Load load : {Load::sustained, Load::isolated})
-    for (const std::string& id : file.gpus)
-      predictors[static_cast<std::size_t>(load)].push_back(
-          make_predictor(request.form, request.lookup(id), request.weights, load));
+  const Predictors predictors(request, file.gpus);
   LibraryPredictors libraries(request, file.gpus);
   GroupNames names(scores.ops);
   for (std::size_t op = 0; op < kMeasuredOps; ++op)  // groups in this order
@@ -93,7 +123,7 @@ KernelScores score_operators(const ScoreRequest& request) {
     fill(score, [&] {
       if (const TensorGemmPredictor* library = libraries.find(row))
         return library->duration(kernel_of(row)) + library->launch_seconds();
-      return timed_call(*predictors[static_cast<std::size_t>(row.load)][row.gpu], row);
+      return timed_call(predictors.of(row), row);
     });
   }
   return scores;

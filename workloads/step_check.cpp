@@ -263,10 +263,27 @@ void StepCheck::check_hugging_face() {
     fail("recompute", "Switch transformers are not recomputed", "use recompute: none");
 }
 
+namespace {
+
+/// LAMB and LARS scale each tensor by its own norms, which no rank knows where ranks divide it.
+void check_optimizer(const StepOptions& step, std::vector<Problem>& problems) {
+  if (!needs_tensor_norms(step.optimizer)) return;
+  const bool divided = step.data_parallel.sharding != Sharding::none && step.layout.has_replicas();
+  if (!divided && step.layout.tensor <= 1) return;
+  problems.push_back({"optimizer",
+                      "lamb and lars take norms of whole tensors, which ranks divide here (" +
+                          std::string(divided ? "data_parallel.sharding" : "parallelism.tensor") +
+                          "); their sums over ranks are not simulated",
+                      "use sharding: none and parallelism.tensor: 1, or optimizer: adam"});
+}
+
+}  // namespace
+
 void check_step(const ModelSpec& model, const StepOptions& step) {
   const bool vision = model.family == ModelFamily::vision;
   std::vector<Problem> problems =
       vision ? vision_problems(model, step) : StepCheck(model, step).run();
+  check_optimizer(step, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 

@@ -30,8 +30,15 @@ enum class PipelineSchedule : std::uint8_t {
 enum class OptimizerKind : std::uint8_t {
   adam,
   none,
-  sgd,  ///< with momentum and weight decay
+  sgd,   ///< with momentum and weight decay
+  lamb,  ///< Adam scaled by the norms of every tensor and of its update (apex FusedLAMB)
+  lars,  ///< SGD with momentum scaled by the norms of every tensor and of its gradient
 };
+
+/// Whether an update needs norms of whole tensors, which ranks must not divide then.
+constexpr bool needs_tensor_norms(OptimizerKind kind) {
+  return kind == OptimizerKind::lamb || kind == OptimizerKind::lars;
+}
 
 /// Which activations a transformer layer computes again in backward instead of keeping them.
 enum class Recompute : std::uint8_t {

@@ -28,7 +28,7 @@ static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
 static_assert(int{schema::full} == int(Recompute::full));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
-static_assert(int{schema::Training::sgd} == int(OptimizerKind::sgd));
+static_assert(int{schema::Training::lars} == int(OptimizerKind::lars));
 static_assert(int{schema::Training::dualpipe} == int(PipelineSchedule::dualpipe));
 static_assert(int{schema::Parallelism::ulysses} == int(ContextAttention::ulysses));
 static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));

@@ -94,6 +94,17 @@ std::string read_text_file(const fs::path& file) {
   }
 }
 
+void check_utf8(std::string_view text, const std::string& where) {
+  int line = 1;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_length(text.substr(i));
+    if (length == 0)
+      refuse(where + ":" + std::to_string(line), "is not valid UTF-8", "save the file as UTF-8");
+    line += text[i] == '\n' ? 1 : 0;
+    i += length;
+  }
+}
+
 void check_plain_text(std::string_view text, const std::string& where) {
   TextPlace place;
   for (std::size_t i = 0; i < text.size();) {

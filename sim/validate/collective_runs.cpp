@@ -35,6 +35,8 @@ CollectiveRun read_run(const CsvTable& table, const CsvTable::Row& row,
   run.launch = reader.text("launch");
   run.ranks = static_cast<int>(reader.count("n_gpus", 0));
   run.nodes = static_cast<int>(reader.count("n_nodes", 0));
+  if (run.ranks == 1 && reader.text("n_gpus") == "1")
+    reader.complain("n_gpus", "a collective needs at least two GPUs");
   const auto kind = collective_kind_of(reader.text("collective"));
   if (kind) run.collective = *kind;
   if (!kind)
@@ -60,13 +62,19 @@ const std::string& CollectiveRun::field(const std::string& column) const {
   return kNone;
 }
 
-std::vector<CollectiveRun> read_collective_runs(const std::filesystem::path& file) {
+std::vector<CollectiveRun> read_collective_runs(const std::filesystem::path& file,
+                                                BadRows bad_rows) {
   const CsvTable table = read_csv(file);
   require_columns(table, {"gpu", "n_gpus", "n_nodes", "collective", "bytes", "time_us"});
   std::vector<CollectiveRun> runs;
   std::vector<Problem> problems;
-  for (const CsvTable::Row& row : table.rows) runs.push_back(read_run(table, row, problems));
-  if (!problems.empty()) throw InputError(std::move(problems));
+  for (const CsvTable::Row& row : table.rows) {
+    std::vector<Problem> of_row;
+    runs.push_back(read_run(table, row, of_row));
+    runs.back().fault = reason_of(of_row);
+    problems.insert(problems.end(), of_row.begin(), of_row.end());
+  }
+  if (!problems.empty() && bad_rows == BadRows::refuse) throw InputError(std::move(problems));
   return runs;
 }
 

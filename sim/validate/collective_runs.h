@@ -7,6 +7,7 @@
 
 #include "hw/units/quantity.h"
 #include "sim/collectives/collective.h"
+#include "sim/validate/bad_rows.h"
 
 namespace tessera {
 
@@ -20,14 +21,16 @@ struct CollectiveRun {
   Bytes bytes;
   Seconds measured;
   std::vector<std::pair<std::string, std::string>> columns;  ///< the row as it is, by column
+  std::string fault;  ///< why the row cannot be used; empty if it can
 
   /// The field of a column; empty where the file lacks it.
   const std::string& field(const std::string& column) const;
 };
 
-/// Throws InputError with every row that cannot be read: columns gpu, n_gpus, n_nodes, collective,
-/// bytes and time_us are needed; system, intra_link, inter_link, dtype, launch and others are used
-/// where they are there.
-std::vector<CollectiveRun> read_collective_runs(const std::filesystem::path& file);
+/// Throws InputError with every row that cannot be read, or gives these a fault: columns gpu,
+/// n_gpus, n_nodes, collective, bytes and time_us are needed; system, intra_link, inter_link,
+/// dtype, launch and others are used where they are there.
+std::vector<CollectiveRun> read_collective_runs(const std::filesystem::path& file,
+                                                BadRows bad_rows = BadRows::refuse);
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 
 #include "sim/collectives/collective_names.h"
 #include "sim/validate/csv.h"
+#include "sim/validate/error_text.h"
 #include "sim/validate/text_line.h"
 
 namespace tessera {
@@ -16,20 +17,6 @@ std::string group_line(const std::string& name, const ErrorSummary& errors) {
   return text_line("%-68s %6d %8.1f %8.1f %8.1f %+8.1f", name.substr(0, 68).c_str(), errors.n,
                    errors.mean_abs_error_pct, errors.median_abs_error_pct, errors.max_abs_error_pct,
                    errors.bias_pct);
-}
-
-std::string skipped_lines(const std::vector<ScoredCollective>& rows) {
-  std::map<std::string, int> reasons;
-  for (const ScoredCollective& row : rows) {
-    if (row.skipped.empty()) continue;
-    const std::string prefix = row.run.where + ": ";
-    const bool starts = row.skipped.starts_with(prefix);
-    ++reasons[starts ? row.skipped.substr(prefix.size()) : row.skipped];
-  }
-  std::string text;
-  for (const auto& [reason, count] : reasons)
-    text += text_line("skipped %d rows: %s", count, reason.c_str());
-  return text;
 }
 
 Json summary_json(const ErrorSummary& errors) {
@@ -67,13 +54,15 @@ std::string collective_table(const CollectiveValidation& validation) {
     text += group_line("  " + group.key, group.errors);
   }
   text += group_line("all rows", validation.summary);
-  text += skipped_lines(validation.rows);
   if (!validation.fitted_constants.empty()) text += "\nfitted to all named rows:\n";
   for (const auto& [name, value] : validation.fitted_constants)
     text += text_line("  %-24s %8.3f", name.c_str(), value);
+  if (!validation.skipped.empty()) text += "\n" + skipped_lines(validation.skipped);
   return text +
          "\nerror = predicted / measured - 1; mean, median and max of absolute values; plateau "
-         "bandwidth: bus\nbandwidth at the largest size of each sweep that reaches 64 MB\n";
+         "bandwidth: bus\nbandwidth at the largest size of each sweep that reaches 64 MB; no "
+         "interval: the spread of "
+         "collectives\nis not known\n";
 }
 
 std::string collective_json(const CollectiveValidation& validation) {
@@ -88,6 +77,8 @@ std::string collective_json(const CollectiveValidation& validation) {
     entry.update(summary_json(group.errors));
     json["groups"].push_back(std::move(entry));
   }
+  json["interval"] = nullptr;  // the spread of collectives is not known
+  json["skipped"] = skipped_json(validation.skipped);
   return json.dump(2) + "\n";
 }
 

@@ -1,12 +1,14 @@
 #include "sim/validate/csv.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include <csv.h>
 
 #include "hw/units/input_error.h"
 #include "hw/units/plain_text.h"
 #include "hw/units/read_file.h"
+#include "sim/config/text_file.h"
 
 namespace tessera {
 namespace {
@@ -33,8 +35,17 @@ struct RowCollector {
   }
 };
 
+/// UTF-8 without the mark that spreadsheets put ahead of it.
+std::string read_text(const std::filesystem::path& file) {
+  std::string text = read_whole_file(file, "give the path of a CSV file");
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.erase(0, kMark.size());
+  check_utf8(text, file.string());
+  return text;
+}
+
 std::vector<CsvTable::Row> parse_rows(const std::filesystem::path& file) {
-  const std::string text = read_whole_file(file, "give the path of a CSV file");
+  const std::string text = read_text(file);
   RowCollector collector;
   csv_parser parser;
   csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL);

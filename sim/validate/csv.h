@@ -23,8 +23,8 @@ struct CsvTable {
   std::string where(const Row& row) const { return file.string() + ":" + std::to_string(row.line); }
 };
 
-/// Throws InputError for a file that is missing, empty, or has a row with too many or too few
-/// fields.
+/// Throws InputError for a file that is missing, empty, not UTF-8, or has a row with too many or
+/// too few fields.
 CsvTable read_csv(const std::filesystem::path& file);
 
 /// `text` as a field: quoted where it holds a comma, a quote or a line break.

@@ -28,4 +28,16 @@ ErrorSummary summarize_errors(std::vector<double> signed_errors_pct) {
   return summary;
 }
 
+ErrorSummary summarize_scored(const std::vector<ScoredError>& errors) {
+  std::vector<double> signed_errors;
+  for (const ScoredError& error : errors) signed_errors.push_back(error.error_pct);
+  ErrorSummary summary = summarize_errors(std::move(signed_errors));
+  for (const ScoredError& error : errors) {
+    if (!error.covered) continue;
+    ++summary.intervals;
+    summary.covered += *error.covered ? 1 : 0;
+  }
+  return summary;
+}
+
 }  // namespace tessera

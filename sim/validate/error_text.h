@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/validate/bad_rows.h"
 #include "sim/validate/error_summary.h"
 
 namespace tessera {
@@ -17,5 +18,8 @@ std::string error_line(const std::string& name, const ErrorSummary& errors);
 /// Errors of no rows are unknown (null), not zero.
 nlohmann::ordered_json error_json(const ErrorSummary& errors);
 nlohmann::ordered_json error_json(const ErrorGroup& group);
+
+/// [{"id", "where", "reason"}, ...].
+nlohmann::ordered_json skipped_json(const std::vector<SkippedRow>& rows);
 
 }  // namespace tessera

@@ -27,11 +27,9 @@ VisionArchitecture architecture_of_run(const std::string& model) {
   return VisionArchitecture::none;
 }
 
-std::string image_obstacle(const std::string& model, const std::string& optimizer) {
+std::string image_obstacle(const std::string& model) {
   if (architecture_of_run(model) == VisionArchitecture::none)
     return "model = " + model + " of family = cnn is not simulated";
-  if (!optimizer.empty() && optimizer != "sgd")
-    return "optimizer = " + optimizer + " is not simulated for images";
   return {};
 }
 

@@ -15,13 +15,13 @@ inline constexpr const char* kImageFamily = "cnn";
 /// operator graph.
 VisionArchitecture architecture_of_run(const std::string& model);
 
-/// Why a run of `model` with `optimizer` cannot be simulated; empty if it can.
-std::string image_obstacle(const std::string& model, const std::string& optimizer);
+/// Why a run of `model` cannot be simulated; empty if it can.
+std::string image_obstacle(const std::string& model);
 
 /// The model of a run, on images of the usual size.
 ModelSpec image_model_of_run(const std::string& model);
 
-/// SGD with momentum without clipping, as those runs are trained.
+/// SGD with momentum where the row names no optimizer, without clipping.
 void train_images(StepOptions& step);
 
 }  // namespace tessera

@@ -95,6 +95,10 @@ void append_passes(const OperatorKey& key, const TimedOperator* timed,
     match.kernels = static_cast<int>(ours.size());
     const Calls calls = pass == OperatorPass::accumulate ? Calls::apart : Calls::together;
     if (match.kernels > 0) match.predicted = isolated(ours, calls, predictor);
+    for (const Kernel& kernel : ours) {
+      const KernelPrediction prediction = predictor.predict(kernel);
+      match.launched.push_back({kernel, prediction.duration, prediction.spread});
+    }
     if (match.timed || match.kernels > 0) matches.push_back(match);
   }
 }

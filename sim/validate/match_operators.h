@@ -17,6 +17,13 @@ inline constexpr std::array kOperatorPasses{OperatorPass::forward, OperatorPass:
 
 std::string_view label_of(OperatorPass pass);
 
+/// A kernel that an operator launches, without its launch.
+struct OperatorKernel {
+  Kernel kernel;
+  Seconds time;
+  LogSpread spread;  ///< of the time; zero where unknown
+};
+
 /// One pass of an operator that was timed, or that our graph launches, or both.
 struct OperatorMatch {
   OperatorKey key;
@@ -25,6 +32,7 @@ struct OperatorMatch {
   int kernels = 0;    ///< that our graph launches; 0 = none
   Seconds measured;   ///< 0 where not timed
   Seconds predicted;  ///< isolated call; 0 where nothing is launched
+  std::vector<OperatorKernel> launched;
   bool matched() const { return timed && kernels > 0; }
 };
 

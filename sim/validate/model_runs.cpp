@@ -51,14 +51,19 @@ ModelRun read_run(const CsvTable& table, const CsvTable::Row& row, std::vector<P
 
 }  // namespace
 
-std::vector<ModelRun> read_model_runs(const std::filesystem::path& file) {
+std::vector<ModelRun> read_model_runs(const std::filesystem::path& file, BadRows bad_rows) {
   const CsvTable table = read_csv(file);
   require_columns(table,
                   {"gpu", "n_gpus", "parallelism", "model", "mode", "seq_len", "batch", "step_ms"});
   std::vector<ModelRun> runs;
   std::vector<Problem> problems;
-  for (const CsvTable::Row& row : table.rows) runs.push_back(read_run(table, row, problems));
-  if (!problems.empty()) throw InputError(std::move(problems));
+  for (const CsvTable::Row& row : table.rows) {
+    std::vector<Problem> of_row;
+    runs.push_back(read_run(table, row, of_row));
+    runs.back().fault = reason_of(of_row);
+    problems.insert(problems.end(), of_row.begin(), of_row.end());
+  }
+  if (!problems.empty() && bad_rows == BadRows::refuse) throw InputError(std::move(problems));
   return runs;
 }
 

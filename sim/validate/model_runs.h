@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hw/units/quantity.h"
+#include "sim/validate/bad_rows.h"
 #include "workloads/program.h"
 
 namespace tessera {
@@ -26,11 +27,13 @@ struct ModelRun {
   std::int64_t batch = 0;                       ///< global batch in sequences
   std::optional<Seconds> measured;              ///< column step_ms
   std::optional<Seconds> published_prediction;  ///< column neusight_step_ms, a baseline
+  std::string fault;                            ///< why the row cannot be used; empty if it can
 };
 
 /// Reads the file. Columns gpu, n_gpus, parallelism, model, mode, seq_len, batch and step_ms are
 /// needed, micro_batches and neusight_step_ms optional, others ignored. Throws InputError with
-/// every malformed row as file:line.
-std::vector<ModelRun> read_model_runs(const std::filesystem::path& file);
+/// every malformed row as file:line, or gives these a fault.
+std::vector<ModelRun> read_model_runs(const std::filesystem::path& file,
+                                      BadRows bad_rows = BadRows::refuse);
 
 }  // namespace tessera

@@ -89,7 +89,7 @@ ModelRun read_run(RowReader& reader) {
 
 }  // namespace
 
-std::vector<OperatorRun> read_operator_runs(const std::filesystem::path& file) {
+std::vector<OperatorRun> read_operator_runs(const std::filesystem::path& file, BadRows bad_rows) {
   const CsvTable table = read_csv(file);
   require_columns(table, {"gpu", "model", "mode", "seq_len", "batch", "node", "op", "input_shapes",
                           "output_shape", "forward_us"});
@@ -97,15 +97,20 @@ std::vector<OperatorRun> read_operator_runs(const std::filesystem::path& file) {
   std::map<std::string, std::size_t> known;
   std::vector<Problem> problems;
   for (const CsvTable::Row& row : table.rows) {
-    RowReader reader(table, row, problems);
+    std::vector<Problem> of_row;
+    RowReader reader(table, row, of_row);
     const ModelRun run = read_run(reader);
     const std::string key = run.gpu + '\n' + run.model + '\n' + run.mode + '\n' +
                             std::to_string(run.seq_len) + ' ' + std::to_string(run.batch);
     const auto [entry, is_new] = known.emplace(key, runs.size());
     if (is_new) runs.push_back({.run = run, .operators = {}});
-    runs[entry->second].operators.push_back(read_operator(reader));
+    OperatorRun& whole = runs[entry->second];
+    whole.operators.push_back(read_operator(reader));
+    if (!of_row.empty() && whole.run.fault.empty())
+      whole.run.fault = line_name(reader.where()) + ": " + reason_of(of_row);
+    problems.insert(problems.end(), of_row.begin(), of_row.end());
   }
-  if (!problems.empty()) throw InputError(std::move(problems));
+  if (!problems.empty() && bad_rows == BadRows::refuse) throw InputError(std::move(problems));
   return runs;
 }
 

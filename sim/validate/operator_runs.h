@@ -35,6 +35,9 @@ struct OperatorRun {
 /// and forward_us are needed, backward_us and grad_accumulate_us optional, others ignored. Rows
 /// with the same gpu, model, mode, seq_len and batch are one run, wherever they stand; runs come in
 /// the order of their first rows. Throws InputError with every malformed row as file:line.
-std::vector<OperatorRun> read_operator_runs(const std::filesystem::path& file);
+/// Rows without a fault make the runs; a run with a malformed row has a fault where that does not
+/// end the reading.
+std::vector<OperatorRun> read_operator_runs(const std::filesystem::path& file,
+                                            BadRows bad_rows = BadRows::refuse);
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/validate/csv.h"
+#include "sim/validate/error_text.h"
 #include "sim/validate/text_line.h"
 
 namespace tessera {
@@ -69,6 +70,9 @@ std::string run_text(const OperatorRunScore& score) {
                                static_cast<long long>(run.batch));
   if (!score.skipped.empty()) return text + "  skipped: " + score.skipped + "\n\n";
   text += header_line() + class_lines(score.classes, score.total);
+  if (score.interval)
+    text += text_line("  80 %% interval of the sum: %.1f to %.1f", 1e6 * score.interval->low,
+                      1e6 * score.interval->high);
   if (!score.unmatched.empty()) text += "  unmatched\n";
   for (const OperatorCount& count : score.unmatched) text += count_line(count);
   return text + "\n";
@@ -76,10 +80,13 @@ std::string run_text(const OperatorRunScore& score) {
 
 std::string totals_line(const ErrorSummary& errors) {
   if (errors.n == 0) return "totals: nothing to compare\n";
+  const auto coverage = errors.coverage_pct();
+  const std::string held =
+      coverage ? ", 80 % interval holds " + figure_cell(coverage, "%.0f") + " %" : "";
   return text_line(
-      "totals of %d runs: mean |error| %.1f %%, median %.1f %%, max %.1f %%, bias %+.1f %%",
+      "totals of %d runs: mean |error| %.1f %%, median %.1f %%, max %.1f %%, bias %+.1f %%%s",
       errors.n, errors.mean_abs_error_pct, errors.median_abs_error_pct, errors.max_abs_error_pct,
-      errors.bias_pct);
+      errors.bias_pct, held.c_str());
 }
 
 Json json_of(const OperatorSums& sums) {
@@ -122,6 +129,9 @@ Json json_of(const OperatorRunScore& score) {
           {"mode", run.mode},
           {"seq_len", run.seq_len},
           {"batch", run.batch},
+          {"profile", score.profile.empty() ? Json() : Json(score.profile)},
+          {"low_us", score.interval ? Json(1e6 * score.interval->low) : Json()},
+          {"high_us", score.interval ? Json(1e6 * score.interval->high) : Json()},
           {"skipped", score.skipped.empty() ? Json() : Json(score.skipped)},
           {"total", json_of(score.total)},
           {"classes", json_of(score.classes)},
@@ -167,7 +177,9 @@ std::string operator_table(const OperatorValidation& validation) {
     text += "all runs of " + gpu.gpu + "\n" + header_line();
     text += class_lines(gpu.classes, gpu.total) + "\n";
   }
-  return text + totals_line(validation.summary) + kDefinition + "\n";
+  text += totals_line(validation.summary) + kDefinition + "\n";
+  if (!validation.skipped.empty()) text += "\n" + skipped_lines(validation.skipped);
+  return text;
 }
 
 std::string operator_json(const OperatorValidation& validation) {
@@ -178,18 +190,12 @@ std::string operator_json(const OperatorValidation& validation) {
     gpus.push_back(
         {{"gpu", gpu.gpu}, {"total", json_of(gpu.total)}, {"classes", json_of(gpu.classes)}});
   }
-  const ErrorSummary& errors = validation.summary;
-  const auto figure = [&](double value) { return errors.n > 0 ? Json(value) : Json(); };
   const Json document = {{"schema", "tessera.operators/1"},
                          {"definition", kDefinition},
                          {"runs", runs},
                          {"gpus", gpus},
-                         {"summary",
-                          {{"n", errors.n},
-                           {"mean_abs_error_pct", figure(errors.mean_abs_error_pct)},
-                           {"median_abs_error_pct", figure(errors.median_abs_error_pct)},
-                           {"max_abs_error_pct", figure(errors.max_abs_error_pct)},
-                           {"bias_pct", figure(errors.bias_pct)}}}};
+                         {"summary", error_json(validation.summary)},
+                         {"skipped", skipped_json(validation.skipped)}};
   return document.dump(2) + "\n";
 }
 

@@ -181,6 +181,15 @@ void add_plateaus(const std::vector<ScoredCollective>& rows, std::vector<ErrorGr
     groups.push_back({"plateau bandwidth", system, summarize_errors(std::move(list))});
 }
 
+std::vector<SkippedRow> skipped_rows(const std::vector<ScoredCollective>& rows) {
+  std::vector<SkippedRow> skipped;
+  for (const ScoredCollective& row : rows) {
+    if (!row.skipped.empty())
+      skipped.push_back({line_name(row.run.where), row.run.where, row.skipped});
+  }
+  return skipped;
+}
+
 void summarize(CollectiveValidation& validation) {
   std::vector<double> errors;
   for (const ScoredCollective& row : validation.rows) {
@@ -247,12 +256,13 @@ CollectiveValidation score_collectives(const std::vector<CollectiveRun>& runs,
   Planner planner(catalog);
   std::vector<PlannedRun> all, named;
   for (const CollectiveRun& run : runs) {
-    validation.rows.push_back({.run = run});
+    validation.rows.push_back({.run = run, .skipped = run.fault});
+    if (!run.fault.empty()) continue;
     try {
       all.push_back(planner.plan(run, validation.rows.size() - 1));
       if (scoring.calibrate && is_named(run, scoring)) named.push_back(all.back());
     } catch (const InputError& error) {
-      validation.rows.back().skipped = error.problems().front().text();
+      validation.rows.back().skipped = without_place(error.problems().front().text(), run.where);
     }
   }
   for (const PlannedRun& run : all)
@@ -264,6 +274,7 @@ CollectiveValidation score_collectives(const std::vector<CollectiveRun>& runs,
     validation.fitted_constants = listed(fit_constants(named, constants_before_fit()));
   }
   summarize(validation);
+  validation.skipped = skipped_rows(validation.rows);
   return validation;
 }
 

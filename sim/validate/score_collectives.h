@@ -53,6 +53,7 @@ struct CollectiveValidation {
   std::vector<std::pair<std::string, double>> fitted_constants;
   std::vector<ErrorGroup> groups;  ///< by system, gpu, collective, band, system and band; "plateau"
                                    ///< = bus bandwidth at the largest size of each sweep
+  std::vector<SkippedRow> skipped;  ///< in the order of the file
 };
 
 /// Predicts every row that `catalog` can describe and compares. Throws InputError where

@@ -16,9 +16,11 @@ namespace tessera {
 struct ModelRunScore {
   ModelRun run;
   std::optional<Seconds> simulated;
+  std::optional<Bounds> interval;             ///< of simulated; empty where it is not known
   std::optional<double> error_pct;            ///< simulated against measured
   std::optional<double> published_error_pct;  ///< published prediction against measured
   std::string predictor_mode;  ///< "zero-shot", "calibrated", ...; empty if it was not simulated
+  std::string profile;         ///< of the framework; empty if it was not simulated
   std::string skipped;         ///< why it was not simulated; empty if it was
 };
 
@@ -28,6 +30,7 @@ struct ModelValidation {
   ErrorSummary summary;
   ErrorSummary published;  ///< of the published predictions, over the rows that have one
   std::vector<ErrorGroup> groups;
+  std::vector<SkippedRow> skipped;  ///< in the order of the file
 };
 
 /// Builds the scenario that reproduces a run; throws InputError where it can't be expressed.

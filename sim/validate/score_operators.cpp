@@ -44,18 +44,45 @@ Scenario scenario_of_operators(const ModelRun& run, const ScenarioOfRun& scenari
                     "give operators that were timed alone: training or inference"});
 }
 
+/// Of a prediction in which launches are exact.
+std::optional<Bounds> interval_of(const std::vector<OperatorMatch>& matches, Seconds predicted) {
+  std::map<Kernel, std::pair<Seconds, LogSpread>> runs;  // by distinct kernel
+  for (const OperatorMatch& match : matches) {
+    if (!match.matched()) continue;
+    for (const OperatorKernel& kernel : match.launched) {
+      auto& [time, spread] = runs[kernel.kernel];
+      time += kernel.time;
+      spread = kernel.spread;
+    }
+  }
+  SpreadSum sum;
+  Seconds busy;
+  for (const auto& [kernel, run] : runs) {
+    sum.add(run.first, run.second);
+    busy += run.first;
+  }
+  if (log_half_width(sum.relative()) <= 0) return std::nullopt;
+  const Interval kernels = interval_80(busy, sum.relative());
+  const Seconds exact = predicted - busy;
+  return Bounds{(exact + kernels.low).value(), (exact + kernels.high).value()};
+}
+
 OperatorRunScore score_run(const OperatorRun& measured, const ScenarioOfRun& scenario_of,
                            const PredictorWeights& weights) {
-  OperatorRunScore score{.run = measured.run};
+  OperatorRunScore score{.run = measured.run, .skipped = measured.run.fault};
+  if (!score.skipped.empty()) return score;
   std::vector<OperatorMatch> matches;
   try {
     const Scenario scenario = scenario_of_operators(measured.run, scenario_of);
+    const GpuSpec& gpu = scenario.cluster.node.gpu;
     const auto predictor =
-        make_predictor(scenario.predictor_form, scenario.cluster.node.gpu, weights, Load::isolated);
+        make_predictor(scenario.predictor_form, gpu, with_overlays(weights, scenario.overlays, gpu),
+                       Load::isolated);
+    score.profile = scenario.step.framework.name;
     matches = match_operators(measured.operators, build_model_graph(scenario.model, scenario.step),
                               *predictor);
   } catch (const InputError& error) {
-    score.skipped = error.what();
+    score.skipped = without_place(error.what(), measured.run.where);
     return score;
   }
   ClassSums classes;
@@ -65,6 +92,7 @@ OperatorRunScore score_run(const OperatorRun& measured, const ScenarioOfRun& sce
   }
   score.classes = scores_of(classes);
   score.unmatched = surplus_of(matches);
+  score.interval = interval_of(matches, score.total.predicted);
   return score;
 }
 
@@ -122,14 +150,19 @@ OperatorValidation score_operators(const std::vector<OperatorRun>& runs,
                                    const ScenarioOfRun& scenario_of,
                                    const PredictorWeights& weights) {
   OperatorValidation validation;
-  std::vector<double> errors;
+  std::vector<ScoredError> errors;
   for (const OperatorRun& run : runs) {
     validation.runs.push_back(score_run(run, scenario_of, weights));
-    const auto error = validation.runs.back().total.error_pct();
-    if (error) errors.push_back(*error);
+    const OperatorRunScore& score = validation.runs.back();
+    if (!score.skipped.empty())
+      validation.skipped.push_back({line_name(run.run.where), run.run.where, score.skipped});
+    const auto error = score.total.error_pct();
+    if (!error) continue;
+    errors.push_back({.error_pct = *error, .covered = {}});
+    if (score.interval) errors.back().covered = score.interval->hold(score.total.measured.value());
   }
   validation.gpus = by_gpu(validation.runs);
-  validation.summary = summarize_errors(std::move(errors));
+  validation.summary = summarize_scored(errors);
   return validation;
 }
 

@@ -48,7 +48,9 @@ struct OperatorRunScore {
   std::vector<OperatorClassScore> classes;  ///< by pass, then class; those that occur
   std::vector<OperatorCount> unmatched;
   OperatorSums total;
-  std::string skipped;  ///< why it was not compared; empty if it was
+  std::optional<Bounds> interval;  ///< of the total's prediction; empty where it is not known
+  std::string profile;             ///< of the framework
+  std::string skipped;             ///< why it was not compared; empty if it was
 };
 
 /// Sums of a GPU's runs by class and pass.
@@ -63,6 +65,7 @@ struct OperatorValidation {
   std::vector<OperatorRunScore> runs;  ///< in the order of the file
   std::vector<OperatorGpuScore> gpus;  ///< in order of their names
   ErrorSummary summary;                ///< over the totals of the runs
+  std::vector<SkippedRow> skipped;     ///< runs, by their first lines
 };
 
 /// Compares timed operators with the kernels of the graph of the same layer, embedding and head. A

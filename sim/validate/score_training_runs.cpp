@@ -10,6 +10,7 @@
 #include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
+#include "sim/report/metrics.h"
 #include "sim/validate/peak_of_run.h"
 
 namespace tessera {
@@ -23,20 +24,75 @@ double in_gib(Bytes bytes) {
   return static_cast<double>(bytes.value()) / kGiB;
 }
 
-/// The child's answer as JSON: profile, step_s and peak_gib, or the reason why there is none.
+/// Of the scenario, which settings may have made another than the columns say.
+void take_facts(const Json& json, TrainingRun& run) {
+  run.precision = json["precision"];
+  run.layout.tensor = json["tp"];
+  run.layout.pipeline = json["pp"];
+  run.layout.data = json["dp"];
+  run.sequence_length = json["seq_len"];
+  run.micro_batch = json["micro_batch"];
+  run.global_batch = json["global_batch"];
+  run.recompute = static_cast<Recompute>(json["recompute"].get<int>());
+}
+
+Json facts_of(const Scenario& scenario) {
+  const StepOptions& step = scenario.step;
+  return {{"profile", step.framework.name},
+          {"precision", name_of(step.precision)},
+          {"tp", step.layout.tensor},
+          {"pp", step.layout.pipeline},
+          {"dp", step.layout.data},
+          {"seq_len", step.sequence_length},
+          {"micro_batch", step.micro_batch},
+          {"global_batch", step.global_batch},
+          {"recompute", static_cast<int>(step.recompute)}};
+}
+
+void add_time(const TimedProgram& timed, Json& answer) {
+  const Timeline timeline = simulate(timed);
+  answer["step_s"] = timeline.step_time.value();
+  const StepReport report = measure(timed, timeline);
+  if (!report.interval) return;
+  answer["low_s"] = report.interval->time.low.value();
+  answer["high_s"] = report.interval->time.high.value();
+}
+
+void add_memory(const TrainingRun& run, const Scenario& scenario, const Program& program,
+                Json& answer) {
+  const Bytes device = device_peak(scenario, program);
+  const Bytes capacity = scenario.cluster.node.gpu.memory;
+  answer["device_gib"] = in_gib(device);
+  answer["fits"] = device <= capacity;
+  if (run.peak_memory_gib)
+    answer["peak_gib"] = in_gib(peak_of_training_run(run, scenario, program));
+}
+
+/// The child's answer as JSON: facts, times and memory, or the reason why there are none. Time is
+/// left out where memory alone was measured.
 std::string simulate_run(const TrainingRun& run, const ScenarioOfTrainingRun& scenario_of,
                          const PredictorWeights& weights) {
   try {
     const Scenario scenario = scenario_of(run);
-    Json answer{{"profile", scenario.step.framework.name}};
-    answer["capacity_gib"] = in_gib(scenario.cluster.node.gpu.memory);
-    if (run.peak_memory_gib) answer["peak_gib"] = in_gib(peak_of_training_run(run, scenario));
-    if (run.step_time || !run.peak_memory_gib)
-      answer["step_s"] = simulate(plan_step(scenario, weights)).step_time.value();
+    Json answer = facts_of(scenario);
+    const bool memory_alone =
+        !run.step_time && (run.peak_memory_gib || run.outcome == RunOutcome::out_of_memory);
+    if (memory_alone && scenario.memory.planner.empty()) {
+      add_memory(run, scenario, build_program(scenario.model, scenario.step), answer);
+      return answer.dump();
+    }
+    const TimedProgram timed = plan_step(scenario, weights);
+    add_memory(run, scenario, timed.program, answer);
+    if (!memory_alone) add_time(timed, answer);
     return answer.dump();
   } catch (const InputError& error) {
     return Json{{"skipped", error.what()}}.dump();
   }
+}
+
+std::optional<double> number_in(const Json& json, const char* name) {
+  if (!json.contains(name)) return std::nullopt;
+  return json[name].get<double>();
 }
 
 TrainingRunScore score_of(const TrainingRun& run, const ForkedOutcome& outcome) {
@@ -48,27 +104,54 @@ TrainingRunScore score_of(const TrainingRun& run, const ForkedOutcome& outcome) 
   }
   const Json json = Json::parse(outcome.result);
   if (json.contains("skipped")) {
-    score.skipped = json["skipped"];
+    score.skipped = without_place(json["skipped"], run.where);
     return score;
   }
   score.profile = json["profile"];
-  if (json.contains("step_s")) score.simulated = Seconds(json["step_s"].get<double>());
-  score.capacity_gib = json["capacity_gib"];
-  if (json.contains("peak_gib")) score.simulated_peak_gib = json["peak_gib"].get<double>();
+  take_facts(json, score.run);
+  if (const auto step = number_in(json, "step_s")) score.simulated = Seconds(*step);
+  if (const auto low = number_in(json, "low_s"))
+    score.interval = Bounds{*low, *number_in(json, "high_s")};
+  score.fits = json["fits"].get<bool>();
+  score.device_gib = number_in(json, "device_gib");
+  score.simulated_peak_gib = number_in(json, "peak_gib");
   if (run.step_time) score.error_pct = 100 * (*score.simulated / *run.step_time - 1);
   if (run.peak_memory_gib)
     score.memory_error_pct = 100 * (*score.simulated_peak_gib / *run.peak_memory_gib - 1);
   return score;
 }
 
+/// Of a row with an error.
+ScoredError scored_error(const TrainingRunScore& row) {
+  ScoredError error{.error_pct = *row.error_pct, .covered = {}};
+  if (row.interval) error.covered = row.interval->hold(row.run.step_time->value());
+  return error;
+}
+
 std::string source_name(const TrainingRun& run) {
   return run.source.empty() ? "(no source)" : run.source;
 }
 
+/// Whether the job ran, as far as the row says.
+std::optional<bool> did_run(const TrainingRun& run) {
+  if (run.outcome == RunOutcome::out_of_memory) return false;
+  if (run.outcome == RunOutcome::ran || run.step_time || run.peak_memory_gib) return true;
+  return std::nullopt;
+}
+
 void judge(const TrainingRunScore& row, FitVerdicts& verdicts) {
+  const auto ran = did_run(row.run);
+  if (!row.fits || !ran) return;
+  if (*ran) {
+    ++verdicts.ran;
+    verdicts.ran_found += *row.fits ? 1 : 0;
+  } else {
+    ++verdicts.out_of_memory;
+    verdicts.out_of_memory_found += *row.fits ? 0 : 1;
+  }
+  if (!row.memory_error_pct) return;
   constexpr double kLess = 0.95;
-  ++verdicts.runs;
-  verdicts.fit_on_card += *row.simulated_peak_gib <= row.capacity_gib ? 1 : 0;
+  ++verdicts.peaks;
   verdicts.fit_in_less += *row.simulated_peak_gib <= kLess * *row.run.peak_memory_gib ? 1 : 0;
 }
 
@@ -112,38 +195,40 @@ std::string size_of(const TrainingRun& run) {
 }
 
 std::vector<ErrorGroup> group_errors(const std::vector<TrainingRunScore>& rows) {
-  std::map<std::pair<std::string, std::string>, std::vector<double>> errors;
+  std::map<std::pair<std::string, std::string>, std::vector<ScoredError>> errors;
   for (const TrainingRunScore& row : rows) {
     if (!row.error_pct) continue;
+    const ScoredError error = scored_error(row);
     const TrainingRun& run = row.run;
-    errors[{"gpu", run.gpu}].push_back(*row.error_pct);
-    errors[{"framework", run.framework}].push_back(*row.error_pct);
-    errors[{"precision", run.precision}].push_back(*row.error_pct);
-    errors[{"parallelism", parallelism_of(run.layout)}].push_back(*row.error_pct);
-    errors[{"size", size_of(run)}].push_back(*row.error_pct);
-    errors[{"source", source_name(run)}].push_back(*row.error_pct);
+    errors[{"gpu", run.gpu}].push_back(error);
+    errors[{"framework", run.framework}].push_back(error);
+    errors[{"precision", run.precision}].push_back(error);
+    errors[{"parallelism", parallelism_of(run.layout)}].push_back(error);
+    errors[{"size", size_of(run)}].push_back(error);
+    errors[{"profile", row.profile}].push_back(error);
+    errors[{"source", source_name(run)}].push_back(error);
   }
   std::vector<ErrorGroup> groups;
   for (auto& [name, values] : errors)
-    groups.push_back({name.first, name.second, summarize_errors(std::move(values))});
+    groups.push_back({name.first, name.second, summarize_scored(values)});
   return groups;
 }
 
 std::vector<SourceErrors> source_errors(const std::vector<TrainingRunScore>& rows) {
   std::map<std::string, SourceErrors> sources;
-  std::map<std::string, std::vector<double>> errors;
+  std::map<std::string, std::vector<ScoredError>> errors;
   for (const TrainingRunScore& row : rows) {
     const std::string name = source_name(row.run);
     SourceErrors& source = sources[name];
     source.measured += row.measured ? 1 : 0;
     if (!row.error_pct) continue;
     ++source.expressed;
-    errors[name].push_back(*row.error_pct);
+    errors[name].push_back(scored_error(row));
   }
   std::vector<SourceErrors> list;
   for (auto& [name, source] : sources) {
     source.source = name;
-    source.errors = summarize_errors(std::move(errors[name]));
+    source.errors = summarize_scored(errors[name]);
     list.push_back(std::move(source));
   }
   return list;
@@ -194,6 +279,11 @@ TrainingRunScore score_of(const SkippedRun& row) {
   return score;
 }
 
+SkippedRow skipped_row(const TrainingRunScore& row) {
+  const std::string id = row.run.id.empty() ? line_name(row.run.where) : row.run.id;
+  return {id, row.run.where, row.skipped};
+}
+
 /// Rows of both lists in the order of the file.
 std::vector<TrainingRunScore> in_file_order(std::vector<TrainingRunScore> scores,
                                             const std::vector<SkippedRun>& skipped) {
@@ -206,6 +296,11 @@ std::vector<TrainingRunScore> in_file_order(std::vector<TrainingRunScore> scores
 }
 
 }  // namespace
+
+std::optional<double> FitVerdicts::balanced_accuracy_pct() const {
+  if (ran == 0 || out_of_memory == 0) return std::nullopt;
+  return 50.0 * ran_found / ran + 50.0 * out_of_memory_found / out_of_memory;
+}
 
 TrainingRunValidation score_training_runs(
     const TrainingRuns& runs, const ScenarioOfTrainingRun& scenario_of,
@@ -221,16 +316,17 @@ TrainingRunValidation score_training_runs(
     scores.push_back(score_of(runs.runs[i], outcomes[i]));
   TrainingRunValidation validation;
   validation.rows = in_file_order(std::move(scores), runs.skipped);
-  std::vector<double> errors;
+  validation.corrections = runs.corrections;
+  std::vector<ScoredError> errors;
   std::vector<double> memory_errors;
   for (const TrainingRunScore& row : validation.rows) {
     validation.failed += row.failed ? 1 : 0;
-    if (row.error_pct) errors.push_back(*row.error_pct);
-    if (!row.memory_error_pct) continue;
-    memory_errors.push_back(*row.memory_error_pct);
+    if (row.error_pct) errors.push_back(scored_error(row));
+    if (row.memory_error_pct) memory_errors.push_back(*row.memory_error_pct);
     judge(row, validation.verdicts);
+    if (!row.skipped.empty()) validation.skipped.push_back(skipped_row(row));
   }
-  validation.summary = summarize_errors(std::move(errors));
+  validation.summary = summarize_scored(errors);
   validation.memory = summarize_errors(std::move(memory_errors));
   validation.peak_groups = group_peaks(validation.rows);
   validation.groups = group_errors(validation.rows);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "predictor/weights.h"
+#include "sim/validate/bad_rows.h"
 #include "sim/validate/error_summary.h"
 #include "sim/validate/ranking.h"
 #include "sim/validate/training_run_scenario.h"
@@ -17,13 +18,15 @@ struct TrainingRunScore {
   TrainingRun run;      ///< of a row that the reader skipped: what SkippedRun has
   std::string profile;  ///< of the framework
   std::optional<Seconds> simulated;
+  std::optional<Bounds> interval;            ///< of simulated; empty where it is not known
   std::optional<double> error_pct;           ///< simulated against measured step time
   std::optional<double> simulated_peak_gib;  ///< as memory_error_pct
   std::optional<double> memory_error_pct;    ///< of the same metric and rank as the measured peak
-  double capacity_gib = 0;                   ///< of the GPU; 0: unknown
-  std::string skipped;                       ///< why it was not simulated; empty if it was
-  bool failed = false;    ///< a fault of ours: the simulation ended with an error
-  bool measured = false;  ///< the row has a step time
+  std::optional<bool> fits;                  ///< empty where it was not simulated
+  std::optional<double> device_gib;  ///< that the fullest GPU needs, context and NCCL included
+  std::string skipped;               ///< why it was not simulated; empty if it was
+  bool failed = false;               ///< a fault of ours: the simulation ended with an error
+  bool measured = false;             ///< the row has a step time
 };
 
 /// Rows of one source: who measured them.
@@ -44,9 +47,13 @@ struct SourceMeans {
 
 /// How often the model says that a step fits, where it does and where it does not.
 struct FitVerdicts {
-  int runs = 0;         ///< measured and simulated peaks
-  int fit_on_card = 0;  ///< of the runs, all of which did fit
-  int fit_in_less = 0;  ///< with 0.95 of the measured peak as capacity, where none fits
+  int ran = 0, ran_found = 0;                      ///< jobs that ran; of those, said to fit
+  int out_of_memory = 0, out_of_memory_found = 0;  ///< jobs that did not; of those, said not to fit
+  int peaks = 0;                                   ///< measured and simulated
+  int fit_in_less = 0;  ///< of the peaks, with 0.95 of the measured one as capacity: none fits
+
+  /// Mean of both shares; empty where one of the two was not measured.
+  std::optional<double> balanced_accuracy_pct() const;
 };
 
 /// Peaks of one metric, of all sources or of one.
@@ -61,13 +68,15 @@ struct TrainingRunValidation {
   std::vector<TrainingRunScore> rows;  ///< in the order of the file
   ErrorSummary summary;                ///< of step times
   ErrorSummary memory;                 ///< of peaks
-  FitVerdicts verdicts;                ///< of peaks
+  FitVerdicts verdicts;                ///< of all rows that say whether the job ran
   std::vector<PeakGroup> peak_groups;  ///< by metric, then by source
   std::vector<ErrorGroup> groups;      ///< of step times
   std::vector<SourceErrors> sources;   ///< by name
   SourceMeans over_sources;
-  Ranking ranking;  ///< of time per token
-  int failed = 0;   ///< rows
+  Ranking ranking;                  ///< of time per token
+  int failed = 0;                   ///< rows
+  std::vector<SkippedRow> skipped;  ///< in the order of the file
+  AppliedCorrections corrections;
 };
 
 /// Simulates every run in a process of its own, `jobs` at a time; `progress(done, all)` after each.

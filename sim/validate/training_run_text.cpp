@@ -18,7 +18,9 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kDefinition =
     "error = simulated / measured - 1 of the step time; mean over the absolute values of the rows "
     "that were simulated and measured. Peaks: allocated, reserved or "
-    "of the device (smi), of the last rank or of the fullest, as the row says.";
+    "of the device (smi), of the first rank, the last or the fullest, as the row says. Fits: what "
+    "the fullest GPU needs, CUDA context and NCCL included, is no more than it has. 80 % interval: "
+    "as far as kernel times are uncertain; communication and host costs are taken as exact.";
 
 std::optional<double> seconds(const std::optional<Seconds>& time) {
   if (!time) return std::nullopt;
@@ -30,34 +32,23 @@ std::string layout_text(const ParallelLayout& layout) {
          std::to_string(layout.data);
 }
 
+std::string interval_cell(const std::optional<Bounds>& interval) {
+  if (!interval) return "-";
+  return figure_cell(interval->low, "%.4f") + ".." + figure_cell(interval->high, "%.4f");
+}
+
 std::string table_row(const TrainingRunScore& row) {
   const TrainingRun& run = row.run;
   return text_line(
-      "%-7s %-16s %-19s %-5s %-28s %9s %5lld %5lld %5lld %9s %9s %8s %8s", run.id.c_str(),
+      "%-7s %-16s %-19s %-5s %-28s %9s %5lld %5lld %5lld %9s %9s %19s %8s %8s %4s", run.id.c_str(),
       run.gpu.c_str(), row.profile.c_str(), run.precision.c_str(),
       (run.model + " L" + std::to_string(run.layers) + " h" + std::to_string(run.hidden)).c_str(),
       layout_text(run.layout).c_str(), static_cast<long long>(run.sequence_length),
       static_cast<long long>(run.micro_batch), static_cast<long long>(run.global_batch),
       figure_cell(seconds(run.step_time), "%.4f").c_str(),
-      figure_cell(seconds(row.simulated), "%.4f").c_str(),
+      figure_cell(seconds(row.simulated), "%.4f").c_str(), interval_cell(row.interval).c_str(),
       figure_cell(row.error_pct, "%+.1f").c_str(),
-      figure_cell(row.memory_error_pct, "%+.1f").c_str());
-}
-
-/// Without the place, so that equal reasons of many rows are one.
-std::string reason_of(const std::string& skipped) {
-  const std::size_t place = skipped.find(": ");
-  const bool names_a_line =
-      place != std::string::npos && skipped.substr(0, place).find(".csv:") != std::string::npos;
-  return names_a_line ? skipped.substr(place + 2) : skipped;
-}
-
-std::map<std::string, int> skipped_by_reason(const TrainingRunValidation& validation) {
-  std::map<std::string, int> reasons;
-  for (const TrainingRunScore& row : validation.rows) {
-    if (!row.skipped.empty()) ++reasons[reason_of(row.skipped)];
-  }
-  return reasons;
+      figure_cell(row.memory_error_pct, "%+.1f").c_str(), row.fits.value_or(true) ? "yes" : "no");
 }
 
 /// How many of the measured rows are expressed, by source, and what holds over sources.
@@ -93,6 +84,11 @@ Json json_of(const SourceMeans& means) {
           {"largest_abs_bias_pct", figure(means.largest_abs_bias_pct)}};
 }
 
+Json outcome_json(RunOutcome outcome) {
+  if (outcome == RunOutcome::not_stated) return {};
+  return outcome == RunOutcome::ran ? "ok" : "oom";
+}
+
 Json json_of(const TrainingRunScore& row) {
   const TrainingRun& run = row.run;
   const auto number = [](const std::optional<double>& value) {
@@ -119,7 +115,12 @@ Json json_of(const TrainingRunScore& row) {
           {"recompute", row_is_read ? Json(name_of(run.recompute)) : Json()},
           {"measured_s", number(seconds(run.step_time))},
           {"simulated_s", number(seconds(row.simulated))},
+          {"low_s", number(row.interval ? std::optional(row.interval->low) : std::nullopt)},
+          {"high_s", number(row.interval ? std::optional(row.interval->high) : std::nullopt)},
           {"error_pct", number(row.error_pct)},
+          {"outcome", outcome_json(run.outcome)},
+          {"fits", row.fits ? Json(*row.fits) : Json()},
+          {"device_GiB", number(row.device_gib)},
           {"measured_peak_GiB", number(run.peak_memory_gib)},
           {"simulated_peak_GiB", number(row.simulated_peak_gib)},
           {"memory_error_pct", number(row.memory_error_pct)},
@@ -127,11 +128,25 @@ Json json_of(const TrainingRunScore& row) {
           {"skipped", word(row.skipped)}};
 }
 
+std::string share(int found, int all) {
+  return std::to_string(found) + " of " + std::to_string(all);
+}
+
 std::string verdict_line(const FitVerdicts& verdicts) {
-  const std::string runs = " of " + std::to_string(verdicts.runs);
-  return "verdict 'fits': " + std::to_string(verdicts.fit_on_card) + runs +
-         " runs on the card that they ran on, " + std::to_string(verdicts.fit_in_less) + runs +
-         " on one of 0.95 of the measured peak\n";
+  std::string text;
+  if (verdicts.ran > 0)
+    text += "verdict 'fits': " + share(verdicts.ran_found, verdicts.ran) +
+            " jobs that ran on their card";
+  if (verdicts.out_of_memory > 0)
+    text += std::string(text.empty() ? "" : ", ") + "verdict 'does not fit': " +
+            share(verdicts.out_of_memory_found, verdicts.out_of_memory) +
+            " jobs that were out of memory";
+  if (const auto accuracy = verdicts.balanced_accuracy_pct())
+    text += ", balanced accuracy " + figure_cell(accuracy, "%.1f") + " %";
+  if (verdicts.peaks > 0)
+    text += std::string(text.empty() ? "" : "; ") + share(verdicts.fit_in_less, verdicts.peaks) +
+            " peaks below 0.95 of the measured one";
+  return text.empty() ? text : text + "\n";
 }
 
 std::string memory_lines(const TrainingRunValidation& validation) {
@@ -140,29 +155,58 @@ std::string memory_lines(const TrainingRunValidation& validation) {
     text += error_line("peaks " + group.metric + " " + group.source, group.errors);
     text += "  " + verdict_line(group.verdicts);
   }
-  return text + error_line("all peaks", validation.memory) + verdict_line(validation.verdicts);
+  return validation.memory.n == 0 ? text : text + error_line("all peaks", validation.memory);
+}
+
+Json json_of(const FitVerdicts& verdicts) {
+  const auto accuracy = verdicts.balanced_accuracy_pct();
+  return {{"ran", verdicts.ran},
+          {"ran_found", verdicts.ran_found},
+          {"oom", verdicts.out_of_memory},
+          {"oom_found", verdicts.out_of_memory_found},
+          {"balanced_accuracy_pct", accuracy ? Json(*accuracy) : Json()},
+          {"peaks", verdicts.peaks},
+          {"in_0.95_of_the_measured_peak", verdicts.fit_in_less}};
+}
+
+Json json_of(const AppliedCorrections& corrections) {
+  if (corrections.file.empty()) return {};
+  Json fields = Json::array();
+  for (const AppliedCorrections::Field& field : corrections.fields)
+    fields.push_back({{"id", field.id},
+                      {"column", field.column},
+                      {"before", field.before},
+                      {"after", field.after},
+                      {"reason", field.reason}});
+  return {{"file", corrections.file.string()}, {"fields", fields}};
+}
+
+std::string corrections_line(const AppliedCorrections& corrections) {
+  if (corrections.file.empty()) return {};
+  const std::size_t count = corrections.fields.size();
+  return std::to_string(count) + (count == 1 ? " field" : " fields") + " corrected by " +
+         corrections.file.filename().string() + "\n";
 }
 
 }  // namespace
 
 std::string training_run_table(const TrainingRunValidation& validation) {
-  std::string text = text_line("%-7s %-16s %-19s %-5s %-28s %9s %5s %5s %5s %9s %9s %8s %8s", "id",
-                               "GPU", "profile", "prec.", "model", "tpxppxdp", "seq", "micro",
-                               "batch", "meas. s", "sim. s", "error %", "memory %");
+  std::string text = corrections_line(validation.corrections);
+  text += text_line("%-7s %-16s %-19s %-5s %-28s %9s %5s %5s %5s %9s %9s %19s %8s %8s %4s", "id",
+                    "GPU", "profile", "prec.", "model", "tpxppxdp", "seq", "micro", "batch",
+                    "meas. s", "sim. s", "80 % interval", "error %", "memory %", "fits");
   for (const TrainingRunScore& row : validation.rows) {
     if (row.skipped.empty()) text += table_row(row);
   }
   text += "\n";
-  const std::map<std::string, int> reasons = skipped_by_reason(validation);
-  for (const auto& [reason, rows] : reasons)
-    text += "skipped " + std::to_string(rows) + (rows == 1 ? " row: " : " rows: ") + reason + "\n";
-  if (!reasons.empty()) text += "\n";
   for (const ErrorGroup& group : validation.groups)
     text += error_line(group.by + " " + group.key, group.errors);
   text += "\n" + source_lines(validation) + ranking_text(validation.ranking);
   text += "\n" + error_line("all step times", validation.summary);
-  if (validation.memory.n > 0) text += memory_lines(validation);
-  return text + kDefinition + "\n";
+  text += memory_lines(validation) + verdict_line(validation.verdicts);
+  text += std::string(kDefinition) + "\n";
+  if (!validation.skipped.empty()) text += "\n" + skipped_lines(validation.skipped);
+  return text;
 }
 
 std::string training_run_json(const TrainingRunValidation& validation) {
@@ -172,31 +216,26 @@ std::string training_run_json(const TrainingRunValidation& validation) {
   for (const ErrorGroup& group : validation.groups) groups.push_back(error_json(group));
   Json sources = Json::array();
   for (const SourceErrors& source : validation.sources) sources.push_back(json_of(source));
-  Json skipped = Json::array();
-  for (const auto& [reason, count] : skipped_by_reason(validation))
-    skipped.push_back({{"reason", reason}, {"rows", count}});
   const Json document = {{"schema", "tessera.training_runs/1"},
                          {"definition", kDefinition},
                          {"rows", rows},
                          {"summary", error_json(validation.summary)},
                          {"memory_summary", error_json(validation.memory)},
-                         {"fits",
-                          {{"runs", validation.verdicts.runs},
-                           {"on_their_card", validation.verdicts.fit_on_card},
-                           {"in_0.95_of_the_measured_peak", validation.verdicts.fit_in_less}}},
+                         {"fits", json_of(validation.verdicts)},
                          {"groups", groups},
                          {"sources", sources},
                          {"over_sources", json_of(validation.over_sources)},
                          {"ranking", ranking_json(validation.ranking)},
-                         {"skipped", skipped}};
+                         {"corrections", json_of(validation.corrections)},
+                         {"skipped", skipped_json(validation.skipped)}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string training_run_csv(const TrainingRunValidation& validation) {
   std::string text =
       "id,source,gpu,n_gpus,framework,profile,precision,model,tp,pp,dp,measured_s,simulated_s,"
-      "error_pct,"
-      "measured_peak_GiB,simulated_peak_GiB,memory_error_pct,memory_metric,skipped\n";
+      "low_s,high_s,error_pct,"
+      "measured_peak_GiB,simulated_peak_GiB,memory_error_pct,memory_metric,fits,skipped\n";
   for (const TrainingRunScore& row : validation.rows) {
     const TrainingRun& run = row.run;
     const auto field = [](const std::optional<double>& value, const char* format) {
@@ -204,14 +243,30 @@ std::string training_run_csv(const TrainingRunValidation& validation) {
     };
     const auto count = [](int value) { return value > 0 ? std::to_string(value) : std::string(); };
     const bool row_is_read = run.layers > 0;
-    for (const std::string& value :
-         {csv_field(run.id), csv_field(run.source), csv_field(run.gpu), count(run.n_gpus),
-          csv_field(run.framework), row.profile, csv_field(run.precision), csv_field(run.model),
-          count(row_is_read ? run.layout.tensor : 0), count(row_is_read ? run.layout.pipeline : 0),
-          count(row_is_read ? run.layout.data : 0), field(seconds(run.step_time), "%.6f"),
-          field(seconds(row.simulated), "%.6f"), field(row.error_pct, "%.2f"),
-          field(run.peak_memory_gib, "%.4f"), field(row.simulated_peak_gib, "%.4f"),
-          field(row.memory_error_pct, "%.2f"), csv_field(run.memory_metric)}) {
+    std::optional<double> low, high;
+    if (row.interval) low = row.interval->low, high = row.interval->high;
+    const std::string fits = !row.fits ? "" : *row.fits ? "1" : "0";
+    for (const std::string& value : {csv_field(run.id),
+                                     csv_field(run.source),
+                                     csv_field(run.gpu),
+                                     count(run.n_gpus),
+                                     csv_field(run.framework),
+                                     row.profile,
+                                     csv_field(run.precision),
+                                     csv_field(run.model),
+                                     count(row_is_read ? run.layout.tensor : 0),
+                                     count(row_is_read ? run.layout.pipeline : 0),
+                                     count(row_is_read ? run.layout.data : 0),
+                                     field(seconds(run.step_time), "%.6f"),
+                                     field(seconds(row.simulated), "%.6f"),
+                                     field(low, "%.6f"),
+                                     field(high, "%.6f"),
+                                     field(row.error_pct, "%.2f"),
+                                     field(run.peak_memory_gib, "%.4f"),
+                                     field(row.simulated_peak_gib, "%.4f"),
+                                     field(row.memory_error_pct, "%.2f"),
+                                     csv_field(run.memory_metric),
+                                     fits}) {
       text += value + ",";
     }
     text += csv_field(row.skipped) + "\n";

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -11,6 +10,9 @@
 #include "hw/units/read_file.h"
 #include "sim/validate/csv.h"
 #include "sim/validate/image_runs.h"
+#include "sim/validate/training_row.h"
+#include "sim/validate/training_row_columns.h"
+#include "sim/validate/training_row_options.h"
 
 namespace tessera {
 namespace {
@@ -28,81 +30,6 @@ void require_training_columns(const CsvTable& table) {
   }
   if (!problems.empty()) throw InputError(std::move(problems));
 }
-
-class TrainingRowReader {
- public:
-  TrainingRowReader(const CsvTable& table, const CsvTable::Row& row, std::vector<Problem>& problems)
-      : table_(table), row_(row), problems_(problems) {}
-
-  std::string text(const std::string& column) const {
-    const auto index = table_.column(column);
-    return index ? row_.fields[*index] : std::string();
-  }
-
-  /// A count from 1 to 10^9; `missing` (if above 0) where the field is empty.
-  std::int64_t count(const std::string& column, std::int64_t missing = 0) const {
-    const std::string field = text(column);
-    if (field.empty() && missing > 0) return missing;
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    const bool whole = error == std::errc() && end == field.data() + field.size();
-    if (whole && value >= 1 && value <= 1'000'000'000) return value;
-    complain(column, "give a whole number from 1 to 1000000000");
-    return 1;
-  }
-
-  /// A number above 0.
-  double positive(const std::string& column) const {
-    const std::string field = text(column);
-    double value = 0;
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    const bool whole = error == std::errc() && end == field.data() + field.size();
-    if (whole && std::isfinite(value) && value > 0) return value;
-    complain(column, "give a number above 0");
-    return 1;
-  }
-
-  /// 1 or 0; none where the field is empty.
-  std::optional<bool> flag(const std::string& column) const {
-    const std::string field = text(column);
-    if (field.empty()) return std::nullopt;
-    if (field != "0" && field != "1") complain(column, "give 0 or 1");
-    return field == "1";
-  }
-
- private:
-  void complain(const std::string& column, const char* hint) const {
-    problems_.push_back({table_.where(row_), column + " = '" + text(column) + "'", hint});
-  }
-
-  const CsvTable& table_;
-  const CsvTable::Row& row_;
-  std::vector<Problem>& problems_;
-};
-
-/// A column with the values that the simulation can express; an empty field always can be.
-struct Expressible {
-  const char* column;
-  std::set<std::string> values;
-};
-const std::array<Expressible, 5> kExpressible{
-    {{"precision", {"fp32", "tf32", "bf16", "fp16", "fp8"}},
-     {"family", {"gpt", "moe", "mpt", "bert", "llama"}},
-     {"zero_stage", {"0", "1", "2", "3"}},
-     {"recompute", {"none", "selective", "full"}},
-     {"optimizer", {"adam", "adamw", "Adam", "AdamW"}}}};
-
-/// Options of Megatron-Core that its test cases carry in their names alone.
-struct NamedOption {
-  const char* part;
-  const char* option;
-};
-constexpr std::array kOptionsBesides{
-    NamedOption{"cross_entropy_loss_fusion", "a loss fused by torch.compile"},
-    NamedOption{"defer_embedding_wgrad", "a deferred gradient of the embedding"},
-    NamedOption{"tunable_overlap", "overlapped warm-up of the pipeline"},
-    NamedOption{"uneven_pipeline", "a pipeline of uneven stages that no column describes"},
-    NamedOption{"uninstall_te", "attention in fp16 without fused softmax"}};
 
 /// Megatron-Core's --num-distributed-optimizer-instances, whose test cases have it in their names
 /// without a number: no column states it, so it counts as the fewest that are several.
@@ -123,33 +50,6 @@ int expert_tensor_ranks(const TrainingRowReader& row) {
   int ranks = 0;
   std::from_chars(model.data() + found + kMark.size(), model.data() + model.size(), ranks);
   return ranks;
-}
-
-/// Why the row cannot be simulated; empty if it can.
-std::string obstacle(const TrainingRowReader& row) {
-  if (row.text("family") == kImageFamily && !row.text("precision").empty())
-    return image_obstacle(row.text("model"), row.text("optimizer"));
-  for (const char* column : {"precision", "layers", "hidden", "heads", "vocab", "seq_len"}) {
-    if (row.text(column).empty()) return std::string(column) + " is not stated";
-  }
-  for (const auto& [column, values] : kExpressible) {
-    const std::string value = row.text(column);
-    if (value.empty() || values.contains(value)) continue;
-    return std::string(column) + " = " + value + " is not simulated";
-  }
-  const bool one_stage = row.text("pp").empty() || row.text("pp") == "1";
-  if (row.text("micro_batch").empty() && !one_stage) return "micro_batch is not stated";
-  for (const auto& [part, option] : kOptionsBesides) {
-    if (row.text("source").find(part) != std::string::npos)
-      return std::string(option) + " is not simulated";
-  }
-  const bool old_image = row.text("framework") == "Megatron-Core CI lts";
-  if (old_image && row.text("flash_attention").empty() && row.text("recompute") != "full")
-    return "the attention kernels are not stated, and the older image chose either";
-  const std::string family = row.text("family");
-  if (row.text("gated_mlp") == "1" && family != "llama" && family != "gpt")
-    return "gated_mlp = 1 is not simulated for family " + family;
-  return {};
 }
 
 Recompute recompute_of(const std::string& word) {
@@ -192,6 +92,7 @@ void read_dimensions(const TrainingRowReader& row, TrainingRun& run) {
   run.hidden = row.count("hidden");
   run.heads = row.count("heads");
   run.kv_heads = row.count("kv_heads", run.heads);
+  run.head_dim = row.states("head_dim") ? row.count("head_dim") : 0;
   run.ffn = row.count("ffn", 4 * run.hidden);
   run.vocab = row.count("vocab");
   run.sequence_length = row.count("seq_len");
@@ -215,6 +116,18 @@ void read_layout(const TrainingRowReader& row, TrainingRun& run) {
     run.shard_group = std::max(1, run.layout.replicas() / kFewestInstances);
 }
 
+/// Per data-parallel rank; as stated, or as the number of micro-batches says, or all at once.
+void read_micro_batch(const TrainingRowReader& row, TrainingRun& run) {
+  const std::int64_t per_rank = std::max<std::int64_t>(1, run.global_batch / run.layout.data);
+  const std::int64_t parts = row.count("micro_batches", 1);
+  run.micro_batch_stated = row.states("micro_batch") || row.states("micro_batches");
+  run.micro_batch = row.count("micro_batch", std::max<std::int64_t>(1, per_rank / parts));
+  const std::int64_t batch = run.micro_batch * parts * run.layout.data;
+  if (row.states("micro_batches") && batch != run.global_batch)
+    row.complain("micro_batches",
+                 "micro_batch * micro_batches * dp is not the global batch: correct one of them");
+}
+
 TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields,
                               std::vector<Problem>& problems) {
   const TrainingRowReader row(table, fields, problems);
@@ -231,14 +144,15 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   if (run.family != kImageFamily) read_dimensions(row, run);
   read_layout(row, run);
   run.global_batch = row.count("global_batch");
-  run.micro_batch =
-      row.count("micro_batch", std::max<std::int64_t>(1, run.global_batch / run.layout.data));
+  read_micro_batch(row, run);
   const bool sparse = !row.text("experts").empty() && row.text("experts") != "0";
   run.experts = sparse ? row.count("experts") : 0;
   run.layout.expert_tensor = sparse ? expert_tensor_ranks(row) : 0;
   run.experts_per_token = sparse ? row.count("experts_per_token", 1) : 0;
-  run.qk_norm = run.model.find(kNormOfHeads) != std::string::npos;
-  run.tied_embeddings = row.flag("tied_embeddings").value_or(run.family != "llama");
+  run.gated_mlp = row.flag("gated_mlp").value_or(row.text("activation") == "swiglu");
+  const bool named_norm = run.model.find(kNormOfHeads) != std::string::npos;
+  run.qk_norm = row.flag("qk_norm").value_or(named_norm);
+  run.tied_embeddings = row.flag("tied_embeddings").value_or(!is_llama(run));
   run.recompute = recompute_of(row.text("recompute"));
   run.flash_attention = row.flag("flash_attention");
   if (!row.text("step_time_s").empty()) run.step_time = Seconds(row.positive("step_time_s"));
@@ -247,13 +161,20 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
     run.memory_metric = row.text("memory_metric");
   }
   const std::string notes = row.text("notes");
-  run.peak_of_last_rank = notes.find("LAST rank") != std::string::npos;
+  run.peak_rank = peak_rank_of(row);
   run.deterministic = notes.find("deterministic mode") != std::string::npos &&
                       row.text("source").find("nondeterministic") == std::string::npos;
   run.compiled = notes.find("torch.compile") != std::string::npos;
-  run.gated_mlp = row.flag("gated_mlp").value_or(false);
   run.local_modules = notes.find("transformer-impl=local") != std::string::npos;
+  read_options(row, run);
   return run;
+}
+
+AppliedCorrections correct(const TrainingRunReading& reading, CsvTable& table) {
+  if (!reading.correct) return {};
+  const std::filesystem::path beside = corrections_beside(table.file);
+  if (!reading.corrections && !std::filesystem::exists(beside)) return {};
+  return apply_corrections(reading.corrections.value_or(beside), table);
 }
 
 [[noreturn]] void refuse_empty(const TrainingRuns& steps, const TrainingRuns& all,
@@ -291,29 +212,43 @@ RowFilter parse_row_filter(const std::string& text) {
 
 TrainingRuns read_training_runs(const std::filesystem::path& file,
                                 const std::vector<RowFilter>& filters) {
+  return read_training_runs(file, TrainingRunReading{.filters = filters});
+}
+
+TrainingRuns read_training_runs(const std::filesystem::path& file,
+                                const TrainingRunReading& reading) {
   CsvTable table = read_csv(file);
   require_training_columns(table);
-  for (const RowFilter& filter : filters) keep_rows(filter, table);
-  if (table.rows.empty())
-    throw InputError({file.string(), filters.empty() ? "holds no row" : "holds no such row",
-                      filters.empty() ? "measure one with tools/collect" : "relax --only"});
   TrainingRuns read{.file = file, .text = read_whole_file(file, "give the path of a CSV file")};
+  read.corrections = correct(reading, table);
+  for (const RowFilter& filter : reading.filters) keep_rows(filter, table);
+  if (table.rows.empty())
+    throw InputError({file.string(), reading.filters.empty() ? "holds no row" : "holds no such row",
+                      reading.filters.empty() ? "measure one with tools/collect" : "relax --only"});
   std::vector<Problem> problems;
   for (const CsvTable::Row& row : table.rows) {
-    const TrainingRowReader reader(table, row, problems);
-    if (std::string reason = obstacle(reader); !reason.empty()) {
-      read.skipped.push_back(skipped_run(table.where(row), reader, std::move(reason)));
+    std::vector<Problem> of_row;
+    const TrainingRowReader reader(table, row, of_row);
+    std::string reason = obstacle_of(reader, table.columns, reading.ignored);
+    std::optional<TrainingRun> run;
+    if (reason.empty()) run = read_training_run(table, row, of_row);
+    if (!of_row.empty() && reading.bad_rows == BadRows::skip) reason = reason_of(of_row);
+    problems.insert(problems.end(), of_row.begin(), of_row.end());
+    if (reason.empty()) {
+      read.runs.push_back(std::move(*run));
     } else {
-      read.runs.push_back(read_training_run(table, row, problems));
+      read.skipped.push_back(skipped_run(table.where(row), reader, std::move(reason)));
     }
   }
-  if (!problems.empty()) throw InputError(std::move(problems));
+  if (!problems.empty() && reading.bad_rows == BadRows::refuse)
+    throw InputError(std::move(problems));
   return read;
 }
 
 TrainingRuns read_timed_steps(const std::filesystem::path& file, const std::string& gpu) {
   const TrainingRuns all = read_training_runs(file);
   TrainingRuns steps{.file = all.file, .text = all.text};
+  steps.corrections = all.corrections;
   for (const SkippedRun& run : all.skipped) {
     if (run.gpu == gpu) steps.skipped.push_back(run);
   }

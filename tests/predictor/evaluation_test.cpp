@@ -52,6 +52,24 @@ TEST(Evaluation, UntimedRowsArePredictedButNotScored) {
   EXPECT_TRUE(scores.groups.empty());
 }
 
+TEST(Evaluation, AGpuThatNobodyDescribedCostsItsRowsAlone) {
+  const ScratchFolder folder;
+  const Kernel cube = linear_kernel(4096, 4096, 4096);
+  const KernelScores scores = score(folder, product_row("V100-PCIe-32GB", "linear", cube, 1e3) +
+                                                product_row("Abacus", "linear", cube, 1e3) +
+                                                product_row("V100-PCIe-32GB", "bmm", cube, 1e3));
+  ASSERT_EQ(scores.rows.size(), 3u);
+  EXPECT_NE(scores.rows[1].skipped.find("Abacus"), std::string::npos) << scores.rows[1].skipped;
+  EXPECT_EQ(scores.groups.size(), 2u);
+  const auto skipped = skipped_kernels(scores);
+  ASSERT_EQ(skipped.size(), 1u);
+  EXPECT_EQ(skipped[0].line, 3u);
+  const auto json = json_of(scores)["skipped"];
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["id"], "line 3");
+  EXPECT_EQ(json[0]["reason"], scores.rows[1].skipped);
+}
+
 TEST(Evaluation, QueuedCallsArePredictedWithoutTheirLaunchGap) {
   const ScratchFolder folder;
   const auto path = folder.write("rows.csv",

@@ -21,9 +21,9 @@ GraphOp read_by_host(const char* name) {
   return op;
 }
 
-class AdamStep {
+class UpdateStep {
  public:
-  AdamStep(const StepOptions& step, std::int64_t parameters)
+  UpdateStep(const StepOptions& step, std::int64_t parameters)
       : step_(step),
         profile_(step.framework),
         parameters_(parameters),
@@ -42,12 +42,16 @@ class AdamStep {
   void unscale(OptimizerStep& result);
   void clip(OptimizerStep& result) const;
   std::vector<GraphOp> update() const {
+    if (step_.optimizer == OptimizerKind::lamb) return lamb_update();
+    if (step_.optimizer == OptimizerKind::lars) return lars_update();
     if (step_.optimizer == OptimizerKind::sgd) return momentum_update();
     return profile_.fused_optimizer ? fused_update() : foreach_update();
   }
   std::vector<GraphOp> fused_update() const;
   std::vector<GraphOp> foreach_update() const;
   std::vector<GraphOp> momentum_update() const;
+  std::vector<GraphOp> lamb_update() const;
+  std::vector<GraphOp> lars_update() const;
 
   const StepOptions& step_;
   const FrameworkProfile& profile_;
@@ -57,7 +61,7 @@ class AdamStep {
   std::int64_t state_;
 };
 
-void AdamStep::reduce(OptimizerStep& result) const {
+void UpdateStep::reduce(OptimizerStep& result) const {
   const auto buffer = [&](const char* name, PassTraffic traffic) {
     return buffer_pass(name, Phase::gradient_reduction, KernelKind::elementwise, parameters_,
                        traffic);
@@ -76,14 +80,14 @@ void AdamStep::reduce(OptimizerStep& result) const {
 }
 
 /// The partition and a flat copy of it, of which the partition stays to the end of the step.
-void AdamStep::copy_partition(OptimizerStep& result) const {
+void UpdateStep::copy_partition(OptimizerStep& result) const {
   for (const char* name : {"gradients.partition", "gradients.flatten"}) {
     result.unscale.push_back(pass(name, {gradient_, gradient_}, 0));
     result.unscale.back().allocated = Bytes(gradient_ * parameters_);
   }
 }
 
-void AdamStep::unscale(OptimizerStep& result) {
+void UpdateStep::unscale(OptimizerStep& result) {
   if (step_.precision != Precision::fp16) return;
   if (gradient_ != kFp32 && step_.formats.master_weights) {
     if (copies_gradients(step_)) copy_partition(result);
@@ -96,7 +100,12 @@ void AdamStep::unscale(OptimizerStep& result) {
   result.unscale.push_back(read_by_host("gradients.found_inf.item"));
 }
 
-void AdamStep::clip(OptimizerStep& result) const {
+void UpdateStep::clip(OptimizerStep& result) const {
+  if (step_.optimizer == OptimizerKind::lamb) {
+    // Computed whether or not it clips; stage 1 divides by it.
+    result.norm = {pass("lamb.gradient_norm", {gradient_, 0}, 2)};
+    return;
+  }
   if (!step_.clip_gradients) return;
   result.norm = {pass("clip.norm", {gradient_, 0}, 2)};
   const bool one_model_rank = step_.layout.tensor * step_.layout.pipeline * shard_ranks(step_) == 1;
@@ -106,12 +115,12 @@ void AdamStep::clip(OptimizerStep& result) const {
 }
 
 /// Reads gradient, parameter and both moments; writes parameter and moments.
-std::vector<GraphOp> AdamStep::fused_update() const {
+std::vector<GraphOp> UpdateStep::fused_update() const {
   return {pass("adam", {gradient_ + weight_ + 2 * state_, weight_ + 2 * state_}, 14)};
 }
 
 /// torch/optim/adamw.py, _multi_tensor_adamw: one pass per line of the update rule.
-std::vector<GraphOp> AdamStep::foreach_update() const {
+std::vector<GraphOp> UpdateStep::foreach_update() const {
   std::vector<GraphOp> ops{pass("adamw.weight_decay", {weight_, weight_}, 1),
                            pass("adamw.exp_avg.lerp", {gradient_ + state_, state_}, 3),
                            pass("adamw.exp_avg_sq.mul", {state_, state_}, 1),
@@ -128,7 +137,7 @@ std::vector<GraphOp> AdamStep::foreach_update() const {
 
 /// torch/optim/sgd.py, _multi_tensor_sgd with momentum and weight decay: one pass per line of the
 /// update rule, or one in all.
-std::vector<GraphOp> AdamStep::momentum_update() const {
+std::vector<GraphOp> UpdateStep::momentum_update() const {
   if (profile_.fused_optimizer)
     return {pass("sgd", {gradient_ + weight_ + state_, weight_ + state_}, 6)};
   return {pass("sgd.weight_decay", {gradient_ + weight_, gradient_}, 2),
@@ -137,7 +146,23 @@ std::vector<GraphOp> AdamStep::momentum_update() const {
           pass("sgd.add", {weight_ + state_, weight_}, 2)};
 }
 
-OptimizerStep AdamStep::run() && {
+/// apex csrc/multi_tensor_lamb.cu: norms of the weights, the update in place of the gradient, its
+/// norms, and the weights.
+std::vector<GraphOp> UpdateStep::lamb_update() const {
+  return {pass("lamb.weight_norms", {weight_, 0}, 2),
+          pass("lamb.stage1", {gradient_ + weight_ + 2 * state_, gradient_ + 2 * state_}, 15),
+          pass("lamb.update_norms", {gradient_, 0}, 2),
+          pass("lamb.stage2", {gradient_ + weight_, weight_}, 2)};
+}
+
+/// NVIDIA's FusedLARS (multi_tensor_lars): both norms, then one pass as of SGD.
+std::vector<GraphOp> UpdateStep::lars_update() const {
+  return {pass("lars.weight_norms", {weight_, 0}, 2),
+          pass("lars.gradient_norms", {gradient_, 0}, 2),
+          pass("lars", {gradient_ + weight_ + state_, weight_ + state_}, 7)};
+}
+
+OptimizerStep UpdateStep::run() && {
   OptimizerStep result;
   if (!profile_.gradients_set_to_none) {
     result.before_forward = {buffer_pass("gradients.zero", Phase::optimizer, KernelKind::fill,
@@ -162,7 +187,7 @@ OptimizerStep AdamStep::run() && {
 }  // namespace
 
 OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters) {
-  return AdamStep(step, parameters).run();
+  return UpdateStep(step, parameters).run();
 }
 
 CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters) {
@@ -175,7 +200,9 @@ CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters) {
       Bytes((element_bytes(formats.gradients) + (twice ? element_bytes(Precision::bf16) : 0)) *
             parameters);
   if (step.mode != StepMode::training || step.optimizer == OptimizerKind::none) return bytes;
-  const std::int64_t moments = step.optimizer == OptimizerKind::sgd ? 1 : 2;
+  const bool momentum_alone =
+      step.optimizer == OptimizerKind::sgd || step.optimizer == OptimizerKind::lars;
+  const std::int64_t moments = momentum_alone ? 1 : 2;
   const std::int64_t states =
       (formats.master_weights ? kFp32 : 0) + moments * element_bytes(formats.optimizer_states);
   bytes[MemoryCategory::optimizer] = Bytes(states * parameters);

@@ -22,19 +22,24 @@ struct OptimizerStep {
   std::vector<GraphOp> update;   ///< clipping and the optimizer itself
 };
 
-/// Adam, or SGD with momentum, as the framework profile runs it over `parameters` of one rank.
+/// Adam, SGD with momentum, LAMB or LARS over `parameters` of one rank; the first two as the
+/// framework profile runs them, the others as NVIDIA's fused kernels, which every framework uses.
 /// Bytes per parameter in fp32: zeroed buffers 4, division by the data-parallel size 8, norm 4,
-/// clipping 8, the fused update 28 or torch's foreach update 80 (SGD: 20, or 44). In 16 bit
+/// clipping 8, the fused update 28 or torch's foreach update 80 (SGD: 20, or 44). LAMB: norm of all
+/// gradients 4, which takes the place of clipping, norms of the weights 4, the update 28, its norms
+/// 4, the weights 12. LARS: norms of the weights 4 and of the gradients 4, the update 20. In 16 bit
 /// gradients are those of `step.formats`; with master weights the update works on the fp32 copy,
 /// and a cast (6) refreshes the model's. The norm of the first steps from random weights exceeds 1,
 /// so clipping always scales. Sources: Megatron optimizer/optimizer.py, apex
-/// csrc/multi_tensor_adam.cu, torch/optim/adamw.py, torch/optim/sgd.py.
+/// csrc/multi_tensor_adam.cu and multi_tensor_lamb.cu, torch/optim/adamw.py, torch/optim/sgd.py,
+/// MLPerf's multi_tensor_lars.
 OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters);
 
 /// Weights, gradients and optimizer states of a rank that holds `parameters`.
 CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters);
 
-/// Persistent bytes per parameter: weights, gradients, master copy and both moments (SGD: one).
+/// Persistent bytes per parameter: weights, gradients, master copy and both moments (SGD and LARS:
+/// one).
 std::int64_t bytes_per_parameter(const StepOptions& step);
 
 }  // namespace tessera

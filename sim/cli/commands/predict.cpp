@@ -3,7 +3,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "hw/units/input_error.h"
 #include "predictor/evaluation.h"
 #include "predictor/weights.h"
 #include "sim/cli/commands.h"
@@ -19,7 +22,16 @@ struct PredictOptions {
   std::string weights_file;
   std::string format;
   std::string form;
+  bool strict = false;  ///< a row that is skipped ends the run
 };
+
+void refuse_skipped(const KernelScores& scores, const std::string& file) {
+  std::vector<Problem> problems;
+  for (const SkippedKernel& row : skipped_kernels(scores))
+    problems.push_back({file + ":" + std::to_string(row.line), row.reason,
+                        "correct the row, or leave --strict out"});
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
 
 std::string error_table(const KernelScores& scores) {
   char text[160];
@@ -45,6 +57,7 @@ void run_predict(const PredictOptions& options) {
       options.weights_file.empty() ? shipped_weights() : load_weights(options.weights_file);
   const KernelScores scores = score_kernels(options.kernels_file, weights,
                                             predictor_form_of(options.form), shipped_gpu_lookup());
+  if (options.strict) refuse_skipped(scores, options.kernels_file);
   if (options.format == "csv")
     write_predicted_csv(scores, print);
   else if (options.format == "json")
@@ -64,6 +77,7 @@ void add_predict_command(CLI::App& app) {
   command->add_option("--weights", options->weights_file, "trained weights other than the shipped");
   add_format_option(*command, options->format, {"table", "json", "csv"});
   add_form_option(*command, options->form);
+  command->add_flag("--strict", options->strict, "a row that cannot be predicted ends the run");
   command->callback([options] { run_predict(*options); });
 }
 

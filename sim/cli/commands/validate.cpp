@@ -1,188 +1,21 @@
 // Commands that put simulations beside measurements: validate, reproduce.
-#include <algorithm>
+#include <array>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include <spdlog/spdlog.h>
-
 #include "hw/units/input_error.h"
-#include "predictor/weights.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/commands/validate_files.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
-#include "sim/cli/progress.h"
-#include "sim/config/load.h"
 #include "sim/formats/output_file.h"
-#include "sim/html/validation_page.h"
-#include "sim/scenario/names.h"
-#include "sim/validate/collective_text.h"
-#include "sim/validate/model_run_scenario.h"
-#include "sim/validate/operator_text.h"
 #include "sim/validate/training_run_text.h"
 #include "sim/validate/validation_text.h"
 
 namespace tessera {
 namespace {
-
-struct ValidateOptions {
-  std::string models_file;
-  std::string operators_file;
-  std::string runs_file;
-  std::vector<std::string> only;
-  std::vector<std::string> overlay_files;
-  int jobs = 0;  ///< 0: as many as there are processors
-  std::string collectives_file;
-  std::string calibrate_on;
-  std::string leave_out;
-  std::string constants;
-  std::string format;
-  std::string report_file;
-  std::string form;
-  std::optional<double> tolerance_pct;
-};
-
-int processor_count() {
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
-
-void print_validation(const ModelValidation& validation, const std::string& format) {
-  print(format == "json"  ? validation_json(validation)
-        : format == "csv" ? validation_csv(validation)
-                          : validation_table(validation));
-}
-
-/// Where no row could be compared, nothing speaks for the model.
-bool misses(const ErrorSummary& errors, double tolerance_pct) {
-  return errors.n == 0 || errors.mean_abs_error_pct > tolerance_pct;
-}
-
-void print_validation(const OperatorValidation& validation, const std::string& format) {
-  print(format == "json"  ? operator_json(validation)
-        : format == "csv" ? operator_csv(validation)
-                          : operator_table(validation));
-}
-
-ExitCode run_operators(const ValidateOptions& options) {
-  const Catalog catalog = shipped_catalog();
-  const PredictorForm form = predictor_form_of(options.form);
-  const auto scenario_of = [&](const ModelRun& run) { return scenario_of_run(run, form, catalog); };
-  const OperatorValidation validation =
-      score_operators(read_operator_runs(options.operators_file), scenario_of, shipped_weights());
-  print_validation(validation, options.format);
-  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
-  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
-}
-
-void print_validation(const TrainingRunValidation& validation, const std::string& format) {
-  print(format == "json"  ? training_run_json(validation)
-        : format == "csv" ? training_run_csv(validation)
-                          : training_run_table(validation));
-}
-
-/// By GPU. An overlay that has no effect would be mistaken for one that has.
-std::map<std::string, GpuOverlay> overlays_of(const std::vector<std::string>& files,
-                                              const TrainingRuns& runs, const Catalog& catalog) {
-  std::map<std::string, GpuOverlay> overlays;
-  for (const std::string& file : files) {
-    const GpuOverlay overlay = load_overlay(file, catalog);
-    if (std::ranges::find(runs.runs, overlay.gpu, &TrainingRun::gpu) == runs.runs.end())
-      throw InputError({file, "is an overlay of " + overlay.gpu + ", of which no row is simulated",
-                        "remove the overlay, or calibrate a GPU of the rows"});
-    if (!overlays.emplace(overlay.gpu, overlay).second)
-      throw InputError({file, "is a second overlay of " + overlay.gpu, "keep one"});
-  }
-  return overlays;
-}
-
-TrainingRunValidation score_runs(const ValidateOptions& options) {
-  const Catalog catalog = shipped_catalog();
-  const PredictorForm form = predictor_form_of(options.form);
-  const FrameworkAliases aliases = framework_aliases(catalog);
-  std::vector<RowFilter> filters;
-  for (const std::string& text : options.only) filters.push_back(parse_row_filter(text));
-  const TrainingRuns runs = read_training_runs(options.runs_file, filters);
-  const std::map<std::string, GpuOverlay> overlays =
-      overlays_of(options.overlay_files, runs, catalog);
-  const auto scenario_of = [&](const TrainingRun& run) {
-    Scenario scenario = scenario_of_training_run(run, aliases, catalog);
-    scenario.predictor_form = form;
-    if (const auto own = overlays.find(run.gpu); own != overlays.end())
-      scenario.overlays.push_back(own->second);
-    return scenario;
-  };
-  Progress progress("runs");
-  return score_training_runs(runs, scenario_of, shipped_weights(),
-                             options.jobs > 0 ? options.jobs : processor_count(),
-                             [&](std::size_t done, std::size_t all) { progress.show(done, all); });
-}
-
-ExitCode run_training_runs(const ValidateOptions& options) {
-  const TrainingRunValidation validation = score_runs(options);
-  print_validation(validation, options.format);
-  if (!options.report_file.empty())
-    write_output_file(options.report_file,
-                      validation_page(validation, options.runs_file, TESSERA_VERSION));
-  if (validation.failed > 0) {
-    spdlog::error("{} simulations failed; their rows say how", validation.failed);
-    return ExitCode::internal;
-  }
-  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
-  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
-}
-
-/// "column=value,column=value"; "all" sets no condition.
-std::vector<std::pair<std::string, std::string>> conditions_of(const std::string& text) {
-  std::vector<std::pair<std::string, std::string>> conditions;
-  if (text == "all") return conditions;
-  for (const std::string& part : CLI::detail::split(text, ',')) {
-    const std::size_t sign = part.find('=');
-    if (sign == std::string::npos)
-      throw InputError({"--calibrate-on", "\"" + part + "\"", "write all, or column=value"});
-    conditions.emplace_back(part.substr(0, sign), part.substr(sign + 1));
-  }
-  return conditions;
-}
-
-ExitCode run_collectives(const ValidateOptions& options) {
-  CollectiveScoring scoring;
-  if (options.constants == "nccl") scoring.constants = ConstantsOf::nccl;
-  if (options.constants == "unfitted") scoring.constants = ConstantsOf::unfitted;
-  scoring.calibrate = !options.calibrate_on.empty();
-  if (scoring.calibrate) scoring.calibrate_on = conditions_of(options.calibrate_on);
-  scoring.leave_out = options.leave_out == "system" ? LeaveOut::system
-                      : options.leave_out == "gpu"  ? LeaveOut::gpu
-                                                    : LeaveOut::size;
-  const CollectiveValidation validation =
-      score_collectives(read_collective_runs(options.collectives_file), scoring, shipped_catalog());
-  print(options.format == "json"  ? collective_json(validation)
-        : options.format == "csv" ? collective_csv(validation)
-                                  : collective_table(validation));
-  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
-  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
-}
-
-ModelValidation score_runs_of_models(const ValidateOptions& options) {
-  const Catalog catalog = shipped_catalog();
-  const PredictorForm form = predictor_form_of(options.form);
-  const auto scenario_of = [&](const ModelRun& run) { return scenario_of_run(run, form, catalog); };
-  return score_models(read_model_runs(options.models_file), scenario_of, shipped_weights(),
-                      processor_count());
-}
-
-ExitCode run_validate(const ValidateOptions& options) {
-  if (!options.runs_file.empty()) return run_training_runs(options);
-  if (!options.collectives_file.empty()) return run_collectives(options);
-  if (!options.operators_file.empty()) return run_operators(options);
-  const ModelValidation validation = score_runs_of_models(options);
-  print_validation(validation, options.format);
-  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
-  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
-}
 
 std::filesystem::path published_runs(const std::string& study) {
   return home() / "results" / "validation" / (study + "_published.csv");
@@ -212,6 +45,40 @@ void add_common_options(CLI::App& command, ValidateOptions& options) {
       "exit with 5 where the mean absolute error is above this many percent or unknown");
 }
 
+/// An option, and the kinds of files that it is for.
+struct OptionUse {
+  const char* name;
+  bool runs, models, operators, collectives;
+};
+constexpr std::array kUses{OptionUse{"--only", true, false, false, false},
+                           OptionUse{"--overlay", true, true, true, false},
+                           OptionUse{"--report", true, false, false, false},
+                           OptionUse{"--jobs", true, true, false, false},
+                           OptionUse{"--corrections", true, false, false, false},
+                           OptionUse{"--no-corrections", true, false, false, false},
+                           OptionUse{"--ignore", true, false, false, false},
+                           OptionUse{"--form", true, true, true, false},
+                           OptionUse{"--calibrate-on", false, false, false, true},
+                           OptionUse{"--leave-out", false, false, false, true},
+                           OptionUse{"--constants", false, false, false, true}};
+
+/// An option without effect would be mistaken for one that has some.
+void refuse_unused(const CLI::App& command, const ValidateOptions& options) {
+  std::vector<Problem> problems;
+  for (const OptionUse& use : kUses) {
+    const bool used = (use.runs && !options.runs_file.empty()) ||
+                      (use.models && !options.models_file.empty()) ||
+                      (use.operators && !options.operators_file.empty()) ||
+                      (use.collectives && !options.collectives_file.empty());
+    if (used || command.get_option(use.name)->count() == 0) continue;
+    problems.push_back({use.name, "has no effect on this kind of file", "leave it out"});
+  }
+  const bool left_out = command.get_option("--leave-out")->count() > 0;
+  if (left_out && options.calibrate_on.empty())
+    problems.push_back({"--leave-out", "is for a fit", "give --calibrate-on, or leave it out"});
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
 }  // namespace
 
 void add_validate_command(CLI::App& app, ExitCode& exit_code) {
@@ -226,9 +93,20 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
                       "rows of RUNS whose column holds a value (dp=1, precision=fp16,bf16) or a "
                       "part (source~vTrain)");
   command->add_option("--overlay", options->overlay_files,
-                      "RUNS: measured effects of their GPUs (tessera calibrate gpu), one per GPU");
+                      "measured effects of the rows' GPUs (tessera calibrate gpu), one per GPU");
+  command->add_flag("--strict", options->strict, "a row that cannot be simulated ends the run");
+  CLI::Option* corrections =
+      command->add_option("--corrections", options->corrections_file,
+                          "RUNS: corrected fields (CSV: id, column, value, reason); default: "
+                          "RUNS_corrections.csv beside RUNS.csv");
+  command->add_flag("!--no-corrections", options->correct, "RUNS: leave fields as they are")
+      ->excludes(corrections);
+  command->add_option("--ignore", options->ignored,
+                      "RUNS: columns of your own that say nothing of the step");
   command->add_option("--report", options->report_file, "RUNS: write a self-contained HTML report");
-  command->add_option("--jobs", options->jobs, "simulations of RUNS at a time; default: processors")
+  command
+      ->add_option("--jobs", options->jobs,
+                   "simulations of RUNS or --models at a time; default: processors")
       ->check(CLI::Range(1, 1024));
   files->add_option("--collectives", options->collectives_file,
                     "collectives timed alone (CSV, docs/collectives.md)");
@@ -246,7 +124,10 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
                    "collectives: of the model, NCCL's own, or those before any fit")
       ->check(CLI::IsMember({"shipped", "nccl", "unfitted"}));
   add_common_options(*command, *options);
-  command->callback([options, &exit_code] { exit_code = run_validate(*options); });
+  command->callback([options, command, &exit_code] {
+    refuse_unused(*command, *options);
+    exit_code = run_validate(*options);
+  });
 }
 
 void add_reproduce_command(CLI::App& app, ExitCode& exit_code) {

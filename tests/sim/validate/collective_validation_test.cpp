@@ -178,5 +178,26 @@ TEST(ScoreCollectives, PublishedSweepsOfLeftOutSystemsAreWithinTenPercentFromFou
   }
 }
 
+TEST(ScoreCollectives, OneGpuIsNoGroupAndABadRowCostsItselfAlone) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "one_gpu.csv";
+  std::ofstream(path) << "gpu,n_gpus,n_nodes,collective,bytes,time_us\n"
+                      << "H100-SXM5-80GB,1,1,all_reduce,1024,10\n"
+                      << "H100-SXM5-80GB,8,1,all_reduce,1024,10\n"
+                      << "Abacus,8,1,all_reduce,1024,10\n"
+                      << "H100-SXM5-80GB,8,1,shout,1024,10\n";
+  EXPECT_THROW(read_collective_runs(path), InputError);
+  const CollectiveValidation validation =
+      score_collectives(read_collective_runs(path, BadRows::skip), {}, catalog());
+  EXPECT_EQ(validation.rows[0].skipped, "n_gpus = '1'; a collective needs at least two GPUs");
+  EXPECT_EQ(validation.rows[1].skipped, "");
+  EXPECT_TRUE(std::isfinite(validation.summary.mean_abs_error_pct));
+  EXPECT_EQ(validation.summary.n, 1);
+  ASSERT_EQ(validation.skipped.size(), 3u);
+  EXPECT_EQ(validation.skipped[1].id, "line 4");
+  EXPECT_NE(validation.skipped[1].reason.find("Abacus"), std::string::npos);
+  EXPECT_NE(collective_json(validation).find("\"id\": \"line 5\""), std::string::npos);
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -40,6 +40,19 @@ std::string under_header(const char* rows) {
   return text;
 }
 
+TEST(Csv, TextThatIsNotUtf8IsRefusedWithItsLine) {
+  try {
+    read_csv(file_with("a,b\n1,2\nM\xFCnchen,3\n"));
+    FAIL() << "Latin-1 was accepted";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(".csv:3: is not valid UTF-8"));
+  }
+}
+
+TEST(Csv, TheMarkOfSpreadsheetsIsNoPartOfAColumn) {
+  EXPECT_TRUE(read_csv(file_with("\xEF\xBB\xBFgpu,b\n1,2\n")).column("gpu"));
+}
+
 TEST(Csv, QuotedFieldsHoldCommasQuotesAndLineBreaks) {
   const CsvTable table =
       read_csv(file_with("a,b\n\"1,2\",\"say \"\"x\"\"\"\n\"two\nlines\",3\n4,5\n"));
@@ -98,6 +111,16 @@ TEST(ModelRuns, AShortRowIsRejectedWithItsLine) {
 
 TEST(ModelRuns, AMissingFileIsAnInputError) {
   EXPECT_THAT(message_of("no/such/file.csv"), HasSubstr("no/such/file.csv: cannot be read"));
+}
+
+TEST(ReadModelRuns, ABadRowEndsTheReadingOrHasAFault) {
+  const auto file =
+      file_with(under_header("T4,1,sideways,,gpt2,training,128,1,\n"
+                             "T4,1,single,,gpt2,training,128,1,\n"));
+  EXPECT_THROW(read_model_runs(file), InputError);
+  const std::vector<ModelRun> runs = read_model_runs(file, BadRows::skip);
+  EXPECT_THAT(runs.at(0).fault, HasSubstr("parallelism = 'sideways'"));
+  EXPECT_EQ(runs.at(1).fault, "");
 }
 
 }  // namespace

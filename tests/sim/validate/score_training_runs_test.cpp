@@ -14,6 +14,7 @@
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
 #include "sim/validate/training_run_text.h"
+#include "tests/sim/validate/one_row.h"
 #include "tests/sim/validate/shipped.h"
 #include "tests/sim/validate/training_run_rows.h"
 
@@ -166,7 +167,72 @@ TEST(ScoreTrainingRuns, TheFormatsCarryEveryRow) {
   EXPECT_EQ(json["summary"]["n"], 1);
   const std::string csv = training_run_csv(validation);
   EXPECT_EQ(std::ranges::count(csv, '\n'), 3);
-  EXPECT_THAT(training_run_table(validation), HasSubstr("skipped 1 row: framework = 'x'"));
+  EXPECT_THAT(training_run_table(validation),
+              HasSubstr("skipped 1 row: framework = 'x' stands for no profile"));
+}
+
+TEST(ScoreTrainingRuns, EveryRowHasAnIntervalAndGroupsSayHowManyItHolds) {
+  const TrainingRunValidation once = score(row("a", "NeMo", "bf16", "gpt", "none", "1", "0.04,,"));
+  const Bounds interval = once.rows[0].interval.value();
+  EXPECT_LT(interval.low, once.rows[0].simulated->value());
+  EXPECT_GT(interval.high, once.rows[0].simulated->value());
+  const std::string inside = std::to_string(once.rows[0].simulated->value());
+  const TrainingRunValidation two =
+      score(row("a", "NeMo", "bf16", "gpt", "none", "1", inside + ",,") +
+            row("b", "NeMo", "bf16", "gpt", "none", "1", "9,,"));
+  EXPECT_EQ(two.summary.intervals, 2);
+  EXPECT_EQ(two.summary.covered, 1);
+  EXPECT_DOUBLE_EQ(*two.groups.at(0).errors.coverage_pct(), 50);
+  const auto json = nlohmann::json::parse(training_run_json(two));
+  EXPECT_EQ(json["summary"]["coverage_80_pct"], 50);
+  EXPECT_EQ(json["groups"][0]["coverage_80_pct"], 50);
+  EXPECT_DOUBLE_EQ(json["rows"][0]["low_s"], interval.low);
+  EXPECT_DOUBLE_EQ(json["rows"][0]["high_s"], interval.high);
+  EXPECT_THAT(training_run_table(two), HasSubstr("80 % interval holds 50 %"));
+}
+
+TEST(ScoreTrainingRuns, JobsThatWereOutOfMemoryAreJudgedByTheVerdict) {
+  const auto line = [](const std::string& id, const std::string& layers, const std::string& end) {
+    return id + ",H100-SXM5-80GB,8,Megatron-Core,bf16,m,llama," + layers +
+           ",8192,64,32000,4096,1,8,1,8," + end + "\n";
+  };
+  const auto path = test::planted(
+      "runs.csv",
+      "id,gpu,n_gpus,framework,precision,model,family,layers,hidden,heads,vocab,seq_len,tp,dp,"
+      "micro_batch,global_batch,step_time_s,outcome\n" +
+          line("found", "80", ",oom") + line("missed", "1", ",oom") + line("ran", "1", "0.1,ok"));
+  const TrainingRunValidation validation = score_training_runs(
+      read_training_runs(path), scenario_of, trained(), 2, [](std::size_t, std::size_t) {});
+  EXPECT_FALSE(validation.rows[0].simulated) << "memory alone";
+  EXPECT_EQ(validation.rows[0].fits, std::optional(false));
+  EXPECT_EQ(validation.rows[1].fits, std::optional(true));
+  EXPECT_EQ(validation.rows[2].fits, std::optional(true));
+  EXPECT_EQ(validation.verdicts.out_of_memory, 2);
+  EXPECT_EQ(validation.verdicts.out_of_memory_found, 1);
+  EXPECT_EQ(validation.verdicts.ran_found, 1);
+  EXPECT_DOUBLE_EQ(*validation.verdicts.balanced_accuracy_pct(), 75);  // (1/2 + 1/1) / 2
+  const auto json = nlohmann::json::parse(training_run_json(validation));
+  EXPECT_EQ(json["fits"]["balanced_accuracy_pct"], 75);
+  EXPECT_EQ(json["rows"][0]["fits"], false);
+  EXPECT_EQ(json["rows"][0]["outcome"], "oom");
+  EXPECT_EQ(json["rows"][2]["fits"], true);
+  EXPECT_THAT(training_run_table(validation),
+              HasSubstr("'does not fit': 1 of 2 jobs that were out of memory, balanced accuracy "
+                        "75.0 %"));
+}
+
+TEST(ScoreTrainingRuns, SkippedRowsAreListedWithTheirIdsAndReasons) {
+  const TrainingRunValidation validation =
+      score(row("a", "x", "bf16", "gpt", "none", "1", "0.04,,") +
+            row("", "x", "bf16", "gpt", "none", "1", "0.04,,"));
+  const auto json = nlohmann::json::parse(training_run_json(validation))["skipped"];
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0]["id"], "a");
+  EXPECT_EQ(json[1]["id"], "line 3");
+  EXPECT_THAT(json[0]["reason"].get<std::string>(), HasSubstr("'x' stands for no profile"));
+  EXPECT_THAT(training_run_table(validation), HasSubstr("skipped 2 rows: framework = 'x'"));
+  EXPECT_THAT(training_run_table(validation), HasSubstr("(a, line 3)"));
+  EXPECT_THROW(refuse_skipped(validation.skipped), InputError);
 }
 
 TEST(ScoreTrainingRuns, SourcesCountTheSameWhateverTheirRows) {

@@ -126,7 +126,7 @@ TEST(ScenarioOfTrainingRun, MptIsGptWithExactGeluAndWithoutDropout) {
 TEST(FrameworkAliases, TheLongestPartOfTheNameWins) {
   const FrameworkAliases aliases = framework_aliases(shipped_configs());
   const auto profile = [&](const char* name) {
-    return aliases.profile_of(name, shipped_configs());
+    return aliases.choice_of(name, {}, shipped_configs()).profile;
   };
   EXPECT_EQ(profile("Megatron-Core CI dev"), "megatron");
   EXPECT_EQ(profile("Megatron-DeepSpeed 2022"), "megatron-deepspeed");
@@ -135,14 +135,16 @@ TEST(FrameworkAliases, TheLongestPartOfTheNameWins) {
   EXPECT_EQ(profile("hf_compiled"), "hf-compile");
   EXPECT_EQ(profile("PyTorch compile"), "torch-compile");
   EXPECT_EQ(profile("megatron_local"), "megatron-local") << "a profile's own id";
-  EXPECT_EQ(profile("tensorflow"), "");
+  EXPECT_THROW(profile("tensorflow"), InputError);
 }
 
 TEST(FrameworkAliases, RunsOf2021And2022HadAnOlderNccl) {
   const FrameworkAliases aliases = framework_aliases(shipped_configs());
-  EXPECT_EQ(aliases.tuner_of("Megatron-DeepSpeed 2022"), NcclTuner::v2_8);
-  EXPECT_EQ(aliases.tuner_of("Megatron-Core CI dev"), NcclTuner::current);
-  EXPECT_EQ(aliases.tuner_of("tensorflow"), NcclTuner::current);
+  const auto tuner = [&](const char* name) {
+    return aliases.choice_of(name, {}, shipped_configs()).tuner;
+  };
+  EXPECT_EQ(tuner("Megatron-DeepSpeed 2022"), NcclTuner::v2_8);
+  EXPECT_EQ(tuner("Megatron-Core CI dev"), NcclTuner::current);
 }
 
 TEST(ScenarioOfTrainingRun, TorchtitanRecomputesByOperatorAndCompilesWhereTheNotesSaySo) {

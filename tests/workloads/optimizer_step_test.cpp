@@ -1,0 +1,85 @@
+#include "workloads/optimizers/optimizer_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hw/units/input_error.h"
+#include "tests/workloads/models.h"
+#include "workloads/model_graph.h"
+
+namespace tessera {
+namespace {
+
+using test::single_gpu;
+using ::testing::ElementsAre;
+
+constexpr std::int64_t kParameters = 1'000'000;
+
+StepOptions with(OptimizerKind kind, bool clip = true) {
+  StepOptions step = single_gpu(test::megatron_local(), StepMode::training, 1, 64);
+  step.optimizer = kind;
+  step.clip_gradients = clip;
+  return step;
+}
+
+/// Bytes per parameter of each pass.
+std::vector<std::int64_t> bytes_of(const std::vector<GraphOp>& ops) {
+  std::vector<std::int64_t> bytes;
+  for (const GraphOp& op : ops) {
+    if (op.kind != GraphOpKind::host_sync) bytes.push_back(op.kernel.bytes().value() / kParameters);
+  }
+  return bytes;
+}
+
+TEST(Lamb, MovesWhatItsKernelsReadAndWrite) {
+  for (const bool clip : {true, false}) {
+    const OptimizerStep step = optimizer_step(with(OptimizerKind::lamb, clip), kParameters);
+    // The norm of all gradients is computed whether it clips or not, and clips in stage 1.
+    EXPECT_THAT(bytes_of(step.norm), ElementsAre(4));
+    // weights; gradient, weight and two moments in, update and moments out; update; update and
+    // weight in, weight out
+    EXPECT_THAT(bytes_of(step.update), ElementsAre(4, 16 + 12, 4, 8 + 4));
+  }
+}
+
+TEST(Lamb, WorksOnMasterWeightsInSixteenBits) {
+  StepOptions step = with(OptimizerKind::lamb);
+  step.precision = Precision::bf16;
+  step.formats = step.framework.formats(Precision::bf16);
+  // The same in fp32; then the model's weights from them: 4 in, 2 out.
+  EXPECT_THAT(bytes_of(optimizer_step(step, kParameters).update), ElementsAre(4, 28, 4, 12, 6));
+}
+
+TEST(Lars, MovesTwoNormsAndOnePass) {
+  const OptimizerStep step = optimizer_step(with(OptimizerKind::lars, false), kParameters);
+  EXPECT_TRUE(step.norm.empty());
+  // weights; gradients; gradient, weight and momentum in, weight and momentum out
+  EXPECT_THAT(bytes_of(step.update), ElementsAre(4, 4, 12 + 8));
+}
+
+TEST(TensorNorms, KeepAdamsStatesOrSgds) {
+  // weight, gradient and two moments, or one
+  EXPECT_EQ(bytes_per_parameter(with(OptimizerKind::lamb)), 16);
+  EXPECT_EQ(bytes_per_parameter(with(OptimizerKind::lars)), 12);
+  EXPECT_EQ(bytes_per_parameter(with(OptimizerKind::lars)),
+            bytes_per_parameter(with(OptimizerKind::sgd)));
+}
+
+TEST(TensorNorms, AreRefusedWhereRanksDivideTensors) {
+  for (const OptimizerKind kind : {OptimizerKind::lamb, OptimizerKind::lars}) {
+    StepOptions step = with(kind);
+    step.layout.data = 2;
+    step.global_batch = 2;
+    EXPECT_NO_THROW(check_step(test::gpt2_large(), step));
+    step.data_parallel.sharding = Sharding::optimizer;
+    EXPECT_THROW(check_step(test::gpt2_large(), step), InputError);
+    step = with(kind);
+    step.layout.tensor = 2;
+    EXPECT_THROW(check_step(test::gpt2_large(), step), InputError);
+    step.optimizer = OptimizerKind::adam;
+    EXPECT_NO_THROW(check_step(test::gpt2_large(), step));
+  }
+}
+
+}  // namespace
+}  // namespace tessera
