@@ -22,7 +22,7 @@ endfunction()
 # Release builds compile several sources at a time, because reading the libraries' headers takes most of the time: 1.5
 # instead of 2.2 minutes on 2 cores. Folders of variants name their internals alike (`layer`, `kStart`, ...), so their
 # sources stay apart; so do all in the other presets, where one source at a time is changed.
-set(TESSERA_VARIANT_FOLDERS workloads/families workloads/vision predictor/half predictor/training)
+set(TESSERA_VARIANT_FOLDERS workloads/families workloads/vision predictor/half predictor/training sim/import/job)
 
 function(tessera_unity_build target folder)
   if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
