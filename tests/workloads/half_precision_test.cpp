@@ -9,6 +9,7 @@
 
 #include "tests/workloads/models.h"
 #include "workloads/families/families.h"
+#include "workloads/memory/memory_profile.h"
 #include "workloads/model_graph.h"
 #include "workloads/optimizers/optimizer_step.h"
 #include "workloads/program.h"
@@ -284,6 +285,35 @@ TEST(Fp8, MultipliesLayersInFp8AndTheRestInBf16) {
   const double bf16 = saved_per_element(narrow(test::gpt2_large()), in(Precision::bf16, step));
   const double fp8 = saved_per_element(narrow(test::gpt2_large()), step);
   EXPECT_LT(fp8, bf16);
+}
+
+/// Transformer Engine casts weights with the first micro-batch and keeps both orders.
+TEST(Fp8, CopiesOfWeightsAreMadeOncePerStepHoweverManyMicroBatchesWait) {
+  StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, Precision::fp8);
+  step.framework.transformer_engine = true;
+  step.layout.pipeline = 2;
+  step.schedule = PipelineSchedule::gpipe;
+  step.micro_batch = 1;
+  const ModelSpec model = narrow(test::gpt2_large());
+  // q, k, v, output and the two of the feed-forward, in both orders of one byte
+  const std::int64_t weights = model.hidden * (4 * model.heads * model.head_dim + 2 * model.ffn);
+  const Bytes copies(2 * weights * model.layers / 2);
+  for (const int micro_batches : {1, 4}) {
+    step.global_batch = micro_batches;
+    const Program program = build_program(model, step);
+    const RankProgram& stage = program.stages[0];
+    EXPECT_GE(stage.static_parts[MemoryCategory::buffers], copies);
+    EXPECT_LT(stage.static_parts[MemoryCategory::buffers].value(), 11 * copies.value() / 10);
+    std::int64_t casts = 0;
+    for (const ProgramOp& op : stage.ops) {
+      if (op.kind != OpKind::kernels) continue;
+      for (const KernelLaunch& launch : program.segment(op.segment).kernels)
+        casts += launch.name.ends_with(".weight.fp8") ? 1 : 0;
+    }
+    EXPECT_EQ(casts, 4 * model.layers / 2) << micro_batches;
+    for (const LiveMemory& entry : profile_memory(program, 0, {}).live)
+      EXPECT_EQ(entry.name.find(".weight.fp8"), std::string::npos) << entry.name;
+  }
 }
 
 TEST(Fp8, ScaledByItsOwnLargestValueAMatrixIsReadOnceMoreAndKeptAsItWas) {

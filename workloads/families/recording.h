@@ -18,6 +18,8 @@ inline TapeOptions tape_options(const StepOptions& step) {
   options.precision = activation_precision(step.precision);
   options.gemm_precision = step.precision;
   options.scales_by_largest = step.framework.fp8_scaling == Fp8Scaling::current;
+  options.keeps_cast_weights =
+      step.framework.transformer_engine && !options.scales_by_largest && !gathers_units(step);
   options.parameter_precision = block_parameter_format(step);
   options.gradient_precision = block_gradient_format(step);
   options.products_accumulate = step.framework.products_accumulate && !scatters_gradients(step);

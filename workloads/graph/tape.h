@@ -25,6 +25,7 @@ struct TapeOptions {
   Precision parameter_precision = Precision::fp32;  ///< in which the model holds its weights
   Precision gradient_precision = Precision::fp32;   ///< of the buffers that gradients go to
   bool scales_by_largest = false;  ///< FP8: a kernel finds a matrix's largest value, others cast it
+  bool keeps_cast_weights = false;   ///< FP8: copies of weights are made once per step, and kept
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
 };
 
@@ -122,6 +123,7 @@ class Tape {
   Precision precision() const { return options_.precision; }
   Precision gemm_precision() const { return options_.gemm_precision; }
   bool scales_by_largest() const { return options_.scales_by_largest; }
+  bool keeps_cast_weights() const { return options_.keeps_cast_weights; }
 
   // Autograd.
   bool requires_gradient(const Tensor& tensor) const;

@@ -39,12 +39,28 @@ Operand cast_twice(Tape& tape, const std::string& name, const Tensor& matrix) {
   return cast;
 }
 
+/// Both orders of a weight, in buffers: the first micro-batch of a step makes them for all others
+/// (workloads/parallel/pass_library.h). Source: Transformer Engine, pytorch/module/linear.py,
+/// is_first_microbatch.
+Operand kept_weight(Tape& tape, const std::string& name, const Tensor& weight) {
+  const Operand cast{tape.buffer(name + ".fp8", weight.sizes(), Precision::fp8),
+                     tape.buffer(name + ".fp8_transposed", weight.sizes(), Precision::fp8)};
+  tape.launch(name + ".fp8", pointwise_kernel(cast.rows, 2), std::vector{weight},
+              std::vector{cast.rows, cast.columns});
+  return cast;
+}
+
 /// A matrix that forward reads by rows and backward by columns.
 class SavedOperand {
  public:
-  SavedOperand(Tape& tape, const std::string& name, const Tensor& matrix, bool fp8)
+  SavedOperand(Tape& tape, const std::string& name, const Tensor& matrix, bool fp8,
+               bool is_weight = false)
       : name_(name), matrix_(matrix), cast_{matrix, matrix} {
     if (!fp8) return;
+    if (is_weight && tape.keeps_cast_weights()) {
+      cast_ = kept_weight(tape, name, matrix);
+      return;
+    }
     if (!tape.scales_by_largest()) {
       cast_ = cast_twice(tape, name, matrix);
       return;
@@ -143,7 +159,7 @@ class Linear {
         layer_(layer),
         fp8_(tape.gemm_precision() == Precision::fp8 && !layer.full_precision),
         input_(tape, name + ".input", x, fp8_),
-        matrix_(tape, name + ".weight", weight, fp8_) {}
+        matrix_(tape, name + ".weight", weight, fp8_, true) {}
 
   Tensor forward(Tape& tape) const;
   void backward(Tape& tape, const Tensor& gradient) const;

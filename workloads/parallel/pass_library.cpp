@@ -22,10 +22,21 @@ std::string_view label_of(PassDirection direction) {
   return "";
 }
 
+/// Whether an operator makes buffers of parameters alone.
+bool makes_kept_copy(const Block& block, const GraphOp& op) {
+  const auto all = [&](const std::vector<Access>& accesses, TensorRole role) {
+    return !accesses.empty() && std::ranges::all_of(accesses, [&](const Access& access) {
+      return block.storage(access.storage).role == role;
+    });
+  };
+  return op.kind == GraphOpKind::kernel && all(op.reads, TensorRole::parameter) &&
+         all(op.writes, TensorRole::buffer);
+}
+
 std::string pass_name(const Block& block, const PassVariant& variant) {
   std::string name = block.name;
   name += label_of(variant.direction);
-  if (variant.gradients == GradientArrival::stored) name += ".first";
+  if (variant.gradients == GradientArrival::stored || variant.makes_kept_copies) name += ".first";
   return name;
 }
 
@@ -47,6 +58,20 @@ const Pass& PassLibrary::pass(const PassVariant& variant) {
   return known_.back().second;
 }
 
+bool PassLibrary::makes_kept_copies(int block) const {
+  const Block& made = graph_.blocks[static_cast<std::size_t>(block)];
+  return std::ranges::any_of(made.forward,
+                             [&](const GraphOp& op) { return makes_kept_copy(made, op); });
+}
+
+std::vector<GraphOp> PassLibrary::forward_ops(const PassVariant& variant) const {
+  Block block = graph_.blocks[static_cast<std::size_t>(variant.block)];
+  if (variant.makes_kept_copies) return block.forward;
+  if (std::erase_if(block.forward, [&](const GraphOp& op) { return makes_kept_copy(block, op); }))
+    plan_memory(block);
+  return block.forward;
+}
+
 /// Without the kernels that add to existing gradients where there are none: their operands die
 /// earlier.
 std::vector<GraphOp> PassLibrary::backward_ops(const PassVariant& variant) const {
@@ -55,6 +80,8 @@ std::vector<GraphOp> PassLibrary::backward_ops(const PassVariant& variant) const
     std::erase_if(block.backward, [](const GraphOp& op) { return op.accumulates_gradient; });
     plan_memory(block);
   }
+  if (std::erase_if(block.backward, [&](const GraphOp& op) { return makes_kept_copy(block, op); }))
+    plan_memory(block);
   if (variant.direction == PassDirection::backward) return block.backward;
   SplitBackward split = split_backward(std::move(block));
   return variant.direction == PassDirection::input_gradient ? split.input_gradient
@@ -68,8 +95,8 @@ Pass PassLibrary::make(const PassVariant& variant) {
   const PassBoundary boundary{variant.starts_with_message ? graph_.hidden_bytes : Bytes(0),
                               leaves ? graph_.hidden_bytes : Bytes(0),
                               !forward && variant.keeps_sent ? graph_.hidden_bytes : Bytes(0)};
-  const std::vector<GraphOp> backward = forward ? std::vector<GraphOp>() : backward_ops(variant);
-  return cut_into_segments({.ops = forward ? block.forward : backward,
+  const std::vector<GraphOp> ops = forward ? forward_ops(variant) : backward_ops(variant);
+  return cut_into_segments({.ops = ops,
                             .name = pass_name(block, variant),
                             .block = variant.block,
                             .storages = &block.storages},

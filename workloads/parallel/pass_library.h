@@ -22,6 +22,7 @@ struct PassVariant {
   bool ends_with_message = false;    ///< its output goes to another stage
   bool keeps_sent = false;           ///< and stays; of backward: until now
   GradientArrival gradients = GradientArrival::added;
+  bool makes_kept_copies = false;  ///< forward of a step's first micro-batch
   bool operator==(const PassVariant&) const = default;
 };
 
@@ -33,6 +34,9 @@ class PassLibrary {
       : graph_(graph), segments_(segments) {}
 
   const Pass& pass(const PassVariant& variant);
+  /// Whether forward over a block makes something of parameters alone that all micro-batches of a
+  /// step use: it runs with the first, and not again for backward.
+  bool makes_kept_copies(int block) const;
   /// Ops that belong to no block.
   Pass cut(const std::vector<GraphOp>& ops, const std::string& name) {
     return cut_into_segments({.ops = ops, .name = name}, {}, segments_);
@@ -43,6 +47,7 @@ class PassLibrary {
 
  private:
   Pass make(const PassVariant& variant);
+  std::vector<GraphOp> forward_ops(const PassVariant& variant) const;
   std::vector<GraphOp> backward_ops(const PassVariant& variant) const;
 
   const ModelGraph& graph_;

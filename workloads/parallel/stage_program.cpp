@@ -60,6 +60,7 @@ class StageProgram {
   void run_passes();
   void run(const ScheduledPass& pass);
   void run_block(int position, const ScheduledPass& pass, int next);
+  bool forwards_first(const ScheduledPass& pass);
   void exchange(const Exchange& exchange);
   StageMessage message(const ScheduledPass& pass, const ModelChunk& other) const;
   /// Whose result the pass works on, and who works on its result.
@@ -87,6 +88,7 @@ class StageProgram {
   std::map<ScheduledPass, std::int32_t> inputs_;  ///< ops that receive what passes work on
   std::map<int, int> gradient_passes_;            ///< that are left, by model chunk
   std::map<int, int> first_micro_batch_;          ///< whose backward ran first, likewise
+  std::map<int, int> first_forward_;              ///< micro-batch whose forward ran first, likewise
   GradientReduction::Turn turn_;                  ///< of the pass that runs
   std::int64_t partial_parameters_ = 0;           ///< Block::partial_parameters of all blocks
   std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
@@ -145,6 +147,8 @@ void StageProgram::run_block(int position, const ScheduledPass& pass, int next) 
   variant.ends_with_message = (forward ? at_end : at_begin) && taker(pass);
   variant.keeps_sent = (forward ? at_end : at_begin) && keeps_sent(pass);
   if (!forward && gradients_.stores(turn_)) variant.gradients = GradientArrival::stored;
+  variant.makes_kept_copies =
+      forward && forwards_first(pass) && library_.makes_kept_copies(variant.block);
   const int layer = graph_.layer_numbers[static_cast<std::size_t>(position)];
   units_.before(position, pass, next);
   updates_.before(position, pass);
@@ -152,6 +156,12 @@ void StageProgram::run_block(int position, const ScheduledPass& pass, int next) 
   queue_.run(library_.pass(variant), pass.micro_batch, layer);
   units_.after(position, pass);
   gradients_.after(position, pass, turn_);
+}
+
+/// Whether no other micro-batch went through the chunk before.
+bool StageProgram::forwards_first(const ScheduledPass& pass) {
+  const auto first = first_forward_.try_emplace(pass.chunk, pass.micro_batch).first;
+  return first->second == pass.micro_batch;
 }
 
 void StageProgram::run(const ScheduledPass& pass) {

@@ -10,6 +10,12 @@ constexpr int kNone = -1;
 constexpr PlannedWait kNothing{};
 constexpr std::array kPartNames{".forward", ".backward", ".weight_gradient"};
 
+/// Of parameters alone, in buffers: a step's first micro-batch makes it for all others.
+bool makes_kept_copy(const StageOp& op) {
+  return op.op->kind == GraphOpKind::kernel && op.op->phase == Phase::forward &&
+         !op.op->reads.empty() && op.reads.empty() && op.writes.empty();
+}
+
 class PassWriter {
  public:
   PassWriter(const StageOps& stage, const StageGraph& graph, std::int32_t block,
@@ -39,8 +45,12 @@ class PassWriter {
     passes[static_cast<std::size_t>(part_)] = finish_pass();
     return passes;
   }
-  /// Leaves out the kernels that add to gradients of earlier micro-batches.
-  void store_gradients() { stores_gradients_ = true; }
+  /// Of a step's first micro-batch: with what is done once, and where `stores`, without the kernels
+  /// that add to gradients of earlier ones.
+  void be_first(bool stores) {
+    is_first_ = true;
+    stores_gradients_ = stores;
+  }
 
  private:
   const OpGroup& group(std::int32_t id) const {
@@ -121,6 +131,7 @@ class PassWriter {
   void run_operator(int i, bool again) {
     const GraphOp& op = *stage_.ops[static_cast<std::size_t>(i)].op;
     if (stores_gradients_ && op.accumulates_gradient) return;
+    if (!is_first_ && makes_kept_copy(stage_.ops[static_cast<std::size_t>(i)])) return;
     switch (op.kind) {
       case GraphOpKind::kernel:
         open(i).kernels.push_back({op.kernel, op.name, again || op.recomputed});
@@ -298,7 +309,7 @@ class PassWriter {
   int layer_ = kNoLayer;
   int part_ = 0;                                              ///< PassPart
   int run_ = 0, last_block_ = kNone, last_layer_ = kNoLayer;  ///< of the operators that run first
-  bool open_ = false, stores_gradients_ = false;
+  bool open_ = false, stores_gradients_ = false, is_first_ = false;
 };
 
 }  // namespace
@@ -312,17 +323,18 @@ MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
   passes.usual = writer.run(schedule);
   const bool accumulates =
       std::ranges::any_of(stage.ops, [](const StageOp& op) { return op.op->accumulates_gradient; });
-  if (!accumulates) return passes;
-  std::vector<Segment> forward_again;  // is there already
-  PassWriter storing(stage, graph, block, block_names, forward_again);
-  storing.store_gradients();
-  passes.first = storing.run(schedule);
-  passes.first.front().clear();
+  const bool copies = std::ranges::any_of(stage.ops, makes_kept_copy);
+  if (!accumulates && !copies) return passes;
+  std::vector<Segment> written;  // some are there already
+  PassWriter first(stage, graph, block, block_names, written);
+  first.be_first(accumulates);
+  passes.first = first.run(schedule);
+  if (!copies) passes.first.front().clear();
+  for (std::size_t part = 1; !accumulates && part < kPassParts; ++part) passes.first[part].clear();
   for (MemoryPass& pass : passes.first) {
     for (PlannedOp& planned : pass) {
       if (planned.op.kind != OpKind::kernels) continue;
-      segments.push_back(
-          std::move(forward_again[static_cast<std::size_t>(planned.op.segment.index())]));
+      segments.push_back(std::move(written[static_cast<std::size_t>(planned.op.segment.index())]));
       planned.op.segment = SegmentId(static_cast<std::int32_t>(segments.size()) - 1);
     }
   }

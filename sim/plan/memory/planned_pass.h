@@ -27,7 +27,8 @@ struct MemoryPasses {
   int chunk = 0;
   bool splits = false;  ///< of micro-batches whose backward pass is split
   std::array<MemoryPass, kPassParts> usual;
-  /// The backward parts where the first micro-batch's gradients become the buffers; empty if
+  /// Of a step's first micro-batch: forward with what is done once, backward where its gradients
+  /// become the buffers; parts are empty if
   /// that makes no difference.
   std::array<MemoryPass, kPassParts> first;
 };

@@ -122,7 +122,12 @@ class ProgramRewriter {
   const MemoryPass& pass_of(const PassSpan& span) {
     const MemoryPasses& passes = passes_of(span);
     const auto part = static_cast<std::size_t>(span.part);
-    if (span.part == PassPart::forward || store_ == GradientStore::never) return passes.usual[part];
+    if (span.part == PassPart::forward) {
+      const auto first = first_forward_.try_emplace(span.chunk, span.micro_batch).first->second;
+      const bool differs = !passes.first[part].empty();
+      return differs && span.micro_batch == first ? passes.first[part] : passes.usual[part];
+    }
+    if (store_ == GradientStore::never) return passes.usual[part];
     const auto first = first_backward_.try_emplace(span.chunk, span.micro_batch).first->second;
     const bool stores = store_ == GradientStore::every || span.micro_batch == first;
     const bool differs = !passes.first[static_cast<std::size_t>(PassPart::backward)].empty();
@@ -250,7 +255,8 @@ class ProgramRewriter {
   const std::vector<Segment>& segments_;
   SplitMicroBatches split_;
   std::vector<std::int32_t> moved_to_;                   ///< by old op
-  std::map<std::int32_t, std::int32_t> first_backward_;  ///< micro-batch, by chunk
+  std::map<std::int32_t, std::int32_t> first_forward_;   ///< micro-batch, by chunk
+  std::map<std::int32_t, std::int32_t> first_backward_;  ///< likewise
   std::int32_t next_old_ = 0;                            ///< of the span that is being placed
   std::int32_t last_kernels_ = kNoOp;                    ///< that were placed of it
   std::map<std::int32_t, std::int32_t> gathers_;         ///< likewise, by layer
