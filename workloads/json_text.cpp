@@ -8,19 +8,19 @@ namespace tessera {
 namespace {
 
 /// Position behind the text in quotes that begins at `begin`.
-std::size_t end_of_quoted(std::string_view json, std::size_t begin) {
+std::size_t end_of_quoted(std::string_view text, std::size_t begin) {
   std::size_t at = begin + 1;
-  while (at < json.size() && json[at] != '"') at += json[at] == '\\' ? 2 : 1;
-  return std::min(at + 1, json.size());
+  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+  return std::min(at + 1, text.size());
 }
 
 /// Walks over a text; knows in which objects it is.
 class KeyLines {
  public:
-  explicit KeyLines(std::string_view json) : json_(json) {}
+  explicit KeyLines(std::string_view text) : text_(text) {}
 
   std::map<std::string, int> read() {
-    while (at_ < json_.size()) step();
+    while (at_ < text_.size()) step();
     return std::move(lines_);
   }
 
@@ -28,7 +28,7 @@ class KeyLines {
   static constexpr std::size_t kDeepest = 4;
 
   void step() {
-    const char c = json_[at_];
+    const char c = text_[at_];
     if (c == '"') return take_quoted();
     if (c == '\n') ++line_;
     if (c == '{') open(key_);
@@ -40,8 +40,8 @@ class KeyLines {
   }
 
   void take_quoted() {
-    const std::size_t end = end_of_quoted(json_, at_);
-    const std::string_view text = json_.substr(at_, end - at_);
+    const std::size_t end = end_of_quoted(text_, at_);
+    const std::string_view text = text_.substr(at_, end - at_);
     if (!is_value_ && text.size() >= 2) take_key(text.substr(1, text.size() - 2));
     at_ = end;
   }
@@ -57,7 +57,7 @@ class KeyLines {
 
   /// Lists, and what is too deep, count; they have no name.
   void open(const std::string& name) {
-    const bool is_object = json_[at_] == '{';
+    const bool is_object = text_[at_] == '{';
     if (is_object && depth_ == path_.size() && depth_ < kDeepest) path_.push_back(name);
     ++depth_;
     is_value_ = false;
@@ -69,7 +69,7 @@ class KeyLines {
     is_value_ = false;
   }
 
-  std::string_view json_;
+  std::string_view text_;
   std::size_t at_ = 0;
   std::size_t depth_ = 0;  ///< objects and lists
   int line_ = 1;
@@ -81,23 +81,23 @@ class KeyLines {
 
 }  // namespace
 
-std::map<std::string, int> lines_of_keys(std::string_view json) {
-  return KeyLines(json).read();
+std::map<std::string, int> lines_of_keys(std::string_view text) {
+  return KeyLines(text).read();
 }
 
-std::string with_quoted_specials(std::string_view json) {
+std::string with_quoted_specials(std::string_view text) {
   static constexpr std::array<std::string_view, 3> kSpecials{"NaN", "-Infinity", "Infinity"};
   std::string text;
-  text.reserve(json.size());
-  for (std::size_t at = 0; at < json.size();) {
+  text.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at + 1;
-    if (json[at] == '"') end = end_of_quoted(json, at);
+    if (text[at] == '"') end = end_of_quoted(text, at);
     std::string_view special;
     for (const std::string_view name : kSpecials) {
-      if (json.substr(at).starts_with(name)) special = name;
+      if (text.substr(at).starts_with(name)) special = name;
     }
     if (!special.empty()) end = at + special.size();
-    const std::string_view part = json.substr(at, end - at);
+    const std::string_view part = text.substr(at, end - at);
     text += special.empty() ? std::string(part) : '"' + std::string(part) + '"';
     at = end;
   }

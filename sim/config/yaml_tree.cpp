@@ -17,10 +17,6 @@
 namespace tessera {
 namespace {
 
-/// Of one file with its aliases; kMaxNodes of them may be repetitions. Fabrics of 2,000 hosts have
-/// 150,000 values.
-constexpr std::int64_t kMostValues = 1'000'000;
-
 /// A subtree that an alias may repeat, with its cost.
 struct AnchoredNode {
   YamlNode node;
@@ -65,8 +61,8 @@ class TreeBuilder : public YAML::EventHandler {
     }
     const AnchoredNode& target = found->second;
     repeated_ += target.nodes;
-    if (repeated_ > kMaxNodes)
-      refuse(mark, "holds more than 100000 values once its aliases are expanded",
+    if (repeated_ > kMaxRepeatedNodes)
+      refuse(mark, "repeats more than 100000 values by aliases",
              "use fewer aliases");
     check_bounds(mark, target.depth, target.nodes);
     attach(target.node, target.depth, target.nodes);
@@ -117,7 +113,7 @@ class TreeBuilder : public YAML::EventHandler {
       refuse(mark, "is nested more than 64 levels deep", "flatten it");
     }
     node_count_ += nodes;
-    if (node_count_ > kMostValues) refuse(mark, "holds more than 1000000 values", "split it");
+    if (node_count_ > kMaxNodes) refuse(mark, "holds more than 1000000 values", "split it");
   }
 
   void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag,

@@ -55,7 +55,9 @@ struct YamlEntry {
 /// Bounds that keep a hostile file from costing more than its size.
 constexpr std::int64_t kMaxFileBytes = std::int64_t{4} << 20;
 constexpr int kMaxNesting = 64;
-constexpr std::int64_t kMaxNodes = 100'000;  ///< of one file, aliases expanded
+/// Of one file, aliases expanded: fabrics of 2,000 hosts have 150,000.
+constexpr std::int64_t kMaxNodes = 1'000'000;
+constexpr std::int64_t kMaxRepeatedNodes = 100'000;  ///< of these, by aliases
 
 /// Parses one YAML document, aliases expanded. Throws InputError with the place for syntax errors,
 /// an empty or a second document, recursive anchors, tags, and crossed bounds.

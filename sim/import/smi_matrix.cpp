@@ -68,9 +68,9 @@ Cell cell_of(const std::string& word, const std::string& where) {
   int links = 0;
   const char* end = word.data() + word.size();
   const bool nvlink = word.starts_with("NV");
-  constexpr int kMostLinks = 1000;
+  constexpr int kMostBonded = 1000;
   const auto [rest, failure] = std::from_chars(word.data() + (nvlink ? 2 : 0), end, links);
-  if (!nvlink || failure != std::errc() || rest != end || links < 1 || links > kMostLinks) {
+  if (!nvlink || failure != std::errc() || rest != end || links < 1 || links > kMostBonded) {
     refuse(where, "cell \"" + word + "\" is none of X, NV#, PIX, PXB, PHB, NODE, SYS",
            "give the output of nvidia-smi topo -m as it is");
   }

@@ -176,6 +176,7 @@ std::string json_text(const StepReport& report, const Provenance& provenance,
   ordered_json result{
       {"schema", kSchema},
       {"scenario", provenance.scenario},
+      {"approximations", provenance.approximations},
       {"step_time_s", report.step_time.value()},
       {"step_time_interval", interval_json(report)},
       {"tokens_per_s", report.tokens_per_s},

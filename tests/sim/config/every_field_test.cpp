@@ -29,6 +29,7 @@ using Field = pb::FieldDescriptor;
 /// Fields that do not change the key, each with the reason.
 const std::map<std::string, std::string> kNotInTheKey = {
     {"name", "the title of reports; no figure depends on it"},
+    {"approximations", "said in reports; no figure depends on them"},
     {"training.micro_batches", "is resolved as training.micro_batch, which it stands for"},
 };
 
