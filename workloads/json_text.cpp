@@ -87,8 +87,8 @@ std::map<std::string, int> lines_of_keys(std::string_view text) {
 
 std::string with_quoted_specials(std::string_view text) {
   static constexpr std::array<std::string_view, 3> kSpecials{"NaN", "-Infinity", "Infinity"};
-  std::string text;
-  text.reserve(text.size());
+  std::string quoted;
+  quoted.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at + 1;
     if (text[at] == '"') end = end_of_quoted(text, at);
@@ -98,10 +98,10 @@ std::string with_quoted_specials(std::string_view text) {
     }
     if (!special.empty()) end = at + special.size();
     const std::string_view part = text.substr(at, end - at);
-    text += special.empty() ? std::string(part) : '"' + std::string(part) + '"';
+    quoted += special.empty() ? std::string(part) : '"' + std::string(part) + '"';
     at = end;
   }
-  return text;
+  return quoted;
 }
 
 }  // namespace tessera
