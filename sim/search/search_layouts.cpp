@@ -91,23 +91,18 @@ class LayoutSearch {
 
   void try_recipe(std::size_t recipe, std::size_t at) {
     const Recipe::Step& step = recipes_[recipe].steps[at];
-    open_.add_recipe({step.bound, step.layout, BoundLevel::walked});
+    open_.add_recipe({step.bound, step.layout});
     begun_.emplace(step.layout, std::pair(recipe, at));
   }
 
-  /// A recipe turned out too large: the next one of its kind that fits if its memory is as far
-  /// above its bound.
-  void go_on_with_recipe(const LayoutResult& too_large) {
-    const auto found = begun_.find(too_large.layout);
+  /// A recipe turned out too large: the next one of its kind that may need less.
+  void go_on_with_recipe(const Layout& too_large) {
+    const auto found = begun_.find(too_large);
     if (all_bounded_ || found == begun_.end()) return;
     const auto [recipe, at] = found->second;
     const std::vector<Recipe::Step>& steps = recipes_[recipe].steps;
-    const Bytes bound = steps[at].bound.memory;
-    const double above = std::max(1.0, too_large.peak_memory / bound);
-    for (std::size_t next = at + 1; next < steps.size(); ++next) {
-      const Bytes memory = steps[next].bound.memory;
-      if (memory < bound && memory / capacity() * above <= 1) return try_recipe(recipe, next);
-    }
+    for (std::size_t next = at + 1; next < steps.size(); ++next)
+      if (steps[next].bound.memory < steps[at].bound.memory) return try_recipe(recipe, next);
   }
 
   /// Costs of layers for quick bounds of `layouts`, in processes beside the recipes; false where
@@ -224,9 +219,16 @@ class LayoutSearch {
       take(unpacked(ended.text, job.candidates.front().layout));
     } else {
       const std::vector<LayoutBound> bounds = unpacked_bounds(ended.text, job.candidates.size());
-      for (std::size_t i = 0; i < bounds.size(); ++i)
-        add({bounds[i], job.candidates[i].layout, finer(job.candidates[i])});
+      for (std::size_t i = 0; i < bounds.size(); ++i) take_bound(job.candidates[i], bounds[i]);
     }
+  }
+
+  /// Until all have a quick bound recipes alone get finer ones: of memory, ahead of simulating.
+  void take_bound(const Candidate& of, const LayoutBound& bound) {
+    if (all_bounded_) return add({bound, of.layout, finer(of)});
+    if (bound.memory <= capacity()) return open_.add_recipe({bound, of.layout, BoundLevel::walked});
+    leave_out(of.layout);
+    go_on_with_recipe(of.layout);
   }
 
   /// A plan changes programs after they were built.
@@ -247,7 +249,7 @@ class LayoutSearch {
     ++result_.counts.simulated;
     if (!simulated.fits) {
       leave_out(simulated.layout);
-      return go_on_with_recipe(simulated);
+      return go_on_with_recipe(simulated.layout);
     }
     const auto earlier = [](const LayoutResult& a, const LayoutResult& b) {
       return std::pair(a.step_time, a.layout) < std::pair(b.step_time, b.layout);
