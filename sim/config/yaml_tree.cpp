@@ -62,8 +62,7 @@ class TreeBuilder : public YAML::EventHandler {
     const AnchoredNode& target = found->second;
     repeated_ += target.nodes;
     if (repeated_ > kMaxRepeatedNodes)
-      refuse(mark, "repeats more than 100000 values by aliases",
-             "use fewer aliases");
+      refuse(mark, "repeats more than 100000 values by aliases", "use fewer aliases");
     check_bounds(mark, target.depth, target.nodes);
     attach(target.node, target.depth, target.nodes);
   }
