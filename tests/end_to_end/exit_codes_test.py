@@ -1,9 +1,9 @@
 """Exit codes and messages of what goes wrong, as docs/architecture.md lists them."""
 
 import json
-import os
 import signal
 import subprocess
+import time
 import unittest
 
 from kernel_rows import kernel_csv
@@ -127,15 +127,19 @@ class Verdicts(EndToEnd):
         summary = json.loads(self.run_tessera(*arguments, "--format", "json").stdout)["summary"]
         self.assertEqual((summary.pop("n"), set(summary.values())), (0, {None}))
 
-    def test_an_interrupt_ends_a_run_at_once(self):
-        pipe = self.folder / "models.csv"
-        os.mkfifo(pipe)
-        with subprocess.Popen([PROGRAM, "validate", "--models", pipe], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE) as process:
-            with open(pipe, "w", encoding="ascii"):  # opens when the program does, which then waits for rows
-                process.send_signal(signal.SIGINT)
-                self.assertEqual(process.wait(timeout=60), INTERRUPTED)
-            self.assertEqual(process.stdout.read(), b"")
+    def test_a_signal_ends_a_run_at_once(self):
+        self.plant("s.yaml", "base: {model: gpt2, cluster: dgx-h100, training: {sequence_length: 64}}\n"
+                   "axes: {training.global_batch: {from: 8, to: 80000, step: 8}}\n")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            folder = self.folder / f"out{number}"
+            with subprocess.Popen([PROGRAM, "sweep", "s.yaml", "--out", folder], cwd=self.folder,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+                while not folder.exists() and process.poll() is None:
+                    time.sleep(0.01)
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=60), 128 + number)
+                self.assertEqual(process.stdout.read(), b"")
+        self.assertEqual(128 + signal.SIGINT, INTERRUPTED)
 
 
 if __name__ == "__main__":
