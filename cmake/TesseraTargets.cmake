@@ -2,7 +2,8 @@
 # (sub-folders included, unless they are targets of their own), with includes written from the root.
 
 set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine sim/remat
-    sim/report sim/explain sim/formats sim/process sim/import sim/validate sim/html sim/sweep sim/search sim/cli)
+    sim/report sim/explain sim/formats sim/process sim/import sim/validate sim/html sim/sweep sim/search
+    sim/reliability sim/longrun sim/cli)
 
 function(tessera_target_name folder result)
   string(REPLACE "/" "_" name "tessera/${folder}")

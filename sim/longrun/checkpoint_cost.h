@@ -1,0 +1,35 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "hw/units/quantity.h"
+#include "sim/plan/timed_program.h"
+#include "sim/scenario/scenario.h"
+
+namespace tessera {
+
+/// What a checkpoint holds and how long it takes to write. Everything that leaves a node goes from
+/// its GPUs over PCIe to its memory, from there over its NICs to the storage, all at the same time,
+/// so the slowest of the three decides.
+struct CheckpointCost {
+  Bytes bytes;          ///< of the job: weights, master weights, moments, once each
+  int writers = 1;      ///< GPUs that hold a part of them
+  Bytes bytes_per_gpu;  ///< of a writer
+  Seconds to_host;      ///< GPU to host memory
+  Seconds to_network;   ///< host memory through the NICs; 0 where the node has none
+  Seconds to_storage;   ///< at the bandwidth of the storage; 0 where it is not known
+  std::string slowest;  ///< "PCIe", "NIC" or "storage"
+
+  /// All the way.
+  Seconds total() const { return std::max({to_host, to_network, to_storage}); }
+};
+
+/// `storage`: what it takes from the whole job; 0: not known, and no limit.
+CheckpointCost checkpoint_cost(const Scenario& scenario, const TimedProgram& timed,
+                               BytesPerSecond storage);
+
+/// Reading it again, by all replicas: those that wrote nothing read the same parts.
+Seconds restore_time(const Scenario& scenario, const CheckpointCost& cost, BytesPerSecond storage);
+
+}  // namespace tessera

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/longrun/checkpoint_cost.h"
+#include "sim/reliability/checkpoint_interval.h"
+#include "sim/reliability/run_statistics.h"
+
+namespace tessera {
+
+/// Intervals between checkpoints for the job's mean time to failure.
+struct IntervalAdvice {
+  Seconds mean_time_to_failure;  ///< that the rates say
+  Seconds young, daly;
+  std::optional<BestInterval> best;  ///< of those that were simulated
+};
+
+/// Runs until a number of tokens is trained.
+struct TokenGoal {
+  double tokens = 0;
+  int reached = 0;                  ///< runs that got there within the longest time
+  std::optional<SeedFigure> hours;  ///< of these
+  double hours_without_failures = 0;
+};
+
+/// What `tessera run` says.
+struct RunAnswer {
+  std::string scenario;
+  std::string gpu;
+  int gpus = 0;
+  double days = 0;
+  std::uint64_t first_seed = 1;
+  std::string policy;    ///< "restart" or "elastic"
+  std::string failures;  ///< where the rates come from
+  Seconds step_time;
+  double tokens_per_s = 0;  ///< while it trains
+  RunPlan plan;
+  CheckpointCost cost;
+  bool asynchronous = false;
+  Seconds restore;  ///< what of a restart is reading the checkpoint; 0 where `--restart` says all
+  std::optional<IntervalAdvice> intervals;
+  std::optional<TokenGoal> goal;
+  RunStatistics runs;
+  std::vector<ActivitySpan> timeline;  ///< of the first seed
+  std::vector<std::string> notes;
+
+  /// Share of what all nodes, spares included, could do, in [0, 1].
+  double goodput_share() const {
+    return static_cast<double>(plan.nodes) / (plan.nodes + plan.spares);
+  }
+};
+
+/// At most 80 columns wide.
+std::string table_text(const RunAnswer& answer);
+std::string json_text(const RunAnswer& answer, const std::string& version);
+
+/// A line per day (or several days, at most 31 lines) of 48 letters: what the job did for most of
+/// each.
+std::string timeline_text(const std::vector<ActivitySpan>& timeline);
+
+}  // namespace tessera

@@ -1,0 +1,130 @@
+#include <nlohmann/json.hpp>
+
+#include "sim/longrun/run_answer.h"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json figure_json(const SeedFigure& figure) {
+  return {{"mean", figure.mean}, {"low", figure.low}, {"high", figure.high}};
+}
+
+Json interval_json(const SeedFigure& figure, double factor = 1) {
+  return Json::array({figure.low * factor, figure.high * factor});
+}
+
+Json causes_json(const std::vector<MeanCauseLoss>& causes) {
+  Json all = Json::object();
+  for (const MeanCauseLoss& of : causes) {
+    all[of.cause] = {{"events", of.events},       {"stops", of.stops},
+                     {"hours", of.total_h()},     {"lost_work_h", of.lost_h},
+                     {"slow_h", of.slow_h},       {"detection_h", of.detection_h},
+                     {"restart_h", of.restart_h}, {"waiting_h", of.waiting_h}};
+  }
+  return all;
+}
+
+Json hours_json(const RunStatistics& runs) {
+  return {{"wall", figure_json(runs.wall)},
+          {"useful", figure_json(runs.useful)},
+          {"slow", figure_json(runs.slow)},
+          {"lost", figure_json(runs.lost)},
+          {"checkpoint", figure_json(runs.checkpoint)},
+          {"detection", figure_json(runs.detection)},
+          {"restart", figure_json(runs.restart)},
+          {"waiting", figure_json(runs.waiting)}};
+}
+
+Json checkpoint_json(const RunAnswer& answer) {
+  const CheckpointCost& cost = answer.cost;
+  return {{"bytes", cost.bytes.value()},
+          {"writers", cost.writers},
+          {"bytes_per_gpu", cost.bytes_per_gpu.value()},
+          {"to_host_s", cost.to_host.value()},
+          {"to_network_s", cost.to_network.value()},
+          {"to_storage_s", cost.to_storage.value()},
+          {"slowest", cost.slowest},
+          {"asynchronous", answer.asynchronous},
+          {"blocking_s", to_seconds(answer.plan.checkpoint).value()},
+          {"written_beside_training_s", to_seconds(answer.plan.write).value()},
+          {"restore_s", answer.restore.value()}};
+}
+
+Json intervals_json(const RunAnswer& answer) {
+  Json all = {{"used_s", to_seconds(answer.plan.interval).value()}};
+  if (!answer.intervals) return all;
+  const IntervalAdvice& advice = *answer.intervals;
+  all["mean_time_to_failure_by_rates_h"] = advice.mean_time_to_failure.value() / 3600;
+  all["young_s"] = advice.young.value();
+  all["daly_s"] = advice.daly.value();
+  if (!advice.best) return all;
+  all["simulated_best_s"] = to_seconds(advice.best->interval).value();
+  all["simulated_best_effective_training_time_ratio"] = advice.best->effective_ratio;
+  return all;
+}
+
+Json goal_json(const TokenGoal& goal) {
+  return {{"tokens", goal.tokens},
+          {"hours", goal.hours ? figure_json(*goal.hours) : Json(nullptr)},
+          {"hours_without_failures", goal.hours_without_failures},
+          {"runs_that_reached_it", goal.reached}};
+}
+
+Json timeline_json(const std::vector<ActivitySpan>& timeline) {
+  Json all = Json::array();
+  for (const ActivitySpan& span : timeline)
+    all.push_back({{"begin_s", to_seconds(span.begin).value()},
+                   {"end_s", to_seconds(span.end).value()},
+                   {"activity", name_of(span.activity)}});
+  return all;
+}
+
+Json time_to_failure_json(const std::optional<SeedFigure>& hours) {
+  return hours ? Json(hours->mean) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string json_text(const RunAnswer& answer, const std::string& version) {
+  const RunStatistics& runs = answer.runs;
+  const double share = answer.goodput_share();
+  const auto& failure = runs.hours_to_failure;
+  Json all = {{"schema", "tessera.run/1"},
+              {"tessera_version", version},
+              {"scenario", answer.scenario},
+              {"gpu", answer.gpu},
+              {"gpus", answer.gpus},
+              {"nodes", answer.plan.nodes},
+              {"spares", answer.plan.spares},
+              {"days", answer.days},
+              {"seeds", runs.seeds},
+              {"first_seed", answer.first_seed},
+              {"policy", answer.policy},
+              {"failures", answer.failures},
+              {"step_time_s", answer.step_time.value()},
+              {"tokens_per_s", answer.tokens_per_s},
+              {"effective_training_time_ratio", runs.effective_ratio.mean},
+              {"effective_training_time_ratio_80", interval_json(runs.effective_ratio)},
+              {"goodput", runs.effective_ratio.mean * share},
+              {"goodput_80", interval_json(runs.effective_ratio, share)},
+              {"goodput_tokens_per_s", runs.effective_ratio.mean * answer.tokens_per_s},
+              {"mean_time_to_failure_h", time_to_failure_json(failure)},
+              {"mean_time_to_failure_h_80", failure ? interval_json(*failure) : Json(nullptr)},
+              {"stops", figure_json(runs.stops)},
+              {"checkpoint_s", answer.cost.total().value()},
+              {"restart_s", to_seconds(answer.plan.restart).value()},
+              {"checkpoint", checkpoint_json(answer)},
+              {"checkpoint_interval", intervals_json(answer)},
+              {"hours", hours_json(runs)},
+              {"lost_by_cause", causes_json(runs.causes)},
+              {"node_availability", runs.node_availability.mean},
+              {"node_hours_out", runs.node_hours_out.mean}};
+  if (answer.goal) all["time_to_tokens"] = goal_json(*answer.goal);
+  all["notes"] = answer.notes;
+  all["timeline"] = timeline_json(answer.timeline);
+  return all.dump(2) + "\n";
+}
+
+}  // namespace tessera

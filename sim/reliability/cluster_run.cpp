@@ -1,0 +1,295 @@
+#include "sim/reliability/cluster_run.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "hw/units/input_error.h"
+#include "sim/reliability/failure_source.h"
+#include "sim/reliability/node_pool.h"
+#include "sim/reliability/run_ledger.h"
+
+namespace tessera {
+namespace {
+
+/// A node in service that slows the job, until it is found.
+struct SlowNode {
+  Micros found;
+  int node = 0;
+  int cause = 0;
+};
+
+class ClusterRun {
+ public:
+  ClusterRun(const RunPlan& plan, std::uint64_t seed, bool with_timeline)
+      : plan_(plan),
+        pool_(plan.nodes + plan.spares, plan.nodes, plan.repair_crews),
+        failures_(plan.failures, plan.recorded, plan.nodes + plan.spares, seed),
+        repairs_(seed, ~std::uint64_t{0}),
+        ledger_(plan, with_timeline),
+        replicas_(plan.replicas) {}
+
+  RunRecord run() {
+    train();
+    while (now_ < plan_.length && !done_) {
+      now_ = std::min({activity_end_, write_end_, found_date(), pool_.next_return(),
+                       failures_.next_date(), plan_.length});
+      ledger_.advance(now_, speed());
+      if (now_ < plan_.length) handle();
+    }
+    return ledger_.finish(now_, done_, pool_);
+  }
+
+ private:
+  /// The one thing that happens now and comes first.
+  void handle() {
+    if (write_end_ == now_) return end_write();
+    if (activity_end_ == now_) return end_activity();
+    if (pool_.next_return() == now_) return take_node_back();
+    if (found_date() == now_) return find_slow_node();
+    fail(failures_.take());
+  }
+
+  void enter(Activity activity, Micros duration) {
+    ledger_.enter(activity, cause_);
+    activity_ = activity;
+    activity_end_ = duration < kLongestTime - now_ ? now_ + duration : kLongestTime;
+  }
+
+  double speed() const {
+    double slowest = 1;
+    for (const SlowNode& slow : slow_) slowest = std::max(slowest, class_of(slow.cause).slowdown);
+    return static_cast<double>(replicas_) / plan_.replicas / slowest;
+  }
+
+  const FailureClass& class_of(int cause) const {
+    return plan_.failures.classes[static_cast<std::size_t>(cause)];
+  }
+  bool is_recorded(int cause) const {
+    return cause >= static_cast<int>(plan_.failures.classes.size());
+  }
+
+  void train() {
+    Micros until = plan_.interval - std::min(plan_.interval, ledger_.since_checkpoint());
+    if (write_end_ < kLongestTime) until = std::max(until, write_end_ - now_);
+    if (plan_.memory_interval.value() > 0)
+      until = std::min(until, plan_.memory_interval -
+                                  std::min(plan_.memory_interval, ledger_.since_any_checkpoint()));
+    if (plan_.work.value() > 0) until = std::min(until, ledger_.time_until(plan_.work, speed()));
+    enter(Activity::training, until);
+  }
+
+  void end_activity() {
+    switch (activity_) {
+      case Activity::training:
+        return end_training();
+      case Activity::checkpoint:
+        return end_checkpoint();
+      case Activity::detection:
+        return assemble();
+      default:
+        return train();
+    }
+  }
+
+  void end_training() {
+    if (plan_.work.value() > 0 && ledger_.useful() >= plan_.work) {
+      done_ = true;
+    } else if (write_end_ == kLongestTime && ledger_.since_checkpoint() >= plan_.interval) {
+      begin_checkpoint(false);
+    } else if (plan_.memory_interval.value() > 0 &&
+               ledger_.since_any_checkpoint() >= plan_.memory_interval) {
+      begin_checkpoint(true);
+    } else {
+      train();
+    }
+  }
+
+  void begin_checkpoint(bool in_memory) {
+    in_memory_ = in_memory;
+    ledger_.snapshot();
+    enter(Activity::checkpoint, in_memory ? plan_.memory_checkpoint : plan_.checkpoint);
+  }
+
+  void end_checkpoint() {
+    ledger_.end_checkpoint(in_memory_, plan_.write.value() > 0);
+    if (!in_memory_ && plan_.write.value() > 0) write_end_ = now_ + plan_.write;
+    if (stops_behind_checkpoint_ || (wants_to_grow_ && !in_memory_)) {
+      stops_behind_checkpoint_ = wants_to_grow_ = false;
+      return assemble();
+    }
+    train();
+  }
+
+  void end_write() {
+    write_end_ = kLongestTime;
+    ledger_.end_write();
+    if (activity_ == Activity::training) train();
+  }
+
+  void take_node_back() {
+    if (!pool_.take_return()) return;
+    if (activity_ == Activity::waiting) return assemble();
+    if (replicas_ < plan_.replicas) wants_to_grow_ = true;
+  }
+
+  Micros found_date() const {
+    Micros first = kLongestTime;
+    for (const SlowNode& slow : slow_) first = std::min(first, slow.found);
+    return first;
+  }
+
+  void find_slow_node() {
+    const auto found = std::ranges::find(slow_, now_, &SlowNode::found);
+    const SlowNode slow = *found;
+    slow_.erase(found);
+    const bool passes = class_of(slow.cause).repair.value() == 0;
+    if (passes || !pool_.is_in_job(slow.node)) return settle_speed();
+    take_out(slow.cause, slow.node);
+    stop(slow.cause, 1, Seconds(0));
+  }
+
+  /// The end of training depends on the speed where the work has an end.
+  void settle_speed() {
+    if (activity_ == Activity::training) train();
+  }
+
+  void take_out(int cause, int node) {
+    if (class_of(cause).repair.value() == 0) return;
+    std::erase_if(slow_, [&](const SlowNode& slow) { return slow.node == node; });
+    pool_.take_out(node, now_, to_micros(repairs_.exponential(class_of(cause).repair)));
+  }
+
+  void fail(const FailureEvent& event) {
+    if (is_recorded(event.cause)) return fail_as_recorded(event);
+    const FailureClass& of = class_of(event.cause);
+    const int first = event.node / of.takes_nodes * of.takes_nodes;
+    const int end = std::min(first + of.takes_nodes, pool_.size());
+    bool meets_job = false, meets_any = false;
+    for (int node = first; node < end; ++node) {
+      meets_job = meets_job || pool_.is_in_job(node);
+      meets_any = meets_any || !pool_.is_out(node);
+    }
+    if (!meets_any) return;
+    ledger_.count_event(event.cause);
+    if (of.slowdown > 1) return slow_down(event.cause, event.node);
+    const bool can_save = activity_ == Activity::training || activity_ == Activity::checkpoint;
+    if (of.announced && can_save && meets_job) return stop_behind_checkpoint(event.cause);
+    for (int node = first; node < end && !of.announced; ++node) take_out(event.cause, node);
+    if (meets_job) stop(event.cause, of.takes_nodes, of.detection);
+  }
+
+  void fail_as_recorded(const FailureEvent& event) {
+    const bool meets_job = pool_.is_in_job(event.node);
+    if (!pool_.is_out(event.node)) ledger_.count_event(event.cause);
+    pool_.take_out_until(event.node, now_, event.recorded_end);
+    if (meets_job) stop(event.cause, 1, Seconds(0));
+  }
+
+  void slow_down(int cause, int node) {
+    if (!pool_.is_in_job(node)) return take_out(cause, node);
+    ledger_.blame_slowness(cause);
+    slow_.push_back(
+        {now_ + std::max(Micros(1), to_micros(class_of(cause).detection)), node, cause});
+    settle_speed();
+  }
+
+  void stop_behind_checkpoint(int cause) {
+    cause_ = cause;
+    ledger_.count_stop(cause);
+    stops_behind_checkpoint_ = true;
+    if (activity_ == Activity::checkpoint) return;
+    write_end_ = kLongestTime;  // the newer one takes the place of what was being written
+    begin_checkpoint(false);
+  }
+
+  void stop(int cause, int nodes, Seconds detection) {
+    const bool stopped = activity_ == Activity::detection || activity_ == Activity::waiting;
+    if (stopped) return;
+    cause_ = cause;
+    ledger_.count_stop(cause);
+    ledger_.roll_back(cause, nodes == 1);
+    write_end_ = kLongestTime;
+    stops_behind_checkpoint_ = false;
+    if (detection.value() > 0) return enter(Activity::detection, to_micros(detection));
+    assemble();
+  }
+
+  /// Takes what nodes there are, and starts with them or waits.
+  void assemble() {
+    pool_.fill_job(plan_.nodes);
+    const std::int64_t possible = std::int64_t{pool_.in_job()} * plan_.replicas / plan_.nodes;
+    const bool enough =
+        pool_.in_job() == plan_.nodes || (plan_.elastic && possible >= plan_.least_replicas);
+    if (!enough) return enter(Activity::waiting, kLongestTime);
+    replicas_ = static_cast<int>(possible);
+    wants_to_grow_ = false;
+    if (replicas_ < plan_.replicas) {
+      ledger_.blame_slowness(cause_);
+      pool_.shrink_job(static_cast<int>(
+          (std::int64_t{replicas_} * plan_.nodes + plan_.replicas - 1) / plan_.replicas));
+    }
+    enter(Activity::restart, restart_time());
+  }
+
+  Micros restart_time() const {
+    if (cause_ >= 0 && !is_recorded(cause_) && class_of(cause_).restart)
+      return to_micros(*class_of(cause_).restart);
+    return plan_.restart;
+  }
+
+  const RunPlan& plan_;
+  NodePool pool_;
+  FailureSource failures_;
+  RandomStream repairs_;
+  RunLedger ledger_;
+  Micros now_;
+  Activity activity_ = Activity::training;
+  Micros activity_end_;
+  Micros write_end_ = kLongestTime;  ///< of the checkpoint that is being written beside training
+  std::vector<SlowNode> slow_;
+  int replicas_;
+  int cause_ = -1;  ///< of the last stop
+  bool in_memory_ = false;
+  bool stops_behind_checkpoint_ = false;
+  bool wants_to_grow_ = false;
+  bool done_ = false;
+};
+
+[[noreturn]] void refuse(std::string what, std::string hint) {
+  throw InputError({"", std::move(what), std::move(hint)});
+}
+
+}  // namespace
+
+std::string_view name_of(Activity activity) {
+  constexpr std::array<std::string_view, kActivityCount> kNames = {
+      "training", "checkpoint", "detection", "restart", "waiting", "lost"};
+  return kNames[static_cast<std::size_t>(activity)];
+}
+
+void check_plan(const RunPlan& plan) {
+  if (plan.nodes < 1 || plan.spares < 0 || plan.repair_crews < 0)
+    refuse("has " + std::to_string(plan.nodes) + " nodes",
+           "a job needs one, and no fewer spares than 0");
+  if (plan.length.value() <= 0) refuse("lasts no time", "give more than 0 days");
+  if (plan.interval.value() <= 0)
+    refuse("has checkpoints without an interval", "give more than 0 s");
+  if (plan.replicas < 1 || plan.least_replicas < 1 || plan.least_replicas > plan.replicas)
+    refuse("needs at least " + std::to_string(plan.least_replicas) + " of " +
+               std::to_string(plan.replicas) + " replicas",
+           "give a number from 1 to that of the replicas");
+  for (const RecordedFault& fault : plan.recorded) {
+    if (fault.node < 0 || fault.node >= plan.nodes + plan.spares)
+      refuse("records node " + std::to_string(fault.node) + " of " +
+                 std::to_string(plan.nodes + plan.spares),
+             "leave out what is not of the cluster");
+  }
+}
+
+RunRecord simulate_run(const RunPlan& plan, std::uint64_t seed, bool with_timeline) {
+  return ClusterRun(plan, seed, with_timeline).run();
+}
+
+}  // namespace tessera

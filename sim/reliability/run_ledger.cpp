@@ -1,0 +1,129 @@
+#include "sim/reliability/run_ledger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace tessera {
+
+RunLedger::RunLedger(const RunPlan& plan, bool with_timeline)
+    : plan_(plan), with_timeline_(with_timeline) {
+  for (const FailureClass& of : plan.failures.classes)
+    record_.causes.push_back(CauseLoss{.cause = of.name});
+  for (const RecordedFault& fault : plan.recorded)
+    record_.causes.push_back(CauseLoss{.cause = fault.cause});
+}
+
+CauseLoss& RunLedger::loss(int cause) {
+  return record_.causes[static_cast<std::size_t>(cause)];
+}
+
+void RunLedger::enter(Activity activity, int cause) {
+  activity_ = activity;
+  cause_ = cause;
+}
+
+void RunLedger::blame(Activity activity, Micros time) {
+  if (cause_ < 0) return;
+  if (activity == Activity::detection) loss(cause_).detection += time;
+  if (activity == Activity::restart) loss(cause_).restart += time;
+  if (activity == Activity::waiting) loss(cause_).waiting += time;
+}
+
+void RunLedger::advance(Micros now, double speed) {
+  const Micros time = now - now_;
+  if (time.value() == 0) return;
+  if (activity_ == Activity::training) {
+    const auto useful =
+        static_cast<std::int64_t>(std::llround(static_cast<double>(time.value()) * speed));
+    const Micros slow = time - Micros(useful);
+    useful_ += Micros(useful);
+    record_.slow += slow;
+    if (slow_cause_ >= 0) loss(slow_cause_).slow += slow;
+    now_training_ += time;
+  } else {
+    Micros* const parts[] = {nullptr, &record_.checkpoint, &record_.detection, &record_.restart,
+                             &record_.waiting};
+    *parts[static_cast<std::size_t>(activity_)] += time;
+    blame(activity_, time);
+  }
+  if (with_timeline_) {
+    auto& spans = record_.timeline;
+    if (!spans.empty() && spans.back().activity == activity_ && activity_ != Activity::training) {
+      spans.back().end = now;
+    } else {
+      spans.push_back({now_, now, activity_});
+    }
+  }
+  now_ = now;
+}
+
+void RunLedger::count_stop(int cause) {
+  ++loss(cause).stops;
+  ++record_.stops;
+}
+
+void RunLedger::end_checkpoint(bool in_memory, bool written_later) {
+  ++record_.checkpoints;
+  in_memory_ = taken_;
+  any_checkpoint_at_ = now_training_;
+  if (in_memory) return;
+  checkpoint_at_ = now_training_;
+  (written_later ? writing_ : stored_) = taken_;
+}
+
+void RunLedger::roll_back(int cause, bool survives) {
+  const bool from_memory =
+      plan_.memory_interval.value() > 0 && survives && in_memory_.useful > stored_.useful;
+  const SavedWork& saved = from_memory ? in_memory_ : stored_;
+  const Micros lost = useful_ - saved.useful;
+  record_.lost += lost;
+  loss(cause).lost += lost;
+  if (with_timeline_) mark_lost(saved.date);
+  useful_ = saved.useful;
+  in_memory_ = saved;
+  checkpoint_at_ = any_checkpoint_at_ = now_training_;
+}
+
+void RunLedger::mark_lost(Micros since) {
+  auto& spans = record_.timeline;
+  for (auto span = spans.rbegin(); span != spans.rend() && span->begin >= since; ++span)
+    if (span->activity == Activity::training) span->activity = Activity::lost;
+}
+
+Micros RunLedger::time_until(Micros work, double speed) const {
+  if (work <= useful_) return Micros(0);
+  const double time = std::ceil(static_cast<double>((work - useful_).value()) / speed);
+  return Micros(std::max(std::int64_t{1}, static_cast<std::int64_t>(time)));
+}
+
+/// Faults of a record with the same cause count together.
+void RunLedger::gather_recorded_causes() {
+  const auto modelled = static_cast<std::ptrdiff_t>(plan_.failures.classes.size());
+  std::vector<CauseLoss> causes(record_.causes.begin(), record_.causes.begin() + modelled);
+  for (auto from = record_.causes.begin() + modelled; from != record_.causes.end(); ++from) {
+    auto into = std::find_if(causes.begin() + modelled, causes.end(),
+                             [&](const CauseLoss& of) { return of.cause == from->cause; });
+    if (into == causes.end()) into = causes.insert(into, CauseLoss{.cause = from->cause});
+    into->events += from->events;
+    into->stops += from->stops;
+    into->lost += from->lost;
+    into->slow += from->slow;
+    into->detection += from->detection;
+    into->restart += from->restart;
+    into->waiting += from->waiting;
+  }
+  record_.causes = std::move(causes);
+}
+
+RunRecord RunLedger::finish(Micros now, bool work_done, const NodePool& pool) {
+  record_.wall = now;
+  record_.useful = useful_;
+  record_.work_done = work_done;
+  record_.node_time_out = pool.out_time(now);
+  record_.node_availability = 1 - record_.node_time_out / (now * std::int64_t{pool.size()});
+  gather_recorded_causes();
+  return std::move(record_);
+}
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/reliability/cluster_run.h"
+#include "sim/reliability/node_pool.h"
+
+namespace tessera {
+
+/// The books of a run: where each microsecond went, what training is safe in a checkpoint, and who
+/// is to blame for the rest.
+class RunLedger {
+ public:
+  /// `plan` must outlive the object.
+  RunLedger(const RunPlan& plan, bool with_timeline);
+
+  /// From now on the job does `activity`, because of `cause` (-1: nobody's).
+  void enter(Activity activity, int cause);
+  /// Time goes on to `now`; training at `speed`, in (0, 1] of the full one.
+  void advance(Micros now, double speed);
+
+  void count_event(int cause) { ++loss(cause).events; }
+  void count_stop(int cause);
+  /// From now on `cause` answers for what training takes longer.
+  void blame_slowness(int cause) { slow_cause_ = cause; }
+
+  /// What a checkpoint will hold that begins now.
+  void snapshot() { taken_ = {useful_, now_}; }
+  /// The job need not wait for it any more; one in storage may still be `written` beside training.
+  void end_checkpoint(bool in_memory, bool written_later);
+  /// The one that was being written can be restored from.
+  void end_write() { stored_ = writing_; }
+  /// Back to the last checkpoint in storage, or a later one in memory where that `survives`.
+  void roll_back(int cause, bool survives);
+
+  Micros useful() const { return useful_; }
+  Micros since_checkpoint() const { return now_training_ - checkpoint_at_; }
+  Micros since_any_checkpoint() const { return now_training_ - any_checkpoint_at_; }
+  /// Until `work` is done at `speed`.
+  Micros time_until(Micros work, double speed) const;
+
+  RunRecord finish(Micros now, bool work_done, const NodePool& pool);
+
+ private:
+  struct SavedWork {
+    Micros useful;
+    Micros date;
+  };
+
+  CauseLoss& loss(int cause);
+  void blame(Activity activity, Micros time);
+  void mark_lost(Micros since);
+  void gather_recorded_causes();
+
+  const RunPlan& plan_;
+  bool with_timeline_;
+  RunRecord record_;
+  Micros now_;
+  Micros now_training_;                       ///< all training so far, lost or not
+  Micros checkpoint_at_, any_checkpoint_at_;  ///< of now_training_
+  Activity activity_ = Activity::training;
+  int cause_ = -1;
+  int slow_cause_ = -1;
+  Micros useful_;  ///< without what was taken back
+  SavedWork taken_, writing_, stored_, in_memory_;
+};
+
+}  // namespace tessera
