@@ -55,7 +55,7 @@ std::vector<RecordedFault> read_fault_trace(const std::filesystem::path& file, i
                         .end = date_of(number_of(table, row, end, kMostDays))};
     if (fault.end < fault.begin)
       throw InputError({table.where(row), "ends before it starts", "check start_day and end_day"});
-    if (fault.node < nodes && fault.begin < fault.end) faults.push_back(std::move(fault));
+    if (fault.node < nodes) faults.push_back(std::move(fault));
   }
   std::ranges::stable_sort(faults, {}, &RecordedFault::begin);
   return faults;

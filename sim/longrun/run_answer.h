@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,17 @@ struct TokenGoal {
   double hours_without_failures = 0;
 };
 
+/// A record of faults by itself, whatever the job.
+struct ReplayedTrace {
+  int nodes = 0;
+  std::size_t faults = 0;  ///< that began within the run
+  Micros length;
+  Micros time_out;  ///< summed over the nodes
+
+  /// Share of the nodes' time in service, in [0, 1].
+  double availability() const { return 1 - time_out / (length * std::int64_t{nodes}); }
+};
+
 /// What `tessera run` says.
 struct RunAnswer {
   std::string scenario;
@@ -43,6 +55,7 @@ struct RunAnswer {
   Seconds restore;  ///< what of a restart is reading the checkpoint; 0 where `--restart` says all
   std::optional<IntervalAdvice> intervals;
   std::optional<TokenGoal> goal;
+  std::optional<ReplayedTrace> trace;
   RunStatistics runs;
   std::vector<ActivitySpan> timeline;  ///< of the first seed
   std::vector<std::string> notes;
@@ -52,6 +65,9 @@ struct RunAnswer {
     return static_cast<double>(plan.nodes) / (plan.nodes + plan.spares);
   }
 };
+
+/// `timeline` with checkpoints as part of the training around them, neighbours of one kind joined.
+std::vector<ActivitySpan> joined_spans(const std::vector<ActivitySpan>& timeline);
 
 /// At most 80 columns wide.
 std::string table_text(const RunAnswer& answer);

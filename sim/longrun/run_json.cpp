@@ -72,9 +72,17 @@ Json goal_json(const TokenGoal& goal) {
           {"runs_that_reached_it", goal.reached}};
 }
 
+Json trace_json(const ReplayedTrace& trace) {
+  return {{"nodes", trace.nodes},
+          {"faults", trace.faults},
+          {"days", in_hours(trace.length) / 24},
+          {"availability", trace.availability()},
+          {"lost_node_hours", in_hours(trace.time_out)}};
+}
+
 Json timeline_json(const std::vector<ActivitySpan>& timeline) {
   Json all = Json::array();
-  for (const ActivitySpan& span : timeline)
+  for (const ActivitySpan& span : joined_spans(timeline))
     all.push_back({{"begin_s", to_seconds(span.begin).value()},
                    {"end_s", to_seconds(span.end).value()},
                    {"activity", name_of(span.activity)}});
@@ -122,6 +130,7 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
               {"node_availability", runs.node_availability.mean},
               {"node_hours_out", runs.node_hours_out.mean}};
   if (answer.goal) all["time_to_tokens"] = goal_json(*answer.goal);
+  if (answer.trace) all["fault_trace"] = trace_json(*answer.trace);
   all["notes"] = answer.notes;
   all["timeline"] = timeline_json(answer.timeline);
   return all.dump(2) + "\n";

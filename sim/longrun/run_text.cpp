@@ -71,6 +71,10 @@ std::string result_text(const RunAnswer& answer) {
   text += line_of("nodes in service",
                   printed("%.3f %%, %.1f node-hours out", 100 * runs.node_availability.mean,
                           runs.node_hours_out.mean));
+  if (answer.trace)
+    text += line_of("the whole record",
+                    printed("%d nodes %.3f %% in service, %.1f node-hours out", answer.trace->nodes,
+                            100 * answer.trace->availability(), in_hours(answer.trace->time_out)));
   if (!answer.goal) return text;
   const TokenGoal& goal = *answer.goal;
   text += line_of(printed("%.4g tokens in", goal.tokens).c_str(),
@@ -145,6 +149,19 @@ std::string causes_text(const RunStatistics& runs) {
 constexpr std::array<char, kActivityCount> kLetters = {'#', 'c', 'd', 'r', 'w', 'x'};
 
 }  // namespace
+
+std::vector<ActivitySpan> joined_spans(const std::vector<ActivitySpan>& timeline) {
+  std::vector<ActivitySpan> joined;
+  for (ActivitySpan span : timeline) {
+    if (span.activity == Activity::checkpoint) span.activity = Activity::training;
+    if (!joined.empty() && joined.back().activity == span.activity) {
+      joined.back().end = span.end;
+    } else {
+      joined.push_back(span);
+    }
+  }
+  return joined;
+}
 
 std::string timeline_text(const std::vector<ActivitySpan>& timeline) {
   constexpr std::int64_t kMostLines = 31, kColumns = 48;

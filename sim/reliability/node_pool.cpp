@@ -85,4 +85,18 @@ std::optional<int> NodePool::take_return() {
   return node;
 }
 
+Micros recorded_time_out(std::span<const RecordedFault> faults, int nodes, Micros end) {
+  NodePool pool(nodes, nodes, 0);
+  const auto return_until = [&](Micros date) {
+    while (pool.next_return() <= date) pool.take_return();
+  };
+  for (const RecordedFault& fault : faults) {
+    if (fault.begin >= end) break;
+    return_until(fault.begin);
+    pool.take_out_until(fault.node, fault.begin, fault.end);
+  }
+  return_until(end);
+  return pool.out_time(end);
+}
+
 }  // namespace tessera

@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <queue>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "sim/reliability/failure_model.h"
 #include "sim/reliability/micros.h"
 
 namespace tessera {
@@ -58,5 +61,8 @@ class NodePool {
   std::int64_t out_ = 0;
   std::int64_t out_time_ = 0;  ///< minus the dates at which nodes left, plus those of their return
 };
+
+/// Time that `nodes` nodes were out up to `end` by a record in order of `begin`, summed over them.
+Micros recorded_time_out(std::span<const RecordedFault> faults, int nodes, Micros end);
 
 }  // namespace tessera

@@ -20,6 +20,7 @@
 #include "sim/longrun/failure_file.h"
 #include "sim/longrun/run_answer.h"
 #include "sim/plan/plan.h"
+#include "sim/reliability/node_pool.h"
 #include "sim/report/metrics.h"
 
 namespace tessera {
@@ -31,10 +32,11 @@ struct RunOptions {
   std::string file;
   std::vector<std::string> overrides;
   std::string format;
-  double days = 30;
+  double days = 0;                 ///< 0: as long as the record, else 30
   double per_1000_node_days = -1;  ///< negative: not given
   std::string failures;
   std::string fault_trace;
+  int trace_nodes = 0;  ///< 0: up to the highest that it names
   std::string restart, repair, detection, interval = "60min";
   std::string checkpoint_time, storage_bandwidth, memory_interval;
   bool asynchronous = false;
@@ -48,6 +50,8 @@ struct RunOptions {
 };
 
 constexpr double kMostDays = 3660;
+constexpr double kDefaultDays = 30;
+constexpr int kMostNodes = 1'000'000;
 constexpr Seconds kRestartWithoutReading = Seconds(300);
 
 Seconds seconds_after(const char* option, const std::string& text) {
@@ -103,6 +107,39 @@ void check_failure_options(const RunOptions& options) {
                         "leave it out, or use --failures-per-1000-node-days"});
 }
 
+/// The record of a whole cluster; the job and its spares are the first nodes of it.
+void set_trace(const RunOptions& options, RunAnswer& answer) {
+  RunPlan& plan = answer.plan;
+  const int ours = plan.nodes + plan.spares;
+  std::vector<RecordedFault> faults = read_fault_trace(options.fault_trace, kMostNodes);
+  ReplayedTrace trace{.nodes = ours};
+  Micros last;
+  for (const RecordedFault& fault : faults) {
+    trace.nodes = std::max(trace.nodes, fault.node + 1);
+    last = std::max(last, fault.end);
+  }
+  if (options.trace_nodes > 0 && options.trace_nodes < trace.nodes)
+    throw InputError({"--trace-nodes",
+                      "is " + std::to_string(options.trace_nodes) +
+                          ", but the record and the job have " + std::to_string(trace.nodes),
+                      "give at least as many"});
+  trace.nodes = std::max(trace.nodes, options.trace_nodes);
+  if (options.days == 0) {
+    plan.length = std::clamp(last, days_of(1), to_micros(Seconds(kMostDays * 86'400)));
+    answer.days = in_hours(plan.length) / 24;
+  }
+  trace.length = plan.length;
+  trace.time_out = recorded_time_out(faults, trace.nodes, plan.length);
+  std::erase_if(faults, [&](const RecordedFault& fault) { return fault.begin >= plan.length; });
+  trace.faults = faults.size();
+  answer.trace = trace;
+  std::erase_if(faults, [&](const RecordedFault& fault) { return fault.node >= ours; });
+  answer.failures = fs::path(options.fault_trace).filename().string() + ", " +
+                    std::to_string(faults.size()) + " of " + std::to_string(trace.faults) +
+                    " faults";
+  plan.recorded = std::move(faults);
+}
+
 void read_failure_options(const RunOptions& options, int gpus_per_node, RunAnswer& answer) {
   RunPlan& plan = answer.plan;
   if (options.per_1000_node_days >= 0) {
@@ -114,9 +151,7 @@ void read_failure_options(const RunOptions& options, int gpus_per_node, RunAnswe
     plan.failures = read_failures(failure_file(options.failures), gpus_per_node);
     answer.failures = plan.failures.name;
   } else {
-    plan.recorded = read_fault_trace(options.fault_trace, plan.nodes + plan.spares);
-    answer.failures = fs::path(options.fault_trace).filename().string() + ", " +
-                      std::to_string(plan.recorded.size()) + " faults";
+    set_trace(options, answer);
   }
 }
 
@@ -185,12 +220,12 @@ RunAnswer planned_run(const RunOptions& options, const SimulatedJob& job) {
   answer.step_time = job.step.step_time;
   answer.tokens_per_s = job.step.tokens_per_s;
   answer.first_seed = options.seed;
-  answer.days = options.days;
+  answer.days = options.days > 0 ? options.days : kDefaultDays;
   const int per_node = job.scenario.cluster.node.gpu_count;
   plan.nodes = (answer.gpus + per_node - 1) / per_node;
   plan.spares = options.spares;
   plan.repair_crews = options.repair_crews;
-  plan.length = std::max(Micros(1), to_micros(Seconds(options.days * 86'400)));
+  plan.length = std::max(Micros(1), to_micros(Seconds(answer.days * 86'400)));
   plan.interval = interval_of(options, job.step.step_time);
   plan.elastic = options.policy == "elastic";
   plan.replicas = job.step.layout.data;
@@ -203,6 +238,13 @@ RunAnswer planned_run(const RunOptions& options, const SimulatedJob& job) {
   set_checkpoint(options, job, answer);
   read_failure_options(options, per_node, answer);
   return answer;
+}
+
+/// Whether nodes leave the job for repair.
+bool loses_nodes(const RunPlan& plan) {
+  return !plan.recorded.empty() ||
+         std::ranges::any_of(plan.failures.classes,
+                             [](const FailureClass& of) { return of.repair.value() > 0; });
 }
 
 void add_interval_advice(RunAnswer& answer) {
@@ -240,6 +282,9 @@ ExitCode run_long(const RunOptions& options) {
   answer.runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds));
   answer.timeline = simulate_run(answer.plan, options.seed, true).timeline;
   add_interval_advice(answer);
+  if (options.spares > 0 && !loses_nodes(answer.plan))
+    answer.notes.emplace_back(
+        "the spares are never used: without --repair a failed node restarts with the job");
   if (options.tokens > 0) answer.goal = token_goal(options, answer);
   if (!job.step.memory.fits)
     answer.notes.emplace_back("a step needs more memory than a GPU has (tessera simulate)");
@@ -256,6 +301,10 @@ void add_failure_options(CLI::App& command, RunOptions& options) {
                      "failures by component: a file, or a name in configs/reliability");
   command.add_option("--fault-trace", options.fault_trace,
                      "replay a record of faults: CSV with node, start_day, end_day");
+  command
+      .add_option("--trace-nodes", options.trace_nodes,
+                  "nodes of that record's cluster (default: up to the highest that it names)")
+      ->check(CLI::Range(1, kMostNodes));
   command.add_option("--detection", options.detection,
                      "until a failure is noticed, as 10min (default 0 s)");
   command.add_option("--restart", options.restart,
@@ -298,7 +347,9 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       "run", "Simulate days of a training job: failures, checkpoints, spares, goodput");
   command->add_option("FILE", options->file, "scenario (YAML)")->required();
   add_set_option(*command, options->overrides);
-  command->add_option("--days", options->days, "of wall-clock time (default 30)")
+  command
+      ->add_option("--days", options->days,
+                   "of wall-clock time (default 30; with --fault-trace: as long as that)")
       ->check(CLI::Range(1e-3, kMostDays));
   add_failure_options(*command, *options);
   add_policy_options(*command, *options);
