@@ -27,6 +27,12 @@ struct TokenGoal {
   double hours_without_failures = 0;
 };
 
+/// Nodes out for repair, where enough crews repair.
+struct SpareAdvice {
+  double mean_out = 0;
+  int spares = 0;  ///< with which no node is missing for 99 % of the time; -1: more than nodes
+};
+
 /// A record of faults by itself, whatever the job.
 struct ReplayedTrace {
   int nodes = 0;
@@ -49,11 +55,13 @@ struct RunAnswer {
   std::string failures;  ///< where the rates come from
   Seconds step_time;
   double tokens_per_s = 0;  ///< while it trains
+  bool fits = true;         ///< a step into the GPUs' memory
   RunPlan plan;
   CheckpointCost cost;
   bool asynchronous = false;
   Seconds restore;  ///< what of a restart is reading the checkpoint; 0 where `--restart` says all
   std::optional<IntervalAdvice> intervals;
+  std::optional<SpareAdvice> spares;
   std::optional<TokenGoal> goal;
   std::optional<ReplayedTrace> trace;
   RunStatistics runs;

@@ -113,6 +113,7 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
               {"failures", answer.failures},
               {"step_time_s", answer.step_time.value()},
               {"tokens_per_s", answer.tokens_per_s},
+              {"fits", answer.fits},
               {"effective_training_time_ratio", runs.effective_ratio.mean},
               {"effective_training_time_ratio_80", interval_json(runs.effective_ratio)},
               {"goodput", runs.effective_ratio.mean * share},
@@ -129,6 +130,9 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
               {"lost_by_cause", causes_json(runs.causes)},
               {"node_availability", runs.node_availability.mean},
               {"node_hours_out", runs.node_hours_out.mean}};
+  if (answer.spares)
+    all["spares_advice"] = {{"mean_nodes_out", answer.spares->mean_out},
+                            {"spares_for_99_percent", answer.spares->spares}};
   if (answer.goal) all["time_to_tokens"] = goal_json(*answer.goal);
   if (answer.trace) all["fault_trace"] = trace_json(*answer.trace);
   all["notes"] = answer.notes;

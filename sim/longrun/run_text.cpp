@@ -71,6 +71,9 @@ std::string result_text(const RunAnswer& answer) {
   text += line_of("nodes in service",
                   printed("%.3f %%, %.1f node-hours out", 100 * runs.node_availability.mean,
                           runs.node_hours_out.mean));
+  if (answer.spares)
+    text += line_of("spares for 99 %", printed("%d; %.1f nodes are out on average",
+                                               answer.spares->spares, answer.spares->mean_out));
   if (answer.trace)
     text += line_of("the whole record",
                     printed("%d nodes %.3f %% in service, %.1f node-hours out", answer.trace->nodes,

@@ -21,6 +21,7 @@
 #include "sim/longrun/run_answer.h"
 #include "sim/plan/plan.h"
 #include "sim/reliability/node_pool.h"
+#include "sim/reliability/spare_count.h"
 #include "sim/report/metrics.h"
 
 namespace tessera {
@@ -172,10 +173,16 @@ SimulatedJob simulated_job(const RunOptions& options) {
   return {std::move(scenario), std::move(timed), std::move(step)};
 }
 
+BytesPerSecond storage_bandwidth(const std::string& text) {
+  const BytesPerSecond rate = parsed_option("--storage-bandwidth", text, parse_bandwidth);
+  if (rate.value() < 1)
+    throw InputError({"--storage-bandwidth", "is " + text, "give more than 0 B/s"});
+  return rate;
+}
+
 void set_checkpoint(const RunOptions& options, const SimulatedJob& job, RunAnswer& answer) {
   BytesPerSecond storage;
-  if (!options.storage_bandwidth.empty())
-    storage = parsed_option("--storage-bandwidth", options.storage_bandwidth, parse_bandwidth);
+  if (!options.storage_bandwidth.empty()) storage = storage_bandwidth(options.storage_bandwidth);
   CheckpointCost& cost = answer.cost;
   cost = checkpoint_cost(job.scenario, job.timed, storage);
   if (!options.checkpoint_time.empty()) {
@@ -218,6 +225,7 @@ RunAnswer planned_run(const RunOptions& options, const SimulatedJob& job) {
   answer.gpus = job.step.gpus();
   answer.policy = options.policy;
   answer.step_time = job.step.step_time;
+  answer.fits = job.step.memory.fits;
   answer.tokens_per_s = job.step.tokens_per_s;
   answer.first_seed = options.seed;
   answer.days = options.days > 0 ? options.days : kDefaultDays;
@@ -261,6 +269,14 @@ void add_interval_advice(RunAnswer& answer) {
   answer.intervals = advice;
 }
 
+void add_spare_advice(RunAnswer& answer) {
+  const RunPlan& plan = answer.plan;
+  const double out = nodes_out(plan.failures, plan.nodes + plan.spares).mean;
+  if (out > 0 && plan.repair_crews == 0)
+    answer.spares =
+        SpareAdvice{.mean_out = out, .spares = spares_for(plan.failures, plan.nodes, 0.99)};
+}
+
 TokenGoal token_goal(const RunOptions& options, const RunAnswer& answer) {
   RunPlan plan = answer.plan;
   const Seconds work = Seconds(options.tokens / answer.tokens_per_s);
@@ -282,6 +298,7 @@ ExitCode run_long(const RunOptions& options) {
   answer.runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds));
   answer.timeline = simulate_run(answer.plan, options.seed, true).timeline;
   add_interval_advice(answer);
+  add_spare_advice(answer);
   if (options.spares > 0 && !loses_nodes(answer.plan))
     answer.notes.emplace_back(
         "the spares are never used: without --repair a failed node restarts with the job");

@@ -11,6 +11,7 @@
 #include "sim/reliability/cluster_run.h"
 #include "sim/reliability/failure_source.h"
 #include "sim/reliability/run_statistics.h"
+#include "sim/reliability/spare_count.h"
 
 namespace tessera {
 namespace {
@@ -128,6 +129,21 @@ TEST(ClosedForms, WaitsOfRepairWithCrewsAndSparesAreThoseOfTheQueue) {
       EXPECT_LT(4 * error, 0.1 * expected);
     }
   }
+}
+
+TEST(ClosedForms, AsManySparesAsThePoissonQuantileSays) {
+  RunPlan plan = failing_plan(200, kHour * 4);
+  plan.failures.classes[0].repair = kHour * 48;
+  // 48 / 4 = 12 nodes out, of 800 h in service each: 12 / 1.06.
+  EXPECT_NEAR(nodes_out(plan.failures, 200).mean, 12 / 1.06, 1e-9);
+  const int spares = spares_for(plan.failures, 200, 0.99);
+  const auto waiting_with = [&](int count) {
+    plan.spares = count;
+    return statistics_of(simulate_runs(plan, 1, 20)).waiting.mean / (365 * 24);
+  };
+  EXPECT_LT(waiting_with(spares), 0.01);
+  EXPECT_GT(waiting_with(spares - 4), 0.01);
+  EXPECT_EQ(spares_for(failing_plan(200, kHour).failures, 200, 0.99), 0);
 }
 
 TEST(ClosedForms, ASlowNodeSlowsForAsLongAsNobodyFindsIt) {
