@@ -1,6 +1,7 @@
 #include "sim/longrun/failure_file.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,9 +21,9 @@ using Kind = YamlNode::Kind;
 const std::vector<std::string> kFileKeys = {"name", "source", "gpus_per_node", "node_days",
                                             "failures"};
 const std::vector<std::string> kClassKeys = {
-    "name",    "component",   "events", "per_1000_node_days", "mtbf",
-    "shape",   "takes_nodes", "repair", "detection",          "slowdown",
-    "restart", "planned",     "source"};
+    "name",        "component", "events",    "per_1000_node_days", "mtbf", "shape",
+    "takes_nodes", "repair",    "detection", "slowdown",           "set",  "restart",
+    "planned",     "source"};
 
 /// Events of what a node has one of for each GPU.
 bool comes_with_each_gpu(Component component) {
@@ -124,9 +125,23 @@ class FailureReader {
     of.restart = parsed(item, "restart", parse_seconds);
     of.slowdown = number(item, "slowdown", 1, 1000).value_or(1);
     if (const YamlNode* source = value(item, "source")) of.source = source->text;
+    read_state(item, of);
     read_planned(item, of);
     check_slow(item, of);
     model_.classes.push_back(std::move(of));
+  }
+
+  void read_state(const YamlNode& item, FailureClass& of) {
+    const YamlEntry* entry = item.find("set");
+    if (entry == nullptr) return;
+    for (const YamlNode& line : entry->value.items) {
+      if (line.kind == Kind::scalar) of.state.push_back(line.text);
+    }
+    if (of.state.empty() || of.state.size() != entry->value.items.size())
+      add(entry->value.mark, "set is no list of settings",
+          "write set: ['perturbation.gpus=[{ranks: 0, slowdown: 1.5}]']");
+    if (item.find("slowdown") != nullptr)
+      add(entry->mark, of.name + " has slowdown and set", "keep one: set simulates the slowdown");
   }
 
   void read_planned(const YamlNode& item, FailureClass& of) {
@@ -141,10 +156,11 @@ class FailureReader {
   }
 
   void check_slow(const YamlNode& item, const FailureClass& of) {
-    if (of.slowdown > 1 && of.detection.value() <= 0)
+    const bool slow = of.slowdown > 1 || !of.state.empty();
+    if (slow && of.detection.value() <= 0)
       add(item.mark, of.name + " slows the job for no time",
           "say detection: how long until it is found");
-    if (of.slowdown > 1 && (of.takes_nodes > 1 || of.announced))
+    if (slow && (of.takes_nodes > 1 || of.announced))
       add(item.mark, of.name + " is slow, and takes several nodes or is planned",
           "describe these as failures of their own");
   }

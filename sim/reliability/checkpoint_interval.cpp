@@ -6,8 +6,12 @@
 namespace tessera {
 namespace {
 
+/// Shorter intervals are not tried.
+constexpr std::int64_t kMostCheckpoints = 200'000;
+
 BestInterval tried(RunPlan& plan, double interval_s, std::uint64_t first_seed, int seeds) {
-  plan.interval = std::max(Micros(1'000'000), to_micros(Seconds(interval_s)));
+  plan.interval =
+      std::max({Micros(1'000'000), plan.length / kMostCheckpoints, to_micros(Seconds(interval_s))});
   double sum = 0;
   for (int i = 0; i < seeds; ++i)
     sum += simulate_run(plan, first_seed + static_cast<std::uint64_t>(i)).effective_ratio();

@@ -19,7 +19,7 @@ double expected_effective_ratio(Seconds interval, Seconds checkpoint, Seconds re
 
 /// The interval whose runs over `seeds` seeds from `first_seed` have the highest mean effective
 /// ratio, of fifteen from a fifth to five times `guess` and five more around the best. All meet the
-/// same failures.
+/// same failures. None is below 1 s or 1 / 200,000 of the run.
 struct BestInterval {
   Micros interval;
   double effective_ratio = 0;

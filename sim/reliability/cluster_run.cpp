@@ -70,7 +70,26 @@ class ClusterRun {
     return cause >= static_cast<int>(plan_.failures.classes.size());
   }
 
+  /// Whole cycles of training and checkpoint in which nothing else can happen, in one go. What
+  /// follows is the same as without.
+  void skip_cycles() {
+    const bool plain = plan_.write.value() == 0 && plan_.memory_interval.value() == 0;
+    if (!plain || !ledger_.can_skip() || ledger_.since_checkpoint().value() > 0) return;
+    if (wants_to_grow_) return;
+    const Micros next = std::min(
+        {found_date(), pool_.next_return(), failures_.next_date(), plan_.length, kLongestTime});
+    const Micros cycle = plan_.interval + plan_.checkpoint;
+    std::int64_t cycles = ((next - now_).value() - 1) / cycle.value();
+    if (plan_.work.value() > 0)
+      cycles =
+          std::min(cycles, ((plan_.work - ledger_.useful()).value() - 1) / plan_.interval.value());
+    if (cycles <= 1) return;
+    ledger_.skip(cycles, speed());
+    now_ += cycle * cycles;
+  }
+
   void train() {
+    skip_cycles();
     Micros until = plan_.interval - std::min(plan_.interval, ledger_.since_checkpoint());
     if (write_end_ < kLongestTime) until = std::max(until, write_end_ - now_);
     if (plan_.memory_interval.value() > 0)
@@ -173,7 +192,7 @@ class ClusterRun {
     }
     if (!meets_any) return;
     ledger_.count_event(event.cause);
-    if (of.slowdown > 1) return slow_down(event.cause, event.node);
+    if (of.is_slow()) return slow_down(event.cause, event.node);
     const bool can_save = activity_ == Activity::training || activity_ == Activity::checkpoint;
     if (of.announced && can_save && meets_job) return stop_behind_checkpoint(event.cause);
     for (int node = first; node < end && !of.announced; ++node) take_out(event.cause, node);

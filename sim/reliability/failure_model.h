@@ -45,9 +45,14 @@ struct FailureClass {
   /// after `detection`. Then the node is taken out as if it had failed; without a `repair` the
   /// event passes by itself.
   double slowdown = 1;
+  /// Settings of the scenario in that state ("perturbation.gpus=[...]"), from whose simulated step
+  /// `slowdown` is taken; empty: it is as stated.
+  std::vector<std::string> state;
   bool announced = false;  ///< planned: a checkpoint is written before the job stops, and no node
                            ///< is taken out
   std::string source;      ///< where the figures come from
+
+  bool is_slow() const { return slowdown > 1 || !state.empty(); }
 };
 
 /// Failures of a cluster.

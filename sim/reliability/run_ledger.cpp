@@ -30,17 +30,30 @@ void RunLedger::blame(Activity activity, Micros time) {
   if (activity == Activity::waiting) loss(cause_).waiting += time;
 }
 
+void RunLedger::book_training(Micros time, double speed, std::int64_t times) {
+  const auto useful =
+      static_cast<std::int64_t>(std::llround(static_cast<double>(time.value()) * speed));
+  const Micros slow = (time - Micros(useful)) * times;
+  useful_ += Micros(useful) * times;
+  record_.slow += slow;
+  if (slow_cause_ >= 0) loss(slow_cause_).slow += slow;
+  now_training_ += time * times;
+}
+
+void RunLedger::skip(std::int64_t cycles, double speed) {
+  book_training(plan_.interval, speed, cycles);
+  record_.checkpoint += plan_.checkpoint * cycles;
+  record_.checkpoints += cycles;
+  now_ += (plan_.interval + plan_.checkpoint) * cycles;
+  checkpoint_at_ = any_checkpoint_at_ = now_training_;
+  stored_ = in_memory_ = {useful_, now_ - plan_.checkpoint};
+}
+
 void RunLedger::advance(Micros now, double speed) {
   const Micros time = now - now_;
   if (time.value() == 0) return;
   if (activity_ == Activity::training) {
-    const auto useful =
-        static_cast<std::int64_t>(std::llround(static_cast<double>(time.value()) * speed));
-    const Micros slow = time - Micros(useful);
-    useful_ += Micros(useful);
-    record_.slow += slow;
-    if (slow_cause_ >= 0) loss(slow_cause_).slow += slow;
-    now_training_ += time;
+    book_training(time, speed, 1);
   } else {
     Micros* const parts[] = {nullptr, &record_.checkpoint, &record_.detection, &record_.restart,
                              &record_.waiting};

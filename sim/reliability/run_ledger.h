@@ -20,6 +20,11 @@ class RunLedger {
   /// Time goes on to `now`; training at `speed`, in (0, 1] of the full one.
   void advance(Micros now, double speed);
 
+  /// Whether skip() leaves the record as complete as advance() does.
+  bool can_skip() const { return !with_timeline_; }
+  /// `cycles` times an interval of training and the checkpoint behind it.
+  void skip(std::int64_t cycles, double speed);
+
   void count_event(int cause) { ++loss(cause).events; }
   void count_stop(int cause);
   /// From now on `cause` answers for what training takes longer.
@@ -49,6 +54,7 @@ class RunLedger {
   };
 
   CauseLoss& loss(int cause);
+  void book_training(Micros time, double speed, std::int64_t times);
   void blame(Activity activity, Micros time);
   void mark_lost(Micros since);
   void gather_recorded_causes();

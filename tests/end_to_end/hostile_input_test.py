@@ -36,6 +36,9 @@ READERS = {
     "nccl logs": ["calibrate", "nccl", "@", "--cluster", "dgx-h100", "--out", "out.yaml"],
     "measured kernels": ["calibrate", "gpu", "--gpu", "H100-SXM5-80GB", "--from-kernels", "@", "--out", "out.yaml"],
     "measured steps": ["calibrate", "gpu", "--gpu", "H100-SXM5-80GB", "--from-steps", "@", "--out", "out.yaml"],
+    "run": ["run", "@", "--failures-per-1000-node-days", "1"],
+    "failures": ["run", DATA_PARALLEL, "--failures", "@"],
+    "faults": ["run", DATA_PARALLEL, "--fault-trace", "@"],
     "topology": ["topology", "show", "@"],
     **{f"import {kind}": ["import", kind, "@"] for kind in (
         "nccl-topology", "nvidia-smi", "simgrid", "megatron", "deepspeed", "accelerate", "huggingface")},

@@ -99,6 +99,18 @@ class Run(EndToEnd):
         self.assertGreater(elastic["effective_training_time_ratio"], alone["effective_training_time_ratio"])
         self.assertGreater(spared["effective_training_time_ratio"], elastic["effective_training_time_ratio"])
 
+    def test_a_slow_gpu_slows_the_job_as_its_simulated_step_says(self):
+        state = "perturbation.gpus=[{ranks: 0, slowdown: 1.5}]"
+        failures = self.plant("f.yaml", "failures: [{name: slow GPU, component: gpu, per_1000_node_days: 400, "
+                              f"detection: 2h, repair: 1h, set: ['{state}']}}]\n")
+        answer = self.run_json(SMALL, "--failures", failures, "--spares", 4)
+        factor = self.simulate(SMALL, state)["step_time_s"] / self.simulate(SMALL)["step_time_s"]
+        self.assertGreater(factor, 1.2)
+        self.assertIn(f"slow GPU: steps take {factor:.3f} times as long", answer["notes"])
+        # Each is there for two hours, in which 1 - 1 / factor of the training is missing.
+        slow = answer["lost_by_cause"]["slow GPU"]
+        self.assertAlmostEqual(slow["slow_h"] / slow["stops"], 2 * (1 - 1 / factor), delta=0.15 * slow["slow_h"] / slow["stops"])
+
     def test_tokens_take_longer_with_failures(self):
         answer = self.run_json(SMALL, *SHORT, "--tokens", 1e12)
         goal = answer["time_to_tokens"]
@@ -125,6 +137,8 @@ class Run(EndToEnd):
             ((*rate, "--checkpoint-interval", "0s"), "--checkpoint-interval: is 0s; give more than 0 s"),
             ((*rate, "--least-replicas", 99), "--least-replicas: is 99, but the job has 2"),
             ((*rate, "--storage-bandwidth", "0 GB/s"), "--storage-bandwidth: is 0 GB/s; give more than 0 B/s"),
+            (("--failures-per-1000-node-days", 1e9), "failures in each of 20 runs; give fewer --days or --seeds"),
+            ((*rate, "--memory-interval", "1us"), "--checkpoint-interval: makes more than twenty million checkpoints"),
             (("--fault-trace", "none.csv"), "none.csv"),
             ((*rate, *settings("training.mode=inference")), "is no training"),
         )
