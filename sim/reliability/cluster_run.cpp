@@ -150,7 +150,8 @@ class ClusterRun {
   void take_node_back() {
     if (!pool_.take_return()) return;
     if (activity_ == Activity::waiting) return assemble();
-    if (replicas_ < plan_.replicas) wants_to_grow_ = true;
+    const int nodes = std::min(plan_.nodes, pool_.in_job() + pool_.idle());
+    if (replicas_on(nodes) > replicas_) wants_to_grow_ = true;
   }
 
   Micros found_date() const {
@@ -235,14 +236,18 @@ class ClusterRun {
     assemble();
   }
 
+  int replicas_on(int nodes) const {
+    return static_cast<int>(std::int64_t{nodes} * plan_.replicas / plan_.nodes);
+  }
+
   /// Takes what nodes there are, and starts with them or waits.
   void assemble() {
     pool_.fill_job(plan_.nodes);
-    const std::int64_t possible = std::int64_t{pool_.in_job()} * plan_.replicas / plan_.nodes;
+    const int possible = replicas_on(pool_.in_job());
     const bool enough =
         pool_.in_job() == plan_.nodes || (plan_.elastic && possible >= plan_.least_replicas);
     if (!enough) return enter(Activity::waiting, kLongestTime);
-    replicas_ = static_cast<int>(possible);
+    replicas_ = possible;
     wants_to_grow_ = false;
     if (replicas_ < plan_.replicas) {
       ledger_.blame_slowness(cause_);
