@@ -1,0 +1,221 @@
+"""Follows a step as it runs: operators through a dispatch mode, saved tensors through hooks.
+
+Contents of storages are numbered: a value is what a storage holds between two writes. A tensor is a value and a
+geometry, so views need no operators of their own, and an in-place operator makes a new value in an old storage.
+"""
+
+import contextlib
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
+
+from . import storages
+
+
+class Value:
+    """What a storage holds between two writes. `external`: it was there before the step (parameters, inputs)."""
+
+    __slots__ = ("call", "device", "external", "id", "nbytes", "overwritten", "storage")
+
+    def __init__(self, number, storage, tensor, call, external):
+        self.id = number
+        self.storage = storage  # number of the first value in the same storage
+        self.nbytes = storages.storage_of(tensor).nbytes()
+        self.device = tensor.device
+        self.call = call  # that made it; None: it was there
+        self.external = external
+        self.overwritten = None  # event of the write that ended it
+
+
+class Call:
+    """One run of an operator: `refs` are its tensor arguments and `outs` its results as (value, geometry)."""
+
+    __slots__ = ("fresh", "func", "outs", "reads", "refs", "writes")
+
+    def __init__(self, func, refs, outs, fresh, writes):
+        self.func = func
+        self.refs = refs
+        self.outs = outs
+        self.fresh = fresh  # (number of the result, value) of new storages
+        self.writes = writes  # (number of the argument, old value, new value)
+
+    def signature(self):
+        return (self.func, self.refs, self.outs, tuple(self.fresh), tuple(self.writes))
+
+
+class Handle:
+    """What autograd keeps in place of a saved tensor."""
+
+    __slots__ = ("id", "record", "tape", "tensor", "version")
+
+    def __init__(self, tape, number):
+        self.tape = tape
+        self.id = number
+        self.tensor = self.record = self.version = None
+
+    def __del__(self):
+        self.tape.released(self)
+
+
+_WRITES = {}
+
+
+def written_arguments(func):
+    """(position, name) of the arguments of an operator that it writes."""
+    if func not in _WRITES:
+        arguments = func._schema.arguments
+        _WRITES[func] = [(position, argument.name) for position, argument in enumerate(arguments)
+                         if argument.alias_info is not None and argument.alias_info.is_write]
+    return _WRITES[func]
+
+
+def version_of(tensor):
+    return None if getattr(tensor, "is_inference", lambda: False)() else tensor._version
+
+
+class Tape(TorchDispatchMode):
+    """Numbers values, operators and saved tensors of a step. Subclasses decide what happens to them."""
+
+    def __init__(self):
+        super().__init__()
+        self.known = {}  # address of a storage -> StorageRecord
+        self.values = []
+        self.calls = 0
+        self.handles = 0
+        self.unpacked = False
+        self.own_work = False
+        self._stack = None
+
+    def __enter__(self):
+        self._stack = contextlib.ExitStack()
+        super().__enter__()
+        self._stack.callback(super().__exit__, None, None, None)
+        self._stack.enter_context(torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack))
+        return self
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+    @contextlib.contextmanager
+    def working(self):
+        """What runs in here is ours and no part of the step."""
+        before, self.own_work = self.own_work, True
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            self.own_work = before
+
+    def in_backward(self):
+        """Backward passes run without grad mode (create_graph is refused); forward passes of a step with it."""
+        return self.unpacked and not torch.is_grad_enabled()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if self.own_work:
+            return func(*args, **kwargs)
+        if self.in_backward():
+            for tensor in self._written(func, args, kwargs):
+                self._end_value(tensor)
+            return func(*args, **kwargs)
+        return self.observe(func, args, kwargs)
+
+    # values
+
+    def record_of(self, tensor, call=None):
+        """The record of the tensor's storage; a storage that no operator made is external."""
+        storage = storages.storage_of(tensor)
+        record = self.known.get(storage._cdata)
+        if record is None:
+            value = Value(len(self.values), len(self.values), tensor, call, external=call is None)
+            self.values.append(value)
+            record = self.known[storage._cdata] = storages.StorageRecord(storage, call is None, value)
+        return record
+
+    def ref(self, tensor):
+        """(value, geometry) of a tensor; (None, its type) where it is no plain view of a storage."""
+        if not storages.is_plain(tensor):
+            return (None, type(tensor).__name__)
+        return (self.record_of(tensor).value.id, storages.geometry_of(tensor))
+
+    def _written(self, func, args, kwargs):
+        for position, name in written_arguments(func):
+            argument = args[position] if position < len(args) else kwargs.get(name)
+            yield from (tensor for tensor in storages.tensors_in(argument) if storages.is_plain(tensor))
+
+    def _end_value(self, tensor):
+        """A write to a known storage that is no part of the forward pass: what it held is gone."""
+        record = self.known.get(storages.storage_of(tensor)._cdata)
+        if record is not None:
+            self.before_write(record)
+            self.new_value(record, tensor, None)
+
+    def new_value(self, record, tensor, call):
+        old = record.value
+        old.overwritten = self.now()
+        record.value = Value(len(self.values), old.storage, tensor, call, record.external)
+        self.values.append(record.value)
+        return old, record.value
+
+    # operators
+
+    def observe(self, func, args, kwargs):
+        """Runs an operator of the forward pass and hands what it did to `called`."""
+        number = self.calls
+        self.calls += 1
+        tensors = storages.tensors_in((args, kwargs))
+        refs = tuple(self.ref(tensor) for tensor in tensors)
+        targets = {}
+        for tensor in self._written(func, args, kwargs):
+            record = self.record_of(tensor)
+            if record.key not in targets:
+                targets[record.key] = (next(i for i, other in enumerate(tensors) if other is tensor), record, tensor)
+                self.before_write(record)
+        self.before_call(number, func, args, kwargs, refs)
+        result = self.run_call(number, func, args, kwargs)
+        writes = []
+        for position, record, tensor in targets.values():
+            old, new = self.new_value(record, tensor, number)
+            writes.append((position, old.id, new.id))
+        self.called(number, self._call(number, func, refs, result, writes), result)
+        return result
+
+    def _call(self, number, func, refs, result, writes):
+        outs, fresh = [], []
+        for position, leaf in enumerate(tree_flatten(result)[0]):
+            if not isinstance(leaf, torch.Tensor) or not storages.is_plain(leaf):
+                outs.append((None, type(leaf).__name__))
+                continue
+            before = len(self.values)
+            value = self.record_of(leaf, number).value
+            if len(self.values) > before:
+                fresh.append((position, value.id))
+            outs.append((value.id, storages.geometry_of(leaf)))
+        return Call(func, refs, tuple(outs), fresh, writes)
+
+    # what subclasses do
+
+    def now(self):
+        return self.calls
+
+    def before_call(self, number, func, args, kwargs, refs):
+        """Ahead of an operator."""
+
+    def run_call(self, number, func, args, kwargs):
+        return func(*args, **kwargs)
+
+    def before_write(self, record):
+        """Ahead of an operator that writes to a known storage."""
+
+    def called(self, number, call, result):
+        """Behind an operator."""
+
+    def pack(self, tensor):
+        raise NotImplementedError
+
+    def unpack(self, handle):
+        raise NotImplementedError
+
+    def released(self, handle):
+        """Autograd has let go of a saved tensor."""
