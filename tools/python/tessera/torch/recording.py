@@ -99,7 +99,7 @@ class Recorder(Tape):
             self.random_calls.add(number)
         return result
 
-    def called(self, number, call, result):
+    def called(self, number, call):
         self.recorded.append(call)
         self.events.append(("call", number))
 
@@ -190,6 +190,16 @@ def record(step):
             synchronize()
             seconds = time.perf_counter() - start
     return _graph(recorder, counted.peak, seconds, loss)
+
+
+def peak(step):
+    """The most bytes of saved tensors that are held at a time while `step()` runs, each storage once.
+
+    Parameters and inputs do not count. A step that runs `applied(plan)` inside is counted under its plan.
+    """
+    with meter.Meter() as counted, Recorder():
+        step()
+    return counted.peak
 
 
 def _graph(tape, peak, seconds, loss):

@@ -87,26 +87,25 @@ def _map(tree, change):
     return storages.tree_unflatten([change(leaf) for leaf in leaves], shape)
 
 
-def run_unit(unit, recipes, signatures, held):
-    """Runs a unit again; {value: storage} of what it makes. `held(value)`: storages of what it reads."""
+def run_unit(unit, graph, recipes, held):
+    """Runs a unit again; {value: storage} of what it makes. `held(value)`: the storage of a value that it reads."""
     made = {}
 
     def storage_of_value(value):
         return made[value] if value in made else held(value)
 
     for number in unit.calls:
-        _, refs, outs, fresh, writes = signatures[number]
-        for position, old, new in writes:
-            if new in unit.makes or any(old == value for value in made) or old in unit.reads:
-                made[old] = _own(storage_of_value(old), old in made, refs[position][1].device)
+        _, refs, outs, fresh, writes = graph.signatures[number]
+        writes = [write for write in writes if not graph.values[write[2]].external]
+        for position, old, _ in writes:
+            made[old] = _own(storage_of_value(old), old in made, refs[position][1].device)
         result = tree_flatten(recipes[number].run(storage_of_value))[0]
         for position, value in fresh:
             if storages.geometry_of(result[position]) != outs[position][1]:
                 raise StepChanged(f"{recipes[number].func} makes another shape when it runs again")
             made[value] = storages.storage_of(result[position])
         for _, old, new in writes:
-            if old in made:
-                made[new] = made.pop(old)
+            made[new] = made.pop(old)
     return {value: made[value] for value in unit.makes}
 
 

@@ -85,6 +85,7 @@ class Tape(TorchDispatchMode):
         self.handles = 0
         self.unpacked = False
         self.own_work = False
+        self.live = {}
         self._stack = None
 
     def __enter__(self):
@@ -174,11 +175,13 @@ class Tape(TorchDispatchMode):
                 self.before_write(record)
         self.before_call(number, func, args, kwargs, refs)
         result = self.run_call(number, func, args, kwargs)
-        writes = []
+        writes, self.live = [], {}
         for position, record, tensor in targets.values():
             old, new = self.new_value(record, tensor, number)
+            self.live[new.id] = storages.storage_of(tensor)
             writes.append((position, old.id, new.id))
-        self.called(number, self._call(number, func, refs, result, writes), result)
+        self.called(number, self._call(number, func, refs, result, writes))
+        self.live = {}
         return result
 
     def _call(self, number, func, refs, result, writes):
@@ -191,6 +194,7 @@ class Tape(TorchDispatchMode):
             value = self.record_of(leaf, number).value
             if len(self.values) > before:
                 fresh.append((position, value.id))
+                self.live[value.id] = storages.storage_of(leaf)
             outs.append((value.id, storages.geometry_of(leaf)))
         return Call(func, refs, tuple(outs), fresh, writes)
 
@@ -208,8 +212,8 @@ class Tape(TorchDispatchMode):
     def before_write(self, record):
         """Ahead of an operator that writes to a known storage."""
 
-    def called(self, number, call, result):
-        """Behind an operator."""
+    def called(self, number, call):
+        """Behind an operator; `live` has the storages of the values that it made."""
 
     def pack(self, tensor):
         raise NotImplementedError
