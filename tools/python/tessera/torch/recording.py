@@ -8,14 +8,10 @@ import torch
 from . import meter
 from .graph import Graph, Node, UnitBuilder
 from .storages import geometry_of, is_plain, storage_of
-from .tape import Handle, Tape, version_of
+from .tape import Handle, StepError, Tape, version_of
 
 _UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted")
 _RESIZING = ("resize_", "resize_as_", "set_")
-
-
-class StepError(RuntimeError):
-    """A step that cannot be recorded or planned, in words."""
 
 
 def synchronize():

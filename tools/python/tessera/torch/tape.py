@@ -5,8 +5,11 @@ geometry, so views need no operators of their own, and an in-place operator make
 """
 
 import contextlib
+import threading
 
 import torch
+from torch.autograd import Variable
+from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
@@ -74,6 +77,32 @@ def version_of(tensor):
     return None if getattr(tensor, "is_inference", lambda: False)() else tensor._version
 
 
+class StepError(RuntimeError):
+    """A step that cannot be recorded or planned, in words."""
+
+
+class _Engine:
+    """Stands before autograd's engine, so that a tape knows of backward passes and stays out of their operators.
+
+    PyTorch 1.13 cannot save Python numbers in tensors' place (x * 0.5) where a mode sees the backward pass.
+    """
+
+    def __init__(self, tape, engine):
+        self._tape, self._engine = tape, engine
+        self._thread = threading.get_ident()
+
+    def run_backward(self, *args, **kwargs):
+        if threading.get_ident() != self._thread:
+            return self._engine.run_backward(*args, **kwargs)
+        if any(args[2:4]) or kwargs.get("keep_graph") or kwargs.get("create_graph"):
+            raise StepError("a backward pass with retain_graph or create_graph cannot be recorded, nor run by a plan")
+        with self._tape.backward():
+            return self._engine.run_backward(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+
 class Tape(TorchDispatchMode):
     """Numbers values, operators and saved tensors of a step. Subclasses decide what happens to them."""
 
@@ -83,6 +112,7 @@ class Tape(TorchDispatchMode):
         self.values = []
         self.calls = 0
         self.handles = 0
+        self.passes = 0  # backward passes that run, one inside another
         self.unpacked = False
         self.own_work = False
         self.live = {}
@@ -93,10 +123,24 @@ class Tape(TorchDispatchMode):
         super().__enter__()
         self._stack.callback(super().__exit__, None, None, None)
         self._stack.enter_context(torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack))
+        engine = Variable._execution_engine
+        self._stack.callback(setattr, Variable, "_execution_engine", engine)
+        Variable._execution_engine = _Engine(self, engine)
         return self
 
     def __exit__(self, *_):
         self._stack.close()
+
+    @contextlib.contextmanager
+    def backward(self):
+        """A backward pass runs, without this mode where no other lies on it."""
+        on_top = _python_dispatch._get_current_dispatch_mode() is self
+        self.passes += 1
+        try:
+            with _python_dispatch._pop_mode_temporarily() if on_top else contextlib.nullcontext():
+                yield
+        finally:
+            self.passes -= 1
 
     @contextlib.contextmanager
     def working(self):
@@ -109,8 +153,8 @@ class Tape(TorchDispatchMode):
             self.own_work = before
 
     def in_backward(self):
-        """Backward passes run without grad mode (create_graph is refused); forward passes of a step with it."""
-        return self.unpacked and not torch.is_grad_enabled()
+        """Whether the step is in a backward pass, or behind one in what needs none, such as an optimizer."""
+        return self.passes > 0 or (self.unpacked and not torch.is_grad_enabled())
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
