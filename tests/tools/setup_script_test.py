@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-PACKAGES = "# libraries\ng++\nlibone-dev\n\nlibtwo-dev\nclang-tidy tidy\n"
+PACKAGES = "# libraries\ng++\nlibone-dev\n\nlibtwo-dev\nclang-tidy tidy\npython3-torch test\n"
 
 # Each stand-in writes its name and arguments to the file $CALLS.
 STAND_INS = {
@@ -75,6 +75,12 @@ class SetupScript(unittest.TestCase):
         self.run_setup("--preset", "tidy")
         self.assertTrue(self.called("apt-get")[0].endswith("clang-tidy libtwo-dev"))
         self.assertEqual(self.called("cmake"), ["cmake --preset tidy"])
+
+    def test_a_single_target_needs_no_packages_of_the_tests(self):
+        self.run_setup("--target", "tessera")
+        self.assertFalse([line for line in self.called("apt-get") if "python3-torch" in line])
+        self.run_setup()
+        self.assertTrue([line for line in self.called("apt-get") if "python3-torch" in line])
 
     def test_names_the_missing_packages_where_it_may_not_install_them(self):
         (self.fakes / "no-sudo").touch()

@@ -67,20 +67,21 @@ class Plan:
 class Attempts:
     """Asks the planner for one graph with several budgets, and keeps the exact peak of each answer."""
 
-    def __init__(self, graph, swap, link, effort, planner):
+    def __init__(self, graph, swap, link, planner):
         self.plan_graph = PlanGraph(graph)
         self.graph = graph
         self.text = json.dumps(self.plan_graph.to_json())
-        self.options = ["--planner", planner, "--effort", effort, *(["--link", link] if swap else ["--no-swap"])]
+        self.options = ["--planner", planner, *(["--link", link] if swap else ["--no-swap"])]
         self.lower_bound = self.base_peak = 0
         self.best = None  # the plan of the lowest peak
 
-    def ask(self, budget):
+    def ask(self, budget, effort="fast"):
         """The plan for a budget of the planner's own, which counts a little more than is held; None where there is none."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "step.json"
             file.write_text(self.text, encoding="utf-8")
-            answer = program.ask("plan", "graph", file, "--budget", f"{int(budget)} B", *self.options)
+            answer = program.ask("plan", "graph", file, "--budget", f"{int(budget)} B", "--effort", effort,
+                                 *self.options)
         self.lower_bound, self.base_peak = answer["lower_bound_bytes"], answer["base_peak_bytes"]
         if not answer["feasible"]:
             return None
@@ -122,8 +123,8 @@ def plan(graph, budget, *, swap=None, link="12 GB/s", effort="thorough", planner
     limit = budget_bytes(budget, graph.peak_bytes)
     if swap is None:
         swap = any(value.device.type == "cuda" for value in graph.values)
-    attempts = Attempts(graph, swap, link, effort, planner)
-    found = _fastest(attempts, limit)
+    attempts = Attempts(graph, swap, link, planner)
+    found = _fastest(attempts, limit, effort)
     if found is None:
         least = attempts.least()
         if least is None or least.peak_bytes > limit:
@@ -133,16 +134,29 @@ def plan(graph, budget, *, swap=None, link="12 GB/s", effort="thorough", planner
     return found
 
 
-def _fastest(attempts, limit):
-    """The planner counts tensors of the forward pass that are not saved too, so a little more may do."""
-    found = None
-    for factor in (1.0, 1.05, 1.1, 1.2, 1.3):
-        attempt = attempts.ask(limit * factor)
-        if attempt is not None and attempt.peak_bytes <= limit and (found is None or attempt.planned_s < found.planned_s):
-            found = attempt
-        elif found is not None:
+def _fastest(attempts, limit, effort):
+    """The planner counts tensors of the forward pass that are not saved too, so a little more than `limit` may do; where
+    the running model holds more than the planner thinks, a little less. A quick search finds how much."""
+    answers = {}
+    for factor in (1.0, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0):
+        answers[factor] = attempts.ask(limit * factor)
+        if answers[factor] is not None and answers[factor].peak_bytes > limit:
             break
+    if not any(_fits(answer, limit) for answer in answers.values()):
+        answers.update((factor, attempts.ask(limit * factor)) for factor in (0.95, 0.9, 0.8))
+    able = [factor for factor, answer in answers.items() if _fits(answer, limit)]
+    if not able:
+        return None
+    best = min(able, key=lambda factor: answers[factor].planned_s)
+    found = answers[best]
+    if effort != "fast":
+        longer = attempts.ask(limit * best, effort)
+        found = longer if _fits(longer, limit) and longer.planned_s < found.planned_s else found
     return found
+
+
+def _fits(plan, limit):
+    return plan is not None and plan.peak_bytes <= limit
 
 
 def _infeasible(budget, limit, graph, least):
