@@ -25,6 +25,7 @@ class Player(Tape):
         self.plan, self.graph, self.schedule = plan, plan.graph, plan.schedule
         self.on_change = on_change
         self.followed = self.in_order = True
+        self.error = None
         self.held = {}  # value -> storage
         self.host = HostStore()
         self.recipes = {}
@@ -39,9 +40,13 @@ class Player(Tape):
     # the forward pass
 
     def observe(self, func, args, kwargs):
-        if not self.followed:
+        if not self.followed or self.is_over():
             return func(*args, **kwargs)
         return super().observe(func, args, kwargs)
+
+    def is_over(self):
+        """Whether the last backward node is done: what follows is not ours, but for another iteration."""
+        return self.ended and self.current == len(self.graph.nodes) - 1
 
     def before_call(self, number, func, args, kwargs, refs):
         if number >= len(self.graph.signatures):
@@ -80,7 +85,7 @@ class Player(Tape):
     def _changed(self, what):
         message = f"the step is not the recorded one: {what}; record and plan it anew"
         if self.on_change == "raise":
-            raise StepChanged(message)
+            raise self._error(message)
         self.followed = False
         warnings.warn(message + ", or it may exceed the budget; what it saves from here on is kept", stacklevel=2)
 
@@ -90,6 +95,8 @@ class Player(Tape):
         with self.working():
             plain = storages.is_plain(tensor)
             record = self.record_of(tensor) if plain else None
+            if self.followed and self.is_over():
+                self._changed("it saves tensors behind its recorded end; one iteration runs in one applied(plan)")
             if self.followed and not self._as_recorded(handle.id, tensor, record):
                 self._changed(f"saved tensor {handle.id} is another one")
         value = self.graph.saved[handle.id] if self.followed else None
@@ -136,7 +143,7 @@ class Player(Tape):
     def _lose_order(self, node):
         message = f"the backward pass reaches node {node} behind node {self.current}, other than when it was recorded"
         if self.on_change == "raise":
-            raise StepChanged(message + "; record and plan it anew")
+            raise self._error(message + "; record and plan it anew")
         self.in_order = False
         warnings.warn(message + "; tensors are made again when they are asked for", stacklevel=2)
 
@@ -189,13 +196,18 @@ class Player(Tape):
             else:
                 unit = self.graph.units[self.graph.maker[wanted]]
                 if unit.fixed or any(call not in self.recipes for call in unit.calls):
-                    raise StepChanged(f"the backward pass asks for a tensor of {unit.name} that the plan has dropped and "
+                    raise self._error(f"the backward pass asks for a tensor of {unit.name} that the plan has dropped and "
                                       "that cannot be made again; record and plan the step anew")
                 missing = [read for read in unit.reads if read not in self.held]
                 waiting += missing
                 if not missing:
                     self._recompute(self.graph.maker[wanted])
         return self.held[value]
+
+    def _error(self, message):
+        """PyTorch 1.13 turns errors of hooks into RuntimeErrors; `__exit__` raises the one that it was."""
+        self.error = StepChanged(message)
+        return self.error
 
     # what is held
 
@@ -222,6 +234,8 @@ class Player(Tape):
             for value in list(self.held):
                 self._drop(value)
             self.recipes.clear()
+        if self.error is not None and isinstance(error[1], RuntimeError) and error[1] is not self.error:
+            raise self.error from error[1]
 
 
 @contextlib.contextmanager

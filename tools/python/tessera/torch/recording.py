@@ -1,5 +1,6 @@
 """Records one iteration."""
 
+import contextlib
 import sys
 import time
 
@@ -7,7 +8,7 @@ import torch
 
 from . import meter
 from .graph import Graph, Node, UnitBuilder
-from .storages import geometry_of, is_plain, storage_of
+from .storages import bytes_of, geometry_of, is_plain, storage_of, tensors_in
 from .tape import Handle, StepError, Tape, version_of
 
 _UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted")
@@ -39,6 +40,13 @@ def in_custom_function():
     return False
 
 
+def fingerprint(storage, device):
+    """A number that changes with the bytes of `storage`, short of rare coincidence."""
+    whole = bytes_of(storage, device)
+    words = whole[:whole.numel() // 4 * 4].view(torch.int32)
+    return (words.sum(dtype=torch.int64).item(), whole[words.numel() * 4:].sum(dtype=torch.int64).item())
+
+
 def statistics_of(func, args, kwargs):
     """Positions of running statistics among the arguments of a batch norm that trains: written, but not read."""
     names = [argument.name for argument in func._schema.arguments]
@@ -60,12 +68,26 @@ class Recorder(Tape):
         self.recorded, self.seconds, self.events = [], [], []
         self.fixed, self.random_calls, self.stats = {}, set(), {}
         self.saved, self.packs = [], []
+        self.prints, self.dirty, self.readers = {}, set(), {}
         self.nodes, self.node = [], None
         self.open = set()  # unpacked and not yet released
         self.started = 0.0
 
     def now(self):
         return len(self.events)
+
+    # writes that no operator makes (numpy, kernels of one's own)
+
+    def _inspect(self, tensor, number=None):
+        """Compares what a storage holds with what it held when it was last seen."""
+        if not is_plain(tensor):
+            return
+        value = self.record_of(tensor).value
+        print_now = fingerprint(storage_of(tensor), tensor.device)
+        if self.prints.setdefault(value.id, print_now) != print_now:
+            self.dirty.add(value.id)
+        if number is not None:
+            self.readers.setdefault(value.id, set()).add(number)
 
     # operators
 
@@ -82,6 +104,11 @@ class Recorder(Tape):
         positions = statistics_of(func, args, kwargs)
         if positions:
             self.stats[number] = tensor_positions(args, positions)
+        skipped = self.stats.get(number, ())
+        with self.working():
+            for position, tensor in enumerate(tensors_in((args, kwargs))):
+                if position not in skipped:
+                    self._inspect(tensor, number)
 
     def run_call(self, number, func, args, kwargs):
         generators = generators_of(kwargs)
@@ -97,6 +124,9 @@ class Recorder(Tape):
 
     def called(self, number, call):
         self.recorded.append(call)
+        with self.working():
+            for value, storage in self.live.items():
+                self.prints[value] = fingerprint(storage, self.values[value].device)
         self.events.append(("call", number))
 
     # saved tensors
@@ -109,6 +139,7 @@ class Recorder(Tape):
         with self.working():
             known = is_plain(tensor)
             record = self.record_of(tensor) if known else None
+            self._inspect(tensor)
             self.packs.append((record.value.id, geometry_of(tensor)) if known else (None, type(tensor).__name__))
         internal = known and not record.external
         self.saved.append(record.value if internal else None)
@@ -121,6 +152,8 @@ class Recorder(Tape):
     def unpack(self, handle):
         check_version(handle)
         self.unpacked = True
+        with self.working():
+            self._inspect(handle.tensor)
         if handle.record is not None:
             self.saved[handle.id] = handle.record.value
         if self.node is None:
@@ -178,6 +211,8 @@ def record(step):
     of a process is slower than the next: run the step once before. Raises StepError where the step runs no backward
     pass, or runs it with retain_graph or create_graph.
     """
+    if Tape.active:
+        raise StepError("a step cannot be recorded while another one is recorded or runs by a plan")
     recorder = Recorder()
     with meter.Meter() as counted:
         with recorder:
@@ -191,9 +226,10 @@ def record(step):
 def peak(step):
     """The most bytes of saved tensors that are held at a time while `step()` runs, each storage once.
 
-    Parameters and inputs do not count. A step that runs `applied(plan)` inside is counted under its plan.
+    Parameters and inputs do not count. Under `applied(plan)`, inside `step` or around this call, what the plan holds and
+    makes again is counted.
     """
-    with meter.Meter() as counted, Recorder():
+    with meter.Meter() as counted, contextlib.nullcontext() if Tape.active else Recorder():
         step()
     return counted.peak
 
@@ -218,6 +254,9 @@ def _graph(tape, peak, seconds, loss):
 
 def _fix(tape):
     """Calls that would not do the same again behind the forward pass."""
+    for value in tape.dirty:
+        for number in {tape.values[value].call, *tape.readers.get(value, ())} - {None}:
+            tape.fixed.setdefault(number, "reads or makes what is written by other means than operators")
     last = tape.nodes[-1].event
     for number, call in enumerate(tape.recorded):
         skipped = tape.stats.get(number, ())

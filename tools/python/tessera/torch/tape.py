@@ -106,6 +106,8 @@ class _Engine:
 class Tape(TorchDispatchMode):
     """Numbers values, operators and saved tensors of a step. Subclasses decide what happens to them."""
 
+    active = []
+
     def __init__(self):
         super().__init__()
         self.known = {}  # address of a storage -> StorageRecord
@@ -120,6 +122,8 @@ class Tape(TorchDispatchMode):
 
     def __enter__(self):
         self._stack = contextlib.ExitStack()
+        Tape.active.append(self)
+        self._stack.callback(Tape.active.remove, self)
         super().__enter__()
         self._stack.callback(super().__exit__, None, None, None)
         self._stack.enter_context(torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack))
