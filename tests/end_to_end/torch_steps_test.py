@@ -99,7 +99,7 @@ class Operators(Steps):
 
         def loss():
             y = (w * 2).exp()
-            return (y[:32].sin() * y[32:].t()[:, :32].sin()).sum() + y.view(-1)[5:].cos().sum()
+            return (y[:32].sin() * y.t()[32:].sin()).sum() + y.view(-1)[5:].cos().sum()
 
         graph, _ = self.hold([w], loss)
         saved = {value for value in graph.saved if value is not None}
@@ -151,7 +151,7 @@ class Operators(Steps):
 
         def loss():
             x.copy_(source)
-            y = chain(layers, (x + 1).sin())
+            y = chain(layers, x + 1)
             x.zero_()
             return y.sum()
 

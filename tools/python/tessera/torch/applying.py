@@ -8,9 +8,8 @@ import torch
 
 from . import meter, storages
 from .host import HostStore
-from .recording import check_version
 from .replay import Recipe, StepChanged, run_unit
-from .tape import Handle, Tape, version_of
+from .tape import Tape, check_version, version_of
 
 
 class Player(Tape):
@@ -89,28 +88,24 @@ class Player(Tape):
         self.followed = False
         warnings.warn(message + ", or it may exceed the budget; what it saves from here on is kept", stacklevel=2)
 
-    def pack(self, tensor):
-        handle = Handle(self, self.handles)
-        self.handles += 1
-        with self.working():
-            plain = storages.is_plain(tensor)
-            record = self.record_of(tensor) if plain else None
-            if self.followed and self.is_over():
-                self._changed("it saves tensors behind its recorded end; one iteration runs in one applied(plan)")
-            if self.followed and not self._as_recorded(handle.id, tensor, record):
-                self._changed(f"saved tensor {handle.id} is another one")
+    def saved_tensor(self, handle, tensor):
+        plain = storages.is_plain(tensor)
+        record = self.record_of(tensor) if plain else None
+        if self.followed and self.is_over():
+            self._changed("it saves tensors behind its recorded end; one iteration runs in one applied(plan)")
+        if self.followed and not self._as_recorded(handle.id, tensor, record):
+            self._changed(f"saved tensor {handle.id} is another one")
         value = self.graph.saved[handle.id] if self.followed else None
-        if value is None:
-            handle.tensor, handle.version = tensor, version_of(tensor)
-            if plain and not record.external:
-                handle.record = storages.storage_of(tensor)
-                meter.hold(handle.record)
-            return handle
-        handle.record = value
-        self.live = {record.value.id: storages.storage_of(tensor)}
-        self._capture(("pack", handle.id))
-        self.live = {}
-        return handle
+        if value is not None:
+            handle.record = value
+            self.live = {record.value.id: storages.storage_of(tensor)}
+            self._capture(("pack", handle.id))
+            self.live = {}
+            return
+        handle.tensor, handle.version = tensor, version_of(tensor)
+        if plain and not record.external:
+            handle.record = storages.storage_of(tensor)
+            meter.hold(handle.record)
 
     def _as_recorded(self, number, tensor, record):
         ours = (None, type(tensor).__name__) if record is None else (record.value.id, storages.geometry_of(tensor))
@@ -118,16 +113,14 @@ class Player(Tape):
 
     # the backward pass
 
-    def unpack(self, handle):
-        self.unpacked = True
-        node = self.node_of.get(handle.id) if handle.record is not None or self.followed else None
-        with self.working():
-            if node is not None:
-                self._enter_node(node)
-            if handle.tensor is not None:
-                check_version(handle)
-                return handle.tensor
-            return storages.view_of(self._made(handle.record), self.graph.packs[handle.id][1])
+    def read_tensor(self, handle):
+        node = self.node_of.get(handle.id) if handle.tensor is None or self.followed else None
+        if node is not None:
+            self._enter_node(node)
+        if handle.tensor is not None:
+            check_version(handle)
+            return handle.tensor
+        return storages.view_of(self._made(handle.record), self.graph.packs[handle.id][1])
 
     def _enter_node(self, node):
         if node == self.current or not self.in_order:
@@ -154,7 +147,7 @@ class Player(Tape):
         for value in self.schedule.drops[self.current]:
             self._drop(value)
 
-    def released(self, handle):
+    def released_tensor(self, handle):
         if handle.tensor is not None and handle.record is not None:
             meter.free(handle.record)
         if self.node_of.get(handle.id) == self.current:

@@ -48,6 +48,7 @@ class Graph:
     events: list
     random_calls: set
     stats: dict
+    dirty: set
     peak_bytes: int
     seconds: float
     loss: object = None

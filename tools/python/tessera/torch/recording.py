@@ -9,7 +9,7 @@ import torch
 from . import meter
 from .graph import Graph, Node, UnitBuilder
 from .storages import bytes_of, geometry_of, is_plain, storage_of, tensors_in
-from .tape import Handle, StepError, Tape, version_of
+from .tape import StepError, Tape, check_version, version_of
 
 _UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted")
 _RESIZING = ("resize_", "resize_as_", "set_")
@@ -131,29 +131,22 @@ class Recorder(Tape):
 
     # saved tensors
 
-    def pack(self, tensor):
-        handle = Handle(self, self.handles)
-        self.handles += 1
-        handle.tensor = tensor
-        handle.version = version_of(tensor)
-        with self.working():
-            known = is_plain(tensor)
-            record = self.record_of(tensor) if known else None
-            self._inspect(tensor)
-            self.packs.append((record.value.id, geometry_of(tensor)) if known else (None, type(tensor).__name__))
+    def saved_tensor(self, handle, tensor):
+        handle.tensor, handle.version = tensor, version_of(tensor)
+        known = is_plain(tensor)
+        record = self.record_of(tensor) if known else None
+        self._inspect(tensor)
+        self.packs.append((record.value.id, geometry_of(tensor)) if known else (None, type(tensor).__name__))
         internal = known and not record.external
         self.saved.append(record.value if internal else None)
         if internal:
             handle.record = record
             self.events.append(("pack", handle.id))
             meter.hold(storage_of(tensor))
-        return handle
 
-    def unpack(self, handle):
+    def read_tensor(self, handle):
         check_version(handle)
-        self.unpacked = True
-        with self.working():
-            self._inspect(handle.tensor)
+        self._inspect(handle.tensor)
         if handle.record is not None:
             self.saved[handle.id] = handle.record.value
         if self.node is None:
@@ -161,11 +154,14 @@ class Recorder(Tape):
         if handle.id in self.node.handles:
             return handle.tensor
         if any(handle.id in node.handles for node in self.nodes[:-1]):
-            raise StepError("the backward pass reads a saved tensor twice (retain_graph, create_graph or a second "
-                            "backward): such steps cannot be recorded")
+            raise StepError("the backward pass reads a saved tensor twice: such steps cannot be recorded")
         self.node.handles.append(handle.id)
         self.open.add(handle.id)
         return handle.tensor
+
+    def inside(self, handle, record, by):
+        key = handle.record._cdata if record is None else record.value.id
+        self.events.append(("inside", (record is None, key, handle.record.nbytes(), by)))
 
     def _open_node(self):
         synchronize()
@@ -174,7 +170,7 @@ class Recorder(Tape):
         self.events.append(("node", len(self.nodes) - 1))
         self.started = time.perf_counter()
 
-    def released(self, handle):
+    def released_tensor(self, handle):
         self.open.discard(handle.id)
         if self.node is not None and handle.id in self.node.handles:
             synchronize()
@@ -195,13 +191,6 @@ def tensor_positions(args, positions):
                 found.append(count)
             count += 1
     return tuple(found)
-
-
-def check_version(handle):
-    if handle.version is not None and handle.tensor._version != handle.version:
-        raise RuntimeError(f"a tensor of shape {list(handle.tensor.shape)} that is needed for gradients has been "
-                           f"modified by an inplace operation: it is at version {handle.tensor._version}, "
-                           f"expected version {handle.version}")
 
 
 def record(step):
@@ -249,7 +238,7 @@ def _graph(tape, peak, seconds, loss):
     units, maker = builder.build()
     detached = loss.detach() if isinstance(loss, torch.Tensor) else None
     return Graph(units, tape.nodes, tape.values, saved, [call.signature() for call in tape.recorded], tape.packs,
-                 tape.events, tape.random_calls, tape.stats, peak, seconds, detached, maker)
+                 tape.events, tape.random_calls, tape.stats, tape.dirty, peak, seconds, detached, maker)
 
 
 def _fix(tape):

@@ -82,6 +82,8 @@ class PlanGraph:
             for decision in by_op.get(index, ()):
                 target = decision["op"] if decision["action"] == "recompute" else decision["tensor"]
                 target = self.ops[target][1] if decision["action"] == "recompute" else self.tensors[target]
+                if decision["action"] != "recompute" and target in self.graph.dirty:
+                    continue  # who knows when it is complete: it stays
                 if kind == "node":
                     steps.append((decision["action"], target))
                 elif decision["action"] == "swap_out":
@@ -150,18 +152,22 @@ class PlanGraph:
         by_event = {}
         for value, event in schedule.captures.items():
             by_event.setdefault(event, []).append(value)
-        held, peak, host = {}, 0, {value: sizes[value] for value in schedule.copied}
+        held, inside, peak = {}, {}, 0
+        host = {value: sizes[value] for value in schedule.copied}
 
         def take(values):
             nonlocal peak
-            old = sum(held.values())
-            peak = max(peak, old + sum(sizes[value] for value in values))
+            now = sum({**held, **{key: size for key, (size, _) in inside.items()}}.values())
+            peak = max(peak, now + sum(sizes[value] for value in values))
             held.update((value, sizes[value]) for value in values)
 
         for event, (kind, number) in enumerate(graph.events):
             for value in by_event.get(event, ()):
                 if value in schedule.held:
                     take([value])
+            if kind == "inside":
+                _hold_inside(inside, *number)
+                take([])
             if kind != "node":
                 continue
             for action in schedule.actions[number]:
@@ -174,3 +180,12 @@ class PlanGraph:
             for value in schedule.drops[number]:
                 held.pop(value, None)
         return peak, sum(host.values())
+
+
+def _hold_inside(inside, unknown, key, size, by):
+    """Counts holders of what a forward pass inside a backward pass saves; keys of unknown storages are texts."""
+    key = str(key) if unknown else key
+    count = inside.get(key, (size, 0))[1] + by
+    inside[key] = (size, count)
+    if not count:
+        del inside[key]

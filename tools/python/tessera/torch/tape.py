@@ -13,7 +13,7 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from . import storages
+from . import meter, storages
 
 
 class Value:
@@ -54,7 +54,7 @@ class Handle:
 
     def __init__(self, tape, number):
         self.tape = tape
-        self.id = number
+        self.id = number  # None: saved while a backward pass runs, and simply kept
         self.tensor = self.record = self.version = None
 
     def __del__(self):
@@ -71,6 +71,14 @@ def written_arguments(func):
         _WRITES[func] = [(position, argument.name) for position, argument in enumerate(arguments)
                          if argument.alias_info is not None and argument.alias_info.is_write]
     return _WRITES[func]
+
+
+def check_version(handle):
+    """PyTorch leaves this check to those who hook saved tensors."""
+    if handle.version is not None and handle.tensor._version != handle.version:
+        raise RuntimeError(f"a tensor of shape {list(handle.tensor.shape)} that is needed for gradients has been "
+                           f"modified by an inplace operation: it is at version {handle.tensor._version}, "
+                           f"expected version {handle.version}")
 
 
 def version_of(tensor):
@@ -211,6 +219,8 @@ class Tape(TorchDispatchMode):
 
     def observe(self, func, args, kwargs):
         """Runs an operator of the forward pass and hands what it did to `called`."""
+        if self._is_outside(func, args, kwargs):
+            return func(*args, **kwargs)
         number = self.calls
         self.calls += 1
         tensors = storages.tensors_in((args, kwargs))
@@ -231,6 +241,15 @@ class Tape(TorchDispatchMode):
         self.called(number, self._call(number, func, refs, result, writes))
         self.live = {}
         return result
+
+    def _is_outside(self, func, args, kwargs):
+        """Whether an operator writes only to tensors that the step has not read so far, such as gradients set to zero."""
+        if not written_arguments(func):
+            return False
+        written = {storages.storage_of(tensor)._cdata for tensor in self._written(func, args, kwargs)}
+        return bool(written) and not any(key in self.known for key in written) and not any(
+            storages.is_plain(tensor) and storages.storage_of(tensor)._cdata in self.known
+            for tensor in storages.tensors_in((args, kwargs)))
 
     def _call(self, number, func, refs, result, writes):
         outs, fresh = [], []
@@ -264,10 +283,52 @@ class Tape(TorchDispatchMode):
         """Behind an operator; `live` has the storages of the values that it made."""
 
     def pack(self, tensor):
-        raise NotImplementedError
+        """The hook that autograd calls for every tensor that it saves."""
+        if self.passes > 0:
+            return self.pack_inside(tensor)
+        handle = Handle(self, self.handles)
+        self.handles += 1
+        with self.working():
+            self.saved_tensor(handle, tensor)
+        return handle
+
+    def pack_inside(self, tensor):
+        """What a forward pass inside a backward pass saves (reentrant checkpoints) stays as it is."""
+        handle = Handle(self, None)
+        handle.tensor, handle.version = tensor, version_of(tensor)
+        if storages.is_plain(tensor):
+            record = self.known.get(storages.storage_of(tensor)._cdata)
+            if record is None or not record.external:
+                handle.record = storages.storage_of(tensor)
+                meter.hold(handle.record)
+                self.inside(handle, record, 1)
+        return handle
 
     def unpack(self, handle):
-        raise NotImplementedError
+        """The hook that autograd calls when a backward node reads a saved tensor."""
+        if handle.id is None:
+            check_version(handle)
+            return handle.tensor
+        self.unpacked = True
+        with self.working():
+            return self.read_tensor(handle)
 
     def released(self, handle):
         """Autograd has let go of a saved tensor."""
+        if handle.id is not None:
+            self.released_tensor(handle)
+        elif handle.record is not None:
+            meter.free(handle.record)
+            self.inside(handle, self.known.get(handle.record._cdata), -1)
+
+    def saved_tensor(self, handle, tensor):
+        raise NotImplementedError
+
+    def read_tensor(self, handle):
+        raise NotImplementedError
+
+    def released_tensor(self, handle):
+        raise NotImplementedError
+
+    def inside(self, handle, record, by):
+        """`by` more holders inside a backward pass of a storage."""
