@@ -129,11 +129,14 @@ class Training:
         self.labels = torch.randint(0, 10, (batch,))
         self.step()
 
+    def loss(self):
+        torch.manual_seed(1)
+        return functional.cross_entropy(self.model(self.batch), self.labels)
+
     def step(self):
         for parameter in self.model.parameters():
             parameter.grad = None
-        torch.manual_seed(1)
-        loss = functional.cross_entropy(self.model(self.batch), self.labels)
+        loss = self.loss()
         loss.backward()
         return loss.detach()
 
