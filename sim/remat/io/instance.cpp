@@ -33,8 +33,7 @@ Instance read_json(const JsonFields& fields, int number) {
   if (fields.has("mem_kib")) return read_monet(fields);
   if (fields.has("nodes")) return read_poet(fields);
   if (fields.has("ops")) return read_operators(fields);
-  fields.refuse("", "is no graph that is known",
-                "give the field ops, instances, mem_kib or nodes");
+  fields.refuse("", "is no graph that is known", "give the field ops, instances, mem_kib or nodes");
 }
 
 }  // namespace
