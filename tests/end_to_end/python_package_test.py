@@ -141,8 +141,9 @@ class Packaging(EndToEnd):
                 self.plant(file.relative_to(ROOT / "tools/python"), file.read_text())
         subprocess.run([sys.executable, "-c", "import setuptools; setuptools.setup()", "-q", "build_py", "-d", "built"],
                        cwd=self.folder, check=True, capture_output=True)
-        modules = {path.name for path in (self.folder / "tessera").glob("*.py")}
-        self.assertEqual({path.name for path in (self.folder / "built/tessera").glob("*.py")}, modules)
+        modules = {path.relative_to(self.folder) for path in (self.folder / "tessera").rglob("*.py")}
+        built = self.folder / "built"
+        self.assertEqual({path.relative_to(built) for path in (built / "tessera").rglob("*.py")}, modules)
 
     def test_version_is_that_of_the_project(self):
         project = (ROOT / "tools/python/pyproject.toml").read_text()

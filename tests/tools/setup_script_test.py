@@ -76,6 +76,13 @@ class SetupScript(unittest.TestCase):
         self.assertTrue(self.called("apt-get")[0].endswith("clang-tidy libtwo-dev"))
         self.assertEqual(self.called("cmake"), ["cmake --preset tidy"])
 
+    def test_a_single_target_needs_no_packages_of_the_tests(self):
+        (self.root / "tools/packages.txt").write_text("libtwo-dev\npython3-torch test\n")
+        self.run_setup("--target", "tessera")
+        self.assertFalse([line for line in self.called("apt-get") if "python3-torch" in line])
+        self.run_setup()
+        self.assertTrue([line for line in self.called("apt-get") if "python3-torch" in line])
+
     def test_names_the_missing_packages_where_it_may_not_install_them(self):
         (self.fakes / "no-sudo").touch()
         result = self.run_setup()

@@ -10,6 +10,7 @@ namespace tessera::remat {
 Instance read_golden(const JsonFields& file, int number);
 Instance read_monet(const JsonFields& file);
 Instance read_poet(const JsonFields& file);
+Instance read_operators(const JsonFields& file);
 /// `text`: the whole log; `file` names it in complaints.
 Instance read_dtr_log(const std::string& text, const std::string& file);
 

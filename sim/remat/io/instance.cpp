@@ -32,7 +32,8 @@ Instance read_json(const JsonFields& fields, int number) {
   if (fields.has("instances")) return read_golden(fields, number);
   if (fields.has("mem_kib")) return read_monet(fields);
   if (fields.has("nodes")) return read_poet(fields);
-  fields.refuse("", "is no graph that is known", "give the field instances, mem_kib or nodes");
+  if (fields.has("ops")) return read_operators(fields);
+  fields.refuse("", "is no graph that is known", "give the field ops, instances, mem_kib or nodes");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace tessera::remat {
 /// A graph to plan for, and what its file says besides.
 struct Instance {
   Graph graph;
-  std::string format;               ///< "golden", "monet", "poet", "dtr"
+  std::string format;               ///< "golden", "monet", "poet", "operators", "dtr"
   int count = 1;                    ///< instances in the file
   std::optional<ByteCount> memory;  ///< the budget that the file asks for
   /// DTR logs: peak by reference counts, as the framework released its tensors.
@@ -26,7 +26,10 @@ struct Instance {
 /// - `mem_kib[]`, `cpu_centi_ms[]`, `fixed_kib[]`, `edges[[producer, consumer]]` (MONeT's DAGs; the
 ///   last fixed_kib is always held; workspaces are not counted, as in the reference solutions); or
 /// - `nodes[]` of {id, kind, runtime_s, out_bytes, param_bytes, deps} (POET's layer models;
-///   parameters are always held, input layers are never run again).
+///   parameters are always held, input layers are never run again); or
+/// - `ops[]` of {name, time_ns, inputs, out_bytes, workspace, fixed}, `first_backward`: tensors are
+///   numbered from 0 in the order in which operators make them, any number by each; `inputs` are
+///   such numbers; what is `fixed` is never run again. `tessera.torch` writes these.
 ///
 /// DTR logs (one JSON object per line): a view shares the storage of its argument and its time is
 /// charged to that storage's producer; a mutation makes a new version; constants are always held.

@@ -108,6 +108,42 @@ Instance read_monet(const JsonFields& file) {
   return {.graph = Graph(name, ops, {}, held, backward), .format = "monet"};
 }
 
+namespace {
+
+OpSpec operator_of(const JsonFields& fields) {
+  OpSpec op{.name = fields.has("name") ? fields.text("name") : "",
+            .time = scaled(fields, "time_ns", fields.integer("time_ns"), 1),
+            .recomputable = !fields.flag("fixed")};
+  if (fields.has("workspace"))
+    op.workspace = scaled(fields, "workspace", fields.integer("workspace"), 1);
+  for (const std::int64_t bytes : fields.integers("out_bytes"))
+    op.out_bytes.push_back(scaled(fields, "out_bytes", bytes, 1));
+  return op;
+}
+
+}  // namespace
+
+Instance read_operators(const JsonFields& file) {
+  std::vector<OpSpec> ops;
+  std::int64_t tensors = 0;
+  for (const JsonFields& fields : file.objects("ops")) {
+    OpSpec op = operator_of(fields);
+    for (const std::int64_t tensor : fields.integers("inputs")) {
+      if (tensor < 0 || tensor >= tensors)
+        fields.refuse("inputs", "names tensor " + std::to_string(tensor),
+                      "name one that an earlier operator makes, from 0");
+      op.inputs.push_back(static_cast<TensorId>(tensor));
+    }
+    tensors += static_cast<std::int64_t>(op.out_bytes.size());
+    ops.push_back(std::move(op));
+  }
+  const std::string name = file.has("name") ? file.text("name") : "graph";
+  const std::int64_t backward = file.has("first_backward") ? file.integer("first_backward") : -1;
+  if (backward < -1 || backward > static_cast<std::int64_t>(ops.size()))
+    file.refuse("first_backward", "is " + std::to_string(backward), "give an operator, or none");
+  return {.graph = Graph(name, ops, {}, 0, static_cast<OpId>(backward)), .format = "operators"};
+}
+
 Instance read_poet(const JsonFields& file) {
   const std::vector<JsonFields> nodes = file.objects("nodes");
   std::vector<OpSpec> ops(nodes.size());

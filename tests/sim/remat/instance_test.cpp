@@ -54,6 +54,41 @@ const std::string kLog = R"({"ANNOTATION":"START","INSTRUCTION":"ANNOTATE"}
 {"INSTRUCTION":"RELEASE","NAME":"z"}
 )";
 
+/// a makes tensors 0 and 1, b reads tensor 1 and makes tensor 2, c reads tensors 0 and 2 and makes
+/// none.
+const std::string kOperators = R"({"name": "step", "first_backward": 2, "ops": [
+  {"name": "a", "time_ns": 3, "inputs": [], "out_bytes": [10, 20], "fixed": true},
+  {"name": "b", "time_ns": 4, "inputs": [1], "out_bytes": [30], "workspace": 5},
+  {"time_ns": 5, "inputs": [0, 2], "out_bytes": []}]})";
+
+TEST_F(InstanceFile, OperatorsMakeAnyNumberOfTensors) {
+  const Instance instance = read(kOperators);
+  const Graph& graph = instance.graph;
+  EXPECT_EQ(instance.format, "operators");
+  EXPECT_EQ(graph.ops(), 3);
+  EXPECT_EQ(graph.tensors(), 3);
+  EXPECT_EQ(graph.output_count(0), 2);
+  EXPECT_EQ(graph.producer(2), 1);
+  EXPECT_EQ(graph.size(2), 30);
+  EXPECT_EQ(graph.workspace(1), 5);
+  EXPECT_FALSE(graph.recomputable(0));
+  EXPECT_TRUE(graph.recomputable(1));
+  EXPECT_EQ(graph.first_backward(), 2);
+  EXPECT_EQ(graph.base_time(), 12);
+  EXPECT_EQ(base_peak(graph), 10 + 20 + 30 + 5);
+}
+
+TEST_F(InstanceFile, OperatorsReadWhatEarlierOnesMade) {
+  const std::string later =
+      R"({"ops": [{"time_ns": 1, "inputs": [0], "out_bytes": [1]}, {"time_ns": 1, "inputs": [], "out_bytes": []}]})";
+  EXPECT_NE(complaint(later).find("ops[0].inputs"), std::string::npos) << complaint(later);
+  EXPECT_NE(complaint(later).find("names tensor 0"), std::string::npos) << complaint(later);
+  EXPECT_NE(complaint(R"({"first_backward": 2, "ops": []})").find("first_backward"),
+            std::string::npos);
+  EXPECT_NE(complaint(R"({"ops": [{"time_ns": -1, "inputs": [], "out_bytes": []}]})").find("-1"),
+            std::string::npos);
+}
+
 TEST_F(InstanceFile, GoldenGraphs) {
   const Instance instance = read(kTwo);
   EXPECT_EQ(instance.graph.ops(), 2);

@@ -1,0 +1,414 @@
+"""Steps that are hard to replay: gradients stay right bit for bit, or the step is refused in words."""
+
+import contextlib
+import importlib.util
+import os
+import sys
+import unittest
+import warnings
+
+from tessera_command import PROGRAM, ROOT
+
+TORCH = importlib.util.find_spec("torch") is not None
+if TORCH:
+    sys.path.insert(0, str(ROOT / "tools/python"))
+    os.environ["TESSERA"] = str(PROGRAM)
+    import torch
+    from torch import nn
+    from torch.nn import functional
+    from torch.utils.checkpoint import checkpoint
+
+    import tessera.torch
+
+
+def wide(*shape):
+    torch.manual_seed(len(shape))
+    return torch.randn(*shape)
+
+
+class Steps(unittest.TestCase):
+    """`build()` gives (parameters, loss function); every loss runs with and without plans."""
+
+    def gradients(self, parameters, step):
+        for parameter in parameters:
+            parameter.grad = None
+        torch.manual_seed(7)
+        loss = step()
+        return [loss, *[p.grad.clone() for p in parameters if p.grad is not None], torch.get_rng_state()]
+
+    def hold(self, parameters, loss_of, shares=(80, 60, 45), swaps=(False, True)):
+        """Compares plans with the plain run; gives the graph and the names of what ran again."""
+
+        def step():
+            loss = loss_of()
+            if loss.requires_grad:
+                loss.backward()
+            return loss.detach()
+
+        plain = self.gradients(parameters, step)
+        torch.manual_seed(7)
+        graph = tessera.torch.record(step)
+        again = []
+        for share in shares:
+            for swap in swaps:
+                with contextlib.suppress(tessera.torch.Infeasible):
+                    again += self.compare(parameters, step, graph, plain, f"{share}%", swap)
+        return graph, again
+
+    def compare(self, parameters, step, graph, plain, budget, swap):
+        plan = tessera.torch.plan(graph, budget, swap=swap, effort="fast")
+        with tessera.torch.applied(plan) as run:
+            found = self.gradients(parameters, lambda: self.counted(step, plan))
+        self.assertEqual(len(found), len(plain))
+        for number, (a, b) in enumerate(zip(found, plain)):
+            self.assertTrue(torch.equal(a, b), (budget, swap, number, len(plain)))
+        self.assertEqual(run.recomputed, plan.recomputed)
+        return plan.recomputed + [name for name, _ in plan.swapped]
+
+    def counted(self, step, plan):
+        losses = []
+        self.assertEqual(tessera.torch.peak(lambda: losses.append(step())), plan.peak_bytes)
+        self.assertLessEqual(plan.peak_bytes, plan.budget_bytes)
+        return losses[0]
+
+    def layers(self, count=4, width=16):
+        torch.manual_seed(3)
+        return nn.ModuleList(nn.Linear(width, width) for _ in range(count))
+
+
+def chain(layers, x, act=torch.tanh):
+    for layer in layers:
+        x = act(layer(x))
+    return x
+
+
+@unittest.skipUnless(TORCH, "PyTorch is not installed (Debian: python3-torch)")
+class Operators(Steps):
+    def test_python_numbers_are_saved_as_they_are(self):
+        for dtype in (torch.float32, torch.float64):
+            layers, x = self.layers().to(dtype), wide(8, 16).to(dtype)
+            self.hold(list(layers.parameters()), lambda: chain(layers, x * 0.3).div(3).mul(0.1).sum() * 0.1)
+
+    def test_a_tensor_saved_many_times_counts_once(self):
+        layers, x = self.layers(), wide(8, 16)
+        graph, _ = self.hold(list(layers.parameters()), lambda: (lambda y: (y * y * y + y.exp() * y).sum())(chain(layers, x)))
+        self.assertLess(graph.peak_bytes, 8 * 16 * 4 * 16)
+
+    def test_views_share_one_storage(self):
+        w = wide(64, 64).requires_grad_()
+
+        def loss():
+            y = (w * 2).exp()
+            return (y[:32].sin() * y.t()[32:].sin()).sum() + y.view(-1)[5:].cos().sum()
+
+        graph, _ = self.hold([w], loss)
+        saved = {value for value in graph.saved if value is not None}
+        self.assertEqual(graph.values[min(saved)].nbytes, 64 * 64 * 4)
+
+    def test_in_place_operators(self):
+        layers, x = self.layers(), wide(8, 16)
+
+        def loss():
+            y = x.clone()
+            for layer in layers:
+                y = layer(y)
+                y.sigmoid_()
+                y = y.mul(2).add_(1).clamp_(max=1.5)
+            return y.sum()
+
+        self.hold(list(layers.parameters()), loss)
+
+    def test_a_buffer_filled_slice_by_slice(self):
+        layers, x = self.layers(), wide(8, 16)
+
+        def loss():
+            out = torch.zeros(4, 8, 16)
+            y = x
+            for index, layer in enumerate(layers):
+                y = torch.tanh(layer(y))
+                out[index] = y
+            return (out.sin() * out.sum(0).exp()).sum()
+
+        self.hold(list(layers.parameters()), loss)
+
+    def test_a_value_is_read_before_it_is_overwritten(self):
+        layers, x = self.layers(), wide(8, 16)
+
+        def loss():
+            y = x
+            for layer in layers:
+                y = layer(y)
+                half = y.detach().abs() + 1
+                y.mul_(2)
+                y = (y * half).tanh()
+            return y.sum()
+
+        self.hold(list(layers.parameters()), loss)
+
+    def test_an_input_that_is_overwritten_makes_its_readers_stay(self):
+        layers = self.layers()
+        source, x = wide(8, 16), torch.empty(8, 16)
+
+        def loss():
+            x.copy_(source)
+            y = chain(layers, x + 1)
+            x.zero_()
+            return y.sum()
+
+        graph, _ = self.hold(list(layers.parameters()), loss)
+        self.assertTrue(any("overwritten" in reason for _, _, reason in graph.kept))
+
+    def test_random_operators_keep_their_numbers(self):
+        layers, x = self.layers(), wide(8, 16)
+        own = torch.Generator()
+
+        def loss():
+            own.manual_seed(5)
+            y = x
+            for layer in layers:
+                y = functional.dropout(torch.tanh(layer(y)), 0.3) * torch.rand(8, 16) * torch.rand(8, 16, generator=own)
+                y = functional.rrelu(y, training=True)
+            return y.sum()
+
+        _, again = self.hold(list(layers.parameters()), loss)
+        self.assertTrue(any("rand" in name or "bernoulli" in name for name in again), again)
+
+    def test_autocast(self):
+        layers, x = self.layers(), wide(8, 16)
+
+        def loss():
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return chain(layers, x).float().sum()
+
+        self.hold(list(layers.parameters()), loss)
+
+    def test_complex_numbers(self):
+        w = wide(8, 16).requires_grad_()
+        self.hold([w], lambda: (torch.view_as_complex(w.view(8, 8, 2)).exp().conj() * torch.view_as_complex(
+            w.exp().view(8, 8, 2))).abs().sum())
+
+    def test_batch_norm_in_evaluation(self):
+        torch.manual_seed(0)
+        model = nn.Sequential(*[layer for _ in range(4) for layer in (nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU())])
+        x = wide(2, 4, 8, 8)
+        model(x)
+        model.eval()
+        self.hold(list(model.parameters()), lambda: model(x).sin().sum())
+
+
+@unittest.skipUnless(TORCH, "PyTorch is not installed (Debian: python3-torch)")
+class Structures(Steps):
+    def test_several_passes_in_a_step(self):
+        layers, batches = self.layers(), [wide(8, 16), wide(16, 16), wide(4, 16)]
+
+        def loss():
+            total = 0
+            for batch in batches:
+                part = functional.dropout(chain(layers, batch), 0.2).sum()
+                part.backward()
+                total = total + part.detach()
+            return total
+
+        graph, _ = self.hold(list(layers.parameters()), loss)
+        self.assertGreater(len(graph.nodes), 12)
+
+    def test_an_optimizer_in_the_step(self):
+        x = wide(8, 16)
+        outcomes = []
+        for share in (None, "60%"):
+            layers = self.layers()
+            optimizer = torch.optim.Adam(layers.parameters())
+
+            def step(layers=layers, optimizer=optimizer):
+                optimizer.zero_grad()
+                loss = functional.dropout(chain(layers, x), 0.1).sum()
+                loss.backward()
+                optimizer.step()
+                return loss.detach()
+
+            torch.manual_seed(0)
+            graph = tessera.torch.record(step)
+            plan = tessera.torch.plan(graph, share or "100%", swap=False)
+            self.assertEqual(bool(plan.recomputed), bool(share))
+            for _ in range(3):
+                with tessera.torch.applied(plan) if share else contextlib.nullcontext():
+                    step()
+            outcomes.append([p.detach().clone() for p in layers.parameters()])
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(*outcomes)))
+
+    def test_what_runs_without_gradients(self):
+        layers, teacher, x = self.layers(), self.layers(), wide(8, 16)
+
+        def loss():
+            with torch.no_grad():
+                goal = chain(teacher, x).exp()
+            return (chain(layers, x) * goal).sum()
+
+        self.hold(list(layers.parameters()), loss)
+
+    def test_a_part_without_a_backward_pass(self):
+        layers, x = self.layers(), wide(8, 16)
+
+        def loss():
+            chain(layers, x.exp()).sum()
+            y = chain(layers, x)
+            unused = (y.exp() * y).sum()
+            return y.sum() + 0 * unused.detach()
+
+        self.hold(list(layers.parameters()), loss)
+
+    def test_checkpoints_inside(self):
+        layers, x = self.layers(), wide(8, 16).requires_grad_()
+        kinds = [{"use_reentrant": True}, {"use_reentrant": False}]
+        for kind in kinds:
+            with self.subTest(str(kind)):
+                self.hold(list(layers.parameters()),
+                          lambda kind=kind: chain(layers, checkpoint(lambda y: chain(layers, y), chain(layers, x), **kind)).sum())
+
+    def test_custom_functions_keep_what_they_make(self):
+        class Doubled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                out = torch.zeros_like(x)
+                out.numpy()[:] = x.detach().numpy() * 2
+                ctx.save_for_backward(x, out)
+                return out + 0
+
+            @staticmethod
+            def backward(ctx, grad):
+                x, out = ctx.saved_tensors
+                x, out = ctx.saved_tensors
+                return grad * (out / x)
+
+        layers, x = self.layers(), wide(8, 16)
+        graph, _ = self.hold(list(layers.parameters()), lambda: chain(layers, x, lambda y: Doubled.apply(y).tanh()).sum())
+        self.assertTrue(any("custom autograd function" in reason for _, _, reason in graph.kept))
+
+    def test_writes_that_no_operator_makes(self):
+        layers, x = self.layers(), wide(8, 16)
+
+        def loss():
+            y = x
+            for layer in layers:
+                factor = torch.zeros(8, 16)
+                factor.numpy()[:] = 3
+                y = (layer(y) * factor).tanh() * factor.exp()
+            return y.sum()
+
+        graph, _ = self.hold(list(layers.parameters()), loss)
+        self.assertTrue(any("other means" in reason for _, _, reason in graph.kept))
+
+
+@unittest.skipUnless(TORCH, "PyTorch is not installed (Debian: python3-torch)")
+class Refusals(Steps):
+    def planned(self, count=4):
+        """Parameters, a step over a list that holds the batch and the activation, and its plan at 50 %."""
+        layers, state = self.layers(count), {"x": wide(8, 16), "act": torch.tanh, "tail": torch.sum}
+
+        def step():
+            loss = state["tail"](chain(layers, state["x"], state["act"]))
+            loss.backward()
+            return loss.detach()
+
+        step()
+        return list(layers.parameters()), state, step, tessera.torch.plan(tessera.torch.record(step), "60%", swap=False)
+
+    def test_double_backward_is_refused(self):
+        w = wide(8, 8).requires_grad_()
+
+        def twice():
+            loss = w.exp().sin().sum()
+            loss.backward(retain_graph=True)
+            loss.backward()
+            return loss
+
+        def penalty():
+            slope, = torch.autograd.grad(w.exp().sin().sum(), w, create_graph=True)
+            slope.pow(2).sum().backward()
+            return slope
+
+        for step in (twice, penalty):
+            with self.assertRaisesRegex(tessera.torch.StepError, "retain_graph or create_graph"):
+                tessera.torch.record(step)
+
+    def test_a_step_without_backward_is_refused(self):
+        with self.assertRaisesRegex(tessera.torch.StepError, "no backward pass"):
+            tessera.torch.record(lambda: torch.ones(2))
+
+    def test_what_pytorch_refuses_is_refused(self):
+        w = wide(8, 8).requires_grad_()
+
+        def step():
+            y = w.exp()
+            z = y.sin()
+            y.zero_()
+            z.sum().backward()
+
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            step()
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            tessera.torch.record(step)
+
+    def test_parameters_written_before_backward(self):
+        parameters, state, step, plan = self.planned()
+
+        def written(y):
+            with torch.no_grad():
+                parameters[2].mul_(2)
+            return y.sum()
+
+        state["tail"] = written
+        with self.assertRaises(RuntimeError), tessera.torch.applied(plan, on_change="keep"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            step()
+
+    def test_other_shapes_and_operators_are_refused(self):
+        _, state, step, plan = self.planned()
+        for name, value in (("x", wide(4, 16)), ("act", torch.sigmoid), ("tail", lambda y: y.exp().sum())):
+            before, state[name] = state[name], value
+            with self.assertRaisesRegex(tessera.torch.StepChanged, "the step is not the recorded one"):
+                with tessera.torch.applied(plan):
+                    step()
+            state[name] = before
+        with tessera.torch.applied(plan):
+            step()
+
+    def test_a_changed_step_goes_on_where_asked_to(self):
+        parameters, state, step, plan = self.planned()
+        changes = {"x": wide(4, 16), "act": torch.sigmoid, "tail": lambda y: y.exp().sum()}
+        for name, value in changes.items():
+            before, state[name] = state[name], value
+            plain = self.gradients(parameters, step)
+            with warnings.catch_warnings(record=True) as caught, tessera.torch.applied(plan, on_change="keep") as run:
+                warnings.simplefilter("always")
+                found = self.gradients(parameters, step)
+            self.assertFalse(run.followed)
+            self.assertIn("not the recorded one", str(caught[0].message))
+            self.assertTrue(all(torch.equal(a, b) for a, b in zip(found, plain)), name)
+            state[name] = before
+
+    def test_other_data_of_the_same_shape_is_the_same_step(self):
+        parameters, state, step, plan = self.planned()
+        for _ in range(3):
+            state["x"] = torch.randn(8, 16)
+            plain = self.gradients(parameters, step)
+            with tessera.torch.applied(plan):
+                found = self.gradients(parameters, step)
+            self.assertTrue(all(torch.equal(a, b) for a, b in zip(found, plain)))
+
+    def test_budgets(self):
+        _, _, step, plan = self.planned()
+        graph = plan.graph
+        for wrong in ("", "3 apples", "-5", 0, -1, None, True, "0%"):
+            with self.assertRaisesRegex(ValueError, "is no size"):
+                tessera.torch.plan(graph, wrong)
+        self.assertEqual(tessera.torch.plan(graph, graph.peak_bytes * 2).recomputed, [])
+        self.assertEqual(tessera.torch.plan(graph, "1 GiB").budget_bytes, 2**30)
+        with self.assertRaises(tessera.torch.Infeasible) as caught:
+            tessera.torch.plan(graph, "1%", swap=False)
+        least = caught.exception.least_bytes
+        self.assertEqual(tessera.torch.plan(graph, least, swap=False).peak_bytes, least)
+
+
+if __name__ == "__main__":
+    unittest.main()
