@@ -20,6 +20,7 @@ struct SearchCase {
   Bytes gpu_memory;
   Economy economy;
   SearchResult found;
+  std::vector<std::string> approximations = {};  ///< where it is not the job it stands for
 
   /// The fastest layout; null where none fits.
   const LayoutResult* best() const { return found.fitting.empty() ? nullptr : &found.fitting[0]; }

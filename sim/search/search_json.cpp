@@ -84,6 +84,7 @@ Json case_json(const SearchCase& of, const std::vector<SearchCase>& cases, std::
       {"ended", word_of(of.found.end)},
       {"open_lower_bound_s",
        of.found.open_bound ? Json(of.found.open_bound->value()) : Json(nullptr)},
+      {"approximations", of.approximations},
       {"efficiency", or_null(efficiency_of(of, cases))},
       {"layouts", std::move(best)},
       {"pareto", std::move(front)}};

@@ -102,9 +102,20 @@ std::string unpriced_text(const std::vector<SearchCase>& cases) {
   return text;
 }
 
+/// Where models or clusters are not what they stand for, each line once.
+std::string approximate_text(const std::vector<SearchCase>& cases) {
+  std::string text;
+  for (const SearchCase& of : cases)
+    for (const std::string& about : of.approximations)
+      if (text.find(": " + about + "\n") == std::string::npos)
+        text += "approximate: " + about + "\n";
+  return text;
+}
+
 std::string detailed(const SearchCase& of, std::size_t top) {
   std::string text =
-      title(of) + "\n" + counts_text(of.found.counts) + proof_text(of, top) + unpriced_text({of});
+      title(of) + "\n" + counts_text(of.found.counts) + proof_text(of, top) +
+                     unpriced_text({of}) + approximate_text({of});
   if (!of.found.failure.empty()) text += "failed: " + of.found.failure + "\n";
   if (of.best() == nullptr) return text;
   text += "\n  " + kHead + "layout\n";
@@ -189,7 +200,7 @@ std::string compared(const SearchQuestion& question, const std::vector<SearchCas
   for (const SearchCase& of : cases) text += case_line(of, cases);
   for (const SearchCase& of : cases)
     if (!of.found.proven()) text += title(of) + ": " + proof_text(of, 1);
-  text += unpriced_text(cases);
+  text += unpriced_text(cases) + approximate_text(cases);
   return text + "\n" + answer_text(question, cases);
 }
 

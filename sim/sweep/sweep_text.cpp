@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,17 @@ Json metrics_of(const StoredPoint& point) {
   return metrics.is_object() ? metrics : Json::object();
 }
 
+/// Where the point's scenario is not the job it stands for.
+std::vector<std::string> approximations_of(const Json& metrics) {
+  return metrics.value("approximations", std::vector<std::string>());
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += (text.empty() ? "" : "; ") + line;
+  return text;
+}
+
 std::string reason_of(const StoredPoint& point) {
   return point.outcome == PointOutcome::ok ? "" : point.answer;
 }
@@ -97,6 +109,17 @@ std::string fastest_points(SweepStore& store) {
   return text;
 }
 
+/// A line for each way in which points are not the jobs they stand for.
+std::string approximate_lines(SweepStore& store) {
+  std::set<std::string> lines;
+  store.for_each_point([&](const StoredPoint& point) {
+    for (const std::string& line : approximations_of(metrics_of(point))) lines.insert(line);
+  });
+  std::string text;
+  for (const std::string& line : lines) text += "approximate: " + line + "\n";
+  return text;
+}
+
 std::string time_text(double seconds) {
   const auto whole = static_cast<long long>(std::ceil(std::min(seconds, 1e9)));
   if (whole >= 3600)
@@ -111,7 +134,7 @@ std::string sweep_csv(SweepStore& store) {
   for (const std::string& column : store.identity().columns) text += "," + csv_cell(column);
   text += ",outcome,reason";
   for (const char* metric : kMetricColumns) text += std::string(",") + metric;
-  text += '\n';
+  text += ",approximate\n";
   store.for_each_point([&](const StoredPoint& point) {
     text += std::to_string(point.number);
     for (const std::string& value : point.values) text += "," + csv_cell(value);
@@ -121,7 +144,7 @@ std::string sweep_csv(SweepStore& store) {
       const auto value = metrics.find(metric);
       text += value == metrics.end() || value->is_null() ? "," : "," + value->dump();
     }
-    text += '\n';
+    text += "," + csv_cell(joined(approximations_of(metrics))) + '\n';
   });
   return text;
 }
@@ -166,7 +189,7 @@ std::string sweep_counts_text(const SweepCounts& counts) {
 }
 
 std::string sweep_table(const SweepCounts& counts, SweepStore& store) {
-  return sweep_counts_text(counts) + fastest_points(store);
+  return sweep_counts_text(counts) + fastest_points(store) + approximate_lines(store);
 }
 
 std::string progress_text(const SweepCounts& counts, double seconds) {

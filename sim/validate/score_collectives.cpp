@@ -59,6 +59,7 @@ void predict(const PlannedRun& run, Seconds predicted, std::vector<ScoredCollect
   ScoredCollective& row = rows[run.row];
   row.predicted = predicted;
   row.error_pct = 100 * (predicted / run.measured - 1);
+  row.interval = collective_interval(predicted, row.run.bytes);
   const NcclExpectation& choice = run.plan.ways.front().choice;
   row.algorithm = choice.algorithm;
   row.protocol = choice.protocol;
@@ -148,17 +149,20 @@ std::vector<std::pair<std::string, double>> listed(const FittedConstants& fitted
   return list;
 }
 
+ScoredError scored_error(const ScoredCollective& row) {
+  return {row.error_pct, row.interval.hold(row.run.measured.value())};
+}
+
 /// Errors of the rows by the value that `key` has; rows with an empty one are left out.
 template <class Key>
 void add_groups(const std::vector<ScoredCollective>& rows, const std::string& by, Key key,
                 std::vector<ErrorGroup>& groups) {
-  std::map<std::string, std::vector<double>> errors;
+  std::map<std::string, std::vector<ScoredError>> errors;
   for (const ScoredCollective& row : rows) {
     if (!row.skipped.empty() || key(row).empty()) continue;
-    errors[key(row)].push_back(row.error_pct);
+    errors[key(row)].push_back(scored_error(row));
   }
-  for (auto& [value, list] : errors)
-    groups.push_back({by, value, summarize_errors(std::move(list))});
+  for (const auto& [value, list] : errors) groups.push_back({by, value, summarize_scored(list)});
 }
 
 /// Bus bandwidth at the largest size of each sweep: error of the rate, so of the inverse time.
@@ -191,11 +195,11 @@ std::vector<SkippedRow> skipped_rows(const std::vector<ScoredCollective>& rows) 
 }
 
 void summarize(CollectiveValidation& validation) {
-  std::vector<double> errors;
+  std::vector<ScoredError> errors;
   for (const ScoredCollective& row : validation.rows) {
-    if (row.skipped.empty()) errors.push_back(row.error_pct);
+    if (row.skipped.empty()) errors.push_back(scored_error(row));
   }
-  validation.summary = summarize_errors(std::move(errors));
+  validation.summary = summarize_scored(errors);
   const auto band = [](const ScoredCollective& row) { return size_band(row.run.bytes); };
   const auto system = [](const ScoredCollective& row) { return row.run.system; };
   auto& groups = validation.groups;
@@ -243,6 +247,11 @@ std::string basis_of(const CollectiveScoring& scoring) {
 }
 
 }  // namespace
+
+Bounds collective_interval(Seconds predicted, Bytes bytes) {
+  const double width = bytes < kBand ? 0.40 : 0.14;
+  return {predicted.value() * std::exp(-width), predicted.value() * std::exp(width)};
+}
 
 std::string size_band(Bytes bytes) {
   return bytes < kBand ? "below 4 MB" : "4 MB and more";

@@ -186,6 +186,9 @@ class ImportJob(EndToEnd):
                                    expect_warnings=True)
         self.assertIn("# approximate: zero_optimization.offload_optimizer.device = cpu is not simulated", text)
         self.assertIn("offload_optimizer", self.simulate(path)["approximations"][0])
+        _, text = self.imported("deepspeed", json.dumps({"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "Lamb"}}),
+                                "--model", "gpt2", "--gpus", "8")
+        self.assertIn("optimizer: lamb", text)
         for section, message in (
                 ({"zero_optimization": {"stage": 3, "zero_quantized_weights": True}}, "zero_quantized_weights = true"),
                 ({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8}}, "zero_hpz_partition_size = 8"),

@@ -47,6 +47,18 @@ class Search(EndToEnd):
         self.assertRegex(text, r"where the time goes\n 1  (\w+ [\d.]+ %, )+")
         self.assertIn("  first: parallelism.tensor=", text)
 
+    def test_a_model_that_is_not_the_one_named_is_approximate(self):
+        model = self.plant("config.json", json.dumps({
+            "model_type": "llava", "architectures": ["LlavaForConditionalGeneration"], "vision_config": {"hidden_size": 64},
+            "text_config": {"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 4,
+                            "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1024,
+                            "max_position_embeddings": 4096}}))
+        plan = self.plan(model, "hgx-h100-4", "--gpus", 1)
+        about = plan["cases"][0]["approximations"]
+        text = self.answer("plan", "parallelism", model, "hgx-h100-4", *STEP, *NARROW, "--gpus", 1)
+        self.assertEqual([f"approximate: {line}" in text for line in about], [True] * len(about))
+        self.assertTrue(about)
+
     def test_questions_over_several_cases(self):
         plan = self.plan("gpt2", "hgx-h100-4", "--gpus", "1:4:2x", "--tokens", 1e9)
         self.assertEqual([case["gpus"] for case in plan["cases"]], [1, 2, 4])

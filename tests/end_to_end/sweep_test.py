@@ -80,6 +80,13 @@ class Sweep(EndToEnd):
         self.assertEqual(int(row["peak_memory_bytes"]), answer["memory"]["peak_bytes"])
         self.assertEqual(float(row["mfu"]), answer["mfu"])
 
+    def test_points_that_stand_for_another_job_say_so(self):
+        out = self.sweep(self.plant("s.yaml", "base: {model: gpt2, cluster: hgx-h100-4, approximations: ['windows, cut'], "
+                                    "training: {sequence_length: 256, global_batch: 8}}\n"
+                                    "axes: {training.micro_batch: [1, 2]}\n"), "--out", "out")
+        self.assertEqual(out.count("approximate: windows, cut\n"), 1)
+        self.assertEqual({row["approximate"] for row in self.rows()}, {"windows, cut"})
+
     def test_invalid_points_are_listed_and_their_reasons_counted(self):
         out = self.sweep(self.plant("s.yaml", SMALL), "--out", "out")
         # 4 / 3 replicas for tensor 3: two micro-batch sizes, one pipeline size that leaves 3 <= 4.

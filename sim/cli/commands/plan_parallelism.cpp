@@ -163,7 +163,8 @@ CaseToSearch case_of(const std::shared_ptr<const Scenario>& base, int gpus,
       .tokens_per_step = static_cast<double>(base->step.global_batch * base->step.sequence_length),
       .gpu_memory = gpu.memory,
       .economy = Economy::of(gpu),
-      .found = {}};
+      .found = {},
+      .approximations = base->approximations};
   if (of.gpus > base->cluster.gpu_count())
     throw InputError({"--gpus",
                       std::to_string(of.gpus) + " of cluster " + of.cluster + ", which has " +

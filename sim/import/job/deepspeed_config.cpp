@@ -241,10 +241,11 @@ void read_optimizer(ScenarioDraft& draft, ForeignFields& in, const JobOptions& o
     draft.set_text("training.framework.extends", "hf-eager");
     draft.set("training.framework.fused_optimizer", "true");
   }
-  if (type == "sgd") draft.set("training.optimizer", "sgd");
-  if (adam || type == "sgd") return;
+  const bool other = type == "sgd" || type == "lamb";
+  if (other) draft.set("training.optimizer", type);
+  if (adam || other) return;
   leave_out_value(draft, in, options, "optimizer.type", "is not simulated",
-                  "known: Adam, AdamW, SGD");
+                  "known: Adam, AdamW, Lamb, SGD");
   if (options.lenient) draft.approximate("optimizer Adam in place of " + *given);
 }
 

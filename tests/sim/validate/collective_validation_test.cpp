@@ -94,6 +94,20 @@ TEST(ScoreCollectives, ASlowNodeIsAThirdOffUntilItsSweepCalibratesIt) {
   EXPECT_LT(error_of({.calibrate = true}), 3);
 }
 
+TEST(ScoreCollectives, IntervalsAreWiderBelowFourMegabytesAndCountedInEveryGroup) {
+  // 1.2 times the prediction: inside e^0.40 = 1.49, outside e^0.14 = 1.15. 1 KiB ... 256 MiB are
+  // nineteen sizes, twelve of them (to 2 MiB) below 4 MB.
+  const CollectiveValidation scored = score_collectives(slow_sweep(1.2), {}, catalog());
+  EXPECT_EQ(scored.summary.intervals, 19);
+  EXPECT_EQ(scored.summary.covered, 12);
+  for (const ErrorGroup& group : scored.groups) {
+    if (group.by != "band") continue;
+    EXPECT_EQ(group.errors.covered, group.key == "below 4 MB" ? 12 : 0) << group.key;
+  }
+  const std::string json = collective_json(scored);
+  EXPECT_NE(json.find("\"coverage_80_pct\": 63.1"), std::string::npos) << json.substr(0, 400);
+}
+
 TEST(ScoreCollectives, NothingIsLearntFromTheSystemThatIsLeftOut) {
   const CollectiveScoring scoring{.calibrate = true, .leave_out = LeaveOut::system};
   const auto errors = [&](double factor) {
