@@ -12,8 +12,8 @@ namespace {
 void print_broken(std::uint64_t seed, const tessera::test::RelationsRun& run) {
   std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), run.error.c_str());
   for (const auto& broken : run.broken)
-    std::printf("  %s: %.6f -> %.6f ms (%+.4f %%)\n", broken.change.c_str(), broken.before * 1e3,
-                broken.after * 1e3, 100 * (broken.after / broken.before - 1));
+    std::printf("  %s: %.9g -> %.9g (%+.4f %%)\n", broken.change.c_str(), broken.before,
+                broken.after, 100 * (broken.after / broken.before - 1));
   for (const auto& setting : tessera::test::random_settings(seed))
     std::printf("  --set '%s'\n", setting.c_str());
 }

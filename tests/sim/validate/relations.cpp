@@ -13,6 +13,7 @@
 #include "sim/explain/faster.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
+#include "sim/report/metrics.h"
 #include "tests/sim/validate/random_scenario.h"
 #include "tests/sim/validate/shipped.h"
 
@@ -28,6 +29,12 @@ struct Variant {
   Direction direction = Direction::no_shorter;
   Scenario scenario;
   double tolerance = kRounding;  ///< relative
+  bool needs_no_less_memory = false;
+};
+
+struct StepFigures {
+  double seconds = 0;
+  double peak = 0;  ///< [bytes] of the fullest GPU
 };
 
 Scenario load(std::vector<std::string> settings) {
@@ -40,28 +47,37 @@ Scenario load(std::vector<std::string> settings) {
 }
 
 /// Empty where the scenario cannot be simulated.
-std::optional<double> step_seconds(const Scenario& scenario) {
+std::optional<StepFigures> step_figures(const Scenario& scenario) {
   const std::string text = run_forked([&]() -> std::string {
     try {
+      const TimedProgram timed = plan_step(scenario, trained());
+      const Timeline timeline = simulate(timed);
       std::ostringstream out;
-      out << std::hexfloat << simulate(plan_step(scenario, trained())).step_time.value();
+      out << std::hexfloat << timeline.step_time.value() << " "
+          << measure(timed, timeline).memory.peak.value();
       return out.str();
     } catch (const InputError&) {
       return "";
     }
   });
   if (text.empty()) return std::nullopt;
-  return std::strtod(text.c_str(), nullptr);
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  return StepFigures{seconds, std::strtod(end, nullptr)};
 }
 
-/// The same with a field of the model at twice its value; what is refused is left out.
-void add_larger(const std::vector<std::string>& settings, const char* field, std::int64_t value,
-                std::vector<Variant>& variants) {
+/// The same with a field at twice its value, which takes no less time and no less memory; what is
+/// refused is left out.
+void add_larger(const std::vector<std::string>& settings, const std::string& field,
+                std::int64_t value, std::vector<Variant>& variants) {
   if (value <= 0) return;
   std::vector<std::string> larger = settings;
-  larger.push_back("model." + std::string(field) + "=" + std::to_string(2 * value));
+  larger.push_back(field + "=" + std::to_string(2 * value));
   try {
-    variants.push_back({std::string("twice the ") + field, Direction::no_shorter, load(larger)});
+    variants.push_back({.change = "twice the " + field.substr(field.find('.') + 1),
+                        .direction = Direction::no_shorter,
+                        .scenario = load(larger),
+                        .needs_no_less_memory = true});
   } catch (const InputError&) {
   }
 }
@@ -94,9 +110,10 @@ void add_gpus(const Scenario& base, std::vector<Variant>& variants) {
 
 std::vector<Variant> variants_of(const Scenario& base, const std::vector<std::string>& settings) {
   std::vector<Variant> variants;
-  add_larger(settings, "layers", base.model.layers, variants);
-  add_larger(settings, "ffn", base.model.ffn, variants);
-  add_larger(settings, "vocab", base.model.vocab, variants);
+  add_larger(settings, "model.layers", base.model.layers, variants);
+  add_larger(settings, "model.ffn", base.model.ffn, variants);
+  add_larger(settings, "model.vocab", base.model.vocab, variants);
+  add_larger(settings, "training.sequence_length", base.step.sequence_length, variants);
   add_machines(base, variants);
   add_gpus(base, variants);
   return variants;
@@ -123,9 +140,9 @@ Scenario with_one_algorithm(Scenario scenario) {
 /// links of twice the rate, two H100 sum 1.5 MiB with the protocol simple in 23.8 us, where they
 /// took LL and 19.8 us. With the choice taken out, the relation has to hold.
 bool holds_with_one_algorithm(const Scenario& base, const Variant& variant) {
-  const std::optional<double> before = step_seconds(with_one_algorithm(base));
-  const std::optional<double> after = step_seconds(with_one_algorithm(variant.scenario));
-  return before && after && holds(variant, *before, *after);
+  const auto before = step_figures(with_one_algorithm(base));
+  const auto after = step_figures(with_one_algorithm(variant.scenario));
+  return before && after && holds(variant, before->seconds, after->seconds);
 }
 
 /// "CHECKED", then a line "BEFORE AFTER CHANGE" for each relation that is broken; empty: refused.
@@ -137,16 +154,19 @@ std::string run_one(std::uint64_t seed) {
   } catch (const InputError&) {
     return "";
   }
-  const std::optional<double> before = step_seconds(*base);
+  const std::optional<StepFigures> before = step_figures(*base);
   if (!before) return "";
   int checked = 0;
   std::ostringstream broken;
   for (const Variant& variant : variants_of(*base, settings)) {
-    const std::optional<double> after = step_seconds(variant.scenario);
+    const std::optional<StepFigures> after = step_figures(variant.scenario);
     if (!after) continue;
     ++checked;
-    if (!holds(variant, *before, *after) && !holds_with_one_algorithm(*base, variant))
-      broken << *before << " " << *after << " " << variant.change << "\n";
+    if (!holds(variant, before->seconds, after->seconds) &&
+        !holds_with_one_algorithm(*base, variant))
+      broken << before->seconds << " " << after->seconds << " " << variant.change << ", s\n";
+    if (variant.needs_no_less_memory && after->peak < before->peak)
+      broken << before->peak << " " << after->peak << " " << variant.change << ", bytes\n";
   }
   return std::to_string(checked) + "\n" + broken.str();
 }

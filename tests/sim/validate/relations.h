@@ -9,10 +9,10 @@ namespace tessera::test {
 /// What a change of a scenario must do to its step time, whatever the scenario.
 enum class Direction : std::uint8_t { no_shorter, no_longer };
 
-/// A change after which the step time moved the wrong way.
+/// A change after which the step time or the peak of memory moved the wrong way.
 struct BrokenRelation {
-  std::string change;            ///< "twice the layers", "network x 0.5"
-  double before = 0, after = 0;  ///< [s]
+  std::string change;            ///< "twice the layers, bytes", "network x 0.5, s"
+  double before = 0, after = 0;  ///< [s] or [bytes]
 };
 
 /// What came of one draw of random_settings().
@@ -23,7 +23,8 @@ struct RelationsRun {
   std::string error;  ///< a crash, or a report that does not add up
 };
 
-/// Simulates each draw and what becomes of it when the model gets larger (layers, ffn, vocabulary)
+/// Simulates each draw and what becomes of it when the model gets larger (layers, ffn, vocabulary,
+/// sequence)
 /// or the machine faster or slower (peaks, clocks, memory, host, links, latencies; SMs), `jobs`
 /// draws at a time. Jitter is left out: other kernels would draw other numbers.
 std::vector<RelationsRun> run_relations(std::uint64_t first_seed, int count, int jobs);
