@@ -15,6 +15,12 @@ Json interval_json(const SeedFigure& figure, double factor = 1) {
   return Json::array({figure.low * factor, figure.high * factor});
 }
 
+Json losses_json(const std::vector<MeanCauseLoss>& causes) {
+  Json all = Json::object();
+  for (const MeanCauseLoss& of : causes) all[of.cause] = of.total_h();
+  return all;
+}
+
 Json causes_json(const std::vector<MeanCauseLoss>& causes) {
   Json all = Json::object();
   for (const MeanCauseLoss& of : causes) {
@@ -127,7 +133,8 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
               {"checkpoint", checkpoint_json(answer)},
               {"checkpoint_interval", intervals_json(answer)},
               {"hours", hours_json(runs)},
-              {"lost_by_cause", causes_json(runs.causes)},
+              {"lost_by_cause", losses_json(runs.causes)},
+              {"causes", causes_json(runs.causes)},
               {"node_availability", runs.node_availability.mean},
               {"node_hours_out", runs.node_hours_out.mean}};
   if (answer.spares)

@@ -50,7 +50,8 @@ class Run(EndToEnd):
         self.assertAlmostEqual(advice["young_s"], math.sqrt(2 * answer["checkpoint_s"] * 24e6 / 52 * 3.6), delta=0.01)
         # Whole steps.
         self.assertAlmostEqual(advice["used_s"] / step, round(3600 / step), places=3)
-        loss = answer["lost_by_cause"]["node"]
+        loss = answer["causes"]["node"]
+        self.assertEqual(answer["lost_by_cause"], {"node": loss["hours"]})
         self.assertAlmostEqual(loss["hours"], loss["lost_work_h"] + loss["restart_h"], places=9)
         self.assertAlmostEqual(loss["restart_h"], loss["stops"] / 6, delta=0.1)
 
@@ -108,7 +109,7 @@ class Run(EndToEnd):
         self.assertGreater(factor, 1.2)
         self.assertIn(f"slow GPU: steps take {factor:.3f} times as long", answer["notes"])
         # Each is there for two hours, in which 1 - 1 / factor of the training is missing.
-        slow = answer["lost_by_cause"]["slow GPU"]
+        slow = answer["causes"]["slow GPU"]
         self.assertAlmostEqual(slow["slow_h"] / slow["stops"], 2 * (1 - 1 / factor), delta=0.15 * slow["slow_h"] / slow["stops"])
 
     def test_tokens_take_longer_with_failures(self):
@@ -125,6 +126,16 @@ class Run(EndToEnd):
                                "24h", "--spares", 16, "--storage-bandwidth", "500GB/s", "--seeds", 100)
         self.assertAlmostEqual(answer["stops"]["mean"], 2000, delta=30)
         self.assertLess(time.monotonic() - start, 20)  # unoptimized builds as well
+
+    def test_every_shipped_description_runs(self):
+        names = sorted(path.stem for path in (ROOT / "configs/reliability").glob("*.yaml"))
+        self.assertGreaterEqual(len(names), 3)
+        for name in names:
+            answer = self.run_json(SMALL, "--failures", name, "--spares", 2, "--seeds", 2)
+            self.assertGreater(answer["checkpoint_interval"]["mean_time_to_failure_by_rates_h"], 1, name)
+        # 466 interruptions of 2,048 nodes in 54 days.
+        answer = self.run_json(SMALL, "--failures", "llama3-405b", "--seeds", 2)
+        self.assertAlmostEqual(answer["checkpoint_interval"]["mean_time_to_failure_by_rates_h"], 54 * 24 / 466 * 2048 / 8)
 
     def test_what_is_wrong_is_said(self):
         rate = ("--failures-per-1000-node-days", 6.5)

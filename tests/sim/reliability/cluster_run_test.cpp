@@ -176,10 +176,11 @@ RunPlan random_plan(RandomStream& random) {
     of.shape = up_to(1) == 0 ? 1 : 0.5 + random.uniform();
     of.repair = Seconds(static_cast<double>(up_to(1) * up_to(200'000)));
     of.detection = Seconds(1 + random.uniform() * static_cast<double>(up_to(1'000)));
-    const std::int64_t kind = up_to(3);
+    const std::int64_t kind = up_to(4);
     if (kind == 1) of.takes_nodes = 1 + static_cast<int>(up_to(7));
     if (kind == 2) of.slowdown = 1 + random.uniform();
     of.announced = kind == 3;
+    if (kind == 4) of.found_after = Seconds(static_cast<double>(up_to(100'000)));
     if (up_to(1) == 1) of.restart = Seconds(random.uniform() * 100);
     plan.failures.classes.push_back(of);
   }
