@@ -43,6 +43,14 @@ class ClusterRun {
   }
 
  private:
+  bool is_stopped() const {
+    return activity_ == Activity::detection || activity_ == Activity::waiting;
+  }
+  /// Has work that a checkpoint can save, or a bad node spoil.
+  bool computes() const {
+    return activity_ == Activity::training || activity_ == Activity::checkpoint;
+  }
+
   /// The one thing that happens now and comes first.
   void handle() {
     if (write_end_ == now_) return end_write();
@@ -198,8 +206,7 @@ class ClusterRun {
     if (!meets_any) return;
     ledger_.count_event(event.cause);
     if (of.is_slow() || of.is_silent()) return go_bad(event.cause, event.node);
-    const bool can_save = activity_ == Activity::training || activity_ == Activity::checkpoint;
-    if (of.announced && can_save && meets_job) return stop_behind_checkpoint(event.cause);
+    if (of.announced && computes() && meets_job) return stop_behind_checkpoint(event.cause);
     for (int node = first; node < end && !of.announced; ++node) take_out(event.cause, node);
     if (meets_job) stop(event.cause, of.takes_nodes, of.detection);
   }
@@ -213,7 +220,8 @@ class ClusterRun {
 
   void go_bad(int cause, int node) {
     const FailureClass& of = class_of(cause);
-    if (!pool_.is_in_job(node)) return of.is_silent() ? void() : take_out(cause, node);
+    if (of.is_silent() && (!pool_.is_in_job(node) || !computes())) return;
+    if (!pool_.is_in_job(node)) return take_out(cause, node);
     const Micros hidden = to_micros(of.is_silent() ? of.found_after : of.detection);
     bad_.push_back({now_ + std::max(Micros(1), hidden), node, cause, ledger_.stored()});
     if (of.is_silent()) return;
@@ -225,7 +233,7 @@ class ClusterRun {
   void stop_and_go_back(const BadNode& bad) {
     if (pool_.is_in_job(bad.node)) take_out(bad.cause, bad.node);
     cause_ = bad.cause;
-    ledger_.count_stop(bad.cause);
+    if (!is_stopped()) ledger_.count_stop(bad.cause);
     ledger_.roll_back_to(bad.clean, bad.cause);
     write_end_ = kLongestTime;
     stops_behind_checkpoint_ = false;
@@ -242,8 +250,7 @@ class ClusterRun {
   }
 
   void stop(int cause, int nodes, Seconds detection) {
-    const bool stopped = activity_ == Activity::detection || activity_ == Activity::waiting;
-    if (stopped) return;
+    if (is_stopped()) return;
     cause_ = cause;
     ledger_.count_stop(cause);
     ledger_.roll_back(cause, nodes == 1);

@@ -127,6 +127,19 @@ class Run(EndToEnd):
         self.assertAlmostEqual(answer["stops"]["mean"], 2000, delta=30)
         self.assertLess(time.monotonic() - start, 20)  # unoptimized builds as well
 
+    def test_variants_are_runs_of_their_own(self):
+        base = (SMALL, "--days", 20, "--failures-per-1000-node-days", 20, "--repair", "24h")
+        answer = self.run_json(*base, "--vary", "spares=0,2", "--vary", "checkpoint-interval=10min,1h")
+        self.assertEqual([one["settings"] for one in answer["variants"]],
+                         [{"spares": spares, "checkpoint-interval": interval} for spares in "02" for interval in ("10min", "1h")])
+        for one in answer["variants"]:
+            alone = self.run_json(*base, *(word for name, value in one["settings"].items() for word in (f"--{name}", value)))
+            for key in ("effective_training_time_ratio", "goodput", "mean_time_to_failure_h"):
+                self.assertEqual(one[key], alone[key])
+        text = self.answer("run", *base, "--vary", "policy=restart,elastic")
+        self.assertEqual(text.count("policy "), 2)
+        self.assertIn("*", text.splitlines()[2])
+
     def test_every_shipped_description_runs(self):
         names = sorted(path.stem for path in (ROOT / "configs/reliability").glob("*.yaml"))
         self.assertGreaterEqual(len(names), 3)
@@ -150,6 +163,10 @@ class Run(EndToEnd):
             ((*rate, "--storage-bandwidth", "0 GB/s"), "--storage-bandwidth: is 0 GB/s; give more than 0 B/s"),
             (("--failures-per-1000-node-days", 1e9), "failures in each of 20 runs; give fewer --days or --seeds"),
             ((*rate, "--memory-interval", "1us"), "--checkpoint-interval: makes more than twenty million checkpoints"),
+            ((*rate, "--vary", "spare=1,2"), "--vary: spare is nothing that can vary; did you mean spares?"),
+            ((*rate, "--vary", "spares=1.5"), "--vary: has 1.5"),
+            ((*rate, "--vary", "spares"), "--vary: is spares; give values, as spares=A,B,C"),
+            ((*rate, "--vary", "restart=1min,x"), "--restart: "),
             (("--fault-trace", "none.csv"), "none.csv"),
             ((*rate, *settings("training.mode=inference")), "is no training"),
         )

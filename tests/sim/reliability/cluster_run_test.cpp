@@ -138,6 +138,19 @@ TEST(ClusterRun, APlannedStopLosesNoWork) {
   EXPECT_EQ(record.accounted(), record.wall);
 }
 
+TEST(ClusterRun, WhileTheJobWaitsNothingIsSpoilt) {
+  RunPlan plan = small_plan();
+  plan.failures.classes = {{.name = "bits", .per_node_day = 2000, .found_after = Seconds(10)}};
+  plan.recorded = {fault(1000, 10'000'000)};
+  plan.length = seconds(1020);
+  const RunRecord before = simulate_run(plan, 3);
+  EXPECT_GT(before.stops, 5);
+  plan.length = seconds(100'000);
+  const RunRecord after = simulate_run(plan, 3);
+  EXPECT_EQ(after.stops, before.stops);
+  EXPECT_EQ(after.waiting, seconds(99'000));
+}
+
 TEST(ClusterRun, RefusesPlansThatNoRunCanFollow) {
   RunPlan plan = small_plan();
   EXPECT_NO_THROW(check_plan(plan));
