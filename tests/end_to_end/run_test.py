@@ -140,6 +140,11 @@ class Run(EndToEnd):
         self.assertEqual(text.count("policy "), 2)
         self.assertIn("*", text.splitlines()[2])
 
+    def test_a_step_that_does_not_fit_is_said(self):
+        result = self.run_tessera("run", SCENARIOS / "gpt3-175b_1024xh100_tp8_pp8_dp16.yaml", *SHORT, "--format", "json")
+        self.assertEqual(result.returncode, 4)
+        self.assertFalse(json.loads(result.stdout)["fits"])
+
     def test_every_shipped_description_runs(self):
         names = sorted(path.stem for path in (ROOT / "configs/reliability").glob("*.yaml"))
         self.assertGreaterEqual(len(names), 3)
