@@ -167,7 +167,7 @@ class Run(EndToEnd):
             ((*rate, "--least-replicas", 99), "--least-replicas: is 99, but the job has 2"),
             ((*rate, "--storage-bandwidth", "0 GB/s"), "--storage-bandwidth: is 0 GB/s; give more than 0 B/s"),
             (("--failures-per-1000-node-days", 1e9), "failures in each of 20 runs; give fewer --days or --seeds"),
-            ((*rate, "--memory-interval", "1us"), "--checkpoint-interval: makes more than twenty million checkpoints"),
+            ((*rate, "--memory-interval", "1us"), "--checkpoint-interval: makes more than five million checkpoints"),
             ((*rate, "--vary", "spare=1,2"), "--vary: spare is nothing that can vary; did you mean spares?"),
             ((*rate, "--vary", "spares=1.5"), "--vary: has 1.5"),
             ((*rate, "--vary", "spares"), "--vary: is spares; give values, as spares=A,B,C"),

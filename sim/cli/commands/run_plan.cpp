@@ -227,7 +227,7 @@ void finish_plan(const RunOptions& options, const Scenario& scenario, const Time
 }
 
 void check_run_size(const RunOptions& options, const RunPlan& plan) {
-  constexpr double kMostEvents = 2e8, kMostCheckpoints = 2e7;
+  constexpr double kMostEvents = 2e8, kMostCheckpoints = 5e6;
   const int nodes = plan.nodes + plan.spares;
   double events = 0;
   for (const FailureClass& of : plan.failures.classes)
@@ -241,7 +241,7 @@ void check_run_size(const RunOptions& options, const RunPlan& plan) {
                               ? std::min(plan.interval, plan.memory_interval)
                               : plan.interval;
   if (plan.length / shortest > kMostCheckpoints)
-    throw InputError({"--checkpoint-interval", "makes more than twenty million checkpoints",
+    throw InputError({"--checkpoint-interval", "makes more than five million checkpoints",
                       "give a longer one, or fewer --days"});
 }
 
