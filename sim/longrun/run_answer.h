@@ -54,7 +54,8 @@ struct RunAnswer {
   std::string policy;    ///< "restart" or "elastic"
   std::string failures;  ///< where the rates come from
   Seconds step_time;
-  double tokens_per_s = 0;  ///< while it trains
+  double tokens_per_s = 0;  ///< while it trains; 0: the model has none
+  double samples_per_s = 0;
   bool fits = true;         ///< a step into the GPUs' memory
   RunPlan plan;
   CheckpointCost cost;

@@ -119,6 +119,7 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
               {"failures", answer.failures},
               {"step_time_s", answer.step_time.value()},
               {"tokens_per_s", answer.tokens_per_s},
+              {"samples_per_s", answer.samples_per_s},
               {"fits", answer.fits},
               {"effective_training_time_ratio", runs.effective_ratio.mean},
               {"effective_training_time_ratio_80", interval_json(runs.effective_ratio)},

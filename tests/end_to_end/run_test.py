@@ -55,6 +55,12 @@ class Run(EndToEnd):
         self.assertAlmostEqual(loss["hours"], loss["lost_work_h"] + loss["restart_h"], places=9)
         self.assertAlmostEqual(loss["restart_h"], loss["stops"] / 6, delta=0.1)
 
+    def test_images_are_counted_where_there_are_no_tokens(self):
+        images = (SCENARIOS / "resnet-50_8xv100_dp8.yaml", "--failures-per-1000-node-days", 6.5)
+        self.assertIn(" samples/s\n", self.answer("run", *images))
+        self.assertGreater(self.run_json(*images)["samples_per_s"], 100)
+        self.assert_fails(3, "--tokens: is given, but the model has no tokens", "run", *images, "--tokens", 1e9)
+
     def test_equal_seeds_are_equal_answers(self):
         self.assertEqual(self.answer("run", SMALL, *SHORT), self.answer("run", SMALL, *SHORT))
         self.assertNotEqual(self.answer("run", SMALL, *SHORT), self.answer("run", SMALL, *SHORT, "--seed", 1000))
