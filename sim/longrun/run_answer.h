@@ -56,7 +56,7 @@ struct RunAnswer {
   Seconds step_time;
   double tokens_per_s = 0;  ///< while it trains; 0: the model has none
   double samples_per_s = 0;
-  bool fits = true;         ///< a step into the GPUs' memory
+  bool fits = true;  ///< a step into the GPUs' memory
   RunPlan plan;
   CheckpointCost cost;
   bool asynchronous = false;

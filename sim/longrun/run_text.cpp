@@ -60,8 +60,7 @@ std::string head_text(const RunAnswer& answer) {
   text += line_of("failures", printed("%.56s", answer.failures.c_str()));
   text += line_of("simulated", printed("%g days, %d seeds, policy %s", answer.days,
                                        answer.runs.seeds, answer.policy.c_str()));
-  text += line_of(
-      "step", to_short_text(answer.step_time) + printed(", %.4g tokens/s", answer.tokens_per_s));
+  text += line_of("step", to_short_text(answer.step_time) + ", " + rate_text(answer, 1));
   return text;
 }
 
