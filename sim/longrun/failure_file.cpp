@@ -22,8 +22,10 @@ const std::vector<std::string> kFileKeys = {"name", "source", "gpus_per_node", "
                                             "failures"};
 const std::vector<std::string> kClassKeys = {
     "name",        "component", "events",    "per_1000_node_days", "mtbf", "shape",
-    "takes_nodes", "repair",    "detection", "slowdown",           "set",  "restart",
-    "planned",     "source"};
+    "takes_nodes", "repair",    "detection", "slowdown",           "set",  "found_after",
+    "restart",     "planned",   "source"};
+
+constexpr double kMostPerNodeDay = 1e6;
 
 /// Events of what a node has one of for each GPU.
 bool comes_with_each_gpu(Component component) {
@@ -117,7 +119,12 @@ class FailureReader {
     of.component = parsed(item, "component", parse_component).value_or(Component::host);
     of.name = std::string(name_of(of.component));
     if (const YamlNode* name = value(item, "name")) of.name = name->text;
+    if (!names_.insert(of.name).second)
+      add(item.mark, of.name + " is the name of another failure", "give each its own name:");
     of.per_node_day = events_per_node_day(item, of.component);
+    if (!(of.per_node_day <= kMostPerNodeDay))
+      add(item.mark, of.name + " happens more than a million times a day on every node",
+          "check its rate");
     of.shape = number(item, "shape", 0.2, 20).value_or(1);
     of.takes_nodes = static_cast<int>(number(item, "takes_nodes", 1, 1e6).value_or(1));
     of.repair = parsed(item, "repair", parse_seconds).value_or(Seconds(0));
@@ -125,6 +132,7 @@ class FailureReader {
     of.restart = parsed(item, "restart", parse_seconds);
     of.slowdown = number(item, "slowdown", 1, 1000).value_or(1);
     if (const YamlNode* source = value(item, "source")) of.source = source->text;
+    of.found_after = parsed(item, "found_after", parse_seconds).value_or(Seconds(0));
     read_state(item, of);
     read_planned(item, of);
     check_slow(item, of);
@@ -160,6 +168,9 @@ class FailureReader {
     if (slow && of.detection.value() <= 0)
       add(item.mark, of.name + " slows the job for no time",
           "say detection: how long until it is found");
+    if (of.is_silent() && (slow || of.takes_nodes > 1 || of.announced))
+      add(item.mark, of.name + " is found late, and slow, planned or of several nodes",
+          "describe these as failures of their own");
     if (slow && (of.takes_nodes > 1 || of.announced))
       add(item.mark, of.name + " is slow, and takes several nodes or is planned",
           "describe these as failures of their own");
@@ -192,6 +203,7 @@ class FailureReader {
   double described_gpus_ = 0;  ///< of the nodes whose rates the file states
   double node_days_ = 0;
   FailureModel model_;
+  std::set<std::string> names_;
   ProblemList problems_;
 };
 

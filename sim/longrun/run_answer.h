@@ -54,8 +54,9 @@ struct RunAnswer {
   std::string policy;    ///< "restart" or "elastic"
   std::string failures;  ///< where the rates come from
   Seconds step_time;
-  double tokens_per_s = 0;  ///< while it trains
-  bool fits = true;         ///< a step into the GPUs' memory
+  double tokens_per_s = 0;  ///< while it trains; 0: the model has none
+  double samples_per_s = 0;
+  bool fits = true;  ///< a step into the GPUs' memory
   RunPlan plan;
   CheckpointCost cost;
   bool asynchronous = false;

@@ -15,6 +15,12 @@ Json interval_json(const SeedFigure& figure, double factor = 1) {
   return Json::array({figure.low * factor, figure.high * factor});
 }
 
+Json losses_json(const std::vector<MeanCauseLoss>& causes) {
+  Json all = Json::object();
+  for (const MeanCauseLoss& of : causes) all[of.cause] = of.total_h();
+  return all;
+}
+
 Json causes_json(const std::vector<MeanCauseLoss>& causes) {
   Json all = Json::object();
   for (const MeanCauseLoss& of : causes) {
@@ -113,6 +119,7 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
               {"failures", answer.failures},
               {"step_time_s", answer.step_time.value()},
               {"tokens_per_s", answer.tokens_per_s},
+              {"samples_per_s", answer.samples_per_s},
               {"fits", answer.fits},
               {"effective_training_time_ratio", runs.effective_ratio.mean},
               {"effective_training_time_ratio_80", interval_json(runs.effective_ratio)},
@@ -127,7 +134,8 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
               {"checkpoint", checkpoint_json(answer)},
               {"checkpoint_interval", intervals_json(answer)},
               {"hours", hours_json(runs)},
-              {"lost_by_cause", causes_json(runs.causes)},
+              {"lost_by_cause", losses_json(runs.causes)},
+              {"causes", causes_json(runs.causes)},
               {"node_availability", runs.node_availability.mean},
               {"node_hours_out", runs.node_hours_out.mean}};
   if (answer.spares)

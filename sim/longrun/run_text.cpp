@@ -47,15 +47,20 @@ std::string percent_text(const SeedFigure& figure, double factor = 1) {
                  100 * factor * figure.low, 100 * factor * figure.high);
 }
 
+/// `share` of what the job makes while it trains.
+std::string rate_text(const RunAnswer& answer, double share) {
+  if (answer.tokens_per_s > 0) return printed("%.4g tokens/s", share * answer.tokens_per_s);
+  return printed("%.4g samples/s", share * answer.samples_per_s);
+}
+
 std::string head_text(const RunAnswer& answer) {
   std::string text = line_of("run", printed("%.60s", answer.scenario.c_str()));
-  text += line_of("cluster", printed("%d GPUs %.30s, %d nodes + %d spare", answer.gpus,
+  text += line_of("cluster", printed("%d GPUs %.30s, nodes: %d + %d spare", answer.gpus,
                                      answer.gpu.c_str(), answer.plan.nodes, answer.plan.spares));
   text += line_of("failures", printed("%.56s", answer.failures.c_str()));
   text += line_of("simulated", printed("%g days, %d seeds, policy %s", answer.days,
                                        answer.runs.seeds, answer.policy.c_str()));
-  text += line_of(
-      "step", to_short_text(answer.step_time) + printed(", %.4g tokens/s", answer.tokens_per_s));
+  text += line_of("step", to_short_text(answer.step_time) + ", " + rate_text(answer, 1));
   return text;
 }
 
@@ -63,7 +68,7 @@ std::string result_text(const RunAnswer& answer) {
   const RunStatistics& runs = answer.runs;
   std::string text = line_of("effective time", percent_text(runs.effective_ratio));
   text += line_of("goodput", percent_text(runs.effective_ratio, answer.goodput_share()));
-  text += line_of("", printed("%.4g tokens/s", runs.effective_ratio.mean * answer.tokens_per_s));
+  text += line_of("", rate_text(answer, runs.effective_ratio.mean));
   text += line_of("stops", printed("%.1f   (4 of 5 runs: %.0f to %.0f)", runs.stops.mean,
                                    runs.stops.low, runs.stops.high));
   text += line_of("time to failure",

@@ -13,11 +13,12 @@
 namespace tessera {
 namespace {
 
-/// A node in service that slows the job, until it is found.
-struct SlowNode {
+/// A node in service that slows the job or computes wrong, until it is found.
+struct BadNode {
   Micros found;
   int node = 0;
   int cause = 0;
+  RunLedger::SavedWork clean;  ///< the last checkpoint before
 };
 
 class ClusterRun {
@@ -42,12 +43,20 @@ class ClusterRun {
   }
 
  private:
+  bool is_stopped() const {
+    return activity_ == Activity::detection || activity_ == Activity::waiting;
+  }
+  /// Has work that a checkpoint can save, or a bad node spoil.
+  bool computes() const {
+    return activity_ == Activity::training || activity_ == Activity::checkpoint;
+  }
+
   /// The one thing that happens now and comes first.
   void handle() {
     if (write_end_ == now_) return end_write();
     if (activity_end_ == now_) return end_activity();
     if (pool_.next_return() == now_) return take_node_back();
-    if (found_date() == now_) return find_slow_node();
+    if (found_date() == now_) return find_bad_node();
     fail(failures_.take());
   }
 
@@ -59,7 +68,7 @@ class ClusterRun {
 
   double speed() const {
     double slowest = 1;
-    for (const SlowNode& slow : slow_) slowest = std::max(slowest, class_of(slow.cause).slowdown);
+    for (const BadNode& bad : bad_) slowest = std::max(slowest, class_of(bad.cause).slowdown);
     return static_cast<double>(replicas_) / plan_.replicas / slowest;
   }
 
@@ -156,18 +165,19 @@ class ClusterRun {
 
   Micros found_date() const {
     Micros first = kLongestTime;
-    for (const SlowNode& slow : slow_) first = std::min(first, slow.found);
+    for (const BadNode& bad : bad_) first = std::min(first, bad.found);
     return first;
   }
 
-  void find_slow_node() {
-    const auto found = std::ranges::find(slow_, now_, &SlowNode::found);
-    const SlowNode slow = *found;
-    slow_.erase(found);
-    const bool passes = class_of(slow.cause).repair.value() == 0;
-    if (passes || !pool_.is_in_job(slow.node)) return settle_speed();
-    take_out(slow.cause, slow.node);
-    stop(slow.cause, 1, Seconds(0));
+  void find_bad_node() {
+    const auto found = std::ranges::find(bad_, now_, &BadNode::found);
+    const BadNode bad = *found;
+    bad_.erase(found);
+    const FailureClass& of = class_of(bad.cause);
+    if (of.is_silent()) return stop_and_go_back(bad);
+    if (of.repair.value() == 0 || !pool_.is_in_job(bad.node)) return settle_speed();
+    take_out(bad.cause, bad.node);
+    stop(bad.cause, 1, Seconds(0));
   }
 
   /// The end of training depends on the speed where the work has an end.
@@ -177,7 +187,9 @@ class ClusterRun {
 
   void take_out(int cause, int node) {
     if (class_of(cause).repair.value() == 0) return;
-    std::erase_if(slow_, [&](const SlowNode& slow) { return slow.node == node; });
+    std::erase_if(bad_, [&](const BadNode& bad) {
+      return bad.node == node && !class_of(bad.cause).is_silent();
+    });
     pool_.take_out(node, now_, to_micros(repairs_.exponential(class_of(cause).repair)));
   }
 
@@ -193,9 +205,8 @@ class ClusterRun {
     }
     if (!meets_any) return;
     ledger_.count_event(event.cause);
-    if (of.is_slow()) return slow_down(event.cause, event.node);
-    const bool can_save = activity_ == Activity::training || activity_ == Activity::checkpoint;
-    if (of.announced && can_save && meets_job) return stop_behind_checkpoint(event.cause);
+    if (of.is_slow() || of.is_silent()) return go_bad(event.cause, event.node);
+    if (of.announced && computes() && meets_job) return stop_behind_checkpoint(event.cause);
     for (int node = first; node < end && !of.announced; ++node) take_out(event.cause, node);
     if (meets_job) stop(event.cause, of.takes_nodes, of.detection);
   }
@@ -207,12 +218,26 @@ class ClusterRun {
     if (meets_job) stop(event.cause, 1, Seconds(0));
   }
 
-  void slow_down(int cause, int node) {
+  void go_bad(int cause, int node) {
+    const FailureClass& of = class_of(cause);
+    if (of.is_silent() && (!pool_.is_in_job(node) || !computes())) return;
     if (!pool_.is_in_job(node)) return take_out(cause, node);
+    const Micros hidden = to_micros(of.is_silent() ? of.found_after : of.detection);
+    bad_.push_back({now_ + std::max(Micros(1), hidden), node, cause, ledger_.stored()});
+    if (of.is_silent()) return;
     ledger_.blame_slowness(cause);
-    slow_.push_back(
-        {now_ + std::max(Micros(1), to_micros(class_of(cause).detection)), node, cause});
     settle_speed();
+  }
+
+  /// Whatever the job does meanwhile, what it has is wrong.
+  void stop_and_go_back(const BadNode& bad) {
+    if (pool_.is_in_job(bad.node)) take_out(bad.cause, bad.node);
+    cause_ = bad.cause;
+    if (!is_stopped()) ledger_.count_stop(bad.cause);
+    ledger_.roll_back_to(bad.clean, bad.cause);
+    write_end_ = kLongestTime;
+    stops_behind_checkpoint_ = false;
+    assemble();
   }
 
   void stop_behind_checkpoint(int cause) {
@@ -225,8 +250,7 @@ class ClusterRun {
   }
 
   void stop(int cause, int nodes, Seconds detection) {
-    const bool stopped = activity_ == Activity::detection || activity_ == Activity::waiting;
-    if (stopped) return;
+    if (is_stopped()) return;
     cause_ = cause;
     ledger_.count_stop(cause);
     ledger_.roll_back(cause, nodes == 1);
@@ -272,7 +296,7 @@ class ClusterRun {
   Activity activity_ = Activity::training;
   Micros activity_end_;
   Micros write_end_ = kLongestTime;  ///< of the checkpoint that is being written beside training
-  std::vector<SlowNode> slow_;
+  std::vector<BadNode> bad_;
   int replicas_;
   int cause_ = -1;  ///< of the last stop
   bool in_memory_ = false;

@@ -45,6 +45,9 @@ struct FailureClass {
   /// after `detection`. Then the node is taken out as if it had failed; without a `repair` the
   /// event passes by itself.
   double slowdown = 1;
+  /// Above 0: nobody notices for so long, and all that was computed since is wrong, checkpoints
+  /// included (silent data corruption). Then the job stops and goes back to before.
+  Seconds found_after;
   /// Settings of the scenario in that state ("perturbation.gpus=[...]"), from whose simulated step
   /// `slowdown` is taken; empty: it is as stated.
   std::vector<std::string> state;
@@ -52,6 +55,7 @@ struct FailureClass {
                            ///< is taken out
   std::string source;      ///< where the figures come from
 
+  bool is_silent() const { return found_after.value() > 0; }
   bool is_slow() const { return slowdown > 1 || !state.empty(); }
 };
 

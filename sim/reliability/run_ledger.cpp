@@ -88,7 +88,16 @@ void RunLedger::end_checkpoint(bool in_memory, bool written_later) {
 void RunLedger::roll_back(int cause, bool survives) {
   const bool from_memory =
       plan_.memory_interval.value() > 0 && survives && in_memory_.useful > stored_.useful;
-  const SavedWork& saved = from_memory ? in_memory_ : stored_;
+  const SavedWork saved = from_memory ? in_memory_ : stored_;
+  go_back(saved, cause);
+}
+
+void RunLedger::roll_back_to(SavedWork clean, int cause) {
+  if (clean.useful < stored_.useful) stored_ = clean;
+  go_back(stored_, cause);
+}
+
+void RunLedger::go_back(const SavedWork& saved, int cause) {
   const Micros lost = useful_ - saved.useful;
   record_.lost += lost;
   loss(cause).lost += lost;

@@ -12,6 +12,12 @@ namespace tessera {
 /// is to blame for the rest.
 class RunLedger {
  public:
+  /// What a checkpoint holds.
+  struct SavedWork {
+    Micros useful;
+    Micros date;
+  };
+
   /// `plan` must outlive the object.
   RunLedger(const RunPlan& plan, bool with_timeline);
 
@@ -36,6 +42,10 @@ class RunLedger {
   void end_checkpoint(bool in_memory, bool written_later);
   /// The one that was being written can be restored from.
   void end_write() { stored_ = writing_; }
+  /// The last checkpoint in storage.
+  SavedWork stored() const { return stored_; }
+  /// Back to `clean`, or to an earlier checkpoint where that is the last: later ones are wrong.
+  void roll_back_to(SavedWork clean, int cause);
   /// Back to the last checkpoint in storage, or a later one in memory where that `survives`.
   void roll_back(int cause, bool survives);
 
@@ -48,14 +58,10 @@ class RunLedger {
   RunRecord finish(Micros now, bool work_done, const NodePool& pool);
 
  private:
-  struct SavedWork {
-    Micros useful;
-    Micros date;
-  };
-
   CauseLoss& loss(int cause);
   void book_training(Micros time, double speed, std::int64_t times);
   void blame(Activity activity, Micros time);
+  void go_back(const SavedWork& saved, int cause);
   void mark_lost(Micros since);
   void gather_recorded_causes();
 

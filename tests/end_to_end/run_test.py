@@ -50,9 +50,17 @@ class Run(EndToEnd):
         self.assertAlmostEqual(advice["young_s"], math.sqrt(2 * answer["checkpoint_s"] * 24e6 / 52 * 3.6), delta=0.01)
         # Whole steps.
         self.assertAlmostEqual(advice["used_s"] / step, round(3600 / step), places=3)
-        loss = answer["lost_by_cause"]["node"]
+        loss = answer["causes"]["node"]
+        self.assertEqual(answer["lost_by_cause"], {"node": loss["hours"]})
         self.assertAlmostEqual(loss["hours"], loss["lost_work_h"] + loss["restart_h"], places=9)
         self.assertAlmostEqual(loss["restart_h"], loss["stops"] / 6, delta=0.1)
+
+    def test_images_are_counted_where_there_are_no_tokens(self):
+        images = (SCENARIOS / "resnet-50_8xv100_dp8.yaml", "--failures-per-1000-node-days", 6.5)
+        text = self.answer("run", *images)
+        self.assertEqual((text.count(" samples/s\n"), text.count(" tokens/s")), (2, 0))
+        self.assertGreater(self.run_json(*images)["samples_per_s"], 100)
+        self.assert_fails(3, "--tokens: is given, but the model has no tokens", "run", *images, "--tokens", 1e9)
 
     def test_equal_seeds_are_equal_answers(self):
         self.assertEqual(self.answer("run", SMALL, *SHORT), self.answer("run", SMALL, *SHORT))
@@ -108,7 +116,7 @@ class Run(EndToEnd):
         self.assertGreater(factor, 1.2)
         self.assertIn(f"slow GPU: steps take {factor:.3f} times as long", answer["notes"])
         # Each is there for two hours, in which 1 - 1 / factor of the training is missing.
-        slow = answer["lost_by_cause"]["slow GPU"]
+        slow = answer["causes"]["slow GPU"]
         self.assertAlmostEqual(slow["slow_h"] / slow["stops"], 2 * (1 - 1 / factor), delta=0.15 * slow["slow_h"] / slow["stops"])
 
     def test_tokens_take_longer_with_failures(self):
@@ -126,6 +134,34 @@ class Run(EndToEnd):
         self.assertAlmostEqual(answer["stops"]["mean"], 2000, delta=30)
         self.assertLess(time.monotonic() - start, 20)  # unoptimized builds as well
 
+    def test_variants_are_runs_of_their_own(self):
+        base = (SMALL, "--days", 20, "--failures-per-1000-node-days", 20, "--repair", "24h")
+        answer = self.run_json(*base, "--vary", "spares=0,2", "--vary", "checkpoint-interval=10min,1h")
+        self.assertEqual([one["settings"] for one in answer["variants"]],
+                         [{"spares": spares, "checkpoint-interval": interval} for spares in "02" for interval in ("10min", "1h")])
+        for one in answer["variants"]:
+            alone = self.run_json(*base, *(word for name, value in one["settings"].items() for word in (f"--{name}", value)))
+            for key in ("effective_training_time_ratio", "goodput", "mean_time_to_failure_h"):
+                self.assertEqual(one[key], alone[key])
+        text = self.answer("run", *base, "--vary", "policy=restart,elastic")
+        self.assertEqual(text.count("policy "), 2)
+        self.assertIn("*", text.splitlines()[2])
+
+    def test_a_step_that_does_not_fit_is_said(self):
+        result = self.run_tessera("run", SCENARIOS / "gpt3-175b_1024xh100_tp8_pp8_dp16.yaml", *SHORT, "--format", "json")
+        self.assertEqual(result.returncode, 4)
+        self.assertFalse(json.loads(result.stdout)["fits"])
+
+    def test_every_shipped_description_runs(self):
+        names = sorted(path.stem for path in (ROOT / "configs/reliability").glob("*.yaml"))
+        self.assertGreaterEqual(len(names), 3)
+        for name in names:
+            answer = self.run_json(SMALL, "--failures", name, "--spares", 2, "--seeds", 2)
+            self.assertGreater(answer["checkpoint_interval"]["mean_time_to_failure_by_rates_h"], 1, name)
+        # 466 interruptions of 2,048 nodes in 54 days.
+        answer = self.run_json(SMALL, "--failures", "llama3-405b", "--seeds", 2)
+        self.assertAlmostEqual(answer["checkpoint_interval"]["mean_time_to_failure_by_rates_h"], 54 * 24 / 466 * 2048 / 8)
+
     def test_what_is_wrong_is_said(self):
         rate = ("--failures-per-1000-node-days", 6.5)
         cases = (
@@ -138,7 +174,11 @@ class Run(EndToEnd):
             ((*rate, "--least-replicas", 99), "--least-replicas: is 99, but the job has 2"),
             ((*rate, "--storage-bandwidth", "0 GB/s"), "--storage-bandwidth: is 0 GB/s; give more than 0 B/s"),
             (("--failures-per-1000-node-days", 1e9), "failures in each of 20 runs; give fewer --days or --seeds"),
-            ((*rate, "--memory-interval", "1us"), "--checkpoint-interval: makes more than twenty million checkpoints"),
+            ((*rate, "--memory-interval", "1us"), "--checkpoint-interval: makes more than five million checkpoints"),
+            ((*rate, "--vary", "spare=1,2"), "--vary: spare is nothing that can vary; did you mean spares?"),
+            ((*rate, "--vary", "spares=1.5"), "--vary: has 1.5"),
+            ((*rate, "--vary", "spares"), "--vary: is spares; give values, as spares=A,B,C"),
+            ((*rate, "--vary", "restart=1min,x"), "--restart: "),
             (("--fault-trace", "none.csv"), "none.csv"),
             ((*rate, *settings("training.mode=inference")), "is no training"),
         )

@@ -1,9 +1,11 @@
 // `tessera run`: a training job for days on a cluster that fails.
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hw/units/input_error.h"
@@ -112,26 +114,65 @@ void add_notes(const RunOptions& options, RunAnswer& answer) {
     answer.notes.emplace_back("a step needs more memory than a GPU has (tessera simulate)");
 }
 
-ExitCode run_long(const RunOptions& options) {
-  const Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
-  RunAnswer answer = planned_run(options, scenario);
+/// A simulated step, for all variants of a run.
+struct RunStep {
+  Scenario scenario;
+  StateTimes states;
+  TimedProgram timed;
+  StepReport report;
+};
+
+RunStep simulated_step(const RunOptions& options, Scenario scenario,
+                       const std::vector<RunAnswer>& answers) {
   const PredictorWeights weights = shipped_weights();
-  const StateTimes states = times_of_states(options, answer.plan.failures, weights);
-  const TimedProgram timed = plan_step(scenario, weights);
-  finish_plan(options, scenario, timed, measure(timed, simulate_without_memory_samples(timed)),
-              answer);
-  if (options.tokens > 0 && answer.tokens_per_s <= 0)
+  StateTimes states;
+  for (const RunAnswer& answer : answers)
+    states.merge(times_of_states(options, answer.plan.failures, weights));
+  TimedProgram timed = plan_step(scenario, weights);
+  StepReport report = measure(timed, simulate_without_memory_samples(timed));
+  if (options.tokens > 0 && report.tokens_per_s <= 0)
     throw InputError({"--tokens", "is given, but the model has no tokens", "leave it out"});
+  return {std::move(scenario), std::move(states), std::move(timed), std::move(report)};
+}
+
+void add_step(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
+  finish_plan(options, step.scenario, step.timed, step.report, answer);
   check_run_size(options, answer.plan);
-  set_slowdowns(states, answer);
+  set_slowdowns(step.states, answer);
   answer.runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds));
+}
+
+void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer) {
+  add_step(options, step, answer);
   answer.timeline = simulate_run(answer.plan, options.seed, true).timeline;
   add_interval_advice(answer);
   add_spare_advice(answer);
   if (options.tokens > 0) answer.goal = token_goal(options, answer);
   add_notes(options, answer);
   print(options.format == "json" ? json_text(answer, TESSERA_VERSION) : table_text(answer));
-  return answer.fits ? ExitCode::ok : ExitCode::does_not_fit;
+}
+
+ExitCode run_long(const RunOptions& options) {
+  const std::vector<RunVariant> variants = run_variants(options);
+  Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
+  std::vector<RunAnswer> answers;
+  for (const RunVariant& variant : variants)
+    answers.push_back(planned_run(variant.options, scenario));
+  const RunStep step = simulated_step(options, std::move(scenario), answers);
+  const ExitCode code = step.report.memory.fits ? ExitCode::ok : ExitCode::does_not_fit;
+  if (options.vary.empty()) {
+    print_one(options, step, std::move(answers.front()));
+    return code;
+  }
+  std::vector<VariantResult> results;
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    add_step(variants[i].options, step, answers[i]);
+    results.push_back(
+        {variants[i].settings, answers[i].goodput_share(), std::move(answers[i].runs)});
+  }
+  print(options.format == "json" ? variants_json(results, TESSERA_VERSION)
+                                 : variants_text(results));
+  return code;
 }
 
 void add_failure_options(CLI::App& command, RunOptions& options) {
@@ -197,6 +238,11 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   add_policy_options(*command, *options);
   command->add_option("--tokens", options->tokens, "also say when so many are trained, as 15e12")
       ->check(CLI::Range(1.0, 1e18));
+  command
+      ->add_option("--vary", options->vary,
+                   "a line for each value instead, as spares=0,16,32; repeatable, for every "
+                   "combination")
+      ->allow_extra_args(false);
   command->add_option("--seeds", options->seeds, "runs with other failures (default 20)")
       ->check(CLI::Range(1, 100'000));
   command->add_option("--seed", options->seed, "of the first run (default 1)");

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/longrun/run_answer.h"
@@ -16,6 +17,7 @@ struct RunOptions {
   std::string file;
   std::vector<std::string> overrides;
   std::string format;
+  std::vector<std::string> vary;   ///< "spares=0,16"
   double days = 0;                 ///< 0: as long as the record, else 30
   double per_1000_node_days = -1;  ///< negative: not given
   std::string failures;
@@ -46,5 +48,25 @@ void finish_plan(const RunOptions& options, const Scenario& scenario, const Time
 
 /// Throws InputError where a run would take too many events.
 void check_run_size(const RunOptions& options, const RunPlan& plan);
+
+/// One of several runs, and how it differs.
+struct RunVariant {
+  std::vector<std::pair<std::string, std::string>> settings;
+  RunOptions options;
+};
+
+/// Every combination of what `--vary` lists, the last varying fastest.
+std::vector<RunVariant> run_variants(const RunOptions& options);
+
+struct VariantResult {
+  std::vector<std::pair<std::string, std::string>> settings;
+  double goodput_share = 1;  ///< nodes of the job over all, in (0, 1]
+  RunStatistics runs;
+
+  double goodput() const { return runs.effective_ratio.mean * goodput_share; }
+};
+
+std::string variants_text(const std::vector<VariantResult>& results);
+std::string variants_json(const std::vector<VariantResult>& results, const std::string& version);
 
 }  // namespace tessera

@@ -189,7 +189,7 @@ void check_replicas(const RunPlan& plan) {
 
 RunAnswer planned_run(const RunOptions& options, const Scenario& scenario) {
   check_failure_options(options);
-  if (scenario.step.mode != StepMode::training)
+  if (scenario.step.mode == StepMode::inference)
     throw InputError({options.file, "is no training", "set training.mode=training"});
   RunAnswer answer;
   RunPlan& plan = answer.plan;
@@ -218,6 +218,7 @@ void finish_plan(const RunOptions& options, const Scenario& scenario, const Time
   answer.step_time = step.step_time;
   answer.fits = step.memory.fits;
   answer.tokens_per_s = step.tokens_per_s;
+  answer.samples_per_s = step.samples_per_s;
   const BytesPerSecond storage = storage_of(options);
   set_checkpoint(options, checkpoint_cost(scenario, timed, storage), answer);
   plan.interval = in_steps(plan.interval, step.step_time);
@@ -227,7 +228,7 @@ void finish_plan(const RunOptions& options, const Scenario& scenario, const Time
 }
 
 void check_run_size(const RunOptions& options, const RunPlan& plan) {
-  constexpr double kMostEvents = 2e8, kMostCheckpoints = 2e7;
+  constexpr double kMostEvents = 2e8, kMostCheckpoints = 5e6;
   const int nodes = plan.nodes + plan.spares;
   double events = 0;
   for (const FailureClass& of : plan.failures.classes)
@@ -241,7 +242,7 @@ void check_run_size(const RunOptions& options, const RunPlan& plan) {
                               ? std::min(plan.interval, plan.memory_interval)
                               : plan.interval;
   if (plan.length / shortest > kMostCheckpoints)
-    throw InputError({"--checkpoint-interval", "makes more than twenty million checkpoints",
+    throw InputError({"--checkpoint-interval", "makes more than five million checkpoints",
                       "give a longer one, or fewer --days"});
 }
 

@@ -72,6 +72,15 @@ TEST(FailureFile, EveryProblemIsNamedWithItsPlace) {
   EXPECT_NE(complaint("failures: [{component: gpu, mtbf: 3h, slowdown: 2}]\n")
                 .find("slows the job for no time"),
             std::string::npos);
+  EXPECT_NE(complaint("failures: [{component: gpu, mtbf: 3h}, {component: gpu, mtbf: 4h}]\n")
+                .find("gpu is the name of another failure"),
+            std::string::npos);
+  EXPECT_NE(complaint("failures: [{component: gpu, mtbf: 3h, planned: true, found_after: 1h}]\n")
+                .find("is found late, and slow, planned"),
+            std::string::npos);
+  EXPECT_NE(complaint("failures: [{component: gpu, mtbf: 3h, set: x}]\n")
+                .find("set is no list of settings"),
+            std::string::npos);
   EXPECT_NE(complaint("failures: [{component: gpu, mtbf: 3 V}]\n").find("mtbf = "),
             std::string::npos);
 }
