@@ -168,7 +168,7 @@ class Player(Tape):
     def _recompute(self, number):
         unit = self.graph.units[number]
         with without_autocast():
-            made = run_unit(unit, self.graph, self.recipes, self.held.__getitem__)
+            made = run_unit(unit, self.graph, self.recipes, self._read)
         self.recomputed.append(unit.name)
         old = [self.held[value] for value in made if value in self.held]
         for value, storage in made.items():
@@ -195,7 +195,7 @@ class Player(Tape):
                 waiting += missing
                 if not missing:
                     self._recompute(self.graph.maker[wanted])
-        return self.held[value]
+        return self._read(value)
 
     def _error(self, message):
         """PyTorch 1.13 turns errors of hooks into RuntimeErrors; `__exit__` raises the one that it was."""
@@ -203,6 +203,11 @@ class Player(Tape):
         return self.error
 
     # what is held
+
+    def _read(self, value):
+        """The storage of a held value, complete: a copy back from the host may still be under way."""
+        self.host.wait_for(value)
+        return self.held[value]
 
     def _hold(self, value, storage):
         if value not in self.held:
@@ -234,7 +239,9 @@ class Player(Tape):
 @contextlib.contextmanager
 def without_autocast():
     """Operators were recorded behind the casts that autocast makes."""
-    with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+    with contextlib.ExitStack() as stack:
+        for device in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
+            stack.enter_context(torch.autocast(device, enabled=False))
         yield
 
 
