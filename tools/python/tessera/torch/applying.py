@@ -20,11 +20,14 @@ class Player(Tape):
     """
 
     def __init__(self, plan, on_change):
+        if on_change not in ("raise", "keep"):
+            raise ValueError(f"on_change is {on_change!r}: give 'raise' or 'keep'")
         super().__init__()
         self.plan, self.graph, self.schedule = plan, plan.graph, plan.schedule
         self.on_change = on_change
         self.followed = self.in_order = True
         self.error = None
+        self.when_over = lambda: None
         self.held = {}  # value -> storage
         self.host = HostStore()
         self.recipes = {}
@@ -153,6 +156,10 @@ class Player(Tape):
         if self.node_of.get(handle.id) == self.current:
             self._leave_node()
 
+    def passed(self):
+        if self.is_over():
+            self.when_over()
+
     def _perform(self, action):
         start = time.perf_counter()
         if action.kind == "recompute":
@@ -258,6 +265,4 @@ def applied(plan, on_change="raise"):
     where the step is not the recorded one (other shapes, other control flow); with `on_change="keep"` it goes on
     instead, with a warning: gradients are right, but the budget may be exceeded.
     """
-    if on_change not in ("raise", "keep"):
-        raise ValueError(f"on_change is {on_change!r}: give 'raise' or 'keep'")
     return Player(plan, on_change)

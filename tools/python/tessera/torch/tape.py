@@ -153,6 +153,7 @@ class Tape(TorchDispatchMode):
                 yield
         finally:
             self.passes -= 1
+        self.passed()
 
     @contextlib.contextmanager
     def working(self):
@@ -329,6 +330,9 @@ class Tape(TorchDispatchMode):
 
     def released_tensor(self, handle):
         raise NotImplementedError
+
+    def passed(self):
+        """Behind a backward pass."""
 
     def inside(self, handle, record, by):
         """`by` more holders inside a backward pass of a storage."""
