@@ -37,7 +37,14 @@ class Player(Tape):
         self.captures_at = {}
         for value, event in self.schedule.captures.items():
             self.captures_at.setdefault(self.graph.events[event], []).append(value)
-        self.again = {call: unit for unit in self.graph.units if not unit.fixed for call in unit.calls}
+        self.again = self._calls_to_keep()
+
+    def _calls_to_keep(self):
+        """Operators whose arguments are kept to run them again; on demand any may be asked for."""
+        units = self.graph.units
+        numbers = {action.number for before in self.schedule.actions for action in before if action.kind == "recompute"}
+        chosen = units if self.on_change == "keep" else [units[number] for number in numbers]
+        return {call for unit in chosen if not unit.fixed for call in unit.calls}
 
     # the forward pass
 
@@ -78,11 +85,11 @@ class Player(Tape):
 
     def _capture(self, event):
         for value in self.captures_at.get(event, ()):
-            with self.working():
-                if value in self.schedule.copied:
+            if value in self.schedule.copied:
+                with self.working():
                     self._copy_out(value, self.live[value])
-                if value in self.schedule.held:
-                    self._hold(value, self.live[value])
+            if value in self.schedule.held:
+                self._hold(value, self.live[value])
 
     def _changed(self, what):
         message = f"the step is not the recorded one: {what}; record and plan it anew"

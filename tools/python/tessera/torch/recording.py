@@ -141,7 +141,8 @@ class Recorder(Tape):
         handle.tensor, handle.version = tensor, version_of(tensor)
         known = is_plain(tensor)
         record = self.record_of(tensor) if known else None
-        self._inspect(tensor)
+        with self.working():
+            self._inspect(tensor)
         self.packs.append((record.value.id, geometry_of(tensor)) if known else (None, type(tensor).__name__))
         internal = known and not record.external
         self.saved.append(record.value if internal else None)
