@@ -424,7 +424,10 @@ class Refusals(Steps):
         for wrong in ("", "3 apples", "-5", 0, -1, None, True, "0%"):
             with self.assertRaisesRegex(ValueError, "is no size"):
                 tessera.torch.plan(graph, wrong)
-        self.assertEqual(tessera.torch.plan(graph, graph.peak_bytes * 2).recomputed, [])
+        for ample in (graph.peak_bytes, graph.peak_bytes * 2, "100%"):
+            self.assertEqual((tessera.torch.plan(graph, ample).recomputed, tessera.torch.plan(graph, ample).swapped), ([], []))
+        with self.assertRaisesRegex(ValueError, "on_change"):
+            tessera.torch.applied(plan, on_change="ignore")
         self.assertEqual(tessera.torch.plan(graph, "1 GiB").budget_bytes, 2**30)
         with self.assertRaises(tessera.torch.Infeasible) as caught:
             tessera.torch.plan(graph, "1%", swap=False)

@@ -29,7 +29,7 @@ def budget_bytes(budget, peak):
     if not match or (match[2] != "%" and match[2] not in _UNITS) or float(match[1]) <= 0:
         raise ValueError(f"the budget {budget!r} is no size: give a number of bytes, a text such as '3 GiB', or a "
                          "share such as '60%' of the peak without a plan")
-    return int(float(match[1]) * (peak / 100 if match[2] == "%" else _UNITS[match[2]]))
+    return int(float(match[1]) * peak / 100 if match[2] == "%" else float(match[1]) * _UNITS[match[2]])
 
 
 @dataclass
