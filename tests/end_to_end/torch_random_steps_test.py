@@ -17,7 +17,7 @@ if TORCH:
 
     import tessera.torch
 
-PROGRAMS = int(os.environ.get("TESSERA_RANDOM_STEPS", "20"))
+PROGRAMS = int(os.environ.get("TESSERA_RANDOM_STEPS", "12"))
 
 
 def add_in_place(t, u, w):

@@ -189,7 +189,8 @@ class Operators(Steps):
 
     def test_batch_norm_in_evaluation(self):
         torch.manual_seed(0)
-        model = nn.Sequential(*[layer for _ in range(4) for layer in (nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU())])
+        layers = [(nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU()) for _ in range(4)]
+        model = nn.Sequential(*[layer for part in layers for layer in part])
         x = wide(2, 4, 8, 8)
         model(x)
         model.eval()
