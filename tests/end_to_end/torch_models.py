@@ -10,7 +10,8 @@ class Residual(nn.Module):
 
     def __init__(self, width):
         super().__init__()
-        self.first = nn.Sequential(nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True))
+        self.first = nn.Sequential(nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width),
+                                   nn.ReLU(inplace=True))
         self.second = nn.Sequential(nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width))
 
     def forward(self, x):

@@ -17,8 +17,10 @@ except ImportError as error:
 
 from .applying import Player, applied
 from .graph import Graph
+from .models import AppliedModel, apply
 from .planning import Infeasible, Plan, plan
 from .recording import StepError, peak, record
 from .replay import StepChanged
 
-__all__ = ["Graph", "Infeasible", "Plan", "Player", "StepChanged", "StepError", "applied", "peak", "plan", "record"]
+__all__ = ["AppliedModel", "Graph", "Infeasible", "Plan", "Player", "StepChanged", "StepError", "applied", "apply", "peak",
+           "plan", "record"]

@@ -20,11 +20,14 @@ class Player(Tape):
     """
 
     def __init__(self, plan, on_change):
+        if on_change not in ("raise", "keep"):
+            raise ValueError(f"on_change is {on_change!r}: give 'raise' or 'keep'")
         super().__init__()
         self.plan, self.graph, self.schedule = plan, plan.graph, plan.schedule
         self.on_change = on_change
         self.followed = self.in_order = True
         self.error = None
+        self.when_over = lambda: None
         self.held = {}  # value -> storage
         self.host = HostStore()
         self.recipes = {}
@@ -34,7 +37,14 @@ class Player(Tape):
         self.captures_at = {}
         for value, event in self.schedule.captures.items():
             self.captures_at.setdefault(self.graph.events[event], []).append(value)
-        self.again = {call: unit for unit in self.graph.units if not unit.fixed for call in unit.calls}
+        self.again = self._calls_to_keep()
+
+    def _calls_to_keep(self):
+        """Operators whose arguments are kept to run them again; on demand any may be asked for."""
+        units = self.graph.units
+        numbers = {action.number for before in self.schedule.actions for action in before if action.kind == "recompute"}
+        chosen = units if self.on_change == "keep" else [units[number] for number in numbers]
+        return {call for unit in chosen if not unit.fixed for call in unit.calls}
 
     # the forward pass
 
@@ -75,11 +85,11 @@ class Player(Tape):
 
     def _capture(self, event):
         for value in self.captures_at.get(event, ()):
-            with self.working():
-                if value in self.schedule.copied:
+            if value in self.schedule.copied:
+                with self.working():
                     self._copy_out(value, self.live[value])
-                if value in self.schedule.held:
-                    self._hold(value, self.live[value])
+            if value in self.schedule.held:
+                self._hold(value, self.live[value])
 
     def _changed(self, what):
         message = f"the step is not the recorded one: {what}; record and plan it anew"
@@ -153,6 +163,10 @@ class Player(Tape):
         if self.node_of.get(handle.id) == self.current:
             self._leave_node()
 
+    def passed(self):
+        if self.is_over():
+            self.when_over()
+
     def _perform(self, action):
         start = time.perf_counter()
         if action.kind == "recompute":
@@ -168,7 +182,7 @@ class Player(Tape):
     def _recompute(self, number):
         unit = self.graph.units[number]
         with without_autocast():
-            made = run_unit(unit, self.graph, self.recipes, self.held.__getitem__)
+            made = run_unit(unit, self.graph, self.recipes, self._read)
         self.recomputed.append(unit.name)
         old = [self.held[value] for value in made if value in self.held]
         for value, storage in made.items():
@@ -195,7 +209,7 @@ class Player(Tape):
                 waiting += missing
                 if not missing:
                     self._recompute(self.graph.maker[wanted])
-        return self.held[value]
+        return self._read(value)
 
     def _error(self, message):
         """PyTorch 1.13 turns errors of hooks into RuntimeErrors; `__exit__` raises the one that it was."""
@@ -203,6 +217,11 @@ class Player(Tape):
         return self.error
 
     # what is held
+
+    def _read(self, value):
+        """The storage of a held value, complete: a copy back from the host may still be under way."""
+        self.host.wait_for(value)
+        return self.held[value]
 
     def _hold(self, value, storage):
         if value not in self.held:
@@ -234,7 +253,9 @@ class Player(Tape):
 @contextlib.contextmanager
 def without_autocast():
     """Operators were recorded behind the casts that autocast makes."""
-    with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+    with contextlib.ExitStack() as stack:
+        for device in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
+            stack.enter_context(torch.autocast(device, enabled=False))
         yield
 
 
@@ -251,6 +272,4 @@ def applied(plan, on_change="raise"):
     where the step is not the recorded one (other shapes, other control flow); with `on_change="keep"` it goes on
     instead, with a warning: gradients are right, but the budget may be exceeded.
     """
-    if on_change not in ("raise", "keep"):
-        raise ValueError(f"on_change is {on_change!r}: give 'raise' or 'keep'")
     return Player(plan, on_change)

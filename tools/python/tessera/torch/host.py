@@ -11,6 +11,7 @@ class HostStore:
     def __init__(self):
         self._copies = {}
         self._streams = {}
+        self._arrivals = {}
         self.bytes = 0
 
     def __contains__(self, value):
@@ -34,16 +35,24 @@ class HostStore:
         self.bytes += copy.numel()
 
     def get(self, value):
-        """The storage again, on its device."""
+        """The storage again, on its device. Its bytes are there behind `wait_for(value)`."""
         copy, device = self._copies[value]
         if device.type != "cuda":
             return storages.storage_of(copy.clone())
-        stream, current = self._stream(device), torch.cuda.current_stream(device)
+        stream = self._stream(device)
+        back = torch.empty(copy.numel(), dtype=torch.uint8, device=device)
+        stream.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(stream):
-            back = copy.to(device, non_blocking=True)
-        current.wait_stream(stream)
-        back.record_stream(current)
+            back.copy_(copy, non_blocking=True)
+        back.record_stream(stream)
+        self._arrivals[value] = stream.record_event()
         return storages.storage_of(back)
+
+    def wait_for(self, value):
+        """Operators that are started from here on see what `get(value)` brings."""
+        arrival = self._arrivals.pop(value, None)
+        if arrival is not None:
+            torch.cuda.current_stream(self._copies[value][1]).wait_event(arrival)
 
     def _stream(self, device):
         if device not in self._streams:

@@ -3,7 +3,7 @@
 import json
 import re
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .. import program
@@ -29,7 +29,7 @@ def budget_bytes(budget, peak):
     if not match or (match[2] != "%" and match[2] not in _UNITS) or float(match[1]) <= 0:
         raise ValueError(f"the budget {budget!r} is no size: give a number of bytes, a text such as '3 GiB', or a "
                          "share such as '60%' of the peak without a plan")
-    return int(float(match[1]) * (peak / 100 if match[2] == "%" else _UNITS[match[2]]))
+    return int(float(match[1]) * peak / 100 if match[2] == "%" else float(match[1]) * _UNITS[match[2]])
 
 
 @dataclass
@@ -90,6 +90,12 @@ class Attempts:
             self.best = plan
         return plan
 
+    def without(self):
+        """The plan that leaves everything where it is."""
+        parts = [(self.graph.units if kind == "unit" else self.graph.nodes)[number] for kind, number in self.plan_graph.ops]
+        seconds = sum(part.seconds for part in parts)
+        return self._plan({"decisions": [], "budget_bytes": 0, "base_time_s": seconds, "time_s": seconds})
+
     def _plan(self, answer):
         schedule = self.plan_graph.schedule(answer["decisions"])
         peak, host = self.plan_graph.peak(schedule)
@@ -124,14 +130,15 @@ def plan(graph, budget, *, swap=None, link="12 GB/s", effort="thorough", planner
     if swap is None:
         swap = any(value.device.type == "cuda" for value in graph.values)
     attempts = Attempts(graph, swap, link, planner)
+    if limit >= graph.peak_bytes:
+        return replace(attempts.without(), budget_bytes=limit)
     found = _fastest(attempts, limit, effort)
     if found is None:
         least = attempts.least()
         if least is None or least.peak_bytes > limit:
             raise _infeasible(budget, limit, graph, least)
         found = least
-    found.budget_bytes = limit
-    return found
+    return replace(found, budget_bytes=limit)
 
 
 def _fastest(attempts, limit, effort):

@@ -30,11 +30,17 @@ def generators_of(kwargs=None):
 
 
 def in_custom_function():
-    """Whether the code of a torch.autograd.Function runs: it may fill tensors by other means than operators."""
+    """Whether the code of a torch.autograd.Function runs: it may fill tensors by other means than operators.
+
+    Its first argument is the context; where that comes later (setup_context), PyTorch calls it from a class method.
+    """
     frame = sys._getframe(1)
     while frame is not None:
         names = frame.f_code.co_varnames
-        if names and isinstance(frame.f_locals.get(names[0]), torch._C._FunctionBase):
+        first = frame.f_locals.get(names[0]) if names else None
+        if isinstance(first, torch._C._FunctionBase):
+            return True
+        if frame.f_code.co_name == "apply" and isinstance(first, type) and issubclass(first, torch.autograd.Function):
             return True
         frame = frame.f_back
     return False
@@ -135,7 +141,8 @@ class Recorder(Tape):
         handle.tensor, handle.version = tensor, version_of(tensor)
         known = is_plain(tensor)
         record = self.record_of(tensor) if known else None
-        self._inspect(tensor)
+        with self.working():
+            self._inspect(tensor)
         self.packs.append((record.value.id, geometry_of(tensor)) if known else (None, type(tensor).__name__))
         internal = known and not record.external
         self.saved.append(record.value if internal else None)

@@ -99,7 +99,7 @@ def run_unit(unit, graph, recipes, held):
         writes = [write for write in writes if not graph.values[write[2]].external]
         for position, old, _ in writes:
             made[old] = _own(storage_of_value(old), old in made, refs[position][1].device)
-        result = tree_flatten(recipes[number].run(storage_of_value))[0]
+        result = list(storages.leaves_in(recipes[number].run(storage_of_value)))
         for position, value in fresh:
             if storages.geometry_of(result[position]) != outs[position][1]:
                 raise StepChanged(f"{recipes[number].func} makes another shape when it runs again")

@@ -148,44 +148,52 @@ class PlanGraph:
 
     def peak(self, schedule):
         """(most bytes held at a time, bytes of host copies)."""
-        graph, sizes = self.graph, [value.nbytes for value in self.graph.values]
+        ledger = _Ledger([value.nbytes for value in self.graph.values])
         by_event = {}
         for value, event in schedule.captures.items():
             by_event.setdefault(event, []).append(value)
-        held, inside, peak = {}, {}, 0
-        host = {value: sizes[value] for value in schedule.copied}
-
-        def take(values):
-            nonlocal peak
-            now = sum({**held, **{key: size for key, (size, _) in inside.items()}}.values())
-            peak = max(peak, now + sum(sizes[value] for value in values))
-            held.update((value, sizes[value]) for value in values)
-
-        for event, (kind, number) in enumerate(graph.events):
+        host = set(schedule.copied)
+        for event, (kind, number) in enumerate(self.graph.events):
             for value in by_event.get(event, ()):
                 if value in schedule.held:
-                    take([value])
+                    ledger.take([value])
             if kind == "inside":
-                _hold_inside(inside, *number)
-                take([])
-            if kind != "node":
-                continue
-            for action in schedule.actions[number]:
-                if action.kind == "swap_out":
-                    host[action.number] = sizes[action.number]
-                else:
-                    take(graph.units[action.number].makes if action.kind == "recompute" else [action.number])
-                for value in action.drops:
-                    held.pop(value, None)
-            for value in schedule.drops[number]:
-                held.pop(value, None)
-        return peak, sum(host.values())
+                ledger.hold_inside(*number)
+            if kind == "node":
+                for action in schedule.actions[number]:
+                    self._count(action, ledger, host)
+                ledger.drop(schedule.drops[number])
+        return ledger.peak, sum(self.graph.values[value].nbytes for value in host)
+
+    def _count(self, action, ledger, host):
+        if action.kind == "swap_out":
+            host.add(action.number)
+        else:
+            ledger.take(self.graph.units[action.number].makes if action.kind == "recompute" else [action.number])
+        ledger.drop(action.drops)
 
 
-def _hold_inside(inside, unknown, key, size, by):
-    """Counts holders of what a forward pass inside a backward pass saves; keys of unknown storages are texts."""
-    key = str(key) if unknown else key
-    count = inside.get(key, (size, 0))[1] + by
-    inside[key] = (size, count)
-    if not count:
-        del inside[key]
+class _Ledger:
+    """Bytes that are held, as the running model counts them: what is made again lies beside an old copy of itself."""
+
+    def __init__(self, sizes):
+        self.sizes, self.peak = sizes, 0
+        self._held, self._inside = {}, {}
+
+    def take(self, values):
+        now = sum({**self._held, **{key: size for key, (size, _) in self._inside.items()}}.values())
+        self.peak = max(self.peak, now + sum(self.sizes[value] for value in values))
+        self._held.update((value, self.sizes[value]) for value in values)
+
+    def drop(self, values):
+        for value in values:
+            self._held.pop(value, None)
+
+    def hold_inside(self, unknown, key, size, by):
+        """Counts holders of what a forward pass inside a backward pass saves; keys of unknown storages are texts."""
+        key = str(key) if unknown else key
+        count = self._inside.get(key, (size, 0))[1] + by
+        self._inside[key] = (size, count)
+        if not count:
+            del self._inside[key]
+        self.take([])

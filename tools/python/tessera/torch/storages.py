@@ -17,9 +17,8 @@ class Geometry(NamedTuple):
     offset: int
 
 
-def storage_of(tensor):
-    """The untyped storage of `tensor`; `_storage` is its name before PyTorch 2."""
-    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor._storage()
+# The untyped storage of a tensor, by its name in PyTorch 2 or before.
+storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
 
 
 def is_plain(tensor):
@@ -44,9 +43,24 @@ def bytes_of(storage, device):
     return view_of(storage, Geometry(torch.uint8, device, (size,), (1,), 0))
 
 
+def leaves_in(arguments):
+    """All leaves of nested lists, tuples and dicts, in order, as tree_flatten lists them but several times faster."""
+    kind = type(arguments)
+    if kind is tuple or kind is list:
+        for argument in arguments:
+            if type(argument) in (tuple, list, dict):
+                yield from leaves_in(argument)
+            else:
+                yield argument
+    elif kind is dict:
+        yield from leaves_in(tuple(arguments.values()))
+    else:
+        yield arguments
+
+
 def tensors_in(arguments):
     """All tensors in nested lists, tuples and dicts, in order."""
-    return [leaf for leaf in tree_flatten(arguments)[0] if isinstance(leaf, torch.Tensor)]
+    return [leaf for leaf in leaves_in(arguments) if isinstance(leaf, torch.Tensor)]
 
 
 def with_tensors(arguments, change):

@@ -11,7 +11,6 @@ import torch
 from torch.autograd import Variable
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten
 
 from . import meter, storages
 
@@ -153,6 +152,7 @@ class Tape(TorchDispatchMode):
                 yield
         finally:
             self.passes -= 1
+        self.passed()
 
     @contextlib.contextmanager
     def working(self):
@@ -253,7 +253,7 @@ class Tape(TorchDispatchMode):
 
     def _call(self, number, func, refs, result, writes):
         outs, fresh = [], []
-        for position, leaf in enumerate(tree_flatten(result)[0]):
+        for position, leaf in enumerate(storages.leaves_in(result)):
             if not isinstance(leaf, torch.Tensor) or not storages.is_plain(leaf):
                 outs.append((None, type(leaf).__name__))
                 continue
@@ -288,8 +288,11 @@ class Tape(TorchDispatchMode):
             return self.pack_inside(tensor)
         handle = Handle(self, self.handles)
         self.handles += 1
-        with self.working():
+        before, self.own_work = self.own_work, True  # as `working()`, but where no operator runs
+        try:
             self.saved_tensor(handle, tensor)
+        finally:
+            self.own_work = before
         return handle
 
     def pack_inside(self, tensor):
@@ -310,8 +313,11 @@ class Tape(TorchDispatchMode):
             check_version(handle)
             return handle.tensor
         self.unpacked = True
-        with self.working():
+        before, self.own_work = self.own_work, True  # grad mode is off in a backward pass
+        try:
             return self.read_tensor(handle)
+        finally:
+            self.own_work = before
 
     def released(self, handle):
         """Autograd has let go of a saved tensor."""
@@ -329,6 +335,9 @@ class Tape(TorchDispatchMode):
 
     def released_tensor(self, handle):
         raise NotImplementedError
+
+    def passed(self):
+        """Behind a backward pass."""
 
     def inside(self, handle, record, by):
         """`by` more holders inside a backward pass of a storage."""
