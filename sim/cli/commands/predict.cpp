@@ -15,6 +15,7 @@
 #include "sim/cli/output.h"
 #include "sim/config/text_file.h"
 #include "sim/scenario/names.h"
+#include "sim/validate/score_communication.h"
 
 namespace tessera {
 namespace {
@@ -64,8 +65,11 @@ void run_predict(const PredictOptions& options) {
              options.kernels_file);
   const PredictorWeights weights =
       options.weights_file.empty() ? shipped_weights() : load_weights(options.weights_file);
-  const KernelScores scores = score_kernels(options.kernels_file, weights,
-                                            predictor_form_of(options.form), shipped_gpu_lookup());
+  const KernelScores scores =
+      holds_communication(options.kernels_file)
+          ? score_communication(options.kernels_file, shipped_catalog())
+          : score_kernels(options.kernels_file, weights, predictor_form_of(options.form),
+                          shipped_gpu_lookup());
   if (options.strict) refuse_skipped(scores, options.kernels_file);
   if (options.format == "csv")
     write_predicted_csv(scores, print);

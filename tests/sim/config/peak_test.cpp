@@ -114,7 +114,9 @@ TEST_F(Peaks, ProductsOfFp32RunOnMatrixCoresWhereThereAreSome) {
   };
   const double matrix = seconds();
   gpu.fp32_matrix = FlopsPerSecond(0);
-  EXPECT_NEAR(seconds() / matrix, 45.3 / 22.6, 0.1);  // a product bound by arithmetic
+  const double faster = seconds() / matrix;  // its 300 W keep it below the ratio of the peaks
+  EXPECT_GT(faster, 1.3);
+  EXPECT_LE(faster, 45.3 / 22.6 + 0.01);
 }
 
 TEST_F(Peaks, CopiesBetweenCardsWithoutPeerToPeerGoAtTheStagedRate) {
