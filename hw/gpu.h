@@ -40,19 +40,19 @@ struct GpuSpec {
   std::string vendor;  ///< "NVIDIA", "AMD" or "Intel"
   Architecture architecture = Architecture::pascal;
   std::string compute_capability;  ///< "9.0"; AMD: "gfx942"; Intel: "xe2-hpg"
-  int sm_count = 0;                ///< streaming multiprocessors (AMD: compute units, Intel: Xe cores)
+  int sm_count = 0;  ///< streaming multiprocessors (AMD: compute units, Intel: Xe cores)
   Hertz boost_clock;
   Hertz
       tensor_clock;  ///< at which the dense tensor peaks are quoted; 0 = they follow from no clock
   FlopsPerSecond fp32;         ///< on CUDA cores (AMD, Intel: vector units)
   FlopsPerSecond fp32_matrix;  ///< FP32 products on matrix cores; 0 = they run on the vector units
-  FlopsPerSecond tf32;  ///< dense tensor peaks from here on
+  FlopsPerSecond tf32;         ///< dense tensor peaks from here on
   FlopsPerSecond bf16;
   FlopsPerSecond fp16;
   FlopsPerSecond fp8;
   FlopsPerSecond int8;
   FlopsPerSecond fp4;  ///< blocks of 16 or 32 that share a scale
-  Bytes memory;  ///< what the driver shows, else the nominal size
+  Bytes memory;        ///< what the driver shows, else the nominal size
   BytesPerSecond memory_bandwidth;
   Bytes l2;
   Bytes shared_memory_per_sm;

@@ -49,8 +49,9 @@ std::optional<std::string> note_on_nics(const ClusterSpec& cluster) {
 std::optional<std::string> note_on_staging(const NodeSpec& node) {
   if (node.staged_bandwidth.value() == 0 || node.gpu_count == 1) return std::nullopt;
   if (node.interconnect == GpuInterconnect::nvswitch) return std::nullopt;
-  return "GPUs of " + node.id + " cannot read each other's memory: copies between them go through " +
-         "the host's at " + to_text(node.staged_bandwidth) + ", of " +
+  return "GPUs of " + node.id +
+         " cannot read each other's memory: copies between them go through " + "the host's at " +
+         to_text(node.staged_bandwidth) + ", of " +
          to_text(node.gpu.pcie_bandwidth * node.pcie_efficiency) +
          " over PCIe (set staged_bandwidth: 0 GB/s where they can)";
 }
@@ -59,7 +60,8 @@ std::optional<std::string> note_on_staging(const NodeSpec& node) {
 
 std::vector<std::string> notes_on_links(const ClusterSpec& cluster) {
   std::vector<std::string> notes;
-  for (const auto& note : {note_on_gpu_links(cluster.node), note_on_nics(cluster), note_on_staging(cluster.node)})
+  for (const auto& note :
+       {note_on_gpu_links(cluster.node), note_on_nics(cluster), note_on_staging(cluster.node)})
     if (note) notes.push_back(*note);
   return notes;
 }

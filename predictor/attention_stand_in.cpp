@@ -32,7 +32,8 @@ GpuSpec gpu_with_fp8_attention(GpuSpec gpu) {
 }
 
 AttentionCall windowed(AttentionCall call, std::int64_t window) {
-  if (!call.causal || window <= 0 || window >= call.seq_kv || call.seq_q != call.seq_kv) return call;
+  if (!call.causal || window <= 0 || window >= call.seq_kv || call.seq_q != call.seq_kv)
+    return call;
   const auto keys = static_cast<double>(window), length = static_cast<double>(call.seq_kv);
   call.mean_document = std::min(length, 2 * keys - keys * keys / length);
   return call;

@@ -102,10 +102,10 @@ CudaCorePredictor::CudaCorePredictor(const GpuSpec& gpu, const PredictorWeights&
       spreads_(effect_.provenance == EffectProvenance::rule ? weights.spreads.by_rule
                                                             : weights.spreads.measured),
       linear_(weights.gemm, products_, effect_.gemm_slowdown, effect_.sustained_flops),
-      transposed_linear_(
-          weights.gemm, products_,
-          effect_.gemm_slowdown + transposed_shift(products_, effect_, weights.gemm, weights.batched),
-          effect_.sustained_flops),
+      transposed_linear_(weights.gemm, products_,
+                         effect_.gemm_slowdown +
+                             transposed_shift(products_, effect_, weights.gemm, weights.batched),
+                         effect_.sustained_flops),
       batched_(weights.batched, products_, effect_.batched_slowdown, effect_.sustained_flops),
       memory_(weights.memory, traits_, effect_.bandwidth_slowdown),
       convolution_(weights.convolution),
@@ -145,7 +145,8 @@ KernelPrediction CudaCorePredictor::predict_convolution(const Kernel& kernel) co
   if (!convolution_) return predict_gemm(implicit_product(kernel));
   const ConvolutionShape shape = convolution_shape(kernel);
   const ConvolutionParameters<double>& p = convolution_->shared;
-  const ConvolutionGpu<double> gpu{products_, *effect_.convolution_slowdown, effect_.sustained_flops};
+  const ConvolutionGpu<double> gpu{products_, *effect_.convolution_slowdown,
+                                   effect_.sustained_flops};
   const ConvolutionTerms<double> terms = fastest_algorithm(shape, gpu, p);
   return {.duration = Seconds(convolution_seconds(shape, gpu, p)),
           .compute_time = Seconds(terms.compute),

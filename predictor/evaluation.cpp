@@ -162,8 +162,7 @@ KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeig
 }
 
 void finish_scores(KernelScores& scores, const std::filesystem::path& csv) {
-  std::ranges::stable_sort(scores.rows, {},
-                           [](const KernelScore& row) { return row.line.data(); });
+  std::ranges::stable_sort(scores.rows, {}, [](const KernelScore& row) { return row.line.data(); });
   refuse_if_all_skipped(scores, csv);
   scores.groups = error_groups(scores);
 }

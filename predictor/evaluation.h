@@ -27,13 +27,13 @@ KernelErrorGroup error_group(std::string gpu, std::string op, std::vector<double
 
 /// One row of a file of kernels with its prediction.
 struct KernelScore {
-  std::string_view line;    ///< the row as it stands in the file
-  std::uint16_t gpu = 0;    ///< position in KernelScores::gpus
-  std::uint16_t group = 0;  ///< position in KernelScores::ops
-  double measured_us = 0;   ///< 0 = the file states none
-  double predicted_us = 0;  ///< of a call timed as the row says; 0 where skipped
+  std::string_view line;     ///< the row as it stands in the file
+  std::uint16_t gpu = 0;     ///< position in KernelScores::gpus
+  std::uint16_t group = 0;   ///< position in KernelScores::ops
+  double measured_us = 0;    ///< 0 = the file states none
+  double predicted_us = 0;   ///< of a call timed as the row says; 0 where skipped
   std::string predicted_as;  ///< the implementation that stood in for an unknown one; else empty
-  std::string skipped;      ///< why there is no prediction; empty = there is one
+  std::string skipped;       ///< why there is no prediction; empty = there is one
 };
 
 /// Predictions for a file of timed (or untimed) kernels.

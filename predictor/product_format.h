@@ -17,7 +17,7 @@ struct ProductFormat {
   std::string_view name;        ///< as measured files write it
   double activation_bytes = 1;  ///< an element with its share of the scales
   double weight_bytes = 1;
-  bool packed = false;          ///< two elements a byte: the contraction counts half
+  bool packed = false;  ///< two elements a byte: the contraction counts half
 };
 
 /// fp8 and int8 (one scale for all), fp8_block, nvfp4, w4a8_mxfp4_mxfp8; null for other names.

@@ -20,9 +20,9 @@ KernelFileFormat format_of(const std::filesystem::path& csv) {
                      column) != fields.values.begin() + static_cast<std::ptrdiff_t>(fields.count);
   };
   if (has("kv_heads") && has("seq_q")) return KernelFileFormat::attention;
-  const bool serving = (has("part") && has("prefix")) || (has("ffn") && has("top_k") && has("tp")) ||
-                       has("d_conv") || has("groups") ||
-                       (has("op") && has("m") && has("k") && !has("n"));
+  const bool serving = (has("part") && has("prefix")) ||
+                       (has("ffn") && has("top_k") && has("tp")) || has("d_conv") ||
+                       has("groups") || (has("op") && has("m") && has("k") && !has("n"));
   if (serving) return KernelFileFormat::serving;
   if (has("bytes_min")) return KernelFileFormat::memory_bound;
   return KernelFileFormat::operators;

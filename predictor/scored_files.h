@@ -29,7 +29,6 @@ KernelScores score_serving(const ScoreRequest& request);
 /// A row that could not be read.
 KernelScore unread(std::string_view line, std::string reason);
 
-
 /// The prediction [s] in microseconds, or why there is none.
 void fill(KernelScore& score, const std::function<Seconds()>& predict);
 

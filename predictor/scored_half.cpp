@@ -82,8 +82,7 @@ class AttentionPredictors {
       row.call.implementation = nearest_implementation(row.stack, request_.lookup(row.gpu));
     if (request_.form == PredictorForm::roofline) {
       auto& roofline = rooflines_[{row.gpu, row.eight_bits}];
-      if (!roofline)
-        roofline = make_predictor(request_.form, gpu_of(row), request_.weights);
+      if (!roofline) roofline = make_predictor(request_.form, gpu_of(row), request_.weights);
       return roofline->duration(attention_kernel(row.call));
     }
     if (request_.form == PredictorForm::neusight || !request_.weights.attention)
@@ -115,13 +114,13 @@ KernelScores score_attention(const ScoreRequest& request) {
   KernelScores scores{.text = table.text, .header = table.header};
   AttentionPredictors predictors(request);
   for (const AttentionMeasurement& row : table.rows) {
-    KernelScore& score = scores.rows.emplace_back(KernelScore{
-        .line = row.line,
-        .gpu = position_of(row.gpu, scores.gpus),
-        .group = position_of(group_name(row), scores.ops),
-        .measured_us = row.seconds * 1e6,
-        .predicted_as = stand_in_of(row),
-        .skipped = {}});
+    KernelScore& score =
+        scores.rows.emplace_back(KernelScore{.line = row.line,
+                                             .gpu = position_of(row.gpu, scores.gpus),
+                                             .group = position_of(group_name(row), scores.ops),
+                                             .measured_us = row.seconds * 1e6,
+                                             .predicted_as = stand_in_of(row),
+                                             .skipped = {}});
     if (!row.fused) {
       score.skipped = "no model of " + row.stack;
       if (row.stack == "PyTorch standard")

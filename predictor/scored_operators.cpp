@@ -82,8 +82,9 @@ class Predictors {
     const ProductFormat& format = *product_format(row.format);
     auto& predictor = in_formats_[{row.gpu, row.format}];
     if (!predictor)
-      predictor = make_predictor(request_.form, gpu_in_format(format, request_.lookup(ids_[row.gpu])),
-                                 request_.weights, row.load);
+      predictor =
+          make_predictor(request_.form, gpu_in_format(format, request_.lookup(ids_[row.gpu])),
+                         request_.weights, row.load);
     return predictor->duration(product_in_format(format, row.m, row.n, row.k)) +
            predictor->duration(quantization_kernel(format, row.m, row.k));
   }
@@ -96,7 +97,8 @@ class Predictors {
   const ScoreRequest& request_;
   const std::vector<std::string>& ids_;
   std::vector<OfGpu> gpus_;
-  std::map<std::pair<std::uint16_t, std::string_view>, std::unique_ptr<KernelPredictor>> in_formats_;
+  std::map<std::pair<std::uint16_t, std::string_view>, std::unique_ptr<KernelPredictor>>
+      in_formats_;
 };
 
 /// Position of the operator's name, with the format where it is not fp32.
@@ -134,13 +136,13 @@ KernelScores score_operators(const ScoreRequest& request) {
     names.position(static_cast<MeasuredOp>(op), Precision::fp32);
   scores.rows.reserve(file.rows.size());
   for (const KernelMeasurement& row : file.rows) {
-    KernelScore& score =
-        scores.rows.emplace_back(KernelScore{.line = row.line,
-                                             .gpu = row.gpu,
-                                             .group = names.position(row.op, row.precision, row.format),
-                                             .measured_us = row.latency_us,
-                                             .predicted_as = {},
-                                             .skipped = {}});
+    KernelScore& score = scores.rows.emplace_back(
+        KernelScore{.line = row.line,
+                    .gpu = row.gpu,
+                    .group = names.position(row.op, row.precision, row.format),
+                    .measured_us = row.latency_us,
+                    .predicted_as = {},
+                    .skipped = {}});
     fill(score, [&] {
       if (!row.format.empty()) {
         score.predicted_as = "quantization and an fp8 product at the rate of the format";

@@ -39,8 +39,9 @@ class ServingPredictors {
       const auto key = std::pair(call.gpu, part.variant);
       auto& predictor = predictors_[key];
       if (!predictor)
-        predictor = make_predictor(request_.form, variant_of(part.variant, request_.lookup(call.gpu)),
-                                   request_.weights, Load::isolated);
+        predictor =
+            make_predictor(request_.form, variant_of(part.variant, request_.lookup(call.gpu)),
+                           request_.weights, Load::isolated);
       total += predictor->duration(part.kernel);
     }
     return total;

@@ -41,8 +41,8 @@ void add_product(const ProductFormat* format, std::int64_t m, std::int64_t n, st
   kernel.m = m;
   kernel.n = n;
   kernel.k = k;
-  kernel.flops = Flops(2.0 * static_cast<double>(m) * static_cast<double>(n) *
-                       static_cast<double>(k));
+  kernel.flops =
+      Flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
   kernel.bytes_read = Bytes(2 * (m * k + n * k));
   kernel.bytes_written = Bytes(2 * m * n);
   kernels.push_back({kernel, {}});
@@ -179,12 +179,12 @@ std::string with_format(const char* op, std::string_view format) {
 const std::vector<std::string> kMlaColumns{"gpu",   "latency_us", "part", "dtype",
                                            "batch", "heads",      "seq_q"};
 const std::vector<std::string> kMlaOptional{"prefix", "model", "stack", "kv_cache_dtype"};
-const std::vector<std::string> kExpertColumns{"gpu",  "latency_us", "dtype",   "num_tokens",
-                                              "hidden", "ffn",      "top_k",   "experts",
-                                              "tp",   "ep",         "routing"};
+const std::vector<std::string> kExpertColumns{"gpu",    "latency_us", "dtype",  "num_tokens",
+                                              "hidden", "ffn",        "top_k",  "experts",
+                                              "tp",     "ep",         "routing"};
 const std::vector<std::string> kExpertOptional{"gated", "stack"};
-const std::vector<std::string> kConvolution1dColumns{"gpu",       "latency_us", "num_tokens", "d_state",
-                                                     "ssm_heads", "head_dim",   "groups"};
+const std::vector<std::string> kConvolution1dColumns{
+    "gpu", "latency_us", "num_tokens", "d_state", "ssm_heads", "head_dim", "groups"};
 const std::vector<std::string> kGroupedColumns{"gpu", "latency_us", "groups", "m", "n", "k"};
 const std::vector<std::string> kGroupedOptional{"layout", "accumulate", "dtype", "stack"};
 const std::vector<std::string> kQuantizeColumns{"gpu", "latency_us", "op", "m", "k"};
@@ -216,16 +216,16 @@ std::optional<ServingCall> read_mla_call(MeasuredTable& table) {
   if (!prefix || !fits(table, static_cast<double>(batch) * static_cast<double>(seq + *prefix) *
                                   static_cast<double>(heads) * kHidden))
     return std::nullopt;
-  ServingCall call{.gpu = {},
-                   .name = with_format(part == "module" ? "mla module" : "mla attention", table.text(3)),
-                   .stand_in = "attention with heads of 160, of the implementation that is nearest",
-                   .stack = std::string(table.text(9)),
-                   .kernels = {}};
-  if (part == "module")
-    add_projections(format, batch * seq, batch * *prefix, heads, call.kernels);
+  ServingCall call{
+      .gpu = {},
+      .name = with_format(part == "module" ? "mla module" : "mla attention", table.text(3)),
+      .stand_in = "attention with heads of 160, of the implementation that is nearest",
+      .stack = std::string(table.text(9)),
+      .kernels = {}};
+  if (part == "module") add_projections(format, batch * seq, batch * *prefix, heads, call.kernels);
   const bool eight_bits = table.text(10) == "fp8" && part == "attention" && format != nullptr;
-  call.kernels.push_back({latent_attention(batch, heads, seq, *prefix),
-                          eight_bits ? "fp8 attention" : std::string()});
+  call.kernels.push_back(
+      {latent_attention(batch, heads, seq, *prefix), eight_bits ? "fp8 attention" : std::string()});
   return call;
 }
 
@@ -238,8 +238,9 @@ std::optional<ServingCall> read_expert_call(MeasuredTable& table) {
   const std::int64_t tokens = sizes[0], hidden = sizes[1], top_k = sizes[3], experts = sizes[4],
                      ep = sizes[6];
   const std::int64_t ffn = std::max<std::int64_t>(1, sizes[2] / sizes[5]);
-  if (!exponent || !fits(table, static_cast<double>(tokens * top_k) * static_cast<double>(hidden) +
-                                    static_cast<double>(experts * hidden) * static_cast<double>(ffn)))
+  if (!exponent ||
+      !fits(table, static_cast<double>(tokens * top_k) * static_cast<double>(hidden) +
+                       static_cast<double>(experts * hidden) * static_cast<double>(ffn)))
     return std::nullopt;
   if (experts > 65536 || ep > experts || top_k > experts) {
     table.problem("experts = " + std::to_string(experts) + " cannot be split so",
@@ -283,8 +284,9 @@ std::optional<ServingCall> read_grouped_call(MeasuredTable& table) {
   if (!read_sizes(table, {2, 3, 4, 5}, sizes) || !read_format(table, 8, format))
     return std::nullopt;
   const std::int64_t groups = sizes[0], m = sizes[1], n = sizes[2], k = sizes[3];
-  if (groups > 65536 || !fits(table, static_cast<double>(groups) * static_cast<double>(m * k + n * k) +
-                                         static_cast<double>(groups) * static_cast<double>(m * n)))
+  if (groups > 65536 ||
+      !fits(table, static_cast<double>(groups) * static_cast<double>(m * k + n * k) +
+                       static_cast<double>(groups) * static_cast<double>(m * n)))
     return std::nullopt;
   ServingCall call{.gpu = {},
                    .name = "grouped product " + std::string(table.text(6)),
@@ -321,12 +323,13 @@ std::optional<ServingCall> read_quantize_call(MeasuredTable& table) {
     table.problem("op = '" + std::string(op) + "' is not known", "scale_matrix or compute_scale");
     return std::nullopt;
   }
-  ServingCall call{.gpu = {},
-                   .name = std::string(op),
-                   .stand_in = op == "scale_matrix" ? "a pointwise kernel of as many bytes"
-                                                    : "one more read of the matrix",
-                   .stack = {},
-                   .kernels = {{quantization_kernel(*product_format("fp8"), sizes[0], sizes[1]), {}}}};
+  ServingCall call{
+      .gpu = {},
+      .name = std::string(op),
+      .stand_in = op == "scale_matrix" ? "a pointwise kernel of as many bytes"
+                                       : "one more read of the matrix",
+      .stack = {},
+      .kernels = {{quantization_kernel(*product_format("fp8"), sizes[0], sizes[1]), {}}}};
   if (op == "compute_scale") call.kernels.front().kernel.bytes_written = Bytes(4 * sizes[0]);
   return call;
 }

@@ -108,9 +108,9 @@ bool read_kind(MeasuredTable& table, AttentionMeasurement& row, bool any_softwar
   return true;
 }
 
-const std::vector<std::string> kAttentionColumns{"gpu",      "direction", "causal", "batch",
-                                                 "heads",    "kv_heads",  "head_dim", "seq_q",
-                                                 "seq_kv",   "latency_us", "stack",  "source"};
+const std::vector<std::string> kAttentionColumns{"gpu",    "direction",  "causal",   "batch",
+                                                 "heads",  "kv_heads",   "head_dim", "seq_q",
+                                                 "seq_kv", "latency_us", "stack",    "source"};
 
 /// Number format, window, and heads whose values are of another size (as heads of the mean).
 void read_extras(MeasuredTable& table, AttentionMeasurement& row) {
@@ -122,7 +122,8 @@ void read_extras(MeasuredTable& table, AttentionMeasurement& row) {
     row.call.head_dim = (row.call.head_dim + *values + 1) / 2;
 }
 
-AttentionTable read_table(MeasuredTable& table, const std::filesystem::path& path, bool to_predict) {
+AttentionTable read_table(MeasuredTable& table, const std::filesystem::path& path,
+                          bool to_predict) {
   AttentionTable result{.file = path.filename().string(),
                         .fnv1a = table.hash(),
                         .rows = {},

@@ -18,14 +18,14 @@ struct AttentionMeasurement {
   std::string stack;  ///< software that was timed, as the file names it
   AttentionCall call;
   double seconds = 0;
-  bool served = false;    ///< timed inside a server: may write the KV cache and rearrange Q, K, V
-  bool by_eye = false;    ///< read from the printed bar labels of a figure
-  bool fused = true;      ///< false: PyTorch's unfused products and softmax
-  bool held_out = false;  ///< nothing is fitted to it
-  bool known = true;       ///< false: software that nobody assigned an implementation to
+  bool served = false;      ///< timed inside a server: may write the KV cache and rearrange Q, K, V
+  bool by_eye = false;      ///< read from the printed bar labels of a figure
+  bool fused = true;        ///< false: PyTorch's unfused products and softmax
+  bool held_out = false;    ///< nothing is fitted to it
+  bool known = true;        ///< false: software that nobody assigned an implementation to
   std::int64_t window = 0;  ///< keys that a query sees at most; 0 = all
   bool eight_bits = false;  ///< operands in fp8
-  std::string_view line;  ///< the row as it stands in the file
+  std::string_view line;    ///< the row as it stands in the file
 };
 
 /// A file in the format of measurements/kernels/attention.csv.

@@ -30,8 +30,8 @@ constexpr double kReachable = 0.86, kSharpness = 4;
 /// Bytes per second that the SMs issue of a kernel that reaches `rate` with the reference's memory
 /// behind it; infinite where memory is all that limits it.
 double issue_rate(double rate, double reachable) {
-  const double rest = std::pow(rate, -kSharpness) -
-                      std::pow(reachable * kReferenceBandwidth, -kSharpness);
+  const double rest =
+      std::pow(rate, -kSharpness) - std::pow(reachable * kReferenceBandwidth, -kSharpness);
   return rest <= 0 ? std::numeric_limits<double>::infinity() : std::pow(rest, -1 / kSharpness);
 }
 

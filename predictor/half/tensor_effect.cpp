@@ -19,8 +19,9 @@ constexpr double kPerGeneration = 0.05;
 constexpr double kLowPower = 0.25;
 constexpr double kLowPowerWatts = 100;
 // Dynamic power goes with frequency times voltage squared, and voltage with frequency: a card with
-// a share p of the watts per FLOP/s keeps p^(1/3) of the power-limited rate. Across generations too:
-// peaks per watt grow faster than FLOPs per joule, which a new process would have to make up for.
+// a share p of the watts per FLOP/s keeps p^(1/3) of the power-limited rate. Across generations
+// too: peaks per watt grow faster than FLOPs per joule, which a new process would have to make up
+// for.
 constexpr double kPowerLaw = 1.0 / 3;
 // Another vendor's libraries and tensor units.
 constexpr double kOtherVendor = 0.30;

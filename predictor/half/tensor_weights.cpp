@@ -13,8 +13,8 @@ namespace {
 
 /// Names in the order of Architecture.
 constexpr std::array<std::string_view, 13> kArchitectures{
-    "pascal",    "volta",           "turing", "ampere", "ada",  "hopper",
-    "blackwell", "blackwell_ultra", "cdna1",  "cdna2",  "cdna3", "cdna4", "xe2"};
+    "pascal",          "volta", "turing", "ampere", "ada",   "hopper", "blackwell",
+    "blackwell_ultra", "cdna1", "cdna2",  "cdna3",  "cdna4", "xe2"};
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
   throw InputError(

@@ -67,8 +67,8 @@ struct KernelMeasurement {
   std::string_view format;
   GemmLayout layout = GemmLayout::tn;  ///< linear
   bool accumulate = false;             ///< linear: adds to an FP32 output
-  std::string_view stack;   ///< library that ran it; empty where the file does not say
-  std::string_view line;    ///< the row as it stands in the file
+  std::string_view stack;              ///< library that ran it; empty where the file does not say
+  std::string_view line;               ///< the row as it stands in the file
 };
 
 /// Convolutions of a GPU before the launch floor of its timing process had risen much.

@@ -92,7 +92,8 @@ std::optional<Row> read_row(MeasuredTable& table) {
   if (!bytes) return std::nullopt;
   row.call.kind = CollectiveKind::all_to_all;
   row.call.bytes = *bytes;
-  row.name = op.empty() ? std::string(table.text(kMode)) + " " + std::string(table.text(kPhase)) : op;
+  row.name =
+      op.empty() ? std::string(table.text(kMode)) + " " + std::string(table.text(kPhase)) : op;
   row.predicted_as = "an even all-to-all of NCCL";
   return row;
 }
@@ -147,8 +148,9 @@ std::uint16_t place_of(const std::string& name, std::vector<std::string>& names)
 }  // namespace
 
 bool holds_communication(const std::filesystem::path& csv) {
-  const MeasuredTable head(csv, {}, {"gpu", "latency_us", "n_gpus", "bytes", "num_tokens", "top_k",
-                                     "ffn", "phase", "ep"});
+  const MeasuredTable head(
+      csv, {},
+      {"gpu", "latency_us", "n_gpus", "bytes", "num_tokens", "top_k", "ffn", "phase", "ep"});
   const bool expert = head.has(4) && head.has(5) && !head.has(6) && (head.has(7) || head.has(8));
   return head.has(0) && head.has(1) && ((head.has(2) && head.has(3)) || expert);
 }
@@ -162,12 +164,13 @@ KernelScores score_communication(const std::filesystem::path& csv, const Catalog
     const auto seconds = table.optional_microseconds(kLatency);
     if (!row || !seconds) continue;
     const std::string gpu(table.text(kGpu));
-    KernelScore& score = scores.rows.emplace_back(KernelScore{.line = table.row(),
-                                                              .gpu = place_of(gpu, scores.gpus),
-                                                              .group = place_of(row->name, scores.ops),
-                                                              .measured_us = *seconds * 1e6,
-                                                              .predicted_as = row->predicted_as,
-                                                              .skipped = {}});
+    KernelScore& score =
+        scores.rows.emplace_back(KernelScore{.line = table.row(),
+                                             .gpu = place_of(gpu, scores.gpus),
+                                             .group = place_of(row->name, scores.ops),
+                                             .measured_us = *seconds * 1e6,
+                                             .predicted_as = row->predicted_as,
+                                             .skipped = {}});
     try {
       score.predicted_us = alone(fabrics.of(gpu, row->ranks), *row).value() * 1e6;
     } catch (const InputError& error) {

@@ -34,7 +34,8 @@ void list_long(const std::string& what) {
     throw InputError({"--long", "says more of GPUs alone", "tessera list gpus --long"});
   const Catalog catalog = shipped_catalog();
   std::vector<GpuSpec> gpus;
-  for (const std::string& id : catalog.ids(CatalogKind::gpus)) gpus.push_back(load_gpu(id, catalog));
+  for (const std::string& id : catalog.ids(CatalogKind::gpus))
+    gpus.push_back(load_gpu(id, catalog));
   print(gpu_table(gpus));
 }
 
@@ -83,7 +84,8 @@ void add_check_command(CLI::App& app) {
 
 void add_explain_command(CLI::App& app) {
   auto path = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("explain", "Document a field of a scenario, or the figures of a GPU");
+  CLI::App* command =
+      app.add_subcommand("explain", "Document a field of a scenario, or the figures of a GPU");
   command->add_option("PATH", *path,
                       "e.g. parallelism.tensor, or the id of a GPU; nothing = the scenario itself");
   command->callback([path] {
