@@ -28,27 +28,31 @@ enum class Architecture : std::uint8_t {
   blackwell_ultra,
   cdna1,
   cdna2,
-  cdna3
+  cdna3,
+  cdna4,
+  xe2
 };
 
 /// Architecture facts of one GPU as seen by a kernel. Peaks are dense. Zero means "does not have"
 /// or "not published".
 struct GpuSpec {
   std::string id;      ///< e.g. "H100-SXM5-80GB"; the id used in measurement files
-  std::string vendor;  ///< "NVIDIA" or "AMD"
+  std::string vendor;  ///< "NVIDIA", "AMD" or "Intel"
   Architecture architecture = Architecture::pascal;
-  std::string compute_capability;  ///< "9.0"; AMD: "gfx942"
-  int sm_count = 0;                ///< streaming multiprocessors (AMD: compute units)
+  std::string compute_capability;  ///< "9.0"; AMD: "gfx942"; Intel: "xe2-hpg"
+  int sm_count = 0;  ///< streaming multiprocessors (AMD: compute units, Intel: Xe cores)
   Hertz boost_clock;
   Hertz
       tensor_clock;  ///< at which the dense tensor peaks are quoted; 0 = they follow from no clock
-  FlopsPerSecond fp32;  ///< on CUDA cores
-  FlopsPerSecond tf32;  ///< dense tensor peaks from here on
+  FlopsPerSecond fp32;         ///< on CUDA cores (AMD, Intel: vector units)
+  FlopsPerSecond fp32_matrix;  ///< FP32 products on matrix cores; 0 = they run on the vector units
+  FlopsPerSecond tf32;         ///< dense tensor peaks from here on
   FlopsPerSecond bf16;
   FlopsPerSecond fp16;
   FlopsPerSecond fp8;
   FlopsPerSecond int8;
-  Bytes memory;  ///< what the driver shows, else the nominal size
+  FlopsPerSecond fp4;  ///< blocks of 16 or 32 that share a scale
+  Bytes memory;        ///< what the driver shows, else the nominal size
   BytesPerSecond memory_bandwidth;
   Bytes l2;
   Bytes shared_memory_per_sm;

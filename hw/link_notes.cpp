@@ -44,11 +44,24 @@ std::optional<std::string> note_on_nics(const ClusterSpec& cluster) {
          to_text(narrowest->bandwidth) + ": faster NICs change nothing before that link does";
 }
 
+/// Copies through the host's memory are several times slower than PCIe between two cards, which
+/// few people expect.
+std::optional<std::string> note_on_staging(const NodeSpec& node) {
+  if (node.staged_bandwidth.value() == 0 || node.gpu_count == 1) return std::nullopt;
+  if (node.interconnect == GpuInterconnect::nvswitch) return std::nullopt;
+  return "GPUs of " + node.id +
+         " cannot read each other's memory: copies between them go through " + "the host's at " +
+         to_text(node.staged_bandwidth) + ", of " +
+         to_text(node.gpu.pcie_bandwidth * node.pcie_efficiency) +
+         " over PCIe (set staged_bandwidth: 0 GB/s where they can)";
+}
+
 }  // namespace
 
 std::vector<std::string> notes_on_links(const ClusterSpec& cluster) {
   std::vector<std::string> notes;
-  for (const auto& note : {note_on_gpu_links(cluster.node), note_on_nics(cluster)})
+  for (const auto& note :
+       {note_on_gpu_links(cluster.node), note_on_nics(cluster), note_on_staging(cluster.node)})
     if (note) notes.push_back(*note);
   return notes;
 }

@@ -43,6 +43,10 @@ struct NodeSpec {
   double pcie_efficiency = 1.0;  ///< share of the host link's line rate (PCIe x16 or C2C) that a
                                  ///< copy reaches, in (0, 1]
   Seconds pcie_latency;          ///< one hop
+  /// What a copy between two GPUs without NVLink reaches, one direction, where they cannot read
+  /// each other's memory (the driver of GeForce cards, an IOMMU): it goes through the host's. 0 =
+  /// they can.
+  BytesPerSecond staged_bandwidth;
   /// 0 = a node that stands alone. More NICs than GPUs: as many for each GPU, used together as one
   /// bundle (NCCL stripes over them).
   int nic_count = 0;

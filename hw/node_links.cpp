@@ -21,7 +21,7 @@ NodeLinks NodeLinks::without(std::span<const int> missing) const {
     rest.bundles_.remove(link);
     rest.socket_links_.remove(link);
     for (auto* cables : {&rest.switch_ports_, &rest.host_ports_, &rest.uplinks_, &rest.nics_,
-                         &rest.memories_, &rest.drives_}) {
+                         &rest.memories_, &rest.drives_, &rest.staging_}) {
       for (Cable& cable : *cables) {
         if (cable.up == link) cable.up = kNoLink;
         if (cable.down == link) cable.down = kNoLink;
@@ -77,7 +77,9 @@ std::vector<int> NodeLinks::gpu_to_gpu(int from, int to) const {
 }
 
 std::vector<int> NodeLinks::over_pcie(int from, int to) const {
-  std::vector<int> way = {host_ports_[static_cast<std::size_t>(from)].up};
+  std::vector<int> way;
+  if (!staging_.empty()) way.push_back(staging_[static_cast<std::size_t>(from)].up);
+  way.push_back(host_ports_[static_cast<std::size_t>(from)].up);
   append(way, between_switches(from, to));
   way.push_back(host_ports_[static_cast<std::size_t>(to)].down);
   return way;

@@ -117,6 +117,7 @@ class NodeLinks {
   void add_sockets(const NodeSpec& node);
   void add_nics(const NodeSpec& node, Seconds fabric_latency);
   void add_memory_and_drives(const NodeSpec& node);
+  void add_staging(const NodeSpec& node);
   void choose_nics();
 
   int relay_between(int from, int to) const;
@@ -144,6 +145,7 @@ class NodeLinks {
   std::vector<Cable> nics_;
   std::vector<Cable> memories_;  ///< per socket; empty where memory is never the bottleneck
   std::vector<Cable> drives_;    ///< per socket; without links where a socket has no drive
+  std::vector<Cable> staging_;   ///< per GPU; empty where GPUs read each other's memory
   std::vector<int> nic_of_gpu_;
 };
 

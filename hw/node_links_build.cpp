@@ -27,6 +27,13 @@ Link pcie_link_of(const NodeSpec& node) {
   return link;
 }
 
+/// What bounds a copy to another GPU that goes through the host's memory.
+Link staging_link_of(const NodeSpec& node) {
+  Link link = pcie_link_of(node);
+  link.bandwidth = node.staged_bandwidth;
+  return link;
+}
+
 /// A GPU's way to its host: the coherent link where the GPU has one.
 Link host_link_of(const NodeSpec& node) {
   Link link = pcie_link_of(node);
@@ -89,6 +96,7 @@ NodeLinks::NodeLinks(const NodeSpec& node, Seconds fabric_latency)
   add_sockets(node);
   add_nics(node, fabric_latency);
   add_memory_and_drives(node);
+  add_staging(node);
   choose_nics();
 }
 
@@ -110,6 +118,7 @@ void NodeLinks::add_places(const NodeSpec& node) {
   add_place(PlaceKind::fabric_switch, "fabric");
   if (node.host_memory_bandwidth.value() > 0) add_all(PlaceKind::host_memory, "memory", sockets_);
   if (node.nvme_count > 0) add_all(PlaceKind::nvme, "nvme", sockets_);
+  if (node.staged_bandwidth.value() > 0) add_all(PlaceKind::host_memory, "staging", gpu_count_);
 }
 
 int NodeLinks::place(const std::string& name, int index) const {
@@ -204,6 +213,15 @@ void NodeLinks::add_memory_and_drives(const NodeSpec& node) {
         add_cable(numbered("socket", socket), numbered("nvme", socket), nvme_link_of(node, drives));
     links_[static_cast<std::size_t>(drives_.back().down)].bandwidth =
         node.nvme_read_bandwidth * drives;
+  }
+}
+
+/// Buffers in the host's memory, one for each GPU, that copies to other GPUs go through.
+void NodeLinks::add_staging(const NodeSpec& node) {
+  if (node.staged_bandwidth.value() == 0) return;
+  for (int gpu = 0; gpu < gpu_count_; ++gpu) {
+    staging_.push_back(
+        add_cable(numbered("gpu", gpu), numbered("staging", gpu), staging_link_of(node)));
   }
 }
 

@@ -96,16 +96,17 @@ std::string convolution_note(const Extrapolation& beyond) {
 
 CudaCorePredictor::CudaCorePredictor(const GpuSpec& gpu, const PredictorWeights& weights)
     : traits_(gpu_traits(gpu)),
+      products_(product_traits(gpu)),
       effect_(effect_in_use(gpu, weights)),
       range_(weights.range),
       spreads_(effect_.provenance == EffectProvenance::rule ? weights.spreads.by_rule
                                                             : weights.spreads.measured),
-      linear_(weights.gemm, traits_, effect_.gemm_slowdown, effect_.sustained_flops),
-      transposed_linear_(
-          weights.gemm, traits_,
-          effect_.gemm_slowdown + transposed_shift(traits_, effect_, weights.gemm, weights.batched),
-          effect_.sustained_flops),
-      batched_(weights.batched, traits_, effect_.batched_slowdown, effect_.sustained_flops),
+      linear_(weights.gemm, products_, effect_.gemm_slowdown, effect_.sustained_flops),
+      transposed_linear_(weights.gemm, products_,
+                         effect_.gemm_slowdown +
+                             transposed_shift(products_, effect_, weights.gemm, weights.batched),
+                         effect_.sustained_flops),
+      batched_(weights.batched, products_, effect_.batched_slowdown, effect_.sustained_flops),
       memory_(weights.memory, traits_, effect_.bandwidth_slowdown),
       convolution_(weights.convolution),
       linear_launch_share_(weights.gemm.shared.launch_share),
@@ -144,7 +145,8 @@ KernelPrediction CudaCorePredictor::predict_convolution(const Kernel& kernel) co
   if (!convolution_) return predict_gemm(implicit_product(kernel));
   const ConvolutionShape shape = convolution_shape(kernel);
   const ConvolutionParameters<double>& p = convolution_->shared;
-  const ConvolutionGpu<double> gpu{traits_, *effect_.convolution_slowdown, effect_.sustained_flops};
+  const ConvolutionGpu<double> gpu{products_, *effect_.convolution_slowdown,
+                                   effect_.sustained_flops};
   const ConvolutionTerms<double> terms = fastest_algorithm(shape, gpu, p);
   return {.duration = Seconds(convolution_seconds(shape, gpu, p)),
           .compute_time = Seconds(terms.compute),
@@ -211,8 +213,8 @@ std::vector<std::string> CudaCorePredictor::notes(const Kernel& kernel) const {
 
 double CudaCorePredictor::bound(const Kernel& kernel) const {
   if (kernel.kind != KernelKind::convolution || !convolution_)
-    return roofline_seconds(kernel, traits_);
-  return convolution_bound_seconds(convolution_shape(kernel), traits_);
+    return roofline_seconds(kernel, is_product(kernel.kind) ? products_ : traits_);
+  return convolution_bound_seconds(convolution_shape(kernel), products_);
 }
 
 double CudaCorePredictor::launch_share(KernelKind kind) const {

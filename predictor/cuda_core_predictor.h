@@ -42,6 +42,7 @@ class CudaCorePredictor final : public KernelPredictor {
   LogSpread spread_of(const Kernel& kernel, const KernelPrediction& prediction) const;
 
   GpuTraits traits_;
+  GpuTraits products_;  ///< as products see the GPU
   GpuEffect effect_;
   TrainingRange range_;
   SpreadByClass spreads_;

@@ -110,6 +110,8 @@ void append_json_row(std::string& text, const CsvFields& names, const KernelScor
   text += ",\"error_pct\":";
   is_scored(row) ? append_number(text, 100 * (row.predicted_us / row.measured_us - 1))
                  : void(text += "null");
+  text += ",\"predicted_as\":";
+  row.predicted_as.empty() ? void(text += "null") : append_json_string(text, row.predicted_as);
   text += ",\"skipped\":";
   row.skipped.empty() ? void(text += "null") : append_json_string(text, row.skipped);
   text += "}";
@@ -141,13 +143,28 @@ KernelErrorGroup error_group(std::string gpu, std::string op, std::vector<double
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
                            PredictorForm form, const GpuLookup& lookup) {
   const ScoreRequest request{csv, weights, form, lookup};
-  const KernelFileFormat format = format_of(csv);
-  KernelScores scores = format == KernelFileFormat::attention      ? score_attention(request)
-                        : format == KernelFileFormat::memory_bound ? score_memory_bound(request)
-                                                                   : score_operators(request);
+  const auto score = [&] {
+    switch (format_of(csv)) {
+      case KernelFileFormat::attention:
+        return score_attention(request);
+      case KernelFileFormat::memory_bound:
+        return score_memory_bound(request);
+      case KernelFileFormat::serving:
+        return score_serving(request);
+      case KernelFileFormat::operators:
+        break;
+    }
+    return score_operators(request);
+  };
+  KernelScores scores = score();
+  finish_scores(scores, csv);
+  return scores;
+}
+
+void finish_scores(KernelScores& scores, const std::filesystem::path& csv) {
+  std::ranges::stable_sort(scores.rows, {}, [](const KernelScore& row) { return row.line.data(); });
   refuse_if_all_skipped(scores, csv);
   scores.groups = error_groups(scores);
-  return scores;
 }
 
 void write_predicted_csv(const KernelScores& scores, const TextSink& sink) {

@@ -27,12 +27,13 @@ KernelErrorGroup error_group(std::string gpu, std::string op, std::vector<double
 
 /// One row of a file of kernels with its prediction.
 struct KernelScore {
-  std::string_view line;    ///< the row as it stands in the file
-  std::uint16_t gpu = 0;    ///< position in KernelScores::gpus
-  std::uint16_t group = 0;  ///< position in KernelScores::ops
-  double measured_us = 0;   ///< 0 = the file states none
-  double predicted_us = 0;  ///< of a call timed as the row says; 0 where skipped
-  std::string skipped;      ///< why there is no prediction; empty = there is one
+  std::string_view line;     ///< the row as it stands in the file
+  std::uint16_t gpu = 0;     ///< position in KernelScores::gpus
+  std::uint16_t group = 0;   ///< position in KernelScores::ops
+  double measured_us = 0;    ///< 0 = the file states none
+  double predicted_us = 0;   ///< of a call timed as the row says; 0 where skipped
+  std::string predicted_as;  ///< the implementation that stood in for an unknown one; else empty
+  std::string skipped;       ///< why there is no prediction; empty = there is one
 };
 
 /// Predictions for a file of timed (or untimed) kernels.
@@ -53,14 +54,20 @@ struct SkippedKernel {
 std::vector<SkippedKernel> skipped_kernels(const KernelScores& scores);
 
 /// Predicts every row of a file in a format of measurements/kernels/: fp32.csv, fp32_conv.csv,
-/// tensor_core.csv, attention.csv or memory_bound_fp16.csv, told apart by their columns. The form
+/// tensor_core.csv, attention.csv or memory_bound_fp16.csv, or of a server's operators (latent
+/// attention, layers of experts, quantization, causal 1-d convolutions, grouped products), told
+/// apart by their columns. The form
 /// tessera takes what was timed for what it is: the library or server of the row where it was
 /// measured, serving where a server ran attention, the server's kernels of memory_bound_fp16.csv.
-/// Rows without a model (unfused attention, a format that the GPU or the form lacks, GPUs that
-/// `lookup` does not know) are skipped with the reason. Throws InputError for malformed rows and
-/// files of which every row is skipped.
+/// Rows that cannot be read and rows without a model (unfused attention, a format that the GPU or
+/// the form lacks, GPUs that `lookup` does not know) are skipped with the reason. Throws InputError
+/// for files without the columns of a format, and files of which every row is skipped.
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,
                            PredictorForm form, const GpuLookup& lookup);
+
+/// Puts rows in the order of the file and sums up errors by group. Throws InputError where every
+/// row is skipped.
+void finish_scores(KernelScores& scores, const std::filesystem::path& csv);
 
 /// Takes a text piece by piece.
 using TextSink = std::function<void(const std::string&)>;

@@ -63,10 +63,12 @@ SgemmFamily sgemm_family(Architecture architecture) {
   }
 }
 
-/// NVIDIA numbers the compute die of a generation x.0; it alone carries HBM.
+/// NVIDIA numbers the compute die of a generation x.0, its refresh 10.3; they alone carry HBM. 12.0
+/// is a graphics die.
 bool has_hbm(const GpuSpec& gpu) {
-  if (gpu.vendor == "AMD") return true;
-  return gpu.compute_capability.ends_with(".0");
+  if (gpu.vendor != "NVIDIA") return gpu.vendor == "AMD";
+  const std::string& version = gpu.compute_capability;
+  return (version.ends_with(".0") && version != "12.0") || version == "10.3";
 }
 
 }  // namespace
@@ -88,6 +90,12 @@ GpuTraits gpu_traits(const GpuSpec& gpu) {
           .dense_clock_share = dense_clock_share(gpu),
           .efficiency_steps = efficiency_steps(gpu.architecture),
           .hbm = has_hbm(gpu)};
+}
+
+GpuTraits product_traits(const GpuSpec& gpu) {
+  GpuTraits traits = gpu_traits(gpu);
+  if (gpu.fp32_matrix.value() > 0) traits.flops = gpu.fp32_matrix.value();
+  return traits;
 }
 
 std::string die_of(const GpuSpec& gpu) {

@@ -30,6 +30,10 @@ struct GpuTraits {
 /// Throws InputError naming the figure that `gpu` lacks (FP32 peak, bandwidth, SM count, L2).
 GpuTraits gpu_traits(const GpuSpec& gpu);
 
+/// The same as FP32 products see it: with the peak of matrix cores where the GPU multiplies FP32 on
+/// them (AMD since CDNA1).
+GpuTraits product_traits(const GpuSpec& gpu);
+
 /// GPUs with one die key differ in board only (form factor, power, memory size), e.g. "GA100".
 /// Empty where no sibling board is known.
 std::string die_of(const GpuSpec& gpu);

@@ -1,6 +1,7 @@
 #include "predictor/scored_files.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "hw/units/input_error.h"
 #include "hw/units/read_file.h"
@@ -19,8 +20,16 @@ KernelFileFormat format_of(const std::filesystem::path& csv) {
                      column) != fields.values.begin() + static_cast<std::ptrdiff_t>(fields.count);
   };
   if (has("kv_heads") && has("seq_q")) return KernelFileFormat::attention;
+  const bool serving = (has("part") && has("prefix")) ||
+                       (has("ffn") && has("top_k") && has("tp")) || has("d_conv") ||
+                       has("groups") || (has("op") && has("m") && has("k") && !has("n"));
+  if (serving) return KernelFileFormat::serving;
   if (has("bytes_min")) return KernelFileFormat::memory_bound;
   return KernelFileFormat::operators;
+}
+
+KernelScore unread(std::string_view line, std::string reason) {
+  return {.line = line, .predicted_as = {}, .skipped = std::move(reason)};
 }
 
 void fill(KernelScore& score, const std::function<Seconds()>& predict) {

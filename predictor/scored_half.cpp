@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "hw/units/input_error.h"
+#include "predictor/attention_stand_in.h"
 #include "predictor/half/attention_predictor.h"
 #include "predictor/half/attention_table.h"
 #include "predictor/half/half_memory_predictor.h"
@@ -43,6 +45,22 @@ const char* direction_name(AttentionDirection direction) {
   return "attention";
 }
 
+/// For tables: direction, format, window.
+std::string group_name(const AttentionMeasurement& row) {
+  return direction_name(row.call.direction) + std::string(row.eight_bits ? " fp8" : "") +
+         (row.window > 0 && row.window < row.call.seq_kv ? " window" : "");
+}
+
+/// What stands in for a kernel that nobody measured; empty where it was.
+std::string stand_in_of(const AttentionMeasurement& row) {
+  std::string text;
+  if (!row.known) text = row.stack + ": the implementation that its name says, else the fastest";
+  if (row.eight_bits) text += (text.empty() ? "" : "; ") + std::string("fp8 at 1.5 times bf16");
+  if (row.window > 0 && row.window < row.call.seq_kv)
+    text += (text.empty() ? "" : "; ") + std::string("a window as documents of as many scores");
+  return text;
+}
+
 Kernel attention_kernel(const AttentionCall& call) {
   Kernel kernel;
   kernel.kind = KernelKind::attention;
@@ -58,41 +76,51 @@ class AttentionPredictors {
  public:
   explicit AttentionPredictors(const ScoreRequest& request) : request_(request) {}
 
-  Seconds duration(const AttentionMeasurement& row) {
+  Seconds duration(AttentionMeasurement row) {
+    row.call = windowed(row.call, row.window);
+    if (!row.known)
+      row.call.implementation = nearest_implementation(row.stack, request_.lookup(row.gpu));
     if (request_.form == PredictorForm::roofline) {
-      auto& roofline = rooflines_[row.gpu];
-      if (!roofline)
-        roofline = make_predictor(request_.form, request_.lookup(row.gpu), request_.weights);
+      auto& roofline = rooflines_[{row.gpu, row.eight_bits}];
+      if (!roofline) roofline = make_predictor(request_.form, gpu_of(row), request_.weights);
       return roofline->duration(attention_kernel(row.call));
     }
     if (request_.form == PredictorForm::neusight || !request_.weights.attention)
       fail_without_model(request_.form, "fused attention");
-    auto& predictor = predictors_[{row.gpu, row.stack}];
+    auto& predictor = predictors_[{row.gpu, row.stack, row.eight_bits}];
     if (!predictor)
-      predictor.emplace(request_.lookup(row.gpu), *request_.weights.attention,
+      predictor.emplace(gpu_of(row), *request_.weights.attention,
                         row.served ? AttentionSetting::serving : AttentionSetting::training,
                         row.stack);
     return predictor->duration(row.call);
   }
 
  private:
+  GpuSpec gpu_of(const AttentionMeasurement& row) const {
+    const GpuSpec gpu = request_.lookup(row.gpu);
+    return row.eight_bits ? gpu_with_fp8_attention(gpu) : gpu;
+  }
+
   const ScoreRequest& request_;
-  std::map<std::string, std::unique_ptr<KernelPredictor>> rooflines_;
-  std::map<std::pair<std::string, std::string>, std::optional<AttentionPredictor>> predictors_;
+  std::map<std::pair<std::string, bool>, std::unique_ptr<KernelPredictor>> rooflines_;
+  std::map<std::tuple<std::string, std::string, bool>, std::optional<AttentionPredictor>>
+      predictors_;
 };
 
 }  // namespace
 
 KernelScores score_attention(const ScoreRequest& request) {
-  const AttentionTable table = read_attention(request.csv, true);
+  const AttentionTable table = read_attention_to_predict(request.csv);
   KernelScores scores{.text = table.text, .header = table.header};
   AttentionPredictors predictors(request);
   for (const AttentionMeasurement& row : table.rows) {
-    KernelScore& score = scores.rows.emplace_back(KernelScore{
-        .line = row.line,
-        .gpu = position_of(row.gpu, scores.gpus),
-        .group = position_of(std::string(direction_name(row.call.direction)), scores.ops),
-        .measured_us = row.seconds * 1e6});
+    KernelScore& score =
+        scores.rows.emplace_back(KernelScore{.line = row.line,
+                                             .gpu = position_of(row.gpu, scores.gpus),
+                                             .group = position_of(group_name(row), scores.ops),
+                                             .measured_us = row.seconds * 1e6,
+                                             .predicted_as = stand_in_of(row),
+                                             .skipped = {}});
     if (!row.fused) {
       score.skipped = "no model of " + row.stack;
       if (row.stack == "PyTorch standard")
@@ -101,6 +129,7 @@ KernelScores score_attention(const ScoreRequest& request) {
     }
     fill(score, [&] { return predictors.duration(row); });
   }
+  for (const BadRow& row : table.bad_rows) scores.rows.push_back(unread(row.line, row.reason));
   return scores;
 }
 
@@ -114,7 +143,9 @@ KernelScores score_memory_bound(const ScoreRequest& request) {
         .gpu = position_of(row.gpu, scores.gpus),
         .group = position_of(
             std::string(name_of(row.op)) + (row.calls > 1 ? " twice" : "") + " fp16", scores.ops),
-        .measured_us = row.seconds * 1e6});
+        .measured_us = row.seconds * 1e6,
+        .predicted_as = {},
+        .skipped = {}});
     fill(score, [&] {
       if (request.form == PredictorForm::roofline)
         return Seconds(row.calls * row.shape.bytes /
@@ -126,6 +157,7 @@ KernelScores score_memory_bound(const ScoreRequest& request) {
       return row.calls * predictor->predict(row.op, row.shape).duration;
     });
   }
+  for (const BadRow& row : table.bad_rows) scores.rows.push_back(unread(row.line, row.reason));
   return scores;
 }
 

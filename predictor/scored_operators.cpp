@@ -8,6 +8,7 @@
 #include "hw/units/input_error.h"
 #include "predictor/gpu_support.h"
 #include "predictor/half/tensor_gemm_predictor.h"
+#include "predictor/product_format.h"
 #include "predictor/scored_files.h"
 #include "predictor/training/timed_call.h"
 
@@ -54,7 +55,8 @@ class LibraryPredictors {
 /// Predictors of the file's GPUs, under both loads.
 class Predictors {
  public:
-  Predictors(const ScoreRequest& request, const std::vector<std::string>& gpus) {
+  Predictors(const ScoreRequest& request, const std::vector<std::string>& gpus)
+      : request_(request), ids_(gpus) {
     for (const std::string& id : gpus) {
       OfGpu& of_gpu = gpus_.emplace_back();
       try {
@@ -75,12 +77,28 @@ class Predictors {
     return *of_gpu.by_load[static_cast<std::size_t>(row.load)];
   }
 
+  /// A call in one of the server's formats: what makes the operands, and the product.
+  Seconds in_format(const KernelMeasurement& row) {
+    const ProductFormat& format = *product_format(row.format);
+    auto& predictor = in_formats_[{row.gpu, row.format}];
+    if (!predictor)
+      predictor =
+          make_predictor(request_.form, gpu_in_format(format, request_.lookup(ids_[row.gpu])),
+                         request_.weights, row.load);
+    return predictor->duration(product_in_format(format, row.m, row.n, row.k)) +
+           predictor->duration(quantization_kernel(format, row.m, row.k));
+  }
+
  private:
   struct OfGpu {
     std::array<std::unique_ptr<KernelPredictor>, 2> by_load;
     std::optional<Problem> unknown;
   };
+  const ScoreRequest& request_;
+  const std::vector<std::string>& ids_;
   std::vector<OfGpu> gpus_;
+  std::map<std::pair<std::uint16_t, std::string_view>, std::unique_ptr<KernelPredictor>>
+      in_formats_;
 };
 
 /// Position of the operator's name, with the format where it is not fp32.
@@ -88,44 +106,56 @@ class GroupNames {
  public:
   explicit GroupNames(std::vector<std::string>& names) : names_(names) {}
 
-  std::uint16_t position(MeasuredOp op, Precision precision) {
+  std::uint16_t position(MeasuredOp op, Precision precision, std::string_view format = {}) {
     const auto [entry, added] =
-        positions_.try_emplace({op, precision}, static_cast<std::uint16_t>(names_.size()));
+        positions_.try_emplace({op, precision, format}, static_cast<std::uint16_t>(names_.size()));
     if (added) {
       names_.emplace_back(name_of(op));
-      if (precision != Precision::fp32) names_.back() += " " + std::string(name_of(precision));
+      if (!format.empty())
+        names_.back() += " " + std::string(format);
+      else if (precision != Precision::fp32)
+        names_.back() += " " + std::string(name_of(precision));
     }
     return entry->second;
   }
 
  private:
   std::vector<std::string>& names_;
-  std::map<std::pair<MeasuredOp, Precision>, std::uint16_t> positions_;
+  std::map<std::tuple<MeasuredOp, Precision, std::string_view>, std::uint16_t> positions_;
 };
 
 }  // namespace
 
 KernelScores score_operators(const ScoreRequest& request) {
-  const MeasurementFile file = read_measurements(request.csv);
+  const MeasurementFile file = read_measurements(request.csv, UnreadRows::kept);
   KernelScores scores{.text = file.text, .header = file.header, .gpus = file.gpus};
-  const Predictors predictors(request, file.gpus);
+  Predictors predictors(request, file.gpus);
   LibraryPredictors libraries(request, file.gpus);
   GroupNames names(scores.ops);
   for (std::size_t op = 0; op < kMeasuredOps; ++op)  // groups in this order
     names.position(static_cast<MeasuredOp>(op), Precision::fp32);
   scores.rows.reserve(file.rows.size());
   for (const KernelMeasurement& row : file.rows) {
-    KernelScore& score =
-        scores.rows.emplace_back(KernelScore{.line = row.line,
-                                             .gpu = row.gpu,
-                                             .group = names.position(row.op, row.precision),
-                                             .measured_us = row.latency_us});
+    KernelScore& score = scores.rows.emplace_back(
+        KernelScore{.line = row.line,
+                    .gpu = row.gpu,
+                    .group = names.position(row.op, row.precision, row.format),
+                    .measured_us = row.latency_us,
+                    .predicted_as = {},
+                    .skipped = {}});
     fill(score, [&] {
+      if (!row.format.empty()) {
+        score.predicted_as = "quantization and an fp8 product at the rate of the format";
+        return predictors.in_format(row);
+      }
       if (const TensorGemmPredictor* library = libraries.find(row))
         return library->duration(kernel_of(row)) + library->launch_seconds();
+      if (!row.stack.empty() && row.precision != Precision::fp32)
+        score.predicted_as = std::string(row.stack) + ": mean of the measured libraries";
       return timed_call(predictors.of(row), row);
     });
   }
+  for (const auto& [line, reason] : file.bad_rows) scores.rows.push_back(unread(line, reason));
   return scores;
 }
 

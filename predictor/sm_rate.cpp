@@ -23,6 +23,7 @@ double tensor_flops_of_sm(const GpuSpec& gpu) {
     case Architecture::hopper:
       return 4096;
     case Architecture::blackwell:
+      return gpu.compute_capability == "12.0" ? 1024 : 8192;
     case Architecture::blackwell_ultra:
       return 8192;
     default:

@@ -20,7 +20,10 @@ enum Column : std::size_t {
   kSeqKv,
   kLatency,
   kStack,
-  kSource
+  kSource,
+  kDtype,
+  kWindow,
+  kHeadDimV
 };
 
 std::optional<AttentionDirection> direction_of(std::string_view name) {
@@ -77,7 +80,7 @@ bool read_extents(MeasuredTable& table, AttentionCall& call) {
   return complete;
 }
 
-bool read_kind(MeasuredTable& table, AttentionMeasurement& row) {
+bool read_kind(MeasuredTable& table, AttentionMeasurement& row, bool any_software) {
   const std::string_view causal = table.text(kCausal), stack = table.text(kStack);
   const auto direction = direction_of(table.text(kDirection));
   const auto implementation = implementation_of(stack);
@@ -90,7 +93,8 @@ bool read_kind(MeasuredTable& table, AttentionMeasurement& row) {
                   "forward, backward or forward+backward");
     return false;
   }
-  if (!implementation && !known_without_model(stack)) {
+  row.known = implementation.has_value();
+  if (!implementation && !known_without_model(stack) && !any_software) {
     table.problem("stack = '" + std::string(stack) + "' is not known",
                   "name it in predictor/half/attention_table.cpp with its implementation");
     return false;
@@ -98,17 +102,28 @@ bool read_kind(MeasuredTable& table, AttentionMeasurement& row) {
   row.call.causal = causal == "1";
   row.call.direction = *direction;
   row.call.implementation = implementation.value_or(AttentionImplementation::flash2);
-  row.fused = implementation.has_value();
+  row.fused = implementation.has_value() || !known_without_model(stack);
   row.served = stack.find('/') != std::string_view::npos;
   row.by_eye = table.text(kSource).ends_with(".png");
   return true;
 }
 
-}  // namespace
+const std::vector<std::string> kAttentionColumns{"gpu",    "direction",  "causal",   "batch",
+                                                 "heads",  "kv_heads",   "head_dim", "seq_q",
+                                                 "seq_kv", "latency_us", "stack",    "source"};
 
-AttentionTable read_attention(const std::filesystem::path& path, bool untimed) {
-  MeasuredTable table(path, {"gpu", "direction", "causal", "batch", "heads", "kv_heads", "head_dim",
-                             "seq_q", "seq_kv", "latency_us", "stack", "source"});
+/// Number format, window, and heads whose values are of another size (as heads of the mean).
+void read_extras(MeasuredTable& table, AttentionMeasurement& row) {
+  row.eight_bits = table.text(kDtype) == "fp8";
+  if (!table.text(kWindow).empty() && table.text(kWindow) != "0")
+    row.window = table.extent(kWindow).value_or(0);
+  if (table.text(kHeadDimV).empty()) return;
+  if (const auto values = table.extent(kHeadDimV))
+    row.call.head_dim = (row.call.head_dim + *values + 1) / 2;
+}
+
+AttentionTable read_table(MeasuredTable& table, const std::filesystem::path& path,
+                          bool to_predict) {
   AttentionTable result{.file = path.filename().string(),
                         .fnv1a = table.hash(),
                         .rows = {},
@@ -118,17 +133,31 @@ AttentionTable read_attention(const std::filesystem::path& path, bool untimed) {
     AttentionMeasurement row;
     row.gpu = table.text(kGpu);
     row.stack = table.text(kStack);
-    const bool kind = read_kind(table, row), extents = read_extents(table, row.call);
+    const bool kind = read_kind(table, row, to_predict), extents = read_extents(table, row.call);
     const auto seconds =
-        untimed ? table.optional_microseconds(kLatency) : table.microseconds(kLatency);
+        to_predict ? table.optional_microseconds(kLatency) : table.microseconds(kLatency);
     if (!kind || !extents || !seconds) continue;
+    if (to_predict) read_extras(table, row);
     row.seconds = *seconds;
     row.line = table.row();
     row.held_out = !row.by_eye && held_out_shape(shape_key(table));
     result.rows.push_back(std::move(row));
   }
   table.finish();
+  result.bad_rows = table.bad_rows();
   return result;
+}
+
+}  // namespace
+
+AttentionTable read_attention(const std::filesystem::path& path) {
+  MeasuredTable table(path, kAttentionColumns);
+  return read_table(table, path, false);
+}
+
+AttentionTable read_attention_to_predict(const std::filesystem::path& path) {
+  MeasuredTable table(path, kAttentionColumns, {"dtype", "window", "head_dim_v"});
+  return read_table(table, path, true);
 }
 
 }  // namespace tessera

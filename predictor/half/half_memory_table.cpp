@@ -57,15 +57,7 @@ std::string shape_key(const MeasuredTable& table) {
   return key;
 }
 
-}  // namespace
-
-std::string_view name_of(HalfMemoryOp op) {
-  return kNames[static_cast<std::size_t>(op)];
-}
-
-HalfMemoryTable read_half_memory(const std::filesystem::path& path, bool untimed) {
-  MeasuredTable table(path,
-                      {"gpu", "op", "rows", "cols_in", "cols_out", "bytes_min", "time_us", "tp"});
+HalfMemoryTable read_table(MeasuredTable&& table, const std::filesystem::path& path, bool untimed) {
   HalfMemoryTable result{.file = path.filename().string(),
                          .fnv1a = table.hash(),
                          .rows = {},
@@ -83,7 +75,21 @@ HalfMemoryTable read_half_memory(const std::filesystem::path& path, bool untimed
     result.rows.push_back(std::move(row));
   }
   table.finish();
+  result.bad_rows = table.bad_rows();
   return result;
+}
+
+}  // namespace
+
+std::string_view name_of(HalfMemoryOp op) {
+  return kNames[static_cast<std::size_t>(op)];
+}
+
+HalfMemoryTable read_half_memory(const std::filesystem::path& path, bool untimed) {
+  const std::vector<std::string> columns{"gpu",      "op",        "rows",    "cols_in",
+                                         "cols_out", "bytes_min", "time_us", "tp"};
+  return untimed ? read_table(MeasuredTable(path, columns, {}), path, true)
+                 : read_table(MeasuredTable(path, columns), path, false);
 }
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "predictor/half/half_memory_model.h"
+#include "predictor/half/measured_table.h"
 
 namespace tessera {
 
@@ -30,9 +31,11 @@ struct HalfMemoryTable {
   std::vector<HalfMemoryMeasurement> rows;
   std::shared_ptr<const std::string> text = {};  ///< the file, which `header` and rows refer into
   std::string_view header = {};
+  std::vector<BadRow> bad_rows = {};
 };
 
-/// Throws InputError with file:line for malformed rows. `untimed`: rows may state no time, as 0.
+/// Throws InputError with file:line for malformed rows. `untimed`: rows may state no time, as 0,
+/// and those that cannot be read are kept apart.
 /// Traffic that the file does not state (an embedding whose vocabulary is split) is that of an
 /// unsplit one: every id reads and writes a row.
 HalfMemoryTable read_half_memory(const std::filesystem::path& path, bool untimed = false);

@@ -24,6 +24,22 @@ MeasuredTable::MeasuredTable(const std::filesystem::path& path, std::vector<std:
       text_(std::make_shared<const std::string>(read_whole(path))),
       columns_(std::move(columns)),
       hash_(fnv1a(*text_)) {
+  find_columns(columns_.size());
+}
+
+MeasuredTable::MeasuredTable(const std::filesystem::path& path, std::vector<std::string> columns,
+                             const std::vector<std::string>& optional)
+    : path_(path),
+      text_(std::make_shared<const std::string>(read_whole(path))),
+      columns_(std::move(columns)),
+      hash_(fnv1a(*text_)) {
+  const std::size_t required = columns_.size();
+  columns_.insert(columns_.end(), optional.begin(), optional.end());
+  find_columns(required);
+  lenient_ = true;
+}
+
+void MeasuredTable::find_columns(std::size_t required) {
   header_ = next_line();
   const CsvFields header = split_fields(header_);
   const auto end = header.values.begin() + static_cast<std::ptrdiff_t>(header.count);
@@ -31,7 +47,7 @@ MeasuredTable::MeasuredTable(const std::filesystem::path& path, std::vector<std:
   for (const std::string& column : columns_) {
     const auto found = std::find(header.values.begin(), end, column);
     positions_.push_back(static_cast<std::size_t>(found - header.values.begin()));
-    if (found == end)
+    if (found == end && positions_.size() <= required)
       problem("column " + column + " is missing",
               "the format is that of measurements/kernels/" + path_.filename().string());
   }
@@ -62,7 +78,7 @@ bool MeasuredTable::next() {
 }
 
 std::string_view MeasuredTable::text(std::size_t column) const {
-  return fields_.values[positions_[column]];
+  return has(column) ? fields_.values[positions_[column]] : std::string_view();
 }
 
 std::optional<std::int64_t> MeasuredTable::extent(std::size_t column) {
@@ -92,6 +108,11 @@ std::optional<double> MeasuredTable::optional_microseconds(std::size_t column) {
 }
 
 void MeasuredTable::problem(std::string what, std::string hint) {
+  if (lenient_) {
+    const bool known = !bad_.empty() && bad_.back().line.data() == row_.data();
+    if (!known) bad_.push_back({row_, what + "; " + hint});
+    return;
+  }
   problems_.push_back({.where = path_.string() + ":" + std::to_string(line_),
                        .what = std::move(what),
                        .hint = std::move(hint)});

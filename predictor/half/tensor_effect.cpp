@@ -18,9 +18,10 @@ constexpr double kUnseenGpu = 0.15;
 constexpr double kPerGeneration = 0.05;
 constexpr double kLowPower = 0.25;
 constexpr double kLowPowerWatts = 100;
-// Dynamic power goes with frequency times voltage squared, and voltage with frequency: a card of
-// the same generation with a share p of the watts per FLOP/s keeps p^(1/3) of the power-limited
-// rate.
+// Dynamic power goes with frequency times voltage squared, and voltage with frequency: a card with
+// a share p of the watts per FLOP/s keeps p^(1/3) of the power-limited rate. Across generations
+// too: peaks per watt grow faster than FLOPs per joule, which a new process would have to make up
+// for.
 constexpr double kPowerLaw = 1.0 / 3;
 // Another vendor's libraries and tensor units.
 constexpr double kOtherVendor = 0.30;
@@ -128,7 +129,7 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTr
     effect.reason += ", of another vendor";
   }
   const double watts = watts_per_flops(gpu, traits);
-  if (vendor && steps == 0 && watts > 0 && watts < source.watts_per_flops) {
+  if (vendor && watts > 0 && watts < source.watts_per_flops) {
     const double slowdown = kPowerLaw * std::log(source.watts_per_flops / watts);
     effect.gpu.cap += slowdown;
     effect.spread = std::hypot(effect.spread, slowdown);  // as uncertain as it is large

@@ -12,9 +12,9 @@ namespace tessera {
 namespace {
 
 /// Names in the order of Architecture.
-constexpr std::array<std::string_view, 11> kArchitectures{
-    "pascal",    "volta",           "turing", "ampere", "ada",  "hopper",
-    "blackwell", "blackwell_ultra", "cdna1",  "cdna2",  "cdna3"};
+constexpr std::array<std::string_view, 13> kArchitectures{
+    "pascal",          "volta", "turing", "ampere", "ada",   "hopper", "blackwell",
+    "blackwell_ultra", "cdna1", "cdna2",  "cdna3",  "cdna4", "xe2"};
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
   throw InputError(

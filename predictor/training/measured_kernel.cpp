@@ -9,7 +9,7 @@ Kernel gemm_kernel(const KernelMeasurement& row) {
   Kernel kernel;
   const bool linear = row.op == MeasuredOp::linear;
   kernel.kind = linear ? KernelKind::gemm : KernelKind::batched_gemm;
-  kernel.layout = linear ? GemmLayout::tn : GemmLayout::nn;
+  kernel.layout = linear ? row.layout : GemmLayout::nn;
   kernel.bias = linear;
   kernel.precision = row.precision;
   kernel.batch = linear ? 1 : row.batch;
@@ -21,6 +21,10 @@ Kernel gemm_kernel(const KernelMeasurement& row) {
   const std::int64_t size = element_bytes(row.precision);
   kernel.bytes_read = Bytes(size * (b * (m * k + k * n) + (linear ? n : 0)));
   kernel.bytes_written = Bytes(size * b * m * n);
+  if (row.accumulate) {  // the FP32 output is read and written
+    kernel.bytes_read += Bytes(4 * m * n);
+    kernel.bytes_written = Bytes(4 * m * n);
+  }
   return kernel;
 }
 

@@ -11,6 +11,7 @@
 
 #include "hw/units/input_error.h"
 #include "hw/units/read_file.h"
+#include "predictor/product_format.h"
 #include "predictor/training/kernel_csv.h"
 
 namespace tessera {
@@ -44,13 +45,15 @@ enum Column : std::size_t {
   kTiming,
   kDtype,
   kStack,
+  kLayout,
+  kAccumulate,
   kColumns
 };
 constexpr std::array<std::string_view, kColumns> kColumnNames{
     "gpu",   "op",          "batch",        "m",           "n",          "k",      "rows",
     "cols",  "in_channels", "out_channels", "kernel_size", "input_size", "stride", "padding",
     "split", "latency_us",  "kernel_name",  "grid_x",      "grid_y",     "grid_z", "timing",
-    "dtype", "stack"};
+    "dtype", "stack",       "layout",       "accumulate"};
 constexpr std::array kVectorColumns{kGpu, kOp, kBatch, kM, kN, kK, kRows, kCols};
 constexpr std::array kConvolutionColumns{
     kGpu, kOp, kBatch, kInChannels, kOutChannels, kKernelSize, kInputSize, kStride, kPadding};
@@ -78,7 +81,7 @@ std::pair<int, int> tile_in(std::string_view kernel_name) {
 
 class Reader {
  public:
-  explicit Reader(MeasurementFile& file) : file_(file) {}
+  Reader(MeasurementFile& file, UnreadRows bad) : file_(file), bad_(bad) {}
 
   void read() {
     std::string_view rest = *file_.text;
@@ -88,11 +91,18 @@ class Reader {
     while (!rest.empty() && problems_.size() < kMaxProblems) {
       const std::string_view line = next_line(rest);
       if (!line.empty()) read_row(line);
+      if (bad_ == UnreadRows::kept) keep_problems(line);
     }
     if (!problems_.empty()) throw InputError(std::move(problems_));
   }
 
  private:
+  void keep_problems(std::string_view line) {
+    if (problems_.empty()) return;
+    file_.bad_rows.emplace_back(line, problems_.front().what + "; " + problems_.front().hint);
+    problems_.clear();
+  }
+
   std::string_view next_line(std::string_view& rest) {
     ++line_number_;
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -183,16 +193,31 @@ class Reader {
     const std::string_view dtype = field(fields, kDtype);
     const auto named = std::ranges::find(kAllPrecisions, dtype,
                                          [](Precision precision) { return name_of(precision); });
-    if (named == kAllPrecisions.end() && !dtype.empty()) {
+    const ProductFormat* format = bad_ == UnreadRows::kept ? product_format(dtype) : nullptr;
+    const bool product = products_only_ || row.op == MeasuredOp::linear;
+    if (named == kAllPrecisions.end() && !dtype.empty() && (!product || format == nullptr)) {
       problem("dtype = '" + std::string(dtype) + "' is not known", "fp32, tf32, bf16, fp16, ...");
       return false;
     }
     row.precision = named == kAllPrecisions.end() ? Precision::fp32 : *named;
+    if (product && format != nullptr) {
+      row.precision = Precision::fp8;
+      row.format = format->name;
+    }
+    read_layout(fields, row);
     row.train = field(fields, kSplit) == "train" && row.precision == Precision::fp32 &&
                 row.timing == CallTiming::isolated;
     row.test = field(fields, kSplit) == "test";
     row.stack = field(fields, kStack);
     return true;
+  }
+
+  void read_layout(const CsvFields& fields, KernelMeasurement& row) const {
+    if (row.op != MeasuredOp::linear) return;
+    const std::string_view layout = field(fields, kLayout);
+    if (layout == "NN" || layout == "nn") row.layout = GemmLayout::nn;
+    if (layout == "NT" || layout == "nt") row.layout = GemmLayout::nt;
+    row.accumulate = field(fields, kAccumulate) == "1";
   }
 
   std::uint16_t gpu_number(std::string_view id) {
@@ -291,6 +316,7 @@ class Reader {
   }
 
   MeasurementFile& file_;
+  UnreadRows bad_;
   std::array<std::size_t, kColumns> position_{};
   std::size_t columns_ = 0;
   bool products_only_ = false;  ///< format of tensor_core.csv
@@ -312,11 +338,11 @@ std::string_view name_of(MeasuredOp op) {
   return kOpNames[static_cast<std::size_t>(op)];
 }
 
-MeasurementFile read_measurements(const std::filesystem::path& path) {
+MeasurementFile read_measurements(const std::filesystem::path& path, UnreadRows bad) {
   MeasurementFile file;
   file.path = path;
   file.text = std::make_shared<const std::string>(read_text(path));
-  Reader(file).read();
+  Reader(file, bad).read();
   return file;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hw/units/precision.h"
@@ -61,8 +62,13 @@ struct KernelMeasurement {
   int tile_a = 0,
       tile_b = 0;           ///< the two sides in the kernel's name (sgemm_128x64); 0 = not stated
   std::int64_t blocks = 0;  ///< of the launched grid; 0 = not stated
-  std::string_view stack;   ///< library that ran it; empty where the file does not say
-  std::string_view line;    ///< the row as it stands in the file
+  /// Products: the number format where `precision` is not all that it says (product_format.h);
+  /// empty otherwise.
+  std::string_view format;
+  GemmLayout layout = GemmLayout::tn;  ///< linear
+  bool accumulate = false;             ///< linear: adds to an FP32 output
+  std::string_view stack;              ///< library that ran it; empty where the file does not say
+  std::string_view line;               ///< the row as it stands in the file
 };
 
 /// Convolutions of a GPU before the launch floor of its timing process had risen much.
@@ -75,7 +81,12 @@ struct MeasurementFile {
   std::string_view header;
   std::vector<std::string> gpus;  ///< ids in order of appearance
   std::vector<KernelMeasurement> rows;
+  /// Rows that could not be read, each with the reason; empty unless they are wanted.
+  std::vector<std::pair<std::string_view, std::string>> bad_rows = {};
 };
+
+/// What becomes of rows that cannot be read.
+enum class UnreadRows : std::uint8_t { refused, kept };
 
 /// Reads by name the columns gpu, op, batch; m, n, k, rows, cols, or, in a file with a column
 /// in_channels, in_channels, out_channels, kernel_size, input_size, stride, padding; split,
@@ -84,7 +95,8 @@ struct MeasurementFile {
 /// measurements/kernels/tensor_core.csv: columns gpu, dtype, m, n, k; rows are linear layers, timed
 /// in a graph where nothing else is said. Throws InputError with file:line for what is malformed,
 /// at most 20 problems.
-MeasurementFile read_measurements(const std::filesystem::path& path);
+MeasurementFile read_measurements(const std::filesystem::path& path,
+                                  UnreadRows bad = UnreadRows::refused);
 
 /// The kernel that was timed: shape, FLOPs and compulsory bytes.
 Kernel kernel_of(const KernelMeasurement& row);

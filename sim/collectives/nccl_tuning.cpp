@@ -52,6 +52,8 @@ BytesPerSecond ll_cap_of_one_node(Architecture architecture) {
     case Architecture::cdna1:
     case Architecture::cdna2:
     case Architecture::cdna3:
+    case Architecture::cdna4:
+    case Architecture::xe2:
       return kLlCapAmpere;
     case Architecture::hopper:
       return kLlCapHopper;

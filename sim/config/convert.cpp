@@ -10,7 +10,7 @@ namespace tessera {
 namespace {
 
 // Schema and C++ give the enumerators the same numbers.
-static_assert(int{schema::Gpu::cdna3} == int(Architecture::cdna3));
+static_assert(int{schema::Gpu::xe2} == int(Architecture::xe2));
 static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
 static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
 static_assert(int{schema::Model::mpt} == int(ModelFamily::mpt));

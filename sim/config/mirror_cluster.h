@@ -29,11 +29,13 @@ void mirror(Of<GpuSpec> auto& gpu, auto&& visit) {
   visit("boost_clock", gpu.boost_clock);
   visit("tensor_clock", gpu.tensor_clock);
   visit("fp32", gpu.fp32);
+  visit("fp32_matrix", gpu.fp32_matrix);
   visit("tf32", gpu.tf32);
   visit("bf16", gpu.bf16);
   visit("fp16", gpu.fp16);
   visit("fp8", gpu.fp8);
   visit("int8", gpu.int8);
+  visit("fp4", gpu.fp4);
   visit("memory", gpu.memory);
   visit("memory_bandwidth", gpu.memory_bandwidth);
   visit("l2", gpu.l2);
@@ -73,6 +75,7 @@ void mirror(Of<NodeSpec> auto& node, auto&& visit) {
   visit("socket_bandwidth", node.socket_bandwidth);
   visit("pcie_efficiency", node.pcie_efficiency);
   visit("pcie_latency", node.pcie_latency);
+  visit("staged_bandwidth", node.staged_bandwidth);
   visit("nic_count", node.nic_count);
   visit("nic_bandwidth", node.nic_bandwidth);
   visit("nic_efficiency", node.nic_efficiency);

@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, kResourceCount> kResourceMeanings{
     "latency of all links"};
 
 void scale_arithmetic(GpuSpec& gpu, double factor) {
-  for (FlopsPerSecond* peak : {&gpu.fp32, &gpu.tf32, &gpu.bf16, &gpu.fp16, &gpu.fp8, &gpu.int8})
+  for (FlopsPerSecond* peak : {&gpu.fp32, &gpu.fp32_matrix, &gpu.tf32, &gpu.bf16, &gpu.fp16,
+                               &gpu.fp8, &gpu.int8, &gpu.fp4})
     *peak = *peak * factor;
   gpu.boost_clock = gpu.boost_clock * factor;
   gpu.tensor_clock = gpu.tensor_clock * factor;
@@ -34,8 +35,8 @@ void scale_nvlink(NodeSpec& node, double factor) {
 }
 
 void scale_pcie(NodeSpec& node, double factor) {
-  for (BytesPerSecond* bandwidth :
-       {&node.gpu.pcie_bandwidth, &node.gpu.c2c_bandwidth, &node.socket_bandwidth})
+  for (BytesPerSecond* bandwidth : {&node.gpu.pcie_bandwidth, &node.gpu.c2c_bandwidth,
+                                    &node.socket_bandwidth, &node.staged_bandwidth})
     *bandwidth = *bandwidth * factor;
 }
 

@@ -51,7 +51,7 @@ class FrameworkAliases {
     std::string part;  ///< lower case
     std::string profile;
     NcclTuner tuner = NcclTuner::current;
-    Architecture newest = Architecture::cdna3;
+    Architecture newest = Architecture::xe2;
     bool unfused = false;
     int last_year = 0;  ///< 0: any
     std::string until;  ///< as written

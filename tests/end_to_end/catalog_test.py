@@ -1,6 +1,7 @@
 """Everything that is shipped can be used: every model, cluster, GPU and form of the kernel model."""
 
 import json
+import re
 import unittest
 
 from tessera_command import DATA_PARALLEL, SCENARIOS, EndToEnd, settings
@@ -14,6 +15,18 @@ model: resnet-50
 cluster: hgx-h100-4
 training: {mode: inference, framework: hf-eager, global_batch: 1}
 """
+
+HARDWARE = SCENARIOS.parent / "hw"
+
+
+def field_of(file, name):
+    return re.search(rf"^{name}: (\S+)", file.read_text(), re.MULTILINE)[1]
+
+
+def gpus_of(cluster):
+    file = HARDWARE / "clusters" / f"{cluster}.yaml"
+    node = HARDWARE / "nodes" / f"{field_of(file, 'node')}.yaml"
+    return int(field_of(file, "node_count")) * int(field_of(node, "gpu_count"))
 
 
 class Catalog(EndToEnd):
@@ -43,10 +56,11 @@ class Catalog(EndToEnd):
                 self.assertLess(fused, training)
                 self.assertGreater(fused, inference)
 
-    def test_every_cluster_runs_four_replicas(self):
+    def test_every_cluster_runs_four_replicas_or_as_many_as_it_has_gpus(self):
         for cluster in self.answer("list", "clusters").split():
             with self.subTest(cluster):
-                self.assertGreater(self.step_time(DATA_PARALLEL, f"cluster={cluster}"), 0)
+                replicas = min(4, gpus_of(cluster))
+                self.assertGreater(self.step_time(DATA_PARALLEL, f"cluster={cluster}", f"parallelism.data={replicas}"), 0)
 
     def test_every_gpu_runs_alone_and_in_a_server_of_four(self):
         gpus = self.answer("list", "gpus").split()

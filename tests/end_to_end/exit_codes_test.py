@@ -85,7 +85,41 @@ class BadInput(EndToEnd):
         rows = kernel_csv().splitlines()
         rows[2] = rows[2].replace("256", "many", 1)
         self.plant("kernels.csv", "\n".join(rows) + "\n")
-        self.assert_fails(BAD_INPUT, "kernels.csv:3: ", "predict", "--kernels", "kernels.csv")
+        self.assert_fails(BAD_INPUT, "kernels.csv:3: ", "predict", "--kernels", "kernels.csv", "--strict")
+
+    def test_a_malformed_kernel_is_skipped_with_its_reason(self):
+        rows = kernel_csv().splitlines()
+        rows[2] = rows[2].replace("256", "many", 1)
+        self.plant("kernels.csv", "\n".join(rows) + "\n")
+        scores = json.loads(self.answer("predict", "--kernels", "kernels.csv", "--format", "json"))
+        self.assertEqual([row["id"] for row in scores["skipped"]], ["line 3"])
+        self.assertIn("'many' is not a size", scores["skipped"][0]["reason"])
+
+    def test_kernels_that_are_not_utf_8_are_bad_input(self):
+        (self.folder / "kernels.csv").write_bytes(kernel_csv().encode() + b"T4\xff\n")
+        self.assert_fails(BAD_INPUT, "UTF-8", "predict", "--kernels", "kernels.csv")
+
+    def test_kernels_of_servers_are_predicted_and_what_stands_in_is_said(self):
+        tables = {
+            "mla": "gpu,part,dtype,batch,heads,seq_q,latency_us\nH100-SXM5-80GB,module,fp8_block,1,16,4096,900\n",
+            "experts": "gpu,dtype,num_tokens,hidden,ffn,top_k,experts,tp,ep,routing,latency_us\n"
+                       "H100-SXM5-80GB,bf16,4096,2048,512,8,256,1,2,power_law_1.2,1000\n",
+            "conv1d": "gpu,num_tokens,d_state,d_conv,ssm_heads,head_dim,groups,latency_us\nL40S,16384,64,4,16,64,4,100\n",
+            "quantize": "gpu,op,m,k,latency_us\nL40S,scale_matrix,4096,4096,100\n",
+            "product": "gpu,dtype,m,n,k,latency_us,stack\nGB200,nvfp4,4096,4096,4096,40,unheard-of\n",
+            "attention": "gpu,dtype,direction,causal,batch,heads,kv_heads,head_dim,seq_q,seq_kv,latency_us,stack,source,window\n"
+                         "H100-SXM5-80GB,bf16,forward,1,1,8,8,128,8192,8192,100,new/software,here,1024\n",
+            "all_reduce": "gpu,op,dtype,n_gpus,bytes,latency_us,stack\nA100-SXM4-80GB,all_reduce,bf16,4,1048576,50,x\n",
+            "exchange": "gpu,mode,phase,num_tokens,hidden,top_k,latency_us\nH100-SXM5-80GB,normal,combine,4096,7168,8,500\n",
+        }
+        for name, text in tables.items():
+            with self.subTest(name):
+                self.plant("kernels.csv", text)
+                [row] = json.loads(self.answer("predict", "--kernels", "kernels.csv", "--format", "json"))["rows"]
+                self.assertIsNone(row["skipped"])
+                self.assertTrue(row["predicted_as"])
+                self.assertGreater(row["predicted_us"], row["latency_us"] / 10)
+                self.assertLess(row["predicted_us"], row["latency_us"] * 10)
 
     def test_a_malformed_run_has_file_and_line(self):
         self.plant("models.csv", "gpu,n_gpus,parallelism,model,mode,seq_len,batch,step_ms\n"

@@ -7,6 +7,7 @@
 #include "hw/units/input_error.h"
 #include "predictor/weights.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/gpu_text.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
 #include "sim/cli/provenance_of.h"
@@ -27,6 +28,16 @@ const std::vector<std::pair<std::string, CatalogKind>> kCatalogLists{
     {"models", CatalogKind::models},
     {"frameworks", CatalogKind::frameworks},
     {"scenarios", CatalogKind::scenarios}};
+
+void list_long(const std::string& what) {
+  if (what != "gpus")
+    throw InputError({"--long", "says more of GPUs alone", "tessera list gpus --long"});
+  const Catalog catalog = shipped_catalog();
+  std::vector<GpuSpec> gpus;
+  for (const std::string& id : catalog.ids(CatalogKind::gpus))
+    gpus.push_back(load_gpu(id, catalog));
+  print(gpu_table(gpus));
+}
 
 void list(const std::string& what) {
   if (what == "schedules") return print(explain("training.schedule"));
@@ -73,9 +84,15 @@ void add_check_command(CLI::App& app) {
 
 void add_explain_command(CLI::App& app) {
   auto path = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("explain", "Document a field of a scenario");
-  command->add_option("PATH", *path, "e.g. parallelism.tensor; nothing = the scenario itself");
-  command->callback([path] { print(explain(*path)); });
+  CLI::App* command =
+      app.add_subcommand("explain", "Document a field of a scenario, or the figures of a GPU");
+  command->add_option("PATH", *path,
+                      "e.g. parallelism.tensor, or the id of a GPU; nothing = the scenario itself");
+  command->callback([path] {
+    const Catalog catalog = shipped_catalog();
+    const bool gpu = !path->empty() && catalog.has(CatalogKind::gpus, *path);
+    print(gpu ? gpu_facts(load_gpu(*path, catalog)) : explain(*path));
+  });
 }
 
 void add_schema_command(CLI::App& app) {
@@ -86,11 +103,14 @@ void add_schema_command(CLI::App& app) {
 
 void add_list_command(CLI::App& app) {
   auto what = std::make_shared<std::string>();
+  auto more = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("list", "List what is shipped");
   std::vector<std::string> accepted{"schedules"};
   for (const auto& [name, kind] : kCatalogLists) accepted.push_back(name);
   command->add_option("WHAT", *what)->required()->check(CLI::IsMember(accepted));
-  command->callback([what] { list(*what); });
+  command->add_flag("--long", *more,
+                    "gpus: memory, peaks by number format, power, die and price of each");
+  command->callback([what, more] { *more ? list_long(*what) : list(*what); });
 }
 
 }  // namespace tessera

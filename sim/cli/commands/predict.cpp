@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "hw/units/read_file.h"
 #include "predictor/evaluation.h"
 #include "predictor/weights.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/config/text_file.h"
 #include "sim/scenario/names.h"
+#include "sim/validate/score_communication.h"
 
 namespace tessera {
 namespace {
@@ -44,19 +47,29 @@ std::string error_table(const KernelScores& scores) {
                   group.median_abs_error_pct);
     table += text;
   }
-  std::map<std::string, std::int64_t> skipped;
+  std::map<std::string, std::int64_t> skipped, stand_ins;
   for (const KernelScore& row : scores.rows)
-    if (!row.skipped.empty()) ++skipped[row.skipped];
+    if (!row.skipped.empty())
+      ++skipped[row.skipped];
+    else if (!row.predicted_as.empty())
+      ++stand_ins[row.predicted_as];
+  for (const auto& [stand_in, rows] : stand_ins)
+    table += std::to_string(rows) + " rows predicted as the nearest known: " + stand_in + "\n";
   for (const auto& [reason, rows] : skipped)
     table += std::to_string(rows) + " rows skipped: " + reason + "\n";
   return table;
 }
 
 void run_predict(const PredictOptions& options) {
+  check_utf8(read_whole_file(options.kernels_file, "give a file of measured kernels"),
+             options.kernels_file);
   const PredictorWeights weights =
       options.weights_file.empty() ? shipped_weights() : load_weights(options.weights_file);
-  const KernelScores scores = score_kernels(options.kernels_file, weights,
-                                            predictor_form_of(options.form), shipped_gpu_lookup());
+  const KernelScores scores =
+      holds_communication(options.kernels_file)
+          ? score_communication(options.kernels_file, shipped_catalog())
+          : score_kernels(options.kernels_file, weights, predictor_form_of(options.form),
+                          shipped_gpu_lookup());
   if (options.strict) refuse_skipped(scores, options.kernels_file);
   if (options.format == "csv")
     write_predicted_csv(scores, print);

@@ -66,7 +66,7 @@ void expect_one_source_per_figure(const Spec& spec) {
 TEST(HardwareCatalog, EveryFigureOfAGpuHasOneSource) {
   const Catalog catalog = shipped();
   const std::vector<std::string> ids = catalog.ids(CatalogKind::gpus);
-  EXPECT_GE(ids.size(), 34u);
+  EXPECT_GE(ids.size(), 51u);
   for (const std::string& id : ids) expect_one_source_per_figure(load_gpu(id, catalog));
 }
 
@@ -132,8 +132,9 @@ TEST(HardwareCatalog, EveryClusterCanBeCrossed) {
   for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
     const Topology topology(load_cluster(id, catalog));
     const int last = topology.gpu_count() - 1;
+    if (last == 0) continue;  // a card alone
     EXPECT_FALSE(topology.route(0, last).links.empty()) << id;
-    EXPECT_FALSE(topology.route(last / 2, 0).links.empty()) << id;
+    EXPECT_FALSE(topology.route((last + 1) / 2, 0).links.empty()) << id;
   }
 }
 

@@ -1,0 +1,74 @@
+#include "predictor/product_format.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace tessera {
+namespace {
+
+// Scales: fp8_block one FP32 number per 1x128 activations and 128x128 weights; nvfp4 one byte per
+// 16 elements; mxfp8 and mxfp4 one byte per 32.
+constexpr std::array<ProductFormat, 5> kFormats{{{.name = "fp8"},
+                                                 {.name = "int8"},
+                                                 {.name = "fp8_block",
+                                                  .activation_bytes = 1 + 4.0 / 128,
+                                                  .weight_bytes = 1 + 4.0 / (128 * 128)},
+                                                 {.name = "nvfp4",
+                                                  .activation_bytes = 0.5 + 1.0 / 16,
+                                                  .weight_bytes = 0.5 + 1.0 / 16,
+                                                  .packed = true},
+                                                 {.name = "w4a8_mxfp4_mxfp8",
+                                                  .activation_bytes = 1 + 1.0 / 32,
+                                                  .weight_bytes = 0.5 + 1.0 / 32}}};
+
+Bytes whole(double bytes) {
+  return Bytes(static_cast<std::int64_t>(std::ceil(bytes)));
+}
+
+}  // namespace
+
+const ProductFormat* product_format(std::string_view name) {
+  const auto* found = std::ranges::find(kFormats, name, &ProductFormat::name);
+  return found == kFormats.end() ? nullptr : found;
+}
+
+GpuSpec gpu_in_format(const ProductFormat& format, GpuSpec gpu) {
+  if (format.packed) gpu.fp8 = gpu.fp4 * 0.5;  // bytes of two elements each
+  if (format.name == "int8") gpu.fp8 = gpu.int8;
+  // Mixed formats run at the rate of the wider operand, on cores that know the narrower.
+  if (format.name == "w4a8_mxfp4_mxfp8" && gpu.fp4.value() == 0) gpu.fp8 = FlopsPerSecond(0);
+  return gpu;
+}
+
+Kernel product_in_format(const ProductFormat& format, std::int64_t m, std::int64_t n,
+                         std::int64_t k) {
+  Kernel kernel;
+  kernel.kind = KernelKind::gemm;
+  kernel.precision = Precision::fp8;
+  kernel.m = m;
+  kernel.n = n;
+  kernel.k = format.packed ? std::max<std::int64_t>(1, k / 2) : k;
+  const auto rows = static_cast<double>(m), columns = static_cast<double>(n),
+             depth = static_cast<double>(k);
+  kernel.flops = Flops(2 * rows * columns * static_cast<double>(kernel.k));
+  kernel.bytes_read =
+      whole(depth * (rows * format.activation_bytes + columns * format.weight_bytes));
+  kernel.bytes_written = whole(2 * rows * columns);
+  return kernel;
+}
+
+Kernel quantization_kernel(const ProductFormat& format, std::int64_t m, std::int64_t k) {
+  Kernel kernel;
+  kernel.kind = KernelKind::elementwise;
+  kernel.precision = Precision::bf16;
+  kernel.rows = m;
+  kernel.cols = k;
+  const double elements = static_cast<double>(m) * static_cast<double>(k);
+  kernel.flops = Flops(elements);
+  kernel.bytes_read = whole(2 * elements);
+  kernel.bytes_written = whole(format.activation_bytes * elements);
+  return kernel;
+}
+
+}  // namespace tessera

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "hw/gpu.h"
+#include "workloads/kernel.h"
+
+namespace tessera {
+
+/// A number format of products that servers use beside those of Precision: 8- or 4-bit operands
+/// whose blocks share scales, and 8-bit operands that a call makes from 16-bit activations. Their
+/// products run on the tensor cores of 8-bit numbers, so they count as fp8 products on a GPU that
+/// does them at the format's own rate.
+struct ProductFormat {
+  std::string_view name;        ///< as measured files write it
+  double activation_bytes = 1;  ///< an element with its share of the scales
+  double weight_bytes = 1;
+  bool packed = false;  ///< two elements a byte: the contraction counts half
+};
+
+/// fp8 and int8 (one scale for all), fp8_block, nvfp4, w4a8_mxfp4_mxfp8; null for other names.
+const ProductFormat* product_format(std::string_view name);
+
+/// `gpu` with the rate of the format in place of the fp8 peak; zero where the GPU lacks it.
+GpuSpec gpu_in_format(const ProductFormat& format, GpuSpec gpu);
+
+/// out[m,n] = A[m,k] * B[n,k] in 16 bits, from operands of the format.
+Kernel product_in_format(const ProductFormat& format, std::int64_t m, std::int64_t n,
+                         std::int64_t k);
+
+/// What makes 16-bit activations [m,k] operands of the format.
+Kernel quantization_kernel(const ProductFormat& format, std::int64_t m, std::int64_t k);
+
+}  // namespace tessera
