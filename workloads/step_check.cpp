@@ -173,9 +173,10 @@ void StepCheck::check_megatron() {
       model_.activation == Activation::gelu || model_.activation == Activation::gelu_new;
   const bool gated =
       model_.activation == Activation::silu || model_.activation == Activation::swiglu;
-  if (llama ? !gated : !gelu && model_.activation != Activation::swiglu) {
+  if (llama ? !gated && !gelu && model_.activation != Activation::geglu
+            : !gelu && model_.activation != Activation::swiglu) {
     fail("framework",
-         framework + (llama ? " runs Llama with a gated silu; " + model_.name + " has none"
+         framework + (llama ? " runs Llama with silu, gelu or gelu_new; " + model_.name + " has another"
                             : " knows gelu and swiglu; " + model_.name + " has neither"),
          "use framework: hf-eager");
   }
@@ -183,6 +184,7 @@ void StepCheck::check_megatron() {
   require_divisor("parallelism.tensor", step_.layout.tensor, "the key/value heads",
                   model_.kv_heads);
   require_divisor("parallelism.tensor", step_.layout.tensor, "the feed-forward size", model_.ffn);
+  check_features();
   if (step_.layout.sequence_parts() > 1)
     require_divisor("parallelism.tensor", step_.layout.tensor, "the sequence length",
                     step_.sequence_length);
@@ -248,6 +250,7 @@ void StepCheck::check_expert_loop() {
 void StepCheck::check_hugging_face() {
   const std::string framework = step_.framework.name;
   check_unsplit();
+  check_megatron_alone();
   check_expert_loop();
   if (model_.family == ModelFamily::bert) {
     require_positive("max_positions", model_.max_positions);
