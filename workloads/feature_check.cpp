@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "workloads/families/modules.h"
+#include "workloads/model_features.h"
 #include "workloads/step_check.h"
 
 namespace tessera {
@@ -31,10 +32,14 @@ void StepCheck::check_features() {
          "use all_gather or ulysses");
 }
 
-/// Modules that were read for plain Llama alone.
 void StepCheck::check_megatron_alone() {
-  if (model_.family != ModelFamily::llama) return;
-  const ModelSpec& m = model_;
+  for (const std::string& field : fields_of_megatron_alone(model_))
+    fail("model." + field, "is not simulated with the modules of " + step_.framework.name,
+         "use framework: megatron");
+}
+
+std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m) {
+  if (m.family != ModelFamily::llama) return {};
   const std::array<std::pair<const char*, bool>, 25> fields{
       {{"window", m.window > 0},
        {"attention_sinks", m.attention_sinks},
@@ -61,12 +66,11 @@ void StepCheck::check_megatron_alone() {
        {"logit_scale", m.logit_scale},
        {"mtp_layers", m.mtp_layers > 0},
        {"activation", m.activation != Activation::swiglu && m.activation != Activation::silu}}};
-  for (const auto& [field, given] : fields) {
-    if (!given) continue;
-    fail(std::string("model.") + field,
-         "is not simulated with the modules of " + step_.framework.name,
-         "use framework: megatron");
+  std::vector<std::string> given;
+  for (const auto& [field, is_given] : fields) {
+    if (is_given) given.emplace_back(field);
   }
+  return given;
 }
 
 }  // namespace tessera
