@@ -8,6 +8,21 @@
 
 namespace tessera {
 
+/// Adapters of linear layers; all else is frozen.
+void StepCheck::check_adapters() {
+  if (step_.lora_rank == 0) return;
+  const bool megatron = step_.framework.modules == ModuleTree::megatron;
+  if (!megatron || model_.family != ModelFamily::llama)
+    fail("training.lora_rank", "is simulated for family llama under Megatron",
+         "use framework: megatron and a model of family llama, or 0");
+  if (step_.mode != StepMode::training)
+    fail("training.lora_rank", "is for mode: training", "use mode: training, or 0");
+  if (step_.data_parallel.sharding != Sharding::none &&
+      step_.data_parallel.sharding != Sharding::optimizer)
+    fail("training.data_parallel.sharding", "of frozen weights is not simulated",
+         "use none or optimizer with training.lora_rank");
+}
+
 /// Under Megatron.
 void StepCheck::check_features() {
   const int tensor = step_.layout.tensor;

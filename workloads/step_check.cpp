@@ -28,6 +28,7 @@ std::vector<Problem> StepCheck::run() && {
   check_data_parallel();
   require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
   check_schedule();
+  check_adapters();
   if (step_.framework.modules == ModuleTree::megatron) {
     check_megatron();
   } else {

@@ -36,6 +36,7 @@ class StepCheck {
   void check_unsplit();
   // feature_check.cpp
   void check_features();
+  void check_adapters();
   void check_megatron_alone();
   void check_expert_loop();
   void check_hugging_face();

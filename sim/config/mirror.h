@@ -241,6 +241,8 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("recompute", step.recompute);
   visit("expert_imbalance", step.expert_imbalance);
   visit("expert_capacity_factor", step.expert_capacity_factor);
+  visit("lora_rank", step.lora_rank);
+  visit("lora_targets", step.lora_targets);
 }
 
 void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {

@@ -208,15 +208,15 @@ ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step) {
   ModelGraph graph = decoder_graph(model, step, megatron, kinds);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     Block& block = graph.blocks[i == 0 ? 1 : i + 2];
-    if (step.layout.tensor > 1)
+    if (step.layout.tensor > 1 && step.lora_rank == 0)
       block.partial_parameters = megatron.head_norm_parameters();  // each has some heads
     if (step.layout.sequence_parts() > 1)
       block.partial_parameters += megatron.partial_parameters(kinds[i]);
   }
-  if (step.layout.sequence_parts() > 1)
+  if (step.layout.sequence_parts() > 1 && step.lora_rank == 0)
     graph.blocks[2].partial_parameters = megatron.norm_parameters();
   graph.shared_buffers = megatron.shared_buffers();
-  if (model.tied_embeddings) graph.tied_table_bytes = megatron.table_bytes();
+  if (model.tied_embeddings && step.lora_rank == 0) graph.tied_table_bytes = megatron.table_bytes();
   return graph;
 }
 

@@ -108,7 +108,8 @@ class MegatronModel {
   }
   Tensor column(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out) const {
     const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});
-    return column_parallel_linear(tape, name, x, weight, split());
+    const Tensor result = column_parallel_linear(tape, name, x, weight, split());
+    return adapts(name) ? with_column_adapter(tape, name, x, result) : result;
   }
   TensorSplit split() const {
     return {tensor_, parts_, profile_.overlap_tensor_gradients,
@@ -116,8 +117,16 @@ class MegatronModel {
   }
   Tensor row(Tape& tape, const std::string& name, const Tensor& x) const {
     const Tensor weight = tape.parameter(name + ".weight", {model_.hidden, x.shape.last()});
-    return row_parallel_linear(tape, name, x, weight, split());
+    const Tensor result = row_parallel_linear(tape, name, x, weight, split());
+    return adapts(name) ? with_row_adapter(tape, name, x, result) : result;
   }
+  // megatron_adapters.cpp
+  bool adapts(const std::string& name) const;
+  Tensor with_column_adapter(Tape& tape, const std::string& name, const Tensor& x,
+                             const Tensor& result) const;
+  Tensor with_row_adapter(Tape& tape, const std::string& name, const Tensor& x,
+                          const Tensor& result) const;
+  std::int64_t partial_adapters(LayerKind kind) const;
 
   const ModelSpec& model_;
   const StepOptions& step_;
