@@ -59,9 +59,12 @@ void check(const AttentionCall& call) {
 }
 
 AttentionExtents extents_of(const AttentionCall& call) {
-  AttentionExtents e{static_cast<double>(call.batch),    static_cast<double>(call.heads),
-                     static_cast<double>(call.kv_heads), static_cast<double>(call.seq_q),
-                     static_cast<double>(call.seq_kv),   static_cast<double>(call.head_dim),
+  AttentionExtents e{static_cast<double>(call.batch),
+                     static_cast<double>(call.heads),
+                     static_cast<double>(call.kv_heads),
+                     static_cast<double>(call.seq_q),
+                     static_cast<double>(call.seq_kv),
+                     static_cast<double>(call.head_dim),
                      static_cast<double>(call.value_dim > 0 ? call.value_dim : call.head_dim)};
   if (call.mean_document > 0) {
     e.batch *= e.seq_q / call.mean_document;

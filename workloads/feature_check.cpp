@@ -32,7 +32,8 @@ void StepCheck::check_features() {
   require_divisor("parallelism.tensor", tensor, "the shared experts' feed-forward size",
                   model_.shared_ffn);
   if (model_.qk_norm_wide && tensor > 1)
-    fail("model.qk_norm_wide", "norms go over heads of several tensor-parallel ranks, which is not simulated",
+    fail("model.qk_norm_wide",
+         "norms go over heads of several tensor-parallel ranks, which is not simulated",
          "use parallelism.tensor: 1");
   const bool fused = uses_fused_attention(step_.framework);
   if (!fused && model_.attention_sinks)

@@ -135,8 +135,9 @@ void read_exaone(ConfigReader& in, ModelSpec& model) {
 /// The 13B has ALiBi, and no max_position_embeddings.
 void read_baichuan(ConfigReader& in, ModelSpec& model) {
   if (!in.has("max_position_embeddings"))
-    in.leave_out("model_type", "baichuan without max_position_embeddings has ALiBi, which is not "
-                               "simulated with RMS norms",
+    in.leave_out("model_type",
+                 "baichuan without max_position_embeddings has ALiBi, which is not "
+                 "simulated with RMS norms",
                  "use the 7B");
   in.has("model_max_length");
   in.has("z_loss_weight");

@@ -209,8 +209,7 @@ constexpr std::array kReasons{
            " deepseek_v32 minicpm3 longcat_flash glm4_moe_lite "},
     Reason{"experts that all tokens share",
            " deepseek ernie4_5_moe hunyuan_v1_moe dots1 llama4 llama4_text "},
-    Reason{"attention in windows, with more that no family has",
-           " gemma3n gpt_neo exaone4 "},
+    Reason{"attention in windows, with more that no family has", " gemma3n gpt_neo exaone4 "},
     Reason{"layers of state spaces or linear attention",
            " mamba mamba2 falcon_mamba jamba zamba zamba2 bamba falcon_h1 nemotron_h "
            "granitemoehybrid qwen3_next recurrent_gemma rwkv lfm2 minimax plamo2 hymba "},

@@ -7,8 +7,7 @@ namespace tessera {
 namespace {
 
 /// Without a gate; what it reads of the feed-forward is its activation.
-void read_plain_activation(ConfigReader& in, ModelSpec& model, const char* key,
-                           Activation usual) {
+void read_plain_activation(ConfigReader& in, ModelSpec& model, const char* key, Activation usual) {
   model.activation = in.activation_or(key, usual);
   if (model.activation != Activation::gelu && model.activation != Activation::gelu_new)
     in.fail(key, "is neither gelu nor gelu_new", "this model_type is simulated with gelu");
@@ -17,8 +16,8 @@ void read_plain_activation(ConfigReader& in, ModelSpec& model, const char* key,
 void read_layer_norm_base(ConfigReader& in, ModelSpec& model) {
   model.family = ModelFamily::llama;
   model.norm = NormKind::layer_norm;
-  model.layers = in.dimension(in.name_in_use("num_hidden_layers", "n_layer"),
-                              kMostHuggingFaceLayers);
+  model.layers =
+      in.dimension(in.name_in_use("num_hidden_layers", "n_layer"), kMostHuggingFaceLayers);
   const char* hidden = in.name_in_use("hidden_size", "n_embd");
   model.hidden = in.dimension(hidden);
   set_heads(in, model, in.name_in_use("num_attention_heads", "n_head"), hidden);
@@ -74,8 +73,7 @@ void read_gpt_neox(ConfigReader& in, ModelSpec& model) {
   model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
   model.mlp_bias = true;
   model.qkv_bias = model.output_bias = in.flag_or("attention_bias", true);
-  if (in.flag_or("use_parallel_residual", true))
-    model.block_order = BlockOrder::parallel_two_norms;
+  if (in.flag_or("use_parallel_residual", true)) model.block_order = BlockOrder::parallel_two_norms;
   read_partial_rotary(in, model, "rotary_pct", 0.25);
   in.has("rotary_emb_base");
 }
@@ -125,9 +123,9 @@ void read_cohere2(ConfigReader& in, ModelSpec& model) {
   read_cohere(in, model);
   const char* pattern = in.name_in_use("sliding_window_pattern", "_sliding_window_pattern");
   read_window(in, model, in.dimension_or("sliding_window", 4096), in.dimension_or(pattern, 4));
-  for (const char* unused : {"order_of_interleaved_layers", "position_embedding_type",
-                             "rotary_pct", "use_embedding_sharing", "use_gated_activation",
-                             "use_parallel_block", "use_parallel_embedding"})
+  for (const char* unused : {"order_of_interleaved_layers", "position_embedding_type", "rotary_pct",
+                             "use_embedding_sharing", "use_gated_activation", "use_parallel_block",
+                             "use_parallel_embedding"})
     in.has(unused);
 }
 

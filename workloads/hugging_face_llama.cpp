@@ -74,8 +74,9 @@ void read_window(ConfigReader& in, ModelSpec& model, std::int64_t window, std::i
   if (types.is_array() && !types.empty()) {
     pattern = pattern_of(types);
     if (static_cast<std::int64_t>(types.size()) != model.layers)
-      in.fail("layer_types", "has " + std::to_string(types.size()) + " entries for " +
-                                 std::to_string(model.layers) + " layers",
+      in.fail("layer_types",
+              "has " + std::to_string(types.size()) + " entries for " +
+                  std::to_string(model.layers) + " layers",
               "give one for each");
     if (pattern < 0)
       in.leave_out("layer_types", "follows no pattern of every n-th layer, which is not simulated",

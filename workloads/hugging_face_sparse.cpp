@@ -11,8 +11,9 @@ void read_experts(ConfigReader& in, ModelSpec& model, const char* experts) {
   model.experts = in.dimension(experts);
   model.experts_per_token = in.dimension("num_experts_per_tok");
   if (model.experts_per_token > model.experts)
-    in.fail("num_experts_per_tok", "= " + std::to_string(model.experts_per_token) + " exceeds " +
-                                       experts + " = " + std::to_string(model.experts),
+    in.fail("num_experts_per_tok",
+            "= " + std::to_string(model.experts_per_token) + " exceeds " + experts + " = " +
+                std::to_string(model.experts),
             "check both");
   if (in.has("moe_intermediate_size")) model.expert_ffn = in.dimension("moe_intermediate_size");
 }

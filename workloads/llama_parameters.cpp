@@ -76,8 +76,8 @@ std::int64_t llama_mtp_parameters(const ModelSpec& m) {
 std::int64_t llama_parameters(const ModelSpec& m) {
   const std::int64_t sparse = m.experts > 0 ? m.layers - m.dense_layers : 0;
   const std::int64_t layers = sparse * layer_of(m, true) + (m.layers - sparse) * layer_of(m, false);
-  const std::int64_t head = (m.tied_embeddings ? 0 : m.vocab * m.hidden) +
-                            (m.head_bias ? m.vocab : 0);
+  const std::int64_t head =
+      (m.tied_embeddings ? 0 : m.vocab * m.hidden) + (m.head_bias ? m.vocab : 0);
   return m.vocab * m.hidden + layers + norm_of(m, m.hidden) + head;
 }
 

@@ -7,7 +7,8 @@
 namespace tessera {
 
 /// Parameters of a model of family llama. Layers that predict further tokens are left out, as
-/// published counts leave them out; the router's corrections, which are saved with the weights, not.
+/// published counts leave them out; the router's corrections, which are saved with the weights,
+/// not.
 std::int64_t llama_parameters(const ModelSpec& model);
 
 /// Of a layer that predicts the token behind the next; the head and the embedding are the model's.

@@ -177,8 +177,9 @@ void StepCheck::check_megatron() {
   if (llama ? !gated && !gelu && model_.activation != Activation::geglu
             : !gelu && model_.activation != Activation::swiglu) {
     fail("framework",
-         framework + (llama ? " runs Llama with silu, gelu or gelu_new; " + model_.name + " has another"
-                            : " knows gelu and swiglu; " + model_.name + " has neither"),
+         framework +
+             (llama ? " runs Llama with silu, gelu or gelu_new; " + model_.name + " has another"
+                    : " knows gelu and swiglu; " + model_.name + " has neither"),
          "use framework: hf-eager");
   }
   require_divisor("parallelism.tensor", step_.layout.tensor, "the attention heads", model_.heads);

@@ -85,12 +85,13 @@ class LlamaCheck {
          "= " + std::to_string(m_.rope_dim) + " exceeds head_dim = " + head,
          "use a number up to " + head);
     need(m_.rope_dim % 2 == 0, "rope_dim",
-         "= " + std::to_string(m_.rope_dim) + " is odd: positions turn pairs", "use an even number");
+         "= " + std::to_string(m_.rope_dim) + " is odd: positions turn pairs",
+         "use an even number");
     if (m_.kv_rank == 0) {
-      need(m_.q_rank == 0, "q_rank", "is of latent attention", "give model.kv_rank, or leave it out");
-      need(m_.v_head_dim == 0 || m_.v_head_dim == m_.head_dim, "v_head_dim",
-           "differs from head_dim without latent attention",
+      need(m_.q_rank == 0, "q_rank", "is of latent attention",
            "give model.kv_rank, or leave it out");
+      need(m_.v_head_dim == 0 || m_.v_head_dim == m_.head_dim, "v_head_dim",
+           "differs from head_dim without latent attention", "give model.kv_rank, or leave it out");
       return;
     }
     need(m_.rope_dim > 0 && m_.rope_dim < m_.head_dim, "kv_rank",
@@ -116,14 +117,16 @@ class LlamaCheck {
       need(!m_.router_bias, "router_bias", without, hint);
       need(!m_.expert_bias, "expert_bias", without, hint);
     }
-    need(m_.shared_ffn > 0 || !m_.shared_gate, "shared_gate", "weighs shared experts, of which there are none",
+    need(m_.shared_ffn > 0 || !m_.shared_gate, "shared_gate",
+         "weighs shared experts, of which there are none",
          "give model.shared_ffn, or leave it out");
     need(m_.dense_layers < std::max<std::int64_t>(m_.layers, 1), "dense_layers",
-         "= " + std::to_string(m_.dense_layers) + " leaves none of the " + std::to_string(m_.layers) +
-             " layers experts",
+         "= " + std::to_string(m_.dense_layers) + " leaves none of the " +
+             std::to_string(m_.layers) + " layers experts",
          "use fewer, or leave out the experts");
     need(m_.router_groups == 0 || m_.experts % m_.router_groups == 0, "router_groups",
-         "= " + std::to_string(m_.router_groups) + " does not divide experts = " + std::to_string(m_.experts),
+         "= " + std::to_string(m_.router_groups) +
+             " does not divide experts = " + std::to_string(m_.experts),
          "use one of " + listed_values(divisors(m_.experts, m_.experts)));
   }
 

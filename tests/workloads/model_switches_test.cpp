@@ -118,7 +118,7 @@ TEST(AttentionValues, OfAnotherSizeThanQueries) {
   call.head_dim = 192;
   call.value_dim = 128;
   const double pairs = 256.0 * 256;
-  EXPECT_EQ(attention_flops(call), pairs * (2 * 192 + 2 * 128));  // QK^T, PV
+  EXPECT_EQ(attention_flops(call), pairs * (2 * 192 + 2 * 128));          // QK^T, PV
   EXPECT_EQ(attention_bytes(call), 2 * 256.0 * (192 + 192 + 128 + 128));  // Q, K, V, O
   call.direction = AttentionDirection::backward;  // S, dQ, dK of 192; dP, dV of 128
   EXPECT_EQ(attention_flops(call), pairs * (3 * 2 * 192 + 2 * 2 * 128));
@@ -148,10 +148,10 @@ TEST(LlamaParameters, OfPublishedModels) {
 
 TEST(LlamaParameters, OfALatentLayerByHand) {
   const ModelSpec m = latent();
-  const std::int64_t attention = 256 * 160 + 160 + 160 * 4 * 64     // queries
-                                 + 256 * (96 + 16) + 96             // keys and values, down
-                                 + 96 * 4 * (48 + 32)               // up
-                                 + 4 * 32 * 256;                    // output
+  const std::int64_t attention = 256 * 160 + 160 + 160 * 4 * 64  // queries
+                                 + 256 * (96 + 16) + 96          // keys and values, down
+                                 + 96 * 4 * (48 + 32)            // up
+                                 + 4 * 32 * 256;                 // output
   const std::int64_t dense = 3 * 256 * 512;
   const std::int64_t sparse = 8 * 3 * 256 * 128 + 8 * 256 + 8 + 3 * 256 * 256;
   const std::int64_t norms = 2 * 256;
@@ -234,7 +234,8 @@ TEST_P(SwitchGraph, TensorParallelRanksShareTheProducts) {
 
 TEST_P(SwitchGraph, HuggingFacesModulesRefuseItByName) {
   const StepOptions step = test::single_gpu(test::hf_eager(), StepMode::training, 1, 64);
-  EXPECT_THAT(refusal(GetParam(), step), HasSubstr("is not simulated with the modules of hf-eager"));
+  EXPECT_THAT(refusal(GetParam(), step),
+              HasSubstr("is not simulated with the modules of hf-eager"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Switches, SwitchGraph, ::testing::ValuesIn(one_of_each_switch()),
@@ -290,20 +291,21 @@ TEST(LatentAttention, SavedBytesByHand) {
   const ModelGraph graph = build_model_graph(latent(), megatron_step());
   const std::int64_t rows = kBatch * kSequence;
   // In 16 bit, per token: the layer's input, its norm's output, both ranks ahead of and behind
-  // their norms, q and k of 4 * 64, v and the attention's output of 4 * 32; the middle, its norm's output, up of 2 * 512, down's
-  // input of 512. In 32 bit: a factor per row of four norms, a sum per row and head.
-  const std::int64_t halves = 256 + 256 + 2 * 160 + 2 * 96 + 2 * 4 * 64 + 2 * 4 * 32 +
-                              256 + 256 + 2 * 512 + 512;
+  // their norms, q and k of 4 * 64, v and the attention's output of 4 * 32; the middle, its norm's
+  // output, up of 2 * 512, down's input of 512. In 32 bit: a factor per row of four norms, a sum
+  // per row and head.
+  const std::int64_t halves =
+      256 + 256 + 2 * 160 + 2 * 96 + 2 * 4 * 64 + 2 * 4 * 32 + 256 + 256 + 2 * 512 + 512;
   const std::int64_t words = 4 + 4;
-  EXPECT_EQ(block(graph, "dense_layer").saved.value(),
-            rows * (2 * halves + 4 * words));
+  EXPECT_EQ(block(graph, "dense_layer").saved.value(), rows * (2 * halves + 4 * words));
 }
 
 TEST(SharedExperts, AddAFeedForwardToEverySparseLayer) {
   ModelSpec without = latent();
   without.shared_ffn = 0;
   const double added =
-      total(block(build_model_graph(latent(), megatron_step()), "layer").forward).gemm_flops.value() -
+      total(block(build_model_graph(latent(), megatron_step()), "layer").forward)
+          .gemm_flops.value() -
       total(block(build_model_graph(without, megatron_step()), "layer").forward).gemm_flops.value();
   EXPECT_EQ(added, 2.0 * 512 * 3 * 256 * 256);
 }
@@ -319,6 +321,48 @@ TEST(FurtherPrediction, IsALayerAndAHeadMore) {
                       total(block(without, "head").forward).gemm_flops.value();
   const double layer = total(block(without, "layer").forward).gemm_flops.value();
   EXPECT_EQ(more, layer + 2.0 * 512 * 2 * 256 * 256 + 2.0 * 512 * 256 * 1024);
+}
+
+TEST(LowRankAdapters, AreAllThatIsTrained) {
+  StepOptions step = megatron_step();
+  step.lora_rank = 16;
+  const ModelSpec m = small();
+  const ModelGraph graph = build_model_graph(m, step);
+  // qkv 256 -> 768, output 256 -> 256, up 256 -> 1024, down 512 -> 256
+  const std::int64_t layer = 16 * (256 + 768 + 256 + 256 + 256 + 1024 + 512 + 256);
+  EXPECT_EQ(graph.parameters(), 2 * layer);
+  // In 16 bit; the model without them is in buffers.
+  Bytes frozen;
+  for (const int index : graph.order)
+    frozen += graph.blocks[static_cast<std::size_t>(index)].buffers;
+  EXPECT_EQ(frozen.value(), 2 * parameter_count(m));
+}
+
+TEST(LowRankAdapters, SpareTheProductsOfWeightGradients) {
+  StepOptions step = megatron_step();
+  const Block full = block(build_model_graph(small(), step), "layer");
+  step.lora_rank = 16;
+  const Block adapted = block(build_model_graph(small(), step), "layer");
+  const double weights = 2.0 * 512 * (256 * 768 + 256 * 256 + 256 * 1024 + 512 * 256);
+  const double adapters = 2.0 * 512 * 16 * (256 + 768 + 256 + 256 + 256 + 1024 + 512 + 256);
+  EXPECT_EQ(total(adapted.forward).gemm_flops.value(),
+            total(full.forward).gemm_flops.value() + adapters);
+  EXPECT_EQ(total(adapted.backward).gemm_flops.value(),
+            total(full.backward).gemm_flops.value() - weights + 2 * adapters);
+  EXPECT_LT(adapted.saved, full.saved) << "inputs of frozen products are not kept for them";
+}
+
+TEST(LowRankAdapters, OfAttentionAlone) {
+  StepOptions step = megatron_step();
+  step.lora_rank = 8;
+  step.lora_targets = LoraTargets::attention;
+  EXPECT_EQ(build_model_graph(small(), step).parameters(), 2 * 8 * (256 + 768 + 256 + 256));
+}
+
+TEST(LowRankAdapters, OfOtherFrameworksAreRefused) {
+  StepOptions step = test::single_gpu(test::hf_eager(), StepMode::training, 1, 64);
+  step.lora_rank = 8;
+  EXPECT_THAT(refusal(small(), step), HasSubstr("is simulated for family llama under Megatron"));
 }
 
 TEST(Switches, RefusedWhereTheFrameworkHasThemNot) {

@@ -61,8 +61,7 @@ Tensor MegatronModel::residual(Tape& tape, const std::string& name, const Tensor
   const std::string linear = is_attention ? "attention.output" : "mlp.down";
   Tensor branch = x;
   if (norms_after()) {
-    if (biased)
-      branch = add(tape, name + ".bias", branch, bias(tape, linear, model_.hidden));
+    if (biased) branch = add(tape, name + ".bias", branch, bias(tape, linear, model_.hidden));
     branch = norm(tape, "ln_" + name + "_after", branch);
   }
   if (model_.residual_scale) branch = scale(tape, name + ".scale", branch);
@@ -104,8 +103,7 @@ Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x, LayerKind k
 
 void MegatronModel::layer(Tape& tape, LayerKind kind) const {
   const Tensor x = tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
-  recomputable_layer(tape, step_, x,
-                     [=, this](Tape& t) { return transformer_layer(t, x, kind); });
+  recomputable_layer(tape, step_, x, [=, this](Tape& t) { return transformer_layer(t, x, kind); });
 }
 
 Tensor MegatronModel::logits(Tape& tape, const std::string& name, const Tensor& x,
@@ -123,11 +121,11 @@ Tensor MegatronModel::logits(Tape& tape, const std::string& name, const Tensor& 
 }
 
 void MegatronModel::add_loss(Tape& tape, const std::string& name, const Tensor& logits) const {
-  const Tensor labels = tape.input(name == "loss" ? "labels" : name + ".labels", {s_, b_},
-                                   Precision::int64);
-  const Tensor losses = vocab_parallel_cross_entropy(
-      tape, name, cast(tape, name + ".float", logits, Precision::fp32), labels, tensor_,
-      profile_.loss_in_place);
+  const Tensor labels =
+      tape.input(name == "loss" ? "labels" : name + ".labels", {s_, b_}, Precision::int64);
+  const Tensor losses =
+      vocab_parallel_cross_entropy(tape, name, cast(tape, name + ".float", logits, Precision::fp32),
+                                   labels, tensor_, profile_.loss_in_place);
   tape.differentiate(mean_last(tape, name + ".mean", losses));
 }
 
@@ -136,9 +134,10 @@ void MegatronModel::add_loss(Tape& tape, const std::string& name, const Tensor& 
 /// sequence. Source: Megatron-Core transformer/multi_token_prediction.py.
 void MegatronModel::predict_further(Tape& tape, const Tensor& x, const Tensor& table) const {
   const Sizes sizes{vocab_, model_.hidden};
-  const Tensor words = step_.layout.pipeline == 1
-                           ? (tied_ ? table : tape.parameter_finished_elsewhere("embedding.tokens", sizes))
-                           : (model_.tied_embeddings ? table : tape.parameter("mtp.embedding", sizes));
+  const Tensor words =
+      step_.layout.pipeline == 1
+          ? (tied_ ? table : tape.parameter_finished_elsewhere("embedding.tokens", sizes))
+          : (model_.tied_embeddings ? table : tape.parameter("mtp.embedding", sizes));
   const Tensor ids = tape.input("mtp.tokens", {b_, s_}, Precision::int64);
   const Tensor found = vocab_parallel_embedding(tape, "mtp.embedding", words, ids, tensor_);
   Tensor next = contiguous(tape, "mtp.embedding.transpose", transpose(tape, found, 0, 1));

@@ -38,7 +38,10 @@ Tensor MegatronModel::with_row_adapter(Tape& tape, const std::string& name, cons
 /// Of those that are held in full, with the gradient of a part of the sequence.
 std::int64_t MegatronModel::partial_adapters(LayerKind kind) const {
   const std::int64_t one = step_.lora_rank * model_.hidden;
-  const std::int64_t attention = latent() ? one + step_.lora_rank * (model_.kv_rank + (model_.q_rank > 0 ? model_.q_rank : model_.hidden)) : 2 * one;
+  const std::int64_t attention =
+      latent() ? one + step_.lora_rank *
+                           (model_.kv_rank + (model_.q_rank > 0 ? model_.q_rank : model_.hidden))
+               : 2 * one;
   if (step_.lora_targets == LoraTargets::attention) return attention;
   const bool dense = !kind.experts || model_.shared_ffn > 0;
   return attention + (dense ? 2 * one : 0);

@@ -107,8 +107,8 @@ Tensor MegatronModel::unfused_attention(Tape& tape, const Heads& heads) const {
     alibi =
         tape.buffer("attention.alibi", {b_ * heads_, 1, s_}, activation_precision(step_.precision));
   const Tensor scores = scaled_bmm(tape, "attention.scores", q, transpose(tape, k, 1, 2), alibi);
-  const Tensor weights = attention_weights(
-      tape, view(tape, scores, {b_, heads_, s_, s_}), model_.window > 0);
+  const Tensor weights =
+      attention_weights(tape, view(tape, scores, {b_, heads_, s_, s_}), model_.window > 0);
   const Tensor dropped =
       dropout(tape, "attention.dropout", weights, active_dropout(step_, model_.attention_dropout));
   const Tensor context =
@@ -138,8 +138,7 @@ Tensor MegatronModel::flash_attention(Tape& tape, const Heads& heads, bool windo
 }
 
 /// The same over all-to-alls: whole sequences of some heads.
-Tensor MegatronModel::ulysses_attention(Tape& tape, const Heads& heads,
-                                       bool window) const {
+Tensor MegatronModel::ulysses_attention(Tape& tape, const Heads& heads, bool window) const {
   const int ranks = step_.layout.context;
   const Heads whole{sequence_to_heads(tape, "attention.q_exchange", heads.q, ranks),
                     sequence_to_heads(tape, "attention.k_exchange", heads.k, ranks),
@@ -169,8 +168,7 @@ Tensor MegatronModel::attention(Tape& tape, const Tensor& x, bool window) const 
     if (llama_) heads = rotated(tape, heads);
   }
   const Tensor merged = mixed_heads(tape, heads, window);
-  return row(tape, "attention.output",
-             view(tape, merged, {s_, b_, heads_ * value_dim_of(model_)}));
+  return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * value_dim_of(model_)}));
 }
 
 }  // namespace tessera

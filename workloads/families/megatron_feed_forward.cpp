@@ -37,9 +37,9 @@ Tensor MegatronModel::routed_experts(Tape& tape, const Tensor& x) const {
   const Tensor arrived = dispatch_rows(tape, "mlp.dispatch", routed.rows, group);
   const Tensor wide =
       expert_linear(tape, "mlp.experts.up", arrived, gated ? 2 * ffn : ffn, group.loads, bias);
-  const Tensor active = gated ? gated_silu(tape, "mlp.experts.swiglu", wide, profile_,
-                                           model_.activation)
-                              : gelu(tape, "mlp.experts.gelu", wide);
+  const Tensor active =
+      gated ? gated_silu(tape, "mlp.experts.swiglu", wide, profile_, model_.activation)
+            : gelu(tape, "mlp.experts.gelu", wide);
   const Tensor narrow =
       expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads, bias);
   const Tensor returned = return_rows(tape, "mlp.return", narrow, rows, group);

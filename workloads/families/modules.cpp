@@ -47,8 +47,7 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
         return ring_attention(t, "attention.ring", input.q, input.k, input.v, call, ranks);
       if (ranks > 1 && way == ContextAttention::all_gather)
         return gathered_attention(t, "attention.flash", input.q, input.k, input.v, call, ranks);
-      return fused_attention(t, "attention.flash", input.q, input.k, input.v, call,
-                             input.sinks);
+      return fused_attention(t, "attention.flash", input.q, input.k, input.v, call, input.sinks);
     };
   }
   if (!recomputes_attention_alone(step)) return core(tape);

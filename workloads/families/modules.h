@@ -21,9 +21,9 @@ constexpr bool uses_fused_attention(const FrameworkProfile& profile) {
 struct AttentionInput {
   Tensor q, k, v;
   bool causal = true;
-  std::int64_t window = 0;       ///< AttentionCall::window
-  bool softcap = false;          ///< AttentionCall::softcap
-  std::optional<Tensor> sinks;   ///< a trained number per head, [heads]
+  std::int64_t window = 0;      ///< AttentionCall::window
+  bool softcap = false;         ///< AttentionCall::softcap
+  std::optional<Tensor> sinks;  ///< a trained number per head, [heads]
 };
 Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput& input,
                       const Tape::Recomputable& unfused);

@@ -10,8 +10,7 @@ Tensor rotated_part(Tape& tape, const std::string& name, const Tensor& x, std::i
                     std::int64_t positions) {
   const Tensor table = tape.input("rotary.table", {positions, rope}, Precision::fp32);
   const auto turn = [=](Tape& t, const std::string& kernel_name, const Tensor& target) {
-    const Access part{target.storage,
-                      Bytes(target.traffic().value() / target.shape.last() * rope)};
+    const Access part{target.storage, Bytes(target.traffic().value() / target.shape.last() * rope)};
     const Tensor shape = t.alias(target, target.shape.narrowed(3, rope));
     t.launch_partial(kernel_name, pointwise_kernel(shape, 6),
                      {part, {table.storage, table.traffic()}}, {part});
@@ -39,8 +38,8 @@ KeysValues latent_keys_values(Tape& tape, const std::string& name, const Tensor&
   tape.differentiable({kv, turned}, outputs, [=](Tape& t, auto gradients) {
     const Tensor grad_kv = t.make(name + ".kv.grad", kv.shape.dense(), kv.precision);
     const Tensor grad_turned = t.make(name + ".turned.grad", turned.shape.dense(), kv.precision);
-    t.launch(name + ".backward", pointwise_kernel(grad_kv, 6),
-             {gradients[0], gradients[1], table}, {grad_kv, grad_turned});
+    t.launch(name + ".backward", pointwise_kernel(grad_kv, 6), {gradients[0], gradients[1], table},
+             {grad_kv, grad_turned});
     t.add_gradient(kv, grad_kv);
     t.add_gradient(turned, grad_turned);
   });

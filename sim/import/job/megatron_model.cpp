@@ -117,7 +117,8 @@ void MegatronJob::read_positions() {
                                                             : "--position-embedding-type";
   const auto share = in_.number("--rotary-percent");
   if (share && *share < 1 && kind == "rope" && is_llama_) {
-    const std::int64_t heads = std::max<std::int64_t>(integer("--num-attention-heads").value_or(1), 1);
+    const std::int64_t heads =
+        std::max<std::int64_t>(integer("--num-attention-heads").value_or(1), 1);
     const std::int64_t size = integer("--kv-channels").value_or(hidden_ / heads);
     draft_.set("model.rope_dim", static_cast<std::int64_t>(*share * static_cast<double>(size)));
   } else if (share && *share < 1 && kind == "rope")
