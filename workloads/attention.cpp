@@ -14,18 +14,20 @@ constexpr std::array<std::string_view, kAttentionImplementations> kImplementatio
     "flash2", "flash3", "cudnn", "trtllm", "flash1"};
 constexpr double kBytes = 2;  ///< of an element
 
-/// How often `direction` does the work of the forward pass: S = QK^T is computed again, then dV,
-/// dP, dQ and dK: five products for two.
-double products(AttentionDirection direction) {
+/// Of a pair of query and key: S = QK^T and PV; backward S is computed again, then dV, dP, dQ and
+/// dK: three products of the size of a query, two of that of a value.
+double flops_per_pair(AttentionDirection direction, double head_dim, double value_dim) {
+  const double forward = 2 * (head_dim + value_dim);
+  const double backward = 2 * (3 * head_dim + 2 * value_dim);
   switch (direction) {
     case AttentionDirection::forward:
-      return 1;
+      return forward;
     case AttentionDirection::backward:
-      return 2.5;
+      return backward;
     case AttentionDirection::forward_backward:
-      return 3.5;
+      return forward + backward;
   }
-  return 1;
+  return forward;
 }
 
 }  // namespace
@@ -51,13 +53,19 @@ void check(const AttentionCall& call) {
           "the mean document is longer than the sequence", "set it to at most seq_q; 0 = one");
   require(call.mean_document == 0 || call.seq_q == call.seq_kv,
           "packed documents with seq_q unlike seq_kv", "packing is for self-attention");
+  require(call.value_dim >= 0 && call.window >= 0, "value_dim or window is negative",
+          "use 0 for values as large as queries, and for no window");
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
 AttentionExtents extents_of(const AttentionCall& call) {
-  AttentionExtents e{static_cast<double>(call.batch),    static_cast<double>(call.heads),
-                     static_cast<double>(call.kv_heads), static_cast<double>(call.seq_q),
-                     static_cast<double>(call.seq_kv),   static_cast<double>(call.head_dim)};
+  AttentionExtents e{static_cast<double>(call.batch),
+                     static_cast<double>(call.heads),
+                     static_cast<double>(call.kv_heads),
+                     static_cast<double>(call.seq_q),
+                     static_cast<double>(call.seq_kv),
+                     static_cast<double>(call.head_dim),
+                     static_cast<double>(call.value_dim > 0 ? call.value_dim : call.head_dim)};
   if (call.mean_document > 0) {
     e.batch *= e.seq_q / call.mean_document;
     e.seq_q = e.seq_kv = call.mean_document;
@@ -65,19 +73,30 @@ AttentionExtents extents_of(const AttentionCall& call) {
   return e;
 }
 
+double visible_pairs(const AttentionCall& call) {
+  const AttentionExtents e = extents_of(call);
+  const double all = e.seq_q * e.seq_kv * (call.causal ? 0.5 : 1);
+  const auto window = static_cast<double>(call.window);
+  if (call.window == 0 || window >= e.seq_kv) return all;
+  if (!call.causal) return e.seq_q * window;
+  const double cut = std::max(0.0, window - (e.seq_kv - e.seq_q));  // of the first queries
+  return std::min(all, e.seq_q * window - cut * cut / 2);
+}
+
 double attention_flops(const AttentionCall& call) {
   const AttentionExtents e = extents_of(call);
-  const double forward = 4 * e.batch * e.heads * e.seq_q * e.seq_kv * e.head_dim;
-  return products(call.direction) * forward * (call.causal ? 0.5 : 1);
+  return e.batch * e.heads * visible_pairs(call) *
+         flops_per_pair(call.direction, e.head_dim, e.value_dim);
 }
 
 double attention_bytes(const AttentionCall& call) {
   const AttentionExtents e = extents_of(call);
-  const double queries = kBytes * e.batch * e.seq_q * e.heads * e.head_dim;
-  const double keys = kBytes * e.batch * e.seq_kv * e.kv_heads * e.head_dim;
-  const double forward = 2 * queries + 2 * keys;
+  const double both = e.head_dim + e.value_dim;
+  const double queries = kBytes * e.batch * e.seq_q * e.heads * both;  // and the output
+  const double keys = kBytes * e.batch * e.seq_kv * e.kv_heads * both;
+  const double forward = queries + keys;
   // Backward reads Q, K, V, O and dO, and writes dQ, dK and dV.
-  const double backward = 4 * queries + 4 * keys;
+  const double backward = 2 * queries + 2 * keys;
   switch (call.direction) {
     case AttentionDirection::forward:
       return forward;

@@ -35,6 +35,10 @@ struct AttentionCall {
   /// Packed documents of this mean length fill the sequence and see only themselves; 0 = one
   /// document. Taken as equally long: unequal ones cost more, by (standard deviation / mean)^2.
   double mean_document = 0;
+  std::int64_t value_dim = 0;  ///< of V and the output, where it differs; 0: head_dim
+  /// Keys that a query sees at most, the last ones (its own included); 0: all.
+  std::int64_t window = 0;
+  bool softcap = false;  ///< scores go through a tanh
 
   auto operator<=>(const AttentionCall&) const = default;
 };
@@ -45,10 +49,16 @@ void check(const AttentionCall& call);
 /// The sizes as numbers; packed documents are members of the batch.
 struct AttentionExtents {
   double batch = 1, heads = 1, kv_heads = 1, seq_q = 1, seq_kv = 1, head_dim = 1;
+  double value_dim = 1;
 };
 AttentionExtents extents_of(const AttentionCall& call);
 
-/// 4*batch*heads*seq_q*seq_kv*head_dim, half of it if causal; backward 2.5 times the forward.
+/// Pairs of a query and a key that it sees, per head and sequence: seq_q * seq_kv, half of it if
+/// causal; within a window w of a causal sequence s w - w^2 / 2.
+double visible_pairs(const AttentionCall& call);
+
+/// 4*batch*heads*pairs*head_dim; backward 2.5 times the forward. With values of another size v the
+/// products are 2 (head_dim + v) forward and 2 (3 head_dim + 2 v) backward.
 double attention_flops(const AttentionCall& call);
 /// Compulsory traffic of the operands, each once: Q, K, V in and O out; backward also the
 /// gradients.

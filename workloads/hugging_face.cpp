@@ -87,7 +87,8 @@ void read_object(ConfigReader& in, const json& object, const ConfigPlaces& place
   for (const char* key : kLongest) {
     if (in.has(key)) out.longest = in.dimension(key);
   }
-  out.window = window_of(in, out.model.layers, !model_type.starts_with("qwen"));
+  if (out.model.window == 0)  // else a family's own
+    out.window = window_of(in, out.model.layers, !model_type.starts_with("qwen"));
   out.checkpoints = in.flag_or("gradient_checkpointing", false);
 }
 
@@ -106,6 +107,14 @@ json with_defaults(json text) {
                                    {"num_attention_heads", 32},
                                    {"num_key_value_heads", 8},
                                    {"vocab_size", 32000}}},
+                                 {"gemma3_text",
+                                  {{"hidden_size", 2304},
+                                   {"intermediate_size", 9216},
+                                   {"num_hidden_layers", 26},
+                                   {"num_attention_heads", 8},
+                                   {"num_key_value_heads", 4},
+                                   {"head_dim", 256},
+                                   {"vocab_size", 262208}}},
                                  {"qwen2",
                                   {{"hidden_size", 4096},
                                    {"intermediate_size", 22016},

@@ -7,20 +7,14 @@
 #include <utility>
 
 #include "workloads/hugging_face_keys.h"
+#include "workloads/hugging_face_llama.h"
 
 namespace tessera {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMostLayers = 10'000;
-
-/// A head_dim of its own needs no divisor.
-void set_heads(ConfigReader& in, ModelSpec& model, const char* heads, const char* hidden) {
-  model.heads = model.kv_heads = in.dimension(heads);
-  if (!in.has("head_dim")) in.require_divisor(heads, model.heads, hidden, model.hidden);
-  model.head_dim = std::max<std::int64_t>(1, model.hidden / model.heads);
-}
+constexpr std::int64_t kMostLayers = kMostHuggingFaceLayers;
 
 void read_gpt2(ConfigReader& in, ModelSpec& model) {
   model.family = ModelFamily::gpt2;
@@ -75,41 +69,10 @@ void read_bert(ConfigReader& in, ModelSpec& model) {
   model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
 }
 
-void read_llama(ConfigReader& in, ModelSpec& model) {
-  model.family = ModelFamily::llama;
-  model.layers = in.dimension("num_hidden_layers", kMostLayers);
-  model.hidden = in.dimension("hidden_size");
-  set_heads(in, model, "num_attention_heads", "hidden_size");
-  model.head_dim = in.dimension_or("head_dim", model.head_dim);
-  model.kv_heads = in.dimension_or("num_key_value_heads", model.heads);
-  in.require_divisor("num_key_value_heads", model.kv_heads, "num_attention_heads", model.heads);
-  model.ffn = in.dimension("intermediate_size");
-  model.vocab = in.dimension("vocab_size");
-  model.max_positions = 0;
-  model.hidden_dropout = 0;
-  model.attention_dropout = in.probability_or("attention_dropout", 0.0);
-  model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
-  if (in.activation_or("hidden_act", Activation::silu) != Activation::silu) {
-    in.fail("hidden_act", "is not silu", "Llama's feed-forward is silu-gated");
-  }
-  model.activation = Activation::swiglu;
-}
-
 void read_mixtral(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   model.experts = in.dimension("num_local_experts");
   model.experts_per_token = in.dimension("num_experts_per_tok");
-}
-
-/// Qwen 2's biases are in its code, not in its file.
-void read_qwen2(ConfigReader& in, ModelSpec& model) {
-  read_llama(in, model);
-  model.qkv_bias = true;
-}
-
-void read_qwen3(ConfigReader& in, ModelSpec& model) {
-  read_llama(in, model);
-  model.qk_norm = true;
 }
 
 void read_qwen3_moe(ConfigReader& in, ModelSpec& model) {
@@ -192,8 +155,33 @@ struct NamedReader {
 };
 
 /// Those from qwen2_vl on are the language models of vision-language models.
-constexpr std::array kFamilies{NamedReader{"bert", read_bert},
+constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
+                               NamedReader{"bert", read_bert},
                                NamedReader{"bloom", read_bloom},
+                               NamedReader{"cohere", read_cohere},
+                               NamedReader{"cohere2", read_cohere2},
+                               NamedReader{"deepseek_v2", read_deepseek_v2},
+                               NamedReader{"deepseek_v3", read_deepseek_v3},
+                               NamedReader{"exaone", read_exaone},
+                               NamedReader{"falcon", read_falcon},
+                               NamedReader{"gemma", read_gemma},
+                               NamedReader{"gemma2", read_gemma2},
+                               NamedReader{"gemma3_text", read_gemma3},
+                               NamedReader{"glm4_moe", read_glm4_moe},
+                               NamedReader{"gpt_neox", read_gpt_neox},
+                               NamedReader{"gpt_oss", read_gpt_oss},
+                               NamedReader{"gptj", read_gptj},
+                               NamedReader{"granite", read_granite},
+                               NamedReader{"internlm2", read_internlm2},
+                               NamedReader{"kimi_k2", read_deepseek_v3},
+                               NamedReader{"minicpm", read_minicpm},
+                               NamedReader{"olmo2", read_olmo2},
+                               NamedReader{"olmo3", read_olmo3},
+                               NamedReader{"phi", read_phi},
+                               NamedReader{"phi3", read_phi3},
+                               NamedReader{"qwen2_moe", read_qwen2_moe},
+                               NamedReader{"stablelm", read_stablelm},
+                               NamedReader{"starcoder2", read_starcoder2},
                                NamedReader{"gpt2", read_gpt2},
                                NamedReader{"llama", read_llama},
                                NamedReader{"mistral", read_llama},
@@ -217,21 +205,17 @@ struct Reason {
 };
 
 constexpr std::array kReasons{
-    Reason{"latent attention",
-           " deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 minicpm3 longcat_flash glm4_moe_lite "},
+    Reason{"latent attention of another make",
+           " deepseek_v32 minicpm3 longcat_flash glm4_moe_lite "},
     Reason{"experts that all tokens share",
-           " deepseek qwen2_moe ernie4_5_moe glm4_moe hunyuan_v1_moe dots1 llama4 llama4_text "},
-    Reason{"attention in windows in some layers",
-           " gemma2 gemma3 gemma3_text gemma3n gpt_oss cohere2 gpt_neo olmo3 exaone4 "},
+           " deepseek ernie4_5_moe hunyuan_v1_moe dots1 llama4 llama4_text "},
+    Reason{"attention in windows, with more that no family has", " gemma3n gpt_neo exaone4 "},
     Reason{"layers of state spaces or linear attention",
            " mamba mamba2 falcon_mamba jamba zamba zamba2 bamba falcon_h1 nemotron_h "
            "granitemoehybrid qwen3_next recurrent_gemma rwkv lfm2 minimax plamo2 hymba "},
-    Reason{"attention and feed-forward beside each other",
-           " falcon gpt_neox gptj codegen phi cohere "},
-    Reason{"a feed-forward gated by GELU", " gemma "},
+    Reason{"attention and feed-forward beside each other", " codegen "},
     Reason{"norms or projections that no family has",
-           " starcoder2 phi3 stablelm nemotron gpt_bigcode persimmon olmo olmo2 olmoe granite "
-           "granitemoe dbrx phimoe "},
+           " nemotron gpt_bigcode persimmon olmo olmoe granitemoe dbrx phimoe "},
     Reason{"cross-attention to images", " mllama mllama_text_model idefics "},
     Reason{"an encoder with a decoder, other than Switch Transformer",
            " t5 mt5 umt5 longt5 bart mbart pegasus marian whisper m2m_100 nllb-moe "},
@@ -241,8 +225,27 @@ constexpr std::array kReasons{
     Reason{"an image model: family vision takes it by its architecture, not by a config.json",
            " vit deit swin swinv2 convnext resnet beit clip clip_vision_model siglip "}};
 
-constexpr std::array<std::pair<std::string_view, const char*>, 17> kArchitectures{
-    {{"BertFor", "bert"},
+constexpr std::array<std::pair<std::string_view, const char*>, 36> kArchitectures{
+    {{"BaichuanFor", "baichuan"},
+     {"BaiChuanFor", "baichuan"},
+     {"Cohere2For", "cohere2"},
+     {"CohereFor", "cohere"},
+     {"DeepseekV2For", "deepseek_v2"},
+     {"DeepseekV3For", "deepseek_v3"},
+     {"ExaoneFor", "exaone"},
+     {"FalconFor", "falcon"},
+     {"GemmaFor", "gemma"},
+     {"Gemma2For", "gemma2"},
+     {"Gemma3ForCausalLM", "gemma3_text"},
+     {"Glm4MoeFor", "glm4_moe"},
+     {"GPTNeoXFor", "gpt_neox"},
+     {"GptOssFor", "gpt_oss"},
+     {"GPTJFor", "gptj"},
+     {"GraniteFor", "granite"},
+     {"InternLM2For", "internlm2"},
+     {"MiniCPMFor", "minicpm"},
+     {"Phi3For", "phi3"},
+     {"BertFor", "bert"},
      {"BertModel", "bert"},
      {"BloomFor", "bloom"},
      {"GPT2", "gpt2"},

@@ -151,6 +151,9 @@ std::string attention_shape_label(const AttentionCall& call) {
   if (call.kv_heads != call.heads) text += "/" + std::to_string(call.kv_heads);
   text += " x " + std::to_string(call.seq_q) + " x " + std::to_string(call.seq_kv) + " x " +
           std::to_string(call.head_dim);
+  if (call.value_dim > 0 && call.value_dim != call.head_dim)
+    text += "/" + std::to_string(call.value_dim);
+  if (call.window > 0) text += " window " + std::to_string(call.window);
   return call.causal ? text + " causal" : text;
 }
 

@@ -42,7 +42,28 @@ enum class VisionArchitecture : std::uint8_t {
   se_resnext101_32x4d
 };
 
-enum class Activation : std::uint8_t { gelu, gelu_new, relu, silu, swiglu };
+enum class Activation : std::uint8_t { gelu, gelu_new, relu, silu, swiglu, geglu };
+
+/// Norms of family llama.
+enum class NormKind : std::uint8_t {
+  rms_norm,
+  layer_norm,
+  layer_norm_without_bias,
+};
+
+/// Where a branch has its norms.
+enum class NormPlacement : std::uint8_t {
+  before,
+  after,  ///< on what the branch gives, ahead of the residual addition (OLMo 2)
+  both,   ///< Gemma 2 and 3
+};
+
+/// How attention and feed-forward follow each other.
+enum class BlockOrder : std::uint8_t {
+  sequential,
+  parallel,            ///< side by side behind one norm (GPT-J, Falcon 7B, Cohere)
+  parallel_two_norms,  ///< each behind a norm of its own (GPT-NeoX, Falcon 40B)
+};
 
 /// Dimensions of a transformer, read from a Hugging Face config.json or one of our model files: all
 /// counts > 0 unless noted. Of an image model: name, family and the last three.
@@ -70,10 +91,65 @@ struct ModelSpec {
   std::int64_t expert_capacity = 0;    ///< switch transformers: tokens per sequence and expert
   std::int64_t moe_every = 0;          ///< switch transformers: every n-th layer is sparse
   std::int64_t experts_per_token = 0;  ///< gpt2, llama: all layers are sparse
+  // Of family llama alone, down to `mtp_layers`; 0 and false: without.
+  std::int64_t window = 0;         ///< tokens, itself included, that a token of a window layer sees
+  std::int64_t full_every = 0;     ///< every n-th layer has no window; 0: all have one
+  std::int64_t full_first = 0;     ///< so many layers ahead have no window
+  bool attention_sinks = false;    ///< a learned number per head joins its softmax
+  bool attention_softcap = false;  ///< scores go through c tanh(x / c)
+  bool logit_softcap = false;      ///< logits as well
+  std::int64_t kv_rank = 0;        ///< latent attention: keys and values come from so many numbers
+  std::int64_t q_rank = 0;         ///< queries as well; 0: from the hidden state
+  std::int64_t rope_dim = 0;       ///< of a head's numbers, those that positions turn; 0: all
+  std::int64_t v_head_dim = 0;     ///< of values, where it differs; 0: head_dim
+  std::int64_t expert_ffn = 0;     ///< intermediate size of an expert; 0: ffn
+  std::int64_t shared_ffn = 0;     ///< of the experts that all tokens share, together
+  bool shared_gate = false;        ///< a sigmoid per token weighs the shared experts
+  std::int64_t dense_layers = 0;   ///< so many layers ahead have no experts
+  std::int64_t router_groups = 0;  ///< a token chooses among groups of experts first
+  bool router_sigmoid = false;     ///< scores by sigmoid, not by softmax
+  bool router_bias = false;  ///< a number per expert, not trained by gradients, joins the choice
+  bool expert_bias = false;  ///< router and experts have biases
+  NormKind norm = NormKind::rms_norm;
+  NormPlacement norm_placement = NormPlacement::before;
+  BlockOrder block_order = BlockOrder::sequential;
+  bool qk_norm_wide = false;     ///< qk_norm goes over all heads together (OLMo 2)
+  bool output_bias = false;      ///< attention's output has a bias
+  bool mlp_bias = false;         ///< both layers of the feed-forward have biases
+  bool head_bias = false;        ///< the vocabulary projection has a bias
+  bool embedding_scale = false;  ///< embeddings times a constant
+  bool residual_scale = false;   ///< branches times a constant
+  bool logit_scale = false;      ///< logits times a constant
+  std::int64_t mtp_layers = 0;   ///< that predict the tokens behind the next
   VisionArchitecture architecture = VisionArchitecture::none;
   std::int64_t image_size = 0;  ///< height and width [pixels]; 0 = no image model
   std::int64_t classes = 0;     ///< logits per image (U-Net: per pixel); 0 = no image model
 };
+
+/// Whether the MLP has two branches, one of which gates the other; in family llama.
+constexpr bool is_gated(Activation activation) {
+  return activation == Activation::silu || activation == Activation::swiglu ||
+         activation == Activation::geglu;
+}
+/// What 0 stands for.
+constexpr std::int64_t expert_ffn_of(const ModelSpec& m) {
+  return m.expert_ffn > 0 ? m.expert_ffn : m.ffn;
+}
+constexpr std::int64_t value_dim_of(const ModelSpec& m) {
+  return m.v_head_dim > 0 ? m.v_head_dim : m.head_dim;
+}
+constexpr std::int64_t rope_dim_of(const ModelSpec& m) {
+  return m.rope_dim > 0 ? m.rope_dim : m.head_dim;
+}
+/// Whether layer `number`, from 0, attends within the window.
+constexpr bool has_window(const ModelSpec& m, std::int64_t number) {
+  if (m.window == 0 || number < m.full_first) return false;
+  return m.full_every == 0 || (number + 1) % m.full_every != 0;
+}
+/// Whether layer `number`, from 0, has experts (not of Switch Transformers).
+constexpr bool has_experts(const ModelSpec& m, std::int64_t number) {
+  return m.experts > 0 && number >= m.dense_layers;
+}
 
 /// Image size and number of classes that an architecture was published with.
 std::int64_t usual_image_size(VisionArchitecture architecture);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "workloads/llama_parameters.h"
 #include "workloads/model_graph.h"
 #include "workloads/vision/architectures.h"
 
@@ -36,7 +37,9 @@ std::int64_t output_projection(const ModelSpec& m) {
 /// gpt2, and opt with two more rows of positions.
 std::int64_t count_decoder(const ModelSpec& m, std::int64_t positions) {
   const std::int64_t norm = 2 * m.hidden;
-  const std::int64_t experts = m.experts * (2 * m.hidden * m.ffn + m.hidden);  // with the router
+  const bool gated = m.activation == Activation::swiglu;
+  const std::int64_t matrices = gated ? 3 : 2;  // and the router
+  const std::int64_t experts = m.experts * (matrices * m.hidden * m.ffn + m.hidden);
   const std::int64_t feed_forward = m.experts > 0 ? experts : biased_feed_forward(m);
   const std::int64_t head_norms = m.qk_norm ? 2 * 2 * m.head_dim : 0;
   const std::int64_t layer = biased_attention(m) + feed_forward + 2 * norm + head_norms;
@@ -64,18 +67,6 @@ std::int64_t count_bert(const ModelSpec& m) {
       linear(m.hidden, m.hidden) + norm + m.vocab + output_projection(m);
   const std::int64_t next_sentence = linear(m.hidden, 2);
   return embeddings + m.layers * layer + pooler + masked_words + next_sentence;
-}
-
-std::int64_t count_llama(const ModelSpec& m) {
-  const std::int64_t queries = m.hidden * attention_width(m);
-  const std::int64_t keys = m.hidden * m.kv_heads * m.head_dim;
-  const std::int64_t norm = m.hidden;
-  const std::int64_t dense = 3 * m.hidden * m.ffn;
-  const std::int64_t feed_forward = m.experts > 0 ? m.experts * (dense + m.hidden) : dense;
-  const std::int64_t head_norms = m.qk_norm ? 2 * m.head_dim : 0;
-  const std::int64_t biases = m.qkv_bias ? (m.heads + 2 * m.kv_heads) * m.head_dim : 0;
-  const std::int64_t layer = 2 * queries + 2 * keys + feed_forward + 2 * norm + head_norms + biases;
-  return m.vocab * m.hidden + m.layers * layer + norm + output_projection(m);
 }
 
 /// Layers i with i % moe_every == 1 (all, for 1).
@@ -107,11 +98,13 @@ std::int64_t count_vision(const ModelSpec& m) {
 
 /// Of one expert, without its part of the router.
 std::int64_t expert_parameters(const ModelSpec& m) {
-  return (m.family == ModelFamily::llama ? 3 : 2) * m.hidden * m.ffn;
+  if (m.family == ModelFamily::llama) return llama_expert_parameters(m);
+  const bool gated = m.family == ModelFamily::gpt2 && m.activation == Activation::swiglu;
+  return (gated ? 3 : 2) * m.hidden * m.ffn;
 }
 
 std::int64_t routed_layers(const ModelSpec& m) {
-  if (m.family != ModelFamily::switch_transformer) return m.layers;
+  if (m.family != ModelFamily::switch_transformer) return m.layers - m.dense_layers;
   return sparse_layers(m.encoder_layers, m.moe_every) + sparse_layers(m.layers, m.moe_every);
 }
 
@@ -151,7 +144,7 @@ std::int64_t parameter_count(const ModelSpec& model) {
     case ModelFamily::bert:
       return count_bert(model);
     case ModelFamily::llama:
-      return count_llama(model);
+      return llama_parameters(model);
     case ModelFamily::switch_transformer:
       return count_switch(model);
     case ModelFamily::bloom:

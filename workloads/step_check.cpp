@@ -28,6 +28,7 @@ std::vector<Problem> StepCheck::run() && {
   check_data_parallel();
   require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
   check_schedule();
+  check_adapters();
   if (step_.framework.modules == ModuleTree::megatron) {
     check_megatron();
   } else {
@@ -173,16 +174,19 @@ void StepCheck::check_megatron() {
       model_.activation == Activation::gelu || model_.activation == Activation::gelu_new;
   const bool gated =
       model_.activation == Activation::silu || model_.activation == Activation::swiglu;
-  if (llama ? !gated : !gelu && model_.activation != Activation::swiglu) {
+  if (llama ? !gated && !gelu && model_.activation != Activation::geglu
+            : !gelu && model_.activation != Activation::swiglu) {
     fail("framework",
-         framework + (llama ? " runs Llama with a gated silu; " + model_.name + " has none"
-                            : " knows gelu and swiglu; " + model_.name + " has neither"),
+         framework +
+             (llama ? " runs Llama with silu, gelu or gelu_new; " + model_.name + " has another"
+                    : " knows gelu and swiglu; " + model_.name + " has neither"),
          "use framework: hf-eager");
   }
   require_divisor("parallelism.tensor", step_.layout.tensor, "the attention heads", model_.heads);
   require_divisor("parallelism.tensor", step_.layout.tensor, "the key/value heads",
                   model_.kv_heads);
   require_divisor("parallelism.tensor", step_.layout.tensor, "the feed-forward size", model_.ffn);
+  check_features();
   if (step_.layout.sequence_parts() > 1)
     require_divisor("parallelism.tensor", step_.layout.tensor, "the sequence length",
                     step_.sequence_length);
@@ -248,6 +252,7 @@ void StepCheck::check_expert_loop() {
 void StepCheck::check_hugging_face() {
   const std::string framework = step_.framework.name;
   check_unsplit();
+  check_megatron_alone();
   check_expert_loop();
   if (model_.family == ModelFamily::bert) {
     require_positive("max_positions", model_.max_positions);

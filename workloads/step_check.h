@@ -34,6 +34,10 @@ class StepCheck {
   void check_aligned_parameters();
   void check_megatron();
   void check_unsplit();
+  // feature_check.cpp
+  void check_features();
+  void check_adapters();
+  void check_megatron_alone();
   void check_expert_loop();
   void check_hugging_face();
   // layout_check.cpp

@@ -64,6 +64,12 @@ struct StageSplit {
   bool head_as_layer = false;       ///< likewise head and loss
 };
 
+/// Linear layers that low-rank adapters stand beside.
+enum class LoraTargets : std::uint8_t {
+  all,        ///< attention and feed-forward, experts not
+  attention,  ///< queries, keys, values and output
+};
+
 /// What is run for one step.
 struct StepOptions {
   StepMode mode = StepMode::training;
@@ -86,6 +92,8 @@ struct StepOptions {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   OptimizerKind optimizer = OptimizerKind::adam;
   bool clip_gradients = true;
+  std::int64_t lora_rank = 0;  ///< > 0: adapters of this rank are trained, and nothing else
+  LoraTargets lora_targets = LoraTargets::all;
 
   std::int64_t micro_batches() const { return global_batch / (micro_batch * layout.data); }
 };

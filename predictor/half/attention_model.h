@@ -119,8 +119,10 @@ AttentionTime<T> attention_time(const AttentionShape& s, const AttentionGpu& gpu
   } else if (s.head_dim >= 192) {
     slowdown += p.head192;
   }
-  const T products = width * exp(slowdown) * (4 * gpu.sms / gpu.flops) / p.efficiency;
-  const T per_score = products + p.exponentials * (1 / (kExponentialsPerClock * gpu.clock));
+  const T products =
+      width * exp(slowdown) * (4 * s.product_share * gpu.sms / gpu.flops) / p.efficiency;
+  const T per_score =
+      products + p.exponentials * ((1 + s.tanh_share) / (kExponentialsPerClock * gpu.clock));
   time.waves = s.blocks / gpu.sms;
   const double even = std::max(time.waves, 1.0);
   const T waves = T(even) + p.quantisation * (std::ceil(time.waves) - even);

@@ -29,6 +29,11 @@ double mean_keys(const AttentionExtents& e, bool causal, double queries) {
   return std::min(earlier + diagonal, round_up(e.seq_kv, kBlockKeys)) + kPrologueKeys;
 }
 
+/// A block of queries sees the window of its first one and itself, in whole key blocks.
+double keys_in_window(const AttentionCall& call, double queries) {
+  return round_up(static_cast<double>(call.window) + queries, kBlockKeys) + kPrologueKeys;
+}
+
 }  // namespace
 
 AttentionShape attention_shape(const AttentionCall& call) {
@@ -39,11 +44,19 @@ AttentionShape attention_shape(const AttentionCall& call) {
   shape.blocks = e.batch * e.heads * std::ceil(e.seq_q / shape.block_queries);
   shape.keys = mean_keys(e, call.causal, shape.block_queries);
   shape.longest = round_up(e.seq_kv, kBlockKeys) + kPrologueKeys;
+  if (call.window > 0) {
+    const double most = keys_in_window(call, shape.block_queries);
+    shape.keys = std::min(shape.keys, most);
+    shape.longest = std::min(shape.longest, most);
+  }
   shape.head_dim = e.head_dim;
+  shape.product_share = (e.head_dim + e.value_dim) / (2 * e.head_dim);
+  shape.tanh_share = call.softcap ? 1 : 0;
   shape.group_octaves = std::min(std::log2(e.heads / e.kv_heads), 3.0);
   shape.query_bytes = kBytes * e.batch * e.seq_q * e.heads * e.head_dim;
   shape.key_value_bytes = 2 * kBytes * e.batch * e.seq_kv * e.kv_heads * e.head_dim;
-  shape.operand_bytes = 2 * shape.query_bytes + shape.key_value_bytes;
+  shape.operand_bytes =
+      (2 * shape.query_bytes + shape.key_value_bytes) * shape.product_share;  // Q, K, V and O
   shape.causal = call.causal;
   return shape;
 }

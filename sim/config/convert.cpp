@@ -16,7 +16,11 @@ static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
 static_assert(int{schema::Model::mpt} == int(ModelFamily::mpt));
 static_assert(int{schema::Model::se_resnext101_32x4d} ==
               int(VisionArchitecture::se_resnext101_32x4d));
-static_assert(int{schema::Model::swiglu} == int(Activation::swiglu));
+static_assert(int{schema::Model::geglu} == int(Activation::geglu));
+static_assert(int{schema::Model::layer_norm_without_bias} ==
+              int(NormKind::layer_norm_without_bias));
+static_assert(int{schema::Model::both} == int(NormPlacement::both));
+static_assert(int{schema::Model::parallel_two_norms} == int(BlockOrder::parallel_two_norms));
 static_assert(int{schema::Training::inference} == int(StepMode::inference));
 static_assert(int{schema::Framework::megatron} == int(ModuleTree::megatron));
 static_assert(int{schema::Framework::transformer_engine} ==
@@ -189,6 +193,23 @@ schema::Model to_message(const ModelSpec& model) {
   message.clear_tied_embeddings();
   message.clear_qk_norm();
   message.clear_qkv_bias();
+  message.clear_attention_sinks();
+  message.clear_attention_softcap();
+  message.clear_logit_softcap();
+  message.clear_shared_gate();
+  message.clear_router_sigmoid();
+  message.clear_router_bias();
+  message.clear_expert_bias();
+  message.clear_qk_norm_wide();
+  message.clear_output_bias();
+  message.clear_mlp_bias();
+  message.clear_head_bias();
+  message.clear_embedding_scale();
+  message.clear_residual_scale();
+  message.clear_logit_scale();
+  message.clear_norm();
+  message.clear_norm_placement();
+  message.clear_block_order();
   return message;
 }
 

@@ -30,6 +30,35 @@ void mirror(Of<ModelSpec> auto& model, auto&& visit) {
   visit("expert_capacity", model.expert_capacity);
   visit("moe_every", model.moe_every);
   visit("experts_per_token", model.experts_per_token);
+  visit("window", model.window);
+  visit("full_every", model.full_every);
+  visit("full_first", model.full_first);
+  visit("attention_sinks", model.attention_sinks);
+  visit("attention_softcap", model.attention_softcap);
+  visit("logit_softcap", model.logit_softcap);
+  visit("kv_rank", model.kv_rank);
+  visit("q_rank", model.q_rank);
+  visit("rope_dim", model.rope_dim);
+  visit("v_head_dim", model.v_head_dim);
+  visit("expert_ffn", model.expert_ffn);
+  visit("shared_ffn", model.shared_ffn);
+  visit("shared_gate", model.shared_gate);
+  visit("dense_layers", model.dense_layers);
+  visit("router_groups", model.router_groups);
+  visit("router_sigmoid", model.router_sigmoid);
+  visit("router_bias", model.router_bias);
+  visit("expert_bias", model.expert_bias);
+  visit("norm", model.norm);
+  visit("norm_placement", model.norm_placement);
+  visit("block_order", model.block_order);
+  visit("qk_norm_wide", model.qk_norm_wide);
+  visit("output_bias", model.output_bias);
+  visit("mlp_bias", model.mlp_bias);
+  visit("head_bias", model.head_bias);
+  visit("embedding_scale", model.embedding_scale);
+  visit("residual_scale", model.residual_scale);
+  visit("logit_scale", model.logit_scale);
+  visit("mtp_layers", model.mtp_layers);
   visit("architecture", model.architecture);
   visit("image_size", model.image_size);
   visit("classes", model.classes);
@@ -212,6 +241,8 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("recompute", step.recompute);
   visit("expert_imbalance", step.expert_imbalance);
   visit("expert_capacity_factor", step.expert_capacity_factor);
+  visit("lora_rank", step.lora_rank);
+  visit("lora_targets", step.lora_targets);
 }
 
 void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {

@@ -1,9 +1,138 @@
 // Rules between the dimensions of a model.
+#include <algorithm>
+
 #include "sim/scenario/check_scenario.h"
 #include "sim/scenario/counts.h"
 
 namespace tessera {
 namespace {
+
+/// Fields of family llama alone; 0: as all others are.
+std::vector<Count> llama_fields(const ModelSpec& m) {
+  return {{"model.activation", m.activation == Activation::geglu ? 1 : 0},
+          {"model.window", m.window},
+          {"model.full_every", m.full_every},
+          {"model.full_first", m.full_first},
+          {"model.attention_sinks", m.attention_sinks ? 1 : 0},
+          {"model.attention_softcap", m.attention_softcap ? 1 : 0},
+          {"model.logit_softcap", m.logit_softcap ? 1 : 0},
+          {"model.kv_rank", m.kv_rank},
+          {"model.q_rank", m.q_rank},
+          {"model.rope_dim", m.rope_dim},
+          {"model.v_head_dim", m.v_head_dim},
+          {"model.expert_ffn", m.expert_ffn},
+          {"model.shared_ffn", m.shared_ffn},
+          {"model.shared_gate", m.shared_gate ? 1 : 0},
+          {"model.dense_layers", m.dense_layers},
+          {"model.router_groups", m.router_groups},
+          {"model.router_sigmoid", m.router_sigmoid ? 1 : 0},
+          {"model.router_bias", m.router_bias ? 1 : 0},
+          {"model.expert_bias", m.expert_bias ? 1 : 0},
+          {"model.norm", static_cast<int>(m.norm)},
+          {"model.norm_placement", static_cast<int>(m.norm_placement)},
+          {"model.block_order", static_cast<int>(m.block_order)},
+          {"model.qk_norm_wide", m.qk_norm_wide ? 1 : 0},
+          {"model.output_bias", m.output_bias ? 1 : 0},
+          {"model.mlp_bias", m.mlp_bias ? 1 : 0},
+          {"model.head_bias", m.head_bias ? 1 : 0},
+          {"model.embedding_scale", m.embedding_scale ? 1 : 0},
+          {"model.residual_scale", m.residual_scale ? 1 : 0},
+          {"model.logit_scale", m.logit_scale ? 1 : 0},
+          {"model.mtp_layers", m.mtp_layers}};
+}
+
+void check_llama_alone(const ModelSpec& model, std::vector<ScenarioProblem>& problems) {
+  if (model.family == ModelFamily::llama) return;
+  for (const Count& field : llama_fields(model)) {
+    if (field.value == 0) continue;
+    problems.push_back({field.path,
+                        {"model.family"},
+                        field.path + " is for models of family llama",
+                        "remove it, or use model.family: llama"});
+  }
+}
+
+class LlamaCheck {
+ public:
+  LlamaCheck(const ModelSpec& model, std::vector<ScenarioProblem>& problems)
+      : m_(model), problems_(problems) {}
+
+  void run() {
+    if (m_.family != ModelFamily::llama) return;
+    check_window();
+    check_latent();
+    check_experts();
+    if (m_.qk_norm_wide)
+      need(m_.qk_norm, "qk_norm_wide", "widens norms of queries and keys, and there are none",
+           "set qk_norm: true");
+  }
+
+ private:
+  void need(bool holds, const std::string& field, const std::string& what,
+            const std::string& hint) {
+    if (!holds) problems_.push_back({"model." + field, {}, "model." + field + " " + what, hint});
+  }
+  void check_window() {
+    if (m_.window > 0) return;
+    need(m_.full_every == 0, "full_every", "names layers without a window, and none has one",
+         "give model.window, or leave it out");
+    need(m_.full_first == 0, "full_first", "names layers without a window, and none has one",
+         "give model.window, or leave it out");
+  }
+  void check_latent() {
+    const std::string head = std::to_string(m_.head_dim);
+    need(m_.rope_dim <= m_.head_dim, "rope_dim",
+         "= " + std::to_string(m_.rope_dim) + " exceeds head_dim = " + head,
+         "use a number up to " + head);
+    need(m_.rope_dim % 2 == 0, "rope_dim",
+         "= " + std::to_string(m_.rope_dim) + " is odd: positions turn pairs",
+         "use an even number");
+    if (m_.kv_rank == 0) {
+      need(m_.q_rank == 0, "q_rank", "is of latent attention",
+           "give model.kv_rank, or leave it out");
+      need(m_.v_head_dim == 0 || m_.v_head_dim == m_.head_dim, "v_head_dim",
+           "differs from head_dim without latent attention", "give model.kv_rank, or leave it out");
+      return;
+    }
+    need(m_.rope_dim > 0 && m_.rope_dim < m_.head_dim, "kv_rank",
+         "is latent attention: a part of head_dim = " + head + " has positions, a part has none",
+         "give model.rope_dim, from 2 to below " + head);
+    need(m_.kv_heads == m_.heads, "kv_heads",
+         "= " + std::to_string(m_.kv_heads) + ": latent attention has keys for each of the " +
+             std::to_string(m_.heads) + " heads",
+         "leave it out");
+    need(!m_.qk_norm && !m_.qkv_bias, "kv_rank",
+         "is latent attention, whose norms are those of the ranks, and that has no biases",
+         "leave out qk_norm and qkv_bias");
+  }
+  void check_experts() {
+    const std::string without = "is of a model with experts";
+    const std::string hint = "give model.experts and experts_per_token, or leave it out";
+    if (m_.experts == 0) {
+      need(m_.expert_ffn == 0, "expert_ffn", without, hint);
+      need(m_.shared_ffn == 0, "shared_ffn", without, hint);
+      need(m_.dense_layers == 0, "dense_layers", without, hint);
+      need(m_.router_groups == 0, "router_groups", without, hint);
+      need(!m_.router_sigmoid, "router_sigmoid", without, hint);
+      need(!m_.router_bias, "router_bias", without, hint);
+      need(!m_.expert_bias, "expert_bias", without, hint);
+    }
+    need(m_.shared_ffn > 0 || !m_.shared_gate, "shared_gate",
+         "weighs shared experts, of which there are none",
+         "give model.shared_ffn, or leave it out");
+    need(m_.dense_layers < std::max<std::int64_t>(m_.layers, 1), "dense_layers",
+         "= " + std::to_string(m_.dense_layers) + " leaves none of the " +
+             std::to_string(m_.layers) + " layers experts",
+         "use fewer, or leave out the experts");
+    need(m_.router_groups == 0 || m_.experts % m_.router_groups == 0, "router_groups",
+         "= " + std::to_string(m_.router_groups) +
+             " does not divide experts = " + std::to_string(m_.experts),
+         "use one of " + listed_values(divisors(m_.experts, m_.experts)));
+  }
+
+  const ModelSpec& m_;
+  std::vector<ScenarioProblem>& problems_;
+};
 
 /// An image model is its architecture; dimensions of a transformer would have no effect.
 void check_vision(const ModelSpec& model, std::vector<ScenarioProblem>& problems) {
@@ -66,6 +195,8 @@ void check_alibi(const ModelSpec& model, std::vector<ScenarioProblem>& problems)
 
 std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
   std::vector<ScenarioProblem> problems;
+  check_llama_alone(model, problems);
+  LlamaCheck(model, problems).run();
   if (model.family == ModelFamily::vision) {
     check_vision(model, problems);
     return problems;

@@ -17,7 +17,8 @@ namespace {
 void check_tensor(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
   const ModelSpec& model = scenario.model;
   const Count tensor{"parallelism.tensor", scenario.step.layout.tensor};
-  const std::int64_t common = std::gcd(std::gcd(model.heads, model.kv_heads), model.ffn);
+  const std::int64_t common =
+      std::gcd(std::gcd(model.heads, model.kv_heads), std::gcd(model.ffn, model.shared_ffn));
   const auto allowed = divisors(common, scenario.cluster.gpu_count());
   const Count wholes[] = {
       {"model.heads", model.heads}, {"model.kv_heads", model.kv_heads}, {"model.ffn", model.ffn}};

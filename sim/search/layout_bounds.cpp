@@ -258,7 +258,9 @@ std::vector<int> LayoutBounds::layers_of_stages(const StepOptions& step) const {
 LayoutBound LayoutBounds::quick(const Layout& layout) {
   const StepOptions step = laid_out_step(layout);
   // Other frameworks' layers may differ from each other; their layouts are few.
-  if (step.framework.modules != ModuleTree::megatron) return {};
+  const ModelSpec& model = base_.model;
+  const bool mixed = model.window > 0 || model.dense_layers > 0 || model.mtp_layers > 0;
+  if (step.framework.modules != ModuleTree::megatron || mixed) return {};
   const LayerCosts& costs = costs_of(step);
   const VirtualPipeline pipeline(step);
   const std::vector<int> layers = layers_of_parts(base_.model.layers, step).value();

@@ -42,7 +42,8 @@ class Enumeration {
 
   LayoutList run() && {
     const ModelSpec& model = base_.model;
-    const auto heads = static_cast<int>(std::gcd(std::gcd(model.heads, model.kv_heads), model.ffn));
+    const auto heads = static_cast<int>(
+        std::gcd(std::gcd(model.heads, model.kv_heads), std::gcd(model.ffn, model.shared_ffn)));
     for (const int tensor : either(space_.tensor, split_ ? divisors(heads) : kOne))
       for (const int pipeline : either(space_.pipeline, split_ ? divisors(gpus_) : kOne))
         for (const int context : either(space_.context, split_ ? context_sizes() : kOne))

@@ -2,13 +2,13 @@
 // gpt_model.py; BLOOM as bigscience-workshop/Megatron-DeepSpeed changes them; with the kernels of
 // Transformer Engine where the profile says so. Activations are [s, b, h], with sequence
 // parallelism [s / tensor, b, h] between the split layers.
-#include <cmath>
+#include <algorithm>
+#include <vector>
 
 #include "workloads/families/megatron_model.h"
 #include "workloads/families/modules.h"
 #include "workloads/families/recording.h"
 #include "workloads/ops/embedding.h"
-#include "workloads/ops/experts.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
@@ -25,12 +25,15 @@ Bytes MegatronModel::shared_buffers() const {
 }
 
 Tensor MegatronModel::norm(Tape& tape, const std::string& name, const Tensor& x) const {
-  if (!llama_) return layer_norm(tape, name, x);
+  if (!llama_ || model_.norm == NormKind::layer_norm) return layer_norm(tape, name, x);
+  if (model_.norm == NormKind::layer_norm_without_bias)
+    return layer_norm(tape, name, x, NormTerms::weight);
   return root_mean_square_norm(tape, name, x, profile_);
 }
 
 void MegatronModel::embed(Tape& tape) const {
-  const Tensor table = input_embedding(tape, tied_, vocab_, model_.hidden);
+  const bool used_again = tied_ || (model_.mtp_layers > 0 && step_.layout.pipeline == 1);
+  const Tensor table = input_embedding(tape, used_again, vocab_, model_.hidden);
   const bool has_positions = model_.max_positions > 0 && !llama_;
   const Tensor positions =
       has_positions ? tape.parameter("embedding.positions", {model_.max_positions, model_.hidden})
@@ -38,6 +41,7 @@ void MegatronModel::embed(Tape& tape) const {
   const Tensor ids = tape.input("tokens", {b_, s_}, Precision::int64);
   const Tensor position_ids = tape.input("position_ids", {b_, s_}, Precision::int64);
   Tensor sum = vocab_parallel_embedding(tape, "embedding.tokens", table, ids, tensor_);
+  if (model_.embedding_scale) sum = scale(tape, "embedding.scale", sum);
   if (bloom_) sum = layer_norm(tape, "embedding.norm", sum);  // --embed-layernorm
   if (has_positions) {
     const Tensor places = embedding(tape, "embedding.positions", positions, position_ids);
@@ -49,99 +53,113 @@ void MegatronModel::embed(Tape& tape) const {
                       active_dropout(step_, model_.hidden_dropout)));
 }
 
-/// Rows that every expert's buffer has for the `tokens` of one rank; 0: as many as come.
-std::int64_t MegatronModel::expert_capacity(std::int64_t tokens) const {
-  const double mean =
-      static_cast<double>(tokens * model_.experts_per_token) / static_cast<double>(model_.experts);
-  return static_cast<std::int64_t>(std::ceil(mean * step_.expert_capacity_factor));
-}
-
-/// All layers are sparse. Tensor-parallel ranks hold parts of each expert, and all send all tokens;
-/// or whole experts, and each sends its part of the sequence (Megatron-Core's
-/// --expert-tensor-parallel-size 1).
-Tensor MegatronModel::experts(Tape& tape, const Tensor& part) const {
-  const bool whole = step_.layout.whole_experts();
-  const bool gathers = parts_ > 1 && !whole;
-  const std::int64_t ffn = whole ? model_.ffn : ffn_;
-  const Tensor x = gathers ? gather_sequence(tape, "mlp.router", part, parts_) : part;
-  const std::int64_t k = model_.experts_per_token;
-  const Tensor tokens = reshape(tape, x, {x.sizes()[0] * b_, model_.hidden});
-  const std::int64_t capacity = expert_capacity(tokens.sizes()[0]);
-  const RoutedTokens routed =
-      route_to_experts(tape, "mlp.router", tokens, model_.experts, k, capacity,
-                       parts_ > 1 ? 1 : tensor_);  // the gather's backward pass sums otherwise
-  const std::int64_t rows = routed.rows.sizes()[0];
-  const ExpertGroup group = busiest_expert_rank(rows, model_.experts, step_.layout.expert,
-                                                capacity > 0 ? 1 : step_.expert_imbalance);
-  const Tensor arrived = dispatch_rows(tape, "mlp.dispatch", routed.rows, group);
-  const Tensor wide =
-      expert_linear(tape, "mlp.experts.up", arrived, llama_ ? 2 * ffn : ffn, group.loads);
-  const Tensor active = llama_ ? gated_silu(tape, "mlp.experts.swiglu", wide, profile_)
-                               : gelu(tape, "mlp.experts.gelu", wide);
-  const Tensor narrow = expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads);
-  const Tensor returned = return_rows(tape, "mlp.return", narrow, rows, group);
-  const Tensor sum = combine_experts(tape, "mlp.combine", returned, routed, x.sizes());
-  if (gathers) return reduce_scatter_sequence(tape, "mlp.combine", sum, parts_);
-  if (whole) return sum;
-  tensor_all_reduce(tape, "mlp.combine.all_reduce", sum, tensor_);
-  return sum;
-}
-
-Tensor MegatronModel::feed_forward(Tape& tape, const Tensor& x) const {
-  if (model_.experts > 0) return experts(tape, x);
-  if (model_.activation == Activation::swiglu || model_.activation == Activation::silu) {
-    const Tensor wide = column(tape, "mlp.up", x, 2 * ffn_);
-    return row(tape, "mlp.down", gated_silu(tape, "mlp.swiglu", wide, profile_));
-  }
-  const Tensor wide = column(tape, "mlp.up", x, ffn_);
-  return row(tape, "mlp.down", bias_gelu(tape, "mlp.bias_gelu", wide, bias(tape, "mlp.up", ffn_)));
-}
-
 Tensor MegatronModel::residual(Tape& tape, const std::string& name, const Tensor& x,
-                               const Tensor& before) const {
+                               const Tensor& before, LayerKind kind) const {
   const double p = active_dropout(step_, model_.hidden_dropout);
-  const bool experts_give = name == "mlp" && model_.experts > 0;  // without biases
-  if (has_bias() && !experts_give) {
-    const std::string linear = name == "attention" ? "attention.output" : "mlp.down";
-    return bias_dropout_add(tape, name + ".bias_dropout_add", x, bias(tape, linear, model_.hidden),
-                            before, p);
+  const bool is_attention = name == "attention";
+  const bool biased = is_attention ? has_output_bias() : has_mlp_bias(kind);
+  const std::string linear = is_attention ? "attention.output" : "mlp.down";
+  Tensor branch = x;
+  if (norms_after()) {
+    if (biased) branch = add(tape, name + ".bias", branch, bias(tape, linear, model_.hidden));
+    branch = norm(tape, "ln_" + name + "_after", branch);
   }
-  return add(tape, name + ".residual", before, dropout(tape, name + ".dropout", x, p));
+  if (model_.residual_scale) branch = scale(tape, name + ".scale", branch);
+  if (biased && !norms_after()) {
+    return bias_dropout_add(tape, name + ".bias_dropout_add", branch,
+                            bias(tape, linear, model_.hidden), before, p);
+  }
+  return add(tape, name + ".residual", before, dropout(tape, name + ".dropout", branch, p));
 }
 
-Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x) const {
-  const Tensor attention_input = norm(tape, "ln_attention", x);
-  const Tensor attended = attention(tape, attention_input);
-  const Tensor middle = residual(tape, "attention", attended, x);
-  const Tensor mlp_input = norm(tape, "ln_mlp", middle);
-  tape.drop_names({attention_input});
-  const Tensor fed = feed_forward(tape, mlp_input);
-  const Tensor out = residual(tape, "mlp", fed, middle);
+/// Both branches behind one norm, or each behind its own.
+Tensor MegatronModel::parallel_layer(Tape& tape, const Tensor& x, LayerKind kind) const {
+  const Tensor input = norm(tape, "ln_attention", x);
+  const bool two = model_.block_order == BlockOrder::parallel_two_norms;
+  const Tensor mlp_input = two ? norm(tape, "ln_mlp", x) : input;
+  const Tensor attended = attention(tape, input, kind.window);
+  const Tensor fed = feed_forward(tape, mlp_input, kind);
+  const Tensor middle = residual(tape, "attention", attended, x, kind);
+  const Tensor out = residual(tape, "mlp", fed, middle, kind);
+  tape.drop_names({input, mlp_input, attended, fed, middle});
+  return out;
+}
+
+Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x, LayerKind kind) const {
+  if (model_.block_order != BlockOrder::sequential) return parallel_layer(tape, x, kind);
+  const auto before = [&](const char* name, const Tensor& input) {
+    return norms_before() ? norm(tape, name, input) : input;
+  };
+  const Tensor attention_input = before("ln_attention", x);
+  const Tensor attended = attention(tape, attention_input, kind.window);
+  const Tensor middle = residual(tape, "attention", attended, x, kind);
+  const Tensor mlp_input = before("ln_mlp", middle);
+  if (norms_before()) tape.drop_names({attention_input});
+  const Tensor fed = feed_forward(tape, mlp_input, kind);
+  const Tensor out = residual(tape, "mlp", fed, middle, kind);
   tape.drop_names({attended, middle, mlp_input, fed});
   return out;
 }
 
-void MegatronModel::layer(Tape& tape) const {
+void MegatronModel::layer(Tape& tape, LayerKind kind) const {
   const Tensor x = tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
-  recomputable_layer(tape, step_, x, [=, this](Tape& t) { return transformer_layer(t, x); });
+  recomputable_layer(tape, step_, x, [=, this](Tape& t) { return transformer_layer(t, x, kind); });
+}
+
+Tensor MegatronModel::logits(Tape& tape, const std::string& name, const Tensor& x,
+                             const Tensor& table) const {
+  LinearLayer layer{.reduce_gradient_over = tensor_,
+                    .overlap_sum = profile_.overlap_tensor_gradients,
+                    .gather_input_over = parts_,
+                    .full_precision = true};
+  if (model_.head_bias) layer.bias = tape.parameter("lm_head.bias", {vocab_});
+  Tensor out = linear_over_last(tape, name, x, table, layer);
+  if (model_.logit_scale) out = scale(tape, name + ".scale", out);
+  if (!model_.logit_softcap) return out;
+  const Tensor squeezed = tessera::tanh(tape, name + ".tanh", scale(tape, name + ".divide", out));
+  return scale(tape, name + ".multiply", squeezed);
+}
+
+void MegatronModel::add_loss(Tape& tape, const std::string& name, const Tensor& logits) const {
+  const Tensor labels =
+      tape.input(name == "loss" ? "labels" : name + ".labels", {s_, b_}, Precision::int64);
+  const Tensor losses =
+      vocab_parallel_cross_entropy(tape, name, cast(tape, name + ".float", logits, Precision::fp32),
+                                   labels, tensor_, profile_.loss_in_place);
+  tape.differentiate(mean_last(tape, name + ".mean", losses));
+}
+
+/// A layer that predicts the token behind the next, from the last layer's results and the next
+/// token, with the same head. Every rank holds all of the projection of both, on its part of the
+/// sequence. Source: Megatron-Core transformer/multi_token_prediction.py.
+void MegatronModel::predict_further(Tape& tape, const Tensor& x, const Tensor& table) const {
+  const Sizes sizes{vocab_, model_.hidden};
+  const Tensor words =
+      step_.layout.pipeline == 1
+          ? (tied_ ? table : tape.parameter_finished_elsewhere("embedding.tokens", sizes))
+          : (model_.tied_embeddings ? table : tape.parameter("mtp.embedding", sizes));
+  const Tensor ids = tape.input("mtp.tokens", {b_, s_}, Precision::int64);
+  const Tensor found = vocab_parallel_embedding(tape, "mtp.embedding", words, ids, tensor_);
+  Tensor next = contiguous(tape, "mtp.embedding.transpose", transpose(tape, found, 0, 1));
+  if (parts_ > 1) next = split_sequence(tape, "mtp.embedding", next, parts_);
+  const Tensor both = concatenate_last(tape, "mtp.join", norm(tape, "mtp.ln_embedding", next),
+                                       norm(tape, "mtp.ln_hidden", x));
+  const Tensor weight = tape.parameter("mtp.projection.weight", {model_.hidden, 2 * model_.hidden});
+  const Tensor input = linear_over_last(tape, "mtp.projection", both, weight, {});
+  const LayerKind kind = kind_of_layer(model_, model_.layers - 1);
+  const Tensor out = transformer_layer(tape, input, kind);
+  add_loss(tape, "mtp.loss", logits(tape, "mtp.lm_head", norm(tape, "mtp.ln_f", out), table));
 }
 
 void MegatronModel::head(Tape& tape) const {
   const Tensor x = tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
   const Tensor normalized = norm(tape, "ln_f", x);
   const Tensor table = output_embedding(tape, tied_, vocab_, model_.hidden);
-  const Tensor logits = linear_over_last(tape, "lm_head", normalized, table,
-                                         {.reduce_gradient_over = tensor_,
-                                          .overlap_sum = profile_.overlap_tensor_gradients,
-                                          .gather_input_over = parts_,
-                                          .full_precision = true});
-  if (step_.mode == StepMode::inference) return tape.keep(logits);
+  const Tensor scores = logits(tape, "lm_head", normalized, table);
+  if (step_.mode == StepMode::inference) return tape.keep(scores);
   tape.set_phase(Phase::loss);
-  const Tensor labels = tape.input("labels", {s_, b_}, Precision::int64);
-  const Tensor losses =
-      vocab_parallel_cross_entropy(tape, "loss", cast(tape, "loss.float", logits, Precision::fp32),
-                                   labels, tensor_, profile_.loss_in_place);
-  tape.differentiate(mean_last(tape, "loss.mean", losses));
+  add_loss(tape, "loss", scores);
+  if (model_.mtp_layers > 0) predict_further(tape, x, table);
 }
 
 std::int64_t padded_vocabulary(std::int64_t vocab, int tensor) {
@@ -149,20 +167,55 @@ std::int64_t padded_vocabulary(std::int64_t vocab, int tensor) {
   return (vocab + multiple - 1) / multiple * multiple;
 }
 
-ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step) {
-  const MegatronModel megatron(model, step);
+namespace {
+
+std::string block_name(const ModelSpec& model, LayerKind kind) {
+  const bool dense = model.experts > 0 && !kind.experts;
+  return std::string(dense ? "dense_" : "") + (kind.window ? "window_" : "") + "layer";
+}
+
+/// One block per kind of layer.
+ModelGraph decoder_graph(const ModelSpec& model, const StepOptions& step,
+                         const MegatronModel& megatron, std::vector<LayerKind>& kinds) {
+  for (std::int64_t number = 0; number < model.layers; ++number) {
+    const LayerKind kind = kind_of_layer(model, number);
+    if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+  }
+  const auto layer_block = [&](LayerKind kind) {
+    return record_block(block_name(model, kind), step,
+                        [&](Tape& tape) { megatron.layer(tape, kind); });
+  };
   ModelGraph graph = decoder_sequence(
       record_block("embedding", step, [&](Tape& tape) { megatron.embed(tape); }),
-      record_block("layer", step, [&](Tape& tape) { megatron.layer(tape); }),
+      layer_block(kinds.front()),
       record_block("head", step, [&](Tape& tape) { megatron.head(tape); }), model.layers);
-  if (step.layout.tensor > 1)
-    graph.blocks[1].partial_parameters = megatron.head_norm_parameters();  // each has some heads
-  if (step.layout.sequence_parts() > 1) {
-    graph.blocks[1].partial_parameters += megatron.partial_parameters();
-    graph.blocks[2].partial_parameters = megatron.norm_parameters();
+  for (std::size_t kind = 1; kind < kinds.size(); ++kind)
+    graph.blocks.push_back(layer_block(kinds[kind]));
+  for (std::int64_t number = 0; number < model.layers; ++number) {
+    const auto found = std::ranges::find(kinds, kind_of_layer(model, number)) - kinds.begin();
+    if (found > 0)  // behind embedding, the first kind and the head
+      graph.order[static_cast<std::size_t>(number) + 1] = static_cast<int>(found) + 2;
   }
+  return graph;
+}
+
+}  // namespace
+
+ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step) {
+  const MegatronModel megatron(model, step);
+  std::vector<LayerKind> kinds;
+  ModelGraph graph = decoder_graph(model, step, megatron, kinds);
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    Block& block = graph.blocks[i == 0 ? 1 : i + 2];
+    if (step.layout.tensor > 1 && step.lora_rank == 0)
+      block.partial_parameters = megatron.head_norm_parameters();  // each has some heads
+    if (step.layout.sequence_parts() > 1)
+      block.partial_parameters += megatron.partial_parameters(kinds[i]);
+  }
+  if (step.layout.sequence_parts() > 1 && step.lora_rank == 0)
+    graph.blocks[2].partial_parameters = megatron.norm_parameters();
   graph.shared_buffers = megatron.shared_buffers();
-  if (model.tied_embeddings) graph.tied_table_bytes = megatron.table_bytes();
+  if (model.tied_embeddings && step.lora_rank == 0) graph.tied_table_bytes = megatron.table_bytes();
   return graph;
 }
 

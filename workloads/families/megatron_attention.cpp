@@ -51,24 +51,37 @@ Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
 /// Kernels of norms want rows side by side. Source: Megatron core/transformer/attention.py.
 Heads MegatronModel::normalized(Tape& tape, const Heads& heads) const {
   const auto by_head = [&](const std::string& name, const Tensor& x) {
-    return norm(tape, name + "_norm", contiguous(tape, name + "_copy", x));
+    const Tensor copy = contiguous(tape, name + "_copy", x);
+    if (!model_.qk_norm_wide) return norm(tape, name + "_norm", copy);
+    const Tensor wide = view(tape, copy, {s_, b_, x.elements() / (s_ * b_)});
+    return view(tape, norm(tape, name + "_norm", wide), x.sizes());
   };
   return {by_head("attention.q", heads.q), by_head("attention.k", heads.k), heads.v};
 }
 
+Tensor MegatronModel::turned(Tape& tape, const std::string& name, const Tensor& x) const {
+  if (profile_.fused_rope) return fused_rope(tape, name, x, s_);
+  const auto table = [&](const char* function) {
+    return tape.input(function, {s_, 1, 1, x.shape.last()}, x.precision);
+  };
+  return composed_rope(tape, name, x, table("rotary.cos"), table("rotary.sin"));
+}
+
+/// The fused kernel copies what it does not turn; composed ones turn a part and join the rest.
 Heads MegatronModel::rotated(Tape& tape, const Heads& heads) const {
+  const std::int64_t part = rope_dim_of(model_);
   const auto turn = [&](const std::string& name, const Tensor& x) {
-    if (profile_.fused_rope) return fused_rope(tape, name, x, s_);
-    const Sizes table{s_, 1, 1, model_.head_dim};
-    return composed_rope(tape, name, x, tape.input("rotary.cos", table, x.precision),
-                         tape.input("rotary.sin", table, x.precision));
+    if (profile_.fused_rope || part == model_.head_dim) return turned(tape, name, x);
+    const auto parts = split_last(tape, name, x, {part, model_.head_dim - part});
+    return concatenate_last(tape, name + ".join", turned(tape, name, parts[0]), parts[1]);
   };
   return {turn("rotary.q", heads.q), turn("rotary.k", heads.k), heads.v};
 }
 
-Tensor MegatronModel::attention_weights(Tape& tape, const Tensor& scores) const {
+/// `masked` by more than the order of tokens.
+Tensor MegatronModel::attention_weights(Tape& tape, const Tensor& scores, bool masked) const {
   const bool wants_fused = profile_.attention == AttentionKernels::fused_softmax;
-  if (wants_fused && fused_softmax_takes(b_ * heads_, s_)) {
+  if (wants_fused && !masked && fused_softmax_takes(b_ * heads_, s_)) {
     return causal_softmax(tape, "attention.softmax", scores);
   }
   const Tensor mask = tape.input("attention.mask", {1, 1, s_, s_}, Precision::int8);
@@ -81,8 +94,8 @@ Tensor MegatronModel::attention_weights(Tape& tape, const Tensor& scores) const 
 }
 
 Tensor MegatronModel::unfused_attention(Tape& tape, const Heads& heads) const {
-  const std::int64_t d = model_.head_dim;
   const auto batched = [&](const std::string& name, const Tensor& part) {
+    const std::int64_t d = part.shape.last();
     const Tensor all = repeat_heads(tape, name, part, 2, heads_ / part.sizes()[2]);
     return transpose(tape, reshape(tape, all, {s_, b_ * heads_, d}), 0, 1);
   };
@@ -94,18 +107,20 @@ Tensor MegatronModel::unfused_attention(Tape& tape, const Heads& heads) const {
     alibi =
         tape.buffer("attention.alibi", {b_ * heads_, 1, s_}, activation_precision(step_.precision));
   const Tensor scores = scaled_bmm(tape, "attention.scores", q, transpose(tape, k, 1, 2), alibi);
-  const Tensor weights = attention_weights(tape, view(tape, scores, {b_, heads_, s_, s_}));
+  const Tensor weights =
+      attention_weights(tape, view(tape, scores, {b_, heads_, s_, s_}), model_.window > 0);
   const Tensor dropped =
       dropout(tape, "attention.dropout", weights, active_dropout(step_, model_.attention_dropout));
   const Tensor context =
       bmm(tape, "attention.context", view(tape, dropped, {b_ * heads_, s_, s_}), v);
-  const Tensor by_position = permute(tape, view(tape, context, {b_, heads_, s_, d}), {2, 0, 1, 3});
+  const Tensor by_head = view(tape, context, {b_, heads_, s_, value_dim_of(model_)});
+  const Tensor by_position = permute(tape, by_head, {2, 0, 1, 3});
   const Tensor merged = contiguous(tape, "attention.merge_heads", by_position);
   tape.drop_names({scores, dropped});
   return merged;
 }
 
-Tensor MegatronModel::flash_attention(Tape& tape, const Heads& heads) const {
+Tensor MegatronModel::flash_attention(Tape& tape, const Heads& heads, bool window) const {
   const auto by_head = [&](const std::string& name, const Tensor& x) {  // [b, heads, s, d]
     if (!profile_.attention_copies) return permute(tape, x, {1, 2, 0, 3});
     const Tensor copy = contiguous(tape, name, permute(tape, x, {1, 0, 2, 3}));
@@ -114,35 +129,46 @@ Tensor MegatronModel::flash_attention(Tape& tape, const Heads& heads) const {
   const Tensor q = by_head("attention.q_copy", heads.q);
   const Tensor k = by_head("attention.k_copy", heads.k);
   const Tensor v = by_head("attention.v_copy", heads.v);
-  const Tensor context = core_attention(tape, step_, {q, k, v}, {});
+  AttentionInput input{q, k, v};
+  if (window) input.window = model_.window;
+  input.softcap = model_.attention_softcap;
+  if (model_.attention_sinks) input.sinks = tape.parameter("attention.sinks", {heads_});
+  const Tensor context = core_attention(tape, step_, input, {});
   return contiguous(tape, "attention.output_copy", permute(tape, context, {2, 0, 1, 3}));
 }
 
 /// The same over all-to-alls: whole sequences of some heads.
-Tensor MegatronModel::ulysses_attention(Tape& tape, const Heads& heads) const {
+Tensor MegatronModel::ulysses_attention(Tape& tape, const Heads& heads, bool window) const {
   const int ranks = step_.layout.context;
   const Heads whole{sequence_to_heads(tape, "attention.q_exchange", heads.q, ranks),
                     sequence_to_heads(tape, "attention.k_exchange", heads.k, ranks),
                     sequence_to_heads(tape, "attention.v_exchange", heads.v, ranks)};
-  return heads_to_sequence(tape, "attention.output_exchange", flash_attention(tape, whole), ranks);
+  return heads_to_sequence(tape, "attention.output_exchange", flash_attention(tape, whole, window),
+                           ranks);
 }
 
 /// softmax(q k^T) v, [s, b, heads, d].
-Tensor MegatronModel::mixed_heads(Tape& tape, const Heads& heads) const {
+Tensor MegatronModel::mixed_heads(Tape& tape, const Heads& heads, bool window) const {
   const bool trades_heads =
       step_.layout.context > 1 && step_.context_attention == ContextAttention::ulysses;
-  if (trades_heads) return ulysses_attention(tape, heads);
-  if (uses_fused_attention(profile_)) return flash_attention(tape, heads);
+  if (trades_heads) return ulysses_attention(tape, heads, window);
+  if (uses_fused_attention(profile_)) return flash_attention(tape, heads, window);
   if (!recomputes_attention_alone(step_)) return unfused_attention(tape, heads);
   return tape.checkpoint({heads.q, heads.k, heads.v},
                          [=, this](Tape& t) { return unfused_attention(t, heads); });
 }
 
-Tensor MegatronModel::attention(Tape& tape, const Tensor& x) const {
-  Heads heads = project(tape, x);
-  if (model_.qk_norm) heads = normalized(tape, heads);
-  const Tensor merged = mixed_heads(tape, llama_ ? rotated(tape, heads) : heads);
-  return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * model_.head_dim}));
+Tensor MegatronModel::attention(Tape& tape, const Tensor& x, bool window) const {
+  Heads heads;
+  if (latent()) {
+    heads = latent_heads(tape, x);
+  } else {
+    heads = project(tape, x);
+    if (model_.qk_norm) heads = normalized(tape, heads);
+    if (llama_) heads = rotated(tape, heads);
+  }
+  const Tensor merged = mixed_heads(tape, heads, window);
+  return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * value_dim_of(model_)}));
 }
 
 }  // namespace tessera

@@ -13,6 +13,17 @@ struct Heads {
   Tensor q, k, v;
 };
 
+/// In what the layers of a model differ.
+struct LayerKind {
+  bool experts = false;
+  bool window = false;
+
+  bool operator==(const LayerKind&) const = default;
+};
+inline LayerKind kind_of_layer(const ModelSpec& model, std::int64_t number) {
+  return {has_experts(model, number), has_window(model, number)};
+}
+
 /// What one tensor-parallel rank holds.
 class MegatronModel {
  public:
@@ -30,54 +41,75 @@ class MegatronModel {
         vocab_(padded_vocabulary(model.vocab, tensor_) / tensor_),
         tied_(model.tied_embeddings && step.layout.pipeline == 1),
         llama_(model.family == ModelFamily::llama),
-        bloom_(model.family == ModelFamily::bloom) {}
+        bloom_(model.family == ModelFamily::bloom),
+        gated_(is_gated(model.activation)) {}
 
   void embed(Tape& tape) const;
-  void layer(Tape& tape) const;
+  void layer(Tape& tape, LayerKind kind) const;
   void head(Tape& tape) const;
   /// The mask that the data loader makes, and baddbmm's unread input in Megatron's global memory
   /// buffer.
   Bytes shared_buffers() const;
-  /// Parameters of a norm, and those of a layer that work on parts of the sequence: norms, biases
-  /// behind split rows, and the router of whole experts.
-  std::int64_t norm_parameters() const { return (llama_ ? 1 : 2) * model_.hidden; }
-  std::int64_t head_norm_parameters() const {
-    return model_.qk_norm ? 2 * (llama_ ? 1 : 2) * model_.head_dim : 0;
-  }
-  std::int64_t partial_parameters() const {
-    const std::int64_t routers = step_.layout.whole_experts() ? model_.experts : 0;
-    return 2 * norm_parameters() + (has_bias() ? 2 * model_.hidden : 0) + routers * model_.hidden;
-  }
+  // Parameters, in megatron_parameters.cpp.
+  std::int64_t norm_parameters() const;
+  /// Of norms over heads, of which each rank has some.
+  std::int64_t head_norm_parameters() const;
+  /// Those of a layer that work on parts of the sequence: norms, biases behind split rows, the
+  /// router of whole experts, what leads into ranks of latent attention.
+  std::int64_t partial_parameters(LayerKind kind) const;
   /// Gradient of this rank's part of the word embedding.
   Bytes table_bytes() const {
     return Bytes(element_bytes(step_.formats.gradients) * vocab_ * model_.hidden);
   }
 
  private:
-  Tensor transformer_layer(Tape& tape, const Tensor& x) const;
-  Tensor attention(Tape& tape, const Tensor& x) const;
+  Tensor transformer_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
+  Tensor parallel_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
+  Tensor attention(Tape& tape, const Tensor& x, bool window) const;
   Heads project(Tape& tape, const Tensor& x) const;
   Heads normalized(Tape& tape, const Heads& heads) const;
   Heads rotated(Tape& tape, const Heads& heads) const;
-  Tensor mixed_heads(Tape& tape, const Heads& heads) const;
+  Tensor turned(Tape& tape, const std::string& name, const Tensor& x) const;
+  // megatron_latent.cpp
+  Heads latent_heads(Tape& tape, const Tensor& x) const;
+  Tensor latent_queries(Tape& tape, const Tensor& x) const;
+  Tensor shared_key(Tape& tape, const Tensor& x) const;
+  Tensor mixed_heads(Tape& tape, const Heads& heads, bool window) const;
   Tensor unfused_attention(Tape& tape, const Heads& heads) const;
-  Tensor flash_attention(Tape& tape, const Heads& heads) const;
-  Tensor ulysses_attention(Tape& tape, const Heads& heads) const;
-  Tensor attention_weights(Tape& tape, const Tensor& scores) const;
-  Tensor feed_forward(Tape& tape, const Tensor& x) const;
+  Tensor flash_attention(Tape& tape, const Heads& heads, bool window) const;
+  Tensor ulysses_attention(Tape& tape, const Heads& heads, bool window) const;
+  Tensor attention_weights(Tape& tape, const Tensor& scores, bool masked) const;
+  // megatron_feed_forward.cpp
+  Tensor feed_forward(Tape& tape, const Tensor& x, LayerKind kind) const;
+  Tensor gated_mlp(Tape& tape, const std::string& name, const Tensor& x, std::int64_t ffn) const;
   Tensor experts(Tape& tape, const Tensor& x) const;
+  Tensor routed_experts(Tape& tape, const Tensor& x) const;
+  Tensor shared_experts(Tape& tape, const Tensor& x) const;
   std::int64_t expert_capacity(std::int64_t tokens) const;
-  Tensor residual(Tape& tape, const std::string& name, const Tensor& x, const Tensor& before) const;
+  Tensor residual(Tape& tape, const std::string& name, const Tensor& x, const Tensor& before,
+                  LayerKind kind) const;
+  Tensor logits(Tape& tape, const std::string& name, const Tensor& x, const Tensor& table) const;
+  void add_loss(Tape& tape, const std::string& name, const Tensor& logits) const;
+  void predict_further(Tape& tape, const Tensor& x, const Tensor& table) const;
   Tensor norm(Tape& tape, const std::string& name, const Tensor& x) const;
 
   bool has_bias() const { return !llama_; }
+  bool has_output_bias() const { return has_bias() || model_.output_bias; }
+  /// Experts of GPT give no biases.
+  bool has_mlp_bias(LayerKind kind) const {
+    return (has_bias() || model_.mlp_bias) && !kind.experts;
+  }
+  bool norms_after() const { return model_.norm_placement != NormPlacement::before; }
+  bool norms_before() const { return model_.norm_placement != NormPlacement::after; }
+  bool latent() const { return model_.kv_rank > 0; }
   bool has_qkv_bias() const { return has_bias() || model_.qkv_bias; }
   Tensor bias(Tape& tape, const std::string& name, std::int64_t size) const {
     return tape.parameter(name + ".bias", {size});
   }
   Tensor column(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out) const {
     const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});
-    return column_parallel_linear(tape, name, x, weight, split());
+    const Tensor result = column_parallel_linear(tape, name, x, weight, split());
+    return adapts(name) ? with_column_adapter(tape, name, x, result) : result;
   }
   TensorSplit split() const {
     return {tensor_, parts_, profile_.overlap_tensor_gradients,
@@ -85,8 +117,16 @@ class MegatronModel {
   }
   Tensor row(Tape& tape, const std::string& name, const Tensor& x) const {
     const Tensor weight = tape.parameter(name + ".weight", {model_.hidden, x.shape.last()});
-    return row_parallel_linear(tape, name, x, weight, split());
+    const Tensor result = row_parallel_linear(tape, name, x, weight, split());
+    return adapts(name) ? with_row_adapter(tape, name, x, result) : result;
   }
+  // megatron_adapters.cpp
+  bool adapts(const std::string& name) const;
+  Tensor with_column_adapter(Tape& tape, const std::string& name, const Tensor& x,
+                             const Tensor& result) const;
+  Tensor with_row_adapter(Tape& tape, const std::string& name, const Tensor& x,
+                          const Tensor& result) const;
+  std::int64_t partial_adapters(LayerKind kind) const;
 
   const ModelSpec& model_;
   const StepOptions& step_;
@@ -98,6 +138,7 @@ class MegatronModel {
   bool tied_;                                    ///< first and last stage are the same
   bool llama_;
   bool bloom_;  ///< ALiBi, and a norm behind the embedding
+  bool gated_;
 };
 
 }  // namespace tessera

@@ -37,7 +37,9 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
                       const Tape::Recomputable& unfused) {
   Tape::Recomputable core = unfused;
   if (uses_fused_attention(step.framework)) {
-    const AttentionCall call = attention_call(step.framework, input.causal);
+    AttentionCall call = attention_call(step.framework, input.causal);
+    call.window = input.window;
+    call.softcap = input.softcap;
     const int ranks = step.layout.context;
     const ContextAttention way = step.context_attention;
     core = [=](Tape& t) {
@@ -45,7 +47,7 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
         return ring_attention(t, "attention.ring", input.q, input.k, input.v, call, ranks);
       if (ranks > 1 && way == ContextAttention::all_gather)
         return gathered_attention(t, "attention.flash", input.q, input.k, input.v, call, ranks);
-      return fused_attention(t, "attention.flash", input.q, input.k, input.v, call);
+      return fused_attention(t, "attention.flash", input.q, input.k, input.v, call, input.sinks);
     };
   }
   if (!recomputes_attention_alone(step)) return core(tape);
@@ -86,10 +88,13 @@ Tensor repeat_heads(Tape& tape, const std::string& name, const Tensor& x, std::s
 }
 
 Tensor gated_silu(Tape& tape, const std::string& name, const Tensor& x,
-                  const FrameworkProfile& profile) {
+                  const FrameworkProfile& profile, Activation activation) {
   if (profile.fused_gate) return fused_swiglu(tape, name, x);
   const auto halves = chunk_last(tape, name, x, 2);
-  return multiply(tape, name + ".gated", silu(tape, name + ".silu", halves[0]), halves[1]);
+  const bool gelus = activation == Activation::geglu;
+  const Tensor active =
+      gelus ? gelu(tape, name + ".gelu", halves[0]) : silu(tape, name + ".silu", halves[0]);
+  return multiply(tape, name + ".gated", active, halves[1]);
 }
 
 }  // namespace tessera

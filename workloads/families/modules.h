@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "workloads/graph/tape.h"
+#include "workloads/model_spec.h"
 #include "workloads/step_options.h"
 
 namespace tessera {
@@ -19,6 +21,9 @@ constexpr bool uses_fused_attention(const FrameworkProfile& profile) {
 struct AttentionInput {
   Tensor q, k, v;
   bool causal = true;
+  std::int64_t window = 0;      ///< AttentionCall::window
+  bool softcap = false;         ///< AttentionCall::softcap
+  std::optional<Tensor> sinks;  ///< a trained number per head, [heads]
 };
 Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput& input,
                       const Tape::Recomputable& unfused);
@@ -46,8 +51,8 @@ Tensor composed_rope(Tape& tape, const std::string& name, const Tensor& x, const
 Tensor repeat_heads(Tape& tape, const std::string& name, const Tensor& x, std::size_t dim,
                     std::int64_t repeats);
 
-/// silu of the first half of `x` times the second half.
+/// silu (or gelu) of the first half of `x` times the second half.
 Tensor gated_silu(Tape& tape, const std::string& name, const Tensor& x,
-                  const FrameworkProfile& profile);
+                  const FrameworkProfile& profile, Activation activation = Activation::swiglu);
 
 }  // namespace tessera

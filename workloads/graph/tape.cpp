@@ -13,7 +13,14 @@ Tensor Tape::trainable(const std::string& name, Sizes sizes) {
   const Tensor tensor =
       persistent(name, std::move(sizes), options_.parameter_precision, TensorRole::parameter);
   value(tensor).is_parameter = true;
-  value(tensor).requires_gradient = records();
+  value(tensor).requires_gradient = records() && !options_.frozen;
+  return tensor;
+}
+
+Tensor Tape::adapter_parameter(const std::string& name, Sizes sizes) {
+  const bool frozen = std::exchange(options_.frozen, false);
+  const Tensor tensor = parameter(name, std::move(sizes));
+  options_.frozen = frozen;
   return tensor;
 }
 
@@ -25,6 +32,10 @@ Tensor Tape::named_leaf(const std::string& name, const std::function<Tensor()>& 
 Tensor Tape::parameter(const std::string& name, Sizes sizes) {
   return named_leaf(name, [&] {
     const Tensor tensor = trainable(name, std::move(sizes));
+    if (options_.frozen) {
+      block_.buffers += tensor.traffic();
+      return tensor;
+    }
     value(tensor).accumulated = persistent(name + ".grad", tensor.sizes(),
                                            options_.gradient_precision, TensorRole::gradient);
     block_.parameters += tensor.elements();
@@ -50,6 +61,7 @@ Tensor Tape::parameter_with_pending_gradient(const std::string& name, Sizes size
 
 Tensor Tape::parameter_finished_elsewhere(const std::string& name, Sizes sizes) {
   Tensor tensor = trainable(name, std::move(sizes));
+  if (options_.frozen) return tensor;
   if (options_.products_accumulate) {  // every use adds to the one buffer by itself
     value(tensor).accumulated = persistent(name + ".grad", tensor.sizes(),
                                            options_.gradient_precision, TensorRole::gradient);
@@ -320,8 +332,19 @@ void Tape::run_node(Node& node) {
   origin_ = -1;
 }
 
+void Tape::end_gradient() {
+  if (!options_.frozen || !block_.backward.empty()) return;
+  for (const auto& [tensor, scope] : seeds_) {
+    if (scope == StorageScope::enters_backward) seed_gradient(tensor, scope);
+  }
+  push(GraphOpKind::view, "frozen");
+}
+
 Block Tape::finish(std::string name) && {
-  if (records()) run_backward();
+  if (records()) {
+    run_backward();
+    end_gradient();
+  }
   block_.name = std::move(name);
   plan_memory(block_);
   return std::move(block_);

@@ -26,6 +26,7 @@ struct TapeOptions {
   Precision gradient_precision = Precision::fp32;   ///< of the buffers that gradients go to
   bool scales_by_largest = false;  ///< FP8: a kernel finds a matrix's largest value, others cast it
   bool keeps_cast_weights = false;   ///< FP8: copies of weights are made once per step, and kept
+  bool frozen = false;               ///< parameters are buffers that nothing trains, but adapters
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
 };
 
@@ -55,6 +56,8 @@ class Tape {
   /// where the model holds another, a kernel casts it. A name that is there already, as when a
   /// checkpoint runs again, gives the same tensor.
   Tensor parameter(const std::string& name, Sizes sizes);
+  /// Trained even where others are frozen.
+  Tensor adapter_parameter(const std::string& name, Sizes sizes);
   /// Parameter of the experts that this rank holds: summed over the ranks that hold the same ones.
   Tensor expert_parameter(const std::string& name, Sizes sizes);
   /// Parameter that another block registers too, and that runs backward earlier (tied embeddings):
@@ -193,6 +196,8 @@ class Tape {
   /// With kept storages in place of those that stand for them where a checkpoint runs again.
   std::vector<Access> at_kept(std::vector<Access> accesses) const;
   void run_backward();
+  /// A block in which nothing is trained and that begins the model ends gradients all the same.
+  void end_gradient();
   void run_node(Node& node);
 
   TapeOptions options_;

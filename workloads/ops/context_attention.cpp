@@ -24,6 +24,7 @@ class DistributedAttention {
     call_.kv_heads = k.sizes()[1];
     call_.seq_q = call_.seq_kv = q.sizes()[2];
     call_.head_dim = q.sizes()[3];
+    if (v.sizes()[3] != call_.head_dim) call_.value_dim = v.sizes()[3];
     call_.direction = AttentionDirection::forward;
   }
 
@@ -41,6 +42,9 @@ class DistributedAttention {
     return pair;
   }
   Tensor make_output(Tape& tape, const std::string& name) const {
+    return tape.make(name, attention_output_shape(q_, v_), q_.precision);
+  }
+  Tensor make_queries(Tape& tape, const std::string& name) const {
     return tape.make(name, q_.shape.dense(), q_.precision);
   }
   Tensor make_sums(Tape& tape, const std::string& name) const {
@@ -126,7 +130,7 @@ void DistributedAttention::ring_backward(Tape& tape, const Tensor& gradient, con
     if (last) sent.shape = own.shape;
     tape.collective(OpKind::ring_shift, name_ + ".backward.shift", GroupKind::context, sent, next);
     const AttentionCall call = call_of_step(step, AttentionDirection::backward);
-    const Tensor part_q = make_output(tape, name_ + ".grad_q");
+    const Tensor part_q = make_queries(tape, name_ + ".grad_q");
     const Tensor part_pair = make_pair(tape, name_ + ".grad_pair");
     tape.launch_partial(name_ + ".backward", attention_kernel(q_, call),
                         {whole(gradient),
@@ -184,7 +188,7 @@ void DistributedAttention::gathered_backward(Tape& tape, const Tensor& gradient,
   const Tensor all = make_pair(tape, name_ + ".gathered", ranks_);
   tape.collective(OpKind::all_gather, name_ + ".backward.gather", GroupKind::context, own, all);
   tape.wait();
-  const Tensor grad_q = make_output(tape, name_ + ".grad_q");
+  const Tensor grad_q = make_queries(tape, name_ + ".grad_q");
   const Tensor grad_all = make_pair(tape, name_ + ".grad_gathered", ranks_);
   for (int piece = 0; piece < 2; ++piece) {
     tape.launch_partial(

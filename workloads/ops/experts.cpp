@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "workloads/ops/linear.h"
 #include "workloads/ops/megatron.h"
@@ -76,18 +77,47 @@ ExpertGroup busiest_expert_rank(std::int64_t rows, std::int64_t experts, std::in
   return group;
 }
 
+namespace {
+
+/// What the choice of experts reads: scores, corrected and within the best groups. Source:
+/// Megatron-Core transformer/moe/moe_utils.py, group_limited_topk.
+Tensor scores_for_choice(Tape& tape, const std::string& name, const Tensor& scores,
+                         const Scoring& scoring) {
+  Tensor choice = scores;
+  if (scoring.correction) {
+    const Tensor bias = tape.buffer(name + ".correction", {scores.shape.last()}, Precision::fp32);
+    choice = map(tape, name + ".correct", {scores, bias});
+  }
+  if (scoring.groups == 0) return choice;
+  const Sizes sizes{scores.sizes()[0], scoring.groups};
+  const Tensor best = tape.make(name + ".groups", StridedShape(sizes), Precision::fp32);
+  tape.launch(name + ".groups.top_2", reduction_kernel(choice), {choice}, {best});
+  const Tensor mask = tape.make(name + ".groups.mask", StridedShape(sizes), Precision::fp32);
+  for (const char* part : {".groups.top_k", ".groups.mask"})
+    tape.launch(name + part, pointwise_kernel(mask, 1), {best}, {mask});
+  const Tensor masked = tape.make(name + ".groups.scores", scores.shape, Precision::fp32);
+  tape.launch(name + ".groups.fill", pointwise_kernel(masked, 1), {choice, mask}, {masked});
+  return masked;
+}
+
+}  // namespace
+
 RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
                               std::int64_t experts, std::int64_t k, std::int64_t capacity,
-                              int tensor) {
+                              int tensor, const Scoring& scoring) {
   const std::int64_t tokens = x.sizes()[0];
   const std::int64_t hidden = x.shape.last();
   const Tensor weight = tape.parameter(name + ".weight", {experts, hidden});
-  const Tensor logits = linear_matrix(tape, name, x, weight, {.full_precision = true});
-  const Tensor scores =
-      softmax(tape, name + ".softmax", cast(tape, name + ".float", logits, Precision::fp32));
+  LinearLayer layer{.full_precision = true};
+  if (scoring.bias) layer.bias = tape.parameter(name + ".bias", {experts});
+  const Tensor logits = linear_matrix(tape, name, x, weight, layer);
+  const Tensor exact = cast(tape, name + ".float", logits, Precision::fp32);
+  const Tensor scores = scoring.sigmoid ? sigmoid(tape, name + ".sigmoid", exact)
+                                        : softmax(tape, name + ".softmax", exact);
+  const Tensor choice = scores_for_choice(tape, name, scores, scoring);
   const Tensor best = tape.make(name + ".top_k", StridedShape({tokens, k}), Precision::fp32);
   const Tensor chosen = tape.make(name + ".chosen", StridedShape({tokens, k}), Precision::int64);
-  tape.launch(name + ".top_k", reduction_kernel(scores), {scores}, {best, chosen});
+  tape.launch(name + ".top_k", reduction_kernel(choice), {choice}, {best, chosen});
   tape.differentiable({scores}, best, [=](Tape& t, auto gradients) {
     const Tensor grad = t.make(name + ".top_k.grad", scores.shape, Precision::fp32);
     t.launch(name + ".top_k.backward", pointwise_kernel(grad, 1, KernelKind::scatter),
@@ -162,20 +192,30 @@ Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std:
 }
 
 Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
-                     const std::vector<std::int64_t>& loads) {
+                     const std::vector<std::int64_t>& loads, bool bias) {
   const std::int64_t rows = x.sizes()[0];
   const std::int64_t in = x.shape.last();
   const Tensor weight =
       tape.expert_parameter(name + ".weight", {static_cast<std::int64_t>(loads.size()), out, in});
+  std::vector<Tensor> inputs{x, weight};
+  if (bias)
+    inputs.push_back(
+        tape.expert_parameter(name + ".bias", {static_cast<std::int64_t>(loads.size()), out}));
   const Tensor result = tape.make(name, StridedShape({rows, out}), x.precision);
-  tape.launch(name, grouped_kernel(tape, {rows, out, in, GemmLayout::tn}, loads), {x, weight},
-              {result});
-  tape.differentiable({x, weight}, result, [=](Tape& t, auto gradients) {
+  tape.launch(name, grouped_kernel(tape, {rows, out, in, GemmLayout::tn}, loads), inputs,
+              std::vector{result});
+  tape.differentiable(inputs, std::span(&result, 1), [=](Tape& t, auto gradients) {
     const Tensor& g = gradients[0];
     const Tensor grad_x = t.make(name + ".dgrad", x.shape.dense(), x.precision);
     t.launch(name + ".dgrad", grouped_kernel(t, {rows, in, out, GemmLayout::nn}, loads),
              {g, weight}, {grad_x});
     t.add_gradient(x, grad_x);
+    if (bias && t.requires_gradient(inputs[2])) {
+      const Tensor sums = t.make(name + ".bias.grad", inputs[2].shape, inputs[2].precision);
+      t.launch(name + ".bias_grad", reduction_kernel(g), {g}, {sums});
+      t.add_gradient(inputs[2], sums);
+    }
+    if (!t.requires_gradient(weight)) return;
     const Kernel wgrad = grouped_kernel(t, {out, in, rows, GemmLayout::nt}, loads);
     const Tensor target = t.accumulation_target(weight);
     if (target.storage.valid()) {

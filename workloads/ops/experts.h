@@ -22,6 +22,15 @@ struct RoutedTokens {
   Tensor probabilities;  ///< [tokens, k], fp32
 };
 
+/// How a router makes scores of logits.
+struct Scoring {
+  bool sigmoid = false;     ///< in place of softmax
+  bool bias = false;        ///< the logits have one
+  bool correction = false;  ///< a number per expert is added for the choice alone, without gradient
+  std::int64_t groups = 0;  ///< of experts: the best groups are chosen first, by the sum of their
+                            ///< two best scores (two top-k, a sum, a mask, a fill)
+};
+
 /// Scores of `experts` for every token of x [tokens, h], the best `k`, and their tokens sorted: a
 /// small product in full precision, softmax, top-k, a histogram that the host waits for, a sort and
 /// a gather of k e per element; backward sums k gradients per token. With `capacity` rows for every
@@ -29,7 +38,7 @@ struct RoutedTokens {
 /// `tensor` ranks hold parts of each expert, the rows' gradient is summed over them.
 RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
                               std::int64_t experts, std::int64_t k, std::int64_t capacity = 0,
-                              int tensor = 1);
+                              int tensor = 1, const Scoring& scoring = {});
 
 /// The ranks that share the experts, as their busiest one sees it.
 struct ExpertGroup {
@@ -54,9 +63,10 @@ Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std:
                    const ExpertGroup& group);
 
 /// One product per expert over its rows of x, with weights [experts, out, in]: a grouped product;
-/// backward two more. Saves x.
+/// backward two more. Saves x. A bias per expert joins the product's epilogue; backward one sum of
+/// the gradient over each expert's rows.
 Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
-                     const std::vector<std::int64_t>& loads);
+                     const std::vector<std::int64_t>& loads, bool bias = false);
 
 /// Per token the sum of its experts' results, weighted: one kernel that reads k e and writes e per
 /// element; backward one that reads both and writes the gradients of rows and probabilities.

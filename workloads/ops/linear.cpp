@@ -219,20 +219,21 @@ void Linear::backward(Tape& tape, const Tensor& gradient) const {
     if (!gradient_arrives_in_chunks(tape)) tape.wait();
   }
   const Operand g = fp8_ ? cast_twice(tape, name_ + ".output_grad", all) : Operand{all, all};
-  Tensor columns = input_.columns(tape);
-  if (gathers()) {
+  const bool trains = tape.requires_gradient(weight_);
+  Tensor columns = trains ? input_.columns(tape) : Tensor();
+  if (trains && gathers()) {
     columns = gathered_rows(tape, name_ + ".wgrad.all_gather", columns, layer_.gather_input_over);
   }
   Tensor grad_x;
   if (tape.requires_gradient(x_)) grad_x = data_gradient(tape, g.rows);
-  add_weight_gradient(tape, g.columns, columns);
+  if (trains) add_weight_gradient(tape, g.columns, columns);
   if (reduces() || gathers()) {
     const bool sums_now = !gathers() && !layer_.overlap_sum && grad_x.storage.valid();
     if (sums_now) sum_over_ranks(tape, grad_x);
     tape.wait();
     if (grad_x.storage.valid()) tape.add_gradient(x_, grad_x);
   }
-  if (layer_.bias) {
+  if (layer_.bias && tape.requires_gradient(*layer_.bias)) {
     tape.add_gradient(*layer_.bias,
                       sum_to(tape, name_ + ".bias_grad", gradient, layer_.bias->sizes()));
   }

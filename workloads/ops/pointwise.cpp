@@ -278,6 +278,7 @@ Tensor gelu_new(Tape& tape, const std::string& name, const Tensor& x) {
 Tensor activate(Tape& tape, const std::string& name, Activation activation, const Tensor& x) {
   switch (activation) {
     case Activation::gelu:
+    case Activation::geglu:
       return gelu(tape, name, x);
     case Activation::gelu_new:
       return gelu_new(tape, name, x);

@@ -47,6 +47,7 @@ Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x, NormTerm
     const Tensor grad_x = t.make(name + ".grad", x.shape.dense(), x.precision);
     t.launch(name + ".grad_input", row_kernel(x, KernelKind::layer_norm, 12),
              {g, x, statistics, affine.front()}, {grad_x});
+    if (!t.requires_gradient(affine.front())) return t.add_gradient(x, grad_x);
     std::vector<Tensor> sums{t.make(name + ".weight.grad", affine.front().shape)};
     if (affine.size() > 1) sums.push_back(t.make(name + ".bias.grad", affine.back().shape));
     const std::vector<Tensor> read{g, x, statistics};

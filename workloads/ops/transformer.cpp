@@ -1,5 +1,8 @@
 #include "workloads/ops/transformer.h"
 
+#include <span>
+#include <vector>
+
 #include "workloads/ops/pointwise.h"
 
 namespace tessera {
@@ -20,20 +23,28 @@ Kernel attention_kernel(const Tensor& q, const AttentionCall& call) {
   return kernel;
 }
 
+StridedShape attention_output_shape(const Tensor& q, const Tensor& v) {
+  const bool same = q.shape.last() == v.shape.last();
+  return same ? q.shape.dense() : q.shape.narrowed(3, v.shape.last()).dense();
+}
+
 Tensor fused_attention(Tape& tape, const std::string& name, const Tensor& q, const Tensor& k,
-                       const Tensor& v, AttentionCall call) {
+                       const Tensor& v, AttentionCall call, const std::optional<Tensor>& sinks) {
   call.batch = q.sizes()[0];
   call.heads = q.sizes()[1];
   call.kv_heads = k.sizes()[1];
   call.seq_q = q.sizes()[2];
   call.seq_kv = k.sizes()[2];
   call.head_dim = q.sizes()[3];
+  if (v.sizes()[3] != call.head_dim) call.value_dim = v.sizes()[3];
   call.direction = AttentionDirection::forward;
-  const Tensor out = tape.make(name, q.shape.dense(), q.precision);
+  const Tensor out = tape.make(name, attention_output_shape(q, v), q.precision);
   const Tensor sums = tape.make(
       name + ".log_sum_exp", StridedShape({call.batch, call.heads, call.seq_q}), Precision::fp32);
-  tape.launch(name, attention_kernel(q, call), {q, k, v}, {out, sums});
-  tape.differentiable({q, k, v}, out, [=](Tape& t, auto gradients) {
+  std::vector<Tensor> inputs{q, k, v};
+  if (sinks) inputs.push_back(*sinks);
+  tape.launch(name, attention_kernel(q, call), inputs, std::vector{out, sums});
+  tape.differentiable(inputs, std::span(&out, 1), [=](Tape& t, auto gradients) {
     const auto gradient_of = [&](const Tensor& x, const char* suffix) {
       return t.make(name + suffix, x.shape.dense(), x.precision);
     };
@@ -47,6 +58,10 @@ Tensor fused_attention(Tape& tape, const std::string& name, const Tensor& q, con
     t.add_gradient(q, grad_q);
     t.add_gradient(k, grad_k);
     t.add_gradient(v, grad_v);
+    if (!sinks || !t.requires_gradient(*sinks)) return;
+    const Tensor grad_sinks = t.make(name + ".sinks.grad", sinks->shape, sinks->precision);
+    t.launch(name + ".sinks.backward", reduction_kernel(sums), {sums, *sinks}, {grad_sinks});
+    t.add_gradient(*sinks, grad_sinks);
   });
   return out;
 }
@@ -77,9 +92,10 @@ Tensor fused_rms_norm(Tape& tape, const std::string& name, const Tensor& x) {
     const Tensor& g = gradients[0];
     const Tensor grad_x = t.make(name + ".grad", x.shape.dense(), x.precision);
     t.launch(name + ".grad_input", kernel(9), {g, x, factors, weight}, {grad_x});
+    t.add_gradient(x, grad_x);
+    if (!t.requires_gradient(weight)) return;
     const Tensor grad_weight = t.make(name + ".weight.grad", weight.shape, weight.precision);
     t.launch(name + ".gamma", kernel(3), {g, x, factors}, {grad_weight});
-    t.add_gradient(x, grad_x);
     t.add_gradient(weight, grad_weight);
   });
   return out;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "workloads/graph/tape.h"
@@ -13,12 +14,17 @@ namespace tessera {
 Kernel attention_kernel(const Tensor& q, const AttentionCall& call);
 
 /// Fused softmax(q k^T) v of q [b, heads, s, d] with k and v [b, kv_heads, s, d], views of any
-/// strides; `call` gives what shapes cannot: the implementation and whether it is causal. The
+/// strides; `call` gives what shapes cannot: the implementation, the mask, the window; values may
+/// have another size than queries. `sinks` [heads] join each row's softmax: backward sums their
+/// gradient over batch and rows by one kernel. The
 /// result is [b, heads, s, d] in the memory order of q. Backward: one kernel of five products
 /// for forward's two. Saves q, k, v, the output and 4 bytes per row (log-sum-exp).
 /// Source: Dao, "FlashAttention-2", 2023.
 Tensor fused_attention(Tape& tape, const std::string& name, const Tensor& q, const Tensor& k,
-                       const Tensor& v, AttentionCall call);
+                       const Tensor& v, AttentionCall call,
+                       const std::optional<Tensor>& sinks = std::nullopt);
+/// softmax(q k^T) v, of the size of v's rows, in the memory order of q.
+StridedShape attention_output_shape(const Tensor& q, const Tensor& v);
 
 /// Scale, causal mask and softmax of scores [batch, s, s]: half of them read, all written (1.5e);
 /// backward in place on the gradient, halves of gradient and output read (2e). Saves the output.

@@ -4,6 +4,7 @@
 #include "sim/config/hugging_face_tree.h"
 #include "sim/import/job/imported_job.h"
 #include "sim/import/job/scenario_draft.h"
+#include "workloads/model_features.h"
 
 namespace tessera {
 namespace {
@@ -48,7 +49,10 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
   JobOptions options = with_length(given, read.said, draft);
   options.model = "config";
   judge_window(draft, options, read.said, file.string());
-  set_model_and_framework(draft, options, file.string(), "hf-eager");
+  const std::vector<std::string> beyond = fields_of_megatron_alone(read.said.model);
+  set_model_and_framework(draft, options, file.string(), beyond.empty() ? "hf-eager" : "megatron");
+  if (!beyond.empty())
+    draft.assume("framework megatron, which alone has the model's " + beyond.front());
   draft.set("model", std::move(read.tree));
   draft.set("training.precision", "bf16");
   draft.assume("precision bf16");

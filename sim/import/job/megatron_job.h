@@ -38,6 +38,12 @@ class MegatronJob {
   void read_positions();
   void read_experts();
   void read_dropout(const char* argument, const char* field);
+  // megatron_features.cpp
+  void read_features();
+  void read_latent_attention();
+  void read_windows();
+  void read_expert_features();
+  std::int64_t dense_layers_ahead(const std::string& pattern) const;
   void read_vocabulary();
   std::int64_t vocabulary();
   std::int64_t vocabulary_of_tokenizer();

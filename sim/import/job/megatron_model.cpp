@@ -92,8 +92,11 @@ void MegatronJob::read_feed_forward() {
   const std::int64_t usual = by_switch ? 4 * hidden_ * 2 / 3 / 64 * 64 : 4 * hidden_;
   const auto ffn = integer("--ffn-hidden-size");
   const auto experts_ffn = given("--num-experts") ? integer("--moe-ffn-hidden-size") : std::nullopt;
+  const bool apart = is_llama_ && experts_ffn && ffn &&
+                     dense_layers_ahead(text("--moe-layer-freq").value_or("")) > 0;
+  if (apart && *experts_ffn != *ffn) draft_.set("model.expert_ffn", *experts_ffn);
   draft_.set("model.ffn",
-             experts_ffn ? *experts_ffn : ffn.value_or(std::max<std::int64_t>(usual, 1)));
+             experts_ffn && !apart ? *experts_ffn : ffn.value_or(std::max<std::int64_t>(usual, 1)));
   draft_.set("model.activation", gated_ ? "swiglu" : "gelu_new");
   if (flag("--squared-relu"))
     cannot("--squared-relu", "is not simulated: GELU stands in its place");
@@ -112,7 +115,13 @@ void MegatronJob::read_positions() {
   const char* argument = given("--position-embedding-type") ? "--position-embedding-type"
                          : kind == "rope"                   ? "--use-rotary-position-embeddings"
                                                             : "--position-embedding-type";
-  if (const auto share = in_.number("--rotary-percent"); share && *share < 1 && kind == "rope")
+  const auto share = in_.number("--rotary-percent");
+  if (share && *share < 1 && kind == "rope" && is_llama_) {
+    const std::int64_t heads =
+        std::max<std::int64_t>(integer("--num-attention-heads").value_or(1), 1);
+    const std::int64_t size = integer("--kv-channels").value_or(hidden_ / heads);
+    draft_.set("model.rope_dim", static_cast<std::int64_t>(*share * static_cast<double>(size)));
+  } else if (share && *share < 1 && kind == "rope")
     cannot("--rotary-percent", "is not simulated: all of a head is turned");
   if (is_llama_ && kind != "rope")
     cannot(argument, (given(argument) ? "is " : "is missing, and its default is ") + kind +
@@ -127,6 +136,7 @@ void MegatronJob::read_positions() {
 }
 
 void MegatronJob::check_llama() {
+  read_features();
   if (flag("--embed-layernorm"))
     cannot("--embed-layernorm", "is not simulated in family llama (--normalization RMSNorm)");
   const bool bias = !flag("--disable-bias-linear");
@@ -173,7 +183,9 @@ void MegatronJob::read_experts() {
     cannot("--mlp-type", "is not simulated");
   const std::string layers = text("--moe-layer-freq").value_or("1");
   const bool all = layers == "1" || layers.find_first_not_of("[]()1*, '\"") == std::string::npos;
-  if (!all) cannot("--moe-layer-freq", "is not simulated: every layer has experts");
+  const std::int64_t dense = is_llama_ && !all ? dense_layers_ahead(layers) : -1;
+  if (dense > 0) draft_.set("model.dense_layers", dense);
+  if (!all && dense < 0) cannot("--moe-layer-freq", "is not simulated: every layer has experts");
   const bool grouped = flag("--moe-grouped-gemm");
   if (!grouped && !deepspeed_)
     cannot("--moe-grouped-gemm", "is missing: experts one after the other are not simulated");

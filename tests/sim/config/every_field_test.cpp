@@ -35,10 +35,43 @@ const std::map<std::string, std::string> kNotInTheKey = {
 
 /// Fields that only transformers have: an image model that gives one is the same without it, or is
 /// refused (hidden, heads).
-const std::set<std::string> kOnlyTransformers = {
-    "model.activation",      "model.hidden_dropout", "model.attention_dropout",
-    "model.tied_embeddings", "model.qk_norm",        "model.qkv_bias",
-    "model.hidden",          "model.heads"};
+const std::set<std::string> kOnlyTransformers = {"model.activation",
+                                                 "model.hidden_dropout",
+                                                 "model.attention_dropout",
+                                                 "model.tied_embeddings",
+                                                 "model.qk_norm",
+                                                 "model.qkv_bias",
+                                                 "model.hidden",
+                                                 "model.heads",
+                                                 "model.window",
+                                                 "model.full_every",
+                                                 "model.full_first",
+                                                 "model.attention_sinks",
+                                                 "model.attention_softcap",
+                                                 "model.logit_softcap",
+                                                 "model.kv_rank",
+                                                 "model.q_rank",
+                                                 "model.rope_dim",
+                                                 "model.v_head_dim",
+                                                 "model.expert_ffn",
+                                                 "model.shared_ffn",
+                                                 "model.shared_gate",
+                                                 "model.dense_layers",
+                                                 "model.router_groups",
+                                                 "model.router_sigmoid",
+                                                 "model.router_bias",
+                                                 "model.expert_bias",
+                                                 "model.norm",
+                                                 "model.norm_placement",
+                                                 "model.block_order",
+                                                 "model.qk_norm_wide",
+                                                 "model.output_bias",
+                                                 "model.mlp_bias",
+                                                 "model.head_bias",
+                                                 "model.embedding_scale",
+                                                 "model.residual_scale",
+                                                 "model.logit_scale",
+                                                 "model.mtp_layers"};
 /// Fields that only image models have; check_scenario refuses them elsewhere.
 const std::set<std::string> kOnlyImages = {"model.architecture"};
 

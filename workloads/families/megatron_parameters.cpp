@@ -1,0 +1,35 @@
+// Parameters that tensor-parallel ranks hold in full.
+#include "workloads/families/megatron_model.h"
+
+namespace tessera {
+
+std::int64_t MegatronModel::norm_parameters() const {
+  const bool bias = !llama_ || model_.norm == NormKind::layer_norm;
+  return (bias ? 2 : 1) * model_.hidden;
+}
+
+std::int64_t MegatronModel::head_norm_parameters() const {
+  const bool bias = !llama_ || model_.norm == NormKind::layer_norm;
+  return model_.qk_norm ? 2 * (bias ? 2 : 1) * model_.head_dim : 0;
+}
+
+std::int64_t MegatronModel::partial_parameters(LayerKind kind) const {
+  if (step_.lora_rank > 0) return partial_adapters(kind);
+  const std::int64_t h = model_.hidden;
+  const std::int64_t norms = model_.block_order == BlockOrder::parallel     ? 1
+                             : model_.norm_placement == NormPlacement::both ? 4
+                                                                            : 2;
+  std::int64_t count = norms * norm_parameters();
+  if (!llama_) return count + 2 * h + (step_.layout.whole_experts() ? model_.experts * h : 0);
+  if (model_.output_bias) count += h;
+  if (has_mlp_bias(kind)) count += h;
+  if (latent()) {  // without the norms' biases: latent attention comes with RMS norms
+    count += (h + 1) * model_.q_rank + (h + 1) * model_.kv_rank + h * model_.rope_dim;
+  }
+  if (!kind.experts) return count;
+  if (model_.shared_gate) count += h;
+  const std::int64_t router = model_.experts * (h + (model_.expert_bias ? 1 : 0));
+  return count + (step_.layout.whole_experts() ? router : 0);
+}
+
+}  // namespace tessera

@@ -1,0 +1,92 @@
+// What windows, latent attention, shared experts and the like ask of a framework and a layout.
+#include <array>
+#include <utility>
+
+#include "workloads/families/modules.h"
+#include "workloads/model_features.h"
+#include "workloads/step_check.h"
+
+namespace tessera {
+
+/// Adapters of linear layers; all else is frozen.
+void StepCheck::check_adapters() {
+  if (step_.lora_rank == 0) return;
+  const bool megatron = step_.framework.modules == ModuleTree::megatron;
+  if (!megatron || model_.family != ModelFamily::llama)
+    fail("training.lora_rank", "is simulated for family llama under Megatron",
+         "use framework: megatron and a model of family llama, or 0");
+  if (step_.mode != StepMode::training)
+    fail("training.lora_rank", "is for mode: training", "use mode: training, or 0");
+  if (step_.data_parallel.sharding != Sharding::none &&
+      step_.data_parallel.sharding != Sharding::optimizer)
+    fail("training.data_parallel.sharding", "of frozen weights is not simulated",
+         "use none or optimizer with training.lora_rank");
+}
+
+/// Under Megatron.
+void StepCheck::check_features() {
+  const int tensor = step_.layout.tensor;
+  if (model_.experts > 0 && !step_.layout.whole_experts())
+    require_divisor("parallelism.tensor", tensor, "the experts' feed-forward size",
+                    expert_ffn_of(model_));
+  require_divisor("parallelism.tensor", tensor, "the shared experts' feed-forward size",
+                  model_.shared_ffn);
+  if (model_.qk_norm_wide && tensor > 1)
+    fail("model.qk_norm_wide",
+         "norms go over heads of several tensor-parallel ranks, which is not simulated",
+         "use parallelism.tensor: 1");
+  const bool fused = uses_fused_attention(step_.framework);
+  if (!fused && model_.attention_sinks)
+    fail("model.attention_sinks", "unfused attention has no sinks",
+         "use training.framework.attention: transformer_engine, flash3 or cudnn in 16 bit");
+  if (!fused && model_.attention_softcap)
+    fail("model.attention_softcap", "unfused attention caps no scores",
+         "use training.framework.attention: transformer_engine, flash2 or flash3 in 16 bit");
+  if (model_.window > 0 && step_.layout.context > 1 &&
+      step_.context_attention == ContextAttention::ring)
+    fail("parallelism.context_attention", "ring: Transformer Engine has no windows there",
+         "use all_gather or ulysses");
+}
+
+void StepCheck::check_megatron_alone() {
+  for (const std::string& field : fields_of_megatron_alone(model_))
+    fail("model." + field, "is not simulated with the modules of " + step_.framework.name,
+         "use framework: megatron");
+}
+
+std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m) {
+  if (m.family != ModelFamily::llama) return {};
+  const std::array<std::pair<const char*, bool>, 25> fields{
+      {{"window", m.window > 0},
+       {"attention_sinks", m.attention_sinks},
+       {"attention_softcap", m.attention_softcap},
+       {"logit_softcap", m.logit_softcap},
+       {"kv_rank", m.kv_rank > 0},
+       {"rope_dim", rope_dim_of(m) != m.head_dim},
+       {"expert_ffn", m.experts > 0 && expert_ffn_of(m) != m.ffn},
+       {"shared_ffn", m.shared_ffn > 0},
+       {"dense_layers", m.dense_layers > 0},
+       {"router_groups", m.router_groups > 0},
+       {"router_sigmoid", m.router_sigmoid},
+       {"router_bias", m.router_bias},
+       {"expert_bias", m.expert_bias},
+       {"norm", m.norm != NormKind::rms_norm},
+       {"norm_placement", m.norm_placement != NormPlacement::before},
+       {"block_order", m.block_order != BlockOrder::sequential},
+       {"qk_norm_wide", m.qk_norm_wide},
+       {"output_bias", m.output_bias},
+       {"mlp_bias", m.mlp_bias},
+       {"head_bias", m.head_bias},
+       {"embedding_scale", m.embedding_scale},
+       {"residual_scale", m.residual_scale},
+       {"logit_scale", m.logit_scale},
+       {"mtp_layers", m.mtp_layers > 0},
+       {"activation", m.activation != Activation::swiglu && m.activation != Activation::silu}}};
+  std::vector<std::string> given;
+  for (const auto& [field, is_given] : fields) {
+    if (is_given) given.emplace_back(field);
+  }
+  return given;
+}
+
+}  // namespace tessera
