@@ -24,7 +24,7 @@ std::optional<double> in_milliseconds(const std::optional<Seconds>& time) {
   return milliseconds(*time);
 }
 
-std::string interval_cell(const std::optional<Bounds>& interval) {
+std::string row_interval_cell(const std::optional<Bounds>& interval) {
   if (!interval) return "-";
   return figure_cell(1e3 * interval->low, "%.1f") + ".." +
          figure_cell(1e3 * interval->high, "%.1f");
@@ -38,7 +38,7 @@ std::string table_row(const ModelRunScore& row) {
                 static_cast<long long>(run.seq_len), static_cast<long long>(run.batch),
                 figure_cell(in_milliseconds(run.measured), "%.1f").c_str(),
                 figure_cell(in_milliseconds(row.simulated), "%.1f").c_str(),
-                interval_cell(row.interval).c_str(), figure_cell(row.error_pct, "%+.1f").c_str(),
+                row_interval_cell(row.interval).c_str(), figure_cell(row.error_pct, "%+.1f").c_str(),
                 figure_cell(row.published_error_pct, "%+.1f").c_str(),
                 row.predictor_mode.empty() ? "-" : row.predictor_mode.c_str(),
                 row.profile.empty() ? "-" : row.profile.c_str());
