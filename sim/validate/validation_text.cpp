@@ -32,16 +32,16 @@ std::string row_interval_cell(const std::optional<Bounds>& interval) {
 
 std::string table_row(const ModelRunScore& row) {
   const ModelRun& run = row.run;
-  std::string text =
-      text_line("%-20s %-9s %-11s %-16s %5lld %5lld %10s %10s %19s %8s %9s  %-11s %s",
-                run.gpu.c_str(), run.parallelism.c_str(), run.model.c_str(), run.mode.c_str(),
-                static_cast<long long>(run.seq_len), static_cast<long long>(run.batch),
-                figure_cell(in_milliseconds(run.measured), "%.1f").c_str(),
-                figure_cell(in_milliseconds(row.simulated), "%.1f").c_str(),
-                row_interval_cell(row.interval).c_str(), figure_cell(row.error_pct, "%+.1f").c_str(),
-                figure_cell(row.published_error_pct, "%+.1f").c_str(),
-                row.predictor_mode.empty() ? "-" : row.predictor_mode.c_str(),
-                row.profile.empty() ? "-" : row.profile.c_str());
+  std::string text = text_line(
+      "%-20s %-9s %-11s %-16s %5lld %5lld %10s %10s %19s %8s %9s  %-11s %s", run.gpu.c_str(),
+      run.parallelism.c_str(), run.model.c_str(), run.mode.c_str(),
+      static_cast<long long>(run.seq_len), static_cast<long long>(run.batch),
+      figure_cell(in_milliseconds(run.measured), "%.1f").c_str(),
+      figure_cell(in_milliseconds(row.simulated), "%.1f").c_str(),
+      row_interval_cell(row.interval).c_str(), figure_cell(row.error_pct, "%+.1f").c_str(),
+      figure_cell(row.published_error_pct, "%+.1f").c_str(),
+      row.predictor_mode.empty() ? "-" : row.predictor_mode.c_str(),
+      row.profile.empty() ? "-" : row.profile.c_str());
   if (!row.skipped.empty()) text += "    skipped: " + row.skipped + "\n";
   return text;
 }

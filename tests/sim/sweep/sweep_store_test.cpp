@@ -44,14 +44,15 @@ TEST(SweepStore, WhatIsAddedIsThereAfterOpeningAgain) {
   EXPECT_EQ(store.result("k1")->answer, metrics(0.5));
   EXPECT_EQ(store.result("k2")->wall_s, 2.5);
   EXPECT_FALSE(store.result("k3"));
-  EXPECT_EQ(sweep_csv(store),
-            "point,a,b,outcome,reason,gpus,step_time_s,tokens_per_s,tokens_per_s_per_gpu,mfu,"
-            "bubble_fraction,exposed_communication_s,peak_memory_bytes,reserved_memory_bytes,"
-            "context_memory_bytes,nccl_memory_bytes,device_memory_bytes,memory_bytes,fits,approximate\n"
-            "1,w,4,timeout,,,,,,,,,,,,,,,,\n"
-            "3,x,1,ok,,1,0.5,,,,,,,,,,,,true,\n"
-            "4,z,3,invalid,a = 7 does not divide b,,,,,,,,,,,,,,,\n"
-            "5,y,2,ok,,1,0.5,,,,,,,,,,,,true,\n");
+  EXPECT_EQ(
+      sweep_csv(store),
+      "point,a,b,outcome,reason,gpus,step_time_s,tokens_per_s,tokens_per_s_per_gpu,mfu,"
+      "bubble_fraction,exposed_communication_s,peak_memory_bytes,reserved_memory_bytes,"
+      "context_memory_bytes,nccl_memory_bytes,device_memory_bytes,memory_bytes,fits,approximate\n"
+      "1,w,4,timeout,,,,,,,,,,,,,,,,\n"
+      "3,x,1,ok,,1,0.5,,,,,,,,,,,,true,\n"
+      "4,z,3,invalid,a = 7 does not divide b,,,,,,,,,,,,,,,\n"
+      "5,y,2,ok,,1,0.5,,,,,,,,,,,,true,\n");
 }
 
 TEST(SweepStore, TextsOfTheUserCannotBreakTheTable) {
