@@ -18,6 +18,7 @@ enum class PlaceKind : std::uint8_t {
   nic,
   host_memory,
   nvme,
+  staging_buffer,
   fabric_switch,
 };
 

@@ -118,7 +118,7 @@ void NodeLinks::add_places(const NodeSpec& node) {
   add_place(PlaceKind::fabric_switch, "fabric");
   if (node.host_memory_bandwidth.value() > 0) add_all(PlaceKind::host_memory, "memory", sockets_);
   if (node.nvme_count > 0) add_all(PlaceKind::nvme, "nvme", sockets_);
-  if (node.staged_bandwidth.value() > 0) add_all(PlaceKind::host_memory, "staging", gpu_count_);
+  if (node.staged_bandwidth.value() > 0) add_all(PlaceKind::staging_buffer, "staging", gpu_count_);
 }
 
 int NodeLinks::place(const std::string& name, int index) const {

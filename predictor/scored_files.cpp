@@ -20,7 +20,7 @@ KernelFileFormat format_of(const std::filesystem::path& csv) {
                      column) != fields.values.begin() + static_cast<std::ptrdiff_t>(fields.count);
   };
   if (has("kv_heads") && has("seq_q")) return KernelFileFormat::attention;
-  const bool serving = (has("part") && has("prefix")) ||
+  const bool serving = (has("part") && has("seq_q")) ||
                        (has("ffn") && has("top_k") && has("tp")) || has("d_conv") ||
                        has("groups") || (has("op") && has("m") && has("k") && !has("n"));
   if (serving) return KernelFileFormat::serving;

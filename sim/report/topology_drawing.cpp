@@ -24,7 +24,8 @@ constexpr double kTierGap = 70;
 
 /// Rows of a node from above; places of one kind share a row.
 const std::vector<PlaceKind> kRows{PlaceKind::nic, PlaceKind::socket, PlaceKind::pcie_switch,
-                                   PlaceKind::gpu, PlaceKind::nvswitch};
+                                   PlaceKind::gpu, PlaceKind::nvswitch,
+                                   PlaceKind::staging_buffer};
 
 class Layout {
  public:
@@ -246,7 +247,8 @@ constexpr PlaceLook kLooks[] = {
     {PlaceKind::gpu, "#bbcc33", "GPU"},          {PlaceKind::nvswitch, "#44bb99", "NVSwitch"},
     {PlaceKind::pcie_switch, "#eedd88", "PCIe"}, {PlaceKind::socket, "#dddddd", "CPU"},
     {PlaceKind::nic, "#ee8866", "NIC"},          {PlaceKind::host_memory, "#dddddd", "memory"},
-    {PlaceKind::nvme, "#ffaabb", "NVMe"},        {PlaceKind::fabric_switch, "#77aadd", "switch"}};
+    {PlaceKind::nvme, "#ffaabb", "NVMe"},        {PlaceKind::fabric_switch, "#77aadd", "switch"},
+    {PlaceKind::staging_buffer, "#dddddd", "buffer"}};
 
 }  // namespace
 

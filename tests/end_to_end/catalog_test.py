@@ -9,7 +9,10 @@ from tessera_command import DATA_PARALLEL, SCENARIOS, EndToEnd, settings
 HUGGING_FACE = SCENARIOS / "gpt2-large_inference_h100.yaml"
 OK, DOES_NOT_FIT = 0, 4
 IMAGE_MODELS = {file.stem for file in (SCENARIOS.parent / "models").glob("*.yaml") if "family: vision" in file.read_text()}
-GROUPED_PRODUCTS = {file.stem for file in (SCENARIOS.parent / "models").glob("*.yaml") if "experts_per_token" in file.read_text()}
+
+# What eager attention, or Hugging Face's code of a family as we know it, does not run.
+MEGATRON_ONLY = re.compile(r"^(experts_per_token|window|attention_softcap|logit_softcap|qk_norm|parallel_residual"
+                           r"|norm_after|scaled_embeddings|logit_scale|attention_sinks):", re.MULTILINE)
 IMAGE_SCENARIO = """
 model: resnet-50
 cluster: hgx-h100-4

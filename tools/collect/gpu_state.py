@@ -8,17 +8,23 @@ from pathlib import Path
 CATALOG = Path(__file__).resolve().parent.parent.parent / "configs/hw/gpus"
 
 # What the driver calls a GPU (without the vendor) -> id of configs/hw/gpus. The first match counts.
-NAMES = ((r"GB300", "GB300"), (r"GB200", "GB200"), (r"B200", "B200-SXM-180GB"), (r"GH200", "GH200-96GB"),
-         (r"H200(?! NVL)", "H200-SXM5-141GB"), (r"H20$", "H20"), (r"H800(?! PCIe)", "H800-SXM5-80GB"),
-         (r"H100 PCIe", "H100-PCIe-80GB"), (r"H100 80GB HBM3", "H100-SXM5-80GB"),
-         (r"A100-SXM4-40GB", "A100-SXM4-40GB"), (r"A100-SXM4-80GB", "A100-SXM4-80GB"),
-         (r"A100-PCIE-40GB", "A100-PCIe-40GB"), (r"A100 80GB PCIe", "A100-PCIe-80GB"),
-         (r"A800-SXM4-80GB", "A800-SXM4-80GB"), (r"A40$", "A40"), (r"A10G$", "A10G"), (r"L40S$", "L40S"),
-         (r"L4$", "L4"), (r"RTX 4090$", "RTX-4090"), (r"RTX 3090$", "RTX-3090"), (r"TITAN V$", "TitanV"),
+NAMES = ((r"GB300", "GB300"), (r"GB200", "GB200"), (r"B300", "B300-SXM-288GB"), (r"B200", "B200-SXM-180GB"),
+         (r"GH200", "GH200-96GB"), (r"H200(?! NVL)", "H200-SXM5-141GB"), (r"H20$", "H20"),
+         (r"H800(?! PCIe)", "H800-SXM5-80GB"), (r"H100 NVL", "H100-NVL"), (r"H100 PCIe", "H100-PCIe-80GB"),
+         (r"H100 80GB HBM3", "H100-SXM5-80GB"), (r"A100-SXM4-40GB", "A100-SXM4-40GB"),
+         (r"A100-SXM4-80GB", "A100-SXM4-80GB"), (r"A100-PCIE-40GB", "A100-PCIe-40GB"),
+         (r"A100 80GB PCIe", "A100-PCIe-80GB"), (r"A800-SXM4-80GB", "A800-SXM4-80GB"), (r"A40$", "A40"), (r"A10$", "A10"),
+         (r"A10G$", "A10G"), (r"L40S$", "L40S"), (r"L20$", "L20"), (r"L4$", "L4"),
+         (r"RTX PRO 6000 Blackwell Server", "RTX-PRO-6000-Server"), (r"RTX PRO 6000 Blackwell Max-Q", "RTX-PRO-6000-MaxQ"),
+         (r"RTX 6000 Ada", "RTX-6000-Ada"), (r"RTX A6000$", "RTX-A6000"), (r"Quadro RTX 6000$", "Quadro-RTX-6000"),
+         (r"Quadro RTX 8000$", "Quadro-RTX-8000"), (r"RTX 5090$", "RTX-5090"), (r"RTX 4090$", "RTX-4090"),
+         (r"RTX 3090$", "RTX-3090"), (r"TITAN V$", "TitanV"), (r"V100S-PCIE-32GB", "V100S-PCIe-32GB"),
          (r"V100-SXM2-16GB", "V100-SXM2-16GB"), (r"V100-SXM2-32GB", "V100-SXM2-32GB"),
          (r"V100-SXM3-32GB", "V100-SXM3-32GB"), (r"V100-PCIE-32GB", "V100-PCIe-32GB"),
-         (r"P100-PCIE-16GB", "P100-PCIe-16GB"), (r"P100-SXM2-16GB", "P100-SXM2-16GB"), (r"P4$", "P4"),
-         (r"T4$", "T4"), (r"MI300X", "MI300X"), (r"MI250", "MI250"), (r"MI210", "MI210"), (r"MI100", "MI100"))
+         (r"V100-PCIE-16GB", "V100-PCIe-16GB"), (r"P100-PCIE-16GB", "P100-PCIe-16GB"),
+         (r"P100-SXM2-16GB", "P100-SXM2-16GB"), (r"P4$", "P4"), (r"T4$", "T4"), (r"MI355X", "MI355X"),
+         (r"MI325X", "MI325X"), (r"MI300X", "MI300X"), (r"MI210", "MI210"), (r"MI100", "MI100"),
+         (r"Pro B60 Graphics$", "Intel-B60"))
 
 # Field of nvidia-smi -> name here, and whether it is a number.
 FIELDS = (("power.draw", "power_w", True), ("clocks.sm", "sm_clock_mhz", True), ("clocks.mem", "memory_clock_mhz", True),

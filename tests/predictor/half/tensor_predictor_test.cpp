@@ -60,7 +60,9 @@ TEST(TensorPredictor, SaysWhichGpusWereNeverMeasured) {
 
 TEST(TensorPredictor, TakesTheRatesOfTheNearestGeneration) {
   EXPECT_EQ(predictor("H200-SXM5-141GB").effect().gpu.cap, 0.17);
-  EXPECT_EQ(predictor("B200-SXM-180GB").effect().gpu.cap, 0.17);
+  // 1000 W for 2250 TFLOP/s, where H100 has 700 W for 989.4: the cube root of the watts per FLOP/s.
+  const double cooler = std::log((700 / 989.4) / (1000 / 2250.0)) / 3;
+  EXPECT_NEAR(predictor("B200-SXM-180GB").effect().gpu.cap, 0.17 + cooler, 1e-12);
   EXPECT_EQ(predictor("V100-PCIe-32GB", Precision::fp16).effect().gpu.cap, 0.11);
   EXPECT_DOUBLE_EQ(predictor("H200-SXM5-141GB").effect().stack.quantisation, 0.15);
   EXPECT_DOUBLE_EQ(predictor("T4", Precision::fp16).effect().stack.quantisation, 0.7);
@@ -70,7 +72,10 @@ TEST(TensorPredictor, KnowsLessOfFartherAndOfCoolerCards) {
   // Two generations before Ampere; the libraries of A100 differ by 0.04.
   EXPECT_NEAR(gpu_spread("V100-PCIe-32GB"), std::hypot(0.15, 0.1, 0.04), 1e-12);
   EXPECT_GT(gpu_spread("B200-SXM-180GB"), gpu_spread("H200-SXM5-141GB"));
-  EXPECT_NEAR(gpu_spread("T4"), std::hypot(std::hypot(0.15, 0.05, 0.04), 0.25), 1e-12);  // 70 W
+  // 70 W in all, and fewer per FLOP/s than A100 has.
+  const double fewer = std::log((400 / 312.0) / (70 / 65.0)) / 3;
+  EXPECT_NEAR(gpu_spread("T4"), std::hypot(std::hypot(0.15, 0.05, 0.04), std::hypot(0.25, fewer)),
+              1e-12);
   // 250 W instead of 400 W for one peak: the power-limited rate falls by the cube root of 1.6, and
   // that may be wrong by as much.
   const double slowdown = std::log(1.6) / 3;
