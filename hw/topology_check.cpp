@@ -95,7 +95,9 @@ void add_nvlink_doubts(const NodeSpec& node, std::vector<Problem>& all) {
     for (const GpuPairLink& pair : node.pairs) {
       if (pair.first == gpu || pair.second == gpu) used += pair.links;
     }
-    if (used == node.gpu.nvlink_links) continue;
+    // Some links of MI250X lead to the host and to a NIC.
+    const bool others_lead_elsewhere = node.gpu.vendor == "AMD" && used < node.gpu.nvlink_links;
+    if (used == node.gpu.nvlink_links || others_lead_elsewhere) continue;
     all.push_back({"node.pairs",
                    "GPU " + std::to_string(gpu) + " uses " + std::to_string(used) + " of its " +
                        std::to_string(node.gpu.nvlink_links) + " NVLinks",

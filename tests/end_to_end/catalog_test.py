@@ -9,10 +9,10 @@ from tessera_command import DATA_PARALLEL, SCENARIOS, EndToEnd, settings
 HUGGING_FACE = SCENARIOS / "gpt2-large_inference_h100.yaml"
 OK, DOES_NOT_FIT = 0, 4
 IMAGE_MODELS = {file.stem for file in (SCENARIOS.parent / "models").glob("*.yaml") if "family: vision" in file.read_text()}
-
-# What eager attention, or Hugging Face's code of a family as we know it, does not run.
-MEGATRON_ONLY = re.compile(r"^(experts_per_token|window|attention_softcap|logit_softcap|qk_norm|parallel_residual"
-                           r"|norm_after|scaled_embeddings|logit_scale|attention_sinks):", re.MULTILINE)
+# Fields of family llama that no module tree but Megatron's has, or that only fused attention has.
+MEGATRON_ALONE = re.compile(r"^(experts_per_token|window|norm|norm_placement|block_order|rope_dim|qk_norm_wide|logit_softcap):",
+                            re.MULTILINE)
+FUSED_ATTENTION_ALONE = re.compile(r"^attention_(sinks|softcap):", re.MULTILINE)
 IMAGE_SCENARIO = """
 model: resnet-50
 cluster: hgx-h100-4
@@ -32,6 +32,13 @@ def gpus_of(cluster):
     return int(field_of(file, "node_count")) * int(field_of(node, "gpu_count"))
 
 
+def framework_of(model):
+    text = (SCENARIOS.parent / f"models/{model}.yaml").read_text()
+    if FUSED_ATTENTION_ALONE.search(text):
+        return ("training.precision=bf16", "training.framework=megatron", "training.framework.attention=transformer_engine")
+    return ("training.framework=megatron",) if MEGATRON_ALONE.search(text) else ("training.framework=hf-eager",)
+
+
 class Catalog(EndToEnd):
     def setUp(self):
         super().setUp()
@@ -47,8 +54,7 @@ class Catalog(EndToEnd):
     def test_every_model_trains_slower_than_it_infers_and_fused_faster_than_eager(self):
         for model in self.answer("list", "models").split():
             with self.subTest(model):
-                framework = "megatron" if model in GROUPED_PRODUCTS else "hf-eager"
-                step = (f"model={model}", f"training.framework={framework}", "training.global_batch=1")
+                step = (f"model={model}", *framework_of(model), "training.global_batch=1")
                 scenario = self.image_scenario if model in IMAGE_MODELS else HUGGING_FACE
                 if scenario is HUGGING_FACE:
                     step += ("training.sequence_length=512",)
