@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   int simulated = 0, checked = 0, bad = 0;
   std::map<std::string, int> broken;
   while (simulated < wanted) {
+    std::fflush(stdout);  // or each fork would print it once more
     const auto runs = tessera::test::run_relations(seed, kBatch, jobs);
     for (std::size_t i = 0; i < runs.size(); ++i) {
       simulated += runs[i].refused ? 0 : 1;
