@@ -124,7 +124,14 @@ bool holds(const Variant& variant, double before, double after) {
                                                     : after <= before * (1 + variant.tolerance);
 }
 
-Scenario with_one_algorithm(Scenario scenario) {
+/// Without what the exceptions that are right come from:
+/// - NCCL chooses algorithms and protocols by estimates of its own. On links of twice the rate, two
+///   H100 sum 1.5 MiB with the protocol simple in 23.8 us, where they took LL and 19.8 us.
+/// - Flows share links. Where many meet on a few links of an oversubscribed fabric, a slower PCIe
+///   slot holds back the flows that nothing waits for, and those that the step waits for end
+///   sooner.
+/// - A collective slows the kernels beside it; faster kernels meet it at other times.
+Scenario undisturbed(Scenario scenario) {
   for (int i = 0; i < kGroupKindCount; ++i) {
     const GroupKind group = static_cast<GroupKind>(i);
     const bool exchanges = group == GroupKind::expert || group == GroupKind::context;
@@ -133,16 +140,29 @@ Scenario with_one_algorithm(Scenario scenario) {
          .algorithm = exchanges ? AlgorithmChoice::tuner : AlgorithmChoice::ring,
          .protocol = ProtocolChoice::simple});
   }
+  scenario.collectives.fidelity = NetworkFidelity::analytic;
+  scenario.collectives.slows_kernels = false;
   return scenario;
 }
 
-/// The exception that is right: NCCL chooses algorithms and protocols by estimates of its own. On
-/// links of twice the rate, two H100 sum 1.5 MiB with the protocol simple in 23.8 us, where they
-/// took LL and 19.8 us. With the choice taken out, the relation has to hold.
-bool holds_with_one_algorithm(const Scenario& base, const Variant& variant) {
-  const auto before = step_figures(with_one_algorithm(base));
-  const auto after = step_figures(with_one_algorithm(variant.scenario));
+bool takes_the_right_time_undisturbed(const Scenario& base, const Variant& variant) {
+  const auto before = step_figures(undisturbed(base));
+  const auto after = step_figures(undisturbed(variant.scenario));
   return before && after && holds(variant, before->seconds, after->seconds);
+}
+
+/// Gradients wait for their turn to be reduced, and gathered weights for their use: the more, the
+/// shorter the computation beside a collective is.
+Scenario with_instant_messages(Scenario scenario) {
+  for (const Resource link : {Resource::nvlink, Resource::pcie, Resource::network})
+    scenario = with_faster(scenario, link, 1e4);
+  return with_faster(undisturbed(std::move(scenario)), Resource::latency, 1e4);
+}
+
+bool needs_no_less_without_waiting(const Scenario& base, const Variant& variant) {
+  const auto before = step_figures(with_instant_messages(base));
+  const auto after = step_figures(with_instant_messages(variant.scenario));
+  return before && after && after->peak >= before->peak;
 }
 
 /// "CHECKED", then a line "BEFORE AFTER CHANGE" for each relation that is broken; empty: refused.
@@ -163,9 +183,10 @@ std::string run_one(std::uint64_t seed) {
     if (!after) continue;
     ++checked;
     if (!holds(variant, before->seconds, after->seconds) &&
-        !holds_with_one_algorithm(*base, variant))
+        !takes_the_right_time_undisturbed(*base, variant))
       broken << before->seconds << " " << after->seconds << " " << variant.change << ", s\n";
-    if (variant.needs_no_less_memory && after->peak < before->peak)
+    if (variant.needs_no_less_memory && after->peak < before->peak &&
+        !needs_no_less_without_waiting(*base, variant))
       broken << before->peak << " " << after->peak << " " << variant.change << ", bytes\n";
   }
   return std::to_string(checked) + "\n" + broken.str();
