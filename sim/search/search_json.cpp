@@ -81,6 +81,7 @@ Json case_json(const SearchCase& of, const std::vector<SearchCase>& cases, std::
       {"watts_per_gpu", of.economy.power.value()},
       {"counts", counts_json(of.found.counts)},
       {"proven", of.found.proven()},
+      {"proven_layouts", std::min(best.size(), of.found.proven_layouts())},
       {"ended", word_of(of.found.end)},
       {"open_lower_bound_s",
        of.found.open_bound ? Json(of.found.open_bound->value()) : Json(nullptr)},

@@ -305,6 +305,12 @@ class LayoutSearch {
 
 }  // namespace
 
+std::size_t SearchResult::proven_layouts() const {
+  if (proven()) return fitting.size();
+  return static_cast<std::size_t>(std::ranges::count_if(
+      fitting, [&](const LayoutResult& layout) { return layout.step_time <= *open_bound; }));
+}
+
 SearchResult search_layouts(const Scenario& base, const LayoutSpace& space,
                             const PredictorWeights& weights, const SearchOptions& options) {
   return LayoutSearch(base, weights, options).run(space);

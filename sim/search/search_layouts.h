@@ -55,6 +55,8 @@ struct SearchResult {
   std::string failure;  ///< what the first failed simulation said
 
   bool proven() const { return !open_bound; }
+  /// So many of `fitting`, from the first on, are the fastest of all legal layouts.
+  std::size_t proven_layouts() const;
 };
 
 /// The fastest layouts of `space` for `base`. A dozen recipes (recipes.h) are simulated first, then

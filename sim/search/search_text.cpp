@@ -76,6 +76,12 @@ std::string title(const SearchCase& of) {
 std::string proof_text(const SearchCase& of, std::size_t top) {
   const SearchResult& found = of.found;
   if (!found.proven()) {
+    const std::size_t first = std::min(top, found.proven_layouts());
+    const std::string known = first == 0 ? "unproven, "
+                                         : "the first " + std::to_string(first) +
+                                               (first == 1 ? " is" : " are") +
+                                               " the fastest of all layouts that fit; behind that "
+                                               "unproven, ";
     const char* why = found.end == SearchEnd::interrupted   ? "the search was interrupted"
                       : found.end == SearchEnd::out_of_time ? "the time was over"
                                                             : "simulations failed";
@@ -84,11 +90,12 @@ std::string proof_text(const SearchCase& of, std::size_t top) {
                                        to_short_text(*found.open_bound) +
                                        ", the lowest bound still open"
                                  : "not every layout has a lower bound yet";
-    return std::string("unproven, ") + why + ": " + open + "\n";
+    return known + why + ": " + open + "\n";
   }
   if (found.fitting.empty()) return "no layout fits\n";
   const std::size_t shown = std::min(top, found.fitting.size());
-  return "the first " + std::to_string(shown) + " are the fastest of all layouts that fit\n";
+  return "the first " + std::to_string(shown) + (shown == 1 ? " is" : " are") +
+         " the fastest of all layouts that fit\n";
 }
 
 /// GPUs without a price, each once: their costs are dashes, and no question about money sees them.
@@ -113,8 +120,7 @@ std::string approximate_text(const std::vector<SearchCase>& cases) {
 }
 
 std::string detailed(const SearchCase& of, std::size_t top) {
-  std::string text =
-      title(of) + "\n" + counts_text(of.found.counts) + proof_text(of, top) +
+  std::string text = title(of) + "\n" + counts_text(of.found.counts) + proof_text(of, top) +
                      unpriced_text({of}) + approximate_text({of});
   if (!of.found.failure.empty()) text += "failed: " + of.found.failure + "\n";
   if (of.best() == nullptr) return text;

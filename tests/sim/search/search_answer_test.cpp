@@ -51,20 +51,27 @@ TEST(SearchAnswer, AQuestionThatNoPriceAnswersIsRefusedBeforehand) {
 
 TEST(SearchAnswer, WhatIsNotProvenSaysSo) {
   SearchCase of = case_of("A", 2, 1);
-  EXPECT_THAT(search_text({}, {of}, 1), HasSubstr("the first 1 are the fastest of all"));
+  EXPECT_THAT(search_text({}, {of}, 1), HasSubstr("the first 1 is the fastest of all"));
   of.found.end = SearchEnd::interrupted;
   of.found.open_bound = Seconds(1.5);
   EXPECT_THAT(search_text({}, {of}, 1),
               HasSubstr("unproven, the search was interrupted: a layout without an answer may take "
                         "1.50 s, the lowest bound still open"));
-  EXPECT_THAT(search_text({}, {of}, 1), Not(HasSubstr("are the fastest of all")));
+  EXPECT_THAT(search_text({}, {of}, 1), Not(HasSubstr("the fastest of all")));
   const auto json = nlohmann::json::parse(search_json({}, {of, case_of("B", 3, 1)}, 1));
   EXPECT_EQ(json["proven"], false);
   EXPECT_EQ(json["cases"][0]["proven"], false);
+  EXPECT_EQ(json["cases"][0]["proven_layouts"], 0);
   EXPECT_EQ(json["cases"][0]["ended"], "interrupted");
   EXPECT_EQ(json["cases"][0]["open_lower_bound_s"], 1.5);
   EXPECT_EQ(json["cases"][1]["proven"], true);
   EXPECT_TRUE(json["cases"][1]["open_lower_bound_s"].is_null());
+  // What is open is slower than the one that was found (2 s): that one is the fastest.
+  of.found.open_bound = Seconds(2.5);
+  EXPECT_THAT(search_text({}, {of}, 5),
+              HasSubstr("the first 1 is the fastest of all layouts that fit; behind that unproven, "
+                        "the search was interrupted"));
+  EXPECT_EQ(nlohmann::json::parse(search_json({}, {of}, 5))["cases"][0]["proven_layouts"], 1);
   of.found.fitting.clear();
   of.found.open_bound = Seconds(0);
   EXPECT_THAT(search_text({}, {of}, 1), HasSubstr("not every layout has a lower bound yet"));
