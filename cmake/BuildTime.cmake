@@ -7,9 +7,10 @@ set(TESSERA_STANDARD_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> 
 target_precompile_headers(tessera_sim_engine PRIVATE <simgrid/s4u.hpp>)
 target_precompile_headers(tessera_workloads PRIVATE ${TESSERA_STANDARD_HEADERS})
 target_precompile_headers(tessera_predictor PRIVATE ${TESSERA_STANDARD_HEADERS} <Eigen/Dense>)
+target_precompile_headers(tessera_lab_fit PRIVATE ${TESSERA_STANDARD_HEADERS} <Eigen/Dense>)
 target_precompile_headers(tessera_sim_remat PRIVATE ${TESSERA_STANDARD_HEADERS})
 # GCC 12 sees strings overflow that do not (its bug 105651), and no longer knows <string> for a system header in there.
-foreach(target tessera_sim_remat tessera_predictor)
+foreach(target tessera_sim_remat tessera_predictor tessera_lab_fit)
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
 endforeach()
 
@@ -21,9 +22,11 @@ function(tessera_optimize_less option)
   endforeach()
 endfunction()
 tessera_optimize_less(-Os tessera_workloads)
-tessera_optimize_less(-O1 tessera_sim_report tessera_sim_explain tessera_sim_html tessera_sim_import tessera_sim_validate)
+tessera_optimize_less(-O1 tessera_sim_report tessera_app_explain tessera_app_html tessera_app_import tessera_app_shell tessera_lab_validate)
 
-if(TARGET tessera)
-  target_precompile_headers(tessera PRIVATE <CLI/CLI.hpp> <spdlog/spdlog.h>)
-  tessera_optimize_less(-O1 tessera)
-endif()
+# The commands of both programs.
+target_precompile_headers(tessera_app_shell PRIVATE <CLI/CLI.hpp> <spdlog/spdlog.h>)
+foreach(program tessera tessera-lab)
+  target_precompile_headers(${program} REUSE_FROM tessera_app_shell)
+  tessera_optimize_less(-O1 ${program})
+endforeach()

@@ -2,8 +2,8 @@
 # (sub-folders included, unless they are targets of their own), with includes written from the root.
 
 set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine sim/remat
-    sim/report sim/explain sim/formats sim/process sim/import sim/validate sim/html sim/sweep sim/search
-    sim/reliability sim/longrun sim/cli)
+    sim/report sim/formats sim/process sim/reliability sim/longrun app/import app/explain app/html app/sweep app/search
+    app/shell app/cli lab/fit lab/predict lab/validate lab/cli)
 
 function(tessera_target_name folder result)
   string(REPLACE "/" "_" name "tessera/${folder}")
@@ -23,7 +23,8 @@ endfunction()
 # Release builds compile several sources at a time, because reading the libraries' headers takes most of the time: 1.5
 # instead of 2.2 minutes on 2 cores. Folders of variants name their internals alike (`layer`, `kStart`, ...), so their
 # sources stay apart; so do all in the other presets, where one source at a time is changed.
-set(TESSERA_VARIANT_FOLDERS workloads/families workloads/vision predictor/half predictor/training sim/import/job)
+set(TESSERA_VARIANT_FOLDERS workloads/families workloads/vision predictor/tensor predictor/attention app/import/job
+    app/import/shell lab/fit)
 
 function(tessera_unity_build target folder)
   if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
@@ -73,12 +74,12 @@ function(tessera_library folder)
   tessera_link(${target} ${ARGN})
 endfunction()
 
-# Apache ECharts in one script, by npm as the lock file in sim/html/charts says; empty without npm (option TESSERA_CHARTS).
+# Apache ECharts in one script, by npm as the lock file in app/html/charts says; empty without npm (option TESSERA_CHARTS).
 function(tessera_chart_library result)
   string(TOLOWER "${TESSERA_CHARTS}" mode)
-  set(folder ${CMAKE_BINARY_DIR}/generated/sim/html/charts)
-  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/sim/html)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sim/html/charts/*)
+  set(folder ${CMAKE_BINARY_DIR}/generated/app/html/charts)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/app/html)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/app/html/charts/*)
   add_custom_command(
     OUTPUT ${folder}.js
     COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/bundle_charts ${mode} ${folder} ${folder}.js

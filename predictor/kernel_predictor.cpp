@@ -1,7 +1,7 @@
 #include "predictor/kernel_predictor.h"
 
 #include "hw/units/input_error.h"
-#include "predictor/neusight.h"
+#include "predictor/fp32/neusight.h"
 #include "predictor/roofline.h"
 #include "predictor/tessera_predictor.h"
 

@@ -8,8 +8,8 @@
 #include "hw/gpu.h"
 #include "hw/units/quantity.h"
 #include "predictor/spread.h"
-#include "predictor/training_range.h"
-#include "workloads/kernel.h"
+#include "predictor/weights/training_range.h"
+#include "workloads/program/kernel.h"
 
 namespace tessera {
 
@@ -54,13 +54,13 @@ class KernelPredictor {
   virtual std::vector<std::string> notes(const Kernel& /*kernel*/) const { return {}; }
 };
 
-struct PredictorWeights;  ///< trained parameters: predictor/weights.h
+struct PredictorWeights;  ///< trained parameters: predictor/weights/weights.h
 
 /// Throws InputError where `form` needs weights that `weights` lacks. `predict` throws it for
-/// kernels that the GPU cannot run (predictor/gpu_support.h asks beforehand), or that `form` has no
-/// model of: the form neusight predicts fp32 alone. `load` tells for products on tensor cores of
-/// the form tessera; other forms have no power limit, and that of FP32 units holds for short calls
-/// too.
+/// kernels that the GPU cannot run (predictor/gpu/gpu_support.h asks beforehand), or that `form`
+/// has no model of: the form neusight predicts fp32 alone. `load` tells for products on tensor
+/// cores of the form tessera; other forms have no power limit, and that of FP32 units holds for
+/// short calls too.
 std::unique_ptr<KernelPredictor> make_predictor(PredictorForm form, const GpuSpec& gpu,
                                                 const PredictorWeights& weights,
                                                 Load load = Load::sustained);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "predictor/half/tensor_story.h"
-#include "predictor/launch_floor.h"
+#include "predictor/fp32/launch_floor.h"
 #include "predictor/roofline.h"
 #include "predictor/stand_ins.h"
+#include "predictor/tensor/tensor_story.h"
 #include "predictor/tessera_predictor.h"
 
 namespace tessera {

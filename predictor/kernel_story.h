@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "predictor/gpu_overlay.h"
-#include "predictor/half/attention_predictor.h"
+#include "predictor/attention/attention_predictor.h"
+#include "predictor/gpu/gpu_overlay.h"
 #include "predictor/kernel_predictor.h"
 #include "predictor/product_story.h"
 

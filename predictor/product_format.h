@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "hw/gpu.h"
-#include "workloads/kernel.h"
+#include "workloads/program/kernel.h"
 
 namespace tessera {
 

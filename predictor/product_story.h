@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "predictor/conv_model.h"
-#include "predictor/gemm_model.h"
-#include "predictor/weights.h"
+#include "predictor/fp32/conv_model.h"
+#include "predictor/fp32/gemm_model.h"
+#include "predictor/weights/weights.h"
 
 namespace tessera {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "predictor/gpu_support.h"
+#include "predictor/gpu/gpu_support.h"
 
 namespace tessera {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "predictor/gpu_traits.h"
+#include "predictor/gpu/gpu_traits.h"
 #include "predictor/kernel_predictor.h"
 
 namespace tessera {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "hw/units/quantity.h"
-#include "workloads/kernel.h"
+#include "workloads/program/kernel.h"
 
 namespace tessera {
 

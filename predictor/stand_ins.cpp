@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "predictor/gemm_model.h"
+#include "predictor/fp32/gemm_model.h"
 
 namespace tessera {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "predictor/gpu_traits.h"
-#include "predictor/weights.h"
-#include "workloads/kernel.h"
+#include "predictor/gpu/gpu_traits.h"
+#include "predictor/weights/weights.h"
+#include "workloads/program/kernel.h"
 
 namespace tessera {
 

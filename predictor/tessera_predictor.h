@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "predictor/cuda_core_predictor.h"
-#include "predictor/half/tensor_core_predictor.h"
+#include "predictor/fp32/cuda_core_predictor.h"
+#include "predictor/tensor/tensor_core_predictor.h"
 
 namespace tessera {
 

@@ -3,8 +3,8 @@
 #include <sstream>
 #include <string_view>
 
-#include "workloads/labels.h"
 #include "workloads/model_graph.h"
+#include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {

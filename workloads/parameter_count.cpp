@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "workloads/llama_parameters.h"
+#include "workloads/hugging_face/llama_parameters.h"
 #include "workloads/model_graph.h"
 #include "workloads/vision/architectures.h"
 

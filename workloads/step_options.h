@@ -5,7 +5,7 @@
 
 #include "hw/units/precision.h"
 #include "workloads/framework_profile.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -6,7 +6,7 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include "sim/config/schema_rules.h"
+#include "sim/config/fields/schema_rules.h"
 
 namespace tessera {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/config/yaml_tree.h"
+#include "sim/config/files/yaml_tree.h"
 
 namespace google::protobuf {
 class Descriptor;

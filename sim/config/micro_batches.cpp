@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "sim/config/schema_rules.h"
-#include "workloads/rank_order.h"
+#include "sim/config/fields/schema_rules.h"
+#include "workloads/program/rank_order.h"
 
 namespace tessera {
 namespace {

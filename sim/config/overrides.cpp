@@ -5,11 +5,11 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include "sim/config/field_path.h"
+#include "sim/config/fields/field_path.h"
+#include "sim/config/fields/schema_rules.h"
+#include "sim/config/files/text_file.h"
 #include "sim/config/merge.h"
 #include "sim/config/resolve.h"
-#include "sim/config/schema_rules.h"
-#include "sim/config/text_file.h"
 
 namespace tessera {
 namespace {

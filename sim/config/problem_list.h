@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
-#include "sim/config/yaml_tree.h"
+#include "sim/config/files/yaml_tree.h"
 
 namespace tessera {
 

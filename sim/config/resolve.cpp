@@ -11,12 +11,12 @@
 
 #include "configs/schema/model.pb.h"
 #include "configs/schema/scenario.pb.h"
-#include "sim/config/field_path.h"
-#include "sim/config/hugging_face_tree.h"
+#include "sim/config/fields/field_path.h"
+#include "sim/config/fields/schema_rules.h"
+#include "sim/config/files/hugging_face_tree.h"
+#include "sim/config/files/text_file.h"
 #include "sim/config/merge.h"
-#include "sim/config/schema_rules.h"
 #include "sim/config/suggest.h"
-#include "sim/config/text_file.h"
 
 namespace tessera {
 namespace {

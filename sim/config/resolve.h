@@ -4,10 +4,10 @@
 #include <string>
 
 #include "sim/config/catalog.h"
+#include "sim/config/files/yaml_file_cache.h"
+#include "sim/config/files/yaml_tree.h"
 #include "sim/config/problem_list.h"
 #include "sim/config/scenario_source.h"
-#include "sim/config/yaml_file_cache.h"
-#include "sim/config/yaml_tree.h"
 
 namespace google::protobuf {
 class Descriptor;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sim/config/catalog.h"
-#include "sim/config/yaml_tree.h"
+#include "sim/config/files/yaml_tree.h"
 #include "sim/scenario/scenario.h"
 
 namespace tessera {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "configs/schema/scenario.pb.h"
-#include "sim/config/convert.h"
-#include "sim/config/field_path.h"
+#include "sim/config/fields/convert.h"
+#include "sim/config/fields/field_path.h"
+#include "sim/config/files/yaml_text.h"
 #include "sim/config/resolve.h"
 #include "sim/config/scenario_source.h"
-#include "sim/config/yaml_text.h"
 
 namespace tessera {
 namespace {

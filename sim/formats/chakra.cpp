@@ -14,8 +14,8 @@
 #include "hw/units/replace_file.h"
 #include "sim/formats/chakra.pb.h"
 #include "sim/formats/chakra_schema.h"
-#include "workloads/labels.h"
-#include "workloads/process_groups.h"
+#include "workloads/program/labels.h"
+#include "workloads/program/process_groups.h"
 
 namespace tessera {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/formats/chakra_reader.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -9,7 +9,7 @@
 #include "sim/formats/perfetto_proto_writer.h"
 #include "sim/formats/trace_event_writer.h"
 #include "sim/trace/timeline_index.h"
-#include "workloads/labels.h"
+#include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {

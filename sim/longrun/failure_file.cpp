@@ -9,9 +9,9 @@
 
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
+#include "sim/config/files/yaml_tree.h"
 #include "sim/config/problem_list.h"
 #include "sim/config/suggest.h"
-#include "sim/config/yaml_tree.h"
 
 namespace tessera {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
+#include "sim/config/files/csv.h"
 #include "sim/longrun/failure_file.h"
-#include "sim/validate/csv.h"
 
 namespace tessera {
 namespace {

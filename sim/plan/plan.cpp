@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "hw/units/deadline.h"
-#include "predictor/gpu_support.h"
-#include "workloads/program.h"
+#include "predictor/gpu/gpu_support.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 namespace {

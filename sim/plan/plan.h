@@ -5,7 +5,7 @@
 #include "sim/plan/memory/memory_plan.h"
 #include "sim/plan/timed_program.h"
 #include "sim/scenario/scenario.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

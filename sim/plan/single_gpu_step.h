@@ -6,7 +6,7 @@
 #include "predictor/kernel_predictor.h"
 #include "sim/plan/host_costs.h"
 #include "sim/scenario/scenario.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

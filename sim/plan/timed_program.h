@@ -13,7 +13,7 @@
 #include "sim/plan/timed_segment.h"
 #include "sim/scenario/collective_settings.h"
 #include "sim/scenario/simulation_settings.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "predictor/conv_model.h"
+#include "predictor/fp32/conv_model.h"
 #include "workloads/graph/block.h"
 
 namespace tessera {

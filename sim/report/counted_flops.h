@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "hw/units/precision.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -4,7 +4,7 @@
 
 #include "sim/report/definitions.h"
 #include "sim/report/rank_list.h"
-#include "workloads/labels.h"
+#include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {

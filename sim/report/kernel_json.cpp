@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/kernel_report.h"
-#include "workloads/labels.h"
+#include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {

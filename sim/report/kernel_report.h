@@ -8,7 +8,7 @@
 
 #include "hw/gpu.h"
 #include "predictor/kernel_story.h"
-#include "predictor/training/nearest_measurements.h"
+#include "predictor/measured/nearest_measurements.h"
 
 namespace tessera {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sim/collectives/ring_shift.h"
-#include "workloads/process_groups.h"
+#include "workloads/program/process_groups.h"
 
 namespace tessera {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "workloads/process_groups.h"
+#include "workloads/program/process_groups.h"
 
 namespace tessera {
 namespace {

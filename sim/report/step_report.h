@@ -12,8 +12,8 @@
 #include "sim/report/time_category.h"
 #include "sim/report/uncertainty.h"
 #include "sim/trace/rank_folding.h"
-#include "workloads/kernel.h"
-#include "workloads/program.h"
+#include "workloads/program/kernel.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/report/clock_tick.h"
-#include "workloads/process_groups.h"
+#include "workloads/program/process_groups.h"
 
 namespace tessera {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "hw/units/quantity.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

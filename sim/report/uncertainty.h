@@ -6,7 +6,7 @@
 
 #include "hw/units/quantity.h"
 #include "predictor/spread.h"
-#include "workloads/kernel.h"
+#include "workloads/program/kernel.h"
 
 namespace tessera {
 

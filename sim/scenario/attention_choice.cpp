@@ -1,6 +1,6 @@
 #include "sim/scenario/attention_choice.h"
 
-#include "predictor/gpu_support.h"
+#include "predictor/gpu/gpu_support.h"
 
 namespace tessera {
 namespace {

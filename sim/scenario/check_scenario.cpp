@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "hw/units/input_error.h"
-#include "predictor/gpu_support.h"
+#include "predictor/gpu/gpu_support.h"
 #include "sim/scenario/counts.h"
 
 namespace tessera {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/collectives/collective_tuning.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -6,7 +6,7 @@
 
 #include "hw/node.h"
 #include "hw/units/precision.h"
-#include "predictor/gpu_overlay.h"
+#include "predictor/gpu/gpu_overlay.h"
 #include "predictor/kernel_predictor.h"
 #include "sim/scenario/collective_settings.h"
 #include "sim/scenario/memory_settings.h"

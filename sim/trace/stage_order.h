@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

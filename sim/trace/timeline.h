@@ -8,7 +8,7 @@
 #include "hw/units/quantity.h"
 #include "sim/trace/huge_pages.h"
 #include "sim/trace/rank_folding.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

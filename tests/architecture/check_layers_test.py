@@ -24,15 +24,15 @@ class CheckLayers(PlantedTree):
         self.plant("tests/CMakeLists.txt", "tessera_test(hw DEPENDS hw)\ntessera_test(sim/engine DEPENDS sim/engine)\n")
         self.plant("hw/units/quantity.h", "#pragma once\n#include <cstdint>\n")
         self.plant("hw/gpu.h", '#pragma once\n#include "hw/units/quantity.h"\n')
-        self.plant("workloads/program.h", '#pragma once\n#include "hw/units/quantity.h"\n')
+        self.plant("workloads/program/program.h", '#pragma once\n#include "hw/units/quantity.h"\n')
 
     def test_accepts_includes_of_what_a_target_reaches_over_its_dependencies(self):
-        self.plant("sim/engine/engine.cpp", '#include <simgrid/s4u.hpp>\n\n#include "hw/gpu.h"\n#include "workloads/program.h"\n')
+        self.plant("sim/engine/engine.cpp", '#include <simgrid/s4u.hpp>\n\n#include "hw/gpu.h"\n#include "workloads/program/program.h"\n')
         self.plant("tests/sim/engine/engine_test.cpp", '#include <simgrid/s4u.hpp>\n\n#include "hw/gpu.h"\n')
         self.assert_passes()
 
     def test_rejects_an_include_of_a_layer_that_is_no_dependency(self):
-        self.plant("workloads/graph.cpp", '#include "workloads/program.h"\n#include "hw/gpu.h"\n')
+        self.plant("workloads/graph.cpp", '#include "workloads/program/program.h"\n#include "hw/gpu.h"\n')
         self.assert_finds('workloads/graph.cpp:2: includes "hw/gpu.h" of hw, which is not among the dependencies of workloads')
 
     def test_rejects_an_upward_include(self):
@@ -41,8 +41,8 @@ class CheckLayers(PlantedTree):
             'hw/units/quantity.cpp:1: includes "hw/gpu.h" of hw, which is not among the dependencies of hw/units')
 
     def test_rejects_a_test_that_reaches_above_what_it_tests(self):
-        self.plant("tests/hw/gpu_test.cpp", '#include "workloads/program.h"\n')
-        self.assert_finds('tests/hw/gpu_test.cpp:1: includes "workloads/program.h" of workloads, '
+        self.plant("tests/hw/gpu_test.cpp", '#include "workloads/program/program.h"\n')
+        self.assert_finds('tests/hw/gpu_test.cpp:1: includes "workloads/program/program.h" of workloads, '
                           'which is not among the dependencies of tests/hw')
 
     def test_rejects_a_room_that_includes_one_behind_it(self):
@@ -56,7 +56,7 @@ class CheckLayers(PlantedTree):
                           'clock, network, folding, communication, memory, device, errors')
 
     def test_lets_tests_share_helpers_of_the_targets_that_they_reach(self):
-        self.plant("tests/workloads/small_program.h", '#pragma once\n#include "workloads/program.h"\n')
+        self.plant("tests/workloads/small_program.h", '#pragma once\n#include "workloads/program/program.h"\n')
         self.plant("tests/sim/engine/engine_test.cpp", '#include "tests/workloads/small_program.h"\n')
         self.assert_passes()
         self.plant("tests/hw/gpu_test.cpp", '#include "tests/workloads/small_program.h"\n')
@@ -66,7 +66,7 @@ class CheckLayers(PlantedTree):
     def test_rejects_a_dependency_on_a_target_that_is_not_above(self):
         self.plant("CMakeLists.txt", "tessera_library(hw/units DEPENDS hw)\ntessera_library(hw DEPENDS hw/units)\n")
         self.plant("tests/CMakeLists.txt", "")
-        self.plant("workloads/program.h", "#pragma once\n")
+        self.plant("workloads/program/program.h", "#pragma once\n")
         self.assert_finds("CMakeLists.txt:1: hw/units depends on hw, which is not a target above it")
 
     def test_rejects_a_library_outside_the_place_that_may_use_it(self):

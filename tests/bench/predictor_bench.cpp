@@ -7,8 +7,8 @@
 #include <benchmark/benchmark.h>
 
 #include "predictor/kernel_predictor.h"
-#include "predictor/weights.h"
-#include "tests/predictor/half/half_gpus.h"
+#include "predictor/weights/weights.h"
+#include "tests/predictor/tensor/half_gpus.h"
 #include "tests/predictor/test_kernels.h"
 
 namespace tessera {

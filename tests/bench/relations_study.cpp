@@ -1,11 +1,11 @@
-// Relations of random scenarios that tests/sim/validate/relations.h describes; ten thousand take
+// Relations of random scenarios that tests/app/explain/relations.h describes; ten thousand take
 // hours. relations_study [COUNT [FIRST_SEED [JOBS]]]
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 
-#include "tests/sim/validate/random_scenario.h"
-#include "tests/sim/validate/relations.h"
+#include "tests/app/explain/random_scenario.h"
+#include "tests/app/explain/relations.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/sim/validate/random_scenario.h"
+#include "tests/app/explain/random_scenario.h"
 
 int main(int argc, char** argv) {
   using tessera::test::RandomRun;

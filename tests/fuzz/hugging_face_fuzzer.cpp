@@ -5,7 +5,7 @@
 
 #include "hw/units/input_error.h"
 #include "tests/fuzz/input_file.h"
-#include "workloads/hugging_face.h"
+#include "workloads/hugging_face/hugging_face.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <string>
 
+#include "app/import/imported.h"
 #include "hw/topology.h"
 #include "hw/units/input_error.h"
-#include "sim/import/imported.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/hw/boxes.h"
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "app/import/job/imported_job.h"
 #include "hw/units/input_error.h"
-#include "sim/config/yaml_text.h"
-#include "sim/import/job/imported_job.h"
+#include "sim/config/files/yaml_text.h"
 #include "tests/fuzz/input_file.h"
 
 namespace tessera::fuzz {

@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "hw/units/input_error.h"
-#include "predictor/training/measurements.h"
-#include "sim/validate/model_runs.h"
+#include "lab/validate/models/model_runs.h"
+#include "predictor/measured/measurements.h"
 #include "tests/fuzz/input_file.h"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "hw/units/input_error.h"
-#include "sim/validate/nccl_log.h"
+#include "lab/validate/collectives/nccl_log.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

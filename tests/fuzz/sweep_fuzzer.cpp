@@ -1,8 +1,8 @@
 // libFuzzer entry: whatever bytes a sweep file holds, reading gives points or an InputError.
 #include <cstdlib>
 
+#include "app/sweep/sweep_grid.h"
 #include "hw/units/input_error.h"
-#include "sim/sweep/sweep_grid.h"
 #include "tests/fuzz/input_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,11 +1,11 @@
-#include "predictor/conv_model.h"
+#include "predictor/fp32/conv_model.h"
 
 #include <gtest/gtest.h>
 
 #include "predictor/kernel_predictor.h"
 #include "predictor/roofline.h"
 #include "predictor/tessera_predictor.h"
-#include "predictor/weights.h"
+#include "predictor/weights/weights.h"
 #include "tests/predictor/synthetic_convolutions.h"
 #include "tests/predictor/test_files.h"
 

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "predictor/gemm_table.h"
-#include "predictor/gpu_effects.h"
+#include "predictor/fp32/gemm_table.h"
+#include "predictor/gpu/gpu_effects.h"
 #include "tests/predictor/test_kernels.h"
 
 namespace tessera {

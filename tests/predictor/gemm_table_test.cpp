@@ -1,9 +1,9 @@
-#include "predictor/gemm_table.h"
+#include "predictor/fp32/gemm_table.h"
 
 #include <gtest/gtest.h>
 
-#include "predictor/memory_table.h"
-#include "predictor/softplus_table.h"
+#include "predictor/fp32/memory_table.h"
+#include "predictor/fp32/softplus_table.h"
 #include "tests/predictor/gemm_table_comparison.h"
 #include "tests/predictor/test_files.h"
 #include "tests/predictor/test_gpus.h"

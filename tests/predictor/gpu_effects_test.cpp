@@ -1,4 +1,4 @@
-#include "predictor/gpu_effects.h"
+#include "predictor/gpu/gpu_effects.h"
 
 #include <cmath>
 

@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "predictor/conv_model.h"
+#include "predictor/fp32/conv_model.h"
 #include "predictor/stand_ins.h"
 #include "predictor/tessera_predictor.h"
-#include "tests/predictor/half/half_gpus.h"
 #include "tests/predictor/synthetic_convolutions.h"
+#include "tests/predictor/tensor/half_gpus.h"
 
 namespace tessera {
 namespace {

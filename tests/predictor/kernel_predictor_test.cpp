@@ -6,7 +6,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/roofline.h"
-#include "predictor/weights.h"
+#include "predictor/weights/weights.h"
 #include "tests/predictor/test_files.h"
 #include "tests/predictor/test_gpus.h"
 #include "tests/predictor/test_kernels.h"

@@ -7,11 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "predictor/tessera_predictor.h"
-#include "tests/predictor/half/half_gpus.h"
+#include "tests/predictor/tensor/half_gpus.h"
 #include "tests/predictor/test_files.h"
 #include "tests/predictor/test_gpus.h"
 #include "tests/predictor/test_kernels.h"
-#include "workloads/convolution.h"
+#include "workloads/program/convolution.h"
 
 namespace tessera {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "predictor/conv_model.h"
-#include "predictor/launch_floor.h"
-#include "predictor/weights.h"
+#include "predictor/fp32/conv_model.h"
+#include "predictor/fp32/launch_floor.h"
+#include "predictor/weights/weights.h"
 #include "tests/predictor/test_files.h"
 #include "tests/predictor/test_gpus.h"
-#include "workloads/convolution.h"
+#include "workloads/program/convolution.h"
 
 namespace tessera {
 

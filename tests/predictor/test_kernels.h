@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "workloads/kernel.h"
+#include "workloads/program/kernel.h"
 
 namespace tessera {
 

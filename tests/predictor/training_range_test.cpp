@@ -1,8 +1,8 @@
-#include "predictor/training_range.h"
+#include "predictor/weights/training_range.h"
 
 #include <gtest/gtest.h>
 
-#include "workloads/convolution.h"
+#include "workloads/program/convolution.h"
 
 namespace tessera {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "predictor/weights.h"
+#include "predictor/weights/weights.h"
 #include "tests/predictor/test_files.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "predictor/weights.h"
+#include "predictor/weights/weights.h"
 
 #include <gtest/gtest.h>
 

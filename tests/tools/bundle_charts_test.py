@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-CHARTS = ROOT / "sim/html/charts"
+CHARTS = ROOT / "app/html/charts"
 
 
 class BundleCharts(unittest.TestCase):

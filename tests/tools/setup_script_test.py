@@ -150,7 +150,7 @@ class SetupScript(unittest.TestCase):
         self.assertEqual(result.stderr.splitlines()[-3:], [
             "FAILED: b.o", "b.cpp:1: error: x",
             f"set-up: the build failed; the whole log: {self.root}/build/release/setup.log"])
-        self.assertFalse((self.root / "build/release/stamp").exists())
+        self.assertFalse((self.root / "build/release/stamp-tessera").exists())
 
     def test_says_what_the_build_says_about_charts(self):
         (self.fakes / "ninja").write_text("#!/bin/sh\necho '[1/2] Chart library'\necho 'charts: npm is not installed, so'\n")
@@ -161,7 +161,7 @@ class SetupScript(unittest.TestCase):
     def test_an_empty_chart_library_is_made_again_once_there_is_npm(self):
         (self.fakes / "npm").write_text("#!/bin/sh\n")
         (self.fakes / "npm").chmod(0o755)
-        library = self.root / "build/release/generated/sim/html/charts.js"
+        library = self.root / "build/release/generated/app/html/charts.js"
         self.run_setup()
         library.parent.mkdir(parents=True)
         library.write_text("full")

@@ -16,9 +16,9 @@ root=$(cd "$(dirname "$0")/.." && pwd -P)
 echo "set up $*"
 [ ! -e "$root/broken" ] || exit 1
 mkdir -p "$root/build/release/bin"
-printf '%s\\n' "$root" >"$root/build/release/stamp"
-printf '%s\\n' '#!/bin/sh' 'pwd -P' 'for a; do echo "[$a]"; done' 'exit 4' >"$root/build/release/bin/tessera"
-chmod +x "$root/build/release/bin/tessera"
+printf '%s\\n' "$root" >"$root/build/release/stamp-$2"
+printf '%s\\n' '#!/bin/sh' 'pwd -P' 'for a; do echo "[$a]"; done' 'exit 4' >"$root/build/release/bin/$2"
+chmod +x "$root/build/release/bin/$2"
 """
 
 
@@ -28,7 +28,7 @@ class TesseraScript(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.outside = Path(folder.name).resolve()
         self.root = self.outside / "a checkout with spaces"
-        for name in ("tools", "cmake", "configs/schema", "hw", "predictor", "sim", "workloads"):
+        for name in ("tools", "cmake", "configs/schema", "hw", "predictor", "sim", "workloads", "app", "lab"):
             (self.root / name).mkdir(parents=True)
         for name in ("CMakeLists.txt", "CMakePresets.json", "hw/gpu.cpp"):
             (self.root / name).write_text("")
@@ -48,6 +48,14 @@ class TesseraScript(unittest.TestCase):
         self.assertEqual(result.stderr, "set up --target tessera\n")
         self.assertEqual(result.stdout, f"{self.outside}\n[show]\n[a b]\n[]\n")
         self.assertEqual(result.returncode, 4)
+
+    def test_a_command_of_the_laboratory_builds_it_too(self):
+        self.assertEqual(self.run_script("list").stderr, "set up --target tessera\n")
+        self.assertEqual(self.run_script("validate").stderr, "set up --target tessera-lab\n")
+        self.assertEqual(self.run_script("validate").stderr, "")
+        (self.root / "lab/fit.cpp").write_text("")
+        self.assert_set_up(False)
+        self.assertEqual(self.run_script("train").stderr, "set up --target tessera-lab\n")
 
     def test_second_use_answers_at_once(self):
         self.assert_set_up(True)

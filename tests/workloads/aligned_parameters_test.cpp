@@ -11,7 +11,7 @@
 #include "hw/units/input_error.h"
 #include "tests/workloads/models.h"
 #include "workloads/parallel/gradient_buckets.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 namespace {

@@ -8,7 +8,7 @@
 #include "hw/units/input_error.h"
 #include "tests/workloads/models.h"
 #include "workloads/families/vocabulary.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 namespace {

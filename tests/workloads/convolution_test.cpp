@@ -1,8 +1,8 @@
-#include "workloads/convolution.h"
+#include "workloads/program/convolution.h"
 
 #include <gtest/gtest.h>
 
-#include "workloads/labels.h"
+#include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {

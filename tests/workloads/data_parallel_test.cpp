@@ -10,7 +10,7 @@
 #include "hw/units/input_error.h"
 #include "tests/workloads/models.h"
 #include "workloads/parallel/gradient_buckets.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 #include "workloads/sharding.h"
 
 namespace tessera {

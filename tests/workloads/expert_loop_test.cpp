@@ -10,7 +10,7 @@
 #include "tests/workloads/models.h"
 #include "workloads/memory/memory_replay.h"
 #include "workloads/model_graph.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 namespace {

@@ -11,8 +11,8 @@
 #include "hw/units/input_error.h"
 #include "tests/workloads/models.h"
 #include "workloads/model_graph.h"
-#include "workloads/process_groups.h"
-#include "workloads/program.h"
+#include "workloads/program/process_groups.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 namespace {

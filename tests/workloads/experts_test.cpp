@@ -1,5 +1,5 @@
 // A mixture of experts under Megatron: grouped products against closed forms.
-#include "workloads/ops/experts.h"
+#include "workloads/ops/experts/experts.h"
 
 #include <algorithm>
 #include <numeric>
@@ -11,7 +11,7 @@
 #include "hw/units/input_error.h"
 #include "tests/workloads/models.h"
 #include "workloads/model_graph.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 namespace {

@@ -12,7 +12,7 @@
 #include "workloads/memory/memory_profile.h"
 #include "workloads/model_graph.h"
 #include "workloads/optimizers/optimizer_step.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 namespace {

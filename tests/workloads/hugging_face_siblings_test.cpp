@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
-#include "workloads/hugging_face.h"
+#include "workloads/hugging_face/hugging_face.h"
 
 namespace tessera {
 namespace {

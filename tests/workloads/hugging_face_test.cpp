@@ -1,4 +1,4 @@
-#include "workloads/hugging_face.h"
+#include "workloads/hugging_face/hugging_face.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include "hw/units/input_error.h"
 #include "tests/workloads/models.h"
 #include "workloads/model_graph.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 namespace {

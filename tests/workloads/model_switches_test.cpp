@@ -5,10 +5,10 @@
 
 #include "hw/units/input_error.h"
 #include "tests/workloads/models.h"
-#include "workloads/attention.h"
-#include "workloads/llama_parameters.h"
+#include "workloads/hugging_face/llama_parameters.h"
 #include "workloads/model_graph.h"
 #include "workloads/parameter_count.h"
+#include "workloads/program/attention.h"
 
 namespace tessera {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/models.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 namespace {

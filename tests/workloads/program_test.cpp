@@ -1,4 +1,4 @@
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 #include <algorithm>
 #include <map>

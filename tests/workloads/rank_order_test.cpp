@@ -1,4 +1,4 @@
-#include "workloads/rank_order.h"
+#include "workloads/program/rank_order.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "workloads/process_groups.h"
+#include "workloads/program/process_groups.h"
 
 namespace tessera {
 namespace {

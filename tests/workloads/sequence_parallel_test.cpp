@@ -11,7 +11,7 @@
 #include "tests/workloads/models.h"
 #include "workloads/families/families.h"
 #include "workloads/model_graph.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "workloads/families/megatron_model.h"
 #include "workloads/families/modules.h"
-#include "workloads/ops/experts.h"
+#include "workloads/ops/experts/experts.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/views.h"

@@ -5,9 +5,9 @@
 #include "workloads/families/families.h"
 #include "workloads/families/recording.h"
 #include "workloads/ops/embedding.h"
+#include "workloads/ops/experts/routing.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
-#include "workloads/ops/routing.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "workloads/graph/tensor.h"
-#include "workloads/kernel.h"
-#include "workloads/program.h"
+#include "workloads/program/kernel.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -38,6 +38,11 @@ enum class Kept : std::uint8_t {
   attention_and_alternate_products,
 };
 
+/// A kernel's use of all of a tensor.
+inline Access whole(const Tensor& tensor) {
+  return {tensor.storage, tensor.traffic()};
+}
+
 /// Records a block's forward operators and derives its backward pass as PyTorch's autograd engine
 /// does: rules run in reverse order, gradients that meet at a tensor are added by a kernel, a
 /// parameter's gradient is accumulated when its last use has contributed.

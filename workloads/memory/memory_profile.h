@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "workloads/memory/memory_bytes.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "workloads/memory/memory_bytes.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

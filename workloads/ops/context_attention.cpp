@@ -9,9 +9,6 @@ namespace {
 Access part_of(const Tensor& tensor, std::int64_t parts) {
   return {tensor.storage, Bytes(tensor.traffic().value() / parts)};
 }
-Access whole(const Tensor& tensor) {
-  return part_of(tensor, 1);
-}
 
 /// Attention of one rank over keys and values that come in parts.
 class DistributedAttention {

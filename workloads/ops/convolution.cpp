@@ -1,8 +1,8 @@
 #include "workloads/ops/convolution.h"
 
-#include "workloads/convolution.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/views.h"
+#include "workloads/program/convolution.h"
 
 namespace tessera {
 namespace {

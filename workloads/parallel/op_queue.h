@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "workloads/parallel/pass.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

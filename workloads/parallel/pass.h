@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "workloads/graph/block.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

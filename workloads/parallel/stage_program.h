@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "workloads/parallel/pass_library.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 #include "workloads/step_options.h"
 
 namespace tessera {

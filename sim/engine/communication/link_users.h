@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hw/units/id.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/engine/device/gpu.h"
-#include "workloads/labels.h"
+#include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {

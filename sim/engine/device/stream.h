@@ -8,7 +8,7 @@
 #include "sim/engine/clock/paced_work.h"
 #include "sim/engine/communication/collective_board.h"
 #include "sim/trace/launch_dates.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -2,7 +2,7 @@
 
 #include "hw/units/text.h"
 #include "sim/engine/errors/message_with_lines.h"
-#include "workloads/labels.h"
+#include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
-#include "workloads/labels.h"
-#include "workloads/process_groups.h"
+#include "workloads/program/labels.h"
+#include "workloads/program/process_groups.h"
 
 namespace tessera {
 namespace {

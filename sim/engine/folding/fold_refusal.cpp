@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "hw/units/text.h"
-#include "workloads/labels.h"
+#include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {

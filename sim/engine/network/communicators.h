@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "workloads/process_groups.h"
+#include "workloads/program/process_groups.h"
 
 namespace tessera {
 
@@ -14,8 +14,8 @@ struct Communicator {
   std::vector<int> ranks;
 };
 
-/// All communicators of a layout: the groups of every kind (workloads/process_groups.h), and those
-/// that a program lists.
+/// All communicators of a layout: the groups of every kind (workloads/program/process_groups.h),
+/// and those that a program lists.
 class Communicators {
  public:
   explicit Communicators(const ParallelLayout& layout);

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

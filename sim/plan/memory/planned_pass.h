@@ -5,7 +5,7 @@
 
 #include "sim/plan/memory/stage_graph.h"
 #include "sim/remat/schedule.h"
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -8,7 +8,7 @@
 
 #include "hw/units/input_error.h"
 #include "sim/plan/memory/split_micro_batches.h"
-#include "workloads/labels.h"
+#include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "workloads/program.h"
+#include "workloads/program/program.h"
 
 namespace tessera {
 

@@ -5,7 +5,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include "configs/schema/scenario.pb.h"
-#include "sim/config/mirror.h"
+#include "sim/config/fields/mirror.h"
 #include "tests/sim/config/config_fixture.h"
 #include "workloads/model_graph.h"
 

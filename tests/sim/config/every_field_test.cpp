@@ -12,12 +12,12 @@
 #include <google/protobuf/text_format.h>
 
 #include "configs/schema/scenario.pb.h"
-#include "sim/config/bind.h"
-#include "sim/config/convert.h"
+#include "sim/config/fields/bind.h"
+#include "sim/config/fields/convert.h"
+#include "sim/config/fields/schema_rules.h"
+#include "sim/config/files/yaml_tree.h"
 #include "sim/config/load.h"
 #include "sim/config/scenario_source.h"
-#include "sim/config/schema_rules.h"
-#include "sim/config/yaml_tree.h"
 #include "tests/sim/config/config_fixture.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "sim/config/explain.h"
+#include "sim/config/fields/explain.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

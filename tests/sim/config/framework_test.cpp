@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/config/convert.h"
+#include "sim/config/fields/convert.h"
 #include "sim/config/load.h"
 #include "tests/sim/config/config_fixture.h"
 #include "tests/workloads/models.h"

@@ -5,8 +5,8 @@
 
 #include "hw/topology.h"
 #include "sim/collectives/ring_paths.h"
+#include "sim/config/fields/mirror.h"
 #include "sim/config/load.h"
-#include "sim/config/mirror.h"
 
 namespace tessera {
 namespace {

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "sim/config/convert.h"
+#include "sim/config/fields/convert.h"
 #include "sim/config/scenario_source.h"
 #include "tests/sim/config/config_fixture.h"
 

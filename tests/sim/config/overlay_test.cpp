@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "sim/config/explain.h"
+#include "sim/config/fields/explain.h"
 #include "tests/sim/config/config_fixture.h"
 
 namespace tessera {

@@ -1,9 +1,9 @@
 #include <filesystem>
 
 #include "hw/topology.h"
-#include "predictor/gpu_support.h"
+#include "predictor/gpu/gpu_support.h"
 #include "predictor/kernel_predictor.h"
-#include "predictor/weights.h"
+#include "predictor/weights/weights.h"
 #include "sim/config/load.h"
 #include "tests/sim/config/config_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "sim/config/yaml_tree.h"
+#include "sim/config/files/yaml_tree.h"
 
 #include <memory>
 

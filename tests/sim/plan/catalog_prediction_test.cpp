@@ -1,14 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "predictor/gpu_support.h"
-#include "predictor/sm_rate.h"
+#include "predictor/gpu/gpu_support.h"
+#include "predictor/gpu/sm_rate.h"
 #include "predictor/tessera_predictor.h"
-#include "predictor/weights.h"
+#include "predictor/weights/weights.h"
 #include "sim/config/load.h"
 #include "tests/predictor/gemm_table_comparison.h"
 #include "tests/predictor/test_kernels.h"
-#include "workloads/convolution.h"
+#include "workloads/program/convolution.h"
 
 namespace tessera {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
-#include "predictor/weights.h"
+#include "predictor/weights/weights.h"
 #include "sim/config/load.h"
 #include "sim/plan/plan.h"
 #include "tests/workloads/models.h"

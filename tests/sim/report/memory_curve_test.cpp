@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "sim/report/memory_plan_text.h"
+#include "sim/report/text/memory_plan_text.h"
 #include "tests/sim/trace/handmade_step.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "sim/report/table.h"
+#include "sim/report/text/table.h"
 
 #include <algorithm>
 #include <sstream>

@@ -1,9 +1,9 @@
-#include "sim/report/timeline_svg.h"
+#include "sim/report/drawings/timeline_svg.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/report/timeline_slices.h"
+#include "sim/report/drawings/timeline_slices.h"
 #include "tests/sim/trace/handmade_step.h"
 #include "tests/sim/trace/ideal_timeline.h"
 

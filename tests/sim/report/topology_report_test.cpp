@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/report/topology_svg.h"
-#include "sim/report/topology_text.h"
+#include "sim/report/drawings/topology_svg.h"
+#include "sim/report/text/topology_text.h"
 #include "tests/hw/fabrics.h"
 
 namespace tessera {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/sim/engine/program_builder.h"
-#include "workloads/process_groups.h"
+#include "workloads/program/process_groups.h"
 
 namespace tessera::test {
 namespace {

@@ -1,0 +1,133 @@
+// What a collective takes, alone: tessera collective.
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "app/cli/commands.h"
+#include "app/shell/home.h"
+#include "app/shell/output.h"
+#include "hw/units/input_error.h"
+#include "hw/units/text.h"
+#include "sim/collectives/collective_names.h"
+#include "sim/config/load.h"
+#include "sim/report/collective_report.h"
+
+namespace tessera {
+namespace {
+
+struct CollectiveOptions {
+  std::string cluster;
+  std::string op;
+  std::string bytes;
+  std::string to;
+  int factor = 2;
+  std::string ranks;
+  std::string algorithm;
+  std::string protocol;
+  std::string measured;
+  std::string constants;
+  bool no_switch_reduction = false;
+  bool copy_engines = false;
+  std::string format;
+};
+
+Bytes size_of(const std::string& option, const std::string& text) {
+  // nccl-tests writes bytes without a unit
+  const bool bare = text.find_first_not_of("0123456789") == std::string::npos;
+  try {
+    const Bytes bytes = parse_bytes(bare ? text + " B" : text);
+    constexpr Bytes kMost(std::int64_t{1} << 50);
+    if (bytes >= 1_B && bytes <= kMost) return bytes;
+  } catch (const InputError&) {
+  }
+  throw InputError({option, "\"" + text + "\"", "write a size as 1 GiB, 64MB or 1048576"});
+}
+
+template <class Value>
+void choose(const std::string& option, const std::string& name, const std::optional<Value>& known,
+            std::optional<Value>& choice) {
+  if (name.empty()) return;
+  choice = known;
+  if (!known) throw InputError({option, "\"" + name + "\"", "see tessera collective --help"});
+}
+
+CollectiveCall call_of(const CollectiveOptions& options) {
+  CollectiveCall call;
+  const auto kind = collective_kind_of(options.op);
+  if (!kind)
+    throw InputError({"--op", "\"" + options.op + "\"",
+                      "write all_reduce, all_gather, reduce_scatter, broadcast, alltoall or "
+                      "sendrecv"});
+  call.kind = *kind;
+  call.bytes = size_of("--bytes", options.bytes);
+  choose("--algo", options.algorithm, collective_algorithm_of(options.algorithm), call.algorithm);
+  choose("--proto", options.protocol, collective_protocol_of(options.protocol), call.protocol);
+  call.reduces_in_switch = !options.no_switch_reduction;
+  call.copy_engines = options.copy_engines;
+  return call;
+}
+
+std::vector<int> ranks_of(const CollectiveOptions& options, int gpu_count) {
+  if (!options.ranks.empty()) return parse_ranks(options.ranks, gpu_count);
+  std::vector<int> all(static_cast<std::size_t>(gpu_count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+void run_collective(const CollectiveOptions& options) {
+  const Catalog catalog = shipped_catalog();
+  const Topology topology(load_cluster(options.cluster, catalog));
+  const std::vector<int> ranks = ranks_of(options, topology.gpu_count());
+  if (ranks.size() < 2)
+    throw InputError({"--ranks", "one GPU", "a collective needs two GPUs or more"});
+  CollectiveCall call = call_of(options);
+  std::vector<GroupCalibration> groups;
+  if (!options.measured.empty()) groups = load_collectives(options.measured, catalog).groups;
+  const CollectiveTuning tuning(
+      options.constants == "nccl" ? nccl_constants() : CollectiveConstants(), groups);
+  const Bytes last = options.to.empty() ? call.bytes : size_of("--to", options.to);
+  std::vector<CollectiveReport> reports;
+  for (; call.bytes <= last; call.bytes *= options.factor)
+    reports.push_back(report_collective(topology, call, ranks, tuning));
+  if (reports.empty())
+    throw InputError({"--to", "\"" + options.to + "\"", "take a size that is not below --bytes"});
+  print(options.format == "json" ? collective_report_json(reports)
+                                 : collective_report_text(reports));
+}
+
+}  // namespace
+
+void add_collective_command(CLI::App& app) {
+  auto options = std::make_shared<CollectiveOptions>();
+  CLI::App* command = app.add_subcommand("collective", "Time a collective alone on a cluster");
+  command->add_option("--cluster", options->cluster, "id of the hardware catalog, or a file")
+      ->required();
+  command
+      ->add_option("--op", options->op,
+                   "all_reduce, all_gather, reduce_scatter, broadcast, alltoall or sendrecv (from "
+                   "the first of the ranks to the second)")
+      ->required();
+  command->add_option("--bytes", options->bytes, "size as of nccl-tests, e.g. 1GiB")->required();
+  command->add_option("--to", options->to, "a sweep: up to this size");
+  command->add_option("--factor", options->factor, "a sweep: from size to size, at least 2")
+      ->check(CLI::Range(2, 1024));
+  command->add_option("--ranks", options->ranks, "GPUs, as 0-3,8; all of the cluster otherwise");
+  command->add_option(
+      "--algo", options->algorithm,
+      "ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain, pat, pairwise or "
+      "hierarchical instead of the tuner's choice");
+  command->add_option("--proto", options->protocol, "ll, ll128 or simple, likewise");
+  command->add_option("--measured", options->measured,
+                      "measured collectives (YAML of tessera calibrate nccl, or an id of them)");
+  command->add_option("--constants", options->constants, "of the model, or NCCL's own")
+      ->check(CLI::IsMember({"shipped", "nccl"}));
+  command->add_flag("--no-switch-reduction", options->no_switch_reduction,
+                    "data that NVLS does not reduce, as int8");
+  command->add_flag("--copy-engines", options->copy_engines,
+                    "inside a node, copy engines move what is not reduced (NCCL_CTA_POLICY)");
+  add_format_option(*command, options->format, {"table", "json"});
+  command->callback([options] { run_collective(*options); });
+}
+
+}  // namespace tessera

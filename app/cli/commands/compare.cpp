@@ -1,0 +1,84 @@
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/cli/commands.h"
+#include "app/cli/provenance_of.h"
+#include "app/explain/comparison.h"
+#include "app/html/comparison_page.h"
+#include "app/shell/home.h"
+#include "app/shell/output.h"
+#include "predictor/weights/weights.h"
+#include "sim/config/load.h"
+#include "sim/engine/engine.h"
+#include "sim/formats/input_file.h"
+#include "sim/formats/output_file.h"
+#include "sim/plan/plan.h"
+#include "sim/process/forked_call.h"
+#include "sim/report/json.h"
+#include "sim/report/metrics.h"
+
+namespace tessera {
+namespace {
+
+struct CompareOptions {
+  std::string a;
+  std::string b;
+  std::vector<std::string> overrides;
+  std::vector<std::string> overrides_of_b;
+  std::string format;
+  std::string report_file;
+};
+
+bool is_scenario(const std::filesystem::path& file) {
+  return file.extension() == ".yaml" || file.extension() == ".yml";
+}
+
+/// In a process of its own: there may be two of them.
+std::string simulated_result(const std::string& file, const std::vector<std::string>& overrides,
+                             const PredictorWeights& weights) {
+  const Scenario scenario = load_scenario(file, overrides, shipped_catalog());
+  const TimedProgram timed = plan_step(scenario, weights);
+  return run_forked([&] {
+    return json_text(measure(timed, simulate(timed)), provenance_of(scenario, weights, timed));
+  });
+}
+
+StepProfile profile_of_file(const std::string& file, const std::vector<std::string>& overrides,
+                            const PredictorWeights& weights) {
+  if (is_scenario(file)) return profile_of_result(simulated_result(file, overrides, weights), file);
+  if (is_trace(file)) return profile_of_trace(read_kineto(file), file);
+  return profile_of_result(read_input_file(file), file);
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app) {
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App* command = app.add_subcommand("compare", "Put two steps beside each other");
+  const char* kinds =
+      "scenario (YAML), result of simulate (JSON), or trace of torch.profiler (JSON, .gz)";
+  command->add_option("A", options->a, kinds)->required();
+  command->add_option("B", options->b, kinds)->required();
+  add_set_option(*command, options->overrides);
+  command
+      ->add_option("--set-b", options->overrides_of_b,
+                   "path=value; overrides a field of the scenario B alone; repeatable")
+      ->allow_extra_args(false);
+  command->add_option("--report", options->report_file, "write a self-contained HTML report");
+  add_format_option(*command, options->format, {"table", "json"});
+  command->callback([options] {
+    const PredictorWeights weights = shipped_weights();
+    std::vector<std::string> of_b = options->overrides;
+    of_b.insert(of_b.end(), options->overrides_of_b.begin(), options->overrides_of_b.end());
+    const StepComparison comparison =
+        compare_steps(profile_of_file(options->a, options->overrides, weights),
+                      profile_of_file(options->b, of_b, weights));
+    if (!options->report_file.empty())
+      write_output_file(options->report_file, comparison_page(comparison, TESSERA_VERSION));
+    print(options->format == "json" ? comparison_json(comparison) : comparison_text(comparison));
+  });
+}
+
+}  // namespace tessera

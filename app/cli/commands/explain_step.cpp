@@ -1,0 +1,70 @@
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/cli/commands.h"
+#include "app/cli/provenance_of.h"
+#include "app/explain/explain_text.h"
+#include "app/shell/home.h"
+#include "app/shell/output.h"
+#include "app/shell/progress.h"
+#include "predictor/weights/weights.h"
+#include "sim/config/load.h"
+#include "sim/engine/engine.h"
+#include "sim/plan/plan.h"
+
+namespace tessera {
+namespace {
+
+struct ExplainStepOptions {
+  std::string file;
+  std::vector<std::string> overrides;
+  std::string format;
+  double faster_pct = 10;
+};
+
+StepExplanation explained_step(const ExplainStepOptions& options) {
+  const Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
+  const PredictorWeights weights = shipped_weights();
+  const TimedProgram timed = plan_step(scenario, weights);
+  StepExplanation explanation;
+  // Ahead of the simulation in this process: its children have to be fresh.
+  if (options.faster_pct > 0) {
+    const int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    StatusLine status;
+    explanation.sensitivities = sensitivities(
+        scenario, weights, 1 + options.faster_pct / 100, jobs,
+        [&](std::size_t done, std::size_t all) {
+          status.show(std::to_string(done) + " of " + std::to_string(all) + " simulations");
+        });
+  }
+  explanation.gpu = scenario.cluster.node.gpu.id;
+  explanation.gpus = timed.program.layout.world_size();
+  explanation.story = tell_step(timed, simulate(timed));
+  explanation.provenance = provenance_of(scenario, weights, timed);
+  return explanation;
+}
+
+}  // namespace
+
+void add_explain_step_command(CLI::App& app) {
+  auto options = std::make_shared<ExplainStepOptions>();
+  CLI::App* command =
+      app.add_subcommand("explain-step", "Where a step's time goes, why, and what would help");
+  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_set_option(*command, options->overrides);
+  add_format_option(*command, options->format, {"table", "json"});
+  command
+      ->add_option("--faster", options->faster_pct,
+                   "percent by which each part of the machine is made faster; 0: none")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  command->callback([options] {
+    const StepExplanation explanation = explained_step(*options);
+    print(options->format == "json" ? explanation_json(explanation)
+                                    : explanation_text(explanation));
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,236 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/commands.h"
+#include "app/html/points_page.h"
+#include "app/shell/home.h"
+#include "app/shell/output.h"
+#include "app/shell/progress.h"
+#include "hw/units/input_error.h"
+#include "predictor/weights/weights.h"
+#include "sim/config/load.h"
+#include "sim/engine/engine.h"
+#include "sim/formats/output_file.h"
+#include "sim/plan/plan.h"
+#include "sim/process/forked_call.h"
+
+namespace tessera {
+namespace {
+
+struct PlanBatchOptions {
+  std::string file;
+  std::vector<std::string> overrides;
+  std::vector<std::string> planners;
+  bool no_swap = false;
+  double slowdown = 0;
+  std::string format;
+  std::string report_file;
+};
+
+constexpr const char* kCeiling = "(ceiling)";
+
+struct BatchAnswer {
+  std::string planner;
+  std::int64_t micro_batch = 0;        ///< 0: not even one sequence fits
+  std::optional<Seconds> per_sample;   ///< step time over sequences
+  std::optional<DeviceMemory> memory;  ///< that the fullest GPU must have
+};
+
+/// The largest micro-batch with which a scenario fits, its number of micro-batches kept. For
+/// kCeiling: at which the lower bound of every stage does, which no planner can pass.
+class BatchSearch {
+ public:
+  /// `slowest`: most time per sample; nothing: any. `status` tells how far it is.
+  BatchSearch(Scenario scenario, const std::string& planner, const PredictorWeights& weights,
+              std::optional<Seconds> slowest, StatusLine& status)
+      : status_(status),
+        scenario_(std::move(scenario)),
+        planner_(planner),
+        weights_(weights),
+        slowest_(slowest),
+        micro_batches_(scenario_.step.micro_batches()) {
+    scenario_.memory.planner = planner == kCeiling ? "none" : planner;
+    scenario_.memory.thorough = false;
+  }
+
+  /// `known`: a micro-batch that fits.
+  BatchAnswer run(std::int64_t known) {
+    BatchAnswer answer{.planner = planner_};
+    std::int64_t fits = known, fails = known + 1;
+    fits_ = known;
+    while (fails <= kMost && try_batch(fails)) {
+      fits_ = fits = fails;
+      fails *= 2;
+    }
+    fails = std::min(fails, kMost + 1);
+    while (fails - fits > 1) {
+      const std::int64_t middle = (fits + fails) / 2;
+      (try_batch(middle) ? fits : fails) = middle;
+      fits_ = fits;
+    }
+    answer.micro_batch = fits;
+    if (fits == 0 || planner_ == kCeiling) return answer;
+    try_batch(fits);
+    answer.per_sample = per_sample();
+    answer.memory = steps_->memory.device();
+    return answer;
+  }
+
+ private:
+  static constexpr std::int64_t kMost = 1 << 16;
+
+  bool try_batch(std::int64_t micro_batch) {
+    status_.show((planner_ == kCeiling ? "ceiling" : planner_) + ": micro-batch " +
+                 std::to_string(micro_batch) + ", " + std::to_string(fits_) + " fits");
+    scenario_.step.micro_batch = micro_batch;
+    scenario_.step.global_batch = micro_batch * scenario_.step.layout.data * micro_batches_;
+    steps_ = plan_step_memory(scenario_, weights_);
+    const PlannedStep& memory = steps_->memory;
+    if (planner_ == kCeiling) {
+      return std::ranges::all_of(memory.stages, [&](const StageMemoryPlan& stage) {
+        return !stage.needed || stage.lower_bound <= memory.budget;
+      });
+    }
+    return memory.feasible() && (!slowest_ || per_sample() <= *slowest_);
+  }
+
+  Seconds per_sample() const {
+    const std::string time = run_forked([&] {
+      char text[64];
+      std::snprintf(text, sizeof(text), "%.17g", simulate(steps_->planned).step_time.value());
+      return std::string(text);
+    });
+    return Seconds(std::stod(time)) / static_cast<double>(scenario_.step.global_batch);
+  }
+
+  StatusLine& status_;
+  Scenario scenario_;
+  std::string planner_;
+  std::int64_t fits_ = 0;  ///< so far
+  const PredictorWeights& weights_;
+  std::optional<Seconds> slowest_;
+  std::int64_t micro_batches_;
+  std::optional<PlannedSteps> steps_;
+};
+
+double in_gib(Bytes bytes) {
+  return static_cast<double>(bytes.value()) / (1 << 30);
+}
+
+std::string batch_table(const std::vector<BatchAnswer>& answers) {
+  std::string text;
+  char line[160];
+  std::snprintf(line, sizeof(line), "%-18s %12s %14s %10s %12s %12s\n", "planner", "micro-batch",
+                "ms per sample", "batch x", "time x", "memory GiB");
+  text += line;
+  const BatchAnswer& plain = answers.front();
+  for (const BatchAnswer& answer : answers) {
+    const double batch = plain.micro_batch > 0 ? static_cast<double>(answer.micro_batch) /
+                                                     static_cast<double>(plain.micro_batch)
+                                               : 0;
+    std::snprintf(line, sizeof(line), "%-18s %12lld %14s %10.2f %12s\n", answer.planner.c_str(),
+                  static_cast<long long>(answer.micro_batch), "", batch, "");
+    if (answer.per_sample)
+      std::snprintf(line, sizeof(line), "%-18s %12lld %14.3f %10.2f %12.3f %12.3f\n",
+                    answer.planner.c_str(), static_cast<long long>(answer.micro_batch),
+                    answer.per_sample->value() * 1e3, batch,
+                    plain.per_sample ? *answer.per_sample / *plain.per_sample : 0.0,
+                    in_gib(answer.memory->total()));
+    text += line;
+  }
+  return text;
+}
+
+nlohmann::ordered_json memory_json(const BatchAnswer& answer) {
+  if (!answer.memory) return nullptr;
+  return {{"allocated_bytes", answer.memory->allocated.value()},
+          {"reserved_bytes", answer.memory->reserved.value()},
+          {"context_bytes", answer.memory->context.value()},
+          {"nccl_bytes", answer.memory->communicators.value()},
+          {"device_bytes", answer.memory->total().value()}};
+}
+
+std::string batch_json(const std::vector<BatchAnswer>& answers) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const BatchAnswer& answer : answers)
+    list.push_back({{"planner", answer.planner},
+                    {"micro_batch", answer.micro_batch},
+                    {"seconds_per_sample", answer.per_sample
+                                               ? nlohmann::ordered_json(answer.per_sample->value())
+                                               : nlohmann::ordered_json(nullptr)},
+                    {"memory", memory_json(answer)}});
+  return nlohmann::ordered_json{{"schema", "tessera.batch_plan/1"}, {"planners", std::move(list)}}
+             .dump(2) +
+         "\n";
+}
+
+PointsReport batch_points(const std::string& scenario, const std::vector<BatchAnswer>& answers) {
+  PointsReport points{.title = scenario + ": the largest micro-batch by planner"};
+  points.columns = {
+      {"planner", 0}, {"micro-batch", 1}, {"ms per sample", -1}, {"memory [GiB]", -1}};
+  for (const BatchAnswer& answer : answers) {
+    points.labels.push_back(answer.planner);
+    points.rows.push_back({answer.planner, answer.micro_batch,
+                           answer.per_sample
+                               ? nlohmann::ordered_json(answer.per_sample->value() * 1e3)
+                               : nlohmann::ordered_json(nullptr),
+                           answer.memory ? nlohmann::ordered_json(in_gib(answer.memory->total()))
+                                         : nlohmann::ordered_json(nullptr)});
+  }
+  points.note = "(ceiling): what no planner can pass. A click chooses a point.";
+  return points;
+}
+
+void run_plan_batch(const PlanBatchOptions& options) {
+  Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
+  if (options.no_swap) scenario.memory.swap = false;
+  const PredictorWeights weights = shipped_weights();
+  std::vector<std::string> planners{"none"};
+  for (const std::string& name : options.planners)
+    if (name != "none") planners.push_back(name);
+  if (options.planners.empty())
+    for (const char* name : {"tessera", "libra", "chen_sqrt", "megatron_block", "megatron_uniform"})
+      planners.emplace_back(name);
+  planners.emplace_back(kCeiling);
+  std::vector<BatchAnswer> answers;
+  StatusLine status;
+  for (const std::string& planner : planners) {
+    std::optional<Seconds> slowest;
+    const bool limited = options.slowdown > 0 && planner != kCeiling;
+    if (limited && !answers.empty() && answers.front().per_sample)
+      slowest = *answers.front().per_sample * options.slowdown;
+    const std::int64_t known = answers.empty() ? 0 : answers.front().micro_batch;
+    answers.push_back(BatchSearch(scenario, planner, weights, slowest, status).run(known));
+  }
+  if (!options.report_file.empty())
+    write_output_file(options.report_file,
+                      points_page(batch_points(scenario.name, answers), TESSERA_VERSION));
+  print(options.format == "json" ? batch_json(answers) : batch_table(answers));
+}
+
+}  // namespace
+
+void add_plan_batch_command(CLI::App& plan) {
+  auto options = std::make_shared<PlanBatchOptions>();
+  CLI::App* command = plan.add_subcommand(
+      "batch", "Find the largest micro-batch that fits, without and with a memory plan");
+  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_set_option(*command, options->overrides);
+  command->add_option("--planner", options->planners, "besides none; repeatable")
+      ->check(CLI::IsMember(step_planner_names()));
+  command->add_flag("--no-swap", options->no_swap, "recomputation alone");
+  command
+      ->add_option("--slowdown", options->slowdown,
+                   "most time per sample over that without a plan (default: any)")
+      ->check(CLI::Range(1.0, 1000.0));
+  command->add_option("--report", options->report_file, "write the answer as an HTML page");
+  add_format_option(*command, options->format, {"table", "json"});
+  command->callback([options] { run_plan_batch(*options); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/cli/commands.h"
+#include "app/cli/provenance_of.h"
+#include "app/html/memory_plan_page.h"
+#include "app/shell/home.h"
+#include "app/shell/output.h"
+#include "app/shell/progress.h"
+#include "hw/units/input_error.h"
+#include "hw/units/text.h"
+#include "predictor/weights/weights.h"
+#include "sim/config/load.h"
+#include "sim/engine/engine.h"
+#include "sim/formats/output_file.h"
+#include "sim/plan/plan.h"
+#include "sim/process/forked_call.h"
+#include "sim/report/text/memory_plan_text.h"
+
+namespace tessera {
+namespace {
+
+struct PlanMemoryOptions {
+  std::string file;
+  std::vector<std::string> overrides;
+  std::string budget;
+  std::string budgets;
+  std::string planner;
+  bool no_swap = false;
+  bool fast = false;
+  std::string format;
+  std::string picture_file;
+  std::string report_file;
+};
+
+Bytes bytes_after(const char* option, const std::string& text) {
+  try {
+    return parse_bytes(text);
+  } catch (const InputError& error) {
+    Problem problem = error.problems().front();
+    problem.where = option;
+    throw InputError(problem);
+  }
+}
+
+/// "20GiB:80GiB:5GiB": first, last, step.
+std::vector<Bytes> range_of(const std::string& text) {
+  std::vector<Bytes> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    parts.push_back(bytes_after("--budgets", text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  constexpr std::int64_t kMost = 1000;
+  const bool valid = parts.size() == 3 && parts[2].value() > 0 && parts[0] <= parts[1] &&
+                     (parts[1] - parts[0]).value() / parts[2].value() < kMost;
+  if (!valid)
+    throw InputError({"--budgets", "is " + text, "give first:last:step, as 20GiB:80GiB:5GiB"});
+  std::vector<Bytes> budgets;
+  for (Bytes budget = parts[0]; budget <= parts[1]; budget += parts[2]) budgets.push_back(budget);
+  return budgets;
+}
+
+/// Memory of every stage over a simulated step, with the step's time (memory_of_stages()).
+nlohmann::ordered_json simulated_memory(const TimedProgram& timed) {
+  return nlohmann::ordered_json::parse(
+      run_forked([&] { return memory_of_stages(timed, simulate(timed)).dump(); }));
+}
+
+Seconds step_time_of(const nlohmann::ordered_json& memory) {
+  return Seconds(memory["step_time_s"].get<double>());
+}
+
+/// A scenario planned for one budget after another.
+class PlanQuestion {
+ public:
+  explicit PlanQuestion(const PlanMemoryOptions& options)
+      : weights_(shipped_weights()),
+        scenario_(load_scenario(options.file, options.overrides, shipped_catalog())) {
+    if (scenario_.memory.planner.empty()) scenario_.memory.planner = "tessera";
+    if (!options.planner.empty()) scenario_.memory.planner = options.planner;
+    if (options.no_swap) scenario_.memory.swap = false;
+    if (options.fast) scenario_.memory.thorough = false;
+  }
+
+  const MemoryPlanReport& plan(Bytes budget, bool simulates = true) {
+    if (budget.value() > 0) scenario_.memory.budget = budget;
+    steps_.push_back(plan_step_memory(scenario_, weights_));
+    const PlannedSteps& steps = steps_.back();
+    MemoryPlanReport report{.scenario = scenario_.name,
+                            .planner = scenario_.memory.planner,
+                            .budget = steps.memory.budget,
+                            .steps = &steps,
+                            .base_time = {},
+                            .planned_time = {},
+                            .simulated_time = {}};
+    if (simulates) {
+      if (without_.is_null()) without_ = simulated_memory(steps.base);
+      report.base_time = step_time_of(without_);
+      with_ = nullptr;
+      if (steps.memory.feasible()) {
+        with_ = simulated_memory(steps.planned);
+        report.planned_time = report.base_time + steps.memory.added_time;
+        report.simulated_time = step_time_of(with_);
+      }
+    }
+    reports_.push_back(report);
+    return reports_.back();
+  }
+  const std::vector<MemoryPlanReport>& reports() const { return reports_; }
+
+  /// Of the plan that was made and simulated last.
+  std::string page() const {
+    return memory_plan_page(reports_.back(), without_, with_,
+                            provenance_of(scenario_, weights_, steps_.back().base));
+  }
+
+ private:
+  PredictorWeights weights_;
+  Scenario scenario_;
+  nlohmann::ordered_json without_, with_;  ///< simulated_memory() of the last plan's steps
+  std::deque<PlannedSteps> steps_;
+  std::vector<MemoryPlanReport> reports_;
+};
+
+int fullest_stage(const PlannedStep& memory) {
+  const auto fullest = std::ranges::max_element(memory.stages, {}, &StageMemoryPlan::base_peak);
+  return fullest->stage;
+}
+
+ExitCode run_plan_memory(const PlanMemoryOptions& options) {
+  PlanQuestion question(options);
+  if (!options.budgets.empty()) {
+    const std::vector<Bytes> budgets = range_of(options.budgets);
+    StatusLine status;
+    for (std::size_t i = 0; i < budgets.size(); ++i) {
+      status.show("budget " + to_short_text(budgets[i]) + ", " + std::to_string(i + 1) + " of " +
+                  std::to_string(budgets.size()));
+      question.plan(budgets[i]);
+    }
+    std::vector<MemoryPlanReport> curve = question.reports();
+    keep_fastest_of_tighter(curve);
+    if (!options.report_file.empty())
+      write_output_file(options.report_file,
+                        points_page(memory_curve_points(curve), TESSERA_VERSION));
+    print(options.format == "json" ? memory_curve_json(curve) : memory_curve_table(curve));
+    return ExitCode::ok;
+  }
+  const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
+  const MemoryPlanReport& report = question.plan(budget);
+  if (!options.picture_file.empty())
+    write_output_file(options.picture_file,
+                      memory_plan_svg(report, fullest_stage(report.steps->memory)));
+  if (!options.report_file.empty()) write_output_file(options.report_file, question.page());
+  print(options.format == "json" ? memory_plan_json(report) : memory_plan_table(report));
+  return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
+}
+
+ExitCode run_plan_export(const PlanMemoryOptions& options) {
+  PlanQuestion question(options);
+  const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
+  const MemoryPlanReport& report = question.plan(budget, !options.report_file.empty());
+  if (!options.report_file.empty()) write_output_file(options.report_file, question.page());
+  print(memory_decisions_json(report));
+  return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
+}
+
+CLI::App* add_common(CLI::App& plan, const char* name, const char* about,
+                     const std::shared_ptr<PlanMemoryOptions>& options) {
+  CLI::App* command = plan.add_subcommand(name, about);
+  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_set_option(*command, options->overrides);
+  command->add_option("--budget", options->budget,
+                      "per GPU, for what the framework's allocator holds, as 40GiB (default: the "
+                      "scenario's memory.budget, else the GPU's memory)");
+  command->add_option("--planner", options->planner, "who plans (default: the scenario's, tessera)")
+      ->check(CLI::IsMember(step_planner_names()));
+  command->add_flag("--no-swap", options->no_swap, "recomputation alone");
+  command->add_flag("--fast", options->fast, "a shorter search");
+  command->add_option("--report", options->report_file,
+                      "write the plan as a self-contained HTML page");
+  return command;
+}
+
+}  // namespace
+
+void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code) {
+  auto options = std::make_shared<PlanMemoryOptions>();
+  CLI::App* command = add_common(
+      plan, "memory", "Make a step fit: what runs again, what is swapped, what it costs", options);
+  command->add_option("--budgets", options->budgets,
+                      "a curve: first:last:step, as 20GiB:80GiB:5GiB");
+  command->add_option("--picture", options->picture_file,
+                      "write memory before and after of the fullest stage as SVG");
+  add_format_option(*command, options->format, {"table", "json"});
+  command->callback([options, &exit_code] { exit_code = run_plan_memory(*options); });
+}
+
+void add_plan_export_command(CLI::App& plan, ExitCode& exit_code) {
+  auto options = std::make_shared<PlanMemoryOptions>();
+  CLI::App* command =
+      add_common(plan, "export",
+                 "Print the decisions of a memory plan, operator by operator, as JSON", options);
+  command->callback([options, &exit_code] { exit_code = run_plan_export(*options); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/cli/commands/run_options.h"
+#include "app/shell/home.h"
+#include "app/shell/parsed_option.h"
+#include "hw/units/input_error.h"
+#include "hw/units/text.h"
+#include "sim/config/suggest.h"
+#include "sim/longrun/failure_file.h"
+#include "sim/reliability/node_pool.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kDefaultDays = 30;
+constexpr Seconds kRestartWithoutReading = Seconds(300);
+
+Seconds seconds_after(const char* option, const std::string& text) {
+  const Seconds time = parsed_option(option, text, parse_seconds);
+  if (time > Seconds(kMostRunDays * 86'400))
+    throw InputError({option, "is " + text, "give less than ten years"});
+  return time;
+}
+
+Seconds positive_seconds_after(const char* option, const std::string& text) {
+  const Seconds time = seconds_after(option, text);
+  if (time.value() < 1e-6) throw InputError({option, "is " + text, "give more than 0 s"});
+  return time;
+}
+
+/// A shipped file by its name, or the user's.
+fs::path failure_file(const std::string& name) {
+  const bool names_file = name.find('/') != std::string::npos || name.ends_with(".yaml") ||
+                          name.ends_with(".yml") || fs::exists(name);
+  if (names_file) return name;
+  const fs::path folder = home() / "configs/reliability";
+  if (fs::exists(folder / (name + ".yaml"))) return folder / (name + ".yaml");
+  std::vector<std::string> known;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".yaml") known.push_back(entry.path().stem().string());
+  std::ranges::sort(known);
+  throw InputError(
+      {"--failures", name + " is not in configs/reliability", suggestion(name, known)});
+}
+
+/// Failures of whole nodes at one rate, from the options.
+FailureModel plain_failures(const RunOptions& options) {
+  FailureClass of{.name = "node", .component = Component::host};
+  of.per_node_day = options.per_1000_node_days / 1000;
+  if (!options.repair.empty()) of.repair = seconds_after("--repair", options.repair);
+  if (!options.detection.empty()) of.detection = seconds_after("--detection", options.detection);
+  return {.name = "", .classes = {of}};
+}
+
+void check_failure_options(const RunOptions& options) {
+  const int given =
+      (options.per_1000_node_days >= 0) + !options.failures.empty() + !options.fault_trace.empty();
+  if (given != 1)
+    throw InputError({given == 0 ? "--failures-per-1000-node-days" : "--failures",
+                      given == 0 ? "is missing" : "is one of several descriptions of failures",
+                      "give one of --failures-per-1000-node-days 6.5, --failures FILE and "
+                      "--fault-trace FILE"});
+  const bool plain = options.per_1000_node_days >= 0;
+  for (const auto& [name, text] :
+       {std::pair("--repair", &options.repair), std::pair("--detection", &options.detection)})
+    if (!plain && !text->empty())
+      throw InputError({name, "is " + *text + ", but each failure says its own",
+                        "leave it out, or use --failures-per-1000-node-days"});
+}
+
+/// The record of a whole cluster; the job and its spares are the first nodes of it.
+void set_trace(const RunOptions& options, RunAnswer& answer) {
+  RunPlan& plan = answer.plan;
+  const int ours = plan.nodes + plan.spares;
+  std::vector<RecordedFault> faults = read_fault_trace(options.fault_trace, kMostRunNodes);
+  ReplayedTrace trace{.nodes = ours};
+  Micros last;
+  for (const RecordedFault& fault : faults) {
+    trace.nodes = std::max(trace.nodes, fault.node + 1);
+    last = std::max(last, fault.end);
+  }
+  if (options.trace_nodes > 0 && options.trace_nodes < trace.nodes)
+    throw InputError({"--trace-nodes",
+                      "is " + std::to_string(options.trace_nodes) +
+                          ", but the record and the job have " + std::to_string(trace.nodes),
+                      "give at least as many"});
+  trace.nodes = std::max(trace.nodes, options.trace_nodes);
+  if (options.days == 0) {
+    plan.length = std::clamp(last, days_of(1), to_micros(Seconds(kMostRunDays * 86'400)));
+    answer.days = in_hours(plan.length) / 24;
+  }
+  trace.length = plan.length;
+  trace.time_out = recorded_time_out(faults, trace.nodes, plan.length);
+  std::erase_if(faults, [&](const RecordedFault& fault) { return fault.begin >= plan.length; });
+  trace.faults = faults.size();
+  answer.trace = trace;
+  std::erase_if(faults, [&](const RecordedFault& fault) { return fault.node >= ours; });
+  answer.failures = fs::path(options.fault_trace).filename().string() + ", " +
+                    std::to_string(faults.size()) + " of " + std::to_string(trace.faults) +
+                    " faults";
+  plan.recorded = std::move(faults);
+}
+
+void read_failure_options(const RunOptions& options, int gpus_per_node, RunAnswer& answer) {
+  RunPlan& plan = answer.plan;
+  if (options.per_1000_node_days >= 0) {
+    plan.failures = plain_failures(options);
+    answer.failures = to_text(Flops(options.per_1000_node_days));
+    answer.failures.resize(answer.failures.find(' '));
+    answer.failures += " per 1000 node-days";
+  } else if (!options.failures.empty()) {
+    plan.failures = read_failures(failure_file(options.failures), gpus_per_node);
+    answer.failures = plan.failures.name;
+  } else {
+    set_trace(options, answer);
+  }
+}
+
+BytesPerSecond storage_bandwidth(const std::string& text) {
+  const BytesPerSecond rate = parsed_option("--storage-bandwidth", text, parse_bandwidth);
+  if (rate.value() < 1)
+    throw InputError({"--storage-bandwidth", "is " + text, "give more than 0 B/s"});
+  return rate;
+}
+
+/// The rate that was given; 0: none.
+BytesPerSecond storage_of(const RunOptions& options) {
+  return options.storage_bandwidth.empty() ? BytesPerSecond(0)
+                                           : storage_bandwidth(options.storage_bandwidth);
+}
+
+/// What the options say of times; those that need the step come later.
+void set_times(const RunOptions& options, RunAnswer& answer) {
+  RunPlan& plan = answer.plan;
+  plan.length = std::max(Micros(1), to_micros(Seconds(answer.days * 86'400)));
+  plan.interval = to_micros(positive_seconds_after("--checkpoint-interval", options.interval));
+  if (!options.restart.empty())
+    plan.restart = to_micros(seconds_after("--restart", options.restart));
+  if (!options.memory_interval.empty())
+    plan.memory_interval =
+        to_micros(positive_seconds_after("--memory-interval", options.memory_interval));
+  if (!options.checkpoint_time.empty())
+    answer.cost.to_storage = seconds_after("--checkpoint-time", options.checkpoint_time);
+  storage_of(options);
+}
+
+void set_checkpoint(const RunOptions& options, CheckpointCost cost, RunAnswer& answer) {
+  if (!options.checkpoint_time.empty()) {
+    cost.to_storage = answer.cost.to_storage;
+    cost.to_host = std::min(cost.to_host, cost.to_storage);
+    cost.to_network = std::min(cost.to_network, cost.to_storage);
+    cost.slowest = "as given";
+  } else if (options.storage_bandwidth.empty()) {
+    answer.notes.emplace_back("no --storage-bandwidth: a checkpoint takes what " + cost.slowest +
+                              " takes");
+  }
+  RunPlan& plan = answer.plan;
+  answer.cost = cost;
+  answer.asynchronous = options.asynchronous;
+  plan.checkpoint = to_micros(options.asynchronous ? cost.to_host : cost.total());
+  if (options.asynchronous) plan.write = to_micros(cost.total());
+  if (plan.memory_interval.value() > 0)
+    plan.memory_checkpoint = to_micros(std::max(cost.to_host, cost.to_network));
+}
+
+/// Whole steps.
+Micros in_steps(Micros interval, Seconds step) {
+  const double steps = std::max(1.0, std::round(to_seconds(interval) / step));
+  return std::max(Micros(1), to_micros(step * steps));
+}
+
+void check_replicas(const RunPlan& plan) {
+  if (plan.least_replicas > plan.replicas)
+    throw InputError({"--least-replicas",
+                      "is " + std::to_string(plan.least_replicas) + ", but the job has " +
+                          std::to_string(plan.replicas),
+                      "give fewer"});
+}
+
+}  // namespace
+
+RunAnswer planned_run(const RunOptions& options, const Scenario& scenario) {
+  check_failure_options(options);
+  if (scenario.step.mode == StepMode::inference)
+    throw InputError({options.file, "is no training", "set training.mode=training"});
+  RunAnswer answer;
+  RunPlan& plan = answer.plan;
+  answer.scenario = scenario.name;
+  answer.gpu = scenario.cluster.node.gpu.id;
+  answer.gpus = scenario.step.layout.world_size();
+  answer.policy = options.policy;
+  answer.first_seed = options.seed;
+  answer.days = options.days > 0 ? options.days : kDefaultDays;
+  const int per_node = scenario.cluster.node.gpu_count;
+  plan.nodes = (answer.gpus + per_node - 1) / per_node;
+  plan.spares = options.spares;
+  plan.repair_crews = options.repair_crews;
+  plan.elastic = options.policy == "elastic";
+  plan.replicas = scenario.step.layout.data;
+  plan.least_replicas = options.least_replicas;
+  check_replicas(plan);
+  set_times(options, answer);
+  read_failure_options(options, per_node, answer);
+  return answer;
+}
+
+void finish_plan(const RunOptions& options, const Scenario& scenario, const TimedProgram& timed,
+                 const StepReport& step, RunAnswer& answer) {
+  RunPlan& plan = answer.plan;
+  answer.step_time = step.step_time;
+  answer.fits = step.memory.fits;
+  answer.tokens_per_s = step.tokens_per_s;
+  answer.samples_per_s = step.samples_per_s;
+  const BytesPerSecond storage = storage_of(options);
+  set_checkpoint(options, checkpoint_cost(scenario, timed, storage), answer);
+  plan.interval = in_steps(plan.interval, step.step_time);
+  if (!options.restart.empty()) return;
+  answer.restore = restore_time(scenario, answer.cost, storage);
+  plan.restart = to_micros(kRestartWithoutReading + answer.restore);
+}
+
+void check_run_size(const RunOptions& options, const RunPlan& plan) {
+  constexpr double kMostEvents = 2e8, kMostCheckpoints = 5e6;
+  const int nodes = plan.nodes + plan.spares;
+  double events = 0;
+  for (const FailureClass& of : plan.failures.classes)
+    events += of.per_node_day * nodes * in_hours(plan.length) / 24 + (of.shape == 1 ? 1 : nodes);
+  if (events * options.seeds > kMostEvents)
+    throw InputError({options.failures.empty() ? "--failures-per-1000-node-days" : "--failures",
+                      "makes " + std::to_string(static_cast<std::int64_t>(events)) +
+                          " failures in each of " + std::to_string(options.seeds) + " runs",
+                      "give fewer --days or --seeds"});
+  const Micros shortest = plan.memory_interval.value() > 0
+                              ? std::min(plan.interval, plan.memory_interval)
+                              : plan.interval;
+  if (plan.length / shortest > kMostCheckpoints)
+    throw InputError({"--checkpoint-interval", "makes more than five million checkpoints",
+                      "give a longer one, or fewer --days"});
+}
+
+}  // namespace tessera

@@ -1,0 +1,43 @@
+#include "app/cli/provenance_of.h"
+
+#include "hw/link_notes.h"
+#include "sim/plan/plan.h"
+#include "sim/scenario/names.h"
+
+namespace tessera {
+
+namespace {
+
+/// What a result does not say by itself.
+std::vector<std::string> notes_of(const Scenario& scenario) {
+  const ModelFamily family = scenario.model.family;
+  const bool generates = family != ModelFamily::bert && family != ModelFamily::vision;
+  if (scenario.step.mode != StepMode::inference || !generates) return {};
+  const bool one_token = scenario.step.sequence_length == 1;
+  return {std::string("no KV cache is kept or read: ") +
+          (one_token ? "one token attends to itself alone, which is no decoding step"
+                     : "a forward pass over whole sequences")};
+}
+
+}  // namespace
+
+Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weights,
+                         const TimedProgram& timed) {
+  const PredictionBasis basis = prediction_basis(scenario, weights, timed);
+  return {.scenario = scenario.name,
+          .model = scenario.model.name,
+          .mode = std::string(name_of(scenario.step.mode)),
+          .framework = scenario.step.framework.name,
+          .recompute = std::string(name_of(scenario.step.recompute)),
+          .predictor = std::string(name_of(scenario.predictor_form)),
+          .predictor_mode = std::string(name_of(basis.mode)),
+          .predictor_effect = basis.effect,
+          .predictor_notes = basis.notes,
+          .link_notes = notes_on_links(scenario.cluster),
+          .notes = notes_of(scenario),
+          .parameters = parameter_counts(scenario.model),
+          .tessera_version = TESSERA_VERSION,
+          .approximations = scenario.approximations};
+}
+
+}  // namespace tessera

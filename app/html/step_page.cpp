@@ -1,0 +1,143 @@
+#include "app/html/step_page.h"
+
+#include <map>
+#include <utility>
+
+#include "app/html/link_figures.h"
+#include "app/html/page.h"
+#include "app/html/provenance_data.h"
+#include "app/html/step_figures.h"
+#include "app/html/timeline_data.h"
+#include "sim/report/definitions.h"
+#include "sim/report/text/step_story.h"
+#include "workloads/program/labels.h"
+
+namespace tessera {
+namespace {
+
+using PageJson = nlohmann::ordered_json;
+
+constexpr std::size_t kRankBars = 64;
+
+PageJson entry(std::string_view name, const PageJson& value, std::string_view definition = "") {
+  return {{"name", name}, {"value", value}, {"definition", definition}};
+}
+
+PageJson percent(const std::optional<double>& ratio) {
+  return ratio ? PageJson(100 * *ratio) : PageJson();
+}
+
+PageJson summary_of(const StepReport& report) {
+  PageJson summary = PageJson::array();
+  summary.push_back(entry("step time [ms]", report.step_time.value() * 1e3,
+                          "from the start of the step to the end of the last op of any GPU"));
+  if (report.interval) {
+    summary.push_back(entry("80 % interval [ms]",
+                            std::to_string(report.interval->time.low.value() * 1e3) + " to " +
+                                std::to_string(report.interval->time.high.value() * 1e3),
+                            definitions::kInterval));
+  }
+  summary.push_back(entry("tokens/s", report.tokens_per_s));
+  summary.push_back(entry("tokens/s per GPU", report.tokens_per_s_per_gpu));
+  summary.push_back(entry("MFU [%]", percent(report.mfu), definitions::kMfu));
+  summary.push_back(entry("HFU [%]", percent(report.hfu), definitions::kHfu));
+  summary.push_back(
+      entry("bubble [%]", 100 * report.bubble_fraction, definitions::kBubbleFraction));
+  summary.push_back(entry("exposed communication [ms]",
+                          report.breakdown.exposed_communication().value() * 1e3,
+                          definitions::kExposedCommunication));
+  summary.push_back(entry("exposed copies [ms]", report.breakdown.exposed_copies().value() * 1e3,
+                          definitions::kExposedCopies));
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  summary.push_back(entry("peak memory [GiB]",
+                          static_cast<double>(report.memory.peak.value()) / kGiB,
+                          definitions::kPeakMemory));
+  const auto gib = [](Bytes bytes) { return static_cast<double>(bytes.value()) / kGiB; };
+  const MemoryReport& memory = report.memory;
+  summary.push_back(entry("reserved by the allocator [GiB]", gib(memory.reserved)));
+  summary.push_back(entry("CUDA context [GiB]", gib(memory.context)));
+  summary.push_back(entry("NCCL [GiB]", gib(memory.communicators)));
+  summary.push_back(entry("needed of a GPU [GiB]", gib(memory.device), definitions::kFits));
+  summary.push_back(entry("memory of a GPU [GiB]", gib(memory.capacity),
+                          memory.fits ? "the step fits" : "the step does not fit"));
+  return summary;
+}
+
+PageJson ranks_of(const StepReport& report) {
+  PageJson classes = PageJson::array();
+  for (const TimeCategory category : time_categories()) classes.push_back(label_of(category));
+  PageJson rows = PageJson::array();
+  const std::vector<RankMemory>& simulated = report.memory.per_rank;  // in the same order
+  for (std::size_t rank = 0; rank < std::min(kRankBars, report.by_rank.size()); ++rank) {
+    PageJson shares = PageJson::array();
+    for (const TimeCategory category : time_categories()) {
+      const Seconds whole = report.step_time;
+      shares.push_back(whole.value() > 0 ? report.by_rank[rank][category] / whole : 0.0);
+    }
+    const int others = simulated[rank].stands_for - 1;
+    rows.push_back({{"name", "GPU " + std::to_string(simulated[rank].rank) +
+                                 (others > 0 ? " and " + std::to_string(others) + " like it" : "")},
+                    {"shares", std::move(shares)}});
+  }
+  return {{"classes", std::move(classes)}, {"rows", std::move(rows)}};
+}
+
+double share_of(Seconds part, Seconds whole) {
+  return whole.value() > 0 ? 100 * (part / whole) : 0.0;
+}
+
+std::string kinds_note(const StepReport& report) {
+  const std::string overlap(definitions::kKernelKinds);
+  return "mean over GPUs" + (report.kernels_overlap() ? "; " + overlap : "");
+}
+
+PageJson tables_of(const StepReport& report, const StepStory& story) {
+  PageJson path{{"title", "Critical path"},
+                {"columns", {"class", "what", "ms", "% of the step", "times"}},
+                {"rows", PageJson::array()},
+                {"note",
+                 "chain of causes from the start of the step to its end: shortening "
+                 "anything else does not shorten the step"}};
+  for (const PathOp& op : story.path_ops)
+    path["rows"].push_back({label_of(op.time_class), op.name, op.time.value() * 1e3,
+                            share_of(op.time, report.step_time), op.count});
+  PageJson kinds{{"title", "Kernels by kind"},
+                 {"columns", {"kind", "ms", "% of the step", "launches"}},
+                 {"rows", PageJson::array()},
+                 {"note", kinds_note(report)}};
+  for (const KernelKindTime& kind : report.kernel_kinds)
+    kinds["rows"].push_back({label_of(kind.kind), kind.time.value() * 1e3,
+                             share_of(kind.time, report.step_time), kind.launches});
+  PageJson segments{{"title", "Segments"},
+                    {"columns", {"segment", "phase", "ms", "% of the step", "runs"}},
+                    {"rows", PageJson::array()},
+                    {"note", "runs of kernels that nothing interrupts; mean over GPUs"}};
+  for (const SegmentTime& segment : report.segments)
+    segments["rows"].push_back({segment.name, label_of(segment.phase), segment.time.value() * 1e3,
+                                share_of(segment.time, report.step_time), segment.runs});
+  PageJson tables = PageJson::array();
+  for (PageJson* table : {&path, &kinds, &segments}) tables.push_back(std::move(*table));
+  return tables;
+}
+
+}  // namespace
+
+std::string step_page(const StepReport& report, const Provenance& provenance,
+                      const TimedProgram& timed, const Timeline& timeline,
+                      const StepPageLimits& limits) {
+  const StepStory story = tell_step(timed, timeline);
+  PageJson page{{"title", provenance.scenario + ": " + provenance.mode + " step of " +
+                              provenance.model + " on " + std::to_string(report.gpus()) + " x " +
+                              report.gpu}};
+  page["summary"] = summary_of(report);
+  page["ranks"] = ranks_of(report);
+  page["timeline"] = timeline_data(timed, timeline, story.path, limits);
+  page["memory"] = memory_data(report, timed, timeline, limits);
+  page["links"] = link_figures(TimelineIndex(timed, timeline), timed);
+  page["roofline"] = kernel_roofline(report, timed);
+  page["tables"] = tables_of(report, story);
+  page["provenance"] = provenance_data(report, provenance);
+  return html_page(page);
+}
+
+}  // namespace tessera

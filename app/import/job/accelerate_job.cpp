@@ -1,0 +1,340 @@
+// What accelerate config writes: FSDP, DDP, DeepSpeed, Megatron-LM.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "app/import/job/deepspeed_config.h"
+#include "app/import/job/imported_job.h"
+#include "app/import/job/scenario_draft.h"
+#include "sim/config/files/text_file.h"
+
+namespace tessera {
+namespace {
+
+/// Keys that no step depends on, by how they begin.
+constexpr std::array<std::string_view, 40> kHarmless{
+    "compute_environment",
+    "debug",
+    "enable_cpu_affinity",
+    "machine_rank",
+    "main_training_function",
+    "main_process_ip",
+    "main_process_port",
+    "rdzv_",
+    "same_network",
+    "gpu_ids",
+    "commands",
+    "command_file",
+    "use_stateful_dataloader",
+    "mpirun_config.",
+    "tpu_",
+    "sagemaker",
+    "monitor",
+    "max_restarts",
+    "role",
+    "tee",
+    "log_dir",
+    "use_parallelism_config",
+    "deepspeed_config.deepspeed_hostfile",
+    "deepspeed_config.deepspeed_multinode_launcher",
+    "deepspeed_config.deepspeed_inclusion_filter",
+    "deepspeed_config.deepspeed_exclusion_filter",
+    "deepspeed_config.zero3_init_flag",
+    "deepspeed_config.zero3_save_16bit_model",
+    "deepspeed_config.offload_optimizer_nvme_path",
+    "deepspeed_config.offload_param_nvme_path",
+    "fsdp_config.fsdp_cpu_ram_efficient_loading",
+    "fsdp_config.fsdp_sync_module_states",
+    "fsdp_config.fsdp_state_dict_type",
+    "fsdp_config.fsdp_use_orig_params",
+    "fsdp_config.fsdp_transformer_layer_cls_to_wrap",
+    "fsdp_config.fsdp_min_num_params",
+    "fsdp_config.fsdp_version",
+    "fsdp_config.fsdp_forward_prefetch",
+    "fp8_config.",
+    "dynamo_config.dynamo_prefix"};
+
+/// A key that says what is not simulated, unless it has its usual value, in
+/// lower case.
+struct Rule {
+  std::string_view key;
+  std::string_view usual;
+  const char* what;
+};
+
+constexpr std::array kRules{
+    Rule{"use_cpu", "false", "trains on CPUs, which is not simulated"},
+    Rule{"downcast_bf16", "no", "is for TPUs, which are not simulated"},
+    Rule{"dynamo_backend", "no", "compiles the model: give --framework torch-compile instead"},
+    Rule{"dynamo_config.dynamo_backend", "no",
+         "compiles the model: give --framework torch-compile instead"},
+    Rule{"fsdp_config.fsdp_auto_wrap_policy", "transformer_based_wrap",
+         "divides the model otherwise than by layers, which is not simulated"},
+    Rule{"fsdp_config.fsdp_backward_prefetch", "backward_pre",
+         "gathers later than a layer ahead, which is not simulated"},
+    Rule{"fsdp_config.fsdp_backward_prefetch_policy", "backward_pre",
+         "gathers later than a layer ahead, which is not simulated"},
+    Rule{"fsdp_config.fsdp_offload_params", "false",
+         "is not simulated: what is offloaded would stay on the GPU"},
+    Rule{"deepspeed_config.deepspeed_moe_layer_cls_names", "",
+         "keeps layers of experts whole, which is not simulated"},
+};
+
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return text;
+}
+
+/// "FULL_SHARD" of "ShardingStrategy.FULL_SHARD".
+std::string last_part(const std::string& text) {
+  return text.substr(text.rfind('.') + 1);
+}
+
+/// Reads one file; one method per part of it.
+class AccelerateJob {
+ public:
+  AccelerateJob(ForeignFields in, const JobOptions& options, const std::string& name)
+      : in_(std::move(in)), options_(options), name_(name) {}
+
+  ImportedJob read() {
+    const std::string kind = in_.text("distributed_type").value_or("NO");
+    mixed_ = in_.text("mixed_precision").value_or("no");
+    set_model_and_framework(draft_, options_, name_, framework_of(kind));
+    sizes_.gpus = kind == "NO" ? 1 : in_.integer("num_processes").value_or(0);
+    if (kind == "NO") in_.integer("num_processes");
+    nodes_ = in_.integer("num_machines").value_or(1);
+    sizes_.accumulation = in_.integer("gradient_accumulation_steps").value_or(0);
+    read_parallelism(kind);
+    read_kind(kind);
+    judge_rules();
+    judge_rest(kind);
+    set_data_parallel_job(draft_, in_, options_, sizes_);
+    return draft_.finish(in_);
+  }
+
+ private:
+  static std::string framework_of(const std::string& kind) {
+    return kind == "FSDP" ? "fsdp" : kind == "MEGATRON_LM" ? "megatron" : "hf-eager";
+  }
+
+  void read_kind(const std::string& kind) {
+    if (kind == "FSDP") return read_fsdp();
+    if (kind == "DEEPSPEED") return read_deepspeed_plugin();
+    if (kind == "MEGATRON_LM") return read_megatron();
+    if (kind == "NO" || kind == "MULTI_GPU") return set_autocast();
+    in_.refuse("distributed_type", "is " + kind + ", which is not simulated",
+               "known: FSDP, DEEPSPEED, MEGATRON_LM, MULTI_GPU, NO");
+  }
+
+  /// Weights, gradients and states stay fp32; products take 16-bit copies.
+  void set_autocast() {
+    draft_.set_text("training.precision", mixed_ == "no" ? "fp32" : mixed_);
+    if (mixed_ != "bf16" && mixed_ != "fp16") return;
+    for (const char* part : {"parameters", "gradients", "reduce", "optimizer_states"})
+      draft_.set(std::string("training.mixed_precision.") + part, "fp32");
+    draft_.set("training.mixed_precision.master_weights", "false");
+  }
+
+  /// FSDP's strategies by name or number; `reshard` is version 2's switch.
+  std::string sharding() {
+    const std::string kStrategy = "fsdp_config.fsdp_sharding_strategy";
+    const std::string kReshard = "fsdp_config.fsdp_reshard_after_forward";
+    const std::string strategy = last_part(in_.text(kStrategy).value_or("FULL_SHARD"));
+    const std::string reshard = lower(in_.text(kReshard).value_or(""));
+    if (reshard == "false" || reshard == "shard_grad_op") return "gradients";
+    if (reshard == "hybrid_shard" || reshard == "hybrid_shard_zero2" || reshard == "no_shard")
+      return reshard;
+    if (reshard == "true" || reshard == "full_shard") return "parameters";
+    if (!reshard.empty()) in_.refuse(kReshard, "is " + reshard, "use true or false");
+    constexpr std::array<std::pair<std::string_view, const char*>, 5> kNames{
+        {{"FULL_SHARD", "parameters"},
+         {"SHARD_GRAD_OP", "gradients"},
+         {"NO_SHARD", "no_shard"},
+         {"HYBRID_SHARD", "hybrid_shard"},
+         {"HYBRID_SHARD_ZERO2", "hybrid_shard_zero2"}}};
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      if (strategy == kNames[i].first || strategy == std::to_string(i + 1)) return kNames[i].second;
+    }
+    in_.refuse(kStrategy, "is " + strategy,
+               "known: FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, "
+               "HYBRID_SHARD_ZERO2");
+    return "parameters";
+  }
+
+  void read_fsdp() {
+    draft_.set_text("training.precision", mixed_ == "no" ? "fp32" : mixed_);
+    std::string how = sharding();
+    if (how.starts_with("hybrid")) set_hybrid_group();
+    if (how == "hybrid_shard") how = "parameters";
+    if (how == "hybrid_shard_zero2") how = "gradients";
+    draft_.set("training.data_parallel.sharding", how == "no_shard" ? "none" : how);
+    if (how == "gradients") draft_.set("training.data_parallel.gather_units", "true");
+    if (in_.flag("fsdp_config.fsdp_activation_checkpointing"))
+      draft_.set("training.recompute", "full");
+  }
+
+  void set_hybrid_group() {
+    const std::int64_t per_node =
+        std::max<std::int64_t>(1, sizes_.gpus / std::max<std::int64_t>(1, nodes_));
+    draft_.set("training.data_parallel.shard_group", per_node);
+    draft_.assume("shards are divided within a node of " + std::to_string(per_node) + " GPUs");
+  }
+
+  /// DeepSpeed's own file where it is named, else the plugin's few keys.
+  void read_deepspeed_plugin() {
+    const std::string kFile = "deepspeed_config.deepspeed_config_file";
+    if (const auto file = in_.text(kFile)) return read_deepspeed_file(kFile, *file);
+    const std::string precision = mixed_ == "no" ? "fp32" : mixed_;
+    set_engine_precision(draft_, precision);
+    const auto stage = in_.integer("deepspeed_config.zero_stage", 0);
+    if (stage.value_or(2) > 3)
+      in_.refuse("deepspeed_config.zero_stage", "is no stage", "use 0 to 3");
+    if (!stage) draft_.assume("ZeRO stage 2, the plugin's default");
+    set_zero_stage(draft_, stage.value_or(2), precision);
+    set_clipping(draft_, in_, "deepspeed_config.gradient_clipping");
+    const auto accumulation = in_.integer("deepspeed_config.gradient_accumulation_steps");
+    if (accumulation) sizes_.accumulation = *accumulation;
+    judge_offload(draft_, in_, options_, "deepspeed_config.offload_optimizer_device");
+    judge_offload(draft_, in_, options_, "deepspeed_config.offload_param_device");
+    draft_.assume("optimizer Adam of PyTorch: the file names none");
+  }
+
+  /// Lies beside the file that names it, or where its path says.
+  void read_deepspeed_file(const std::string& key, const std::string& file) {
+    if (options_.folder.empty())
+      return in_.refuse(key, "names a file, and there is no folder to find it in", "");
+    const std::filesystem::path path = options_.folder / file;
+    const std::filesystem::path beside = options_.folder / path.filename();
+    const auto& found = std::filesystem::exists(path) ? path : beside;
+    if (!std::filesystem::exists(found))
+      return in_.refuse(key, "is " + file + ", which is not there",
+                        "put it beside " + name_ + ", or import it by itself: import deepspeed");
+    ForeignFields inner = read_fields(read_text_file(found), shown_path(found));
+    const BatchSizes sizes = read_deepspeed(draft_, inner, options_, mixed_ == "no" ? "" : mixed_);
+    inner.finish();
+    const std::int64_t gpus = sizes_.gpus;
+    const std::int64_t accumulation = sizes_.accumulation;
+    sizes_ = sizes;
+    sizes_.gpus = gpus;
+    if (sizes_.accumulation == 0) sizes_.accumulation = accumulation;
+  }
+
+  std::int64_t part(const std::string& name) {
+    const std::string prefix = "parallelism_config.";
+    const std::string plain = prefix + name;
+    const std::string whole = prefix + "parallelism_config_" + name;
+    constexpr std::int64_t kMost = 100'000;
+    const std::int64_t size = in_.integer(whole).value_or(in_.integer(plain).value_or(1));
+    return std::min(size, kMost);
+  }
+
+  /// tp and cp share layers and sequences; dp_shard divides, dp_replicate
+  /// repeats.
+  void read_parallelism(const std::string& kind) {
+    const std::int64_t tensor = part("tp_size");
+    const std::int64_t context = part("cp_size") * part("sp_size");
+    const std::int64_t shard = part("dp_shard_size");
+    const std::int64_t replicate = part("dp_replicate_size");
+    sizes_.width = tensor * context;
+    if (tensor > 1) draft_.set("parallelism.tensor", tensor);
+    if (context > 1) read_context(context);
+    if (replicate > 1 && shard > 1) draft_.set("training.data_parallel.shard_group", shard);
+    if (sizes_.width > 1 && options_.framework.empty() && kind != "MEGATRON_LM")
+      in_.refuse(tensor > 1 ? size_name("tp_size") : size_name("cp_size"),
+                 "splits the model: Hugging Face's modules run whole in the "
+                 "simulation",
+                 "name a profile that splits models, --framework megatron");
+    const std::int64_t all = shard * replicate * sizes_.width;
+    if (shard * replicate > 1 && sizes_.gpus > 0 && sizes_.gpus != all)
+      in_.refuse("num_processes",
+                 "is " + std::to_string(sizes_.gpus) +
+                     ", but parallelism_config "
+                     "takes " +
+                     std::to_string(all),
+                 "make them equal");
+    if (shard * replicate > 1 && sizes_.gpus == 0) sizes_.gpus = all;
+  }
+
+  std::string size_name(const std::string& name) const {
+    const std::string whole = "parallelism_config.parallelism_config_" + name;
+    return in_.has(whole) ? whole : "parallelism_config." + name;
+  }
+
+  void read_context(std::int64_t context) {
+    draft_.set("parallelism.context", context);
+    const bool ulysses = part("sp_size") > 1;
+    const std::string how = in_.text(size_name("cp_comm_strategy")).value_or("allgather");
+    draft_.set("parallelism.context_attention", ulysses              ? "ulysses"
+                                                : how == "allgather" ? "all_gather"
+                                                                     : "ring");
+  }
+
+  void read_megatron() {
+    draft_.set_text("training.precision", mixed_ == "no" ? "fp32" : mixed_);
+    const std::string prefix = "megatron_lm_config.megatron_lm_";
+    const std::int64_t tensor =
+        std::min<std::int64_t>(in_.integer(prefix + "tp_degree").value_or(1), 100'000);
+    const std::int64_t stages =
+        std::min<std::int64_t>(in_.integer(prefix + "pp_degree").value_or(1), 100'000);
+    sizes_.width = tensor * stages;
+    draft_.set("parallelism.tensor", tensor);
+    draft_.set("parallelism.pipeline", stages);
+    sizes_.accumulation = in_.integer(prefix + "num_micro_batches").value_or(1);
+    if (in_.flag(prefix + "sequence_parallelism"))
+      draft_.set("parallelism.sequence_parallel", "true");
+    if (in_.flag(prefix + "recompute_activations")) draft_.set("training.recompute", "selective");
+    if (in_.flag(prefix + "use_distributed_optimizer"))
+      draft_.set("training.data_parallel.sharding", "optimizer");
+    set_clipping(draft_, in_, prefix + "gradient_clipping");
+  }
+
+  void judge_rules() {
+    for (const Rule& rule : kRules) {
+      const std::string key(rule.key);
+      const auto value = in_.text(key);
+      if (!value || lower(last_part(*value)) == rule.usual) continue;
+      leave_out_value(draft_, in_, options_, key, rule.what, "");
+    }
+  }
+
+  /// Sections of kinds that do not run have no part in the job.
+  bool is_of_another_kind(const std::string& key, const std::string& kind) const {
+    return (key.starts_with("fsdp_config.") && kind != "FSDP") ||
+           (key.starts_with("deepspeed_config.") && kind != "DEEPSPEED") ||
+           (key.starts_with("megatron_lm_config.") && kind != "MEGATRON_LM");
+  }
+
+  void judge_rest(const std::string& kind) {
+    for (const std::string& key : in_.unread_names()) {
+      const bool harmless = std::ranges::any_of(
+          kHarmless, [&](std::string_view begin) { return key.starts_with(begin); });
+      const auto value = in_.text(key);
+      const bool is_off = !value || lower(*value) == "false" || lower(*value) == "no";
+      if (harmless || is_off || is_of_another_kind(key, kind)) {
+        draft_.ignore(key + " = " + value.value_or(""));
+      } else {
+        leave_out_value(draft_, in_, options_, key,
+                        "is not known: whether the step depends on it cannot be told",
+                        "take it out of the file where it does not");
+      }
+    }
+  }
+
+  ForeignFields in_;
+  const JobOptions& options_;
+  std::string name_;
+  ScenarioDraft draft_;
+  BatchSizes sizes_;
+  std::string mixed_;
+  std::int64_t nodes_ = 1;
+};
+
+}  // namespace
+
+ImportedJob import_accelerate(const std::string& text, const std::string& name,
+                              const JobOptions& options) {
+  return AccelerateJob(read_fields(text, name), options, name).read();
+}
+
+}  // namespace tessera

@@ -1,0 +1,372 @@
+#include "app/import/job/deepspeed_config.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+constexpr std::int64_t kUsualBucket = 500'000'000;  // elements; DeepSpeed's default
+
+/// Keys that no step depends on, by how they begin.
+constexpr std::array<std::string_view, 42> kHarmless{
+    "steps_per_print",
+    "wall_clock_breakdown",
+    "memory_breakdown",
+    "dump_state",
+    "tensorboard.",
+    "wandb.",
+    "csv_monitor.",
+    "comet.",
+    "flops_profiler.",
+    "autotuning.",
+    "comms_logger.",
+    "checkpoint.",
+    "nebula.",
+    "aio.",
+    "scheduler.",
+    "optimizer.params.",
+    "optimizer.legacy_fusion",
+    "dataloader_drop_last",
+    "zero_allow_untested_optimizer",
+    "zero_force_ds_cpu_optimizer",
+    "prescale_gradients",
+    "gradient_predivide_factor",
+    "fp16.loss_scale",
+    "fp16.initial_scale_power",
+    "fp16.hysteresis",
+    "fp16.min_loss_scale",
+    "fp16.consecutive_hysteresis",
+    "fp16.auto_cast",
+    "bf16.check_grad_overflow",
+    "use_node_local_storage",
+    "load_universal_checkpoint",
+    "graph_harvesting",
+    "zero_optimization.contiguous_gradients",
+    "zero_optimization.elastic_checkpoint",
+    "zero_optimization.load_from_fp32_weights",
+    "zero_optimization.ignore_unused_parameters",
+    "zero_optimization.log_trace_cache_warnings",
+    "zero_optimization.stage3_gather_16bit_weights_on_model_save",
+    "zero_optimization.stage3_gather_fp16_weights_on_model_save",
+    "zero_optimization.round_robin_gradients",
+    "zero_optimization.memory_efficient_linear",
+    "activation_checkpointing.profile"};
+
+/// When weights are gathered and how long they are kept: the simulation has
+/// rules of its own.
+constexpr std::array<std::string_view, 11> kGathering{
+    "zero_optimization.allgather_bucket_size",
+    "zero_optimization.sub_group_size",
+    "zero_optimization.stage3_prefetch_bucket_size",
+    "zero_optimization.prefetch_bucket_size",
+    "zero_optimization.stage3_param_persistence_threshold",
+    "zero_optimization.param_persistence_threshold",
+    "zero_optimization.stage3_model_persistence_threshold",
+    "zero_optimization.stage3_max_live_parameters",
+    "zero_optimization.max_live_parameters",
+    "zero_optimization.stage3_max_reuse_distance",
+    "zero_optimization.max_reuse_distance"};
+
+/// A key that says what is not simulated, unless it has its usual value.
+struct Rule {
+  std::string_view key;
+  std::string_view usual;
+  const char* what;
+};
+
+constexpr const char* kQuantized = "quantizes what ranks send each other: not simulated";
+constexpr std::array kRules{
+    Rule{"amp.enabled", "false", "is apex's mixed precision, which is not simulated"},
+    Rule{"torch_autocast.enabled", "false", "casts by operator, which is not simulated"},
+    Rule{"fp16.fp16_master_weights_and_grads", "false", "keeps fp16 master weights: not simulated"},
+    Rule{"bf16.bf16_master_weights_and_grads", "false", "keeps bf16 master weights: not simulated"},
+    Rule{"bf16.bf16_optimizer_states", "false", "keeps bf16 optimizer states: not simulated"},
+    Rule{"bf16.immediate_grad_update", "true", "changes when gradients are summed: not simulated"},
+    Rule{"sparse_gradients", "false", "sends sparse gradients, which is not simulated"},
+    Rule{"disable_allgather", "false", "broadcasts weights, which is not simulated"},
+    Rule{"zero_optimization.allgather_partitions", "true", "broadcasts weights: not simulated"},
+    Rule{"zero_optimization.reduce_scatter", "true", "all-reduces gradients: not simulated"},
+    Rule{"zero_optimization.zero_quantized_weights", "false", kQuantized},
+    Rule{"zero_optimization.zero_quantized_nontrainable_weights", "false", kQuantized},
+    Rule{"zero_optimization.zero_quantized_gradients", "false", kQuantized},
+    Rule{"zero_optimization.zero_hpz_partition_size", "1",
+         "keeps secondary shards within nodes (ZeRO++), which is not simulated"},
+    Rule{"zero_optimization.mics_hierarchical_params_gather", "false",
+         "gathers in two steps, which is not simulated"},
+    Rule{"zero_optimization.use_all_reduce_for_fetch_params", "false",
+         "gathers by all-reduce, which is not simulated"},
+    Rule{"zero_optimization.cpu_offload", "false", "offloads the optimizer: not simulated"},
+    Rule{"zero_optimization.cpu_offload_params", "false", "offloads weights: not simulated"},
+    Rule{"zero_optimization.cpu_offload_use_pin_memory", "any", ""},
+    Rule{"activation_checkpointing.partition_activations", "false",
+         "divides kept activations among ranks, which is not simulated"},
+    Rule{"activation_checkpointing.cpu_checkpointing", "false",
+         "offloads kept activations, which is not simulated"},
+    Rule{"activation_checkpointing.contiguous_memory_optimization", "any", ""},
+    Rule{"activation_checkpointing.synchronize_checkpoint_boundary", "any", ""},
+    Rule{"activation_checkpointing.number_checkpoints", "any", ""},
+    Rule{"compile.enabled", "false", "compiles the model: give --framework hf-compile instead"},
+    Rule{"compile.deepcompile", "false", "compiles the step, which is not simulated"},
+    Rule{"progressive_layer_drop.enabled", "false", "leaves out layers, which is not simulated"},
+    Rule{"curriculum_learning.enabled", "false", "changes the sequence length: not simulated"},
+    Rule{"data_efficiency.enabled", "false", "changes the sequence length: not simulated"},
+    Rule{"eigenvalue.enabled", "false", "computes eigenvalues, which is not simulated"},
+    Rule{"quantize_training.enabled", "false", "quantizes weights, which is not simulated"},
+    Rule{"hybrid_engine.enabled", "false", "generates text as well, which is not simulated"},
+    Rule{"elasticity.enabled", "false", "chooses the batch by itself: give --global-batch"},
+    Rule{"pipeline.stages", "1", "cuts the model into stages, which is not simulated"},
+    Rule{"pipeline.partition", "any", ""},
+    Rule{"pipeline.seed_layers", "any", ""},
+    Rule{"pipeline.activation_checkpoint_interval", "0",
+         "runs layers again, which is not read: set training.recompute"},
+};
+
+bool begins(const std::string& name, std::string_view with) {
+  return name.starts_with(with);
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return text;
+}
+
+void judge_rules(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
+  for (const Rule& rule : kRules) {
+    const std::string name(rule.key);
+    const auto value = in.text(name);
+    if (!value || rule.usual == "any" || lower(*value) == rule.usual) continue;
+    leave_out_value(draft, in, options, name, rule.what, "");
+  }
+}
+
+/// What is left: harmless, about gathering, or not known.
+void judge_rest(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
+  std::string gathering;
+  for (const std::string& name : in.unread_names()) {
+    const auto starts = [&](std::string_view begin) { return begins(name, begin); };
+    const bool is_part_of_offload = name.find(".offload_") != std::string::npos;
+    const bool is_off = lower(in.text(name).value_or("false")) == "false";
+    if (std::ranges::any_of(kGathering, starts)) {
+      gathering += (gathering.empty() ? "" : ", ") + name.substr(name.rfind('.') + 1);
+    } else if (std::ranges::any_of(kHarmless, starts) || is_part_of_offload || is_off) {
+      draft.ignore(name + " = " + in.text(name).value_or(""));
+    } else {
+      leave_out_value(draft, in, options, name,
+                      "is not known: whether the step depends on it cannot be told",
+                      "take it out of the file where it does not");
+    }
+  }
+  if (!gathering.empty())
+    draft.assume("weights are gathered layer by layer, one ahead, whatever " + gathering + " say");
+}
+
+/// What "auto" stands for: `mixed`, else an assumption.
+std::string precision_of(ScenarioDraft& draft, ForeignFields& in, const std::string& mixed) {
+  const std::string bfloat = in.has("bfloat16.enabled") ? "bfloat16.enabled" : "bf16.enabled";
+  const bool bfloat_auto = in.is_auto(bfloat);
+  const bool half_auto = in.is_auto("fp16.enabled");
+  if (!bfloat_auto && in.has(bfloat) && in.flag(bfloat)) return "bf16";
+  if (!half_auto && in.has("fp16.enabled") && in.flag("fp16.enabled")) return "fp16";
+  if (!bfloat_auto && !half_auto) return "fp32";
+  if (bfloat_auto && mixed == "bf16") return mixed;
+  if (half_auto && mixed == "fp16") return mixed;
+  if (!mixed.empty()) return "fp32";
+  const std::string assumed = bfloat_auto ? "bf16" : "fp16";
+  draft.assume("precision " + assumed + ": " + (bfloat_auto ? bfloat : "fp16.enabled") +
+               " is auto, and the arguments of the Trainer decide");
+  return assumed;
+}
+
+std::string format_of(ForeignFields& in, const std::string& name, const std::string& usual) {
+  const auto given = in.text(name);
+  if (!given) return usual;
+  if (*given == "fp32" || *given == "bf16" || *given == "fp16") return *given;
+  in.refuse(name, "is " + *given, "known: fp32, bf16, fp16");
+  return usual;
+}
+
+void read_formats(ScenarioDraft& draft, ForeignFields& in, const std::string& precision) {
+  set_engine_precision(draft, precision);
+  if (precision == "fp32") return;
+  draft.set("training.mixed_precision.gradients",
+            format_of(in, "data_types.grad_accum_dtype", precision));
+  const bool fp32 = in.has("fp32_allreduce") && in.flag("fp32_allreduce");
+  draft.set("training.mixed_precision.reduce",
+            fp32 ? "fp32" : format_of(in, "communication_data_type", precision));
+}
+
+/// Elements of a bucket; "auto" is the square of the model's width, as the
+/// Trainer sets it.
+std::int64_t bucket_elements(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
+  const std::string name = "zero_optimization.reduce_bucket_size";
+  if (!in.is_auto(name)) return in.integer(name).value_or(kUsualBucket);
+  const std::int64_t hidden = std::clamp<std::int64_t>(options.hidden, 0, 1'000'000);
+  if (hidden == 0) return kUsualBucket;
+  draft.assume("buckets of " + std::to_string(hidden * hidden) +
+               " elements: reduce_bucket_size is auto, hidden size squared");
+  return hidden * hidden;
+}
+
+void read_zero(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
+               const std::string& precision) {
+  const std::string name = "zero_optimization.stage";
+  const std::int64_t stage = in.integer(name, 0).value_or(0);
+  if (stage > 3) in.refuse(name, "is " + std::to_string(stage), "use a stage from 0 to 3");
+  set_zero_stage(draft, std::min<std::int64_t>(stage, 3), precision);
+  const std::int64_t bytes = bucket_elements(draft, in, options) * (precision == "fp32" ? 4 : 2);
+  draft.set("training.data_parallel.bucket", std::to_string(bytes) + " B");
+  const std::string overlap = "zero_optimization.overlap_comm";
+  if (stage > 0 && in.text(overlap))
+    draft.set("training.data_parallel.overlap_gradients", in.flag(overlap) ? "true" : "false");
+  if (const auto group = in.integer("zero_optimization.mics_shard_size", -1); group && *group > 1)
+    draft.set("training.data_parallel.shard_group", *group);
+  judge_offload(draft, in, options, "zero_optimization.offload_optimizer.device");
+  judge_offload(draft, in, options, "zero_optimization.offload_param.device");
+}
+
+void read_optimizer(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
+  const auto given = in.text("optimizer.type");
+  if (!given) return draft.assume("optimizer Adam of PyTorch: the file names none");
+  const std::string type = lower(*given);
+  const bool adam = type == "adam" || type == "adamw";
+  const bool unfused = in.flag("optimizer.params.torch_adam");
+  if (adam && !unfused && options.framework.empty()) {
+    YamlNode framework;
+    framework.kind = YamlNode::Kind::mapping;
+    draft.set("training.framework", std::move(framework));
+    draft.set_text("training.framework.extends", "hf-eager");
+    draft.set("training.framework.fused_optimizer", "true");
+  }
+  const bool other = type == "sgd" || type == "lamb";
+  if (other) draft.set("training.optimizer", type);
+  if (adam || other) return;
+  leave_out_value(draft, in, options, "optimizer.type", "is not simulated",
+                  "known: Adam, AdamW, Lamb, SGD");
+  if (options.lenient) draft.approximate("optimizer Adam in place of " + *given);
+}
+
+/// Ranks that share layers or sequences: modules of Hugging Face run whole.
+std::int64_t read_width(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
+  std::int64_t width = 1;
+  const auto read = [&](const char* name, const char* field, const char* how) {
+    const std::int64_t size = std::min<std::int64_t>(in.integer(name, 0).value_or(1), 100'000);
+    if (size <= 1) return;
+    width *= size;
+    draft.set(field, size);
+    if (options.framework.empty())
+      return in.refuse(name, "is " + std::to_string(size) + ": " + how,
+                       "name a profile that splits models, --framework megatron");
+    draft.assume(std::string(name) + " splits the model as " + options.framework + " does");
+  };
+  read("tensor_parallel.autotp_size", "parallelism.tensor",
+       "tensor parallelism of Hugging Face's modules (AutoTP) is not simulated");
+  read("sequence_parallel_size", "parallelism.context",
+       "sequence parallelism of Hugging Face's modules (Ulysses) is not "
+       "simulated");
+  if (in.integer("sequence_parallel_size", 0).value_or(1) > 1)
+    draft.set("parallelism.context_attention", "ulysses");
+  return width;
+}
+
+/// Of the Trainer where the file says "auto": 8 sequences per GPU, one
+/// micro-batch.
+std::int64_t micro_batch(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
+  const std::string name = "train_micro_batch_size_per_gpu";
+  if (!in.is_auto(name) || options.micro_batch > 0) return in.integer(name).value_or(0);
+  constexpr std::int64_t kTrainers = 8;
+  draft.assume("8 sequences per GPU and micro-batch: " + name +
+               " is auto, and the Trainer's default; --micro-batch gives "
+               "another number");
+  return kTrainers;
+}
+
+}  // namespace
+
+void leave_out_value(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
+                     const std::string& name, const std::string& what, const std::string& hint) {
+  if (options.lenient) return leave_out(draft, in, options, name, what, hint);
+  const bool is_given = in.text(name).has_value();
+  in.refuse(name, (is_given ? "= " + *in.text(name) + " " : "") + what,
+            hint + (hint.empty() ? "" : ", or ") + "leave it out with --lenient");
+}
+
+/// JSON is YAML but for tabs between values.
+ForeignFields read_fields(std::string text, const std::string& name) {
+  std::replace(text.begin(), text.end(), '\t', ' ');
+  const YamlNode tree = parse_yaml(text, std::make_shared<Origin>(Origin{name, {}, true}));
+  if (tree.kind != YamlNode::Kind::mapping)
+    throw InputError({name, "holds no fields", "give the file that the program reads"});
+  return fields_of(tree);
+}
+
+void set_engine_precision(ScenarioDraft& draft, const std::string& precision) {
+  draft.set_text("training.precision", precision);
+  if (precision != "bf16" && precision != "fp16") return;
+  draft.set("training.mixed_precision.parameters", precision);
+  draft.set("training.mixed_precision.gradients", precision);
+  draft.set("training.mixed_precision.reduce", precision);
+  draft.set("training.mixed_precision.optimizer_states", "fp32");
+  draft.set("training.mixed_precision.master_weights", "true");
+}
+
+void set_zero_stage(ScenarioDraft& draft, std::int64_t stage, const std::string& precision) {
+  constexpr const char* kSharding[] = {"none", "optimizer", "gradients", "parameters"};
+  draft.set("training.data_parallel.sharding", kSharding[std::clamp<std::int64_t>(stage, 0, 3)]);
+  draft.set("training.data_parallel.overlap_gradients", stage == 3 ? "true" : "false");
+  draft.set("training.data_parallel.bucket",
+            std::to_string(kUsualBucket * (precision == "fp32" ? 4 : 2)) + " B");
+}
+
+void judge_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
+                   const std::string& name) {
+  const auto device = in.text(name);
+  if (!device || lower(*device) == "false" || *device == "none") return;
+  leave_out_value(draft, in, options, name,
+                  "is not simulated: what is offloaded would stay on the GPU", "");
+}
+
+void set_clipping(ScenarioDraft& draft, ForeignFields& in, const std::string& name) {
+  const bool is_auto = in.is_auto(name);
+  if (is_auto) draft.assume("gradients are clipped to norm 1.0, the Trainer's default");
+  const bool clips = is_auto || in.number(name).value_or(0) > 0;
+  draft.set("training.clip_gradients", clips ? "true" : "false");
+}
+
+BatchSizes read_deepspeed(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
+                          const std::string& mixed) {
+  const std::string precision = precision_of(draft, in, mixed);
+  read_formats(draft, in, precision);
+  read_zero(draft, in, options, precision);
+  read_optimizer(draft, in, options);
+  set_clipping(draft, in, "gradient_clipping");
+  BatchSizes sizes{.global = in.integer("train_batch_size").value_or(0),
+                   .micro = micro_batch(draft, in, options),
+                   .accumulation = in.integer("gradient_accumulation_steps").value_or(0),
+                   .gpus = 0,
+                   .width = read_width(draft, in, options)};
+  if (in.is_auto("gradient_accumulation_steps") && sizes.global == 0) sizes.accumulation = 1;
+  in.is_auto("train_batch_size");
+  if (in.has("activation_checkpointing.partition_activations"))
+    draft.assume(
+        "no recomputation: activation_checkpointing says how, the "
+        "model's code whether");
+  judge_rules(draft, in, options);
+  judge_rest(draft, in, options);
+  return sizes;
+}
+
+ImportedJob import_deepspeed(const std::string& text, const std::string& name,
+                             const JobOptions& options) {
+  ForeignFields in = read_fields(text, name);
+  ScenarioDraft draft;
+  set_model_and_framework(draft, options, name, "hf-eager");
+  const BatchSizes sizes = read_deepspeed(draft, in, options, "");
+  set_data_parallel_job(draft, in, options, sizes);
+  return draft.finish(in);
+}
+
+}  // namespace tessera

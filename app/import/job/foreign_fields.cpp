@@ -1,0 +1,120 @@
+#include "app/import/job/foreign_fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace tessera {
+namespace {
+
+bool is_unset(const std::string& text) {
+  return text.empty() || text == "auto" || text == "null" || text == "None" || text == "none";
+}
+
+std::optional<double> parsed(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kLongest = 60;
+  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+}
+
+void collect(const YamlNode& node, const std::string& name, ForeignFields& fields) {
+  if (node.kind == YamlNode::Kind::mapping) {
+    for (const YamlEntry& entry : node.entries)
+      collect(entry.value, name.empty() ? entry.key : name + "." + entry.key, fields);
+    return;
+  }
+  std::string text = node.text;
+  for (const YamlNode& item : node.items) text += (text.empty() ? "" : ", ") + item.text;
+  fields.add(name, {text, node.mark.text()});
+}
+
+}  // namespace
+
+std::optional<std::string> ForeignFields::text(const std::string& name) {
+  const auto found = values_.find(name);
+  if (found == values_.end() || is_unset(found->second.text)) return std::nullopt;
+  read_[name] = true;
+  return found->second.text;
+}
+
+bool ForeignFields::is_auto(const std::string& name) {
+  const auto found = values_.find(name);
+  if (found == values_.end() || found->second.text != "auto") return false;
+  read_[name] = true;
+  return true;
+}
+
+std::optional<std::int64_t> ForeignFields::integer(const std::string& name, std::int64_t least) {
+  constexpr double kMost = 1e15;  // whole in a double
+  const auto given = number(name);
+  if (!given) return std::nullopt;
+  if (*given == std::floor(*given) && *given >= static_cast<double>(least) && *given <= kMost)
+    return static_cast<std::int64_t>(*given);
+  refuse(name, "is " + values_.at(name).text,
+         "use a whole number, at least " + std::to_string(least));
+  return std::nullopt;
+}
+
+std::optional<double> ForeignFields::number(const std::string& name) {
+  const auto given = text(name);
+  if (!given) return std::nullopt;
+  const auto value = parsed(*given);
+  if (!value) {
+    const bool is_variable = given->find('$') != std::string::npos;
+    refuse(name, "is " + shortened(*given),
+           is_variable ? "the file does not set it; add --define NAME=VALUE" : "use a number");
+  }
+  return value;
+}
+
+bool ForeignFields::flag(const std::string& name) {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return false;
+  read_[name] = true;
+  std::string text = found->second.text;
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text.empty() || text == "true" || text == "1" || text == "yes";
+}
+
+void ForeignFields::refuse(const std::string& name, const std::string& what,
+                           const std::string& hint) {
+  const auto found = values_.find(name);
+  problems_.push_back({found == values_.end() ? "" : found->second.where, name + " " + what, hint});
+}
+
+std::vector<std::string> ForeignFields::unread() const {
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : values_) {
+    if (read_.contains(name)) continue;
+    lines.push_back(value.text.empty() ? name : name + " = " + shortened(value.text));
+  }
+  return lines;
+}
+
+std::vector<std::string> ForeignFields::unread_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_) {
+    if (!read_.contains(name)) names.push_back(name);
+  }
+  return names;
+}
+
+void ForeignFields::finish() const {
+  if (!problems_.empty()) throw InputError(problems_);
+}
+
+ForeignFields fields_of(const YamlNode& tree) {
+  ForeignFields fields;
+  collect(tree, "", fields);
+  return fields;
+}
+
+}  // namespace tessera

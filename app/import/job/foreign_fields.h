@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hw/units/input_error.h"
+#include "sim/config/files/yaml_tree.h"
+
+namespace tessera {
+
+/// Named values of another program's configuration. It knows which of them were asked for, so that
+/// the rest can be listed, and collects what is wrong with those that were.
+class ForeignFields {
+ public:
+  struct Value {
+    std::string text;
+    std::string where;  ///< "file:line"
+  };
+
+  /// The last value of a name counts.
+  void add(const std::string& name, Value value) { values_[name] = std::move(value); }
+
+  /// Whether `name` is there; it does not count as asked for.
+  bool has(const std::string& name) const { return values_.contains(name); }
+  /// Whether its value is "auto": whoever runs the program decides. It counts as asked for.
+  bool is_auto(const std::string& name);
+  /// Nothing where the name is missing, its value empty, null or "auto".
+  std::optional<std::string> text(const std::string& name);
+  /// A whole number from `least` on; 5e8 is one. Anything else is a problem.
+  std::optional<std::int64_t> integer(const std::string& name, std::int64_t least = 1);
+  std::optional<double> number(const std::string& name);
+  /// Of a switch: there without a value, or with one that means yes.
+  bool flag(const std::string& name);
+  /// Adds a problem at the place of `name`.
+  void refuse(const std::string& name, const std::string& what, const std::string& hint);
+
+  const std::map<std::string, Value>& values() const { return values_; }
+  /// Whether `name` was asked for.
+  bool was_read(const std::string& name) const { return read_.contains(name); }
+
+  const std::vector<Problem>& problems() const { return problems_; }
+  void add_problem(Problem problem) { problems_.push_back(std::move(problem)); }
+
+  /// "name = value" of each that was not asked for, in order of names; values of "auto" too.
+  std::vector<std::string> unread() const;
+  /// Names of those that were not asked for.
+  std::vector<std::string> unread_names() const;
+  /// Throws InputError where there are problems.
+  void finish() const;
+
+ private:
+  std::map<std::string, Value> values_;
+  std::map<std::string, bool> read_;
+  std::vector<Problem> problems_;
+};
+
+/// The scalars of a tree under dotted names: "zero_optimization.stage". Lists are one value each.
+ForeignFields fields_of(const YamlNode& tree);
+
+}  // namespace tessera

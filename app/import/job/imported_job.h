@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/config/files/yaml_tree.h"
+
+namespace tessera {
+
+/// A training job of another program as a scenario, as far as a scenario can say it.
+struct ImportedJob {
+  YamlNode scenario;                 ///< mapping of scenario fields
+  std::vector<std::string> assumed;  ///< what the file does not say, and what was put in its place
+  std::vector<std::string> ignored;  ///< what the file says, but the scenario does not
+  /// What the scenario says otherwise than the file, though the step depends on it: its field
+  /// `approximations`. Nothing without JobOptions::lenient.
+  std::vector<std::string> approximate;
+};
+
+/// What the caller knows and files do not say; empty and 0: from the file, else assumed.
+struct JobOptions {
+  std::string model;    ///< id, file, or config.json; of formats that do not describe the model
+  std::string cluster;  ///< id or file
+  std::string framework;
+  std::int64_t gpus = 0;
+  std::int64_t sequence_length = 0;
+  std::int64_t longest_sequence = 0;  ///< that `model` takes; 0: any
+  std::int64_t hidden = 0;            ///< width of `model`; 0: not known
+  std::filesystem::path folder;       ///< of the file, for files that it names; empty: none
+  std::int64_t global_batch = 0;
+  std::int64_t micro_batch = 0;
+  bool lenient = false;         ///< what the scenario cannot say is an approximation, not an error
+  std::int64_t vocabulary = 0;  ///< tokens, ahead of padding
+  std::map<std::string, std::string> variables;  ///< of the shell, whatever the script sets
+  std::string arguments;                         ///< of the script: what $1 and on stand for
+};
+
+/// Arguments of Megatron-LM (pretrain_gpt.py): a launch script whose variables it sets itself, or
+/// the arguments alone. `name` stands for the file in messages. All importers throw InputError with
+/// everything that cannot be read.
+ImportedJob import_megatron(const std::string& text, const std::string& name,
+                            const JobOptions& options);
+
+/// DeepSpeed's configuration (ds_config.json). It does not name the model: `options.model` has to.
+ImportedJob import_deepspeed(const std::string& text, const std::string& name,
+                             const JobOptions& options);
+
+/// What `accelerate config` writes (YAML) for FSDP, DDP or DeepSpeed; `options.model` has to be
+/// given.
+ImportedJob import_accelerate(const std::string& text, const std::string& name,
+                              const JobOptions& options);
+
+/// A Hugging Face config.json: the model, in a scenario with assumed sizes.
+ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOptions& options);
+
+}  // namespace tessera

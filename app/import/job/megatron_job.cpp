@@ -1,0 +1,286 @@
+// Megatron-LM's arguments as a scenario: which framework, what is left over.
+#include "app/import/job/megatron_job.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <memory>
+
+#include "app/import/job/megatron_arguments.h"
+#include "sim/config/files/yaml_text.h"
+
+namespace tessera {
+namespace {
+
+/// "--mtp-num-layers=0|none": whether `value` is one of "0|none".
+bool is_neutral(std::string_view neutral, const std::string& value) {
+  while (!neutral.empty()) {
+    const std::size_t end = std::min(neutral.find('|'), neutral.size());
+    std::string lower;
+    for (const char c : value)
+      lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (neutral.substr(0, end) == lower) return true;
+    neutral.remove_prefix(std::min(end + 1, neutral.size()));
+  }
+  return false;
+}
+
+bool is_off(const std::string& value) {
+  return value == "false" || value == "False";
+}
+
+}  // namespace
+
+ImportedJob MegatronJob::read(const std::string& title) {
+  draft_.set_text("name", title);
+  read_framework();
+  read_model(title);
+  read_training();
+  read_parallelism();
+  read_vocabulary();  // its padding depends on the tensor-parallel ranks
+  read_recomputation();
+  read_data_parallel();
+  set_framework();
+  sort_the_rest();
+  for (const Problem& one : launch_.problems) {
+    if (options_.lenient)
+      draft_.approximate(one.what + " (" + one.where + "): left out");
+    else
+      in_.add_problem(one);
+  }
+  ImportedJob job = draft_.finish(in_);
+  return job;
+}
+
+std::int64_t MegatronJob::needed(const char* name) {
+  if (!given(name)) problem(name, "is missing", "add it to the arguments");
+  return integer(name).value_or(1);
+}
+
+std::optional<std::string> MegatronJob::text(const char* name) {
+  return in_.text(name);
+}
+
+std::optional<std::int64_t> MegatronJob::integer(const char* name, std::int64_t least) {
+  const auto value = text(name);
+  if (!value || !is_unknown(*value)) return in_.integer(name, least);
+  problem(name, "is " + *value, hint_for_unknown(*value, script_));
+  return std::nullopt;
+}
+
+bool MegatronJob::flag(const char* name) {
+  if (!given(name)) return false;
+  const std::string value = in_.values().at(name).text;
+  const bool yes = in_.flag(name);
+  const bool no = is_off(value) || value == "0" || value == "no";
+  if (!yes && !no)
+    problem(name, "stands ahead of " + value,
+            is_unknown(value) ? hint_for_unknown(value, script_) : "it takes no value");
+  return yes;
+}
+
+void MegatronJob::cannot(const char* name, const std::string& what, const std::string& hint) {
+  const std::string advice =
+      hint.empty() ? "change it, or import with --lenient, which leaves it out and says so" : hint;
+  if (!given(name) && !options_.lenient) return problem(name, what, advice);
+  leave_out(draft_, in_, options_, name, what, advice);
+}
+
+/// Which profile runs the step. Arguments that only versions of 2021 and 2022 have name these.
+void MegatronJob::read_framework() {
+  deepspeed_ = flag("--deepspeed");
+  const bool old_checkpointing = given("--checkpoint-activations") && !deepspeed_;
+  legacy_ = old_checkpointing || given("--DDP-impl") || given("--activations-checkpoint-method") ||
+            given("--checkpoint-num-layers");
+  const std::string engine = text("--transformer-impl").value_or("");
+  if (engine != "local" && engine != "transformer_engine" && !engine.empty())
+    cannot("--transformer-impl", "names layers that are not simulated");
+  const bool local = engine == "local" || (flag("--use-legacy-models") && engine.empty());
+  framework_ = deepspeed_                       ? "megatron-deepspeed"
+               : engine == "transformer_engine" ? "megatron"
+               : legacy_                        ? "megatron-2022"
+               : local                          ? "megatron-local"
+                                                : "megatron";
+  if (!options_.framework.empty())
+    framework_ = options_.framework;
+  else if (deepspeed_)
+    draft_.assume("framework megatron-deepspeed: --deepspeed");
+  else if (framework_ == "megatron-2022")
+    draft_.assume("framework megatron-2022: arguments that Megatron-LM had up to 2022");
+  else if (framework_ == "megatron")
+    draft_.assume("framework megatron: layers of Transformer Engine");
+  in_.flag("--use-mcore-models");
+  if (flag("--deterministic-mode")) set_profile("deterministic", "true");
+  read_attention();
+  const auto queues = script_.variables.find("CUDA_DEVICE_MAX_CONNECTIONS");
+  const bool one = queues != script_.variables.end() && queues->second.size() == 1;
+  const std::string count = one ? queues->second.front() : "";
+  const bool is_count = !count.empty() && count.size() < 3 &&
+                        count.find_first_not_of("0123456789") == std::string::npos &&
+                        std::stoi(count) >= 1 && std::stoi(count) <= 32;
+  const bool is_default = count == (framework_ == "megatron-deepspeed" ? "8" : "1");
+  if (is_count && !is_default) set_profile("cuda_device_max_connections", count);
+  read_environment();
+  if (deepspeed_) read_deepspeed();
+}
+
+/// Variables that NCCL and Transformer Engine read. Attention's are part of the profile; the
+/// scenario says that it leaves the others out.
+void MegatronJob::read_environment() {
+  const auto value_of = [this](const char* name) {
+    const auto found = script_.variables.find(name);
+    return found == script_.variables.end() || found->second.size() != 1 ? ""
+                                                                         : found->second.front();
+  };
+  const bool engine =
+      framework_ == "megatron" && text("--attention-backend").value_or("auto") == "auto";
+  const bool no_flash = value_of("NVTE_FLASH_ATTN") == "0";
+  const bool no_fused = value_of("NVTE_FUSED_ATTN") == "0";
+  if (engine && (no_flash || no_fused))
+    set_profile("attention", !no_flash ? "flash2" : !no_fused ? "cudnn" : "unfused");
+  struct Variable {
+    const char* name;
+    std::string_view neutral;  ///< the value that it has anyway
+  };
+  for (const auto& [name, neutral] :
+       {Variable{"NCCL_ALGO", ""}, Variable{"NCCL_PROTO", ""}, Variable{"NCCL_NVLS_ENABLE", "1"},
+        Variable{"NCCL_MIN_NCHANNELS", ""}, Variable{"NCCL_MAX_NCHANNELS", ""},
+        Variable{"NCCL_MIN_CTAS", ""}, Variable{"NCCL_MAX_CTAS", ""},
+        Variable{"NCCL_BUFFSIZE", "4194304"}, Variable{"NCCL_P2P_DISABLE", "0"},
+        Variable{"NCCL_IB_DISABLE", "0"}, Variable{"NCCL_SHM_DISABLE", "0"},
+        Variable{"NVTE_FWD_LAYERNORM_SM_MARGIN", "0"},
+        Variable{"NVTE_BWD_LAYERNORM_SM_MARGIN", "0"}, Variable{"NVTE_BATCH_MHA_P2P_COMM", "0"},
+        Variable{"NVTE_UB_OVERLAP_RS_DGRAD", "0"}}) {
+    const std::string value = value_of(name);
+    if (value.empty() || value == neutral) continue;
+    draft_.approximate(std::string(name) + " = " + value + " of the environment is left out");
+  }
+}
+
+/// Kernels of attention, and those that are fused or not.
+void MegatronJob::read_attention() {
+  const bool engine = framework_ == "megatron";
+  const bool old_flash = flag("--use-flash-attn-v1") || flag("--use-flash-attn-triton");
+  const bool flash = flag("--use-flash-attn") || flag("--use-flash-attn-v2");
+  if (!engine && old_flash)
+    set_profile("attention", "flash1");
+  else if (!engine && flash)
+    set_profile("attention", "flash2");
+  const bool unfused = flag("--no-masked-softmax-fusion");
+  if (!engine && unfused && !flash && !old_flash) set_profile("attention", "unfused");
+  const std::string backend = text("--attention-backend").value_or("auto");
+  if (backend == "flash")
+    set_profile("attention", "flash2");
+  else if (backend == "fused")
+    set_profile("attention", "cudnn");
+  else if (backend == "unfused" || backend == "local")
+    set_profile("attention", "unfused");
+  else if (backend != "auto")
+    cannot("--attention-backend", "names kernels that are not simulated");
+  if (flag("--no-gradient-accumulation-fusion")) set_profile("products_accumulate", "false");
+  if (flag("--no-rope-fusion")) set_profile("fused_rope", "false");
+  if (flag("--no-bias-swiglu-fusion")) set_profile("fused_gate", "false");
+  const bool sums_behind = flag("--no-async-tensor-model-parallel-allreduce");
+  if (sums_behind && framework_ != "megatron-deepspeed")
+    set_profile("overlap_tensor_gradients", "false");
+  if (flag("--no-overlap-p2p-communication")) set_profile("overlap_p2p", "false");
+}
+
+/// What DeepSpeed's configuration says, where the script writes it; else its --zero-stage.
+void MegatronJob::read_deepspeed() {
+  const char* argument = given("--deepspeed-config") ? "--deepspeed-config" : "--deepspeed_config";
+  const std::string file = text(argument).value_or("");
+  for (const auto& [name, content] : script_.files) {
+    const std::filesystem::path written(name);
+    if (!file.empty() && written.filename() == std::filesystem::path(file).filename())
+      return read_deepspeed_file(content);
+  }
+  if (given("--zero-stage") || file.empty()) return;
+  cannot(argument, "is not read, and decides what is sharded",
+         "add --zero-stage with its stage to the arguments");
+}
+
+void MegatronJob::read_deepspeed_file(const std::string& content) {
+  ForeignFields fields;
+  try {
+    std::string text = content;
+    std::replace(text.begin(), text.end(), '\t', ' ');
+    fields = fields_of(parse_yaml(text, std::make_shared<Origin>(Origin{"", {}, false})));
+  } catch (const InputError&) {
+    return cannot("--deepspeed_config", "is written by the script, but is no JSON");
+  }
+  const auto stage = fields.integer("zero_optimization.stage", 0);
+  const auto argued = in_.integer("--zero-stage", 0);
+  if (stage && argued && *stage != *argued)
+    problem("--zero-stage",
+            "is " + std::to_string(*argued) + ", its configuration says " + std::to_string(*stage),
+            "give both the same stage");
+  if (stage) in_.add("--zero-stage", {std::to_string(*stage), launch_.where});
+  for (const char* name :
+       {"zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device",
+        "zero_optimization.cpu_offload"}) {
+    const auto device = fields.text(name);
+    if (device && !is_off(*device))
+      cannot("--deepspeed_config", std::string("has ") + name + " = " + *device +
+                                       ": copies to host memory are not simulated");
+  }
+}
+
+/// A profile's name, or one with fields of the job's own.
+void MegatronJob::set_framework() {
+  if (profile_.empty()) return draft_.set_text("training.framework", framework_);
+  draft_.set_text("training.framework.extends", framework_);
+  for (const auto& [field, value] : profile_) draft_.set("training.framework." + field, value);
+}
+
+/// What no method has asked for: harmless, refused, or not known.
+void MegatronJob::sort_the_rest() {
+  std::vector<std::string> unread;
+  for (const auto& [name, value] : in_.values()) {
+    if (!in_.was_read(name)) unread.push_back(name);
+  }
+  for (const std::string& name : unread) {
+    const KnownArgument* known = megatron_argument(name);
+    const std::string value = in_.values().at(name).text;
+    const bool unset = value == "none" || value == "None" || value == "auto";
+    const bool refused = known && known->use == ArgumentUse::refused;
+    if (refused && !is_neutral(known->neutral, value) && !is_off(value))
+      cannot(name.c_str(), "is not simulated: " + std::string(known->why));
+    else if (!known && !launcher_option(name))
+      cannot(name.c_str(), "is not known",
+             "take it out if the step does not depend on it, or import with --lenient");
+    if (!known || known->use != ArgumentUse::read || unset) continue;
+    in_.flag(name);  // said here, not as one that has no part in a step
+    draft_.ignore(name + (value.empty() ? "" : " = " + value) +
+                  ": without effect beside the other arguments");
+  }
+}
+
+ImportedJob import_megatron(const std::string& text, const std::string& name,
+                            const JobOptions& options) {
+  ShellSettings settings;
+  settings.preset = slurm_variables(text, name);
+  for (const auto& [variable, value] : options.variables) settings.defined[variable] = {value};
+  settings.arguments = shell_words(options.arguments);
+  const ShellScript script = read_shell_script(text, name, settings);
+  const std::string title = std::filesystem::path(name).stem().string();
+  std::optional<ImportedJob> first;
+  std::string where;
+  for (MegatronLaunch& launch : megatron_launches(text, script, name)) {
+    const std::string here = launch.where;
+    const std::string condition = launch.condition;
+    ImportedJob job = MegatronJob(std::move(launch), script, options).read(title);
+    if (first && to_yaml(job.scenario) != to_yaml(first->scenario)) {
+      const std::string why = condition.empty() ? "" : "; which one runs depends on " + condition;
+      throw InputError(
+          {here, "starts another job than " + where + why,
+           condition.empty() ? "keep one of them in the file" : "choose with --define or --args"});
+    }
+    if (first) continue;
+    first = std::move(job);
+    where = here;
+  }
+  return std::move(*first);
+}
+
+}  // namespace tessera

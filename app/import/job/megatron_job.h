@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/import/job/megatron_launch.h"
+#include "app/import/job/scenario_draft.h"
+
+namespace tessera {
+
+/// Reads the arguments of one launch into a scenario; a file per part of it.
+class MegatronJob {
+ public:
+  MegatronJob(MegatronLaunch launch, const ShellScript& script, const JobOptions& options)
+      : launch_(std::move(launch)), in_(launch_.arguments), script_(script), options_(options) {}
+
+  ImportedJob read(const std::string& title);
+
+ private:
+  // megatron_job.cpp
+  void read_framework();
+  void read_deepspeed();
+  void read_deepspeed_file(const std::string& text);
+  void read_environment();
+  void read_attention();
+  void set_framework();
+  void sort_the_rest();
+
+  // megatron_model.cpp
+  void read_model(const std::string& title);
+  void read_dimensions();
+  void read_feed_forward();
+  void check_llama();
+  void check_gpt();
+  void read_positions();
+  void read_experts();
+  void read_dropout(const char* argument, const char* field);
+  // megatron_features.cpp
+  void read_features();
+  void read_latent_attention();
+  void read_windows();
+  void read_expert_features();
+  std::int64_t dense_layers_ahead(const std::string& pattern) const;
+  void read_vocabulary();
+  std::int64_t vocabulary();
+  std::int64_t vocabulary_of_tokenizer();
+
+  // megatron_training.cpp
+  void read_training();
+  void read_precision();
+  void read_gradient_formats();
+  void read_optimizer();
+  void read_recomputation();
+  void read_selective();
+  void read_full(const std::string& method, const std::string& count, std::int64_t layers);
+  void read_data_parallel();
+  void read_sharding();
+  void read_overlap();
+  void read_buckets();
+
+  // megatron_layout.cpp
+  void read_parallelism();
+  void read_context();
+  void read_expert_layout();
+  void read_stages();
+  void read_virtual_stages();
+  void read_partition_method();
+  void read_layout_text(const std::string& text);
+  std::int64_t read_gpus(std::int64_t replica);
+  void read_batch();
+  void note_mask();
+
+  /// A required number; a problem where it is missing.
+  std::int64_t needed(const char* name);
+  /// A whole number; one that only a run of the script tells is a problem that says what to do.
+  std::optional<std::int64_t> integer(const char* name, std::int64_t least = 1);
+  std::optional<std::string> text(const char* name);
+  /// A switch; a problem where something else than yes or no stands behind it.
+  bool flag(const char* name);
+  bool given(const char* name) const { return in_.has(name); }
+  /// The step depends on `name`, and the scenario cannot say it.
+  void cannot(const char* name, const std::string& what, const std::string& hint = "");
+  void problem(const char* name, const std::string& what, const std::string& hint) {
+    if (given(name)) return in_.refuse(name, what, hint);
+    in_.add_problem({launch_.where, std::string(name) + " " + what, hint});
+  }
+  void set_profile(const char* field, const std::string& value) {
+    profile_.emplace_back(field, value);
+  }
+  /// Layers of a pipeline stage or a model chunk, where all have as many.
+  std::int64_t layers_of_part() const;
+
+  MegatronLaunch launch_;
+  ForeignFields& in_;
+  const ShellScript& script_;
+  const JobOptions& options_;
+  ScenarioDraft draft_;
+  std::string framework_;                                     ///< profile
+  std::vector<std::pair<std::string, std::string>> profile_;  ///< its fields that the job changes
+  bool deepspeed_ = false;
+  bool legacy_ = false;  ///< arguments of 2021 and 2022
+  bool is_llama_ = false;
+  bool gated_ = false;
+  bool has_experts_ = false;
+  bool half_ = false;  ///< fp16
+  bool bfloat_ = false;
+  std::int64_t layers_ = 1;
+  std::int64_t hidden_ = 1;
+  std::int64_t tensor_ = 1;
+  std::int64_t pipeline_ = 1;
+  std::int64_t chunks_ = 1;  ///< of a stage
+  std::int64_t context_ = 1;
+  std::int64_t replicas_ = 1;  ///< data * context
+  std::int64_t sequence_ = 1;
+  std::int64_t micro_batch_ = 1;
+};
+
+}  // namespace tessera

@@ -1,0 +1,141 @@
+// How many GPUs a launch script uses.
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "app/import/job/megatron_arguments.h"
+#include "app/import/job/megatron_launch.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::int64_t kMost = 1'000'000;
+
+/// A whole number of up to 6 digits, or 0.
+std::int64_t number_in(const std::string& text) {
+  const bool is_number = !text.empty() && text.size() <= 6 &&
+                         text.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? std::stoll(text) : 0;
+}
+
+std::int64_t variable(const ShellVariables& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() || found->second.size() != 1 ? 0
+                                                               : number_in(found->second.front());
+}
+
+/// The count of the first of `names` that is there; its problem where it is none.
+std::optional<std::int64_t> count_of(ForeignFields& fields,
+                                     std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (!fields.has(name)) continue;
+    const auto text = fields.text(name);
+    if (!text) continue;
+    if (const std::int64_t count = number_in(*text)) return count;
+    const bool range = text->find(':') != std::string::npos || *text == "gpu";
+    fields.refuse(name, "is " + *text,
+                  range || !is_unknown(*text) ? "give the number by --gpus of the import"
+                                              : "add --define for it, or --gpus of the import");
+    return 0;
+  }
+  return std::nullopt;
+}
+
+/// "gpu:8", "gpu:a100:8", "a100:8", "8".
+std::int64_t gpus_in(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  return number_in(text.substr(colon == std::string::npos ? 0 : colon + 1));
+}
+
+std::int64_t slurm_gpus_per_node(ForeignFields& fields) {
+  for (const char* name : {"--gpus-per-node", "--gres"}) {
+    const auto text = fields.text(name);
+    if (text && gpus_in(*text) > 0) return gpus_in(*text);
+  }
+  return count_of(fields, {"--ntasks-per-node"}).value_or(0);
+}
+
+}  // namespace
+
+ForeignFields slurm_directives(const std::string& text, const std::string& name) {
+  ForeignFields fields;
+  int line = 1;
+  for (std::size_t at = 0; at < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string directive = text.substr(at, end - at);
+    at = end + 1;
+    if (!directive.starts_with("#SBATCH")) continue;
+    directive.erase(0, 7);
+    directive.erase(std::min(directive.find(" #"), directive.size()));
+    const std::size_t start = std::min(directive.find_first_not_of(" \t"), directive.size());
+    const std::size_t stop = std::min(directive.find_last_not_of(" \t\r") + 1, directive.size());
+    directive = start < stop ? directive.substr(start, stop - start) : "";
+    std::size_t split = std::min(directive.find_first_of(" =\t"), directive.size());
+    std::string option = directive.substr(0, split);
+    const bool is_short = directive.size() > 2 && directive[0] == '-' && directive[1] != '-';
+    if (is_short) split = 1, option = directive.substr(0, 2);
+    std::string value = directive.substr(std::min(split + 1, directive.size()));
+    value.erase(0, std::min(value.find_first_not_of(" =\t"), value.size()));
+    if (option == "-N") option = "--nodes";
+    if (option == "-n") option = "--ntasks";
+    if (option == "-G") option = "--gpus";
+    fields.add(option, {value, name + ":" + std::to_string(line)});
+  }
+  return fields;
+}
+
+ShellVariables slurm_variables(const std::string& text, const std::string& name) {
+  ForeignFields fields = slurm_directives(text, name);
+  ShellVariables variables;
+  const auto set = [&](std::int64_t value, std::initializer_list<const char*> names) {
+    for (const char* one : names) {
+      if (value > 0) variables[one] = {std::to_string(value)};
+    }
+  };
+  const auto count = [&](const char* option) {
+    return number_in(fields.text(option).value_or(""));
+  };
+  const std::int64_t nodes = count("--nodes");
+  const std::int64_t tasks_per_node = count("--ntasks-per-node");
+  const std::int64_t tasks = count("--ntasks") > 0 ? count("--ntasks") : nodes * tasks_per_node;
+  const std::int64_t gpus = slurm_gpus_per_node(fields);
+  set(nodes, {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"});
+  set(tasks_per_node, {"SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
+  set(tasks, {"SLURM_NTASKS", "SLURM_NPROCS"});
+  set(gpus, {"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"});
+  return variables;
+}
+
+std::int64_t gpus_of(MegatronLaunch& launch, const ShellVariables& variables) {
+  ForeignFields& fields = launch.launcher;
+  const auto within = [](std::int64_t size) { return std::min(size, kMost); };
+  const auto per_node =
+      count_of(fields, {"--nproc_per_node", "--nproc-per-node", "--num_gpus", "--num-gpus"});
+  const auto nodes = count_of(fields, {"--nnodes", "--num_nodes", "--num-nodes", "--nodes", "-N"});
+  const auto all = count_of(fields, {"--ntasks", "-n", "-np", "--np"});
+  const std::int64_t slurm_nodes = variable(variables, "SLURM_NNODES");
+  const std::int64_t slurm_gpus = variable(variables, "SLURM_GPUS_ON_NODE");
+  if (per_node) {
+    const bool by_hosts = !nodes && fields.has("--hostfile");
+    const std::int64_t known =
+        by_hosts ? std::max<std::int64_t>(1, variable(variables, "NNODES")) : nodes.value_or(1);
+    return within(*per_node) * within(known);
+  }
+  if (all) return within(*all);
+  if (nodes) {
+    const std::int64_t told = slurm_gpus_per_node(fields);
+    return within(*nodes) * within(told > 0 ? told : slurm_gpus);
+  }
+  if (const std::int64_t world = variable(variables, "WORLD_SIZE")) return world;
+  for (const char* name : {"GPUS_PER_NODE", "NPROC_PER_NODE", "NUM_GPUS"}) {
+    if (const std::int64_t gpus = variable(variables, name)) {
+      const std::int64_t count = variable(variables, "NNODES");
+      return gpus * std::max<std::int64_t>(1, count > 0 ? count : variable(variables, "NUM_NODES"));
+    }
+  }
+  if (const std::int64_t tasks = variable(variables, "SLURM_NTASKS"); tasks > slurm_nodes)
+    return tasks;
+  return slurm_nodes * slurm_gpus;
+}
+
+}  // namespace tessera

@@ -1,0 +1,252 @@
+// Megatron-LM's arguments: the model.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "app/import/job/megatron_job.h"
+
+namespace tessera {
+namespace {
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+struct Tokenizer {
+  std::string_view part;  ///< of its type or its model's name, in lower case
+  std::int64_t tokens;
+};
+
+/// Tokens of published tokenizers.
+constexpr std::array<Tokenizer, 11> kTokenizers{{{"gpt2bpe", 50257},
+                                                 {"bertwordpiecelowercase", 30522},
+                                                 {"bertwordpiececase", 28996},
+                                                 {"llama-3", 128256},
+                                                 {"llama3", 128256},
+                                                 {"llama-2", 32000},
+                                                 {"llama2", 32000},
+                                                 {"mixtral-8x7b", 32000},
+                                                 {"mistral-7b", 32000},
+                                                 {"gpt-neox-20b", 50277},
+                                                 {"gpt2", 50257}}};
+
+}  // namespace
+
+void MegatronJob::read_model(const std::string& title) {
+  draft_.set_text("model.name", title);
+  const std::string norm = lower_case(text("--normalization").value_or("LayerNorm"));
+  const bool root_mean_square = norm == "rmsnorm" || flag("--use-rmsnorm");
+  if (norm != "rmsnorm" && norm != "layernorm")
+    cannot("--normalization", "is no norm that is simulated", "use LayerNorm or RMSNorm");
+  const std::string gate = lower_case(text("--glu-activation").value_or(""));
+  gated_ = flag("--swiglu") || gate == "swiglu";
+  if (!gate.empty() && gate != "swiglu") {
+    cannot("--glu-activation", "is a gate that is not simulated", "swiglu is");
+    gated_ = true;
+  }
+  if (flag("--quick-geglu")) {
+    cannot("--quick-geglu", "is not simulated: the gate that is known is --swiglu");
+    gated_ = true;
+  }
+  const bool alibi = text("--position-embedding-type").value_or("") == "alibi";
+  is_llama_ = root_mean_square && gated_;
+  if (root_mean_square && !gated_)
+    cannot("--normalization", "is RMSNorm in a model without --swiglu, which no family has");
+  draft_.set("model.family", is_llama_ ? "llama" : alibi ? "bloom" : "gpt2");
+  read_dimensions();
+  read_feed_forward();
+  read_positions();
+  read_experts();
+  if (is_llama_)
+    check_llama();
+  else
+    check_gpt();
+  read_dropout("--hidden-dropout", "model.hidden_dropout");
+  read_dropout("--attention-dropout", "model.attention_dropout");
+  const bool untied = flag("--untie-embeddings-and-output-weights");
+  draft_.set("model.tied_embeddings", untied ? "false" : "true");
+}
+
+void MegatronJob::read_dimensions() {
+  const char* layers = given("--num-layers") ? "--num-layers" : "--encoder-num-layers";
+  layers_ = needed(given(layers) ? layers : "--num-layers");
+  draft_.set("model.layers", layers_);
+  hidden_ = needed("--hidden-size");
+  draft_.set("model.hidden", hidden_);
+  const std::int64_t heads = needed("--num-attention-heads");
+  draft_.set("model.heads", heads);
+  const auto of_deepspeed = integer("--num-key-value-heads");
+  if (flag("--group-query-attention"))
+    draft_.set("model.kv_heads", integer("--num-query-groups").value_or(1));
+  else if (of_deepspeed && *of_deepspeed != heads)
+    draft_.set("model.kv_heads", *of_deepspeed);
+  if (const auto size = integer("--kv-channels")) draft_.set("model.head_dim", *size);
+  if (flag("--qk-layernorm")) draft_.set("model.qk_norm", "true");
+}
+
+void MegatronJob::read_feed_forward() {
+  const bool by_switch = gated_ && given("--swiglu");
+  // Megatron's default of a gated feed-forward: two thirds of 4 h, down to a multiple of 64.
+  const std::int64_t usual = by_switch ? 4 * hidden_ * 2 / 3 / 64 * 64 : 4 * hidden_;
+  const auto ffn = integer("--ffn-hidden-size");
+  const auto experts_ffn = given("--num-experts") ? integer("--moe-ffn-hidden-size") : std::nullopt;
+  const bool apart = is_llama_ && experts_ffn && ffn &&
+                     dense_layers_ahead(text("--moe-layer-freq").value_or("")) > 0;
+  if (apart && *experts_ffn != *ffn) draft_.set("model.expert_ffn", *experts_ffn);
+  draft_.set("model.ffn",
+             experts_ffn && !apart ? *experts_ffn : ffn.value_or(std::max<std::int64_t>(usual, 1)));
+  draft_.set("model.activation", gated_ ? "swiglu" : "gelu_new");
+  if (flag("--squared-relu"))
+    cannot("--squared-relu", "is not simulated: GELU stands in its place");
+}
+
+void MegatronJob::read_positions() {
+  std::string kind = text("--position-embedding-type").value_or("learned_absolute");
+  const bool none = flag("--no-position-embedding");
+  if (flag("--use-rotary-position-embeddings")) kind = "rope";
+  if (kind == "yarn") kind = "rope";
+  if (kind == "learned_absolute" && none) kind = "none";
+  const auto positions = integer("--max-position-embeddings");
+  const bool learned = kind == "learned_absolute";
+  const bool known = learned || kind == "rope" || kind == "alibi" || kind == "none";
+  if (!known) cannot("--position-embedding-type", "is not simulated");
+  const char* argument = given("--position-embedding-type") ? "--position-embedding-type"
+                         : kind == "rope"                   ? "--use-rotary-position-embeddings"
+                                                            : "--position-embedding-type";
+  const auto share = in_.number("--rotary-percent");
+  if (share && *share < 1 && kind == "rope" && is_llama_) {
+    const std::int64_t heads =
+        std::max<std::int64_t>(integer("--num-attention-heads").value_or(1), 1);
+    const std::int64_t size = integer("--kv-channels").value_or(hidden_ / heads);
+    draft_.set("model.rope_dim", static_cast<std::int64_t>(*share * static_cast<double>(size)));
+  } else if (share && *share < 1 && kind == "rope")
+    cannot("--rotary-percent", "is not simulated: all of a head is turned");
+  if (is_llama_ && kind != "rope")
+    cannot(argument, (given(argument) ? "is " : "is missing, and its default is ") + kind +
+                         ": family llama (--normalization RMSNorm, --swiglu) has rotary positions");
+  if (is_llama_) return;
+  if (kind == "rope")
+    cannot(argument,
+           "gives rotary positions: families with layer norms have learned ones, ALiBi or "
+           "none");
+  draft_.set("model.max_positions", learned && positions ? *positions : 0);
+  if (learned && !positions) needed("--max-position-embeddings");
+}
+
+void MegatronJob::check_llama() {
+  read_features();
+  if (flag("--embed-layernorm"))
+    cannot("--embed-layernorm", "is not simulated in family llama (--normalization RMSNorm)");
+  const bool bias = !flag("--disable-bias-linear");
+  if (flag("--add-qkv-bias")) draft_.set("model.qkv_bias", "true");
+  if (flag("--add-bias-linear") || bias)
+    cannot("--disable-bias-linear",
+           "is missing: the linear layers of family llama (--normalization RMSNorm, --swiglu) have "
+           "no biases");
+}
+
+void MegatronJob::check_gpt() {
+  const bool alibi = text("--position-embedding-type").value_or("") == "alibi";
+  const bool embedding_norm = flag("--embed-layernorm");
+  if (alibi && !embedding_norm)
+    cannot("--embed-layernorm", "is missing: family bloom (ALiBi) has a norm behind the embedding");
+  if (!alibi && embedding_norm)
+    cannot("--embed-layernorm", "is not simulated without --position-embedding-type alibi");
+  in_.flag("--add-qkv-bias");
+  in_.flag("--add-bias-linear");
+  if (flag("--disable-bias-linear"))
+    cannot("--disable-bias-linear",
+           "is not simulated in a model with layer norms, whose linear "
+           "layers have biases");
+  if (has_experts_ && gated_)
+    cannot("--swiglu", "is not simulated in experts of a model with layer norms");
+}
+
+/// Experts in every layer, as Megatron-Core routes tokens to them.
+void MegatronJob::read_experts() {
+  const auto experts = integer("--num-experts");
+  has_experts_ = experts && *experts > 1;
+  if (!has_experts_) return;
+  draft_.set("model.experts", *experts);
+  const char* topk = given("--moe-router-topk") ? "--moe-router-topk" : "--topk";
+  draft_.set("model.experts_per_token", integer(topk).value_or(deepspeed_ ? 1 : 2));
+  if (deepspeed_)
+    cannot("--num-experts",
+           "with --deepspeed: DeepSpeed's gates and dispatch are not simulated, "
+           "those of Megatron-Core are");
+  const auto every = integer("--expert-interval");
+  if (deepspeed_ ? every.value_or(2) != 1 : every && *every != 1)
+    cannot("--expert-interval", "is not 1: every layer has experts in the simulation");
+  if (text("--mlp-type").value_or("standard") != "standard")
+    cannot("--mlp-type", "is not simulated");
+  const std::string layers = text("--moe-layer-freq").value_or("1");
+  const bool all = layers == "1" || layers.find_first_not_of("[]()1*, '\"") == std::string::npos;
+  const std::int64_t dense = is_llama_ && !all ? dense_layers_ahead(layers) : -1;
+  if (dense > 0) draft_.set("model.dense_layers", dense);
+  if (!all && dense < 0) cannot("--moe-layer-freq", "is not simulated: every layer has experts");
+  const bool grouped = flag("--moe-grouped-gemm");
+  if (!grouped && !deepspeed_)
+    cannot("--moe-grouped-gemm", "is missing: experts one after the other are not simulated");
+}
+
+void MegatronJob::read_dropout(const char* argument, const char* field) {
+  const auto share = in_.number(argument);
+  draft_.set(field, share ? *text(argument) : "0.1");
+}
+
+std::int64_t MegatronJob::vocabulary_of_tokenizer() {
+  const std::string type = text("--tokenizer-type").value_or("");
+  const std::string named = text("--tokenizer-model").value_or("") + " " +
+                            text("--tokenizer-name-or-path").value_or("") + " " +
+                            text("--patch-tokenizer-type").value_or("");
+  const std::string all =
+      lower_case(type.empty() && named.size() < 3 ? "GPT2BPE" : type + " " + named);
+  for (const auto& [part, tokens] : kTokenizers) {
+    if (all.find(part) == std::string::npos) continue;
+    draft_.assume("vocabulary of " + std::to_string(tokens) + " tokens: the tokenizer " +
+                  (type.empty() ? "" : type + " ") + "has it, not the arguments");
+    return tokens;
+  }
+  std::string shown = type + " " + named;
+  while (shown.ends_with(' ')) shown.pop_back();
+  problem("--vocab-size", "is missing: the tokenizer " + shown + " has it, not the arguments",
+          "add --vocab with the number of tokens");
+  return 1;
+}
+
+/// Tokens ahead of padding.
+std::int64_t MegatronJob::vocabulary() {
+  if (options_.vocabulary > 0) return options_.vocabulary;
+  const std::int64_t extra = integer("--extra-vocab-size", 0).value_or(0);
+  const auto size = integer("--vocab-size");
+  if (!size) return vocabulary_of_tokenizer() + extra;
+  // This tokenizer has an end of document behind the numbers.
+  return *size + (text("--tokenizer-type").value_or("") == "NullTokenizer" ? 1 : 0) + extra;
+}
+
+/// The embedding has a multiple of 128 rows per tensor-parallel rank in the simulation. What a job
+/// pads to otherwise is its vocabulary, where that is such a multiple.
+void MegatronJob::read_vocabulary() {
+  const std::int64_t unit = 128 * std::min<std::int64_t>(tensor_, 1'000'000);
+  const auto padded_to = [](std::int64_t size, std::int64_t multiple) {
+    return (size + multiple - 1) / multiple * multiple;
+  };
+  const char* fixed = given("--padded-vocab-size") ? "--padded-vocab-size" : "--pad-vocab-size-to";
+  const auto rows = options_.vocabulary > 0 ? std::nullopt : integer(fixed);
+  const auto divisor = integer("--make-vocab-size-divisible-by");
+  const std::int64_t tokens = rows ? *rows : vocabulary();
+  const std::int64_t multiple = std::min<std::int64_t>(divisor.value_or(128), 1'000'000'000) *
+                                std::min<std::int64_t>(tensor_, 1'000'000);
+  const std::int64_t padded = rows ? *rows : padded_to(tokens, multiple);
+  const bool same = padded_to(tokens, unit) == padded;
+  draft_.set("model.vocab", same ? tokens : padded);
+  if (same || padded % unit == 0) return;
+  cannot(rows ? fixed : "--make-vocab-size-divisible-by",
+         "gives an embedding of " + std::to_string(padded) + " rows: the simulated one has " +
+             std::to_string(padded_to(padded, unit)) + ", a multiple of 128 for each of " +
+             std::to_string(tensor_) + " tensor-parallel ranks");
+}
+
+}  // namespace tessera

@@ -1,0 +1,184 @@
+#include "app/import/job/scenario_draft.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+YamlNode mapping() {
+  YamlNode node;
+  node.kind = YamlNode::Kind::mapping;
+  return node;
+}
+
+YamlNode scalar(const std::string& text) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.text = text;
+  return node;
+}
+
+/// The value at `path` below `node`, made where it is missing.
+YamlNode& place_of(YamlNode& node, std::string_view path) {
+  const auto dot = path.find('.');
+  const std::string key(path.substr(0, dot));
+  YamlNode* below = nullptr;
+  for (YamlEntry& entry : node.entries) {
+    if (entry.key == key) below = &entry.value;
+  }
+  if (!below) {
+    node.entries.push_back({key, {}, mapping()});
+    below = &node.entries.back().value;
+  }
+  return dot == std::string_view::npos ? *below : place_of(*below, path.substr(dot + 1));
+}
+
+/// Nodes of a shipped cluster of DGX H100, eight GPUs each, whose network serves fewer as well.
+struct ShippedCluster {
+  std::int64_t nodes;
+  const char* id;
+};
+constexpr std::array<ShippedCluster, 5> kClusters{{{1, "dgx-h100"},
+                                                   {2, "dgx-h100-x2"},
+                                                   {8, "dgx-h100-x8-rail"},
+                                                   {128, "dgx-superpod-h100"},
+                                                   {3072, "llama3-24k"}}};
+
+/// DeepSpeed's rule for the three sizes that a file may give.
+void check_sizes(ForeignFields& fields, const BatchSizes& sizes, std::int64_t replicas) {
+  if (sizes.global == 0 || sizes.micro == 0 || sizes.accumulation == 0) return;
+  const std::int64_t product = sizes.micro * sizes.accumulation * replicas;
+  if (product == sizes.global) return;
+  fields.refuse("train_batch_size",
+                "is " + std::to_string(sizes.global) + ", not " + std::to_string(sizes.micro) +
+                    " per GPU * " + std::to_string(sizes.accumulation) + " micro-batches * " +
+                    std::to_string(replicas) + " replicas",
+                "correct the file, or give --gpus");
+}
+
+}  // namespace
+
+void ScenarioDraft::set(std::string_view path, const std::string& value) {
+  set(path, scalar(value));
+}
+
+void ScenarioDraft::set_text(std::string_view path, const std::string& value) {
+  YamlNode node = scalar(value);
+  node.quoted = true;
+  set(path, std::move(node));
+}
+
+void ScenarioDraft::set(std::string_view path, YamlNode value) {
+  place_of(job_.scenario, path) = std::move(value);
+}
+
+void ScenarioDraft::approximate(const std::string& line) {
+  std::string text = line;
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  job_.approximate.push_back(text);
+}
+
+ImportedJob ScenarioDraft::finish(const ForeignFields& fields) {
+  fields.finish();
+  for (const std::string& line : fields.unread()) ignore(line);
+  if (job_.approximate.empty()) return std::move(job_);
+  YamlNode list;
+  list.kind = YamlNode::Kind::sequence;
+  for (const std::string& line : job_.approximate) {
+    list.items.push_back(scalar(line));
+    list.items.back().quoted = true;
+  }
+  set("approximations", std::move(list));
+  return std::move(job_);
+}
+
+void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
+               const std::string& name, const std::string& what, const std::string& hint) {
+  const std::string value = fields.text(name).value_or("");
+  fields.flag(name);  // asked for, with or without a value
+  if (!options.lenient) return fields.refuse(name, what, hint);
+  draft.approximate(name + (value.empty() ? "" : " = " + value) + " " + what);
+}
+
+void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus) {
+  if (!options.cluster.empty()) return draft.set_text("cluster", options.cluster);
+  constexpr std::int64_t kGpusOfNode = 8;
+  const std::int64_t nodes = (gpus + kGpusOfNode - 1) / kGpusOfNode;
+  ShippedCluster cluster = kClusters.back();
+  for (const ShippedCluster& shipped : kClusters) {
+    if (nodes > shipped.nodes) continue;
+    cluster = shipped;
+    break;
+  }
+  const std::string id(cluster.id);
+  const std::string hint = ": it is not in the file; --cluster names another";
+  if (nodes >= cluster.nodes) {
+    draft.set_text("cluster", id);
+    return draft.assume("cluster " + id + hint);
+  }
+  draft.set_text("cluster.extends", id);
+  draft.set_text("cluster.id", "dgx-h100-x" + std::to_string(nodes));
+  draft.set("cluster.node_count", nodes);
+  draft.assume("cluster of " + std::to_string(nodes) + " nodes of " + id + hint);
+}
+
+void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
+                           BatchSizes sizes) {
+  constexpr std::int64_t kMost = 100'000'000;  // products stay within 64 bits
+  for (std::int64_t* size : {&sizes.global, &sizes.micro, &sizes.accumulation})
+    *size = std::min(*size, kMost);
+  const bool from_file = options.global_batch == 0 && options.micro_batch == 0;
+  if (options.global_batch > 0) sizes.global = options.global_batch;
+  if (options.micro_batch > 0) sizes.micro = options.micro_batch;
+  if (options.gpus > 0) sizes.gpus = options.gpus;
+  const auto fall_back = [&](std::int64_t& size, const std::string& what) {
+    if (size > 0) return;
+    size = 1;
+    draft.assume(what);
+  };
+  const std::int64_t turns = std::max<std::int64_t>(sizes.accumulation, 1);
+  if (sizes.gpus == 0 && sizes.global > 0 && sizes.micro > 0 && sizes.accumulation > 0)
+    sizes.gpus = sizes.global / std::min(kMost, sizes.micro * turns) * sizes.width;
+  fall_back(sizes.gpus, "1 GPU; --gpus gives the number");
+  if (sizes.gpus % sizes.width != 0)
+    fields.refuse("the job",
+                  "has " + std::to_string(sizes.gpus) + " GPUs, no multiple of the " +
+                      std::to_string(sizes.width) + " that share a replica",
+                  "give --gpus");
+  const std::int64_t replicas = std::clamp<std::int64_t>(sizes.gpus / sizes.width, 1, kMost);
+  if (sizes.micro == 0 && sizes.global > 0) sizes.micro = sizes.global / replicas / turns;
+  fall_back(sizes.micro, "1 sequence per GPU and micro-batch; --micro-batch gives another number");
+  if (from_file) check_sizes(fields, sizes, replicas);
+  if (sizes.global == 0) sizes.global = sizes.micro * replicas * turns;
+  draft.set("training.global_batch", sizes.global);
+  draft.set("training.micro_batch", sizes.micro);
+  draft.set("parallelism.data", replicas);
+  set_cluster(draft, options, sizes.gpus);
+}
+
+void set_model_and_framework(ScenarioDraft& draft, const JobOptions& options,
+                             const std::string& name, const std::string& assumed_framework) {
+  if (options.model.empty())
+    throw InputError({name, "does not describe the model",
+                      "add --model with an id of tessera list models, a file or a config.json"});
+  draft.set_text("name", std::filesystem::path(name).stem().string());
+  draft.set_text("model", options.model);
+  if (options.framework.empty())
+    draft.assume("framework " + assumed_framework +
+                 ": kernels are not in the file; --framework names another");
+  draft.set_text("training.framework",
+                 options.framework.empty() ? assumed_framework : options.framework);
+  std::int64_t length = options.sequence_length;
+  if (length == 0) {
+    length = options.longest_sequence > 0 ? std::min<std::int64_t>(2048, options.longest_sequence)
+                                          : 2048;
+    draft.assume("sequence length " + std::to_string(length) + "; --sequence-length gives another");
+  }
+  draft.set("training.sequence_length", length);
+}
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+#include "app/search/open_layouts.h"
+
+#include <algorithm>
+
+namespace tessera {
+
+std::vector<Candidate> OpenLayouts::taken(ByBound& queue, Seconds slowest, std::size_t most) {
+  std::vector<Candidate> taken;
+  while (!queue.empty() && queue.top().bound.step_time <= slowest && taken.size() < most) {
+    const BoundLevel level = queue.top().level;
+    if (!taken.empty() && (level != taken.front().level || level == BoundLevel::walked)) break;
+    taken.push_back(queue.top());
+    queue.pop();
+  }
+  return taken;
+}
+
+std::vector<Candidate> OpenLayouts::take(Seconds slowest, std::size_t most) {
+  for (ByBound& queue : queues_) {
+    std::vector<Candidate> found = taken(queue, slowest, most);
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+bool OpenLayouts::has_any(Seconds slowest) const {
+  return lowest_bound(slowest).has_value();
+}
+
+std::optional<Seconds> OpenLayouts::lowest_bound(Seconds slowest) const {
+  std::optional<Seconds> lowest;
+  for (const ByBound& queue : queues_) {
+    if (queue.empty() || queue.top().bound.step_time > slowest) continue;
+    if (!lowest || queue.top().bound.step_time < *lowest) lowest = queue.top().bound.step_time;
+  }
+  return lowest;
+}
+
+OpenLayouts::Split OpenLayouts::split(Seconds slowest) const {
+  Split split;
+  for (const ByBound& queue : queues_)
+    for (const Candidate& candidate : queue.all())
+      ++(candidate.bound.step_time <= slowest ? split.open : split.slower);
+  return split;
+}
+
+}  // namespace tessera

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+
+#include "hw/gpu_lookup.h"
+#include "predictor/weights/weights.h"
+#include "sim/config/catalog.h"
+
+namespace tessera {
+
+/// The folder that holds configs/, predictor/weights/ and results/: $TESSERA_HOME, else the source
+/// tree of this build.
+std::filesystem::path home();
+
+/// The shipped descriptions.
+Catalog shipped_catalog();
+
+/// Finds a GPU of the shipped catalog by its id.
+GpuLookup shipped_gpu_lookup();
+
+/// The trained weights that come with the repository.
+std::filesystem::path weights_file();
+
+/// Throws InputError where the file is missing or damaged.
+PredictorWeights shipped_weights();
+
+}  // namespace tessera

@@ -1,0 +1,53 @@
+#include "app/shell/output.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "hw/units/input_error.h"
+#include "hw/units/plain_text.h"
+
+namespace tessera {
+
+void reserve_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1) continue;
+    // The lowest free number is this one. Opened the wrong way round, so that its use still fails.
+    open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+void print(const std::string& text) {
+  const std::string plain = without_control_characters(text);
+  const bool written = std::fwrite(plain.data(), 1, plain.size(), stdout) == plain.size();
+  if (written && std::fflush(stdout) == 0) return;
+  throw InputError({.where = "stdout",
+                    .what = std::string("cannot be written: ") + std::strerror(errno),
+                    .hint = "give the answer a place to go, such as > FILE"});
+}
+
+void add_format_option(CLI::App& command, std::string& format,
+                       const std::vector<std::string>& accepted) {
+  format = accepted.front();
+  command.add_option("--format", format, "form of the answer on stdout")
+      ->check(CLI::IsMember(accepted))
+      ->capture_default_str();
+}
+
+void add_set_option(CLI::App& command, std::vector<std::string>& overrides) {
+  command
+      .add_option("--set", overrides, "path=value; overrides a field of the scenario; repeatable")
+      ->allow_extra_args(false);
+}
+
+void add_form_option(CLI::App& command, std::string& form) {
+  form = "tessera";
+  command.add_option("--form", form, "form of the kernel model")
+      ->check(CLI::IsMember({"tessera", "neusight", "roofline"}))
+      ->capture_default_str();
+}
+
+}  // namespace tessera

@@ -1,0 +1,177 @@
+#include "app/shell/run_program.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "app/shell/output.h"
+#include "hw/units/deadline.h"
+#include "hw/units/input_error.h"
+#include "hw/units/plain_text.h"
+#include "hw/units/replace_file.h"
+#include "sim/engine/errors/deadlock_error.h"
+#include "sim/engine/errors/out_of_memory_error.h"
+#include "sim/engine/errors/time_limit_error.h"
+
+namespace tessera {
+namespace {
+
+/// Texts of the user in a message are shown, not obeyed.
+class PlainMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& line) override {
+    const std::string text = without_control_characters(
+        std::string_view(message.payload.data(), message.payload.size()));
+    line.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return std::make_unique<PlainMessage>();
+  }
+};
+
+/// Logs go to stderr, so that stdout holds the answer alone; TESSERA_LOG sets the level.
+void set_up_logging() {
+  auto logger = spdlog::stderr_logger_st("tessera");
+  auto form = std::make_unique<spdlog::pattern_formatter>();
+  form->add_flag<PlainMessage>('*').set_pattern("%l: %*");
+  logger->set_formatter(std::move(form));
+  spdlog::set_default_logger(logger);
+  const char* level = std::getenv("TESSERA_LOG");
+  spdlog::set_level(spdlog::level::from_str(level ? level : "info"));
+}
+
+/// With 128 and the number of the signal, as shells tell of it: Ctrl-C is 130.
+extern "C" void exit_interrupted(int signal) {
+  remove_unfinished_file();
+  std::_Exit(static_cast<int>(ExitCode::interrupted) - SIGINT + signal);
+}
+
+/// No half-written file stays behind. What nohup has turned off stays off.
+void clean_up_on_signals() {
+  std::signal(SIGINT, exit_interrupted);
+  std::signal(SIGTERM, exit_interrupted);
+  if (std::signal(SIGHUP, exit_interrupted) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+}
+
+/// Without spdlog, which allocates.
+ExitCode report_lack_of_memory() {
+  std::fputs("error: memory ran out; give the job more (ulimit -v, cgroup), or a smaller job\n",
+             stderr);
+  return ExitCode::bad_input;
+}
+
+/// Of exceptions that nothing catches: those of libraries that set themselves up ahead of main().
+[[noreturn]] void end_uncaught() {
+  try {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+  } catch (const std::bad_alloc&) {
+    std::_Exit(static_cast<int>(report_lack_of_memory()));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: internal error: %s\n", error.what());
+  } catch (...) {
+    std::fputs("error: internal error\n", stderr);
+  }
+  std::abort();
+}
+
+/// Runs ahead of other objects' constructors.
+[[gnu::constructor(101)]] void catch_early_exceptions() {
+  std::set_terminate(end_uncaught);
+}
+
+ExitCode report_input_error(const InputError& error) {
+  for (const Problem& problem : error.problems()) spdlog::error("{}", problem.text());
+  return ExitCode::bad_input;
+}
+
+/// CLI11 would only say that a command is required.
+bool names_unknown_command(const CLI::App& app, const std::string& word) {
+  if (word.empty() || word.front() == '-') return false;
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  std::string names;
+  for (const CLI::App* command : commands) {
+    if (command->get_name() == word) return false;
+    if (!names.empty()) names += ", ";
+    names += command->get_name();
+  }
+  spdlog::error("unknown command '{}'; use one of {}", word, names);
+  return true;
+}
+
+ExitCode parse_and_run(CLI::App& app, const AddCommands& add_commands, int argc, char** argv) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", TESSERA_VERSION);
+  ExitCode exit_code = ExitCode::ok;
+  add_commands(app, exit_code);
+  if (argc > 1 && names_unknown_command(app, argv[1])) return ExitCode::usage;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream message;
+    const int code = app.exit(error, std::cout, message);
+    std::fputs(without_control_characters(message.str()).c_str(), stderr);
+    return code == 0 ? ExitCode::ok : ExitCode::usage;
+  }
+  return exit_code;
+}
+
+/// What to return to the shell after the exception that is being handled, which is told.
+ExitCode report_exception() {
+  try {
+    throw;
+  } catch (const InputError& error) {
+    return report_input_error(error);
+  } catch (const TimeLimitError& error) {
+    spdlog::error("{}", error.what());
+    return ExitCode::out_of_time;
+  } catch (const DeadlineError& error) {
+    spdlog::error("{}", error.what());
+    return ExitCode::out_of_time;
+  } catch (const OutOfMemoryError& error) {
+    spdlog::error("{}", error.what());
+    return ExitCode::does_not_fit;
+  } catch (const DeadlockError& error) {
+    spdlog::error("{}", error.what());
+    return ExitCode::internal;
+  } catch (const std::bad_alloc&) {
+    return report_lack_of_memory();
+  } catch (const std::system_error& error) {
+    spdlog::error("the system refused something: {}; check rights, ulimit -n, ulimit -u and memory",
+                  error.what());
+    return ExitCode::bad_input;
+  } catch (const std::exception& error) {
+    spdlog::error("internal error: {}", error.what());
+    return ExitCode::internal;
+  }
+}
+
+}  // namespace
+
+int run_program(const std::string& name, const std::string& description,
+                const AddCommands& add_commands, int argc, char** argv) {
+  clean_up_on_signals();
+  reserve_standard_streams();
+  try {
+    set_up_logging();
+    CLI::App app(description, name);
+    return static_cast<int>(parse_and_run(app, add_commands, argc, argv));
+  } catch (...) {
+    return static_cast<int>(report_exception());
+  }
+}
+
+}  // namespace tessera

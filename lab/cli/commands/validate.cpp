@@ -1,0 +1,163 @@
+// Commands that put simulations beside measurements: validate, reproduce.
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/shell/home.h"
+#include "app/shell/output.h"
+#include "hw/units/input_error.h"
+#include "lab/cli/commands.h"
+#include "lab/cli/commands/validate_files.h"
+#include "lab/validate/runs/training_run_text.h"
+#include "lab/validate/validation_text.h"
+#include "sim/formats/output_file.h"
+
+namespace tessera {
+namespace {
+
+std::filesystem::path published_runs(const std::string& study) {
+  return home() / "results" / "validation" / (study + "_published.csv");
+}
+
+/// Writes the tables that docs/accuracy.md is made from: those of every study, and with a file of
+/// measured steps the ones in 16 bit that the pages speak of.
+ExitCode reproduce_all(ValidateOptions options, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  options.models_file = published_runs("neusight");
+  const ModelValidation models = score_runs_of_models(options);
+  write_output_file(folder / "neusight.txt", validation_table(models));
+  const bool missed = options.tolerance_pct && misses(models.summary, *options.tolerance_pct);
+  if (missed) return ExitCode::out_of_tolerance;
+  if (options.runs_file.empty()) return ExitCode::ok;
+  options.only = {"family=gpt,llama,mpt", "precision=fp16,bf16"};
+  const TrainingRunValidation validation = score_runs(options);
+  write_output_file(folder / "training_runs.txt", training_run_table(validation));
+  return validation.failed > 0 ? ExitCode::internal : ExitCode::ok;
+}
+
+void add_common_options(CLI::App& command, ValidateOptions& options) {
+  add_format_option(command, options.format, {"table", "json", "csv"});
+  add_form_option(command, options.form);
+  command.add_option(
+      "--tolerance", options.tolerance_pct,
+      "exit with 5 where the mean absolute error is above this many percent or unknown");
+}
+
+/// An option, and the kinds of files that it is for.
+struct OptionUse {
+  const char* name;
+  bool runs, models, operators, collectives;
+};
+constexpr std::array kUses{OptionUse{"--only", true, false, false, false},
+                           OptionUse{"--overlay", true, true, true, false},
+                           OptionUse{"--report", true, false, false, false},
+                           OptionUse{"--jobs", true, true, false, false},
+                           OptionUse{"--corrections", true, false, false, false},
+                           OptionUse{"--no-corrections", true, false, false, false},
+                           OptionUse{"--ignore", true, false, false, false},
+                           OptionUse{"--form", true, true, true, false},
+                           OptionUse{"--calibrate-on", false, false, false, true},
+                           OptionUse{"--leave-out", false, false, false, true},
+                           OptionUse{"--constants", false, false, false, true}};
+
+/// An option without effect would be mistaken for one that has some.
+void refuse_unused(const CLI::App& command, const ValidateOptions& options) {
+  std::vector<Problem> problems;
+  for (const OptionUse& use : kUses) {
+    const bool used = (use.runs && !options.runs_file.empty()) ||
+                      (use.models && !options.models_file.empty()) ||
+                      (use.operators && !options.operators_file.empty()) ||
+                      (use.collectives && !options.collectives_file.empty());
+    if (used || command.get_option(use.name)->count() == 0) continue;
+    problems.push_back({use.name, "has no effect on this kind of file", "leave it out"});
+  }
+  const bool left_out = command.get_option("--leave-out")->count() > 0;
+  if (left_out && options.calibrate_on.empty())
+    problems.push_back({"--leave-out", "is for a fit", "give --calibrate-on, or leave it out"});
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+}  // namespace
+
+void add_validate_command(CLI::App& app, ExitCode& exit_code) {
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* command = app.add_subcommand("validate", "Simulate measured runs and print the errors");
+  CLI::Option_group* files = command->add_option_group("files", "what was measured");
+  files->add_option("--models", options->models_file, "whole-model runs (CSV, docs/validation.md)");
+  files->add_option("--operators", options->operators_file,
+                    "operators timed alone (CSV, docs/validation.md)");
+  files->add_option("RUNS", options->runs_file, "training steps (CSV, docs/validation.md)");
+  command->add_option("--only", options->only,
+                      "rows of RUNS whose column holds a value (dp=1, precision=fp16,bf16) or a "
+                      "part (source~vTrain)");
+  command->add_option("--overlay", options->overlay_files,
+                      "measured effects of the rows' GPUs (tessera calibrate gpu), one per GPU");
+  command->add_flag("--strict", options->strict, "a row that cannot be simulated ends the run");
+  CLI::Option* corrections =
+      command->add_option("--corrections", options->corrections_file,
+                          "RUNS: corrected fields (CSV: id, column, value, reason); default: "
+                          "RUNS_corrections.csv beside RUNS.csv");
+  command->add_flag("!--no-corrections", options->correct, "RUNS: leave fields as they are")
+      ->excludes(corrections);
+  command->add_option("--ignore", options->ignored,
+                      "RUNS: columns of your own that say nothing of the step");
+  command->add_option("--report", options->report_file, "RUNS: write a self-contained HTML report");
+  command
+      ->add_option("--jobs", options->jobs,
+                   "simulations of RUNS or --models at a time; default: processors")
+      ->check(CLI::Range(1, 1024));
+  files->add_option("--collectives", options->collectives_file,
+                    "collectives timed alone (CSV, docs/collectives.md)");
+  files->require_option(1);
+  command->add_option(
+      "--calibrate-on", options->calibrate_on,
+      "collectives: rows to fit to, as all or column=value,...; none is scored on a "
+      "fit that has seen it");
+  command
+      ->add_option("--leave-out", options->leave_out,
+                   "collectives: what else the fit of a row must not have seen")
+      ->check(CLI::IsMember({"size", "system", "gpu"}));
+  command
+      ->add_option("--constants", options->constants,
+                   "collectives: of the model, NCCL's own, or those before any fit")
+      ->check(CLI::IsMember({"shipped", "nccl", "unfitted"}));
+  add_common_options(*command, *options);
+  command->callback([options, command, &exit_code] {
+    refuse_unused(*command, *options);
+    exit_code = run_validate(*options);
+  });
+}
+
+void add_reproduce_command(CLI::App& app, ExitCode& exit_code) {
+  auto options = std::make_shared<ValidateOptions>();
+  auto study = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("reproduce", "Repeat published measurements");
+  auto folder = std::make_shared<std::string>();
+  CLI::Option_group* what = command->add_option_group("what", "what is repeated");
+  what->add_option("STUDY", *study, "neusight: single-GPU and 4-GPU runs of its artifact")
+      ->check(CLI::IsMember({"neusight"}));
+  CLI::Option* all =
+      what->add_option("--all", *folder,
+                       "write the tables of docs/accuracy.md into a folder, as results/validation");
+  what->require_option(1);
+  command
+      ->add_option("--runs", options->runs_file,
+                   "--all: also of these training steps (CSV, docs/validation.md)")
+      ->needs(all);
+  command
+      ->add_option("--jobs", options->jobs, "simulations of --runs at a time; default: processors")
+      ->check(CLI::Range(1, 1024));
+  add_common_options(*command, *options);
+  command->callback([options, study, folder, &exit_code] {
+    if (!folder->empty()) {
+      exit_code = reproduce_all(*options, *folder);
+      return;
+    }
+    options->models_file = published_runs(*study);
+    exit_code = run_validate(*options);
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,229 @@
+#include "lab/cli/commands/validate_files.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <spdlog/spdlog.h>
+
+#include "app/shell/home.h"
+#include "app/shell/output.h"
+#include "app/shell/progress.h"
+#include "hw/units/input_error.h"
+#include "lab/validate/collectives/collective_text.h"
+#include "lab/validate/models/model_run_scenario.h"
+#include "lab/validate/models/operator_text.h"
+#include "lab/validate/runs/training_run_text.h"
+#include "lab/validate/validation_page.h"
+#include "lab/validate/validation_text.h"
+#include "predictor/weights/weights.h"
+#include "sim/config/load.h"
+#include "sim/formats/output_file.h"
+#include "sim/scenario/names.h"
+
+namespace tessera {
+
+bool misses(const ErrorSummary& errors, double tolerance_pct) {
+  return errors.n == 0 || errors.mean_abs_error_pct > tolerance_pct;
+}
+
+namespace {
+
+int processor_count() {
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+template <class Run>
+std::set<std::string> gpus_of(const std::vector<Run>& runs) {
+  std::set<std::string> gpus;
+  for (const Run& run : runs) gpus.insert(run.gpu);
+  return gpus;
+}
+
+/// By GPU. An overlay that has no effect would be mistaken for one that has.
+std::map<std::string, GpuOverlay> overlays_of(const std::vector<std::string>& files,
+                                              const std::set<std::string>& gpus,
+                                              const Catalog& catalog) {
+  std::map<std::string, GpuOverlay> overlays;
+  for (const std::string& file : files) {
+    const GpuOverlay overlay = load_overlay(file, catalog);
+    if (!gpus.contains(overlay.gpu))
+      throw InputError({file, "is an overlay of " + overlay.gpu + ", of which no row is simulated",
+                        "remove the overlay, or calibrate a GPU of the rows"});
+    if (!overlays.emplace(overlay.gpu, overlay).second)
+      throw InputError({file, "is a second overlay of " + overlay.gpu, "keep one"});
+  }
+  return overlays;
+}
+
+using Overlays = std::map<std::string, GpuOverlay>;
+
+void add_overlay(const Overlays& overlays, const std::string& gpu, Scenario& scenario) {
+  if (const auto own = overlays.find(gpu); own != overlays.end())
+    scenario.overlays.push_back(own->second);
+}
+
+BadRows bad_rows_of(const ValidateOptions& options) {
+  return options.strict ? BadRows::refuse : BadRows::skip;
+}
+
+int jobs_of(const ValidateOptions& options) {
+  return options.jobs > 0 ? options.jobs : processor_count();
+}
+
+/// How --strict judges what was scored.
+void judge_skipped(const ValidateOptions& options, const std::vector<SkippedRow>& skipped) {
+  if (options.strict) refuse_skipped(skipped);
+}
+
+void print_validation(const ModelValidation& validation, const std::string& format) {
+  print(format == "json"  ? validation_json(validation)
+        : format == "csv" ? validation_csv(validation)
+                          : validation_table(validation));
+}
+
+void print_validation(const OperatorValidation& validation, const std::string& format) {
+  print(format == "json"  ? operator_json(validation)
+        : format == "csv" ? operator_csv(validation)
+                          : operator_table(validation));
+}
+
+ExitCode run_operators(const ValidateOptions& options) {
+  const Catalog catalog = shipped_catalog();
+  const PredictorForm form = predictor_form_of(options.form);
+  const std::vector<OperatorRun> runs =
+      read_operator_runs(options.operators_file, bad_rows_of(options));
+  std::set<std::string> gpus;
+  for (const OperatorRun& run : runs) gpus.insert(run.run.gpu);
+  const Overlays overlays = overlays_of(options.overlay_files, gpus, catalog);
+  const auto scenario_of = [&](const ModelRun& run) {
+    Scenario scenario = scenario_of_run(run, form, catalog);
+    add_overlay(overlays, run.gpu, scenario);
+    return scenario;
+  };
+  const OperatorValidation validation = score_operators(runs, scenario_of, shipped_weights());
+  judge_skipped(options, validation.skipped);
+  print_validation(validation, options.format);
+  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
+  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
+}
+
+void print_validation(const TrainingRunValidation& validation, const std::string& format) {
+  print(format == "json"  ? training_run_json(validation)
+        : format == "csv" ? training_run_csv(validation)
+                          : training_run_table(validation));
+}
+
+TrainingRunReading reading_of(const ValidateOptions& options) {
+  TrainingRunReading reading{.bad_rows = bad_rows_of(options), .ignored = options.ignored};
+  for (const std::string& text : options.only) reading.filters.push_back(parse_row_filter(text));
+  if (!options.corrections_file.empty()) reading.corrections = options.corrections_file;
+  reading.correct = options.correct;
+  return reading;
+}
+
+}  // namespace
+
+TrainingRunValidation score_runs(const ValidateOptions& options) {
+  const Catalog catalog = shipped_catalog();
+  const PredictorForm form = predictor_form_of(options.form);
+  const FrameworkAliases aliases = framework_aliases(catalog);
+  const TrainingRuns runs = read_training_runs(options.runs_file, reading_of(options));
+  const Overlays overlays = overlays_of(options.overlay_files, gpus_of(runs.runs), catalog);
+  const auto scenario_of = [&](const TrainingRun& run) {
+    Scenario scenario = scenario_of_training_run(run, aliases, catalog);
+    scenario.predictor_form = form;
+    add_overlay(overlays, run.gpu, scenario);
+    return scenario;
+  };
+  Progress progress("runs");
+  const TrainingRunValidation validation =
+      score_training_runs(runs, scenario_of, shipped_weights(), jobs_of(options),
+                          [&](std::size_t done, std::size_t all) { progress.show(done, all); });
+  judge_skipped(options, validation.skipped);
+  return validation;
+}
+
+namespace {
+
+ExitCode run_training_runs(const ValidateOptions& options) {
+  const TrainingRunValidation validation = score_runs(options);
+  print_validation(validation, options.format);
+  if (!options.report_file.empty())
+    write_output_file(options.report_file,
+                      validation_page(validation, options.runs_file, TESSERA_VERSION));
+  if (validation.failed > 0) {
+    spdlog::error("{} simulations failed; their rows say how", validation.failed);
+    return ExitCode::internal;
+  }
+  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
+  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
+}
+
+/// "column=value,column=value"; "all" sets no condition.
+std::vector<std::pair<std::string, std::string>> conditions_of(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> conditions;
+  if (text == "all") return conditions;
+  for (const std::string& part : CLI::detail::split(text, ',')) {
+    const std::size_t sign = part.find('=');
+    if (sign == std::string::npos)
+      throw InputError({"--calibrate-on", "\"" + part + "\"", "write all, or column=value"});
+    conditions.emplace_back(part.substr(0, sign), part.substr(sign + 1));
+  }
+  return conditions;
+}
+
+ExitCode run_collectives(const ValidateOptions& options) {
+  CollectiveScoring scoring;
+  if (options.constants == "nccl") scoring.constants = ConstantsOf::nccl;
+  if (options.constants == "unfitted") scoring.constants = ConstantsOf::unfitted;
+  scoring.calibrate = !options.calibrate_on.empty();
+  if (scoring.calibrate) scoring.calibrate_on = conditions_of(options.calibrate_on);
+  scoring.leave_out = options.leave_out == "system" ? LeaveOut::system
+                      : options.leave_out == "gpu"  ? LeaveOut::gpu
+                                                    : LeaveOut::size;
+  const CollectiveValidation validation =
+      score_collectives(read_collective_runs(options.collectives_file, bad_rows_of(options)),
+                        scoring, shipped_catalog());
+  judge_skipped(options, validation.skipped);
+  print(options.format == "json"  ? collective_json(validation)
+        : options.format == "csv" ? collective_csv(validation)
+                                  : collective_table(validation));
+  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
+  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
+}
+
+}  // namespace
+
+ModelValidation score_runs_of_models(const ValidateOptions& options) {
+  const Catalog catalog = shipped_catalog();
+  const PredictorForm form = predictor_form_of(options.form);
+  const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
+  const Overlays overlays = overlays_of(options.overlay_files, gpus_of(runs), catalog);
+  const auto scenario_of = [&](const ModelRun& run) {
+    Scenario scenario = scenario_of_run(run, form, catalog);
+    add_overlay(overlays, run.gpu, scenario);
+    return scenario;
+  };
+  const ModelValidation validation =
+      score_models(runs, scenario_of, shipped_weights(), jobs_of(options));
+  judge_skipped(options, validation.skipped);
+  return validation;
+}
+
+ExitCode run_validate(const ValidateOptions& options) {
+  if (!options.runs_file.empty()) return run_training_runs(options);
+  if (!options.collectives_file.empty()) return run_collectives(options);
+  if (!options.operators_file.empty()) return run_operators(options);
+  const ModelValidation validation = score_runs_of_models(options);
+  print_validation(validation, options.format);
+  const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
+  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
+}
+
+}  // namespace tessera

@@ -1,0 +1,42 @@
+#include "lab/predict/attention_stand_in.h"
+
+#include <algorithm>
+
+#include "predictor/gpu/gpu_support.h"
+
+namespace tessera {
+namespace {
+
+constexpr double kFp8Attention = 1.5;
+
+bool says(std::string_view stack, std::string_view word) {
+  return stack.find(word) != std::string_view::npos;
+}
+
+}  // namespace
+
+AttentionImplementation nearest_implementation(std::string_view stack, const GpuSpec& gpu) {
+  using enum AttentionImplementation;
+  if (says(stack, "trtllm") || says(stack, "TRTLLM") || says(stack, "flashinfer")) return trtllm;
+  if (says(stack, "triton")) return flash1;
+  if (says(stack, "cudnn") || says(stack, "cuDNN")) return cudnn;
+  return fastest_implementation(gpu).value_or(flash2);
+}
+
+GpuSpec gpu_with_fp8_attention(GpuSpec gpu) {
+  if (gpu.fp8.value() == 0) return gpu;
+  gpu.bf16 = gpu.bf16 * kFp8Attention;
+  gpu.fp16 = gpu.fp16 * kFp8Attention;
+  gpu.tensor_clock = gpu.tensor_clock * kFp8Attention;  // the peak follows from SMs and clock
+  return gpu;
+}
+
+AttentionCall windowed(AttentionCall call, std::int64_t window) {
+  if (!call.causal || window <= 0 || window >= call.seq_kv || call.seq_q != call.seq_kv)
+    return call;
+  const auto keys = static_cast<double>(window), length = static_cast<double>(call.seq_kv);
+  call.mean_document = std::min(length, 2 * keys - keys * keys / length);
+  return call;
+}
+
+}  // namespace tessera

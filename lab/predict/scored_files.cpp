@@ -1,0 +1,43 @@
+#include "lab/predict/scored_files.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "hw/units/input_error.h"
+#include "hw/units/read_file.h"
+#include "predictor/measured/kernel_csv.h"
+
+namespace tessera {
+
+KernelFileFormat format_of(const std::filesystem::path& csv) {
+  const std::string text = read_whole_file(csv, "give a file of measured kernels");
+  std::string header = text.substr(0, text.find('\n'));
+  if (header.ends_with('\r')) header.pop_back();
+  const CsvFields fields = split_fields(header);
+  const auto has = [&](std::string_view column) {
+    return std::find(fields.values.begin(),
+                     fields.values.begin() + static_cast<std::ptrdiff_t>(fields.count),
+                     column) != fields.values.begin() + static_cast<std::ptrdiff_t>(fields.count);
+  };
+  if (has("kv_heads") && has("seq_q")) return KernelFileFormat::attention;
+  const bool serving = (has("part") && has("seq_q")) || (has("ffn") && has("top_k") && has("tp")) ||
+                       has("d_conv") || has("groups") ||
+                       (has("op") && has("m") && has("k") && !has("n"));
+  if (serving) return KernelFileFormat::serving;
+  if (has("bytes_min")) return KernelFileFormat::memory_bound;
+  return KernelFileFormat::operators;
+}
+
+KernelScore unread(std::string_view line, std::string reason) {
+  return {.line = line, .predicted_as = {}, .skipped = std::move(reason)};
+}
+
+void fill(KernelScore& score, const std::function<Seconds()>& predict) {
+  try {
+    score.predicted_us = predict().value() * 1e6;
+  } catch (const InputError& error) {
+    score.skipped = error.problems().front().text();
+  }
+}
+
+}  // namespace tessera

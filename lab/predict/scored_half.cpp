@@ -1,0 +1,164 @@
+// Files in the formats of attention.csv and memory_bound_fp16.csv.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "hw/units/input_error.h"
+#include "lab/fit/attention/attention_table.h"
+#include "lab/fit/tensor/half_memory_predictor.h"
+#include "lab/fit/tensor/half_memory_table.h"
+#include "lab/predict/attention_stand_in.h"
+#include "lab/predict/scored_files.h"
+#include "predictor/attention/attention_predictor.h"
+
+namespace tessera {
+namespace {
+
+template <class T>
+std::uint16_t position_of(const T& value, std::vector<T>& values) {
+  const auto found = std::ranges::find(values, value);
+  const auto position = static_cast<std::uint16_t>(found - values.begin());
+  if (found == values.end()) values.push_back(value);
+  return position;
+}
+
+[[noreturn]] void fail_without_model(PredictorForm form, const char* section) {
+  if (form == PredictorForm::neusight)
+    throw InputError({.where = "predictor.form",
+                      .what = "the form neusight has no nets for 16-bit kernels",
+                      .hint = "choose the form tessera or roofline"});
+  throw InputError({.where = "weights",
+                    .what = std::string("hold no ") + section,
+                    .hint = "use the shipped weights, or run tessera train --model attention"});
+}
+
+const char* direction_name(AttentionDirection direction) {
+  switch (direction) {
+    case AttentionDirection::forward:
+      return "attention forward";
+    case AttentionDirection::backward:
+      return "attention backward";
+    case AttentionDirection::forward_backward:
+      return "attention forward+backward";
+  }
+  return "attention";
+}
+
+/// For tables: direction, format, window.
+std::string group_name(const AttentionMeasurement& row) {
+  return direction_name(row.call.direction) + std::string(row.eight_bits ? " fp8" : "") +
+         (row.window > 0 && row.window < row.call.seq_kv ? " window" : "");
+}
+
+/// What stands in for a kernel that nobody measured; empty where it was.
+std::string stand_in_of(const AttentionMeasurement& row) {
+  std::string text;
+  if (!row.known) text = row.stack + ": the implementation that its name says, else the fastest";
+  if (row.eight_bits) text += (text.empty() ? "" : "; ") + std::string("fp8 at 1.5 times bf16");
+  if (row.window > 0 && row.window < row.call.seq_kv)
+    text += (text.empty() ? "" : "; ") + std::string("a window as documents of as many scores");
+  return text;
+}
+
+Kernel attention_kernel(const AttentionCall& call) {
+  Kernel kernel;
+  kernel.kind = KernelKind::attention;
+  kernel.precision = Precision::bf16;
+  kernel.attention = call;
+  kernel.flops = Flops(attention_flops(call));
+  kernel.bytes_read = Bytes(static_cast<std::int64_t>(attention_bytes(call)));
+  return kernel;
+}
+
+/// Predictors of attention by GPU, software and setting.
+class AttentionPredictors {
+ public:
+  explicit AttentionPredictors(const ScoreRequest& request) : request_(request) {}
+
+  Seconds duration(AttentionMeasurement row) {
+    row.call = windowed(row.call, row.window);
+    if (!row.known)
+      row.call.implementation = nearest_implementation(row.stack, request_.lookup(row.gpu));
+    if (request_.form == PredictorForm::roofline) {
+      auto& roofline = rooflines_[{row.gpu, row.eight_bits}];
+      if (!roofline) roofline = make_predictor(request_.form, gpu_of(row), request_.weights);
+      return roofline->duration(attention_kernel(row.call));
+    }
+    if (request_.form == PredictorForm::neusight || !request_.weights.attention)
+      fail_without_model(request_.form, "fused attention");
+    auto& predictor = predictors_[{row.gpu, row.stack, row.eight_bits}];
+    if (!predictor)
+      predictor.emplace(gpu_of(row), *request_.weights.attention,
+                        row.served ? AttentionSetting::serving : AttentionSetting::training,
+                        row.stack);
+    return predictor->duration(row.call);
+  }
+
+ private:
+  GpuSpec gpu_of(const AttentionMeasurement& row) const {
+    const GpuSpec gpu = request_.lookup(row.gpu);
+    return row.eight_bits ? gpu_with_fp8_attention(gpu) : gpu;
+  }
+
+  const ScoreRequest& request_;
+  std::map<std::pair<std::string, bool>, std::unique_ptr<KernelPredictor>> rooflines_;
+  std::map<std::tuple<std::string, std::string, bool>, std::optional<AttentionPredictor>>
+      predictors_;
+};
+
+}  // namespace
+
+KernelScores score_attention(const ScoreRequest& request) {
+  const AttentionTable table = read_attention_to_predict(request.csv);
+  KernelScores scores{.text = table.text, .header = table.header};
+  AttentionPredictors predictors(request);
+  for (const AttentionMeasurement& row : table.rows) {
+    KernelScore& score =
+        scores.rows.emplace_back(KernelScore{.line = row.line,
+                                             .gpu = position_of(row.gpu, scores.gpus),
+                                             .group = position_of(group_name(row), scores.ops),
+                                             .measured_us = row.seconds * 1e6,
+                                             .predicted_as = stand_in_of(row),
+                                             .skipped = {}});
+    if (!row.fused) {
+      score.skipped = "no model of " + row.stack;
+      if (row.stack == "PyTorch standard")
+        score.skipped = "unfused attention is products and a softmax, kernels of their own";
+      continue;
+    }
+    fill(score, [&] { return predictors.duration(row); });
+  }
+  for (const BadRow& row : table.bad_rows) scores.rows.push_back(unread(row.line, row.reason));
+  return scores;
+}
+
+KernelScores score_memory_bound(const ScoreRequest& request) {
+  const HalfMemoryTable table = read_half_memory(request.csv, true);
+  KernelScores scores{.text = table.text, .header = table.header};
+  std::map<std::string, std::optional<HalfMemoryPredictor>> predictors;
+  for (const HalfMemoryMeasurement& row : table.rows) {
+    KernelScore& score = scores.rows.emplace_back(KernelScore{
+        .line = row.line,
+        .gpu = position_of(row.gpu, scores.gpus),
+        .group = position_of(
+            std::string(name_of(row.op)) + (row.calls > 1 ? " twice" : "") + " fp16", scores.ops),
+        .measured_us = row.seconds * 1e6,
+        .predicted_as = {},
+        .skipped = {}});
+    fill(score, [&] {
+      if (request.form == PredictorForm::roofline)
+        return Seconds(row.calls * row.shape.bytes /
+                       request.lookup(row.gpu).memory_bandwidth.value());
+      if (request.form == PredictorForm::neusight || !request.weights.half_memory)
+        fail_without_model(request.form, "16-bit memory-bound kernels");
+      auto& predictor = predictors[row.gpu];
+      if (!predictor) predictor.emplace(request.lookup(row.gpu), *request.weights.half_memory);
+      return row.calls * predictor->predict(row.op, row.shape).duration;
+    });
+  }
+  for (const BadRow& row : table.bad_rows) scores.rows.push_back(unread(row.line, row.reason));
+  return scores;
+}
+
+}  // namespace tessera

@@ -1,0 +1,91 @@
+// Files of operators that servers run beside plain products and attention.
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "hw/units/input_error.h"
+#include "lab/fit/tensor/measured_table.h"
+#include "lab/predict/scored_files.h"
+#include "lab/predict/serving_kernels.h"
+
+namespace tessera {
+namespace {
+
+using Reader = std::optional<ServingCall> (*)(MeasuredTable&);
+
+/// Columns of one kind of file, and what reads its rows.
+struct Layout {
+  std::vector<std::string> columns, optional;
+  Reader read;
+};
+
+Layout layout_of(const std::filesystem::path& csv) {
+  const MeasuredTable head(csv, {"gpu", "latency_us"}, {"part", "top_k", "d_conv", "groups"});
+  if (head.has(2)) return {kMlaColumns, kMlaOptional, read_mla_call};
+  if (head.has(3)) return {kExpertColumns, kExpertOptional, read_expert_call};
+  if (head.has(4)) return {kConvolution1dColumns, {"stack"}, read_convolution_1d_call};
+  if (head.has(5)) return {kGroupedColumns, kGroupedOptional, read_grouped_call};
+  return {kQuantizeColumns, {"stack"}, read_quantize_call};
+}
+
+/// Predictors by GPU and what is different about it in the row's number format.
+class ServingPredictors {
+ public:
+  explicit ServingPredictors(const ScoreRequest& request) : request_(request) {}
+
+  Seconds duration(const ServingCall& call) {
+    Seconds total(0);
+    for (const ServingKernel& part : call.kernels) {
+      const auto key = std::pair(call.gpu, part.variant);
+      auto& predictor = predictors_[key];
+      if (!predictor)
+        predictor =
+            make_predictor(request_.form, variant_of(part.variant, request_.lookup(call.gpu)),
+                           request_.weights, Load::isolated);
+      total += predictor->duration(part.kernel);
+    }
+    return total;
+  }
+
+ private:
+  const ScoreRequest& request_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<KernelPredictor>> predictors_;
+};
+
+std::uint16_t position_in(const std::string& name, std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return static_cast<std::uint16_t>(i);
+  names.push_back(name);
+  return static_cast<std::uint16_t>(names.size() - 1);
+}
+
+}  // namespace
+
+KernelScores score_serving(const ScoreRequest& request) {
+  const Layout layout = layout_of(request.csv);
+  MeasuredTable table(request.csv, layout.columns, layout.optional);
+  KernelScores scores{.text = table.file_text(), .header = table.header()};
+  ServingPredictors predictors(request);
+  while (table.next()) {
+    const std::size_t bad = table.bad_rows().size();
+    std::optional<ServingCall> call = layout.read(table);
+    const auto seconds = table.optional_microseconds(1);
+    if (!call || !seconds || table.bad_rows().size() > bad) continue;
+    call->gpu = table.text(0);
+    KernelScore& score =
+        scores.rows.emplace_back(KernelScore{.line = table.row(),
+                                             .gpu = position_in(call->gpu, scores.gpus),
+                                             .group = position_in(call->name, scores.ops),
+                                             .measured_us = *seconds * 1e6,
+                                             .predicted_as = call->stand_in,
+                                             .skipped = {}});
+    fill(score, [&] {
+      complete(*call, request.lookup(call->gpu));
+      return predictors.duration(*call);
+    });
+  }
+  for (const BadRow& row : table.bad_rows()) scores.rows.push_back(unread(row.line, row.reason));
+  return scores;
+}
+
+}  // namespace tessera

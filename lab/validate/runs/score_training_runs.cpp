@@ -1,0 +1,339 @@
+#include "lab/validate/runs/score_training_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "hw/units/input_error.h"
+#include "lab/validate/runs/peak_of_run.h"
+#include "sim/engine/engine.h"
+#include "sim/plan/plan.h"
+#include "sim/process/forked_call.h"
+#include "sim/report/metrics.h"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+double in_gib(Bytes bytes) {
+  return static_cast<double>(bytes.value()) / kGiB;
+}
+
+/// Of the scenario, which settings may have made another than the columns say.
+void take_facts(const Json& json, TrainingRun& run) {
+  run.precision = json["precision"];
+  run.layout.tensor = json["tp"];
+  run.layout.pipeline = json["pp"];
+  run.layout.data = json["dp"];
+  run.sequence_length = json["seq_len"];
+  run.micro_batch = json["micro_batch"];
+  run.global_batch = json["global_batch"];
+  run.recompute = static_cast<Recompute>(json["recompute"].get<int>());
+}
+
+Json facts_of(const Scenario& scenario) {
+  const StepOptions& step = scenario.step;
+  return {{"profile", step.framework.name},
+          {"precision", name_of(step.precision)},
+          {"tp", step.layout.tensor},
+          {"pp", step.layout.pipeline},
+          {"dp", step.layout.data},
+          {"seq_len", step.sequence_length},
+          {"micro_batch", step.micro_batch},
+          {"global_batch", step.global_batch},
+          {"recompute", static_cast<int>(step.recompute)}};
+}
+
+void add_time(const TimedProgram& timed, Json& answer) {
+  const Timeline timeline = simulate(timed);
+  answer["step_s"] = timeline.step_time.value();
+  const StepReport report = measure(timed, timeline);
+  if (!report.interval) return;
+  answer["low_s"] = report.interval->time.low.value();
+  answer["high_s"] = report.interval->time.high.value();
+}
+
+void add_memory(const TrainingRun& run, const Scenario& scenario, const Program& program,
+                Json& answer) {
+  const Bytes device = device_peak(scenario, program);
+  const Bytes capacity = scenario.cluster.node.gpu.memory;
+  answer["device_gib"] = in_gib(device);
+  answer["fits"] = device <= capacity;
+  if (run.peak_memory_gib)
+    answer["peak_gib"] = in_gib(peak_of_training_run(run, scenario, program));
+}
+
+/// The child's answer as JSON: facts, times and memory, or the reason why there are none. Time is
+/// left out where memory alone was measured.
+std::string simulate_run(const TrainingRun& run, const ScenarioOfTrainingRun& scenario_of,
+                         const PredictorWeights& weights) {
+  try {
+    const Scenario scenario = scenario_of(run);
+    Json answer = facts_of(scenario);
+    const bool memory_alone =
+        !run.step_time && (run.peak_memory_gib || run.outcome == RunOutcome::out_of_memory);
+    if (memory_alone && scenario.memory.planner.empty()) {
+      add_memory(run, scenario, build_program(scenario.model, scenario.step), answer);
+      return answer.dump();
+    }
+    const TimedProgram timed = plan_step(scenario, weights);
+    add_memory(run, scenario, timed.program, answer);
+    if (!memory_alone) add_time(timed, answer);
+    return answer.dump();
+  } catch (const InputError& error) {
+    return Json{{"skipped", error.what()}}.dump();
+  }
+}
+
+std::optional<double> number_in(const Json& json, const char* name) {
+  if (!json.contains(name)) return std::nullopt;
+  return json[name].get<double>();
+}
+
+TrainingRunScore score_of(const TrainingRun& run, const ForkedOutcome& outcome) {
+  TrainingRunScore score{.run = run, .measured = run.step_time.has_value()};
+  if (!outcome.error.empty()) {
+    score.skipped = "the simulation failed: " + outcome.error;
+    score.failed = true;
+    return score;
+  }
+  const Json json = Json::parse(outcome.result);
+  if (json.contains("skipped")) {
+    score.skipped = without_place(json["skipped"], run.where);
+    return score;
+  }
+  score.profile = json["profile"];
+  take_facts(json, score.run);
+  if (const auto step = number_in(json, "step_s")) score.simulated = Seconds(*step);
+  if (const auto low = number_in(json, "low_s"))
+    score.interval = Bounds{*low, *number_in(json, "high_s")};
+  score.fits = json["fits"].get<bool>();
+  score.device_gib = number_in(json, "device_gib");
+  score.simulated_peak_gib = number_in(json, "peak_gib");
+  if (run.step_time) score.error_pct = 100 * (*score.simulated / *run.step_time - 1);
+  if (run.peak_memory_gib)
+    score.memory_error_pct = 100 * (*score.simulated_peak_gib / *run.peak_memory_gib - 1);
+  return score;
+}
+
+/// Of a row with an error.
+ScoredError scored_error(const TrainingRunScore& row) {
+  ScoredError error{.error_pct = *row.error_pct, .covered = {}};
+  if (row.interval) error.covered = row.interval->hold(row.run.step_time->value());
+  return error;
+}
+
+std::string source_name(const TrainingRun& run) {
+  return run.source.empty() ? "(no source)" : run.source;
+}
+
+/// Whether the job ran, as far as the row says.
+std::optional<bool> did_run(const TrainingRun& run) {
+  if (run.outcome == RunOutcome::out_of_memory) return false;
+  if (run.outcome == RunOutcome::ran || run.step_time || run.peak_memory_gib) return true;
+  return std::nullopt;
+}
+
+void judge(const TrainingRunScore& row, FitVerdicts& verdicts) {
+  const auto ran = did_run(row.run);
+  if (!row.fits || !ran) return;
+  if (*ran) {
+    ++verdicts.ran;
+    verdicts.ran_found += *row.fits ? 1 : 0;
+  } else {
+    ++verdicts.out_of_memory;
+    verdicts.out_of_memory_found += *row.fits ? 0 : 1;
+  }
+  if (!row.memory_error_pct) return;
+  constexpr double kLess = 0.95;
+  ++verdicts.peaks;
+  verdicts.fit_in_less += *row.simulated_peak_gib <= kLess * *row.run.peak_memory_gib ? 1 : 0;
+}
+
+std::vector<PeakGroup> group_peaks(const std::vector<TrainingRunScore>& rows) {
+  std::map<std::pair<std::string, std::string>, PeakGroup> groups;
+  std::map<std::pair<std::string, std::string>, std::vector<double>> errors;
+  for (const TrainingRunScore& row : rows) {
+    if (!row.memory_error_pct) continue;
+    for (const std::string& source : {std::string(), source_name(row.run)}) {
+      const std::pair key{row.run.memory_metric, source};
+      errors[key].push_back(*row.memory_error_pct);
+      judge(row, groups[key].verdicts);
+    }
+  }
+  std::vector<PeakGroup> list;
+  for (auto& [key, group] : groups) {
+    group.metric = key.first;
+    group.source = key.second;
+    group.errors = summarize_errors(std::move(errors[key]));
+    list.push_back(std::move(group));
+  }
+  return list;
+}
+
+/// "one GPU", "tp", "tp+dp", ...
+std::string parallelism_of(const ParallelLayout& layout) {
+  std::string text;
+  const auto add = [&](int size, const char* name) {
+    if (size > 1) text += (text.empty() ? "" : "+") + std::string(name);
+  };
+  add(layout.tensor, "tp");
+  add(layout.pipeline, "pp");
+  add(layout.data, "dp");
+  return text.empty() ? "one GPU" : text;
+}
+
+std::string size_of(const TrainingRun& run) {
+  if (run.n_gpus == 1) return "1 GPU";
+  if (run.n_gpus <= run.gpus_per_node) return "2 to 8 GPUs, one node";
+  return run.n_gpus <= 64 ? "up to 64 GPUs" : "more than 64 GPUs";
+}
+
+std::vector<ErrorGroup> group_errors(const std::vector<TrainingRunScore>& rows) {
+  std::map<std::pair<std::string, std::string>, std::vector<ScoredError>> errors;
+  for (const TrainingRunScore& row : rows) {
+    if (!row.error_pct) continue;
+    const ScoredError error = scored_error(row);
+    const TrainingRun& run = row.run;
+    errors[{"gpu", run.gpu}].push_back(error);
+    errors[{"framework", run.framework}].push_back(error);
+    errors[{"precision", run.precision}].push_back(error);
+    errors[{"parallelism", parallelism_of(run.layout)}].push_back(error);
+    errors[{"size", size_of(run)}].push_back(error);
+    errors[{"profile", row.profile}].push_back(error);
+    errors[{"source", source_name(run)}].push_back(error);
+  }
+  std::vector<ErrorGroup> groups;
+  for (auto& [name, values] : errors)
+    groups.push_back({name.first, name.second, summarize_scored(values)});
+  return groups;
+}
+
+std::vector<SourceErrors> source_errors(const std::vector<TrainingRunScore>& rows) {
+  std::map<std::string, SourceErrors> sources;
+  std::map<std::string, std::vector<ScoredError>> errors;
+  for (const TrainingRunScore& row : rows) {
+    const std::string name = source_name(row.run);
+    SourceErrors& source = sources[name];
+    source.measured += row.measured ? 1 : 0;
+    if (!row.error_pct) continue;
+    ++source.expressed;
+    errors[name].push_back(scored_error(row));
+  }
+  std::vector<SourceErrors> list;
+  for (auto& [name, source] : sources) {
+    source.source = name;
+    source.errors = summarize_scored(errors[name]);
+    list.push_back(std::move(source));
+  }
+  return list;
+}
+
+SourceMeans means_of(const std::vector<SourceErrors>& sources) {
+  SourceMeans means;
+  for (const SourceErrors& source : sources) {
+    if (source.errors.n == 0) continue;
+    ++means.sources;
+    means.mean_abs_error_pct += source.errors.mean_abs_error_pct;
+    means.largest_mean_abs_error_pct =
+        std::max(means.largest_mean_abs_error_pct, source.errors.mean_abs_error_pct);
+    means.largest_abs_bias_pct =
+        std::max(means.largest_abs_bias_pct, std::abs(source.errors.bias_pct));
+  }
+  if (means.sources > 0) means.mean_abs_error_pct /= means.sources;
+  return means;
+}
+
+Ranking rank_runs(const std::vector<TrainingRunScore>& rows) {
+  std::vector<RankedRun> runs;
+  for (const TrainingRunScore& row : rows) {
+    if (!row.error_pct) continue;
+    const TrainingRun& run = row.run;
+    const std::int64_t length = std::max<std::int64_t>(1, run.sequence_length);  // 1: images
+    const double tokens = static_cast<double>(run.global_batch * length);
+    runs.push_back({.source = source_name(run),
+                    .model = run.model,
+                    .n_gpus = run.n_gpus,
+                    .id = run.id,
+                    .measured = run.step_time->value() / tokens,
+                    .simulated = row.simulated->value() / tokens});
+  }
+  return rank_layouts(runs);
+}
+
+TrainingRunScore score_of(const SkippedRun& row) {
+  TrainingRunScore score{.skipped = row.reason, .measured = row.measured};
+  score.run.where = row.where;
+  score.run.id = row.id;
+  score.run.gpu = row.gpu;
+  score.run.n_gpus = 0;
+  score.run.source = row.source;
+  score.run.framework = row.framework;
+  score.run.precision = row.precision;
+  score.run.model = row.model;
+  return score;
+}
+
+SkippedRow skipped_row(const TrainingRunScore& row) {
+  const std::string id = row.run.id.empty() ? line_name(row.run.where) : row.run.id;
+  return {id, row.run.where, row.skipped};
+}
+
+/// Rows of both lists in the order of the file.
+std::vector<TrainingRunScore> in_file_order(std::vector<TrainingRunScore> scores,
+                                            const std::vector<SkippedRun>& skipped) {
+  for (const SkippedRun& row : skipped) scores.push_back(score_of(row));
+  const auto line = [](const TrainingRunScore& score) {
+    return std::stoll(score.run.where.substr(score.run.where.rfind(':') + 1));
+  };
+  std::ranges::stable_sort(scores, {}, line);
+  return scores;
+}
+
+}  // namespace
+
+std::optional<double> FitVerdicts::balanced_accuracy_pct() const {
+  if (ran == 0 || out_of_memory == 0) return std::nullopt;
+  return 50.0 * ran_found / ran + 50.0 * out_of_memory_found / out_of_memory;
+}
+
+TrainingRunValidation score_training_runs(
+    const TrainingRuns& runs, const ScenarioOfTrainingRun& scenario_of,
+    const PredictorWeights& weights, int jobs,
+    const std::function<void(std::size_t, std::size_t)>& progress) {
+  std::vector<std::function<std::string()>> tasks;
+  for (const TrainingRun& run : runs.runs)
+    tasks.push_back([&] { return simulate_run(run, scenario_of, weights); });
+  const std::vector<ForkedOutcome> outcomes =
+      run_forked_each(tasks, jobs, [&](std::size_t done) { progress(done, runs.runs.size()); });
+  std::vector<TrainingRunScore> scores;
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    scores.push_back(score_of(runs.runs[i], outcomes[i]));
+  TrainingRunValidation validation;
+  validation.rows = in_file_order(std::move(scores), runs.skipped);
+  validation.corrections = runs.corrections;
+  std::vector<ScoredError> errors;
+  std::vector<double> memory_errors;
+  for (const TrainingRunScore& row : validation.rows) {
+    validation.failed += row.failed ? 1 : 0;
+    if (row.error_pct) errors.push_back(scored_error(row));
+    if (row.memory_error_pct) memory_errors.push_back(*row.memory_error_pct);
+    judge(row, validation.verdicts);
+    if (!row.skipped.empty()) validation.skipped.push_back(skipped_row(row));
+  }
+  validation.summary = summarize_scored(errors);
+  validation.memory = summarize_errors(std::move(memory_errors));
+  validation.peak_groups = group_peaks(validation.rows);
+  validation.groups = group_errors(validation.rows);
+  validation.sources = source_errors(validation.rows);
+  validation.over_sources = means_of(validation.sources);
+  validation.ranking = rank_runs(validation.rows);
+  return validation;
+}
+
+}  // namespace tessera

@@ -1,0 +1,64 @@
+#include "predictor/attention/attention_shape.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tessera {
+namespace {
+
+constexpr double kBlockKeys = 64;
+constexpr double kPrologueKeys = 64;  ///< filling the pipeline costs about one key block
+constexpr double kBytes = 2;          ///< of an element
+
+double round_up(double value, double unit) {
+  return std::ceil(value / unit) * unit;
+}
+
+/// FlashAttention-3 gives small heads three warp groups of 64 queries, all others have two.
+double block_queries(const AttentionCall& call) {
+  const bool three = call.implementation == AttentionImplementation::flash3 && call.head_dim <= 96;
+  return three ? 192 : 128;
+}
+
+/// Causal work counts whole key blocks on the diagonal: half a query block more than half.
+double mean_keys(const AttentionExtents& e, bool causal, double queries) {
+  if (!causal) return round_up(e.seq_kv, kBlockKeys) + kPrologueKeys;
+  constexpr double kDiagonal = 6;  // measured on top of the half block, in keys
+  const double earlier = e.seq_kv - e.seq_q;
+  const double diagonal = e.seq_q / 2 + std::min(e.seq_q, queries) / 2 + kDiagonal;
+  return std::min(earlier + diagonal, round_up(e.seq_kv, kBlockKeys)) + kPrologueKeys;
+}
+
+/// A block of queries sees the window of its first one and itself, in whole key blocks.
+double keys_in_window(const AttentionCall& call, double queries) {
+  return round_up(static_cast<double>(call.window) + queries, kBlockKeys) + kPrologueKeys;
+}
+
+}  // namespace
+
+AttentionShape attention_shape(const AttentionCall& call) {
+  check(call);
+  const AttentionExtents e = extents_of(call);
+  AttentionShape shape;
+  shape.block_queries = block_queries(call);
+  shape.blocks = e.batch * e.heads * std::ceil(e.seq_q / shape.block_queries);
+  shape.keys = mean_keys(e, call.causal, shape.block_queries);
+  shape.longest = round_up(e.seq_kv, kBlockKeys) + kPrologueKeys;
+  if (call.window > 0) {
+    const double most = keys_in_window(call, shape.block_queries);
+    shape.keys = std::min(shape.keys, most);
+    shape.longest = std::min(shape.longest, most);
+  }
+  shape.head_dim = e.head_dim;
+  shape.product_share = (e.head_dim + e.value_dim) / (2 * e.head_dim);
+  shape.tanh_share = call.softcap ? 1 : 0;
+  shape.group_octaves = std::min(std::log2(e.heads / e.kv_heads), 3.0);
+  shape.query_bytes = kBytes * e.batch * e.seq_q * e.heads * e.head_dim;
+  shape.key_value_bytes = 2 * kBytes * e.batch * e.seq_kv * e.kv_heads * e.head_dim;
+  shape.operand_bytes =
+      (2 * shape.query_bytes + shape.key_value_bytes) * shape.product_share;  // Q, K, V and O
+  shape.causal = call.causal;
+  return shape;
+}
+
+}  // namespace tessera

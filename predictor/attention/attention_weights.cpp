@@ -1,0 +1,127 @@
+#include "predictor/attention/attention_weights.h"
+
+#include <cmath>
+
+#include "hw/units/input_error.h"
+#include "predictor/weights/weights.pb.h"
+
+namespace tessera {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
+  throw InputError({.where = path.string(),
+                    .what = std::move(what),
+                    .hint = "use the file of this version, or run tessera train --model attention "
+                            "with --out to a new file"});
+}
+
+void check_version(unsigned found, int expected, const std::filesystem::path& path) {
+  if (found == static_cast<unsigned>(expected)) return;
+  fail(path, "has 16-bit kernels of schema version " + std::to_string(found) +
+                 "; this program reads " + std::to_string(expected));
+}
+
+template <std::size_t N>
+void read_values(const google::protobuf::RepeatedField<double>& from, std::array<double, N>& to,
+                 const std::filesystem::path& path) {
+  if (from.size() != static_cast<int>(N))
+    fail(path, "holds another number of parameters than this version");
+  for (std::size_t i = 0; i < N; ++i) {
+    to[i] = from[static_cast<int>(i)];
+    if (!std::isfinite(to[i])) fail(path, "holds a parameter that is no number");
+  }
+}
+
+void write(const TrainingData& from, weights::TrainingData& to) {
+  to.set_file(from.file);
+  to.set_fnv1a(from.fnv1a);
+  to.set_rows(from.rows);
+}
+
+TrainingData read(const weights::TrainingData& from) {
+  return {.file = from.file(), .fnv1a = from.fnv1a(), .rows = from.rows()};
+}
+
+void write(const AttentionProfile& from, weights::AttentionProfile& to) {
+  to.set_gpu(from.gpu);
+  to.set_stack(from.stack);
+  to.set_implementation(static_cast<unsigned>(from.implementation));
+  to.set_served(from.served);
+  to.set_causal(from.causal);
+  to.set_full(from.full);
+  to.mutable_parameters()->Assign(from.parameters.begin(), from.parameters.end());
+  to.set_spread(from.spread);
+}
+
+AttentionProfile read(const weights::AttentionProfile& from, const std::filesystem::path& path) {
+  if (from.implementation() >= kAttentionImplementations)
+    fail(path, "names an implementation that this version does not know");
+  AttentionProfile to{.gpu = from.gpu(),
+                      .stack = from.stack(),
+                      .implementation = static_cast<AttentionImplementation>(from.implementation()),
+                      .served = from.served(),
+                      .causal = from.causal(),
+                      .full = from.full(),
+                      .parameters = {},
+                      .spread = from.spread()};
+  read_values(from.parameters(), to.parameters, path);
+  return to;
+}
+
+}  // namespace
+
+AttentionWeights attention_weights(const weights::Attention& from,
+                                   const std::filesystem::path& path) {
+  check_version(from.schema_version(), AttentionWeights::kSchemaVersion, path);
+  AttentionWeights to;
+  to.data = read(from.data());
+  to.backward = {.at_2048 = from.backward_at_2048(), .slope = from.backward_slope()};
+  std::array<double, 3> flash1{};
+  read_values(from.flash1(), flash1, path);
+  to.flash1 = {.log_at_64 = flash1[0], .per_doubling = flash1[1], .at_512 = flash1[2]};
+  to.copied_spread = from.copied_spread();
+  for (const auto& profile : from.profiles()) to.profiles.push_back(read(profile, path));
+  read_values(from.range(), to.range, path);
+  return to;
+}
+
+void write(const AttentionWeights& from, weights::Attention& to) {
+  to.set_schema_version(AttentionWeights::kSchemaVersion);
+  write(from.data, *to.mutable_data());
+  for (const AttentionProfile& profile : from.profiles) write(profile, *to.add_profiles());
+  to.set_backward_at_2048(from.backward.at_2048);
+  to.set_backward_slope(from.backward.slope);
+  for (const double value : {from.flash1.log_at_64, from.flash1.per_doubling, from.flash1.at_512})
+    to.add_flash1(value);
+  to.set_copied_spread(from.copied_spread);
+  to.mutable_range()->Assign(from.range.begin(), from.range.end());
+}
+
+HalfMemoryWeights half_memory_weights(const weights::HalfMemory& from,
+                                      const std::filesystem::path& path) {
+  check_version(from.schema_version(), HalfMemoryWeights::kSchemaVersion, path);
+  HalfMemoryWeights to;
+  to.data = read(from.data());
+  to.gpu = from.gpu();
+  if (from.classes_size() != static_cast<int>(kHalfMemoryOps))
+    fail(path, "holds another number of operators than this version");
+  for (std::size_t op = 0; op < kHalfMemoryOps; ++op) {
+    const auto& of_op = from.classes(static_cast<int>(op));
+    read_values(of_op.parameters(), to.classes[op], path);
+    to.spread[op] = of_op.spread();
+  }
+  return to;
+}
+
+void write(const HalfMemoryWeights& from, weights::HalfMemory& to) {
+  to.set_schema_version(HalfMemoryWeights::kSchemaVersion);
+  write(from.data, *to.mutable_data());
+  to.set_gpu(from.gpu);
+  for (std::size_t op = 0; op < kHalfMemoryOps; ++op) {
+    auto& of_op = *to.add_classes();
+    of_op.mutable_parameters()->Assign(from.classes[op].begin(), from.classes[op].end());
+    of_op.set_spread(from.spread[op]);
+  }
+}
+
+}  // namespace tessera

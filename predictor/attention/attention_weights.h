@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "predictor/attention/attention_model.h"
+#include "predictor/tensor/half_memory_model.h"
+#include "predictor/weights/training_data.h"
+
+namespace tessera {
+
+namespace weights {
+class Attention;
+class HalfMemory;
+}  // namespace weights
+
+/// Unconstrained parameters, in the order of AttentionParameter.
+using AttentionVector = std::array<double, kAttentionParameters>;
+
+/// One implementation as measured on one GPU.
+struct AttentionProfile {
+  std::string gpu, stack;
+  AttentionImplementation implementation = AttentionImplementation::flash2;
+  bool served = false;  ///< timed inside a server
+  bool causal = true;   ///< calls with a causal mask were measured
+  bool full = true;     ///< calls without one were
+  AttentionVector parameters{};
+  double spread = 0;  ///< standard deviation of log time over shapes that were held out
+};
+
+/// Trained parameters of fused attention.
+struct AttentionWeights {
+  static constexpr int kSchemaVersion = 3;
+
+  TrainingData data;
+  std::vector<AttentionProfile> profiles;
+  BackwardRatio backward;
+  Flash1Ratio flash1;
+  double copied_spread = 0;  ///< of log time, where a profile stands in for another GPU's
+  /// Largest batch, heads, sequence and head size of the calls that were fitted.
+  std::array<double, 4> range{};
+};
+
+/// Trained parameters of 16-bit memory-bound kernels, measured on one GPU.
+struct HalfMemoryWeights {
+  static constexpr int kSchemaVersion = 1;
+
+  TrainingData data;
+  std::string gpu;
+  std::array<HalfMemoryVector, kHalfMemoryOps> classes{};
+  std::array<double, kHalfMemoryOps> spread{};  ///< of log time over shapes that were held out
+};
+
+/// As sections of the weights file. Throw InputError naming that file: damaged, or of another
+/// schema version.
+AttentionWeights attention_weights(const weights::Attention& section,
+                                   const std::filesystem::path& path);
+HalfMemoryWeights half_memory_weights(const weights::HalfMemory& section,
+                                      const std::filesystem::path& path);
+void write(const AttentionWeights& from, weights::Attention& section);
+void write(const HalfMemoryWeights& from, weights::HalfMemory& section);
+
+}  // namespace tessera

@@ -1,0 +1,131 @@
+#include "predictor/gpu/gpu_effects.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "predictor/gpu/compute_rules.h"
+
+namespace tessera {
+namespace {
+
+// Power that does no arithmetic (memory, leakage, fans) [W].
+constexpr double kIdlePower = 10;
+// FP32 work per joule against Pascal, by efficiency step. NVIDIA states 1.5 for Volta's SM against
+// Pascal's and 2.7 for L4 against T4 at the same power (two steps, taken as equal). Only the first
+// step has measured cards on both sides (P4, T4).
+constexpr std::array<double, 4> kEfficiencyGain{1, 1.5, 2.46, 4.05};
+
+/// Launch floors are the hosts', not the GPUs': one slow host must not raise them.
+LaunchFloors median_floors(const std::vector<TrainedGpu>& gpus) {
+  const auto median = [&](double LaunchFloors::*floor) {
+    return median_over(gpus, [&](const TrainedGpu& gpu) { return gpu.effect.floors.*floor; });
+  };
+  return {.linear = median(&LaunchFloors::linear),
+          .batched = median(&LaunchFloors::batched),
+          .elementwise = median(&LaunchFloors::elementwise),
+          .softmax = median(&LaunchFloors::softmax),
+          .layer_norm = median(&LaunchFloors::layer_norm)};
+}
+
+/// Mean over the measured GPUs with the same kind of memory on the same side of Volta, which
+/// renewed the SM's path to memory; over those with the same kind of memory where there is none.
+std::array<double, kMemoryClasses> bandwidth_by_rule(const GpuTraits& traits,
+                                                     const PredictorWeights& weights) {
+  const auto same_memory = [&](const TrainedGpu& g) { return g.hbm == traits.hbm; };
+  const auto same_era = [&](const TrainedGpu& g) {
+    return same_memory(g) && (g.efficiency_steps > 0) == (traits.efficiency_steps > 0);
+  };
+  const bool alone = std::ranges::none_of(weights.gpus, same_era);
+  std::array<double, kMemoryClasses> slowdown{};
+  for (std::size_t c = 0; c < kMemoryClasses; ++c) {
+    const auto own = [&](const TrainedGpu& g) { return g.effect.bandwidth_slowdown[c]; };
+    slowdown[c] = alone ? mean_preferring(weights.gpus, same_memory, own)
+                        : mean_preferring(weights.gpus, same_era, own);
+  }
+  return slowdown;
+}
+
+/// Power-limited GPUs whose watts speak for `traits`: the predecessor where the rule asks for it.
+std::vector<TrainedGpu> power_references(const GpuTraits& traits, const PredictorWeights& weights) {
+  switch (weights.rule.compute) {
+    case ComputeRule::median:
+      return {};
+    case ComputeRule::predecessor:
+      return {predecessor_of(traits, weights.gpus)};
+    default:
+      return weights.gpus;
+  }
+}
+
+double sustained_by_rule(const GpuTraits& traits, const PredictorWeights& weights) {
+  if (!weights.rule.power_limit) return 0;
+  return sustained_flops(power_kappa(power_references(traits, weights)), traits.tdp,
+                         traits.efficiency_steps);
+}
+
+/// The limit of a measured card: what its own session showed, drawn towards what all
+/// power-limited cards have in common.
+double sustained_of_measured(const TrainedGpu& gpu, const PredictorWeights& weights) {
+  const double own = gpu.effect.sustained_flops;
+  const double common = sustained_flops(power_kappa(weights.gpus), gpu.tdp, gpu.efficiency_steps);
+  if (own <= 0 || common <= 0) return own;
+  return own * std::pow(common / own, weights.rule.session_pooling);
+}
+
+GpuEffect effect_of_measured(const TrainedGpu& gpu, const PredictorWeights& weights) {
+  GpuEffect effect = gpu.effect;
+  effect.sustained_flops = sustained_of_measured(gpu, weights);
+  return effect;
+}
+
+}  // namespace
+
+double sustained_flops(double kappa, double tdp_watts, int efficiency_steps) {
+  if (kappa <= 0 || tdp_watts <= kIdlePower) return 0;
+  const auto step = static_cast<std::size_t>(std::clamp(efficiency_steps, 0, 3));
+  return kappa * (tdp_watts - kIdlePower) * kEfficiencyGain[step];
+}
+
+double power_kappa(const std::vector<TrainedGpu>& gpus) {
+  double logs = 0, count = 0, proven = 0;
+  for (const TrainedGpu& gpu : gpus) {
+    const double unit = sustained_flops(1, gpu.tdp, gpu.efficiency_steps);
+    if (unit <= 0) continue;
+    if (gpu.effect.sustained_flops <= 0) {
+      proven = std::max(proven, gpu.reached_flops / unit);
+      continue;
+    }
+    logs += std::log(gpu.effect.sustained_flops / unit);
+    count += 1;
+  }
+  return count > 0 ? std::max(std::exp(logs / count), proven) : 0;
+}
+
+GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights) {
+  const GpuTraits traits = gpu_traits(gpu);
+  return {.gpu = gpu.id,
+          .gemm_slowdown = slowdown_by_rule(traits, weights, &GpuEffect::gemm_slowdown),
+          .batched_slowdown = slowdown_by_rule(traits, weights, &GpuEffect::batched_slowdown),
+          .bandwidth_slowdown = bandwidth_by_rule(traits, weights),
+          .sustained_flops = sustained_by_rule(traits, weights),
+          .floors = median_floors(weights.gpus),
+          .provenance = EffectProvenance::rule,
+          .reason = "by rule from measured GPUs (" + text_of(weights.rule) + ")"};
+}
+
+GpuEffect effect_for(const GpuSpec& gpu, const PredictorWeights& weights) {
+  const auto own = std::ranges::find_if(
+      weights.gpus, [&](const TrainedGpu& g) { return g.effect.gpu == gpu.id; });
+  if (own != weights.gpus.end()) return effect_of_measured(*own, weights);
+  const std::string die = die_of(gpu);
+  const auto twin = std::ranges::find_if(
+      weights.gpus, [&](const TrainedGpu& g) { return !die.empty() && g.die == die; });
+  if (twin == weights.gpus.end()) return effect_by_rule(gpu, weights);
+  GpuEffect effect = effect_of_measured(*twin, weights);
+  effect.provenance = EffectProvenance::twin_die;
+  effect.reason = "same die as " + effect.gpu;
+  effect.gpu = gpu.id;
+  return effect;
+}
+
+}  // namespace tessera

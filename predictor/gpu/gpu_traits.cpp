@@ -1,0 +1,114 @@
+#include "predictor/gpu/gpu_traits.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hw/units/input_error.h"
+#include "predictor/gpu/sm_rate.h"
+
+namespace tessera {
+namespace {
+
+void require(double value, const GpuSpec& gpu, const char* figure, std::vector<Problem>& problems) {
+  if (value > 0) return;
+  problems.push_back({.where = "GPU " + gpu.id,
+                      .what = std::string(figure) + " is missing",
+                      .hint = "the kernel models need it; add it to the hardware description"});
+}
+
+/// Of other vendors 64 or 128, whichever the FP32 peak implies.
+int lanes_per_sm(const GpuSpec& gpu) {
+  if (const int known = lanes_of_sm(gpu); known > 0) return known;
+  const double lane_rate = 2.0 * gpu.sm_count * gpu.boost_clock.value();
+  return lane_rate > 0 && gpu.fp32.value() / lane_rate > 96 ? 128 : 64;
+}
+
+/// Vendors quote the FP32 peak at the highest clock, the dense tensor peak at the clock that they
+/// expect with the whole chip busy. The two agree up to Ampere; Hopper's differ (1980, 1830 MHz).
+double dense_clock_share(const GpuSpec& gpu) {
+  if (gpu.tensor_clock.value() <= 0) return 1;
+  const double fp32_clock =
+      usable_peak(gpu, Precision::fp32).value() / (2.0 * gpu.sm_count * lanes_per_sm(gpu));
+  return std::min(1.0, gpu.tensor_clock.value() / fp32_clock);
+}
+
+int efficiency_steps(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::pascal:
+      return 0;
+    case Architecture::volta:
+    case Architecture::turing:
+      return 1;
+    case Architecture::ampere:
+    case Architecture::cdna1:
+    case Architecture::cdna2:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+SgemmFamily sgemm_family(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::pascal:
+      return SgemmFamily::maxwell;
+    case Architecture::volta:
+    case Architecture::turing:
+      return SgemmFamily::volta;
+    default:
+      return SgemmFamily::ampere;
+  }
+}
+
+/// NVIDIA numbers the compute die of a generation x.0, its refresh 10.3; they alone carry HBM. 12.0
+/// is a graphics die.
+bool has_hbm(const GpuSpec& gpu) {
+  if (gpu.vendor != "NVIDIA") return gpu.vendor == "AMD";
+  const std::string& version = gpu.compute_capability;
+  return (version.ends_with(".0") && version != "12.0") || version == "10.3";
+}
+
+}  // namespace
+
+GpuTraits gpu_traits(const GpuSpec& gpu) {
+  std::vector<Problem> problems;
+  require(gpu.fp32.value(), gpu, "fp32 peak", problems);
+  require(gpu.memory_bandwidth.value(), gpu, "memory bandwidth", problems);
+  require(gpu.sm_count, gpu, "SM count", problems);
+  require(static_cast<double>(gpu.l2.value()), gpu, "L2 size", problems);
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return {.flops = usable_peak(gpu, Precision::fp32).value(),
+          .bandwidth = gpu.memory_bandwidth.value(),
+          .l2 = static_cast<double>(gpu.l2.value()),
+          .sms = static_cast<double>(gpu.sm_count),
+          .tdp = gpu.tdp.value(),
+          .family = sgemm_family(gpu.architecture),
+          .lanes_per_sm = lanes_per_sm(gpu),
+          .dense_clock_share = dense_clock_share(gpu),
+          .efficiency_steps = efficiency_steps(gpu.architecture),
+          .hbm = has_hbm(gpu)};
+}
+
+GpuTraits product_traits(const GpuSpec& gpu) {
+  GpuTraits traits = gpu_traits(gpu);
+  if (gpu.fp32_matrix.value() > 0) traits.flops = gpu.fp32_matrix.value();
+  return traits;
+}
+
+std::string die_of(const GpuSpec& gpu) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kDies{
+      {{"P100-", "GP100"},
+       {"V100-", "GV100"},
+       {"A100-", "GA100"},
+       {"A800-", "GA100"},
+       {"H100-", "GH100"},
+       {"H200-", "GH100"}}};
+  const auto* found =
+      std::ranges::find_if(kDies, [&](const auto& die) { return gpu.id.starts_with(die.first); });
+  return found == kDies.end() ? std::string() : std::string(found->second);
+}
+
+}  // namespace tessera

@@ -1,0 +1,188 @@
+#include "predictor/tensor/tensor_effect.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "hw/units/input_error.h"
+
+namespace tessera {
+namespace {
+
+// Judgements, in log time. A100 from H100 and back miss by 7 to 11 % on average with a bias of up
+// to 10 %; two GPUs cannot validate more, so the first is about twice that. The second is per
+// generation between the two, the third is for cards such as T4 (70 W), which throttles on long
+// FP32 kernels.
+constexpr double kUnseenGpu = 0.15;
+constexpr double kPerGeneration = 0.05;
+constexpr double kLowPower = 0.25;
+constexpr double kLowPowerWatts = 100;
+// Dynamic power goes with frequency times voltage squared, and voltage with frequency: a card with
+// a share p of the watts per FLOP/s keeps p^(1/3) of the power-limited rate. Across generations
+// too: peaks per watt grow faster than FLOPs per joule, which a new process would have to make up
+// for.
+constexpr double kPowerLaw = 1.0 / 3;
+// Another vendor's libraries and tensor units.
+constexpr double kOtherVendor = 0.30;
+// bf16 and fp16 multiply at one rate; rows of both on one GPU come from different libraries.
+constexpr double kOtherPrecision = 0.03;
+// Formats of other widths: the share of their own peak that 16-bit products reach. tf32 has twice
+// the bytes per multiply-add, fp8 also promotes partial sums on CUDA cores and scales the result.
+constexpr double kTf32 = 0.15, kFp8 = 0.25;
+
+// Calls of this length [s] are the longest on either GPU. The limit acts within tens of
+// milliseconds, so they feel it all the time, as a step does (decision 27).
+constexpr double kUnderLoad = 0.1;
+// Judgement, in log time: calls of 10 ms and longer of two sessions on one kind of card differ by
+// 4 to 17 % on A100, by 6 to 24 % on H100; half of it either way.
+constexpr double kSessionsUnderLoad = 0.06;
+
+double watts_per_flops(const GpuSpec& gpu, const TensorTraits& traits) {
+  return gpu.tdp.value() / traits.flops;
+}
+
+int generations_apart(Architecture a, Architecture b) {
+  return std::abs(static_cast<int>(a) - static_cast<int>(b));
+}
+
+const TensorGpuWeights& nearest(const TensorWeights& weights, Architecture architecture) {
+  return *std::ranges::min_element(weights.gpus, {}, [&](const TensorGpuWeights& gpu) {
+    // Of two as near, the older one.
+    return std::pair(generations_apart(gpu.architecture, architecture), gpu.architecture);
+  });
+}
+
+std::string known_stacks(const TensorGpuWeights& gpu) {
+  std::string names;
+  for (const TensorStackWeights& stack : gpu.stacks)
+    names += (names.empty() ? "" : ", ") + stack.name;
+  return names;
+}
+
+TensorStackEffect<double> mean_stack(const TensorGpuWeights& gpu) {
+  double weights = 0;
+  TensorStackEffect<double> mean{};
+  for (const TensorStackWeights& stack : gpu.stacks) {
+    const double weight = std::sqrt(static_cast<double>(stack.rows));
+    weights += weight;
+    mean.quantisation += weight * stack.effect.quantisation;
+    mean.launch_seconds += weight * stack.effect.launch_seconds;
+  }
+  mean.quantisation /= weights;
+  mean.launch_seconds /= weights;
+  return mean;
+}
+
+bool sixteen_bits(Precision precision) {
+  return precision == Precision::bf16 || precision == Precision::fp16;
+}
+
+/// tf32 and fp8: the slowdowns of 16-bit products, at the peak of the format.
+void use_other_width(Precision precision, TensorEffect& effect) {
+  effect.measured = false;
+  effect.spread = std::hypot(effect.spread, precision == Precision::fp8 ? kFp8 : kTf32);
+  effect.reason +=
+      "; " + std::string(name_of(precision)) + " was never timed, as 16-bit products at its peak";
+  effect.never_timed +=
+      (effect.never_timed.empty() ? "" : ", ") + std::string("16-bit products' share of the peak");
+}
+
+void use_measured(const TensorGpuWeights& gpu, Precision precision, std::string_view stack,
+                  TensorEffect& effect) {
+  effect.measured = true;
+  effect.reason = "measured on " + gpu.gpu;
+  if (stack.empty()) {
+    effect.stack = mean_stack(gpu);
+    effect.spread = gpu.stack_spread;
+    effect.reason += ", mean of the libraries " + known_stacks(gpu);
+  } else {
+    const auto found = std::ranges::find(gpu.stacks, stack, &TensorStackWeights::name);
+    if (found == gpu.stacks.end())
+      throw InputError({.where = "GPU " + gpu.gpu,
+                        .what = "library '" + std::string(stack) + "' was not measured",
+                        .hint = "one of " + known_stacks(gpu) + ", or none for their mean"});
+    effect.stack = found->effect;
+    effect.reason += ", library " + found->name;
+  }
+  const bool timed = std::ranges::any_of(gpu.stacks, [&](const TensorStackWeights& own) {
+    return own.precision == precision && (stack.empty() || own.name == stack);
+  });
+  if (timed || !sixteen_bits(precision)) return;
+  effect.never_timed = "as the other 16-bit format";
+  effect.spread = std::hypot(effect.spread, kOtherPrecision);
+  effect.reason +=
+      "; " + std::string(name_of(precision)) + " was not timed there, as the other 16-bit format";
+}
+
+void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTraits& traits,
+              TensorEffect& effect) {
+  const bool vendor = gpu.vendor != "AMD" && gpu.architecture < Architecture::cdna1;
+  const int steps = vendor ? generations_apart(gpu.architecture, source.architecture) : 0;
+  effect.stack = mean_stack(source);
+  effect.spread = std::hypot(kUnseenGpu, kPerGeneration * steps, source.stack_spread);
+  effect.reason = gpu.id + " was never measured with tensor cores: rates as " + source.gpu;
+  effect.never_timed = "rates of " + source.gpu;
+  if (steps > 0) effect.reason += ", " + std::to_string(steps) + " architecture(s) away";
+  if (!vendor) {
+    effect.spread = std::hypot(effect.spread, kOtherVendor);
+    effect.reason += ", of another vendor";
+  }
+  const double watts = watts_per_flops(gpu, traits);
+  if (vendor && watts > 0 && watts < source.watts_per_flops) {
+    const double slowdown = kPowerLaw * std::log(source.watts_per_flops / watts);
+    effect.gpu.cap += slowdown;
+    effect.spread = std::hypot(effect.spread, slowdown);  // as uncertain as it is large
+    effect.reason += "; fewer watts per FLOP/s, so its power-limited rate is lower";
+  }
+  if (gpu.tdp.value() > 0 && gpu.tdp.value() < kLowPowerWatts) {
+    effect.spread = std::hypot(effect.spread, kLowPower);
+    effect.reason += "; a card of little power, so long calls may be slower";
+  }
+}
+
+}  // namespace
+
+void put_under_load(TensorEffect& effect) {
+  effect.gpu.cap += effect.gpu.cap_per_decade * tensor_cap_decades(kUnderLoad);
+  effect.gpu.cap_per_decade = 0;
+  effect.spread = std::hypot(effect.spread, kSessionsUnderLoad);
+}
+
+void calibrate(TensorEffect& effect, const TensorShift& shift) {
+  effect.gpu.compute += shift.compute;
+  effect.gpu.memory += shift.memory;
+  effect.gpu.cap += shift.power;
+  effect.measured = true;
+  effect.spread = kSessionsUnderLoad;
+  effect.of_steps = shift.of_steps;
+  effect.reason = shift.source;
+  effect.never_timed.clear();
+}
+
+TensorStackEffect<double> unknown_stack(const TensorWeights& weights, std::string_view gpu) {
+  const auto found = std::ranges::find(weights.gpus, gpu, &TensorGpuWeights::gpu);
+  if (found == weights.gpus.end())
+    throw InputError({"GPU " + std::string(gpu), "was not measured", "use tensor_effect"});
+  return mean_stack(*found);
+}
+
+TensorEffect tensor_effect(const GpuSpec& gpu, Precision precision, const TensorWeights& weights,
+                           std::string_view stack) {
+  const TensorTraits traits = tensor_traits(gpu, precision);
+  const auto own = std::ranges::find(weights.gpus, gpu.id, &TensorGpuWeights::gpu);
+  const bool measured = own != weights.gpus.end();
+  const bool other_vendor = gpu.architecture >= Architecture::cdna1;
+  const TensorGpuWeights& source =
+      measured ? *own : nearest(weights, other_vendor ? Architecture::ampere : gpu.architecture);
+  TensorEffect effect{
+      .gpu = source.effect, .long_spread = source.long_spread, .short_spread = source.short_spread};
+  if (measured)
+    use_measured(source, precision, stack, effect);
+  else
+    use_rule(source, gpu, traits, effect);
+  if (!sixteen_bits(precision)) use_other_width(precision, effect);
+  return effect;
+}
+
+}  // namespace tessera

@@ -1,0 +1,143 @@
+#include "predictor/tensor/tensor_gemm_predictor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+#include "hw/units/input_error.h"
+#include "predictor/tensor/operand_alignment.h"
+
+namespace tessera {
+namespace {
+
+// Judgements, in log time. Transposed 16-bit operands load at full rate, but nothing here shows it.
+constexpr double kOtherLayout = 0.05;
+constexpr double kBatched = 0.10;            // only single products were timed
+constexpr double kMisaligned = 0.30;         // only sizes that are multiples of 32 were timed
+constexpr double kUnequalGroups = 0.15;      // groups of unequal size, beyond what tiles show
+constexpr double kPerDoublingBeyond = 0.10;  // as of the FP32 model
+constexpr double kLong = 50e-6;              // [s]; shorter kernels have a spread of their own
+
+/// The largest group as a product of its own. Its share of the traffic, as its arithmetic.
+TensorShape longest_group(const Kernel& kernel, TensorShape shape) {
+  const auto largest = static_cast<double>(std::ranges::max(kernel.group_sizes));
+  const bool contraction = kernel.layout == GemmLayout::nt;
+  const auto total = static_cast<double>(contraction ? kernel.k : kernel.m);
+  const double share = total > 0 ? largest / total : 0;
+  const double elements = shape.k * (contraction ? shape.batch : 1);
+  shape.bytes *= share;
+  shape.groups = {};
+  shape.batch = 1;
+  (contraction ? shape.k : shape.m) = contraction ? elements * share : largest;
+  return shape;
+}
+
+Extrapolation beyond(const Kernel& kernel, const GemmRange& range) {
+  Kernel single = kernel;  // a batch is no size: its blocks only add up
+  single.kind = KernelKind::gemm;
+  single.batch = 1;
+  if (!kernel.group_sizes.empty()) {
+    std::int64_t& size = kernel.layout == GemmLayout::nt ? single.k : single.m;
+    size = std::ranges::max(kernel.group_sizes);
+  }
+  return TrainingRange{.linear = range}.beyond(single);
+}
+
+}  // namespace
+
+TensorGemmPredictor::TensorGemmPredictor(const GpuSpec& gpu, Precision precision,
+                                         const TensorWeights& weights, std::string_view stack,
+                                         Load load)
+    : gpu_(gpu.id),
+      precision_(precision),
+      traits_(tensor_traits(gpu, precision)),
+      effect_(tensor_effect(gpu, precision, weights, stack)),
+      shared_(weights.shared),
+      range_(weights.range) {
+  if (load == Load::sustained) put_under_load(effect_);
+}
+
+bool TensorGemmPredictor::covers(const Kernel& kernel) const {
+  return kernel.precision == precision_ &&
+         (kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm ||
+          kernel.kind == KernelKind::grouped_gemm);
+}
+
+double TensorGemmPredictor::seconds(const Kernel& kernel, const TensorShape& shape) const {
+  const double all = tensor_gemm_seconds(shape, traits_, shared_, effect_.gpu, effect_.stack);
+  if (kernel.group_sizes.empty()) return all;
+  const TensorShape longest = longest_group(kernel, shape);
+  return std::max(all, tensor_gemm_seconds(longest, traits_, shared_, effect_.gpu, effect_.stack));
+}
+
+KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
+  if (!covers(kernel))
+    throw std::invalid_argument("TensorGemmPredictor covers products of its own precision alone");
+  const TensorShape shape = tensor_shape(kernel);
+  if (!(shape.flops() > 0)) return {};
+  const double bound = std::max(shape.flops() / traits_.flops, shape.bytes / traits_.bandwidth);
+  const double busy = std::max(bound, seconds(kernel, shape));
+  const TensorTileChoice best =
+      best_tensor_tile(shape, traits_, shared_, effect_.stack.quantisation);
+  KernelPrediction prediction{
+      .duration = Seconds(busy),
+      .compute_time =
+          Seconds(tensor_compute_seconds(shape, traits_, shared_, effect_.gpu, effect_.stack)),
+      .memory_time =
+          Seconds(tensor_memory_seconds(shape, traits_, shared_, effect_.gpu, effect_.stack)),
+      .tile_m = kTensorTiles[best.tile].m,
+      .tile_n = kTensorTiles[best.tile].n,
+      .waves = best.waves,
+      .utilization = bound / busy,
+      .extrapolated = beyond(kernel, range_)};
+  prediction.spread =
+      spread_of(kernel, busy + effect_.stack.launch_seconds, prediction.extrapolated);
+  return prediction;
+}
+
+LogSpread TensorGemmPredictor::spread_of(const Kernel& kernel, double timed_seconds,
+                                         const Extrapolation& beyond) const {
+  const double own = timed_seconds < kLong ? effect_.short_spread : effect_.long_spread;
+  LogSpread spread{.gpu = effect_.spread, .shape = own};
+  if (kernel.layout != GemmLayout::tn) spread.gpu = std::hypot(spread.gpu, kOtherLayout);
+  if (kernel.batch > 1) spread.gpu = std::hypot(spread.gpu, kBatched);
+  if (kernel.kind == KernelKind::grouped_gemm) spread.gpu = std::hypot(spread.gpu, kUnequalGroups);
+  if (rows_off_16_bytes(kernel)) spread.shape = std::hypot(spread.shape, kMisaligned);
+  if (beyond)
+    spread.shape = std::hypot(spread.shape, kPerDoublingBeyond * std::log2(beyond.factor));
+  return spread;
+}
+
+std::string TensorGemmPredictor::reason(const Kernel& kernel) const {
+  std::string text = effect_.reason;
+  if (kernel.layout != GemmLayout::tn)
+    text += "; this memory order (a gradient's) was never timed, as the forward order";
+  if (kernel.batch > 1)
+    text += "; batched products were never timed, as one product with as many tiles";
+  if (kernel.kind == KernelKind::grouped_gemm)
+    text += "; grouped products were never timed, as one product with as many tiles";
+  if (rows_off_16_bytes(kernel)) text += "; rows off 16 bytes were never timed, no loss assumed";
+  if (const Extrapolation far = beyond(kernel, range_))
+    text += "; " + std::string(far.input) + " lies beyond what was timed";
+  return text;
+}
+
+std::vector<std::string> TensorGemmPredictor::notes(const Kernel& kernel) const {
+  const std::string products = std::string(name_of(precision_)) + " products";
+  std::vector<std::string> notes;
+  if (!effect_.never_timed.empty())
+    notes.push_back(products + " on " + gpu_ + ": never measured; " + effect_.never_timed);
+  const auto never = [&](const std::string& which, const std::string& instead) {
+    notes.push_back(products + ", " + which + ": never measured; " + instead);
+  };
+  if (kernel.layout == GemmLayout::nn) never("data gradients (order nn)", "as the forward order");
+  if (kernel.layout == GemmLayout::nt) never("weight gradients (order nt)", "as the forward order");
+  if (kernel.batch > 1) never("batched", "as one product with as many tiles");
+  if (kernel.kind == KernelKind::grouped_gemm)
+    never("grouped", "as one product with as many tiles");
+  if (rows_off_16_bytes(kernel)) never("rows off 16 bytes", "no loss assumed, so likely slower");
+  return notes;
+}
+
+}  // namespace tessera

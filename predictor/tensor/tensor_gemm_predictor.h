@@ -1,0 +1,66 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "predictor/kernel_predictor.h"
+#include "predictor/tensor/tensor_effect.h"
+#include "predictor/tensor/tensor_weights.h"
+
+namespace tessera {
+
+/// Dense products on the tensor cores of one GPU: of bf16 and fp16 operands as measured, of tf32
+/// and fp8 with the same parameters at their own peaks. Pure and deterministic; safe to share
+/// between threads.
+///
+/// Grouped products: the tiles of all groups fill the waves together, and none ends before its
+/// longest group alone would. One group is the plain product, equal groups are the batched one.
+///
+/// Under load the power limit is felt by every product, however short; timed by itself only by long
+/// ones (docs/decisions/0027-power-under-load.md).
+///
+/// Durations leave out what a kernel takes to start and drain (`launch_seconds`, inside every
+/// measured row). Layouts other than `tn` were never
+/// timed: the data and weight gradients take the same constants, with a wider spread.
+class TensorGemmPredictor {
+ public:
+  /// `stack`: the library, one of those in `weights`; empty = unknown. Throws InputError where the
+  /// GPU has no tensor cores for `precision`, or states no dense peak of it.
+  TensorGemmPredictor(const GpuSpec& gpu, Precision precision, const TensorWeights& weights,
+                      std::string_view stack = {}, Load load = Load::isolated);
+
+  /// Corrects every prediction by what an overlay says.
+  void calibrate(const TensorShift& shift) { tessera::calibrate(effect_, shift); }
+
+  /// Products of the predictor's precision.
+  bool covers(const Kernel& kernel) const;
+  /// `waves` and tile of the fastest choice. `spread` widens for GPUs, formats, layouts, batches
+  /// and sizes that were not measured. Throws std::invalid_argument for kernels not covered.
+  KernelPrediction predict(const Kernel& kernel) const;
+  Seconds duration(const Kernel& kernel) const { return predict(kernel).duration; }
+  /// Start and drain of a kernel; adds to a duration where nothing else hides it.
+  Seconds launch_seconds() const { return Seconds(effect_.stack.launch_seconds); }
+
+  const TensorEffect& effect() const { return effect_; }
+  const TensorTraits& traits() const { return traits_; }
+  const TensorParameters<double>& shared() const { return shared_; }
+  /// What the prediction of `kernel` rests on and what of it was never measured, in words.
+  std::string reason(const Kernel& kernel) const;
+  /// What of it was never measured, a line each, as KernelPredictor::notes.
+  std::vector<std::string> notes(const Kernel& kernel) const;
+
+ private:
+  double seconds(const Kernel& kernel, const TensorShape& shape) const;
+  LogSpread spread_of(const Kernel& kernel, double timed_seconds,
+                      const Extrapolation& beyond) const;
+
+  std::string gpu_;
+  Precision precision_;
+  TensorTraits traits_;
+  TensorEffect effect_;
+  TensorParameters<double> shared_;
+  GemmRange range_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,150 @@
+#include "predictor/tensor/tensor_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "hw/units/input_error.h"
+#include "predictor/weights/weights.pb.h"
+
+namespace tessera {
+namespace {
+
+/// Names in the order of Architecture.
+constexpr std::array<std::string_view, 13> kArchitectures{
+    "pascal",          "volta", "turing", "ampere", "ada",   "hopper", "blackwell",
+    "blackwell_ultra", "cdna1", "cdna2",  "cdna3",  "cdna4", "xe2"};
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
+  throw InputError(
+      {.where = path.string(),
+       .what = std::move(what),
+       .hint = "use predictor/weights/tessera.pb of this version, or run tessera train --model "
+               "tensor-gemm with --out to a new file"});
+}
+
+template <std::size_t N>
+void write(const std::array<double, N>& from, google::protobuf::RepeatedField<double>& to) {
+  to.Assign(from.begin(), from.end());
+}
+
+template <std::size_t N>
+std::array<double, N> read_values(const google::protobuf::RepeatedField<double>& from,
+                                  const char* what, const std::filesystem::path& path) {
+  std::array<double, N> to;
+  if (from.size() != static_cast<int>(N))
+    fail(path, std::string("holds another number of ") + what + " than this version");
+  std::copy(from.begin(), from.end(), to.begin());
+  if (!std::ranges::all_of(to, [](double x) { return std::isfinite(x); }))
+    fail(path, std::string("holds ") + what + " that are no numbers");
+  return to;
+}
+
+template <class Parameters>
+Parameters read_parameters(const google::protobuf::RepeatedField<double>& from, const char* what,
+                           const std::filesystem::path& path) {
+  const std::array<double, Parameters::kCount> values =
+      read_values<Parameters::kCount>(from, what, path);
+  return Parameters::from_values(values);
+}
+
+Precision read_precision(const std::string& name, const std::filesystem::path& path) {
+  const auto named = std::ranges::find(kAllPrecisions, name,
+                                       [](Precision precision) { return name_of(precision); });
+  if (named == kAllPrecisions.end()) fail(path, "names the number format '" + name + "'");
+  return *named;
+}
+
+/// What the formulas rely on.
+void check(const TensorParameters<double>& p, const std::filesystem::path& path) {
+  const bool sound = p.prologue >= 0 && p.split_seconds >= 0 && p.norm >= 1 && p.l2_gain > 0 &&
+                     std::ranges::all_of(p.penalty, [](double x) { return x >= 0; });
+  if (!sound) fail(path, "holds shared parameters outside of their range");
+}
+
+void check(const TensorStackWeights& stack, const std::filesystem::path& path) {
+  const TensorStackEffect<double>& effect = stack.effect;
+  const bool sound = effect.quantisation >= 0 && effect.quantisation <= 1 &&
+                     effect.launch_seconds >= 0 && stack.rows > 0;
+  if (!sound)
+    fail(path, "holds effects of the library '" + stack.name + "' outside of their range");
+}
+
+void write(const TensorGpuWeights& from, weights::TensorGpu& to) {
+  to.set_gpu(from.gpu);
+  to.set_architecture(std::string(kArchitectures[static_cast<std::size_t>(from.architecture)]));
+  to.set_watts_per_flops(from.watts_per_flops);
+  write(from.effect.values(), *to.mutable_effect());
+  to.set_stack_spread(from.stack_spread);
+  to.set_long_spread(from.long_spread);
+  to.set_short_spread(from.short_spread);
+  for (const TensorStackWeights& from_stack : from.stacks) {
+    weights::TensorStack& stack = *to.add_stacks();
+    stack.set_name(from_stack.name);
+    stack.set_precision(std::string(name_of(from_stack.precision)));
+    stack.set_rows(from_stack.rows);
+    write(from_stack.effect.values(), *stack.mutable_effect());
+  }
+}
+
+TensorGpuWeights read(const weights::TensorGpu& from, const std::filesystem::path& path) {
+  const auto named = std::ranges::find(kArchitectures, from.architecture());
+  if (named == kArchitectures.end())
+    fail(path, "names the architecture '" + from.architecture() + "', which is unknown");
+  TensorGpuWeights to{
+      .gpu = from.gpu(),
+      .architecture = static_cast<Architecture>(named - kArchitectures.begin()),
+      .watts_per_flops = from.watts_per_flops(),
+      .effect = read_parameters<TensorGpuEffect<double>>(from.effect(), "effects of a GPU", path),
+      .stack_spread = from.stack_spread(),
+      .long_spread = from.long_spread(),
+      .short_spread = from.short_spread(),
+      .stacks = {}};
+  for (const weights::TensorStack& stack : from.stacks()) {
+    to.stacks.push_back({.name = stack.name(),
+                         .precision = read_precision(stack.precision(), path),
+                         .rows = stack.rows(),
+                         .effect = read_parameters<TensorStackEffect<double>>(
+                             stack.effect(), "effects of a library", path)});
+    check(to.stacks.back(), path);
+  }
+  if (to.stacks.empty()) fail(path, "holds no library for " + to.gpu);
+  return to;
+}
+
+}  // namespace
+
+void write(const TensorWeights& from, weights::TensorGemm& to) {
+  to.set_schema_version(TensorWeights::kSchemaVersion);
+  to.set_file(from.file);
+  to.set_fnv1a(from.fnv1a);
+  to.set_rows(from.rows);
+  to.set_quantisation_rule(from.quantisation_rule);
+  write(from.shared.values(), *to.mutable_shared());
+  for (const TensorGpuWeights& gpu : from.gpus) write(gpu, *to.add_gpus());
+  write(from.range, *to.mutable_range());
+}
+
+TensorWeights tensor_weights(const weights::TensorGemm& message,
+                             const std::filesystem::path& path) {
+  if (message.schema_version() != TensorWeights::kSchemaVersion)
+    fail(path, "has tensor-core products of schema version " +
+                   std::to_string(message.schema_version()) + ", not " +
+                   std::to_string(TensorWeights::kSchemaVersion));
+  TensorWeights weights{
+      .file = message.file(),
+      .fnv1a = message.fnv1a(),
+      .rows = message.rows(),
+      .quantisation_rule = message.quantisation_rule(),
+      .shared =
+          read_parameters<TensorParameters<double>>(message.shared(), "shared parameters", path),
+      .gpus = {},
+      .range = read_values<std::tuple_size_v<GemmRange>>(message.range(), "largest sizes", path)};
+  check(weights.shared, path);
+  for (const weights::TensorGpu& gpu : message.gpus()) weights.gpus.push_back(read(gpu, path));
+  if (weights.gpus.empty()) fail(path, "holds no GPU with tensor cores");
+  return weights;
+}
+
+}  // namespace tessera

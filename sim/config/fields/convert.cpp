@@ -1,0 +1,266 @@
+#include "sim/config/fields/convert.h"
+
+#include <algorithm>
+
+#include "sim/config/fields/message_fields.h"
+#include "sim/config/fields/mirror.h"
+#include "sim/config/micro_batches.h"
+
+namespace tessera {
+namespace {
+
+// Schema and C++ give the enumerators the same numbers.
+static_assert(int{schema::Gpu::xe2} == int(Architecture::xe2));
+static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
+static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
+static_assert(int{schema::Model::mpt} == int(ModelFamily::mpt));
+static_assert(int{schema::Model::se_resnext101_32x4d} ==
+              int(VisionArchitecture::se_resnext101_32x4d));
+static_assert(int{schema::Model::geglu} == int(Activation::geglu));
+static_assert(int{schema::Model::layer_norm_without_bias} ==
+              int(NormKind::layer_norm_without_bias));
+static_assert(int{schema::Model::both} == int(NormPlacement::both));
+static_assert(int{schema::Model::parallel_two_norms} == int(BlockOrder::parallel_two_norms));
+static_assert(int{schema::Training::inference} == int(StepMode::inference));
+static_assert(int{schema::Framework::megatron} == int(ModuleTree::megatron));
+static_assert(int{schema::Framework::transformer_engine} ==
+              int(AttentionKernels::transformer_engine));
+static_assert(int{schema::Framework::none} == int(Fp8Scaling::none));
+static_assert(int{schema::Framework::operators} == int(SelectiveRecompute::operators));
+static_assert(int{schema::DataParallel::parameters} == int(Sharding::parameters));
+static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
+static_assert(int{schema::full} == int(Recompute::full));
+static_assert(int{schema::Training::fused} == int(KernelMode::fused));
+static_assert(int{schema::Training::fp8} == int(Precision::fp8));
+static_assert(int{schema::Training::lars} == int(OptimizerKind::lars));
+static_assert(int{schema::Training::dualpipe} == int(PipelineSchedule::dualpipe));
+static_assert(int{schema::Parallelism::ulysses} == int(ContextAttention::ulysses));
+static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
+static_assert(int{schema::Overlay::calibrated_steps} == int(OverlayMode::calibrated_steps));
+static_assert(int{schema::Overlay::fp8} == int(Precision::fp8));
+static_assert(int{schema::ProtocolCalibration::hierarchical} ==
+              int(CollectiveAlgorithm::hierarchical));
+static_assert(int{schema::ProtocolCalibration::simple} == int(CollectiveProtocol::simple));
+static_assert(int{schema::CollectiveGroup::send_recv} == int(CollectiveKind::send_recv));
+static_assert(int{schema::CollectiveOverride::expert_data} == int(GroupKind::expert_data));
+static_assert(int{schema::CollectiveOverride::hierarchical} == int(AlgorithmChoice::hierarchical));
+static_assert(int{schema::Collectives::v2_8} == int(NcclTuner::v2_8));
+static_assert(int{schema::CollectiveOverride::simple} == int(ProtocolChoice::simple));
+static_assert(int{schema::Collectives::chunk} == int(NetworkFidelity::chunk));
+
+/// What `message` gives, over `otherwise`.
+void set_formats(const schema::MixedPrecision& message, const MixedPrecision& otherwise,
+                 MixedPrecision& formats) {
+  if (!message.has_parameters()) formats.parameters = otherwise.parameters;
+  if (!message.has_gradients()) formats.gradients = otherwise.gradients;
+  if (!message.has_reduce()) formats.reduce = otherwise.reduce;
+  if (!message.has_optimizer_states()) formats.optimizer_states = otherwise.optimizer_states;
+  if (!message.has_master_weights()) formats.master_weights = otherwise.master_weights;
+}
+
+void set_data_parallel(const schema::DataParallel& message, const DataParallel& otherwise,
+                       DataParallel& data) {
+  if (!message.has_sharding()) data.sharding = otherwise.sharding;
+  if (!message.has_shard_group()) data.shard_group = otherwise.shard_group;
+  if (!message.has_gather_units()) data.gather_units = otherwise.gather_units;
+  if (!message.has_overlap_gradients()) data.overlap_gradients = otherwise.overlap_gradients;
+  if (!message.has_align_gradients()) data.align_gradients = otherwise.align_gradients;
+  if (!message.has_overlap_parameters()) data.overlap_parameters = otherwise.overlap_parameters;
+  if (!message.has_align_parameters()) data.align_parameters = otherwise.align_parameters;
+  if (!message.has_bucket()) data.bucket = otherwise.bucket;
+  if (!message.has_first_bucket()) data.first_bucket = otherwise.first_bucket;
+  const bool chosen = message.has_bucket() || message.has_bucket_per_replica();
+  if (!chosen) data.bucket_per_replica = otherwise.bucket_per_replica;
+  if (!message.has_reduce_each_micro_batch())
+    data.reduce_each_micro_batch = otherwise.reduce_each_micro_batch;
+  if (!message.has_units_ahead()) data.units_ahead = otherwise.units_ahead;
+}
+
+/// Everything, or nothing where it says no more than the defaults do.
+void write_collectives(const CollectiveSettings& settings, schema::Scenario& message) {
+  const schema::Collectives written = to_message(settings);
+  const schema::Collectives plain = to_message(CollectiveSettings());
+  if (written.SerializeAsString() != plain.SerializeAsString())
+    *message.mutable_collectives() = written;
+}
+
+void write_perturbation(const Perturbation& perturbation, schema::Scenario& message) {
+  schema::Perturbation written, plain;
+  mirror(perturbation, MessageWriter(written));
+  const Perturbation none;
+  mirror(none, MessageWriter(plain));
+  if (written.SerializeAsString() == plain.SerializeAsString()) return;
+  for (schema::GpuPerturbation& gpus : *written.mutable_gpus()) {
+    if (gpus.gpu().id().empty()) gpus.clear_gpu();
+  }
+  *message.mutable_perturbation() = written;
+}
+
+template <class T>
+T read_mirrored(const google::protobuf::Message& message) {
+  T value;
+  mirror(value, MessageReader(message));
+  return value;
+}
+
+}  // namespace
+
+GpuSpec to_gpu(const schema::Gpu& message) {
+  return read_mirrored<GpuSpec>(message);
+}
+NodeSpec to_node(const schema::Node& message) {
+  return read_mirrored<NodeSpec>(message);
+}
+ClusterSpec to_cluster(const schema::Cluster& message) {
+  return read_mirrored<ClusterSpec>(message);
+}
+
+GpuOverlay to_overlay(const schema::Overlay& message) {
+  return read_mirrored<GpuOverlay>(message);
+}
+
+CollectiveSettings to_collectives(const schema::Collectives& message) {
+  return read_mirrored<CollectiveSettings>(message);
+}
+
+ModelSpec to_model(const schema::Model& message) {
+  auto model = read_mirrored<ModelSpec>(message);
+  if (!message.has_kv_heads()) model.kv_heads = model.heads;
+  if (!message.has_head_dim())
+    model.head_dim = model.hidden / std::max<std::int64_t>(model.heads, 1);
+  if (model.family != ModelFamily::vision) return model;
+  if (!message.has_image_size()) model.image_size = usual_image_size(model.architecture);
+  if (!message.has_classes()) model.classes = usual_classes(model.architecture);
+  return model;
+}
+
+FrameworkProfile to_framework(const schema::Framework& message) {
+  auto profile = read_mirrored<FrameworkProfile>(message);
+  const FrameworkProfile plain;
+  set_formats(message.bf16(), plain.bf16, profile.bf16);
+  set_formats(message.fp16(), plain.fp16, profile.fp16);
+  set_data_parallel(message.data_parallel(), plain.data_parallel, profile.data_parallel);
+  return profile;
+}
+
+StepOptions to_step(const schema::Training& message) {
+  StepOptions step;
+  mirror(step, MessageReader(message));
+  step.framework = to_framework(message.framework());
+  if (!message.has_kernels()) step.kernels = step.framework.kernels;
+  set_formats(message.mixed_precision(), step.framework.formats(step.precision), step.formats);
+  set_data_parallel(message.data_parallel(), step.framework.data_parallel, step.data_parallel);
+  return step;
+}
+
+Scenario to_scenario(const schema::Scenario& message) {
+  Scenario scenario;
+  scenario.name = message.name();
+  scenario.model = to_model(message.model());
+  scenario.cluster = to_cluster(message.cluster());
+  scenario.step = to_step(message.training());
+  mirror(scenario.step.layout, MessageReader(message.parallelism()));
+  mirror(scenario.step.split, MessageReader(message.parallelism()));
+  scenario.step.context_attention =
+      static_cast<ContextAttention>(message.parallelism().context_attention());
+  scenario.step.placement.assign(message.parallelism().placement().begin(),
+                                 message.parallelism().placement().end());
+  if (!message.training().has_schedule() && scenario.step.layout.virtual_stages > 1)
+    scenario.step.schedule = PipelineSchedule::interleaved_1f1b;
+  scenario.step.micro_batch = derived_micro_batch(message);
+  scenario.predictor_form = static_cast<PredictorForm>(message.predictor().form());
+  for (const schema::Overlay& overlay : message.overlays())
+    scenario.overlays.push_back(to_overlay(overlay));
+  scenario.collectives = to_collectives(message.collectives());
+  mirror(scenario.memory, MessageReader(message.memory()));
+  mirror(scenario.perturbation, MessageReader(message.perturbation()));
+  mirror(scenario.simulation, MessageReader(message.simulation()));
+  scenario.approximations.assign(message.approximations().begin(), message.approximations().end());
+  return scenario;
+}
+
+schema::Model to_message(const ModelSpec& model) {
+  schema::Model message;
+  mirror(model, MessageWriter(message));
+  if (model.family != ModelFamily::vision) {
+    message.clear_architecture();
+    return message;
+  }
+  // What only transformers have.
+  message.clear_activation();
+  message.clear_hidden_dropout();
+  message.clear_attention_dropout();
+  message.clear_tied_embeddings();
+  message.clear_qk_norm();
+  message.clear_qkv_bias();
+  message.clear_attention_sinks();
+  message.clear_attention_softcap();
+  message.clear_logit_softcap();
+  message.clear_shared_gate();
+  message.clear_router_sigmoid();
+  message.clear_router_bias();
+  message.clear_expert_bias();
+  message.clear_qk_norm_wide();
+  message.clear_output_bias();
+  message.clear_mlp_bias();
+  message.clear_head_bias();
+  message.clear_embedding_scale();
+  message.clear_residual_scale();
+  message.clear_logit_scale();
+  message.clear_norm();
+  message.clear_norm_placement();
+  message.clear_block_order();
+  return message;
+}
+
+schema::Cluster to_message(const ClusterSpec& cluster) {
+  schema::Cluster message;
+  mirror(cluster, MessageWriter(message));
+  return message;
+}
+
+schema::Gpu to_message(const GpuSpec& gpu) {
+  schema::Gpu message;
+  mirror(gpu, MessageWriter(message));
+  return message;
+}
+
+schema::Overlay to_message(const GpuOverlay& overlay) {
+  schema::Overlay message;
+  mirror(overlay, MessageWriter(message));
+  return message;
+}
+
+schema::Collectives to_message(const CollectiveSettings& settings) {
+  schema::Collectives message;
+  mirror(settings, MessageWriter(message));
+  return message;
+}
+
+schema::Scenario to_message(const Scenario& scenario) {
+  schema::Scenario message;
+  message.set_name(scenario.name);
+  *message.mutable_model() = to_message(scenario.model);
+  mirror(scenario.cluster, MessageWriter(*message.mutable_cluster()));
+  mirror(scenario.step, MessageWriter(*message.mutable_training()));
+  mirror(scenario.step.layout, MessageWriter(*message.mutable_parallelism()));
+  mirror(scenario.step.split, MessageWriter(*message.mutable_parallelism()));
+  using Attention = schema::Parallelism::ContextAttention;
+  message.mutable_parallelism()->set_context_attention(
+      static_cast<Attention>(scenario.step.context_attention));
+  for (const int gpu : scenario.step.placement) message.mutable_parallelism()->add_placement(gpu);
+  using Form = schema::Predictor::Form;
+  message.mutable_predictor()->set_form(static_cast<Form>(scenario.predictor_form));
+  for (const GpuOverlay& overlay : scenario.overlays) *message.add_overlays() = to_message(overlay);
+  if (scenario.memory != MemorySettings())
+    mirror(scenario.memory, MessageWriter(*message.mutable_memory()));
+  write_collectives(scenario.collectives, message);
+  write_perturbation(scenario.perturbation, message);
+  if (scenario.simulation != SimulationSettings()) {
+    mirror(scenario.simulation, MessageWriter(*message.mutable_simulation()));
+  }
+  for (const std::string& text : scenario.approximations) message.add_approximations(text);
+  return message;
+}
+
+}  // namespace tessera

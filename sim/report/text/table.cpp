@@ -1,0 +1,372 @@
+#include "sim/report/text/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <string_view>
+
+#include "hw/units/text.h"
+#include "sim/report/definitions.h"
+#include "sim/report/rank_list.h"
+#include "workloads/program/labels.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::size_t kLabelWidth = 24;
+constexpr std::size_t kKernelKindRows = 4;
+constexpr std::size_t kSegmentRows = 3;
+constexpr std::size_t kLineWidth = 100;
+
+std::string fixed(double value, int decimals) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string out(text);
+  out.resize(std::max(width, text.size()), ' ');
+  return out;
+}
+
+std::string right(std::string_view text, std::size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + std::string(text);
+}
+
+/// Four significant digits, so that 3 tokens/s and 3 million both read well.
+std::string significant(double value) {
+  const double magnitude = value > 0 ? std::floor(std::log10(value)) : 0;
+  return fixed(value, static_cast<int>(std::clamp(3.0 - magnitude, 0.0, 3.0)));
+}
+
+std::string milliseconds(Seconds time) {
+  return fixed(time.value() * 1e3, 3);
+}
+
+std::string gibibytes(Bytes bytes) {
+  return fixed(static_cast<double>(bytes.value()) / static_cast<double>((1_GiB).value()), 2) +
+         " GiB";
+}
+
+std::string percent(double ratio) {
+  return fixed(ratio * 100, 1) + " %";
+}
+
+/// Means over the ranks: whole unless the ranks differ.
+std::string count(double mean) {
+  return fixed(mean, std::floor(mean) == mean ? 0 : 1);
+}
+
+std::string spaced(std::string_view label) {
+  std::string words(label);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+std::string counted(int count, const std::string& noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "es");
+}
+
+/// Shares in tenths of a percent that add up to 1000: largest remainders are rounded up.
+std::vector<int> tenths_of_percent(const std::vector<double>& parts) {
+  const double whole = std::accumulate(parts.begin(), parts.end(), 0.0);
+  std::vector<int> tenths(parts.size(), 0);
+  if (whole <= 0) return tenths;
+  std::vector<std::pair<double, std::size_t>> remainders;
+  int missing = 1000;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double exact = parts[i] / whole * 1000;
+    tenths[i] = static_cast<int>(exact);
+    missing -= tenths[i];
+    remainders.emplace_back(tenths[i] - exact, i);
+  }
+  std::sort(remainders.begin(), remainders.end());
+  for (int i = 0; i < missing; ++i) ++tenths[remainders[static_cast<std::size_t>(i)].second];
+  return tenths;
+}
+
+std::string time_row(std::string_view label, Seconds time, int tenths) {
+  return "  " + padded(label, kLabelWidth) + right(milliseconds(time), 12) +
+         right(fixed(tenths / 10.0, 1), 8);
+}
+
+/// "[1] text", broken between words.
+std::string wrapped(const std::string& head, std::string_view text) {
+  std::string out = head;
+  std::size_t column = out.size();
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const bool wraps = column + 1 + word.size() > kLineWidth;
+    out += wraps ? "\n    " : " ";
+    out += word;
+    column = (wraps ? 4 : column + 1) + word.size();
+  }
+  return out + "\n";
+}
+
+std::string note_lines(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += "  note: " + note + "\n";
+  return text;
+}
+
+/// What the kernel times rest on, in one line, and what of it was never measured, a line each; the
+/// whole reason is in the JSON.
+std::string basis_lines(const StepReport& report, const Provenance& provenance) {
+  const std::string& mode = provenance.predictor_mode;
+  std::string text = mode == "zero-shot"
+                         ? "zero-shot: nothing was measured on " + report.gpu + "\n"
+                         : mode + " for " + report.gpu + ": " + provenance.predictor_effect + "\n";
+  text += note_lines(provenance.predictor_notes);
+  for (const std::string& note : provenance.link_notes) text += wrapped("  links:", note);
+  return text;
+}
+
+/// ", context 8" for the dimensions that most jobs have one of.
+std::string other_dimensions(const ParallelLayout& layout) {
+  std::string text;
+  const auto add = [&](const char* name, int size) {
+    if (size > 1) text += std::string(", ") + name + " " + std::to_string(size);
+  };
+  add("context", layout.context);
+  add("expert", layout.expert);
+  if (layout.whole_experts()) text += ", expert tensor 1";
+  add("virtual stages", layout.virtual_stages);
+  return text;
+}
+
+std::string approximation_lines(const Provenance& provenance) {
+  std::string text;
+  for (const std::string& line : provenance.approximations) text += "approximate: " + line + "\n";
+  return text;
+}
+
+/// "46.7 billion parameters, 12.9 billion active"; empty where they are not known.
+std::string parameters_text(const ParameterCounts& parameters) {
+  if (parameters.total == 0) return "";
+  return ", " + to_text(parameters);
+}
+
+std::string header_line(const StepReport& report, const Provenance& provenance) {
+  const ParallelLayout& layout = report.layout;
+  return provenance.scenario + ": " + provenance.mode + " step of " + provenance.model + " on " +
+         std::to_string(report.gpus()) + " x " + report.gpu + "\n" + "tensor " +
+         std::to_string(layout.tensor) + ", pipeline " + std::to_string(layout.pipeline) +
+         ", data " + std::to_string(layout.data) + other_dimensions(layout) + ", " +
+         counted(report.micro_batches, "micro-batch") + "; predictor " + provenance.predictor +
+         ", tessera " + provenance.tessera_version + "\n" + "framework " + provenance.framework +
+         ", " + std::string(name_of(report.precision)) +
+         (provenance.recompute == "none" ? "" : ", recompute " + provenance.recompute) +
+         parameters_text(provenance.parameters) + "\n" + note_lines(provenance.notes) +
+         basis_lines(report, provenance) + approximation_lines(provenance) + "\n";
+}
+
+std::string summary_row(std::string_view label, const std::string& value) {
+  return padded(label, kLabelWidth + 2) + value + "\n";
+}
+
+std::string utilization_text(const StepReport& report) {
+  const std::string precision(name_of(report.precision));
+  if (!report.mfu || !report.hfu) return "n/a: no published " + precision + " peak";
+  return percent(*report.mfu) + ", " + percent(*report.hfu) + " of " +
+         significant(report.peak_per_gpu.value() / 1e12) + " TFLOP/s (dense " + precision +
+         ") per GPU";
+}
+
+std::string throughput_text(const StepReport& report) {
+  const std::string samples = significant(report.samples_per_s) + " samples/s";
+  if (report.tokens_per_s == 0) return samples;  // images are no sequences
+  return significant(report.tokens_per_s) + " tokens/s, " +
+         significant(report.tokens_per_s_per_gpu) + " tokens/s per GPU, " + samples;
+}
+
+/// Predictions outside the training range are less certain, so the table says where they matter.
+std::string extrapolation_row(const StepReport& report) {
+  if (report.extrapolated.empty()) return "";
+  const auto entry = [](const ExtrapolatedKernels& kernels) {
+    return kernels.input + " of " + spaced(label_of(kernels.kind)) + " up to " +
+           fixed(kernels.factor, 1) + "x";
+  };
+  std::string farthest = entry(report.extrapolated.front());
+  if (report.extrapolated.size() > 1) farthest += ", " + entry(report.extrapolated[1]);
+  if (report.extrapolated.size() > 2) farthest += ", ...";
+  return summary_row("extrapolated", percent(report.extrapolated_share()) +
+                                         " of the kernel time, in kernels larger than those "
+                                         "trained on:") +
+         summary_row("", farthest);
+}
+
+std::string step_time_text(const StepReport& report) {
+  const std::string time = milliseconds(report.step_time) + " ms";
+  if (!report.interval) return time;
+  return time + ", 80 % interval " + milliseconds(report.interval->time.low) + " to " +
+         milliseconds(report.interval->time.high) + " ms [5]";
+}
+
+/// Nothing where its peers hardly wait for anyone.
+std::string straggler_row(const StepReport& report) {
+  constexpr double kWorthARow = 1e-3;
+  if (!report.straggler || report.straggler->longest < report.step_time * kWorthARow) return "";
+  return summary_row("straggler", "GPU " + std::to_string(report.straggler->rank) +
+                                      ": a peer waits " + milliseconds(report.straggler->longest) +
+                                      " ms for it, all together " +
+                                      milliseconds(report.straggler->waited) + " ms");
+}
+
+/// Nothing where no kernel waits for a copy to or from host memory.
+std::string copies_row(const StepReport& report) {
+  const Seconds copies = report.breakdown.exposed_copies();
+  if (copies <= Seconds()) return "";
+  return summary_row("exposed copies [6]",
+                     milliseconds(copies) + " ms, " + percent(copies / report.step_time));
+}
+
+std::string summary_rows(const StepReport& report) {
+  const Seconds exposed = report.breakdown.exposed_communication();
+  const double share = report.step_time.value() > 0 ? exposed / report.step_time : 0.0;
+  return summary_row("step time", step_time_text(report)) +
+         summary_row("throughput", throughput_text(report)) +
+         summary_row("MFU, HFU [1]", utilization_text(report)) +
+         summary_row("bubble fraction [2]", percent(report.bubble_fraction)) +
+         summary_row("exposed comm. [3]", milliseconds(exposed) + " ms, " + percent(share)) +
+         copies_row(report) + straggler_row(report) + extrapolation_row(report);
+}
+
+std::string breakdown_rows(const StepReport& report) {
+  std::vector<double> parts;
+  for (const TimeCategory category : time_categories()) {
+    parts.push_back(report.breakdown[category].value());
+  }
+  const std::vector<int> tenths = tenths_of_percent(parts);
+  std::string rows =
+      "\n" + padded("time of a GPU [4]", kLabelWidth + 2) + right("ms", 12) + right("%", 8) + "\n";
+  for (const TimeCategory category : time_categories()) {
+    const Seconds time = report.breakdown[category];
+    const int share = tenths[static_cast<std::size_t>(category)];
+    if (share == 0 && milliseconds(time) == "0.000") continue;
+    rows += time_row(spaced(label_of(category)), time, share) + "\n";
+  }
+  const int sum = std::accumulate(tenths.begin(), tenths.end(), 0);
+  return rows + time_row("total", report.breakdown.total(), sum) + "\n";
+}
+
+int step_share(Seconds time, const StepReport& report) {
+  return report.step_time.value() > 0
+             ? static_cast<int>(std::lround(time / report.step_time * 1000))
+             : 0;
+}
+
+std::string kernel_kind_rows(const StepReport& report) {
+  std::string rows = "\nlongest kernel kinds";
+  rows += report.kernels_overlap() ? " [7]\n" : "\n";
+  for (std::size_t i = 0; i < std::min(kKernelKindRows, report.kernel_kinds.size()); ++i) {
+    const KernelKindTime& entry = report.kernel_kinds[i];
+    rows += time_row(spaced(label_of(entry.kind)), entry.time, step_share(entry.time, report)) +
+            right(count(entry.launches), 10) + " launches\n";
+  }
+  return rows;
+}
+
+std::string segment_rows(const StepReport& report) {
+  std::string rows = "\nlongest segments\n";
+  for (std::size_t i = 0; i < std::min(kSegmentRows, report.segments.size()); ++i) {
+    const SegmentTime& entry = report.segments[i];
+    rows += time_row(entry.name, entry.time, step_share(entry.time, report)) +
+            right(count(entry.runs), 10) + " runs\n";
+  }
+  return rows;
+}
+
+std::string pressure_row(const MemoryReport& memory) {
+  std::string text;
+  const auto add = [&](const std::string& what) {
+    text += summary_row(text.empty() ? "memory pressure" : "", what);
+  };
+  if (memory.pressure_copies > 0)
+    add(std::to_string(memory.pressure_copies) + " copies beside the program, " +
+        gibibytes(memory.pressure_bytes));
+  if (memory.pressure_reruns > 0)
+    add(std::to_string(memory.pressure_reruns) + " segments run again, " +
+        to_text(memory.pressure_rerun_time));
+  return text;
+}
+
+std::string memory_rows(const MemoryReport& memory) {
+  const auto fullest = std::max_element(
+      memory.per_rank.begin(), memory.per_rank.end(),
+      [](const RankMemory& a, const RankMemory& b) { return a.device < b.device; });
+  if (fullest == memory.per_rank.end()) return "";
+  const std::string verdict = fullest->fits
+                                  ? "fits, " + gibibytes(fullest->headroom) + " free"
+                                  : "DOES NOT FIT, " + gibibytes(-fullest->headroom) + " too much";
+  return "\n" +
+         summary_row("memory", gibibytes(memory.device) + " of " + gibibytes(memory.capacity) +
+                                   ": " + verdict) +
+         summary_row("", "on GPU " + std::to_string(fullest->rank) + ": reserved " +
+                             gibibytes(fullest->reserved) + ", CUDA context " +
+                             gibibytes(memory.context) + ", NCCL " +
+                             gibibytes(memory.communicators)) +
+         summary_row("peak memory", gibibytes(memory.peak) + " allocated, of which " +
+                                        gibibytes(fullest->static_bytes) + " static") +
+         pressure_row(memory);
+}
+
+/// Which GPUs were simulated, where that were not all.
+std::string folding_rows(const StepReport& report) {
+  constexpr std::size_t kMostClasses = 3;
+  std::string rows;
+  const std::vector<RankClass> classes = rank_classes(report.folding);
+  if (!classes.empty()) {
+    rows += summary_row("simulated", std::to_string(classes.size()) + " of " +
+                                         std::to_string(report.gpus()) +
+                                         " GPUs; the others do the same");
+  }
+  for (std::size_t i = 0; i < std::min(kMostClasses, classes.size()); ++i) {
+    const bool last = i + 1 == kMostClasses && classes.size() > kMostClasses;
+    rows += summary_row("", "GPU " + std::to_string(classes[i].rank) + " stands for " +
+                                rank_list(classes[i].ranks) + (last ? ", ..." : ""));
+  }
+  for (const FoldRefusal& refusal : report.folding.refused) {
+    rows += summary_row("fold of " + refusal.fold, "not complete: " + refusal.reason);
+  }
+  return rows.empty() ? rows : "\n" + rows;
+}
+
+std::string footnote(int number, std::string_view text) {
+  return wrapped("[" + std::to_string(number) + "]", text);
+}
+
+/// How utilization can be above 100 %, where it can.
+std::string utilization_footnotes(const StepReport& report) {
+  constexpr double kWorthALine = 5e-4;
+  const auto share = [](double of, std::string_view text) {
+    return of < kWorthALine ? "" : footnote(1, percent(of) + " " + std::string(text));
+  };
+  return footnote(1, definitions::kMfu) + footnote(1, definitions::kHfu) +
+         share(report.counted.winograd, definitions::kWinograd) +
+         share(report.counted.other_precisions, definitions::kOtherPrecisions);
+}
+
+std::string footnotes(const StepReport& report) {
+  const auto where = [](bool applies, int number, std::string_view text) {
+    return applies ? footnote(number, text) : "";
+  };
+  return "\n" + utilization_footnotes(report) + footnote(2, definitions::kBubbleFraction) +
+         footnote(3, definitions::kExposedCommunication) + footnote(4, definitions::kBreakdown) +
+         where(report.interval.has_value(), 5, definitions::kInterval) +
+         where(report.breakdown.exposed_copies() > Seconds(), 6, definitions::kExposedCopies) +
+         where(report.kernels_overlap(), 7, definitions::kKernelKinds);
+}
+
+}  // namespace
+
+std::string table_text(const StepReport& report, const Provenance& provenance) {
+  return header_line(report, provenance) + summary_rows(report) + breakdown_rows(report) +
+         kernel_kind_rows(report) + segment_rows(report) + memory_rows(report.memory) +
+         folding_rows(report) + footnotes(report);
+}
+
+}  // namespace tessera

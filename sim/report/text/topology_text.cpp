@@ -1,0 +1,199 @@
+#include "sim/report/text/topology_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "hw/units/text.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kLargestMatrix = 16;  // GPUs
+
+std::string left_aligned(std::string text, std::size_t width) {
+  text.resize(std::max(text.size() + 1, width), ' ');
+  return text;
+}
+
+std::string right_aligned(const std::string& text, std::size_t width) {
+  return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
+}
+
+std::string figure_line(const std::string& name, const std::string& value,
+                        const std::string& meaning) {
+  return left_aligned(name, 22) + left_aligned(value, 14) + meaning + "\n";
+}
+
+std::string ratio(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f", value);
+  return text.data();
+}
+
+std::string name_of(FabricKind kind) {
+  switch (kind) {
+    case FabricKind::plain_switch:
+      return "one non-blocking switch";
+    case FabricKind::rail_optimized:
+      return "rail-optimized fat tree";
+    case FabricKind::clos:
+      return "fat tree";
+    case FabricKind::dragonfly:
+      return "dragonfly";
+    case FabricKind::torus:
+      return "torus";
+    case FabricKind::graph:
+      return "listed graph";
+  }
+  return "";
+}
+
+std::string topology_head(const Topology& topology) {
+  const ClusterSpec& cluster = topology.cluster();
+  const NodeSpec& node = cluster.node;
+  std::string text = cluster.id + ": " + std::to_string(cluster.node_count) + " x " + node.id +
+                     ", " + std::to_string(topology.gpu_count()) + " x " + node.gpu.id + "\n";
+  const SwitchGraph& fabric = topology.fabric().graph();
+  if (cluster.node_count > 1 || cluster.fabric.kind != FabricKind::plain_switch) {
+    text += "fabric: " + name_of(cluster.fabric.kind) + ", " +
+            std::to_string(fabric.places().size()) + " places, " +
+            std::to_string(fabric.links().size()) + " links between them\n";
+  }
+  return text;
+}
+
+std::string figure_lines(const Topology& topology, const TopologyMetrics& metrics) {
+  std::string text;
+  const auto rate = [](BytesPerSecond value) { return to_short_text(value); };
+  if (metrics.nvlink_per_gpu.value() > 0) {
+    text += figure_line("NVLink per GPU", rate(metrics.nvlink_per_gpu),
+                        "out of GPU 0, all its NVLinks");
+  }
+  if (metrics.network_per_gpu.value() > 0) {
+    text += figure_line("network per GPU", rate(metrics.network_per_gpu),
+                        "its part of the node's NICs");
+  }
+  text +=
+      figure_line("host copy per GPU", rate(metrics.host_per_gpu), "GPU 0 to host memory, alone");
+  if (metrics.nvme_per_gpu.value() > 0) {
+    text += figure_line("drives per GPU", rate(metrics.nvme_per_gpu), "drives to GPU 0, alone");
+  }
+  if (topology.gpu_count() < 2) return text;
+  text += figure_line("bisection bandwidth", rate(metrics.bisection),
+                      "largest flow from the lower half of the GPUs to the upper half");
+  if (topology.cluster().node_count > 1) {
+    text += figure_line("oversubscription", ratio(metrics.oversubscription),
+                        "network of that half over the bisection; 1 = non-blocking");
+  }
+  text += figure_line("shift by half", rate(metrics.shift_rate),
+                      "slowest GPU when all send half the cluster away, on their own routes");
+  text += figure_line("diameter", std::to_string(metrics.diameter) + " links",
+                      to_short_text(metrics.diameter_latency) + " at most; " +
+                          (metrics.all_pairs ? "all " : "a sample of ") +
+                          std::to_string(metrics.pairs) + " pairs");
+  return text;
+}
+
+/// What joins two GPUs of a node, in the words of `nvidia-smi topo -m`; NVS: an NVSwitch, NVB: a
+/// neighbour's NVLinks.
+std::string way_between(const Topology& topology, int from, int to) {
+  if (from == to) return "X";
+  const LinkId bundle = topology.nvlink_bundle(from, to);
+  if (bundle.valid()) return "NV" + std::to_string(topology.link(bundle).lanes);
+  const Route route = topology.route(from, to);
+  const auto has = [&](const char* begin, const char* end) {
+    return std::ranges::any_of(route.links, [&](LinkId id) {
+      const std::string& name = topology.link(id).name;
+      const std::string inside = name.substr(name.find('/') + 1);
+      return inside.starts_with(begin) && inside.find(end) != std::string::npos;
+    });
+  };
+  const NodeSpec& node = topology.cluster().node;
+  if (has("gpu", "->nvswitch")) return "NVS";
+  if (has("gpu", "->gpu")) return "NVB";
+  if (has("socket", "->socket")) return "SYS";
+  if (node.gpus_per_pcie_switch == 1) return "PHB";
+  return has("pcie_switch", "->socket") ? "NODE" : "PIX";
+}
+
+std::string matrix(const Topology& topology) {
+  const int gpus = topology.cluster().node.gpu_count;
+  if (gpus < 2 || gpus > kLargestMatrix) return "";
+  std::string text = "\nGPUs of node 0:\n" + std::string(6, ' ');
+  for (int to = 0; to < gpus; ++to) text += right_aligned("GPU" + std::to_string(to), 6);
+  text += "\n";
+  for (int from = 0; from < gpus; ++from) {
+    text += left_aligned("GPU" + std::to_string(from), 6);
+    for (int to = 0; to < gpus; ++to) text += right_aligned(way_between(topology, from, to), 6);
+    text += "\n";
+  }
+  return text;
+}
+
+/// "node*/gpu*->nvswitch": the name with every number left open.
+std::string pattern_of(const std::string& name) {
+  std::string pattern;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) pattern += c;
+    if (digit && (pattern.empty() || pattern.back() != '*')) pattern += '*';
+  }
+  return pattern;
+}
+
+std::string link_figures(const Link& link) {
+  return right_aligned(to_short_text(link.bandwidth), 12) +
+         right_aligned(to_short_text(link.latency), 10) +
+         right_aligned(std::to_string(link.lanes), 7);
+}
+
+const std::string kLinkHead = "   bandwidth   latency  lanes";
+
+std::string link_classes(const Topology& topology) {
+  struct Class {
+    int count = 0;
+    int missing = 0;
+    const Link* first = nullptr;
+  };
+  std::map<std::tuple<std::string, double, double, int>, Class> classes;
+  for (std::size_t i = 0; i < topology.links().size(); ++i) {
+    const Link& link = topology.links()[i];
+    Class& alike =
+        classes[{pattern_of(link.name), link.bandwidth.value(), link.latency.value(), link.lanes}];
+    ++alike.count;
+    alike.missing += topology.is_missing(LinkId(static_cast<std::int32_t>(i))) ? 1 : 0;
+    alike.first = &link;
+  }
+  std::string text = "\n" + left_aligned("links, one direction", 44) + "  count" + kLinkHead + "\n";
+  for (const auto& [key, alike] : classes) {
+    text += left_aligned(std::get<0>(key), 44) + right_aligned(std::to_string(alike.count), 7) +
+            link_figures(*alike.first);
+    if (alike.missing > 0) text += "  " + std::to_string(alike.missing) + " missing";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string all_links(const Topology& topology) {
+  std::string text = "\n" + left_aligned("links, one direction", 44) + kLinkHead + "\n";
+  for (std::size_t i = 0; i < topology.links().size(); ++i) {
+    const bool missing = topology.is_missing(LinkId(static_cast<std::int32_t>(i)));
+    text += left_aligned(topology.links()[i].name, 44) + link_figures(topology.links()[i]) +
+            (missing ? "  missing" : "") + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string topology_text(const Topology& topology, const TopologyMetrics& metrics,
+                          bool every_link) {
+  return topology_head(topology) + "\n" + figure_lines(topology, metrics) + matrix(topology) +
+         (every_link ? all_links(topology) : link_classes(topology));
+}
+
+}  // namespace tessera

@@ -1,0 +1,353 @@
+#include "app/search/search_layouts.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "app/search/layout_bounds.h"
+#include "hw/units/input_error.h"
+#include "tests/app/search/search_fixture.h"
+
+namespace tessera {
+namespace {
+
+/// A space small enough to simulate all of it.
+struct SmallSpace {
+  std::string settings;
+  LayoutSpace space;
+};
+
+void PrintTo(const SmallSpace& small, std::ostream* out) {
+  *out << small.settings;
+}
+
+using enum PipelineSchedule;
+
+/// GPUs with little memory: the CUDA context takes 900 MiB of it and each communicator of NCCL 662
+/// MiB over NVSwitch, 331 MiB over PCIe.
+std::vector<SmallSpace> small_spaces() {
+  const auto plain = [](int gpus) {
+    LayoutSpace space{.gpus = gpus};
+    space.recompute = {Recompute::none};
+    space.sharding = {Sharding::none};
+    space.sequence_parallel = {false};
+    space.context = {1};
+    space.micro_batches = {1, 2};
+    return space;
+  };
+  const auto with = [](LayoutSpace space, auto change) {
+    change(space);
+    return space;
+  };
+  std::vector<SmallSpace> spaces = {
+      {"", plain(2)},
+      {"", plain(4)},
+      {"training.global_batch=4", plain(8)},
+      {"cluster=dgx-a100 training.sequence_length=512", plain(4)},
+      {"cluster=a100-pcie-4", plain(4)},
+      {"cluster=l4-pcie-8 training.global_batch=4", plain(4)},
+      {"cluster=dgx-h100-x2 training.global_batch=16",
+       with(plain(16), [](LayoutSpace& s) { s.schedules = {one_f_one_b}; })},
+      {"model.layers=8 training.global_batch=16", with(plain(4),
+                                                       [](LayoutSpace& s) {
+                                                         s.tensor = {1};
+                                                         s.micro_batches = {1};
+                                                       })},
+      {"", with(plain(2), [](LayoutSpace& s) { s.recompute = {}; })},
+      {"", with(plain(4),
+                [](LayoutSpace& s) {
+                  s.sharding = {};
+                  s.schedules = {one_f_one_b};
+                })},
+      {"training.data_parallel.overlap_gradients=true", with(plain(4),
+                                                             [](LayoutSpace& s) {
+                                                               s.sharding = {};
+                                                               s.pipeline = {1, 2};
+                                                               s.tensor = {1};
+                                                             })},
+      {"training.sequence_length=512", with(plain(4),
+                                            [](LayoutSpace& s) {
+                                              s.sequence_parallel = {};
+                                              s.pipeline = {1, 2};
+                                            })},
+      {"training.sequence_length=512", with(plain(4),
+                                            [](LayoutSpace& s) {
+                                              s.context = {1, 2, 4};
+                                              s.pipeline = {1};
+                                            })},
+      {"cluster.node.gpu.memory=4200MiB training.sequence_length=1024",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.recompute = {};
+              s.schedules = {gpipe, one_f_one_b};
+            })},
+      {"model=gpt2-large model.layers=4 cluster.node.gpu.memory=8400MiB",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.sharding = {};
+              s.pipeline = {1, 2};
+            })},
+      {"cluster.node.gpu.memory=4423MiB training.sequence_length=1024 training.global_batch=16",
+       with(plain(2),
+            [](LayoutSpace& s) {
+              s.plans = true;
+              s.recompute = {};
+              s.sharding = {};
+              s.micro_batches = {4, 8};
+              s.schedules = {gpipe, one_f_one_b};
+            })},
+      {"cluster.node.gpu.memory=4746MiB training.sequence_length=1024 training.global_batch=16",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.plans = true;
+              s.pipeline = {2};
+              s.micro_batches = {4};
+              s.schedules = {interleaved_1f1b, zb_h1, dualpipe};
+            })},
+      {"cluster=a100-pcie-4 cluster.node.gpu.memory=3161MiB training.sequence_length=1024 "
+       "training.global_batch=32 training.framework=megatron-local",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.plans = true;
+              s.sequence_parallel = {};
+              s.micro_batches = {4, 8};
+              s.schedules = {one_f_one_b};
+            })},
+      {"model=llama-3-8b model.layers=2 training.global_batch=4", plain(4)},
+      {"model=mixtral-8x7b model.layers=2 training.global_batch=4", plain(4)},
+      {"model=mixtral-8x7b model.layers=2 training.global_batch=4 parallelism.expert_tensor=1",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.sharding = {};
+              s.sequence_parallel = {true};
+              s.schedules = {one_f_one_b};
+            })},
+      {"model=mixtral-8x7b model.layers=2 training.global_batch=8",
+       with(plain(8),
+            [](LayoutSpace& s) {
+              s.sharding = {Sharding::gradients, Sharding::parameters};
+              s.tensor = {1, 2};
+              s.schedules = {one_f_one_b};
+            })},
+      {"model=mixtral-8x7b model.layers=2 training.framework=fsdp training.global_batch=16",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.sharding = {};
+              s.recompute = {Recompute::none, Recompute::full};
+            })},
+      {"training.framework=hf-eager training.global_batch=16",
+       with(plain(4), [](LayoutSpace& s) { s.recompute = {}; })},
+      {"training.precision=fp16 training.framework=megatron-local", plain(4)},
+      {"collectives.fidelity=analytic training.optimizer=sgd", plain(4)},
+      {"model.layers=6", with(plain(4),
+                              [](LayoutSpace& s) {
+                                s.pipeline = {2, 4};
+                              })},
+      {"model.layers=14 training.global_batch=16",
+       with(plain(8),
+            [](LayoutSpace& s) {
+              s.pipeline = {4, 8};
+              s.sharding = {};
+              s.schedules = {one_f_one_b, interleaved_1f1b};
+            })},
+      {"model.layers=14 training.global_batch=16", with(plain(8),
+                                                        [](LayoutSpace& s) {
+                                                          s.pipeline = {4, 8};
+                                                          s.schedules = {gpipe, zb_h1, dualpipe};
+                                                        })},
+  };
+  // Half of the schedules in each, for the test's time.
+  for (std::size_t i = 0; i < spaces.size(); ++i) {
+    if (!spaces[i].space.schedules.empty()) continue;
+    spaces[i].space.schedules = i % 2 == 0 ? std::vector{one_f_one_b, zb_h1, zb_h2}
+                                           : std::vector{gpipe, interleaved_1f1b, dualpipe};
+  }
+  return spaces;
+}
+
+/// Without what does not fit, and without plans of layouts that fit as they are.
+std::vector<LayoutResult> fastest(std::vector<LayoutResult> results, std::size_t top) {
+  std::set<Layout> fitting;
+  for (const LayoutResult& result : results)
+    if (result.fits) fitting.insert(result.layout);
+  std::erase_if(results, [&](const LayoutResult& result) {
+    Layout plain = result.layout;
+    plain.planned = false;
+    return !result.fits || (result.layout.planned && fitting.contains(plain));
+  });
+  std::ranges::sort(results, {}, [](const LayoutResult& result) {
+    return std::pair(result.step_time, result.layout);
+  });
+  results.resize(std::min(top, results.size()));
+  return results;
+}
+
+class SmallSearch : public testing::TestWithParam<SmallSpace> {};
+
+/// Neither bound is above what the simulation says, and the search finds what enumerating finds.
+TEST_P(SmallSearch, EqualsExhaustiveEnumeration) {
+  constexpr std::size_t kTop = 3;
+  const Scenario base = small_scenario(GetParam().settings);
+  const LayoutList list = legal_layouts(base, GetParam().space);
+  ASSERT_GT(list.legal.size(), 3U);
+  const std::vector<LayoutResult> all = simulated_each(base, list.legal);
+
+  LayoutBounds bounds(base, test_weights());
+  for (const LayoutResult& simulated : all) {
+    const LayoutBound quick = bounds.quick(simulated.layout);
+    const LayoutBound refined = bounds.refined(simulated.layout);
+    const Seconds walked = bounds.walked(simulated.layout, refined);
+    const std::string name = to_text(simulated.layout);
+    EXPECT_LE(quick.step_time, refined.step_time) << name;
+    EXPECT_LE(refined.step_time, walked) << name;
+    const bool timed = simulated.fits || !simulated.layout.planned;
+    if (timed) {
+      EXPECT_LE(refined.step_time, simulated.step_time) << name;
+    }
+    if (timed && !simulated.layout.planned) {
+      EXPECT_LE(walked, simulated.step_time) << name;
+    }
+    EXPECT_LE(quick.memory, refined.memory) << name;
+    EXPECT_LE(refined.memory, simulated.memory.total()) << name;
+  }
+
+  const SearchResult found =
+      search_layouts(base, GetParam().space, test_weights(), {.top = kTop, .jobs = 2});
+  const std::vector<LayoutResult> expected = fastest(all, kTop);
+  ASSERT_GE(found.fitting.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(found.fitting[i].layout, expected[i].layout) << to_text(expected[i].layout);
+    EXPECT_EQ(found.fitting[i].step_time, expected[i].step_time);
+  }
+  EXPECT_TRUE(found.proven());
+  EXPECT_EQ(found.counts.failed, 0) << found.failure;
+  const bool any_planned =
+      std::ranges::any_of(expected, [](const auto& result) { return result.layout.planned; });
+  EXPECT_EQ(any_planned, GetParam().space.plans) << "plans are among the best of these spaces";
+}
+
+INSTANTIATE_TEST_SUITE_P(Spaces, SmallSearch, testing::ValuesIn(small_spaces()),
+                         [](const auto& of) { return std::to_string(of.index); });
+
+TEST(SearchLayouts, APlanThatIsNotNeededChangesNothing) {
+  const Scenario base = small_scenario("");
+  Layout layout{.pipeline = 2, .data = 2};
+  const LayoutResult plain = simulated_each(base, {layout}).front();
+  layout.planned = true;
+  const LayoutResult planned = simulated_each(base, {layout}).front();
+  EXPECT_EQ(planned.step_time, plain.step_time);
+  EXPECT_EQ(planned.peak_memory, plain.peak_memory);
+}
+
+TEST(SearchLayouts, PlansMakeFitWhatIsTooLargeWithoutThem) {
+  const Scenario base = small_scenario(
+      "cluster.node.gpu.memory=4423MiB training.sequence_length=1024 training.global_batch=16");
+  LayoutSpace space{.gpus = 2};
+  space.tensor = {1};
+  space.recompute = {Recompute::none};
+  space.micro_batches = {4, 8};
+  const SearchOptions options{.top = 1, .jobs = 2};
+  EXPECT_TRUE(search_layouts(base, space, test_weights(), options).fitting.empty());
+  space.plans = true;
+  const SearchResult found = search_layouts(base, space, test_weights(), options);
+  ASSERT_FALSE(found.fitting.empty());
+  EXPECT_TRUE(found.fitting.front().layout.planned);
+  EXPECT_LE(found.fitting.front().memory.total(), base.cluster.node.gpu.memory);
+  EXPECT_TRUE(found.proven());
+}
+
+TEST(SearchLayouts, EveryLayoutThatIsTooLargeIsTriedWithAPlan) {
+  const Scenario base = small_scenario(
+      "cluster.node.gpu.memory=3623MiB training.sequence_length=1024 training.global_batch=16");
+  LayoutSpace space{.gpus = 2};
+  space.tensor = {1};
+  space.recompute = {Recompute::none};
+  space.micro_batches = {4, 8};
+  space.plans = true;
+  const SearchCounts counts =
+      search_layouts(base, space, test_weights(), {.top = 1, .jobs = 2}).counts;
+  EXPECT_EQ(counts.pruned, 0) << "none fits, so no bound prunes";
+  EXPECT_EQ(counts.invalid + counts.too_large, counts.tried);
+}
+
+TEST(SearchLayouts, BoundsSpareMostSimulations) {
+  const Scenario base = small_scenario("model.layers=8 training.global_batch=16");
+  LayoutSpace space{.gpus = 8};
+  space.context = {1};
+  const SearchResult found = search_layouts(base, space, test_weights(), {.top = 1, .jobs = 2});
+  EXPECT_LT(found.counts.simulated, found.counts.tried / 5);
+  EXPECT_TRUE(found.proven());
+}
+
+TEST(SearchLayouts, SaysWhenTheTimeWasOverBeforeAllHadABound) {
+  const Scenario base = small_scenario("");
+  const SearchResult found =
+      search_layouts(base, {.gpus = 4}, test_weights(),
+                     {.top = 1, .jobs = 1, .limit = std::chrono::duration<double>(0)});
+  EXPECT_FALSE(found.proven());
+  EXPECT_EQ(found.end, SearchEnd::out_of_time);
+  EXPECT_EQ(found.open_bound, Seconds(0));
+}
+
+/// Every layout with a bound, after so many simulations.
+SearchResult after(std::int64_t simulations, std::size_t recipes = 12) {
+  LayoutSpace space{.gpus = 8};
+  space.recompute = {Recompute::none};
+  return search_layouts(small_scenario("model.layers=8 training.global_batch=16"), space,
+                        test_weights(),
+                        {.top = 3, .jobs = 1, .simulations = simulations, .recipes = recipes});
+}
+
+TEST(SearchLayouts, SaysWhatTheTimeLimitLeft) {
+  const SearchResult found = after(16);
+  EXPECT_FALSE(found.proven());
+  EXPECT_EQ(found.counts.simulated, 16);
+  EXPECT_GT(found.counts.left, 10);
+  ASSERT_TRUE(found.open_bound);
+  EXPECT_GT(*found.open_bound, Seconds(0));
+  const SearchResult all = after(1'000'000);
+  EXPECT_TRUE(all.proven());
+  EXPECT_EQ(all.end, SearchEnd::complete);
+  EXPECT_LE(*found.open_bound, all.fitting[2].step_time);
+}
+
+TEST(SearchLayouts, MoreTimeNeverMakesTheBestWorse) {
+  Seconds before(std::numeric_limits<double>::infinity()), bound(0);
+  for (const std::int64_t simulations : {1, 2, 5, 12, 20, 40, 1000}) {
+    const SearchResult found = after(simulations);
+    ASSERT_FALSE(found.fitting.empty());
+    EXPECT_LE(found.fitting.front().step_time, before) << simulations;
+    before = found.fitting.front().step_time;
+    if (!found.open_bound) continue;
+    EXPECT_GE(*found.open_bound, bound) << simulations;
+    bound = *found.open_bound;
+  }
+}
+
+TEST(SearchLayouts, RecipesChangeNothingOfWhatIsProven) {
+  const SearchResult with = after(1'000'000), without = after(1'000'000, 0);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(with.fitting[i].layout, without.fitting[i].layout);
+}
+
+TEST(SearchLayouts, AnInterruptedSearchKeepsWhatItFound) {
+  const Scenario base = small_scenario("model.layers=8 training.global_batch=16");
+  std::int64_t simulated = 0;
+  SearchOptions options{.top = 3, .jobs = 2};
+  options.progress = [&](const SearchResult& found) { simulated = found.counts.simulated; };
+  options.interrupted = [&] { return simulated >= 3; };
+  const SearchResult found = search_layouts(base, {.gpus = 8}, test_weights(), options);
+  EXPECT_EQ(found.end, SearchEnd::interrupted);
+  EXPECT_FALSE(found.proven());
+  EXPECT_FALSE(found.fitting.empty());
+  EXPECT_GT(found.counts.left, 0);
+}
+
+TEST(SearchLayouts, RefusesWhatBelongsToOneLayout) {
+  const Scenario base = small_scenario("parallelism.placement=[1]");
+  EXPECT_THROW(LayoutBounds(base, test_weights()), InputError);
+}
+
+}  // namespace
+}  // namespace tessera

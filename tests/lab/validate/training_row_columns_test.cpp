@@ -1,0 +1,136 @@
+#include "lab/validate/runs/training_row_columns.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hw/units/input_error.h"
+#include "tests/lab/validate/one_row.h"
+#include "tests/lab/validate/shipped_rows.h"
+
+namespace tessera {
+namespace {
+
+using test::llama_row;
+using test::obstacle;
+using test::read_row;
+using test::scenario_of;
+using ::testing::HasSubstr;
+
+TrainingRun run_of(const test::Fields& changes) {
+  return read_row(llama_row(changes)).runs.at(0);
+}
+
+TEST(TrainingColumns, WhatSaysNothingOfTheStepIsHarmless) {
+  EXPECT_EQ(obstacle({{"url", "x"}, {"quality", "A"}, {"recipe", "y"}, {"notes", "z"}}), "");
+  EXPECT_EQ(obstacle({{"kind", "pretraining"}, {"outcome", "ok"}, {"window", "0"}}), "");
+}
+
+TEST(TrainingColumns, AnUnknownColumnSkipsTheRowsThatStateSomethingInIt) {
+  EXPECT_EQ(obstacle({{"colour", ""}}), "");
+  EXPECT_THAT(obstacle({{"colour", "red"}}), HasSubstr("column colour is not known"));
+  const TrainingRuns runs = read_row(llama_row({{"colour", "red"}}), {.ignored = {"colour"}});
+  EXPECT_EQ(runs.runs.size(), 1u);
+}
+
+TEST(TrainingColumns, WhatTheSimulationLacksIsNamedWithItsValue) {
+  EXPECT_THAT(obstacle({{"kind", "lora"}}), HasSubstr("kind = lora is not simulated"));
+  EXPECT_THAT(obstacle({{"outcome", "hang"}}), HasSubstr("outcome = hang"));
+  EXPECT_THAT(obstacle({{"attention", "mla"}}), HasSubstr("attention = mla"));
+  EXPECT_THAT(obstacle({{"shared_expert_ffn", "2816"}}), HasSubstr("shared_expert_ffn = 2816"));
+  EXPECT_THAT(obstacle({{"mtp_layers", "1"}}), HasSubstr("mtp_layers = 1"));
+  EXPECT_THAT(obstacle({{"offload_layers", "20"}}), HasSubstr("offload_layers = 20"));
+  EXPECT_THAT(obstacle({{"cuda_graph", "local"}}), HasSubstr("cuda_graph = local"));
+  EXPECT_THAT(obstacle({{"dispatcher", "deepep"}}), HasSubstr("dispatcher = deepep"));
+  EXPECT_THAT(obstacle({{"precision", "fp8"}, {"fp8_recipe", "mxfp8 e4m3, blocks of 32"}}),
+              HasSubstr("fp8_recipe = mxfp8"));
+  EXPECT_THAT(obstacle({{"activation", "squared relu"}}), HasSubstr("activation = squared relu"));
+  EXPECT_THAT(obstacle({{"layer_pattern", "MEM*"}}), HasSubstr("layer_pattern = MEM*"));
+  EXPECT_THAT(obstacle({{"notes", "SQuAD, two outputs per token"}}), HasSubstr("two outputs"));
+}
+
+TEST(TrainingColumns, ColumnsThatContradictEachOtherAreNotGuessedAt) {
+  EXPECT_THAT(obstacle({{"outcome", "oom"}}), HasSubstr("oom with a step time"));
+  EXPECT_THAT(obstacle({{"recompute", "full"}, {"recompute_modules", "core_attn"}}),
+              HasSubstr("recompute_modules = core_attn with recompute = full"));
+  EXPECT_THAT(obstacle({{"fsdp", "1"}, {"zero_stage", "1"}}), HasSubstr("fsdp = 1 with"));
+  EXPECT_THAT(obstacle({{"fp8_recipe", "current scaling"}}), HasSubstr("precision = bf16"));
+  EXPECT_THAT(obstacle({{"micro_batches", "4"}}), HasSubstr("micro_batches = '4'"));
+  EXPECT_THAT(obstacle({{"family", "gpt"}, {"gated_mlp", "1"}, {"activation", "gelu"}}),
+              HasSubstr("contradict"));
+}
+
+TEST(TrainingColumns, AMalformedRowIsSkippedOrEndsTheReading) {
+  EXPECT_THAT(obstacle({{"layers", "many"}}), HasSubstr("layers = 'many'; give a whole number"));
+  EXPECT_THROW(read_row(llama_row({{"layers", "many"}})), InputError);
+}
+
+TEST(TrainingColumns, SayWhatCountsAsALayer) {
+  const Scenario scenario = scenario_of(run_of({{"layers", "6"},
+                                                {"n_gpus", "4"},
+                                                {"pp", "4"},
+                                                {"dp", "1"},
+                                                {"embedding_as_layer", "1"},
+                                                {"head_as_layer", "1"}}));
+  EXPECT_TRUE(scenario.step.split.embedding_as_layer);
+  EXPECT_TRUE(scenario.step.split.head_as_layer);
+  EXPECT_TRUE(scenario.step.split.layers_per_stage.empty());
+}
+
+TEST(TrainingColumns, SayFormatsScalingBucketsAndOverlaps) {
+  const Scenario scenario = scenario_of(run_of({{"precision", "fp8"},
+                                                {"fp8_recipe", "current scaling, per tensor"},
+                                                {"grad_reduce_dtype", "bf16"},
+                                                {"ddp_bucket_MB", "25"},
+                                                {"tp_async", "0"},
+                                                {"head_dim", "128"},
+                                                {"optimizer", "LAMB"}}));
+  EXPECT_EQ(scenario.step.framework.fp8_scaling, Fp8Scaling::current);
+  EXPECT_EQ(scenario.step.formats.reduce, Precision::bf16);
+  EXPECT_EQ(scenario.step.formats.gradients, Precision::bf16) << "Megatron's buffer is one";
+  EXPECT_EQ(scenario.step.data_parallel.bucket, 25_MiB);
+  EXPECT_FALSE(scenario.step.framework.overlap_tensor_gradients);
+  EXPECT_EQ(scenario.model.head_dim, 128);
+  EXPECT_EQ(scenario.step.optimizer, OptimizerKind::lamb);
+}
+
+TEST(TrainingColumns, GatedExpertsOfFamilyMoeAreThoseOfALlama) {
+  const ModelSpec gated = scenario_of(run_of({{"family", "moe"},
+                                              {"gated_mlp", "1"},
+                                              {"experts", "8"},
+                                              {"experts_per_token", "2"},
+                                              {"ep", "8"},
+                                              {"qk_norm", "1"}}))
+                              .model;
+  EXPECT_EQ(gated.family, ModelFamily::llama);
+  EXPECT_EQ(gated.activation, Activation::swiglu);
+  EXPECT_TRUE(gated.qk_norm);
+  EXPECT_FALSE(gated.tied_embeddings);
+  EXPECT_EQ(gated.hidden_dropout, 0);
+  const ModelSpec plain =
+      scenario_of(
+          run_of({{"family", "moe"}, {"experts", "8"}, {"experts_per_token", "2"}, {"ep", "8"}}))
+          .model;
+  EXPECT_EQ(plain.family, ModelFamily::gpt2);
+}
+
+TEST(TrainingColumns, ANodeWithoutNvlinkIsNotOneWithIt) {
+  EXPECT_THROW(scenario_of(run_of({{"nvlink", "no"}})), InputError);
+  EXPECT_NO_THROW(scenario_of(run_of({{"nvlink", "nvswitch"}})));
+}
+
+TEST(TrainingColumns, ARackThatSharesNvlinkIsOneNode) {
+  const test::Fields rack{{"n_gpus", "16"}, {"dp", "16"}, {"global_batch", "16"}};
+  EXPECT_EQ(scenario_of(run_of(rack)).cluster.node_count, 2);
+  test::Fields one = rack;
+  one["nvlink_domain"] = "72";
+  EXPECT_EQ(scenario_of(run_of(one)).cluster.node_count, 1);
+}
+
+TEST(TrainingColumns, ImagesTakeLarsWhereTheRowSaysSo) {
+  const Scenario scenario = scenario_of(run_of(
+      {{"family", "cnn"}, {"model", "ResNet50"}, {"framework", "DLPerf"}, {"optimizer", "lars"}}));
+  EXPECT_EQ(scenario.step.optimizer, OptimizerKind::lars);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,182 @@
+#include "workloads/hugging_face/hugging_face.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "hw/units/input_error.h"
+#include "workloads/hugging_face/config_reader.h"
+#include "workloads/hugging_face/hugging_face_families.h"
+#include "workloads/hugging_face/hugging_face_keys.h"
+#include "workloads/hugging_face/json_text.h"
+
+namespace tessera {
+namespace {
+
+using nlohmann::json;
+
+json parsed(const std::string& json_text, const std::string& where) {
+  try {
+    json object = json::parse(with_quoted_specials(json_text));
+    if (object.is_object()) return object;
+  } catch (const json::exception& error) {  // a number beyond double is no parse_error
+    throw InputError(Problem{where, "is not JSON: " + std::string(error.what()),
+                             "give a Hugging Face config.json"});
+  }
+  throw InputError(Problem{where, "holds no JSON object", "give a Hugging Face config.json"});
+}
+
+std::string text_in(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+/// The first of `architectures`.
+std::string architecture_in(const json& object) {
+  const auto list = object.find("architectures");
+  const bool named =
+      list != object.end() && list->is_array() && !list->empty() && list->front().is_string();
+  return named ? list->front().get<std::string>() : "";
+}
+
+std::string model_type_in(const json& object) {
+  const std::string given = text_in(object, "model_type");
+  return given.empty() ? model_type_of_architecture(architecture_in(object)) : given;
+}
+
+ReadFamily family_of(const json& object, const ConfigPlaces& places, const std::string& prefix) {
+  const std::string model_type = model_type_in(object);
+  if (const ReadFamily read = reader_of_model_type(model_type)) return read;
+  const std::string why = why_not_simulated(model_type);
+  const std::string architecture = architecture_in(object);
+  const std::string what =
+      !why.empty() ? "\"" + model_type + "\" is not simulated: " + why
+      : !model_type.empty()
+          ? "\"" + model_type + "\" is unknown"
+          : "is missing" + (architecture.empty()
+                                ? ""
+                                : ", and architectures = " + architecture + " is unknown");
+  throw InputError(Problem{places.of(prefix + "model_type"), prefix + "model_type " + what,
+                           "supported: " + known_model_types()});
+}
+
+/// The head that is simulated is a language model's.
+void judge_head(ConfigReader& in, const std::string& architecture) {
+  static constexpr std::array<std::string_view, 6> kLanguageModels{
+      "ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForPreTraining", "ForConditionalGeneration",
+      "Model"};
+  const bool is_one = architecture.empty() || std::ranges::any_of(kLanguageModels, [&](auto end) {
+                        return architecture.ends_with(end);
+                      });
+  if (is_one) return;
+  in.leave_out("architectures",
+               "has " + architecture + ": its head is not simulated, but a language model's",
+               "name the language model");
+}
+
+/// Reads the model of one object: the file, or its text_config.
+void read_object(ConfigReader& in, const json& object, const ConfigPlaces& places,
+                 HuggingFaceModel& out) {
+  const std::string model_type = model_type_in(object);
+  family_of(object, places, in.prefix())(in, out.model);
+  in.has("model_type");
+  judge_head(in, architecture_in(object));
+  const char* kLongest[] = {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"};
+  for (const char* key : kLongest) {
+    if (in.has(key)) out.longest = in.dimension(key);
+  }
+  if (out.model.window == 0)  // else a family's own
+    out.window = window_of(in, out.model.layers, !model_type.starts_with("qwen"));
+  out.checkpoints = in.flag_or("gradient_checkpointing", false);
+}
+
+/// Dimensions that transformers leaves out of a text_config, where they are its defaults.
+json with_defaults(json text) {
+  static const json kDefaults = {{"llama",
+                                  {{"hidden_size", 4096},
+                                   {"intermediate_size", 11008},
+                                   {"num_hidden_layers", 32},
+                                   {"num_attention_heads", 32},
+                                   {"vocab_size", 32000}}},
+                                 {"mistral",
+                                  {{"hidden_size", 4096},
+                                   {"intermediate_size", 14336},
+                                   {"num_hidden_layers", 32},
+                                   {"num_attention_heads", 32},
+                                   {"num_key_value_heads", 8},
+                                   {"vocab_size", 32000}}},
+                                 {"gemma3_text",
+                                  {{"hidden_size", 2304},
+                                   {"intermediate_size", 9216},
+                                   {"num_hidden_layers", 26},
+                                   {"num_attention_heads", 8},
+                                   {"num_key_value_heads", 4},
+                                   {"head_dim", 256},
+                                   {"vocab_size", 262208}}},
+                                 {"qwen2",
+                                  {{"hidden_size", 4096},
+                                   {"intermediate_size", 22016},
+                                   {"num_hidden_layers", 32},
+                                   {"num_attention_heads", 32},
+                                   {"num_key_value_heads", 32},
+                                   {"vocab_size", 151936}}}};
+  const auto defaults = kDefaults.find(model_type_in(text));
+  if (defaults == kDefaults.end()) return text;
+  for (const auto& [key, value] : defaults->items()) {
+    if (!text.contains(key)) text[key] = value;
+  }
+  return text;
+}
+
+void say_towers(ConfigReader& in, const json& object) {
+  for (const auto& [key, value] : object.items()) {
+    if (!key.ends_with("_config") || key == "text_config" || !value.is_object()) continue;
+    if (key == "quantization_config" || key == "generation_config") continue;
+    const std::string name = key.substr(0, key.size() - std::string("_config").size());
+    in.approximate(name + " tower not simulated (" + key + "): the language model alone");
+  }
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& lines) {
+  to.insert(to.end(), lines.begin(), lines.end());
+}
+
+/// The language model within a vision-language model.
+void read_text_config(ConfigReader& in, const json& object, const ConfigPlaces& places,
+                      HuggingFaceModel& out) {
+  json text = with_defaults(in.object_or_empty("text_config"));
+  const bool ties = object.contains("tie_word_embeddings") && !text.contains("tie_word_embeddings");
+  if (ties) text["tie_word_embeddings"] = object.at("tie_word_embeddings");
+  ConfigReader inner = in.inside(text, "text_config");
+  read_object(inner, text, places, out);
+  append(out.harmless, judge_rest(inner));
+  in.take_findings(inner);
+}
+
+}  // namespace
+
+HuggingFaceModel read_hugging_face_config(const std::string& json_text, const std::string& where,
+                                          bool lenient) {
+  const json object = parsed(json_text, where);
+  const ConfigPlaces places{where, lines_of_keys(json_text)};
+  ConfigReader in(object, places, "", lenient);
+  HuggingFaceModel out;
+  const auto text = object.find("text_config");
+  const bool nested = text != object.end() && text->is_object();
+  if (nested) {
+    read_text_config(in, object, places, out);
+  } else {
+    read_object(in, object, places, out);
+  }
+  const bool has_tower = nested || object.contains("vision_config");
+  if (has_tower) say_towers(in, object);
+  out.model.name = in.text_or("_name_or_path", model_type_in(object));
+  append(out.harmless, judge_rest(in, has_tower));
+  out.approximations = in.approximations();
+  std::move(in).finish();
+  return out;
+}
+
+}  // namespace tessera

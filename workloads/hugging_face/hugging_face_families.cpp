@@ -1,0 +1,298 @@
+#include "workloads/hugging_face/hugging_face_families.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "workloads/hugging_face/hugging_face_keys.h"
+#include "workloads/hugging_face/hugging_face_llama.h"
+
+namespace tessera {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMostLayers = kMostHuggingFaceLayers;
+
+void read_gpt2(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::gpt2;
+  model.layers = in.dimension("n_layer", kMostLayers);
+  model.hidden = in.dimension("n_embd");
+  set_heads(in, model, "n_head", "n_embd");
+  model.ffn = in.dimension_or("n_inner", 4 * model.hidden);
+  model.vocab = in.dimension("vocab_size");
+  model.max_positions = in.dimension("n_positions");
+  model.activation = in.activation_or("activation_function", Activation::gelu_new);
+  model.hidden_dropout = in.probability_or("resid_pdrop", 0.1);
+  model.attention_dropout = in.probability_or("attn_pdrop", 0.1);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+  if ((in.probability_or("embd_pdrop", 0.1) > 0) == (model.hidden_dropout > 0)) return;
+  in.leave_out("embd_pdrop", "and resid_pdrop: dropout in one of the two places is not simulated",
+               "set both or none");
+}
+
+void read_opt(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::opt;
+  model.layers = in.dimension("num_hidden_layers", kMostLayers);
+  model.hidden = in.dimension("hidden_size");
+  set_heads(in, model, "num_attention_heads", "hidden_size");
+  model.ffn = in.dimension("ffn_dim");
+  model.vocab = in.dimension("vocab_size");
+  model.max_positions = in.dimension("max_position_embeddings");
+  model.activation = in.activation_or("activation_function", Activation::relu);
+  model.hidden_dropout = in.probability_or("dropout", 0.1);
+  model.attention_dropout = in.probability_or("attention_dropout", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+  if (in.dimension_or("word_embed_proj_dim", model.hidden) != model.hidden) {
+    in.fail("word_embed_proj_dim", "differs from hidden_size",
+            "projected embeddings (opt-350m) are not supported");
+  }
+  if (!in.flag_or("do_layer_norm_before", true)) {
+    in.fail("do_layer_norm_before", "is false", "post-norm OPT (opt-350m) is not supported");
+  }
+}
+
+void read_bert(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::bert;
+  model.layers = in.dimension("num_hidden_layers", kMostLayers);
+  model.hidden = in.dimension("hidden_size");
+  set_heads(in, model, "num_attention_heads", "hidden_size");
+  model.ffn = in.dimension("intermediate_size");
+  model.vocab = in.dimension("vocab_size");
+  model.max_positions = in.dimension("max_position_embeddings");
+  model.token_types = in.dimension_or("type_vocab_size", 2);
+  model.activation = in.activation_or("hidden_act", Activation::gelu);
+  model.hidden_dropout = in.probability_or("hidden_dropout_prob", 0.1);
+  model.attention_dropout = in.probability_or("attention_probs_dropout_prob", 0.1);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+}
+
+void read_mixtral(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.experts = in.dimension("num_local_experts");
+  model.experts_per_token = in.dimension("num_experts_per_tok");
+}
+
+void read_qwen3_moe(ConfigReader& in, ModelSpec& model) {
+  read_qwen3(in, model);
+  model.ffn = in.dimension("moe_intermediate_size");
+  model.experts = in.dimension("num_experts");
+  model.experts_per_token = in.dimension("num_experts_per_tok");
+  if (in.dimension_or("decoder_sparse_step", 1) != 1)
+    in.fail("decoder_sparse_step", "is not 1",
+            "models with experts in some layers are not simulated");
+}
+
+void read_switch_transformer(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::switch_transformer;
+  model.encoder_layers = in.dimension("num_layers", kMostLayers);
+  model.layers = in.dimension_or("num_decoder_layers", model.encoder_layers);
+  model.hidden = in.dimension("d_model");
+  model.heads = model.kv_heads = in.dimension("num_heads");
+  model.head_dim = in.dimension("d_kv");
+  model.ffn = in.dimension("d_ff");
+  model.vocab = in.dimension("vocab_size");
+  model.activation = in.activation_or("dense_act_fn", Activation::relu);
+  model.hidden_dropout = model.attention_dropout = in.probability_or("dropout_rate", 0.1);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+  model.experts = in.dimension("num_experts");
+  model.expert_capacity = in.dimension("expert_capacity");
+  const std::int64_t sparse = in.dimension("num_sparse_encoder_layers", kMostLayers);
+  model.moe_every = std::max<std::int64_t>(1, model.encoder_layers / sparse);
+  const bool same_in_decoder = in.dimension_or("num_sparse_decoder_layers", sparse) == sparse &&
+                               model.layers == model.encoder_layers;
+  if (!same_in_decoder) {
+    in.fail("num_sparse_decoder_layers", "or num_decoder_layers differ from the encoder's",
+            "use equal stacks");
+  }
+  for (const char* of_this_router :
+       {"router_jitter_noise", "router_bias", "encoder_sparse_step", "decoder_sparse_step"})
+    in.has(of_this_router);
+}
+
+void read_bloom(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::bloom;
+  model.layers = in.dimension(in.name_in_use("n_layer", "num_hidden_layers"), kMostLayers);
+  const char* hidden = in.name_in_use("hidden_size", "n_embed");
+  model.hidden = in.dimension(hidden);
+  set_heads(in, model, in.name_in_use("n_head", "num_attention_heads"), hidden);
+  model.ffn = 4 * model.hidden;
+  model.vocab = in.dimension("vocab_size");
+  model.activation = Activation::gelu_new;
+  model.hidden_dropout = in.probability_or("hidden_dropout", 0.0);
+  model.attention_dropout = in.probability_or("attention_dropout", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+  in.has("pretraining_tp");  // of slow_but_exact alone, which is refused
+}
+
+/// As transformers runs it: ALiBi and no biases whatever the file says, so a file that says
+/// otherwise is for llm-foundry's own code.
+void read_mpt(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::mpt;
+  model.layers = in.dimension("n_layers", kMostLayers);
+  model.hidden = in.dimension("d_model");
+  set_heads(in, model, "n_heads", "d_model");
+  model.ffn = in.dimension_or("expansion_ratio", 4) * model.hidden;
+  model.vocab = in.dimension("vocab_size");
+  model.activation = Activation::gelu;
+  const json attention_object = in.object_or_empty("attn_config");
+  ConfigReader attention = in.inside(attention_object, "attn_config");
+  model.hidden_dropout = model.attention_dropout = attention.probability_or("attn_pdrop", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+  if (!attention.flag_or("alibi", true))
+    attention.fail("alibi", "is false", "write a model file of family gpt2, with max_positions");
+  if (!in.flag_or("no_bias", true))
+    in.fail("no_bias", "is false", "write a model file of family gpt2 or bloom, which have biases");
+  judge_rest(attention);
+  in.take_findings(attention);
+}
+
+struct NamedReader {
+  const char* model_type;
+  ReadFamily read;
+};
+
+/// Those from qwen2_vl on are the language models of vision-language models.
+constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
+                               NamedReader{"bert", read_bert},
+                               NamedReader{"bloom", read_bloom},
+                               NamedReader{"cohere", read_cohere},
+                               NamedReader{"cohere2", read_cohere2},
+                               NamedReader{"deepseek_v2", read_deepseek_v2},
+                               NamedReader{"deepseek_v3", read_deepseek_v3},
+                               NamedReader{"exaone", read_exaone},
+                               NamedReader{"falcon", read_falcon},
+                               NamedReader{"gemma", read_gemma},
+                               NamedReader{"gemma2", read_gemma2},
+                               NamedReader{"gemma3_text", read_gemma3},
+                               NamedReader{"glm4_moe", read_glm4_moe},
+                               NamedReader{"gpt_neox", read_gpt_neox},
+                               NamedReader{"gpt_oss", read_gpt_oss},
+                               NamedReader{"gptj", read_gptj},
+                               NamedReader{"granite", read_granite},
+                               NamedReader{"internlm2", read_internlm2},
+                               NamedReader{"kimi_k2", read_deepseek_v3},
+                               NamedReader{"minicpm", read_minicpm},
+                               NamedReader{"olmo2", read_olmo2},
+                               NamedReader{"olmo3", read_olmo3},
+                               NamedReader{"phi", read_phi},
+                               NamedReader{"phi3", read_phi3},
+                               NamedReader{"qwen2_moe", read_qwen2_moe},
+                               NamedReader{"stablelm", read_stablelm},
+                               NamedReader{"starcoder2", read_starcoder2},
+                               NamedReader{"gpt2", read_gpt2},
+                               NamedReader{"llama", read_llama},
+                               NamedReader{"mistral", read_llama},
+                               NamedReader{"mixtral", read_mixtral},
+                               NamedReader{"mpt", read_mpt},
+                               NamedReader{"opt", read_opt},
+                               NamedReader{"qwen2", read_qwen2},
+                               NamedReader{"qwen3", read_qwen3},
+                               NamedReader{"qwen3_moe", read_qwen3_moe},
+                               NamedReader{"switch_transformers", read_switch_transformer},
+                               NamedReader{"qwen2_vl", read_qwen2},
+                               NamedReader{"qwen2_vl_text", read_qwen2},
+                               NamedReader{"qwen2_5_vl", read_qwen2},
+                               NamedReader{"qwen2_5_vl_text", read_qwen2},
+                               NamedReader{"qwen3_vl_text", read_qwen3},
+                               NamedReader{"qwen3_vl_moe_text", read_qwen3_moe}};
+
+struct Reason {
+  const char* why;
+  std::string_view model_types;  ///< between spaces
+};
+
+constexpr std::array kReasons{
+    Reason{"latent attention of another make",
+           " deepseek_v32 minicpm3 longcat_flash glm4_moe_lite "},
+    Reason{"experts that all tokens share",
+           " deepseek ernie4_5_moe hunyuan_v1_moe dots1 llama4 llama4_text "},
+    Reason{"attention in windows, with more that no family has", " gemma3n gpt_neo exaone4 "},
+    Reason{"layers of state spaces or linear attention",
+           " mamba mamba2 falcon_mamba jamba zamba zamba2 bamba falcon_h1 nemotron_h "
+           "granitemoehybrid qwen3_next recurrent_gemma rwkv lfm2 minimax plamo2 hymba "},
+    Reason{"attention and feed-forward beside each other", " codegen "},
+    Reason{"norms or projections that no family has",
+           " nemotron gpt_bigcode persimmon olmo olmoe granitemoe dbrx phimoe "},
+    Reason{"cross-attention to images", " mllama mllama_text_model idefics "},
+    Reason{"an encoder with a decoder, other than Switch Transformer",
+           " t5 mt5 umt5 longt5 bart mbart pegasus marian whisper m2m_100 nllb-moe "},
+    Reason{
+        "an encoder other than BERT",
+        " roberta xlm-roberta distilbert electra deberta deberta-v2 albert modernbert camembert "},
+    Reason{"an image model: family vision takes it by its architecture, not by a config.json",
+           " vit deit swin swinv2 convnext resnet beit clip clip_vision_model siglip "}};
+
+constexpr std::array<std::pair<std::string_view, const char*>, 36> kArchitectures{
+    {{"BaichuanFor", "baichuan"},
+     {"BaiChuanFor", "baichuan"},
+     {"Cohere2For", "cohere2"},
+     {"CohereFor", "cohere"},
+     {"DeepseekV2For", "deepseek_v2"},
+     {"DeepseekV3For", "deepseek_v3"},
+     {"ExaoneFor", "exaone"},
+     {"FalconFor", "falcon"},
+     {"GemmaFor", "gemma"},
+     {"Gemma2For", "gemma2"},
+     {"Gemma3ForCausalLM", "gemma3_text"},
+     {"Glm4MoeFor", "glm4_moe"},
+     {"GPTNeoXFor", "gpt_neox"},
+     {"GptOssFor", "gpt_oss"},
+     {"GPTJFor", "gptj"},
+     {"GraniteFor", "granite"},
+     {"InternLM2For", "internlm2"},
+     {"MiniCPMFor", "minicpm"},
+     {"Phi3For", "phi3"},
+     {"BertFor", "bert"},
+     {"BertModel", "bert"},
+     {"BloomFor", "bloom"},
+     {"GPT2", "gpt2"},
+     {"LlamaFor", "llama"},
+     {"LLaMAFor", "llama"},
+     {"LlamaModel", "llama"},
+     {"MistralFor", "mistral"},
+     {"MixtralFor", "mixtral"},
+     {"MptFor", "mpt"},
+     {"MPTFor", "mpt"},
+     {"OPTFor", "opt"},
+     {"Qwen2ForC", "qwen2"},
+     {"Qwen2Model", "qwen2"},
+     {"Qwen3ForC", "qwen3"},
+     {"Qwen3MoeFor", "qwen3_moe"},
+     {"SwitchTransformersFor", "switch_transformers"}}};
+
+}  // namespace
+
+ReadFamily reader_of_model_type(const std::string& model_type) {
+  const auto found = std::ranges::find_if(
+      kFamilies, [&](const NamedReader& family) { return model_type == family.model_type; });
+  return found == kFamilies.end() ? nullptr : found->read;
+}
+
+std::string known_model_types() {
+  std::string names;
+  for (const NamedReader& family : kFamilies) {
+    if (std::string_view(family.model_type).find("_vl") != std::string_view::npos) continue;
+    names += (names.empty() ? "" : ", ") + std::string(family.model_type);
+  }
+  return names;
+}
+
+std::string why_not_simulated(const std::string& model_type) {
+  for (const Reason& reason : kReasons) {
+    if (reason.model_types.find(" " + model_type + " ") != std::string_view::npos)
+      return reason.why;
+  }
+  return "";
+}
+
+std::string model_type_of_architecture(const std::string& architecture) {
+  for (const auto& [prefix, model_type] : kArchitectures) {
+    if (architecture.starts_with(prefix)) return model_type;
+  }
+  return "";
+}
+
+}  // namespace tessera

@@ -1,0 +1,103 @@
+// Llama, and what readers of its siblings share.
+#include "workloads/hugging_face/hugging_face_llama.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace tessera {
+
+using nlohmann::json;
+
+void set_heads(ConfigReader& in, ModelSpec& model, const char* heads, const char* hidden) {
+  model.heads = model.kv_heads = in.dimension(heads);
+  if (!in.has("head_dim")) in.require_divisor(heads, model.heads, hidden, model.hidden);
+  model.head_dim = std::max<std::int64_t>(1, model.hidden / model.heads);
+}
+
+void read_llama(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::llama;
+  model.layers = in.dimension("num_hidden_layers", kMostHuggingFaceLayers);
+  model.hidden = in.dimension("hidden_size");
+  set_heads(in, model, "num_attention_heads", "hidden_size");
+  model.head_dim = in.dimension_or("head_dim", model.head_dim);
+  model.kv_heads = in.dimension_or("num_key_value_heads", model.heads);
+  in.require_divisor("num_key_value_heads", model.kv_heads, "num_attention_heads", model.heads);
+  model.ffn = in.dimension("intermediate_size");
+  model.vocab = in.dimension("vocab_size");
+  model.max_positions = 0;
+  model.hidden_dropout = 0;
+  model.attention_dropout = in.probability_or("attention_dropout", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
+  model.qkv_bias = model.output_bias = in.flag_or("attention_bias", false);
+  model.mlp_bias = in.flag_or("mlp_bias", false);
+  if (in.activation_or("hidden_act", Activation::silu) != Activation::silu) {
+    in.fail("hidden_act", "is not silu", "the feed-forward of this model_type is silu-gated");
+  }
+  model.activation = Activation::swiglu;
+}
+
+/// Qwen 2's biases are in its code, not in its file.
+void read_qwen2(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.qkv_bias = true;
+}
+
+void read_qwen3(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.qk_norm = true;
+}
+
+namespace {
+
+/// The n of "every n-th layer sees all tokens" that `types` follow; -1: none; 0: no layer does.
+std::int64_t pattern_of(const json& types) {
+  std::int64_t number = 0;
+  std::int64_t first_full = 0;
+  for (const json& type : types) {
+    ++number;
+    if (type == "full_attention" && first_full == 0) first_full = number;
+  }
+  std::int64_t at = 0;
+  for (const json& type : types) {
+    ++at;
+    const bool full = first_full > 0 && at % first_full == 0;
+    if (full != (type == "full_attention")) return -1;
+  }
+  return first_full;
+}
+
+}  // namespace
+
+void read_window(ConfigReader& in, ModelSpec& model, std::int64_t window, std::int64_t pattern) {
+  in.has("use_sliding_window");
+  const json& types = in.value("layer_types");
+  if (types.is_array() && !types.empty()) {
+    pattern = pattern_of(types);
+    if (static_cast<std::int64_t>(types.size()) != model.layers)
+      in.fail("layer_types",
+              "has " + std::to_string(types.size()) + " entries for " +
+                  std::to_string(model.layers) + " layers",
+              "give one for each");
+    if (pattern < 0)
+      in.leave_out("layer_types", "follows no pattern of every n-th layer, which is not simulated",
+                   "");
+    if (pattern == 1) return;  // all layers see all tokens
+  }
+  model.window = window;
+  model.full_every = std::max<std::int64_t>(pattern, 0);
+}
+
+void read_partial_rotary(ConfigReader& in, ModelSpec& model, const char* key, double usual) {
+  double factor = usual;
+  if (const json& given = in.value(key); !given.is_null()) {
+    factor = given.is_number() ? given.get<double>() : -1;
+    if (!(factor > 0 && factor <= 1)) {
+      in.fail(key, "is " + ConfigReader::shown(given), "use a share above 0, up to 1");
+      return;
+    }
+  }
+  const auto part = static_cast<std::int64_t>(factor * static_cast<double>(model.head_dim));
+  model.rope_dim = part < model.head_dim ? part : 0;
+}
+
+}  // namespace tessera

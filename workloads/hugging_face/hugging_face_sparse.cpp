@@ -1,0 +1,124 @@
+// Models with shared experts, latent attention or biased experts: transformers 4.57,
+// models/NAME/modeling_NAME.py; DeepSeek-V3 by the code beside its weights.
+#include <nlohmann/json.hpp>
+
+#include "workloads/hugging_face/hugging_face_llama.h"
+
+namespace tessera {
+namespace {
+
+void read_experts(ConfigReader& in, ModelSpec& model, const char* experts) {
+  model.experts = in.dimension(experts);
+  model.experts_per_token = in.dimension("num_experts_per_tok");
+  if (model.experts_per_token > model.experts)
+    in.fail("num_experts_per_tok",
+            "= " + std::to_string(model.experts_per_token) + " exceeds " + experts + " = " +
+                std::to_string(model.experts),
+            "check both");
+  if (in.has("moe_intermediate_size")) model.expert_ffn = in.dimension("moe_intermediate_size");
+}
+
+std::int64_t count_or_none(ConfigReader& in, const char* key) {
+  const nlohmann::json& value = in.value(key);
+  return value.is_null() || value == 0 ? 0 : in.dimension(key);
+}
+
+/// Shared experts are so many of the routed ones' size side by side.
+void read_deepseek_experts(ConfigReader& in, ModelSpec& model) {
+  read_experts(in, model, "n_routed_experts");
+  model.shared_ffn = count_or_none(in, "n_shared_experts") * model.expert_ffn;
+  model.dense_layers = count_or_none(in, "first_k_dense_replace");
+  if (model.dense_layers >= model.layers)
+    in.fail("first_k_dense_replace", "leaves no layer experts", "use fewer than num_hidden_layers");
+  if (in.dimension_or("moe_layer_freq", 1) != 1)
+    in.fail("moe_layer_freq", "is not 1", "layers behind the first ones all have experts");
+  const std::int64_t groups = count_or_none(in, "n_group");
+  model.router_groups = groups > 1 ? groups : 0;
+  if (groups > 1) in.require_divisor("n_group", groups, "n_routed_experts", model.experts);
+  for (const char* within : {"topk_group", "topk_method", "routed_scaling_factor", "seq_aux",
+                             "aux_loss_alpha", "ep_size", "norm_topk_prob"})
+    in.has(within);
+}
+
+void read_latent_attention(ConfigReader& in, ModelSpec& model) {
+  model.kv_rank = in.dimension("kv_lora_rank");
+  if (in.has("q_lora_rank")) model.q_rank = in.dimension("q_lora_rank");
+  model.rope_dim = in.dimension("qk_rope_head_dim");
+  model.head_dim = model.rope_dim + in.dimension("qk_nope_head_dim");
+  model.v_head_dim = in.dimension("v_head_dim");
+  for (const char* derived : {"head_dim", "qk_head_dim", "num_key_value_heads"}) in.has(derived);
+  model.kv_heads = model.heads;
+}
+
+/// Ahead of what Llama's reader derives of hidden and heads.
+void read_deepseek(ConfigReader& in, ModelSpec& model) {
+  in.has("head_dim");
+  model.family = ModelFamily::llama;
+  model.layers = in.dimension("num_hidden_layers", kMostHuggingFaceLayers);
+  model.hidden = in.dimension("hidden_size");
+  model.heads = in.dimension("num_attention_heads");
+  model.ffn = in.dimension("intermediate_size");
+  model.vocab = in.dimension("vocab_size");
+  model.hidden_dropout = 0;
+  model.attention_dropout = in.probability_or("attention_dropout", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
+  if (in.activation_or("hidden_act", Activation::silu) != Activation::silu)
+    in.fail("hidden_act", "is not silu", "the feed-forward of this model_type is silu-gated");
+  model.activation = Activation::swiglu;
+  read_latent_attention(in, model);
+  read_deepseek_experts(in, model);
+}
+
+void read_further_layers(ConfigReader& in, ModelSpec& model) {
+  model.mtp_layers = count_or_none(in, "num_nextn_predict_layers");
+  if (model.mtp_layers <= 1) return;
+  in.leave_out("num_nextn_predict_layers", "is more than 1, which is not simulated", "");
+  model.mtp_layers = 1;
+}
+
+}  // namespace
+
+void read_deepseek_v2(ConfigReader& in, ModelSpec& model) {
+  read_deepseek(in, model);
+  in.has("scoring_func");
+}
+
+void read_deepseek_v3(ConfigReader& in, ModelSpec& model) {
+  read_deepseek(in, model);
+  in.has("scoring_func");
+  model.router_sigmoid = model.router_bias = true;
+  read_further_layers(in, model);
+}
+
+void read_glm4_moe(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.output_bias = false;
+  model.qk_norm = in.flag_or("use_qk_norm", false);
+  read_partial_rotary(in, model, "partial_rotary_factor", 0.5);
+  read_deepseek_experts(in, model);
+  model.router_sigmoid = model.router_bias = true;
+  read_further_layers(in, model);
+}
+
+/// The biases of attention are in its file, those of experts in its code.
+void read_gpt_oss(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.qkv_bias = model.output_bias = in.flag_or("attention_bias", true);
+  read_experts(in, model, "num_local_experts");
+  in.has("experts_per_token");
+  model.expert_bias = model.attention_sinks = true;
+  read_window(in, model, in.dimension_or("sliding_window", 128), 2);
+  for (const char* within : {"swiglu_limit", "initial_context_length"}) in.has(within);
+}
+
+void read_qwen2_moe(ConfigReader& in, ModelSpec& model) {
+  read_qwen2(in, model);
+  read_experts(in, model, "num_experts");
+  model.shared_ffn = in.dimension("shared_expert_intermediate_size");
+  model.shared_gate = true;
+  if (in.dimension_or("decoder_sparse_step", 1) != 1)
+    in.fail("decoder_sparse_step", "is not 1",
+            "models with experts in some layers are not simulated");
+}
+
+}  // namespace tessera

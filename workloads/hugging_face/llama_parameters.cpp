@@ -1,0 +1,84 @@
+#include "workloads/hugging_face/llama_parameters.h"
+
+namespace tessera {
+namespace {
+
+std::int64_t norm_of(const ModelSpec& m, std::int64_t width) {
+  return (m.norm == NormKind::layer_norm ? 2 : 1) * width;
+}
+
+/// Of the feed-forward: both branches, or the one.
+std::int64_t branches(const ModelSpec& m) {
+  return is_gated(m.activation) ? 2 : 1;
+}
+
+std::int64_t matrices_of_mlp(const ModelSpec& m, std::int64_t ffn) {
+  return (branches(m) + 1) * m.hidden * ffn;
+}
+
+std::int64_t latent_attention(const ModelSpec& m) {
+  const std::int64_t queries = m.heads * m.head_dim;
+  const std::int64_t of_queries =
+      m.q_rank > 0 ? m.hidden * m.q_rank + norm_of(m, m.q_rank) + m.q_rank * queries
+                   : m.hidden * queries;
+  const std::int64_t down = m.hidden * (m.kv_rank + m.rope_dim) + norm_of(m, m.kv_rank);
+  const std::int64_t up = m.kv_rank * m.heads * (m.head_dim - m.rope_dim + value_dim_of(m));
+  return of_queries + down + up + m.heads * value_dim_of(m) * m.hidden;
+}
+
+std::int64_t grouped_attention(const ModelSpec& m) {
+  const std::int64_t heads = m.heads * m.head_dim;
+  const std::int64_t keys = m.kv_heads * m.head_dim;
+  std::int64_t count = 2 * m.hidden * heads + 2 * m.hidden * keys;
+  if (m.qk_norm) count += m.qk_norm_wide ? norm_of(m, heads + keys) : norm_of(m, 2 * m.head_dim);
+  if (m.qkv_bias) count += heads + 2 * keys;
+  return count;
+}
+
+std::int64_t attention_of(const ModelSpec& m) {
+  return (m.kv_rank > 0 ? latent_attention(m) : grouped_attention(m)) +
+         (m.output_bias ? m.hidden : 0) + (m.attention_sinks ? m.heads : 0);
+}
+
+std::int64_t dense_mlp(const ModelSpec& m) {
+  return matrices_of_mlp(m, m.ffn) + (m.mlp_bias ? branches(m) * m.ffn + m.hidden : 0);
+}
+
+std::int64_t sparse_mlp(const ModelSpec& m) {
+  const std::int64_t router =
+      m.hidden + (m.expert_bias ? 1 : 0) + (m.router_bias ? 1 : 0);  // per expert
+  return m.experts * (llama_expert_parameters(m) + router) + matrices_of_mlp(m, m.shared_ffn) +
+         (m.shared_gate ? m.hidden : 0);
+}
+
+std::int64_t norms_of_layer(const ModelSpec& m) {
+  if (m.block_order == BlockOrder::parallel) return 1;
+  return m.norm_placement == NormPlacement::both ? 4 : 2;
+}
+
+std::int64_t layer_of(const ModelSpec& m, bool experts) {
+  return attention_of(m) + (experts ? sparse_mlp(m) : dense_mlp(m)) +
+         norms_of_layer(m) * norm_of(m, m.hidden);
+}
+
+}  // namespace
+
+std::int64_t llama_expert_parameters(const ModelSpec& m) {
+  const std::int64_t ffn = expert_ffn_of(m);
+  return matrices_of_mlp(m, ffn) + (m.expert_bias ? branches(m) * ffn + m.hidden : 0);
+}
+
+std::int64_t llama_mtp_parameters(const ModelSpec& m) {
+  const std::int64_t projection = 2 * m.hidden * m.hidden + 3 * norm_of(m, m.hidden);
+  return m.mtp_layers * (projection + layer_of(m, has_experts(m, m.layers - 1)));
+}
+
+std::int64_t llama_parameters(const ModelSpec& m) {
+  const std::int64_t sparse = m.experts > 0 ? m.layers - m.dense_layers : 0;
+  const std::int64_t layers = sparse * layer_of(m, true) + (m.layers - sparse) * layer_of(m, false);
+  const std::int64_t head =
+      (m.tied_embeddings ? 0 : m.vocab * m.hidden) + (m.head_bias ? m.vocab : 0);
+  return m.vocab * m.hidden + layers + norm_of(m, m.hidden) + head;
+}
+
+}  // namespace tessera

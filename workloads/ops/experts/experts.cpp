@@ -1,0 +1,249 @@
+#include "workloads/ops/experts/experts.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numeric>
+#include <span>
+
+#include "workloads/ops/linear.h"
+#include "workloads/ops/megatron.h"
+#include "workloads/ops/pointwise.h"
+#include "workloads/ops/rowwise.h"
+#include "workloads/ops/views.h"
+
+namespace tessera {
+namespace {
+
+/// Radix sort passes over the experts' numbers (cub::DeviceRadixSort; recalled).
+constexpr int kExpertSortKernels = 6;
+
+/// Sizes of a grouped product; `rows` is what the groups share.
+struct GroupedShape {
+  std::int64_t m = 0, n = 0, k = 0;
+  GemmLayout layout = GemmLayout::tn;
+};
+
+Kernel grouped_kernel(const Tape& tape, const GroupedShape& shape,
+                      const std::vector<std::int64_t>& loads) {
+  Kernel kernel;
+  kernel.kind = KernelKind::grouped_gemm;
+  kernel.precision =
+      tape.gemm_precision() == Precision::fp8 ? tape.precision() : tape.gemm_precision();
+  kernel.layout = shape.layout;
+  kernel.m = shape.m;
+  kernel.n = shape.n;
+  kernel.k = shape.k;
+  kernel.group_sizes = loads;
+  kernel.flops = Flops(2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+                       static_cast<double>(shape.k));
+  return kernel;
+}
+
+/// Copies rows between the order of tokens and that of experts.
+Kernel row_copy(const Tensor& rows) {
+  return pointwise_kernel(rows, 0, KernelKind::gather);
+}
+
+Tensor sorted_order(Tape& tape, const std::string& name, const Tensor& chosen) {
+  const Tensor order = tape.make(name + ".order", chosen.shape.dense(), Precision::int64);
+  for (int pass = 0; pass < kExpertSortKernels; ++pass)
+    tape.launch(name + ".sort", pointwise_kernel(chosen, 1), {chosen}, {order});
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> expert_loads(std::int64_t rows, std::int64_t experts, double imbalance) {
+  assert(imbalance >= 1 && experts >= 1);
+  const double mean = static_cast<double>(rows) / static_cast<double>(experts);
+  const std::int64_t first =
+      std::min(rows, static_cast<std::int64_t>(std::llround(mean * imbalance)));
+  std::vector<std::int64_t> loads{first};
+  std::int64_t left = rows - first;
+  for (std::int64_t others = experts - 1; others > 0; --others) {
+    loads.push_back((left + others - 1) / others);
+    left -= loads.back();
+  }
+  return loads;
+}
+
+ExpertGroup busiest_expert_rank(std::int64_t rows, std::int64_t experts, std::int64_t ranks,
+                                double imbalance) {
+  ExpertGroup group{.ranks = ranks, .experts = experts / ranks, .rows = 0, .loads = {}};
+  group.loads = expert_loads(rows * ranks, experts, imbalance);
+  group.loads.resize(static_cast<std::size_t>(group.experts));
+  group.rows = std::accumulate(group.loads.begin(), group.loads.end(), std::int64_t{0});
+  return group;
+}
+
+namespace {
+
+/// What the choice of experts reads: scores, corrected and within the best groups. Source:
+/// Megatron-Core transformer/moe/moe_utils.py, group_limited_topk.
+Tensor scores_for_choice(Tape& tape, const std::string& name, const Tensor& scores,
+                         const Scoring& scoring) {
+  Tensor choice = scores;
+  if (scoring.correction) {
+    const Tensor bias = tape.buffer(name + ".correction", {scores.shape.last()}, Precision::fp32);
+    choice = map(tape, name + ".correct", {scores, bias});
+  }
+  if (scoring.groups == 0) return choice;
+  const Sizes sizes{scores.sizes()[0], scoring.groups};
+  const Tensor best = tape.make(name + ".groups", StridedShape(sizes), Precision::fp32);
+  tape.launch(name + ".groups.top_2", reduction_kernel(choice), {choice}, {best});
+  const Tensor mask = tape.make(name + ".groups.mask", StridedShape(sizes), Precision::fp32);
+  for (const char* part : {".groups.top_k", ".groups.mask"})
+    tape.launch(name + part, pointwise_kernel(mask, 1), {best}, {mask});
+  const Tensor masked = tape.make(name + ".groups.scores", scores.shape, Precision::fp32);
+  tape.launch(name + ".groups.fill", pointwise_kernel(masked, 1), {choice, mask}, {masked});
+  return masked;
+}
+
+}  // namespace
+
+RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
+                              std::int64_t experts, std::int64_t k, std::int64_t capacity,
+                              int tensor, const Scoring& scoring) {
+  const std::int64_t tokens = x.sizes()[0];
+  const std::int64_t hidden = x.shape.last();
+  const Tensor weight = tape.parameter(name + ".weight", {experts, hidden});
+  LinearLayer layer{.full_precision = true};
+  if (scoring.bias) layer.bias = tape.parameter(name + ".bias", {experts});
+  const Tensor logits = linear_matrix(tape, name, x, weight, layer);
+  const Tensor exact = cast(tape, name + ".float", logits, Precision::fp32);
+  const Tensor scores = scoring.sigmoid ? sigmoid(tape, name + ".sigmoid", exact)
+                                        : softmax(tape, name + ".softmax", exact);
+  const Tensor choice = scores_for_choice(tape, name, scores, scoring);
+  const Tensor best = tape.make(name + ".top_k", StridedShape({tokens, k}), Precision::fp32);
+  const Tensor chosen = tape.make(name + ".chosen", StridedShape({tokens, k}), Precision::int64);
+  tape.launch(name + ".top_k", reduction_kernel(choice), {choice}, {best, chosen});
+  tape.differentiable({scores}, best, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".top_k.grad", scores.shape, Precision::fp32);
+    t.launch(name + ".top_k.backward", pointwise_kernel(grad, 1, KernelKind::scatter),
+             {gradients[0], chosen}, {grad});
+    t.add_gradient(scores, grad);
+  });
+  const Tensor counts = tape.make(name + ".counts", StridedShape({experts}), Precision::int64);
+  tape.launch(name + ".histogram", reduction_kernel(chosen), {chosen}, {counts});
+  if (capacity == 0) tape.host_sync(name + ".counts.tolist");
+  const Tensor order = sorted_order(tape, name, chosen);
+
+  const Tensor rows = tape.make(
+      name + ".permuted", StridedShape({capacity > 0 ? experts * capacity : tokens * k, hidden}),
+      x.precision);
+  tape.launch_partial(name + ".permute", row_copy(rows),
+                      {{x.storage, rows.traffic()}, {order.storage, order.traffic()}},
+                      {{rows.storage, rows.traffic()}});
+  tape.differentiable({x}, rows, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".permute.grad", x.shape.dense(), x.precision);
+    t.launch(name + ".permute.backward", row_copy(gradients[0]), {gradients[0], order}, {grad});
+    tensor_all_reduce(t, name + ".permute.backward.all_reduce", grad, tensor);
+    t.add_gradient(x, grad);
+  });
+  return {rows, best};
+}
+
+namespace {
+
+/// All-to-all over the expert group from `rows` to as many rows of another number.
+Tensor exchange_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count) {
+  const Tensor received = tape.make(name, StridedShape({count, rows.shape.last()}), rows.precision);
+  tape.collective(OpKind::all_to_all, name, GroupKind::expert, rows, received);
+  tape.wait();
+  return received;
+}
+
+/// Rows of several ranks' tokens by expert, or back.
+Tensor sorted_rows(Tape& tape, const std::string& name, const Tensor& rows) {
+  const Tensor sorted = tape.make(name, rows.shape.dense(), rows.precision);
+  tape.launch(name, row_copy(rows), {rows}, {sorted});
+  return sorted;
+}
+
+}  // namespace
+
+Tensor dispatch_rows(Tape& tape, const std::string& name, const Tensor& rows,
+                     const ExpertGroup& group) {
+  if (group.ranks == 1) return rows;
+  const std::int64_t sent = rows.sizes()[0];
+  const Tensor received = exchange_rows(tape, name + ".all_to_all", rows, group.rows);
+  const bool sorts = group.experts > 1;
+  const Tensor out = sorts ? sorted_rows(tape, name + ".sort", received) : received;
+  tape.differentiable({rows}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad =
+        sorts ? sorted_rows(t, name + ".sort.backward", gradients[0]) : gradients[0];
+    t.add_gradient(rows, exchange_rows(t, name + ".all_to_all.backward", grad, sent));
+  });
+  return out;
+}
+
+Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count,
+                   const ExpertGroup& group) {
+  if (group.ranks == 1) return rows;
+  const bool sorts = group.experts > 1;
+  const Tensor ordered = sorts ? sorted_rows(tape, name + ".sort", rows) : rows;
+  const Tensor out = exchange_rows(tape, name + ".all_to_all", ordered, count);
+  tape.differentiable({rows}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad = exchange_rows(t, name + ".all_to_all.backward", gradients[0], group.rows);
+    t.add_gradient(rows, sorts ? sorted_rows(t, name + ".sort.backward", grad) : grad);
+  });
+  return out;
+}
+
+Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
+                     const std::vector<std::int64_t>& loads, bool bias) {
+  const std::int64_t rows = x.sizes()[0];
+  const std::int64_t in = x.shape.last();
+  const Tensor weight =
+      tape.expert_parameter(name + ".weight", {static_cast<std::int64_t>(loads.size()), out, in});
+  std::vector<Tensor> inputs{x, weight};
+  if (bias)
+    inputs.push_back(
+        tape.expert_parameter(name + ".bias", {static_cast<std::int64_t>(loads.size()), out}));
+  const Tensor result = tape.make(name, StridedShape({rows, out}), x.precision);
+  tape.launch(name, grouped_kernel(tape, {rows, out, in, GemmLayout::tn}, loads), inputs,
+              std::vector{result});
+  tape.differentiable(inputs, std::span(&result, 1), [=](Tape& t, auto gradients) {
+    const Tensor& g = gradients[0];
+    const Tensor grad_x = t.make(name + ".dgrad", x.shape.dense(), x.precision);
+    t.launch(name + ".dgrad", grouped_kernel(t, {rows, in, out, GemmLayout::nn}, loads),
+             {g, weight}, {grad_x});
+    t.add_gradient(x, grad_x);
+    if (bias && t.requires_gradient(inputs[2])) {
+      const Tensor sums = t.make(name + ".bias.grad", inputs[2].shape, inputs[2].precision);
+      t.launch(name + ".bias_grad", reduction_kernel(g), {g}, {sums});
+      t.add_gradient(inputs[2], sums);
+    }
+    if (!t.requires_gradient(weight)) return;
+    const Kernel wgrad = grouped_kernel(t, {out, in, rows, GemmLayout::nt}, loads);
+    const Tensor target = t.accumulation_target(weight);
+    if (target.storage.valid()) {
+      t.launch(name + ".wgrad", wgrad, {g, x, target}, {target});
+    } else {
+      const Tensor grad_weight = t.make(name + ".wgrad", weight.shape, weight.precision);
+      t.launch(name + ".wgrad", wgrad, {g, x}, {grad_weight});
+      t.add_gradient(weight, grad_weight);
+    }
+  });
+  return result;
+}
+
+Tensor combine_experts(Tape& tape, const std::string& name, const Tensor& results,
+                       const RoutedTokens& routed, const Sizes& sizes) {
+  const Tensor out = tape.make(name, StridedShape(sizes), results.precision);
+  const Tensor probabilities = routed.probabilities;
+  tape.launch(name, row_copy(results), {results, probabilities}, {out});
+  tape.differentiable({results, probabilities}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".grad", results.shape.dense(), results.precision);
+    const Tensor grad_p =
+        t.make(name + ".probabilities.grad", probabilities.shape, Precision::fp32);
+    t.launch(name + ".backward", row_copy(results), {gradients[0], results, probabilities},
+             {grad, grad_p});
+    t.add_gradient(results, grad);
+    t.add_gradient(probabilities, grad_p);
+  });
+  return out;
+}
+
+}  // namespace tessera
