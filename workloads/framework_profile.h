@@ -33,8 +33,19 @@ enum class AttentionKernels : std::uint8_t {
 /// How operands of products in FP8 are scaled to its range.
 enum class Fp8Scaling : std::uint8_t {
   delayed,  ///< by the largest values of earlier steps: one cast per matrix (Transformer Engine)
-  current,  ///< by its own largest value, which a kernel finds first (torchao's Float8Linear)
+  current,  ///< by its own largest value, which a kernel finds first (torchao's Float8Linear,
+            ///< Transformer Engine's Float8CurrentScaling)
   none,     ///< the framework has no such products
+  mxfp8,    ///< every 32 numbers by one of their own, which the casting kernel finds (Transformer
+            ///< Engine's MXFP8BlockScaling, on Blackwell); its 1/32 byte a number is not counted
+};
+
+/// What the host launches as one CUDA graph.
+enum class CudaGraphs : std::uint8_t {
+  off,
+  layers,          ///< a layer's kernels between two communications (Transformer Engine's graphs of
+                   ///< callables, Megatron's --cuda-graph-impl local): one call for all of them
+  full_iteration,  ///< forward and backward of a whole step
 };
 
 /// What `recompute: selective` runs again in backward.
@@ -52,6 +63,7 @@ struct FrameworkProfile {
   AttentionKernels attention = AttentionKernels::unfused;
   SelectiveRecompute selective = SelectiveRecompute::core_attention;
   Fp8Scaling fp8_scaling = Fp8Scaling::delayed;
+  CudaGraphs cuda_graphs = CudaGraphs::off;
   bool attention_copies = false;     ///< q, k, v and the output are copied into the kernel's layout
   bool fused_norm = false;           ///< RMS norm is one kernel (layer norm always is)
   bool fused_rope = false;           ///< rotary embedding is one kernel per tensor

@@ -154,6 +154,23 @@ void StepCheck::check_precision() {
          "use attention: unfused, or precision: bf16");
 }
 
+/// Those of Megatron's modules.
+void StepCheck::check_activation() {
+  const bool llama = model_.family == ModelFamily::llama;
+  const bool gelu =
+      model_.activation == Activation::gelu || model_.activation == Activation::gelu_new;
+  const bool gated =
+      model_.activation == Activation::silu || model_.activation == Activation::swiglu;
+  if (llama ? gated || gelu || model_.activation == Activation::geglu
+            : gelu || model_.activation == Activation::swiglu)
+    return;
+  fail("framework",
+       step_.framework.name +
+           (llama ? " runs Llama with silu, gelu or gelu_new; " + model_.name + " has another"
+                  : " knows gelu and swiglu; " + model_.name + " has neither"),
+       "use framework: hf-eager");
+}
+
 void StepCheck::check_megatron() {
   const std::string framework = step_.framework.name;
   const bool llama = model_.family == ModelFamily::llama;
@@ -170,18 +187,7 @@ void StepCheck::check_megatron() {
   if (step_.expert_imbalance > static_cast<double>(std::max<std::int64_t>(1, model_.experts)))
     fail("expert_imbalance", "exceeds the number of experts",
          "use 1 to " + std::to_string(std::max<std::int64_t>(1, model_.experts)));
-  const bool gelu =
-      model_.activation == Activation::gelu || model_.activation == Activation::gelu_new;
-  const bool gated =
-      model_.activation == Activation::silu || model_.activation == Activation::swiglu;
-  if (llama ? !gated && !gelu && model_.activation != Activation::geglu
-            : !gelu && model_.activation != Activation::swiglu) {
-    fail("framework",
-         framework +
-             (llama ? " runs Llama with silu, gelu or gelu_new; " + model_.name + " has another"
-                    : " knows gelu and swiglu; " + model_.name + " has neither"),
-         "use framework: hf-eager");
-  }
+  check_activation();
   require_divisor("parallelism.tensor", step_.layout.tensor, "the attention heads", model_.heads);
   require_divisor("parallelism.tensor", step_.layout.tensor, "the key/value heads",
                   model_.kv_heads);

@@ -32,6 +32,7 @@ class StepCheck {
   void check_precision();
   void check_data_parallel();
   void check_aligned_parameters();
+  void check_activation();
   void check_megatron();
   void check_unsplit();
   // feature_check.cpp

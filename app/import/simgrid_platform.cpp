@@ -239,23 +239,46 @@ class PlatformReader {
     add_cable({from, to, rate, Seconds(0), true}, node);
   }
 
-  /// Hosts `prefix`i`suffix`, each with a link of its own to a backbone or router.
-  void read_cluster(const pugi::xml_node& node) {
+  void refuse_topology(const pugi::xml_node& node) {
     const std::string topology = node.attribute("topology").value();
     if (!topology.empty() && topology != "FLAT") {
       refuse(file_.where(node),
              "cluster topology = \"" + topology + "\" has no links of its own in the file",
              "describe it by fabric.kind: clos, torus or dragonfly");
     }
-    const std::string id = attribute(node, "id");
-    const std::string prefix = node.attribute("prefix").value();
-    const std::string suffix = node.attribute("suffix").value();
+  }
+
+  std::vector<int> numbers_of_hosts(const pugi::xml_node& node) {
     const auto numbers = simgrid_radical(attribute(node, "radical"), kMostHosts);
     if (!numbers) {
       refuse(file_.where(node),
              "radical = \"" + attribute(node, "radical") + "\" is no list of numbers",
              "write it like 0-7,12; up to " + std::to_string(kMostHosts) + " hosts");
     }
+    return *numbers;
+  }
+
+  /// A link of its own between `host` and what all hosts of a cluster share.
+  void join_host(const std::string& host, const std::string& own, const pugi::xml_node& node,
+                 const std::string& shared_entry, const std::string& shared_exit) {
+    add_host(host, node);
+    const std::string policy = node.attribute("sharing_policy").value();
+    add_link(own, bandwidth(node, "bw"), time(node, "lat"), policy.empty() ? "SPLITDUPLEX" : policy,
+             node);
+    const FoundLink& link = links_.at(own);
+    connect(places_[host], link.up.entry, link.up.bandwidth, node);
+    connect(link.up.exit, shared_entry, link.up.bandwidth, node);
+    connect(shared_exit, link.down.entry, link.down.bandwidth, node);
+    connect(link.down.exit, places_[host], link.down.bandwidth, node);
+  }
+
+  /// Hosts `prefix`i`suffix`, each with a link of its own to a backbone or router.
+  void read_cluster(const pugi::xml_node& node) {
+    refuse_topology(node);
+    const std::string id = attribute(node, "id");
+    const std::string prefix = node.attribute("prefix").value();
+    const std::string suffix = node.attribute("suffix").value();
+    const std::vector<int> numbers = numbers_of_hosts(node);
     const std::string given = node.attribute("router_id").value();
     const std::string router = given.empty() ? prefix + id + "_router" + suffix : given;
     add_place(router, node);
@@ -267,21 +290,10 @@ class PlatformReader {
       connect(backbone.exit, places_[router], backbone.bandwidth, node);
       connect(places_[router], backbone.entry, backbone.bandwidth, node);
     }
-    const std::string policy = node.attribute("sharing_policy").value();
-    for (const int number : *numbers) {
-      const std::string host = prefix + std::to_string(number) + suffix;
-      add_host(host, node);
-      const std::string own = id + "_link_" + std::to_string(number);
-      add_link(own, bandwidth(node, "bw"), time(node, "lat"),
-               policy.empty() ? "SPLITDUPLEX" : policy, node);
-      const FoundLink& link = links_.at(own);
-      connect(places_[host], link.up.entry, link.up.bandwidth, node);
-      connect(link.up.exit, has_backbone ? backbone.entry : places_[router], link.up.bandwidth,
-              node);
-      connect(has_backbone ? backbone.exit : places_[router], link.down.entry, link.down.bandwidth,
-              node);
-      connect(link.down.exit, places_[host], link.down.bandwidth, node);
-    }
+    for (const int number : numbers)
+      join_host(prefix + std::to_string(number) + suffix, id + "_link_" + std::to_string(number),
+                node, has_backbone ? backbone.entry : places_[router],
+                has_backbone ? backbone.exit : places_[router]);
   }
 
  public:

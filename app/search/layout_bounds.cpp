@@ -178,11 +178,15 @@ const LayerCosts& LayoutBounds::costs_of(const StepOptions& step) {
   const Family family = family_of(step);
   const auto found = known_.find(family);
   if (found != known_.end()) return found->second;
-  return known_.emplace(family, measured_layer(step)).first->second;
+  return known_.emplace(family, layer_costs(step)).first->second;
 }
 
-LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
-  constexpr int kMicroBatches = 2;  // the first stores gradients, later ones add
+namespace {
+
+constexpr int kMicroBatches = 2;  // the first stores gradients, later ones add
+
+/// The smallest step whose layers cost what those of `full` do: a layer per stage, two stages.
+StepOptions smallest_step(const StepOptions& full) {
   StepOptions step = full;
   step.layout.pipeline = std::min(step.layout.pipeline, 2);
   step.layout.virtual_stages = 1;
@@ -191,7 +195,22 @@ LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
   step.schedule = splits_backward(step.schedule) && step.layout.pipeline > 1
                       ? PipelineSchedule::zb_h1
                       : PipelineSchedule::one_f_one_b;
-  step = with_micro_batches(step, kMicroBatches);
+  return with_micro_batches(step, kMicroBatches);
+}
+
+/// Sizes of the layer and of what stands at both ends.
+void set_parameters(const ModelGraph& graph, LayerCosts& costs) {
+  costs.saved = graph.at(1).saved;
+  costs.parameters = graph.at(1).parameters;
+  costs.embedding_parameters =
+      graph.blocks[static_cast<std::size_t>(graph.order.front())].parameters;
+  costs.head_parameters = graph.blocks[static_cast<std::size_t>(graph.order.back())].parameters;
+}
+
+}  // namespace
+
+LayerCosts LayoutBounds::layer_costs(const StepOptions& full) {
+  const StepOptions step = smallest_step(full);
   ModelSpec model = base_.model;
   model.layers = step.layout.pipeline;
   std::vector<int> stages(static_cast<std::size_t>(step.layout.pipeline));
@@ -215,13 +234,8 @@ LayerCosts LayoutBounds::measured_layer(const StepOptions& full) {
   costs.backward = std::min(layer[0][1], layer[1][1]);
   costs.embedding = std::min(ends[0][0], ends[1][0]);
   costs.head = std::min(ends[0][1], ends[1][1]);
-
-  costs.saved = graph.at(1).saved;
-  costs.parameters = graph.at(1).parameters;
+  set_parameters(graph, costs);
   costs.experts = spread_experts(step, graph.at(1));
-  costs.embedding_parameters =
-      graph.blocks[static_cast<std::size_t>(graph.order.front())].parameters;
-  costs.head_parameters = graph.blocks[static_cast<std::size_t>(graph.order.back())].parameters;
   return costs;
 }
 
@@ -255,6 +269,51 @@ std::vector<int> LayoutBounds::layers_of_stages(const StepOptions& step) const {
   return layers_of_parts(base_.model.layers, step).value();
 }
 
+namespace {
+
+/// One stage of a pipeline in terms of its layers.
+struct StageOfLayers {
+  int layers = 0;     ///< here
+  double before = 0;  ///< in the stages ahead
+  bool first_part = false, last_part = false;
+};
+
+Seconds time_bound(const StepOptions& step, const LayerCosts& costs, const StageOfLayers& stage) {
+  const bool two_way = VirtualPipeline(step).two_way();
+  const bool pipelined = step.layout.pipeline > 1;
+  // Each copy of the model takes half of the micro-batches.
+  const double share = static_cast<double>(step.micro_batches()) / (two_way ? 2 : 1);
+  Seconds time = (costs.forward + costs.backward) * (share * stage.layers);
+  if (stage.first_part) time += costs.embedding * share;
+  if (stage.last_part && pipelined) time += costs.head * share;
+  if (!two_way) time += costs.forward * stage.before;
+  if (drains(step.schedule)) time += costs.backward * stage.before;
+  return time;
+}
+
+Bytes persistent_bound(const StepOptions& step, const LayerCosts& costs,
+                       const StageOfLayers& stage) {
+  std::int64_t parameters = costs.parameters * stage.layers;
+  if (stage.first_part) parameters += costs.embedding_parameters;
+  if (stage.last_part) parameters += costs.head_parameters;
+  return persistent_bytes(step, parameters, costs.experts * stage.layers);
+}
+
+StageOfLayers stage_of_layers(const StepOptions& step, const std::vector<int>& layers, int stage) {
+  const VirtualPipeline pipeline(step);
+  StageOfLayers found;
+  for (int chunk = 0; chunk < pipeline.chunks(); ++chunk)
+    found.layers += layers[static_cast<std::size_t>(pipeline.part({stage, chunk}))];
+  found.before = std::accumulate(layers.begin(), layers.begin() + stage, 0);
+  const int last = step.layout.pipeline - 1;
+  const bool both_ends = pipeline.two_way() && (stage == 0 || stage == last);
+  found.first_part = stage == 0 || both_ends;
+  found.last_part = stage == last || both_ends;
+  return found;
+}
+
+}  // namespace
+
 LayoutBound LayoutBounds::quick(const Layout& layout) {
   const StepOptions step = laid_out_step(layout);
   // Other frameworks' layers may differ from each other; their layouts are few.
@@ -262,36 +321,15 @@ LayoutBound LayoutBounds::quick(const Layout& layout) {
   const bool mixed = model.window > 0 || model.dense_layers > 0 || model.mtp_layers > 0;
   if (step.framework.modules != ModuleTree::megatron || mixed) return {};
   const LayerCosts& costs = costs_of(step);
-  const VirtualPipeline pipeline(step);
   const std::vector<int> layers = layers_of_parts(base_.model.layers, step).value();
-  const int last = layout.pipeline - 1;
-  const auto batches = static_cast<double>(step.micro_batches());
-  const Seconds ends[] = {costs.embedding, costs.head};
   const Bytes outside = outside_memory(step);
 
   LayoutBound bound;
-  for (const int stage : bounding_stages(step, layers)) {
-    int here = 0;
-    for (int chunk = 0; chunk < pipeline.chunks(); ++chunk)
-      here += layers[static_cast<std::size_t>(pipeline.part({stage, chunk}))];
-    const double before = std::accumulate(layers.begin(), layers.begin() + stage, 0);
-    // Each copy of the model takes half of the micro-batches.
-    const double share = pipeline.two_way() ? batches / 2 : batches;
-    Seconds time = (costs.forward + costs.backward) * (share * here);
-    const bool both_ends = pipeline.two_way() && (stage == 0 || stage == last);
-    const bool first_part = stage == 0 || both_ends;
-    const bool last_part = stage == last || both_ends;
-    if (first_part) time += ends[0] * share;
-    if (last_part) time += ends[layout.pipeline > 1 ? 1 : 0] * (layout.pipeline > 1 ? share : 0);
-    if (!pipeline.two_way()) time += costs.forward * before;
-    if (drains(step.schedule)) time += costs.backward * before;
-    bound.step_time = std::max(bound.step_time, time * kRounding);
-
-    std::int64_t parameters = costs.parameters * here;
-    if (first_part) parameters += costs.embedding_parameters;
-    if (last_part) parameters += costs.head_parameters;
-    Bytes memory = persistent_bytes(step, parameters, costs.experts * here);
-    if (stage == 0 && !layout.planned)  // a plan may keep nothing
+  for (const int number : bounding_stages(step, layers)) {
+    const StageOfLayers stage = stage_of_layers(step, layers, number);
+    bound.step_time = std::max(bound.step_time, time_bound(step, costs, stage) * kRounding);
+    Bytes memory = persistent_bound(step, costs, stage);
+    if (number == 0 && !layout.planned)  // a plan may keep nothing
       memory += Bytes(costs.saved.value() * chunks_in_flight(step) * layers.front());
     bound.memory = std::max(bound.memory, memory + outside);
   }

@@ -59,7 +59,7 @@ class LayoutBounds {
   /// By model part; empty where the framework does not split models.
   std::vector<int> layers_of_stages(const StepOptions& step) const;
   const LayerCosts& costs_of(const StepOptions& step);
-  LayerCosts measured_layer(const StepOptions& step);
+  LayerCosts layer_costs(const StepOptions& step);
   struct TimedStages {
     Program program;
     std::vector<TimedSegment> segments;

@@ -1,7 +1,6 @@
 #include "lab/validate/bad_rows.h"
 
 #include <algorithm>
-#include <map>
 #include <sstream>
 
 namespace tessera {
@@ -23,20 +22,24 @@ void refuse_skipped(const std::vector<SkippedRow>& rows) {
   throw InputError(std::move(problems));
 }
 
-std::string skipped_lines(const std::vector<SkippedRow>& rows) {
+std::string counted_rows(const std::string& verdict, const RowsByReason& rows) {
   constexpr std::size_t kNamed = 5;
-  std::map<std::string, std::vector<std::string>> by_reason;
-  for (const SkippedRow& row : rows) by_reason[row.reason].push_back(row.id);
   std::string text;
-  for (const auto& [reason, ids] : by_reason) {
+  for (const auto& [reason, ids] : rows) {
     std::string names;
     for (std::size_t i = 0; i < std::min(kNamed, ids.size()); ++i)
       names += (names.empty() ? "" : ", ") + ids[i];
-    if (ids.size() > kNamed) names += ", ...";
-    text += "skipped " + std::to_string(ids.size()) + (ids.size() == 1 ? " row: " : " rows: ") +
+    if (ids.size() > kNamed) names += " and " + std::to_string(ids.size() - kNamed) + " more";
+    text += verdict + " " + std::to_string(ids.size()) + (ids.size() == 1 ? " row: " : " rows: ") +
             reason + " (" + names + ")\n";
   }
   return text;
+}
+
+std::string skipped_lines(const std::vector<SkippedRow>& rows) {
+  RowsByReason by_reason;
+  for (const SkippedRow& row : rows) by_reason[row.reason].push_back(row.id);
+  return counted_rows("skipped", by_reason);
 }
 
 std::string without_place(const std::string& reason, const std::string& where) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,11 @@ std::string reason_of(const std::vector<Problem>& problems);
 
 /// Throws InputError with every reason where a row was skipped.
 void refuse_skipped(const std::vector<SkippedRow>& rows);
+
+/// Ids of rows by what is said of them.
+using RowsByReason = std::map<std::string, std::vector<std::string>>;
+/// "skipped 7 rows: REASON (a, b, c, d, e and 2 more)", a line per reason.
+std::string counted_rows(const std::string& verdict, const RowsByReason& rows);
 
 /// Skipped rows for a person: a line per reason with their number and the first of them.
 std::string skipped_lines(const std::vector<SkippedRow>& rows);

@@ -46,6 +46,17 @@ bool Catalog::has(CatalogKind kind, const std::string& id) const {
   return std::filesystem::is_regular_file(file(kind, id), failure);
 }
 
+std::string Catalog::completed(CatalogKind kind, const std::string& id) const {
+  if (has(kind, id)) return id;
+  std::string found;
+  for (const std::string& longer : ids(kind)) {
+    if (!longer.starts_with(id + "-")) continue;
+    if (!found.empty()) return id;
+    found = longer;
+  }
+  return found.empty() ? id : found;
+}
+
 std::vector<std::string> Catalog::ids(CatalogKind kind) const {
   std::vector<std::string> ids;
   std::error_code failure;

@@ -29,6 +29,8 @@ class Catalog {
   std::filesystem::path folder(CatalogKind kind) const;
   std::filesystem::path file(CatalogKind kind, const std::string& id) const;
   bool has(CatalogKind kind, const std::string& id) const;
+  /// `id`, or the one id that goes on from it behind a dash: "B300-SXM" is "B300-SXM-288GB".
+  std::string completed(CatalogKind kind, const std::string& id) const;
   /// Ids in alphabetical order.
   std::vector<std::string> ids(CatalogKind kind) const;
 

@@ -188,7 +188,8 @@ std::string identifying_bytes(const Scenario& scenario) {
 }
 
 GpuSpec load_gpu(const std::string& id_or_file, const Catalog& catalog) {
-  return load_hardware<schema::Gpu>(id_or_file, catalog, to_gpu);
+  const std::string id = catalog.completed(CatalogKind::gpus, id_or_file);
+  return load_hardware<schema::Gpu>(id, catalog, to_gpu);
 }
 NodeSpec load_node(const std::string& id_or_file, const Catalog& catalog) {
   return load_hardware<schema::Node>(id_or_file, catalog, to_node);

@@ -99,45 +99,54 @@ Json time_to_failure_json(const std::optional<SeedFigure>& hours) {
   return hours ? Json(hours->mean) : Json(nullptr);
 }
 
-}  // namespace
+/// What was simulated.
+Json job_json(const RunAnswer& answer, const std::string& version) {
+  return {{"schema", "tessera.run/1"},
+          {"tessera_version", version},
+          {"scenario", answer.scenario},
+          {"gpu", answer.gpu},
+          {"gpus", answer.gpus},
+          {"nodes", answer.plan.nodes},
+          {"spares", answer.plan.spares},
+          {"days", answer.days},
+          {"seeds", answer.runs.seeds},
+          {"first_seed", answer.first_seed},
+          {"policy", answer.policy},
+          {"failures", answer.failures},
+          {"step_time_s", answer.step_time.value()},
+          {"tokens_per_s", answer.tokens_per_s},
+          {"samples_per_s", answer.samples_per_s},
+          {"fits", answer.fits}};
+}
 
-std::string json_text(const RunAnswer& answer, const std::string& version) {
+Json figures_json(const RunAnswer& answer) {
   const RunStatistics& runs = answer.runs;
   const double share = answer.goodput_share();
   const auto& failure = runs.hours_to_failure;
-  Json all = {{"schema", "tessera.run/1"},
-              {"tessera_version", version},
-              {"scenario", answer.scenario},
-              {"gpu", answer.gpu},
-              {"gpus", answer.gpus},
-              {"nodes", answer.plan.nodes},
-              {"spares", answer.plan.spares},
-              {"days", answer.days},
-              {"seeds", runs.seeds},
-              {"first_seed", answer.first_seed},
-              {"policy", answer.policy},
-              {"failures", answer.failures},
-              {"step_time_s", answer.step_time.value()},
-              {"tokens_per_s", answer.tokens_per_s},
-              {"samples_per_s", answer.samples_per_s},
-              {"fits", answer.fits},
-              {"effective_training_time_ratio", runs.effective_ratio.mean},
-              {"effective_training_time_ratio_80", interval_json(runs.effective_ratio)},
-              {"goodput", runs.effective_ratio.mean * share},
-              {"goodput_80", interval_json(runs.effective_ratio, share)},
-              {"goodput_tokens_per_s", runs.effective_ratio.mean * answer.tokens_per_s},
-              {"mean_time_to_failure_h", time_to_failure_json(failure)},
-              {"mean_time_to_failure_h_80", failure ? interval_json(*failure) : Json(nullptr)},
-              {"stops", figure_json(runs.stops)},
-              {"checkpoint_s", answer.cost.total().value()},
-              {"restart_s", to_seconds(answer.plan.restart).value()},
-              {"checkpoint", checkpoint_json(answer)},
-              {"checkpoint_interval", intervals_json(answer)},
-              {"hours", hours_json(runs)},
-              {"lost_by_cause", losses_json(runs.causes)},
-              {"causes", causes_json(runs.causes)},
-              {"node_availability", runs.node_availability.mean},
-              {"node_hours_out", runs.node_hours_out.mean}};
+  return {{"effective_training_time_ratio", runs.effective_ratio.mean},
+          {"effective_training_time_ratio_80", interval_json(runs.effective_ratio)},
+          {"goodput", runs.effective_ratio.mean * share},
+          {"goodput_80", interval_json(runs.effective_ratio, share)},
+          {"goodput_tokens_per_s", runs.effective_ratio.mean * answer.tokens_per_s},
+          {"mean_time_to_failure_h", time_to_failure_json(failure)},
+          {"mean_time_to_failure_h_80", failure ? interval_json(*failure) : Json(nullptr)},
+          {"stops", figure_json(runs.stops)},
+          {"checkpoint_s", answer.cost.total().value()},
+          {"restart_s", to_seconds(answer.plan.restart).value()},
+          {"checkpoint", checkpoint_json(answer)},
+          {"checkpoint_interval", intervals_json(answer)},
+          {"hours", hours_json(runs)},
+          {"lost_by_cause", losses_json(runs.causes)},
+          {"causes", causes_json(runs.causes)},
+          {"node_availability", runs.node_availability.mean},
+          {"node_hours_out", runs.node_hours_out.mean}};
+}
+
+}  // namespace
+
+std::string json_text(const RunAnswer& answer, const std::string& version) {
+  Json all = job_json(answer, version);
+  all.update(figures_json(answer));
   if (answer.spares)
     all["spares_advice"] = {{"mean_nodes_out", answer.spares->mean_out},
                             {"spares_for_99_percent", answer.spares->spares}};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hw/units/quantity.h"
+#include "workloads/program/program.h"
 #include "workloads/step_options.h"
 
 namespace tessera {
@@ -8,7 +9,11 @@ namespace tessera {
 /// What the host pays to hand work to the GPU.
 struct HostCosts {
   Seconds per_call;  ///< one framework call, Python and dispatcher included; views cost it too
-  Seconds per_communication;  ///< one collective or message call
+  Seconds per_communication;  ///< one collective or message call; 0 in the graph of a whole step
+  CudaGraphs graphs = CudaGraphs::off;
+
+  /// To launch `segment`: as many calls as it has, or one or none where a graph holds them.
+  Seconds to_launch(const Segment& segment) const;
 };
 
 /// By the step's framework profile and the kernels that it runs.

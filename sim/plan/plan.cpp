@@ -49,7 +49,7 @@ TimedSegment time_segment(const Segment& segment, PredictedKernels& kernels,
     if (is_product(kind) || kind == KernelKind::attention) products += prediction.duration;
   }
   if (timed.duration.value() > 0) timed.product_share = products / timed.duration;
-  timed.host_time = host.per_call * static_cast<double>(segment.host_ops);
+  timed.host_time = host.to_launch(segment);
   return timed;
 }
 

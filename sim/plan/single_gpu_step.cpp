@@ -23,7 +23,7 @@ SingleGpuStep::SingleGpuStep(const Scenario& scenario) {
       if (added) kernels_.push_back({.kernel = launch.kernel});
       members.push_back(entry->second);
     }
-    segment_host_time_.push_back(host.per_call * static_cast<double>(segment.host_ops));
+    segment_host_time_.push_back(host.to_launch(segment));
   }
   for (const ProgramOp& op : program.stages.front().ops) {
     if (op.kind != OpKind::kernels) continue;

@@ -144,6 +144,20 @@ void check_precision(const Scenario& scenario, std::vector<ScenarioProblem>& pro
                       "it has " + supported});
 }
 
+void check_mxfp8(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const GpuSpec& gpu = scenario.cluster.node.gpu;
+  const bool asked = scenario.step.precision == Precision::fp8 &&
+                     scenario.step.framework.fp8_scaling == Fp8Scaling::mxfp8;
+  const bool scales_blocks = gpu.architecture == Architecture::blackwell ||
+                             gpu.architecture == Architecture::blackwell_ultra;
+  if (!asked || scales_blocks) return;
+  problems.push_back({"training.framework.fp8_scaling",
+                      {"cluster.node.gpu.architecture"},
+                      "training.framework.fp8_scaling = mxfp8: tensor cores of " + gpu.id +
+                          " take no scale per block",
+                      "use delayed or current; mxfp8 needs Blackwell"});
+}
+
 void check_attention(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
   const GpuSpec& gpu = scenario.cluster.node.gpu;
   const bool flash3 = scenario.step.framework.attention == AttentionKernels::flash3;
@@ -240,6 +254,7 @@ std::vector<ScenarioProblem> check_scenario(const Scenario& scenario) {
   check_sequence_length(scenario, problems);
   check_precision(scenario, problems);
   check_formats(scenario, problems);
+  check_mxfp8(scenario, problems);
   check_attention(scenario, problems);
   check_overlays(scenario, problems);
   check_perturbation(scenario, problems);

@@ -344,6 +344,30 @@ TEST(Fp8, ScaledByItsOwnLargestValueAMatrixIsReadOnceMoreAndKeptAsItWas) {
               0.01);
 }
 
+/// Transformer Engine: forward keeps the copy by columns, whatever finds the scale.
+TEST(Fp8, OfTransformerEngineOneCastWritesBothOrdersUnderEveryScaling) {
+  const ModelSpec llama = narrow(test::llama2_7b());
+  StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, Precision::fp8);
+  step.framework.transformer_engine = true;
+  const auto named = [&](Fp8Scaling scaling, const char* end) {
+    step.framework.fp8_scaling = scaling;
+    const Block layer = build_model_graph(llama, step).blocks[kLayer];
+    const auto count = [&](const std::vector<GraphOp>& ops) {
+      return std::ranges::count_if(ops, [&](const GraphOp& op) {
+        return op.kind == GraphOpKind::kernel && op.name.ends_with(end);
+      });
+    };
+    return std::pair(count(layer.forward), count(layer.backward));
+  };
+  // q k v, output, gate and up, down: four matrices, their inputs, and the gradients of their
+  // outputs
+  for (const Fp8Scaling scaling : {Fp8Scaling::delayed, Fp8Scaling::current, Fp8Scaling::mxfp8})
+    EXPECT_EQ(named(scaling, ".fp8"), std::pair(2L * 4, 4L)) << int(scaling);
+  EXPECT_EQ(named(Fp8Scaling::current, ".largest"), std::pair(2L * 4, 4L));
+  EXPECT_EQ(named(Fp8Scaling::mxfp8, ".largest"), std::pair(0L, 0L));
+  EXPECT_EQ(named(Fp8Scaling::current, "_transposed"), std::pair(0L, 0L));
+}
+
 TEST(Fp8, CompiledTheLargestValueJoinsItsProducerAndTheCastWaitsForIt) {
   StepOptions step = half_step(test::fsdp(), AttentionKernels::flash2, Precision::fp8);
   step.framework.fp8_scaling = Fp8Scaling::current;

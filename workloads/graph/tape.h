@@ -25,6 +25,7 @@ struct TapeOptions {
   Precision parameter_precision = Precision::fp32;  ///< in which the model holds its weights
   Precision gradient_precision = Precision::fp32;   ///< of the buffers that gradients go to
   bool scales_by_largest = false;  ///< FP8: a kernel finds a matrix's largest value, others cast it
+  bool casts_both_orders = true;   ///< FP8: one cast writes a matrix by rows and by columns
   bool keeps_cast_weights = false;   ///< FP8: copies of weights are made once per step, and kept
   bool frozen = false;               ///< parameters are buffers that nothing trains, but adapters
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
@@ -131,6 +132,7 @@ class Tape {
   Precision precision() const { return options_.precision; }
   Precision gemm_precision() const { return options_.gemm_precision; }
   bool scales_by_largest() const { return options_.scales_by_largest; }
+  bool casts_both_orders() const { return options_.casts_both_orders; }
   bool keeps_cast_weights() const { return options_.keeps_cast_weights; }
 
   // Autograd.

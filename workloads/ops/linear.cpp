@@ -45,7 +45,9 @@ Operand cast_twice(Tape& tape, const std::string& name, const Tensor& matrix) {
 Operand kept_weight(Tape& tape, const std::string& name, const Tensor& weight) {
   const Operand cast{tape.buffer(name + ".fp8", weight.sizes(), Precision::fp8),
                      tape.buffer(name + ".fp8_transposed", weight.sizes(), Precision::fp8)};
-  tape.launch(name + ".fp8", pointwise_kernel(cast.rows, 2), std::vector{weight},
+  std::vector<Tensor> reads{weight};
+  if (tape.scales_by_largest()) reads.push_back(largest(tape, name, weight));
+  tape.launch(name + ".fp8", pointwise_kernel(cast.rows, 2), reads,
               std::vector{cast.rows, cast.columns});
   return cast;
 }
@@ -61,7 +63,7 @@ class SavedOperand {
       cast_ = kept_weight(tape, name, matrix);
       return;
     }
-    if (!tape.scales_by_largest()) {
+    if (tape.casts_both_orders()) {
       cast_ = cast_twice(tape, name, matrix);
       return;
     }

@@ -81,14 +81,21 @@ void refuse_unused(const CLI::App& command, const ValidateOptions& options) {
 
 }  // namespace
 
-void add_validate_command(CLI::App& app, ExitCode& exit_code) {
-  auto options = std::make_shared<ValidateOptions>();
-  CLI::App* command = app.add_subcommand("validate", "Simulate measured runs and print the errors");
-  CLI::Option_group* files = command->add_option_group("files", "what was measured");
-  files->add_option("--models", options->models_file, "whole-model runs (CSV, docs/validation.md)");
-  files->add_option("--operators", options->operators_file,
+namespace {
+
+void add_files(CLI::App& command, ValidateOptions& options) {
+  CLI::Option_group* files = command.add_option_group("files", "what was measured");
+  files->add_option("--models", options.models_file, "whole-model runs (CSV, docs/validation.md)");
+  files->add_option("--operators", options.operators_file,
                     "operators timed alone (CSV, docs/validation.md)");
-  files->add_option("RUNS", options->runs_file, "training steps (CSV, docs/validation.md)");
+  files->add_option("RUNS", options.runs_file, "training steps (CSV, docs/validation.md)");
+  files->add_option("--collectives", options.collectives_file,
+                    "collectives timed alone (CSV, docs/collectives.md)");
+  files->require_option(1);
+}
+
+/// How steps and models are read.
+void add_row_options(CLI::App* command, ValidateOptions* options) {
   command->add_option("--only", options->only,
                       "rows of RUNS whose column holds a value (dp=1, precision=fp16,bf16) or a "
                       "part (source~vTrain)");
@@ -108,9 +115,10 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
       ->add_option("--jobs", options->jobs,
                    "simulations of RUNS or --models at a time; default: processors")
       ->check(CLI::Range(1, 1024));
-  files->add_option("--collectives", options->collectives_file,
-                    "collectives timed alone (CSV, docs/collectives.md)");
-  files->require_option(1);
+}
+
+/// How collectives are fitted.
+void add_collective_options(CLI::App* command, ValidateOptions* options) {
   command->add_option(
       "--calibrate-on", options->calibrate_on,
       "collectives: rows to fit to, as all or column=value,...; none is scored on a "
@@ -123,6 +131,16 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
       ->add_option("--constants", options->constants,
                    "collectives: of the model, NCCL's own, or those before any fit")
       ->check(CLI::IsMember({"shipped", "nccl", "unfitted"}));
+}
+
+}  // namespace
+
+void add_validate_command(CLI::App& app, ExitCode& exit_code) {
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* command = app.add_subcommand("validate", "Simulate measured runs and print the errors");
+  add_files(*command, *options);
+  add_row_options(command, options.get());
+  add_collective_options(command, options.get());
   add_common_options(*command, *options);
   command->callback([options, command, &exit_code] {
     refuse_unused(*command, *options);

@@ -14,16 +14,22 @@ namespace {
 const std::set<std::string_view> kRead{"activation",
                                        "attention",
                                        "cp",
+                                       "cuda_graph",
+                                       "cuda_graph_scope",
                                        "date",
+                                       "dense_ffn",
                                        "ddp_bucket_MB",
+                                       "dispatcher",
                                        "dp",
                                        "embedding_as_layer",
                                        "ep",
+                                       "ep_overlap",
                                        "etp",
                                        "experts",
                                        "experts_per_token",
                                        "family",
                                        "ffn",
+                                       "first_dense_layers",
                                        "flash_attention",
                                        "fp8_recipe",
                                        "framework",
@@ -42,29 +48,36 @@ const std::set<std::string_view> kRead{"activation",
                                        "inter_node_GBps_per_gpu",
                                        "kind",
                                        "kv_heads",
+                                       "kv_lora_rank",
                                        "layers",
                                        "memory_metric",
                                        "memory_rank",
                                        "micro_batch",
                                        "micro_batches",
                                        "model",
+                                       "mtp_layers",
                                        "n_gpus",
                                        "notes",
                                        "nvlink",
                                        "nvlink_domain",
+                                       "offload_layers",
                                        "optimizer",
                                        "outcome",
                                        "peak_memory_GiB",
                                        "pp",
                                        "pp_schedule",
                                        "precision",
+                                       "q_lora_rank",
+                                       "qk_nope_head_dim",
                                        "qk_norm",
+                                       "qk_rope_head_dim",
                                        "recompute",
                                        "recompute_modules",
                                        "reshard_after_forward",
                                        "seq_len",
                                        "sequence_parallel",
                                        "settings",
+                                       "shared_expert_ffn",
                                        "source",
                                        "step_time_s",
                                        "tied_embeddings",
@@ -72,6 +85,7 @@ const std::set<std::string_view> kRead{"activation",
                                        "tp_async",
                                        "tp_mode",
                                        "tp_overlap",
+                                       "v_head_dim",
                                        "virtual_stages",
                                        "vocab",
                                        "zero_group_size",
@@ -113,7 +127,7 @@ struct Expressible {
   std::set<std::string_view> values;
   const char* hint;  ///< behind "is not simulated"; may be empty
 };
-const std::array<Expressible, 39> kExpressible{{
+const std::array<Expressible, 27> kExpressible{{
     {"precision", {"fp32", "tf32", "bf16", "fp16", "fp8"}, ""},
     {"family", {"gpt", "moe", "mpt", "bert", "llama", "cnn"}, ""},
     {"kind", {"pretraining"}, ": pretraining alone is"},
@@ -125,31 +139,19 @@ const std::array<Expressible, 39> kExpressible{{
     {"memory_rank", {"0", "last"}, ": 0 and last are understood"},
     {"tp_mode", {"reduce_scatter", "all_reduce"}, ""},
     {"pp_schedule", {"1f1b", "gpipe", "afab", "interleaved", "zb_h1", "zb_h2", "dualpipe"}, ""},
-    {"attention", {"mha", "gqa", "mqa"}, ""},
+    {"attention", {"mha", "gqa", "mqa", "mla"}, ""},
     {"activation", {"gelu", "gelu_new", "swiglu", "relu"}, ""},
     {"recompute_modules", {"core_attn"}, ": core_attn with recompute = selective is"},
     {"recompute_layers", {}, ": say it in settings (memory.planner=megatron_block)"},
     {"grad_accum_dtype", {"fp32", "bf16", "fp16"}, ""},
     {"grad_reduce_dtype", {"fp32", "bf16", "fp16"}, ""},
-    {"offload_layers", {"0"}, ""},
-    {"cuda_graph", {"none"}, ": steps in CUDA graphs are not"},
-    {"cuda_graph_scope", {"none"}, ""},
-    {"dispatcher", {"alltoall"}, ": the all-to-all of NCCL alone is"},
-    {"ep_overlap", {"0"}, ""},
+    {"dispatcher", {"alltoall", "deepep", "hybridep"}, ""},
+    {"ep_overlap", {"0", "1"}, ""},
     {"fp8_attention", {"0"}, ""},
     {"force_balance", {"1"}, ": experts are balanced"},
     {"pipeline_flushes", {"0", "1"}, ""},
     {"pp_layout", {}, ": say it in settings (parallelism.layers_per_stage=[...])"},
     {"lora_rank", {"0"}, ""},
-    {"shared_expert_ffn", {"0"}, ""},
-    {"first_dense_layers", {"0"}, ""},
-    {"dense_ffn", {"0"}, ""},
-    {"mtp_layers", {"0"}, ""},
-    {"q_lora_rank", {"0"}, ""},
-    {"kv_lora_rank", {"0"}, ""},
-    {"qk_nope_head_dim", {"0"}, ""},
-    {"qk_rope_head_dim", {"0"}, ""},
-    {"v_head_dim", {"0"}, ""},
     {"window", {"0"}, ""},
     {"layer_pattern", {}, ""},
     {"expert_capacity_factor", {}, ": say it in settings (training.expert_capacity_factor=...)"},
@@ -228,8 +230,36 @@ std::string obstacle_of_fp8(const TrainingRowReader& row) {
   if (recipe.empty()) return {};
   if (row.text("precision") != "fp8")
     return "fp8_recipe = " + recipe + " with precision = " + row.text("precision");
-  if (recipe.starts_with("current") || recipe.starts_with("delayed")) return {};
-  return "fp8_recipe = " + recipe + " is not simulated: delayed and current scaling are";
+  const std::string scaling = recipe.substr(0, recipe.find(' '));
+  if (scaling == "current" || scaling == "delayed" || recipe == "mxfp8 e4m3, blocks of 32")
+    return {};
+  return "fp8_recipe = " + recipe + " is not simulated: delayed, current and mxfp8 scaling are";
+}
+
+/// Latent attention needs all of its sizes but the query's rank, and nothing else has them.
+std::string obstacle_of_latent(const TrainingRowReader& row) {
+  const bool latent = row.text("attention") == "mla";
+  for (const char* column :
+       {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "q_lora_rank"}) {
+    const bool optional = std::string_view(column) == "q_lora_rank";
+    const bool given = row.states(column) && row.text(column) != "0";
+    if (latent && !given && !optional) return "attention = mla without " + std::string(column);
+    if (!latent && given) return shown(row, column) + " with attention = " + row.text("attention");
+  }
+  if (latent && row.states("head_dim") && row.text("head_dim") != "0")
+    return "attention = mla with head_dim: qk_nope_head_dim + qk_rope_head_dim is";
+  return {};
+}
+
+/// What graphs hold, of those that the columns name.
+std::string obstacle_of_graphs(const TrainingRowReader& row) {
+  const std::string kind = row.text("cuda_graph");
+  for (const char* known :
+       {"", "none", "local", "transformer_engine", "full_iteration", "moe_router moe_preprocess"}) {
+    if (kind == known) return {};
+  }
+  return "cuda_graph = " + kind +
+         " is not simulated: full_iteration, transformer_engine and local are";
 }
 
 /// What the gate of the MLP, its activation and the family say together.
@@ -280,8 +310,9 @@ std::string obstacle_of_transformer(const TrainingRowReader& row) {
 std::string obstacle_of(const TrainingRowReader& row, const std::vector<std::string>& columns,
                         const std::vector<std::string>& ignored) {
   if (!row.states("precision")) return "precision is not stated";
-  for (const auto& found : {inexpressible(row), unknown_column(row, columns, ignored),
-                            contradiction(row), obstacle_of_fp8(row)}) {
+  for (const auto& found :
+       {inexpressible(row), unknown_column(row, columns, ignored), contradiction(row),
+        obstacle_of_fp8(row), obstacle_of_latent(row), obstacle_of_graphs(row)}) {
     if (!found.empty()) return found;
   }
   if (row.text("family") == kImageFamily) return image_obstacle(row.text("model"));

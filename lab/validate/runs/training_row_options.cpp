@@ -48,8 +48,39 @@ void read_formats(const TrainingRowReader& row, TrainingRun& run) {
   const std::string recipe = row.text("fp8_recipe");
   if (recipe.starts_with("current")) run.fp8_scaling = Fp8Scaling::current;
   if (recipe.starts_with("delayed")) run.fp8_scaling = Fp8Scaling::delayed;
+  if (recipe.starts_with("mxfp8")) run.fp8_scaling = Fp8Scaling::mxfp8;
   run.gradients = format_of(row, "grad_accum_dtype");
   run.reduce = format_of(row, "grad_reduce_dtype");
+}
+
+/// Graphs of whole layers; those of a part of a layer (the router's) are left out.
+CudaGraphs graphs_of(const TrainingRowReader& row) {
+  const std::string kind = row.text("cuda_graph");
+  const std::string scope = row.text("cuda_graph_scope");
+  if (kind == "full_iteration" || scope == "full_iteration") return CudaGraphs::full_iteration;
+  const bool whole_layers = scope.empty() || scope == "none";
+  const bool of_layers = kind == "local" || kind == "transformer_engine";
+  return of_layers && whole_layers ? CudaGraphs::layers : CudaGraphs::off;
+}
+
+/// What the row states and the simulation leaves out, in words.
+void read_approximations(const TrainingRowReader& row, TrainingRun& run) {
+  const auto approximate = [&](const char* column, const char* what) {
+    run.approximations.push_back(std::string(column) + " = " + row.text(column) + ": " + what);
+  };
+  const std::string dispatcher = row.text("dispatcher");
+  if (dispatcher == "deepep" || dispatcher == "hybridep")
+    approximate("dispatcher", "tokens go to their experts by NCCL's all-to-all");
+  if (row.flag("ep_overlap").value_or(false))
+    approximate("ep_overlap", "exchanges of experts are not overlapped");
+  if (row.states("offload_layers") && row.text("offload_layers") != "0")
+    approximate("offload_layers", "activations stay on the device");
+  const bool graphs = row.states("cuda_graph") && row.text("cuda_graph") != "none";
+  if (graphs && run.cuda_graphs == CudaGraphs::off) {
+    const bool in_scope = row.states("cuda_graph_scope");
+    approximate(in_scope ? "cuda_graph_scope" : "cuda_graph",
+                "the host launches every kernel of a layer with experts");
+  }
 }
 
 /// GPUs of a rack that share NVLink are one node.
@@ -82,6 +113,8 @@ void read_options(const TrainingRowReader& row, TrainingRun& run) {
   }
   if (row.text("outcome") == "ok") run.outcome = RunOutcome::ran;
   if (row.text("outcome") == "oom") run.outcome = RunOutcome::out_of_memory;
+  run.cuda_graphs = graphs_of(row);
+  read_approximations(row, run);
   run.year = year_in(row.text("date"));
   run.settings = row.words("settings");
 }

@@ -51,7 +51,15 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.heads = run.heads;
   model.kv_heads = run.kv_heads;
   model.head_dim = run.head_dim > 0 ? run.head_dim : run.hidden / run.heads;
-  model.ffn = run.ffn;
+  model.ffn = run.dense_ffn > 0 ? run.dense_ffn : run.ffn;
+  model.expert_ffn = run.dense_ffn > 0 ? run.ffn : 0;
+  model.q_rank = run.q_rank;
+  model.kv_rank = run.kv_rank;
+  model.rope_dim = run.rope_dim;
+  model.v_head_dim = run.v_head_dim;
+  model.shared_ffn = run.shared_ffn;
+  model.dense_layers = run.dense_layers;
+  model.mtp_layers = run.mtp_layers;
   model.vocab = run.vocab;
   const bool placeless = llama || is_bloom(run);
   model.max_positions =
@@ -80,6 +88,7 @@ void set_options(const TrainingRun& run, FrameworkProfile& profile) {
   profile.deterministic = run.deterministic;
   if (run.compiled) profile.kernels = KernelMode::fused;
   if (run.fp8_scaling) profile.fp8_scaling = *run.fp8_scaling;
+  profile.cuda_graphs = run.cuda_graphs;
   if (run.overlap_tensor_products) profile.overlap_tensor_products = *run.overlap_tensor_products;
   if (run.overlap_tensor_gradients)
     profile.overlap_tensor_gradients = *run.overlap_tensor_gradients;
@@ -194,7 +203,7 @@ Scenario with_settings_of(const TrainingRun& run, const Scenario& scenario,
   try {
     const Scenario changed =
         with_settings(scenario, run.settings, derived_fields(run, scenario), catalog);
-    if (changed.cluster.node.gpu.id != run.gpu)
+    if (changed.cluster.node.gpu.id != scenario.cluster.node.gpu.id)
       refuse("the cluster has " + changed.cluster.node.gpu.id + ", the row " + run.gpu,
              "make them agree");
     if (changed.step.layout.world_size() != run.n_gpus)
@@ -253,6 +262,7 @@ Scenario scenario_of_training_run(const TrainingRun& run, const FrameworkAliases
       .cluster = cluster,
       .step = step_of_training_run(run, profile_of_training_run(run, choice.profile, catalog))};
   scenario.collectives.tuner = choice.tuner;
+  scenario.approximations = run.approximations;
   if (!run.settings.empty()) return with_settings_of(run, scenario, catalog);
   choose_attention(scenario.step, scenario.cluster.node.gpu);
   require_sound(run, scenario);

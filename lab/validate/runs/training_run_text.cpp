@@ -125,6 +125,7 @@ Json json_of(const TrainingRunScore& row) {
           {"simulated_peak_GiB", number(row.simulated_peak_gib)},
           {"memory_error_pct", number(row.memory_error_pct)},
           {"memory_metric", word(run.memory_metric)},
+          {"approximations", run.approximations},
           {"skipped", word(row.skipped)}};
 }
 
@@ -188,6 +189,16 @@ std::string corrections_line(const AppliedCorrections& corrections) {
          corrections.file.filename().string() + "\n";
 }
 
+/// A line per approximation with the rows that it is made in.
+std::string approximate_lines(const TrainingRunValidation& validation) {
+  RowsByReason rows;
+  for (const TrainingRunScore& row : validation.rows) {
+    if (!row.skipped.empty()) continue;
+    for (const std::string& what : row.run.approximations) rows[what].push_back(row.run.id);
+  }
+  return (rows.empty() ? "" : "\n") + counted_rows("approximate in", rows);
+}
+
 }  // namespace
 
 std::string training_run_table(const TrainingRunValidation& validation) {
@@ -205,6 +216,7 @@ std::string training_run_table(const TrainingRunValidation& validation) {
   text += "\n" + error_line("all step times", validation.summary);
   text += memory_lines(validation) + verdict_line(validation.verdicts);
   text += std::string(kDefinition) + "\n";
+  text += approximate_lines(validation);
   if (!validation.skipped.empty()) text += "\n" + skipped_lines(validation.skipped);
   return text;
 }
@@ -231,46 +243,53 @@ std::string training_run_json(const TrainingRunValidation& validation) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
+std::string csv_line(const TrainingRunScore& row) {
+  const TrainingRun& run = row.run;
+  const auto field = [](const std::optional<double>& value, const char* format) {
+    return value ? figure_cell(value, format) : std::string();
+  };
+  const auto count = [](int value) { return value > 0 ? std::to_string(value) : std::string(); };
+  const bool row_is_read = run.layers > 0;
+  std::optional<double> low, high;
+  if (row.interval) low = row.interval->low, high = row.interval->high;
+  std::string text;
+  for (const std::string& value : {csv_field(run.id),
+                                   csv_field(run.source),
+                                   csv_field(run.gpu),
+                                   count(run.n_gpus),
+                                   csv_field(run.framework),
+                                   row.profile,
+                                   csv_field(run.precision),
+                                   csv_field(run.model),
+                                   count(row_is_read ? run.layout.tensor : 0),
+                                   count(row_is_read ? run.layout.pipeline : 0),
+                                   count(row_is_read ? run.layout.data : 0),
+                                   field(seconds(run.step_time), "%.6f"),
+                                   field(seconds(row.simulated), "%.6f"),
+                                   field(low, "%.6f"),
+                                   field(high, "%.6f"),
+                                   field(row.error_pct, "%.2f"),
+                                   field(run.peak_memory_gib, "%.4f"),
+                                   field(row.simulated_peak_gib, "%.4f"),
+                                   field(row.memory_error_pct, "%.2f"),
+                                   csv_field(run.memory_metric),
+                                   std::string(!row.fits   ? ""
+                                               : *row.fits ? "1"
+                                                           : "0")})
+    text += value + ",";
+  return text + csv_field(row.skipped) + "\n";
+}
+
+}  // namespace
+
 std::string training_run_csv(const TrainingRunValidation& validation) {
   std::string text =
       "id,source,gpu,n_gpus,framework,profile,precision,model,tp,pp,dp,measured_s,simulated_s,"
       "low_s,high_s,error_pct,"
       "measured_peak_GiB,simulated_peak_GiB,memory_error_pct,memory_metric,fits,skipped\n";
-  for (const TrainingRunScore& row : validation.rows) {
-    const TrainingRun& run = row.run;
-    const auto field = [](const std::optional<double>& value, const char* format) {
-      return value ? figure_cell(value, format) : std::string();
-    };
-    const auto count = [](int value) { return value > 0 ? std::to_string(value) : std::string(); };
-    const bool row_is_read = run.layers > 0;
-    std::optional<double> low, high;
-    if (row.interval) low = row.interval->low, high = row.interval->high;
-    const std::string fits = !row.fits ? "" : *row.fits ? "1" : "0";
-    for (const std::string& value : {csv_field(run.id),
-                                     csv_field(run.source),
-                                     csv_field(run.gpu),
-                                     count(run.n_gpus),
-                                     csv_field(run.framework),
-                                     row.profile,
-                                     csv_field(run.precision),
-                                     csv_field(run.model),
-                                     count(row_is_read ? run.layout.tensor : 0),
-                                     count(row_is_read ? run.layout.pipeline : 0),
-                                     count(row_is_read ? run.layout.data : 0),
-                                     field(seconds(run.step_time), "%.6f"),
-                                     field(seconds(row.simulated), "%.6f"),
-                                     field(low, "%.6f"),
-                                     field(high, "%.6f"),
-                                     field(row.error_pct, "%.2f"),
-                                     field(run.peak_memory_gib, "%.4f"),
-                                     field(row.simulated_peak_gib, "%.4f"),
-                                     field(row.memory_error_pct, "%.2f"),
-                                     csv_field(run.memory_metric),
-                                     fits}) {
-      text += value + ",";
-    }
-    text += csv_field(row.skipped) + "\n";
-  }
+  for (const TrainingRunScore& row : validation.rows) text += csv_line(row);
   return text;
 }
 

@@ -86,16 +86,34 @@ SkippedRun skipped_run(std::string where, const TrainingRowReader& row, std::str
   return skipped;
 }
 
+/// 0 where nothing or 0 is stated.
+std::int64_t stated_count(const TrainingRowReader& row, const std::string& column) {
+  return row.states(column) && row.text(column) != "0" ? row.count(column) : 0;
+}
+
 /// Of a transformer.
 void read_dimensions(const TrainingRowReader& row, TrainingRun& run) {
   run.layers = row.count("layers");
   run.hidden = row.count("hidden");
   run.heads = row.count("heads");
   run.kv_heads = row.count("kv_heads", run.heads);
-  run.head_dim = row.states("head_dim") ? row.count("head_dim") : 0;
+  run.head_dim = stated_count(row, "head_dim");
   run.ffn = row.count("ffn", 4 * run.hidden);
   run.vocab = row.count("vocab");
   run.sequence_length = row.count("seq_len");
+}
+
+/// Latent attention, shared experts, dense layers ahead: family moe.
+void read_sparse_dimensions(const TrainingRowReader& row, TrainingRun& run) {
+  run.q_rank = stated_count(row, "q_lora_rank");
+  run.kv_rank = stated_count(row, "kv_lora_rank");
+  run.rope_dim = stated_count(row, "qk_rope_head_dim");
+  run.v_head_dim = stated_count(row, "v_head_dim");
+  if (run.kv_rank > 0) run.head_dim = row.count("qk_nope_head_dim") + run.rope_dim;
+  run.shared_ffn = stated_count(row, "shared_expert_ffn");
+  run.dense_layers = stated_count(row, "first_dense_layers");
+  run.dense_ffn = stated_count(row, "dense_ffn");
+  run.mtp_layers = stated_count(row, "mtp_layers");
 }
 
 void read_layout(const TrainingRowReader& row, TrainingRun& run) {
@@ -141,7 +159,10 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.precision = row.text("precision");
   run.model = row.text("model");
   run.family = row.text("family");
-  if (run.family != kImageFamily) read_dimensions(row, run);
+  if (run.family != kImageFamily) {
+    read_dimensions(row, run);
+    read_sparse_dimensions(row, run);
+  }
   read_layout(row, run);
   run.global_batch = row.count("global_batch");
   read_micro_batch(row, run);

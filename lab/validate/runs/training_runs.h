@@ -39,6 +39,10 @@ struct TrainingRun {
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
   std::int64_t experts = 0, experts_per_token = 0;  ///< 0 = dense
   std::int64_t sequence_length = 0;
+  std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0, v_head_dim = 0;  ///< of latent attention
+  std::int64_t shared_ffn = 0;                   ///< of the experts that all tokens share
+  std::int64_t dense_layers = 0, dense_ffn = 0;  ///< ahead of those with experts
+  std::int64_t mtp_layers = 0;
   bool tied_embeddings = true;
   bool qk_norm = false;                  ///< norms of queries and keys
   std::int64_t head_dim = 0;             ///< 0: hidden / heads
@@ -63,6 +67,8 @@ struct TrainingRun {
   bool compiled = false;       ///< under torch.compile
   bool deterministic = false;  ///< algorithms were restricted to deterministic ones
   std::optional<Fp8Scaling> fp8_scaling;
+  CudaGraphs cuda_graphs = CudaGraphs::off;
+  std::vector<std::string> approximations;  ///< what the row states and the simulation leaves out
   std::optional<Precision> gradients, reduce;  ///< formats that differ from the framework's
   std::optional<bool> overlap_tensor_products, overlap_tensor_gradients;
   std::optional<Bytes> bucket;        ///< of gradients

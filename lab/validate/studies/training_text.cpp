@@ -136,6 +136,32 @@ std::string coverage_table(const std::vector<Coverage>& coverage, const Spreads&
   return text;
 }
 
+namespace {
+
+/// Every run with the error of both predictions, and how many of their intervals hold it.
+std::string study_rows(const std::vector<StudyRow>& rows) {
+  std::string text =
+      formatted("%-16s %-11s %-16s %5s %5s %14s %7s %14s %7s\n", "GPU", "model", "mode", "seq",
+                "batch", "left out, %", "inside", "measured, %", "inside");
+  double left_out = 0, measured = 0;
+  for (const StudyRow& row : rows) {
+    text +=
+        formatted("%-16s %-11s %-16s %5lld %5lld %+14.1f %7s %+14.1f %7s\n", row.run.gpu.c_str(),
+                  row.run.model.c_str(), row.run.mode.c_str(),
+                  static_cast<long long>(row.run.seq_len), static_cast<long long>(row.run.batch),
+                  row.left_out_error_pct, row.left_out_covered ? "yes" : "no",
+                  row.measured_error_pct, row.measured_covered ? "yes" : "no");
+    left_out += row.left_out_covered ? 1 : 0;
+    measured += row.measured_covered ? 1 : 0;
+  }
+  const double count = static_cast<double>(rows.size());
+  return text +
+         formatted("80 %% interval holds the measured step: left out %.0f %%, measured %.0f %%\n",
+                   100 * left_out / count, 100 * measured / count);
+}
+
+}  // namespace
+
 std::string rule_study_table(const RuleStudy& study) {
   std::string text = formatted("%-48s", "plain leave-one-GPU-out, rule") + gpu_columns(study.gpus) +
                      formatted(" %8s\n", "mean");
@@ -160,23 +186,7 @@ std::string rule_study_table(const RuleStudy& study) {
                       selected.rule.session_pooling, selected.error_pct);
   text += formatted("\n%-48s", "new models on measured GPUs, shipped rule") +
           error_columns(study.measured) + formatted(" %8.2f\n\n", mean_error(study.measured));
-  text += formatted("%-16s %-11s %-16s %5s %5s %14s %7s %14s %7s\n", "GPU", "model", "mode", "seq",
-                    "batch", "left out, %", "inside", "measured, %", "inside");
-  double left_out = 0, measured = 0;
-  for (const StudyRow& row : study.rows) {
-    text +=
-        formatted("%-16s %-11s %-16s %5lld %5lld %+14.1f %7s %+14.1f %7s\n", row.run.gpu.c_str(),
-                  row.run.model.c_str(), row.run.mode.c_str(),
-                  static_cast<long long>(row.run.seq_len), static_cast<long long>(row.run.batch),
-                  row.left_out_error_pct, row.left_out_covered ? "yes" : "no",
-                  row.measured_error_pct, row.measured_covered ? "yes" : "no");
-    left_out += row.left_out_covered ? 1 : 0;
-    measured += row.measured_covered ? 1 : 0;
-  }
-  const double count = static_cast<double>(study.rows.size());
-  return text +
-         formatted("80 %% interval holds the measured step: left out %.0f %%, measured %.0f %%\n",
-                   100 * left_out / count, 100 * measured / count);
+  return text + study_rows(study.rows);
 }
 
 }  // namespace tessera

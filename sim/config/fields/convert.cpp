@@ -25,7 +25,8 @@ static_assert(int{schema::Training::inference} == int(StepMode::inference));
 static_assert(int{schema::Framework::megatron} == int(ModuleTree::megatron));
 static_assert(int{schema::Framework::transformer_engine} ==
               int(AttentionKernels::transformer_engine));
-static_assert(int{schema::Framework::none} == int(Fp8Scaling::none));
+static_assert(int{schema::Framework::mxfp8} == int(Fp8Scaling::mxfp8));
+static_assert(int{schema::Framework::full_iteration} == int(CudaGraphs::full_iteration));
 static_assert(int{schema::Framework::operators} == int(SelectiveRecompute::operators));
 static_assert(int{schema::DataParallel::parameters} == int(Sharding::parameters));
 static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));

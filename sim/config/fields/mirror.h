@@ -128,6 +128,7 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("kernels", profile.kernels);
   visit("attention", profile.attention);
   visit("fp8_scaling", profile.fp8_scaling);
+  visit("cuda_graphs", profile.cuda_graphs);
   visit("selective_recompute", profile.selective);
   visit("attention_copies", profile.attention_copies);
   visit("fused_norm", profile.fused_norm);

@@ -112,6 +112,31 @@ std::string infeasible_text(const PlanReport& report) {
 
 }  // namespace
 
+namespace {
+
+void add_found(const PlanReport& report, ordered_json& json) {
+  const PlanResult& result = report.result;
+  const Graph& graph = report.instance->graph;
+  json["time_s"] = seconds(result.cost.time);
+  json["overhead"] = overhead(report);
+  json["peak_bytes"] = result.cost.peak;
+  json["certified_gap"] = result.certified_gap;
+  json["time_bound_s"] = seconds(result.time_bound);
+  json["recompute_s"] = seconds(result.cost.recompute);
+  json["stall_s"] = seconds(result.cost.stall);
+  json["copied_bytes"] = result.cost.copied;
+  json["host_peak_bytes"] = result.cost.host_peak;
+  const DecisionCounts counts = count_decisions(graph, result.schedule);
+  json["decision_counts"] = {{"kept", counts.kept},
+                             {"recompute", counts.run_again},
+                             {"swap_out", counts.copied_out},
+                             {"swap_in", counts.copied_in}};
+  json["decisions"] = decisions_json(graph, result.schedule);
+  if (!result.note.empty()) json["note"] = result.note;
+}
+
+}  // namespace
+
 std::string plan_json(const PlanReport& report) {
   const PlanResult& result = report.result;
   const Graph& graph = report.instance->graph;
@@ -137,24 +162,9 @@ std::string plan_json(const PlanReport& report) {
   if (!result.feasible) {
     json["infeasible"] = infeasible_json(report);
     json["note"] = infeasible_text(report);
-    return json.dump(2) + "\n";
+  } else {
+    add_found(report, json);
   }
-  json["time_s"] = seconds(result.cost.time);
-  json["overhead"] = overhead(report);
-  json["peak_bytes"] = result.cost.peak;
-  json["certified_gap"] = result.certified_gap;
-  json["time_bound_s"] = seconds(result.time_bound);
-  json["recompute_s"] = seconds(result.cost.recompute);
-  json["stall_s"] = seconds(result.cost.stall);
-  json["copied_bytes"] = result.cost.copied;
-  json["host_peak_bytes"] = result.cost.host_peak;
-  const DecisionCounts counts = count_decisions(graph, result.schedule);
-  json["decision_counts"] = {{"kept", counts.kept},
-                             {"recompute", counts.run_again},
-                             {"swap_out", counts.copied_out},
-                             {"swap_in", counts.copied_in}};
-  json["decisions"] = decisions_json(graph, result.schedule);
-  if (!result.note.empty()) json["note"] = result.note;
   return json.dump(2) + "\n";
 }
 

@@ -122,6 +122,35 @@ void PriceSweep::run_again(OpId op, Stage t) {
   }
 }
 
+double PriceSweep::stay_cost(TensorId q, const Live& live, Stage t) const {
+  const double price = hold(q, live.last, t);
+  const bool may_leave = prices_->swap && price > 0 && t > live.last + 1;
+  return may_leave ? std::min(price, swap_cost(q, live.made, live.last, t)) : price;
+}
+
+void PriceSweep::carry_on(TensorId q, Live& live, Stage t) {
+  Run& run = live.runs.back();
+  if (prices_->swap && t > live.last + 1 &&
+      swap_cost(q, live.made, live.last, t) < hold(q, live.last, t)) {
+    run.to_host = !live.hosted;
+    run.hold_to = run.last;
+    live.hosted = true;
+    live.made = t;
+    live.runs.push_back({.first = t, .last = t, .origin = Origin::copied_in, .copy_from = t});
+  } else if (run.last < live.last) {  // made beside another output, in stage live.last
+    live.runs.push_back({.first = live.last, .last = t, .origin = Origin::run_again});
+  } else {
+    run.last = t;
+  }
+}
+
+bool PriceSweep::better_run_again(OpId op, Stage t, double stay) {
+  if (!prices_->recompute || stay <= (*times_)[op]) return false;
+  ++query_;
+  nodes_ = 0;
+  return again_cost(op, t, stay, 0) < stay;
+}
+
 void PriceSweep::decide(OpId op, StagePlan& plan) {
   const TensorId first = graph_.first_output(op);
   live_.resize(static_cast<std::size_t>(graph_.output_count(op)));
@@ -133,45 +162,21 @@ void PriceSweep::decide(OpId op, StagePlan& plan) {
   for (std::size_t i = 0, end = 0; i < uses_.size(); i = end) {
     const Stage t = uses_[i].stage;
     double stay = 0;
-    for (end = i; end < uses_.size() && uses_[end].stage == t; ++end) {
-      const TensorId q = uses_[end].tensor;
-      const Live& live = live_[q - first];
-      double price = hold(q, live.last, t);
-      if (prices_->swap && price > 0 && t > live.last + 1)
-        price = std::min(price, swap_cost(q, live.made, live.last, t));
-      stay += price;
-    }
-    bool again = false;
-    if (prices_->recompute && stay > (*times_)[op]) {
-      ++query_;
-      nodes_ = 0;
-      again = again_cost(op, t, stay, 0) < stay;
-    }
+    for (end = i; end < uses_.size() && uses_[end].stage == t; ++end)
+      stay += stay_cost(uses_[end].tensor, live_[uses_[end].tensor - first], t);
+    const bool again = better_run_again(op, t, stay);
     if (again) {
       run_again(op, t);
       for (Live& live : live_) live.made = live.last = t;
     }
     for (std::size_t k = i; k < end; ++k) {
-      const TensorId q = uses_[k].tensor;
-      Live& live = live_[q - first];
+      Live& live = live_[uses_[k].tensor - first];
       if (again) {
         live.runs.push_back({.first = t, .last = t, .origin = Origin::run_again});
-        continue;
-      }
-      Run& run = live.runs.back();
-      if (prices_->swap && t > live.last + 1 &&
-          swap_cost(q, live.made, live.last, t) < hold(q, live.last, t)) {
-        run.to_host = !live.hosted;
-        run.hold_to = run.last;
-        live.hosted = true;
-        live.made = t;
-        live.runs.push_back({.first = t, .last = t, .origin = Origin::copied_in, .copy_from = t});
-      } else if (run.last < live.last) {  // made beside another output, in stage live.last
-        live.runs.push_back({.first = live.last, .last = t, .origin = Origin::run_again});
       } else {
-        run.last = t;
+        carry_on(uses_[k].tensor, live, t);
+        live.last = t;
       }
-      live.last = t;
     }
   }
   flush_runs(op, plan);

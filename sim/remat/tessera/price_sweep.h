@@ -45,6 +45,12 @@ class PriceSweep {
 
   void start(const Prices& prices, StagePlan& plan);
   void collect_uses(OpId op);
+  struct Live;
+  /// Of holding `q` from its last use to stage `t`, or of copying it out and back.
+  double stay_cost(TensorId q, const Live& live, Stage t) const;
+  /// Takes the cheaper of the two.
+  void carry_on(TensorId q, Live& live, Stage t);
+  bool better_run_again(OpId op, Stage t, double stay);
   void decide(OpId op, StagePlan& plan);
   void run_again(OpId op, Stage t);
   void flush_runs(OpId op, StagePlan& plan);

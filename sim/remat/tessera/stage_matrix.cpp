@@ -61,76 +61,100 @@ void StageMatrix<Words>::store(Stage t, const Row& live, ByteCount bytes, ByteCo
   state.peak = peak;
 }
 
-/// Walks through the operators of the stage from the last to the first with the set of tensors that
+namespace {
+
+/// Walks through operators of stage `t` from the last to the first with the set of tensors that
 /// live after each; an operator found to be needed always lies before the one that needs it.
-template <int Words>
-void StageMatrix<Words>::decode(Stage t) {
-  StageState& state = stages_[t];
-  const StageState& after = stages_[t + 1];
-  Row live = after.live;
-  ByteCount bytes = after.live_bytes;
-  ByteCount peak = bytes;
-  Row ops;
-  Row used;
-  Nanoseconds time = 0;
-  Row absent;
-  for (int w = 0; w < Words; ++w) absent.words[w] = live.words[w] & ~state.stay.words[w];
-  const auto need = [&](TensorId q) {
-    if (graph_.producer(q) < t && !state.stay.has(q) && !state.fetch.has(q))
-      ops.add(graph_.producer(q));
-  };
-  for (int w = 0; w < Words; ++w)
-    for (std::uint64_t rest = absent.words[w]; rest; rest &= rest - 1)
-      need(64 * w + std::countr_zero(rest));
-  const auto visit = [&](OpId op) {
-    ByteCount only_now = graph_.workspace(op);
+template <class Row>
+struct StageWalk {
+  const Graph& graph;
+  const Stage t;
+  const Row &stay, &fetch;
+  Row live, ops{}, used{};
+  ByteCount bytes, peak;
+
+  /// What makes `q`, where it is not there and does not come.
+  void need(TensorId q) {
+    if (graph.producer(q) < t && !stay.has(q) && !fetch.has(q)) ops.add(graph.producer(q));
+  }
+
+  void visit(OpId op) {
+    ByteCount only_now = graph.workspace(op);
     ByteCount made = 0;
-    for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q) {
-      const bool here = op < t && (state.stay.has(q) || state.fetch.has(q));
+    for (TensorId q = graph.first_output(op); q < graph.first_output(op + 1); ++q) {
+      const bool here = op < t && (stay.has(q) || fetch.has(q));
       if (!live.has(q) || here) {
-        only_now += graph_.size(q);
+        only_now += graph.size(q);
         continue;
       }
-      made += graph_.size(q);
+      made += graph.size(q);
       live.remove(q);
     }
     ByteCount freed = 0;
-    for (const TensorId q : graph_.inputs(op)) {
+    for (const TensorId q : graph.inputs(op)) {
       used.add(q);
       if (live.has(q)) continue;
       live.add(q);
-      freed += graph_.size(q);
+      freed += graph.size(q);
       need(q);
     }
     peak = std::max(peak, bytes + only_now + freed);
     bytes += freed - made;
-  };
-  if (t < graph_.ops()) visit(t);
-  for (int w = Words - 1; w >= 0; --w) {
-    std::uint64_t done = 0;
-    while (const std::uint64_t rest = ops.words[w] & ~done) {
-      const int bit = 63 - std::countl_zero(rest);
-      done |= std::uint64_t{1} << bit;
-      const OpId op = 64 * w + bit;
-      time += graph_.time(op);
-      visit(op);
-    }
   }
+
+  /// Everything that is needed again; how long it takes.
+  template <int Words>
+  Nanoseconds visit_needed() {
+    Nanoseconds time = 0;
+    for (int w = Words - 1; w >= 0; --w) {
+      std::uint64_t done = 0;
+      while (const std::uint64_t rest = ops.words[w] & ~done) {
+        const int bit = 63 - std::countl_zero(rest);
+        done |= std::uint64_t{1} << bit;
+        time += graph.time(64 * w + bit);
+        visit(64 * w + bit);
+      }
+    }
+    return time;
+  }
+};
+
+/// Calls `visit` with every member of a set.
+template <int Words, class Row, class Visit>
+void for_each_member(const Row& row, Visit visit) {
+  for (int w = 0; w < Words; ++w)
+    for (std::uint64_t rest = row.words[w]; rest; rest &= rest - 1)
+      visit(64 * w + std::countr_zero(rest));
+}
+
+}  // namespace
+
+template <int Words>
+void StageMatrix<Words>::decode(Stage t) {
+  StageState& state = stages_[t];
+  const StageState& after = stages_[t + 1];
+  StageWalk<Row> walk{.graph = graph_,
+                      .t = t,
+                      .stay = state.stay,
+                      .fetch = state.fetch,
+                      .live = after.live,
+                      .bytes = after.live_bytes,
+                      .peak = after.live_bytes};
+  Row absent;
+  for (int w = 0; w < Words; ++w) absent.words[w] = walk.live.words[w] & ~state.stay.words[w];
+  for_each_member<Words>(absent, [&](TensorId q) { walk.need(q); });
+  if (t < graph_.ops()) walk.visit(t);
+  const Nanoseconds time = walk.template visit_needed<Words>();
   again_time_ += time - state.time;
   state.time = time;
-  state.used = used;
-  state.again = ops;
-  Row copied;
+  state.used = walk.used;
+  state.again = walk.ops;
   for (int w = 0; w < Words; ++w) {
-    copied.words[w] = live.words[w] & ~state.stay.words[w];
-    live.words[w] &= state.stay.words[w];
+    state.copied.words[w] = walk.live.words[w] & ~state.stay.words[w];
+    walk.live.words[w] &= state.stay.words[w];
   }
-  state.copied = copied;
-  if (!copied.empty())
-    for (int w = 0; w < Words; ++w)
-      for (std::uint64_t rest = copied.words[w]; rest; rest &= rest - 1)
-        bytes -= graph_.size(64 * w + std::countr_zero(rest));
-  store(t, live, bytes, peak);
+  for_each_member<Words>(state.copied, [&](TensorId q) { walk.bytes -= graph_.size(q); });
+  store(t, walk.live, walk.bytes, walk.peak);
 }
 
 /// Where only one tensor that the stage neither reads nor makes came or went, the stage changes by

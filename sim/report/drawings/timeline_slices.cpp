@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, kSliceKindCount> kSliceLabels{
     "message",         "copy",
     "waiting"};
 
-SliceKind kind_of(const ProgramOp& op) {
+SliceKind slice_kind_of(const ProgramOp& op) {
   switch (op.kind) {
     case OpKind::kernels:
       return static_cast<SliceKind>(op.phase);  // the phases come first, in the same order
@@ -80,7 +80,7 @@ std::vector<TimelineSlice> timeline_slices(const TimelineIndex& index, int rank,
     if (op.stream != stream) continue;
     const Seconds active = active_since(index, rank, op, record);
     append(slices, {SliceKind::waiting, record.start, active, -1}, resolution);
-    append(slices, {kind_of(op), active, record.end, op.micro_batch}, resolution);
+    append(slices, {slice_kind_of(op), active, record.end, op.micro_batch}, resolution);
   }
   return slices;
 }

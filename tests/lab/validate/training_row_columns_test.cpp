@@ -35,14 +35,10 @@ TEST(TrainingColumns, AnUnknownColumnSkipsTheRowsThatStateSomethingInIt) {
 TEST(TrainingColumns, WhatTheSimulationLacksIsNamedWithItsValue) {
   EXPECT_THAT(obstacle({{"kind", "lora"}}), HasSubstr("kind = lora is not simulated"));
   EXPECT_THAT(obstacle({{"outcome", "hang"}}), HasSubstr("outcome = hang"));
-  EXPECT_THAT(obstacle({{"attention", "mla"}}), HasSubstr("attention = mla"));
-  EXPECT_THAT(obstacle({{"shared_expert_ffn", "2816"}}), HasSubstr("shared_expert_ffn = 2816"));
-  EXPECT_THAT(obstacle({{"mtp_layers", "1"}}), HasSubstr("mtp_layers = 1"));
-  EXPECT_THAT(obstacle({{"offload_layers", "20"}}), HasSubstr("offload_layers = 20"));
-  EXPECT_THAT(obstacle({{"cuda_graph", "local"}}), HasSubstr("cuda_graph = local"));
-  EXPECT_THAT(obstacle({{"dispatcher", "deepep"}}), HasSubstr("dispatcher = deepep"));
-  EXPECT_THAT(obstacle({{"precision", "fp8"}, {"fp8_recipe", "mxfp8 e4m3, blocks of 32"}}),
-              HasSubstr("fp8_recipe = mxfp8"));
+  EXPECT_THAT(obstacle({{"cuda_graph", "attention and mamba"}}), HasSubstr("cuda_graph = attent"));
+  EXPECT_THAT(obstacle({{"dispatcher", "pplx"}}), HasSubstr("dispatcher = pplx"));
+  EXPECT_THAT(obstacle({{"precision", "fp8"}, {"fp8_recipe", "mxfp8 experts"}}),
+              HasSubstr("fp8_recipe = mxfp8 experts"));
   EXPECT_THAT(obstacle({{"activation", "squared relu"}}), HasSubstr("activation = squared relu"));
   EXPECT_THAT(obstacle({{"layer_pattern", "MEM*"}}), HasSubstr("layer_pattern = MEM*"));
   EXPECT_THAT(obstacle({{"notes", "SQuAD, two outputs per token"}}), HasSubstr("two outputs"));
@@ -54,6 +50,9 @@ TEST(TrainingColumns, ColumnsThatContradictEachOtherAreNotGuessedAt) {
               HasSubstr("recompute_modules = core_attn with recompute = full"));
   EXPECT_THAT(obstacle({{"fsdp", "1"}, {"zero_stage", "1"}}), HasSubstr("fsdp = 1 with"));
   EXPECT_THAT(obstacle({{"fp8_recipe", "current scaling"}}), HasSubstr("precision = bf16"));
+  EXPECT_THAT(obstacle({{"attention", "mla"}}), HasSubstr("mla without kv_lora_rank"));
+  EXPECT_THAT(obstacle({{"attention", "gqa"}, {"kv_lora_rank", "512"}}),
+              HasSubstr("kv_lora_rank = 512 with attention = gqa"));
   EXPECT_THAT(obstacle({{"micro_batches", "4"}}), HasSubstr("micro_batches = '4'"));
   EXPECT_THAT(obstacle({{"family", "gpt"}, {"gated_mlp", "1"}, {"activation", "gelu"}}),
               HasSubstr("contradict"));
@@ -91,6 +90,71 @@ TEST(TrainingColumns, SayFormatsScalingBucketsAndOverlaps) {
   EXPECT_FALSE(scenario.step.framework.overlap_tensor_gradients);
   EXPECT_EQ(scenario.model.head_dim, 128);
   EXPECT_EQ(scenario.step.optimizer, OptimizerKind::lamb);
+}
+
+/// DeepSeek-V2's sizes in four layers.
+TEST(TrainingColumns, SayLatentAttentionSharedExpertsAndDenseLayers) {
+  const Scenario scenario = scenario_of(run_of({{"family", "moe"},
+                                                {"gated_mlp", "1"},
+                                                {"attention", "mla"},
+                                                {"q_lora_rank", "1536"},
+                                                {"kv_lora_rank", "512"},
+                                                {"qk_nope_head_dim", "128"},
+                                                {"qk_rope_head_dim", "64"},
+                                                {"v_head_dim", "128"},
+                                                {"experts", "160"},
+                                                {"experts_per_token", "6"},
+                                                {"ffn", "1536"},
+                                                {"shared_expert_ffn", "3072"},
+                                                {"first_dense_layers", "1"},
+                                                {"dense_ffn", "12288"},
+                                                {"mtp_layers", "0"},
+                                                {"ep", "8"}}));
+  const ModelSpec& model = scenario.model;
+  EXPECT_EQ(model.head_dim, 128 + 64);
+  EXPECT_EQ(model.rope_dim, 64);
+  EXPECT_EQ(model.v_head_dim, 128);
+  EXPECT_EQ(model.q_rank, 1536);
+  EXPECT_EQ(model.kv_rank, 512);
+  EXPECT_EQ(expert_ffn_of(model), 1536);
+  EXPECT_EQ(model.ffn, 12288);
+  EXPECT_EQ(model.shared_ffn, 3072);
+  EXPECT_EQ(model.dense_layers, 1);
+}
+
+TEST(TrainingColumns, SayWhatIsOneCudaGraph) {
+  const auto graphs_of = [](const test::Fields& changes) {
+    return scenario_of(run_of(changes)).step.framework.cuda_graphs;
+  };
+  EXPECT_EQ(graphs_of({{"cuda_graph", "none"}}), CudaGraphs::off);
+  EXPECT_EQ(graphs_of({{"cuda_graph", "local"}}), CudaGraphs::layers);
+  EXPECT_EQ(graphs_of({{"cuda_graph", "transformer_engine"}}), CudaGraphs::layers);
+  EXPECT_EQ(graphs_of({{"cuda_graph", "full_iteration"}}), CudaGraphs::full_iteration);
+  EXPECT_EQ(graphs_of({{"cuda_graph", "local"}, {"cuda_graph_scope", "full_iteration"}}),
+            CudaGraphs::full_iteration);
+}
+
+TEST(TrainingColumns, WhatIsLeftOutIsSaidWithTheResult) {
+  const auto said = [](const test::Fields& changes) {
+    return scenario_of(run_of(changes)).approximations;
+  };
+  EXPECT_THAT(said({}), ::testing::IsEmpty());
+  EXPECT_THAT(said({{"dispatcher", "alltoall"}, {"ep_overlap", "0"}, {"offload_layers", "0"}}),
+              ::testing::IsEmpty());
+  EXPECT_THAT(said({{"dispatcher", "hybridep"},
+                    {"ep_overlap", "1"},
+                    {"offload_layers", "20"},
+                    {"cuda_graph", "transformer_engine"},
+                    {"cuda_graph_scope", "moe_router moe_preprocess"}}),
+              ::testing::ElementsAre(HasSubstr("dispatcher = hybridep"),
+                                     HasSubstr("ep_overlap = 1"), HasSubstr("offload_layers = 20"),
+                                     HasSubstr("cuda_graph_scope = moe_router")));
+}
+
+TEST(TrainingColumns, AGpuIsFoundByTheBeginningOfItsIdWhereOneAloneBeginsSo) {
+  const Scenario scenario = scenario_of(run_of({{"gpu", "B300-SXM"}}));
+  EXPECT_EQ(scenario.cluster.node.gpu.id, "B300-SXM-288GB");
+  EXPECT_THROW(scenario_of(run_of({{"gpu", "A100-SXM4"}})), InputError) << "40 or 80 GB";
 }
 
 TEST(TrainingColumns, GatedExpertsOfFamilyMoeAreThoseOfALlama) {

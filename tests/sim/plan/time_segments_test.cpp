@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "sim/plan/plan.h"
@@ -35,6 +37,25 @@ TEST(TimeSegments, DurationIsTheSumOfTheKernels) {
   EXPECT_DOUBLE_EQ(timed[0].duration.value(), 40e-6);
   EXPECT_DOUBLE_EQ(timed[0].kernel_durations[1].value(), 30e-6);
   EXPECT_DOUBLE_EQ(timed[0].host_time.value(), 15e-6);
+}
+
+/// One call for a layer's segment; those of the optimizer and those that the host waits for stay.
+TEST(TimeSegments, ACudaGraphIsOneCallOrNone) {
+  const auto host_us = [](CudaGraphs graphs, Phase phase, bool host_sync = false) {
+    Segment of_three_calls = segment({launch(10)}, 3);
+    of_three_calls.phase = phase;
+    of_three_calls.host_sync = host_sync;
+    const HostCosts host{.per_call = 5_us, .per_communication = 0_us, .graphs = graphs};
+    return std::lround(host.to_launch(of_three_calls).value() * 1e6);
+  };
+  EXPECT_EQ(host_us(CudaGraphs::off, Phase::forward), 15);
+  EXPECT_EQ(host_us(CudaGraphs::layers, Phase::forward), 5);
+  EXPECT_EQ(host_us(CudaGraphs::full_iteration, Phase::backward), 0);
+  EXPECT_EQ(host_us(CudaGraphs::full_iteration, Phase::optimizer), 15);
+  EXPECT_EQ(host_us(CudaGraphs::layers, Phase::forward, true), 15);
+  StepOptions step;
+  step.framework.cuda_graphs = CudaGraphs::full_iteration;
+  EXPECT_EQ(host_costs(step).per_communication, 0_us);
 }
 
 TEST(TimeSegments, EqualKernelsArePredictedOnce) {

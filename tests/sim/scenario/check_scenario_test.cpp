@@ -42,6 +42,24 @@ TEST(CheckScenario, ASoundScenarioHasNoProblem) {
   EXPECT_EQ(paths_of(sound()), Paths{});
 }
 
+TEST(CheckScenario, ScalesPerBlockAreForBlackwell) {
+  Scenario scenario = sound();
+  scenario.cluster.node.gpu.bf16 = scenario.cluster.node.gpu.fp8 = 100_TFLOPS;
+  scenario.step.precision = Precision::fp8;
+  scenario.step.framework.fp8_scaling = Fp8Scaling::mxfp8;
+  for (const Architecture older : {Architecture::ada, Architecture::hopper}) {
+    scenario.cluster.node.gpu.architecture = older;
+    EXPECT_EQ(paths_of(scenario), Paths{"training.framework.fp8_scaling"});
+  }
+  for (const Architecture newer : {Architecture::blackwell, Architecture::blackwell_ultra}) {
+    scenario.cluster.node.gpu.architecture = newer;
+    EXPECT_EQ(paths_of(scenario), Paths{});
+  }
+  scenario.cluster.node.gpu.architecture = Architecture::hopper;
+  scenario.step.precision = Precision::bf16;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+}
+
 TEST(CheckScenario, TheValuesThatItProposesAreExactlyThoseThatItAccepts) {
   Scenario scenario = sound();
   scenario.cluster.node.gpu_count = 64;
