@@ -3,7 +3,7 @@
 
 set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine sim/remat
     sim/report sim/explain sim/formats sim/process sim/import sim/validate sim/html sim/sweep sim/search
-    sim/reliability sim/longrun sim/cli)
+    sim/reliability sim/longrun sim/fit sim/cli)
 
 function(tessera_target_name folder result)
   string(REPLACE "/" "_" name "tessera/${folder}")

@@ -5,6 +5,7 @@ namespace tessera {
 void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_simulate_command(app, exit_code);
   add_run_command(app, exit_code);
+  add_fit_command(app, exit_code);
   add_replay_command(app);
   add_predict_command(app);
   add_train_command(app);

@@ -1,0 +1,136 @@
+#include "sim/fit/change_search.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+constexpr int kMostAtOnce = 4;
+/// Tensors by category, fragmentation, context with NCCL.
+constexpr int kNeedParts = kMemoryCategories + 2;
+using NeedParts = std::array<double, kNeedParts>;
+
+NeedParts parts_of(const MemoryNeed& need) {
+  NeedParts parts{};
+  for (int c = 0; c < kMemoryCategories; ++c)
+    parts[c] = static_cast<double>(need.parts[static_cast<MemoryCategory>(c)].value());
+  parts[kMemoryCategories] = static_cast<double>(need.fragmentation().value());
+  parts[kMemoryCategories + 1] =
+      static_cast<double>((need.device.context + need.device.communicators).value());
+  return parts;
+}
+
+/// "tp  + micro-batch ": the same for changes that differ in degree alone.
+std::string family_of(const FitChange& change) {
+  std::string family = change.name;
+  std::erase_if(family, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
+  return family;
+}
+
+class ChangeSearch {
+ public:
+  ChangeSearch(const MemoryNeed& base, const NeedsOfChanges& needs_of, std::size_t most)
+      : base_(parts_of(base)), capacity_(base.capacity), needs_of_(needs_of), most_(most) {}
+
+  FoundChanges run(const std::vector<FitChange>& singles, std::size_t enough) && {
+    look_at(singles);
+    singles_ = open_;
+    for (int count = 2; count <= kMostAtOnce && fitting_.size() < enough; ++count)
+      look_at(combinations());
+    std::ranges::stable_sort(fitting_, {}, [](const ChangeNeed& found) {
+      return std::pair(found.verdict, found.change.cost);
+    });
+    FoundChanges found;
+    for (ChangeNeed& each : fitting_)
+      if (!is_beaten(each)) found.fitting.push_back(each.change);
+    found.refused = std::move(refused_);
+    return found;
+  }
+
+ private:
+  /// What was found not to fit surely; the ground for larger combinations.
+  struct Open {
+    FitChange change;
+    NeedParts ratios;  ///< of the step's parts, that it leaves
+  };
+
+  void look_at(const std::vector<FitChange>& changes) {
+    std::vector<Open> open;
+    for (ChangeNeed& found : needs_of_(changes)) {
+      if (!found.need) {
+        if (found.change.kinds.size() == 1) refused_.push_back(std::move(found));
+        continue;
+      }
+      if (found.verdict != FitVerdict::fits)
+        open.push_back({found.change, ratios_of(*found.need)});
+      if (found.verdict != FitVerdict::does_not_fit) fitting_.push_back(std::move(found));
+    }
+    open_ = std::move(open);
+  }
+
+  NeedParts ratios_of(const MemoryNeed& need) const {
+    NeedParts ratios = parts_of(need);
+    for (std::size_t part = 0; part < ratios.size(); ++part)
+      ratios[part] = base_[part] > 0 ? ratios[part] / base_[part] : 1;
+    return ratios;
+  }
+
+  double estimate(const Open& a, const Open& b) const {
+    double sum = 0;
+    for (std::size_t part = 0; part < base_.size(); ++part)
+      sum += base_[part] * a.ratios[part] * b.ratios[part];
+    return sum;
+  }
+
+  /// One single change more; the cheapest that may fit, else those that come closest.
+  std::vector<FitChange> combinations() const {
+    struct Candidate {
+      FitChange change;
+      double estimate;
+    };
+    std::vector<Candidate> candidates;
+    for (const Open& few : open_) {
+      for (const Open& one : singles_) {
+        if (!few.change.goes_with(one.change)) continue;
+        if (few.change.kinds.back() > one.change.kinds.front()) continue;
+        candidates.push_back({few.change.and_also(one.change), estimate(few, one)});
+      }
+    }
+    const double room = static_cast<double>(capacity_.value());
+    std::ranges::stable_sort(candidates, {}, [&](const Candidate& candidate) {
+      const bool fits = candidate.estimate <= room;
+      return std::tuple(!fits, fits ? candidate.change.cost : 0, candidate.estimate);
+    });
+    std::vector<FitChange> chosen;
+    for (std::size_t i = 0; i < std::min(most_, candidates.size()); ++i)
+      chosen.push_back(std::move(candidates[i].change));
+    return chosen;
+  }
+
+  /// The same in a lower degree surely fits.
+  bool is_beaten(const ChangeNeed& found) const {
+    return std::ranges::any_of(fitting_, [&](const ChangeNeed& other) {
+      return other.verdict == FitVerdict::fits && other.change.cost < found.change.cost &&
+             family_of(other.change) == family_of(found.change);
+    });
+  }
+
+  NeedParts base_;
+  Bytes capacity_;
+  const NeedsOfChanges& needs_of_;
+  std::size_t most_;
+  std::vector<Open> singles_, open_;
+  std::vector<ChangeNeed> fitting_, refused_;
+};
+
+}  // namespace
+
+FoundChanges find_changes(const MemoryNeed& base, const std::vector<FitChange>& singles,
+                          const NeedsOfChanges& needs_of, std::size_t enough, std::size_t most) {
+  return ChangeSearch(base, needs_of, most).run(singles, enough);
+}
+
+}  // namespace tessera

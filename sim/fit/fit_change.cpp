@@ -1,0 +1,163 @@
+#include "sim/fit/fit_change.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+using Settings = std::vector<std::string>;
+
+std::string setting(const std::string& path, std::int64_t value) {
+  return path + "=" + std::to_string(value);
+}
+
+class SingleChanges {
+ public:
+  explicit SingleChanges(const Scenario& scenario) : scenario_(scenario), step_(scenario.step) {}
+
+  std::vector<FitChange> all() && {
+    add_micro_batches();
+    if (step_.mode == StepMode::training) add_sharding();
+    if (step_.mode != StepMode::inference) add_recomputation();
+    add_layouts();
+    if (step_.mode != StepMode::inference) add_offload();
+    if (step_.mode == StepMode::training) add_adapters();
+    return std::move(changes_);
+  }
+
+ private:
+  void add(std::string name, ChangeKind kind, Settings settings, int cost) {
+    changes_.push_back(
+        {.name = std::move(name), .kinds = {kind}, .settings = std::move(settings), .cost = cost});
+  }
+
+  /// Smaller ones that cut the batch of a replica evenly, by half or more each.
+  void add_micro_batches() {
+    const std::int64_t of_replica = step_.global_batch / step_.layout.data;
+    std::int64_t last = step_.micro_batch;
+    int cost = 0;
+    for (std::int64_t size = step_.micro_batch / 2; size >= 1; --size) {
+      if (of_replica % size != 0 || 2 * size > last) continue;
+      last = size;
+      add("micro-batch " + std::to_string(size), ChangeKind::micro_batch, {}, ++cost);
+      changes_.back().micro_batch = size;
+    }
+  }
+
+  void add_sharding() {
+    if (!step_.layout.has_replicas()) return;
+    constexpr std::array<std::pair<Sharding, const char*>, 3> kLevels{
+        {{Sharding::optimizer, "optimizer"},
+         {Sharding::gradients, "gradients"},
+         {Sharding::parameters, "parameters"}}};
+    for (const auto& [sharding, word] : kLevels) {
+      if (sharding <= step_.data_parallel.sharding) continue;
+      const int level = static_cast<int>(sharding);
+      add("ZeRO-" + std::to_string(level), ChangeKind::sharding,
+          {std::string("training.data_parallel.sharding=") + word}, level == 3 ? 3 : level);
+    }
+  }
+
+  void add_recomputation() {
+    if (step_.recompute < Recompute::selective)
+      add("recompute selective", ChangeKind::recompute, {"training.recompute=selective"}, 2);
+    if (step_.recompute < Recompute::full)
+      add("recompute full", ChangeKind::recompute, {"training.recompute=full"}, 4);
+  }
+
+  /// Wider by 2, 4 and 8, at the cost of replicas where they divide by that, else with GPUs of the
+  /// cluster that the job leaves free.
+  void add_layouts() {
+    const ParallelLayout& layout = step_.layout;
+    for (const int factor : {2, 4, 8}) {
+      add_layout("tp", "parallelism.tensor", layout.tensor, factor, 2);
+      add_layout("pp", "parallelism.pipeline", layout.pipeline, factor, 3);
+      add_layout("cp", "parallelism.context", layout.context, factor, 3);
+    }
+  }
+  void add_layout(const std::string& name, const char* path, int size, int factor, int cost) {
+    const ParallelLayout& layout = step_.layout;
+    const bool trades = layout.data % factor == 0;
+    if (!trades && layout.world_size() * factor > scenario_.cluster.gpu_count()) return;
+    const std::int64_t wide = static_cast<std::int64_t>(size) * factor;
+    if (name == "pp" && scenario_.model.layers % wide != 0) return;
+    Settings settings{setting(path, wide)};
+    if (name == "tp" && step_.framework.modules == ModuleTree::megatron)
+      settings.emplace_back("parallelism.sequence_parallel=true");
+    std::string title = name + " " + std::to_string(wide);
+    if (!trades) title += " on " + std::to_string(layout.world_size() * factor) + " GPUs";
+    add(title, ChangeKind::layout, std::move(settings), cost + factor / 2);
+    changes_.back().data = trades ? layout.data / factor : layout.data;
+  }
+
+  void add_offload() {
+    if (!scenario_.memory.planner.empty()) return;
+    const Settings quick{"memory.thorough=false"};
+    const auto planner = [&](const char* name) {
+      return Settings{std::string("memory.planner=") + name, quick.front()};
+    };
+    if (step_.mode == StepMode::training)
+      add("optimizer states in host memory", ChangeKind::offload, planner("optimizer_offload"), 5);
+    add("activations offloaded", ChangeKind::offload, planner("belady"), 5);
+    add("memory plan (recompute and offload)", ChangeKind::offload, planner("tessera"), 5);
+  }
+
+  void add_adapters() {
+    if (step_.lora_rank > 0 || scenario_.model.family == ModelFamily::vision) return;
+    add("LoRA of rank 16 (trains adapters alone)", ChangeKind::adapters, {"training.lora_rank=16"},
+        6);
+  }
+
+  const Scenario& scenario_;
+  const StepOptions& step_;
+  std::vector<FitChange> changes_;
+};
+
+}  // namespace
+
+bool FitChange::goes_with(const FitChange& other) const {
+  return std::ranges::none_of(kinds, [&](ChangeKind kind) {
+    return std::ranges::find(other.kinds, kind) != other.kinds.end();
+  });
+}
+
+FitChange FitChange::and_also(const FitChange& other) const {
+  FitChange both = *this;
+  both.name += " + " + other.name;
+  both.kinds.insert(both.kinds.end(), other.kinds.begin(), other.kinds.end());
+  std::ranges::sort(both.kinds);
+  both.settings.insert(both.settings.end(), other.settings.begin(), other.settings.end());
+  both.data = std::max(data, other.data);
+  both.micro_batch = std::max(micro_batch, other.micro_batch);
+  both.cost += other.cost;
+  return both;
+}
+
+Settings FitChange::all_settings(const Scenario& scenario) const {
+  Settings all = settings;
+  if (data == 0 && micro_batch == 0) return all;
+  const StepOptions& step = scenario.step;
+  const int replicas = data > 0 ? data : step.layout.data;
+  const std::int64_t size = micro_batch > 0 ? micro_batch : step.micro_batch;
+  if (replicas != step.layout.data) all.push_back(setting("parallelism.data", replicas));
+  if (size != step.micro_batch) all.push_back(setting("training.micro_batch", size));
+  all.push_back(setting("training.micro_batches",
+                        std::max<std::int64_t>(1, step.global_batch / replicas / size)));
+  return all;
+}
+
+std::vector<FitChange> single_changes(const Scenario& scenario) {
+  return SingleChanges(scenario).all();
+}
+
+std::vector<std::string> changes_not_simulated(const Scenario& scenario) {
+  if (scenario.step.mode == StepMode::inference) return {};
+  return {"optimizer states in 8 bit: no optimizer of the schema has them",
+          "an optimizer that runs on the CPU (ZeRO-Offload): states are copied to the GPU and back",
+          "weights in 4 bit under adapters (QLoRA): no such format",
+          "offload to NVMe (ZeRO-Infinity): host memory alone"};
+}
+
+}  // namespace tessera
