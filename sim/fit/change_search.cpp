@@ -46,7 +46,8 @@ class ChangeSearch {
     FoundChanges found;
     for (ChangeNeed& each : fitting_)
       if (!is_beaten(each)) found.fitting.push_back(each.change);
-    found.refused = std::move(refused_);
+    for (ChangeNeed& each : refused_)
+      if (!is_known(each.change, found.refused)) found.refused.push_back(std::move(each));
     return found;
   }
 
@@ -60,6 +61,7 @@ class ChangeSearch {
   void look_at(const std::vector<FitChange>& changes) {
     std::vector<Open> open;
     for (ChangeNeed& found : needs_of_(changes)) {
+      if (found.need) possible_.push_back(family_of(found.change));
       if (!found.need) {
         if (found.change.kinds.size() == 1) refused_.push_back(std::move(found));
         continue;
@@ -118,12 +120,22 @@ class ChangeSearch {
     });
   }
 
+  /// In another degree it is possible, or was refused before.
+  bool is_known(const FitChange& change, const std::vector<ChangeNeed>& refused) const {
+    const std::string family = family_of(change);
+    return std::ranges::find(possible_, family) != possible_.end() ||
+           std::ranges::any_of(refused, [&](const ChangeNeed& other) {
+             return family_of(other.change) == family;
+           });
+  }
+
   NeedParts base_;
   Bytes capacity_;
   const NeedsOfChanges& needs_of_;
   std::size_t most_;
   std::vector<Open> singles_, open_;
   std::vector<ChangeNeed> fitting_, refused_;
+  std::vector<std::string> possible_;  ///< families
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ using NeedsOfChanges = std::function<std::vector<ChangeNeed>(const std::vector<F
 /// Changes that may make a step fit, by what their programs need.
 struct FoundChanges {
   std::vector<FitChange> fitting;  ///< cheapest by FitChange::cost first
-  std::vector<ChangeNeed> refused;
+  std::vector<ChangeNeed> refused;  ///< single ones, the first of those that differ in degree
 };
 
 /// Looks at all `singles` of a step that needs `base`, then at combinations of two, three and four

@@ -38,7 +38,7 @@ class FitQuestion {
 
   FitAnswer answer() && {
     describe();
-    answer_.need = memory_need(scenario_, weights_);
+    answer_.need = memory_need(scenario_, weights_, NeedScope::all);
     simulate_and_measure();
     if (answer_.step.verdict != FitVerdict::fits) look_for_changes();
     return std::move(answer_);
@@ -66,7 +66,7 @@ class FitQuestion {
     answer_.assumed = job_.assumed();
     answer_.ignored = job_.ignored();
     answer_.approximations = scenario_.approximations;
-    answer_.not_simulated = changes_not_simulated(scenario_);
+    answer_.not_simulated = changes_not_simulated(scenario_, options_.plans);
   }
 
   /// The step itself, and the largest sizes, side by side.
@@ -96,9 +96,9 @@ class FitQuestion {
   }
 
   /// Nothing where the rules of scenarios forbid the size.
-  std::optional<Bytes> need_with(const std::vector<std::string>& settings) const {
+  std::optional<Bytes> need_with(const std::vector<std::string>& settings, NeedScope scope) const {
     try {
-      return memory_need(job_.with(settings), weights_).device.total();
+      return memory_need(job_.with(settings), weights_, scope).device.total();
     } catch (const InputError&) {
       return std::nullopt;
     }
@@ -106,9 +106,16 @@ class FitQuestion {
 
   LargestSize largest(const std::function<std::vector<std::string>(std::int64_t)>& settings,
                       SizeRange range) const {
-    return largest_size([&](std::int64_t size) { return need_with(settings(size)); }, range,
-                        answer_.need.capacity,
-                        [&](Bytes bytes) { return answer_.spread.high_of(bytes); });
+    const Bytes capacity = answer_.need.capacity;
+    const auto high = [&](Bytes bytes) { return answer_.spread.high_of(bytes); };
+    const auto by = [&](NeedScope scope) -> NeedOfSize {
+      return [this, &settings, scope](std::int64_t size) {
+        return need_with(settings(size), scope);
+      };
+    };
+    const LargestSize quick = largest_size(by(NeedScope::quick), range, capacity, high);
+    if (scenario_.step.layout.pipeline == 1) return quick;
+    return confirmed_size(by(NeedScope::all), quick, range, capacity, high);
   }
 
   /// With as many micro-batches as the job has.
@@ -140,7 +147,8 @@ class FitQuestion {
     Calls calls;
     for (const FitChange& change : changes)
       calls.emplace_back([this, &change] {
-        return tessera::packed(memory_need(job_.with(change.all_settings(scenario_)), weights_));
+        return tessera::packed(
+            memory_need(job_.with(change.all_settings(scenario_)), weights_, NeedScope::quick));
       });
     const std::vector<ForkedOutcome> outcomes = run(calls);
     std::vector<ChangeNeed> needs;
@@ -158,10 +166,18 @@ class FitQuestion {
 
   void look_for_changes() {
     const NeedsOfChanges needs = [this](const auto& changes) { return needs_of(changes); };
+    std::vector<FitChange> singles = single_changes(scenario_);
+    const auto plans = std::ranges::stable_partition(
+        singles, [](const FitChange& change) { return !change.is_plan(); });
+    std::vector<FitChange> chosen(plans.begin(), plans.end());
+    if (!options_.plans) chosen.clear();
+    singles.erase(plans.begin(), plans.end());
     const FoundChanges found =
-        find_changes(answer_.need, single_changes(scenario_), needs, kEnoughChanges, options_.most);
+        find_changes(answer_.need, singles, needs, kEnoughChanges, options_.most);
     for (const ChangeNeed& each : found.refused) refuse(each.change, each.refused);
-    simulate(found.fitting);
+    const auto last = found.fitting.begin() + std::min(found.fitting.size(), options_.most);
+    chosen.insert(chosen.end(), found.fitting.begin(), last);
+    simulate(chosen);
   }
 
   void refuse(const FitChange& change, const std::string& why) {
@@ -171,15 +187,14 @@ class FitQuestion {
   }
 
   void simulate(const std::vector<FitChange>& changes) {
-    const std::size_t count = std::min(changes.size(), options_.most);
     Calls calls;
-    for (std::size_t i = 0; i < count; ++i)
-      calls.emplace_back([this, &change = changes[i]] {
+    for (const FitChange& change : changes)
+      calls.emplace_back([this, &change] {
         return tessera::packed(
             simulated_step(job_.with(change.all_settings(scenario_)), weights_));
       });
     const std::vector<ForkedOutcome> outcomes = run(calls);
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < changes.size(); ++i) {
       if (!outcomes[i].error.empty()) {
         refuse(changes[i], outcomes[i].error);
         continue;

@@ -47,7 +47,8 @@ std::vector<FitPart> parts_of(const FitAnswer& answer);
 
 struct FitOptions {
   int jobs = 1;           ///< processes at a time
-  std::size_t most = 10;  ///< so many changes are simulated
+  std::size_t most = 8;  ///< so many changes are simulated, besides memory plans
+  bool plans = false;    ///< memory plans are looked at too
 };
 
 /// Simulates the job, looks for the largest sizes, and where it does not surely fit for changes:

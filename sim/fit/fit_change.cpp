@@ -117,6 +117,10 @@ class SingleChanges {
 
 }  // namespace
 
+bool FitChange::is_plan() const {
+  return std::ranges::find(kinds, ChangeKind::offload) != kinds.end();
+}
+
 bool FitChange::goes_with(const FitChange& other) const {
   return std::ranges::none_of(kinds, [&](ChangeKind kind) {
     return std::ranges::find(other.kinds, kind) != other.kinds.end();
@@ -152,12 +156,20 @@ std::vector<FitChange> single_changes(const Scenario& scenario) {
   return SingleChanges(scenario).all();
 }
 
-std::vector<std::string> changes_not_simulated(const Scenario& scenario) {
+std::vector<std::string> changes_not_simulated(const Scenario& scenario, bool plans) {
   if (scenario.step.mode == StepMode::inference) return {};
-  return {"optimizer states in 8 bit: no optimizer of the schema has them",
+  std::vector<std::string> lines;
+  if (!plans && scenario.memory.planner.empty())
+    lines.emplace_back(
+        "activations or optimizer states in host memory, memory plans: --plans looks at them, for "
+        "seconds");
+  for (const char* line : {
+          "optimizer states in 8 bit: no optimizer of the schema has them",
           "an optimizer that runs on the CPU (ZeRO-Offload): states are copied to the GPU and back",
           "weights in 4 bit under adapters (QLoRA): no such format",
-          "offload to NVMe (ZeRO-Infinity): host memory alone"};
+          "offload to NVMe (ZeRO-Infinity): host memory alone"})
+    lines.emplace_back(line);
+  return lines;
 }
 
 }  // namespace tessera

@@ -28,6 +28,8 @@ struct FitChange {
   std::int64_t micro_batch = 0;       ///< likewise
   int cost = 0;  ///< rough order of what it costs in time, 1 or more; for choosing what to look at
 
+  /// Memory plans are made step by step, for seconds.
+  bool is_plan() const;
   /// Both at once, where no kind is in both.
   bool goes_with(const FitChange& other) const;
   FitChange and_also(const FitChange& other) const;
@@ -40,6 +42,7 @@ struct FitChange {
 std::vector<FitChange> single_changes(const Scenario& scenario);
 
 /// What people do besides, that the simulator cannot express: a line each, with the reason.
-std::vector<std::string> changes_not_simulated(const Scenario& scenario);
+/// `plans`: memory plans are looked at.
+std::vector<std::string> changes_not_simulated(const Scenario& scenario, bool plans);
 
 }  // namespace tessera

@@ -82,6 +82,16 @@ class SizeSearch {
 
 }  // namespace
 
+namespace {
+
+LargestSize size_of(KnownNeeds& needs, SizeRange range, std::int64_t fits, std::int64_t sure) {
+  LargestSize size{.fits = fits * range.unit, .sure = sure * range.unit, .limit = {}};
+  if (fits > 0 && needs.ends_at(fits + 1)) size.limit = "the model or the layout";
+  return size;
+}
+
+}  // namespace
+
 LargestSize largest_size(const NeedOfSize& need, SizeRange range, Bytes capacity,
                          const std::function<Bytes(Bytes)>& high) {
   KnownNeeds needs(need, range);
@@ -92,9 +102,19 @@ LargestSize largest_size(const NeedOfSize& need, SizeRange range, Bytes capacity
         .run();
   };
   const std::int64_t fits = search([](Bytes bytes) { return bytes; });
-  LargestSize largest{.fits = fits * range.unit, .sure = search(high) * range.unit, .limit = {}};
-  if (fits > 0 && needs.ends_at(fits + 1)) largest.limit = "the model or the layout";
-  return largest;
+  return size_of(needs, range, fits, search(high));
+}
+
+LargestSize confirmed_size(const NeedOfSize& need, const LargestSize& guess, SizeRange range,
+                           Bytes capacity, const std::function<Bytes(Bytes)>& high) {
+  KnownNeeds needs(need, range);
+  const auto is_last = [&](std::int64_t units, const std::function<bool(Bytes)>& room) {
+    return (units == 0 || needs.is_within(units, room)) && !needs.is_within(units + 1, room);
+  };
+  const std::int64_t fits = guess.fits / range.unit, sure = guess.sure / range.unit;
+  const bool holds = is_last(fits, [&](Bytes bytes) { return bytes <= capacity; }) &&
+                     is_last(sure, [&](Bytes bytes) { return high(bytes) <= capacity; });
+  return holds ? size_of(needs, range, fits, sure) : largest_size(need, range, capacity, high);
 }
 
 }  // namespace tessera

@@ -30,4 +30,9 @@ struct SizeRange {
 LargestSize largest_size(const NeedOfSize& need, SizeRange range, Bytes capacity,
                          const std::function<Bytes(Bytes)>& high);
 
+/// The same where `guess` is known to be near: the needs of its sizes and of those behind them
+/// alone are asked for, as long as they agree.
+LargestSize confirmed_size(const NeedOfSize& need, const LargestSize& guess, SizeRange range,
+                           Bytes capacity, const std::function<Bytes(Bytes)>& high);
+
 }  // namespace tessera

@@ -18,7 +18,15 @@ struct MemoryNeed {
   Bytes fragmentation() const { return device.reserved - device.allocated; }
 };
 
+/// How much of a step is looked at.
+enum class NeedScope : std::uint8_t {
+  all,
+  /// The first two stages and the last, with four micro-batches for each stage at most: as `all`
+  /// says, unless a stage between needs most.
+  quick,
+};
+
 /// Throws InputError where the scenario cannot be planned.
-MemoryNeed memory_need(const Scenario& scenario, const PredictorWeights& weights);
+MemoryNeed memory_need(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope);
 
 }  // namespace tessera

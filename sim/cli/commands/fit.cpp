@@ -22,6 +22,7 @@ struct FitCommand {
   std::vector<std::string> definitions;
   std::vector<std::string> overrides;
   int jobs = 0;
+  bool plans = false;
   std::string format;
 };
 
@@ -36,7 +37,7 @@ ExitCode run_fit(FitCommand command) {
   for (const std::string& definition : command.definitions)
     define_variable(definition, command.job);
   const FitJob job(command.what, command.job, command.overrides, shipped_catalog());
-  FitOptions options{.jobs = command.jobs};
+  FitOptions options{.jobs = command.jobs, .plans = command.plans};
   if (options.jobs == 0)
     options.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const FitAnswer answer = answer_fit(job, shipped_weights(), options);
@@ -80,6 +81,8 @@ void add_fit_command(CLI::App& app, ExitCode& exit_code) {
                       "id of tessera list clusters, or a file; a scenario names its own");
   add_set_option(*command, options->overrides);
   add_job_options(*command, *options);
+  command->add_flag("--plans", options->plans,
+                    "look at memory plans and at offload too, for seconds");
   command->add_option("--jobs", options->jobs, "simulations at a time (default: one per core)")
       ->check(CLI::Range(1, 1024));
   add_format_option(*command, options->format, {"table", "json"});
