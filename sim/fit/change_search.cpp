@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
+#include <tuple>
 #include <utility>
 
 namespace tessera {
@@ -36,8 +38,7 @@ class ChangeSearch {
       : base_(parts_of(base)), capacity_(base.capacity), needs_of_(needs_of), most_(most) {}
 
   FoundChanges run(const std::vector<FitChange>& singles, std::size_t enough) && {
-    look_at(singles);
-    singles_ = open_;
+    look_at_degrees(singles);
     for (int count = 2; count <= kMostAtOnce && fitting_.size() < enough; ++count)
       look_at(combinations());
     std::ranges::stable_sort(fitting_, {}, [](const ChangeNeed& found) {
@@ -45,7 +46,7 @@ class ChangeSearch {
     });
     FoundChanges found;
     for (ChangeNeed& each : fitting_)
-      if (!is_beaten(each)) found.fitting.push_back(each.change);
+      if (!is_beaten(each.change)) found.fitting.push_back(each.change);
     for (ChangeNeed& each : refused_)
       if (!is_known(each.change, found.refused)) found.refused.push_back(std::move(each));
     return found;
@@ -57,6 +58,23 @@ class ChangeSearch {
     FitChange change;
     NeedParts ratios;  ///< of the step's parts, that it leaves
   };
+
+  /// A higher degree only where the lower one does not surely fit.
+  void look_at_degrees(std::vector<FitChange> waiting) {
+    while (!waiting.empty()) {
+      std::vector<FitChange> now, later;
+      std::set<std::string> families;
+      for (FitChange& change : waiting) {
+        const bool is_first = families.insert(family_of(change)).second;
+        (is_first ? now : later).push_back(std::move(change));
+      }
+      look_at(now);
+      singles_.insert(singles_.end(), open_.begin(), open_.end());
+      std::erase_if(later, [&](const FitChange& change) { return is_beaten(change); });
+      waiting = std::move(later);
+    }
+    open_ = singles_;
+  }
 
   void look_at(const std::vector<FitChange>& changes) {
     std::vector<Open> open;
@@ -113,10 +131,10 @@ class ChangeSearch {
   }
 
   /// The same in a lower degree surely fits.
-  bool is_beaten(const ChangeNeed& found) const {
+  bool is_beaten(const FitChange& change) const {
     return std::ranges::any_of(fitting_, [&](const ChangeNeed& other) {
-      return other.verdict == FitVerdict::fits && other.change.cost < found.change.cost &&
-             family_of(other.change) == family_of(found.change);
+      return other.verdict == FitVerdict::fits && other.change.cost < change.cost &&
+             family_of(other.change) == family_of(change);
     });
   }
 

@@ -98,7 +98,7 @@ class FitQuestion {
   /// Nothing where the rules of scenarios forbid the size.
   std::optional<Bytes> need_with(const std::vector<std::string>& settings, NeedScope scope) const {
     try {
-      return memory_need(job_.with(settings), weights_, scope).device.total();
+      return total_need(job_.with(settings), weights_, scope);
     } catch (const InputError&) {
       return std::nullopt;
     }
@@ -128,19 +128,24 @@ class FitQuestion {
               with_number("training.micro_batches", batches),
               with_number("training.global_batch", size * replicas * batches)};
     };
-    return largest(settings, {.unit = 1, .most = kMost});
+    return largest(settings, {.unit = 1, .most = kMost, .first = scenario_.step.micro_batch});
   }
 
+  /// To a sixteenth of the job's own.
   LargestSize longest_sequence() const {
-    constexpr std::int64_t kUnit = 64;  ///< tokens
+    constexpr std::int64_t kLeast = 64;  ///< tokens
     constexpr std::int64_t kMost = std::int64_t{1} << 26;
     const ParallelLayout& layout = scenario_.step.layout;
-    const std::int64_t unit = std::lcm(
-        kUnit, std::lcm<std::int64_t>(2 * layout.context, layout.sequence_parts()));
+    const std::int64_t length = scenario_.step.sequence_length;
+    std::int64_t unit =
+        std::lcm(kLeast, std::lcm<std::int64_t>(2 * layout.context, layout.sequence_parts()));
+    while (unit < length / 16) unit *= 2;
+    const std::int64_t positions = scenario_.model.max_positions;
+    const std::int64_t most = positions > 0 ? positions : kMost;
     const auto settings = [](std::int64_t size) -> std::vector<std::string> {
       return {with_number("training.sequence_length", size)};
     };
-    return largest(settings, {.unit = unit, .most = kMost / unit});
+    return largest(settings, {.unit = unit, .most = most / unit, .first = length / unit});
   }
 
   std::vector<ChangeNeed> needs_of(const std::vector<FitChange>& changes) const {

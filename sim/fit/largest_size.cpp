@@ -2,27 +2,41 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 namespace tessera {
 namespace {
 
+using Room = std::function<Bytes(Bytes need)>;  ///< of a need: what has to be within the capacity
+
 /// Needs that were asked for, by size in units.
 class KnownNeeds {
  public:
-  KnownNeeds(const NeedOfSize& need, SizeRange range) : need_(need), range_(range) {}
+  KnownNeeds(const NeedOfSize& need, SizeRange range, Bytes capacity)
+      : need_(need), range_(range), capacity_(capacity) {}
 
-  /// False for a size that there is none of.
-  bool is_within(std::int64_t units, const std::function<bool(Bytes)>& room) {
-    if (units > range_.most) return false;
+  bool is_within(std::int64_t units, const Room& counted) {
     const auto [entry, is_new] = known_.try_emplace(units);
-    if (is_new) entry->second = need_(units * range_.unit);
-    return entry->second && room(*entry->second);
+    if (is_new && units <= range_.most) entry->second = need_(units * range_.unit);
+    return share(entry->second, counted) <= 1;
   }
-  std::optional<Bytes> at(std::int64_t units) const {
-    const auto found = known_.find(units);
-    return found == known_.end() ? std::nullopt : found->second;
+
+  /// The last size within the capacity: between the last known that is and the first that is not.
+  std::int64_t last_within(const Room& counted) {
+    is_within(std::clamp<std::int64_t>(range_.first, 1, range_.most), counted);
+    for (int step = 0;; ++step) {
+      std::int64_t fits = 0, fails = 0;
+      for (const auto& [units, bytes] : known_) {
+        const bool within = share(bytes, counted) <= 1;
+        if (within) fits = units;
+        if (!within && fails == 0) fails = units;
+      }
+      if (fails == fits + 1) return fits;
+      is_within(next(fits, fails, counted, step), counted);
+    }
   }
+
   /// Nothing of that size exists.
   bool ends_at(std::int64_t units) const {
     const auto found = known_.find(units);
@@ -30,54 +44,44 @@ class KnownNeeds {
   }
 
  private:
+  /// Of the capacity; endless where there is no such size.
+  double share(std::optional<Bytes> bytes, const Room& counted) const {
+    return bytes ? counted(*bytes) / capacity_ : HUGE_VAL;
+  }
+
+  /// Where the line through two known sizes meets the capacity; now and then the middle.
+  std::int64_t next(std::int64_t fits, std::int64_t fails, const Room& counted, int step) const {
+    const std::int64_t low = fits + 1;
+    const std::int64_t high = fails > 0 ? fails - 1 : 64 * std::max<std::int64_t>(fits, 1);
+    const std::optional<double> at = crossing(fits, fails, counted);
+    const bool halves = step % 4 == 3 && fails > 0;
+    if (!at || halves) return fails > 0 ? (fits + fails) / 2 : 2 * fits;
+    return std::clamp(static_cast<std::int64_t>(std::clamp(*at, 0.0, 1e15)), low, high);
+  }
+
+  /// Of the two known sizes nearest to the gap; nothing where there are no two.
+  std::optional<double> crossing(std::int64_t fits, std::int64_t fails,
+                                 const Room& counted) const {
+    std::map<std::int64_t, double> near;
+    for (const auto& [units, bytes] : known_) {
+      if (!bytes) continue;
+      near.emplace(units, share(bytes, counted));
+      const bool is_behind = fails > 0 && units >= fails;
+      if (near.size() > 2 && !is_behind) near.erase(near.begin());
+      if (is_behind && near.size() >= 2) break;
+    }
+    while (near.size() > 2) near.erase(near.begin());
+    if (near.size() < 2 || (fits == 0 && fails == 1)) return std::nullopt;
+    const auto [a, share_a] = *near.begin();
+    const auto [b, share_b] = *std::next(near.begin());
+    if (share_b <= share_a) return std::nullopt;
+    return static_cast<double>(a) + (1 - share_a) * static_cast<double>(b - a) / (share_b - share_a);
+  }
+
   const NeedOfSize& need_;
   SizeRange range_;
+  Bytes capacity_;
   std::map<std::int64_t, std::optional<Bytes>> known_;
-};
-
-/// The last size within `room`, between one that is and one that is not.
-class SizeSearch {
- public:
-  SizeSearch(KnownNeeds& needs, std::function<bool(Bytes)> room, std::function<double(Bytes)> share)
-      : needs_(needs), room_(std::move(room)), share_(std::move(share)) {}
-
-  std::int64_t run() {
-    std::int64_t fits = 0, fails = 1;
-    while (needs_.is_within(fails, room_)) {
-      const std::int64_t next = beyond(fits, fails);
-      fits = fails;
-      fails = next;
-    }
-    while (fails - fits > 1) {
-      const std::int64_t middle = between(fits, fails);
-      (needs_.is_within(middle, room_) ? fits : fails) = middle;
-    }
-    return fits;
-  }
-
- private:
-  /// Where the line through two sizes that fit meets the room: twice the last, where none is known.
-  std::int64_t beyond(std::int64_t before, std::int64_t last) const {
-    const auto a = needs_.at(before), b = needs_.at(last);
-    if (!a || !b || share_(*b) <= share_(*a)) return 2 * last;
-    const double slope = (share_(*b) - share_(*a)) / static_cast<double>(last - before);
-    const double at = static_cast<double>(last) + (1 - share_(*b)) / slope;
-    return std::clamp(static_cast<std::int64_t>(std::min(at, 1e15)) + 1, last + 1, 64 * last);
-  }
-  std::int64_t between(std::int64_t fits, std::int64_t fails) {
-    const auto a = needs_.at(fits), b = needs_.at(fails);
-    const std::int64_t half = (fits + fails) / 2;
-    if (!a || !b || ++steps_ % 3 == 0) return half;
-    const double way = (1 - share_(*a)) / (share_(*b) - share_(*a));
-    const auto at = fits + static_cast<std::int64_t>(way * static_cast<double>(fails - fits));
-    // The line is right to a unit or so: the one behind it comes next.
-    return std::clamp(at == fits ? fits + 1 : at, fits + 1, fails - 1);
-  }
-
-  KnownNeeds& needs_;
-  std::function<bool(Bytes)> room_;
-  std::function<double(Bytes)> share_;  ///< of the room, that a need takes
-  int steps_ = 0;
 };
 
 }  // namespace
@@ -94,26 +98,20 @@ LargestSize size_of(KnownNeeds& needs, SizeRange range, std::int64_t fits, std::
 
 LargestSize largest_size(const NeedOfSize& need, SizeRange range, Bytes capacity,
                          const std::function<Bytes(Bytes)>& high) {
-  KnownNeeds needs(need, range);
-  const auto search = [&](const std::function<Bytes(Bytes)>& counted) {
-    return SizeSearch(
-               needs, [&](Bytes bytes) { return counted(bytes) <= capacity; },
-               [&](Bytes bytes) { return counted(bytes) / capacity; })
-        .run();
-  };
-  const std::int64_t fits = search([](Bytes bytes) { return bytes; });
-  return size_of(needs, range, fits, search(high));
+  KnownNeeds needs(need, range, capacity);
+  const std::int64_t fits = needs.last_within([](Bytes bytes) { return bytes; });
+  return size_of(needs, range, fits, needs.last_within(high));
 }
 
 LargestSize confirmed_size(const NeedOfSize& need, const LargestSize& guess, SizeRange range,
                            Bytes capacity, const std::function<Bytes(Bytes)>& high) {
-  KnownNeeds needs(need, range);
-  const auto is_last = [&](std::int64_t units, const std::function<bool(Bytes)>& room) {
-    return (units == 0 || needs.is_within(units, room)) && !needs.is_within(units + 1, room);
+  KnownNeeds needs(need, range, capacity);
+  const auto is_last = [&](std::int64_t units, const Room& counted) {
+    return (units == 0 || needs.is_within(units, counted)) &&
+           !needs.is_within(units + 1, counted);
   };
   const std::int64_t fits = guess.fits / range.unit, sure = guess.sure / range.unit;
-  const bool holds = is_last(fits, [&](Bytes bytes) { return bytes <= capacity; }) &&
-                     is_last(sure, [&](Bytes bytes) { return high(bytes) <= capacity; });
+  const bool holds = is_last(fits, [](Bytes bytes) { return bytes; }) && is_last(sure, high);
   return holds ? size_of(needs, range, fits, sure) : largest_size(need, range, capacity, high);
 }
 

@@ -19,14 +19,15 @@ struct LargestSize {
 /// What a step of some size needs; nothing where no step has that size.
 using NeedOfSize = std::function<std::optional<Bytes>(std::int64_t size)>;
 
-/// The sizes tried are multiples of `unit`, up to `most` of them.
+/// The sizes tried are multiples of `unit`, up to `most` of them; `first` of them first.
 struct SizeRange {
   std::int64_t unit = 1;
   std::int64_t most = 1;
+  std::int64_t first = 1;
 };
 
 /// The largest size up to which `need` is within `capacity`, and within it after `high`. Needs are
-/// taken to grow with the size, about as a straight line: a dozen of them are asked for.
+/// taken to grow with the size, about as a straight line: about eight of them are asked for.
 LargestSize largest_size(const NeedOfSize& need, SizeRange range, Bytes capacity,
                          const std::function<Bytes(Bytes)>& high);
 

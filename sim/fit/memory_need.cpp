@@ -1,6 +1,7 @@
 #include "sim/fit/memory_need.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "predictor/weights.h"
 #include "sim/plan/plan.h"
@@ -17,33 +18,28 @@ Bytes smallest_memory(const Scenario& scenario) {
   return capacity;
 }
 
-/// The stage whose allocator holds most.
-int fullest_stage(const Program& program, const AllocatorSetting& setting, NeedScope scope) {
-  const int stages = static_cast<int>(program.stages.size());
-  if (stages == 1) return 0;
-  int fullest = 0;
-  Bytes most(-1);
+/// A step as far as it decides about memory.
+struct NeededStep {
+  Program program;
+  LibraryMemory libraries;
+  Bytes capacity;
+};
+
+/// The stage whose allocator holds most, and how much.
+struct FullestStage {
+  int stage = 0;
+  Bytes reserved = Bytes(-1);
+};
+
+FullestStage fullest_stage(const NeededStep& step, NeedScope scope) {
+  const int stages = static_cast<int>(step.program.stages.size());
+  FullestStage fullest;
   for (int stage = 0; stage < stages; ++stage) {
     if (scope == NeedScope::quick && stage > 1 && stage < stages - 1) continue;
-    const Bytes reserved = reserved_memory(program, stage, setting);
-    if (reserved <= most) continue;
-    most = reserved;
-    fullest = stage;
+    const Bytes reserved = reserved_memory(step.program, stage, step.libraries.allocator);
+    if (reserved > fullest.reserved) fullest = {stage, reserved};
   }
   return fullest;
-}
-
-MemoryNeed need_of(const Program& program, const LibraryMemory& libraries, Bytes capacity,
-                   NeedScope scope) {
-  MemoryNeed need{.stage = fullest_stage(program, libraries.allocator, scope),
-                  .capacity = capacity};
-  const MemoryProfile profile = profile_memory(program, need.stage, libraries.allocator);
-  need.parts = profile.at_peak;
-  need.device = {.allocated = profile.peak,
-                 .reserved = std::max(profile.peak, profile.reserved),
-                 .context = libraries.context,
-                 .communicators = libraries.communicators};
-  return need;
 }
 
 StepOptions shortened(StepOptions step) {
@@ -53,20 +49,40 @@ StepOptions shortened(StepOptions step) {
   return step;
 }
 
-}  // namespace
-
-MemoryNeed memory_need(const Scenario& scenario, const PredictorWeights& weights,
+NeededStep needed_step(const Scenario& scenario, const PredictorWeights& weights,
                        NeedScope scope) {
   if (!scenario.memory.planner.empty() || scenario.memory.limit > Bytes(0)) {
-    const TimedProgram timed = plan_step(scenario, weights);
-    return need_of(timed.program, timed.library_memory, timed.memory_capacity, scope);
+    TimedProgram timed = plan_step(scenario, weights);
+    return {std::move(timed.program), timed.library_memory, timed.memory_capacity};
   }
   LibraryMemory libraries = library_memory(scenario.step, scenario.cluster.node);
   const Bytes capacity = smallest_memory(scenario);
   libraries.allocator.capacity = capacity - libraries.context - libraries.communicators;
-  const StepOptions step =
-      scope == NeedScope::quick ? shortened(scenario.step) : scenario.step;
-  return need_of(build_program(scenario.model, step), libraries, capacity, scope);
+  const StepOptions step = scope == NeedScope::quick ? shortened(scenario.step) : scenario.step;
+  return {build_program(scenario.model, step), libraries, capacity};
+}
+
+}  // namespace
+
+MemoryNeed memory_need(const Scenario& scenario, const PredictorWeights& weights,
+                       NeedScope scope) {
+  const NeededStep step = needed_step(scenario, weights, scope);
+  const bool is_alone = step.program.stages.size() == 1;
+  const int stage = is_alone ? 0 : fullest_stage(step, scope).stage;
+  const MemoryProfile profile = profile_memory(step.program, stage, step.libraries.allocator);
+  return {.stage = stage,
+          .parts = profile.at_peak,
+          .device = {.allocated = profile.peak,
+                     .reserved = std::max(profile.peak, profile.reserved),
+                     .context = step.libraries.context,
+                     .communicators = step.libraries.communicators},
+          .capacity = step.capacity};
+}
+
+Bytes total_need(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {
+  const NeededStep step = needed_step(scenario, weights, scope);
+  return fullest_stage(step, scope).reserved + step.libraries.context +
+         step.libraries.communicators;
 }
 
 }  // namespace tessera

@@ -29,4 +29,7 @@ enum class NeedScope : std::uint8_t {
 /// Throws InputError where the scenario cannot be planned.
 MemoryNeed memory_need(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope);
 
+/// `DeviceMemory::total()` of it alone, for half the time.
+Bytes total_need(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope);
+
 }  // namespace tessera
