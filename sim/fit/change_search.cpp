@@ -34,8 +34,13 @@ std::string family_of(const FitChange& change) {
 
 class ChangeSearch {
  public:
-  ChangeSearch(const MemoryNeed& base, const NeedsOfChanges& needs_of, std::size_t most)
-      : base_(parts_of(base)), capacity_(base.capacity), needs_of_(needs_of), most_(most) {}
+  ChangeSearch(const Scenario& scenario, const MemoryNeed& base, const NeedsOfChanges& needs_of,
+               std::size_t most)
+      : scenario_(scenario),
+        base_(parts_of(base)),
+        capacity_(base.capacity),
+        needs_of_(needs_of),
+        most_(most) {}
 
   FoundChanges run(const std::vector<FitChange>& singles, std::size_t enough) && {
     look_at_degrees(singles);
@@ -84,8 +89,7 @@ class ChangeSearch {
         if (found.change.kinds.size() == 1) refused_.push_back(std::move(found));
         continue;
       }
-      if (found.verdict != FitVerdict::fits)
-        open.push_back({found.change, ratios_of(*found.need)});
+      if (found.verdict != FitVerdict::fits) open.push_back({found.change, ratios_of(*found.need)});
       if (found.verdict != FitVerdict::does_not_fit) fitting_.push_back(std::move(found));
     }
     open_ = std::move(open);
@@ -116,7 +120,9 @@ class ChangeSearch {
       for (const Open& one : singles_) {
         if (!few.change.goes_with(one.change)) continue;
         if (few.change.kinds.back() > one.change.kinds.front()) continue;
-        candidates.push_back({few.change.and_also(one.change), estimate(few, one)});
+        FitChange both = few.change.and_also(one.change);
+        if (both.makes_sense(scenario_))
+          candidates.push_back({std::move(both), estimate(few, one)});
       }
     }
     const double room = static_cast<double>(capacity_.value());
@@ -142,11 +148,11 @@ class ChangeSearch {
   bool is_known(const FitChange& change, const std::vector<ChangeNeed>& refused) const {
     const std::string family = family_of(change);
     return std::ranges::find(possible_, family) != possible_.end() ||
-           std::ranges::any_of(refused, [&](const ChangeNeed& other) {
-             return family_of(other.change) == family;
-           });
+           std::ranges::any_of(
+               refused, [&](const ChangeNeed& other) { return family_of(other.change) == family; });
   }
 
+  const Scenario& scenario_;
   NeedParts base_;
   Bytes capacity_;
   const NeedsOfChanges& needs_of_;
@@ -158,9 +164,10 @@ class ChangeSearch {
 
 }  // namespace
 
-FoundChanges find_changes(const MemoryNeed& base, const std::vector<FitChange>& singles,
-                          const NeedsOfChanges& needs_of, std::size_t enough, std::size_t most) {
-  return ChangeSearch(base, needs_of, most).run(singles, enough);
+FoundChanges find_changes(const Scenario& scenario, const MemoryNeed& base,
+                          const std::vector<FitChange>& singles, const NeedsOfChanges& needs_of,
+                          std::size_t enough, std::size_t most) {
+  return ChangeSearch(scenario, base, needs_of, most).run(singles, enough);
 }
 
 }  // namespace tessera

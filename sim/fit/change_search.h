@@ -24,15 +24,16 @@ using NeedsOfChanges = std::function<std::vector<ChangeNeed>(const std::vector<F
 
 /// Changes that may make a step fit, by what their programs need.
 struct FoundChanges {
-  std::vector<FitChange> fitting;  ///< cheapest by FitChange::cost first
+  std::vector<FitChange> fitting;   ///< cheapest by FitChange::cost first
   std::vector<ChangeNeed> refused;  ///< single ones, the first of those that differ in degree
 };
 
-/// Looks at all `singles` of a step that needs `base`, then at combinations of two, three and four
-/// that do not surely fit with fewer, until there are `enough`: of each number the `most` cheapest
-/// whose need comes within `capacity`, if every change takes the same share of a part of the memory
-/// as it does alone.
-FoundChanges find_changes(const MemoryNeed& base, const std::vector<FitChange>& singles,
-                          const NeedsOfChanges& needs_of, std::size_t enough, std::size_t most);
+/// Looks at all `singles` of a `scenario` that needs `base`, then at combinations of two, three and
+/// four that do not surely fit with fewer, until there are `enough`: of each number the `most`
+/// cheapest whose need comes within `capacity`, if every change takes the same share of a part of
+/// the memory as it does alone.
+FoundChanges find_changes(const Scenario& scenario, const MemoryNeed& base,
+                          const std::vector<FitChange>& singles, const NeedsOfChanges& needs_of,
+                          std::size_t enough, std::size_t most);
 
 }  // namespace tessera

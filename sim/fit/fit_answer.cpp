@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "hw/units/input_error.h"
 #include "hw/units/precision.h"
@@ -109,9 +108,8 @@ class FitQuestion {
     const Bytes capacity = answer_.need.capacity;
     const auto high = [&](Bytes bytes) { return answer_.spread.high_of(bytes); };
     const auto by = [&](NeedScope scope) -> NeedOfSize {
-      return [this, &settings, scope](std::int64_t size) {
-        return need_with(settings(size), scope);
-      };
+      return
+          [this, &settings, scope](std::int64_t size) { return need_with(settings(size), scope); };
     };
     const LargestSize quick = largest_size(by(NeedScope::quick), range, capacity, high);
     if (scenario_.step.layout.pipeline == 1) return quick;
@@ -178,15 +176,20 @@ class FitQuestion {
     if (!options_.plans) chosen.clear();
     singles.erase(plans.begin(), plans.end());
     const FoundChanges found =
-        find_changes(answer_.need, singles, needs, kEnoughChanges, options_.most);
+        find_changes(scenario_, answer_.need, singles, needs, kEnoughChanges, options_.most);
     for (const ChangeNeed& each : found.refused) refuse(each.change, each.refused);
     const auto last = found.fitting.begin() + std::min(found.fitting.size(), options_.most);
     chosen.insert(chosen.end(), found.fitting.begin(), last);
     simulate(chosen);
   }
 
+  int gpus_of(const FitChange& change) const {
+    const ParallelLayout& layout = scenario_.step.layout;
+    return layout.world_size() / layout.data * change.wider * change.replicas(scenario_);
+  }
+
   void refuse(const FitChange& change, const std::string& why) {
-    ChangedStep refused{change, change.all_settings(scenario_), {}};
+    ChangedStep refused{change, change.all_settings(scenario_), {}, gpus_of(change)};
     refused.step.refused = why;
     answer_.refused.push_back(std::move(refused));
   }
@@ -195,8 +198,7 @@ class FitQuestion {
     Calls calls;
     for (const FitChange& change : changes)
       calls.emplace_back([this, &change] {
-        return tessera::packed(
-            simulated_step(job_.with(change.all_settings(scenario_)), weights_));
+        return tessera::packed(simulated_step(job_.with(change.all_settings(scenario_)), weights_));
       });
     const std::vector<ForkedOutcome> outcomes = run(calls);
     for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -205,7 +207,7 @@ class FitQuestion {
         continue;
       }
       ChangedStep changed{changes[i], changes[i].all_settings(scenario_),
-                          unpacked_step(outcomes[i].result)};
+                          unpacked_step(outcomes[i].result), gpus_of(changes[i])};
       if (changed.step.verdict != FitVerdict::does_not_fit)
         answer_.changes.push_back(std::move(changed));
     }

@@ -18,6 +18,7 @@ struct ChangedStep {
   FitChange change;
   std::vector<std::string> settings;  ///< as --set takes them
   FitStep step;
+  int gpus = 0;
 };
 
 /// What `tessera fit` says.
@@ -46,7 +47,7 @@ struct FitPart {
 std::vector<FitPart> parts_of(const FitAnswer& answer);
 
 struct FitOptions {
-  int jobs = 1;           ///< processes at a time
+  int jobs = 1;          ///< processes at a time
   std::size_t most = 8;  ///< so many changes are simulated, besides memory plans
   bool plans = false;    ///< memory plans are looked at too
 };

@@ -67,29 +67,27 @@ class SingleChanges {
       add("recompute full", ChangeKind::recompute, {"training.recompute=full"}, 4);
   }
 
-  /// Wider by 2, 4 and 8, at the cost of replicas where they divide by that, else with GPUs of the
-  /// cluster that the job leaves free.
+  /// Replicas of 2, 4 and 8 times the GPUs.
   void add_layouts() {
     const ParallelLayout& layout = step_.layout;
     for (const int factor : {2, 4, 8}) {
-      add_layout("tp", "parallelism.tensor", layout.tensor, factor, 2);
-      add_layout("pp", "parallelism.pipeline", layout.pipeline, factor, 3);
-      add_layout("cp", "parallelism.context", layout.context, factor, 3);
+      add_layout("tp", ChangeKind::tensor, "parallelism.tensor", layout.tensor, factor);
+      if (scenario_.model.layers % (layout.pipeline * factor) == 0)
+        add_layout("pp", ChangeKind::pipeline, "parallelism.pipeline", layout.pipeline, factor);
+      add_layout("cp", ChangeKind::context, "parallelism.context", layout.context, factor);
     }
   }
-  void add_layout(const std::string& name, const char* path, int size, int factor, int cost) {
-    const ParallelLayout& layout = step_.layout;
-    const bool trades = layout.data % factor == 0;
-    if (!trades && layout.world_size() * factor > scenario_.cluster.gpu_count()) return;
-    const std::int64_t wide = static_cast<std::int64_t>(size) * factor;
-    if (name == "pp" && scenario_.model.layers % wide != 0) return;
-    Settings settings{setting(path, wide)};
-    if (name == "tp" && step_.framework.modules == ModuleTree::megatron)
-      settings.emplace_back("parallelism.sequence_parallel=true");
-    std::string title = name + " " + std::to_string(wide);
-    if (!trades) title += " on " + std::to_string(layout.world_size() * factor) + " GPUs";
-    add(title, ChangeKind::layout, std::move(settings), cost + factor / 2);
-    changes_.back().data = trades ? layout.data / factor : layout.data;
+  void add_layout(const std::string& name, ChangeKind kind, const char* path, int size,
+                  int factor) {
+    FitChange change{.name = name + " " + std::to_string(size * factor), .kinds = {kind}};
+    change.wider = factor;
+    change.cost = factor / 2 + (kind == ChangeKind::tensor ? 2 : 3);
+    change.settings = {setting(path, static_cast<std::int64_t>(size) * factor)};
+    if (kind == ChangeKind::tensor && step_.framework.modules == ModuleTree::megatron)
+      change.settings.emplace_back("parallelism.sequence_parallel=true");
+    const std::int64_t gpus = static_cast<std::int64_t>(change.replicas(scenario_)) *
+                              step_.layout.world_size() / step_.layout.data * factor;
+    if (gpus <= scenario_.cluster.gpu_count()) changes_.push_back(std::move(change));
   }
 
   void add_offload() {
@@ -133,22 +131,36 @@ FitChange FitChange::and_also(const FitChange& other) const {
   both.kinds.insert(both.kinds.end(), other.kinds.begin(), other.kinds.end());
   std::ranges::sort(both.kinds);
   both.settings.insert(both.settings.end(), other.settings.begin(), other.settings.end());
-  both.data = std::max(data, other.data);
+  both.wider *= other.wider;
   both.micro_batch = std::max(micro_batch, other.micro_batch);
   both.cost += other.cost;
   return both;
 }
 
+int FitChange::replicas(const Scenario& scenario) const {
+  const int data = scenario.step.layout.data;
+  return data % wider == 0 ? data / wider : data;
+}
+
+bool FitChange::makes_sense(const Scenario& scenario) const {
+  const ParallelLayout& layout = scenario.step.layout;
+  const int gpus = replicas(scenario) * layout.world_size() / layout.data * wider;
+  const bool shards = std::ranges::find(kinds, ChangeKind::sharding) != kinds.end();
+  const bool splits = std::ranges::find(kinds, ChangeKind::context) != kinds.end();
+  const bool has_replicas = splits || replicas(scenario) * layout.context > 1;
+  return gpus <= scenario.cluster.gpu_count() && (!shards || has_replicas);
+}
+
 Settings FitChange::all_settings(const Scenario& scenario) const {
   Settings all = settings;
-  if (data == 0 && micro_batch == 0) return all;
+  if (wider == 1 && micro_batch == 0) return all;
   const StepOptions& step = scenario.step;
-  const int replicas = data > 0 ? data : step.layout.data;
+  const int data = replicas(scenario);
   const std::int64_t size = micro_batch > 0 ? micro_batch : step.micro_batch;
-  if (replicas != step.layout.data) all.push_back(setting("parallelism.data", replicas));
+  if (data != step.layout.data) all.push_back(setting("parallelism.data", data));
   if (size != step.micro_batch) all.push_back(setting("training.micro_batch", size));
   all.push_back(setting("training.micro_batches",
-                        std::max<std::int64_t>(1, step.global_batch / replicas / size)));
+                        std::max<std::int64_t>(1, step.global_batch / data / size)));
   return all;
 }
 
@@ -163,11 +175,11 @@ std::vector<std::string> changes_not_simulated(const Scenario& scenario, bool pl
     lines.emplace_back(
         "activations or optimizer states in host memory, memory plans: --plans looks at them, for "
         "seconds");
-  for (const char* line : {
-          "optimizer states in 8 bit: no optimizer of the schema has them",
-          "an optimizer that runs on the CPU (ZeRO-Offload): states are copied to the GPU and back",
-          "weights in 4 bit under adapters (QLoRA): no such format",
-          "offload to NVMe (ZeRO-Infinity): host memory alone"})
+  for (const char* line :
+       {"optimizer states in 8 bit: no optimizer of the schema has them",
+        "an optimizer that runs on the CPU (ZeRO-Offload): states are copied to the GPU and back",
+        "weights in 4 bit under adapters (QLoRA): no such format",
+        "offload to NVMe (ZeRO-Infinity): host memory alone"})
     lines.emplace_back(line);
   return lines;
 }

@@ -13,7 +13,9 @@ enum class ChangeKind : std::uint8_t {
   micro_batch,
   sharding,
   recompute,
-  layout,
+  tensor,
+  pipeline,
+  context,
   offload,
   optimizer,
   adapters,
@@ -24,8 +26,8 @@ struct FitChange {
   std::string name;                   ///< "recompute full"
   std::vector<ChangeKind> kinds;      ///< ascending
   std::vector<std::string> settings;  ///< as --set takes them, without those of the batch
-  int data = 0;                       ///< replicas; 0: as they are
-  std::int64_t micro_batch = 0;       ///< likewise
+  int wider = 1;                      ///< so many times the GPUs of a replica
+  std::int64_t micro_batch = 0;       ///< 0: as it is
   int cost = 0;  ///< rough order of what it costs in time, 1 or more; for choosing what to look at
 
   /// Memory plans are made step by step, for seconds.
@@ -33,6 +35,10 @@ struct FitChange {
   /// Both at once, where no kind is in both.
   bool goes_with(const FitChange& other) const;
   FitChange and_also(const FitChange& other) const;
+  /// Replicas that are left: fewer where they divide by `wider`, else as many on more GPUs.
+  int replicas(const Scenario& scenario) const;
+  /// Whether the parts of a combination have an effect beside each other.
+  bool makes_sense(const Scenario& scenario) const;
   /// All that changes in `scenario`, whose steps keep their sequences.
   std::vector<std::string> all_settings(const Scenario& scenario) const;
 };

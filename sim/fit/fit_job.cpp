@@ -17,22 +17,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Images have none.
+void forget_sequences(ImportedJob& job) {
+  std::erase_if(job.assumed,
+                [](const std::string& line) { return line.starts_with("sequence length"); });
+  for (YamlEntry& section : job.scenario.entries)
+    if (section.key == "training")
+      std::erase_if(section.value.entries,
+                    [](const YamlEntry& field) { return field.key == "sequence_length"; });
+}
+
 /// A model alone: one copy on each GPU, as Hugging Face's importer has it.
 ImportedJob job_of_model(const std::string& id_or_file, JobOptions options,
                          const Catalog& catalog) {
   const ModelSpec model = load_model(id_or_file, catalog);
+  const bool sees = model.family == ModelFamily::vision;
+  const bool plain = fields_of_megatron_alone(model).empty();
   ScenarioDraft draft;
   options.model = id_or_file;
   options.longest_sequence = model.max_positions;
-  const bool sees = model.family == ModelFamily::vision;
-  const bool plain = fields_of_megatron_alone(model).empty();
-  if (sees && options.framework.empty()) options.framework = "torch-compile";
   set_model_and_framework(draft, options, model.name, plain ? "hf-eager" : "megatron");
   draft.set("training.precision", "bf16");
   draft.assume("precision bf16");
   ForeignFields nothing;
   set_data_parallel_job(draft, nothing, options, {});
-  return draft.finish({});
+  ImportedJob job = draft.finish({});
+  if (sees) forget_sequences(job);
+  return job;
 }
 
 /// What importers are told of the model that their file does not describe.
@@ -56,8 +67,8 @@ std::string need_cluster(const JobOptions& options, const std::string& what) {
 }  // namespace
 
 FitJob::Read FitJob::scenario_file(const std::string& what, const Catalog& catalog) {
-  const bool is_id = what.find('/') == std::string::npos &&
-                     catalog.has(CatalogKind::scenarios, what);
+  const bool is_id =
+      what.find('/') == std::string::npos && catalog.has(CatalogKind::scenarios, what);
   const fs::path file = is_id ? catalog.file(CatalogKind::scenarios, what) : fs::path(what);
   return {.source = open_scenario(file, catalog), .kind = "scenario", .assumed = {}, .ignored = {}};
 }

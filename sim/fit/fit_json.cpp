@@ -57,7 +57,8 @@ FitJson layout_json(const StepOptions& step) {
 FitJson changes_json(const FitAnswer& answer) {
   FitJson list = FitJson::array();
   for (const ChangedStep& changed : answer.changes) {
-    FitJson entry{{"change", changed.change.name}, {"settings", changed.settings}};
+    FitJson entry{
+        {"change", changed.change.name}, {"settings", changed.settings}, {"gpus", changed.gpus}};
     entry.update(json_of(changed.step, answer.spread));
     list.push_back(std::move(entry));
   }
@@ -78,21 +79,15 @@ FitJson refused_json(const FitAnswer& answer) {
 std::string fit_json(const FitAnswer& answer) {
   FitJson parts = FitJson::object();
   for (const FitPart& part : parts_of(answer)) parts[part.key] = part.bytes.value();
-  FitJson json{{"schema", "tessera.fit/1"},
-               {"name", answer.name},
-               {"read_as", answer.kind},
-               {"model", answer.model},
-               {"cluster", answer.cluster},
-               {"gpu", answer.gpu},
-               {"gpus", answer.gpus},
-               {"framework", answer.framework},
-               {"precision", answer.precision},
-               {"layout", layout_json(answer.options)}};
+  FitJson json{{"schema", "tessera.fit/1"},     {"name", answer.name},
+               {"read_as", answer.kind},        {"model", answer.model},
+               {"cluster", answer.cluster},     {"gpu", answer.gpu},
+               {"gpus", answer.gpus},           {"framework", answer.framework},
+               {"precision", answer.precision}, {"layout", layout_json(answer.options)}};
   json.update(json_of(answer.step, answer.spread));
   json["refused"] = answer.step.refused;
-  json["interval"] = {{"low", answer.spread.low},
-                      {"high", answer.spread.high},
-                      {"basis", answer.spread.basis}};
+  json["interval"] = {
+      {"low", answer.spread.low}, {"high", answer.spread.high}, {"basis", answer.spread.basis}};
   json["fullest_stage"] = answer.need.stage;
   json["parts_bytes"] = std::move(parts);
   json["largest_micro_batch"] = json_of(answer.micro_batch);

@@ -18,8 +18,8 @@ StepJson json_of(const DeviceMemory& device) {
 
 DeviceMemory device_of(const StepJson& json) {
   const auto bytes = [&](int at) { return Bytes(json[at].get<std::int64_t>()); };
-  return {.allocated = bytes(0), .reserved = bytes(1), .context = bytes(2),
-          .communicators = bytes(3)};
+  return {
+      .allocated = bytes(0), .reserved = bytes(1), .context = bytes(2), .communicators = bytes(3)};
 }
 
 }  // namespace

@@ -53,8 +53,7 @@ std::string verdict_text(const FitAnswer& answer) {
   const Bytes needed = step.device.total();
   std::string text = text_of(step.verdict) +
                      fit_line(": %.2f GiB of %.2f, margin %+.2f GiB (80 %%: %+.2f to %+.2f)\n",
-                              gibibytes(needed), gibibytes(step.capacity),
-                              gibibytes(step.margin()),
+                              gibibytes(needed), gibibytes(step.capacity), gibibytes(step.margin()),
                               gibibytes(step.capacity - answer.spread.high_of(needed)),
                               gibibytes(step.capacity - answer.spread.low_of(needed)));
   text += "interval: " + answer.spread.basis + "\n";
@@ -67,7 +66,7 @@ std::string parts_text(const FitAnswer& answer) {
   std::string text = "\nwhat holds it, on the fullest GPU (stage " +
                      std::to_string(answer.need.stage) + ")      GiB\n";
   const auto add = [&](std::string_view name, Bytes bytes) {
-    if (bytes.value() != 0)
+    if (bytes >= 5_MiB)  // what rounds to 0.00
       text += fit_line("  %-40s %10.2f\n", std::string(name).c_str(), gibibytes(bytes));
   };
   for (const FitPart& part : parts_of(answer)) add(part.name, part.bytes);
@@ -77,8 +76,7 @@ std::string parts_text(const FitAnswer& answer) {
 
 std::string size_text(const char* name, const LargestSize& size) {
   std::string text = fit_line("%-20s %lld", name, static_cast<long long>(size.fits));
-  if (size.sure != size.fits)
-    text += fit_line(" (surely %lld)", static_cast<long long>(size.sure));
+  if (size.sure != size.fits) text += fit_line(" (surely %lld)", static_cast<long long>(size.sure));
   if (!size.limit.empty()) text += ", where " + size.limit + " ends it";
   return text + "\n";
 }
@@ -98,8 +96,9 @@ std::string changes_text(const FitAnswer& answer) {
   for (const ChangedStep& changed : answer.changes)
     text += fit_line("%12s %+12.2f %-17s ", to_short_text(*changed.step.time).c_str(),
                      gibibytes(changed.step.margin()), text_of(changed.step.verdict).c_str()) +
-            changed.change.name + "\n" + std::string(43, ' ') + settings_text(changed.settings) +
-            "\n";
+            changed.change.name +
+            (changed.gpus == answer.gpus ? "" : " on " + std::to_string(changed.gpus) + " GPUs") +
+            "\n" + std::string(43, ' ') + settings_text(changed.settings) + "\n";
   return text;
 }
 

@@ -60,8 +60,7 @@ class KnownNeeds {
   }
 
   /// Of the two known sizes nearest to the gap; nothing where there are no two.
-  std::optional<double> crossing(std::int64_t fits, std::int64_t fails,
-                                 const Room& counted) const {
+  std::optional<double> crossing(std::int64_t fits, std::int64_t fails, const Room& counted) const {
     std::map<std::int64_t, double> near;
     for (const auto& [units, bytes] : known_) {
       if (!bytes) continue;
@@ -75,7 +74,8 @@ class KnownNeeds {
     const auto [a, share_a] = *near.begin();
     const auto [b, share_b] = *std::next(near.begin());
     if (share_b <= share_a) return std::nullopt;
-    return static_cast<double>(a) + (1 - share_a) * static_cast<double>(b - a) / (share_b - share_a);
+    return static_cast<double>(a) +
+           (1 - share_a) * static_cast<double>(b - a) / (share_b - share_a);
   }
 
   const NeedOfSize& need_;
@@ -107,8 +107,7 @@ LargestSize confirmed_size(const NeedOfSize& need, const LargestSize& guess, Siz
                            Bytes capacity, const std::function<Bytes(Bytes)>& high) {
   KnownNeeds needs(need, range, capacity);
   const auto is_last = [&](std::int64_t units, const Room& counted) {
-    return (units == 0 || needs.is_within(units, counted)) &&
-           !needs.is_within(units + 1, counted);
+    return (units == 0 || needs.is_within(units, counted)) && !needs.is_within(units + 1, counted);
   };
   const std::int64_t fits = guess.fits / range.unit, sure = guess.sure / range.unit;
   const bool holds = is_last(fits, [](Bytes bytes) { return bytes; }) && is_last(sure, high);

@@ -49,8 +49,7 @@ StepOptions shortened(StepOptions step) {
   return step;
 }
 
-NeededStep needed_step(const Scenario& scenario, const PredictorWeights& weights,
-                       NeedScope scope) {
+NeededStep needed_step(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {
   if (!scenario.memory.planner.empty() || scenario.memory.limit > Bytes(0)) {
     TimedProgram timed = plan_step(scenario, weights);
     return {std::move(timed.program), timed.library_memory, timed.memory_capacity};
@@ -64,8 +63,7 @@ NeededStep needed_step(const Scenario& scenario, const PredictorWeights& weights
 
 }  // namespace
 
-MemoryNeed memory_need(const Scenario& scenario, const PredictorWeights& weights,
-                       NeedScope scope) {
+MemoryNeed memory_need(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {
   const NeededStep step = needed_step(scenario, weights, scope);
   const bool is_alone = step.program.stages.size() == 1;
   const int stage = is_alone ? 0 : fullest_stage(step, scope).stage;

@@ -22,9 +22,9 @@ MemorySpread memory_spread(const Scenario& scenario);
 
 /// What is said of a step on a GPU of limited memory.
 enum class FitVerdict : std::uint8_t {
-  fits,            ///< even at the upper end of the interval
-  within_error,    ///< the memory of the GPU lies within the interval
-  does_not_fit,    ///< not even at its lower end
+  fits,          ///< even at the upper end of the interval
+  within_error,  ///< the memory of the GPU lies within the interval
+  does_not_fit,  ///< not even at its lower end
 };
 
 FitVerdict verdict_of(Bytes needed, Bytes capacity, const MemorySpread& spread);

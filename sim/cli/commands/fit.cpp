@@ -1,6 +1,4 @@
 // `tessera fit`: whether a step fits into the memory of its GPUs, and what to do where it does not.
-#include "sim/fit/fit_answer.h"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -12,6 +10,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/fit/fit_answer.h"
 
 namespace tessera {
 namespace {
