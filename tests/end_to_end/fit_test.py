@@ -64,7 +64,7 @@ class Fit(EndToEnd):
 
     def test_a_hugging_face_model_on_a_single_card(self):
         config = self.write("config.json", json.dumps(LLAMA_CONFIG))
-        # 1.1 billion parameters at 8 B, 2,048 tokens: 20.9 GiB of 24, which a seventh more would not fit.
+        # 1.1 billion parameters at 8 B, 2,048 tokens: 21.6 GiB of 24.0, which a seventh more would not fit.
         answer = self.fit(config, "rtx-4090-pcie-1")
         self.assertEqual((answer["read_as"], answer["gpus"], answer["gpu"]), ("model", 1, "RTX-4090"))
         self.assertIn("judged", answer["interval"]["basis"])
