@@ -164,6 +164,15 @@ Scenario ScenarioSource::with(std::span<const FieldSetting> settings) const {
   return bind_scenario(tree, content_->name, problems);
 }
 
+Scenario ScenarioSource::with_overrides(std::span<const std::string> overrides) const {
+  const pb::Descriptor& type = *schema::Scenario::descriptor();
+  ProblemList problems;
+  YamlNode tree = content_->base;
+  apply_overrides(tree, overrides, type, problems);
+  tree = resolve(std::move(tree), type, content_->catalog, content_->files, problems);
+  return bind_scenario(tree, content_->name, problems);
+}
+
 ScenarioSource open_scenario(const fs::path& file, const Catalog& catalog) {
   return {read_yaml_file(file), file.stem().string(), catalog};
 }

@@ -29,6 +29,8 @@ class ScenarioSource {
   /// The scenario with `settings`, the later one wins. Throws InputError with every problem, as
   /// load_scenario does.
   Scenario with(std::span<const FieldSetting> settings) const;
+  /// The same with settings as --set takes them: "parallelism.tensor=4".
+  Scenario with_overrides(std::span<const std::string> overrides) const;
 
  private:
   struct Content;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -12,7 +12,20 @@
 namespace tessera {
 namespace {
 
-using Key = std::tuple<int, int, int, int>;  // block, layer, micro-batch, storage
+/// Which tensor of a step.
+struct Key {
+  int block = 0, layer = 0, micro_batch = 0, storage = 0;
+  bool operator==(const Key&) const = default;
+};
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    constexpr std::uint64_t kPrime = 0x9e3779b97f4a7c15ULL;
+    std::uint64_t hash = static_cast<std::uint32_t>(key.block);
+    for (const int part : {key.layer, key.micro_batch, key.storage})
+      hash = (hash ^ static_cast<std::uint32_t>(part)) * kPrime;
+    return static_cast<std::size_t>(hash ^ (hash >> 32));
+  }
+};
 
 MemoryCategory category_of(const Storage& storage) {
   switch (storage.role) {
@@ -100,7 +113,7 @@ class MemoryReplay {
       case StorageScope::local:
       case StorageScope::held: {
         const auto open = local_.find(key(segment, id));
-        if (open != local_.end() && !open->second.empty()) used = &open->second.front();
+        if (open != local_.end()) used = &open->second.front();
         break;
       }
       case StorageScope::persistent:
@@ -154,10 +167,12 @@ class MemoryReplay {
       const bool from_forward = scope == StorageScope::enters_forward;
       return tell(false, take_passed(event.bytes, position(segment), from_forward));
     }
-    auto& open = local_[key(segment, event.storage)];
-    if (open.empty()) throw std::logic_error("memory is freed that was not allocated");
-    const Allocation freed = open.front();
-    open.erase(open.begin());
+    const auto open = local_.find(key(segment, event.storage));
+    if (open == local_.end()) throw std::logic_error("memory is freed that was not allocated");
+    std::vector<Allocation>& same = open->second;
+    const Allocation freed = same.front();
+    same.erase(same.begin());
+    if (same.empty()) local_.erase(open);
     tell(false, freed);
   }
 
@@ -247,7 +262,7 @@ class MemoryReplay {
   const ProgramOp* op_ = nullptr;
   MemoryStep step_;
   std::int64_t next_id_ = 0;
-  std::map<Key, std::vector<Allocation>> local_;
+  std::unordered_map<Key, std::vector<Allocation>, KeyHash> local_;  ///< none of them empty
   std::vector<Allocation> besides_;
   std::map<std::pair<int, bool>, Open> passed_;
   std::map<std::pair<int, int>, int> positions_;

@@ -1,0 +1,122 @@
+#include "app/fit/fit_job.h"
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "hw/units/input_error.h"
+#include "sim/config/load.h"
+#include "sim/config/files/text_file.h"
+#include "sim/config/files/yaml_text.h"
+#include "app/fit/job_kind.h"
+#include "app/import/job/scenario_draft.h"
+#include "workloads/model_features.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Images have none.
+void forget_sequences(ImportedJob& job) {
+  std::erase_if(job.assumed,
+                [](const std::string& line) { return line.starts_with("sequence length"); });
+  for (YamlEntry& section : job.scenario.entries)
+    if (section.key == "training")
+      std::erase_if(section.value.entries,
+                    [](const YamlEntry& field) { return field.key == "sequence_length"; });
+}
+
+/// A model alone: one copy on each GPU, as Hugging Face's importer has it.
+ImportedJob job_of_model(const std::string& id_or_file, JobOptions options,
+                         const Catalog& catalog) {
+  const ModelSpec model = load_model(id_or_file, catalog);
+  const bool sees = model.family == ModelFamily::vision;
+  const bool plain = fields_of_megatron_alone(model).empty();
+  ScenarioDraft draft;
+  options.model = id_or_file;
+  options.longest_sequence = model.max_positions;
+  set_model_and_framework(draft, options, model.name, plain ? "hf-eager" : "megatron");
+  draft.set("training.precision", "bf16");
+  draft.assume("precision bf16");
+  ForeignFields nothing;
+  set_data_parallel_job(draft, nothing, options, {});
+  ImportedJob job = draft.finish({});
+  if (sees) forget_sequences(job);
+  return job;
+}
+
+/// What importers are told of the model that their file does not describe.
+JobOptions with_model(JobOptions options, const std::string& what, const Catalog& catalog) {
+  const fs::path folder = fs::path(what).parent_path();
+  options.folder = folder.empty() ? "." : folder;
+  if (options.model.empty()) return options;
+  const ModelSpec model = load_model(options.model, catalog);
+  options.longest_sequence = model.max_positions;
+  options.hidden = model.hidden;
+  return options;
+}
+
+std::string need_cluster(const JobOptions& options, const std::string& what) {
+  if (!options.cluster.empty()) return options.cluster;
+  throw InputError({what, "does not name a cluster",
+                    "name one behind it: tessera list clusters has the ids, rtx-4090-pcie-1 is a "
+                    "single card"});
+}
+
+}  // namespace
+
+FitJob::Read FitJob::scenario_file(const std::string& what, const Catalog& catalog) {
+  const bool is_id =
+      what.find('/') == std::string::npos && catalog.has(CatalogKind::scenarios, what);
+  const fs::path file = is_id ? catalog.file(CatalogKind::scenarios, what) : fs::path(what);
+  return {.source = open_scenario(file, catalog), .kind = "scenario", .assumed = {}, .ignored = {}};
+}
+
+FitJob::Read FitJob::of_import(const ImportedJob& job, const std::string& name,
+                               const std::string& kind, const Catalog& catalog) {
+  const auto origin = std::make_shared<Origin>(Origin{name + ", as a scenario", "", false});
+  return {.source = ScenarioSource(parse_yaml(to_yaml(job.scenario), origin), name, catalog),
+          .kind = kind,
+          .assumed = job.assumed,
+          .ignored = job.ignored};
+}
+
+FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
+                          const Catalog& catalog) {
+  const JobKind kind = job_kind(what, catalog);
+  if (kind == JobKind::scenario) return scenario_file(what, catalog);
+  JobOptions options = with_model(given, what, catalog);
+  const ClusterSpec cluster = load_cluster(need_cluster(options, what), catalog);
+  const std::string name = shown_path(what);
+  if (kind == JobKind::megatron)
+    return of_import(import_megatron(read_text_file(what), name, options), name, "Megatron-LM job",
+                     catalog);
+  if (options.gpus == 0) options.gpus = cluster.gpu_count();
+  if (kind == JobKind::deepspeed)
+    return of_import(import_deepspeed(read_text_file(what), name, options), name, "DeepSpeed job",
+                     catalog);
+  if (kind == JobKind::accelerate)
+    return of_import(import_accelerate(read_text_file(what), name, options), name, "accelerate job",
+                     catalog);
+  if (kind == JobKind::model)
+    return of_import(job_of_model(what, options, catalog), name, "model", catalog);
+  const fs::path file = fs::is_directory(what) ? fs::path(what) / "config.json" : fs::path(what);
+  return of_import(import_hugging_face(file, options), name, "model", catalog);
+}
+
+FitJob::FitJob(const std::string& what, const JobOptions& options,
+               std::vector<std::string> overrides, const Catalog& catalog)
+    : read_(read(what, options, catalog)), overrides_(std::move(overrides)) {
+  const bool moves = read_.kind == "scenario" && !options.cluster.empty();
+  if (moves) overrides_.insert(overrides_.begin(), "cluster=" + options.cluster);
+  scenario_ = read_.source.with_overrides(overrides_);
+}
+
+Scenario FitJob::with(std::span<const std::string> settings) const {
+  std::vector<std::string> all = overrides_;
+  all.insert(all.end(), settings.begin(), settings.end());
+  return read_.source.with_overrides(all);
+}
+
+}  // namespace tessera

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "predictor/weights/weights.h"
+#include "app/fit/memory_need.h"
+#include "app/fit/memory_spread.h"
+
+namespace tessera {
+
+/// A step as simulated, or why it could not be.
+struct FitStep {
+  DeviceMemory device;  ///< of the fullest GPU
+  Bytes capacity;
+  std::optional<Seconds> time;  ///< empty where it was not simulated
+  FitVerdict verdict = FitVerdict::fits;
+  std::string refused;  ///< what the rules of scenarios or the simulation say; empty: nothing
+
+  Bytes margin() const { return capacity - device.total(); }
+};
+
+/// Simulates one step; once per process (sim/engine/engine.h).
+FitStep simulated_step(const Scenario& scenario, const PredictorWeights& weights);
+
+/// For the way from the process that simulated, or that looked at the program alone.
+std::string packed(const FitStep& step);
+FitStep unpacked_step(const std::string& text);
+std::string packed(const MemoryNeed& need);
+MemoryNeed unpacked_need(const std::string& text);
+
+}  // namespace tessera

@@ -1,0 +1,76 @@
+#include "app/fit/job_kind.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+#include "hw/units/input_error.h"
+#include "sim/config/files/text_file.h"
+#include "sim/config/files/yaml_tree.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <std::size_t count>
+bool has_any(const YamlNode& tree, const std::array<std::string_view, count>& keys) {
+  return std::ranges::any_of(keys, [&](std::string_view key) { return tree.find(key); });
+}
+
+constexpr std::array<std::string_view, 2> kHuggingFaceKeys{"model_type", "architectures"};
+constexpr std::array<std::string_view, 5> kDeepSpeedKeys{
+    "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps",
+    "zero_optimization", "zero_allow_untested_optimizer"};
+constexpr std::array<std::string_view, 2> kAccelerateKeys{"compute_environment",
+                                                          "distributed_type"};
+constexpr std::array<std::string_view, 2> kScenarioKeys{"training", "model"};
+constexpr std::array<std::string_view, 2> kModelKeys{"family", "layers"};
+
+YamlNode tree_of(const std::string& file) {
+  const auto origin = std::make_shared<Origin>(Origin{shown_path(file), "", true});
+  return parse_yaml(read_text_file(file), origin);
+}
+
+JobKind kind_of_json(const std::string& file) {
+  const YamlNode tree = tree_of(file);
+  if (has_any(tree, kHuggingFaceKeys)) return JobKind::hugging_face;
+  if (has_any(tree, kDeepSpeedKeys)) return JobKind::deepspeed;
+  throw InputError({shown_path(file), "is neither a model's config.json nor a DeepSpeed config",
+                    "the first has model_type, the second zero_optimization or a batch size"});
+}
+
+/// Where it is none of the others the reader of scenarios says what is wrong.
+JobKind kind_of_yaml(const std::string& file) {
+  const YamlNode tree = tree_of(file);
+  if (has_any(tree, kAccelerateKeys)) return JobKind::accelerate;
+  const bool is_model = has_any(tree, kModelKeys) && !has_any(tree, kScenarioKeys);
+  return is_model ? JobKind::model : JobKind::scenario;
+}
+
+[[noreturn]] void refuse_unknown(const std::string& what) {
+  const bool is_repository = std::ranges::count(what, '/') == 1 && what.find('.') != 0;
+  throw InputError(
+      {what, "is neither a file nor an id of the catalog",
+       is_repository ? "nothing is fetched: of a model on Hugging Face's hub name its config.json"
+                     : "tessera list models and tessera list scenarios have the ids"});
+}
+
+}  // namespace
+
+JobKind job_kind(const std::string& what, const Catalog& catalog) {
+  const bool is_id = what.find('/') == std::string::npos;
+  if (is_id && catalog.has(CatalogKind::models, what)) return JobKind::model;
+  if (is_id && catalog.has(CatalogKind::scenarios, what)) return JobKind::scenario;
+  if (fs::is_directory(what) && fs::exists(fs::path(what) / "config.json"))
+    return JobKind::hugging_face;
+  if (!fs::exists(what)) refuse_unknown(what);
+  const std::string extension = fs::path(what).extension().string();
+  if (extension == ".json") return kind_of_json(what);
+  if (extension == ".yaml" || extension == ".yml") return kind_of_yaml(what);
+  return JobKind::megatron;
+}
+
+}  // namespace tessera

@@ -1,0 +1,86 @@
+#include "app/fit/memory_need.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "predictor/weights/weights.h"
+#include "sim/plan/plan.h"
+#include "workloads/memory/memory_profile.h"
+#include "workloads/program/program.h"
+
+namespace tessera {
+namespace {
+
+Bytes smallest_memory(const Scenario& scenario) {
+  Bytes capacity = scenario.cluster.node.gpu.memory;
+  for (const GpuPerturbation& gpus : scenario.perturbation.gpus)
+    if (!gpus.gpu.id.empty()) capacity = std::min(capacity, gpus.gpu.memory);
+  return capacity;
+}
+
+/// A step as far as it decides about memory.
+struct NeededStep {
+  Program program;
+  LibraryMemory libraries;
+  Bytes capacity;
+};
+
+/// The stage whose allocator holds most, and how much.
+struct FullestStage {
+  int stage = 0;
+  Bytes reserved = Bytes(-1);
+};
+
+FullestStage fullest_stage(const NeededStep& step, NeedScope scope) {
+  const int stages = static_cast<int>(step.program.stages.size());
+  FullestStage fullest;
+  for (int stage = 0; stage < stages; ++stage) {
+    if (scope == NeedScope::quick && stage > 1 && stage < stages - 1) continue;
+    const Bytes reserved = reserved_memory(step.program, stage, step.libraries.allocator);
+    if (reserved > fullest.reserved) fullest = {stage, reserved};
+  }
+  return fullest;
+}
+
+StepOptions shortened(StepOptions step) {
+  const std::int64_t enough = 4 * static_cast<std::int64_t>(step.layout.pipeline);
+  const std::int64_t batches = std::min(step.micro_batches(), enough);
+  step.global_batch = step.micro_batch * step.layout.data * batches;
+  return step;
+}
+
+NeededStep needed_step(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {
+  if (!scenario.memory.planner.empty() || scenario.memory.limit > Bytes(0)) {
+    TimedProgram timed = plan_step(scenario, weights);
+    return {std::move(timed.program), timed.library_memory, timed.memory_capacity};
+  }
+  LibraryMemory libraries = library_memory(scenario.step, scenario.cluster.node);
+  const Bytes capacity = smallest_memory(scenario);
+  libraries.allocator.capacity = capacity - libraries.context - libraries.communicators;
+  const StepOptions step = scope == NeedScope::quick ? shortened(scenario.step) : scenario.step;
+  return {build_program(scenario.model, step), libraries, capacity};
+}
+
+}  // namespace
+
+MemoryNeed memory_need(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {
+  const NeededStep step = needed_step(scenario, weights, scope);
+  const bool is_alone = step.program.stages.size() == 1;
+  const int stage = is_alone ? 0 : fullest_stage(step, scope).stage;
+  const MemoryProfile profile = profile_memory(step.program, stage, step.libraries.allocator);
+  return {.stage = stage,
+          .parts = profile.at_peak,
+          .device = {.allocated = profile.peak,
+                     .reserved = std::max(profile.peak, profile.reserved),
+                     .context = step.libraries.context,
+                     .communicators = step.libraries.communicators},
+          .capacity = step.capacity};
+}
+
+Bytes total_need(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {
+  const NeededStep step = needed_step(scenario, weights, scope);
+  return fullest_stage(step, scope).reserved + step.libraries.context +
+         step.libraries.communicators;
+}
+
+}  // namespace tessera

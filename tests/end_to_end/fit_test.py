@@ -1,0 +1,101 @@
+"""tessera fit says whether a step fits, as simulate does, and what it suggests does what it says."""
+
+import json
+import unittest
+
+from import_job_test import DEEPSPEED, LLAMA_CONFIG, MEGATRON
+from tessera_command import DATA_PARALLEL, PIPELINE, EndToEnd, settings
+
+
+class Fit(EndToEnd):
+    def fit(self, *arguments, code=0):
+        result = self.run_tessera("fit", *arguments, "--format", "json")
+        if code is not None:
+            self.assertEqual((result.returncode, result.stderr), (code, ""), arguments)
+        return json.loads(result.stdout)
+
+    def needed(self, scenario, *assignments):
+        memory = self.simulate(scenario, *assignments)["memory"]
+        return memory["device_bytes"]
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    def test_parts_add_up_to_what_simulate_says(self):
+        for scenario in (DATA_PARALLEL, PIPELINE):
+            answer = self.fit(scenario)
+            self.assertEqual(answer["needed_bytes"], self.needed(scenario))
+            self.assertEqual(sum(answer["parts_bytes"].values()), answer["needed_bytes"])
+            self.assertEqual(answer["margin_bytes"], answer["capacity_bytes"] - answer["needed_bytes"])
+
+    def test_the_largest_sizes_are_the_last_that_fit(self):
+        answer = self.fit(PIPELINE)
+        size = answer["largest_micro_batch"]["fits"]
+        layout = answer["layout"]
+        batches = layout["global_batch"] // (layout["data"] * layout["micro_batch"])
+
+        def need(micro_batch):
+            return self.fit(PIPELINE, *settings(
+                f"training.micro_batch={micro_batch}", f"training.micro_batches={batches}",
+                f"training.global_batch={micro_batch * batches * layout['data']}"), code=None)
+
+        self.assertLessEqual(need(size)["needed_bytes"], answer["capacity_bytes"])
+        self.assertGreater(need(size + 1)["needed_bytes"], answer["capacity_bytes"])
+
+    def test_changes_are_what_simulate_makes_of_their_settings(self):
+        scenario = self.write("job.yaml", "model: llama-3-8b\ncluster: dgx-h100\n"
+                              "training: {framework: megatron, precision: bf16, sequence_length: 4096, "
+                              "global_batch: 16, micro_batch: 2}\nparallelism: {data: 8}\n")
+        answer = self.fit(scenario, code=4)
+        self.assertEqual(answer["verdict"], "does_not_fit")
+        self.assertGreaterEqual(len(answer["changes"]), 4)
+        times = [change["step_time_s"] for change in answer["changes"]]
+        self.assertEqual(times, sorted(times))
+        for change in answer["changes"][:3]:
+            result = self.run_tessera("simulate", scenario, "--format", "json", *settings(*change["settings"]))
+            simulated = json.loads(result.stdout)
+            self.assertEqual(simulated["memory"]["device_bytes"], change["needed_bytes"], change["change"])
+            self.assertEqual(simulated["step_time_s"], change["step_time_s"], change["change"])
+
+    def test_any_number_of_processes_gives_the_same_answer(self):
+        one, four = (self.run_tessera("fit", "llama-3-8b", "dgx-h100", "--jobs", jobs) for jobs in (1, 4))
+        self.assertEqual(one.stdout, four.stdout)
+
+    def test_a_hugging_face_model_on_a_single_card(self):
+        config = self.write("config.json", json.dumps(LLAMA_CONFIG))
+        # 1.1 billion parameters at 8 B, 2,048 tokens: 21.6 GiB of 24.0, which a seventh more would not fit.
+        answer = self.fit(config, "rtx-4090-pcie-1")
+        self.assertEqual((answer["read_as"], answer["gpus"], answer["gpu"]), ("model", 1, "RTX-4090"))
+        self.assertIn("judged", answer["interval"]["basis"])
+        self.assertEqual(answer["verdict"], "within_error")
+        self.assertLess(answer["margin_bytes_80"][0], 0)
+        self.assertGreater(answer["margin_bytes"], 0)
+
+    def test_a_model_too_large_for_a_card_exits_with_4(self):
+        answer = self.fit("qwen2.5-7b", "rtx-4090-pcie-1", code=4)
+        self.assertEqual(answer["verdict"], "does_not_fit")
+        self.assertLess(answer["margin_bytes_80"][1], 0)
+        # Four copies of 7.6 billion parameters in bf16: weights, gradients, two moments.
+        state = sum(answer["parts_bytes"][part] for part in ("weights", "gradients", "optimizer"))
+        self.assertAlmostEqual(state / (8 * 7.616e9), 1, delta=0.01)
+
+    def test_launch_scripts_and_deepspeed_configs_are_read(self):
+        script = self.write("run.sh", MEGATRON)
+        answer = self.fit(script, "dgx-h100-x8-rail")
+        self.assertEqual((answer["read_as"], answer["gpus"]), ("Megatron-LM job", 32))
+        config = self.write("ds_config.json", json.dumps(DEEPSPEED | {"zero_optimization": {"stage": 3}}))
+        answer = self.fit(config, "dgx-h100-x2", "--model", "llama-2-7b")
+        self.assertEqual((answer["read_as"], answer["layout"]["sharding"]), ("DeepSpeed job", 3))
+
+    def test_what_cannot_be_read_is_refused_with_a_way_out(self):
+        for arguments, words in ((("meta-llama/Llama-3-8B", "dgx-h100"), "config.json"),
+                                 (("gpt2",), "does not name a cluster"),
+                                 ((self.write("x.json", "{}"), "dgx-h100"), "neither")):
+            result = self.run_tessera("fit", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (3, ""))
+            self.assertIn(words, result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
