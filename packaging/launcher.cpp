@@ -1,6 +1,7 @@
-// bin/NAME of the relocatable archive: starts libexec/NAME with the loader and the libraries in lib/. Linked statically,
-// so that it runs where there is neither a C library nor a shell. Libraries of the host that LD_PRELOAD names stay out
-// of the program: they may need another C library than the one that came along.
+// bin/NAME of the relocatable archive: starts libexec/NAME with the loader and the libraries in
+// lib/. Linked statically, so that it runs where there is neither a C library nor a shell.
+// Libraries of the host that LD_PRELOAD names stay out of the program: they may need another C
+// library than the one that came along.
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -32,8 +33,8 @@ int main(int count, char** arguments) {
   const std::string loader = libraries + "/ld-linux-x86-64.so.2";
   const std::string program = root + "/libexec" + self.substr(self.rfind('/'));
 
-  std::vector<const char*> words{loader.c_str(), "--inhibit-cache", "--library-path", libraries.c_str(),
-                                 program.c_str()};
+  std::vector<const char*> words{loader.c_str(), "--inhibit-cache", "--library-path",
+                                 libraries.c_str(), program.c_str()};
   for (int i = 1; i < count; ++i) words.push_back(arguments[i]);
   words.push_back(nullptr);
   unsetenv("LD_PRELOAD");

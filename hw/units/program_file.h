@@ -6,8 +6,8 @@
 namespace tessera {
 
 /// The file of this program, absolute and without symbolic links. Call before the working folder
-/// changes. Needs no /proc, and is right where a loader that came along was started with the program as
-/// its argument.
+/// changes. Needs no /proc, and is right where a loader that came along was started with the
+/// program as its argument.
 std::filesystem::path program_file();
 
 /// What an installation holds beside the folder of `program`: `share/tessera` with configs/,

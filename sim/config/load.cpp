@@ -12,6 +12,7 @@
 #include "sim/config/field_path.h"
 #include "sim/config/micro_batches.h"
 #include "sim/config/resolve.h"
+#include "sim/config/scenario_file.h"
 #include "sim/config/scenario_source.h"
 #include "sim/config/yaml_file_cache.h"
 #include "sim/config/yaml_text.h"
@@ -131,8 +132,9 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
 
 }  // namespace
 
-Scenario load_scenario(const fs::path& file, std::span<const std::string> overrides,
+Scenario load_scenario(const fs::path& id_or_file, std::span<const std::string> overrides,
                        const Catalog& catalog) {
+  const fs::path file = scenario_file(id_or_file.string(), catalog);
   const pb::Descriptor& type = *schema::Scenario::descriptor();
   ProblemList problems;
   YamlNode tree = read_yaml_file(file);
@@ -164,7 +166,8 @@ Scenario ScenarioSource::with(std::span<const FieldSetting> settings) const {
   return bind_scenario(tree, content_->name, problems);
 }
 
-ScenarioSource open_scenario(const fs::path& file, const Catalog& catalog) {
+ScenarioSource open_scenario(const fs::path& id_or_file, const Catalog& catalog) {
+  const fs::path file = scenario_file(id_or_file.string(), catalog);
   return {read_yaml_file(file), file.stem().string(), catalog};
 }
 
