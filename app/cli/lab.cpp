@@ -13,13 +13,14 @@
 #include "app/shell/command_tree_json.h"
 #include "app/shell/lab_commands.h"
 #include "hw/units/input_error.h"
+#include "hw/units/program_file.h"
 
 namespace tessera {
 namespace {
 
 /// tessera-lab stands beside this program.
 std::filesystem::path lab_program() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tessera-lab";
+  return program_beside(program_file(), "tessera-lab");
 }
 
 bool is_lab_command(std::string_view word) {

@@ -20,8 +20,8 @@ constexpr std::pair<ExitCode, const char*> kExitCodes[] = {
 
 constexpr std::pair<const char*, const char*> kEnvironment[] = {
     {"TESSERA_HOME",
-     "folder that holds configs and predictor/weights; by default the one that the "
-     "program was built in"},
+     "folder that holds configs and predictor/weights; by default share/tessera beside the "
+     "folder of the program"},
     {"TESSERA_LOG", "what goes to the standard error: debug, info (the default), warn, error"},
     {"TESSERA_MEASUREMENTS", "folder of measurements that are not part of the program"}};
 

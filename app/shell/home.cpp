@@ -2,13 +2,14 @@
 
 #include <cstdlib>
 
+#include "hw/units/program_file.h"
 #include "sim/config/load.h"
 
 namespace tessera {
 
 std::filesystem::path home() {
   const char* chosen = std::getenv("TESSERA_HOME");
-  return chosen && *chosen ? chosen : TESSERA_SOURCE_DIR;
+  return chosen && *chosen ? chosen : data_folder_of(program_file());
 }
 
 Catalog shipped_catalog() {

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// The folder that holds configs/, predictor/weights/ and results/: $TESSERA_HOME, else the source
-/// tree of this build.
+/// The folder that holds configs/, predictor/weights/ and results/: $TESSERA_HOME, else
+/// share/tessera beside the folder of the program, which in a build is a link to the checkout.
 std::filesystem::path home();
 
 /// The shipped descriptions.

@@ -37,9 +37,16 @@ void add_format_option(CLI::App& command, std::string& format,
       ->capture_default_str();
 }
 
+void add_scenario_argument(CLI::App& command, std::string& scenario) {
+  command.add_option("FILE", scenario, "id of tessera list scenarios, or a file (YAML)")
+      ->type_name(kScenarioId)
+      ->required();
+}
+
 void add_set_option(CLI::App& command, std::vector<std::string>& overrides) {
   command
       .add_option("--set", overrides, "path=value; overrides a field of the scenario; repeatable")
+      ->type_name(kFieldPath)
       ->allow_extra_args(false);
 }
 

@@ -20,6 +20,16 @@ void add_format_option(CLI::App& command, std::string& format,
 /// Adds `--set path=value`, repeatable.
 void add_set_option(CLI::App& command, std::vector<std::string>& overrides);
 
+/// What the value of an option names; completion offers it. Shown in the help behind the option.
+inline constexpr const char* kScenarioId = "SCENARIO";
+inline constexpr const char* kModelId = "MODEL";
+inline constexpr const char* kClusterId = "CLUSTER";
+inline constexpr const char* kGpuId = "GPU";
+inline constexpr const char* kFieldPath = "FIELD=VALUE";
+
+/// Adds the positional FILE: one scenario, by its id or its file.
+void add_scenario_argument(CLI::App& command, std::string& scenario);
+
 /// Adds `--form`, the form of the kernel model.
 void add_form_option(CLI::App& command, std::string& form);
 

@@ -14,6 +14,7 @@
 #include "sim/config/files/yaml_text.h"
 #include "sim/config/micro_batches.h"
 #include "sim/config/resolve.h"
+#include "sim/config/scenario_file.h"
 #include "sim/config/scenario_source.h"
 #include "sim/scenario/attention_choice.h"
 #include "sim/scenario/check_scenario.h"
@@ -131,8 +132,9 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
 
 }  // namespace
 
-Scenario load_scenario(const fs::path& file, std::span<const std::string> overrides,
+Scenario load_scenario(const fs::path& id_or_file, std::span<const std::string> overrides,
                        const Catalog& catalog) {
+  const fs::path file = scenario_file(id_or_file.string(), catalog);
   const pb::Descriptor& type = *schema::Scenario::descriptor();
   ProblemList problems;
   YamlNode tree = read_yaml_file(file);
@@ -173,7 +175,8 @@ Scenario ScenarioSource::with_overrides(std::span<const std::string> overrides) 
   return bind_scenario(tree, content_->name, problems);
 }
 
-ScenarioSource open_scenario(const fs::path& file, const Catalog& catalog) {
+ScenarioSource open_scenario(const fs::path& id_or_file, const Catalog& catalog) {
+  const fs::path file = scenario_file(id_or_file.string(), catalog);
   return {read_yaml_file(file), file.stem().string(), catalog};
 }
 

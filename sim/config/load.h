@@ -12,10 +12,11 @@
 
 namespace tessera {
 
-/// Reads a scenario, applies `overrides` ("parallelism.tensor=4", the later one wins) and checks
-/// it. Throws one InputError with every problem as file:line:column.
-Scenario load_scenario(const std::filesystem::path& file, std::span<const std::string> overrides,
-                       const Catalog& catalog);
+/// Reads a scenario (its id in the catalog, or a file), applies `overrides`
+/// ("parallelism.tensor=4", the later one wins) and checks it. Throws one InputError with every
+/// problem as file:line:column.
+Scenario load_scenario(const std::filesystem::path& id_or_file,
+                       std::span<const std::string> overrides, const Catalog& catalog);
 
 /// A catalog id or a file (what ends in .yaml, .yml or .json, or has a slash). Throws InputError
 /// with every problem.

@@ -16,6 +16,7 @@
 #include "sim/config/files/hugging_face_tree.h"
 #include "sim/config/files/text_file.h"
 #include "sim/config/merge.h"
+#include "sim/config/scenario_file.h"
 #include "sim/config/suggest.h"
 
 namespace tessera {
@@ -26,12 +27,6 @@ namespace pb = google::protobuf;
 
 /// Files that led to a section, outermost first, as messages show them.
 using IncludeChain = std::vector<std::string>;
-
-bool names_a_file(const std::string& reference) {
-  const std::string extension = fs::path(reference).extension().string();
-  return reference.find('/') != std::string::npos || extension == ".yaml" || extension == ".yml" ||
-         extension == ".json";
-}
 
 YamlNode broken(const Mark& mark) {
   YamlNode node;

@@ -38,7 +38,7 @@ class ScenarioSource {
 };
 
 /// A catalog id or a file, the path as given.
-ScenarioSource open_scenario(const std::filesystem::path& file, const Catalog& catalog);
+ScenarioSource open_scenario(const std::filesystem::path& id_or_file, const Catalog& catalog);
 
 /// The scenario that consists of `settings` ("model=gpt2", "training.micro_batch=1"; the later one
 /// wins) and defaults. Throws InputError with every problem.

@@ -101,7 +101,8 @@ void run_collective(const CollectiveOptions& options) {
 void add_collective_command(CLI::App& app) {
   auto options = std::make_shared<CollectiveOptions>();
   CLI::App* command = app.add_subcommand("collective", "Time a collective alone on a cluster");
-  command->add_option("--cluster", options->cluster, "id of the hardware catalog, or a file")
+  command->add_option("--cluster", options->cluster, "id of tessera list clusters, or a file")
+      ->type_name(kClusterId)
       ->required();
   command
       ->add_option("--op", options->op,

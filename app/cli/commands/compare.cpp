@@ -32,7 +32,8 @@ struct CompareOptions {
 };
 
 bool is_scenario(const std::filesystem::path& file) {
-  return file.extension() == ".yaml" || file.extension() == ".yml";
+  return file.extension() == ".yaml" || file.extension() == ".yml" ||
+         shipped_catalog().has(CatalogKind::scenarios, file.string());
 }
 
 /// In a process of its own: there may be two of them.
@@ -58,13 +59,14 @@ void add_compare_command(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand("compare", "Put two steps beside each other");
   const char* kinds =
-      "scenario (YAML), result of simulate (JSON), or trace of torch.profiler (JSON, .gz)";
-  command->add_option("A", options->a, kinds)->required();
-  command->add_option("B", options->b, kinds)->required();
+      "scenario (id or YAML), result of simulate (JSON), or trace of torch.profiler (JSON, .gz)";
+  command->add_option("A", options->a, kinds)->type_name(kScenarioId)->required();
+  command->add_option("B", options->b, kinds)->type_name(kScenarioId)->required();
   add_set_option(*command, options->overrides);
   command
       ->add_option("--set-b", options->overrides_of_b,
                    "path=value; overrides a field of the scenario B alone; repeatable")
+      ->type_name(kFieldPath)
       ->allow_extra_args(false);
   command->add_option("--report", options->report_file, "write a self-contained HTML report");
   add_format_option(*command, options->format, {"table", "json"});

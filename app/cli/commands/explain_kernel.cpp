@@ -114,7 +114,9 @@ void add_explain_kernel_command(CLI::App& app) {
   auto options = std::make_shared<ExplainKernelOptions>();
   CLI::App* command =
       app.add_subcommand("explain-kernel", "Say how the prediction for one kernel comes about");
-  command->add_option("--gpu", options->gpu, "id of the hardware catalog, or a file")->required();
+  command->add_option("--gpu", options->gpu, "id of tessera list gpus, or a file")
+      ->type_name(kGpuId)
+      ->required();
   command->add_option(
       "KERNEL", options->text,
       "in words: \"bf16 gemm 4096x4096x1024\", \"bf16 softmax 8192x1024\", \"flash3 "

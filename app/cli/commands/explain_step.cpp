@@ -52,7 +52,7 @@ void add_explain_step_command(CLI::App& app) {
   auto options = std::make_shared<ExplainStepOptions>();
   CLI::App* command =
       app.add_subcommand("explain-step", "Where a step's time goes, why, and what would help");
-  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
   add_format_option(*command, options->format, {"table", "json"});
   command

@@ -7,7 +7,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/weights/weights.h"
-#include "sim/cli/commands.h"
+#include "app/cli/commands.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "app/fit/fit_answer.h"

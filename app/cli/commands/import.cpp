@@ -64,7 +64,8 @@ void add_importer(CLI::App& import, const std::string& name, const std::string& 
   options->importer = importer;
   CLI::App* command = import.add_subcommand(name, what);
   command->add_option("FILE", options->file)->required();
-  command->add_option("--gpu", options->gpu, "GPU of the catalog or a file");
+  command->add_option("--gpu", options->gpu, "id of tessera list gpus, or a file")
+      ->type_name(kGpuId);
   command->add_option("--nic-bandwidth", options->nic_bandwidth, "of each NIC, e.g. '400 Gb/s'");
   command->add_option("-o,--output", options->output, "write here instead of to stdout");
   command->callback([options] { run_import(*options); });

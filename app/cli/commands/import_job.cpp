@@ -119,8 +119,10 @@ void add_job_importer(CLI::App& import, const std::string& name, const std::stri
   CLI::App* command = import.add_subcommand(name, what);
   command->add_option("FILE", options->file)->required();
   if (!names_model)
-    command->add_option("--model", job.model, "id of tessera list models, a file, or config.json");
-  command->add_option("--cluster", job.cluster, "id of tessera list clusters, or a file");
+    command->add_option("--model", job.model, "id of tessera list models, a file, or config.json")
+        ->type_name(kModelId);
+  command->add_option("--cluster", job.cluster, "id of tessera list clusters, or a file")
+      ->type_name(kClusterId);
   command->add_option("--gpus", job.gpus, "GPUs of the job")->check(CLI::Range(1, 1'000'000));
   command->add_option("--framework", job.framework, "id of tessera list frameworks, or a file");
   const auto size = CLI::Range(std::int64_t{1}, std::int64_t{100'000'000});

@@ -77,7 +77,9 @@ void add_check_command(CLI::App& app) {
   auto files = std::make_shared<std::vector<std::string>>();
   auto overrides = std::make_shared<std::vector<std::string>>();
   CLI::App* command = app.add_subcommand("check", "Say everything that is wrong with scenarios");
-  command->add_option("FILE", *files, "scenarios (YAML)")->required();
+  command->add_option("FILE", *files, "scenarios: ids of tessera list scenarios, or files (YAML)")
+      ->type_name(kScenarioId)
+      ->required();
   add_set_option(*command, *overrides);
   command->callback([files, overrides] { check(*files, *overrides); });
 }

@@ -219,7 +219,7 @@ void add_plan_batch_command(CLI::App& plan) {
   auto options = std::make_shared<PlanBatchOptions>();
   CLI::App* command = plan.add_subcommand(
       "batch", "Find the largest micro-batch that fits, without and with a memory plan");
-  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
   command->add_option("--planner", options->planners, "besides none; repeatable")
       ->check(CLI::IsMember(step_planner_names()));

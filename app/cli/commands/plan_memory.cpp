@@ -172,7 +172,7 @@ ExitCode run_plan_export(const PlanMemoryOptions& options) {
 CLI::App* add_common(CLI::App& plan, const char* name, const char* about,
                      const std::shared_ptr<PlanMemoryOptions>& options) {
   CLI::App* command = plan.add_subcommand(name, about);
-  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
   command->add_option("--budget", options->budget,
                       "per GPU, for what the framework's allocator holds, as 40GiB (default: the "

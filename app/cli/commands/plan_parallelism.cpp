@@ -315,8 +315,16 @@ void add_plan_parallelism_command(CLI::App& plan, ExitCode& exit_code) {
   auto options = std::make_shared<PlanParallelismOptions>();
   CLI::App* command = plan.add_subcommand(
       "parallelism", "Find the fastest layouts of a model on a cluster (docs/search.md)");
-  command->add_option("MODEL", options->models, "id or file; several as a,b,c")->required();
-  command->add_option("CLUSTER", options->clusters, "id or file; several as a,b,c")->required();
+  command
+      ->add_option("MODEL", options->models,
+                   "id of tessera list models, or a file; several as a,b,c")
+      ->type_name(kModelId)
+      ->required();
+  command
+      ->add_option("CLUSTER", options->clusters,
+                   "id of tessera list clusters, or a file; several as a,b,c")
+      ->type_name(kClusterId)
+      ->required();
   command->add_option("--global-batch", options->global_batch, "sequences per step")
       ->required()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));

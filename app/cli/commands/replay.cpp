@@ -78,6 +78,7 @@ void add_replay_command(CLI::App& app) {
       app.add_subcommand("replay", "Simulate Chakra execution traces (0.0.4, 1.0.0) on a cluster");
   command->add_option("PREFIX", options->prefix, "of PREFIX.0.et, PREFIX.1.et, ...")->required();
   command->add_option("--cluster", options->cluster, "id of tessera list clusters, or a file")
+      ->type_name(kClusterId)
       ->required();
   command->add_option("--groups", options->groups_file,
                       "ranks of every pg_name: {\"1\": [0, 1]}; else PREFIX.groups.json");

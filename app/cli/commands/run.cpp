@@ -228,7 +228,7 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand(
       "run", "Simulate days of a training job: failures, checkpoints, spares, goodput");
-  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
   command
       ->add_option("--days", options->days,

@@ -45,7 +45,7 @@ void add_show_command(CLI::App& app) {
           "timed (kernels with durations), memory (peak of every stage and what lives there)")
       ->required()
       ->check(CLI::IsMember({"scenario", "graph", "program", "timed", "memory"}));
-  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
   command->callback([options] {
     print(value_after(options->pass,

@@ -182,7 +182,7 @@ ExitCode run_simulate(const SimulateOptions& options) {
 void add_simulate_command(CLI::App& app, ExitCode& exit_code) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Simulate one step of a scenario");
-  command->add_option("FILE", options->file, "scenario (YAML)")->required();
+  add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
   add_format_option(*command, options->format, {"table", "json"});
   command->add_option("--trace", options->trace_file,

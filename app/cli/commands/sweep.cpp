@@ -22,6 +22,7 @@
 #include "app/sweep/sweep_text.h"
 #include "hw/units/fnv1a.h"
 #include "hw/units/input_error.h"
+#include "hw/units/program_file.h"
 #include "hw/units/read_file.h"
 #include "hw/units/text.h"
 #include "sim/formats/output_file.h"
@@ -109,7 +110,7 @@ constexpr const char* kOwnFile = "it is Tessera's own: install it anew";
 /// What results depend on besides the scenario: this program and the weights, by their bytes.
 std::string made_with() {
   return std::string(TESSERA_VERSION) + " " +
-         std::to_string(fnv1a(read_whole_file("/proc/self/exe", kOwnFile))) + " " +
+         std::to_string(fnv1a(read_whole_file(program_file(), kOwnFile))) + " " +
          std::to_string(fnv1a(read_whole_file(weights_file(), kOwnFile)));
 }
 
@@ -135,7 +136,7 @@ std::vector<std::string> shard_options(const SweepOptions& options) {
 
 ExitCode run_on_slurm(const SweepOptions& options) {
   read_sweep(options.file, shipped_catalog());
-  const SlurmSweep sweep{.program = fs::read_symlink("/proc/self/exe"),
+  const SlurmSweep sweep{.program = program_beside(program_file(), "tessera"),
                          .sweep = fs::absolute(options.file),
                          .folder = fs::absolute(options.folder),
                          .tasks = options.slurm_tasks,

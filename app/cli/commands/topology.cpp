@@ -92,7 +92,10 @@ void add_show(CLI::App& topology) {
   auto options = std::make_shared<TopologyShowOptions>();
   CLI::App* command = topology.add_subcommand(
       "show", "Bisection, injection, diameter, oversubscription, links of a cluster or node");
-  command->add_option("FILE", options->file, "cluster or node: an id of the catalog or a file")
+  command
+      ->add_option("FILE", options->file,
+                   "cluster or node: an id of tessera list clusters or nodes, or a file")
+      ->type_name(kClusterId)
       ->required();
   command->add_option("--svg", options->svg, "draw it into this file");
   command->add_flag("--links", options->every_link, "list every link by the name faults use");
@@ -103,7 +106,11 @@ void add_check(CLI::App& topology) {
   auto files = std::make_shared<std::vector<std::string>>();
   CLI::App* command = topology.add_subcommand(
       "check", "Find what cannot be reached, asymmetric links, bandwidths unlike the catalog's");
-  command->add_option("FILE", *files, "clusters or nodes: ids of the catalog or files")->required();
+  command
+      ->add_option("FILE", *files,
+                   "clusters or nodes: ids of tessera list clusters or nodes, or files")
+      ->type_name(kClusterId)
+      ->required();
   command->callback([files] { check_topologies(*files); });
 }
 

@@ -61,7 +61,9 @@ void add_calibrate_gpu(CLI::App& calibrate) {
   auto options = std::make_shared<CalibrateOptions>();
   CLI::App* command = calibrate.add_subcommand(
       "gpu", "Fit the effect of one GPU to measurements of it; write an overlay");
-  command->add_option("--gpu", options->gpu, "id of the hardware catalog, or a file")->required();
+  command->add_option("--gpu", options->gpu, "id of tessera list gpus, or a file")
+      ->type_name(kGpuId)
+      ->required();
   auto* sources = command->add_option_group("source", "one of");
   sources->add_option("--from-kernels", options->kernels_file,
                       "timed kernels (CSV, docs/validation.md)");

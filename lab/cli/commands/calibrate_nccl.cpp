@@ -86,8 +86,10 @@ void add_calibrate_nccl_command(CLI::App& calibrate) {
       ->add_option("LOG", options->logs,
                    "output of nccl-tests, text or JSON (-J); or CSV files of docs/collectives.md")
       ->required();
-  command->add_option("--cluster", options->cluster,
-                      "what was measured: id of the hardware catalog, or a file; needed for logs");
+  command
+      ->add_option("--cluster", options->cluster,
+                   "what was measured: id of tessera list clusters, or a file; needed for logs")
+      ->type_name(kClusterId);
   command->add_option("--op", options->op, "collective of logs that do not name it");
   command->add_option("--ranks", options->fit.ranks, "GPUs, of logs that do not list them")
       ->check(CLI::Range(2, 1'000'000));

@@ -10,12 +10,10 @@ namespace {
 
 // SimGrid reads these while it starts, as if from its command line.
 // Its log lines are for SimGrid's developers, and the engine reports deadlocks itself
-// (deadlock_error.h), so the category that lists the blocked actors writes nowhere.
+// (deadlock_error.h), so the category that lists the blocked actors writes nowhere: it has no
+// appender of its own and does not hand on to its parent's.
 const std::vector<std::string> kArguments = {
-    "tessera",
-    "--log=root.thres:critical",
-    "--log=ker_engine.app:file:/dev/null",
-    "--log=ker_engine.add:0",
+    "tessera", "--log=root.thres:critical", "--log=ker_engine.add:0",
     "--cfg=contexts/stack-size:64",  // KiB; a host process only loops over its ops
 };
 

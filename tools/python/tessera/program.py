@@ -52,14 +52,18 @@ ERRORS = {2: UsageError, 3: InputError, 6: OutOfTime, 130: Interrupted}
 
 
 def find_program():
-    """Path of the program: $TESSERA, else `tessera` on the PATH, else the build of the checkout that this package is in."""
+    """Path of the program: $TESSERA, else the one that was installed with this package, else `tessera` on the PATH, else
+    the build of the checkout that this package is in."""
     chosen = os.environ.get("TESSERA")
     if chosen:
         if not os.access(chosen, os.X_OK):
             raise ProgramNotFound(f"TESSERA names {chosen}, which cannot be run")
         return chosen
-    built = Path(__file__).resolve().parents[3] / "build/release/bin/tessera"
-    found = shutil.which("tessera") or (str(built) if os.access(built, os.X_OK) else None)
+    here = Path(__file__).resolve()
+    places = [shutil.which("tessera"), here.parents[3] / "build/release/bin/tessera"]
+    if here.parts[-5:-2] == ("lib", "python3", "dist-packages"):
+        places.insert(0, here.parents[4] / "bin/tessera")
+    found = next((str(place) for place in places if place and os.access(place, os.X_OK)), None)
     if found is None:
         raise ProgramNotFound("there is no program 'tessera': set the environment variable TESSERA to its path, put it "
                               "on the PATH, or build it with ./tessera in a checkout")
