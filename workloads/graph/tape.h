@@ -27,6 +27,7 @@ struct TapeOptions {
   bool scales_by_largest = false;  ///< FP8: a kernel finds a matrix's largest value, others cast it
   bool keeps_cast_weights = false;   ///< FP8: copies of weights are made once per step, and kept
   bool frozen = false;               ///< parameters are buffers that nothing trains, but adapters
+  bool python_functions = false;     ///< FrameworkProfile::python_functions
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
 };
 
@@ -116,6 +117,9 @@ class Tape {
                   const Tensor& received);
   void wait();
   void host_sync(const std::string& name);
+  /// The operator recorded last costs the host `calls` more where functions are Python's
+  /// (workloads/ops/python_calls.h).
+  void python_calls(int calls);
   /// Phase of the operators that follow.
   void set_phase(Phase phase) { phase_ = phase; }
 

@@ -9,6 +9,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/home.h"
 #include "sim/cli/output.h"
+#include "sim/collectives/measured_fabric.h"
 #include "sim/collectives/collective_names.h"
 #include "sim/config/load.h"
 #include "sim/validate/collective_report.h"
@@ -77,7 +78,8 @@ std::vector<int> ranks_of(const CollectiveOptions& options, int gpu_count) {
 
 void run_collective(const CollectiveOptions& options) {
   const Catalog catalog = shipped_catalog();
-  const Topology topology(load_cluster(options.cluster, catalog));
+  const ClusterSpec cluster = load_cluster(options.cluster, catalog);
+  const Topology topology(measured_fabric(cluster, CollectiveTuning()).cluster);
   const std::vector<int> ranks = ranks_of(options, topology.gpu_count());
   if (ranks.size() < 2)
     throw InputError({"--ranks", "one GPU", "a collective needs two GPUs or more"});
