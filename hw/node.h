@@ -70,6 +70,9 @@ struct ClusterSpec {
   Seconds fabric_latency;  ///< of the first switch behind a NIC
   FabricSpec fabric;       ///< behind it
   std::vector<LinkFault> faults;
+  /// Bus bandwidth of an all-reduce of 1 GiB over all GPUs, as nccl-tests count it; 0 = not
+  /// measured. sim/collectives/measured_fabric.h says what follows.
+  BytesPerSecond measured_all_reduce;
   std::vector<FigureSource> sources;
 
   int gpu_count() const { return node.gpu_count * node_count; }

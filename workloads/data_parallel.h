@@ -43,6 +43,8 @@ struct DataParallel {
   bool reduce_each_micro_batch = true;  ///< where gradients are sharded: behind every micro-batch's
                                         ///< backward; else behind the last (no_sync), and each rank
                                         ///< holds all of them until then
+  bool whole_sums = false;  ///< with `optimizer`, gradients are all-reduced in one piece behind
+                            ///< backward, and each rank uses its part (nanotron)
   int units_ahead = 2;  ///< a unit is gathered when the one so many units before it has been freed
                         ///< (FSDP's limit_all_gathers); 0: no limit
 

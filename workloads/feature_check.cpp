@@ -48,6 +48,29 @@ void StepCheck::check_features() {
          "use all_gather or ulysses");
 }
 
+/// What nanotron's Llama has.
+void StepCheck::check_packed_attention() {
+  if (!step_.framework.packed_attention) return;
+  if (model_.family != ModelFamily::llama)
+    fail("framework", step_.framework.name + " trains Llama models only",
+         "use framework: megatron");
+  for (const std::string& field : fields_of_megatron_alone(model_))
+    fail("model." + field, "is not simulated with the modules of " + step_.framework.name,
+         "use framework: megatron");
+  for (const auto& [field, given] : {std::pair{"qk_norm", model_.qk_norm},
+                                     std::pair{"qkv_bias", model_.qkv_bias},
+                                     std::pair{"experts", model_.experts > 0}}) {
+    if (given)
+      fail("model." + std::string(field), step_.framework.name + " has none", "use framework: megatron");
+  }
+  if (!uses_fused_attention(step_.framework))
+    fail("framework.attention", "packed_attention calls FlashAttention",
+         "use attention: flash2 and a 16-bit precision");
+  if (step_.layout.context > 1)
+    fail("parallelism.context", step_.framework.name + " sees whole sequences",
+         "use framework: megatron, or 1");
+}
+
 void StepCheck::check_megatron_alone() {
   for (const std::string& field : fields_of_megatron_alone(model_))
     fail("model." + field, "is not simulated with the modules of " + step_.framework.name,

@@ -92,6 +92,23 @@ struct FrameworkProfile {
                                          ///< runs beside its weight gradient; else behind it
   bool overlap_tensor_products = false;  ///< parts of the sequence are gathered and scattered chunk
                                          ///< by chunk beside the products of split layers
+  bool own_rows_first = false;   ///< a rank multiplies the rows that it holds while the others' are
+                                 ///< gathered, and those behind the gather (nanotron)
+  bool scatter_embedding = false;   ///< with sequence parallelism a split embedding's rows are
+                                    ///< reduce-scattered; else all-reduced, and each takes its part
+  bool packed_attention = false;    ///< workloads/families/packed_attention.cpp (nanotron)
+  bool python_functions = false;    ///< norms, rotary embeddings, fused attention and split layers
+                                    ///< are autograd functions in Python (ops/python_calls.h)
+  bool average_in_sum = false;      ///< the collective that sums gradients divides them
+  bool per_tensor_updates = false;  ///< gradient norm, clipping and the cast of master weights are
+                                    ///< a kernel per parameter; else passes over lists
+  bool split_by_cost = false;       ///< pipeline stages are filled up to their share of the model's
+                                    ///< products (workloads/parallel/cost_split.h)
+  int message_headers = 0;  ///< messages ahead of every tensor between stages that the receiver's
+                            ///< host reads
+  bool sends_mask = false;  ///< the attention mask travels beside the activations
+  int vocabulary_multiple = 128;  ///< Megatron's modules pad the vocabulary to a multiple of it for
+                                  ///< each tensor-parallel rank
   /// CUDA_DEVICE_MAX_CONNECTIONS. 1: the streams of a GPU share one hardware queue, and kernels
   /// start in the order of their launches; more: every stream has a queue of its own.
   int cuda_device_max_connections = 8;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "workloads/families/modules.h"
+#include "workloads/parallel/cost_split.h"
 #include "workloads/parallel/layer_split.h"
 #include "workloads/schedules/virtual_pipeline.h"
 #include "workloads/step_check.h"
@@ -45,6 +46,7 @@ void StepCheck::check_schedule() {
 
 void StepCheck::check_split() {
   const StageSplit& split = step_.split;
+  if (uses_cost_split(step_)) return check_cost_split();
   if (layers_of_parts(model_.layers, step_)) return;
   const std::int64_t parts = VirtualPipeline(step_).length();
   const std::string layers = std::to_string(model_.layers) + " layers";
@@ -71,6 +73,18 @@ void StepCheck::check_split() {
          "use a product that is one of " + divisors_of(model_.layers) +
              ", or give layers_per_stage");
   }
+}
+
+void StepCheck::check_cost_split() {
+  const int stages = step_.layout.pipeline;
+  if (!split_by_cost(model_, stages))
+    fail("parallelism.pipeline",
+         std::to_string(stages) + " stages of equal cost leave some without a part of " +
+             model_.name + ", or part its logits from the norm ahead of them",
+         "use fewer stages, or give parallelism.layers_per_stage");
+  if (model_.mtp_layers > 0 || model_.experts > 0)
+    fail("parallelism.pipeline", step_.framework.name + " splits dense models by cost alone",
+         "give parallelism.layers_per_stage");
 }
 
 /// Ranks that share the experts, and parts of each.

@@ -32,6 +32,25 @@ ModelGraph eager_graph(const ModelSpec& model, const StepOptions& step) {
 
 }  // namespace
 
+namespace {
+
+Bytes bytes_of(const Block& block, StorageScope scope) {
+  for (const Storage& storage : block.storages) {
+    if (storage.scope == scope) return storage.bytes;
+  }
+  return Bytes(0);
+}
+
+}  // namespace
+
+Bytes input_bytes(const Block& block) {
+  return bytes_of(block, StorageScope::enters_forward);
+}
+
+Bytes output_bytes(const Block& block) {
+  return bytes_of(block, StorageScope::leaves_forward);
+}
+
 std::int64_t ModelGraph::parameters() const {
   std::int64_t sum = 0;
   for (int position = 0; position < static_cast<int>(order.size()); ++position) {

@@ -104,6 +104,9 @@ void StepCheck::check_data_parallel() {
   if (data.shard_group > 0)
     require_divisor("training.data_parallel.shard_group", data.shard_group,
                     "the data-parallel ranks", step_.layout.replicas());
+  if (data.whole_sums && data.sharding > Sharding::optimizer)
+    fail("training.data_parallel.whole_sums", "is for sharding: none or optimizer",
+         "use one of these, or whole_sums: false");
   if (data.gather_units && data.sharding != Sharding::gradients)
     fail("training.data_parallel.gather_units", "is for sharding: gradients",
          "leave it out: with sharding: parameters units are gathered anyway");
@@ -193,6 +196,7 @@ void StepCheck::check_megatron() {
                   model_.kv_heads);
   require_divisor("parallelism.tensor", step_.layout.tensor, "the feed-forward size", model_.ffn);
   check_features();
+  check_packed_attention();
   if (step_.layout.sequence_parts() > 1)
     require_divisor("parallelism.tensor", step_.layout.tensor, "the sequence length",
                     step_.sequence_length);

@@ -37,6 +37,7 @@ class StepCheck {
   void check_unsplit();
   // feature_check.cpp
   void check_features();
+  void check_packed_attention();
   void check_adapters();
   void check_megatron_alone();
   void check_expert_loop();
@@ -44,6 +45,7 @@ class StepCheck {
   // layout_check.cpp
   void check_schedule();
   void check_split();
+  void check_cost_split();
   void check_experts();
   void check_context();
 

@@ -1,6 +1,7 @@
 #include "app/cli/provenance_of.h"
 
 #include "hw/link_notes.h"
+#include "sim/collectives/measured_fabric.h"
 #include "sim/plan/plan.h"
 #include "sim/scenario/names.h"
 
@@ -19,6 +20,15 @@ std::vector<std::string> notes_of(const Scenario& scenario) {
                      : "a forward pass over whole sequences")};
 }
 
+/// Links, and what a measured fabric makes of them.
+std::vector<std::string> link_notes_of(const Scenario& scenario) {
+  std::vector<std::string> notes = notes_on_links(scenario.cluster);
+  const MeasuredFabric fabric =
+      measured_fabric(scenario.cluster, scenario.collectives.tuning());
+  if (fabric.promised.value() > 0) notes.push_back(note_on_measured_fabric(fabric));
+  return notes;
+}
+
 }  // namespace
 
 Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weights,
@@ -33,7 +43,7 @@ Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weigh
           .predictor_mode = std::string(name_of(basis.mode)),
           .predictor_effect = basis.effect,
           .predictor_notes = basis.notes,
-          .link_notes = notes_on_links(scenario.cluster),
+          .link_notes = link_notes_of(scenario),
           .notes = notes_of(scenario),
           .parameters = parameter_counts(scenario.model),
           .tessera_version = TESSERA_VERSION,

@@ -1,3 +1,4 @@
+#include "sim/collectives/measured_fabric.h"
 #include "sim/formats/chakra_replay.h"
 
 #include <algorithm>
@@ -55,7 +56,8 @@ class Replay {
         messages_(job),
         timed_{.program = {},
                .segments = {},
-               .topology = Topology(settings.cluster),
+               .topology = Topology(
+                   measured_fabric(settings.cluster, settings.collectives.tuning()).cluster),
                .communication_host_time = {},
                .memory_capacity = gpu_.memory,
                .collectives = settings.collectives} {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/collectives/measured_fabric.h"
 #include "hw/units/deadline.h"
 #include "predictor/gpu/gpu_support.h"
 #include "workloads/program/program.h"
@@ -125,7 +126,8 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
   auto timed = time_segments(program, predictor, host);
   return {.program = std::move(program),
           .segments = std::move(timed.segments),
-          .topology = Topology(scenario.cluster),
+          .topology =
+              Topology(measured_fabric(scenario.cluster, scenario.collectives.tuning()).cluster),
           .communication_host_time = host.per_communication,
           .memory_capacity = memory_capacity(scenario),
           .library_memory = library_memory_of(scenario),

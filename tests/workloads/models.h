@@ -182,6 +182,30 @@ inline FrameworkProfile fsdp() {
   return profile;
 }
 
+inline FrameworkProfile nanotron() {
+  FrameworkProfile profile;
+  profile.name = "nanotron";
+  profile.modules = ModuleTree::megatron;
+  profile.attention = AttentionKernels::flash2;
+  profile.packed_attention = profile.fused_norm = profile.own_rows_first = true;
+  profile.scatter_embedding = profile.average_in_sum = profile.fused_optimizer = true;
+  profile.per_tensor_updates = profile.split_by_cost = profile.sends_mask = true;
+  profile.python_functions = true;
+  profile.gradients_set_to_none = profile.overlap_p2p = false;
+  profile.message_headers = 2;
+  profile.vocabulary_multiple = 1;
+  profile.fp8_scaling = Fp8Scaling::none;
+  profile.bf16 = {Precision::bf16, Precision::fp32, Precision::fp32, Precision::fp32, true};
+  profile.fp16 = {Precision::fp16, Precision::fp32, Precision::fp32, Precision::fp32, true};
+  profile.data_parallel.overlap_gradients = profile.data_parallel.whole_sums = true;
+  profile.data_parallel.bucket = 50_MiB;
+  profile.data_parallel.first_bucket = 2_MiB;
+  profile.cuda_device_max_connections = 1;
+  profile.host_per_call = 9_us;
+  profile.host_per_communication = 30_us;
+  return profile;
+}
+
 /// `step` in `precision`, with the formats of its framework.
 inline StepOptions in(Precision precision, StepOptions step) {
   step.precision = precision;

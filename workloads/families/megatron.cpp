@@ -11,8 +11,10 @@
 #include "workloads/ops/embedding.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/python_calls.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"
+#include "workloads/parallel/cost_split.h"
 
 namespace tessera {
 
@@ -31,6 +33,14 @@ Tensor MegatronModel::norm(Tape& tape, const std::string& name, const Tensor& x)
   return root_mean_square_norm(tape, name, x, profile_);
 }
 
+/// Looked up sequence first, so that nothing is transposed behind.
+void MegatronModel::embed_by_position(Tape& tape, const Tensor& table) const {
+  const Tensor ids = tape.input("tokens", {s_, b_}, Precision::int64);
+  const Tensor rows =
+      vocab_parallel_embedding(tape, "embedding.tokens", table, ids, tensor_, parts_ == 1);
+  tape.output(parts_ == 1 ? rows : reduce_scatter_sequence(tape, "embedding", rows, parts_));
+}
+
 void MegatronModel::embed(Tape& tape) const {
   const bool used_again = tied_ || (model_.mtp_layers > 0 && step_.layout.pipeline == 1);
   const Tensor table = input_embedding(tape, used_again, vocab_, model_.hidden);
@@ -38,6 +48,7 @@ void MegatronModel::embed(Tape& tape) const {
   const Tensor positions =
       has_positions ? tape.parameter("embedding.positions", {model_.max_positions, model_.hidden})
                     : Tensor();
+  if (profile_.scatter_embedding) return embed_by_position(tape, table);
   const Tensor ids = tape.input("tokens", {b_, s_}, Precision::int64);
   const Tensor position_ids = tape.input("position_ids", {b_, s_}, Precision::int64);
   Tensor sum = vocab_parallel_embedding(tape, "embedding.tokens", table, ids, tensor_);
@@ -97,12 +108,13 @@ Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x, LayerKind k
   if (norms_before()) tape.drop_names({attention_input});
   const Tensor fed = feed_forward(tape, mlp_input, kind);
   const Tensor out = residual(tape, "mlp", fed, middle, kind);
+  tape.python_calls(kLayerModules);
   tape.drop_names({attended, middle, mlp_input, fed});
   return out;
 }
 
 void MegatronModel::layer(Tape& tape, LayerKind kind) const {
-  const Tensor x = tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
+  const Tensor x = input(tape);
   recomputable_layer(tape, step_, x, [=, this](Tape& t) { return transformer_layer(t, x, kind); });
 }
 
@@ -111,6 +123,7 @@ Tensor MegatronModel::logits(Tape& tape, const std::string& name, const Tensor& 
   LinearLayer layer{.reduce_gradient_over = tensor_,
                     .overlap_sum = profile_.overlap_tensor_gradients,
                     .gather_input_over = parts_,
+                    .own_rows_first = profile_.own_rows_first,
                     .full_precision = true};
   if (model_.head_bias) layer.bias = tape.parameter("lm_head.bias", {vocab_});
   Tensor out = linear_over_last(tape, name, x, table, layer);
@@ -151,8 +164,12 @@ void MegatronModel::predict_further(Tape& tape, const Tensor& x, const Tensor& t
   add_loss(tape, "mtp.loss", logits(tape, "mtp.lm_head", norm(tape, "mtp.ln_f", out), table));
 }
 
+Tensor MegatronModel::input(Tape& tape) const {
+  return tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
+}
+
 void MegatronModel::head(Tape& tape) const {
-  const Tensor x = tape.block_input("hidden", {s_ / parts_, b_, model_.hidden});
+  const Tensor x = input(tape);
   const Tensor normalized = norm(tape, "ln_f", x);
   const Tensor table = output_embedding(tape, tied_, vocab_, model_.hidden);
   const Tensor scores = logits(tape, "lm_head", normalized, table);
@@ -162,9 +179,22 @@ void MegatronModel::head(Tape& tape) const {
   if (model_.mtp_layers > 0) predict_further(tape, x, table);
 }
 
-std::int64_t padded_vocabulary(std::int64_t vocab, int tensor) {
-  const std::int64_t multiple = 128LL * tensor;
-  return (vocab + multiple - 1) / multiple * multiple;
+void MegatronModel::head_without_loss(Tape& tape) const {
+  const Tensor normalized = norm(tape, "ln_f", input(tape));
+  const Tensor table = output_embedding(tape, tied_, vocab_, model_.hidden);
+  tape.output(logits(tape, "lm_head", normalized, table));
+}
+
+void MegatronModel::loss_alone(Tape& tape) const {
+  const Tensor scores = tape.block_input("logits", {s_, b_, vocab_});
+  if (step_.mode == StepMode::inference) return tape.keep(scores);
+  tape.set_phase(Phase::loss);
+  add_loss(tape, "loss", scores);
+}
+
+std::int64_t padded_vocabulary(std::int64_t vocab, int tensor, std::int64_t multiple) {
+  const std::int64_t whole = multiple * tensor;
+  return (vocab + whole - 1) / whole * whole;
 }
 
 namespace {
@@ -199,12 +229,28 @@ ModelGraph decoder_graph(const ModelSpec& model, const StepOptions& step,
   return graph;
 }
 
+/// Where the last stage has room for the loss alone, that is a block of its own.
+void split_graph_by_cost(const ModelSpec& model, const StepOptions& step,
+                         const MegatronModel& megatron, ModelGraph& graph) {
+  constexpr std::size_t kHead = 2;
+  CostSplit split = split_by_cost(model, step.layout.pipeline).value();
+  graph.blocks_of_parts = std::move(split.blocks);
+  if (!split.loss_apart) return;
+  graph.blocks[kHead] =
+      record_block("head", step, [&](Tape& tape) { megatron.head_without_loss(tape); });
+  graph.order.push_back(static_cast<int>(graph.blocks.size()));
+  graph.layer_numbers.push_back(kNoLayer);
+  graph.blocks.push_back(
+      record_block("loss", step, [&](Tape& tape) { megatron.loss_alone(tape); }));
+}
+
 }  // namespace
 
 ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step) {
   const MegatronModel megatron(model, step);
   std::vector<LayerKind> kinds;
   ModelGraph graph = decoder_graph(model, step, megatron, kinds);
+  if (uses_cost_split(step)) split_graph_by_cost(model, step, megatron, graph);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     Block& block = graph.blocks[i == 0 ? 1 : i + 2];
     if (step.layout.tensor > 1 && step.lora_rank == 0)

@@ -159,6 +159,7 @@ Tensor MegatronModel::mixed_heads(Tape& tape, const Heads& heads, bool window) c
 }
 
 Tensor MegatronModel::attention(Tape& tape, const Tensor& x, bool window) const {
+  if (profile_.packed_attention) return packed_attention(tape, x);
   Heads heads;
   if (latent()) {
     heads = latent_heads(tape, x);

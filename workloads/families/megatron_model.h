@@ -38,7 +38,7 @@ class MegatronModel {
         heads_(model.heads / tensor_),
         kv_heads_(model.kv_heads / tensor_),
         ffn_(model.ffn / tensor_),
-        vocab_(padded_vocabulary(model.vocab, tensor_) / tensor_),
+        vocab_(padded_vocabulary(model.vocab, tensor_, profile_.vocabulary_multiple) / tensor_),
         tied_(model.tied_embeddings && step.layout.pipeline == 1),
         llama_(model.family == ModelFamily::llama),
         bloom_(model.family == ModelFamily::bloom),
@@ -47,6 +47,9 @@ class MegatronModel {
   void embed(Tape& tape) const;
   void layer(Tape& tape, LayerKind kind) const;
   void head(Tape& tape) const;
+  /// Norm and logits, and the loss over them: the head in two blocks, for stages of their own.
+  void head_without_loss(Tape& tape) const;
+  void loss_alone(Tape& tape) const;
   /// The mask that the data loader makes, and baddbmm's unread input in Megatron's global memory
   /// buffer.
   Bytes shared_buffers() const;
@@ -63,6 +66,7 @@ class MegatronModel {
   }
 
  private:
+  void embed_by_position(Tape& tape, const Tensor& table) const;
   Tensor transformer_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
   Tensor parallel_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
   Tensor attention(Tape& tape, const Tensor& x, bool window) const;
@@ -70,6 +74,9 @@ class MegatronModel {
   Heads normalized(Tape& tape, const Heads& heads) const;
   Heads rotated(Tape& tape, const Heads& heads) const;
   Tensor turned(Tape& tape, const std::string& name, const Tensor& x) const;
+  // packed_attention.cpp
+  Heads unpacked(Tape& tape, const Tensor& qkv) const;
+  Tensor packed_attention(Tape& tape, const Tensor& x) const;
   // megatron_latent.cpp
   Heads latent_heads(Tape& tape, const Tensor& x) const;
   Tensor latent_queries(Tape& tape, const Tensor& x) const;
@@ -88,6 +95,7 @@ class MegatronModel {
   std::int64_t expert_capacity(std::int64_t tokens) const;
   Tensor residual(Tape& tape, const std::string& name, const Tensor& x, const Tensor& before,
                   LayerKind kind) const;
+  Tensor input(Tape& tape) const;
   Tensor logits(Tape& tape, const std::string& name, const Tensor& x, const Tensor& table) const;
   void add_loss(Tape& tape, const std::string& name, const Tensor& logits) const;
   void predict_further(Tape& tape, const Tensor& x, const Tensor& table) const;
@@ -113,7 +121,7 @@ class MegatronModel {
   }
   TensorSplit split() const {
     return {tensor_, parts_, profile_.overlap_tensor_gradients,
-            profile_.overlap_tensor_products && parts_ > 1};
+            profile_.overlap_tensor_products && parts_ > 1, profile_.own_rows_first};
   }
   Tensor row(Tape& tape, const std::string& name, const Tensor& x) const {
     const Tensor weight = tape.parameter(name + ".weight", {model_.hidden, x.shape.last()});

@@ -32,17 +32,6 @@ Tensor input_embedding(Tape& tape, bool tied, std::int64_t vocab, std::int64_t h
               : tape.parameter("embedding.tokens", {vocab, hidden});
 }
 
-namespace {
-
-Bytes input_bytes(const Block& block) {
-  for (const Storage& storage : block.storages) {
-    if (storage.scope == StorageScope::enters_forward) return storage.bytes;
-  }
-  return Bytes(0);
-}
-
-}  // namespace
-
 ModelGraph decoder_sequence(Block embedding, Block layer, Block head, std::int64_t layers) {
   ModelGraph graph;
   graph.hidden_bytes = input_bytes(layer);

@@ -22,6 +22,7 @@ inline TapeOptions tape_options(const StepOptions& step) {
   options.keeps_cast_weights = step.framework.transformer_engine && !gathers_units(step);
   options.parameter_precision = block_parameter_format(step);
   options.gradient_precision = block_gradient_format(step);
+  options.python_functions = step.framework.python_functions;
   options.frozen = step.lora_rank > 0;
   options.products_accumulate = step.framework.products_accumulate && !scatters_gradients(step);
   return options;

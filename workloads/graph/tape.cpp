@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/python_calls.h"
 
 namespace tessera {
 
@@ -214,6 +215,18 @@ void Tape::wait() {
   push(GraphOpKind::wait, "wait");
 }
 
+void Tape::python_calls(int calls) {
+  if (!options_.python_functions || calls == 0) return;
+  const bool counts = !ops().empty() && (ops().back().kind == GraphOpKind::kernel ||
+                                         ops().back().kind == GraphOpKind::view);
+  if (counts) {
+    ops().back().host_calls += calls;
+  } else {
+    push(GraphOpKind::view, "python");
+    ops().back().host_calls = calls;
+  }
+}
+
 void Tape::host_sync(const std::string& name) {
   push(GraphOpKind::host_sync, name);
 }
@@ -327,6 +340,7 @@ void Tape::run_node(Node& node) {
       const Tensor gradient = std::exchange(input.gradient, Tensor());
       add_in_place(*this, storage(input.accumulated).name, input.accumulated, gradient);
       ops().back().accumulates_gradient = true;
+      python_calls(kAccumulation);
     }
   }
   origin_ = -1;

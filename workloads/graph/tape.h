@@ -28,6 +28,7 @@ struct TapeOptions {
   bool casts_both_orders = true;   ///< FP8: one cast writes a matrix by rows and by columns
   bool keeps_cast_weights = false;   ///< FP8: copies of weights are made once per step, and kept
   bool frozen = false;               ///< parameters are buffers that nothing trains, but adapters
+  bool python_functions = false;     ///< FrameworkProfile::python_functions
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
 };
 
@@ -122,6 +123,9 @@ class Tape {
                   const Tensor& received);
   void wait();
   void host_sync(const std::string& name);
+  /// The operator recorded last costs the host `calls` more where functions are Python's
+  /// (workloads/ops/python_calls.h).
+  void python_calls(int calls);
   /// Phase of the operators that follow.
   void set_phase(Phase phase) { phase_ = phase; }
 

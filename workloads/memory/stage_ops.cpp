@@ -50,7 +50,9 @@ class StageWalk {
   /// Memory of a message that starts a pass.
   int message(StorageScope scope) {
     const bool forward = scope == StorageScope::enters_forward;
-    const int tensor = add(forward ? "received input" : "received gradient", graph_.hidden_bytes,
+    const Bytes bytes =
+        forward ? input_bytes(block(blocks_.begin)) : output_bytes(block(blocks_.end - 1));
+    const int tensor = add(forward ? "received input" : "received gradient", bytes,
                            forward ? TensorRole::saved_activation : TensorRole::temporary);
     (forward ? passed_ : gradients_).push_back(tensor);
     return tensor;

@@ -5,6 +5,7 @@
 
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/python_calls.h"
 #include "workloads/ops/views.h"
 
 namespace tessera {
@@ -118,14 +119,34 @@ Tensor scattered_rows(Tape& tape, const std::string& name, const Tensor& partial
   return part;
 }
 
-/// A product of rows of which a gather brings all but this rank's: chunk by chunk as they come,
-/// two kernels for all chunks but the last and for that.
+/// How the product of rows that a gather brings goes with it.
+enum class Arrival {
+  whole,       ///< behind the gather
+  chunks,      ///< one chunk is multiplied while the next is on its way
+  own_rows_first  ///< this rank's rows beside the gather, the others' behind it
+};
+
+/// The rows of each product, and how many products run ahead of the gather's end.
+struct Portions {
+  std::vector<std::int64_t> rows;
+  std::size_t ahead = 0;
+};
+Portions portions_of(std::int64_t rows, int ranks, Arrival arrival) {
+  const std::int64_t own = rows / ranks;
+  if (arrival == Arrival::whole) return {{rows}, 0};
+  if (arrival == Arrival::chunks) return {{rows - own, own}, 1};
+  if (ranks == 2) return {{own, own}, 1};
+  const std::int64_t before = (rows - own) / 2;
+  return {{own, before, rows - own - before}, 1};
+}
+
+/// A product of rows of which a gather brings all but this rank's, a kernel per portion.
 Tensor product_of_arriving(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
-                           const std::optional<Tensor>& bias, int ranks) {
+                           const std::optional<Tensor>& bias, const Portions& portions) {
   const Tensor out = product_output(tape, name, a, b);
-  const std::int64_t last = a.sizes()[0] / ranks;
-  for (const std::int64_t rows : {a.sizes()[0] - last, last}) {
-    if (rows == last) tape.wait();
+  for (std::size_t i = 0; i < portions.rows.size(); ++i) {
+    if (i == portions.ahead) tape.wait();
+    const std::int64_t rows = portions.rows[i];
     product_to(tape, name, window(tape, a, rows), b, bias, window(tape, out, rows));
   }
   return out;
@@ -165,15 +186,20 @@ class Linear {
 
   Tensor forward(Tape& tape) const;
   void backward(Tape& tape, const Tensor& gradient) const;
+  bool gathers() const { return layer_.gather_input_over > 1; }
+  bool scatters() const { return layer_.scatter_output_over > 1; }
 
  private:
   bool out_in() const { return layer_.order == WeightOrder::out_in; }
-  bool gathers() const { return layer_.gather_input_over > 1; }
-  bool scatters() const { return layer_.scatter_output_over > 1; }
   bool reduces() const { return layer_.reduce_gradient_over > 1; }
   /// In FP8 the gathered gradient is cast ahead of its products.
-  bool gradient_arrives_in_chunks(Tape& tape) const {
-    return scatters() && layer_.in_chunks && !fp8_ && tape.requires_gradient(x_);
+  Arrival gradient_arrival(Tape& tape) const {
+    const bool beside = scatters() && !fp8_ && tape.requires_gradient(x_);
+    return beside ? arrival() : Arrival::whole;
+  }
+  Arrival arrival() const {
+    if (layer_.in_chunks) return Arrival::chunks;
+    return layer_.own_rows_first ? Arrival::own_rows_first : Arrival::whole;
   }
   Tensor multiply(Tape& tape, const Tensor& rows, const Tensor& matrix) const;
   Tensor data_gradient(Tape& tape, const Tensor& gradient) const;
@@ -204,7 +230,9 @@ Tensor Linear::forward(Tape& tape) const {
   if (!gathers()) return multiply(tape, input_.rows(), matrix);
   const int ranks = layer_.gather_input_over;
   const Tensor rows = gathered_rows(tape, name_ + ".all_gather", input_.rows(), ranks);
-  if (layer_.in_chunks) return product_of_arriving(tape, name_, rows, matrix, layer_.bias, ranks);
+  if (arrival() != Arrival::whole)
+    return product_of_arriving(tape, name_, rows, matrix, layer_.bias,
+                               portions_of(rows.sizes()[0], ranks, arrival()));
   tape.wait();
   return multiply(tape, rows, matrix);
 }
@@ -218,7 +246,7 @@ void Linear::backward(Tape& tape, const Tensor& gradient) const {
   Tensor all = gradient;
   if (scatters()) {
     all = gathered_rows(tape, name_ + ".grad.all_gather", gradient, layer_.scatter_output_over);
-    if (!gradient_arrives_in_chunks(tape)) tape.wait();
+    if (gradient_arrival(tape) == Arrival::whole) tape.wait();
   }
   const Operand g = fp8_ ? cast_twice(tape, name_ + ".output_grad", all) : Operand{all, all};
   const bool trains = tape.requires_gradient(weight_);
@@ -246,10 +274,13 @@ Tensor Linear::data_gradient(Tape& tape, const Tensor& gradient) const {
   const std::string name = name_ + ".dgrad";
   const Tensor columns = matrix_.columns(tape);
   const Tensor matrix = out_in() ? columns : transposed(tape, columns);
-  const Tensor grad_x = gradient_arrives_in_chunks(tape)
-                            ? product_of_arriving(tape, name, gradient, matrix, std::nullopt,
-                                                  layer_.scatter_output_over)
-                            : product(tape, name, gradient, matrix);
+  const Arrival arrival = gradient_arrival(tape);
+  const Tensor grad_x =
+      arrival == Arrival::whole
+          ? product(tape, name, gradient, matrix)
+          : product_of_arriving(
+                tape, name, gradient, matrix, std::nullopt,
+                portions_of(gradient.sizes()[0], layer_.scatter_output_over, arrival));
   if (gathers()) {
     tape.wait();
     return scattered_rows(tape, name + ".reduce_scatter", grad_x, layer_.gather_input_over);
@@ -280,10 +311,16 @@ Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const
                      const LinearLayer& layer) {
   const Linear linear(tape, name, x, weight, layer);
   const Tensor out = linear.forward(tape);
+  tape.python_calls(linear.gathers() ? kColumnForward : linear.scatters() ? kRowForward : 0);
   std::vector<Tensor> inputs{x, weight};
   if (layer.bias) inputs.push_back(*layer.bias);
   tape.differentiable(inputs, std::span(&out, 1),
-                      [linear](Tape& t, auto gradients) { linear.backward(t, gradients[0]); });
+                      [linear](Tape& t, auto gradients) {
+                        linear.backward(t, gradients[0]);
+                        t.python_calls(linear.gathers()    ? kColumnBackward
+                                       : linear.scatters() ? kRowBackward
+                                                           : 0);
+                      });
   return out;
 }
 

@@ -25,6 +25,8 @@ struct LinearLayer {
                                  ///< part of the rows; its gradient is gathered. Without a bias
   bool in_chunks = false;        ///< the gather of x or of y's gradient, and the sum of y, go chunk
                                  ///< by chunk beside the product they belong to
+  bool own_rows_first = false;   ///< of a gathered x or gradient of y the product of this rank's
+                                 ///< rows runs beside the gather, those of the others behind it
   bool full_precision = false;   ///< not in FP8 although the step's products are
 };
 
@@ -36,6 +38,10 @@ struct LinearLayer {
 /// `in_chunks` is the ring exchange of Transformer Engine's userbuffers over t ranks: a chunk is a
 /// t-th of the rows, and one is multiplied while the next is on its way, so that the layer takes
 /// the longer of product and transfer, and one chunk of the other. In FP8 not for y's gradient.
+/// `own_rows_first` makes two or three products of one: a rank's own rows, those before them, those
+/// behind them. Ranks share a program: of more than two, the rows of others are two equal products.
+/// Source: nanotron parallel/tensor_parallel/functional.py, _ColumnLinearAsyncCommunication and
+/// _RowLinearAsyncCommunication.
 /// Sources: PyTorch Linear.cpp; Megatron core/tensor_parallel/layers.py; Transformer Engine
 /// comm_gemm_overlap.h; Micikevicius et al., "FP8
 /// Formats for Deep Learning", 2022; torchao float8_linear.py.

@@ -86,14 +86,17 @@ Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor&
                            .reduce_gradient_over = split.tensor,
                            .overlap_sum = split.overlap_sum,
                            .gather_input_over = split.sequence_parts,
-                           .in_chunks = split.in_chunks});
+                           .in_chunks = split.in_chunks,
+                           .own_rows_first = split.own_rows_first});
 }
 
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
                            const Tensor& weight, const TensorSplit& split) {
   const Tensor out =
       linear_over_last(tape, name, x, weight,
-                       {.scatter_output_over = split.sequence_parts, .in_chunks = split.in_chunks});
+                       {.scatter_output_over = split.sequence_parts,
+                        .in_chunks = split.in_chunks,
+                        .own_rows_first = split.own_rows_first});
   if (split.sequence_parts == 1) tensor_all_reduce(tape, name + ".all_reduce", out, split.tensor);
   return out;
 }
@@ -141,13 +144,13 @@ Tensor bias_gelu(Tape& tape, const std::string& name, const Tensor& x, const Ten
 }
 
 Tensor vocab_parallel_embedding(Tape& tape, const std::string& name, const Tensor& table,
-                                const Tensor& ids, int tensor) {
+                                const Tensor& ids, int tensor, bool summed) {
   const Tensor rows = embedding(tape, name, table, ids);
   if (tensor == 1) return rows;
   const Tensor foreign = tape.make(name + ".mask", ids.shape, Precision::int8);
   tape.launch(name + ".mask", pointwise_kernel(foreign, 3), {ids}, {foreign});
   map_in_place(tape, name + ".mask_fill", rows, {tape.alias(foreign, foreign.shape)}, 0);
-  tensor_all_reduce(tape, name + ".all_reduce", rows, tensor);
+  if (summed) tensor_all_reduce(tape, name + ".all_reduce", rows, tensor);
   return rows;
 }
 

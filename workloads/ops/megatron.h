@@ -30,7 +30,8 @@ struct TensorSplit {
   int sequence_parts = 1;  ///< > 1: between layers a rank holds a part of the sequence
   bool overlap_sum =
       true;                ///< of a column-split layer's data gradients, beside the weight gradient
-  bool in_chunks = false;  ///< parts of the sequence travel beside products (LinearLayer)
+  bool in_chunks = false;       ///< parts of the sequence travel beside products (LinearLayer)
+  bool own_rows_first = false;  ///< likewise
 };
 
 /// The weight's columns are split: `out` is this rank's share, the bias (if any) in the product's
@@ -62,9 +63,10 @@ Tensor bias_dropout_add(Tape& tape, const std::string& name, const Tensor& x, co
 /// gelu(x + bias) in one kernel: 2e; backward: 3e and a column sum. Saves x.
 Tensor bias_gelu(Tape& tape, const std::string& name, const Tensor& x, const Tensor& bias);
 
-/// Rows of this rank's part of the table; masked and all-reduced where the table is split.
+/// Rows of this rank's part of the table; masked and all-reduced where the table is split, or left
+/// as this rank's share of the sum where it is not `summed`.
 Tensor vocab_parallel_embedding(Tape& tape, const std::string& name, const Tensor& table,
-                                const Tensor& ids, int tensor);
+                                const Tensor& ids, int tensor, bool summed = true);
 
 /// Loss per token over fp32 logits [s, b, V / tensor]. Forward: max, subtract into a new tensor
 /// (from r0.6 on `in_place`), exp, sum, div in place = 32 bytes per logit, small kernels per token,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/python_calls.h"
 
 namespace tessera {
 namespace {
@@ -44,6 +45,7 @@ Tensor fused_attention(Tape& tape, const std::string& name, const Tensor& q, con
   std::vector<Tensor> inputs{q, k, v};
   if (sinks) inputs.push_back(*sinks);
   tape.launch(name, attention_kernel(q, call), inputs, std::vector{out, sums});
+  tape.python_calls(kAttentionForward);
   tape.differentiable(inputs, std::span(&out, 1), [=](Tape& t, auto gradients) {
     const auto gradient_of = [&](const Tensor& x, const char* suffix) {
       return t.make(name + suffix, x.shape.dense(), x.precision);
@@ -55,6 +57,7 @@ Tensor fused_attention(Tape& tape, const std::string& name, const Tensor& q, con
     backward.direction = AttentionDirection::backward;
     t.launch(name + ".backward", attention_kernel(q, backward), {gradients[0], q, k, v, out, sums},
              {grad_q, grad_k, grad_v});
+    t.python_calls(kAttentionBackward);
     t.add_gradient(q, grad_q);
     t.add_gradient(k, grad_k);
     t.add_gradient(v, grad_v);
@@ -88,10 +91,12 @@ Tensor fused_rms_norm(Tape& tape, const std::string& name, const Tensor& x) {
     return pointwise_kernel(x, flops, KernelKind::layer_norm);
   };
   tape.launch(name, kernel(5), {x, weight}, {out, factors});
+  tape.python_calls(kNormForward);
   tape.differentiable({x, weight}, out, [=](Tape& t, auto gradients) {
     const Tensor& g = gradients[0];
     const Tensor grad_x = t.make(name + ".grad", x.shape.dense(), x.precision);
     t.launch(name + ".grad_input", kernel(9), {g, x, factors, weight}, {grad_x});
+    t.python_calls(kNormBackward);
     t.add_gradient(x, grad_x);
     if (!t.requires_gradient(weight)) return;
     const Tensor grad_weight = t.make(name + ".weight.grad", weight.shape, weight.precision);

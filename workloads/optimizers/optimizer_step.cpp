@@ -23,10 +23,11 @@ GraphOp read_by_host(const char* name) {
 
 class UpdateStep {
  public:
-  UpdateStep(const StepOptions& step, std::int64_t parameters)
+  UpdateStep(const StepOptions& step, const UpdatedParameters& updated)
       : step_(step),
         profile_(step.framework),
-        parameters_(parameters),
+        updated_(updated),
+        parameters_(updated.parameters),
         gradient_(element_bytes(step.formats.gradients)),
         weight_(step.formats.master_weights ? kFp32 : element_bytes(step.formats.parameters)),
         state_(element_bytes(step.formats.optimizer_states)) {}
@@ -36,6 +37,12 @@ class UpdateStep {
  private:
   GraphOp pass(const char* name, PassTraffic traffic, double flops) const {
     return multi_tensor_pass(name, Phase::optimizer, parameters_, traffic, flops);
+  }
+  /// The same over `parameters`, or a kernel for each tensor.
+  GraphOp each(const char* name, std::int64_t parameters, PassTraffic traffic, double flops) const {
+    GraphOp op = multi_tensor_pass(name, Phase::optimizer, parameters, traffic, flops);
+    if (profile_.per_tensor_updates) op.host_calls = updated_.tensors;
+    return op;
   }
   void reduce(OptimizerStep& result) const;
   void copy_partition(OptimizerStep& result) const;
@@ -55,6 +62,7 @@ class UpdateStep {
 
   const StepOptions& step_;
   const FrameworkProfile& profile_;
+  UpdatedParameters updated_;
   std::int64_t parameters_;
   std::int64_t gradient_;  ///< bytes per element; 4 once unscaled
   std::int64_t weight_;    ///< of what the optimizer updates
@@ -66,7 +74,8 @@ void UpdateStep::reduce(OptimizerStep& result) const {
     return buffer_pass(name, Phase::gradient_reduction, KernelKind::elementwise, parameters_,
                        traffic);
   };
-  if (profile_.always_average || step_.layout.has_replicas())
+  const bool divides = step_.layout.has_replicas() && !profile_.average_in_sum;
+  if (profile_.always_average || divides)
     result.average.push_back(buffer("gradients.average", {gradient_, gradient_}));
   if (copies_gradients(step_)) {
     result.average.push_back(buffer("gradients.to_bucket", {gradient_, gradient_}));
@@ -107,11 +116,13 @@ void UpdateStep::clip(OptimizerStep& result) const {
     return;
   }
   if (!step_.clip_gradients) return;
-  result.norm = {pass("clip.norm", {gradient_, 0}, 2)};
+  result.norm = {each("clip.norm", updated_.summed, {gradient_, 0}, 2)};
   const bool one_model_rank = step_.layout.tensor * step_.layout.pipeline * shard_ranks(step_) == 1;
-  if (profile_.modules == ModuleTree::megatron && one_model_rank)
+  const bool host_reads =
+      profile_.modules == ModuleTree::megatron && !profile_.per_tensor_updates;
+  if (host_reads && one_model_rank)
     result.norm.push_back(read_by_host("clip.norm.item"));
-  result.update = {pass("clip.scale", {gradient_, gradient_}, 1)};
+  result.update = {each("clip.scale", updated_.summed, {gradient_, gradient_}, 1)};
 }
 
 /// Reads gradient, parameter and both moments; writes parameter and moments.
@@ -180,14 +191,18 @@ OptimizerStep UpdateStep::run() && {
   }
   const std::int64_t held = element_bytes(step_.formats.parameters);
   if (step_.formats.master_weights)
-    result.update.push_back(pass("parameters.from_master", {kFp32, held}, 0));
+    result.update.push_back(each("parameters.from_master", parameters_, {kFp32, held}, 0));
   return result;
 }
 
 }  // namespace
 
+OptimizerStep optimizer_step(const StepOptions& step, const UpdatedParameters& updated) {
+  return UpdateStep(step, updated).run();
+}
+
 OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters) {
-  return UpdateStep(step, parameters).run();
+  return optimizer_step(step, {.parameters = parameters, .summed = parameters});
 }
 
 CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters) {

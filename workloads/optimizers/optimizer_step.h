@@ -22,6 +22,13 @@ struct OptimizerStep {
   std::vector<GraphOp> update;   ///< clipping and the optimizer itself
 };
 
+/// What a rank updates.
+struct UpdatedParameters {
+  std::int64_t parameters = 0;
+  std::int64_t summed = 0;  ///< parameters whose gradients it holds, takes the norm of and clips
+  int tensors = 1;          ///< that these are in
+};
+
 /// Adam, SGD with momentum, LAMB or LARS over `parameters` of one rank; the first two as the
 /// framework profile runs them, the others as NVIDIA's fused kernels, which every framework uses.
 /// Bytes per parameter in fp32: zeroed buffers 4, division by the data-parallel size 8, norm 4,
@@ -33,6 +40,9 @@ struct OptimizerStep {
 /// so clipping always scales. Sources: Megatron optimizer/optimizer.py, apex
 /// csrc/multi_tensor_adam.cu and multi_tensor_lamb.cu, torch/optim/adamw.py, torch/optim/sgd.py,
 /// MLPerf's multi_tensor_lars.
+/// With `per_tensor_updates` the norm, clipping and the cast are a launch for each tensor, and the
+/// host reads nothing.
+OptimizerStep optimizer_step(const StepOptions& step, const UpdatedParameters& updated);
 OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters);
 
 /// Weights, gradients and optimizer states of a rank that holds `parameters`.

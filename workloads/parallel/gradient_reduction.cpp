@@ -22,6 +22,7 @@ GradientReduction::GradientReduction(PassLibrary& library, const StepOptions& st
       queue_(queue),
       scatters_(scatters_gradients(step)),
       overlaps_(!scatters_ && step.layout.replicas() > 1 && step.data_parallel.overlap_gradients &&
+                !(step.data_parallel.whole_sums && shard_ranks(step) > 1) &&
                 !step.layout.experts_apart() && step.schedule != PipelineSchedule::dualpipe &&
                 step.mode == StepMode::training),
       aligns_(overlaps_ && step.data_parallel.align_gradients && step.layout.pipeline > 1 &&
@@ -137,7 +138,7 @@ ProgramOp GradientReduction::collective(OpKind kind, GroupKind group, Bytes byte
 /// Sums of what the compute stream made last.
 void GradientReduction::reduce(std::int64_t parameters) {
   if (step_.layout.replicas() == 1) return;
-  const int ranks = shard_ranks(step_);
+  const int ranks = step_.data_parallel.whole_sums ? 1 : shard_ranks(step_);
   const Bytes bytes(summed_ * parameters);
   ProgramOp op = ranks > 1 ? collective(OpKind::reduce_scatter, GroupKind::shard, bytes)
                            : collective(OpKind::all_reduce, GroupKind::data, bytes);

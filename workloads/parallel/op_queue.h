@@ -15,6 +15,7 @@ struct StageMessage {
   int tag = 0;
   int micro_batch = 0;
   Bytes bytes;
+  bool is_header = false;  ///< the receiver reads it to know the tensor behind it
   bool host_sync = false;
   bool after_kernels = true;  ///< a receive begins when the compute stream got there
 };

@@ -92,9 +92,11 @@ Pass PassLibrary::make(const PassVariant& variant) {
   const Block& block = graph_.blocks[static_cast<std::size_t>(variant.block)];
   const bool forward = variant.direction == PassDirection::forward;
   const bool leaves = variant.ends_with_message && !(forward && variant.keeps_sent);
-  const PassBoundary boundary{variant.starts_with_message ? graph_.hidden_bytes : Bytes(0),
-                              leaves ? graph_.hidden_bytes : Bytes(0),
-                              !forward && variant.keeps_sent ? graph_.hidden_bytes : Bytes(0)};
+  const Bytes ahead = input_bytes(block);
+  const Bytes behind = output_bytes(block);
+  const PassBoundary boundary{variant.starts_with_message ? (forward ? ahead : behind) : Bytes(0),
+                              leaves ? (forward ? behind : ahead) : Bytes(0),
+                              !forward && variant.keeps_sent ? behind : Bytes(0)};
   const std::vector<GraphOp> ops = forward ? forward_ops(variant) : backward_ops(variant);
   return cut_into_segments({.ops = ops,
                             .name = pass_name(block, variant),

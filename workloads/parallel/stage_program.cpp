@@ -62,7 +62,9 @@ class StageProgram {
   void run_block(int position, const ScheduledPass& pass, int next);
   bool forwards_first(const ScheduledPass& pass);
   void exchange(const Exchange& exchange);
+  Bytes boundary_bytes(const ScheduledPass& pass, const ModelChunk& other) const;
   StageMessage message(const ScheduledPass& pass, const ModelChunk& other) const;
+  std::vector<StageMessage> messages(const ScheduledPass& pass, const ModelChunk& other) const;
   /// Whose result the pass works on, and who works on its result.
   std::optional<ModelChunk> giver(const ScheduledPass& pass) const;
   std::optional<ModelChunk> taker(const ScheduledPass& pass) const;
@@ -92,6 +94,7 @@ class StageProgram {
   GradientReduction::Turn turn_;                  ///< of the pass that runs
   std::int64_t partial_parameters_ = 0;           ///< Block::partial_parameters of all blocks
   std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
+  int tensors_ = 0;                               ///< Block::parameter_tensors, likewise
   OpQueue queue_;
   UnitGathers units_;
   GradientReduction gradients_;
@@ -104,6 +107,7 @@ void StageProgram::count_memory() {
   for (const StageBlocks& chunk : blocks_) {
     for (int position = chunk.begin; position < chunk.end; ++position) {
       program_.parameters += graph_.at(position).parameters;
+      tensors_ += graph_.at(position).parameter_tensors;
       partial_parameters_ += graph_.at(position).partial_parameters;
       expert_parameters_ += graph_.at(position).expert_parameters;
       buffers += graph_.at(position).buffers;
@@ -186,6 +190,13 @@ void StageProgram::run(const ScheduledPass& pass) {
   if (!is_forward(pass)) gradients_.end_pass(pass, turn_);
 }
 
+/// Block at the end of the pass's chunk that `other` is behind, or ahead of.
+Bytes StageProgram::boundary_bytes(const ScheduledPass& pass, const ModelChunk& other) const {
+  const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
+  const bool ahead = pipeline_.part(other) < pipeline_.part({stage_, pass.chunk});
+  return ahead ? input_bytes(graph_.at(blocks.begin)) : output_bytes(graph_.at(blocks.end - 1));
+}
+
 StageMessage StageProgram::message(const ScheduledPass& pass, const ModelChunk& other) const {
   StageMessage result;
   const bool forward = pass.direction == PassDirection::forward;
@@ -194,23 +205,50 @@ StageMessage StageProgram::message(const ScheduledPass& pass, const ModelChunk& 
   result.peer_stage = other.stage;
   result.tag = (2 * pass.micro_batch + (forward ? 0 : 1)) * pipeline_.length() + boundary;
   result.micro_batch = pass.micro_batch;
-  result.bytes = graph_.hidden_bytes;
+  result.bytes = boundary_bytes(pass, other);
   return result;
 }
 
+/// In the order in which they travel: every tensor behind its headers. They are numbers and shapes
+/// that the receiver reads. Source: nanotron parallel/pipeline_parallel/p2p.py, _send_meta.
+std::vector<StageMessage> StageProgram::messages(const ScheduledPass& pass,
+                                                 const ModelChunk& other) const {
+  constexpr Bytes kHeader(8192);
+  const FrameworkProfile& profile = step_.framework;
+  const StageMessage hidden = message(pass, other);
+  std::vector<Bytes> tensors{hidden.bytes};
+  const Bytes mask(step_.micro_batch * step_.sequence_length / step_.layout.context);
+  if (profile.sends_mask && is_forward(pass)) tensors.push_back(mask);
+  const int most = (1 + profile.message_headers) * (profile.sends_mask ? 2 : 1);
+  std::vector<StageMessage> result;
+  for (const Bytes tensor : tensors) {
+    for (int i = 0; i <= profile.message_headers; ++i) {
+      StageMessage& next = result.emplace_back(hidden);
+      next.tag = hidden.tag * most + static_cast<int>(result.size()) - 1;
+      next.is_header = i < profile.message_headers;
+      next.bytes = next.is_header ? kHeader : tensor;
+    }
+  }
+  return result;
+}
+
+/// The host reads every header; it waits for the rest as the exchange says.
 void StageProgram::exchange(const Exchange& exchange) {
   const bool each = exchange.host_waits && !exchange.together;
   for (const ScheduledPass& pass : exchange.sent) {
-    StageMessage outgoing = message(pass, *taker(pass));
     const bool last = exchange.received.empty() && pass == exchange.sent.back();
-    outgoing.host_sync = each || (exchange.host_waits && last);
-    queue_.send(outgoing);
+    for (StageMessage& outgoing : messages(pass, *taker(pass))) {
+      outgoing.host_sync = !outgoing.is_header && (each || (exchange.host_waits && last));
+      queue_.send(outgoing);
+    }
   }
   for (const ScheduledPass& pass : exchange.received) {
-    StageMessage incoming = message(pass, *giver(pass));
-    incoming.host_sync = each || (exchange.host_waits && pass == exchange.received.back());
-    incoming.after_kernels = exchange.host_waits;
-    inputs_[pass] = queue_.receive(incoming);
+    const bool last = exchange.host_waits && pass == exchange.received.back();
+    for (StageMessage& incoming : messages(pass, *giver(pass))) {
+      incoming.host_sync = incoming.is_header || each || last;
+      incoming.after_kernels = exchange.host_waits;
+      inputs_[pass] = queue_.receive(incoming);
+    }
   }
 }
 
@@ -234,7 +272,8 @@ void StageProgram::join_copies(std::int64_t parameters) {
   StageMessage copy;
   copy.phase = Phase::gradient_reduction;
   copy.peer_stage = stages_ - 1 - stage_;
-  copy.tag = 2 * static_cast<int>(step_.micro_batches()) * pipeline_.length();
+  constexpr int kMessagesAtMost = 34;  // of a pass: two tensors behind 16 headers each
+  copy.tag = 2 * static_cast<int>(step_.micro_batches()) * pipeline_.length() * kMessagesAtMost;
   copy.micro_batch = -1;
   copy.bytes = Bytes(bytes * parameters);
   queue_.send(copy);
@@ -265,10 +304,12 @@ void StageProgram::reduce_gradients() {
 /// reads it.
 void StageProgram::reduce_scalar() {
   std::vector<GroupKind> groups;
-  if (shard_ranks(step_) > 1) groups.push_back(GroupKind::shard);
+  const bool divided = shard_ranks(step_) > 1 && !step_.data_parallel.whole_sums;
+  if (divided) groups.push_back(GroupKind::shard);
   if (step_.layout.tensor > 1) groups.push_back(GroupKind::tensor);
   if (stages_ > 1) groups.push_back(GroupKind::pipeline);
-  const bool host_reads = step_.framework.modules == ModuleTree::megatron;
+  const bool host_reads = step_.framework.modules == ModuleTree::megatron &&
+                          !step_.framework.per_tensor_updates;
   for (const GroupKind group : groups) {
     queue_.collective(OpKind::all_reduce, group, Phase::optimizer, kScalar,
                       host_reads && group == groups.back());
@@ -285,7 +326,10 @@ RankProgram StageProgram::build() && {
   }
   OptimizerStep optimizer;  // of what this rank updates
   if (step_.mode == StepMode::training) {
-    optimizer = optimizer_step(step_, shard_of(step_, program_.parameters, spread_experts()));
+    const std::int64_t own = shard_of(step_, program_.parameters, spread_experts());
+    const bool whole = step_.data_parallel.whole_sums;
+    optimizer = optimizer_step(
+        step_, {.parameters = own, .summed = whole ? program_.parameters : own, .tensors = tensors_});
     const bool whole_buffers = !scatters_gradients(step_);
     run_ops(whole_buffers ? optimizer_step(step_, program_.parameters).before_forward
                           : optimizer.before_forward,
@@ -312,6 +356,11 @@ StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<
   const int positions = static_cast<int>(graph.order.size());
   const int parts = static_cast<int>(layers.size());
   if (parts == 1) return {0, positions};
+  if (!graph.blocks_of_parts.empty()) {
+    const auto at = graph.blocks_of_parts.begin() + part;
+    const int begin = std::accumulate(graph.blocks_of_parts.begin(), at, 0);
+    return {begin, begin + *at};
+  }
   constexpr int kEmbedding = 1;  // embedding first, head last, layers between
   const auto before = layers.begin() + part;
   const int first = std::accumulate(layers.begin(), before, kEmbedding);
@@ -322,6 +371,14 @@ StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<
 }
 
 std::vector<int> layers_of_parts(const ModelGraph& graph, const StepOptions& step) {
+  if (!graph.blocks_of_parts.empty()) {
+    std::vector<int> layers;
+    for (auto number = graph.layer_numbers.begin(); const int blocks : graph.blocks_of_parts) {
+      layers.push_back(blocks - static_cast<int>(std::count(number, number + blocks, kNoLayer)));
+      number += blocks;
+    }
+    return layers;
+  }
   constexpr std::int64_t kEnds = 2;  // embedding and head
   const std::int64_t layers = std::max<std::int64_t>(0, std::ssize(graph.order) - kEnds);
   return layers_of_parts(layers, step).value();

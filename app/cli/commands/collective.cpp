@@ -7,6 +7,7 @@
 #include "app/cli/commands.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
+#include "sim/collectives/measured_fabric.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/collectives/collective_names.h"
@@ -77,7 +78,8 @@ std::vector<int> ranks_of(const CollectiveOptions& options, int gpu_count) {
 
 void run_collective(const CollectiveOptions& options) {
   const Catalog catalog = shipped_catalog();
-  const Topology topology(load_cluster(options.cluster, catalog));
+  const ClusterSpec cluster = load_cluster(options.cluster, catalog);
+  const Topology topology(measured_fabric(cluster, CollectiveTuning()).cluster);
   const std::vector<int> ranks = ranks_of(options, topology.gpu_count());
   if (ranks.size() < 2)
     throw InputError({"--ranks", "one GPU", "a collective needs two GPUs or more"});

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sim/collectives/measured_fabric.h"
 #include "hw/units/input_error.h"
 #include "lab/validate/runs/peak_of_run.h"
 #include "sim/engine/engine.h"
@@ -58,6 +59,19 @@ void add_time(const TimedProgram& timed, Json& answer) {
   answer["high_s"] = report.interval->time.high.value();
 }
 
+/// What tells apart what limits a measured step: the GPUs, or what joins them.
+void add_regime(const TrainingRun& run, const Scenario& scenario, const Program& program,
+                Json& answer) {
+  const FlopsPerSecond peak =
+      scenario.cluster.node.gpu.peak(scenario.step.precision) * run.n_gpus;
+  if (run.step_time && peak.value() > 0)
+    answer["mfu"] = (program.model_flops / *run.step_time).value() / peak.value();
+  const MeasuredFabric fabric =
+      measured_fabric(scenario.cluster, scenario.collectives.tuning());
+  if (fabric.promised.value() > 0)
+    answer["fabric_share"] = run.all_reduce / fabric.promised;
+}
+
 void add_memory(const TrainingRun& run, const Scenario& scenario, const Program& program,
                 Json& answer) {
   const Bytes device = device_peak(scenario, program);
@@ -83,7 +97,10 @@ std::string simulate_run(const TrainingRun& run, const ScenarioOfTrainingRun& sc
     }
     const TimedProgram timed = plan_step(scenario, weights);
     add_memory(run, scenario, timed.program, answer);
-    if (!memory_alone) add_time(timed, answer);
+    if (!memory_alone) {
+      add_time(timed, answer);
+      add_regime(run, scenario, timed.program, answer);
+    }
     return answer.dump();
   } catch (const InputError& error) {
     return Json{{"skipped", error.what()}}.dump();
@@ -114,6 +131,8 @@ TrainingRunScore score_of(const TrainingRun& run, const ForkedOutcome& outcome) 
     score.interval = Bounds{*low, *number_in(json, "high_s")};
   score.fits = json["fits"].get<bool>();
   score.device_gib = number_in(json, "device_gib");
+  score.mfu = number_in(json, "mfu");
+  score.fabric_share = number_in(json, "fabric_share");
   score.simulated_peak_gib = number_in(json, "peak_gib");
   if (run.step_time) score.error_pct = 100 * (*score.simulated / *run.step_time - 1);
   if (run.peak_memory_gib)
@@ -194,6 +213,27 @@ std::string size_of(const TrainingRun& run) {
   return run.n_gpus <= 64 ? "up to 64 GPUs" : "more than 64 GPUs";
 }
 
+std::string mfu_of(double mfu) {
+  constexpr double kHigh = 0.30, kLow = 0.15;
+  if (mfu >= kHigh) return "30 % and more";
+  return mfu >= kLow ? "15 to 30 %" : "below 15 %";
+}
+
+/// Between nodes, as far as the job measured it.
+std::string fabric_of(const TrainingRunScore& row) {
+  if (row.run.n_gpus <= row.run.gpus_per_node) return "one node";
+  if (!row.fabric_share) return "not measured";
+  constexpr double kSound = 0.7, kHalf = 0.35, kTenth = 0.1;
+  if (*row.fabric_share >= kSound) return "70 % and more of the promised";
+  if (*row.fabric_share >= kHalf) return "35 to 70 % of the promised";
+  return *row.fabric_share >= kTenth ? "10 to 35 % of the promised" : "below 10 % of the promised";
+}
+
+std::string tensor_group_of(const TrainingRun& run) {
+  if (run.layout.tensor == 1) return "1";
+  return run.layout.tensor <= run.gpus_per_node ? "inside a node" : "over nodes";
+}
+
 std::vector<ErrorGroup> group_errors(const std::vector<TrainingRunScore>& rows) {
   std::map<std::pair<std::string, std::string>, std::vector<ScoredError>> errors;
   for (const TrainingRunScore& row : rows) {
@@ -207,6 +247,10 @@ std::vector<ErrorGroup> group_errors(const std::vector<TrainingRunScore>& rows) 
     errors[{"size", size_of(run)}].push_back(error);
     errors[{"profile", row.profile}].push_back(error);
     errors[{"source", source_name(run)}].push_back(error);
+    if (row.mfu) errors[{"mfu", mfu_of(*row.mfu)}].push_back(error);
+    errors[{"fabric", fabric_of(row)}].push_back(error);
+    errors[{"tensor", tensor_group_of(run)}].push_back(error);
+    errors[{"stages", std::to_string(run.layout.pipeline)}].push_back(error);
   }
   std::vector<ErrorGroup> groups;
   for (auto& [name, values] : errors)

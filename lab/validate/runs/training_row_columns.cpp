@@ -12,6 +12,7 @@ namespace {
 
 /// Columns that are read into a TrainingRun.
 const std::set<std::string_view> kRead{"activation",
+                                       "all_reduce_GBps",
                                        "attention",
                                        "cp",
                                        "cuda_graph",
@@ -94,7 +95,6 @@ const std::set<std::string_view> kRead{"activation",
 /// Columns that say where a figure comes from, or figures that follow from others.
 const std::set<std::string_view> kHarmless{"all_gather_GBps",
                                            "all_gather_intra_GBps",
-                                           "all_reduce_GBps",
                                            "all_reduce_intra_GBps",
                                            "assumed",
                                            "comment",

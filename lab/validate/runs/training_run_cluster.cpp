@@ -55,6 +55,7 @@ ClusterSpec cluster_of_training_run(const TrainingRun& run, const Catalog& catal
   ClusterSpec cluster = node_of(gpu, run.gpus_per_node, true, catalog);
   cluster.node_count = nodes;
   cluster.fabric_latency = kSwitchLatency;
+  cluster.measured_all_reduce = run.all_reduce;
   set_nics(run.inter_node.value_or(reference_bandwidth(gpu)), cluster.node);
   return cluster;
 }

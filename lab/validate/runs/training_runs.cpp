@@ -154,6 +154,8 @@ TrainingRun read_training_run(const CsvTable& table, const CsvTable::Row& fields
   run.gpus_per_node = static_cast<int>(row.count("gpus_per_node", run.n_gpus));
   if (!row.text("inter_node_GBps_per_gpu").empty())
     run.inter_node = BytesPerSecond(1e9 * row.positive("inter_node_GBps_per_gpu"));
+  if (row.states("all_reduce_GBps"))
+    run.all_reduce = BytesPerSecond(1e9 * row.positive("all_reduce_GBps"));
   run.source = source_of(row);
   run.framework = row.text("framework");
   run.precision = row.text("precision");

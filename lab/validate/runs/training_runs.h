@@ -32,6 +32,7 @@ struct TrainingRun {
   int n_gpus = 1;
   int gpus_per_node = 0;                     ///< 0 = all in one
   std::optional<BytesPerSecond> inter_node;  ///< NIC bandwidth per GPU and direction
+  BytesPerSecond all_reduce;                 ///< ClusterSpec::measured_all_reduce, of the very job
   std::string framework;
   std::string precision;
   std::string model;

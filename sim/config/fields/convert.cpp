@@ -74,6 +74,7 @@ void set_data_parallel(const schema::DataParallel& message, const DataParallel& 
   if (!chosen) data.bucket_per_replica = otherwise.bucket_per_replica;
   if (!message.has_reduce_each_micro_batch())
     data.reduce_each_micro_batch = otherwise.reduce_each_micro_batch;
+  if (!message.has_whole_sums()) data.whole_sums = otherwise.whole_sums;
   if (!message.has_units_ahead()) data.units_ahead = otherwise.units_ahead;
 }
 

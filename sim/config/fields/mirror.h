@@ -119,6 +119,7 @@ void mirror(Of<DataParallel> auto& data, auto&& visit) {
   visit("first_bucket", data.first_bucket);
   visit("bucket_per_replica", data.bucket_per_replica);
   visit("reduce_each_micro_batch", data.reduce_each_micro_batch);
+  visit("whole_sums", data.whole_sums);
   visit("units_ahead", data.units_ahead);
 }
 
@@ -150,6 +151,16 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("overlap_p2p", profile.overlap_p2p);
   visit("overlap_tensor_gradients", profile.overlap_tensor_gradients);
   visit("overlap_tensor_products", profile.overlap_tensor_products);
+  visit("packed_attention", profile.packed_attention);
+  visit("own_rows_first", profile.own_rows_first);
+  visit("scatter_embedding", profile.scatter_embedding);
+  visit("python_functions", profile.python_functions);
+  visit("average_in_sum", profile.average_in_sum);
+  visit("per_tensor_updates", profile.per_tensor_updates);
+  visit("split_by_cost", profile.split_by_cost);
+  visit("message_headers", profile.message_headers);
+  visit("sends_mask", profile.sends_mask);
+  visit("vocabulary_multiple", profile.vocabulary_multiple);
   visit("cuda_device_max_connections", profile.cuda_device_max_connections);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);

@@ -131,6 +131,7 @@ void mirror(Of<ClusterSpec> auto& cluster, auto&& visit) {
   visit("fabric_latency", cluster.fabric_latency);
   visit("fabric", cluster.fabric);
   visit("faults", cluster.faults);
+  visit("measured_all_reduce", cluster.measured_all_reduce);
   visit("sources", cluster.sources);
 }
 

@@ -44,6 +44,17 @@ void expect_equal(const FrameworkProfile& a, const FrameworkProfile& b) {
   EXPECT_EQ(a.fused_optimizer, b.fused_optimizer);
   EXPECT_EQ(a.overlap_tensor_gradients, b.overlap_tensor_gradients);
   EXPECT_EQ(a.cuda_device_max_connections, b.cuda_device_max_connections);
+  EXPECT_EQ(a.packed_attention, b.packed_attention);
+  EXPECT_EQ(a.own_rows_first, b.own_rows_first);
+  EXPECT_EQ(a.scatter_embedding, b.scatter_embedding);
+  EXPECT_EQ(a.python_functions, b.python_functions);
+  EXPECT_EQ(a.average_in_sum, b.average_in_sum);
+  EXPECT_EQ(a.per_tensor_updates, b.per_tensor_updates);
+  EXPECT_EQ(a.split_by_cost, b.split_by_cost);
+  EXPECT_EQ(a.message_headers, b.message_headers);
+  EXPECT_EQ(a.sends_mask, b.sends_mask);
+  EXPECT_EQ(a.vocabulary_multiple, b.vocabulary_multiple);
+  EXPECT_EQ(a.data_parallel.whole_sums, b.data_parallel.whole_sums);
   EXPECT_EQ(a.bf16, b.bf16);
   EXPECT_EQ(a.fp16, b.fp16);
   EXPECT_EQ(a.data_parallel.bucket, b.data_parallel.bucket);
@@ -57,6 +68,7 @@ TEST_F(Frameworks, OfTheTestsAreTheShippedOnes) {
   expect_equal(test::megatron_local(), shipped("megatron-local"));
   expect_equal(test::megatron(), shipped("megatron"));
   expect_equal(test::fsdp(), shipped("fsdp"));
+  expect_equal(test::nanotron(), shipped("nanotron"));
 }
 
 TEST_F(Frameworks, MegatronOf2021OverlapsLess) {

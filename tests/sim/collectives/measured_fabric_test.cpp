@@ -1,0 +1,82 @@
+#include "sim/collectives/measured_fabric.h"
+
+#include <numeric>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/collectives/collective.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Eight GPUs on a switch and eight NICs of 50 GB/s in each of `nodes` nodes.
+ClusterSpec cluster_of(int nodes) {
+  ClusterSpec cluster;
+  cluster.id = "cluster";
+  NodeSpec& node = cluster.node;
+  node.id = "node";
+  node.gpu.id = "gpu";
+  node.gpu.architecture = Architecture::hopper;
+  node.gpu.nvlink_links = 18;
+  node.gpu.pcie_bandwidth = BytesPerSecond(64e9);
+  node.gpu_count = 8;
+  node.interconnect = GpuInterconnect::nvswitch;
+  node.nvlink_bandwidth_per_link = BytesPerSecond(25e9);
+  node.nvlink_efficiency = 0.8;
+  node.nic_count = 8;
+  node.nic_bandwidth = BytesPerSecond(50e9);
+  node.nic_efficiency = 0.9;
+  cluster.node_count = nodes;
+  return cluster;
+}
+
+double bus_bandwidth(const ClusterSpec& cluster) {
+  std::vector<int> ranks(static_cast<std::size_t>(cluster.gpu_count()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const CollectiveCost cost =
+      collective_cost(Topology(cluster), CollectiveKind::all_reduce, 1_GiB, ranks);
+  const double n = cluster.gpu_count();
+  return 2 * (n - 1) / n * (1LL << 30) / cost.solo_time.value();
+}
+
+TEST(MeasuredFabric, SlowsNicsUntilTheAllReduceTakesWhatWasMeasured) {
+  for (const double measured : {200e9, 50e9, 13e9}) {
+    ClusterSpec cluster = cluster_of(4);
+    cluster.measured_all_reduce = BytesPerSecond(measured);
+    const MeasuredFabric fabric = measured_fabric(cluster, {});
+    EXPECT_NEAR(bus_bandwidth(fabric.cluster) / measured, 1, 0.01) << measured;
+    EXPECT_LT(fabric.nic_share, 1);
+    EXPECT_NEAR(fabric.promised.value(), bus_bandwidth(cluster), 1e6);
+  }
+}
+
+TEST(MeasuredFabric, LeavesAClusterThatPromisesLess) {
+  ClusterSpec cluster = cluster_of(4);
+  cluster.measured_all_reduce = BytesPerSecond(2 * bus_bandwidth(cluster));
+  const MeasuredFabric fabric = measured_fabric(cluster, {});
+  EXPECT_EQ(fabric.nic_share, 1);
+  EXPECT_EQ(fabric.cluster.node.nic_efficiency, cluster.node.nic_efficiency);
+  EXPECT_THAT(note_on_measured_fabric(fabric), HasSubstr("simulated as described"));
+}
+
+TEST(MeasuredFabric, IsOfSeveralNodesAndAMeasurement) {
+  ClusterSpec one = cluster_of(1);
+  one.measured_all_reduce = BytesPerSecond(10e9);
+  EXPECT_EQ(measured_fabric(one, {}).nic_share, 1);
+  EXPECT_EQ(measured_fabric(cluster_of(2), {}).promised.value(), 0);
+}
+
+TEST(MeasuredFabric, SaysWhatIsLeftOfTheNics) {
+  ClusterSpec cluster = cluster_of(4);
+  cluster.measured_all_reduce = BytesPerSecond(20e9);
+  const std::string note = note_on_measured_fabric(measured_fabric(cluster, {}));
+  EXPECT_THAT(note, HasSubstr("measured at 20 GB/s"));
+  EXPECT_THAT(note, HasSubstr("NICs are simulated at"));
+}
+
+}  // namespace
+}  // namespace tessera

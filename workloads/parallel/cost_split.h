@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "workloads/model_spec.h"
+#include "workloads/step_options.h"
+
+namespace tessera {
+
+/// A model dealt to pipeline stages in its order: embedding, layers, head (final norm and logits),
+/// loss.
+struct CostSplit {
+  std::vector<int> blocks;  ///< of every stage; sums to layers + 2, or + 3 with the loss apart
+  std::vector<int> layers;  ///< of these
+  bool loss_apart = false;  ///< the last stage has the loss alone, and logits travel to it
+};
+
+/// Whether the framework fills stages by cost, and the step does not say otherwise.
+bool uses_cost_split(const StepOptions& step);
+
+/// A stage takes blocks until their cost and that of the stages before exceed its share of all. A
+/// layer costs its products with as many key as query heads, 4 h heads d + 3 h ffn, the head V h,
+/// the rest nothing. Nothing where a stage stays empty, or the final norm, the logits and the cast
+/// of logits would lie on three stages.
+/// Source: nanotron models/base.py, build_model, and models/llama.py, get_block_compute_costs.
+std::optional<CostSplit> split_by_cost(const ModelSpec& model, int stages);
+
+}  // namespace tessera
