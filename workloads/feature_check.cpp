@@ -57,11 +57,12 @@ void StepCheck::check_packed_attention() {
   for (const std::string& field : fields_of_megatron_alone(model_))
     fail("model." + field, "is not simulated with the modules of " + step_.framework.name,
          "use framework: megatron");
-  for (const auto& [field, given] : {std::pair{"qk_norm", model_.qk_norm},
-                                     std::pair{"qkv_bias", model_.qkv_bias},
-                                     std::pair{"experts", model_.experts > 0}}) {
+  for (const auto& [field, given] :
+       {std::pair{"qk_norm", model_.qk_norm}, std::pair{"qkv_bias", model_.qkv_bias},
+        std::pair{"experts", model_.experts > 0}}) {
     if (given)
-      fail("model." + std::string(field), step_.framework.name + " has none", "use framework: megatron");
+      fail("model." + std::string(field), step_.framework.name + " has none",
+           "use framework: megatron");
   }
   if (!uses_fused_attention(step_.framework))
     fail("framework.attention", "packed_attention calls FlashAttention",

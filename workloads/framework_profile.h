@@ -92,8 +92,8 @@ struct FrameworkProfile {
                                          ///< runs beside its weight gradient; else behind it
   bool overlap_tensor_products = false;  ///< parts of the sequence are gathered and scattered chunk
                                          ///< by chunk beside the products of split layers
-  bool own_rows_first = false;   ///< a rank multiplies the rows that it holds while the others' are
-                                 ///< gathered, and those behind the gather (nanotron)
+  bool own_rows_first = false;  ///< a rank multiplies the rows that it holds while the others' are
+                                ///< gathered, and those behind the gather (nanotron)
   bool scatter_embedding = false;   ///< with sequence parallelism a split embedding's rows are
                                     ///< reduce-scattered; else all-reduced, and each takes its part
   bool packed_attention = false;    ///< workloads/families/packed_attention.cpp (nanotron)

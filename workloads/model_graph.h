@@ -15,11 +15,11 @@ constexpr int kNoLayer = -1;
 struct ModelGraph {
   std::vector<Block> blocks;  ///< distinct ones: embedding, layers, head
   std::vector<int> order;  ///< indices into `blocks` as forward runs them; backward is the reverse
-  std::vector<int> layer_numbers;  ///< parallel to `order`; `kNoLayer` for the other blocks
+  std::vector<int> layer_numbers;    ///< parallel to `order`; `kNoLayer` for the other blocks
   std::vector<int> blocks_of_parts;  ///< of `order`, by pipeline stage; empty: as layers are split
-  Bytes shared_buffers;            ///< persistent memory that a rank holds once
-  Bytes hidden_bytes;              ///< activation between two blocks
-  Bytes tied_table_bytes;          ///< gradient of a tied embedding table; 0 = untied
+  Bytes shared_buffers;              ///< persistent memory that a rank holds once
+  Bytes hidden_bytes;                ///< activation between two blocks
+  Bytes tied_table_bytes;            ///< gradient of a tied embedding table; 0 = untied
 
   const Block& at(int position) const {
     return blocks[static_cast<std::size_t>(order[static_cast<std::size_t>(position)])];

@@ -53,11 +53,10 @@ void run_lab_command(int argc, char** argv) {
   if (argc < 2 || !is_lab_command(argv[1])) return;
   const std::string program = lab_program();
   ::execv(program.c_str(), argv);
-  throw InputError(
-      {{.where = program,
-        .what = std::string("'") + argv[1] + "' is a command of the laboratory, which " +
-                "cannot be started: " + std::system_category().message(errno),
-        .hint = "install or build tessera-lab beside tessera"}});
+  throw InputError({program,
+                    std::string("'") + argv[1] + "' is a command of the laboratory, which " +
+                        "cannot be started: " + std::system_category().message(errno),
+                    "install or build tessera-lab beside tessera"});
 }
 
 void add_lab_commands(CLI::App& app) {

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <utility>
 
+#include "app/fit/change_search.h"
 #include "hw/units/input_error.h"
 #include "hw/units/precision.h"
-#include "app/fit/change_search.h"
 #include "sim/process/forked_call.h"
 
 namespace tessera {

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "predictor/weights/weights.h"
 #include "app/fit/fit_change.h"
 #include "app/fit/fit_job.h"
 #include "app/fit/fit_step.h"
 #include "app/fit/largest_size.h"
 #include "app/fit/memory_need.h"
 #include "app/fit/memory_spread.h"
+#include "predictor/weights/weights.h"
 
 namespace tessera {
 

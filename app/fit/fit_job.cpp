@@ -4,12 +4,12 @@
 #include <memory>
 #include <utility>
 
-#include "hw/units/input_error.h"
-#include "sim/config/load.h"
-#include "sim/config/files/text_file.h"
-#include "sim/config/files/yaml_text.h"
 #include "app/fit/job_kind.h"
 #include "app/import/job/scenario_draft.h"
+#include "hw/units/input_error.h"
+#include "sim/config/files/text_file.h"
+#include "sim/config/files/yaml_text.h"
+#include "sim/config/load.h"
 #include "workloads/model_features.h"
 
 namespace tessera {

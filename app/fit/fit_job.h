@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "app/import/job/imported_job.h"
 #include "sim/config/catalog.h"
 #include "sim/config/scenario_source.h"
-#include "app/import/job/imported_job.h"
 
 namespace tessera {
 

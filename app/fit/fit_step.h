@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "predictor/weights/weights.h"
 #include "app/fit/memory_need.h"
 #include "app/fit/memory_spread.h"
+#include "predictor/weights/weights.h"
 
 namespace tessera {
 

@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <string_view>
 
-#include "hw/units/text.h"
 #include "app/fit/fit_answer.h"
+#include "hw/units/text.h"
 
 namespace tessera {
 namespace {

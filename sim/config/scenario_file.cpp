@@ -3,8 +3,8 @@
 #include <system_error>
 
 #include "hw/units/input_error.h"
-#include "sim/config/suggest.h"
 #include "sim/config/files/text_file.h"
+#include "sim/config/suggest.h"
 
 namespace tessera {
 namespace {

@@ -1,4 +1,3 @@
-#include "sim/collectives/measured_fabric.h"
 #include "sim/formats/chakra_replay.h"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "sim/collectives/measured_fabric.h"
 #include "sim/formats/chakra_messages.h"
 #include "sim/formats/chakra_queues.h"
 #include "sim/formats/foreign_trace.h"

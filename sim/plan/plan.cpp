@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "sim/collectives/measured_fabric.h"
 #include "hw/units/deadline.h"
 #include "predictor/gpu/gpu_support.h"
+#include "sim/collectives/measured_fabric.h"
 #include "workloads/program/program.h"
 
 namespace tessera {

@@ -11,7 +11,7 @@ tessera_library(workloads DEPENDS hw/units LIBRARIES nlohmann_json::nlohmann_jso
 tessera_library(predictor DEPENDS hw workloads)
 tessera_library(sim/config DEPENDS predictor)
 tessera_library(sim/engine DEPENDS predictor)
-tessera_executable(tessera sim/cli DEPENDS sim/config sim/engine LIBRARIES CLI11::CLI11)
+tessera_executable(tessera app/cli DEPENDS sim/config sim/engine LIBRARIES CLI11::CLI11)
 """
 
 
@@ -73,10 +73,10 @@ class CheckLayers(PlantedTree):
         cases = {
             "<simgrid/s4u.hpp>": "SimGrid may be used only in sim/engine/",
             "<yaml-cpp/yaml.h>": "yaml-cpp may be used only in sim/config/",
-            "<google/protobuf/message.h>": "Protobuf may be used only in sim/config/, sim/formats/, predictor/(half/[a-z_]*)?weights[^/]*$",
-            '"predictor/weights.pb.h"': "Protobuf may be used only in sim/config/, sim/formats/, predictor/(half/[a-z_]*)?weights[^/]*$",
-            "<CLI/CLI.hpp>": "CLI11 may be used only in sim/cli/",
-            "<spdlog/spdlog.h>": "spdlog may be used only in sim/cli/",
+            "<google/protobuf/message.h>": "Protobuf may be used only in sim/config/, sim/formats/, predictor/[a-z]+/[a-z_]*weights[^/]*$",
+            '"predictor/weights.pb.h"': "Protobuf may be used only in sim/config/, sim/formats/, predictor/[a-z]+/[a-z_]*weights[^/]*$",
+            "<CLI/CLI.hpp>": "CLI11 may be used only in app/shell/, app/cli/, lab/cli/",
+            "<spdlog/spdlog.h>": "spdlog may be used only in app/shell/, app/cli/, lab/cli/",
         }
         for include, rule in cases.items():
             with self.subTest(include):
@@ -84,7 +84,7 @@ class CheckLayers(PlantedTree):
                 self.assert_finds(f"predictor/model.cpp:2: includes {include}, but {rule}")
 
     def test_lets_the_weights_reader_use_protobuf(self):
-        self.plant("predictor/weights_file.cpp", '#include "predictor/weights.pb.h"\n')
+        self.plant("predictor/weights/weights_file.cpp", '#include "predictor/weights.pb.h"\n')
         self.assert_passes()
 
     def test_rejects_an_include_that_is_not_written_from_the_root(self):

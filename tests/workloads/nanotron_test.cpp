@@ -78,7 +78,8 @@ TEST(Nanotron, HasOneProductForTheOtherOfTwoRanks) {
 
 TEST(Nanotron, GathersGradientsOfRowsBesideTheOwnPart) {
   const Block layer = build_model_graph(llama(), step_of(4)).blocks[1];
-  EXPECT_EQ(order_of(layer.backward, "mlp.down"), "gather 1024 wait 1536 1536 2048 ");  // wgrad last
+  EXPECT_EQ(order_of(layer.backward, "mlp.down"),
+            "gather 1024 wait 1536 1536 2048 ");  // wgrad last
 }
 
 /// Traffic of the kernels whose names start with `prefix` [bytes], and their number.

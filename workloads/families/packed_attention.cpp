@@ -1,7 +1,8 @@
 // Attention of nanotron, December 2024: src/nanotron/models/llama.py, CausalSelfAttention.
+#include "workloads/ops/packed_attention.h"
+
 #include "workloads/families/megatron_model.h"
 #include "workloads/families/modules.h"
-#include "workloads/ops/packed_attention.h"
 #include "workloads/ops/views.h"
 
 namespace tessera {
@@ -12,7 +13,8 @@ Heads MegatronModel::unpacked(Tape& tape, const Tensor& qkv) const {
   const std::int64_t d = model_.head_dim;
   if (heads_ == kv_heads_) {
     const Tensor by_part = permute(tape, view(tape, qkv, {s_, b_, 3, heads_, d}), {2, 1, 0, 3, 4});
-    const auto parts = unbind(tape, "attention.unbind", clone(tape, "attention.unpack", by_part), 0);
+    const auto parts =
+        unbind(tape, "attention.unbind", clone(tape, "attention.unpack", by_part), 0);
     return {parts[0], parts[1], parts[2]};
   }
   const auto parts =
@@ -40,7 +42,8 @@ Tensor MegatronModel::packed_attention(Tape& tape, const Tensor& x) const {
   const auto by_head = [&](const Tensor& part) { return permute(tape, part, {0, 2, 1, 3}); };
   const AttentionInput input{by_head(q), by_head(k), by_head(parts[1])};
   const Tensor context = core_attention(tape, step_, input, {});
-  const Tensor merged = contiguous(tape, "attention.output_copy", permute(tape, context, {2, 0, 1, 3}));
+  const Tensor merged =
+      contiguous(tape, "attention.output_copy", permute(tape, context, {2, 0, 1, 3}));
   return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * d}));
 }
 

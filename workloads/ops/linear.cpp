@@ -121,8 +121,8 @@ Tensor scattered_rows(Tape& tape, const std::string& name, const Tensor& partial
 
 /// How the product of rows that a gather brings goes with it.
 enum class Arrival {
-  whole,       ///< behind the gather
-  chunks,      ///< one chunk is multiplied while the next is on its way
+  whole,          ///< behind the gather
+  chunks,         ///< one chunk is multiplied while the next is on its way
   own_rows_first  ///< this rank's rows beside the gather, the others' behind it
 };
 
@@ -275,12 +275,11 @@ Tensor Linear::data_gradient(Tape& tape, const Tensor& gradient) const {
   const Tensor columns = matrix_.columns(tape);
   const Tensor matrix = out_in() ? columns : transposed(tape, columns);
   const Arrival arrival = gradient_arrival(tape);
-  const Tensor grad_x =
-      arrival == Arrival::whole
-          ? product(tape, name, gradient, matrix)
-          : product_of_arriving(
-                tape, name, gradient, matrix, std::nullopt,
-                portions_of(gradient.sizes()[0], layer_.scatter_output_over, arrival));
+  const Tensor grad_x = arrival == Arrival::whole
+                            ? product(tape, name, gradient, matrix)
+                            : product_of_arriving(tape, name, gradient, matrix, std::nullopt,
+                                                  portions_of(gradient.sizes()[0],
+                                                              layer_.scatter_output_over, arrival));
   if (gathers()) {
     tape.wait();
     return scattered_rows(tape, name + ".reduce_scatter", grad_x, layer_.gather_input_over);
@@ -314,13 +313,10 @@ Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const
   tape.python_calls(linear.gathers() ? kColumnForward : linear.scatters() ? kRowForward : 0);
   std::vector<Tensor> inputs{x, weight};
   if (layer.bias) inputs.push_back(*layer.bias);
-  tape.differentiable(inputs, std::span(&out, 1),
-                      [linear](Tape& t, auto gradients) {
-                        linear.backward(t, gradients[0]);
-                        t.python_calls(linear.gathers()    ? kColumnBackward
-                                       : linear.scatters() ? kRowBackward
-                                                           : 0);
-                      });
+  tape.differentiable(inputs, std::span(&out, 1), [linear](Tape& t, auto gradients) {
+    linear.backward(t, gradients[0]);
+    t.python_calls(linear.gathers() ? kColumnBackward : linear.scatters() ? kRowBackward : 0);
+  });
   return out;
 }
 

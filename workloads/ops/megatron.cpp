@@ -92,11 +92,10 @@ Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor&
 
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,
                            const Tensor& weight, const TensorSplit& split) {
-  const Tensor out =
-      linear_over_last(tape, name, x, weight,
-                       {.scatter_output_over = split.sequence_parts,
-                        .in_chunks = split.in_chunks,
-                        .own_rows_first = split.own_rows_first});
+  const Tensor out = linear_over_last(tape, name, x, weight,
+                                      {.scatter_output_over = split.sequence_parts,
+                                       .in_chunks = split.in_chunks,
+                                       .own_rows_first = split.own_rows_first});
   if (split.sequence_parts == 1) tensor_all_reduce(tape, name + ".all_reduce", out, split.tensor);
   return out;
 }

@@ -30,7 +30,7 @@ struct TensorSplit {
   int sequence_parts = 1;  ///< > 1: between layers a rank holds a part of the sequence
   bool overlap_sum =
       true;                ///< of a column-split layer's data gradients, beside the weight gradient
-  bool in_chunks = false;       ///< parts of the sequence travel beside products (LinearLayer)
+  bool in_chunks = false;  ///< parts of the sequence travel beside products (LinearLayer)
   bool own_rows_first = false;  ///< likewise
 };
 

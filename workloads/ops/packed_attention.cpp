@@ -20,7 +20,8 @@ std::vector<Tensor> unbind(Tape& tape, const std::string& name, const Tensor& x,
     for (const Tensor& gradient : gradients) {
       if (gradient.storage.valid()) given.push_back(gradient);
     }
-    t.launch(name + ".stack", pointwise_kernel(all, 0, KernelKind::copy), given, std::span(&all, 1));
+    t.launch(name + ".stack", pointwise_kernel(all, 0, KernelKind::copy), given,
+             std::span(&all, 1));
     t.add_gradient(x, all);
   });
   return slices;

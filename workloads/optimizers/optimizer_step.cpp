@@ -118,10 +118,8 @@ void UpdateStep::clip(OptimizerStep& result) const {
   if (!step_.clip_gradients) return;
   result.norm = {each("clip.norm", updated_.summed, {gradient_, 0}, 2)};
   const bool one_model_rank = step_.layout.tensor * step_.layout.pipeline * shard_ranks(step_) == 1;
-  const bool host_reads =
-      profile_.modules == ModuleTree::megatron && !profile_.per_tensor_updates;
-  if (host_reads && one_model_rank)
-    result.norm.push_back(read_by_host("clip.norm.item"));
+  const bool host_reads = profile_.modules == ModuleTree::megatron && !profile_.per_tensor_updates;
+  if (host_reads && one_model_rank) result.norm.push_back(read_by_host("clip.norm.item"));
   result.update = {each("clip.scale", updated_.summed, {gradient_, gradient_}, 1)};
 }
 

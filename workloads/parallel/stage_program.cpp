@@ -308,8 +308,8 @@ void StageProgram::reduce_scalar() {
   if (divided) groups.push_back(GroupKind::shard);
   if (step_.layout.tensor > 1) groups.push_back(GroupKind::tensor);
   if (stages_ > 1) groups.push_back(GroupKind::pipeline);
-  const bool host_reads = step_.framework.modules == ModuleTree::megatron &&
-                          !step_.framework.per_tensor_updates;
+  const bool host_reads =
+      step_.framework.modules == ModuleTree::megatron && !step_.framework.per_tensor_updates;
   for (const GroupKind group : groups) {
     queue_.collective(OpKind::all_reduce, group, Phase::optimizer, kScalar,
                       host_reads && group == groups.back());
@@ -329,7 +329,8 @@ RankProgram StageProgram::build() && {
     const std::int64_t own = shard_of(step_, program_.parameters, spread_experts());
     const bool whole = step_.data_parallel.whole_sums;
     optimizer = optimizer_step(
-        step_, {.parameters = own, .summed = whole ? program_.parameters : own, .tensors = tensors_});
+        step_,
+        {.parameters = own, .summed = whole ? program_.parameters : own, .tensors = tensors_});
     const bool whole_buffers = !scatters_gradients(step_);
     run_ops(whole_buffers ? optimizer_step(step_, program_.parameters).before_forward
                           : optimizer.before_forward,

@@ -7,10 +7,10 @@
 #include "app/cli/commands.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
-#include "sim/collectives/measured_fabric.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/collectives/collective_names.h"
+#include "sim/collectives/measured_fabric.h"
 #include "sim/config/load.h"
 #include "sim/report/collective_report.h"
 

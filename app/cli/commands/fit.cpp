@@ -5,12 +5,12 @@
 #include <thread>
 #include <vector>
 
-#include "hw/units/input_error.h"
-#include "predictor/weights/weights.h"
 #include "app/cli/commands.h"
+#include "app/fit/fit_answer.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
-#include "app/fit/fit_answer.h"
+#include "hw/units/input_error.h"
+#include "predictor/weights/weights.h"
 
 namespace tessera {
 namespace {

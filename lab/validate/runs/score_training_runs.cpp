@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "sim/collectives/measured_fabric.h"
 #include "hw/units/input_error.h"
 #include "lab/validate/runs/peak_of_run.h"
+#include "sim/collectives/measured_fabric.h"
 #include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
@@ -62,14 +62,11 @@ void add_time(const TimedProgram& timed, Json& answer) {
 /// What tells apart what limits a measured step: the GPUs, or what joins them.
 void add_regime(const TrainingRun& run, const Scenario& scenario, const Program& program,
                 Json& answer) {
-  const FlopsPerSecond peak =
-      scenario.cluster.node.gpu.peak(scenario.step.precision) * run.n_gpus;
+  const FlopsPerSecond peak = scenario.cluster.node.gpu.peak(scenario.step.precision) * run.n_gpus;
   if (run.step_time && peak.value() > 0)
     answer["mfu"] = (program.model_flops / *run.step_time).value() / peak.value();
-  const MeasuredFabric fabric =
-      measured_fabric(scenario.cluster, scenario.collectives.tuning());
-  if (fabric.promised.value() > 0)
-    answer["fabric_share"] = run.all_reduce / fabric.promised;
+  const MeasuredFabric fabric = measured_fabric(scenario.cluster, scenario.collectives.tuning());
+  if (fabric.promised.value() > 0) answer["fabric_share"] = run.all_reduce / fabric.promised;
 }
 
 void add_memory(const TrainingRun& run, const Scenario& scenario, const Program& program,

@@ -24,11 +24,11 @@ struct TrainingRunScore {
   std::optional<double> memory_error_pct;    ///< of the same metric and rank as the measured peak
   std::optional<double> mfu;           ///< measured, of a GPU's dense peak in the step's format
   std::optional<double> fabric_share;  ///< measured all-reduce over the one the cluster promises
-  std::optional<bool> fits;                  ///< empty where it was not simulated
-  std::optional<double> device_gib;  ///< that the fullest GPU needs, context and NCCL included
-  std::string skipped;               ///< why it was not simulated; empty if it was
-  bool failed = false;               ///< a fault of ours: the simulation ended with an error
-  bool measured = false;             ///< the row has a step time
+  std::optional<bool> fits;            ///< empty where it was not simulated
+  std::optional<double> device_gib;    ///< that the fullest GPU needs, context and NCCL included
+  std::string skipped;                 ///< why it was not simulated; empty if it was
+  bool failed = false;                 ///< a fault of ours: the simulation ended with an error
+  bool measured = false;               ///< the row has a step time
 };
 
 /// Rows of one source: who measured them.

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "hw/units/input_error.h"
 #include "app/fit/job_kind.h"
+#include "hw/units/input_error.h"
 
 namespace tessera {
 namespace {

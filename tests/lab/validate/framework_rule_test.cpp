@@ -42,7 +42,7 @@ TEST(FrameworkRule, WhatHasNoLaterProfileIsRefusedByName) {
     EXPECT_THAT(error.what(), HasSubstr("'Megatron-DeepSpeed' stands for megatron-deepspeed"));
     EXPECT_THAT(error.what(), HasSubstr("B200-SXM-180GB"));
   }
-  EXPECT_THROW(choice("nanotron"), InputError);
+  EXPECT_THROW(choice("somebody's own"), InputError);
 }
 
 TEST(FrameworkRule, ProfilesAreMeantByTheirIds) {

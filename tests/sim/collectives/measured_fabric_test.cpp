@@ -21,7 +21,13 @@ ClusterSpec cluster_of(int nodes) {
   node.id = "node";
   node.gpu.id = "gpu";
   node.gpu.architecture = Architecture::hopper;
+  node.gpu.sm_count = 132;
+  node.gpu.boost_clock = Hertz(1.98e9);
+  node.gpu.fp32 = 67_TFLOPS;
+  node.gpu.memory = 80_GiB;
+  node.gpu.memory_bandwidth = BytesPerSecond(3.35e12);
   node.gpu.nvlink_links = 18;
+  node.gpu.nvlink_bandwidth = BytesPerSecond(450e9);
   node.gpu.pcie_bandwidth = BytesPerSecond(64e9);
   node.gpu_count = 8;
   node.interconnect = GpuInterconnect::nvswitch;
