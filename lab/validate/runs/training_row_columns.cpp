@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <set>
 #include <string_view>
 
@@ -246,8 +247,12 @@ std::string obstacle_of_latent(const TrainingRowReader& row) {
     if (latent && !given && !optional) return "attention = mla without " + std::string(column);
     if (!latent && given) return shown(row, column) + " with attention = " + row.text("attention");
   }
-  if (latent && row.states("head_dim") && row.text("head_dim") != "0")
-    return "attention = mla with head_dim: qk_nope_head_dim + qk_rope_head_dim is";
+  // Some write the part without positions, some all of a head.
+  const auto number = [&](const char* column) { return std::atoll(row.text(column).c_str()); };
+  const auto head = number("head_dim"), without_positions = number("qk_nope_head_dim");
+  const auto all = without_positions + number("qk_rope_head_dim");
+  if (latent && head != 0 && head != without_positions && head != all)
+    return shown(row, "head_dim") + " is neither qk_nope_head_dim nor that and qk_rope_head_dim";
   return {};
 }
 

@@ -70,7 +70,8 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.experts_per_token = run.experts_per_token;
   model.hidden_dropout = model.attention_dropout = dropout;
   model.tied_embeddings = run.tied_embeddings;
-  model.qk_norm = run.qk_norm;
+  // Megatron's --qk-layernorm: of latent attention the norms of its ranks, which it has anyway.
+  model.qk_norm = run.qk_norm && run.kv_rank == 0;
   return model;
 }
 

@@ -51,6 +51,13 @@ TEST(TrainingColumns, ColumnsThatContradictEachOtherAreNotGuessedAt) {
   EXPECT_THAT(obstacle({{"fsdp", "1"}, {"zero_stage", "1"}}), HasSubstr("fsdp = 1 with"));
   EXPECT_THAT(obstacle({{"fp8_recipe", "current scaling"}}), HasSubstr("precision = bf16"));
   EXPECT_THAT(obstacle({{"attention", "mla"}}), HasSubstr("mla without kv_lora_rank"));
+  EXPECT_THAT(obstacle({{"attention", "mla"},
+                        {"kv_lora_rank", "512"},
+                        {"qk_nope_head_dim", "128"},
+                        {"qk_rope_head_dim", "64"},
+                        {"v_head_dim", "128"},
+                        {"head_dim", "96"}}),
+              HasSubstr("head_dim = 96"));
   EXPECT_THAT(obstacle({{"attention", "gqa"}, {"kv_lora_rank", "512"}}),
               HasSubstr("kv_lora_rank = 512 with attention = gqa"));
   EXPECT_THAT(obstacle({{"micro_batches", "4"}}), HasSubstr("micro_batches = '4'"));
