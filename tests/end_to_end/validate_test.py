@@ -24,17 +24,17 @@ class Validate(EndToEnd):
         return json.loads(self.answer("validate", *arguments, "--format", "json"))
 
     def test_one_bad_row_costs_itself_alone(self):
-        self.plant("runs.csv", RUNS.format("") + run("good") + run("stack", "nanotron") + run("gpu", gpu="Abacus") +
+        self.plant("runs.csv", RUNS.format("") + run("good") + run("stack", "my-stack") + run("gpu", gpu="Abacus") +
                    run("number").replace(",1024,", ",wide,"))
         answer = self.json_of("runs.csv")
         self.assertEqual([row["id"] for row in answer["skipped"]], ["stack", "gpu", "number"])
-        for row, word in zip(answer["skipped"], ("nanotron", "Abacus", "hidden = 'wide'")):
+        for row, word in zip(answer["skipped"], ("my-stack", "Abacus", "hidden = 'wide'")):
             self.assertIn(word, row["reason"])
         self.assertEqual(answer["summary"]["n"], 1)
-        self.assertRegex(self.answer("validate", "runs.csv"), r"(?m)^skipped 1 row: framework = 'nanotron' .*\(stack\)$")
+        self.assertRegex(self.answer("validate", "runs.csv"), r"(?m)^skipped 1 row: framework = 'my-stack' .*\(stack\)$")
         self.assert_fails(3, "hidden = 'wide'", "validate", "runs.csv", "--strict")
-        self.plant("stack.csv", RUNS.format("") + run("good") + run("stack", "nanotron"))
-        self.assert_fails(3, "stack.csv:3: framework = 'nanotron'", "validate", "stack.csv", "--strict")
+        self.plant("stack.csv", RUNS.format("") + run("good") + run("stack", "my-stack"))
+        self.assert_fails(3, "stack.csv:3: framework = 'my-stack'", "validate", "stack.csv", "--strict")
 
     def test_a_bad_row_of_whole_models_too(self):
         self.plant("models.csv", MODELS + f"{GPU},1,single,gpt2,inference,128,1,5\nAbacus,1,single,gpt2,inference,128,1,5\n"
