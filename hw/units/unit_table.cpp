@@ -16,11 +16,12 @@ constexpr Unit kBytes[] = {
     {"PB", 15},        {"KiB", 0, kKibi}, {"MiB", 0, kMebi}, {"GiB", 0, kGibi}, {"TiB", 0, kTebi}};
 
 constexpr Unit kBytesPerSecond[] = {
-    {"B/s", 0, 1, true},     {"kB/s", 3, 1, true},    {"MB/s", 6, 1, true},
-    {"GB/s", 9, 1, true},    {"TB/s", 12, 1, true},   {"KiB/s", 0, kKibi},
-    {"MiB/s", 0, kMebi},     {"GiB/s", 0, kGibi},     {"TiB/s", 0, kTebi},
-    {"b/s", 0, kByteOfBit},  {"kb/s", 3, kByteOfBit}, {"Mb/s", 6, kByteOfBit},
-    {"Gb/s", 9, kByteOfBit}, {"Tb/s", 12, kByteOfBit}};
+    {"B/s", 0, 1, true},     {"kB/s", 3, 1, true},     {"MB/s", 6, 1, true},
+    {"GB/s", 9, 1, true},    {"TB/s", 12, 1, true},    {"KiB/s", 0, kKibi},
+    {"MiB/s", 0, kMebi},     {"GiB/s", 0, kGibi},      {"TiB/s", 0, kTebi},
+    {"b/s", 0, kByteOfBit},  {"kb/s", 3, kByteOfBit},  {"Mb/s", 6, kByteOfBit},
+    {"Gb/s", 9, kByteOfBit}, {"Tb/s", 12, kByteOfBit}, {"Mbps", 6, kByteOfBit},
+    {"Gbps", 9, kByteOfBit}, {"Tbps", 12, kByteOfBit}};
 
 constexpr Unit kSeconds[] = {{"s", 0, 1, true},   {"ns", -9, 1, true}, {"us", -6, 1, true},
                              {"ms", -3, 1, true}, {"min", 0, 60},      {"h", 0, 3600}};

@@ -76,8 +76,13 @@ std::string did_you_mean(std::string_view candidate) {
 
 std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
   if (const std::string best = nearest(word, candidates); !best.empty()) return did_you_mean(best);
-  const std::string list = listed(candidates.first(std::min(candidates.size(), kListedWords)));
-  return candidates.size() == 1 ? "use " + list : "use one of " + list;
+  if (candidates.size() == 1) return "use " + listed(candidates);
+  if (candidates.size() <= kListedWords) return "use one of " + listed(candidates);
+  std::string list;
+  for (const std::string& candidate : candidates.first(kListedWords)) list += candidate + ", ";
+  list.resize(list.size() - 2);
+  return "use one of " + list + " and " + std::to_string(candidates.size() - kListedWords) +
+         " more";
 }
 
 }  // namespace tessera

@@ -29,6 +29,7 @@ TEST(QuantityText, GigabytesAreDecimalAndGibibytesBinary) {
 
 TEST(QuantityText, BandwidthInBitsIsAnEighth) {
   EXPECT_EQ(parse_bandwidth("400 Gb/s").value(), 50e9);
+  EXPECT_EQ(parse_bandwidth("800Gbps").value(), 100e9);
   EXPECT_EQ(parse_bandwidth("450 GB/s").value(), 450e9);
 }
 

@@ -51,6 +51,10 @@ TEST_F(LoadScenario, AnOverrideUnderAnAliasReplacesTheField) {
   EXPECT_EQ(scenario.step.layout.tensor, 4);
 }
 
+TEST_F(LoadScenario, AdamWIsAdam) {
+  EXPECT_EQ(load(kDataParallel, {"training.optimizer=adamw"}).step.optimizer, OptimizerKind::adam);
+}
+
 TEST_F(LoadScenario, AnOverrideInsideAReferenceKeepsTheRestOfIt) {
   const Scenario scenario = load(kDataParallel, {"cluster.node.gpu.memory_bandwidth=4 TB/s"});
   EXPECT_DOUBLE_EQ(scenario.cluster.node.gpu.memory_bandwidth.value(), 4e12);

@@ -38,6 +38,16 @@ TEST(Suggest, AWordThatResemblesNothingGetsTheList) {
   EXPECT_EQ(suggestion("zero", kWords), "use one of tensor, pipeline or data");
 }
 
+TEST(Suggest, ALongListSaysHowManyMoreThereAre) {
+  std::vector<std::string> words;
+  for (int i = 0; i < 32; ++i) words.push_back("word" + std::to_string(100 + i));
+  const std::string text = suggestion("zzzzzzzz", words);
+  EXPECT_TRUE(text.starts_with("use one of word100, word101, ")) << text;
+  EXPECT_TRUE(text.ends_with(", word129 and 2 more")) << text;
+  words.resize(30);
+  EXPECT_TRUE(suggestion("zzzzzzzz", words).ends_with(", word128 or word129"));
+}
+
 TEST(Suggest, LongTextIsComparedWithNothing) {
   EXPECT_EQ(nearest(std::string(1 << 20, 't'), kWords), "");
 }
