@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "app/search/stage_of_layers.h"
 #include "app/search/stage_walk.h"
 #include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_overlay.h"
@@ -17,21 +18,10 @@
 #include "workloads/sharding.h"
 
 namespace tessera {
-
 namespace {
-
-bool splits_backward(PipelineSchedule schedule) {
-  return schedule == PipelineSchedule::zb_h1 || schedule == PipelineSchedule::zb_h2 ||
-         schedule == PipelineSchedule::dualpipe;
-}
 
 /// The clock's rounding must not lift a bound above the step that it bounds.
 constexpr double kRounding = 1 - 1e-9;
-
-/// What must wait behind a stage's last pass: nothing where weight gradients fill the end.
-bool drains(PipelineSchedule schedule) {
-  return !splits_backward(schedule);
-}
 
 /// Model chunks whose activations the first stage holds at least, when it begins its first
 /// backward.
@@ -268,51 +258,6 @@ std::vector<int> LayoutBounds::layers_of_stages(const StepOptions& step) const {
   if (step.framework.modules != ModuleTree::megatron) return {};
   return layers_of_parts(base_.model.layers, step).value();
 }
-
-namespace {
-
-/// One stage of a pipeline in terms of its layers.
-struct StageOfLayers {
-  int layers = 0;     ///< here
-  double before = 0;  ///< in the stages ahead
-  bool first_part = false, last_part = false;
-};
-
-Seconds time_bound(const StepOptions& step, const LayerCosts& costs, const StageOfLayers& stage) {
-  const bool two_way = VirtualPipeline(step).two_way();
-  const bool pipelined = step.layout.pipeline > 1;
-  // Each copy of the model takes half of the micro-batches.
-  const double share = static_cast<double>(step.micro_batches()) / (two_way ? 2 : 1);
-  Seconds time = (costs.forward + costs.backward) * (share * stage.layers);
-  if (stage.first_part) time += costs.embedding * share;
-  if (stage.last_part && pipelined) time += costs.head * share;
-  if (!two_way) time += costs.forward * stage.before;
-  if (drains(step.schedule)) time += costs.backward * stage.before;
-  return time;
-}
-
-Bytes persistent_bound(const StepOptions& step, const LayerCosts& costs,
-                       const StageOfLayers& stage) {
-  std::int64_t parameters = costs.parameters * stage.layers;
-  if (stage.first_part) parameters += costs.embedding_parameters;
-  if (stage.last_part) parameters += costs.head_parameters;
-  return persistent_bytes(step, parameters, costs.experts * stage.layers);
-}
-
-StageOfLayers stage_of_layers(const StepOptions& step, const std::vector<int>& layers, int stage) {
-  const VirtualPipeline pipeline(step);
-  StageOfLayers found;
-  for (int chunk = 0; chunk < pipeline.chunks(); ++chunk)
-    found.layers += layers[static_cast<std::size_t>(pipeline.part({stage, chunk}))];
-  found.before = std::accumulate(layers.begin(), layers.begin() + stage, 0);
-  const int last = step.layout.pipeline - 1;
-  const bool both_ends = pipeline.two_way() && (stage == 0 || stage == last);
-  found.first_part = stage == 0 || both_ends;
-  found.last_part = stage == last || both_ends;
-  return found;
-}
-
-}  // namespace
 
 LayoutBound LayoutBounds::quick(const Layout& layout) {
   const StepOptions step = laid_out_step(layout);
