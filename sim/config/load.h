@@ -20,6 +20,7 @@ Scenario load_scenario(const std::filesystem::path& id_or_file,
 
 /// A catalog id or a file (what ends in .yaml, .yml or .json, or has a slash). Throws InputError
 /// with every problem.
+/// Of a GPU also the beginning of its id, where one alone begins so (Catalog::completed).
 GpuSpec load_gpu(const std::string& id_or_file, const Catalog& catalog);
 NodeSpec load_node(const std::string& id_or_file, const Catalog& catalog);
 ClusterSpec load_cluster(const std::string& id_or_file, const Catalog& catalog);

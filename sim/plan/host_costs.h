@@ -9,7 +9,7 @@ namespace tessera {
 /// What the host pays to hand work to the GPU.
 struct HostCosts {
   Seconds per_call;  ///< one framework call, Python and dispatcher included; views cost it too
-  Seconds per_communication;  ///< one collective or message call; 0 in the graph of a whole step
+  Seconds per_communication;  ///< one collective or message call; 0 where a whole step is a graph
   CudaGraphs graphs = CudaGraphs::off;
 
   /// To launch `segment`: as many calls as it has, or one or none where a graph holds them.

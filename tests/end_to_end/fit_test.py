@@ -80,12 +80,17 @@ class Fit(EndToEnd):
         state = sum(answer["parts_bytes"][part] for part in ("weights", "gradients", "optimizer"))
         self.assertAlmostEqual(state / (8 * 7.616e9), 1, delta=0.01)
 
+    def test_the_exit_code_is_that_of_simulate_also_within_the_error(self):
+        answer = self.fit("llama-3-8b", "dgx-h100", code=4)
+        self.assertEqual(answer["verdict"], "within_error")
+        self.assertLess(answer["margin_bytes"], 0)
+
     def test_launch_scripts_and_deepspeed_configs_are_read(self):
         script = self.write("run.sh", MEGATRON)
         answer = self.fit(script, "dgx-h100-x8-rail")
         self.assertEqual((answer["read_as"], answer["gpus"]), ("Megatron-LM job", 32))
         config = self.write("ds_config.json", json.dumps(DEEPSPEED | {"zero_optimization": {"stage": 3}}))
-        answer = self.fit(config, "dgx-h100-x2", "--model", "llama-2-7b")
+        answer = self.fit(config, "dgx-h100-x2", "--model", "llama-2-7b", code=4)
         self.assertEqual((answer["read_as"], answer["layout"]["sharding"]), ("DeepSpeed job", 3))
 
     def test_what_cannot_be_read_is_refused_with_a_way_out(self):

@@ -41,7 +41,8 @@ ExitCode run_fit(FitCommand command) {
     options.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const FitAnswer answer = answer_fit(job, shipped_weights(), options);
   print(command.format == "json" ? fit_json(answer) : fit_text(answer));
-  return answer.step.verdict == FitVerdict::does_not_fit ? ExitCode::does_not_fit : ExitCode::ok;
+  // As `simulate` says of the same step, whatever the error of either may be.
+  return answer.step.margin() < Bytes() ? ExitCode::does_not_fit : ExitCode::ok;
 }
 
 /// What a model alone, or a file of another program, leaves open.
