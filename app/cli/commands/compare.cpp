@@ -40,9 +40,8 @@ std::string simulated_result(const std::string& file, const std::vector<std::str
                              const PredictorWeights& weights) {
   const Scenario scenario = load_scenario(file, overrides, shipped_catalog());
   const TimedProgram timed = plan_step(scenario, weights);
-  return forked([&] {
-    return json_text(run_step(timed).report, provenance_of(scenario, weights, timed));
-  });
+  return forked(
+      [&] { return json_text(run_step(timed).report, provenance_of(scenario, weights, timed)); });
 }
 
 StepProfile profile_of_file(const std::string& file, const std::vector<std::string>& overrides,
