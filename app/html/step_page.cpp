@@ -5,6 +5,7 @@
 
 #include "app/html/link_figures.h"
 #include "app/html/page.h"
+#include "app/html/palette_data.h"
 #include "app/html/provenance_data.h"
 #include "app/html/step_figures.h"
 #include "app/html/timeline_data.h"
@@ -64,8 +65,6 @@ PageJson summary_of(const StepReport& report) {
 }
 
 PageJson ranks_of(const StepReport& report) {
-  PageJson classes = PageJson::array();
-  for (const TimeCategory category : time_categories()) classes.push_back(label_of(category));
   PageJson rows = PageJson::array();
   const std::vector<RankMemory>& simulated = report.memory.per_rank;  // in the same order
   for (std::size_t rank = 0; rank < std::min(kRankBars, report.by_rank.size()); ++rank) {
@@ -79,7 +78,9 @@ PageJson ranks_of(const StepReport& report) {
                                  (others > 0 ? " and " + std::to_string(others) + " like it" : "")},
                     {"shares", std::move(shares)}});
   }
-  return {{"classes", std::move(classes)}, {"rows", std::move(rows)}};
+  PageJson ranks = palette_data("classes");
+  ranks["rows"] = std::move(rows);
+  return ranks;
 }
 
 double share_of(Seconds part, Seconds whole) {

@@ -41,12 +41,13 @@ function pixelOf(colour, alpha) {
   const bytes = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   return new Uint32Array(new Uint8ClampedArray([...bytes, alpha]).buffer)[0];
 }
-const PIXELS = COLOURS.map((colour) => pixelOf(colour, 255));
-const FAINT_PIXELS = COLOURS.map((colour) => pixelOf(colour, 38));
 
 class TimelineView {
   constructor(timeline, canvas, details) {
     this.timeline = timeline;
+    this.colours = timeline.colours || COLOURS;
+    this.pixels = this.colours.map((colour) => pixelOf(colour, 255));
+    this.faintPixels = this.colours.map((colour) => pixelOf(colour, 38));
     this.canvas = canvas;
     this.details = details;
     this.rowHeight = 16;
@@ -156,7 +157,7 @@ class TimelineView {
         const from = Math.max(Math.floor((begin - this.from) / pixel), 0);
         const until = Math.min(Math.max(Math.ceil((end - this.from) / pixel), from + 1), width);
         const faint = this.isFaint(row.names[i]);
-        const colour = (faint ? FAINT_PIXELS : PIXELS)[row.kinds[i] % COLOURS.length];
+        const colour = (faint ? this.faintPixels : this.pixels)[row.kinds[i] % this.colours.length];
         pixels.fill(colour, (r - first) * width + from, (r - first) * width + until);
       });
     }
@@ -176,7 +177,7 @@ class TimelineView {
     const width = Math.max(Math.min(this.x(end), this.canvas.width) - x, 1);
     const y = this.yOf(r);
     context.globalAlpha = this.isFaint(row.names[i]) ? 0.15 : 1;
-    context.fillStyle = COLOURS[row.kinds[i] % COLOURS.length];
+    context.fillStyle = this.colours[row.kinds[i] % this.colours.length];
     context.fillRect(x, y + 1, width - 0.5, this.rowHeight - 2);
     if (width > 40) this.drawLabel(context, this.timeline.names[row.names[i]], x, y, width);
     context.globalAlpha = 1;
