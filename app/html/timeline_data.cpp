@@ -22,6 +22,13 @@ std::int64_t nanoseconds(Seconds time) {
   return std::llround(time.value() * 1e9);
 }
 
+/// "data comm"
+std::string stream_words(int stream) {
+  std::string words(label_of(static_cast<StreamKind>(stream)));
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
 /// Numbers for texts, in order of their first use.
 class Names {
  public:
@@ -141,8 +148,7 @@ class TimelineData {
       const RowData& row = rows[static_cast<std::size_t>(stream)];
       if (row.empty()) continue;
       row_of_[{rank, stream}] = static_cast<int>(list_.size());
-      list_.push_back(row.json("GPU " + std::to_string(rank) + " " +
-                               std::string(label_of(static_cast<StreamKind>(stream)))));
+      list_.push_back(row.json("GPU " + std::to_string(rank) + " " + stream_words(stream)));
     }
   }
 

@@ -85,5 +85,9 @@ function measure(begin) {
   root.setAttribute("data-frame-ms", slowest);
   view.reset();
   view.show(view.sliceAt(view.left + 5, view.axis + 5));
+  const first = view.chosen.i;
+  view.step(1, 0);
+  root.setAttribute("data-stepped", view.chosen.i - first);
+  view.step(-1, 0);
   root.setAttribute("data-found", view.search("forward"));
 }

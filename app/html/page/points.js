@@ -61,7 +61,7 @@ class PointsView {
     const front = paretoFront(rows, x, y, better(x), better(y));
     const onFront = new Set(front);
     const data = rows.map((row, i) => ({row: i, name: labels[i], value: [row[x] ?? "-", row[y] ?? "-"], itemStyle: {
-      color: i === this.chosen ? "#000000" : COLOURS[onFront.has(i) ? 1 : 0],
+      color: i === this.chosen ? styleColour("ink") : COLOURS[onFront.has(i) ? 1 : 0],
       opacity: this.within === null || this.within.has(i) ? 1 : 0.12}, symbolSize: i === this.chosen ? 11 : 6}));
     const tip = ({name, value}) => name + "\n" + columns[x].name + " " + significant(value[0]) + "\n" + columns[y].name + " " + significant(value[1]);
     const short = (value) => significant(value, 3);
@@ -89,7 +89,7 @@ class PointsView {
       parallelAxis: axes,
       series: [
         {name: "all", type: "parallel", data: this.linesOf(rows), lineStyle: {color: COLOURS[0], opacity: 0.3, width: 1}, inactiveOpacity: 0.03},
-        {name: "chosen", type: "parallel", data: [], silent: true, z: 3, lineStyle: {color: "#000000", opacity: 1, width: 2}, inactiveOpacity: 1},
+        {name: "chosen", type: "parallel", data: [], silent: true, z: 3, lineStyle: {color: styleColour("ink"), opacity: 1, width: 2}, inactiveOpacity: 1},
       ],
     };
   }
@@ -108,6 +108,7 @@ function pointsNode(points) {
   const view = new PointsView(points);
   view.draw();
   globalThis.pointsView = view;
+  repaints.push(() => view.draw());
   return element("div", {}, element("div", {class: "tools"}, "right", view.right, "up", view.up, view.count), view.scatter.box,
     element("div", {class: "details"}, view.text), view.parallel.box,
     element("p", {class: "note"}, "drag along an axis: a range; a click on it takes the range away"),
