@@ -150,6 +150,22 @@ class HtmlReport(EndToEnd):
         drawn = [row for line in links["drawing"]["lines"] for row in line["rows"]]
         self.assertEqual(sorted(drawn), list(range(len(links["rows"]))), "every link that was used is drawn")
 
+    def test_a_comparison_puts_both_timelines_on_one_axis(self):
+        data = json.loads(DATA.search(self.report("compare", PIPELINE, DATA_PARALLEL)).group(2))
+        sides = {row["name"].split(":")[0] for row in data["timeline"]["rows"]}
+        self.assertEqual(sides, {"A", "B"})
+        times = {end["name"]: end["at"] for end in data["timeline"]["ends"]}
+        self.assertEqual(data["timeline"]["step_time_s"], max(times.values()))
+        steps = sum(step["seconds"] for step in data["waterfall"]["steps"])
+        self.assertAlmostEqual(steps, times["B ends"] - times["A ends"], places=6)
+        for row in data["timeline"]["rows"]:
+            self.assertLess(max(row["names"]), len(data["timeline"]["names"]))
+            end = (sum(row["gaps"]) + sum(row["lengths"])) * 1e-9
+            self.assertLessEqual(end, times[row["name"][0] + " ends"] + 1e-6)
+        memory = data["memory"]["ranks"][0]
+        self.assertEqual(max(memory["bytes"]), memory["peak_bytes"])
+        self.assertIn("before", memory, "the memory of A lies over that of B")
+
     def test_a_name_of_the_user_is_data(self):
         page = self.report("simulate", PIPELINE, "--set", f"name={ATTACK}")
         self.assert_self_contained(page)

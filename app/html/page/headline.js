@@ -84,6 +84,21 @@ function headlineNode(headline, ranks) {
     headline.memory ? memoryCard(headline.memory) : null, ranks ? timeGoesCard(headline, ranks) : null);
 }
 
+/** A figure of another page: its `kind` says how it is written. */
+function cardText(card) {
+  if (card.kind === "seconds") return figureNode(known(card.value / timeUnit(card.value).size), timeUnit(card.value).name);
+  if (card.kind === "bytes") return figureNode(significant(card.value / 2 ** 30, 3), "GiB");
+  if (card.kind === "change") return figureNode((card.value > 0 ? "+" : "") + card.value.toFixed(1), "%");
+  if (card.kind === "share") return figureNode(card.value.toFixed(1), "%");
+  return figureNode(typeof card.value === "number" ? known(card.value) : significant(card.value), card.kind);
+}
+
+/** Cards of a page: `name`, `value`, `kind`, `detail`. */
+function cardsNode(cards) {
+  return element("div", {class: "grid", id: "answer"}, ...cards.map((card) => cardNode(card.name, card.definition, cardText(card),
+    card.detail ? element("div", {class: "faint"}, card.detail) : null)));
+}
+
 /** What would help: how much of a resource's speed reaches the step. */
 function effectsNode(effects) {
   const most = Math.max(1, ...effects.map((effect) => effect.elasticity));

@@ -5,7 +5,11 @@ const MARKS = ["copies to the host", "copies back", "computes again"];
 const MARK_COLOURS = ["#8a3f01", "#0f6455", "#f59910"];
 const MARK_ROW = 16;  // pixels
 
-const BEFORE = "without the plan";
+
+/** What the line over the stack is: the same without a plan, or the other side of a comparison. */
+function beforeName(memory) {
+  return memory.before || "without the plan";
+}
 
 /** The largest unit below which `bytes` is not: {name, size}. */
 function unitOf(bytes) {
@@ -30,7 +34,7 @@ function memorySeries(rank, memory, unit) {
 /** The same memory without a plan, as a line over the stack. */
 function beforeSeries(rank, memory, unit) {
   const {times_s: times, bytes} = rank.before;
-  return {...stackSeries(BEFORE, times, memory.step_time_s, bytes, styleColour("faint"), unit), stack: null, areaStyle: null, lineStyle: {width: 1.5}};
+  return {...stackSeries(beforeName(memory), times, memory.step_time_s, bytes, styleColour("faint"), unit), stack: null, areaStyle: null, lineStyle: {width: 1.5}};
 }
 
 /** Lines of the capacity, of the budget of a plan where there is one, and of the peak; those above `highest` are left out. */
@@ -58,14 +62,15 @@ function markSeries(rank, memory, kinds) {
   });
 }
 
-function memoryTip(points, unit) {
+function memoryTip(points, memory, unit) {
+  const before = beforeName(memory);
   const text = ({seriesName, value}) => seriesName + " " + bytesText(value[1] * unit);
   const found = points.filter((point) => !MARKS.includes(point.seriesName));
-  const stacked = found.filter((point) => point.seriesName !== BEFORE);
+  const stacked = found.filter((point) => point.seriesName !== before);
   if (stacked.length === 0) return "";
   const total = stacked.reduce((sum, point) => sum + point.value[1], 0);
   return [timeText(stacked[0].value[0]) + ": " + bytesText(total * unit), ...stacked.filter((point) => point.value[1] > 0).map(text).reverse(),
-    ...found.filter((point) => point.seriesName === BEFORE).map(text)].join("\n");
+    ...found.filter((point) => point.seriesName === before).map(text)].join("\n");
 }
 
 /** What the picture has to reach: a capacity far above everything else would flatten it. */
@@ -88,7 +93,7 @@ function memoryOption(rank, memory, height) {
   const time = {min: 0, max: memory.step_time_s};
   const label = {formatter: (value) => significant(value, 3), showMaxLabel: false};
   return {
-    tooltip: {...TOOLTIP, trigger: "axis", formatter: (points) => memoryTip(points, unit.size)},
+    tooltip: {...TOOLTIP, trigger: "axis", formatter: (points) => memoryTip(points, memory, unit.size)},
     legend: {...LEGEND, data: stack.map((series) => series.name)},
     grid: [{left, right: 20, top, height: height - top - bottom}, {left, right: 20, height: kinds.length * MARK_ROW, bottom: 30}],
     xAxis: [numberAxis("", timeText, time), {type: "value", gridIndex: 1, show: false, ...time}],

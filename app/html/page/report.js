@@ -51,6 +51,7 @@ function start() {
   const head = headNode(page);
   main.append(head);
   if (page.headline) main.append(headlineNode(page.headline, page.ranks));
+  if (page.cards) main.append(cardsNode(page.cards));
   if (page.summary && !page.headline) main.append(section("Summary", summaryNode(page.summary)));
   const missing = [];
   for (const [title, data, node, needsCharts] of drawnParts(page)) {

@@ -255,6 +255,8 @@ class TimelineView {
   drawEnd(context, end) {
     const x = Math.min(this.x(end.at), this.wide - 1);
     if (x < this.left) return;
+    context.fillStyle = styleColour("card");
+    context.fillRect(x - 50, 0, 50, this.axis - 6);
     context.fillStyle = styleColour("ink");
     context.fillRect(x - 1, 0, 2, this.high);
     context.textAlign = "end";
