@@ -241,6 +241,26 @@ class HtmlReport(EndToEnd):
         self.assertEqual(found["within"], f"{found['expected-within']} of {len(points['rows'])} points are in the ranges")
 
     @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_a_sweep_is_a_map_with_a_mask_for_what_does_not_fit(self):
+        self.plant("sweep.yaml", f"name: s\nbase: {PIPELINE}\nset: {{parallelism.pipeline: 1, parallelism.data: 4}}\naxes:\n"
+                   "  training.micro_batch: [1, 8]\n  training.recompute: [none, full]\n  training.global_batch: [32, 64]\n")
+        self.assertEqual(self.run_tessera("sweep", "sweep.yaml", "--out", "out", "--report", "report.html").returncode, 0)
+        page = (self.folder / "report.html").read_text()
+        points = json.loads(DATA.search(page).group(2))["points"]
+        self.assertEqual([column["name"] for column in points["columns"]][:4], ["micro batch", "recompute", "global batch", "step time [ms]"])
+        fits = points["fits"]
+        cells = {}
+        for row in points["rows"]:
+            cells.setdefault((row[0], row[1]), []).append(row[fits] == "fits")
+        fitting = sum(any(cell) for cell in cells.values())
+        self.assertGreater(len(cells), fitting, "eight sequences without recomputation do not fit into 80 GiB")
+        charts, dom = self.charts_of(page)
+        self.assertIn(f'data-cells="{fitting} {len(cells) - fitting}"', dom)
+        fronts = [one["name"] for one in charts["two figures of each point"]["series"]][1:]
+        self.assertEqual(fronts, ["Pareto front of global batch 32", "Pareto front of global batch 64"])
+        self.assertIn("ahead in tokens/s/GPU of", dom, "the best row is explained beside the next")
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
     def test_a_memory_plan_is_drawn_over_what_there_was_without_it(self):
         charts, dom = self.charts_of(self.report("plan", "memory", PIPELINE, "--budget", "20GiB", "--fast", "--set", f"name={ATTACK}"))
         names = [series["name"] for series in charts["memory over time"]["series"]]

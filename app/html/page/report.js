@@ -51,8 +51,9 @@ function start() {
   const head = headNode(page);
   main.append(head);
   if (page.headline) main.append(headlineNode(page.headline, page.ranks));
-  if (page.cards) main.append(cardsNode(page.cards));
-  if (page.summary && !page.headline) main.append(section("Summary", summaryNode(page.summary)));
+  const cards = page.cards || (page.points && page.points.rows.length > 0 ? pointsCards(page.points) : null);
+  if (cards) main.append(cardsNode(cards));
+  if (page.summary && !page.headline && !page.points) main.append(section("Summary", summaryNode(page.summary)));
   const missing = [];
   for (const [title, data, node, needsCharts] of drawnParts(page)) {
     if (data && (!needsCharts || canDrawCharts())) main.append(section(title, node(data)));
@@ -62,7 +63,7 @@ function start() {
   for (const table of page.tables || []) {
     main.append(section(table.title, element("div", {}, tableNode(table), table.note ? element("p", {class: "note"}, table.note) : null)));
   }
-  if (page.summary && page.headline) main.append(section("All figures", summaryNode(page.summary)));
+  if (page.summary && (page.headline || page.points)) main.append(section("All figures", summaryNode(page.summary)));
   main.append(section("Provenance", summaryNode(page.provenance || [])));
   head.after(contentsNode(), ...(missing.length > 0 ? [missingNode(missing)] : []));
   fitCharts();
