@@ -7,7 +7,7 @@ namespace {
 
 /// By TimeCategory. Found by annealing for the largest smallest distance, each within the hues and
 /// the lightness that its meaning suggests: blue forward, orange backward, greys that wait.
-constexpr std::array<ClassLook, kTimeCategoryCount> kLooks{{
+constexpr std::array<ClassLook, kTimeCategoryCount> kClassLooks{{
     {"forward", "#3156bb", "light_memory_dump"},
     {"loss", "#fbdc5a", "cq_build_running"},
     {"backward", "#f59910", "rail_idle"},
@@ -30,7 +30,7 @@ constexpr std::array<ClassLook, kTimeCategoryCount> kLooks{{
 }  // namespace
 
 const ClassLook& look_of(TimeCategory category) {
-  return kLooks[static_cast<std::size_t>(category)];
+  return kClassLooks[static_cast<std::size_t>(category)];
 }
 
 TimeCategory class_of(const ProgramOp& op) {

@@ -73,14 +73,15 @@ function heatNode(links, choose) {
   return {box, chart, mark};
 }
 
+/** Lines thicker and in the colour of what they carry; `context` has the drawing's pixels. */
 function drawTopology(context, drawing, links, part) {
   context.clearRect(0, 0, drawing.width, drawing.height);
-  context.font = "10px system-ui, sans-serif";
+  context.font = "11px system-ui, sans-serif";
   for (const frame of drawing.frames) {
     context.fillStyle = styleColour("track");
     context.fillRect(...frame.box);
     context.fillStyle = styleColour("ink");
-    context.fillText(frame.name, frame.box[0] + 4, frame.box[1] + 12);
+    context.fillText(frame.name, frame.box[0] + 4, frame.box[1] + 13);
   }
   for (const line of drawing.lines) {
     const use = Math.max(0, ...line.rows.map((row) => useOf(links.rows[row], part)));
@@ -104,6 +105,55 @@ function drawTopology(context, drawing, links, part) {
   context.textAlign = "start";
 }
 
+/** How far a point is from a piece of a line. */
+function distanceTo([x, y], [ax, ay], [bx, by]) {
+  const length = (bx - ax) ** 2 + (by - ay) ** 2;
+  const at = length > 0 ? Math.min(Math.max(((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length, 0), 1) : 0;
+  return Math.hypot(x - ax - at * (bx - ax), y - ay - at * (by - ay));
+}
+
+/** What is at a point of the drawing, in words; nothing where there is nothing. */
+function wordsAt(point, drawing, links, part) {
+  const place = drawing.places.find(({box: [x, y, width, height]}) => point[0] >= x && point[0] <= x + width && point[1] >= y && point[1] <= y + height);
+  if (place) return place.name;
+  let best = null;
+  let nearest = 6;  // pixels
+  for (const line of drawing.lines) {
+    for (let i = 1; i < line.points.length; ++i) {
+      const far = distanceTo(point, line.points[i - 1], line.points[i]);
+      if (far < nearest) [nearest, best] = [far, line];
+    }
+  }
+  if (!best) return "";
+  return best.rows.length > 0 ? best.rows.map((row) => rowText(links.rows[row], part, links)).join("\n") : (best.title || "slot") + ": unused";
+}
+
+/** The drawing as an element, no larger than reads well, and sharp; `partOf()` says which part of the step it shows. */
+function topologyNode(links, partOf) {
+  const drawing = links.drawing;
+  const canvas = element("canvas", {role: "img", "aria-label": "topology coloured by the use of its links"});
+  const sharp = 2;
+  canvas.width = drawing.width * sharp;
+  canvas.height = drawing.height * sharp;
+  styled(canvas, {maxWidth: drawing.width + "px", margin: "0 auto"});
+  const draw = () => {
+    const context = canvas.getContext("2d");
+    context.setTransform(sharp, 0, 0, sharp, 0, 0);
+    drawTopology(context, drawing, links, partOf());
+  };
+  const tip = new Tip();
+  canvas.addEventListener("pointerleave", () => tip.hide());
+  canvas.addEventListener("pointermove", (event) => {
+    const box = canvas.getBoundingClientRect();
+    const scale = drawing.width / box.width;
+    const text = wordsAt([(event.clientX - box.left) * scale, (event.clientY - box.top) * scale], drawing, links, partOf());
+    if (text) tip.show(text, event.clientX, event.clientY);
+    else tip.hide();
+  });
+  repaints.push(draw);
+  return {canvas, draw};
+}
+
 /** What every link carried: the heat map and the drawing as text. */
 function linksTable(links) {
   return {columns: ["link", "alike", "technology", "GB/s", "mean use %", "highest use %"], rows: links.folded.map((row) =>
@@ -112,12 +162,10 @@ function linksTable(links) {
 
 function linksNode(links) {
   links.folded = foldedRows(links);
-  const picture = element("canvas", {role: "img", "aria-label": "topology coloured by the use of its links"});
-  picture.width = links.drawing.width;
-  picture.height = links.drawing.height;
   const words = element("span", {}, canDrawCharts() ? "a click chooses a link and a time" : "");
   const when = element("span");
   let part = null;
+  const picture = topologyNode(links, () => part);
   const slider = element("input", {type: "range", min: -1, max: links.parts - 1, value: -1, "aria-label": "time of the drawing",
     oninput: () => show(Number(slider.value))});
   const show = (chosen) => {
@@ -125,7 +173,7 @@ function linksNode(links) {
     slider.value = chosen;
     when.textContent = part === null ? "whole step" : timeText(part * links.part_s) + " to " + timeText((part + 1) * links.part_s);
     if (heat) heat.mark(part);
-    drawTopology(picture.getContext("2d"), links.drawing, links, part);
+    picture.draw();
   };
   const choose = (row, chosen) => {
     show(chosen);
@@ -133,13 +181,12 @@ function linksNode(links) {
   };
   const heat = canDrawCharts() ? heatNode(links, choose) : null;
   show(-1);
-  repaints.push(() => drawTopology(picture.getContext("2d"), links.drawing, links, part));
   globalThis.linksView = {links, heat, words};
   const levels = [0, 0.01, 0.25, 0.5, 0.75, 1];
   const hidden = links.used - links.folded.reduce((sum, row) => sum + row.alike.length, 0);
   return element("div", {}, element("div", {class: "tools"}, words), heat ? heat.box : null,
     element("p", {class: "note"}, heat === null ? "" : "a row per link, or for all links of the same use; busiest first" + (hidden > 0 ? "; " + hidden + " less busy ones are not shown" : "") +
       "; share of its usable rate that payload takes; a transfer counts evenly over its time"),
-    element("div", {class: "tools"}, slider, when), legendNode(levels.map((level) => 100 * level + " %"), levels.map(heatColour)), picture,
+    element("div", {class: "tools"}, slider, when), legendNode(levels.map((level) => 100 * level + " %"), levels.map(heatColour)), picture.canvas,
     element("p", {class: "note"}, links.drawing.note), asTable(() => linksTable(links)));
 }

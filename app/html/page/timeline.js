@@ -142,6 +142,7 @@ class TimelineView {
     for (let r = first; r < last; ++r) context.fillRect(this.left, this.yOf(r) + 1, this.width, this.rowHeight - 2);
     const slices = this.drawThinSlices(context, first, last);
     for (const [r, i, begin, end] of slices) this.drawSlice(context, r, i, begin, end);
+    for (let r = first; r < last; ++r) this.drawBatches(context, r);
     context.fillStyle = styleColour("ink");
     for (let r = first; r < last; ++r) context.fillText(this.timeline.rows[r].name, 0, this.yOf(r) + this.rowHeight / 2, this.left - 8);
     if (this.showPath) this.drawPath(context);
@@ -203,10 +204,40 @@ class TimelineView {
     const batch = row.micro_batches[i] >= 0 ? String(row.micro_batches[i]) : "";
     const fitting = Math.floor((width - 4) / 6.4);
     const whole = name + (batch ? " " + batch : "");
-    const text = whole.length <= fitting ? whole : batch || (fitting > 8 ? name.slice(0, fitting) : "");
+    const thin = this.x(row.end[i]) - this.x(row.begin[i]) <= 14;
+    const text = whole.length <= fitting ? whole : thin ? "" : batch || (fitting > 8 ? name.slice(0, fitting) : "");
     if (text.length > fitting) return;
     context.fillStyle = inkOn(colour);
     context.fillText(text, x + 3, y + this.rowHeight / 2);
+  }
+
+  /** The number of a micro-batch once over slices of it that follow each other and are too thin to have it each. */
+  drawBatches(context, r) {
+    const row = this.timeline.rows[r];
+    const from = firstAbove(row.end, this.from);
+    const until = Math.min(firstAbove(row.begin, this.to), row.begin.length);
+    if (until - from > 5000) return;
+    for (let i = from; i < until;) {
+      let next = i + 1;
+      while (next < until && row.micro_batches[next] === row.micro_batches[i] && row.kinds[next] === row.kinds[i]) ++next;
+      this.drawBatch(context, r, i, next - 1);
+      i = next;
+    }
+  }
+
+  drawBatch(context, r, i, last) {
+    const row = this.timeline.rows[r];
+    const x = Math.max(this.x(row.begin[i]), this.left);
+    const width = Math.min(this.x(row.end[last]), this.wide) - x;
+    const thin = this.x(row.end[i]) - this.x(row.begin[i]) <= 14;
+    if (last === i || !thin || width < 14 || row.micro_batches[i] < 0 || this.isFaint(row.names[i])) return;
+    const text = String(row.micro_batches[i]);
+    const colour = this.colours[row.kinds[i] % this.colours.length];
+    const middle = x + width / 2 - 3.3 * text.length;
+    context.fillStyle = colour;  // over the edges between the slices
+    context.fillRect(middle - 2, this.yOf(r) + 2, 6.6 * text.length + 4, this.rowHeight - 4);
+    context.fillStyle = inkOn(colour);
+    context.fillText(text, middle, this.yOf(r) + this.rowHeight / 2);
   }
 
   drawChosen(context) {
