@@ -385,8 +385,20 @@ std::vector<int> layers_of_parts(const ModelGraph& graph, const StepOptions& ste
   return layers_of_parts(layers, step).value();
 }
 
-RankProgram build_stage_program(PassLibrary& library, const StepOptions& step, int stage) {
-  return StageProgram(library, step, stage).build();
+Program build_stages(const ModelGraph& graph, const StepOptions& step,
+                     const std::vector<int>& stages,
+                     const std::vector<std::int64_t>& micro_batches) {
+  Program program;
+  program.layout = step.layout;
+  program.layout.shard = shard_ranks(step);
+  PassLibrary library(graph, program.segments);
+  const auto add_stages = [&](const StepOptions& of) {
+    for (const int stage : stages)
+      program.stages.push_back(StageProgram(library, of, stage).build());
+  };
+  if (micro_batches.empty()) add_stages(step);
+  for (const std::int64_t count : micro_batches) add_stages(with_micro_batches(step, count));
+  return program;
 }
 
 }  // namespace tessera

@@ -13,13 +13,12 @@
 #include "app/shell/output.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
-#include "sim/engine/engine.h"
 #include "sim/formats/input_file.h"
 #include "sim/formats/output_file.h"
 #include "sim/plan/plan.h"
-#include "sim/process/forked_call.h"
+#include "sim/process/answer.h"
 #include "sim/report/json.h"
-#include "sim/report/metrics.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -45,17 +44,18 @@ struct ComparedSide {
 };
 
 /// In a process of its own: there may be two of them. JSON: `result`, and `drawing` or null.
-std::string simulated_side(const std::string& file, const std::vector<std::string>& overrides,
-                           const PredictorWeights& weights, bool drawn) {
+nlohmann::ordered_json simulated_side(const std::string& file,
+                                      const std::vector<std::string>& overrides,
+                                      const PredictorWeights& weights, bool drawn) {
   const Scenario scenario = load_scenario(file, overrides, shipped_catalog());
   const TimedProgram timed = plan_step(scenario, weights);
-  return run_forked([&] {
-    const Timeline timeline = simulate(timed);
+  return forked([&] {
+    const StepRun run = run_step(timed, drawn ? Recording::every_change : Recording::peaks);
     nlohmann::ordered_json side{
-        {"result", json_text(measure(timed, timeline), provenance_of(scenario, weights, timed))},
+        {"result", json_text(run.report, provenance_of(scenario, weights, timed))},
         {"drawing", nullptr}};
-    if (drawn) side["drawing"] = drawn_step(timed, timeline);
-    return side.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    if (drawn) side["drawing"] = drawn_step(timed, run.timeline);
+    return side;
   });
 }
 
@@ -64,8 +64,7 @@ ComparedSide side_of_file(const std::string& file, const std::vector<std::string
   if (!is_scenario(file))
     return {is_trace(file) ? profile_of_trace(read_kineto(file), file)
                            : profile_of_result(read_input_file(file), file)};
-  nlohmann::ordered_json side =
-      nlohmann::ordered_json::parse(simulated_side(file, overrides, weights, drawn));
+  nlohmann::ordered_json side = simulated_side(file, overrides, weights, drawn);
   return {profile_of_result(side["result"].get<std::string>(), file), std::move(side["drawing"])};
 }
 

@@ -12,7 +12,7 @@
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/memory/planned_program.h"
 #include "sim/plan/memory/stage_planner.h"
-#include "sim/plan/plan.h"
+#include "sim/plan/time_segments.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/schedules/virtual_pipeline.h"
 #include "workloads/sharding.h"
@@ -211,7 +211,8 @@ std::vector<std::string> step_planner_names() {
   return names;
 }
 
-void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgram& timed) {
+TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan,
+                               TimedProgram timed) {
   const MemorySettings& settings = scenario.memory;
   Bytes limit = settings.limit;
   Bytes planned_copies;
@@ -220,17 +221,17 @@ void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgra
     for (const StageMemoryPlan& stage : plan->stages)
       if (stage.needed) planned_copies = std::max(planned_copies, stage.host_bytes);
   }
-  if (limit <= Bytes(0)) return;
+  if (limit <= Bytes(0)) return timed;
   const Bytes host = host_bytes_of(settings, scenario.cluster.node);
   timed.memory_limit = {.bytes = limit,
                         .swap = settings.swap,
                         .recompute = settings.recompute,
                         .host_bytes = std::max(Bytes(0), host - planned_copies)};
-  keep_within(limit, timed);
+  return kept_within(limit, std::move(timed));
 }
 
-PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& predictor,
-                           TimedProgram& timed) {
+PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
+                                TimedProgram timed) {
   refuse_unknown(scenario);
   OperatorTimes times(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return times(op); };
@@ -264,14 +265,14 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
     StagePlanner planner(settings, link, planned.budget, host_bytes, time);
     plan_and_rewrite(planner, store, plan, timed);
   }
-  count_flops(timed.program);
-  keep_within(planned.budget, timed);
+  timed.program = with_counted_flops(std::move(timed.program));
+  timed = kept_within(planned.budget, std::move(timed));
   TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
   timed.segments = std::move(again.segments);
   timed.kernels = std::move(again.kernels);
   planned.added_time =
       added_time(scenario.step, timed.program.stages, planned.stages) + slowest_offload;
-  return planned;
+  return {std::move(timed), std::move(planned)};
 }
 
 }  // namespace tessera
