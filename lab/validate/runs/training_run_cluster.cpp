@@ -4,15 +4,11 @@
 #include <string>
 
 #include "hw/box.h"
+#include "hw/link_rates.h"
 #include "sim/config/load.h"
 
 namespace tessera {
 namespace {
-
-// InfiniBand, as of configs/hw/nodes/DGX-A100.yaml and its cluster.
-constexpr double kNicEfficiency = 0.92;
-constexpr Seconds kNicLatency = 0.6_us;
-constexpr Seconds kSwitchLatency = 0.6_us;
 
 /// Per GPU and direction: four NICs of 100 Gb/s for eight V100 (DGX-1), 200 Gb/s per A100 (DGX
 /// A100), 400 Gb/s per H100 (DGX H100) and since.
@@ -29,8 +25,8 @@ void set_nics(BytesPerSecond per_gpu, NodeSpec& node) {
   const bool shared = per_gpu <= kSharedUpTo && node.gpu_count % 2 == 0;
   node.nic_count = shared ? node.gpu_count / 2 : node.gpu_count;
   node.nic_bandwidth = per_gpu * (shared ? 2.0 : 1.0);
-  node.nic_efficiency = kNicEfficiency;
-  node.nic_latency = kNicLatency;
+  node.nic_efficiency = kNicShare;
+  node.nic_latency = kInfinibandHop;
 }
 
 /// One node with at least `gpus` of `gpu`; exactly as many where `exactly` is asked for.
@@ -54,7 +50,7 @@ ClusterSpec cluster_of_training_run(const TrainingRun& run, const Catalog& catal
   if (nodes == 1) return node_of(gpu, run.n_gpus, false, catalog);
   ClusterSpec cluster = node_of(gpu, run.gpus_per_node, true, catalog);
   cluster.node_count = nodes;
-  cluster.fabric_latency = kSwitchLatency;
+  cluster.fabric_latency = kInfinibandHop;
   cluster.measured_all_reduce = run.all_reduce;
   set_nics(run.inter_node.value_or(reference_bandwidth(gpu)), cluster.node);
   return cluster;

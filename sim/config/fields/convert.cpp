@@ -11,6 +11,9 @@ namespace {
 
 // Schema and C++ give the enumerators the same numbers.
 static_assert(int{schema::Gpu::xe2} == int(Architecture::xe2));
+static_assert(int{schema::Gpu::gddr} == int(MemoryKind::gddr));
+static_assert(int{schema::Gpu::bulk} == int(AsyncCopy::bulk));
+static_assert(int{schema::Gpu::oam} == int(FormFactor::oam));
 static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
 static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
 static_assert(int{schema::Model::mpt} == int(ModelFamily::mpt));
