@@ -128,6 +128,10 @@ TrainingRunReading reading_of(const ValidateOptions& options) {
   return reading;
 }
 
+TrainingRuns runs_of(const ValidateOptions& options) {
+  return read_training_runs(options.runs_file, row_rules(shipped_catalog()), reading_of(options));
+}
+
 /// Builds scenarios of measured steps as the options say.
 ScenarioOfTrainingRun scenarios_of(const ValidateOptions& options, const TrainingRuns& runs) {
   const Catalog catalog = shipped_catalog();
@@ -144,7 +148,7 @@ ScenarioOfTrainingRun scenarios_of(const ValidateOptions& options, const Trainin
 }  // namespace
 
 TrainingRunValidation score_runs(const ValidateOptions& options) {
-  const TrainingRuns runs = read_training_runs(options.runs_file, reading_of(options));
+  const TrainingRuns runs = runs_of(options);
   const ScenarioOfTrainingRun scenario_of = scenarios_of(options, runs);
   Progress progress("runs");
   const TrainingRunValidation validation =
@@ -163,7 +167,7 @@ ExitCode print_scenarios(const ValidateOptions& options, const std::vector<Resol
 
 ExitCode run_training_runs(const ValidateOptions& options) {
   if (!options.scenarios.empty()) {
-    const TrainingRuns runs = read_training_runs(options.runs_file, reading_of(options));
+    const TrainingRuns runs = runs_of(options);
     return print_scenarios(options, resolve_rows(runs, scenarios_of(options, runs)));
   }
   const TrainingRunValidation validation = score_runs(options);
