@@ -1,9 +1,9 @@
 #include "lab/validate/runs/row_settings.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "lab/validate/row_scenario.h"
 #include "lab/validate/runs/training_runs.h"
 
 namespace tessera {
@@ -118,10 +118,6 @@ void add_shard_group(const TrainingRowReader& row, int replicas, RowSettings& se
 }
 
 }  // namespace
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump();
-}
 
 ParallelLayout layout_of_row(const TrainingRowReader& row) {
   const auto size = [&](const char* column) { return static_cast<int>(row.count(column, 1)); };

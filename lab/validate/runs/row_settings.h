@@ -18,7 +18,4 @@ ParallelLayout layout_of_row(const TrainingRowReader& row);
 std::vector<std::string> settings_of_row(const TrainingRowReader& row, const RowMeaning& meaning,
                                          const RowRules& rules);
 
-/// `text` in quotes, as YAML has it.
-std::string quoted(const std::string& text);
-
 }  // namespace tessera

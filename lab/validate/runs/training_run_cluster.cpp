@@ -1,10 +1,8 @@
 #include "lab/validate/runs/training_run_cluster.h"
 
-#include <charconv>
-
 #include "hw/box.h"
 #include "hw/units/text.h"
-#include "lab/validate/runs/row_settings.h"
+#include "lab/validate/row_scenario.h"
 #include "sim/config/load.h"
 
 namespace tessera {
@@ -23,12 +21,6 @@ BytesPerSecond reference_bandwidth(const GpuSpec& gpu) {
   return BytesPerSecond(6.25e9);
 }
 
-std::string exact(double number) {
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  return {digits, end};
-}
-
 /// Servers with up to 100 Gb/s per GPU have one NIC for two GPUs (AWS p4d, Jean Zay, DGX-1),
 /// faster ones a NIC for each.
 void add_nics(BytesPerSecond per_gpu, int gpus, std::vector<std::string>& settings) {
@@ -37,38 +29,8 @@ void add_nics(BytesPerSecond per_gpu, int gpus, std::vector<std::string>& settin
   const BytesPerSecond rate = per_gpu * (shared ? 2.0 : 1.0);
   settings.push_back("cluster.node.nic_count=" + std::to_string(shared ? gpus / 2 : gpus));
   settings.push_back("cluster.node.nic_bandwidth=" + to_text(rate));
-  settings.push_back("cluster.node.nic_efficiency=" + exact(kNicEfficiency));
+  settings.push_back("cluster.node.nic_efficiency=" + exact_text(kNicEfficiency));
   settings.push_back("cluster.node.nic_latency=" + to_text(kNicLatency));
-}
-
-std::string pairs_text(const std::vector<GpuPairLink>& pairs) {
-  std::string text;
-  for (const GpuPairLink& pair : pairs)
-    text += (text.empty() ? "" : ", ") + std::string("{first: ") + std::to_string(pair.first) +
-            ", second: " + std::to_string(pair.second) + ", links: " + std::to_string(pair.links) +
-            "}";
-  return "[" + text + "]";
-}
-
-/// A node that nobody described: what box_of() and single_gpu_cluster() say of it.
-std::vector<std::string> described(const NodeSpec& node, const std::string& gpu) {
-  std::vector<std::string> settings{"cluster.id=" + quoted(node.id),
-                                    "cluster.node.id=" + quoted(node.id),
-                                    "cluster.node.gpu=" + quoted(gpu),
-                                    "cluster.node.gpu_count=" + std::to_string(node.gpu_count),
-                                    "cluster.node.pcie_efficiency=" + exact(node.pcie_efficiency),
-                                    "cluster.node.pcie_latency=" + to_text(node.pcie_latency)};
-  if (node.interconnect == GpuInterconnect::none) return settings;
-  const bool direct = node.interconnect == GpuInterconnect::direct;
-  const auto set = [&](const char* field, const std::string& value) {
-    settings.push_back("cluster.node." + std::string(field) + "=" + value);
-  };
-  set("interconnect", direct ? "direct" : "nvswitch");
-  if (direct) set("pairs", pairs_text(node.pairs));
-  set("nvlink_bandwidth_per_link", to_text(node.nvlink_bandwidth_per_link));
-  set("nvlink_efficiency", exact(node.nvlink_efficiency));
-  set("nvlink_latency", to_text(node.nvlink_latency));
-  return settings;
 }
 
 /// One node with at least `gpus` of `gpu`; exactly as many where `exactly` is asked for.
@@ -81,7 +43,7 @@ RunCluster node_of(const GpuSpec& gpu, const std::string& name, int gpus, bool e
     return {{"cluster.id=" + cluster.node.id, "cluster.node=" + cluster.node.id}, cluster.node};
   }
   const NodeSpec box = box_of(gpu, gpus).node;
-  return {described(box, name), box};
+  return {settings_of_node(box, name), box};
 }
 
 }  // namespace
@@ -91,7 +53,7 @@ RunCluster cluster_of_training_run(const TrainingRun& run, const Catalog& catalo
   const std::string name = catalog.completed(CatalogKind::gpus, run.gpu);
   if (run.n_gpus == 1) {
     const NodeSpec node = single_gpu_cluster(gpu).node;
-    return {described(node, name), node};
+    return {settings_of_node(node, name), node};
   }
   const int nodes = (run.n_gpus + run.gpus_per_node - 1) / run.gpus_per_node;
   if (nodes == 1) return node_of(gpu, name, run.n_gpus, false, catalog);

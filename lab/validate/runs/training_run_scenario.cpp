@@ -6,10 +6,9 @@
 
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
-#include "lab/validate/runs/row_settings.h"
+#include "lab/validate/row_scenario.h"
 #include "lab/validate/runs/training_run_cluster.h"
 #include "sim/config/load.h"
-#include "sim/config/scenario_source.h"
 
 namespace tessera {
 namespace {
@@ -101,19 +100,6 @@ void require_same_job(const TrainingRun& run, const std::string& gpu, const Scen
                     "make them agree"});
 }
 
-/// Problems at the row; what its own settings cause names them.
-[[noreturn]] void refuse(const TrainingRun& run, const InputError& error) {
-  std::vector<Problem> problems;
-  for (const Problem& problem : error.problems()) {
-    const bool of_settings = std::ranges::any_of(run.settings, [&](const std::string& setting) {
-      return problem.where.find(setting) != std::string::npos;
-    });
-    problems.push_back({run.where, of_settings ? problem.where + ": " + problem.what : problem.what,
-                        problem.hint});
-  }
-  throw InputError(std::move(problems));
-}
-
 }  // namespace
 
 std::vector<std::string> settings_of_training_run(const TrainingRun& run,
@@ -140,13 +126,9 @@ std::vector<std::string> settings_of_training_run(const TrainingRun& run,
 Scenario scenario_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,
                                   const Catalog& catalog) {
   const Settings settings = settings_of_training_run(run, aliases, catalog);
-  try {
-    Scenario scenario = scenario_of(settings, run.where, catalog);
-    if (!run.settings.empty()) require_same_job(run, load_gpu(run.gpu, catalog).id, scenario);
-    return scenario;
-  } catch (const InputError& error) {
-    refuse(run, error);
-  }
+  Scenario scenario = scenario_of_row(settings, run.settings, run.where, catalog);
+  if (!run.settings.empty()) require_same_job(run, load_gpu(run.gpu, catalog).id, scenario);
+  return scenario;
 }
 
 }  // namespace tessera
