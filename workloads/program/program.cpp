@@ -57,7 +57,7 @@ Program build_program(const ModelSpec& model, const StepOptions& step) {
     program.order.push_back({graph.order[p], graph.layer_numbers[p]});
   program.layout.shard = shard_ranks(step);
   program.placement = step.placement;
-  PassLibrary library(graph, program.segments);
+  PassLibrary library(graph, program.segments, step.segment_per_call);
   for (int stage = 0; stage < step.layout.pipeline; ++stage) {
     program.stages.push_back(build_stage_program(library, step, stage));
   }
