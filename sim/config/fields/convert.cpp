@@ -34,6 +34,7 @@ static_assert(int{schema::Framework::operators} == int(SelectiveRecompute::opera
 static_assert(int{schema::DataParallel::parameters} == int(Sharding::parameters));
 static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
 static_assert(int{schema::full} == int(Recompute::full));
+static_assert(int{schema::capuchin} == int(PressurePolicy::capuchin));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
 static_assert(int{schema::Training::lars} == int(OptimizerKind::lars));
