@@ -31,6 +31,14 @@ bool keeps_units(const StepOptions& step) {
   return divides(step) && data.sharding == Sharding::gradients && data.gather_units;
 }
 
+bool holds_units(const StepOptions& step) {
+  return keeps_units(step) && step.framework.splits_stages && step.layout.pipeline > 1;
+}
+
+bool gathers_fp8(const StepOptions& step) {
+  return step.data_parallel.gather_fp8 && step.precision == Precision::fp8 && gathers_units(step);
+}
+
 bool scatters_gradients(const StepOptions& step) {
   return divides(step) && step.data_parallel.sharding >= Sharding::gradients;
 }
@@ -76,6 +84,8 @@ Precision block_parameter_format(const StepOptions& step) {
 }
 
 Precision block_gradient_format(const StepOptions& step) {
+  const bool adds_up = step.framework.copies_gathered && !step.data_parallel.reduce_each_micro_batch;
+  if (scatters_gradients(step) && adds_up) return step.formats.reduce;
   return scatters_gradients(step) ? activation_precision(step.precision) : step.formats.gradients;
 }
 

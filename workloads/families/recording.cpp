@@ -3,23 +3,43 @@
 #include "workloads/families/families.h"
 #include "workloads/ops/cross_entropy.h"
 #include "workloads/ops/matmul.h"
+#include "workloads/ops/parallel_loss.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"
 
 namespace tessera {
 
+namespace {
+
+bool keeps_logits(const StepOptions& step) {
+  const FrameworkProfile& profile = step.framework;
+  return step.mode != StepMode::training || profile.keeps_logits ||
+         (profile.keeps_outputs && step.layout.pipeline > 1);
+}
+
+Tensor loss_of(Tape& tape, const StepOptions& step, const Tensor& rows, const Tensor& labels) {
+  const FrameworkProfile& profile = step.framework;
+  const bool in_parts = profile.tensor_plan == TensorPlan::sequence && step.layout.tensor > 1;
+  if (profile.compiled_loss)
+    return compiled_cross_entropy(tape, "loss", rows, labels, in_parts ? step.layout.tensor : 1);
+  return in_parts ? loss_parallel(tape, "loss", rows, labels)
+                  : cross_entropy(tape, "loss", rows, labels);
+}
+
+}  // namespace
+
 void finish_with_logits(Tape& tape, const StepOptions& step, const Tensor& logits) {
-  tape.keep(logits);
+  if (keeps_logits(step)) tape.keep(logits);
   if (step.mode == StepMode::inference) return;
   if (step.mode == StepMode::forward_backward) return tape.differentiate(logits);
   tape.set_phase(Phase::loss);
   const std::int64_t tokens = logits.elements() / logits.shape.last();
   const Tensor labels = tape.input("labels", {tokens}, Precision::int64);
-  const Tensor floats =
-      step.framework.fp32_logits ? cast(tape, "loss.float", logits, Precision::fp32) : logits;
+  const bool casts = step.framework.fp32_logits && !step.framework.compiled_loss;
+  const Tensor floats = casts ? cast(tape, "loss.float", logits, Precision::fp32) : logits;
   const Tensor rows = view(tape, floats, {tokens, logits.shape.last()});
-  tape.differentiate(cross_entropy(tape, "loss", rows, labels));
+  tape.differentiate(loss_of(tape, step, rows, labels));
 }
 
 Tensor output_embedding(Tape& tape, bool tied, std::int64_t vocab, std::int64_t hidden) {

@@ -19,6 +19,7 @@ inline TapeOptions tape_options(const StepOptions& step) {
   options.gemm_precision = step.precision;
   options.scales_by_largest = step.framework.fp8_scaling == Fp8Scaling::current;
   options.casts_both_orders = step.framework.transformer_engine || !options.scales_by_largest;
+  options.gathers_fp8 = gathers_fp8(step);
   options.keeps_cast_weights = step.framework.transformer_engine && !gathers_units(step);
   options.parameter_precision = block_parameter_format(step);
   options.gradient_precision = block_gradient_format(step);

@@ -202,6 +202,7 @@ void Tape::all_reduce(const std::string& name, const Tensor& tensor, GroupKind g
 
 void Tape::collective(OpKind kind, const std::string& name, GroupKind group, const Tensor& sent,
                       const Tensor& received) {
+  if (keeps_scattered(kind, received)) return;
   push(GraphOpKind::collective, name);
   GraphOp& op = ops().back();
   op.collective = kind;

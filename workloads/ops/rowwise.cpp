@@ -59,7 +59,10 @@ Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x, NormTerm
 }
 
 Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x) {
-  const Tensor weight = tape.parameter(name + ".weight", {x.shape.last()});
+  return rms_norm(tape, name, x, tape.parameter(name + ".weight", {x.shape.last()}));
+}
+
+Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight) {
   const Tensor wide = cast(tape, name + ".float", x, Precision::fp32);
   const Tensor square = power(tape, name + ".pow", wide);
   const Tensor variance = mean_last(tape, name + ".mean", square);

@@ -61,6 +61,7 @@ class StageProgram {
   void run(const ScheduledPass& pass);
   void run_block(int position, const ScheduledPass& pass, int next);
   bool forwards_first(const ScheduledPass& pass);
+  void hold_outputs(const ScheduledPass& pass);
   void exchange(const Exchange& exchange);
   Bytes boundary_bytes(const ScheduledPass& pass, const ModelChunk& other) const;
   StageMessage message(const ScheduledPass& pass, const ModelChunk& other) const;
@@ -69,6 +70,7 @@ class StageProgram {
   std::optional<ModelChunk> giver(const ScheduledPass& pass) const;
   std::optional<ModelChunk> taker(const ScheduledPass& pass) const;
   bool keeps_sent(const ScheduledPass& pass) const;
+  int drops_sent_at(const ScheduledPass& pass) const;
   /// Parameters of experts that other ranks hold than those that hold the same dense parameters.
   std::int64_t spread_experts() const {
     return step_.layout.experts_apart() ? expert_parameters_ : 0;
@@ -76,6 +78,7 @@ class StageProgram {
   void reduce_gradients();
   void join_copies(std::int64_t parameters);
   void reduce_scalar();
+  void find_scales();
   void run_ops(const std::vector<GraphOp>& ops, const std::string& name) {
     queue_.run(library_.cut(ops, name), -1, -1);
   }
@@ -94,6 +97,7 @@ class StageProgram {
   GradientReduction::Turn turn_;                  ///< of the pass that runs
   std::int64_t partial_parameters_ = 0;           ///< Block::partial_parameters of all blocks
   std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
+  Bytes held_outputs_;
   int tensors_ = 0;                               ///< Block::parameter_tensors, likewise
   OpQueue queue_;
   UnitGathers units_;
@@ -139,6 +143,18 @@ bool StageProgram::keeps_sent(const ScheduledPass& pass) const {
          pipeline_.behind({stage_, pass.chunk}).has_value();
 }
 
+/// Block of a backward pass behind which the output is dropped: the last one, or of weight gradients
+/// alone, which an embedding has none of apart, the last layer.
+int StageProgram::drops_sent_at(const ScheduledPass& pass) const {
+  const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
+  if (pass.direction != PassDirection::weight_gradient) return blocks.begin;
+  int position = blocks.begin;
+  while (position + 1 < blocks.end &&
+         graph_.layer_numbers[static_cast<std::size_t>(position)] == kNoLayer)
+    ++position;
+  return position;
+}
+
 void StageProgram::run_block(int position, const ScheduledPass& pass, int next) {
   const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
   const bool forward = pass.direction == PassDirection::forward;
@@ -149,7 +165,7 @@ void StageProgram::run_block(int position, const ScheduledPass& pass, int next) 
   variant.direction = pass.direction;
   variant.starts_with_message = (forward ? at_begin : at_end) && giver(pass);
   variant.ends_with_message = (forward ? at_end : at_begin) && taker(pass);
-  variant.keeps_sent = (forward ? at_end : at_begin) && keeps_sent(pass);
+  variant.keeps_sent = (forward ? at_end : position == drops_sent_at(pass)) && keeps_sent(pass);
   if (!forward && gradients_.stores(turn_)) variant.gradients = GradientArrival::stored;
   variant.makes_kept_copies =
       forward && forwards_first(pass) && library_.makes_kept_copies(variant.block);
@@ -185,9 +201,23 @@ void StageProgram::run(const ScheduledPass& pass) {
     for (int p = blocks.end; p-- > blocks.begin;) run_block(p, pass, p > blocks.begin ? p - 1 : -1);
   }
   units_.end_pass(pass, blocks.begin, blocks.end);
+  hold_outputs(pass);
   span.end = queue_.size();
   program_.passes.push_back(span);
   if (!is_forward(pass)) gradients_.end_pass(pass, turn_);
+}
+
+/// Logits outlive their backward, until the last one.
+/// Source: torch.distributed.pipelining stage.py, output_chunks.
+void StageProgram::hold_outputs(const ScheduledPass& pass) {
+  const bool ends = pass.direction == PassDirection::backward ||
+                    pass.direction == PassDirection::input_gradient;
+  const bool last = ends && stages_ > 1 && !pipeline_.behind({stage_, pass.chunk});
+  if (!last || turn_.last || !step_.framework.keeps_outputs || step_.mode != StepMode::training) return;
+  const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
+  const Bytes logits = held_bytes(graph_.at(blocks.end - 1));
+  queue_.allocate(logits);
+  held_outputs_ += logits;
 }
 
 /// Block at the end of the pass's chunk that `other` is behind, or ahead of.
@@ -246,7 +276,7 @@ void StageProgram::exchange(const Exchange& exchange) {
     const bool last = exchange.host_waits && pass == exchange.received.back();
     for (StageMessage& incoming : messages(pass, *giver(pass))) {
       incoming.host_sync = incoming.is_header || each || last;
-      incoming.after_kernels = exchange.host_waits;
+      incoming.after_kernels = exchange.behind_kernels;
       inputs_[pass] = queue_.receive(incoming);
     }
   }
@@ -263,6 +293,7 @@ void StageProgram::run_passes() {
     run(planned.pass);
     exchange(planned.behind);
   }
+  queue_.free(held_outputs_);
 }
 
 /// DualPipe's two copies of a part of the model lie on stages that mirror each other: they exchange
@@ -316,6 +347,18 @@ void StageProgram::reduce_scalar() {
   }
 }
 
+/// Weights that are gathered in FP8 are scaled by their largest values, which ranks find together.
+/// Source: torchao, precompute_float8_dynamic_scale_for_fsdp.
+void StageProgram::find_scales() {
+  if (!gathers_fp8(step_)) return;
+  const std::int64_t own = shard_of(step_, program_.parameters, spread_experts());
+  const std::int64_t held = element_bytes(step_.formats.parameters);
+  run_ops({multi_tensor_pass("parameters.largest", Phase::optimizer, own, {held, 0}, 1)},
+          "parameters.largest");
+  queue_.collective(OpKind::all_reduce, GroupKind::shard, Phase::optimizer,
+                    Bytes(element_bytes(Precision::fp32) * tensors_));
+}
+
 RankProgram StageProgram::build() && {
   count_memory();
   for (const StageBlocks& chunk : blocks_) {
@@ -345,6 +388,7 @@ RankProgram StageProgram::build() && {
     if (!optimizer.norm.empty()) reduce_scalar();
     run_ops(optimizer.update, "optimizer");
     updates_.finish(program_.parameters, spread_experts());
+    find_scales();
   }
   program_.ops = std::move(queue_).finish();
   program_.stage = stage_;
