@@ -33,8 +33,8 @@ struct PipelinePlan {
 /// backward pass go together. Interleaved 1F1B: the same, all four transfers of a forward and a
 /// backward pass together, or, with `framework.overlap_p2p`, sent behind the pass that made them
 /// and awaited on the device ahead of the pass that needs them. Zero bubble and DualPipe: always
-/// so. torch.distributed.pipelining awaits messages on the device; those of gpipe and 1F1B still begin
-/// behind the kernels that were launched before.
+/// so. torch.distributed.pipelining awaits messages on the device; those of gpipe and 1F1B still
+/// begin behind the kernels that were launched before.
 PipelinePlan plan_pipeline(const StepOptions& step, int stage);
 
 }  // namespace tessera

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
 #include "workloads/parallel/gradient_reduction.h"
-#include "workloads/parallel/layer_split.h"
 #include "workloads/parallel/op_queue.h"
 #include "workloads/parallel/pipeline_plan.h"
 #include "workloads/parallel/unit_gathers.h"
@@ -98,7 +96,7 @@ class StageProgram {
   std::int64_t partial_parameters_ = 0;           ///< Block::partial_parameters of all blocks
   std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
   Bytes held_outputs_;
-  int tensors_ = 0;                               ///< Block::parameter_tensors, likewise
+  int tensors_ = 0;  ///< Block::parameter_tensors, likewise
   OpQueue queue_;
   UnitGathers units_;
   GradientReduction gradients_;
@@ -143,8 +141,7 @@ bool StageProgram::keeps_sent(const ScheduledPass& pass) const {
          pipeline_.behind({stage_, pass.chunk}).has_value();
 }
 
-/// Block of a backward pass behind which the output is dropped: the last one, or of weight gradients
-/// alone, which an embedding has none of apart, the last layer.
+/// Block behind which backward drops the output: embeddings have no weight gradients apart.
 int StageProgram::drops_sent_at(const ScheduledPass& pass) const {
   const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
   if (pass.direction != PassDirection::weight_gradient) return blocks.begin;
@@ -210,12 +207,11 @@ void StageProgram::run(const ScheduledPass& pass) {
 /// Logits outlive their backward, until the last one.
 /// Source: torch.distributed.pipelining stage.py, output_chunks.
 void StageProgram::hold_outputs(const ScheduledPass& pass) {
-  const bool ends = pass.direction == PassDirection::backward ||
-                    pass.direction == PassDirection::input_gradient;
-  const bool last = ends && stages_ > 1 && !pipeline_.behind({stage_, pass.chunk});
-  if (!last || turn_.last || !step_.framework.keeps_outputs || step_.mode != StepMode::training) return;
-  const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
-  const Bytes logits = held_bytes(graph_.at(blocks.end - 1));
+  const bool ends = !is_forward(pass) && pass.direction != PassDirection::weight_gradient;
+  const bool last = ends && !turn_.last && !pipeline_.behind({stage_, pass.chunk});
+  if (!last || !step_.framework.keeps_outputs || stages_ == 1) return;
+  const int end = blocks_[static_cast<std::size_t>(pass.chunk)].end;
+  const Bytes logits = held_bytes(graph_.at(end - 1));
   queue_.allocate(logits);
   held_outputs_ += logits;
 }
@@ -321,8 +317,8 @@ void StageProgram::reduce_gradients() {
   gradients_.finish(program_.parameters, spread_experts());
   if (pipeline_.two_way() && divided) join_copies(kept);
   if (partial_parameters_ > 0) {
-    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction,
-                      Bytes(element_bytes(step_.formats.gradients) * partial_parameters_));
+    const Bytes bytes(element_bytes(step_.formats.gradients) * partial_parameters_);
+    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction, bytes);
   }
   const bool has_tied_table = stage_ == 0 || stage_ == stages_ - 1;
   if (stages_ > 1 && has_tied_table && graph_.tied_table_bytes.value() > 0) {
@@ -351,10 +347,10 @@ void StageProgram::reduce_scalar() {
 /// Source: torchao, precompute_float8_dynamic_scale_for_fsdp.
 void StageProgram::find_scales() {
   if (!gathers_fp8(step_)) return;
+  const PassTraffic traffic{element_bytes(step_.formats.parameters), 0};
   const std::int64_t own = shard_of(step_, program_.parameters, spread_experts());
-  const std::int64_t held = element_bytes(step_.formats.parameters);
-  run_ops({multi_tensor_pass("parameters.largest", Phase::optimizer, own, {held, 0}, 1)},
-          "parameters.largest");
+  constexpr const char* kName = "parameters.largest";
+  run_ops({multi_tensor_pass(kName, Phase::optimizer, own, traffic, 1)}, kName);
   queue_.collective(OpKind::all_reduce, GroupKind::shard, Phase::optimizer,
                     Bytes(element_bytes(Precision::fp32) * tensors_));
 }
@@ -396,38 +392,6 @@ RankProgram StageProgram::build() && {
 }
 
 }  // namespace
-
-StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<int>& layers) {
-  const int positions = static_cast<int>(graph.order.size());
-  const int parts = static_cast<int>(layers.size());
-  if (parts == 1) return {0, positions};
-  if (!graph.blocks_of_parts.empty()) {
-    const auto at = graph.blocks_of_parts.begin() + part;
-    const int begin = std::accumulate(graph.blocks_of_parts.begin(), at, 0);
-    return {begin, begin + *at};
-  }
-  constexpr int kEmbedding = 1;  // embedding first, head last, layers between
-  const auto before = layers.begin() + part;
-  const int first = std::accumulate(layers.begin(), before, kEmbedding);
-  StageBlocks blocks{first, first + *before};
-  if (part == 0) blocks.begin = 0;
-  if (part == parts - 1) blocks.end = positions;
-  return blocks;
-}
-
-std::vector<int> layers_of_parts(const ModelGraph& graph, const StepOptions& step) {
-  if (!graph.blocks_of_parts.empty()) {
-    std::vector<int> layers;
-    for (auto number = graph.layer_numbers.begin(); const int blocks : graph.blocks_of_parts) {
-      layers.push_back(blocks - static_cast<int>(std::count(number, number + blocks, kNoLayer)));
-      number += blocks;
-    }
-    return layers;
-  }
-  constexpr std::int64_t kEnds = 2;  // embedding and head
-  const std::int64_t layers = std::max<std::int64_t>(0, std::ssize(graph.order) - kEnds);
-  return layers_of_parts(layers, step).value();
-}
 
 RankProgram build_stage_program(PassLibrary& library, const StepOptions& step, int stage) {
   return StageProgram(library, step, stage).build();

@@ -20,8 +20,8 @@ namespace tessera {
 /// on the data-parallel stream and freed behind its use. Forward runs ahead as far as
 /// `DataParallel::units_ahead` lets it; backward gathers a unit ahead of the backward of the one
 /// before it (BACKWARD_PRE). The root unit stays from forward to the end of backward.
-/// With `FrameworkProfile::copies_gathered` a kernel on the compute stream copies weights out of the
-/// buffer that they came in, which is free behind it (torch/distributed/fsdp/_fully_shard,
+/// With `FrameworkProfile::copies_gathered` a kernel on the compute stream copies weights out of
+/// the buffer that they came in, which is free behind it (torch/distributed/fsdp/_fully_shard,
 /// foreach_all_gather_copy_out).
 /// Experts that are spread over ranks are a part of their layer's unit that is gathered by itself,
 /// from the replicas of these experts; where they have one replica they are cast alone.
@@ -72,11 +72,11 @@ class UnitGathers {
   std::int64_t used_;                     ///< and as kernels read it
   std::map<int, std::int32_t> gathered_;  ///< op that gathers, by position; only while it is whole
   std::map<int, int> users_;  ///< forward passes that wait for their backward, where units are kept
-  std::map<int, int> backwards_;  ///< that are through, by position, where units are held
-  std::map<int, std::int32_t> root_;    ///< by first position of the chunk: op that gathers
-  std::map<int, int> root_users_;       ///< likewise
-  std::set<int> arriving_;              ///< gathered, and not used yet
-  std::vector<std::int32_t> frees_;     ///< kernels behind which a unit was freed
+  std::map<int, int> backwards_;      ///< that are through, by position, where units are held
+  std::map<int, std::int32_t> root_;  ///< by first position of the chunk: op that gathers
+  std::map<int, int> root_users_;     ///< likewise
+  std::set<int> arriving_;            ///< gathered, and not used yet
+  std::vector<std::int32_t> frees_;   ///< kernels behind which a unit was freed
   std::map<std::pair<std::string, std::int64_t>, Pass> passes_;  ///< by name and elements
 };
 
