@@ -84,7 +84,8 @@ Precision block_parameter_format(const StepOptions& step) {
 }
 
 Precision block_gradient_format(const StepOptions& step) {
-  const bool adds_up = step.framework.copies_gathered && !step.data_parallel.reduce_each_micro_batch;
+  const bool adds_up =
+      step.framework.copies_gathered && !step.data_parallel.reduce_each_micro_batch;
   if (scatters_gradients(step) && adds_up) return step.formats.reduce;
   return scatters_gradients(step) ? activation_precision(step.precision) : step.formats.gradients;
 }
@@ -92,9 +93,8 @@ Precision block_gradient_format(const StepOptions& step) {
 CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
                                std::int64_t experts) {
   const std::int64_t shard = shard_of(step, parameters, experts);
-  const CategoryBytes each = state_bytes(step, 1);
   const auto of = [&](MemoryCategory category, std::int64_t held) {
-    return Bytes(each[category].value() * held);
+    return state_bytes(step, held)[category];
   };
   CategoryBytes parts;
   parts[MemoryCategory::parameters] =

@@ -57,7 +57,8 @@ void StepCheck::check_stages() {
          "use model.tied_embeddings: false, framework: megatron, or 1");
   if (step_.schedule == PipelineSchedule::dualpipe || step_.schedule == PipelineSchedule::zb_h2)
     fail("training.schedule",
-         "torch.distributed.pipelining has none like it (ZBVZeroBubble and DualPipeV place chunks in "
+         "torch.distributed.pipelining has none like it (ZBVZeroBubble and DualPipeV place chunks "
+         "in "
          "a V, which is not simulated)",
          "use gpipe, one_f_one_b, interleaved_1f1b or zb_h1, or framework: megatron");
   if (step_.mode == StepMode::forward_backward)

@@ -133,6 +133,8 @@ inline FrameworkProfile hf_eager() {
   FrameworkProfile profile;
   profile.name = "hf-eager";
   profile.tensor_plan = TensorPlan::replicated;
+  profile.shifts_labels = profile.reentrant_checkpoints = true;
+  profile.gradients_join_in_place = true;
   profile.data_parallel.overlap_gradients = true;
   return profile;
 }
@@ -175,6 +177,7 @@ inline FrameworkProfile fsdp() {
   FrameworkProfile profile;
   profile.name = "fsdp";
   profile.tensor_plan = TensorPlan::replicated;
+  profile.gradients_join_in_place = true;
   profile.data_parallel.sharding = Sharding::parameters;
   profile.data_parallel.overlap_gradients = true;
   profile.attention = AttentionKernels::flash2;

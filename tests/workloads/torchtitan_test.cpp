@@ -37,7 +37,8 @@ ModelSpec llama() {
 }
 
 StepOptions step_of(const FrameworkProfile& profile, int tensor) {
-  StepOptions step = test::in(Precision::bf16, test::single_gpu(profile, StepMode::training, 2, 256));
+  StepOptions step =
+      test::in(Precision::bf16, test::single_gpu(profile, StepMode::training, 2, 256));
   step.layout.tensor = tensor;
   step.layout.sequence_parallel = tensor > 1 && profile.tensor_plan == TensorPlan::sequence;
   step.data_parallel = profile.data_parallel;
@@ -173,8 +174,7 @@ TEST(Torchtitan, KeepsReduceScattersThroughSelectiveRecomputation) {
 /// Ops of the first stage by what they are: gathers of layers' weights and sums of gradients.
 int count(const RankProgram& program, OpKind kind, GroupKind group) {
   int number = 0;
-  for (const ProgramOp& op : program.ops)
-    number += op.kind == kind && op.group == group ? 1 : 0;
+  for (const ProgramOp& op : program.ops) number += op.kind == kind && op.group == group ? 1 : 0;
   return number;
 }
 
@@ -303,11 +303,11 @@ TEST(TensorPlan, EveryColumnLayerSumsTheGradientOfItsInput) {
   const Block layer = layer_of(step_of(test::fsdp(), 4));
   EXPECT_THAT(collectives(layer.forward),
               ElementsAre("reduce attention.output 524288", "reduce mlp.down 524288"));
-  EXPECT_THAT(collectives(layer.backward),
-              ElementsAre("reduce mlp.up.input.grad 524288", "reduce mlp.gate.input.grad 524288",
-                          "reduce attention.v.input.grad 524288",
-                          "reduce attention.k.input.grad 524288",
-                          "reduce attention.q.input.grad 524288"));
+  EXPECT_THAT(
+      collectives(layer.backward),
+      ElementsAre("reduce mlp.up.input.grad 524288", "reduce mlp.gate.input.grad 524288",
+                  "reduce attention.v.input.grad 524288", "reduce attention.k.input.grad 524288",
+                  "reduce attention.q.input.grad 524288"));
 }
 
 TEST(TensorPlan, GathersLogits) {

@@ -165,8 +165,8 @@ Tensor sparse_feed_forward(Tape& tape, const ModelSpec& model, const StepOptions
 
 void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const TensorShare share(step);
-  const Tensor table = input_embedding(tape, model.tied_embeddings, share.vocabulary(model.vocab),
-                                       model.hidden);
+  const Tensor table =
+      input_embedding(tape, model.tied_embeddings, share.vocabulary(model.vocab), model.hidden);
   const Tensor ids = tape.input("tokens", {step.micro_batch, share.seen()}, Precision::int64);
   tape.output(share.embedded(tape, table, ids));
 }
@@ -197,9 +197,9 @@ void head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const TensorShare share(step);
   const Tensor x = layer_input(tape, model, step);
   const Tensor normalized = norm(tape, "final_norm", x, step);
-  const Tensor table = output_embedding(tape, model.tied_embeddings,
-                                        share.head_words(model), model.hidden);
-  finish_with_logits(tape, step, share.logits(tape, model, normalized, table));
+  const Tensor table =
+      output_embedding(tape, model.tied_embeddings, share.head_words(model), model.hidden);
+  finish_with_logits(tape, step, share.logits(tape, model, normalized, table), true);
 }
 
 }  // namespace

@@ -46,9 +46,9 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
     const bool by_parts = step.framework.splits_sequences;
     core = [=](Tape& t) {
       if (ranks > 1 && by_parts)
-        return attention_by_parts(t, "attention.ring", input.q, input.k, input.v, call, ranks,
-                                  way == ContextAttention::ring ? PartRotation::all_to_all
-                                                                : PartRotation::all_gather);
+        return attention_by_parts(
+            t, "attention.ring", input.q, input.k, input.v, call, ranks,
+            way == ContextAttention::ring ? PartRotation::all_to_all : PartRotation::all_gather);
       if (ranks > 1 && way == ContextAttention::ring)
         return ring_attention(t, "attention.ring", input.q, input.k, input.v, call, ranks);
       if (ranks > 1 && way == ContextAttention::all_gather)

@@ -9,8 +9,7 @@ namespace tessera {
 Tensor ColumnLayers::run(Tape& tape, std::size_t layer) const {
   if (!results_.empty()) return results_[layer];
   const PartReader& reader = layers_[layer];
-  const Tensor read =
-      summed_ ? with_summed_gradient(tape, reader.name + ".input", input_) : input_;
+  const Tensor read = summed_ ? with_summed_gradient(tape, reader.name + ".input", input_) : input_;
   return linear(tape, reader.name, read, reader.out, bias_);
 }
 
@@ -41,8 +40,8 @@ Tensor TensorShare::row(Tape& tape, const std::string& name, const Tensor& x,
     const Sizes sizes = x.sizes();
     const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});
     const Tensor rows = view(tape, x, {sizes[0] * sizes[1], sizes[2]});
-    const Tensor part = linear_matrix(tape, name, rows, weight,
-                                      {.scatter_output_over = ranks_, .in_chunks = true});
+    const Tensor part =
+        linear_matrix(tape, name, rows, weight, {.scatter_output_over = ranks_, .in_chunks = true});
     return view(tape, part, {sizes[0], sizes[1] / ranks_, out});
   }
   const Tensor partial = linear(tape, name, x, out, Bias::none);

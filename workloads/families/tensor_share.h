@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "workloads/ops/matmul.h"
 #include "workloads/model_spec.h"
+#include "workloads/ops/matmul.h"
 #include "workloads/ops/redistribute.h"
 #include "workloads/step_options.h"
 
@@ -47,8 +47,9 @@ class TensorShare {
   bool by_sequence() const { return ranks_ > 1 && plan_ == TensorPlan::sequence; }
   /// Of what the group shares.
   std::int64_t of(std::int64_t whole) const { return whole / ranks_; }
-  /// Rows of the word table that are looked up here, and that the head multiplies; the last rank may
-  /// have fewer. A plan that replicates looks up in all of it, and splits a head of its own alone.
+  /// Rows of the word table that are looked up here, and that the head multiplies; the last rank
+  /// may have fewer. A plan that replicates looks up in all of it, and splits a head of its own
+  /// alone.
   std::int64_t vocabulary(std::int64_t words) const { return by_sequence() ? part(words) : words; }
   std::int64_t head_words(const ModelSpec& model) const {
     return by_sequence() || !model.tied_embeddings ? part(model.vocab) : model.vocab;

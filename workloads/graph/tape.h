@@ -26,9 +26,11 @@ struct TapeOptions {
   Precision gradient_precision = Precision::fp32;   ///< of the buffers that gradients go to
   bool scales_by_largest = false;  ///< FP8: a kernel finds a matrix's largest value, others cast it
   bool casts_both_orders = true;   ///< FP8: one cast writes a matrix by rows and by columns
-  bool gathers_fp8 = false;          ///< FP8: weights of products come as such
+  bool gathers_fp8 = false;        ///< FP8: weights of products come as such
   bool keeps_cast_weights = false;   ///< FP8: copies of weights are made once per step, and kept
   bool frozen = false;               ///< parameters are buffers that nothing trains, but adapters
+  bool joins_in_place = false;       ///< FrameworkProfile::gradients_join_in_place
+  bool reentrant = false;            ///< FrameworkProfile::reentrant_checkpoints
   bool python_functions = false;     ///< FrameworkProfile::python_functions
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
 };
@@ -37,7 +39,8 @@ struct TapeOptions {
 enum class Kept : std::uint8_t {
   nothing,
   /// Results of fused attention, of every second matrix product, the first one included, and of
-  /// reduce-scatters, as torchtitan's list of operators says. Source: torchtitan, activation_checkpoint.py, 2024.
+  /// reduce-scatters, as torchtitan's list of operators says. Source: torchtitan,
+  /// activation_checkpoint.py, 2024.
   attention_and_alternate_products,
 };
 
@@ -205,6 +208,8 @@ class Tape {
   std::vector<GraphOp>& ops() { return in_backward_ ? block_.backward : block_.forward; }
   void push(GraphOpKind kind, const std::string& name);
   void seed_gradient(const Tensor& tensor, StorageScope scope);
+  /// The sum of two gradients of `tensor`.
+  Tensor joined(const Tensor& tensor, const Tensor& first, const Tensor& second);
   bool records() const { return options_.differentiation == Differentiation::recorded; }
   /// Results of the kernels that a checkpoint may keep, in launch order; empty ones run again.
   using Results = std::vector<std::vector<StorageId>>;

@@ -78,6 +78,8 @@ void Tape::recompute(const Recomputable& forward, const Tensor& gradient, Result
   value(out).gradient = gradient;
   for (std::size_t n = nodes_.size(); n-- > first;) run_node(nodes_[n]);
   nodes_.resize(first);
+  // What the inner call of the engine works on is held until it returns.
+  if (options_.reentrant) drop_names({out, gradient});
   origin_ = origin;
 }
 

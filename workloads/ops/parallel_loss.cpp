@@ -28,8 +28,8 @@ class TokenNumbers {
     const Access chosen{rows.storage, numbers.traffic()};
     const int kernels = ranks_ > 1 ? kTargetKernels : 1;
     for (int i = 0; i < kernels; ++i)
-      tape_.launch_partial(name_ + ".target", pointwise_kernel(numbers, 1),
-                           {chosen, whole(labels)}, {whole(numbers)});
+      tape_.launch_partial(name_ + ".target", pointwise_kernel(numbers, 1), {chosen, whole(labels)},
+                           {whole(numbers)});
     return numbers;
   }
   void sum(const Tensor& numbers) const {

@@ -18,8 +18,8 @@ Tensor loss_parallel(Tape& tape, const std::string& name, const Tensor& logits,
                      const Tensor& labels);
 
 /// Cross-entropy in fp32 of 16-bit logits, under torch.compile: forward reads them twice, a maximum
-/// with a running sum and what labels pick; backward reads them once more and writes their gradient.
-/// Saves the logits and two numbers a token. With `ranks` > 1 as above.
+/// with a running sum and what labels pick; backward reads them once more and writes their
+/// gradient. Saves the logits and two numbers a token. With `ranks` > 1 as above.
 Tensor compiled_cross_entropy(Tape& tape, const std::string& name, const Tensor& logits,
                               const Tensor& labels, int ranks);
 

@@ -129,10 +129,9 @@ void PartAttention::backward(Tape& tape, const Tensor& gradient, const Tensor& o
     const Tensor part_q = of_queries(tape, name_ + ".grad_q", q_.precision);
     const Tensor part_pair = make_pair(tape, name_ + ".grad_pair", k_.precision);
     const AttentionCall call = call_of_step(step, AttentionDirection::backward);
-    tape.launch_partial(
-        name_ + ".backward", attention_kernel(q_, call),
-        {whole(gradient), whole(q_), part(pair, step), whole(out), whole(lse)},
-        {whole(part_q), part(part_pair, step)});
+    tape.launch_partial(name_ + ".backward", attention_kernel(q_, call),
+                        {whole(gradient), whole(q_), part(pair, step), whole(out), whole(lse)},
+                        {whole(part_q), part(part_pair, step)});
     if (step > 0 || next.storage != pair.storage) tape.wait();
     const auto add = [&](const char* name, const Tensor& sum, const Tensor& share) {
       const std::vector<Tensor> reads = step == 0 ? std::vector{share} : std::vector{sum, share};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/views.h"
 
 namespace tessera {
 namespace {
@@ -73,7 +74,8 @@ Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x, const Tens
                   cast(tape, name + ".cast", normalized, x.precision));
 }
 
-Tensor softmax(Tape& tape, const std::string& name, const Tensor& x) {
+Tensor softmax(Tape& tape, const std::string& name, const Tensor& given) {
+  const Tensor x = contiguous(tape, name + ".rows", given);
   const Tensor out = tape.make(name, x.shape.dense(), x.precision);
   tape.launch(name, softmax_kernel(x, 5, 3), {x}, {out});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {

@@ -20,6 +20,7 @@ Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x,
 Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x);
 /// With a weight that exists already, [h].
 Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight);
+/// Rows side by side: another order of `x` is copied first (2e).
 /// 2e; the product gradient * output into a temporary (3e), then the kernel itself (3e). Saves the
 /// output. Source: PyTorch aten/src/ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out.
 Tensor softmax(Tape& tape, const std::string& name, const Tensor& x);

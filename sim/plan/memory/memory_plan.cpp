@@ -148,9 +148,20 @@ void refuse_unknown(const Scenario& scenario) {
     problems.push_back(
         {"memory.planner", "'" + scenario.memory.planner + "' is unknown", "use one of " + known});
   }
-  if (scenario.memory.planner == kOptimizerOffload && !scenario.memory.swap)
-    problems.push_back({"memory.swap", "false leaves optimizer_offload nothing to do",
+  const bool offloads =
+      scenario.memory.planner == kOptimizerOffload || scenario.memory.planner == kCpuOptimizer;
+  if (offloads && !scenario.memory.swap)
+    problems.push_back({"memory.swap", "false leaves " + scenario.memory.planner + " nothing to do",
                         "use swap: true, or another planner"});
+  if (scenario.memory.planner == kCpuOptimizer &&
+      host_bandwidth_of_gpu(scenario.cluster.node) <= BytesPerSecond(0))
+    problems.push_back({"cluster.node.host_memory_bandwidth",
+                        "is not known of " + scenario.cluster.node.id +
+                            ": the time of an update by the CPU follows from it",
+                        "give it, per socket, for instance 200 GB/s"});
+  if (scenario.memory.planner == kCpuOptimizer && scenario.step.optimizer != OptimizerKind::adam)
+    problems.push_back({"training.optimizer", "cpu_optimizer runs Adam",
+                        "use optimizer: adam, or planner: optimizer_offload"});
   if (scenario.step.recompute != Recompute::none)
     problems.push_back({"memory.planner", "plans what is run again, as training.recompute does",
                         "leave out training.recompute"});
@@ -208,6 +219,7 @@ std::vector<std::string> step_planner_names() {
   names.emplace_back("megatron_block");
   names.emplace_back("megatron_uniform");
   names.emplace_back(kOptimizerOffload);
+  names.emplace_back(kCpuOptimizer);
   return names;
 }
 
@@ -247,6 +259,7 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
   planned.link = *std::ranges::min_element(links, {}, &remat::HostLink::bytes_per_ns);
   const GradientStore store = gradient_store(scenario.step);
   Seconds slowest_offload;
+  std::vector<CpuUpdate> updates;
   for (StageMemoryPlan& plan : planned.stages) {
     if (!plan.needed) {
       leave_alone(plan, time);
@@ -261,6 +274,15 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
       slowest_offload = std::max(slowest_offload, offload_time(plan, link));
       continue;
     }
+    if (settings.planner == kCpuOptimizer) {
+      leave_alone(plan, time);
+      const CpuUpdate update = update_on_cpu(
+          plan, planned.budget, host_bytes, host_bandwidth_of_gpu(scenario.cluster.node),
+          timed.library_memory.allocator, scenario.step, timed.program);
+      updates.push_back(update);
+      slowest_offload = std::max(slowest_offload, update.time + offload_time(plan, link));
+      continue;
+    }
     StagePlanner planner(settings, link, planned.budget, host_bytes, time);
     plan_and_rewrite(planner, store, plan, timed);
   }
@@ -269,6 +291,8 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
   TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
   timed.segments = std::move(again.segments);
   timed.kernels = std::move(again.kernels);
+  for (const CpuUpdate& update : updates)
+    timed.segments[static_cast<std::size_t>(update.segment.index())].duration = update.time;
   planned.added_time =
       added_time(scenario.step, timed.program.stages, planned.stages) + slowest_offload;
   return planned;

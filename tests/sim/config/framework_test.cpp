@@ -64,6 +64,9 @@ void expect_equal(const FrameworkProfile& a, const FrameworkProfile& b) {
   EXPECT_EQ(a.keeps_outputs, b.keeps_outputs);
   EXPECT_EQ(a.copies_gathered, b.copies_gathered);
   EXPECT_EQ(a.keeps_logits, b.keeps_logits);
+  EXPECT_EQ(a.gradients_join_in_place, b.gradients_join_in_place);
+  EXPECT_EQ(a.reentrant_checkpoints, b.reentrant_checkpoints);
+  EXPECT_EQ(a.shifts_labels, b.shifts_labels);
   EXPECT_EQ(a.data_parallel.whole_sums, b.data_parallel.whole_sums);
   EXPECT_EQ(a.bf16, b.bf16);
   EXPECT_EQ(a.fp16, b.fp16);
