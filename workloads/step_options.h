@@ -98,4 +98,10 @@ struct StepOptions {
   std::int64_t micro_batches() const { return global_batch / (micro_batch * layout.data); }
 };
 
+/// `step` with `count` micro-batches for each replica.
+inline StepOptions with_micro_batches(StepOptions step, std::int64_t count) {
+  step.global_batch = step.micro_batch * step.layout.data * count;
+  return step;
+}
+
 }  // namespace tessera

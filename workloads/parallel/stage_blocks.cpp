@@ -26,6 +26,14 @@ StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<
   return blocks;
 }
 
+int first_layer(const ModelGraph& graph, const StageBlocks& blocks) {
+  int position = blocks.begin;
+  while (position + 1 < blocks.end &&
+         graph.layer_numbers[static_cast<std::size_t>(position)] == kNoLayer)
+    ++position;
+  return position;
+}
+
 std::vector<int> layers_of_parts(const ModelGraph& graph, const StepOptions& step) {
   if (!graph.blocks_of_parts.empty()) {
     std::vector<int> layers;

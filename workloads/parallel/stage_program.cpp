@@ -68,7 +68,6 @@ class StageProgram {
   std::optional<ModelChunk> giver(const ScheduledPass& pass) const;
   std::optional<ModelChunk> taker(const ScheduledPass& pass) const;
   bool keeps_sent(const ScheduledPass& pass) const;
-  int drops_sent_at(const ScheduledPass& pass) const;
   /// Parameters of experts that other ranks hold than those that hold the same dense parameters.
   std::int64_t spread_experts() const {
     return step_.layout.experts_apart() ? expert_parameters_ : 0;
@@ -76,7 +75,6 @@ class StageProgram {
   void reduce_gradients();
   void join_copies(std::int64_t parameters);
   void reduce_scalar();
-  void find_scales();
   void run_ops(const std::vector<GraphOp>& ops, const std::string& name) {
     queue_.run(library_.cut(ops, name), -1, -1);
   }
@@ -141,17 +139,6 @@ bool StageProgram::keeps_sent(const ScheduledPass& pass) const {
          pipeline_.behind({stage_, pass.chunk}).has_value();
 }
 
-/// Block behind which backward drops the output: embeddings have no weight gradients apart.
-int StageProgram::drops_sent_at(const ScheduledPass& pass) const {
-  const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
-  if (pass.direction != PassDirection::weight_gradient) return blocks.begin;
-  int position = blocks.begin;
-  while (position + 1 < blocks.end &&
-         graph_.layer_numbers[static_cast<std::size_t>(position)] == kNoLayer)
-    ++position;
-  return position;
-}
-
 void StageProgram::run_block(int position, const ScheduledPass& pass, int next) {
   const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
   const bool forward = pass.direction == PassDirection::forward;
@@ -162,7 +149,9 @@ void StageProgram::run_block(int position, const ScheduledPass& pass, int next) 
   variant.direction = pass.direction;
   variant.starts_with_message = (forward ? at_begin : at_end) && giver(pass);
   variant.ends_with_message = (forward ? at_end : at_begin) && taker(pass);
-  variant.keeps_sent = (forward ? at_end : position == drops_sent_at(pass)) && keeps_sent(pass);
+  const bool weights_alone = pass.direction == PassDirection::weight_gradient;
+  const int dropped_at = weights_alone ? first_layer(graph_, blocks) : blocks.begin;
+  variant.keeps_sent = (forward ? at_end : position == dropped_at) && keeps_sent(pass);
   if (!forward && gradients_.stores(turn_)) variant.gradients = GradientArrival::stored;
   variant.makes_kept_copies =
       forward && forwards_first(pass) && library_.makes_kept_copies(variant.block);
@@ -343,18 +332,6 @@ void StageProgram::reduce_scalar() {
   }
 }
 
-/// Weights that are gathered in FP8 are scaled by their largest values, which ranks find together.
-/// Source: torchao, precompute_float8_dynamic_scale_for_fsdp.
-void StageProgram::find_scales() {
-  if (!gathers_fp8(step_)) return;
-  const PassTraffic traffic{element_bytes(step_.formats.parameters), 0};
-  const std::int64_t own = shard_of(step_, program_.parameters, spread_experts());
-  constexpr const char* kName = "parameters.largest";
-  run_ops({multi_tensor_pass(kName, Phase::optimizer, own, traffic, 1)}, kName);
-  queue_.collective(OpKind::all_reduce, GroupKind::shard, Phase::optimizer,
-                    Bytes(element_bytes(Precision::fp32) * tensors_));
-}
-
 RankProgram StageProgram::build() && {
   count_memory();
   for (const StageBlocks& chunk : blocks_) {
@@ -384,7 +361,7 @@ RankProgram StageProgram::build() && {
     if (!optimizer.norm.empty()) reduce_scalar();
     run_ops(optimizer.update, "optimizer");
     updates_.finish(program_.parameters, spread_experts());
-    find_scales();
+    units_.find_scales(shard_of(step_, program_.parameters, spread_experts()), tensors_);
   }
   program_.ops = std::move(queue_).finish();
   program_.stage = stage_;
@@ -393,8 +370,20 @@ RankProgram StageProgram::build() && {
 
 }  // namespace
 
-RankProgram build_stage_program(PassLibrary& library, const StepOptions& step, int stage) {
-  return StageProgram(library, step, stage).build();
+Program build_stages(const ModelGraph& graph, const StepOptions& step,
+                     const std::vector<int>& stages,
+                     const std::vector<std::int64_t>& micro_batches) {
+  Program program;
+  program.layout = step.layout;
+  program.layout.shard = shard_ranks(step);
+  PassLibrary library(graph, program.segments);
+  const auto add_stages = [&](const StepOptions& of) {
+    for (const int stage : stages)
+      program.stages.push_back(StageProgram(library, of, stage).build());
+  };
+  if (micro_batches.empty()) add_stages(step);
+  for (const std::int64_t count : micro_batches) add_stages(with_micro_batches(step, count));
+  return program;
 }
 
 }  // namespace tessera

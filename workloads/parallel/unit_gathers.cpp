@@ -169,6 +169,15 @@ void UnitGathers::before(int position, const ScheduledPass& pass, int next) {
   if (is_forward(pass)) ++users_[position];
 }
 
+void UnitGathers::find_scales(std::int64_t own, int tensors) {
+  if (!gathers_fp8(step_)) return;
+  constexpr const char* kName = "parameters.largest";
+  const GraphOp op = multi_tensor_pass(kName, Phase::optimizer, own, {held_, 0}, 1);
+  queue_.run(library_.cut({op}, kName), -1, -1);
+  queue_.collective(OpKind::all_reduce, GroupKind::shard, Phase::optimizer,
+                    Bytes(element_bytes(Precision::fp32) * tensors));
+}
+
 /// Passes that read a unit, kept for them, are its users until their backward is through; of held
 /// ones every micro-batch's is.
 void UnitGathers::after(int position, const ScheduledPass& pass) {

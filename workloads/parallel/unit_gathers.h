@@ -38,6 +38,10 @@ class UnitGathers {
   /// Ahead of and behind one block; `next` is the one that the pass runs after it, -1: none.
   void before(int position, const ScheduledPass& pass, int next);
   void after(int position, const ScheduledPass& pass);
+  /// Weights that are gathered in FP8 are scaled by their largest values, which ranks find together
+  /// behind the update, of `own` elements of `tensors`.
+  /// Source: torchao, precompute_float8_dynamic_scale_for_fsdp.
+  void find_scales(std::int64_t own, int tensors);
 
  private:
   /// What is gathered together.

@@ -11,13 +11,12 @@
 #include "app/shell/output.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
-#include "sim/engine/engine.h"
 #include "sim/formats/input_file.h"
 #include "sim/formats/output_file.h"
 #include "sim/plan/plan.h"
-#include "sim/process/forked_call.h"
+#include "sim/process/answer.h"
 #include "sim/report/json.h"
-#include "sim/report/metrics.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -41,8 +40,8 @@ std::string simulated_result(const std::string& file, const std::vector<std::str
                              const PredictorWeights& weights) {
   const Scenario scenario = load_scenario(file, overrides, shipped_catalog());
   const TimedProgram timed = plan_step(scenario, weights);
-  return run_forked([&] {
-    return json_text(measure(timed, simulate(timed)), provenance_of(scenario, weights, timed));
+  return forked([&] {
+    return json_text(run_step(timed).report, provenance_of(scenario, weights, timed));
   });
 }
 

@@ -12,7 +12,7 @@
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/memory/planned_program.h"
 #include "sim/plan/memory/stage_planner.h"
-#include "sim/plan/plan.h"
+#include "sim/plan/time_segments.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/schedules/virtual_pipeline.h"
 #include "workloads/sharding.h"
@@ -170,6 +170,42 @@ void refuse_unknown(const Scenario& scenario) {
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
+/// Optimizer states of stages in host memory.
+class OptimizerOffload {
+ public:
+  OptimizerOffload(const Scenario& scenario, Bytes budget) : scenario_(scenario), budget_(budget) {}
+
+  bool wanted() const { return on_cpu() || scenario_.memory.planner == kOptimizerOffload; }
+  void run(StageMemoryPlan& plan, const remat::HostLink& link, Bytes host_bytes,
+           TimedProgram& timed) {
+    const AllocatorSetting& allocator = timed.library_memory.allocator;
+    Seconds update;
+    if (on_cpu()) {
+      updates_.push_back(update_on_cpu(plan, budget_, host_bytes,
+                                       host_bandwidth_of_gpu(scenario_.cluster.node), allocator,
+                                       scenario_.step, timed.program));
+      update = updates_.back().time;
+    } else {
+      offload_optimizer(plan, budget_, host_bytes, allocator, timed.program);
+    }
+    slowest_ = std::max(slowest_, update + offload_time(plan, link));
+  }
+  /// What no predictor knows.
+  void set_times(std::vector<TimedSegment>& segments) const {
+    for (const CpuUpdate& update : updates_)
+      segments[static_cast<std::size_t>(update.segment.index())].duration = update.time;
+  }
+  Seconds slowest() const { return slowest_; }
+
+ private:
+  bool on_cpu() const { return scenario_.memory.planner == kCpuOptimizer; }
+
+  const Scenario& scenario_;
+  Bytes budget_;
+  Seconds slowest_;
+  std::vector<CpuUpdate> updates_;
+};
+
 /// Planners know nothing of what passes take besides, such as gathered parameters: where the whole
 /// does not fit, the next round leaves that much free.
 void plan_and_rewrite(StagePlanner& planner, GradientStore store, StageMemoryPlan& plan,
@@ -223,7 +259,8 @@ std::vector<std::string> step_planner_names() {
   return names;
 }
 
-void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgram& timed) {
+TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan,
+                               TimedProgram timed) {
   const MemorySettings& settings = scenario.memory;
   Bytes limit = settings.limit;
   Bytes planned_copies;
@@ -232,17 +269,17 @@ void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgra
     for (const StageMemoryPlan& stage : plan->stages)
       if (stage.needed) planned_copies = std::max(planned_copies, stage.host_bytes);
   }
-  if (limit <= Bytes(0)) return;
+  if (limit <= Bytes(0)) return timed;
   const Bytes host = host_bytes_of(settings, scenario.cluster.node);
   timed.memory_limit = {.bytes = limit,
                         .swap = settings.swap,
                         .recompute = settings.recompute,
                         .host_bytes = std::max(Bytes(0), host - planned_copies)};
-  keep_within(limit, timed);
+  return kept_within(limit, std::move(timed));
 }
 
-PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& predictor,
-                           TimedProgram& timed) {
+PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
+                                TimedProgram timed) {
   refuse_unknown(scenario);
   OperatorTimes times(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return times(op); };
@@ -258,8 +295,7 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
   const std::vector<remat::HostLink> links = host_links(timed, copying);
   planned.link = *std::ranges::min_element(links, {}, &remat::HostLink::bytes_per_ns);
   const GradientStore store = gradient_store(scenario.step);
-  Seconds slowest_offload;
-  std::vector<CpuUpdate> updates;
+  OptimizerOffload offload(scenario, planned.budget);
   for (StageMemoryPlan& plan : planned.stages) {
     if (!plan.needed) {
       leave_alone(plan, time);
@@ -267,35 +303,23 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
     }
     const remat::HostLink& link = links[static_cast<std::size_t>(plan.stage)];
     const Bytes host_bytes = host_bytes_of(settings, scenario.cluster.node);
-    if (settings.planner == kOptimizerOffload) {
+    if (offload.wanted()) {
       leave_alone(plan, time);
-      offload_optimizer(plan, planned.budget, host_bytes, timed.library_memory.allocator,
-                        timed.program);
-      slowest_offload = std::max(slowest_offload, offload_time(plan, link));
-      continue;
-    }
-    if (settings.planner == kCpuOptimizer) {
-      leave_alone(plan, time);
-      const CpuUpdate update = update_on_cpu(
-          plan, planned.budget, host_bytes, host_bandwidth_of_gpu(scenario.cluster.node),
-          timed.library_memory.allocator, scenario.step, timed.program);
-      updates.push_back(update);
-      slowest_offload = std::max(slowest_offload, update.time + offload_time(plan, link));
+      offload.run(plan, link, host_bytes, timed);
       continue;
     }
     StagePlanner planner(settings, link, planned.budget, host_bytes, time);
     plan_and_rewrite(planner, store, plan, timed);
   }
-  count_flops(timed.program);
-  keep_within(planned.budget, timed);
+  timed.program = with_counted_flops(std::move(timed.program));
+  timed = kept_within(planned.budget, std::move(timed));
   TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
   timed.segments = std::move(again.segments);
   timed.kernels = std::move(again.kernels);
-  for (const CpuUpdate& update : updates)
-    timed.segments[static_cast<std::size_t>(update.segment.index())].duration = update.time;
+  offload.set_times(timed.segments);
   planned.added_time =
-      added_time(scenario.step, timed.program.stages, planned.stages) + slowest_offload;
-  return planned;
+      added_time(scenario.step, timed.program.stages, planned.stages) + offload.slowest();
+  return {std::move(timed), std::move(planned)};
 }
 
 }  // namespace tessera

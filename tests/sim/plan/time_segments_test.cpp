@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/plan/plan.h"
+#include "sim/plan/time_segments.h"
 
 namespace tessera {
 namespace {
