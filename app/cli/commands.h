@@ -32,6 +32,7 @@ void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code);       ///< be
 void add_plan_export_command(CLI::App& plan, ExitCode& exit_code);       ///< below `plan`
 void add_plan_batch_command(CLI::App& plan);                             ///< below `plan`
 void add_topology_command(CLI::App& app);
+void add_snapshot_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_import_job_commands(CLI::App& import);  ///< below `import`
 void add_manual_command(CLI::App& app);
