@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,9 +144,10 @@ void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer)
   print(options.format == "json" ? json_text(answer, TESSERA_VERSION) : table_text(answer));
 }
 
-ExitCode run_long(const RunOptions& options) {
+ExitCode run_long(const RunOptions& asked, const std::set<std::string>& given) {
+  Scenario scenario = load_scenario(asked.file, asked.overrides, shipped_catalog());
+  const RunOptions options = with_section(asked, scenario, given);
   const std::vector<RunVariant> variants = run_variants(options);
-  Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
   std::vector<RunAnswer> answers;
   for (const RunVariant& variant : variants)
     answers.push_back(planned_run(variant.options, scenario));
@@ -238,7 +240,12 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1, 100'000));
   command->add_option("--seed", options->seed, "of the first run (default 1)");
   add_format_option(*command, options->format, {"table", "json"});
-  command->callback([options, &exit_code] { exit_code = run_long(*options); });
+  command->callback([options, command, &exit_code] {
+    std::set<std::string> given;
+    for (const CLI::Option* option : command->get_options())
+      if (option->count() > 0) given.insert(option->get_name());
+    exit_code = run_long(*options, given);
+  });
 }
 
 }  // namespace tessera
