@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "hw/power.h"
 #include "hw/units/deadline.h"
 #include "predictor/gpu/gpu_support.h"
 #include "sim/collectives/measured_fabric.h"
@@ -31,7 +32,8 @@ RankPaces rank_paces(const Scenario& scenario, const Program& program,
       const auto next = static_cast<int>(paces.tables.size());
       const auto [entry, is_new] = table_of_gpu.try_emplace(gpus.gpu.id, next);
       if (is_new) {
-        const auto predictor = make_predictor(scenario.predictor_form, gpus.gpu, weights);
+        const auto predictor =
+            make_predictor(scenario.predictor_form, at_power_limit(gpus.gpu), weights);
         paces.tables.push_back(
             time_segments(program, *predictor, host_costs(scenario.step)).segments);
       }
@@ -55,7 +57,7 @@ Bytes memory_capacity(const Scenario& scenario) {
 
 std::unique_ptr<KernelPredictor> predictor_of(const Scenario& scenario,
                                               const PredictorWeights& weights) {
-  const GpuSpec& gpu = scenario.cluster.node.gpu;
+  const GpuSpec gpu = at_power_limit(scenario.cluster.node.gpu);
   return make_predictor(scenario.predictor_form, gpu,
                         with_overlays(weights, scenario.overlays, gpu));
 }

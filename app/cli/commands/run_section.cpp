@@ -42,7 +42,8 @@ void fill_failures(const Section& section, const ReliabilitySettings& from, RunO
       section.gives("--fault-trace"))
     return;
   if (!from.failures.empty()) to.failures = failures_beside(to.file, from.failures);
-  if (from.failures_per_1000_node_days > 0) to.per_1000_node_days = from.failures_per_1000_node_days;
+  if (from.failures_per_1000_node_days > 0)
+    to.per_1000_node_days = from.failures_per_1000_node_days;
   section.fill_text("--detection", from.detection, to.detection);
   section.fill_text("--repair", from.repair, to.repair);
 }
