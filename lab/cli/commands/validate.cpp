@@ -92,6 +92,8 @@ void add_files(CLI::App& command, ValidateOptions& options) {
   files->add_option("RUNS", options.runs_file, "training steps (CSV, docs/validation.md)");
   files->add_option("--collectives", options.collectives_file,
                     "collectives timed alone (CSV, docs/collectives.md)");
+  files->add_option("--power-caps", options.power_caps_file,
+                    "training under caps of the board power (CSV, docs/validation.md)");
   files->require_option(1);
 }
 
