@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hw/units/deadline.h"
+#include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_support.h"
 #include "sim/collectives/measured_fabric.h"
 #include "workloads/memory/memory_profile.h"
@@ -142,6 +143,12 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
 
 namespace {
 
+/// A plan of what runs again takes the place of training.recompute.
+Scenario with_plan_alone(Scenario scenario) {
+  if (!scenario.memory.planner.empty()) scenario.step.recompute = Recompute::none;
+  return scenario;
+}
+
 Deadline planning_deadline(const Scenario& scenario) {
   return Deadline(scenario.simulation.time_limit, "planning", "simulation.time_limit");
 }
@@ -162,6 +169,9 @@ TimedProgram unplanned_step(const Scenario& scenario, const KernelPredictor& pre
   TimedProgram timed = time_step(scenario, predictor);
   limit_memory(scenario, nullptr, timed);
   if (!needs_kernels_apart(timed)) return timed;
+  if (scenario.step.framework.cuda_graphs != CudaGraphs::off)
+    throw InputError({"memory.pressure", "cannot take kernels of a CUDA graph apart",
+                      "use memory.pressure: rule, or framework.cuda_graphs: off"});
   Scenario apart = scenario;
   apart.step.segment_per_call = true;
   timed = time_step(apart, predictor);
@@ -169,7 +179,8 @@ TimedProgram unplanned_step(const Scenario& scenario, const KernelPredictor& pre
   return timed;
 }
 
-TimedProgram planned_step(const Scenario& scenario, const KernelPredictor& predictor) {
+TimedProgram planned_step(const Scenario& given, const KernelPredictor& predictor) {
+  const Scenario scenario = with_plan_alone(given);
   TimedProgram timed = time_step(scenario, predictor);
   const PlannedStep plan = plan_memory_of(scenario, predictor, timed);
   limit_memory(scenario, &plan, timed);
@@ -189,7 +200,8 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
   return timed;
 }
 
-PlannedSteps plan_step_memory(const Scenario& scenario, const PredictorWeights& weights) {
+PlannedSteps plan_step_memory(const Scenario& given, const PredictorWeights& weights) {
+  const Scenario scenario = with_plan_alone(given);
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
   const TimedProgram base = time_step(scenario, *predictor);
