@@ -314,6 +314,7 @@ void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("host_memory", memory.host_memory);
   visit("thorough", memory.thorough);
   visit("limit", memory.limit);
+  visit("layers", memory.layers);
   visit("pressure", memory.pressure);
 }
 
