@@ -30,7 +30,7 @@ ExitCode reproduce_all(ValidateOptions options, const std::filesystem::path& fol
   write_output_file(folder / "neusight.txt", validation_table(models));
   const bool missed = options.tolerance_pct && misses(models.summary, *options.tolerance_pct);
   if (missed) return ExitCode::out_of_tolerance;
-  if (options.runs_file.empty()) return ExitCode::ok;
+  if (options.runs_files.empty()) return ExitCode::ok;
   options.only = {"family=gpt,llama,mpt", "precision=fp16,bf16"};
   const TrainingRunValidation validation = score_runs(options);
   write_output_file(folder / "training_runs.txt", training_run_table(validation));
@@ -52,6 +52,8 @@ struct OptionUse {
 };
 constexpr std::array kUses{OptionUse{"--only", true, false, false, false},
                            OptionUse{"--scenarios", true, true, false, false},
+                           OptionUse{"--memory", true, false, false, false},
+                           OptionUse{"--summary", true, false, false, false},
                            OptionUse{"--overlay", true, true, true, false},
                            OptionUse{"--report", true, false, false, false},
                            OptionUse{"--jobs", true, true, false, false},
@@ -67,7 +69,7 @@ constexpr std::array kUses{OptionUse{"--only", true, false, false, false},
 void refuse_unused(const CLI::App& command, const ValidateOptions& options) {
   std::vector<Problem> problems;
   for (const OptionUse& use : kUses) {
-    const bool used = (use.runs && !options.runs_file.empty()) ||
+    const bool used = (use.runs && !options.runs_files.empty()) ||
                       (use.models && !options.models_file.empty()) ||
                       (use.operators && !options.operators_file.empty()) ||
                       (use.collectives && !options.collectives_file.empty());
@@ -89,7 +91,8 @@ void add_files(CLI::App& command, ValidateOptions& options) {
   files->add_option("--models", options.models_file, "whole-model runs (CSV, docs/validation.md)");
   files->add_option("--operators", options.operators_file,
                     "operators timed alone (CSV, docs/validation.md)");
-  files->add_option("RUNS", options.runs_file, "training steps (CSV, docs/validation.md)");
+  files->add_option("RUNS", options.runs_files,
+                    "training steps (CSV, docs/validation.md); several files are judged together");
   files->add_option("--collectives", options.collectives_file,
                     "collectives timed alone (CSV, docs/collectives.md)");
   files->require_option(1);
@@ -116,6 +119,9 @@ void add_row_options(CLI::App* command, ValidateOptions* options) {
                    "RUNS or --models: instead of simulating, print what each row becomes: a hash "
                    "of its scenario, or the scenario")
       ->check(CLI::IsMember({"hash", "yaml"}));
+  command->add_flag("--memory", options->memory_alone,
+                    "RUNS: peaks and verdicts alone, no time is simulated");
+  command->add_flag("--summary", options->summary, "RUNS: a table without a line per row");
   command->add_option("--report", options->report_file, "RUNS: write a self-contained HTML report");
   command
       ->add_option("--jobs", options->jobs,
@@ -167,7 +173,7 @@ void add_reproduce_command(CLI::App& app, ExitCode& exit_code) {
                        "write the tables of docs/accuracy.md into a folder, as results/validation");
   what->require_option(1);
   command
-      ->add_option("--runs", options->runs_file,
+      ->add_option("--runs", options->runs_files,
                    "--all: also of these training steps (CSV, docs/validation.md)")
       ->needs(all);
   command

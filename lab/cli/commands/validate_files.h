@@ -14,7 +14,7 @@ namespace tessera {
 struct ValidateOptions {
   std::string models_file;
   std::string operators_file;
-  std::string runs_file;
+  std::vector<std::string> runs_files;  ///< judged together
   std::vector<std::string> only;
   std::vector<std::string> overlay_files;
   std::string corrections_file;  ///< empty: the one beside the runs
@@ -29,6 +29,8 @@ struct ValidateOptions {
   std::string format;
   std::string report_file;
   std::string form;
+  bool memory_alone = false;   ///< of RUNS: peaks and verdicts, no time
+  bool summary = false;        ///< of RUNS: no line per row
   std::string scenarios;  ///< hash or yaml: what rows become, in place of simulations
   std::optional<double> tolerance_pct;
 };
