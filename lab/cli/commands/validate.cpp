@@ -37,6 +37,13 @@ ExitCode reproduce_all(ValidateOptions options, const std::filesystem::path& fol
   return validation.failed > 0 ? ExitCode::internal : ExitCode::ok;
 }
 
+/// Of --baselines.
+void refuse_formats(const ValidateOptions& options) {
+  if (options.format != "table" || options.tolerance_pct)
+    throw InputError({"--baselines", "prints a table, and is held to no tolerance",
+                      "leave --format and --tolerance out"});
+}
+
 void add_common_options(CLI::App& command, ValidateOptions& options) {
   add_format_option(command, options.format, {"table", "json", "csv"});
   add_form_option(command, options.form);
@@ -179,8 +186,22 @@ void add_reproduce_command(CLI::App& app, ExitCode& exit_code) {
   command
       ->add_option("--jobs", options->jobs, "simulations of --runs at a time; default: processors")
       ->check(CLI::Range(1, 1024));
+  CLI::Option* baselines =
+      command
+          ->add_option("--baselines", options->baseline_data,
+                       "folder of measured kernels (as of train --data): a plain MLP and a "
+                       "regression per operator, trained on them, beside ours and the published")
+          ->excludes(all);
+  command->add_option("--picture", options->picture_file, "--baselines: write them as an SVG file")
+      ->needs(baselines);
   add_common_options(*command, *options);
   command->callback([options, study, folder, &exit_code] {
+    if (!options->baseline_data.empty()) {
+      refuse_formats(*options);
+      options->models_file = published_runs(*study);
+      exit_code = run_baselines(*options);
+      return;
+    }
     if (!folder->empty()) {
       exit_code = reproduce_all(*options, *folder);
       return;

@@ -15,7 +15,9 @@
 #include "app/shell/output.h"
 #include "app/shell/progress.h"
 #include "hw/units/input_error.h"
+#include "lab/fit/train.h"
 #include "lab/validate/collectives/collective_text.h"
+#include "lab/validate/models/baseline_text.h"
 #include "lab/validate/models/model_run_scenario.h"
 #include "lab/validate/models/operator_text.h"
 #include "lab/validate/resolved_rows.h"
@@ -248,6 +250,20 @@ ModelValidation score_runs_of_models(const ValidateOptions& options) {
       score_models(runs, scenarios_of(options, runs), shipped_weights(), jobs_of(options));
   judge_skipped(options, validation.skipped);
   return validation;
+}
+
+ExitCode run_baselines(const ValidateOptions& options) {
+  const TrainingSet set = read_training_set(options.baseline_data, shipped_gpu_lookup());
+  std::vector<const GpuData*> gpus;
+  for (const GpuData& gpu : set.gpus) gpus.push_back(&gpu);
+  const ModelValidation ours = score_runs_of_models(options);
+  const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
+  const BaselineComparison comparison =
+      score_baselines(ours, scenarios_of(options, runs), shipped_weights(), gpus, jobs_of(options));
+  print(baseline_table(comparison));
+  if (!options.picture_file.empty())
+    write_output_file(options.picture_file, baseline_picture(comparison));
+  return ExitCode::ok;
 }
 
 ExitCode run_validate(const ValidateOptions& options) {

@@ -31,6 +31,8 @@ struct ValidateOptions {
   std::string form;
   bool memory_alone = false;   ///< of RUNS: peaks and verdicts, no time
   bool summary = false;        ///< of RUNS: no line per row
+  std::string baseline_data;   ///< folder of measured kernels; empty: no baselines
+  std::string picture_file;    ///< of the baselines
   std::string scenarios;  ///< hash or yaml: what rows become, in place of simulations
   std::optional<double> tolerance_pct;
 };
@@ -40,6 +42,10 @@ bool misses(const ErrorSummary& errors, double tolerance_pct);
 
 TrainingRunValidation score_runs(const ValidateOptions& options);
 ModelValidation score_runs_of_models(const ValidateOptions& options);
+
+/// Puts baselines trained on `baseline_data` beside our simulations of the models, prints the table
+/// and writes the picture.
+ExitCode run_baselines(const ValidateOptions& options);
 
 /// Simulates the one file that the options name and prints the errors.
 ExitCode run_validate(const ValidateOptions& options);
