@@ -1,17 +1,13 @@
 #include "lab/validate/runs/training_run_cluster.h"
 
 #include "hw/box.h"
+#include "hw/link_rates.h"
 #include "hw/units/text.h"
 #include "lab/validate/row_scenario.h"
 #include "sim/config/load.h"
 
 namespace tessera {
 namespace {
-
-// InfiniBand, as of configs/hw/nodes/DGX-A100.yaml and its cluster.
-constexpr double kNicEfficiency = 0.92;
-constexpr Seconds kNicLatency = 0.6_us;
-constexpr Seconds kSwitchLatency = 0.6_us;
 
 /// Per GPU and direction: four NICs of 100 Gb/s for eight V100 (DGX-1), 200 Gb/s per A100 (DGX
 /// A100), 400 Gb/s per H100 (DGX H100) and since.
@@ -29,8 +25,8 @@ void add_nics(BytesPerSecond per_gpu, int gpus, std::vector<std::string>& settin
   const BytesPerSecond rate = per_gpu * (shared ? 2.0 : 1.0);
   settings.push_back("cluster.node.nic_count=" + std::to_string(shared ? gpus / 2 : gpus));
   settings.push_back("cluster.node.nic_bandwidth=" + to_text(rate));
-  settings.push_back("cluster.node.nic_efficiency=" + exact_text(kNicEfficiency));
-  settings.push_back("cluster.node.nic_latency=" + to_text(kNicLatency));
+  settings.push_back("cluster.node.nic_efficiency=" + exact_text(kNicShare));
+  settings.push_back("cluster.node.nic_latency=" + to_text(kInfinibandHop));
 }
 
 /// One node with at least `gpus` of `gpu`; exactly as many where `exactly` is asked for.
@@ -59,7 +55,7 @@ RunCluster cluster_of_training_run(const TrainingRun& run, const Catalog& catalo
   if (nodes == 1) return node_of(gpu, name, run.n_gpus, false, catalog);
   RunCluster cluster = node_of(gpu, name, run.gpus_per_node, true, catalog);
   cluster.settings.push_back("cluster.node_count=" + std::to_string(nodes));
-  cluster.settings.push_back("cluster.fabric_latency=" + to_text(kSwitchLatency));
+  cluster.settings.push_back("cluster.fabric_latency=" + to_text(kInfinibandHop));
   if (run.all_reduce.value() > 0)
     cluster.settings.push_back("cluster.measured_all_reduce=" + to_text(run.all_reduce));
   add_nics(run.inter_node.value_or(reference_bandwidth(gpu)), cluster.node.gpu_count,
