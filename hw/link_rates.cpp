@@ -7,6 +7,7 @@ double nccl_nvlink_share(int generation) {
     case 1:
       return 0.9;
     case 2:
+      return 0.88;
     case 3:
       return 0.8;
     case 4:
@@ -14,10 +15,6 @@ double nccl_nvlink_share(int generation) {
     default:
       return 0.802;
   }
-}
-
-double nccl_nvlink_share_before_2_15(int generation) {
-  return generation == 2 ? 0.88 : nccl_nvlink_share(generation);
 }
 
 }  // namespace tessera

@@ -75,7 +75,7 @@ void add_interconnect(const CollectiveRun& run, const Catalog& catalog, NodeSpec
   if (node.gpu.nvlink_links < 1) complain(run, "gpu", run.gpu, "this GPU has no NVLink");
   node.nvlink_bandwidth_per_link = node.gpu.nvlink_bandwidth / node.gpu.nvlink_links;
   const int generation = node.gpu.nvlink_generation;  // 0: another vendor's links, at line rate
-  node.nvlink_efficiency = generation == 0 ? 1 : nccl_nvlink_share_before_2_15(generation);
+  node.nvlink_efficiency = generation == 0 ? 1 : nccl_nvlink_share(generation);
   node.nvlink_latency = kNvlinkHop;
 }
 
