@@ -12,6 +12,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code);
 
 void add_simulate_command(CLI::App& app, ExitCode& exit_code);
 void add_run_command(CLI::App& app, ExitCode& exit_code);
+void add_expect_command(CLI::App& app, ExitCode& exit_code);
 void add_fit_command(CLI::App& app, ExitCode& exit_code);
 void add_replay_command(CLI::App& app);
 void add_collective_command(CLI::App& app);

@@ -9,6 +9,7 @@
 #include "predictor/gpu/gpu_support.h"
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/time_segments.h"
+#include "workloads/memory/memory_profile.h"
 #include "workloads/program/program.h"
 
 namespace tessera {
@@ -86,18 +87,38 @@ Deadline planning_deadline(const Scenario& scenario) {
   return Deadline(scenario.simulation.time_limit, "planning", "simulation.time_limit");
 }
 
+/// Some GPU will run short, and who chooses what leaves tells kernels apart.
+bool needs_kernels_apart(const TimedProgram& timed) {
+  const MemoryLimit& limit = timed.memory_limit;
+  if (limit.bytes <= Bytes(0) || limit.policy == PressurePolicy::rule) return false;
+  return std::ranges::any_of(timed.program.stages, [&](const RankProgram& stage) {
+    return profile_memory(timed.program, stage.stage, timed.library_memory.allocator).peak >
+           limit.bytes;
+  });
+}
+
+/// Without a plan. Where memory runs short under a policy that tells kernels apart, each is a
+/// segment.
+TimedProgram unplanned_step(const Scenario& scenario, const KernelPredictor& predictor) {
+  TimedProgram timed = with_memory_limit(scenario, nullptr, time_step(scenario, predictor));
+  if (!needs_kernels_apart(timed)) return timed;
+  Scenario apart = scenario;
+  apart.step.segment_per_call = true;
+  return with_memory_limit(apart, nullptr, time_step(apart, predictor));
+}
+
+TimedProgram planned_step(const Scenario& scenario, const KernelPredictor& predictor) {
+  PlannedProgram plan = with_memory_plan(scenario, predictor, time_step(scenario, predictor));
+  return with_memory_limit(scenario, &plan.memory, std::move(plan.timed));
+}
+
 }  // namespace
 
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
-  TimedProgram timed = time_step(scenario, *predictor);
-  if (scenario.memory.planner.empty()) {
-    timed = with_memory_limit(scenario, nullptr, std::move(timed));
-  } else {
-    PlannedProgram plan = with_memory_plan(scenario, *predictor, std::move(timed));
-    timed = with_memory_limit(scenario, &plan.memory, std::move(plan.timed));
-  }
+  TimedProgram timed = scenario.memory.planner.empty() ? unplanned_step(scenario, *predictor)
+                                                       : planned_step(scenario, *predictor);
   timed.paces = rank_paces(scenario, timed.program, weights);
   deadline.check();
   timed.simulation.time_limit = deadline.left();

@@ -376,7 +376,7 @@ Program build_stages(const ModelGraph& graph, const StepOptions& step,
   Program program;
   program.layout = step.layout;
   program.layout.shard = shard_ranks(step);
-  PassLibrary library(graph, program.segments);
+  PassLibrary library(graph, program.segments, step.segment_per_call);
   const auto add_stages = [&](const StepOptions& of) {
     for (const int stage : stages)
       program.stages.push_back(StageProgram(library, of, stage).build());

@@ -102,8 +102,7 @@ TimedProgram planned(const Scenario& scenario, const PredictorWeights& weights) 
 /// Time and straggler of one step.
 StepSample sample_of(const TimedProgram& timed) {
   const Timeline timeline = simulate_without_memory_samples(timed);
-  return {.time = timeline.step_time,
-          .straggler = find_straggler(TimelineIndex(timed, timeline))};
+  return {.time = timeline.step_time, .straggler = find_straggler(TimelineIndex(timed, timeline))};
 }
 
 /// Several steps that differ by what the seed of each draws; the first has the scenario's own.

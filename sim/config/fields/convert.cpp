@@ -11,6 +11,9 @@ namespace {
 
 // Schema and C++ give the enumerators the same numbers.
 static_assert(int{schema::Gpu::xe2} == int(Architecture::xe2));
+static_assert(int{schema::Gpu::gddr} == int(MemoryKind::gddr));
+static_assert(int{schema::Gpu::bulk} == int(AsyncCopy::bulk));
+static_assert(int{schema::Gpu::oam} == int(FormFactor::oam));
 static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
 static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
 static_assert(int{schema::Model::mpt} == int(ModelFamily::mpt));
@@ -33,6 +36,7 @@ static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
 static_assert(int{schema::MixedPrecision::int8} == int(Precision::int8));
 static_assert(int{schema::Framework::replicated} == int(TensorPlan::replicated));
 static_assert(int{schema::full} == int(Recompute::full));
+static_assert(int{schema::capuchin} == int(PressurePolicy::capuchin));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
 static_assert(int{schema::Training::lars} == int(OptimizerKind::lars));

@@ -297,6 +297,7 @@ void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("host_memory", memory.host_memory);
   visit("thorough", memory.thorough);
   visit("limit", memory.limit);
+  visit("pressure", memory.pressure);
 }
 
 }  // namespace tessera

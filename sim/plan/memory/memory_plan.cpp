@@ -274,7 +274,11 @@ TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan
   timed.memory_limit = {.bytes = limit,
                         .swap = settings.swap,
                         .recompute = settings.recompute,
-                        .host_bytes = std::max(Bytes(0), host - planned_copies)};
+                        .host_bytes = std::max(Bytes(0), host - planned_copies),
+                        .policy = settings.pressure};
+  if (settings.pressure != PressurePolicy::rule)
+    timed.memory_limit.links =
+        host_links(timed, std::vector<bool>(timed.program.stages.size(), true));
   return kept_within(limit, std::move(timed));
 }
 
