@@ -18,6 +18,7 @@ struct RunOptions {
   std::string file;
   std::vector<std::string> overrides;
   std::string format;
+  std::string picture_file;
   std::vector<std::string> vary;   ///< "spares=0,16"
   double days = 0;                 ///< 0: as long as the record, else 30
   double per_1000_node_days = -1;  ///< negative: not given
