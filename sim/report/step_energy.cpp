@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hw/power.h"
+#include "predictor/gpu/gpu_support.h"
 #include "sim/report/step_report.h"
 
 namespace tessera {
