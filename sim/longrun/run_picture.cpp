@@ -52,8 +52,10 @@ class TimelinePicture {
   std::string draw() && {
     draw_legend();
     draw_days();
-    const bool many = timeline_.size() > kMostSpans;
-    for (const ActivitySpan& span : many ? joined_spans(timeline_) : timeline_) draw_span(span);
+    for (const ActivitySpan& span : joined_spans(timeline_)) draw_span(span);
+    if (timeline_.size() <= kMostSpans)
+      for (const ActivitySpan& span : timeline_)
+        if (span.activity == Activity::checkpoint) draw_span(span);
     return canvas_.finish();
   }
 
@@ -97,7 +99,7 @@ class TimelinePicture {
       const Micros end = std::min(span.end, line_ * (line + 1));
       const double x = kWidth * ((at - line_ * line) / line_);
       const double width = kWidth * ((end - at) / line_);
-      const bool seen = span.activity == Activity::training || width >= 0.2;
+      const bool seen = span.activity != Activity::checkpoint || width >= 0.2;
       if (seen)
         canvas_.rect({kLeft + x, top_of(line), std::max(width, 0.5), kLine},
                      look_of(span.activity).colour);
