@@ -1,6 +1,5 @@
 #include "lab/validate/models/score_baselines.h"
 
-#include <charconv>
 #include <functional>
 #include <map>
 #include <utility>
@@ -8,9 +7,10 @@
 #include "lab/fit/baselines/baseline_predictor.h"
 #include "lab/fit/baselines/free_mlp.h"
 #include "lab/fit/baselines/per_op_regression.h"
-#include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
-#include "sim/process/forked_call.h"
+#include "sim/plan/time_segments.h"
+#include "sim/process/answer.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -21,25 +21,16 @@ enum Predictor : std::size_t { kOurs, kPublished, kRegression, kMlp };
 /// Latency of a kernel on a GPU [s].
 using Baseline = std::function<double(const Kernel&, const GpuTraits&)>;
 
-/// Simulated step time in text, with kernel times of `baseline`.
-std::string simulate_with(const Baseline& baseline, const Scenario& scenario,
-                          const PredictorWeights& weights) {
+/// The step with kernel times of `baseline`.
+Seconds step_with(const Baseline& baseline, const Scenario& scenario,
+                  const PredictorWeights& weights) {
   const GpuTraits gpu = gpu_traits(scenario.cluster.node.gpu);
   const BaselinePredictor predictor([&](const Kernel& kernel) { return baseline(kernel, gpu); });
   TimedProgram timed = plan_step(scenario, weights);
   TimedSegments segments = time_segments(timed.program, predictor, host_costs(scenario.step));
   timed.segments = std::move(segments.segments);
   timed.kernels = std::move(segments.kernels);
-  char digits[32];
-  const auto end =
-      std::to_chars(digits, digits + sizeof digits, simulate(timed).step_time.value()).ptr;
-  return {digits, end};
-}
-
-double number_of(const std::string& text) {
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+  return step_time_of(timed);
 }
 
 ErrorSummary errors_of(const std::vector<const ComparedRun*>& rows, std::size_t predictor) {
@@ -78,17 +69,17 @@ BaselineComparison score_baselines(const ModelValidation& ours, const ScenarioOf
       [&](const Kernel& kernel, const GpuTraits& gpu) { return regression.seconds(kernel, gpu); },
       [&](const Kernel& kernel, const GpuTraits& gpu) { return mlp.seconds(kernel, gpu); }};
   BaselineComparison comparison;
-  std::vector<std::function<std::string()>> tasks;
+  std::vector<std::function<Seconds()>> steps;
   for (const ModelRunScore& row : ours.rows) {
     if (!row.error_pct) continue;
     comparison.rows.push_back({row.run, {row.error_pct, row.published_error_pct, {}, {}}});
     for (const Baseline& baseline : baselines)
-      tasks.push_back([&] { return simulate_with(baseline, scenario_of(row.run), weights); });
+      steps.push_back([&] { return step_with(baseline, scenario_of(row.run), weights); });
   }
-  const std::vector<std::string> times = run_forked_all(tasks, jobs);
+  const auto times = forked_each(steps, jobs);
   for (std::size_t i = 0; i < times.size(); ++i) {
     ComparedRun& row = comparison.rows[i / baselines.size()];
-    const double ratio = number_of(times[i]) / row.run.measured->value();
+    const double ratio = times[i].value() / *row.run.measured;
     row.error_pct[kRegression + i % baselines.size()] = 100 * (ratio - 1);
   }
   comparison.groups = group_rows(comparison.rows);
