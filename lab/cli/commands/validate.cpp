@@ -102,6 +102,8 @@ void add_files(CLI::App& command, ValidateOptions& options) {
                     "training steps (CSV, docs/validation.md); several files are judged together");
   files->add_option("--collectives", options.collectives_file,
                     "collectives timed alone (CSV, docs/collectives.md)");
+  files->add_option("--power-caps", options.power_caps_file,
+                    "training under caps of the board power (CSV, docs/validation.md)");
   files->require_option(1);
 }
 

@@ -20,6 +20,7 @@
 #include "lab/validate/models/baseline_text.h"
 #include "lab/validate/models/model_run_scenario.h"
 #include "lab/validate/models/operator_text.h"
+#include "lab/validate/power/power_caps.h"
 #include "lab/validate/resolved_rows.h"
 #include "lab/validate/runs/training_run_text.h"
 #include "lab/validate/validation_page.h"
@@ -242,6 +243,23 @@ ScenarioOfRun scenarios_of(const ValidateOptions& options, const std::vector<Mod
   };
 }
 
+ExitCode run_power_caps(const ValidateOptions& options) {
+  if (options.format != "table")
+    throw InputError({"--format", "is " + options.format + ", but --power-caps has a table alone",
+                      "leave it out"});
+  const std::vector<CappedRun> runs =
+      predict_capped_runs(options.power_caps_file, shipped_catalog());
+  print(capped_run_table(runs));
+  const auto missed = [&](auto error_of) {
+    std::vector<double> errors;
+    for (const CappedRun& run : runs) errors.push_back((run.*error_of)());
+    return options.tolerance_pct && misses(summarize_errors(errors), *options.tolerance_pct);
+  };
+  return missed(&CappedRun::time_error_pct) || missed(&CappedRun::energy_error_pct)
+             ? ExitCode::out_of_tolerance
+             : ExitCode::ok;
+}
+
 }  // namespace
 
 ModelValidation score_runs_of_models(const ValidateOptions& options) {
@@ -267,6 +285,7 @@ ExitCode run_baselines(const ValidateOptions& options) {
 }
 
 ExitCode run_validate(const ValidateOptions& options) {
+  if (!options.power_caps_file.empty()) return run_power_caps(options);
   if (!options.runs_files.empty()) return run_training_runs(options);
   if (!options.collectives_file.empty()) return run_collectives(options);
   if (!options.operators_file.empty()) return run_operators(options);

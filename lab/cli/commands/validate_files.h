@@ -23,6 +23,7 @@ struct ValidateOptions {
   bool strict = false;               ///< a row that is skipped ends the run
   int jobs = 0;                      ///< 0: as many as there are processors
   std::string collectives_file;
+  std::string power_caps_file;
   std::string calibrate_on;
   std::string leave_out;
   std::string constants;
