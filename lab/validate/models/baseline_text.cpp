@@ -44,7 +44,7 @@ std::string group_name(const PredictorErrors& group) {
 
 // The picture, in pixels.
 constexpr double kLeft = 250, kWidth = 560, kTop = 46, kRow = 20, kDot = 9;
-constexpr double kLeast = 0.5, kMost = 500;  ///< |error| in %, at both ends
+constexpr double kLeast = 0.5, kMost = 100;  ///< |error| in %, at both ends
 constexpr std::array<const char*, kModelPredictors.size()> kColours{"#1b6ca8", "#7a7a7a", "#e0912f",
                                                                     "#b8433f"};
 
@@ -54,7 +54,7 @@ double place_of(double error_pct) {
 }
 
 void draw_scale(SvgCanvas& canvas, double bottom) {
-  for (const double tick : {0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0}) {
+  for (const double tick : {0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0}) {
     canvas.line({place_of(tick), kTop}, {place_of(tick), bottom}, "#dddddd");
     canvas.text({place_of(tick), bottom + 14}, figure_cell(tick, "%g") + " %",
                 {.anchor = TextAnchor::middle});

@@ -21,9 +21,9 @@ enum Predictor : std::size_t { kOurs, kPublished, kRegression, kMlp };
 /// Latency of a kernel on a GPU [s].
 using Baseline = std::function<double(const Kernel&, const GpuTraits&)>;
 
-/// Step time with kernel times of `baseline`.
-Seconds simulate_with(const Baseline& baseline, const Scenario& scenario,
-                          const PredictorWeights& weights) {
+/// The step with kernel times of `baseline`.
+Seconds step_with(const Baseline& baseline, const Scenario& scenario,
+                  const PredictorWeights& weights) {
   const GpuTraits gpu = gpu_traits(scenario.cluster.node.gpu);
   const BaselinePredictor predictor([&](const Kernel& kernel) { return baseline(kernel, gpu); });
   TimedProgram timed = plan_step(scenario, weights);
@@ -69,14 +69,14 @@ BaselineComparison score_baselines(const ModelValidation& ours, const ScenarioOf
       [&](const Kernel& kernel, const GpuTraits& gpu) { return regression.seconds(kernel, gpu); },
       [&](const Kernel& kernel, const GpuTraits& gpu) { return mlp.seconds(kernel, gpu); }};
   BaselineComparison comparison;
-  std::vector<std::function<Seconds()>> tasks;
+  std::vector<std::function<Seconds()>> steps;
   for (const ModelRunScore& row : ours.rows) {
     if (!row.error_pct) continue;
     comparison.rows.push_back({row.run, {row.error_pct, row.published_error_pct, {}, {}}});
     for (const Baseline& baseline : baselines)
-      tasks.push_back([&] { return simulate_with(baseline, scenario_of(row.run), weights); });
+      steps.push_back([&] { return step_with(baseline, scenario_of(row.run), weights); });
   }
-  const auto times = forked_each(tasks, jobs);
+  const auto times = forked_each(steps, jobs);
   for (std::size_t i = 0; i < times.size(); ++i) {
     ComparedRun& row = comparison.rows[i / baselines.size()];
     const double ratio = times[i].value() / *row.run.measured;
