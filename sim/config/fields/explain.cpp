@@ -108,7 +108,26 @@ std::string field_text(const std::string& path, const Field& field) {
                            field_suggestion(name, type)});
 }
 
+void add_paths(const pb::Descriptor& type, const std::string& section,
+               std::vector<std::string>& paths) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const Field& field = *type.field(i);
+    const std::string path = joined_path(section, field.name());
+    if (field.is_repeated()) continue;
+    if (field.cpp_type() == Field::CPPTYPE_MESSAGE)
+      add_paths(*field.message_type(), path, paths);
+    else
+      paths.push_back(path);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> field_paths() {
+  std::vector<std::string> paths;
+  add_paths(*schema::Scenario::descriptor(), "", paths);
+  return paths;
+}
 
 std::string explain(std::string_view path) {
   const pb::Descriptor* type = schema::Scenario::descriptor();

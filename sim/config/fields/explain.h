@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera {
 
@@ -9,6 +10,9 @@ namespace tessera {
 /// is the scenario itself): type, unit, range, default, accepted values. Throws InputError for an
 /// unknown path.
 std::string explain(std::string_view path);
+
+/// The paths of all fields of a scenario that hold one value, as "training.micro_batch".
+std::vector<std::string> field_paths();
 
 /// JSON Schema (draft 2020-12) of a scenario file, for editors.
 std::string json_schema();
