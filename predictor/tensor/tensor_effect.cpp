@@ -12,11 +12,11 @@ namespace tessera {
 namespace {
 
 constexpr double kLowPowerWatts = 100;
-// Dynamic power goes with frequency times voltage squared, and voltage with frequency: a card with
-// a share p of the watts per FLOP/s keeps p^(1/3) of the power-limited rate. Across generations
-// too: peaks per watt grow faster than FLOPs per joule, which a new process would have to make up
-// for.
-constexpr double kPowerLaw = 1.0 / 3;
+// What a card with a share p of the watts per FLOP/s keeps of the power-limited rate, p^exponent.
+// Dynamic power goes with frequency times voltage squared, and voltage with frequency: 1/3, for
+// boards of one die at any load, and for short calls of any. Another die that is kept busy saves
+// few joules per FLOP, which would be 1; of 1/3, 2/3, 0.8 and 1 long products choose (decision 40).
+constexpr double kSameDie = 1.0 / 3, kOtherDieUnderLoad = 0.8;
 
 // Calls of this length [s] are the longest on either GPU. The limit acts within tens of
 // milliseconds, so they feel it all the time, as a step does (decision 27).
@@ -100,6 +100,22 @@ void use_measured(const TensorGpuWeights& gpu, Precision precision, std::string_
       "; " + std::string(name_of(precision)) + " was not timed there, as the other 16-bit format";
 }
 
+bool is_of_die(const GpuSpec& gpu, const TensorGpuWeights& source) {
+  return !gpu.die.empty() && gpu.die == source.die;
+}
+
+/// `fewer`: log of the watts per FLOP/s of the source over those of the GPU, > 0.
+void use_fewer_watts(double fewer, bool same_die, TensorEffect& effect) {
+  const double slowdown = kSameDie * fewer;
+  effect.gpu.cap += slowdown;
+  effect.spread = std::hypot(effect.spread, slowdown);  // as uncertain as it is large
+  effect.reason += "; fewer watts per FLOP/s, so its power-limited rate is lower";
+  if (same_die) return;
+  effect.gpu.cap_per_decade +=
+      (kOtherDieUnderLoad - kSameDie) * fewer / tensor_cap_decades(kUnderLoad);
+  effect.reason += ", the lower the longer it is busy";
+}
+
 void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTraits& traits,
               TensorEffect& effect) {
   const bool vendor = gpu.vendor != "AMD" && gpu.architecture < Architecture::cdna1;
@@ -115,12 +131,8 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTr
     effect.reason += ", of another vendor";
   }
   const double watts = watts_per_flops(gpu, traits);
-  if (vendor && watts > 0 && watts < source.watts_per_flops) {
-    const double slowdown = kPowerLaw * std::log(source.watts_per_flops / watts);
-    effect.gpu.cap += slowdown;
-    effect.spread = std::hypot(effect.spread, slowdown);  // as uncertain as it is large
-    effect.reason += "; fewer watts per FLOP/s, so its power-limited rate is lower";
-  }
+  if (vendor && watts > 0 && watts < source.watts_per_flops)
+    use_fewer_watts(std::log(source.watts_per_flops / watts), is_of_die(gpu, source), effect);
   if (gpu.tdp.value() > 0 && gpu.tdp.value() < kLowPowerWatts) {
     effect.spread = std::hypot(effect.spread, judged::kLowPower);
     effect.reason += "; a card of little power, so long calls may be slower";

@@ -224,6 +224,18 @@ std::string copies_row(const StepReport& report) {
                      milliseconds(copies) + " ms, " + percent(copies / report.step_time));
 }
 
+/// "1.24 kJ, 412 W per GPU".
+std::string energy_row(const StepReport& report) {
+  if (!report.energy) return "";
+  const StepEnergy& energy = *report.energy;
+  const bool large = energy.facility_j >= 1e4;
+  std::string text = significant(energy.facility_j / (large ? 1e3 : 1)) +
+                     (large ? " kJ, " : " J, ") + fixed(energy.mean_gpu.value(), 0) + " W per GPU";
+  if (energy.clock < 1) text += ", products at " + percent(energy.clock) + " of the clock";
+  if (energy.hosts_j <= 0) text += " (GPUs alone)";
+  return summary_row("energy of the step", text);
+}
+
 std::string summary_rows(const StepReport& report) {
   const Seconds exposed = report.breakdown.exposed_communication();
   const double share = report.step_time.value() > 0 ? exposed / report.step_time : 0.0;
@@ -232,7 +244,8 @@ std::string summary_rows(const StepReport& report) {
          summary_row("MFU, HFU [1]", utilization_text(report)) +
          summary_row("bubble fraction [2]", percent(report.bubble_fraction)) +
          summary_row("exposed comm. [3]", milliseconds(exposed) + " ms, " + percent(share)) +
-         copies_row(report) + straggler_row(report) + extrapolation_row(report);
+         copies_row(report) + energy_row(report) + straggler_row(report) +
+         extrapolation_row(report);
 }
 
 std::string breakdown_rows(const StepReport& report) {
