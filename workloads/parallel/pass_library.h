@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -53,7 +54,7 @@ class PassLibrary {
   const ModelGraph& graph_;
   std::vector<Segment>& segments_;
   SegmentId empty_segment_;
-  std::vector<std::pair<PassVariant, Pass>> known_;
+  std::deque<std::pair<PassVariant, Pass>> known_;  ///< at addresses that stay
 };
 
 }  // namespace tessera

@@ -40,6 +40,14 @@ SegmentFlops flops_of(const Program& program) {
   return {sum.executed * replicas, sum.recomputed * replicas};
 }
 
+/// Multiprocessors: defaults of Megatron-Core's transformer_config.py, moe_deepep_num_sms and
+/// moe_hybridep_num_sms.
+TokenRouting routing_of(const ModelSpec& model, const StepOptions& step) {
+  const ExpertDispatcher dispatcher = step.framework.expert_dispatcher;
+  if (dispatcher == ExpertDispatcher::all_to_all || model.experts == 0) return {};
+  return {model.experts, model.experts_per_token, dispatcher == ExpertDispatcher::deepep ? 20 : 16};
+}
+
 }  // namespace
 
 void count_flops(Program& program) {
@@ -57,6 +65,7 @@ Program build_program(const ModelSpec& model, const StepOptions& step) {
     program.order.push_back({graph.order[p], graph.layer_numbers[p]});
   program.layout.shard = shard_ranks(step);
   program.placement = step.placement;
+  program.tokens = routing_of(model, step);
   PassLibrary library(graph, program.segments);
   for (int stage = 0; stage < step.layout.pipeline; ++stage) {
     program.stages.push_back(build_stage_program(library, step, stage));

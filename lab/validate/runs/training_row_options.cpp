@@ -4,6 +4,7 @@
 
 #include "hw/units/precision.h"
 #include "lab/validate/runs/framework_aliases.h"
+#include "lab/validate/runs/recipe_settings.h"
 
 namespace tessera {
 namespace {
@@ -23,7 +24,12 @@ std::optional<PipelineSchedule> schedule_of(const std::string& word) {
 std::optional<Activation> activation_of(const std::string& word) {
   using enum Activation;
   static const std::map<std::string, Activation> kActivations{
-      {"gelu", gelu}, {"gelu_new", gelu_new}, {"relu", relu}, {"swiglu", swiglu}};
+      {"gelu", gelu},
+      {"gelu_new", gelu_new},
+      {"relu", relu},
+      {"swiglu", swiglu},
+      {"squared relu", relu_squared},
+      {"clamped quick-gelu glu, biases", swiglu}};
   const auto found = kActivations.find(word);
   if (found == kActivations.end()) return std::nullopt;
   return found->second;
@@ -68,19 +74,13 @@ void read_approximations(const TrainingRowReader& row, TrainingRun& run) {
   const auto approximate = [&](const char* column, const char* what) {
     run.approximations.push_back(std::string(column) + " = " + row.text(column) + ": " + what);
   };
-  const std::string dispatcher = row.text("dispatcher");
-  if (dispatcher == "deepep" || dispatcher == "hybridep")
-    approximate("dispatcher", "tokens go to their experts by NCCL's all-to-all");
-  if (row.flag("ep_overlap").value_or(false))
-    approximate("ep_overlap", "exchanges of experts are not overlapped");
-  if (row.states("offload_layers") && row.text("offload_layers") != "0")
-    approximate("offload_layers", "activations stay on the device");
-  const bool graphs = row.states("cuda_graph") && row.text("cuda_graph") != "none";
-  if (graphs && run.cuda_graphs == CudaGraphs::off) {
-    const bool in_scope = row.states("cuda_graph_scope");
-    approximate(in_scope ? "cuda_graph_scope" : "cuda_graph",
-                "the host launches every kernel of a layer with experts");
-  }
+  if (row.flag("fp8_attention").value_or(false))
+    approximate("fp8_attention", "attention multiplies in bf16");
+  const bool tokens = row.states("dispatcher") && row.text("dispatcher") != "alltoall";
+  if (tokens && row.text("model").find("tokendrop") != std::string::npos)
+    approximate("dispatcher", "no token is dropped");
+  if (run.family == "hybrid")
+    approximate("family", "the kernels of Mamba-2 layers were never measured");
 }
 
 /// GPUs of a rack that share NVLink are one node.
@@ -116,7 +116,8 @@ void read_options(const TrainingRowReader& row, TrainingRun& run) {
   run.cuda_graphs = graphs_of(row);
   read_approximations(row, run);
   run.year = year_in(row.text("date"));
-  run.settings = row.words("settings");
+  run.settings = recipe_settings(row);
+  for (std::string& setting : row.words("settings")) run.settings.push_back(std::move(setting));
 }
 
 PeakRank peak_rank_of(const TrainingRowReader& row) {

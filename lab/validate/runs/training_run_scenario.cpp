@@ -31,6 +31,7 @@ ModelFamily family_of(const TrainingRun& run) {
 }
 
 Activation activation_of(const TrainingRun& run) {
+  if (run.family == "hybrid") return run.activation.value_or(Activation::relu_squared);
   if (is_llama(run) || run.gated_mlp) return Activation::swiglu;
   const bool exact = run.family == "bert" || run.family == "mpt";
   return run.activation.value_or(exact ? Activation::gelu : Activation::gelu_new);
@@ -65,6 +66,8 @@ ModelSpec model_of_training_run(const TrainingRun& run) {
   model.max_positions =
       placeless ? 0 : std::max(run.sequence_length, bert ? kBertPositions : kGptPositions);
   model.token_types = bert ? 2 : 0;
+  // Of SQuAD, where a word begins and where it ends.
+  model.outputs = bert && run.model.find("squad") != std::string::npos ? 2 : 0;
   model.activation = activation_of(run);
   model.experts = run.experts;
   model.experts_per_token = run.experts_per_token;
@@ -80,7 +83,7 @@ RunFacts facts_of(const TrainingRun& run, const GpuSpec& gpu) {
           .gpu = gpu.id,
           .architecture = gpu.architecture,
           .flash_attention = run.flash_attention.value_or(false),
-          .fp8 = run.precision == "fp8",
+          .fp8 = run.precision == "fp8" || run.precision == "nvfp4",
           .year = run.year > 0 ? run.year : year_in(run.framework)};
 }
 
@@ -155,7 +158,7 @@ StepOptions step_of_training_run(const TrainingRun& run, FrameworkProfile profil
   step.mode = StepMode::training;
   step.framework = std::move(profile);
   step.kernels = step.framework.kernels;
-  step.precision = parse_precision(run.precision);
+  step.precision = run.precision == "nvfp4" ? Precision::fp4 : parse_precision(run.precision);
   set_formats(run, step);
   step.recompute = run.recompute;
   step.sequence_length = run.sequence_length;
@@ -247,7 +250,7 @@ void require_sound(const TrainingRun& run, const Scenario& scenario) {
 }  // namespace
 
 bool is_llama(const TrainingRun& run) {
-  return run.family == "llama" || (run.family == "moe" && run.gated_mlp);
+  return run.family == "llama" || run.family == "hybrid" || (run.family == "moe" && run.gated_mlp);
 }
 
 Scenario scenario_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,

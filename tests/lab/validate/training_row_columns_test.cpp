@@ -148,14 +148,33 @@ TEST(TrainingColumns, WhatIsLeftOutIsSaidWithTheResult) {
   EXPECT_THAT(said({}), ::testing::IsEmpty());
   EXPECT_THAT(said({{"dispatcher", "alltoall"}, {"ep_overlap", "0"}, {"offload_layers", "0"}}),
               ::testing::IsEmpty());
-  EXPECT_THAT(said({{"dispatcher", "hybridep"},
-                    {"ep_overlap", "1"},
-                    {"offload_layers", "20"},
-                    {"cuda_graph", "transformer_engine"},
-                    {"cuda_graph_scope", "moe_router moe_preprocess"}}),
-              ::testing::ElementsAre(HasSubstr("dispatcher = hybridep"),
-                                     HasSubstr("ep_overlap = 1"), HasSubstr("offload_layers = 20"),
-                                     HasSubstr("cuda_graph_scope = moe_router")));
+  EXPECT_THAT(said({{"fp8_attention", "1"}}),
+              ::testing::ElementsAre(HasSubstr("fp8_attention = 1")));
+}
+
+TEST(TrainingColumns, SayHowExpertsTravelWhatWaitsAndWhatGraphsHold) {
+  const test::Fields mixture{{"family", "moe"},
+                             {"gated_mlp", "1"},
+                             {"layers", "24"},
+                             {"experts", "8"},
+                             {"experts_per_token", "2"},
+                             {"ep", "8"},
+                             {"dispatcher", "hybridep"},
+                             {"ep_overlap", "1"},
+                             {"cuda_graph", "transformer_engine"},
+                             {"cuda_graph_scope", "attn moe_router"},
+                             {"recompute", "selective"},
+                             {"recompute_modules", "moe_act layernorm"}};
+  const StepOptions step = scenario_of(run_of(mixture)).step;
+  EXPECT_EQ(step.framework.expert_dispatcher, ExpertDispatcher::hybridep);
+  EXPECT_TRUE(step.framework.overlap_experts);
+  EXPECT_EQ(step.framework.cuda_graphs, CudaGraphs::layers);
+  EXPECT_THAT(step.framework.graph_modules, ::testing::ElementsAre("attn", "moe_router"));
+  EXPECT_THAT(step.recompute_modules, ::testing::ElementsAre("moe_act", "layernorm"));
+  const StepOptions other =
+      scenario_of(run_of({{"offload_layers", "4"}, {"cuda_graph", "none"}})).step;
+  EXPECT_EQ(other.offload_layers, 4);
+  EXPECT_EQ(other.framework.cuda_graphs, CudaGraphs::off);
 }
 
 TEST(TrainingColumns, AGpuIsFoundByTheBeginningOfItsIdWhereOneAloneBeginsSo) {
