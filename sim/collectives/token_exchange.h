@@ -15,7 +15,8 @@ namespace tessera {
 std::vector<Bytes> token_bytes(const Topology& topology, const CollectiveCall& call,
                                std::span<const int> ranks);
 
-/// Cost of `call`, whose `tokens` name experts. It occupies the library's multiprocessors.
+/// Cost of `call`, whose `tokens` name experts. It occupies the library's multiprocessors, which
+/// copy what goes over NVLink.
 CollectiveCost token_exchange_cost(const Topology& topology, const CollectiveCall& call,
                                    std::span<const int> ranks, const CollectiveTuning& tuning);
 

@@ -67,6 +67,18 @@ TEST_F(TokenExchange, BetweenNodesATokenTravelsOnceToTheRankInItsPlace) {
   }
 }
 
+TEST_F(TokenExchange, OnOneNodeItsMultiprocessorsSetThePace) {
+  // 7/8 of what arrives leaves each of eight ranks; 20 multiprocessors send 328 GB/s, and a port
+  // more.
+  CollectiveCall call = call_of(16, 2);
+  call.bytes = Bytes(80'000'000);
+  const CollectiveCost cost = collective_cost(topology_, call, first(8));
+  EXPECT_NEAR((cost.solo_time - cost.latency).value(), 70e6 / (20 * 16.4e9), 1e-9);
+  call.tokens.multiprocessors = 10;
+  EXPECT_NEAR((collective_cost(topology_, call, first(8)).solo_time - cost.latency).value(),
+              70e6 / (10 * 16.4e9), 1e-9);
+}
+
 TEST_F(TokenExchange, WithManyChoicesTakesLessOfTheNetworkThanAnAllToAllOfAllRows) {
   // Eight of 128 experts over 16 ranks: 8 rows per token by NCCL, of which half change the node; at
   // most one copy of each token does here.
