@@ -17,6 +17,7 @@ struct ModelGraph {
   std::vector<int> order;  ///< indices into `blocks` as forward runs them; backward is the reverse
   std::vector<int> layer_numbers;    ///< parallel to `order`; `kNoLayer` for the other blocks
   std::vector<int> blocks_of_parts;  ///< of `order`, by pipeline stage; empty: as layers are split
+  TokenRouting tokens;               ///< Program::tokens
   Bytes shared_buffers;              ///< persistent memory that a rank holds once
   Bytes hidden_bytes;                ///< activation between two blocks
   Bytes tied_table_bytes;            ///< gradient of a tied embedding table; 0 = untied
@@ -37,6 +38,8 @@ ModelGraph build_model_graph(const ModelSpec& model, const StepOptions& step);
 /// ahead of it or behind it holds. 0 where there is none.
 Bytes input_bytes(const Block& block);
 Bytes output_bytes(const Block& block);
+/// Of results that the caller holds to the block's end: logits.
+Bytes held_bytes(const Block& block);
 
 /// A table of every operator: kernel, shape, FLOPs, traffic, memory.
 std::string to_text(const ModelGraph& graph);

@@ -101,6 +101,7 @@ struct StepOptions {
   bool clip_gradients = true;
   std::int64_t lora_rank = 0;  ///< > 0: adapters of this rank are trained, and nothing else
   LoraTargets lora_targets = LoraTargets::all;
+  bool segment_per_call = false;  ///< a segment for every kernel, for what tells kernels apart
 
   /// Whether backward runs `module` again (Megatron's --recompute-modules).
   bool recomputes(std::string_view module) const {
@@ -110,5 +111,11 @@ struct StepOptions {
 
   std::int64_t micro_batches() const { return global_batch / (micro_batch * layout.data); }
 };
+
+/// `step` with `count` micro-batches for each replica.
+inline StepOptions with_micro_batches(StepOptions step, std::int64_t count) {
+  step.global_batch = step.micro_batch * step.layout.data * count;
+  return step;
+}
 
 }  // namespace tessera

@@ -3,28 +3,31 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
 #include "app/fit/change_search.h"
 #include "hw/units/input_error.h"
 #include "hw/units/precision.h"
-#include "sim/process/forked_call.h"
+#include "sim/process/answer.h"
 
 namespace tessera {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceMemory, allocated, reserved, context, communicators)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FitStep, device, capacity, time, verdict, refused)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargestSize, fits, sure, limit)
+void to_json(nlohmann::json& json, const CategoryBytes& bytes) {
+  json = bytes.all();
+}
+void from_json(const nlohmann::json& json, CategoryBytes& bytes) {
+  bytes = CategoryBytes(json.get<CategoryBytes::All>());
+}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryNeed, stage, parts, device, capacity)
+
 namespace {
 
 /// Fewer changes than this, and larger combinations are looked at.
 constexpr std::size_t kEnoughChanges = 4;
-
-std::string packed(const LargestSize& size) {
-  return nlohmann::json{size.fits, size.sure, size.limit}.dump();
-}
-LargestSize unpacked_size(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text);
-  return {.fits = json[0], .sure = json[1], .limit = json[2]};
-}
 
 std::string with_number(const char* path, std::int64_t value) {
   return std::string(path) + "=" + std::to_string(value);
@@ -44,12 +47,6 @@ class FitQuestion {
   }
 
  private:
-  using Calls = std::vector<std::function<std::string()>>;
-
-  std::vector<ForkedOutcome> run(const Calls& calls) const {
-    return run_forked_each(calls, options_.jobs, [](std::size_t) {});
-  }
-
   void describe() {
     const GpuSpec& gpu = scenario_.cluster.node.gpu;
     answer_.name = scenario_.name;
@@ -71,27 +68,26 @@ class FitQuestion {
   /// The step itself, and the largest sizes, side by side.
   void simulate_and_measure() {
     const bool has_sequences = scenario_.model.family != ModelFamily::vision;
-    Calls calls{[&] { return tessera::packed(simulated_step(scenario_, weights_)); },
-                [&] { return packed(largest_micro_batch()); }};
-    if (has_sequences) calls.emplace_back([&] { return packed(longest_sequence()); });
-    const std::vector<ForkedOutcome> outcomes = run(calls);
-    for (std::size_t i = 1; i < outcomes.size(); ++i)
-      if (!outcomes[i].error.empty()) throw ForkedCallError(outcomes[i].error);
-    answer_.step = base_step(outcomes[0]);
-    answer_.micro_batch = unpacked_size(outcomes[1].result);
-    if (has_sequences) answer_.sequence = unpacked_size(outcomes[2].result);
+    using nlohmann::json;
+    std::vector<std::function<json()>> calls{
+        [&] { return json(simulated_step(scenario_, weights_)); },
+        [&] { return json(largest_micro_batch()); }};
+    if (has_sequences) calls.emplace_back([&] { return json(longest_sequence()); });
+    const auto answers = forked_each(calls, options_.jobs);
+    answer_.micro_batch = answers[1].value().get<LargestSize>();
+    if (has_sequences) answer_.sequence = answers[2].value().get<LargestSize>();
+    answer_.step = base_step(answers[0]);
   }
 
   /// A step that may not take more than a limit ends with an error where it would.
-  FitStep base_step(const ForkedOutcome& outcome) const {
-    if (outcome.error.empty()) return unpacked_step(outcome.result);
-    if (scenario_.memory.limit <= Bytes(0) && scenario_.memory.planner.empty())
-      throw ForkedCallError(outcome.error);
+  FitStep base_step(const ForkedAnswer<nlohmann::json>& step) const {
+    const bool may_end = scenario_.memory.limit > Bytes(0) || !scenario_.memory.planner.empty();
+    if (step.error.empty() || !may_end) return step.value().get<FitStep>();
     return {.device = answer_.need.device,
             .capacity = answer_.need.capacity,
             .time = std::nullopt,
             .verdict = FitVerdict::does_not_fit,
-            .refused = outcome.error};
+            .refused = step.error};
   }
 
   /// Nothing where the rules of scenarios forbid the size.
@@ -147,18 +143,17 @@ class FitQuestion {
   }
 
   std::vector<ChangeNeed> needs_of(const std::vector<FitChange>& changes) const {
-    Calls calls;
+    std::vector<std::function<MemoryNeed()>> calls;
     for (const FitChange& change : changes)
       calls.emplace_back([this, &change] {
-        return tessera::packed(
-            memory_need(job_.with(change.all_settings(scenario_)), weights_, NeedScope::quick));
+        return memory_need(job_.with(change.all_settings(scenario_)), weights_, NeedScope::quick);
       });
-    const std::vector<ForkedOutcome> outcomes = run(calls);
+    const auto answers = forked_each(calls, options_.jobs);
     std::vector<ChangeNeed> needs;
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      ChangeNeed found{.change = changes[i], .need = {}, .refused = outcomes[i].error};
-      if (found.refused.empty()) {
-        found.need = unpacked_need(outcomes[i].result);
+      ChangeNeed found{
+          .change = changes[i], .need = answers[i].answer, .refused = answers[i].error};
+      if (found.need) {
         found.verdict =
             verdict_of(found.need->device.total(), found.need->capacity, answer_.spread);
       }
@@ -195,19 +190,19 @@ class FitQuestion {
   }
 
   void simulate(const std::vector<FitChange>& changes) {
-    Calls calls;
+    std::vector<std::function<FitStep()>> calls;
     for (const FitChange& change : changes)
       calls.emplace_back([this, &change] {
-        return tessera::packed(simulated_step(job_.with(change.all_settings(scenario_)), weights_));
+        return simulated_step(job_.with(change.all_settings(scenario_)), weights_);
       });
-    const std::vector<ForkedOutcome> outcomes = run(calls);
+    const auto answers = forked_each(calls, options_.jobs);
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      if (!outcomes[i].error.empty()) {
-        refuse(changes[i], outcomes[i].error);
+      if (!answers[i].answer) {
+        refuse(changes[i], answers[i].error);
         continue;
       }
-      ChangedStep changed{changes[i], changes[i].all_settings(scenario_),
-                          unpacked_step(outcomes[i].result), gpus_of(changes[i])};
+      ChangedStep changed{changes[i], changes[i].all_settings(scenario_), *answers[i].answer,
+                          gpus_of(changes[i])};
       if (changed.step.verdict != FitVerdict::does_not_fit)
         answer_.changes.push_back(std::move(changed));
     }

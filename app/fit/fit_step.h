@@ -23,10 +23,4 @@ struct FitStep {
 /// Simulates one step; once per process (sim/engine/engine.h).
 FitStep simulated_step(const Scenario& scenario, const PredictorWeights& weights);
 
-/// For the way from the process that simulated, or that looked at the program alone.
-std::string packed(const FitStep& step);
-FitStep unpacked_step(const std::string& text);
-std::string packed(const MemoryNeed& need);
-MemoryNeed unpacked_need(const std::string& text);
-
 }  // namespace tessera

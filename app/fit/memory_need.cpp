@@ -42,11 +42,9 @@ FullestStage fullest_stage(const NeededStep& step, NeedScope scope) {
   return fullest;
 }
 
-StepOptions shortened(StepOptions step) {
+StepOptions shortened(const StepOptions& step) {
   const std::int64_t enough = 4 * static_cast<std::int64_t>(step.layout.pipeline);
-  const std::int64_t batches = std::min(step.micro_batches(), enough);
-  step.global_batch = step.micro_batch * step.layout.data * batches;
-  return step;
+  return with_micro_batches(step, std::min(step.micro_batches(), enough));
 }
 
 NeededStep needed_step(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {

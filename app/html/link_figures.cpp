@@ -19,26 +19,6 @@ using PageJson = nlohmann::ordered_json;
 constexpr int kParts = 160;
 constexpr std::size_t kHeatRows = 64;
 
-std::string_view name_of(LinkTechnology technology) {
-  switch (technology) {
-    case LinkTechnology::nvlink:
-      return "NVLink";
-    case LinkTechnology::pcie:
-      return "PCIe";
-    case LinkTechnology::c2c:
-      return "C2C";
-    case LinkTechnology::nic:
-      return "NIC";
-    case LinkTechnology::host_memory:
-      return "host memory";
-    case LinkTechnology::nvme:
-      return "NVMe";
-    case LinkTechnology::fabric:
-      return "fabric";
-  }
-  return "";
-}
-
 /// Share of its rate that a link carried over the whole step.
 double mean_use(const LinkTraffic& traffic, const LinkUse& use, const Topology& topology) {
   const double bytes = std::accumulate(traffic.bytes.begin(), traffic.bytes.end(), 0.0);
@@ -58,7 +38,7 @@ PageJson row_of(const LinkTraffic& traffic, const LinkUse& use, const Topology& 
   for (const double bytes : traffic.bytes)
     shares.push_back(rounded(bytes / (link.bandwidth.value() * use.part.value())));
   return {{"name", link.name},
-          {"technology", name_of(link.technology)},
+          {"technology", words_of(link.technology)},
           {"rate", link.bandwidth.value()},
           {"use", std::move(shares)}};
 }
@@ -81,7 +61,8 @@ PageJson drawing_of(const TopologyDrawing& drawing, const std::map<LinkId, int>&
       const auto row = row_of_link.find(link);
       if (row != row_of_link.end()) rows.push_back(row->second);
     }
-    lines.push_back({{"points", std::move(points)}, {"rows", std::move(rows)}});
+    lines.push_back(
+        {{"points", std::move(points)}, {"rows", std::move(rows)}, {"title", line.title}});
   }
   PageJson places = PageJson::array();
   for (const DrawnPlace& place : drawing.places)
@@ -109,7 +90,14 @@ PageJson link_figures(const TimelineIndex& index, const TimedProgram& timed) {
   std::ranges::stable_sort(use.links, std::ranges::greater(), [&](const LinkTraffic& traffic) {
     return mean_use(traffic, use, topology);
   });
-  const TopologyDrawing drawing = draw_topology(topology);
+  // Nodes are drawn as one where every link of the one carries what that of the other does.
+  std::map<LinkId, std::string> looks;
+  for (const LinkTraffic& traffic : use.links)
+    looks[traffic.link] = row_of(traffic, use, topology)["use"].dump();
+  const TopologyDrawing drawing = draw_topology(topology, [&](LinkId link) {
+    const auto look = looks.find(link);
+    return look == looks.end() ? std::string() : look->second;
+  });
   std::set<LinkId> drawn;
   for (const DrawnLine& line : drawing.lines) drawn.insert(line.links.begin(), line.links.end());
   std::map<LinkId, int> row_of_link;

@@ -211,7 +211,7 @@ PointsReport memory_curve_points(const std::vector<MemoryPlanReport>& reports) {
                                reports.front().planner + " for " + std::to_string(reports.size()) +
                                " budgets"};
   points.columns = {{"budget [GiB]", -1},       {"added [%]", -1},           {"peak [GiB]", -1},
-                    {"expected step [ms]", -1}, {"simulated step [ms]", -1}, {"verdict", 0}};
+                    {"expected step [ms]", -1}, {"simulated step [ms]", -1}, {"verdict", 0, false}};
   for (const MemoryPlanReport& report : reports) {
     const PlannedStep& memory = report.steps->memory;
     std::string verdict = "fits";

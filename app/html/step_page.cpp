@@ -1,10 +1,15 @@
 #include "app/html/step_page.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <functional>
 #include <map>
 #include <utility>
 
+#include "app/html/headline.h"
 #include "app/html/link_figures.h"
 #include "app/html/page.h"
+#include "app/html/palette_data.h"
 #include "app/html/provenance_data.h"
 #include "app/html/step_figures.h"
 #include "app/html/timeline_data.h"
@@ -23,6 +28,13 @@ PageJson entry(std::string_view name, const PageJson& value, std::string_view de
   return {{"name", name}, {"value", value}, {"definition", definition}};
 }
 
+/// Four significant digits.
+std::string rounded(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
 PageJson percent(const std::optional<double>& ratio) {
   return ratio ? PageJson(100 * *ratio) : PageJson();
 }
@@ -33,8 +45,8 @@ PageJson summary_of(const StepReport& report) {
                           "from the start of the step to the end of the last op of any GPU"));
   if (report.interval) {
     summary.push_back(entry("80 % interval [ms]",
-                            std::to_string(report.interval->time.low.value() * 1e3) + " to " +
-                                std::to_string(report.interval->time.high.value() * 1e3),
+                            rounded(report.interval->time.low.value() * 1e3) + " to " +
+                                rounded(report.interval->time.high.value() * 1e3),
                             definitions::kInterval));
   }
   summary.push_back(entry("tokens/s", report.tokens_per_s));
@@ -64,8 +76,6 @@ PageJson summary_of(const StepReport& report) {
 }
 
 PageJson ranks_of(const StepReport& report) {
-  PageJson classes = PageJson::array();
-  for (const TimeCategory category : time_categories()) classes.push_back(label_of(category));
   PageJson rows = PageJson::array();
   const std::vector<RankMemory>& simulated = report.memory.per_rank;  // in the same order
   for (std::size_t rank = 0; rank < std::min(kRankBars, report.by_rank.size()); ++rank) {
@@ -79,7 +89,18 @@ PageJson ranks_of(const StepReport& report) {
                                  (others > 0 ? " and " + std::to_string(others) + " like it" : "")},
                     {"shares", std::move(shares)}});
   }
-  return {{"classes", std::move(classes)}, {"rows", std::move(rows)}};
+  PageJson ranks = palette_data("classes");
+  ranks["rows"] = std::move(rows);
+  return ranks;
+}
+
+/// Those that help most first.
+PageJson effects_of(std::vector<Sensitivity> sensitivities) {
+  std::ranges::stable_sort(sensitivities, std::ranges::greater(), &Sensitivity::elasticity);
+  PageJson effects = PageJson::array();
+  for (const Sensitivity& one : sensitivities)
+    effects.push_back({{"name", meaning_of(one.resource)}, {"elasticity", one.elasticity}});
+  return effects;
 }
 
 double share_of(Seconds part, Seconds whole) {
@@ -124,12 +145,12 @@ PageJson tables_of(const StepReport& report, const StepStory& story) {
 
 std::string step_page(const StepReport& report, const Provenance& provenance,
                       const TimedProgram& timed, const Timeline& timeline,
-                      const StepPageLimits& limits) {
+                      const StepPageLimits& limits, const std::vector<Sensitivity>& sensitivities) {
   const StepStory story = tell_step(timed, timeline);
-  PageJson page{{"title", provenance.scenario + ": " + provenance.mode + " step of " +
-                              provenance.model + " on " + std::to_string(report.gpus()) + " x " +
-                              report.gpu}};
+  PageJson page{{"title", provenance.scenario}, {"subtitle", subtitle_of(report, provenance)}};
+  page["headline"] = headline_of(report, provenance);
   page["summary"] = summary_of(report);
+  if (!sensitivities.empty()) page["effects"] = effects_of(sensitivities);
   page["ranks"] = ranks_of(report);
   page["timeline"] = timeline_data(timed, timeline, story.path, limits);
   page["memory"] = memory_data(report, timed, timeline, limits);

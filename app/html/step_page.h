@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "app/explain/sensitivity.h"
 #include "sim/plan/timed_program.h"
 #include "sim/report/provenance.h"
 #include "sim/report/step_report.h"
@@ -22,9 +24,11 @@ struct StepPageLimits {
 /// The report of one simulated step as an HTML file: figures with their definitions, where the time
 /// of each GPU goes, the timeline with the critical path, memory over time, kernels and segments,
 /// provenance. Where the timeline has more slices than `limits` allow, it holds the first GPU of
-/// every pipeline stage first, then others in order, and says so.
+/// every pipeline stage first, then others in order, and says so. `sensitivities`, where there are
+/// any, become what would help.
 std::string step_page(const StepReport& report, const Provenance& provenance,
                       const TimedProgram& timed, const Timeline& timeline,
-                      const StepPageLimits& limits = {});
+                      const StepPageLimits& limits = {},
+                      const std::vector<Sensitivity>& sensitivities = {});
 
 }  // namespace tessera

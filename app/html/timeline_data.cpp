@@ -7,7 +7,9 @@
 #include <map>
 #include <utility>
 
+#include "app/html/palette_data.h"
 #include "app/html/step_figures.h"
+#include "sim/report/palette.h"
 #include "sim/trace/timeline_index.h"
 #include "workloads/program/labels.h"
 
@@ -16,13 +18,15 @@ namespace {
 
 using PageJson = nlohmann::ordered_json;
 
-constexpr std::array kPageKinds{"forward",           "loss",       "backward", "gradient reduction",
-                                "optimizer",         "collective", "message",  "copy",
-                                "waiting for others"};
-enum PageKind : int { kCollective = 5, kMessage = 6, kCopy = 7, kWaiting = 8 };
-
 std::int64_t nanoseconds(Seconds time) {
   return std::llround(time.value() * 1e9);
+}
+
+/// "data comm"
+std::string stream_words(int stream) {
+  std::string words(label_of(static_cast<StreamKind>(stream)));
+  std::ranges::replace(words, '_', ' ');
+  return words;
 }
 
 /// Numbers for texts, in order of their first use.
@@ -135,16 +139,16 @@ class TimelineData {
       RowData& row = rows[static_cast<std::size_t>(op.stream)];
       const int name = names_.number_of(name_of(op, timed_.program));
       const Seconds active = active_since(rank, op, record);
-      row.add(record.start, active, kWaiting, name, op.micro_batch);
-      row.add(active, record.end, kind_of(op), name, op.micro_batch);
+      row.add(record.start, active, static_cast<int>(TimeCategory::other_idle), name,
+              op.micro_batch);
+      row.add(active, record.end, static_cast<int>(class_of(op)), name, op.micro_batch);
       if (op.kind == OpKind::kernels) used_segments_.insert_or_assign(name, op.segment);
     }
     for (int stream = 0; stream < kStreamCount; ++stream) {
       const RowData& row = rows[static_cast<std::size_t>(stream)];
       if (row.empty()) continue;
       row_of_[{rank, stream}] = static_cast<int>(list_.size());
-      list_.push_back(row.json("GPU " + std::to_string(rank) + " " +
-                               std::string(label_of(static_cast<StreamKind>(stream)))));
+      list_.push_back(row.json("GPU " + std::to_string(rank) + " " + stream_words(stream)));
     }
   }
 
@@ -173,11 +177,6 @@ class TimelineData {
   const std::vector<std::string>& names() const { return names_.all(); }
 
  private:
-  static int kind_of(const ProgramOp& op) {
-    if (op.kind == OpKind::kernels) return static_cast<int>(op.phase);
-    if (is_collective(op.kind)) return kCollective;
-    return op.kind == OpKind::send || op.kind == OpKind::recv ? kMessage : kCopy;
-  }
   /// Since when it does what it is there for, instead of waiting for peers.
   Seconds active_since(int rank, const ProgramOp& op, const OpRecord& record) const {
     if (op.kind == OpKind::kernels || op.kind == OpKind::send) return record.start;
@@ -194,7 +193,6 @@ class TimelineData {
   std::map<std::pair<int, int>, int> row_of_;
   PageJson list_ = PageJson::array();
 };
-static_assert(static_cast<int>(Phase::optimizer) + 1 == kCollective);
 
 }  // namespace
 
@@ -204,7 +202,8 @@ PageJson timeline_data(const TimedProgram& timed, const Timeline& timeline,
   const std::vector<int> ranks = chosen_ranks(index, limits.slices);
   TimelineData data(timed, index);
   for (const int rank : ranks) data.add_rank(rank);
-  PageJson json{{"step_time_s", timeline.step_time.value()}, {"kinds", kPageKinds}};
+  PageJson json{{"step_time_s", timeline.step_time.value()}};
+  json.update(palette_data("kinds"));
   json["path"] = data.path_json(path);
   json["stories"] = data.stories();
   json["names"] = data.names();

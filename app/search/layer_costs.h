@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "hw/units/quantity.h"
 
@@ -17,9 +15,5 @@ struct LayerCosts {
   std::int64_t experts = 0;  ///< of `parameters`, spread over other ranks than the rest
   bool operator==(const LayerCosts&) const = default;
 };
-
-/// For the way between processes; to the last bit.
-std::string packed(const std::vector<LayerCosts>& all);
-std::vector<LayerCosts> unpacked_layer_costs(const std::string& text);
 
 }  // namespace tessera

@@ -9,10 +9,9 @@
 #include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_overlay.h"
 #include "sim/plan/memory/stage_planner.h"
-#include "sim/plan/plan.h"
+#include "sim/plan/time_segments.h"
 #include "workloads/model_graph.h"
 #include "workloads/parallel/layer_split.h"
-#include "workloads/parallel/pass_library.h"
 #include "workloads/parallel/stage_program.h"
 #include "workloads/schedules/virtual_pipeline.h"
 #include "workloads/sharding.h"
@@ -78,11 +77,6 @@ ShortStep shortened(const StepOptions& step) {
   return {.micro_batches = filling, .fewer = filling - unit};
 }
 
-StepOptions with_micro_batches(StepOptions step, std::int64_t count) {
-  step.global_batch = step.micro_batch * step.layout.data * count;
-  return step;
-}
-
 void refuse(bool applies, const char* field, const char* what, const char* hint) {
   if (applies) throw InputError({field, what, hint});
 }
@@ -117,16 +111,8 @@ LayoutBounds::TimedStages LayoutBounds::timed_stages(const StepOptions& step,
                                                      const ModelGraph& graph,
                                                      const std::vector<int>& stages,
                                                      const std::vector<std::int64_t>& counts) {
-  TimedStages timed;
-  Program& program = timed.program;
-  program.layout = step.layout;
-  program.layout.shard = shard_ranks(step);
-  PassLibrary library(graph, program.segments);
-  for (const std::int64_t count : counts)
-    for (const int stage : stages)
-      program.stages.push_back(
-          build_stage_program(library, with_micro_batches(step, count), stage));
-  timed.segments = time_segments(program, *predictor_, host_costs(step)).segments;
+  TimedStages timed{.program = build_stages(graph, step, stages, counts), .segments = {}};
+  timed.segments = time_segments(timed.program, *predictor_, host_costs(step)).segments;
   return timed;
 }
 
@@ -232,14 +218,10 @@ LayerCosts LayoutBounds::layer_costs(const StepOptions& full) {
 Bytes LayoutBounds::planned_memory(const StepOptions& step) {
   const ModelGraph graph = build_model_graph(base_.model, step);
   const Bytes workspaces = library_memory(step, base_.cluster.node).allocator.workspaces;
-  Program program;
-  program.layout = step.layout;
-  program.layout.shard = shard_ranks(step);
-  PassLibrary library(graph, program.segments);
+  const Program ends = build_stages(graph, step, {0, step.layout.pipeline - 1});
   Bytes most;
-  for (const int stage : {0, step.layout.pipeline - 1})
-    most = std::max(
-        most, least_memory(graph, step, build_stage_program(library, step, stage), workspaces));
+  for (const RankProgram& stage : ends.stages)
+    most = std::max(most, least_memory(graph, step, stage, workspaces));
   return most;
 }
 

@@ -1,14 +1,11 @@
 #include "app/search/layout_result.h"
 
-#include <nlohmann/json.hpp>
+#include <utility>
 
-#include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
-#include "sim/report/metrics.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
-
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -34,8 +31,7 @@ DeviceMemory memory_of(const MemoryReport& report) {
           .communicators = report.communicators};
 }
 
-LayoutResult simulated(const Layout& layout, const TimedProgram& timed) {
-  const StepReport report = measure(timed, simulate_without_memory_samples(timed));
+LayoutResult result_of(const Layout& layout, const StepReport& report) {
   LayoutResult result{.layout = layout,
                       .step_time = report.step_time,
                       .tokens_per_s = report.tokens_per_s,
@@ -57,45 +53,10 @@ LayoutResult simulated(const Layout& layout, const TimedProgram& timed) {
 LayoutResult simulate_layout(const Scenario& base, const Layout& layout,
                              const PredictorWeights& weights) {
   const Scenario scenario = laid_out(base, layout);
-  if (!layout.planned) return simulated(layout, plan_step(scenario, weights));
-  const PlannedSteps steps = plan_step_memory(scenario, weights);
-  return steps.memory.feasible() ? simulated(layout, steps.planned) : without_plan(layout, steps);
-}
-
-std::string packed(const LayoutResult& result) {
-  Json times = Json::object();
-  for (const auto& [name, time] : result.times) times[name] = time.value();
-  return Json{{"step_time", result.step_time.value()},
-              {"tokens_per_s", result.tokens_per_s},
-              {"mfu", result.mfu},
-              {"bubble", result.bubble_fraction},
-              {"allocated", result.memory.allocated.value()},
-              {"reserved", result.memory.reserved.value()},
-              {"context", result.memory.context.value()},
-              {"nccl", result.memory.communicators.value()},
-              {"fits", result.fits},
-              {"times", std::move(times)}}
-      .dump();
-}
-
-LayoutResult unpacked(const std::string& text, const Layout& layout) {
-  const Json json = Json::parse(text);
-  const auto bytes = [&](const char* key) { return Bytes(json[key].get<std::int64_t>()); };
-  LayoutResult result{.layout = layout,
-                      .step_time = Seconds(json["step_time"].get<double>()),
-                      .tokens_per_s = json["tokens_per_s"],
-                      .mfu = json["mfu"],
-                      .bubble_fraction = json["bubble"],
-                      .peak_memory = bytes("allocated"),
-                      .memory = {.allocated = bytes("allocated"),
-                                 .reserved = bytes("reserved"),
-                                 .context = bytes("context"),
-                                 .communicators = bytes("nccl")},
-                      .fits = json["fits"],
-                      .times = {}};
-  for (const auto& [name, time] : json["times"].items())
-    result.times.emplace_back(name, Seconds(time.get<double>()));
-  return result;
+  if (!layout.planned) return result_of(layout, run_step(scenario, weights).report);
+  PlannedSteps steps = plan_step_memory(scenario, weights);
+  if (!steps.memory.feasible()) return without_plan(layout, steps);
+  return result_of(layout, run_step(std::move(steps.planned)).report);
 }
 
 }  // namespace tessera

@@ -32,8 +32,4 @@ struct LayoutResult {
 LayoutResult simulate_layout(const Scenario& base, const Layout& layout,
                              const PredictorWeights& weights);
 
-/// For the way from the process that simulated; `layout` is not part of it.
-std::string packed(const LayoutResult& result);
-LayoutResult unpacked(const std::string& text, const Layout& layout);
-
 }  // namespace tessera

@@ -1,13 +1,12 @@
 #include "app/search/search_layouts.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "app/search/layout_answers.h"
 #include "app/search/layout_bounds.h"
 #include "app/search/open_layouts.h"
 #include "app/search/recipes.h"
@@ -31,27 +30,6 @@ struct Job {
   std::vector<Candidate> candidates;  ///< empty: it measures layers
   std::vector<Layout> layers;
 };
-
-/// A line for each: step time and memory, as a hexadecimal and a whole number.
-std::string packed(const LayoutBound& bound) {
-  char line[96];
-  std::snprintf(line, sizeof(line), "%a %lld\n", bound.step_time.value(),
-                static_cast<long long>(bound.memory.value()));
-  return line;
-}
-
-std::vector<LayoutBound> unpacked_bounds(const std::string& text, std::size_t count) {
-  std::vector<LayoutBound> bounds;
-  const char* at = text.c_str();
-  for (std::size_t i = 0; i < count; ++i) {
-    char* end = nullptr;
-    const Seconds time(std::strtod(at, &end));
-    const Bytes memory(std::strtoll(end, &end, 10));
-    bounds.push_back({time, memory});
-    at = end;
-  }
-  return bounds;
-}
 
 class LayoutSearch {
  public:
@@ -194,16 +172,16 @@ class LayoutSearch {
   std::string result_of(const Job& job) {
     if (job.candidates.empty()) return packed(bounds_.measured(job.layers));
     if (job.simulates)
-      return tessera::packed(simulate_layout(base_, job.candidates.front().layout, weights_));
-    std::string text;
+      return packed(simulate_layout(base_, job.candidates.front().layout, weights_));
+    std::vector<LayoutBound> bounds;
     for (Candidate candidate : job.candidates) {
       if (candidate.level == BoundLevel::quick)
         candidate.bound = bounds_.refined(candidate.layout);
       else
         candidate.bound.step_time = bounds_.walked(candidate.layout, candidate.bound);
-      text += packed(candidate.bound);
+      bounds.push_back(candidate.bound);
     }
-    return text;
+    return packed(bounds);
   }
 
   void collect(const EndedCall& ended) {
@@ -212,13 +190,15 @@ class LayoutSearch {
       --measuring_;
       // What failed is measured once more by quick(), which says why.
       if (ended.how == EndedCall::How::returned)
-        bounds_.learn(job.layers, unpacked_layer_costs(ended.text));
+        bounds_.learn(job.layers, unpacked<std::vector<LayerCosts>>(ended.text));
     } else if (ended.how != EndedCall::How::returned) {
       note_failure(job, ended.text);
     } else if (job.simulates) {
-      take(unpacked(ended.text, job.candidates.front().layout));
+      auto result = unpacked<LayoutResult>(ended.text);
+      result.layout = job.candidates.front().layout;
+      take(std::move(result));
     } else {
-      const std::vector<LayoutBound> bounds = unpacked_bounds(ended.text, job.candidates.size());
+      const auto bounds = unpacked<std::vector<LayoutBound>>(ended.text);
       for (std::size_t i = 0; i < bounds.size(); ++i) take_bound(job.candidates[i], bounds[i]);
     }
   }

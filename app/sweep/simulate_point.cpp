@@ -2,15 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/engine/engine.h"
-#include "sim/plan/plan.h"
-#include "sim/report/metrics.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 
 std::string simulate_point(const Scenario& scenario, const PredictorWeights& weights) {
-  const TimedProgram timed = plan_step(scenario, weights);
-  const StepReport report = measure(timed, simulate(timed));
+  const StepReport report = run_step(scenario, weights).report;
   using Json = nlohmann::ordered_json;
   Json metrics{{"gpus", report.gpus()},
                {"step_time_s", report.step_time.value()},

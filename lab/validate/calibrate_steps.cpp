@@ -1,7 +1,6 @@
 #include "lab/validate/calibrate_steps.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <optional>
@@ -10,22 +9,14 @@
 #include "hw/units/fnv1a.h"
 #include "hw/units/input_error.h"
 #include "predictor/measured/measurements.h"
-#include "sim/engine/engine.h"
-#include "sim/plan/plan.h"
-#include "sim/process/forked_call.h"
+#include "sim/process/answer.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
 
 const double kLargestScalar = std::log(20.0);
 constexpr double kScalarTolerance = 1e-6;
-
-std::string simulated_step(const Scenario& scenario, const PredictorWeights& weights) {
-  const Timeline timeline = simulate(plan_step(scenario, weights));
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, timeline.step_time.value()).ptr;
-  return {digits, end};
-}
 
 /// The runs that can be simulated, with their scenarios.
 class StepSet {
@@ -42,15 +33,11 @@ class StepSet {
 
   /// Step times in the order of the runs.
   std::vector<Seconds> simulate_all(const PredictorWeights& weights) const {
-    std::vector<std::function<std::string()>> tasks;
+    std::vector<std::function<Seconds()>> steps;
     for (const Scenario& scenario : scenarios_)
-      tasks.push_back([&] { return simulated_step(scenario, weights); });
+      steps.push_back([&] { return step_time_of(scenario, weights); });
     std::vector<Seconds> times;
-    for (const std::string& answer : run_forked_all(tasks, jobs_)) {
-      double seconds = 0;
-      std::from_chars(answer.data(), answer.data() + answer.size(), seconds);
-      times.push_back(Seconds(seconds));
-    }
+    for (const auto& time : forked_each(steps, jobs_)) times.push_back(time.value());
     return times;
   }
 

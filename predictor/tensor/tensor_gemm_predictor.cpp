@@ -6,18 +6,13 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "predictor/judged_spreads.h"
 #include "predictor/tensor/operand_alignment.h"
 
 namespace tessera {
 namespace {
 
-// Judgements, in log time. Transposed 16-bit operands load at full rate, but nothing here shows it.
-constexpr double kOtherLayout = 0.05;
-constexpr double kBatched = 0.10;            // only single products were timed
-constexpr double kMisaligned = 0.30;         // only sizes that are multiples of 32 were timed
-constexpr double kUnequalGroups = 0.15;      // groups of unequal size, beyond what tiles show
-constexpr double kPerDoublingBeyond = 0.10;  // as of the FP32 model
-constexpr double kLong = 50e-6;              // [s]; shorter kernels have a spread of their own
+constexpr double kLong = 50e-6;  // [s]; shorter kernels have a spread of their own
 
 /// The largest group as a product of its own. Its share of the traffic, as its arithmetic.
 TensorShape longest_group(const Kernel& kernel, TensorShape shape) {
@@ -100,12 +95,13 @@ LogSpread TensorGemmPredictor::spread_of(const Kernel& kernel, double timed_seco
                                          const Extrapolation& beyond) const {
   const double own = timed_seconds < kLong ? effect_.short_spread : effect_.long_spread;
   LogSpread spread{.gpu = effect_.spread, .shape = own};
-  if (kernel.layout != GemmLayout::tn) spread.gpu = std::hypot(spread.gpu, kOtherLayout);
-  if (kernel.batch > 1) spread.gpu = std::hypot(spread.gpu, kBatched);
-  if (kernel.kind == KernelKind::grouped_gemm) spread.gpu = std::hypot(spread.gpu, kUnequalGroups);
-  if (rows_off_16_bytes(kernel)) spread.shape = std::hypot(spread.shape, kMisaligned);
+  if (kernel.layout != GemmLayout::tn) spread.gpu = std::hypot(spread.gpu, judged::kOtherLayout);
+  if (kernel.batch > 1) spread.gpu = std::hypot(spread.gpu, judged::kBatched);
+  if (kernel.kind == KernelKind::grouped_gemm)
+    spread.gpu = std::hypot(spread.gpu, judged::kUnequalGroups);
+  if (rows_off_16_bytes(kernel)) spread.shape = std::hypot(spread.shape, judged::kMisaligned);
   if (beyond)
-    spread.shape = std::hypot(spread.shape, kPerDoublingBeyond * std::log2(beyond.factor));
+    spread.shape = std::hypot(spread.shape, judged::kPerDoublingBeyond * std::log2(beyond.factor));
   return spread;
 }
 

@@ -8,6 +8,7 @@
 #include "sim/formats/output_file.h"
 #include "sim/formats/perfetto_proto_writer.h"
 #include "sim/formats/trace_event_writer.h"
+#include "sim/report/palette.h"
 #include "sim/trace/timeline_index.h"
 #include "workloads/program/labels.h"
 
@@ -67,9 +68,16 @@ SegmentText segment_text(const Segment& segment) {
 /// What an op has in common with its kernels: members of their args objects.
 std::string op_args(const ProgramOp& op) {
   std::string args = "\"phase\":" + label_json(label_of(op.phase));
+  args += member("class", label_json(label_of(class_of(op))));
   if (op.layer >= 0) args += member("layer", op.layer);
   if (op.micro_batch >= 0) args += member("micro_batch", op.micro_batch);
   return args;
+}
+
+/// What chrome://tracing calls the colour of an op; other viewers choose their own and have the
+/// class and colour as arguments.
+std::string_view colour_of(const ProgramOp& op) {
+  return look_of(class_of(op)).viewer_name;
 }
 
 std::string communication_name(const ProgramOp& op) {
@@ -138,8 +146,9 @@ class PerfettoTrace {
     const SegmentText& text = segments_[segment];
     const TraceTrack track = track_of(rank, op.stream);
     const std::string common = op_args(op);
-    writer_.slice(track, text.name, "segment", to_nanoseconds(record.start),
-                  to_nanoseconds(record.end), common, text.args);
+    writer_.slice(track, text.name, "segment", colour_of(op), to_nanoseconds(record.start),
+                  to_nanoseconds(record.end),
+                  common + member("colour", label_json(look_of(class_of(op)).colour)), text.args);
     write_kernels(rank, record, track, common, segment);
   }
 
@@ -147,6 +156,7 @@ class PerfettoTrace {
   void write_kernels(int rank, const OpRecord& record, TraceTrack track, const std::string& common,
                      std::size_t segment) {
     const SegmentId id(static_cast<std::int32_t>(segment));
+    const std::string_view colour = colour_of(op_of(rank, record));
     const TimedSegment& times = timed_.segment_of(rank, id);
     const double sum = times.duration.value();
     const double stretch = sum > 0 ? (record.end - record.start).value() / sum : 0.0;
@@ -157,7 +167,7 @@ class PerfettoTrace {
       const KernelText& kernel = segments_[segment].kernels[k];
       elapsed += times.kernel_durations[k];
       const Nanoseconds end = std::min(to_nanoseconds(record.start + elapsed * stretch), last_end);
-      writer_.slice(track, kernel.name, "kernel", begin, end, common, kernel.args);
+      writer_.slice(track, kernel.name, "kernel", colour, begin, end, common, kernel.args);
       begin = end;
     }
   }
@@ -169,8 +179,9 @@ class PerfettoTrace {
     args += is_collective(op.kind)
                 ? member("group", label_json(label_of(op.group))) + member("waited_ns", waited)
                 : member("tag", op.tag);
+    args += member("colour", label_json(look_of(class_of(op)).colour));
     writer_.slice(track_of(rank, op.stream), json_string(communication_name(op)), "communication",
-                  begin, to_nanoseconds(record.end), op_args(op), args);
+                  colour_of(op), begin, to_nanoseconds(record.end), op_args(op), args);
   }
 
   /// Ends one tick before the message has arrived, which lies inside the slice of the recv.
@@ -190,7 +201,8 @@ class PerfettoTrace {
     const char* name = copy.out ? "memory pressure, out" : "memory pressure, in";
     if (pressure_tracks_.insert({copy.rank, copy.out}).second)
       writer_.name_thread(track, label_json(name));
-    writer_.slice(track, label_json(name), "communication", to_nanoseconds(copy.start),
+    writer_.slice(track, label_json(name), "communication",
+                  look_of(TimeCategory::exposed_swap).viewer_name, to_nanoseconds(copy.start),
                   to_nanoseconds(copy.end), "\"pressure\":true",
                   member("bytes", copy.bytes.value()));
   }
@@ -201,8 +213,8 @@ class PerfettoTrace {
       writer_.name_thread(track, label_json("memory pressure, run again"));
     const ProgramOp& op = index_.program_of(rerun.rank).ops[static_cast<std::size_t>(rerun.op)];
     writer_.slice(track, label_json(timed_.program.segment(op.segment).name), "segment",
-                  to_nanoseconds(rerun.start), to_nanoseconds(rerun.end), "\"pressure\":true",
-                  member("bytes", rerun.bytes.value()));
+                  colour_of(op), to_nanoseconds(rerun.start), to_nanoseconds(rerun.end),
+                  "\"pressure\":true", member("bytes", rerun.bytes.value()));
   }
 
   void write_memory(int rank) {

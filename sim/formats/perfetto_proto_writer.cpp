@@ -113,8 +113,9 @@ void PerfettoProtoWriter::close_slices(Track track, Nanoseconds until) {
 }
 
 void PerfettoProtoWriter::slice(TraceTrack track, std::string_view name_json,
-                                std::string_view category, Nanoseconds begin, Nanoseconds end,
-                                std::string_view op_args, std::string_view own_args) {
+                                std::string_view category, std::string_view /*colour*/,
+                                Nanoseconds begin, Nanoseconds end, std::string_view op_args,
+                                std::string_view own_args) {
   close_slices(uuid(track), begin);
   Packet begun = empty_packet();
   TrackEvent& event = begin_event(begun, begin, kBegin, uuid(track));

@@ -23,7 +23,7 @@ class PerfettoProtoWriter : public TraceWriter {
   void name_process(int process, std::string_view name_json) override;
   void name_thread(TraceTrack track, std::string_view name_json) override;
   void slice(TraceTrack track, std::string_view name_json, std::string_view category,
-             Nanoseconds begin, Nanoseconds end, std::string_view op_args,
+             std::string_view colour, Nanoseconds begin, Nanoseconds end, std::string_view op_args,
              std::string_view own_args) override;
   void arrow(std::int64_t id, TraceTrack from, Nanoseconds from_time, TraceTrack to,
              Nanoseconds to_time) override;

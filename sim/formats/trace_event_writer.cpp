@@ -29,13 +29,15 @@ void TraceEventWriter::name_thread(TraceTrack track, std::string_view name_json)
 }
 
 void TraceEventWriter::slice(TraceTrack track, std::string_view name_json,
-                             std::string_view category, Nanoseconds begin, Nanoseconds end,
-                             std::string_view op_args, std::string_view own_args) {
+                             std::string_view category, std::string_view colour, Nanoseconds begin,
+                             Nanoseconds end, std::string_view op_args, std::string_view own_args) {
   begin_event('X', track);
   microseconds("ts", begin);
   microseconds("dur", end - begin);
   text_ += ",\"cat\":\"";
   text_ += category;
+  if (!colour.empty()) text_ += "\",\"cname\":\"";
+  text_ += colour;
   text_ += "\",\"name\":";
   text_ += name_json;
   text_ += ",\"args\":{";

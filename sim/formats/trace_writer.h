@@ -31,11 +31,12 @@ class TraceWriter {
   virtual void name_process(int process, std::string_view name_json) = 0;
   virtual void name_thread(TraceTrack track, std::string_view name_json) = 0;
   /// A complete event. Slices of a track come in order of their begin, an outer one before those
-  /// inside it, and nest or follow each other. Its arguments are the members `op_args`, and
-  /// `own_args` with a comma before each: kernels of one op share the former.
+  /// inside it, and nest or follow each other. `colour` is a name of a viewer's, or empty. Its
+  /// arguments are the members `op_args`, and `own_args` with a comma before each: kernels of one
+  /// op share the former.
   virtual void slice(TraceTrack track, std::string_view name_json, std::string_view category,
-                     Nanoseconds begin, Nanoseconds end, std::string_view op_args,
-                     std::string_view own_args) = 0;
+                     std::string_view colour, Nanoseconds begin, Nanoseconds end,
+                     std::string_view op_args, std::string_view own_args) = 0;
   /// An arrow from a slice around `from_time` to a slice around `to_time`.
   virtual void arrow(std::int64_t id, TraceTrack from, Nanoseconds from_time, TraceTrack to,
                      Nanoseconds to_time) = 0;

@@ -28,10 +28,11 @@ Bytes room_for_tensors(const TimedProgram& timed) {
   return timed.memory_capacity - libraries.context - libraries.communicators;
 }
 
-void keep_within(Bytes budget, TimedProgram& timed) {
+TimedProgram kept_within(Bytes budget, TimedProgram timed) {
   const LibraryMemory& libraries = timed.library_memory;
   timed.memory_capacity =
       std::min(timed.memory_capacity, budget + libraries.context + libraries.communicators);
+  return timed;
 }
 
 }  // namespace tessera

@@ -38,7 +38,7 @@ class DeviceMemories {
 /// What of `TimedProgram::memory_capacity` is left to the allocator beside context and NCCL.
 Bytes room_for_tensors(const TimedProgram& timed);
 
-/// Lowers the capacity to what the device holds where the allocator holds `budget`.
-void keep_within(Bytes budget, TimedProgram& timed);
+/// `timed` with no more capacity than what the device holds where the allocator holds `budget`.
+TimedProgram kept_within(Bytes budget, TimedProgram timed);
 
 }  // namespace tessera

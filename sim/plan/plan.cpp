@@ -8,65 +8,11 @@
 #include "hw/units/deadline.h"
 #include "predictor/gpu/gpu_support.h"
 #include "sim/collectives/measured_fabric.h"
+#include "sim/plan/time_segments.h"
+#include "workloads/memory/memory_profile.h"
 #include "workloads/program/program.h"
 
 namespace tessera {
-namespace {
-
-/// Predictions by kernel: a transformer has fewer than a hundred distinct ones.
-class PredictedKernels {
- public:
-  explicit PredictedKernels(const KernelPredictor& predictor) : predictor_(predictor) {}
-
-  std::size_t position_of(const Kernel& kernel) {
-    const auto [entry, added] = positions_.try_emplace(kernel, kernels_.size());
-    if (added) kernels_.push_back({kernel, predictor_.predict(kernel)});
-    return entry->second;
-  }
-  const KernelPrediction& operator[](std::size_t position) const {
-    return kernels_[position].prediction;
-  }
-  std::vector<TimedKernel> take() { return std::move(kernels_); }
-
- private:
-  const KernelPredictor& predictor_;
-  std::map<Kernel, std::size_t> positions_;
-  std::vector<TimedKernel> kernels_;
-};
-
-TimedSegment time_segment(const Segment& segment, PredictedKernels& kernels,
-                          const HostCosts& host) {
-  TimedSegment timed;
-  Seconds products;
-  timed.kernel_durations.reserve(segment.kernels.size());
-  timed.kernels.reserve(segment.kernels.size());
-  for (const KernelLaunch& launch : segment.kernels) {
-    const std::size_t position = kernels.position_of(launch.kernel);
-    const KernelPrediction& prediction = kernels[position];
-    timed.kernels.push_back(position);
-    timed.kernel_durations.push_back(prediction.duration);
-    timed.duration += prediction.duration;
-    const KernelKind kind = launch.kernel.kind;
-    if (is_product(kind) || kind == KernelKind::attention) products += prediction.duration;
-  }
-  if (timed.duration.value() > 0) timed.product_share = products / timed.duration;
-  timed.host_time = host.to_launch(segment);
-  return timed;
-}
-
-}  // namespace
-
-TimedSegments time_segments(const Program& program, const KernelPredictor& predictor,
-                            const HostCosts& host) {
-  PredictedKernels kernels(predictor);
-  TimedSegments timed;
-  timed.segments.reserve(program.segments.size());
-  for (const Segment& segment : program.segments)
-    timed.segments.push_back(time_segment(segment, kernels, host));
-  timed.kernels = kernels.take();
-  return timed;
-}
-
 namespace {
 
 /// Segments on every other GPU that the perturbation names, and who runs what.
@@ -137,12 +83,33 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1};
 }
 
-}  // namespace
-
-namespace {
-
 Deadline planning_deadline(const Scenario& scenario) {
   return Deadline(scenario.simulation.time_limit, "planning", "simulation.time_limit");
+}
+
+/// Some GPU will run short, and who chooses what leaves tells kernels apart.
+bool needs_kernels_apart(const TimedProgram& timed) {
+  const MemoryLimit& limit = timed.memory_limit;
+  if (limit.bytes <= Bytes(0) || limit.policy == PressurePolicy::rule) return false;
+  return std::ranges::any_of(timed.program.stages, [&](const RankProgram& stage) {
+    return profile_memory(timed.program, stage.stage, timed.library_memory.allocator).peak >
+           limit.bytes;
+  });
+}
+
+/// Without a plan. Where memory runs short under a policy that tells kernels apart, each is a
+/// segment.
+TimedProgram unplanned_step(const Scenario& scenario, const KernelPredictor& predictor) {
+  TimedProgram timed = with_memory_limit(scenario, nullptr, time_step(scenario, predictor));
+  if (!needs_kernels_apart(timed)) return timed;
+  Scenario apart = scenario;
+  apart.step.segment_per_call = true;
+  return with_memory_limit(apart, nullptr, time_step(apart, predictor));
+}
+
+TimedProgram planned_step(const Scenario& scenario, const KernelPredictor& predictor) {
+  PlannedProgram plan = with_memory_plan(scenario, predictor, time_step(scenario, predictor));
+  return with_memory_limit(scenario, &plan.memory, std::move(plan.timed));
 }
 
 }  // namespace
@@ -150,13 +117,8 @@ Deadline planning_deadline(const Scenario& scenario) {
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
-  TimedProgram timed = time_step(scenario, *predictor);
-  if (scenario.memory.planner.empty()) {
-    limit_memory(scenario, nullptr, timed);
-  } else {
-    const PlannedStep plan = plan_memory_of(scenario, *predictor, timed);
-    limit_memory(scenario, &plan, timed);
-  }
+  TimedProgram timed = scenario.memory.planner.empty() ? unplanned_step(scenario, *predictor)
+                                                       : planned_step(scenario, *predictor);
   timed.paces = rank_paces(scenario, timed.program, weights);
   deadline.check();
   timed.simulation.time_limit = deadline.left();
@@ -166,10 +128,10 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
 PlannedSteps plan_step_memory(const Scenario& scenario, const PredictorWeights& weights) {
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
-  const TimedProgram base = time_step(scenario, *predictor);
-  PlannedSteps steps{.base = base, .planned = base, .memory = {}};
-  steps.memory = plan_memory_of(scenario, *predictor, steps.planned);
-  limit_memory(scenario, &steps.memory, steps.planned);
+  TimedProgram base = time_step(scenario, *predictor);
+  PlannedProgram plan = with_memory_plan(scenario, *predictor, base);
+  TimedProgram planned = with_memory_limit(scenario, &plan.memory, std::move(plan.timed));
+  PlannedSteps steps{std::move(base), std::move(planned), std::move(plan.memory)};
   for (TimedProgram* timed : {&steps.base, &steps.planned}) {
     timed->paces = rank_paces(scenario, timed->program, weights);
     deadline.check();

@@ -1,23 +1,11 @@
 #pragma once
 
 #include "predictor/kernel_predictor.h"
-#include "sim/plan/host_costs.h"
 #include "sim/plan/memory/memory_plan.h"
 #include "sim/plan/timed_program.h"
 #include "sim/scenario/scenario.h"
-#include "workloads/program/program.h"
 
 namespace tessera {
-
-/// Segments with the distinct kernels that they consist of.
-struct TimedSegments {
-  std::vector<TimedSegment> segments;  ///< parallel to Program::segments
-  std::vector<TimedKernel> kernels;
-};
-
-/// Predicts every distinct kernel of `program` once and adds up its segments.
-TimedSegments time_segments(const Program& program, const KernelPredictor& predictor,
-                            const HostCosts& host);
 
 /// Scenario -> Program -> TimedProgram. Throws InputError where the model, the layout or the
 /// predictor cannot express the scenario.

@@ -29,16 +29,20 @@ struct OpSpec {
 class Graph {
  public:
   Graph() = default;
-  /// `keep`: tensors that must be on the device at the end. Throws InputError (where = name) for a
-  /// tensor that is used before it is made, a negative size or time, or sums beyond 2^61.
+  /// `keep`: tensors that must be on the device at the end. `done`: so many operators have run
+  /// before there was a plan: only running them again costs, and their stages have no peaks. Throws
+  /// InputError (where = name) for a tensor that is used before it is made, a negative size or
+  /// time, or sums beyond 2^61.
   Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector<TensorId>& keep,
-        ByteCount static_bytes, OpId first_backward = -1);
+        ByteCount static_bytes, OpId first_backward = -1, OpId done = 0);
 
   const std::string& name() const { return name_; }
   int ops() const { return static_cast<int>(times_.size()); }
   int tensors() const { return static_cast<int>(sizes_.size()); }
   std::string_view op_name(OpId op) const { return names_[op]; }
   Nanoseconds time(OpId op) const { return times_[op]; }
+  Nanoseconds first_time(OpId op) const { return op < done_ ? 0 : times_[op]; }
+  OpId done() const { return done_; }
   ByteCount workspace(OpId op) const { return workspaces_[op]; }
   bool recomputable(OpId op) const { return recomputable_[op] != 0; }
   std::span<const TensorId> inputs(OpId op) const {
@@ -82,6 +86,7 @@ class Graph {
   std::vector<TensorId> keep_;
   ByteCount static_bytes_ = 0;
   OpId first_backward_ = -1;
+  OpId done_ = 0;
   Nanoseconds base_time_ = 0;
 };
 

@@ -150,6 +150,22 @@ class HtmlReport(EndToEnd):
         drawn = [row for line in links["drawing"]["lines"] for row in line["rows"]]
         self.assertEqual(sorted(drawn), list(range(len(links["rows"]))), "every link that was used is drawn")
 
+    def test_a_comparison_puts_both_timelines_on_one_axis(self):
+        data = json.loads(DATA.search(self.report("compare", PIPELINE, DATA_PARALLEL)).group(2))
+        sides = {row["name"].split(":")[0] for row in data["timeline"]["rows"]}
+        self.assertEqual(sides, {"A", "B"})
+        times = {end["name"]: end["at"] for end in data["timeline"]["ends"]}
+        self.assertEqual(data["timeline"]["step_time_s"], max(times.values()))
+        steps = sum(step["seconds"] for step in data["waterfall"]["steps"])
+        self.assertAlmostEqual(steps, times["B ends"] - times["A ends"], places=6)
+        for row in data["timeline"]["rows"]:
+            self.assertLess(max(row["names"]), len(data["timeline"]["names"]))
+            end = (sum(row["gaps"]) + sum(row["lengths"])) * 1e-9
+            self.assertLessEqual(end, times[row["name"][0] + " ends"] + 1e-6)
+        memory = data["memory"]["ranks"][0]
+        self.assertEqual(max(memory["bytes"]), memory["peak_bytes"])
+        self.assertIn("before", memory, "the memory of A lies over that of B")
+
     def test_a_name_of_the_user_is_data(self):
         page = self.report("simulate", PIPELINE, "--set", f"name={ATTACK}")
         self.assert_self_contained(page)
@@ -172,6 +188,7 @@ class HtmlReport(EndToEnd):
             self.assertFalse("<img" in dom)
             self.assertTrue("<h2>Provenance</h2>" in dom)
         dom, _ = self.browse(pages[0], "#measure")
+        self.assertIn('data-stepped="1"', dom, "an arrow key chooses the next slice")
         self.assertGreater(int(re.search(r'data-found="(\d+)"', dom).group(1)), 0)
         self.assertTrue("layer.forward</strong>" in dom, "a click shows the op")
         self.assertTrue("<h2>Links</h2>" in dom)
@@ -202,7 +219,8 @@ class HtmlReport(EndToEnd):
         roofline = charts["kernels under the roofline"]["series"]
         self.assertEqual(sum(series["points"] for series in roofline if series["type"] == "scatter"), len(data["roofline"]["points"]))
         self.assertRegex(charts["kernels under the roofline"]["tip"][1], r"TFLOP/s, [\d.]+ FLOP per byte$")
-        busy = sum(use > 0 for row in data["links"]["rows"] for use in row["use"])
+        alike = {json.dumps([row["technology"], row["rate"], row["use"]]): row["use"] for row in data["links"]["rows"]}
+        busy = sum(use > 0 for one in alike.values() for use in one)
         self.assertEqual(charts["use of links over time"]["series"], [{"type": "heatmap", "points": busy}])
         self.assertRegex(dom, r'data-link="node0/\S+ \(NVLink, [\d.]+ GB/s\): [\d.]+ % from ')
         heat = re.search(r'data-heat="([\d ]+)"', dom).group(1).split()
@@ -221,6 +239,26 @@ class HtmlReport(EndToEnd):
         found = dict(re.findall(r'data-(chosen|within|expected-within)="([^"]*)"', dom))
         self.assertEqual(int(found["chosen"]), len(points["rows"]) - 1, "a click chooses the point below the pointer")
         self.assertEqual(found["within"], f"{found['expected-within']} of {len(points['rows'])} points are in the ranges")
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_a_sweep_is_a_map_with_a_mask_for_what_does_not_fit(self):
+        self.plant("sweep.yaml", f"name: s\nbase: {PIPELINE}\nset: {{parallelism.pipeline: 1, parallelism.data: 4}}\naxes:\n"
+                   "  training.micro_batch: [1, 8]\n  training.recompute: [none, full]\n  training.global_batch: [32, 64]\n")
+        self.assertEqual(self.run_tessera("sweep", "sweep.yaml", "--out", "out", "--report", "report.html").returncode, 0)
+        page = (self.folder / "report.html").read_text()
+        points = json.loads(DATA.search(page).group(2))["points"]
+        self.assertEqual([column["name"] for column in points["columns"]][:4], ["micro batch", "recompute", "global batch", "step time [ms]"])
+        fits = points["fits"]
+        cells = {}
+        for row in points["rows"]:
+            cells.setdefault((row[0], row[1]), []).append(row[fits] == "fits")
+        fitting = sum(any(cell) for cell in cells.values())
+        self.assertGreater(len(cells), fitting, "eight sequences without recomputation do not fit into 80 GiB")
+        charts, dom = self.charts_of(page)
+        self.assertIn(f'data-cells="{fitting} {len(cells) - fitting}"', dom)
+        fronts = [one["name"] for one in charts["two figures of each point"]["series"]][1:]
+        self.assertEqual(fronts, ["Pareto front of global batch 32", "Pareto front of global batch 64"])
+        self.assertIn("ahead in tokens/s/GPU of", dom, "the best row is explained beside the next")
 
     @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
     def test_a_memory_plan_is_drawn_over_what_there_was_without_it(self):

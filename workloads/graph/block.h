@@ -58,6 +58,7 @@ struct Block {
   std::vector<GraphOp> backward;  ///< empty where nothing is differentiated
   std::int64_t parameters =
       0;  ///< elements, of one rank; tied ones count where they are first used
+  std::int64_t fp8_parameters = 0;     ///< of these, of products whose weights come in FP8
   std::int64_t expert_parameters = 0;  ///< of these, of experts that other replicas do not hold
   std::int64_t cast_parameters = 0;    ///< of these, weights of which both orders are kept in the
                                        ///< format of products

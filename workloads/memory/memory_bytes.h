@@ -37,8 +37,13 @@ class CategoryBytes {
   }
   bool operator==(const CategoryBytes&) const = default;
 
+  using All = std::array<Bytes, kMemoryCategories>;
+  CategoryBytes() = default;
+  explicit CategoryBytes(const All& all) : of_(all) {}
+  const All& all() const { return of_; }  ///< in the order of the categories
+
  private:
-  std::array<Bytes, kMemoryCategories> of_{};
+  All of_{};
 };
 
 /// What PyTorch's caching allocator counts as allocated for a request: a multiple of 512 B

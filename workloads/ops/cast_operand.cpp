@@ -78,6 +78,9 @@ SavedOperand::SavedOperand(Tape& tape, const std::string& name, const Tensor& ma
   const bool both = (tape.casts_both_orders() || is_fp4(tape)) && !reading.casts_again;
   if (reading.is_weight && tape.keeps_cast_weights()) {
     cast_ = kept_weight(tape, name, matrix);
+  } else if (reading.is_weight && tape.gathers_fp8()) {
+    cast_ = {tape.gathered_in_fp8(matrix), Tensor()};
+    turns_ = true;
   } else if (reading.is_weight && is_fp4(tape)) {
     cast_ = copies(tape, name, matrix);
     cast_into(tape, name, matrix, cast_);
@@ -87,6 +90,14 @@ SavedOperand::SavedOperand(Tape& tape, const std::string& name, const Tensor& ma
     if (finds_largest(tape)) largest_ = largest(tape, name, matrix);
     cast_ = {again(tape, ""), Tensor()};
   }
+}
+
+/// What came as FP8 is copied into the other order.
+Tensor SavedOperand::turned(Tape& tape) const {
+  const std::string name = name_ + suffix(tape) + "_transposed";
+  const Tensor copy = copy_of(tape, name, matrix_);
+  tape.launch(name, pointwise_kernel(copy, 0, KernelKind::copy), {cast_.rows}, {copy});
+  return copy;
 }
 
 Tensor SavedOperand::again(Tape& tape, const char* order) const {

@@ -39,16 +39,20 @@ class SavedOperand {
   const Tensor& rows() const { return cast_.rows; }
   /// Torchao keeps the matrix and casts it again in backward; else the copy that forward made.
   Tensor columns(Tape& tape) const {
-    return cast_.columns.storage.valid() ? cast_.columns : again(tape, "_transposed");
+    if (cast_.columns.storage.valid()) return cast_.columns;
+    return turns_ ? turned(tape) : again(tape, "_transposed");
   }
 
  private:
   Tensor again(Tape& tape, const char* order) const;
+  Tensor turned(Tape& tape) const;
 
   std::string name_;
   Tensor matrix_;
   Operand cast_;
   Tensor largest_;
+  bool turns_ = false;  ///< weights that are gathered in FP8 need no cast (torchao fsdp_utils.py,
+                        ///< WeightWithDynamicFloat8CastTensor)
 };
 
 }  // namespace tessera

@@ -67,6 +67,7 @@ class SegmentCutter {
     if (op.kind == GraphOpKind::kernel)
       segment.kernels.push_back({op.kernel, op.name, op.recomputed});
     note(segment.memory, launched(), MemoryEventKind::free, op.frees, op.freed);
+    if (source_.segment_per_call && op.kind == GraphOpKind::kernel) close();
   }
 
   std::vector<StorageId> accessed_by(const GraphOp& op) const {

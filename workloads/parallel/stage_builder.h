@@ -51,6 +51,7 @@ class StageBuilder {
   void run_block(int position, const ScheduledPass& pass, int next);
   void run_together(const ScheduledPass& forward, const ScheduledPass& backward);
   bool overlaps(const PlannedPass& pass, const PlannedPass& next) const;
+  void hold_outputs(const ScheduledPass& pass);
   bool forwards_first(const ScheduledPass& pass);
   void exchange(const Exchange& exchange);
   Bytes boundary_bytes(const ScheduledPass& pass, const ModelChunk& other) const;
@@ -85,6 +86,7 @@ class StageBuilder {
   GradientReduction::Turn turn_;                  ///< of the pass that runs
   std::int64_t partial_parameters_ = 0;           ///< Block::partial_parameters of all blocks
   std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
+  Bytes held_outputs_;                            ///< logits that wait for the last backward
   std::int64_t cast_parameters_ = 0;              ///< Block::cast_parameters, likewise
   int tensors_ = 0;                               ///< Block::parameter_tensors, likewise
   OpQueue queue_;

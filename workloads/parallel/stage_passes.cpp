@@ -62,7 +62,9 @@ PassRun StageBuilder::begin_block(int position, const ScheduledPass& pass, int n
   variant.direction = pass.direction;
   variant.starts_with_message = (forward ? at_begin : at_end) && giver(pass);
   variant.ends_with_message = (forward ? at_end : at_begin) && taker(pass);
-  variant.keeps_sent = (forward ? at_end : at_begin) && keeps_sent(pass);
+  const bool weights_alone = pass.direction == PassDirection::weight_gradient;
+  const int dropped_at = weights_alone ? first_layer(graph_, blocks) : blocks.begin;
+  variant.keeps_sent = (forward ? at_end : position == dropped_at) && keeps_sent(pass);
   if (!forward && gradients_.stores(turn_)) variant.gradients = GradientArrival::stored;
   variant.makes_kept_copies =
       forward && forwards_first(pass) && library_.makes_kept_copies(variant.block);
@@ -109,9 +111,22 @@ PassSpan StageBuilder::begin(const ScheduledPass& pass) {
 void StageBuilder::end(const ScheduledPass& pass, PassSpan span) {
   const StageBlocks& blocks = blocks_[static_cast<std::size_t>(pass.chunk)];
   units_.end_pass(pass, blocks.begin, blocks.end);
+  hold_outputs(pass);
   span.end = queue_.size();
   program_.passes.push_back(span);
   if (!is_forward(pass)) gradients_.end_pass(pass, turn_);
+}
+
+/// Logits outlive their backward, until the last one.
+/// Source: torch.distributed.pipelining stage.py, output_chunks.
+void StageBuilder::hold_outputs(const ScheduledPass& pass) {
+  const bool ends = !is_forward(pass) && pass.direction != PassDirection::weight_gradient;
+  const bool last = ends && !turn_.last && !pipeline_.behind({stage_, pass.chunk});
+  if (!last || !step_.framework.keeps_outputs || stages_ == 1) return;
+  const int end = blocks_[static_cast<std::size_t>(pass.chunk)].end;
+  const Bytes logits = held_bytes(graph_.at(end - 1));
+  queue_.allocate(logits);
+  held_outputs_ += logits;
 }
 
 /// A forward and a backward pass of different micro-batches, layer beside layer; what is no layer
@@ -210,7 +225,7 @@ void StageBuilder::exchange(const Exchange& exchange) {
     const bool last = exchange.host_waits && pass == exchange.received.back();
     for (StageMessage& incoming : messages(pass, *giver(pass))) {
       incoming.host_sync = incoming.is_header || each || last;
-      incoming.after_kernels = exchange.host_waits;
+      incoming.after_kernels = exchange.behind_kernels;
       inputs_[pass] = queue_.receive(incoming);
     }
   }
@@ -239,6 +254,7 @@ void StageBuilder::run_passes() {
     exchange(behind);
     exchange(other.behind);
   }
+  queue_.free(held_outputs_);
 }
 
 }  // namespace tessera

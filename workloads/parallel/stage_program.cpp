@@ -1,12 +1,10 @@
 #include "workloads/parallel/stage_program.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
-#include "workloads/parallel/layer_split.h"
 #include "workloads/parallel/stage_builder.h"
 #include "workloads/sharding.h"
 
@@ -63,8 +61,8 @@ void StageBuilder::reduce_gradients() {
   gradients_.finish(program_.parameters, spread_experts());
   if (pipeline_.two_way() && divided) join_copies(kept);
   if (partial_parameters_ > 0) {
-    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction,
-                      Bytes(element_bytes(step_.formats.gradients) * partial_parameters_));
+    const Bytes bytes(element_bytes(step_.formats.gradients) * partial_parameters_);
+    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction, bytes);
   }
   const bool has_tied_table = stage_ == 0 || stage_ == stages_ - 1;
   if (stages_ > 1 && has_tied_table && graph_.tied_table_bytes.value() > 0) {
@@ -118,46 +116,28 @@ RankProgram StageBuilder::build() && {
     if (!optimizer.norm.empty()) reduce_scalar();
     run_ops(optimizer.update, "optimizer");
     updates_.finish(program_.parameters, spread_experts());
+    units_.find_scales(shard_of(step_, program_.parameters, spread_experts()), tensors_);
   }
   program_.ops = std::move(queue_).finish();
   program_.stage = stage_;
   return std::move(program_);
 }
 
-StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<int>& layers) {
-  const int positions = static_cast<int>(graph.order.size());
-  const int parts = static_cast<int>(layers.size());
-  if (parts == 1) return {0, positions};
-  if (!graph.blocks_of_parts.empty()) {
-    const auto at = graph.blocks_of_parts.begin() + part;
-    const int begin = std::accumulate(graph.blocks_of_parts.begin(), at, 0);
-    return {begin, begin + *at};
-  }
-  constexpr int kEmbedding = 1;  // embedding first, head last, layers between
-  const auto before = layers.begin() + part;
-  const int first = std::accumulate(layers.begin(), before, kEmbedding);
-  StageBlocks blocks{first, first + *before};
-  if (part == 0) blocks.begin = 0;
-  if (part == parts - 1) blocks.end = positions;
-  return blocks;
-}
-
-std::vector<int> layers_of_parts(const ModelGraph& graph, const StepOptions& step) {
-  if (!graph.blocks_of_parts.empty()) {
-    std::vector<int> layers;
-    for (auto number = graph.layer_numbers.begin(); const int blocks : graph.blocks_of_parts) {
-      layers.push_back(blocks - static_cast<int>(std::count(number, number + blocks, kNoLayer)));
-      number += blocks;
-    }
-    return layers;
-  }
-  constexpr std::int64_t kEnds = 2;  // embedding and head
-  const std::int64_t layers = std::max<std::int64_t>(0, std::ssize(graph.order) - kEnds);
-  return layers_of_parts(layers, step).value();
-}
-
-RankProgram build_stage_program(PassLibrary& library, const StepOptions& step, int stage) {
-  return StageBuilder(library, step, stage).build();
+Program build_stages(const ModelGraph& graph, const StepOptions& step,
+                     const std::vector<int>& stages,
+                     const std::vector<std::int64_t>& micro_batches) {
+  Program program;
+  program.layout = step.layout;
+  program.layout.shard = shard_ranks(step);
+  program.tokens = graph.tokens;
+  PassLibrary library(graph, program.segments, step.segment_per_call);
+  const auto add_stages = [&](const StepOptions& of) {
+    for (const int stage : stages)
+      program.stages.push_back(StageBuilder(library, of, stage).build());
+  };
+  if (micro_batches.empty()) add_stages(step);
+  for (const std::int64_t count : micro_batches) add_stages(with_micro_batches(step, count));
+  return program;
 }
 
 }  // namespace tessera

@@ -1,9 +1,10 @@
 #include "workloads/program/program.h"
 
+#include <numeric>
+#include <utility>
+
 #include "workloads/model_graph.h"
-#include "workloads/parallel/pass_library.h"
 #include "workloads/parallel/stage_program.h"
-#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -40,42 +41,29 @@ SegmentFlops flops_of(const Program& program) {
   return {sum.executed * replicas, sum.recomputed * replicas};
 }
 
-/// Multiprocessors: defaults of Megatron-Core's transformer_config.py, moe_deepep_num_sms and
-/// moe_hybridep_num_sms.
-TokenRouting routing_of(const ModelSpec& model, const StepOptions& step) {
-  const ExpertDispatcher dispatcher = step.framework.expert_dispatcher;
-  if (dispatcher == ExpertDispatcher::all_to_all || model.experts == 0) return {};
-  return {model.experts, model.experts_per_token, dispatcher == ExpertDispatcher::deepep ? 20 : 16};
-}
-
 }  // namespace
 
-void count_flops(Program& program) {
+Program with_counted_flops(Program program) {
   const SegmentFlops flops = flops_of(program);
   program.hardware_flops = flops.executed;
   program.model_flops = flops.executed - flops.recomputed;
+  return program;
 }
 
 Program build_program(const ModelSpec& model, const StepOptions& step) {
   const ModelGraph graph = build_model_graph(model, step);
-  Program program;
-  program.layout = step.layout;
+  std::vector<int> stages(static_cast<std::size_t>(step.layout.pipeline));
+  std::iota(stages.begin(), stages.end(), 0);
+  Program program = build_stages(graph, step, stages);
   for (const Block& block : graph.blocks) program.blocks.push_back({block.name, block.storages});
   for (std::size_t p = 0; p < graph.order.size(); ++p)
     program.order.push_back({graph.order[p], graph.layer_numbers[p]});
-  program.layout.shard = shard_ranks(step);
   program.placement = step.placement;
-  program.tokens = routing_of(model, step);
-  PassLibrary library(graph, program.segments);
-  for (int stage = 0; stage < step.layout.pipeline; ++stage) {
-    program.stages.push_back(build_stage_program(library, step, stage));
-  }
   program.micro_batches = static_cast<int>(step.micro_batches());
   program.sequences_per_step = step.global_batch;
   program.tokens_per_step = step.global_batch * step.sequence_length;
-  count_flops(program);
   program.parameters = parameter_count(model);
-  return program;
+  return with_counted_flops(std::move(program));
 }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -7,17 +8,17 @@
 #include "app/cli/provenance_of.h"
 #include "app/explain/comparison.h"
 #include "app/html/comparison_page.h"
+#include "app/html/drawn_step.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
-#include "sim/engine/engine.h"
 #include "sim/formats/input_file.h"
 #include "sim/formats/output_file.h"
 #include "sim/plan/plan.h"
-#include "sim/process/forked_call.h"
+#include "sim/process/answer.h"
 #include "sim/report/json.h"
-#include "sim/report/metrics.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -36,21 +37,35 @@ bool is_scenario(const std::filesystem::path& file) {
          shipped_catalog().has(CatalogKind::scenarios, file.string());
 }
 
-/// In a process of its own: there may be two of them.
-std::string simulated_result(const std::string& file, const std::vector<std::string>& overrides,
-                             const PredictorWeights& weights) {
+/// A side: its figures, and what to draw of it where it was simulated for a report.
+struct ComparedSide {
+  StepProfile profile;
+  nlohmann::ordered_json drawing = nullptr;
+};
+
+/// In a process of its own: there may be two of them. JSON: `result`, and `drawing` or null.
+nlohmann::ordered_json simulated_side(const std::string& file,
+                                      const std::vector<std::string>& overrides,
+                                      const PredictorWeights& weights, bool drawn) {
   const Scenario scenario = load_scenario(file, overrides, shipped_catalog());
   const TimedProgram timed = plan_step(scenario, weights);
-  return run_forked([&] {
-    return json_text(measure(timed, simulate(timed)), provenance_of(scenario, weights, timed));
+  return forked([&] {
+    const StepRun run = run_step(timed, drawn ? Recording::every_change : Recording::peaks);
+    nlohmann::ordered_json side{
+        {"result", json_text(run.report, provenance_of(scenario, weights, timed))},
+        {"drawing", nullptr}};
+    if (drawn) side["drawing"] = drawn_step(timed, run.timeline);
+    return side;
   });
 }
 
-StepProfile profile_of_file(const std::string& file, const std::vector<std::string>& overrides,
-                            const PredictorWeights& weights) {
-  if (is_scenario(file)) return profile_of_result(simulated_result(file, overrides, weights), file);
-  if (is_trace(file)) return profile_of_trace(read_kineto(file), file);
-  return profile_of_result(read_input_file(file), file);
+ComparedSide side_of_file(const std::string& file, const std::vector<std::string>& overrides,
+                          const PredictorWeights& weights, bool drawn) {
+  if (!is_scenario(file))
+    return {is_trace(file) ? profile_of_trace(read_kineto(file), file)
+                           : profile_of_result(read_input_file(file), file)};
+  nlohmann::ordered_json side = simulated_side(file, overrides, weights, drawn);
+  return {profile_of_result(side["result"].get<std::string>(), file), std::move(side["drawing"])};
 }
 
 }  // namespace
@@ -74,11 +89,13 @@ void add_compare_command(CLI::App& app) {
     const PredictorWeights weights = shipped_weights();
     std::vector<std::string> of_b = options->overrides;
     of_b.insert(of_b.end(), options->overrides_of_b.begin(), options->overrides_of_b.end());
-    const StepComparison comparison =
-        compare_steps(profile_of_file(options->a, options->overrides, weights),
-                      profile_of_file(options->b, of_b, weights));
-    if (!options->report_file.empty())
-      write_output_file(options->report_file, comparison_page(comparison, TESSERA_VERSION));
+    const bool drawn = !options->report_file.empty();
+    const ComparedSide a = side_of_file(options->a, options->overrides, weights, drawn);
+    const ComparedSide b = side_of_file(options->b, of_b, weights, drawn);
+    const StepComparison comparison = compare_steps(a.profile, b.profile);
+    if (drawn)
+      write_output_file(options->report_file,
+                        comparison_page(comparison, TESSERA_VERSION, {a.drawing, b.drawing}));
     print(options->format == "json" ? comparison_json(comparison) : comparison_text(comparison));
   });
 }

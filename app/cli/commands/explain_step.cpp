@@ -6,13 +6,16 @@
 #include "app/cli/commands.h"
 #include "app/cli/provenance_of.h"
 #include "app/explain/explain_text.h"
+#include "app/html/step_page.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "app/shell/progress.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
 #include "sim/engine/engine.h"
+#include "sim/formats/output_file.h"
 #include "sim/plan/plan.h"
+#include "sim/report/metrics.h"
 
 namespace tessera {
 namespace {
@@ -21,6 +24,7 @@ struct ExplainStepOptions {
   std::string file;
   std::vector<std::string> overrides;
   std::string format;
+  std::string report_file;
   double faster_pct = 10;
 };
 
@@ -41,8 +45,13 @@ StepExplanation explained_step(const ExplainStepOptions& options) {
   }
   explanation.gpu = scenario.cluster.node.gpu.id;
   explanation.gpus = timed.program.layout.world_size();
-  explanation.story = tell_step(timed, simulate(timed));
+  const Timeline timeline = simulate(timed);
+  explanation.story = tell_step(timed, timeline);
   explanation.provenance = provenance_of(scenario, weights, timed);
+  if (!options.report_file.empty())
+    write_output_file(options.report_file,
+                      step_page(measure(timed, timeline), explanation.provenance, timed, timeline,
+                                {}, explanation.sensitivities));
   return explanation;
 }
 
@@ -55,6 +64,8 @@ void add_explain_step_command(CLI::App& app) {
   add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
   add_format_option(*command, options->format, {"table", "json"});
+  command->add_option("--report", options->report_file,
+                      "write the step's HTML report, with what would help");
   command
       ->add_option("--faster", options->faster_pct,
                    "percent by which each part of the machine is made faster; 0: none")

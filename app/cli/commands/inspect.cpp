@@ -111,7 +111,7 @@ void add_list_command(CLI::App& app) {
   for (const auto& [name, kind] : kCatalogLists) accepted.push_back(name);
   command->add_option("WHAT", *what)->required()->check(CLI::IsMember(accepted));
   command->add_flag("--long", *more,
-                    "gpus: memory, peaks by number format, power, die and price of each");
+                    "gpus: memory, peaks by number format, power, die, form and price of each");
   command->callback([what, more] { *more ? list_long(*what) : list(*what); });
 }
 

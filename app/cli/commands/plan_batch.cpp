@@ -14,10 +14,10 @@
 #include "hw/units/input_error.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
-#include "sim/engine/engine.h"
 #include "sim/formats/output_file.h"
 #include "sim/plan/plan.h"
-#include "sim/process/forked_call.h"
+#include "sim/process/answer.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -100,12 +100,8 @@ class BatchSearch {
   }
 
   Seconds per_sample() const {
-    const std::string time = run_forked([&] {
-      char text[64];
-      std::snprintf(text, sizeof(text), "%.17g", simulate(steps_->planned).step_time.value());
-      return std::string(text);
-    });
-    return Seconds(std::stod(time)) / static_cast<double>(scenario_.step.global_batch);
+    const Seconds time = forked([&] { return step_time_of(steps_->planned); });
+    return time / static_cast<double>(scenario_.step.global_batch);
   }
 
   StatusLine& status_;

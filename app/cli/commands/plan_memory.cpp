@@ -18,7 +18,7 @@
 #include "sim/engine/engine.h"
 #include "sim/formats/output_file.h"
 #include "sim/plan/plan.h"
-#include "sim/process/forked_call.h"
+#include "sim/process/answer.h"
 #include "sim/report/text/memory_plan_text.h"
 
 namespace tessera {
@@ -67,8 +67,7 @@ std::vector<Bytes> range_of(const std::string& text) {
 
 /// Memory of every stage over a simulated step, with the step's time (memory_of_stages()).
 nlohmann::ordered_json simulated_memory(const TimedProgram& timed) {
-  return nlohmann::ordered_json::parse(
-      run_forked([&] { return memory_of_stages(timed, simulate(timed)).dump(); }));
+  return forked([&] { return memory_of_stages(timed, simulate(timed)); });
 }
 
 Seconds step_time_of(const nlohmann::ordered_json& memory) {

@@ -10,14 +10,13 @@
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "sim/config/load.h"
-#include "sim/engine/engine.h"
 #include "sim/formats/chakra_replay.h"
 #include "sim/formats/output_file.h"
 #include "sim/formats/perfetto.h"
 #include "sim/report/drawings/timeline_svg.h"
 #include "sim/report/json.h"
-#include "sim/report/metrics.h"
 #include "sim/report/text/table.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -56,9 +55,7 @@ void run_replay(const ReplayOptions& options) {
   const ChakraJob job = read_chakra_job(options.prefix, options.groups_file);
   const ChakraReplay replay = replay_chakra(job, settings);
   for (const std::string& note : replay.notes) spdlog::warn("{}", note);
-  const TimedProgram& timed = replay.timed;
-  const Timeline timeline = simulate(timed);
-  const StepReport report = measure(timed, timeline);
+  const auto& [timed, timeline, report] = run_step(replay.timed, Recording::every_change);
   const Provenance provenance = provenance_of(options, job);
   if (!options.trace_file.empty()) write_perfetto_trace(options.trace_file, timed, timeline);
   if (!options.picture_file.empty())

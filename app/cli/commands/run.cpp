@@ -15,11 +15,9 @@
 #include "hw/units/input_error.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
-#include "sim/engine/engine.h"
-#include "sim/plan/plan.h"
-#include "sim/process/forked_call.h"
+#include "sim/process/answer.h"
 #include "sim/reliability/spare_count.h"
-#include "sim/report/metrics.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -73,13 +71,7 @@ Seconds step_time_in(const RunOptions& options, const std::vector<std::string>& 
   std::vector<std::string> overrides = options.overrides;
   overrides.insert(overrides.end(), settings.begin(), settings.end());
   const Scenario scenario = load_scenario(options.file, overrides, shipped_catalog());
-  const std::string time = run_forked([&] {
-    const Timeline timeline = simulate_without_memory_samples(plan_step(scenario, weights));
-    char text[64];
-    std::snprintf(text, sizeof(text), "%.17g", timeline.step_time.value());
-    return std::string(text);
-  });
-  return Seconds(std::stod(time));
+  return forked([&] { return step_time_of(scenario, weights); });
 }
 
 using StateTimes = std::map<std::vector<std::string>, Seconds>;
@@ -128,11 +120,10 @@ RunStep simulated_step(const RunOptions& options, Scenario scenario,
   StateTimes states;
   for (const RunAnswer& answer : answers)
     states.merge(times_of_states(options, answer.plan.failures, weights));
-  TimedProgram timed = plan_step(scenario, weights);
-  StepReport report = measure(timed, simulate_without_memory_samples(timed));
-  if (options.tokens > 0 && report.tokens_per_s <= 0)
+  StepRun step = run_step(scenario, weights);
+  if (options.tokens > 0 && step.report.tokens_per_s <= 0)
     throw InputError({"--tokens", "is given, but the model has no tokens", "leave it out"});
-  return {std::move(scenario), std::move(states), std::move(timed), std::move(report)};
+  return {std::move(scenario), std::move(states), std::move(step.timed), std::move(step.report)};
 }
 
 void add_step(const RunOptions& options, const RunStep& step, RunAnswer& answer) {

@@ -1,11 +1,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
-#include <ios>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -25,17 +22,22 @@
 #include "sim/formats/chakra.h"
 #include "sim/formats/output_file.h"
 #include "sim/formats/perfetto.h"
+#include "sim/formats/step_snapshot.h"
 #include "sim/plan/plan.h"
-#include "sim/process/forked_call.h"
+#include "sim/process/answer.h"
 #include "sim/report/drawings/timeline_svg.h"
 #include "sim/report/json.h"
-#include "sim/report/metrics.h"
 #include "sim/report/step_distribution.h"
 #include "sim/report/straggler.h"
 #include "sim/report/text/table.h"
 #include "sim/scenario/names.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Straggler, rank, waited, longest)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepSample, time, straggler)
+
 namespace {
 
 struct SimulateOptions {
@@ -47,6 +49,7 @@ struct SimulateOptions {
   std::string report_file;
   std::string resolved_file;
   std::string chakra_prefix;
+  std::string snapshot_file;
   std::string chakra_version = "1.0.0";
   bool timing = false;
   int steps = 0;  ///< 0: one, in full
@@ -79,6 +82,9 @@ void write_files(const SimulateOptions& options, const Scenario& scenario,
   }
   if (!options.chakra_prefix.empty())
     write_chakra(options.chakra_prefix, timed, options.chakra_version);
+  if (!options.snapshot_file.empty())
+    write_output_file(options.snapshot_file,
+                      to_pickle(snapshot_of_step(timed, fullest_stage(timed))));
   if (!options.resolved_file.empty()) {
     write_output_file(options.resolved_file, resolved_yaml(scenario));
   }
@@ -93,29 +99,10 @@ TimedProgram planned(const Scenario& scenario, const PredictorWeights& weights) 
   return std::move(steps.planned);
 }
 
-/// Time and straggler of one step, as text that a child process hands over.
-std::string packed_step(const TimedProgram& timed) {
+/// Time and straggler of one step.
+StepSample sample_of(const TimedProgram& timed) {
   const Timeline timeline = simulate_without_memory_samples(timed);
-  const auto straggler = find_straggler(TimelineIndex(timed, timeline));
-  std::ostringstream text;
-  text << std::hexfloat << timeline.step_time.value();
-  if (straggler) {
-    text << ' ' << straggler->rank << ' ' << straggler->waited.value() << ' '
-         << straggler->longest.value();
-  }
-  return text.str();
-}
-
-StepSample unpacked_step(const std::string& text) {
-  std::istringstream words(text);
-  std::string time, rank, waited, longest;
-  words >> time >> rank >> waited >> longest;
-  StepSample step{.time = Seconds(std::strtod(time.c_str(), nullptr)), .straggler = {}};
-  if (rank.empty()) return step;
-  step.straggler = Straggler{.rank = std::atoi(rank.c_str()),
-                             .waited = Seconds(std::strtod(waited.c_str(), nullptr)),
-                             .longest = Seconds(std::strtod(longest.c_str(), nullptr))};
-  return step;
+  return {.time = timeline.step_time, .straggler = find_straggler(TimelineIndex(timed, timeline))};
 }
 
 /// Several steps that differ by what the seed of each draws; the first has the scenario's own.
@@ -123,12 +110,12 @@ ExitCode run_steps(const SimulateOptions& options) {
   const Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
   const PredictorWeights weights = shipped_weights();
   const TimedProgram planned = plan_step(scenario, weights);
-  std::vector<std::function<std::string()>> calls;
+  std::vector<std::function<StepSample()>> calls;
   for (int step = 0; step < options.steps; ++step) {
     calls.emplace_back([&planned, step] {
       TimedProgram timed = planned;
       timed.paces.seed += static_cast<std::uint64_t>(step) * 0x9e3779b97f4a7c15ULL;
-      return packed_step(timed);
+      return sample_of(timed);
     });
   }
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -138,11 +125,8 @@ ExitCode run_steps(const SimulateOptions& options) {
     if (status.is_due())
       status.show(std::to_string(done) + " of " + std::to_string(calls.size()) + " steps");
   };
-  for (const ForkedOutcome& outcome :
-       run_forked_each(calls, options.jobs > 0 ? options.jobs : cores, show)) {
-    if (!outcome.error.empty()) throw ForkedCallError(outcome.error);
-    steps.push_back(unpacked_step(outcome.result));
-  }
+  for (const auto& step : forked_each(calls, options.jobs > 0 ? options.jobs : cores, show))
+    steps.push_back(step.value());
   const Provenance provenance = provenance_of(scenario, weights, planned);
   const StepDistribution distribution = distribution_of(steps);
   print(options.format == "json" ? json_text(distribution, provenance)
@@ -155,15 +139,14 @@ ExitCode run_simulate(const SimulateOptions& options) {
   const Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
   stopwatch.end_pass("read");
   const PredictorWeights weights = shipped_weights();
-  const TimedProgram timed = planned(scenario, weights);
+  TimedProgram program = planned(scenario, weights);
   stopwatch.end_pass("plan");
   const bool draws_memory =
       !options.trace_file.empty() || !options.picture_file.empty() || !options.report_file.empty();
-  const Timeline timeline = draws_memory ? simulate(timed) : simulate_without_memory_samples(timed);
-  stopwatch.end_pass("simulate");
-  const StepReport report = measure(timed, timeline);
+  const auto& [timed, timeline, report] =
+      run_step(std::move(program), draws_memory ? Recording::every_change : Recording::peaks,
+               [&](const std::string& pass) { stopwatch.end_pass(pass); });
   write_files(options, scenario, timed, timeline);
-  stopwatch.end_pass("report");
 
   const Provenance provenance = provenance_of(scenario, weights, timed);
   if (!options.report_file.empty())
@@ -192,6 +175,9 @@ void add_simulate_command(CLI::App& app, ExitCode& exit_code) {
                       "write a self-contained HTML report for a browser");
   command->add_option("--resolved", options->resolved_file,
                       "write the scenario with all defaults and files inlined");
+  command->add_option("--snapshot-out", options->snapshot_file,
+                      "write the memory of the fullest GPU as torch.cuda.memory._dump_snapshot "
+                      "does, for pytorch.org/memory_viz");
   command->add_option("--chakra", options->chakra_prefix,
                       "write PREFIX.<rank>.et, Chakra execution traces for ASTRA-sim");
   command->add_option("--chakra-version", options->chakra_version, "of their schema")

@@ -1,12 +1,14 @@
 "use strict";
 // Elements, figures as texts, tables and legends. Text reaches the page only as text nodes.
 
-const COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99", "#bbcc33", "#99ddff",
-                 "#882255", "#999933", "#777777", "#e2e2e2"];
+/** For series that are no classes of time: colours of the same palette. */
+const COLOURS = ["#3156bb", "#f59910", "#6cc683", "#7870e0", "#dd6140", "#18b4ff", "#e77ed3", "#0f6455", "#fbdc5a", "#8a3f01",
+                 "#bc217f", "#4e1883", "#8b9098", "#c4c9d0"];
 
 function element(name, attributes, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
     if (key === "class") node.className = value;
     else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
     else node.setAttribute(key, value);
@@ -17,24 +19,44 @@ function element(name, attributes, ...children) {
   return node;
 }
 
+/** An element with properties of its style; the page's policy allows no style in markup. */
+function styled(node, style) {
+  Object.assign(node.style, style);
+  return node;
+}
+
 function significant(value, digits = 4) {
   if (value === null || value === undefined) return "-";
   if (typeof value !== "number") return String(value);
-  if (Number.isInteger(value) && Math.abs(value) < 1e15) return String(value);
-  return String(Number(value.toPrecision(digits)));
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return Math.abs(value) >= 1e5 ? value.toLocaleString("en-US") : String(value);
+  const text = String(Number(value.toPrecision(digits)));
+  return Math.abs(value) >= 1e5 && !text.includes("e") ? Number(text).toLocaleString("en-US") : text;
 }
 
-function timeText(seconds) {
-  const size = Math.abs(seconds);
-  if (size >= 1) return significant(seconds) + " s";
-  if (size >= 1e-3) return significant(seconds * 1e3) + " ms";
-  if (size >= 1e-6) return significant(seconds * 1e6) + " us";
-  return significant(seconds * 1e9, 3) + " ns";
+/** `value` to a tenth of what it may be wrong by (`wrong`, in its unit), or three digits where nothing says how much that is. */
+function known(value, wrong) {
+  if (typeof value !== "number") return significant(value);
+  if (value === 0) return "0";
+  const last = wrong > 0 ? Math.floor(Math.log10(wrong / 10) + 1e-9) : Math.floor(Math.log10(Math.abs(value))) - 2;
+  const rounded = Math.round(value / 10 ** last) * 10 ** last;
+  return rounded.toLocaleString("en-US", {minimumFractionDigits: Math.max(-last, 0), maximumFractionDigits: Math.max(-last, 0)});
 }
 
-function bytesText(bytes) {
+/** The unit in which a time reads well: {name, size in seconds}. */
+function timeUnit(seconds) {
+  const units = [["s", 1], ["ms", 1e-3], ["us", 1e-6], ["ns", 1e-9]];
+  const [name, size] = units.find(([, at]) => Math.abs(seconds) >= at) || units[3];
+  return {name, size};
+}
+
+function timeText(seconds, digits) {
+  const {name, size} = timeUnit(seconds);
+  return significant(seconds / size, digits || (name === "ns" ? 3 : 4)) + " " + name;
+}
+
+function bytesText(bytes, digits) {
   for (const [unit, size] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
-    if (Math.abs(bytes) >= size) return significant(bytes / size) + " " + unit;
+    if (Math.abs(bytes) >= size) return significant(bytes / size, digits) + " " + unit;
   }
   return bytes + " B";
 }
@@ -59,35 +81,57 @@ function compareCells(a, b) {
   return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
 }
 
+function cellNode(cell) {
+  return element("td", {class: typeof cell === "number" ? "number" : null}, significant(cell));
+}
+
+/** Heads are buttons that sort; a table longer than the screen scrolls under them. */
 function tableNode(table) {
   const body = element("tbody");
-  const fill = (rows) => body.replaceChildren(...rows.map((row) => element("tr", {}, ...row.map((cell) =>
-    element("td", {class: typeof cell === "number" ? "number" : ""}, significant(cell))))));
-  let sortedBy = -1;
-  let ascending = true;
+  const fill = (rows) => body.replaceChildren(...rows.map((row) => element("tr", {}, ...row.map(cellNode))));
+  const heads = table.columns.map((name, column) => element("th", {
+    scope: "col", class: table.rows.some((row) => typeof row[column] === "number") ? "number" : null},
+    element("button", {type: "button", title: "sort", onclick: () => sortBy(column)}, name)));
   const sortBy = (column) => {
-    ascending = sortedBy === column ? !ascending : true;
-    sortedBy = column;
+    const ascending = heads[column].getAttribute("aria-sort") !== "ascending";
+    for (const head of heads) head.removeAttribute("aria-sort");
+    heads[column].setAttribute("aria-sort", ascending ? "ascending" : "descending");
     const rows = [...table.rows].sort((a, b) => compareCells(a[column], b[column]));
     fill(ascending ? rows : rows.reverse());
   };
   fill(table.rows);
-  const head = element("tr", {}, ...table.columns.map((name, column) => element("th", {
-    class: "sortable " + (table.rows.some((row) => typeof row[column] === "number") ? "number" : ""),
-    title: "sort", onclick: () => sortBy(column)}, name)));
-  const node = element("table", {}, element("thead", {}, head), body);
-  return table.rows.length > 24 ? element("div", {class: "scroll"}, node) : node;
+  const node = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body);
+  return element("div", {class: table.rows.length > 24 ? "scroll" : "wide"}, node);
+}
+
+/** A table that is made when it is opened: what a drawing shows, as text. `make` returns {columns, rows, note}. */
+function asTable(make) {
+  const node = element("details", {}, element("summary", {}, "as a table"));
+  node.addEventListener("toggle", () => {
+    if (!node.open || node.children.length > 1) return;
+    const table = make();
+    node.append(tableNode(table), element("p", {class: "note"}, table.note || ""));
+  });
+  return node;
 }
 
 function summaryNode(summary) {
-  return element("table", {}, ...summary.map((entry) => element("tr", {}, element("th", {}, entry.name),
-    element("td", {}, significant(entry.value)), element("td", {class: "definition"}, entry.definition || ""))));
+  return element("div", {class: "wide"}, element("table", {}, element("tbody", {}, ...summary.map((entry) =>
+    element("tr", {}, element("th", {scope: "row"}, entry.name), element("td", {}, significant(entry.value)),
+      element("td", {class: "definition"}, entry.definition || ""))))));
+}
+
+function swatch(colour) {
+  return styled(element("i", {class: "swatch"}), {background: colour});
 }
 
 function legendNode(names, colours) {
-  return element("div", {class: "legend"}, ...names.map((name, i) => {
-    const mark = element("i");
-    mark.style.background = colours[i % colours.length];
-    return element("span", {}, mark, name);
-  }));
+  return element("div", {class: "legend"}, ...names.map((name, i) => element("span", {}, swatch(colours[i % colours.length]), name)));
+}
+
+/** Parts of a whole side by side: `parts` of {share in [0, 1], colour, title, label}. */
+function barNode(parts, kind) {
+  return element("div", {class: "bar " + (kind || ""), role: "img", "aria-label": parts.map((part) => part.title).join(", ")},
+    ...parts.filter((part) => part.share > 0).map((part) => styled(element("span", {title: part.title}, part.share > 0.055 ? part.label : null),
+      {width: 100 * part.share + "%", background: part.colour, color: inkOn(part.colour)})));
 }

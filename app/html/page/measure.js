@@ -23,7 +23,7 @@ function probe({name, chart}) {
   const shapes = chart.getZr().storage.getDisplayList(true).length;
   const series = option.series.map((one) => ({type: one.type, name: one.name, points: one.data.length}));
   const found = {name, shapes, series};
-  if (option.xAxis) {
+  if (option.xAxis && option.dataZoom && option.dataZoom.length > 0) {
     const middle = () => chart.convertFromPixel({xAxisIndex: 0}, 300);
     const before = middle();
     chart.dispatchAction({type: "dataZoom", dataZoomIndex: 0, start: 60, end: 90});
@@ -43,6 +43,10 @@ function measurePoints(root, view) {
   const row = view.points.rows[last];
   press(view.scatter, view.scatter.chart.convertToPixel({gridIndex: 0}, [row[view.right.value], row[view.up.value]]));
   root.setAttribute("data-chosen", view.chosen);
+  if (globalThis.gridView) {
+    const series = globalThis.gridView.option().series;
+    root.setAttribute("data-cells", series.map((one) => one.data.length).join(" "));
+  }
   const axis = Number(view.right.value);
   const values = view.points.rows.map((one) => one[axis]);
   const middle = (Math.min(...values) + Math.max(...values)) / 2;
@@ -85,5 +89,9 @@ function measure(begin) {
   root.setAttribute("data-frame-ms", slowest);
   view.reset();
   view.show(view.sliceAt(view.left + 5, view.axis + 5));
+  const first = view.chosen.i;
+  view.step(1, 0);
+  root.setAttribute("data-stepped", view.chosen.i - first);
+  view.step(-1, 0);
   root.setAttribute("data-found", view.search("forward"));
 }

@@ -2,10 +2,14 @@
 // Memory over time. Uses addChart() and the like of charts.js, element() of elements.js.
 
 const MARKS = ["copies to the host", "copies back", "computes again"];
-const MARK_COLOURS = ["#882255", "#117733", "#ee8866"];
+const MARK_COLOURS = ["#8a3f01", "#0f6455", "#f59910"];
 const MARK_ROW = 16;  // pixels
 
-const BEFORE = "without the plan";
+
+/** What the line over the stack is: the same without a plan, or the other side of a comparison. */
+function beforeName(memory) {
+  return memory.before || "without the plan";
+}
 
 /** The largest unit below which `bytes` is not: {name, size}. */
 function unitOf(bytes) {
@@ -30,17 +34,17 @@ function memorySeries(rank, memory, unit) {
 /** The same memory without a plan, as a line over the stack. */
 function beforeSeries(rank, memory, unit) {
   const {times_s: times, bytes} = rank.before;
-  return {...stackSeries(BEFORE, times, memory.step_time_s, bytes, "#555555", unit), stack: null, areaStyle: null, lineStyle: {width: 1.5}};
+  return {...stackSeries(beforeName(memory), times, memory.step_time_s, bytes, styleColour("faint"), unit), stack: null, areaStyle: null, lineStyle: {width: 1.5}};
 }
 
 /** Lines of the capacity, of the budget of a plan where there is one, and of the peak; those above `highest` are left out. */
 function memoryLines(rank, memory, unit, highest) {
   const line = (at, text, color, position) => ({...at, lineStyle: {color, type: "solid"}, label: {formatter: text, position, rotate: 0, color}});
   const limit = (name, bytes, color, position) => bytes <= highest ? [line({yAxis: bytes / unit}, name + " " + bytesText(bytes), color, position)] : [];
-  const lines = [...limit("capacity", memory.capacity_bytes, "#cc3311", "insideStartBottom"),
-    ...limit("budget", memory.budget_bytes, "#aa3377", "insideStartTop")];
+  const lines = [...limit("capacity", memory.capacity_bytes, styleColour("bad"), "insideStartBottom"),
+    ...limit("budget", memory.budget_bytes, "#bc217f", "insideStartTop")];
   const peak = rank.bytes.indexOf(Math.max(...rank.bytes));
-  if (peak >= 0) lines.push(line({xAxis: rank.times_s[peak]}, "peak", "#cc3311", "end"));
+  if (peak >= 0) lines.push(line({xAxis: rank.times_s[peak]}, "peak", styleColour("bad"), "end"));
   return {silent: true, symbol: "none", data: lines};
 }
 
@@ -58,14 +62,15 @@ function markSeries(rank, memory, kinds) {
   });
 }
 
-function memoryTip(points, unit) {
+function memoryTip(points, memory, unit) {
+  const before = beforeName(memory);
   const text = ({seriesName, value}) => seriesName + " " + bytesText(value[1] * unit);
   const found = points.filter((point) => !MARKS.includes(point.seriesName));
-  const stacked = found.filter((point) => point.seriesName !== BEFORE);
+  const stacked = found.filter((point) => point.seriesName !== before);
   if (stacked.length === 0) return "";
   const total = stacked.reduce((sum, point) => sum + point.value[1], 0);
   return [timeText(stacked[0].value[0]) + ": " + bytesText(total * unit), ...stacked.filter((point) => point.value[1] > 0).map(text).reverse(),
-    ...found.filter((point) => point.seriesName === BEFORE).map(text)].join("\n");
+    ...found.filter((point) => point.seriesName === before).map(text)].join("\n");
 }
 
 /** What the picture has to reach: a capacity far above everything else would flatten it. */
@@ -79,6 +84,7 @@ function memoryOption(rank, memory, height) {
   const kinds = [0, 1, 2].filter((kind) => rank.marks.kind.includes(kind));
   const bottom = 50 + (kinds.length > 0 ? kinds.length * MARK_ROW + 8 : 0);
   const top = 44;
+  const left = kinds.length > 0 ? 110 : 64;
   const highest = highestOf(rank, memory);
   const unit = unitOf(highest);
   const stack = memorySeries(rank, memory, unit.size);
@@ -87,15 +93,23 @@ function memoryOption(rank, memory, height) {
   const time = {min: 0, max: memory.step_time_s};
   const label = {formatter: (value) => significant(value, 3), showMaxLabel: false};
   return {
-    tooltip: {...TOOLTIP, trigger: "axis", formatter: (points) => memoryTip(points, unit.size)},
+    tooltip: {...TOOLTIP, trigger: "axis", formatter: (points) => memoryTip(points, memory, unit.size)},
     legend: {...LEGEND, data: stack.map((series) => series.name)},
-    grid: [{left: 110, right: 20, top, height: height - top - bottom}, {left: 110, right: 20, height: kinds.length * MARK_ROW, bottom: 30}],
+    grid: [{left, right: 20, top, height: height - top - bottom}, {left, right: 20, height: kinds.length * MARK_ROW, bottom: 30}],
     xAxis: [numberAxis("", timeText, time), {type: "value", gridIndex: 1, show: false, ...time}],
     yAxis: [numberAxis(unit.name, null, {min: 0, max: highest / unit.size, nameGap: 40, axisLabel: label}),
       {type: "category", gridIndex: 1, data: kinds.map((kind) => MARKS[kind]), inverse: true, axisLine: {show: false}, axisTick: {show: false},
        axisLabel: {fontSize: 10}}],
     dataZoom: zoomOf({xAxisIndex: [0, 1]}), series: [...stack, ...markSeries(rank, memory, kinds)],
   };
+}
+
+/** Memory at up to 200 times of a rank, in MiB. */
+function memoryTable(rank) {
+  const parts = rank.categories || {names: ["in use"], times_s: rank.times_s, bytes: [rank.bytes]};
+  const every = Math.max(1, Math.ceil(parts.times_s.length / 200));
+  const rows = parts.times_s.map((time, i) => [time * 1e3, ...parts.bytes.map((bytes) => bytes[i] / 2 ** 20)]).filter((_, i) => i % every === 0);
+  return {columns: ["ms", ...parts.names.map((name) => name + " [MiB]")], rows};
 }
 
 function memoryNode(memory) {
@@ -113,5 +127,6 @@ function memoryNode(memory) {
       (memory.capacity_bytes ? ", capacity " + bytesText(memory.capacity_bytes) : "");
   };
   show();
-  return element("div", {}, element("div", {class: "tools"}, select, words), box);
+  repaints.push(show);
+  return element("div", {}, element("div", {class: "tools"}, select, words), box, asTable(() => memoryTable(ranks[Number(select.value || 0)])));
 }

@@ -24,7 +24,7 @@ function rooflineNode(roofline) {
   const roof = (intensity) => [intensity, Math.min(roofline.peak || Infinity, intensity * roofline.bandwidth) / TERA];
   const corner = roofline.peak ? Math.min(Math.max(roofline.peak / roofline.bandwidth, wide.min), wide.max) : wide.max;
   const series = groupedSeries(points, (point) => point.kind, (point) => ({name: point.shape, value: [point.intensity, point.rate / TERA]}));
-  series.push({name: "roof", type: "line", symbol: "none", silent: true, clip: true, color: "#999999",
+  series.push({name: "roof", type: "line", symbol: "none", silent: true, clip: true, color: COLOURS[12],
                data: [wide.min, corner, wide.max].map(roof)});
   const tip = ({seriesName, name, value}) => seriesName + " " + name + "\n" + significant(value[1], 3) + " TFLOP/s, " +
     significant(value[0], 3) + " FLOP per byte";
@@ -41,7 +41,7 @@ function rooflineNode(roofline) {
 function scatterNode(scatter) {
   const range = decades(scatter.points.flatMap((point) => [point.x, point.y]));
   const series = groupedSeries(scatter.points, (point) => point.group, (point) => ({name: point.name, value: [point.x, point.y]}));
-  series.push({name: "equal", type: "line", symbol: "none", silent: true, color: "#999999",
+  series.push({name: "equal", type: "line", symbol: "none", silent: true, color: COLOURS[12],
                data: [[range.min, range.min], [range.max, range.max]]});
   const tip = ({seriesName, name, value}) => name + " (" + seriesName + ")\nmeasured " + timeText(value[0]) + ", simulated " +
     timeText(value[1]) + ", " + significant(100 * (value[1] / value[0] - 1), 3) + " %";

@@ -41,21 +41,35 @@ function pixelOf(colour, alpha) {
   const bytes = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   return new Uint32Array(new Uint8ClampedArray([...bytes, alpha]).buffer)[0];
 }
-const PIXELS = COLOURS.map((colour) => pixelOf(colour, 255));
-const FAINT_PIXELS = COLOURS.map((colour) => pixelOf(colour, 38));
 
 class TimelineView {
   constructor(timeline, canvas, details) {
     this.timeline = timeline;
+    this.colours = timeline.colours || COLOURS;
+    this.pixels = this.colours.map((colour) => pixelOf(colour, 255));
+    this.faintPixels = this.colours.map((colour) => pixelOf(colour, 38));
     this.canvas = canvas;
     this.details = details;
-    this.rowHeight = 16;
-    this.left = 150;
-    this.axis = 22;
+    this.rowHeight = 20;
+    this.axis = 24;
     this.top = 0;
     this.matches = null;
     this.showPath = false;
+    this.chosen = null;  // {r, i}: a slice of a row
+    this.fit(1350);
     this.reset();
+  }
+
+  /** The picture's size in pixels of the page; the canvas has as many as the screen. */
+  fit(width) {
+    const sharp = globalThis.devicePixelRatio || 1;
+    this.wide = width;
+    this.high = Math.min(660, this.axis + this.rowHeight * this.timeline.rows.length + 2);
+    this.left = width < 640 ? 92 : 170;
+    this.canvas.width = Math.round(this.wide * sharp);
+    this.canvas.height = Math.round(this.high * sharp);
+    this.canvas.style.height = this.high + "px";
+    this.canvas.getContext("2d").setTransform(sharp, 0, 0, sharp, 0, 0);
   }
 
   reset() {
@@ -64,7 +78,7 @@ class TimelineView {
     this.top = 0;
   }
 
-  get width() { return this.canvas.width - this.left; }
+  get width() { return this.wide - this.left; }
   x(time) { return this.left + (time - this.from) / (this.to - this.from) * this.width; }
   time(x) { return this.from + (x - this.left) / this.width * (this.to - this.from); }
 
@@ -82,7 +96,7 @@ class TimelineView {
     this.from = Math.min(Math.max(this.from + seconds, 0), this.timeline.step_time_s - span);
     this.to = this.from + span;
     const rows = this.timeline.rows.length * this.rowHeight + this.axis;
-    this.top = Math.min(Math.max(this.top + pixels, 0), Math.max(rows - this.canvas.height, 0));
+    this.top = Math.min(Math.max(this.top + pixels, 0), Math.max(rows - this.high, 0));
   }
 
   search(text) {
@@ -119,19 +133,20 @@ class TimelineView {
 
   draw() {
     const context = this.canvas.getContext("2d");
-    const height = this.canvas.height;
-    context.clearRect(0, 0, this.canvas.width, height);
-    context.font = "11px system-ui, sans-serif";
+    context.clearRect(0, 0, this.wide, this.high);
+    context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
     const first = Math.floor(this.top / this.rowHeight);
-    const last = Math.min(this.timeline.rows.length, Math.ceil((this.top + height - this.axis) / this.rowHeight));
-    const wide = this.drawThinSlices(context, first, last);
-    for (const [r, i, begin, end] of wide) this.drawSlice(context, r, i, begin, end);
-    for (let r = first; r < last; ++r) {
-      context.fillStyle = "#444444";
-      context.fillText(this.timeline.rows[r].name, 4, this.yOf(r) + this.rowHeight / 2, this.left - 8);
-    }
+    const last = Math.min(this.timeline.rows.length, Math.ceil((this.top + this.high - this.axis) / this.rowHeight));
+    context.fillStyle = styleColour("track");
+    for (let r = first; r < last; ++r) context.fillRect(this.left, this.yOf(r) + 1, this.width, this.rowHeight - 2);
+    const slices = this.drawThinSlices(context, first, last);
+    for (const [r, i, begin, end] of slices) this.drawSlice(context, r, i, begin, end);
+    for (let r = first; r < last; ++r) this.drawBatches(context, r);
+    context.fillStyle = styleColour("ink");
+    for (let r = first; r < last; ++r) context.fillText(this.timeline.rows[r].name, 0, this.yOf(r) + this.rowHeight / 2, this.left - 8);
     if (this.showPath) this.drawPath(context);
+    this.drawChosen(context);
     this.drawAxis(context);
   }
 
@@ -156,7 +171,7 @@ class TimelineView {
         const from = Math.max(Math.floor((begin - this.from) / pixel), 0);
         const until = Math.min(Math.max(Math.ceil((end - this.from) / pixel), from + 1), width);
         const faint = this.isFaint(row.names[i]);
-        const colour = (faint ? FAINT_PIXELS : PIXELS)[row.kinds[i] % COLOURS.length];
+        const colour = (faint ? this.faintPixels : this.pixels)[row.kinds[i] % this.colours.length];
         pixels.fill(colour, (r - first) * width + from, (r - first) * width + until);
       });
     }
@@ -173,141 +188,159 @@ class TimelineView {
   drawSlice(context, r, i, begin, end) {
     const row = this.timeline.rows[r];
     const x = Math.max(this.x(begin), this.left);
-    const width = Math.max(Math.min(this.x(end), this.canvas.width) - x, 1);
+    const width = Math.max(Math.min(this.x(end), this.wide) - x, 1);
     const y = this.yOf(r);
     context.globalAlpha = this.isFaint(row.names[i]) ? 0.15 : 1;
-    context.fillStyle = COLOURS[row.kinds[i] % COLOURS.length];
+    const colour = this.colours[row.kinds[i] % this.colours.length];
+    context.fillStyle = colour;
     context.fillRect(x, y + 1, width - 0.5, this.rowHeight - 2);
-    if (width > 40) this.drawLabel(context, this.timeline.names[row.names[i]], x, y, width);
+    if (width > 14) this.drawLabel(context, row, i, x, y, width, colour);
     context.globalAlpha = 1;
   }
 
-  drawLabel(context, text, x, y, width) {
-    const fitting = Math.floor(width / 6.2);
-    context.fillStyle = "#ffffff";
-    context.fillText(text.length > fitting ? text.slice(0, fitting) : text, x + 3, y + this.rowHeight / 2);
+  /** The number of its micro-batch, with its name in front where that fits. */
+  drawLabel(context, row, i, x, y, width, colour) {
+    const name = this.timeline.names[row.names[i]];
+    const batch = row.micro_batches[i] >= 0 ? String(row.micro_batches[i]) : "";
+    const fitting = Math.floor((width - 4) / 6.4);
+    const whole = name + (batch ? " " + batch : "");
+    const thin = this.x(row.end[i]) - this.x(row.begin[i]) <= 14;
+    const text = whole.length <= fitting ? whole : thin ? "" : batch || (fitting > 8 ? name.slice(0, fitting) : "");
+    if (text.length > fitting) return;
+    context.fillStyle = inkOn(colour);
+    context.fillText(text, x + 3, y + this.rowHeight / 2);
+  }
+
+  /** The number of a micro-batch once over slices of it that follow each other and are too thin to have it each. */
+  drawBatches(context, r) {
+    const row = this.timeline.rows[r];
+    const from = firstAbove(row.end, this.from);
+    const until = Math.min(firstAbove(row.begin, this.to), row.begin.length);
+    if (until - from > 5000) return;
+    for (let i = from; i < until;) {
+      let next = i + 1;
+      while (next < until && row.micro_batches[next] === row.micro_batches[i] && row.kinds[next] === row.kinds[i]) ++next;
+      this.drawBatch(context, r, i, next - 1);
+      i = next;
+    }
+  }
+
+  drawBatch(context, r, i, last) {
+    const row = this.timeline.rows[r];
+    const x = Math.max(this.x(row.begin[i]), this.left);
+    const width = Math.min(this.x(row.end[last]), this.wide) - x;
+    const thin = this.x(row.end[i]) - this.x(row.begin[i]) <= 14;
+    if (last === i || !thin || width < 14 || row.micro_batches[i] < 0 || this.isFaint(row.names[i])) return;
+    const text = String(row.micro_batches[i]);
+    const colour = this.colours[row.kinds[i] % this.colours.length];
+    const middle = x + width / 2 - 3.3 * text.length;
+    context.fillStyle = colour;  // over the edges between the slices
+    context.fillRect(middle - 2, this.yOf(r) + 2, 6.6 * text.length + 4, this.rowHeight - 4);
+    context.fillStyle = inkOn(colour);
+    context.fillText(text, middle, this.yOf(r) + this.rowHeight / 2);
+  }
+
+  drawChosen(context) {
+    if (!this.chosen) return;
+    const {r, i} = this.chosen;
+    const row = this.timeline.rows[r];
+    const x = Math.max(this.x(row.begin[i]), this.left);
+    const width = Math.max(Math.min(this.x(row.end[i]), this.wide) - x, 2);
+    if (this.x(row.end[i]) < this.left || this.yOf(r) < this.axis - this.rowHeight) return;
+    context.strokeStyle = styleColour("ink");
+    context.lineWidth = 2;
+    context.strokeRect(x, this.yOf(r) + 1, width, this.rowHeight - 2);
+    context.lineWidth = 1;
   }
 
   drawPath(context) {
-    context.fillStyle = "#000000";
+    context.fillStyle = styleColour("ink");
     const path = this.timeline.path;
     let edge = -1;
     for (let i = 0; i < path.begin.length; ++i) {
       if (path.end[i] < this.from || path.begin[i] > this.to || path.row[i] < 0) continue;
       const x = Math.max(this.x(path.begin[i]), this.left);
-      const width = Math.max(Math.min(this.x(path.end[i]), this.canvas.width) - x, 1);
+      const width = Math.max(Math.min(this.x(path.end[i]), this.wide) - x, 1);
       if (x + width < edge + 0.5 && path.row[i] === path.row[i - 1]) continue;
       edge = x + width;
       const y = this.axis + path.row[i] * this.rowHeight - this.top;
-      if (y >= this.axis && y < this.canvas.height) context.fillRect(x, y + this.rowHeight - 3, width, 3);
+      if (y >= this.axis && y < this.high) context.fillRect(x, y + this.rowHeight - 3, width, 3);
     }
   }
 
   drawAxis(context) {
-    context.fillStyle = "#ffffff";
-    context.fillRect(0, 0, this.canvas.width, this.axis);
-    context.fillStyle = "#444444";
-    const rough = (this.to - this.from) / 8;
+    context.fillStyle = styleColour("card");
+    context.fillRect(0, 0, this.wide, this.axis);
+    context.fillStyle = styleColour("faint");
+    const rough = (this.to - this.from) / (this.width / 110);
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough * 0.999) || rough;
-    for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step) {
-      context.fillRect(this.x(at), this.axis - 5, 1, 5);
-      context.fillText(timeText(at), this.x(at) + 3, this.axis / 2);
+    for (let k = Math.ceil(this.from / step - 1e-9); k * step <= this.to; ++k) {
+      context.fillRect(this.x(k * step), this.axis - 5, 1, 5);
+      context.fillText(timeText(k * step), this.x(k * step) + 3, this.axis / 2);
     }
+    for (const end of this.timeline.ends || []) this.drawEnd(context, end);
   }
 
-  /** Row and slice at a place of the canvas, or null. */
+  /** Where the step of one of several ends: {name, at}. */
+  drawEnd(context, end) {
+    const x = Math.min(this.x(end.at), this.wide - 1);
+    if (x < this.left) return;
+    context.fillStyle = styleColour("card");
+    context.fillRect(x - 50, 0, 50, this.axis - 6);
+    context.fillStyle = styleColour("ink");
+    context.fillRect(x - 1, 0, 2, this.high);
+    context.textAlign = "end";
+    context.fillText(end.name, x - 4, this.axis / 2);
+    context.textAlign = "start";
+  }
+
+  /** Numbers of the row and the slice at a place of the picture, or null. */
   sliceAt(x, y) {
     const r = Math.floor((y - this.axis + this.top) / this.rowHeight);
     if (y < this.axis || x < this.left || r < 0 || r >= this.timeline.rows.length) return null;
     const row = this.timeline.rows[r];
     const i = firstAbove(row.end, this.time(x));
     const margin = (this.to - this.from) / this.width;
-    return i < row.begin.length && row.begin[i] <= this.time(x) + margin ? {row, i} : null;
+    return i < row.begin.length && row.begin[i] <= this.time(x) + margin ? {r, i} : null;
+  }
+
+  /** What a slice is, in a line or two. */
+  words({r, i}) {
+    const row = this.timeline.rows[r];
+    const batch = row.micro_batches[i];
+    return row.name + ", " + this.timeline.kinds[row.kinds[i]] + (batch >= 0 ? ", micro-batch " + batch : "") + ": from " + timeText(row.begin[i]) +
+      " to " + timeText(row.end[i]) + ", " + timeText(row.end[i] - row.begin[i]);
   }
 
   show(found) {
     if (!found) return;
-    const {row, i} = found;
-    const name = this.timeline.names[row.names[i]];
+    this.chosen = found;
+    const name = this.timeline.names[this.timeline.rows[found.r].names[found.i]];
     const story = this.timeline.stories[name];
-    const batch = row.micro_batches[i];
-    this.details.replaceChildren(
-      element("strong", {}, name), element("div", {}, row.name + ", " + this.timeline.kinds[row.kinds[i]] +
-        (batch >= 0 ? ", micro-batch " + batch : "") + ": from " + timeText(row.begin[i]) + " to " + timeText(row.end[i]) +
-        ", " + timeText(row.end[i] - row.begin[i])),
-      story ? tableNode(story) : null);
+    this.details.replaceChildren(element("strong", {}, name), element("div", {}, this.words(found)),
+      story ? kernelBar(story) : "", story ? tableNode(story) : "");
   }
-}
 
-function listen(view) {
-  const canvas = view.canvas;
-  const place = (event) => {
-    const box = canvas.getBoundingClientRect();
-    const scale = canvas.width / box.width;
-    return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
-  };
-  let queued = false;
-  const redraw = () => {
-    if (queued) return;
-    queued = true;
-    requestAnimationFrame(() => { queued = false; view.draw(); });
-  };
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    if (event.shiftKey) view.pan(0, event.deltaY);
-    else view.zoom(Math.exp(event.deltaY * 0.002), place(event)[0]);
-    redraw();
-  }, {passive: false});
-  let drag = null;
-  canvas.addEventListener("pointerdown", (event) => { drag = {at: place(event), moved: false}; });
-  canvas.addEventListener("pointermove", (event) => {
-    if (!drag || event.buttons === 0) return;
-    const [x, y] = place(event);
-    if (Math.abs(x - drag.at[0]) + Math.abs(y - drag.at[1]) > 2) drag.moved = true;
-    view.pan(view.time(drag.at[0]) - view.time(x), drag.at[1] - y);
-    drag.at = [x, y];
-    redraw();
-  });
-  canvas.addEventListener("pointerup", (event) => {
-    if (drag && !drag.moved) view.show(view.sliceAt(...place(event)));
-    drag = null;
-  });
-  canvas.addEventListener("dblclick", () => { view.reset(); redraw(); });
-  canvas.addEventListener("keydown", (event) => {
-    const span = view.to - view.from;
-    const act = {w: () => view.zoom(0.8, view.left + view.width / 2), s: () => view.zoom(1.25, view.left + view.width / 2),
-                 a: () => view.pan(-span / 8, 0), d: () => view.pan(span / 8, 0), ArrowLeft: () => view.pan(-span / 8, 0),
-                 ArrowRight: () => view.pan(span / 8, 0), ArrowUp: () => view.pan(0, -48), ArrowDown: () => view.pan(0, 48)}[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
-    redraw();
-  });
-  return redraw;
-}
+  /** The slice beside the chosen one: `along` its row, or in the row `down` at about the same time; brings it into view. */
+  step(along, down) {
+    const rows = this.timeline.rows;
+    if (rows.length === 0) return;
+    const {r, i} = this.chosen || {r: 0, i: -1};
+    const to = Math.min(Math.max(r + down, 0), rows.length - 1);
+    const middle = i < 0 ? this.from : (rows[r].begin[i] + rows[r].end[i]) / 2;
+    const next = down ? firstAbove(rows[to].end, middle) : i + along;
+    this.show({r: to, i: Math.min(Math.max(next, 0), rows[to].begin.length - 1)});
+    this.bringIntoView();
+  }
 
-function timelineNode(timeline) {
-  decodeRows(timeline);
-  const canvas = element("canvas", {tabindex: "0", role: "img", "aria-label": "timeline of GPUs and streams"});
-  canvas.width = 1350;
-  canvas.height = Math.min(640, 24 + 16 * timeline.rows.length);
-  const details = element("div", {class: "details"}, "Click a slice. Wheel: zoom; drag: pan; shift + wheel: rows; double click: all; " +
-    "keys w s a d.");
-  const view = new TimelineView(timeline, canvas, details);
-  globalThis.timelineView = view;
-  const redraw = listen(view);
-  const found = element("span");
-  const input = element("input", {type: "search", placeholder: "search", "aria-label": "search slices", oninput: () => {
-    const count = view.search(input.value);
-    found.textContent = input.value ? count + " slices" : "";
-    redraw();
-  }});
-  const path = element("input", {type: "checkbox", onchange: () => { view.showPath = path.checked; redraw(); }});
-  view.draw();
-  return element("div", {}, legendNode(timeline.kinds, COLOURS), element("div", {class: "tools"}, input,
-    element("button", {onclick: () => { view.next(); redraw(); }}, "next"), found,
-    element("button", {onclick: () => { view.reset(); redraw(); }}, "all"),
-    timeline.path ? element("label", {}, path, " critical path") : null), canvas, details,
-    timeline.note ? element("p", {class: "note"}, timeline.note) : null);
+  bringIntoView() {
+    const {r, i} = this.chosen;
+    const row = this.timeline.rows[r];
+    const middle = (row.begin[i] + row.end[i]) / 2;
+    if (row.end[i] < this.from || row.begin[i] > this.to) this.pan(middle - (this.from + this.to) / 2, 0);
+    const y = r * this.rowHeight;
+    if (y < this.top) this.pan(0, y - this.top);
+    if (y + this.rowHeight > this.top + this.high - this.axis) this.pan(0, y + this.rowHeight - this.top - this.high + this.axis);
+  }
 }

@@ -51,6 +51,7 @@ struct OptionUse {
   bool runs, models, operators, collectives;
 };
 constexpr std::array kUses{OptionUse{"--only", true, false, false, false},
+                           OptionUse{"--scenarios", true, true, false, false},
                            OptionUse{"--overlay", true, true, true, false},
                            OptionUse{"--report", true, false, false, false},
                            OptionUse{"--jobs", true, true, false, false},
@@ -110,6 +111,11 @@ void add_row_options(CLI::App* command, ValidateOptions* options) {
       ->excludes(corrections);
   command->add_option("--ignore", options->ignored,
                       "RUNS: columns of your own that say nothing of the step");
+  command
+      ->add_option("--scenarios", options->scenarios,
+                   "RUNS or --models: instead of simulating, print what each row becomes: a hash "
+                   "of its scenario, or the scenario")
+      ->check(CLI::IsMember({"hash", "yaml"}));
   command->add_option("--report", options->report_file, "RUNS: write a self-contained HTML report");
   command
       ->add_option("--jobs", options->jobs,

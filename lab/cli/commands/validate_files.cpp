@@ -18,6 +18,7 @@
 #include "lab/validate/collectives/collective_text.h"
 #include "lab/validate/models/model_run_scenario.h"
 #include "lab/validate/models/operator_text.h"
+#include "lab/validate/resolved_rows.h"
 #include "lab/validate/runs/training_run_text.h"
 #include "lab/validate/validation_page.h"
 #include "lab/validate/validation_text.h"
@@ -127,20 +128,28 @@ TrainingRunReading reading_of(const ValidateOptions& options) {
   return reading;
 }
 
-}  // namespace
+TrainingRuns runs_of(const ValidateOptions& options) {
+  return read_training_runs(options.runs_file, row_rules(shipped_catalog()), reading_of(options));
+}
 
-TrainingRunValidation score_runs(const ValidateOptions& options) {
+/// Builds scenarios of measured steps as the options say.
+ScenarioOfTrainingRun scenarios_of(const ValidateOptions& options, const TrainingRuns& runs) {
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
-  const FrameworkAliases aliases = framework_aliases(catalog);
-  const TrainingRuns runs = read_training_runs(options.runs_file, reading_of(options));
   const Overlays overlays = overlays_of(options.overlay_files, gpus_of(runs.runs), catalog);
-  const auto scenario_of = [&](const TrainingRun& run) {
+  return [=, aliases = framework_aliases(catalog)](const TrainingRun& run) {
     Scenario scenario = scenario_of_training_run(run, aliases, catalog);
     scenario.predictor_form = form;
     add_overlay(overlays, run.gpu, scenario);
     return scenario;
   };
+}
+
+}  // namespace
+
+TrainingRunValidation score_runs(const ValidateOptions& options) {
+  const TrainingRuns runs = runs_of(options);
+  const ScenarioOfTrainingRun scenario_of = scenarios_of(options, runs);
   Progress progress("runs");
   const TrainingRunValidation validation =
       score_training_runs(runs, scenario_of, shipped_weights(), jobs_of(options),
@@ -151,7 +160,16 @@ TrainingRunValidation score_runs(const ValidateOptions& options) {
 
 namespace {
 
+ExitCode print_scenarios(const ValidateOptions& options, const std::vector<ResolvedRow>& rows) {
+  print(options.scenarios == "yaml" ? scenario_documents(rows) : hash_lines(rows));
+  return ExitCode::ok;
+}
+
 ExitCode run_training_runs(const ValidateOptions& options) {
+  if (!options.scenarios.empty()) {
+    const TrainingRuns runs = runs_of(options);
+    return print_scenarios(options, resolve_rows(runs, scenarios_of(options, runs)));
+  }
   const TrainingRunValidation validation = score_runs(options);
   print_validation(validation, options.format);
   if (!options.report_file.empty())
@@ -198,20 +216,24 @@ ExitCode run_collectives(const ValidateOptions& options) {
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
 }
 
-}  // namespace
-
-ModelValidation score_runs_of_models(const ValidateOptions& options) {
+/// Builds scenarios of measured models as the options say.
+ScenarioOfRun scenarios_of(const ValidateOptions& options, const std::vector<ModelRun>& runs) {
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
-  const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
   const Overlays overlays = overlays_of(options.overlay_files, gpus_of(runs), catalog);
-  const auto scenario_of = [&](const ModelRun& run) {
+  return [=](const ModelRun& run) {
     Scenario scenario = scenario_of_run(run, form, catalog);
     add_overlay(overlays, run.gpu, scenario);
     return scenario;
   };
+}
+
+}  // namespace
+
+ModelValidation score_runs_of_models(const ValidateOptions& options) {
+  const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
   const ModelValidation validation =
-      score_models(runs, scenario_of, shipped_weights(), jobs_of(options));
+      score_models(runs, scenarios_of(options, runs), shipped_weights(), jobs_of(options));
   judge_skipped(options, validation.skipped);
   return validation;
 }
@@ -220,6 +242,10 @@ ExitCode run_validate(const ValidateOptions& options) {
   if (!options.runs_file.empty()) return run_training_runs(options);
   if (!options.collectives_file.empty()) return run_collectives(options);
   if (!options.operators_file.empty()) return run_operators(options);
+  if (!options.scenarios.empty()) {
+    const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
+    return print_scenarios(options, resolve_rows(runs, scenarios_of(options, runs)));
+  }
   const ModelValidation validation = score_runs_of_models(options);
   print_validation(validation, options.format);
   const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);

@@ -29,6 +29,7 @@ struct ValidateOptions {
   std::string format;
   std::string report_file;
   std::string form;
+  std::string scenarios;  ///< hash or yaml: what rows become, in place of simulations
   std::optional<double> tolerance_pct;
 };
 

@@ -5,10 +5,9 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
-#include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
-#include "sim/report/metrics.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -25,12 +24,10 @@ std::string simulate_run(const ModelRun& run, const ScenarioOfRun& scenario_of,
                          const PredictorWeights& weights) {
   try {
     const Scenario scenario = scenario_of(run);
-    const TimedProgram timed = plan_step(scenario, weights);
-    const Timeline timeline = simulate(timed);
-    Json answer{{"step_s", timeline.step_time.value()},
+    const StepReport report = run_step(scenario, weights).report;
+    Json answer{{"step_s", report.step_time.value()},
                 {"profile", scenario.step.framework.name},
                 {"mode", name_of(prediction_basis(scenario, weights).mode)}};
-    const StepReport report = measure(timed, timeline);
     if (report.interval) {
       answer["low_s"] = report.interval->time.low.value();
       answer["high_s"] = report.interval->time.high.value();

@@ -11,8 +11,10 @@ bool given(const TrainingRowReader& row, const char* column) {
   return row.states(column) && row.text(column) != "0" && row.text(column) != "none";
 }
 
-/// "a b" -> "[a, b]".
-std::string list_of(const std::string& words) {
+/// "a b" or "a;b" -> "[a, b]".
+std::string list_of(std::string words) {
+  std::ranges::replace(words, ';', ' ');
+  std::ranges::replace(words, ',', ' ');
   std::istringstream stream(words);
   std::string list;
   for (std::string word; stream >> word;) list += (list.empty() ? "" : ", ") + word;
@@ -24,13 +26,10 @@ class Recipe {
   explicit Recipe(const TrainingRowReader& row) : row_(row) {}
 
   std::vector<std::string> settings() && {
-    add_experts();
     add_recomputation();
     add_graphs();
     add_attention();
     add_hybrid();
-    if (given(row_, "offload_layers")) set("training.offload_layers", row_.text("offload_layers"));
-    if (given(row_, "lora_rank")) set("training.lora_rank", row_.text("lora_rank"));
     if (given(row_, "pp_layout")) add_layout();
     return std::move(list_);
   }
@@ -40,29 +39,10 @@ class Recipe {
     list_.push_back(path + "=" + value);
   }
 
-  void add_experts() {
-    if (!given(row_, "experts")) return;
-    const bool several = given(row_, "ep") && row_.text("ep") != "1";
-    const std::string dispatcher = row_.text("dispatcher");
-    if (several && !dispatcher.empty() && dispatcher != "alltoall")
-      set("training.framework.expert_dispatcher", dispatcher);
-    if (several && row_.text("ep_overlap") == "1")
-      set("training.framework.overlap_experts", "true");
-    // Megatron-Bridge's token drop: capacity 1, padded, with the plain dispatcher.
-    const bool drops = row_.text("model").find("tokendrop") != std::string::npos;
-    const bool plain = dispatcher.empty() || dispatcher == "alltoall";
-    if (given(row_, "expert_capacity_factor"))
-      set("training.expert_capacity_factor", row_.text("expert_capacity_factor"));
-    else if (drops && plain)
-      set("training.expert_capacity_factor", "1");
-  }
-
   void add_recomputation() {
     const std::string modules = row_.text("recompute_modules");
     if (!modules.empty() && modules != "core_attn")
       set("training.recompute_modules", list_of(modules));
-    if (given(row_, "recompute_layers") && row_.text("recompute") == "full")
-      set("training.recompute_layers", row_.text("recompute_layers"));
   }
 
   /// Parts of layers; whole ones and whole steps are the column's own.
@@ -98,7 +78,6 @@ class Recipe {
   /// Sizes of Mamba-2 layers are in no column: those of the published model.
   void add_hybrid() {
     if (row_.text("family") != "hybrid") return;
-    set("model.layer_pattern", row_.text("layer_pattern"));
     if (row_.text("model").find("Nemotron 3 Nano") == std::string::npos)
       return row_.complain("model",
                            "sizes of its Mamba-2 layers are known of Nemotron 3 Nano alone");

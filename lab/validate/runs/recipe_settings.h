@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-/// What a row says of the recipe, as settings "path=value": the dispatcher and overlap of experts,
-/// what runs again or waits in host memory, what graphs hold, windows and sinks, adapters, layers
-/// per stage. Bad values are reported through the row.
+/// What a row says of the recipe in lists and words that no table of columns holds, as settings
+/// "path=value": modules that run again or that graphs hold, windows and sinks, sizes of Mamba-2
+/// layers, layers per stage. Bad values are reported through the row.
 std::vector<std::string> recipe_settings(const TrainingRowReader& row);
 
 /// Numbers of layers per model chunk of a layout in letters, "E embedding, t layer, m MTP, L head,

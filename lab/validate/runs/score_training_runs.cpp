@@ -9,10 +9,9 @@
 #include "hw/units/input_error.h"
 #include "lab/validate/runs/peak_of_run.h"
 #include "sim/collectives/measured_fabric.h"
-#include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
-#include "sim/report/metrics.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -50,10 +49,8 @@ Json facts_of(const Scenario& scenario) {
           {"recompute", static_cast<int>(step.recompute)}};
 }
 
-void add_time(const TimedProgram& timed, Json& answer) {
-  const Timeline timeline = simulate(timed);
-  answer["step_s"] = timeline.step_time.value();
-  const StepReport report = measure(timed, timeline);
+void add_time(const StepReport& report, Json& answer) {
+  answer["step_s"] = report.step_time.value();
   if (!report.interval) return;
   answer["low_s"] = report.interval->time.low.value();
   answer["high_s"] = report.interval->time.high.value();
@@ -95,7 +92,7 @@ std::string simulate_run(const TrainingRun& run, const ScenarioOfTrainingRun& sc
     const TimedProgram timed = plan_step(scenario, weights);
     add_memory(run, scenario, timed.program, answer);
     if (!memory_alone) {
-      add_time(timed, answer);
+      add_time(run_step(timed).report, answer);
       add_regime(run, scenario, timed.program, answer);
     }
     return answer.dump();

@@ -10,6 +10,10 @@ namespace tessera {
 /// unknown path.
 std::string explain(std::string_view path);
 
+/// The word of an enumeration's value: `value_word("cluster.node.gpu.form_factor", 2)` is "sxm".
+/// Throws InputError for an unknown path; requires a field of an enumeration that has the value.
+std::string value_word(std::string_view path, int value);
+
 /// JSON Schema (draft 2020-12) of a scenario file, for editors.
 std::string json_schema();
 

@@ -127,6 +127,7 @@ void mirror(Of<DataParallel> auto& data, auto&& visit) {
   visit("bucket_per_replica", data.bucket_per_replica);
   visit("reduce_each_micro_batch", data.reduce_each_micro_batch);
   visit("whole_sums", data.whole_sums);
+  visit("gather_fp8", data.gather_fp8);
   visit("units_ahead", data.units_ahead);
 }
 
@@ -175,6 +176,17 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("message_headers", profile.message_headers);
   visit("sends_mask", profile.sends_mask);
   visit("vocabulary_multiple", profile.vocabulary_multiple);
+  visit("tensor_plan", profile.tensor_plan);
+  visit("splits_stages", profile.splits_stages);
+  visit("splits_sequences", profile.splits_sequences);
+  visit("complex_rope", profile.complex_rope);
+  visit("compiled_loss", profile.compiled_loss);
+  visit("keeps_outputs", profile.keeps_outputs);
+  visit("copies_gathered", profile.copies_gathered);
+  visit("gradients_join_in_place", profile.gradients_join_in_place);
+  visit("keeps_logits", profile.keeps_logits);
+  visit("reentrant_checkpoints", profile.reentrant_checkpoints);
+  visit("shifts_labels", profile.shifts_labels);
   visit("cuda_device_max_connections", profile.cuda_device_max_connections);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);
@@ -303,6 +315,7 @@ void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("host_memory", memory.host_memory);
   visit("thorough", memory.thorough);
   visit("limit", memory.limit);
+  visit("pressure", memory.pressure);
 }
 
 }  // namespace tessera

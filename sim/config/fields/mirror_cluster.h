@@ -25,6 +25,11 @@ void mirror(Of<GpuSpec> auto& gpu, auto&& visit) {
   visit("vendor", gpu.vendor);
   visit("architecture", gpu.architecture);
   visit("compute_capability", gpu.compute_capability);
+  visit("die", gpu.die);
+  visit("process", gpu.process);
+  visit("memory_kind", gpu.memory_kind);
+  visit("async_copy", gpu.async_copy);
+  visit("form_factor", gpu.form_factor);
   visit("sm_count", gpu.sm_count);
   visit("boost_clock", gpu.boost_clock);
   visit("tensor_clock", gpu.tensor_clock);

@@ -12,7 +12,7 @@
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/memory/planned_program.h"
 #include "sim/plan/memory/stage_planner.h"
-#include "sim/plan/plan.h"
+#include "sim/plan/time_segments.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/schedules/virtual_pipeline.h"
 #include "workloads/sharding.h"
@@ -148,9 +148,20 @@ void refuse_unknown(const Scenario& scenario) {
     problems.push_back(
         {"memory.planner", "'" + scenario.memory.planner + "' is unknown", "use one of " + known});
   }
-  if (scenario.memory.planner == kOptimizerOffload && !scenario.memory.swap)
-    problems.push_back({"memory.swap", "false leaves optimizer_offload nothing to do",
+  const bool offloads =
+      scenario.memory.planner == kOptimizerOffload || scenario.memory.planner == kCpuOptimizer;
+  if (offloads && !scenario.memory.swap)
+    problems.push_back({"memory.swap", "false leaves " + scenario.memory.planner + " nothing to do",
                         "use swap: true, or another planner"});
+  if (scenario.memory.planner == kCpuOptimizer &&
+      host_bandwidth_of_gpu(scenario.cluster.node) <= BytesPerSecond(0))
+    problems.push_back({"cluster.node.host_memory_bandwidth",
+                        "is not known of " + scenario.cluster.node.id +
+                            ": the time of an update by the CPU follows from it",
+                        "give it, per socket, for instance 200 GB/s"});
+  if (scenario.memory.planner == kCpuOptimizer && scenario.step.optimizer != OptimizerKind::adam)
+    problems.push_back({"training.optimizer", "cpu_optimizer runs Adam",
+                        "use optimizer: adam, or planner: optimizer_offload"});
   if (scenario.step.recompute != Recompute::none)
     problems.push_back({"memory.planner", "plans what is run again, as training.recompute does",
                         "leave out training.recompute"});
@@ -158,6 +169,42 @@ void refuse_unknown(const Scenario& scenario) {
     problems.push_back({"memory.planner", "plans training steps", "use mode: training"});
   if (!problems.empty()) throw InputError(std::move(problems));
 }
+
+/// Optimizer states of stages in host memory.
+class OptimizerOffload {
+ public:
+  OptimizerOffload(const Scenario& scenario, Bytes budget) : scenario_(scenario), budget_(budget) {}
+
+  bool wanted() const { return on_cpu() || scenario_.memory.planner == kOptimizerOffload; }
+  void run(StageMemoryPlan& plan, const remat::HostLink& link, Bytes host_bytes,
+           TimedProgram& timed) {
+    const AllocatorSetting& allocator = timed.library_memory.allocator;
+    Seconds update;
+    if (on_cpu()) {
+      updates_.push_back(update_on_cpu(plan, budget_, host_bytes,
+                                       host_bandwidth_of_gpu(scenario_.cluster.node), allocator,
+                                       scenario_.step, timed.program));
+      update = updates_.back().time;
+    } else {
+      offload_optimizer(plan, budget_, host_bytes, allocator, timed.program);
+    }
+    slowest_ = std::max(slowest_, update + offload_time(plan, link));
+  }
+  /// What no predictor knows.
+  void set_times(std::vector<TimedSegment>& segments) const {
+    for (const CpuUpdate& update : updates_)
+      segments[static_cast<std::size_t>(update.segment.index())].duration = update.time;
+  }
+  Seconds slowest() const { return slowest_; }
+
+ private:
+  bool on_cpu() const { return scenario_.memory.planner == kCpuOptimizer; }
+
+  const Scenario& scenario_;
+  Bytes budget_;
+  Seconds slowest_;
+  std::vector<CpuUpdate> updates_;
+};
 
 /// Planners know nothing of what passes take besides, such as gathered parameters: where the whole
 /// does not fit, the next round leaves that much free.
@@ -208,10 +255,12 @@ std::vector<std::string> step_planner_names() {
   names.emplace_back("megatron_block");
   names.emplace_back("megatron_uniform");
   names.emplace_back(kOptimizerOffload);
+  names.emplace_back(kCpuOptimizer);
   return names;
 }
 
-void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgram& timed) {
+TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan,
+                               TimedProgram timed) {
   const MemorySettings& settings = scenario.memory;
   Bytes limit = settings.limit;
   Bytes planned_copies;
@@ -220,17 +269,21 @@ void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgra
     for (const StageMemoryPlan& stage : plan->stages)
       if (stage.needed) planned_copies = std::max(planned_copies, stage.host_bytes);
   }
-  if (limit <= Bytes(0)) return;
+  if (limit <= Bytes(0)) return timed;
   const Bytes host = host_bytes_of(settings, scenario.cluster.node);
   timed.memory_limit = {.bytes = limit,
                         .swap = settings.swap,
                         .recompute = settings.recompute,
-                        .host_bytes = std::max(Bytes(0), host - planned_copies)};
-  keep_within(limit, timed);
+                        .host_bytes = std::max(Bytes(0), host - planned_copies),
+                        .policy = settings.pressure};
+  if (settings.pressure != PressurePolicy::rule)
+    timed.memory_limit.links =
+        host_links(timed, std::vector<bool>(timed.program.stages.size(), true));
+  return kept_within(limit, std::move(timed));
 }
 
-PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& predictor,
-                           TimedProgram& timed) {
+PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
+                                TimedProgram timed) {
   refuse_unknown(scenario);
   OperatorTimes times(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return times(op); };
@@ -246,7 +299,7 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
   const std::vector<remat::HostLink> links = host_links(timed, copying);
   planned.link = *std::ranges::min_element(links, {}, &remat::HostLink::bytes_per_ns);
   const GradientStore store = gradient_store(scenario.step);
-  Seconds slowest_offload;
+  OptimizerOffload offload(scenario, planned.budget);
   for (StageMemoryPlan& plan : planned.stages) {
     if (!plan.needed) {
       leave_alone(plan, time);
@@ -254,24 +307,23 @@ PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& pred
     }
     const remat::HostLink& link = links[static_cast<std::size_t>(plan.stage)];
     const Bytes host_bytes = host_bytes_of(settings, scenario.cluster.node);
-    if (settings.planner == kOptimizerOffload) {
+    if (offload.wanted()) {
       leave_alone(plan, time);
-      offload_optimizer(plan, planned.budget, host_bytes, timed.library_memory.allocator,
-                        timed.program);
-      slowest_offload = std::max(slowest_offload, offload_time(plan, link));
+      offload.run(plan, link, host_bytes, timed);
       continue;
     }
     StagePlanner planner(settings, link, planned.budget, host_bytes, time);
     plan_and_rewrite(planner, store, plan, timed);
   }
-  count_flops(timed.program);
-  keep_within(planned.budget, timed);
+  timed.program = with_counted_flops(std::move(timed.program));
+  timed = kept_within(planned.budget, std::move(timed));
   TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
   timed.segments = std::move(again.segments);
   timed.kernels = std::move(again.kernels);
+  offload.set_times(timed.segments);
   planned.added_time =
-      added_time(scenario.step, timed.program.stages, planned.stages) + slowest_offload;
-  return planned;
+      added_time(scenario.step, timed.program.stages, planned.stages) + offload.slowest();
+  return {std::move(timed), std::move(planned)};
 }
 
 }  // namespace tessera

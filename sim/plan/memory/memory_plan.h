@@ -65,16 +65,22 @@ struct PlannedStep {
   DeviceMemory device() const;
 };
 
-/// Plans every stage of `timed`, which `scenario` was made into, that needs more than the budget,
-/// and rewrites the programs of those with a feasible plan: what runs again becomes kernels, what
-/// is swapped becomes copies. `timed.segments` are predicted anew. Throws InputError for an unknown
-/// planner and for programs that plans do not know.
-PlannedStep plan_memory_of(const Scenario& scenario, const KernelPredictor& predictor,
-                           TimedProgram& timed);
+/// A step as its memory plan has it.
+struct PlannedProgram {
+  TimedProgram timed;
+  PlannedStep memory;
+};
+/// `timed`, which `scenario` was made into, with a plan for every stage that needs more than the
+/// budget: where it is feasible, what runs again becomes kernels, what is swapped becomes copies,
+/// and the segments are predicted anew. Throws InputError for an unknown planner and for programs
+/// that plans do not know.
+PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
+                                TimedProgram timed);
 
-/// Sets what the GPUs' allocators get at run time: the scenario's memory.limit, and the budget of
-/// `plan`, if there is one that is feasible.
-void limit_memory(const Scenario& scenario, const PlannedStep* plan, TimedProgram& timed);
+/// `timed` with what the GPUs' allocators get at run time: the scenario's memory.limit, and the
+/// budget of `plan`, if there is one that is feasible.
+TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan,
+                               TimedProgram timed);
 
 /// Planners of `sim/remat` and Megatron's.
 std::vector<std::string> step_planner_names();

@@ -33,7 +33,7 @@ PriceSearch::PriceSearch(const Graph& graph, ByteCount budget, const std::option
   Nanoseconds now = 0;
   for (OpId op = 0; op < graph.ops(); ++op) {
     clock_.push_back(now);
-    now += graph.time(op);
+    now += graph.first_time(op);
   }
   clock_.insert(clock_.end(), 2, now);
   Prices free;
@@ -79,6 +79,7 @@ Prices PriceSearch::flat(double exponent) const {
   const double price = unit_ * portable_exp2(exponent);
   for (std::size_t t = 0; t < crowded_.size(); ++t)
     prices.stage[t] = crowded_[t] ? price : kElsewhere * price;
+  std::fill_n(prices.stage.begin(), graph_.done(), 0.0);
   return prices;
 }
 

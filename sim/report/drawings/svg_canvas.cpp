@@ -94,6 +94,14 @@ void SvgCanvas::text(SvgPoint at, std::string_view words, const SvgTextStyle& st
   svg_ += '>' + escaped(words) + "</text>\n";
 }
 
+void SvgCanvas::begin_group(std::string_view title) {
+  svg_ += "<g><title>" + escaped(title) + "</title>\n";
+}
+
+void SvgCanvas::end_group() {
+  svg_ += "</g>\n";
+}
+
 std::string SvgCanvas::finish() {
   svg_ += "</svg>\n";
   return std::exchange(svg_, {});

@@ -37,6 +37,9 @@ class SvgCanvas {
   void rect(const SvgBox& box, std::string_view fill, double opacity = 1.0);
   void line(SvgPoint from, SvgPoint to, std::string_view stroke, std::string_view dashes = "");
   void polygon(std::span<const SvgPoint> points, std::string_view fill, double opacity);
+  /// What the pointer says over everything that is drawn until end_group().
+  void begin_group(std::string_view title);
+  void end_group();
   void text(SvgPoint at, std::string_view words, const SvgTextStyle& style);
 
   /// The whole file; the canvas is empty afterwards.

@@ -1,44 +1,11 @@
 #include "sim/report/drawings/timeline_slices.h"
 
 #include <algorithm>
-#include <array>
 
-#include "sim/report/time_category.h"
+#include "sim/report/palette.h"
 
 namespace tessera {
 namespace {
-
-constexpr std::array<std::string_view, kSliceKindCount> kSliceLabels{
-    "forward",         "loss",
-    "backward",        "gradient reduction",
-    "optimizer",       "tensor collective",
-    "data collective", "other collective",
-    "message",         "copy",
-    "waiting"};
-
-SliceKind slice_kind_of(const ProgramOp& op) {
-  switch (op.kind) {
-    case OpKind::kernels:
-      return static_cast<SliceKind>(op.phase);  // the phases come first, in the same order
-    case OpKind::send:
-    case OpKind::recv:
-      return SliceKind::message;
-    case OpKind::copy_out:
-    case OpKind::copy_in:
-      return SliceKind::copy;
-    default:
-      break;
-  }
-  switch (exposed_category(op.group)) {
-    case TimeCategory::exposed_tensor:
-      return SliceKind::tensor_collective;
-    case TimeCategory::exposed_data:
-      return SliceKind::data_collective;
-    default:
-      return SliceKind::other_collective;
-  }
-}
-static_assert(static_cast<int>(SliceKind::optimizer) == static_cast<int>(Phase::optimizer));
 
 /// Since when an op does what it is there for, instead of waiting for peers.
 Seconds active_since(const TimelineIndex& index, int rank, const ProgramOp& op,
@@ -67,10 +34,6 @@ void append(std::vector<TimelineSlice>& slices, const TimelineSlice& slice, Seco
 
 }  // namespace
 
-std::string_view label_of(SliceKind kind) {
-  return kSliceLabels[static_cast<std::size_t>(kind)];
-}
-
 std::vector<TimelineSlice> timeline_slices(const TimelineIndex& index, int rank, StreamKind stream,
                                            Seconds resolution) {
   std::vector<TimelineSlice> slices;
@@ -79,8 +42,8 @@ std::vector<TimelineSlice> timeline_slices(const TimelineIndex& index, int rank,
     const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
     if (op.stream != stream) continue;
     const Seconds active = active_since(index, rank, op, record);
-    append(slices, {SliceKind::waiting, record.start, active, -1}, resolution);
-    append(slices, {slice_kind_of(op), active, record.end, op.micro_batch}, resolution);
+    append(slices, {TimeCategory::other_idle, record.start, active, -1}, resolution);
+    append(slices, {class_of(op), active, record.end, op.micro_batch}, resolution);
   }
   return slices;
 }

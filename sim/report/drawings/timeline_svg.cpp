@@ -11,6 +11,7 @@
 #include "sim/plan/device_memory.h"
 #include "sim/report/drawings/svg_canvas.h"
 #include "sim/report/drawings/timeline_slices.h"
+#include "sim/report/palette.h"
 #include "workloads/program/labels.h"
 
 namespace tessera {
@@ -29,13 +30,9 @@ constexpr double kBarGap = 0.6;       // white edge that keeps neighbours apart
 constexpr double kLabelledBar = 15;   // wide enough for the number of a micro-batch
 constexpr double kTicks = 8;
 
-// Paul Tol's "bright" and "light" schemes, told apart by the colour-blind; by SliceKind.
-constexpr std::array<std::string_view, kSliceKindCount> kColours{
-    "#4477aa", "#ccbb44", "#ee8866", "#bbcc33", "#aa3377", "#44bb99",
-    "#66ccee", "#228833", "#777777", "#99ddff", "#e2e2e2"};
 constexpr std::string_view kRowColour = "#f5f5f5";
 constexpr std::string_view kGridColour = "#dcdcdc";
-constexpr std::string_view kMemoryColour = "#4477aa";
+constexpr std::string_view kMemoryColour = "#3156bb";
 constexpr std::string_view kCapacityColour = "#cc3311";
 constexpr std::string_view kFaintText = "#777777";
 
@@ -182,7 +179,8 @@ class TimelinePicture {
     const double full = x_of(slice.end) - x;
     const double width = std::max(kThinnestBar, full > 3 ? full - kBarGap : full);
     const auto kind = static_cast<std::size_t>(slice.kind);
-    canvas_.rect({x, y, width, static_cast<double>(options_.row_height)}, kColours[kind]);
+    canvas_.rect({x, y, width, static_cast<double>(options_.row_height)},
+                 look_of(slice.kind).colour);
     drawn_[kind] = true;
     if (slice.micro_batch < 0 || width < kLabelledBar) return;
     canvas_.text({x + width / 2, y + 0.5 * options_.row_height + 4},
@@ -234,8 +232,8 @@ class TimelinePicture {
     double x = kLeft;
     for (std::size_t kind = 0; kind < drawn_.size(); ++kind) {
       if (!drawn_[kind]) continue;
-      const std::string_view label = label_of(static_cast<SliceKind>(kind));
-      canvas_.rect({x, 40, 12, 12}, kColours[kind]);
+      const auto& [label, colour, viewer_name] = look_of(static_cast<TimeCategory>(kind));
+      canvas_.rect({x, 40, 12, 12}, colour);
       canvas_.text({x + 17, 50}, label, {.size = 11});
       x += 36 + 6.2 * static_cast<double>(label.size());
     }
@@ -258,7 +256,7 @@ class TimelinePicture {
   double plot_width_;
   double pixels_per_second_;
   SvgCanvas canvas_;
-  std::array<bool, kSliceKindCount> drawn_{};  // which colours the legend has to explain
+  std::array<bool, kTimeCategoryCount> drawn_{};  // which colours the legend has to explain
 };
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "hw/topology_graph.h"
+#include "hw/units/text.h"
+#include "sim/report/rank_list.h"
 
 namespace tessera {
 namespace {
@@ -20,7 +22,7 @@ constexpr double kColumn = 44;  // per GPU of a node
 constexpr double kNodeGap = 20;
 constexpr double kRow = 56;  // between rows
 constexpr double kBoxHeight = 18;
-constexpr double kTierGap = 70;
+constexpr double kTierGap = 56;
 
 /// Rows of a node from above; places of one kind share a row.
 const std::vector<PlaceKind> kRows{PlaceKind::nic, PlaceKind::socket,   PlaceKind::pcie_switch,
@@ -28,10 +30,12 @@ const std::vector<PlaceKind> kRows{PlaceKind::nic, PlaceKind::socket,   PlaceKin
 
 class Layout {
  public:
-  explicit Layout(const Topology& topology)
+  Layout(const Topology& topology, const LinkLook& look)
       : topology_(topology),
         graph_(graph_of(topology)),
-        nodes_(std::min(kMostNodes, topology.cluster().node_count)) {
+        groups_(alike_nodes(topology, graph_, look)),
+        nodes_(std::min(kMostNodes, static_cast<int>(groups_.size()))) {
+    for (int column = 0; column < nodes_; ++column) column_of_[group(column).front()] = column;
     choose_tiers();
     place_switches();
     place_nodes();
@@ -40,7 +44,7 @@ class Layout {
   TopologyDrawing draw() {
     TopologyDrawing drawing{.width = width_, .height = height_, .title = topology_.cluster().id};
     drawing.note = note();
-    for (int node = 0; node < nodes_; ++node) drawing.frames.push_back(frame_of(node));
+    for (int column = 0; column < nodes_; ++column) drawing.frames.push_back(frame_of(column));
     add_lines(drawing);
     for (const auto& [place, box] : boxes_) drawing.places.push_back(drawn_place(place, box));
     return drawing;
@@ -48,8 +52,12 @@ class Layout {
 
  private:
   bool is_shown_node(int place) const {
-    const int node = graph_.places[static_cast<std::size_t>(place)].node;
-    return node >= 0 && node < nodes_;
+    return column_of_.contains(graph_.places[static_cast<std::size_t>(place)].node);
+  }
+
+  /// Nodes that are drawn in a column.
+  const std::vector<int>& group(int column) const {
+    return groups_[static_cast<std::size_t>(column)];
   }
 
   /// Switches by their distance in hops from the NICs that are shown.
@@ -91,8 +99,9 @@ class Layout {
   }
 
   void place_switches() {
-    width_ = 2 * kMargin + nodes_ * (node_width() + kNodeGap) - kNodeGap;
-    width_ = std::max(width_, 620.0);
+    const double of_nodes = nodes_ * (node_width() + kNodeGap) - kNodeGap;
+    width_ = std::max(2 * kMargin + of_nodes, 480.0);
+    left_ = (width_ - of_nodes) / 2;
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
       const double y = kTitle + kTierGap * static_cast<double>(tiers_.size() - 1 - tier);
       const double step = (width_ - 2 * kMargin) / static_cast<double>(tiers_[tier].size());
@@ -110,7 +119,7 @@ class Layout {
     for (std::size_t i = 0; i < graph_.places.size(); ++i) {
       const TopologyGraph::Place& place = graph_.places[i];
       if (is_shown_node(static_cast<int>(i)))
-        rows[{place.node, place.kind}].push_back(static_cast<int>(i));
+        rows[{column_of_.at(place.node), place.kind}].push_back(static_cast<int>(i));
     }
     double y = top_ + 24;
     for (const PlaceKind kind : kRows) {
@@ -123,7 +132,7 @@ class Layout {
     height_ = bottom_ + kMargin;
   }
 
-  double left_of(int node) const { return kMargin + node * (node_width() + kNodeGap); }
+  double left_of(int column) const { return left_ + column * (node_width() + kNodeGap); }
 
   void place_row(const std::vector<int>& places, int node, double y) {
     const double step = node_width() / static_cast<double>(places.size());
@@ -161,8 +170,10 @@ class Layout {
     const ClusterSpec& cluster = topology_.cluster();
     std::string note = std::to_string(cluster.node_count) + " x " + cluster.node.id + ", " +
                        std::to_string(topology_.gpu_count()) + " GPUs";
-    if (nodes_ < cluster.node_count)
-      note += "; shown: the first " + std::to_string(nodes_) + " nodes";
+    if (static_cast<int>(groups_.size()) < cluster.node_count) note += "; alike nodes drawn once";
+    if (nodes_ < static_cast<int>(groups_.size()))
+      note += "; shown: the first " + std::to_string(nodes_) + " of " +
+              std::to_string(groups_.size()) + " kinds";
     for (std::size_t tier = 0; tier < hidden_.size(); ++tier) {
       if (hidden_[tier] == 0) continue;
       note += "; " + std::to_string(hidden_[tier]) + " more switches in tier " +
@@ -171,9 +182,13 @@ class Layout {
     return note;
   }
 
-  DrawnBox frame_of(int node) const {
+  DrawnBox frame_of(int column) const {
     const double y = top_ + 4;
-    return {{left_of(node) - 4, y, node_width() + 8, bottom_ - y}, "node " + std::to_string(node)};
+    const std::vector<int>& nodes = group(column);
+    const std::string name = nodes.size() == 1
+                                 ? "node " + std::to_string(nodes.front())
+                                 : std::to_string(nodes.size()) + " nodes: " + rank_list(nodes);
+    return {{left_of(column) - 4, y, node_width() + 8, bottom_ - y}, name};
   }
 
   /// One line per cable, where the direction from the lower number comes; the other one joins it.
@@ -189,6 +204,7 @@ class Layout {
       DrawnLine line{.points = points_of(centre(from->second), centre(to->second))};
       if (edge.link.valid()) {
         line.technology = topology_.link(edge.link).technology;
+        line.title = title_of(topology_.link(edge.link));
         line.links = {edge.link};
       }
       line.is_degraded = is_degraded(edge);
@@ -199,6 +215,11 @@ class Layout {
       }
       drawing.lines.push_back(std::move(line));
     }
+  }
+
+  static std::string title_of(const Link& link) {
+    return link.name + ", " + std::string(words_of(link.technology)) + ", " +
+           to_short_text(link.bandwidth);
   }
 
   static std::vector<SvgPoint> points_of(SvgPoint a, SvgPoint b) {
@@ -231,17 +252,20 @@ class Layout {
 
   const Topology& topology_;
   TopologyGraph graph_;
-  int nodes_;
-  std::vector<std::vector<int>> tiers_;  ///< switches, those next to the NICs first
-  std::vector<std::size_t> hidden_;      ///< switches left out, by tier
-  std::map<int, SvgBox> boxes_;          ///< of the places that are drawn
+  std::vector<std::vector<int>> groups_;  ///< nodes that look alike
+  int nodes_;                             ///< columns of the drawing: groups of nodes
+  std::map<int, int> column_of_;          ///< by the first node of a group
+  std::vector<std::vector<int>> tiers_;   ///< switches, those next to the NICs first
+  std::vector<std::size_t> hidden_;       ///< switches left out, by tier
+  std::map<int, SvgBox> boxes_;           ///< of the places that are drawn
   double width_ = 0;
   double height_ = 0;
+  double left_ = 0;
   double top_ = 0;
   double bottom_ = 0;
 };
 
-// Paul Tol's "light" scheme.
+// Paul Tol's "light" scheme: places have dark words on them.
 constexpr PlaceLook kLooks[] = {{PlaceKind::gpu, "#bbcc33", "GPU"},
                                 {PlaceKind::nvswitch, "#44bb99", "NVSwitch"},
                                 {PlaceKind::pcie_switch, "#eedd88", "PCIe"},
@@ -266,8 +290,28 @@ std::string label_of(const DrawnPlace& place) {
          (digit == std::string::npos ? "" : name.substr(digit));
 }
 
-TopologyDrawing draw_topology(const Topology& topology) {
-  return Layout(topology).draw();
+std::string_view words_of(LinkTechnology technology) {
+  switch (technology) {
+    case LinkTechnology::nvlink:
+      return "NVLink";
+    case LinkTechnology::pcie:
+      return "PCIe";
+    case LinkTechnology::c2c:
+      return "C2C";
+    case LinkTechnology::nic:
+      return "NIC";
+    case LinkTechnology::host_memory:
+      return "host memory";
+    case LinkTechnology::nvme:
+      return "NVMe";
+    case LinkTechnology::fabric:
+      return "fabric";
+  }
+  return "";
+}
+
+TopologyDrawing draw_topology(const Topology& topology, const LinkLook& look) {
+  return Layout(topology, look).draw();
 }
 
 }  // namespace tessera

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hw/topology.h"
+#include "sim/report/drawings/alike_nodes.h"
 #include "sim/report/drawings/svg_canvas.h"
 
 namespace tessera {
@@ -26,11 +27,13 @@ struct DrawnLine {
   std::optional<LinkTechnology> technology = {};  ///< none: a slot, never a bottleneck
   std::vector<LinkId> links = {};                 ///< its directions
   bool is_degraded = false;
+  std::string title = {};  ///< its name, technology and rate
 };
 
 /// Where the parts of a topology are drawn: switches of the fabric above, by tiers, the nodes below
-/// with their NICs, sockets, PCIe switches, GPUs and NVLinks. Of large clusters the first nodes and
-/// the switches that these hang on; `note` says what is left out.
+/// with their NICs, sockets, PCIe switches, GPUs and NVLinks. Nodes that look alike are drawn once.
+/// Of large clusters the first nodes and the switches that these hang on; `note` says what is left
+/// out.
 struct TopologyDrawing {
   double width = 0;
   double height = 0;
@@ -41,7 +44,10 @@ struct TopologyDrawing {
   std::vector<DrawnPlace> places = {};
 };
 
-TopologyDrawing draw_topology(const Topology& topology);
+/// `look`: what else nodes must have in common to be drawn as one.
+TopologyDrawing draw_topology(const Topology& topology, const LinkLook& look = {});
+
+std::string_view words_of(LinkTechnology technology);
 
 /// The colour of a place, and the words for its kind.
 struct PlaceLook {

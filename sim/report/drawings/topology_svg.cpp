@@ -32,9 +32,9 @@ void draw_place(SvgCanvas& canvas, const DrawnPlace& place) {
   const std::string label = label_of(place);
   const double fitting = box.width / (0.58 * static_cast<double>(label.size()));
   const double size = std::min(11.0, fitting);
-  if (size < 4) return;
-  canvas.text({box.x + box.width / 2, box.y + box.height / 2 + size / 3}, label,
-              {.size = size, .anchor = TextAnchor::middle});
+  if (size >= 4)
+    canvas.text({box.x + box.width / 2, box.y + box.height / 2 + size / 3}, label,
+                {.size = size, .anchor = TextAnchor::middle});
 }
 
 }  // namespace
@@ -50,8 +50,10 @@ std::string topology_svg(const Topology& topology) {
     canvas.text({frame.box.x + 4, frame.box.y + 12}, frame.name, {.size = 10});
   }
   for (const DrawnLine& line : drawing.lines) {
+    canvas.begin_group(line.title.empty() ? "slot" : line.title);
     for (std::size_t i = 1; i < line.points.size(); ++i)
       canvas.line(line.points[i - 1], line.points[i], colour_of(line));
+    canvas.end_group();
   }
   for (const DrawnPlace& place : drawing.places) draw_place(canvas, place);
   return canvas.finish();

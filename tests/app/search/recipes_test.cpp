@@ -84,20 +84,5 @@ TEST(Recipes, NeverLoseToTheFirstThatAreEnumerated) {
   }
 }
 
-TEST(LayerCosts, ArriveToTheLastBit) {
-  const LayerCosts costs{.forward = Seconds(0.1),
-                         .backward = Seconds(1.0 / 3),
-                         .embedding = Seconds(0),
-                         .head = Seconds(5e-324),
-                         .saved = Bytes(1'234'567'890'123),
-                         .parameters = 1,
-                         .embedding_parameters = 2,
-                         .head_parameters = 3,
-                         .experts = 4};
-  const std::vector<LayerCosts> sent = {costs, LayerCosts{}};
-  EXPECT_EQ(unpacked_layer_costs(packed(sent)), sent);
-  EXPECT_TRUE(unpacked_layer_costs("").empty());
-}
-
 }  // namespace
 }  // namespace tessera

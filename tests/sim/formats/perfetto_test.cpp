@@ -144,10 +144,14 @@ TEST(PerfettoTrace, SlicesSayWhatTheyAre) {
   const std::vector<json> slices = events_of(perfetto_trace(timed, timeline), "X");
   ASSERT_EQ(slices.size(), 3u);
   EXPECT_EQ(slices[1]["name"], "mlp.0");
-  EXPECT_EQ(slices[1]["args"], json::parse(R"({"phase": "backward", "layer": 7, "micro_batch": 5,
+  EXPECT_EQ(slices[1]["args"],
+            json::parse(R"({"phase": "backward", "class": "backward", "layer": 7, "micro_batch": 5,
       "kind": "gemm", "precision": "fp32", "flops": 10, "bytes": 3})"));
   EXPECT_EQ(slices[2]["name"], "all_reduce tensor");
-  EXPECT_EQ(slices[2]["args"], json::parse(R"({"phase": "forward", "bytes": 64, "group": "tensor",
+  EXPECT_EQ(
+      slices[2]["args"],
+      json::parse(
+          R"({"phase": "forward", "class": "exposed_tensor", "colour": "#dd6140", "bytes": 64, "group": "tensor",
       "waited_ns": 1000000000})"));
 }
 

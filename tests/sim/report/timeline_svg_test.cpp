@@ -65,9 +65,9 @@ TEST(TimelineSlices, WaitingForPeersIsABarOfItsOwn) {
   const TimelineIndex index(timed, timeline);
   const auto slices = timeline_slices(index, 0, StreamKind::data_comm, 0.5_s);
   ASSERT_EQ(slices.size(), 2u);
-  EXPECT_EQ(slices[0].kind, SliceKind::waiting);
+  EXPECT_EQ(slices[0].kind, TimeCategory::other_idle);
   EXPECT_EQ(slices[0].end, 2_s);
-  EXPECT_EQ(slices[1].kind, SliceKind::data_collective);
+  EXPECT_EQ(slices[1].kind, TimeCategory::exposed_data);
 }
 
 TEST(TimelineSlices, RecvWaitsUntilItsSendBegins) {
@@ -77,7 +77,7 @@ TEST(TimelineSlices, RecvWaitsUntilItsSendBegins) {
   const auto slices = timeline_slices(index, 1, StreamKind::pipeline_recv, 0.125_s);
   ASSERT_EQ(slices.size(), 2u);
   EXPECT_EQ(slices[0].end, 1_s);  // the forward of stage 0 takes 1 s
-  EXPECT_EQ(slices[1].kind, SliceKind::message);
+  EXPECT_EQ(slices[1].kind, TimeCategory::exposed_pipeline);
   EXPECT_EQ(slices[1].end, 1.25_s);
 }
 

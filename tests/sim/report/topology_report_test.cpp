@@ -71,11 +71,28 @@ TEST(TopologySvg, DegradedLinksAreRed) {
   EXPECT_EQ(occurrences(topology_svg(Topology(cluster)), "#cc3311"), 1u);
 }
 
-TEST(TopologySvg, LargeClustersSayWhatIsLeftOut) {
+TEST(TopologySvg, NodesOnTheSameSwitchesAreDrawnOnce) {
   ClusterSpec cluster = fabrics::rails();
   cluster.node_count = 64;
   const std::string svg = topology_svg(Topology(cluster));
-  EXPECT_THAT(svg, HasSubstr("shown: the first 8 nodes"));
+  EXPECT_THAT(svg, HasSubstr(">4 nodes: 0-3<"));  // 4 nodes hang on the same 8 leaves
+  EXPECT_EQ(occurrences(svg, ">GPU0<"), 8u);      // of 16 groups, the first 8
+  cluster.faults = {{"node3/nic2->fabric", 0.25}};
+  const std::string faulty = topology_svg(Topology(cluster));
+  EXPECT_THAT(faulty, HasSubstr(">3 nodes: 0-2<"));
+  EXPECT_THAT(faulty, HasSubstr(">node 3<"));
+}
+
+TEST(TopologySvg, ThePointerSaysWhatALineIs) {
+  EXPECT_THAT(topology_svg(Topology(fabrics::graph())),
+              HasSubstr("<title>fabric/left-&gt;right, fabric, 10.0 GB/s</title>"));
+}
+
+TEST(TopologySvg, LargeClustersSayWhatIsLeftOut) {
+  ClusterSpec cluster = fabrics::nodes(20);
+  for (int node = 0; node < 20; ++node)
+    cluster.faults.push_back({"node" + std::to_string(node) + "/nic0->fabric", 0.02 * (node + 1)});
+  EXPECT_THAT(topology_svg(Topology(cluster)), HasSubstr("shown: the first 8 of 20 kinds"));
 }
 
 }  // namespace
