@@ -29,12 +29,13 @@ class ImageModels(EndToEnd):
         scenario.write_text(f"model: {{extends: {ours}, image_size: {PIXELS}}}\ncluster: dgx-h100\n"
                             "training: {framework: hf-eager, global_batch: 2, mode: forward_backward}\n")
         blocks = blocks_of(self.answer("show", "graph", scenario)).values()
+        printed = 5e-4 * sum(block.count for block in blocks)  # GFLOP, which are rounded block by block
         step = Step(module.train(), torch.randn(2, 3, PIXELS, PIXELS))
         total = lambda number: sum(block.count * number(block) for block in blocks)
         self.assertEqual(total(lambda block: block.parameters), step.parameters)
         self.assertAlmostEqual(total(lambda block: block.saved) / (step.saved + saves_otherwise), 1, delta=2e-3)
         for ours_of, theirs in ((lambda block: block.forward, step.forward), (lambda block: block.backward, step.backward)):
-            self.assertAlmostEqual(total(lambda block: ours_of(block)[1]) / (theirs.flops * 1e-9), 1, delta=2e-3)
+            self.assertAlmostEqual(total(lambda block: ours_of(block)[1]), theirs.flops * 1e-9, delta=printed)
             self.assertAlmostEqual(total(lambda block: ours_of(block)[0]), theirs.total(), delta=1, msg=theirs.kernels)
 
     def test_resnet(self):
@@ -50,7 +51,8 @@ class ImageModels(EndToEnd):
         self.hold("densenet-121", models.densenet121(weights=None))
 
     def test_googlenet(self):
-        self.hold("googlenet", models.googlenet(weights=None, aux_logits=False, init_weights=False))
+        # Mean keeps its input in PyTorch 1.13, for its number of elements alone: [2, 1024, 2, 2].
+        self.hold("googlenet", models.googlenet(weights=None, aux_logits=False, init_weights=False), -4 * 2 * 1024 * 4)
 
 
 if __name__ == "__main__":

@@ -134,6 +134,7 @@ void add_step(const RunOptions& options, const RunStep& step, RunAnswer& answer)
   check_run_size(options, answer.plan);
   set_slowdowns(step.states, answer);
   answer.runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds));
+  answer.bill = run_bill(step.scenario.cluster, step.report, answer.plan, answer.runs);
 }
 
 void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer) {
