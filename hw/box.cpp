@@ -1,35 +1,29 @@
 #include "hw/box.h"
 
-#include <string>
+#include "hw/link_rates.h"
+#include "hw/units/input_error.h"
 
 namespace tessera {
 namespace {
 
 constexpr int kMostDirectGpus = 4;  // larger boards have NVSwitches
 
-/// One hop; stas00/ml-engineering network/README.md.
-constexpr Seconds kNvlinkLatency = 1_us;
-
-/// Share of an NVLink's line rate that NCCL plans with, by link generation: 18 of 20, 20 of 25, 20
-/// of 25, 20.6 of 25 and 40.1 of 50 GB/s. Source: NVIDIA/nccl src/graph/topo.h.
-double nvlink_efficiency(int generation) {
-  switch (generation) {
-    case 1:
-      return 0.9;
-    case 2:
-    case 3:
-      return 0.8;
-    case 4:
-      return 0.824;
-    default:
-      return 0.802;
-  }
-}
-
-/// Cards have NVLink only through bridges between two of them.
+/// Cards have NVLink only through bridges between two of them, which are not assumed. Throws where
+/// nobody stated how the GPU sits in its server.
 bool has_soldered_nvlink(const GpuSpec& gpu) {
-  const bool board = gpu.id.find("SXM") != std::string::npos || gpu.c2c_bandwidth.value() > 0;
-  return board && gpu.nvlink_links > 0;
+  switch (gpu.form_factor) {
+    case FormFactor::sxm:
+    case FormFactor::superchip:
+      return true;
+    case FormFactor::card:
+      return false;
+    case FormFactor::oam:
+    case FormFactor::not_stated:
+      break;
+  }
+  throw InputError({.where = "GPU " + gpu.id,
+                    .what = "has links of its own, and nothing says how a server joins them",
+                    .hint = "set form_factor to card, sxm or superchip, or describe the node"});
 }
 
 void join_directly(NodeSpec& node) {
@@ -48,10 +42,10 @@ ClusterSpec box_of(const GpuSpec& gpu, int gpus) {
   ClusterSpec cluster = single_gpu_cluster(gpu);
   NodeSpec& node = cluster.node;
   node.gpu_count = gpus;
-  if (gpus == 1 || !has_soldered_nvlink(gpu)) return cluster;
+  if (gpus == 1 || gpu.nvlink_links == 0 || !has_soldered_nvlink(gpu)) return cluster;
   node.nvlink_bandwidth_per_link = gpu.nvlink_bandwidth / static_cast<double>(gpu.nvlink_links);
-  node.nvlink_efficiency = nvlink_efficiency(gpu.nvlink_generation);
-  node.nvlink_latency = kNvlinkLatency;
+  node.nvlink_efficiency = nccl_nvlink_share(gpu.nvlink_generation);
+  node.nvlink_latency = kNvlinkHop;
   if (gpus <= kMostDirectGpus) {
     join_directly(node);
   } else {

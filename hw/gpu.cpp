@@ -22,4 +22,18 @@ FlopsPerSecond GpuSpec::peak(Precision precision) const {
   return FlopsPerSecond(0);
 }
 
+bool GpuSpec::has_stacked_memory() const {
+  if (memory_kind != MemoryKind::not_stated) return memory_kind == MemoryKind::hbm;
+  if (vendor != "NVIDIA") return vendor == "AMD";
+  // NVIDIA numbers the compute die of a generation x.0, its refresh 10.3; they alone carry HBM.
+  // 12.0 is a graphics die.
+  const std::string& version = compute_capability;
+  return (version.ends_with(".0") && version != "12.0") || version == "10.3";
+}
+
+bool GpuSpec::copies_in_bulk() const {
+  if (async_copy != AsyncCopy::not_stated) return async_copy == AsyncCopy::bulk;
+  return architecture >= Architecture::hopper;
+}
+
 }  // namespace tessera

@@ -33,6 +33,16 @@ enum class Architecture : std::uint8_t {
   xe2
 };
 
+/// Where the device memory sits: stacks beside the die, or chips on the board.
+enum class MemoryKind : std::uint8_t { not_stated, hbm, gddr };
+
+/// How tiles come into shared memory: through registers, past them by each thread (cp.async), or
+/// whole by a unit of their own (TMA).
+enum class AsyncCopy : std::uint8_t { not_stated, synchronous, per_thread, bulk };
+
+/// How a GPU sits in a server.
+enum class FormFactor : std::uint8_t { not_stated, card, sxm, superchip, oam };
+
 /// Architecture facts of one GPU as seen by a kernel. Peaks are dense. Zero means "does not have"
 /// or "not published".
 struct GpuSpec {
@@ -40,6 +50,11 @@ struct GpuSpec {
   std::string vendor;  ///< "NVIDIA", "AMD" or "Intel"
   Architecture architecture = Architecture::pascal;
   std::string compute_capability;  ///< "9.0"; AMD: "gfx942"; Intel: "xe2-hpg"
+  std::string die;  ///< "GH100"; GPUs of one die differ in board alone; empty = no sibling known
+  int process = 0;  ///< nanometres in the name of the process: 4 for 4N and 4NP; 0 = not known
+  MemoryKind memory_kind = MemoryKind::not_stated;
+  AsyncCopy async_copy = AsyncCopy::not_stated;
+  FormFactor form_factor = FormFactor::not_stated;
   int sm_count = 0;  ///< streaming multiprocessors (AMD: compute units, Intel: Xe cores)
   Hertz boost_clock;
   Hertz
@@ -66,12 +81,21 @@ struct GpuSpec {
   BytesPerSecond pcie_bandwidth;  ///< x16 line rate, one direction
   BytesPerSecond c2c_bandwidth;   ///< CPU-GPU coherent link, one direction
   Watts tdp;
+  Watts idle_power;   ///< no kernel runs; 0 = hw/power.h has a rule
+  Watts busy_power;   ///< in products that fill the GPU; 0 = tdp
+  Watts power_limit;  ///< cap that is set; 0 = none
   int release_year = 0;
   double price = 0;  ///< USD per GPU-hour, rented on demand at a list price; 0 = not known
   std::vector<FigureSource> sources;
 
   /// Dense peak of arithmetic in `precision`; zero where the GPU has none.
   FlopsPerSecond peak(Precision precision) const;
+
+  /// Stacked memory: as `memory_kind` states it, else all of AMD and the compute dies of NVIDIA.
+  bool has_stacked_memory() const;
+  /// Kernels can be written for copies in bulk: as `async_copy` states it, else NVIDIA's since
+  /// Hopper, and those of vendors nobody stated it of.
+  bool copies_in_bulk() const;
 };
 
 }  // namespace tessera

@@ -45,6 +45,7 @@ struct DataParallel {
                                         ///< holds all of them until then
   bool whole_sums = false;  ///< with `optimizer`, gradients are all-reduced in one piece behind
                             ///< backward, and each rank uses its part (nanotron)
+  bool gather_fp8 = false;  ///< of a step in fp8, weights of products are gathered as such
   int units_ahead = 2;  ///< a unit is gathered when the one so many units before it has been freed
                         ///< (FSDP's limit_all_gathers); 0: no limit
 

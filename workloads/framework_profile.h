@@ -54,6 +54,13 @@ enum class SelectiveRecompute : std::uint8_t {
   operators,       ///< all but fused attention and every second matrix product (torchtitan)
 };
 
+/// How tensor-parallel ranks share a model of Hugging Face's modules.
+enum class TensorPlan : std::uint8_t {
+  whole,       ///< not at all
+  sequence,    ///< torchtitan's parallelize_llama: parts of the sequence between split layers
+  replicated,  ///< transformers' tp_plan, DeepSpeed's AutoTP: whole activations between them
+};
+
 /// Which kernels a framework launches for the same mathematics, in which formats it keeps what the
 /// optimizer needs, and what its host side costs. Shipped ones: configs/frameworks/.
 struct FrameworkProfile {
@@ -109,6 +116,20 @@ struct FrameworkProfile {
   bool sends_mask = false;  ///< the attention mask travels beside the activations
   int vocabulary_multiple = 128;  ///< Megatron's modules pad the vocabulary to a multiple of it for
                                   ///< each tensor-parallel rank
+  TensorPlan tensor_plan = TensorPlan::whole;
+  bool splits_stages = false;     ///< Hugging Face's modules are cut into pipeline stages
+  bool splits_sequences = false;  ///< context-parallel ranks share sequences, and attend part by
+                                  ///< part (PyTorch's context_parallel)
+  bool complex_rope = false;      ///< rotary embedding multiplies complex numbers, between casts
+  bool compiled_loss = false;     ///< the loss is one compiled function of 16-bit logits
+  bool keeps_outputs = false;     ///< the last stage holds every micro-batch's logits until the
+                                  ///< schedule has ended (torch.distributed.pipelining)
+  bool copies_gathered = false;   ///< gathered weights are copied out of their buffer (FSDP2)
+  bool gradients_join_in_place = false;  ///< of gradients that meet, the second is added to the
+                                         ///< first where nobody else holds it (PyTorch 2.0)
+  bool keeps_logits = true;              ///< the training loop holds logits through backward
+  bool reentrant_checkpoints = false;    ///< torch.utils.checkpoint's reentrant form
+  bool shifts_labels = false;            ///< the last position's logits are dropped by a copy
   /// CUDA_DEVICE_MAX_CONNECTIONS. 1: the streams of a GPU share one hardware queue, and kernels
   /// start in the order of their launches; more: every stream has a queue of its own.
   int cuda_device_max_connections = 8;

@@ -51,6 +51,10 @@ Bytes output_bytes(const Block& block) {
   return bytes_of(block, StorageScope::leaves_forward);
 }
 
+Bytes held_bytes(const Block& block) {
+  return bytes_of(block, StorageScope::held);
+}
+
 std::int64_t ModelGraph::parameters() const {
   std::int64_t sum = 0;
   for (int position = 0; position < static_cast<int>(order.size()); ++position) {

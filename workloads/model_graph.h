@@ -37,6 +37,8 @@ ModelGraph build_model_graph(const ModelSpec& model, const StepOptions& step);
 /// ahead of it or behind it holds. 0 where there is none.
 Bytes input_bytes(const Block& block);
 Bytes output_bytes(const Block& block);
+/// Of results that the caller holds to the block's end: logits.
+Bytes held_bytes(const Block& block);
 
 /// A table of every operator: kernel, shape, FLOPs, traffic, memory.
 std::string to_text(const ModelGraph& graph);

@@ -31,6 +31,14 @@ bool keeps_units(const StepOptions& step) {
   return divides(step) && data.sharding == Sharding::gradients && data.gather_units;
 }
 
+bool holds_units(const StepOptions& step) {
+  return keeps_units(step) && step.framework.splits_stages && step.layout.pipeline > 1;
+}
+
+bool gathers_fp8(const StepOptions& step) {
+  return step.data_parallel.gather_fp8 && step.precision == Precision::fp8 && gathers_units(step);
+}
+
 bool scatters_gradients(const StepOptions& step) {
   return divides(step) && step.data_parallel.sharding >= Sharding::gradients;
 }
@@ -76,15 +84,17 @@ Precision block_parameter_format(const StepOptions& step) {
 }
 
 Precision block_gradient_format(const StepOptions& step) {
+  const bool adds_up =
+      step.framework.copies_gathered && !step.data_parallel.reduce_each_micro_batch;
+  if (scatters_gradients(step) && adds_up) return step.formats.reduce;
   return scatters_gradients(step) ? activation_precision(step.precision) : step.formats.gradients;
 }
 
 CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
                                std::int64_t experts) {
   const std::int64_t shard = shard_of(step, parameters, experts);
-  const CategoryBytes each = state_bytes(step, 1);
   const auto of = [&](MemoryCategory category, std::int64_t held) {
-    return Bytes(each[category].value() * held);
+    return state_bytes(step, held)[category];
   };
   CategoryBytes parts;
   parts[MemoryCategory::parameters] =

@@ -41,6 +41,12 @@ std::int64_t spread_experts(const StepOptions& step, const Block& block);
 bool gathers_units(const StepOptions& step);
 /// Gathered units stay from forward to the end of their backward.
 bool keeps_units(const StepOptions& step);
+/// And of all micro-batches: a pipeline stage gathers each unit once a step, and frees it behind
+/// the last backward that reads it. Source: torch.distributed.pipelining stage.py,
+/// backward_one_chunk, which turns FSDP2's resharding off until its last call.
+bool holds_units(const StepOptions& step);
+/// Weights of products are cast to FP8 ahead of their gather.
+bool gathers_fp8(const StepOptions& step);
 /// Gradients leave block by block for the rank that keeps their shard.
 bool scatters_gradients(const StepOptions& step);
 /// Parameters are whole on every rank, and gathered from those that updated them.
@@ -57,7 +63,9 @@ bool copies_gradients(const StepOptions& step);
 std::int64_t shard_of(const StepOptions& step, std::int64_t parameters, std::int64_t experts = 0);
 
 /// Formats in which a block reads its weights and leaves their gradients: sharded ones are in the
-/// format of activations.
+/// format of activations, but where FSDP2 adds up whole gradients of micro-batches, in that of
+/// their sum. Source: torch/distributed/fsdp/_fully_shard/_fsdp_param.py,
+/// to_accumulated_grad_if_needed.
 Precision block_parameter_format(const StepOptions& step);
 Precision block_gradient_format(const StepOptions& step);
 

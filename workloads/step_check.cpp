@@ -209,27 +209,32 @@ void StepCheck::check_megatron() {
   check_context();
 }
 
-/// Every GPU runs a whole model.
+/// Of Hugging Face's modules, Llama alone is split over GPUs, and by some frameworks.
 void StepCheck::check_unsplit() {
-  const std::string models = "models of " + step_.framework.name + " ";
+  const FrameworkProfile& profile = step_.framework;
+  const std::string models = "models of " + profile.name + " ";
   const ParallelLayout& layout = step_.layout;
+  const bool llama = model_.family == ModelFamily::llama;
   struct Size {
     const char* field;
     int value;
+    bool can;
     const char* what;
   };
   for (const Size& size :
-       {Size{"tensor", layout.tensor, "are not split over GPUs"},
-        Size{"pipeline", layout.pipeline, "are not split into stages"},
-        Size{"context", layout.context, "see whole sequences"},
-        Size{"expert", layout.expert, "hold all experts on every GPU"},
-        Size{"expert_tensor", layout.expert_tensor, "are not split over GPUs"}}) {
-    if (size.value <= 1) continue;
+       {Size{"tensor", layout.tensor, llama && profile.tensor_plan != TensorPlan::whole,
+             "are not split over GPUs"},
+        Size{"pipeline", layout.pipeline, llama && profile.splits_stages,
+             "are not split into stages"},
+        Size{"context", layout.context, llama && profile.splits_sequences, "see whole sequences"},
+        Size{"expert", layout.expert, false, "hold all experts on every GPU"},
+        Size{"expert_tensor", layout.expert_tensor, false, "are not split over GPUs"}}) {
+    if (size.value <= 1 || size.can) continue;
     fail("parallelism." + std::string(size.field),
          std::to_string(size.value) + ": " + models + size.what, "use framework: megatron, or 1");
   }
-  if (layout.sequence_parallel)
-    fail("parallelism.sequence_parallel", models + "are not split over GPUs",
+  if (layout.sequence_parallel && profile.tensor_plan != TensorPlan::sequence)
+    fail("parallelism.sequence_parallel", models + "share no parts of sequences",
          "use framework: megatron, or false");
 }
 
@@ -262,6 +267,9 @@ void StepCheck::check_expert_loop() {
 void StepCheck::check_hugging_face() {
   const std::string framework = step_.framework.name;
   check_unsplit();
+  check_tensor_share();
+  check_stages();
+  check_parts();
   check_megatron_alone();
   check_expert_loop();
   if (model_.family == ModelFamily::bert) {

@@ -42,6 +42,11 @@ class StepCheck {
   void check_megatron_alone();
   void check_expert_loop();
   void check_hugging_face();
+  // share_check.cpp
+  void check_tensor_share();
+  void check_sequence_plan();
+  void check_stages();
+  void check_parts();
   // layout_check.cpp
   void check_schedule();
   void check_split();

@@ -94,6 +94,7 @@ struct StepOptions {
   bool clip_gradients = true;
   std::int64_t lora_rank = 0;  ///< > 0: adapters of this rank are trained, and nothing else
   LoraTargets lora_targets = LoraTargets::all;
+  bool segment_per_call = false;  ///< a segment for every kernel, for what tells kernels apart
 
   std::int64_t micro_batches() const { return global_batch / (micro_batch * layout.data); }
 };

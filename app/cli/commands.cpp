@@ -8,6 +8,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_simulate_command(app, exit_code);
   add_run_command(app, exit_code);
   add_fit_command(app, exit_code);
+  add_expect_command(app, exit_code);
   add_replay_command(app);
   add_lab_commands(app);
   add_collective_command(app);
@@ -22,6 +23,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_plan_command(app, exit_code);
   add_sweep_command(app, exit_code);
   add_topology_command(app);
+  add_snapshot_command(app);
   add_import_command(app);
   add_serve_command(app);
   add_manual_command(app);

@@ -12,6 +12,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code);
 
 void add_simulate_command(CLI::App& app, ExitCode& exit_code);
 void add_run_command(CLI::App& app, ExitCode& exit_code);
+void add_expect_command(CLI::App& app, ExitCode& exit_code);
 void add_fit_command(CLI::App& app, ExitCode& exit_code);
 void add_replay_command(CLI::App& app);
 void add_collective_command(CLI::App& app);
@@ -31,6 +32,7 @@ void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code);       ///< be
 void add_plan_export_command(CLI::App& plan, ExitCode& exit_code);       ///< below `plan`
 void add_plan_batch_command(CLI::App& plan);                             ///< below `plan`
 void add_topology_command(CLI::App& app);
+void add_snapshot_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_import_job_commands(CLI::App& import);  ///< below `import`
 void add_serve_command(CLI::App& app);

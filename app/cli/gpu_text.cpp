@@ -11,7 +11,8 @@ namespace tessera {
 namespace {
 
 constexpr const char* kTableRow =
-    "%-22s %8s %9s %7s %7s %7s %7s %7s %7s %7s %7s %7s %8s %5s %9s %7s %6s %7s\n";
+    "%-22s %8s %9s %7s %7s %7s %7s %7s %7s %7s %7s %7s %8s %5s %9s %-13s %7s %6s %-11s %-9s %7s "
+    "%6s %7s\n";
 
 /// `value` / `unit` with as few digits as tell it; a dash for 0.
 std::string cell(double value, double unit = 1) {
@@ -21,9 +22,21 @@ std::string cell(double value, double unit = 1) {
   return text;
 }
 
+/// The schema's word for the value of an enumeration; empty where nobody stated it.
+template <class Enum>
+std::string word_of(const std::string& field, Enum value) {
+  const int number = static_cast<int>(value);
+  const bool kind = std::is_same_v<Enum, Architecture>;  // of which each is a statement
+  return number == 0 && !kind ? "" : value_word("cluster.node.gpu." + field, number);
+}
+
+std::string or_dash(std::string text) {
+  return text.empty() ? "-" : text;
+}
+
 std::string table_line(const GpuSpec& gpu) {
   const auto peak = [](FlopsPerSecond rate) { return cell(rate.value(), 1e12); };
-  char line[320];
+  char line[400];
   std::snprintf(line, sizeof line, kTableRow, gpu.id.c_str(),
                 cell(static_cast<double>(gpu.memory.value()), 0x1p30).c_str(),
                 cell(gpu.memory_bandwidth.value(), 1e9).c_str(), peak(gpu.fp32).c_str(),
@@ -31,7 +44,10 @@ std::string table_line(const GpuSpec& gpu) {
                 peak(gpu.fp16).c_str(), peak(gpu.fp8).c_str(), peak(gpu.int8).c_str(),
                 peak(gpu.fp4).c_str(), cell(gpu.tdp.value()).c_str(),
                 cell(gpu.boost_clock.value(), 1e6).c_str(), cell(gpu.sm_count).c_str(),
-                gpu.compute_capability.c_str(),
+                gpu.compute_capability.c_str(), or_dash(gpu.die).c_str(), cell(gpu.process).c_str(),
+                or_dash(word_of("memory_kind", gpu.memory_kind)).c_str(),
+                or_dash(word_of("async_copy", gpu.async_copy)).c_str(),
+                or_dash(word_of("form_factor", gpu.form_factor)).c_str(),
                 cell(static_cast<double>(gpu.l2.value()), 0x1p20).c_str(),
                 cell(gpu.release_year).c_str(), cell(gpu.price).c_str());
   return line;
@@ -39,9 +55,11 @@ std::string table_line(const GpuSpec& gpu) {
 
 /// Text of a figure; empty where it is not stated, and for the id and the list of sources.
 template <class T>
-std::string value_text(const T& value) {
+std::string value_text(const std::string& field, const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
     return value;
+  } else if constexpr (std::is_enum_v<T>) {
+    return word_of(field, value);
   } else if constexpr (std::is_arithmetic_v<T>) {
     return value == 0 ? "" : cell(static_cast<double>(value));
   } else if constexpr (requires { value.value(); }) {
@@ -70,13 +88,14 @@ std::string meaning_of(const std::string& field) {
 }  // namespace
 
 std::string gpu_table(std::span<const GpuSpec> gpus) {
-  char head[320];
+  char head[400];
   std::snprintf(head, sizeof head, kTableRow, "GPU", "memory", "bandwidth", "fp32", "fp32 mx",
-                "tf32", "bf16", "fp16", "fp8", "int8", "fp4", "power", "clock", "SMs", "die", "L2",
-                "year", "USD/h");
+                "tf32", "bf16", "fp16", "fp8", "int8", "fp4", "power", "clock", "SMs", "version",
+                "die", "process", "memory", "copies", "form", "L2", "year", "USD/h");
   std::string text = head;
   std::snprintf(head, sizeof head, kTableRow, "", "GiB", "GB/s", "TFLOPS", "TFLOPS", "TFLOPS",
-                "TFLOPS", "TFLOPS", "TFLOPS", "TOPS", "TFLOPS", "W", "MHz", "", "", "MiB", "", "");
+                "TFLOPS", "TFLOPS", "TFLOPS", "TOPS", "TFLOPS", "W", "MHz", "", "", "", "nm", "",
+                "", "", "MiB", "", "");
   text += head;
   for (const GpuSpec& gpu : gpus) text += table_line(gpu);
   return text;
@@ -85,7 +104,7 @@ std::string gpu_table(std::span<const GpuSpec> gpus) {
 std::string gpu_facts(const GpuSpec& gpu) {
   std::string text = "GPU " + gpu.id + "\n";
   mirror(gpu, [&](const std::string& name, const auto& value) {
-    const std::string shown = value_text(value);
+    const std::string shown = value_text(name, value);
     if (shown.empty() || name == "id") return;
     text += "  " + name + ": " + shown + "\n    " + meaning_of(name) + "\n";
     if (const std::string source = source_of(gpu, name); !source.empty())

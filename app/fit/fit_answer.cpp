@@ -69,8 +69,9 @@ class FitQuestion {
   void simulate_and_measure() {
     const bool has_sequences = scenario_.model.family != ModelFamily::vision;
     using nlohmann::json;
-    std::vector<std::function<json()>> calls{[&] { return json(simulated_step(scenario_, weights_)); },
-                                             [&] { return json(largest_micro_batch()); }};
+    std::vector<std::function<json()>> calls{
+        [&] { return json(simulated_step(scenario_, weights_)); },
+        [&] { return json(largest_micro_batch()); }};
     if (has_sequences) calls.emplace_back([&] { return json(longest_sequence()); });
     const auto answers = forked_each(calls, options_.jobs);
     answer_.micro_batch = answers[1].value().get<LargestSize>();
@@ -150,7 +151,8 @@ class FitQuestion {
     const auto answers = forked_each(calls, options_.jobs);
     std::vector<ChangeNeed> needs;
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      ChangeNeed found{.change = changes[i], .need = answers[i].answer, .refused = answers[i].error};
+      ChangeNeed found{
+          .change = changes[i], .need = answers[i].answer, .refused = answers[i].error};
       if (found.need) {
         found.verdict =
             verdict_of(found.need->device.total(), found.need->capacity, answer_.spread);
@@ -199,8 +201,8 @@ class FitQuestion {
         refuse(changes[i], answers[i].error);
         continue;
       }
-      ChangedStep changed{changes[i], changes[i].all_settings(scenario_),
-                          *answers[i].answer, gpus_of(changes[i])};
+      ChangedStep changed{changes[i], changes[i].all_settings(scenario_), *answers[i].answer,
+                          gpus_of(changes[i])};
       if (changed.step.verdict != FitVerdict::does_not_fit)
         answer_.changes.push_back(std::move(changed));
     }

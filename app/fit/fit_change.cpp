@@ -23,6 +23,7 @@ class SingleChanges {
     if (step_.mode != StepMode::inference) add_recomputation();
     add_layouts();
     if (step_.mode != StepMode::inference) add_offload();
+    if (step_.mode == StepMode::training) add_eight_bits();
     if (step_.mode == StepMode::training) add_adapters();
     return std::move(changes_);
   }
@@ -83,7 +84,10 @@ class SingleChanges {
     change.wider = factor;
     change.cost = factor / 2 + (kind == ChangeKind::tensor ? 2 : 3);
     change.settings = {setting(path, static_cast<std::int64_t>(size) * factor)};
-    if (kind == ChangeKind::tensor && step_.framework.modules == ModuleTree::megatron)
+    const FrameworkProfile& profile = step_.framework;
+    const bool by_sequence =
+        profile.modules == ModuleTree::megatron || profile.tensor_plan == TensorPlan::sequence;
+    if (kind == ChangeKind::tensor && by_sequence)
       change.settings.emplace_back("parallelism.sequence_parallel=true");
     const std::int64_t gpus = static_cast<std::int64_t>(change.replicas(scenario_)) *
                               step_.layout.world_size() / step_.layout.data * factor;
@@ -96,10 +100,25 @@ class SingleChanges {
     const auto planner = [&](const char* name) {
       return Settings{std::string("memory.planner=") + name, quick.front()};
     };
-    if (step_.mode == StepMode::training)
+    if (step_.mode == StepMode::training) {
       add("optimizer states in host memory", ChangeKind::offload, planner("optimizer_offload"), 5);
+      const bool adam = step_.optimizer == OptimizerKind::adam;
+      const bool known = scenario_.cluster.node.host_memory_bandwidth > BytesPerSecond(0);
+      if (adam && known)
+        add("optimizer on the CPU (ZeRO-Offload)", ChangeKind::offload, planner("cpu_optimizer"),
+            6);
+    }
     add("activations offloaded", ChangeKind::offload, planner("belady"), 5);
     add("memory plan (recompute and offload)", ChangeKind::offload, planner("tessera"), 5);
+  }
+
+  /// Moments of a byte; bitsandbytes' AdamW8bit updates whole tensors or shards alike.
+  void add_eight_bits() {
+    const bool has_states =
+        step_.optimizer == OptimizerKind::adam && step_.formats.optimizer_states != Precision::int8;
+    if (has_states)
+      add("optimizer states in 8 bit", ChangeKind::optimizer,
+          {"training.mixed_precision.optimizer_states=int8"}, 3);
   }
 
   void add_adapters() {
@@ -171,15 +190,17 @@ std::vector<FitChange> single_changes(const Scenario& scenario) {
 std::vector<std::string> changes_not_simulated(const Scenario& scenario, bool plans) {
   if (scenario.step.mode == StepMode::inference) return {};
   std::vector<std::string> lines;
+  const bool has_bandwidth = scenario.cluster.node.host_memory_bandwidth > BytesPerSecond(0);
+  if (plans && !has_bandwidth)
+    lines.emplace_back(
+        "an optimizer that runs on the CPU (ZeRO-Offload): cluster.node.host_memory_bandwidth is "
+        "not known");
   if (!plans && scenario.memory.planner.empty())
     lines.emplace_back(
         "activations or optimizer states in host memory, memory plans: --plans looks at them, for "
         "seconds");
-  for (const char* line :
-       {"optimizer states in 8 bit: no optimizer of the schema has them",
-        "an optimizer that runs on the CPU (ZeRO-Offload): states are copied to the GPU and back",
-        "weights in 4 bit under adapters (QLoRA): no such format",
-        "offload to NVMe (ZeRO-Infinity): host memory alone"})
+  for (const char* line : {"weights in 4 bit under adapters (QLoRA): no such format",
+                           "offload to NVMe (ZeRO-Infinity): host memory alone"})
     lines.emplace_back(line);
   return lines;
 }

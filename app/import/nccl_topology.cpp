@@ -223,7 +223,7 @@ void assume_nvlinks(const XmlFile& file, std::size_t gpus, Imported& imported) {
   NodeSpec& node = imported.cluster.node;
   if (node.gpu.nvlink_links == 0 || gpus == 1) return;
   constexpr int kFirstWithSwitches = 3;
-  const bool on_board = node.gpu.id.find("SXM") != std::string::npos;
+  const bool on_board = node.gpu.form_factor == FormFactor::sxm;
   if (!on_board || node.gpu.nvlink_generation < kFirstWithSwitches || gpus % 8 != 0)
     refuse(file.where(file.root()),
            "does not say how the NVLinks of " + std::to_string(gpus) + " " + node.gpu.id +

@@ -3,28 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "hw/link_rates.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "hw/validation.h"
 
 namespace tessera {
 namespace {
-
-/// As hw/box.cpp and hw/node.cpp, which name the sources.
-constexpr double kPcieEfficiency = 0.82;
-constexpr Seconds kPcieLatency = 0.5_us;
-constexpr Seconds kNvlinkLatency = 1_us;
-/// Rings of 400 Gb/s InfiniBand reach 45.7 to 47 of 50 GB/s per NIC (nccl-tests logs); HDR adapters
-/// take 0.6 us (stas00/ml-engineering network/README.md).
-constexpr double kNicEfficiency = 0.92;
-constexpr Seconds kNicLatency = 0.6_us;
-
-/// Usable share of an NVLink's line rate by generation; NVIDIA/nccl src/graph/topo.h.
-double nvlink_share(int generation) {
-  if (generation == 1) return 0.9;
-  if (generation <= 3) return 0.8;
-  return generation == 4 ? 0.824 : 0.802;
-}
 
 /// Whether `group` is what an even spread over `groups` groups gives.
 bool is_even(const std::vector<int>& group, int groups) {
@@ -51,20 +36,20 @@ std::vector<int> renumbered(const std::vector<int>& groups) {
 
 void assume_usual_rates(Imported& imported) {
   NodeSpec& node = imported.cluster.node;
-  node.pcie_efficiency = kPcieEfficiency;
-  node.pcie_latency = kPcieLatency;
+  node.pcie_efficiency = kPinnedCopyShare;
+  node.pcie_latency = kPcieHop;
   imported.assumed.push_back("PCIe and C2C copies reach 82 % of the line rate, 0.5 us per hop");
   if (node.interconnect != GpuInterconnect::none) {
     node.nvlink_bandwidth_per_link = node.gpu.nvlink_bandwidth / std::max(1, node.gpu.nvlink_links);
-    node.nvlink_efficiency = nvlink_share(node.gpu.nvlink_generation);
-    node.nvlink_latency = kNvlinkLatency;
+    node.nvlink_efficiency = nccl_nvlink_share(node.gpu.nvlink_generation);
+    node.nvlink_latency = kNvlinkHop;
     imported.assumed.push_back("NVLinks of " + node.gpu.id + ": " +
                                to_text(node.nvlink_bandwidth_per_link) +
                                " each, NCCL's share of it, 1 us per hop");
   }
   if (node.nic_count == 0) return;
-  node.nic_efficiency = kNicEfficiency;
-  if (node.nic_latency.value() == 0) node.nic_latency = kNicLatency;
+  node.nic_efficiency = kNicShare;
+  if (node.nic_latency.value() == 0) node.nic_latency = kInfinibandHop;
   imported.assumed.push_back("NICs reach 92 % of their rate");
 }
 

@@ -6,22 +6,13 @@
 #include <set>
 #include <utility>
 
+#include "app/search/layout_answers.h"
 #include "app/search/layout_bounds.h"
 #include "app/search/open_layouts.h"
 #include "app/search/recipes.h"
-#include "sim/process/answer.h"
 #include "sim/process/forked_pool.h"
 
 namespace tessera {
-
-// What processes of the pool answer; the layout stays with the one that asked.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayoutBound, step_time, memory)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayerCosts, forward, backward, embedding, head, saved, parameters,
-                                   embedding_parameters, head_parameters, experts)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceMemory, allocated, reserved, context, communicators)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayoutResult, step_time, tokens_per_s, mfu, bubble_fraction,
-                                   peak_memory, memory, fits, times)
-
 namespace {
 
 using Clock = std::chrono::steady_clock;

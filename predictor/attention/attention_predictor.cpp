@@ -7,29 +7,18 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_support.h"
+#include "predictor/judged_spreads.h"
 
 namespace tessera {
 namespace {
 
 constexpr double kTrainingLaunch = 4e-6;  // [s]
-// FlashAttention-2's ratio where it was measured, and where it stands in for other kernels'.
-constexpr double kBackwardSpread = 0.10, kOtherBackwardSpread = 0.20;
-// The same kernel in two builds on one GPU type (sglang, vllm on A100) differs by a seventh.
-constexpr double kBuildSpread = 0.07;
-// Head sizes that no call of an implementation had; those measured differ by about as much.
-constexpr double kUnseenHeadSpread = 0.15;
-constexpr double kPerDoublingBeyond = 0.10;  // as of the FP32 model
 
 /// The kernel whose profile and ratio a kernel without own ones takes.
 AttentionCall as_flash2(AttentionCall call) {
   if (call.implementation == AttentionImplementation::flash1)
     call.implementation = AttentionImplementation::flash2;
   return call;
-}
-
-/// Generation for which a kernel is written: wgmma and TMA came with Hopper.
-bool asynchronous(const std::string& gpu) {
-  return !gpu.starts_with("A100") && !gpu.starts_with("A800");
 }
 
 bool head_measured(const AttentionCall& call) {
@@ -85,12 +74,12 @@ void AttentionPredictor::calibrate(double log_slowdown, const std::string& sourc
 /// same generation, then the setting, then the mask; of equals the one that rearranges least, whose
 /// time is most the kernel's own.
 const AttentionProfile& AttentionPredictor::profile(const AttentionCall& call) const {
-  const bool hopper = spec_.architecture >= Architecture::hopper;
+  const bool bulk = spec_.copies_in_bulk();
   const auto score = [&](const AttentionProfile& p) {
     const bool masked = call.causal ? p.causal : p.full;
     return 64.0 * (p.stack == stack_ && p.gpu == spec_.id) +
            32.0 * (p.implementation == as_flash2(call).implementation) +
-           16.0 * (p.gpu == spec_.id) + 8.0 * (asynchronous(p.gpu) == hopper) +
+           16.0 * (p.gpu == spec_.id) + 8.0 * (p.bulk_copies == bulk) +
            4.0 * (p.served == (setting_ == AttentionSetting::serving)) + 2.0 * masked -
            std::min(1.0, 0.01 * std::exp(p.parameters[kConversion]));
   };
@@ -138,16 +127,16 @@ KernelPrediction AttentionPredictor::predict(const AttentionCall& call) const {
   const AttentionImplementation known = as_flash2(call).implementation;
   const bool flash2 = known == AttentionImplementation::flash2;
   const double backward = call.direction == AttentionDirection::forward ? 0
-                          : flash2                                      ? kBackwardSpread
-                                                                        : kOtherBackwardSpread;
+                          : flash2                                      ? judged::kBackward
+                                                                        : judged::kOtherBackward;
   const bool own = measured(from) && from.implementation == known;
-  result.spread = {.gpu = std::hypot(own ? kBuildSpread : weights_.copied_spread, backward,
-                                     head_measured(call) ? 0 : kUnseenHeadSpread),
+  result.spread = {.gpu = std::hypot(own ? judged::kBuild : weights_.copied_spread, backward,
+                                     head_measured(call) ? 0 : judged::kUnseenHead),
                    .shape = from.spread};
   result.extrapolated = beyond(call, weights_.range);
   if (result.extrapolated)
-    result.spread.shape =
-        std::hypot(result.spread.shape, kPerDoublingBeyond * std::log2(result.extrapolated.factor));
+    result.spread.shape = std::hypot(
+        result.spread.shape, judged::kPerDoublingBeyond * std::log2(result.extrapolated.factor));
   return result;
 }
 

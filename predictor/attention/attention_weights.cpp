@@ -49,6 +49,7 @@ void write(const AttentionProfile& from, weights::AttentionProfile& to) {
   to.set_served(from.served);
   to.set_causal(from.causal);
   to.set_full(from.full);
+  to.set_bulk_copies(from.bulk_copies);
   to.mutable_parameters()->Assign(from.parameters.begin(), from.parameters.end());
   to.set_spread(from.spread);
 }
@@ -62,6 +63,7 @@ AttentionProfile read(const weights::AttentionProfile& from, const std::filesyst
                       .served = from.served(),
                       .causal = from.causal(),
                       .full = from.full(),
+                      .bulk_copies = from.bulk_copies(),
                       .parameters = {},
                       .spread = from.spread()};
   read_values(from.parameters(), to.parameters, path);

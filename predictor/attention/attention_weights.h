@@ -24,16 +24,17 @@ using AttentionVector = std::array<double, kAttentionParameters>;
 struct AttentionProfile {
   std::string gpu, stack;
   AttentionImplementation implementation = AttentionImplementation::flash2;
-  bool served = false;  ///< timed inside a server
-  bool causal = true;   ///< calls with a causal mask were measured
-  bool full = true;     ///< calls without one were
+  bool served = false;       ///< timed inside a server
+  bool causal = true;        ///< calls with a causal mask were measured
+  bool full = true;          ///< calls without one were
+  bool bulk_copies = false;  ///< of `gpu`, for which the kernel was written
   AttentionVector parameters{};
   double spread = 0;  ///< standard deviation of log time over shapes that were held out
 };
 
 /// Trained parameters of fused attention.
 struct AttentionWeights {
-  static constexpr int kSchemaVersion = 3;
+  static constexpr int kSchemaVersion = 4;
 
   TrainingData data;
   std::vector<AttentionProfile> profiles;

@@ -6,27 +6,15 @@
 #include "predictor/fp32/launch_floor.h"
 #include "predictor/gpu/gpu_overlay.h"
 #include "predictor/gpu/gpu_support.h"
+#include "predictor/judged_spreads.h"
 #include "predictor/roofline.h"
 #include "predictor/stand_ins.h"
 
 namespace tessera {
 namespace {
 
-// Judgements, in log time: kinds that take the bandwidth of a class they resemble, and inputs
-// beyond the training data, per doubling.
-constexpr double kUnmeasuredKind = 0.2;
-constexpr double kPerDoublingBeyond = 0.1;
-// Experts of unequal size end at unequal times, which a batch of equal groups does not show.
-constexpr double kUnequalGroups = 0.2;
-// Kernels on 16-bit tensors, which were not fitted: on A100 residual adds of 50 us and longer lie
-// within 4 % of the FP32 tensors' rate, shorter ones are predicted up to a quarter too slow.
-constexpr double kOtherFormat = 0.05, kOtherFormatShort = 0.15;
 constexpr double kShort = 50e-6;  // [s]
 constexpr std::string_view kMeasuredAdd = "checked on residual adds of A100-SXM4-80GB alone";
-// 16-bit products on the FP32 units: the arithmetic of FP32 products, half of their bytes.
-constexpr double kOtherFormatProducts = 0.2;
-// Rows reduced in 16 bits do the FP32 arithmetic for half of the bytes.
-constexpr double kOtherFormatRows = 0.15;
 
 bool was_measured(KernelKind kind) {
   switch (kind) {
@@ -118,7 +106,7 @@ CudaCorePredictor::CudaCorePredictor(const GpuSpec& gpu, const PredictorWeights&
 KernelPrediction CudaCorePredictor::predict(const Kernel& kernel) const {
   if (kernel.kind == KernelKind::grouped_gemm) {
     KernelPrediction grouped = predict(equal_groups(kernel));
-    grouped.spread.shape = std::hypot(grouped.spread.shape, kUnequalGroups);
+    grouped.spread.shape = std::hypot(grouped.spread.shape, judged::kUnequalFp32Groups);
     return grouped;
   }
   const bool gemm = kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm;
@@ -165,19 +153,20 @@ KernelPrediction CudaCorePredictor::predict_memory(const Kernel& kernel) const {
 LogSpread CudaCorePredictor::spread_of(const Kernel& kernel,
                                        const KernelPrediction& prediction) const {
   LogSpread spread = spreads_[static_cast<std::size_t>(spread_class(kernel.kind))];
-  if (!was_measured(kernel.kind)) spread.shape = std::hypot(spread.shape, kUnmeasuredKind);
+  if (!was_measured(kernel.kind)) spread.shape = std::hypot(spread.shape, judged::kUnmeasuredKind);
   if (prediction.extrapolated)
-    spread.shape =
-        std::hypot(spread.shape, kPerDoublingBeyond * std::log2(prediction.extrapolated.factor));
+    spread.shape = std::hypot(
+        spread.shape, judged::kPerDoublingBeyond * std::log2(prediction.extrapolated.factor));
   if (!short_format(kernel)) return spread;
   if (is_product(kernel.kind)) {
-    spread.gpu = std::hypot(spread.gpu, kOtherFormatProducts);
+    spread.gpu = std::hypot(spread.gpu, judged::kOtherFormatProducts);
     return spread;
   }
   const bool rows = kernel.kind == KernelKind::softmax || kernel.kind == KernelKind::layer_norm;
-  spread.gpu = std::hypot(spread.gpu,
-                          prediction.duration.value() < kShort ? kOtherFormatShort : kOtherFormat,
-                          rows ? kOtherFormatRows : 0);
+  spread.gpu = std::hypot(
+      spread.gpu,
+      prediction.duration.value() < kShort ? judged::kOtherFormatShort : judged::kOtherFormat,
+      rows ? judged::kOtherFormatRows : 0);
   return spread;
 }
 

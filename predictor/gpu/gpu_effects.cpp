@@ -117,9 +117,8 @@ GpuEffect effect_for(const GpuSpec& gpu, const PredictorWeights& weights) {
   const auto own = std::ranges::find_if(
       weights.gpus, [&](const TrainedGpu& g) { return g.effect.gpu == gpu.id; });
   if (own != weights.gpus.end()) return effect_of_measured(*own, weights);
-  const std::string die = die_of(gpu);
   const auto twin = std::ranges::find_if(
-      weights.gpus, [&](const TrainedGpu& g) { return !die.empty() && g.die == die; });
+      weights.gpus, [&](const TrainedGpu& g) { return !gpu.die.empty() && g.die == gpu.die; });
   if (twin == weights.gpus.end()) return effect_by_rule(gpu, weights);
   GpuEffect effect = effect_of_measured(*twin, weights);
   effect.provenance = EffectProvenance::twin_die;

@@ -1,8 +1,6 @@
 #include "predictor/gpu/gpu_traits.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -63,14 +61,6 @@ SgemmFamily sgemm_family(Architecture architecture) {
   }
 }
 
-/// NVIDIA numbers the compute die of a generation x.0, its refresh 10.3; they alone carry HBM. 12.0
-/// is a graphics die.
-bool has_hbm(const GpuSpec& gpu) {
-  if (gpu.vendor != "NVIDIA") return gpu.vendor == "AMD";
-  const std::string& version = gpu.compute_capability;
-  return (version.ends_with(".0") && version != "12.0") || version == "10.3";
-}
-
 }  // namespace
 
 GpuTraits gpu_traits(const GpuSpec& gpu) {
@@ -89,26 +79,13 @@ GpuTraits gpu_traits(const GpuSpec& gpu) {
           .lanes_per_sm = lanes_per_sm(gpu),
           .dense_clock_share = dense_clock_share(gpu),
           .efficiency_steps = efficiency_steps(gpu.architecture),
-          .hbm = has_hbm(gpu)};
+          .hbm = gpu.has_stacked_memory()};
 }
 
 GpuTraits product_traits(const GpuSpec& gpu) {
   GpuTraits traits = gpu_traits(gpu);
   if (gpu.fp32_matrix.value() > 0) traits.flops = gpu.fp32_matrix.value();
   return traits;
-}
-
-std::string die_of(const GpuSpec& gpu) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kDies{
-      {{"P100-", "GP100"},
-       {"V100-", "GV100"},
-       {"A100-", "GA100"},
-       {"A800-", "GA100"},
-       {"H100-", "GH100"},
-       {"H200-", "GH100"}}};
-  const auto* found =
-      std::ranges::find_if(kDies, [&](const auto& die) { return gpu.id.starts_with(die.first); });
-  return found == kDies.end() ? std::string() : std::string(found->second);
 }
 
 }  // namespace tessera

@@ -34,8 +34,4 @@ GpuTraits gpu_traits(const GpuSpec& gpu);
 /// them (AMD since CDNA1).
 GpuTraits product_traits(const GpuSpec& gpu);
 
-/// GPUs with one die key differ in board only (form factor, power, memory size), e.g. "GA100".
-/// Empty where no sibling board is known.
-std::string die_of(const GpuSpec& gpu);
-
 }  // namespace tessera

@@ -6,16 +6,12 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_support.h"
+#include "predictor/judged_spreads.h"
 #include "predictor/stand_ins.h"
 #include "predictor/tensor/operand_alignment.h"
 
 namespace tessera {
 namespace {
-
-// Judgement, in log time: other algorithms and tensor layouts of convolutions.
-constexpr double kConvolution = 0.25;
-// The same of kernels for groups; as wide as the FP32 model's spread beyond its data at 32 groups.
-constexpr double kGroups = 0.5;
 
 [[noreturn]] void fail_untrained(const std::string& what, const std::string& model) {
   throw InputError({.where = "weights",
@@ -83,8 +79,8 @@ KernelPrediction TensorCorePredictor::predict(const Kernel& kernel) const {
   prediction.duration += model.launch_seconds();
   prediction.utilization *= busy / prediction.duration.value();
   if (kernel.kind == KernelKind::convolution)
-    prediction.spread.gpu =
-        std::hypot(prediction.spread.gpu, kConvolution, kernel.batch > 1 ? kGroups : 0);
+    prediction.spread.gpu = std::hypot(prediction.spread.gpu, judged::kConvolution,
+                                       kernel.batch > 1 ? judged::kConvolutionGroups : 0);
   return prediction;
 }
 

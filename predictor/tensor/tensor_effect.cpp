@@ -6,37 +6,21 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "predictor/judged_spreads.h"
 
 namespace tessera {
 namespace {
 
-// Judgements, in log time. A100 from H100 and back miss by 7 to 11 % on average with a bias of up
-// to 10 %; two GPUs cannot validate more, so the first is about twice that. The second is per
-// generation between the two, the third is for cards such as T4 (70 W), which throttles on long
-// FP32 kernels.
-constexpr double kUnseenGpu = 0.15;
-constexpr double kPerGeneration = 0.05;
-constexpr double kLowPower = 0.25;
 constexpr double kLowPowerWatts = 100;
-// Dynamic power goes with frequency times voltage squared, and voltage with frequency: a card with
-// a share p of the watts per FLOP/s keeps p^(1/3) of the power-limited rate. Across generations
-// too: peaks per watt grow faster than FLOPs per joule, which a new process would have to make up
-// for.
-constexpr double kPowerLaw = 1.0 / 3;
-// Another vendor's libraries and tensor units.
-constexpr double kOtherVendor = 0.30;
-// bf16 and fp16 multiply at one rate; rows of both on one GPU come from different libraries.
-constexpr double kOtherPrecision = 0.03;
-// Formats of other widths: the share of their own peak that 16-bit products reach. tf32 has twice
-// the bytes per multiply-add, fp8 also promotes partial sums on CUDA cores and scales the result.
-constexpr double kTf32 = 0.15, kFp8 = 0.25;
+// What a card with a share p of the watts per FLOP/s keeps of the power-limited rate, p^exponent.
+// Dynamic power goes with frequency times voltage squared, and voltage with frequency: 1/3, for
+// boards of one die at any load, and for short calls of any. Another die that is kept busy saves
+// few joules per FLOP, which would be 1; of 1/3, 2/3, 0.8 and 1 long products choose (decision 40).
+constexpr double kSameDie = 1.0 / 3, kOtherDieUnderLoad = 0.8;
 
 // Calls of this length [s] are the longest on either GPU. The limit acts within tens of
 // milliseconds, so they feel it all the time, as a step does (decision 27).
 constexpr double kUnderLoad = 0.1;
-// Judgement, in log time: calls of 10 ms and longer of two sessions on one kind of card differ by
-// 4 to 17 % on A100, by 6 to 24 % on H100; half of it either way.
-constexpr double kSessionsUnderLoad = 0.06;
 
 double watts_per_flops(const GpuSpec& gpu, const TensorTraits& traits) {
   return gpu.tdp.value() / traits.flops;
@@ -81,7 +65,8 @@ bool sixteen_bits(Precision precision) {
 /// tf32 and fp8: the slowdowns of 16-bit products, at the peak of the format.
 void use_other_width(Precision precision, TensorEffect& effect) {
   effect.measured = false;
-  effect.spread = std::hypot(effect.spread, precision == Precision::fp8 ? kFp8 : kTf32);
+  effect.spread =
+      std::hypot(effect.spread, precision == Precision::fp8 ? judged::kFp8 : judged::kTf32);
   effect.reason +=
       "; " + std::string(name_of(precision)) + " was never timed, as 16-bit products at its peak";
   effect.never_timed +=
@@ -110,9 +95,25 @@ void use_measured(const TensorGpuWeights& gpu, Precision precision, std::string_
   });
   if (timed || !sixteen_bits(precision)) return;
   effect.never_timed = "as the other 16-bit format";
-  effect.spread = std::hypot(effect.spread, kOtherPrecision);
+  effect.spread = std::hypot(effect.spread, judged::kOtherPrecision);
   effect.reason +=
       "; " + std::string(name_of(precision)) + " was not timed there, as the other 16-bit format";
+}
+
+bool is_of_die(const GpuSpec& gpu, const TensorGpuWeights& source) {
+  return !gpu.die.empty() && gpu.die == source.die;
+}
+
+/// `fewer`: log of the watts per FLOP/s of the source over those of the GPU, > 0.
+void use_fewer_watts(double fewer, bool same_die, TensorEffect& effect) {
+  const double slowdown = kSameDie * fewer;
+  effect.gpu.cap += slowdown;
+  effect.spread = std::hypot(effect.spread, slowdown);  // as uncertain as it is large
+  effect.reason += "; fewer watts per FLOP/s, so its power-limited rate is lower";
+  if (same_die) return;
+  effect.gpu.cap_per_decade +=
+      (kOtherDieUnderLoad - kSameDie) * fewer / tensor_cap_decades(kUnderLoad);
+  effect.reason += ", the lower the longer it is busy";
 }
 
 void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTraits& traits,
@@ -120,23 +121,20 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTr
   const bool vendor = gpu.vendor != "AMD" && gpu.architecture < Architecture::cdna1;
   const int steps = vendor ? generations_apart(gpu.architecture, source.architecture) : 0;
   effect.stack = mean_stack(source);
-  effect.spread = std::hypot(kUnseenGpu, kPerGeneration * steps, source.stack_spread);
+  effect.spread =
+      std::hypot(judged::kUnseenGpu, judged::kPerGeneration * steps, source.stack_spread);
   effect.reason = gpu.id + " was never measured with tensor cores: rates as " + source.gpu;
   effect.never_timed = "rates of " + source.gpu;
   if (steps > 0) effect.reason += ", " + std::to_string(steps) + " architecture(s) away";
   if (!vendor) {
-    effect.spread = std::hypot(effect.spread, kOtherVendor);
+    effect.spread = std::hypot(effect.spread, judged::kOtherVendor);
     effect.reason += ", of another vendor";
   }
   const double watts = watts_per_flops(gpu, traits);
-  if (vendor && watts > 0 && watts < source.watts_per_flops) {
-    const double slowdown = kPowerLaw * std::log(source.watts_per_flops / watts);
-    effect.gpu.cap += slowdown;
-    effect.spread = std::hypot(effect.spread, slowdown);  // as uncertain as it is large
-    effect.reason += "; fewer watts per FLOP/s, so its power-limited rate is lower";
-  }
+  if (vendor && watts > 0 && watts < source.watts_per_flops)
+    use_fewer_watts(std::log(source.watts_per_flops / watts), is_of_die(gpu, source), effect);
   if (gpu.tdp.value() > 0 && gpu.tdp.value() < kLowPowerWatts) {
-    effect.spread = std::hypot(effect.spread, kLowPower);
+    effect.spread = std::hypot(effect.spread, judged::kLowPower);
     effect.reason += "; a card of little power, so long calls may be slower";
   }
 }
@@ -146,7 +144,7 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTr
 void put_under_load(TensorEffect& effect) {
   effect.gpu.cap += effect.gpu.cap_per_decade * tensor_cap_decades(kUnderLoad);
   effect.gpu.cap_per_decade = 0;
-  effect.spread = std::hypot(effect.spread, kSessionsUnderLoad);
+  effect.spread = std::hypot(effect.spread, judged::kSessionsUnderLoad);
 }
 
 void calibrate(TensorEffect& effect, const TensorShift& shift) {
@@ -154,7 +152,7 @@ void calibrate(TensorEffect& effect, const TensorShift& shift) {
   effect.gpu.memory += shift.memory;
   effect.gpu.cap += shift.power;
   effect.measured = true;
-  effect.spread = kSessionsUnderLoad;
+  effect.spread = judged::kSessionsUnderLoad;
   effect.of_steps = shift.of_steps;
   effect.reason = shift.source;
   effect.never_timed.clear();

@@ -6,18 +6,32 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "predictor/judged_spreads.h"
 #include "predictor/tensor/operand_alignment.h"
 
 namespace tessera {
 namespace {
 
-// Judgements, in log time. Transposed 16-bit operands load at full rate, but nothing here shows it.
-constexpr double kOtherLayout = 0.05;
-constexpr double kBatched = 0.10;            // only single products were timed
-constexpr double kMisaligned = 0.30;         // only sizes that are multiples of 32 were timed
-constexpr double kUnequalGroups = 0.15;      // groups of unequal size, beyond what tiles show
-constexpr double kPerDoublingBeyond = 0.10;  // as of the FP32 model
-constexpr double kLong = 50e-6;              // [s]; shorter kernels have a spread of their own
+constexpr double kLong = 50e-6;  // [s]; shorter kernels have a spread of their own
+
+/// Log slowdown of a product that adds to a buffer wider than its operands, as Megatron's weight
+/// gradients do: 5 to 7 % longer than the forward order on A100, 7 to 8 % on B200
+/// (measurements/kernels_2026/simumax_gemm.csv, medians below and above 1 ms).
+constexpr double kWideSum = 0.06;
+
+/// A weight gradient that is added to a buffer of wider numbers.
+bool sums_wide(const Kernel& kernel) {
+  if (kernel.layout != GemmLayout::nt) return false;
+  const std::int64_t width = element_bytes(kernel.precision);
+  const Bytes operands(width * kernel.batch * kernel.k * (kernel.m + kernel.n));
+  const Bytes as_operands(width * kernel.batch * kernel.m * kernel.n);
+  return kernel.bytes_written > as_operands && kernel.bytes_read > operands;
+}
+
+TensorStackEffect<double> for_kernel(const Kernel& kernel, TensorStackEffect<double> stack) {
+  if (sums_wide(kernel)) stack.compute += kWideSum;
+  return stack;
+}
 
 /// The largest group as a product of its own. Its share of the traffic, as its arithmetic.
 TensorShape longest_group(const Kernel& kernel, TensorShape shape) {
@@ -65,10 +79,11 @@ bool TensorGemmPredictor::covers(const Kernel& kernel) const {
 }
 
 double TensorGemmPredictor::seconds(const Kernel& kernel, const TensorShape& shape) const {
-  const double all = tensor_gemm_seconds(shape, traits_, shared_, effect_.gpu, effect_.stack);
+  const TensorStackEffect<double> stack = for_kernel(kernel, effect_.stack);
+  const double all = tensor_gemm_seconds(shape, traits_, shared_, effect_.gpu, stack);
   if (kernel.group_sizes.empty()) return all;
   const TensorShape longest = longest_group(kernel, shape);
-  return std::max(all, tensor_gemm_seconds(longest, traits_, shared_, effect_.gpu, effect_.stack));
+  return std::max(all, tensor_gemm_seconds(longest, traits_, shared_, effect_.gpu, stack));
 }
 
 KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
@@ -82,8 +97,8 @@ KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
       best_tensor_tile(shape, traits_, shared_, effect_.stack.quantisation);
   KernelPrediction prediction{
       .duration = Seconds(busy),
-      .compute_time =
-          Seconds(tensor_compute_seconds(shape, traits_, shared_, effect_.gpu, effect_.stack)),
+      .compute_time = Seconds(tensor_compute_seconds(shape, traits_, shared_, effect_.gpu,
+                                                     for_kernel(kernel, effect_.stack))),
       .memory_time =
           Seconds(tensor_memory_seconds(shape, traits_, shared_, effect_.gpu, effect_.stack)),
       .tile_m = kTensorTiles[best.tile].m,
@@ -100,18 +115,21 @@ LogSpread TensorGemmPredictor::spread_of(const Kernel& kernel, double timed_seco
                                          const Extrapolation& beyond) const {
   const double own = timed_seconds < kLong ? effect_.short_spread : effect_.long_spread;
   LogSpread spread{.gpu = effect_.spread, .shape = own};
-  if (kernel.layout != GemmLayout::tn) spread.gpu = std::hypot(spread.gpu, kOtherLayout);
-  if (kernel.batch > 1) spread.gpu = std::hypot(spread.gpu, kBatched);
-  if (kernel.kind == KernelKind::grouped_gemm) spread.gpu = std::hypot(spread.gpu, kUnequalGroups);
-  if (rows_off_16_bytes(kernel)) spread.shape = std::hypot(spread.shape, kMisaligned);
+  if (kernel.layout != GemmLayout::tn) spread.gpu = std::hypot(spread.gpu, judged::kOtherLayout);
+  if (kernel.batch > 1) spread.gpu = std::hypot(spread.gpu, judged::kBatched);
+  if (kernel.kind == KernelKind::grouped_gemm)
+    spread.gpu = std::hypot(spread.gpu, judged::kUnequalGroups);
+  if (rows_off_16_bytes(kernel)) spread.shape = std::hypot(spread.shape, judged::kMisaligned);
   if (beyond)
-    spread.shape = std::hypot(spread.shape, kPerDoublingBeyond * std::log2(beyond.factor));
+    spread.shape = std::hypot(spread.shape, judged::kPerDoublingBeyond * std::log2(beyond.factor));
   return spread;
 }
 
 std::string TensorGemmPredictor::reason(const Kernel& kernel) const {
   std::string text = effect_.reason;
-  if (kernel.layout != GemmLayout::tn)
+  if (sums_wide(kernel))
+    text += "; 6 % more for the sum in wider numbers, as on A100 PCIe and B200";
+  else if (kernel.layout != GemmLayout::tn)
     text += "; this memory order (a gradient's) was never timed, as the forward order";
   if (kernel.batch > 1)
     text += "; batched products were never timed, as one product with as many tiles";
@@ -132,7 +150,11 @@ std::vector<std::string> TensorGemmPredictor::notes(const Kernel& kernel) const 
     notes.push_back(products + ", " + which + ": never measured; " + instead);
   };
   if (kernel.layout == GemmLayout::nn) never("data gradients (order nn)", "as the forward order");
-  if (kernel.layout == GemmLayout::nt) never("weight gradients (order nt)", "as the forward order");
+  if (kernel.layout == GemmLayout::nt && !sums_wide(kernel))
+    never("weight gradients (order nt)", "as the forward order");
+  if (sums_wide(kernel))
+    never("weight gradients into wider sums",
+          "6 % more than the forward order, as on A100 PCIe and B200");
   if (kernel.batch > 1) never("batched", "as one product with as many tiles");
   if (kernel.kind == KernelKind::grouped_gemm)
     never("grouped", "as one product with as many tiles");

@@ -75,6 +75,7 @@ void write(const TensorGpuWeights& from, weights::TensorGpu& to) {
   to.set_gpu(from.gpu);
   to.set_architecture(std::string(kArchitectures[static_cast<std::size_t>(from.architecture)]));
   to.set_watts_per_flops(from.watts_per_flops);
+  to.set_die(from.die);
   write(from.effect.values(), *to.mutable_effect());
   to.set_stack_spread(from.stack_spread);
   to.set_long_spread(from.long_spread);
@@ -94,6 +95,7 @@ TensorGpuWeights read(const weights::TensorGpu& from, const std::filesystem::pat
     fail(path, "names the architecture '" + from.architecture() + "', which is unknown");
   TensorGpuWeights to{
       .gpu = from.gpu(),
+      .die = from.die(),
       .architecture = static_cast<Architecture>(named - kArchitectures.begin()),
       .watts_per_flops = from.watts_per_flops(),
       .effect = read_parameters<TensorGpuEffect<double>>(from.effect(), "effects of a GPU", path),

@@ -26,6 +26,7 @@ struct TensorStackWeights {
 /// A GPU that was measured, with the facts that the rule for unseen GPUs compares.
 struct TensorGpuWeights {
   std::string gpu;  ///< id
+  std::string die;  ///< empty = not known
   Architecture architecture = Architecture::ampere;
   double watts_per_flops = 0;  ///< TDP over dense peak; 0 = unknown
   TensorGpuEffect<double> effect{};
@@ -37,7 +38,7 @@ struct TensorGpuWeights {
 
 /// Trained parameters of the half-precision products, with their provenance.
 struct TensorWeights {
-  static constexpr int kSchemaVersion = 1;
+  static constexpr int kSchemaVersion = 2;
 
   std::string file;               ///< that was trained on, name without folder
   std::uint64_t fnv1a = 0;        ///< of it

@@ -11,7 +11,9 @@
 #include "sim/plan/library_memory.h"
 #include "sim/plan/rank_pace.h"
 #include "sim/plan/timed_segment.h"
+#include "sim/remat/schedule.h"
 #include "sim/scenario/collective_settings.h"
+#include "sim/scenario/memory_settings.h"
 #include "sim/scenario/simulation_settings.h"
 #include "workloads/program/program.h"
 
@@ -33,6 +35,9 @@ struct MemoryLimit {
   bool swap = true;       ///< tensors may be copied to host memory
   bool recompute = true;  ///< tensors of forward passes may be given up and made again
   Bytes host_bytes = Bytes(std::numeric_limits<std::int64_t>::max());  ///< per GPU, for them
+  PressurePolicy policy = PressurePolicy::rule;
+  /// By pipeline stage: the way to host memory where all GPUs copy at once; for policies that plan.
+  std::vector<remat::HostLink> links = {};
 };
 
 /// A Program with everything the engine has to know about time. Immutable; the engine adds only

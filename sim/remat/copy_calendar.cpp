@@ -12,7 +12,7 @@ void CopyCalendar::stage_clock(const StagePlan& plan) {
     clock_[t] = now;
     for (std::int32_t k = plan.again_begin[t]; k < plan.again_begin[t + 1]; ++k)
       now += graph_.time(plan.again[k]);
-    if (t < graph_.ops()) now += graph_.time(t);
+    if (t < graph_.ops()) now += graph_.first_time(t);
   }
   clock_[graph_.ops() + 1] = now;
 }

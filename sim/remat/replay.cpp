@@ -62,6 +62,7 @@ class Replay {
   }
 
   void note_peak(ByteCount bytes) {
+    if (stage_ < graph_.done()) return;
     if (stage_peaks_) (*stage_peaks_)[stage_] = std::max((*stage_peaks_)[stage_], bytes);
     if (bytes <= result_.peak) return;
     result_.peak = bytes;
@@ -75,7 +76,7 @@ class Replay {
       start = std::max(start, ready_[q]);
     }
     result_.stall += start - clock_;
-    clock_ = start + graph_.time(op);
+    clock_ = start + (ran_[op] ? graph_.time(op) : graph_.first_time(op));
     ByteCount twice = 0;  // outputs that are there already, for as long as the operator runs
     for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q) {
       if (ready_[q] != kNever) {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "hw/units/quantity.h"
 
 namespace tessera {
+
+/// Who chooses what leaves a GPU that runs short while the step runs.
+enum class PressurePolicy : std::uint8_t { rule, planner, dtr, capuchin };
 
 /// The section `memory` of a scenario: what happens where a step does not fit.
 struct MemorySettings {
@@ -16,6 +20,8 @@ struct MemorySettings {
   bool thorough = true;   ///< how long planners search
   Bytes limit;            ///< per GPU, at run time: tensors leave where a step would take more; 0 =
                           ///< the budget of a plan, else none
+  int layers = 0;         ///< of Megatron's planners; 0: the number that fits and costs least
+  PressurePolicy pressure = PressurePolicy::rule;  ///< under the limit
   bool operator==(const MemorySettings&) const = default;
 };
 

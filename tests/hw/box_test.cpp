@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/topology.h"
+#include "hw/units/input_error.h"
 #include "hw/validation.h"
 #include "tests/hw/boxes.h"
 
@@ -12,6 +13,7 @@ namespace {
 GpuSpec board_gpu() {
   GpuSpec gpu = boxes::gpu("H100-SXM5-80GB", Architecture::hopper, "9.0", 18);
   gpu.nvlink_generation = 4;
+  gpu.form_factor = FormFactor::sxm;
   return gpu;
 }
 
@@ -33,10 +35,19 @@ TEST(BoxOf, EightBoardsMeetAtASwitch) {
 
 TEST(BoxOf, CardsMeetOnThePcieTree) {
   GpuSpec card = board_gpu();
-  card.id = "H100-PCIe-80GB";
+  card.form_factor = FormFactor::card;
   const ClusterSpec box = box_of(card, 2);
   EXPECT_EQ(box.node.interconnect, GpuInterconnect::none);
   EXPECT_EQ(Topology(box).route(0, 1).links.size(), 2u);
+}
+
+TEST(BoxOf, AGpuOfUnknownFormIsRefusedWhereItHasLinks) {
+  GpuSpec gpu = board_gpu();
+  gpu.form_factor = FormFactor::not_stated;
+  EXPECT_THROW(box_of(gpu, 2), InputError);
+  EXPECT_EQ(box_of(gpu, 1).node.gpu_count, 1);
+  gpu.nvlink_links = 0;
+  EXPECT_EQ(box_of(gpu, 2).node.interconnect, GpuInterconnect::none);
 }
 
 TEST(BoxOf, EveryBoxIsValid) {

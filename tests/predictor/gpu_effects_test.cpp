@@ -18,7 +18,7 @@ TrainedGpu trained(const char* id, double gemm_slowdown, double elementwise_slow
   gpu.effect.gemm_slowdown = gemm_slowdown;
   gpu.effect.bandwidth_slowdown[0] = elementwise_slowdown;
   gpu.effect.sustained_flops = sustained_flops;
-  gpu.die = die_of(test_gpu(id));
+  gpu.die = test_gpu(id).die;
   gpu.lanes_per_sm = traits.lanes_per_sm;
   gpu.efficiency_steps = traits.efficiency_steps;
   gpu.hbm = traits.hbm;

@@ -132,6 +132,9 @@ inline ModelSpec switch_xl4() {
 inline FrameworkProfile hf_eager() {
   FrameworkProfile profile;
   profile.name = "hf-eager";
+  profile.tensor_plan = TensorPlan::replicated;
+  profile.shifts_labels = profile.reentrant_checkpoints = true;
+  profile.gradients_join_in_place = true;
   profile.data_parallel.overlap_gradients = true;
   return profile;
 }
@@ -173,12 +176,26 @@ inline FrameworkProfile megatron() {
 inline FrameworkProfile fsdp() {
   FrameworkProfile profile;
   profile.name = "fsdp";
+  profile.tensor_plan = TensorPlan::replicated;
+  profile.gradients_join_in_place = true;
   profile.data_parallel.sharding = Sharding::parameters;
   profile.data_parallel.overlap_gradients = true;
   profile.attention = AttentionKernels::flash2;
   profile.fp32_logits = true;
   profile.fused_optimizer = true;
   profile.bf16 = {};
+  return profile;
+}
+
+inline FrameworkProfile torchtitan() {
+  FrameworkProfile profile = fsdp();
+  profile.name = "torchtitan";
+  profile.fp8_scaling = Fp8Scaling::current;
+  profile.selective = SelectiveRecompute::operators;
+  profile.tensor_plan = TensorPlan::sequence;
+  profile.splits_stages = profile.splits_sequences = profile.complex_rope = true;
+  profile.copies_gathered = profile.keeps_sent = profile.keeps_outputs = true;
+  profile.keeps_logits = false;
   return profile;
 }
 

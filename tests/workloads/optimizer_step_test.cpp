@@ -57,6 +57,25 @@ TEST(Lars, MovesTwoNormsAndOnePass) {
   EXPECT_THAT(bytes_of(step.update), ElementsAre(4, 4, 12 + 8));
 }
 
+TEST(EightBits, KeepAByteOfEachMomentAndAScaleForEvery256) {
+  StepOptions step = with(OptimizerKind::adam, false);
+  step.formats.optimizer_states = Precision::int8;
+  const std::int64_t parameters = 256 * 1000;
+  // Two moments of a byte, and two fp32 scales for every 256 numbers.
+  EXPECT_EQ(state_bytes(step, parameters)[MemoryCategory::optimizer].value(),
+            2 * parameters + 2 * 4 * 1000);
+  // Gradient, weight and both moments in, weight and moments out: 4 + 4 + 2, 4 + 2.
+  EXPECT_THAT(bytes_of(optimizer_step(step, kParameters).update), ElementsAre(16));
+}
+
+TEST(EightBits, TakeAKernelForEachParameter) {
+  StepOptions step = with(OptimizerKind::adam, false);
+  step.formats.optimizer_states = Precision::int8;
+  const OptimizerStep update = optimizer_step(
+      step, UpdatedParameters{.parameters = kParameters, .summed = kParameters, .tensors = 17});
+  EXPECT_EQ(update.update.front().host_calls, 17);
+}
+
 TEST(TensorNorms, KeepAdamsStatesOrSgds) {
   // weight, gradient and two moments, or one
   EXPECT_EQ(bytes_per_parameter(with(OptimizerKind::lamb)), 16);

@@ -2,6 +2,7 @@
 
 #include "workloads/ops/context_attention.h"
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/ring_parts.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/transformer.h"
 #include "workloads/ops/views.h"
@@ -42,7 +43,12 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
     call.softcap = input.softcap;
     const int ranks = step.layout.context;
     const ContextAttention way = step.context_attention;
+    const bool by_parts = step.framework.splits_sequences;
     core = [=](Tape& t) {
+      if (ranks > 1 && by_parts)
+        return attention_by_parts(
+            t, "attention.ring", input.q, input.k, input.v, call, ranks,
+            way == ContextAttention::ring ? PartRotation::all_to_all : PartRotation::all_gather);
       if (ranks > 1 && way == ContextAttention::ring)
         return ring_attention(t, "attention.ring", input.q, input.k, input.v, call, ranks);
       if (ranks > 1 && way == ContextAttention::all_gather)
@@ -66,6 +72,28 @@ Tensor root_mean_square_norm(Tape& tape, const std::string& name, const Tensor& 
                              const FrameworkProfile& profile) {
   if (profile.fused_norm) return fused_rms_norm(tape, name, x);
   return rms_norm(tape, name, x);
+}
+
+Tensor root_mean_square_norm(Tape& tape, const std::string& name, const Tensor& x,
+                             const Tensor& weight, const FrameworkProfile& profile) {
+  return profile.fused_norm ? fused_rms_norm(tape, name, x, weight)
+                            : rms_norm(tape, name, x, weight);
+}
+
+Tensor complex_rope(Tape& tape, const std::string& name, const Tensor& x, std::int64_t positions) {
+  const Tensor table = tape.input("rotary.table", {positions, x.shape.last()}, Precision::fp32);
+  const auto turned = [=](Tape& t, const std::string& kernel_name, const Tensor& from) {
+    const Tensor out = t.make(kernel_name, from.shape.dense(), Precision::fp32);
+    constexpr double kFlops = 3;  // six for two numbers
+    t.launch(kernel_name, pointwise_kernel(out, kFlops, KernelKind::copy), {from, table}, {out});
+    return out;
+  };
+  const Tensor wide = cast(tape, name + ".float", x, Precision::fp32);
+  const Tensor out = turned(tape, name, wide);
+  tape.differentiable({wide}, out, [=](Tape& t, auto gradients) {
+    t.add_gradient(wide, turned(t, name + ".backward", gradients[0]));
+  });
+  return cast(tape, name + ".type_as", out, x.precision);
 }
 
 Tensor composed_rope(Tape& tape, const std::string& name, const Tensor& x, const Tensor& cosine,

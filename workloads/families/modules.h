@@ -42,10 +42,17 @@ void recomputable_layer(Tape& tape, const StepOptions& step, const Tensor& x,
 /// RMS norm over the last dimension; its arithmetic is in fp32.
 Tensor root_mean_square_norm(Tape& tape, const std::string& name, const Tensor& x,
                              const FrameworkProfile& profile);
+/// With a weight that exists already, [h].
+Tensor root_mean_square_norm(Tape& tape, const std::string& name, const Tensor& x,
+                             const Tensor& weight, const FrameworkProfile& profile);
 
 /// x cos + rotate_half(x) sin with tables that broadcast to `x`: five kernels.
 Tensor composed_rope(Tape& tape, const std::string& name, const Tensor& x, const Tensor& cosine,
                      const Tensor& sine);
+
+/// The same as a product of complex numbers in fp32, between two casts where `x` has 16 bits: three
+/// kernels, and as many back. Source: torchtitan, models/llama3/model.py, apply_rotary_emb.
+Tensor complex_rope(Tape& tape, const std::string& name, const Tensor& x, std::int64_t positions);
 
 /// Every head (dimension `dim`) `repeats` times, neighbours first: a copy unless that is once.
 Tensor repeat_heads(Tape& tape, const std::string& name, const Tensor& x, std::size_t dim,

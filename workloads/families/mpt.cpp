@@ -111,8 +111,9 @@ void head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
   const Tensor normalized = layer_norm(tape, "norm_f", x, NormTerms::weight);
   const Tensor table = output_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
-  finish_with_logits(
-      tape, step, linear_over_last(tape, "lm_head", normalized, table, {.full_precision = true}));
+  finish_with_logits(tape, step,
+                     linear_over_last(tape, "lm_head", normalized, table, {.full_precision = true}),
+                     true);
 }
 
 }  // namespace

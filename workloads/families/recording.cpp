@@ -3,23 +3,59 @@
 #include "workloads/families/families.h"
 #include "workloads/ops/cross_entropy.h"
 #include "workloads/ops/matmul.h"
+#include "workloads/ops/parallel_loss.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"
 
 namespace tessera {
 
-void finish_with_logits(Tape& tape, const StepOptions& step, const Tensor& logits) {
-  tape.keep(logits);
+namespace {
+
+bool keeps_logits(const StepOptions& step) {
+  const FrameworkProfile& profile = step.framework;
+  return step.mode != StepMode::training || profile.keeps_logits ||
+         (profile.keeps_outputs && step.layout.pipeline > 1);
+}
+
+/// logits[..., :-1, :].contiguous() of [b, s, V], and the same of the labels.
+Tensor without_last(Tape& tape, const StepOptions& step, const Tensor& logits) {
+  const Sizes& sizes = logits.sizes();
+  const Tensor whole_rows = slice_last(tape, "loss.words", logits, sizes[2]);
+  const Tensor by_word = transpose(tape, whole_rows, 1, 2);
+  const Tensor shorter = slice_last(tape, "loss.shift", by_word, sizes[1] - 1);
+  const Tensor labels = tape.input("labels", {step.micro_batch, sizes[1]}, Precision::int64);
+  const Tensor copy =
+      tape.make("loss.labels.shift", StridedShape({sizes[0], sizes[1] - 1}), Precision::int64);
+  tape.launch("loss.labels.shift", pointwise_kernel(copy, 0, KernelKind::copy), {labels}, {copy});
+  return contiguous(tape, "loss.shift.copy", transpose(tape, shorter, 1, 2));
+}
+
+Tensor loss_of(Tape& tape, const StepOptions& step, const Tensor& rows, const Tensor& labels) {
+  const FrameworkProfile& profile = step.framework;
+  const bool in_parts = profile.tensor_plan == TensorPlan::sequence && step.layout.tensor > 1;
+  if (profile.compiled_loss)
+    return compiled_cross_entropy(tape, "loss", rows, labels, in_parts ? step.layout.tensor : 1);
+  return in_parts ? loss_parallel(tape, "loss", rows, labels)
+                  : cross_entropy(tape, "loss", rows, labels);
+}
+
+}  // namespace
+
+void finish_with_logits(Tape& tape, const StepOptions& step, const Tensor& given, bool causal) {
+  if (keeps_logits(step)) tape.keep(given);
   if (step.mode == StepMode::inference) return;
-  if (step.mode == StepMode::forward_backward) return tape.differentiate(logits);
+  if (step.mode == StepMode::forward_backward) return tape.differentiate(given);
   tape.set_phase(Phase::loss);
+  const bool shifts = causal && step.framework.shifts_labels && given.sizes()[1] > 1;
+  const Tensor logits = shifts ? without_last(tape, step, given) : given;
   const std::int64_t tokens = logits.elements() / logits.shape.last();
-  const Tensor labels = tape.input("labels", {tokens}, Precision::int64);
-  const Tensor floats =
-      step.framework.fp32_logits ? cast(tape, "loss.float", logits, Precision::fp32) : logits;
+  const Tensor labels =
+      tape.input(shifts ? "shifted_labels" : "labels", {tokens}, Precision::int64);
+  const bool casts = step.framework.fp32_logits && !step.framework.compiled_loss;
+  const Tensor floats = casts ? cast(tape, "loss.float", logits, Precision::fp32) : logits;
   const Tensor rows = view(tape, floats, {tokens, logits.shape.last()});
-  tape.differentiate(cross_entropy(tape, "loss", rows, labels));
+  tape.differentiate(loss_of(tape, step, rows, labels));
 }
 
 Tensor output_embedding(Tape& tape, bool tied, std::int64_t vocab, std::int64_t hidden) {
@@ -68,8 +104,9 @@ void decoder_head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
   const Tensor normalized = layer_norm(tape, "ln_f", x);
   const Tensor table = output_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
-  finish_with_logits(
-      tape, step, linear_over_last(tape, "lm_head", normalized, table, {.full_precision = true}));
+  finish_with_logits(tape, step,
+                     linear_over_last(tape, "lm_head", normalized, table, {.full_precision = true}),
+                     true);
 }
 
 }  // namespace tessera

@@ -19,9 +19,12 @@ inline TapeOptions tape_options(const StepOptions& step) {
   options.gemm_precision = step.precision;
   options.scales_by_largest = step.framework.fp8_scaling == Fp8Scaling::current;
   options.casts_both_orders = step.framework.transformer_engine || !options.scales_by_largest;
+  options.gathers_fp8 = gathers_fp8(step);
   options.keeps_cast_weights = step.framework.transformer_engine && !gathers_units(step);
   options.parameter_precision = block_parameter_format(step);
   options.gradient_precision = block_gradient_format(step);
+  options.joins_in_place = step.framework.gradients_join_in_place;
+  options.reentrant = step.framework.reentrant_checkpoints;
   options.python_functions = step.framework.python_functions;
   options.frozen = step.lora_rank > 0;
   options.products_accumulate = step.framework.products_accumulate && !scatters_gradients(step);
@@ -53,7 +56,10 @@ Tensor computed_table(Tape& tape, const std::string& name, const Sizes& sizes, P
 
 /// What follows the logits [.., V] of `tokens` tokens: the loss in training, a gradient from
 /// outside where the loss is not part of the step, nothing in inference.
-void finish_with_logits(Tape& tape, const StepOptions& step, const Tensor& logits);
+/// `causal` models predict the next token: where the framework shifts labels, the logits of each
+/// sequence but the last are copied, and backward makes zeros and a copy for either of two slices.
+void finish_with_logits(Tape& tape, const StepOptions& step, const Tensor& logits,
+                        bool causal = false);
 
 /// Weight of the vocabulary projection: the embedding's own if tied. [V, h]
 Tensor output_embedding(Tape& tape, bool tied, std::int64_t vocab, std::int64_t hidden);

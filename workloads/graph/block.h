@@ -58,6 +58,7 @@ struct Block {
   std::vector<GraphOp> backward;  ///< empty where nothing is differentiated
   std::int64_t parameters =
       0;  ///< elements, of one rank; tied ones count where they are first used
+  std::int64_t fp8_parameters = 0;     ///< of these, of products whose weights come in FP8
   std::int64_t expert_parameters = 0;  ///< of these, of experts that other replicas do not hold
   int parameter_tensors = 0;
   std::int64_t partial_parameters = 0;  ///< of `parameters`: tensor-parallel ranks hold the same,

@@ -1,5 +1,6 @@
 #include "workloads/graph/tape.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -202,6 +203,7 @@ void Tape::all_reduce(const std::string& name, const Tensor& tensor, GroupKind g
 
 void Tape::collective(OpKind kind, const std::string& name, GroupKind group, const Tensor& sent,
                       const Tensor& received) {
+  if (keeps_scattered(kind, received)) return;
   push(GraphOpKind::collective, name);
   GraphOp& op = ops().back();
   op.collective = kind;
@@ -259,11 +261,25 @@ void Tape::add_gradient(const Tensor& tensor, const Tensor& gradient) {
   assert(tensor.elements() == gradient.elements());
   const Tensor known = value(tensor).gradient;
   const int origin = std::exchange(origin_, -1);
-  const Tensor sum = known.storage.valid()
-                         ? add_into_new(*this, storage(tensor).name + ".join", known, gradient)
-                         : gradient;
+  const Tensor sum = known.storage.valid() ? joined(tensor, known, gradient) : gradient;
   value(tensor).gradient = sum;
   origin_ = origin;
+}
+
+/// In place where no other tensor waits for the same memory, of which the gradient is no part, and
+/// where it does not come from the block behind to go on to the one before: such memory would be
+/// both blocks' to free.
+/// Source: PyTorch torch/csrc/autograd/input_buffer.cpp, accumulate.
+Tensor Tape::joined(const Tensor& tensor, const Tensor& first, const Tensor& second) {
+  const std::string name = storage(tensor).name + ".join";
+  const auto waits = [&](const Value& other) { return other.gradient.storage == first.storage; };
+  const bool alone = std::ranges::count_if(values_, waits) == 1 && second.storage != first.storage;
+  const bool ends_here = value(tensor).is_parameter && !value(tensor).finished_elsewhere;
+  const bool whole = storage(first).bytes == first.traffic();
+  const bool own = whole && (storage(first).scope == StorageScope::local || ends_here);
+  if (!options_.joins_in_place || !alone || !own) return add_into_new(*this, name, first, second);
+  add_in_place(*this, name, first, second);
+  return first;
 }
 
 void Tape::seed_gradient(const Tensor& tensor, StorageScope scope) {

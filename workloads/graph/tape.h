@@ -26,8 +26,11 @@ struct TapeOptions {
   Precision gradient_precision = Precision::fp32;   ///< of the buffers that gradients go to
   bool scales_by_largest = false;  ///< FP8: a kernel finds a matrix's largest value, others cast it
   bool casts_both_orders = true;   ///< FP8: one cast writes a matrix by rows and by columns
+  bool gathers_fp8 = false;        ///< FP8: weights of products come as such
   bool keeps_cast_weights = false;   ///< FP8: copies of weights are made once per step, and kept
   bool frozen = false;               ///< parameters are buffers that nothing trains, but adapters
+  bool joins_in_place = false;       ///< FrameworkProfile::gradients_join_in_place
+  bool reentrant = false;            ///< FrameworkProfile::reentrant_checkpoints
   bool python_functions = false;     ///< FrameworkProfile::python_functions
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
 };
@@ -35,8 +38,9 @@ struct TapeOptions {
 /// What a checkpoint keeps of its first run; the rest runs again.
 enum class Kept : std::uint8_t {
   nothing,
-  /// Results of fused attention and of every second matrix product, the first one included, as
-  /// torchtitan's list of operators says. Source: torchtitan, activation_checkpoint.py, 2024.
+  /// Results of fused attention, of every second matrix product, the first one included, and of
+  /// reduce-scatters, as torchtitan's list of operators says. Source: torchtitan,
+  /// activation_checkpoint.py, 2024.
   attention_and_alternate_products,
 };
 
@@ -138,6 +142,12 @@ class Tape {
   bool scales_by_largest() const { return options_.scales_by_largest; }
   bool casts_both_orders() const { return options_.casts_both_orders; }
   bool keeps_cast_weights() const { return options_.keeps_cast_weights; }
+  bool gathers_fp8() const { return options_.gathers_fp8; }
+  /// `weight` as FP8 numbers, which it is gathered as.
+  Tensor gathered_in_fp8(const Tensor& weight) {
+    if (!recomputes_) block_.fp8_parameters += weight.elements();
+    return add_tensor(weight.storage, weight.shape, Precision::fp8);
+  }
 
   // Autograd.
   bool requires_gradient(const Tensor& tensor) const;
@@ -198,12 +208,17 @@ class Tape {
   std::vector<GraphOp>& ops() { return in_backward_ ? block_.backward : block_.forward; }
   void push(GraphOpKind kind, const std::string& name);
   void seed_gradient(const Tensor& tensor, StorageScope scope);
+  /// The sum of two gradients of `tensor`.
+  Tensor joined(const Tensor& tensor, const Tensor& first, const Tensor& second);
   bool records() const { return options_.differentiation == Differentiation::recorded; }
   /// Results of the kernels that a checkpoint may keep, in launch order; empty ones run again.
   using Results = std::vector<std::vector<StorageId>>;
   void recompute(const Recomputable& forward, const Tensor& gradient, Results results);
   void note_result(const Kernel& kernel, const std::vector<Access>& writes);
   bool reuse_result(const Kernel& kernel, const std::vector<Access>& writes);
+  bool take_result(const std::vector<Access>& writes);
+  /// The result of a reduce-scatter counts among those kept; true where it is there already.
+  bool keeps_scattered(OpKind kind, const Tensor& received);
   /// With kept storages in place of those that stand for them where a checkpoint runs again.
   std::vector<Access> at_kept(std::vector<Access> accesses) const;
   void run_backward();

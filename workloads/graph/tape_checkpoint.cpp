@@ -40,13 +40,23 @@ void Tape::note_result(const Kernel& kernel, const std::vector<Access>& writes) 
 }
 
 bool Tape::reuse_result(const Kernel& kernel, const std::vector<Access>& writes) {
-  if (results_.empty() || !may_be_kept(kernel)) return false;
+  return may_be_kept(kernel) && take_result(writes);
+}
+
+bool Tape::take_result(const std::vector<Access>& writes) {
+  if (results_.empty()) return false;
   const std::vector<StorageId> first = std::move(results_.front());
   results_.erase(results_.begin());
   if (first.empty()) return false;
   assert(first.size() == writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) kept_as_[writes[i].storage] = first[i];
   return true;
+}
+
+bool Tape::keeps_scattered(OpKind kind, const Tensor& received) {
+  if (kind != OpKind::reduce_scatter) return false;
+  if (kept_ != Kept::nothing) results_.push_back({received.storage});
+  return recomputes_ && take_result({whole(received)});
 }
 
 std::vector<Access> Tape::at_kept(std::vector<Access> accesses) const {
@@ -68,6 +78,8 @@ void Tape::recompute(const Recomputable& forward, const Tensor& gradient, Result
   value(out).gradient = gradient;
   for (std::size_t n = nodes_.size(); n-- > first;) run_node(nodes_[n]);
   nodes_.resize(first);
+  // What the inner call of the engine works on is held until it returns.
+  if (options_.reentrant) drop_names({out, gradient});
   origin_ = origin;
 }
 

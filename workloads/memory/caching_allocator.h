@@ -41,6 +41,9 @@ class CachingAllocator {
   /// Bytes of blocks in use.
   Bytes allocated() const { return Bytes(allocated_); }
 
+  /// All there are, in use or not, in the order of their addresses.
+  const std::list<Block>& blocks() const { return blocks_; }
+
  private:
   struct Smallest {
     bool operator()(const Handle& a, const Handle& b) const {

@@ -69,63 +69,45 @@ class Profiler {
   std::map<std::pair<std::string, MemoryCategory>, LiveMemory> live_;
 };
 
-/// What a rank allocates before its first step: the tensors of its blocks, and what the optimizer
-/// keeps of each parameter.
-class StaticTensors {
- public:
-  explicit StaticTensors(CachingAllocator& allocator) : allocator_(allocator) {}
-
-  void take(const Program& program, const RankProgram& stage, Bytes workspaces) {
-    for (int category = 0; category < kMemoryCategories; ++category) {
-      const Bytes bytes = stage.static_parts[static_cast<MemoryCategory>(category)];
-      take_tensors(parameters_of(program, stage), bytes);
-    }
-    if (workspaces.value() > 0) allocator_.allocate(workspaces);
+/// Sizes of the rank's parameters [elements, in any unit].
+std::vector<Bytes> parameters_of(const Program& program, const RankProgram& stage) {
+  std::vector<Bytes> sizes;
+  std::int32_t last_layer = -2, last_block = -2;
+  for (const ProgramOp& op : stage.ops) {
+    if (op.kind != OpKind::kernels || op.micro_batch != 0) continue;
+    if (op.phase == Phase::backward) break;
+    const Segment& segment = program.segment(op.segment);
+    if (segment.block < 0 || (op.layer == last_layer && segment.block == last_block)) continue;
+    last_layer = op.layer;
+    last_block = segment.block;
+    for (const Storage& storage : program.blocks[static_cast<std::size_t>(segment.block)].storages)
+      if (storage.role == TensorRole::parameter) sizes.push_back(storage.bytes);
   }
+  return sizes;
+}
 
- private:
-  /// Sizes of the rank's parameters [elements, in any unit].
-  static std::vector<Bytes> parameters_of(const Program& program, const RankProgram& stage) {
-    std::vector<Bytes> sizes;
-    std::int32_t last_layer = -2, last_block = -2;
-    for (const ProgramOp& op : stage.ops) {
-      if (op.kind != OpKind::kernels || op.micro_batch != 0) continue;
-      if (op.phase == Phase::backward) break;
-      const Segment& segment = program.segment(op.segment);
-      if (segment.block < 0 || (op.layer == last_layer && segment.block == last_block)) continue;
-      last_layer = op.layer;
-      last_block = segment.block;
-      for (const Storage& storage :
-           program.blocks[static_cast<std::size_t>(segment.block)].storages)
-        if (storage.role == TensorRole::parameter) sizes.push_back(storage.bytes);
-    }
-    return sizes;
-  }
-
-  /// `bytes` divided as the parameters are.
-  void take_tensors(const std::vector<Bytes>& parameters, Bytes bytes) {
-    if (bytes.value() == 0) return;
-    Bytes sum;
-    for (const Bytes size : parameters) sum += size;
-    if (sum.value() == 0) {
-      allocator_.allocate(bytes);
-      return;
-    }
-    const double share = static_cast<double>(bytes.value()) / static_cast<double>(sum.value());
-    for (const Bytes size : parameters)
-      allocator_.allocate(
-          Bytes(static_cast<std::int64_t>(static_cast<double>(size.value()) * share)));
-  }
-
-  CachingAllocator& allocator_;
-};
+/// `bytes` divided as the parameters are.
+void add_tensors(const std::vector<Bytes>& parameters, StaticTensor all,
+                 std::vector<StaticTensor>& tensors) {
+  if (all.bytes.value() == 0) return;
+  Bytes sum;
+  for (const Bytes size : parameters) sum += size;
+  if (sum.value() == 0) return tensors.push_back(all);
+  const double share = static_cast<double>(all.bytes.value()) / static_cast<double>(sum.value());
+  for (const Bytes size : parameters)
+    tensors.push_back({all.category, Bytes(static_cast<std::int64_t>(
+                                         static_cast<double>(size.value()) * share))});
+}
 
 /// A rank's allocator over a step.
 class AllocatorReplay {
  public:
-  AllocatorReplay(const Program& program, const RankProgram& stage, const AllocatorSetting& setting)
-      : allocator_(setting.capacity), used_(stage.static_parts.total() + setting.workspaces) {
-    StaticTensors(allocator_).take(program, stage, setting.workspaces);
+  AllocatorReplay(const Program& program, int stage, const AllocatorSetting& setting)
+      : allocator_(setting.capacity),
+        used_(program.stages[static_cast<std::size_t>(stage)].static_parts.total() +
+              setting.workspaces) {
+    for (const StaticTensor& tensor : static_tensors(program, stage, setting.workspaces))
+      allocator_.allocate(tensor.bytes);
     peak_ = used_;
   }
 
@@ -152,9 +134,21 @@ class AllocatorReplay {
 
 }  // namespace
 
+std::vector<StaticTensor> static_tensors(const Program& program, int stage, Bytes workspaces) {
+  const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
+  const std::vector<Bytes> parameters = parameters_of(program, rank);
+  std::vector<StaticTensor> tensors;
+  for (int c = 0; c < kMemoryCategories; ++c) {
+    const auto category = static_cast<MemoryCategory>(c);
+    add_tensors(parameters, {category, rank.static_parts[category]}, tensors);
+  }
+  if (workspaces.value() > 0) tensors.push_back({MemoryCategory::workspace, workspaces});
+  return tensors;
+}
+
 Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting& setting) {
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
-  AllocatorReplay allocator(program, rank, setting);
+  AllocatorReplay allocator(program, stage, setting);
   replay_memory(program, stage, telling_micro_batches(rank),
                 [&](const MemoryStep& step) { allocator.add(step); });
   return allocator.reserved(setting.planned);
@@ -168,7 +162,7 @@ MemoryProfile profile_memory(const Program& program, int stage, const AllocatorS
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
   const int micro_batches = telling_micro_batches(rank);
   Profiler profiler(program, rank, setting.workspaces);
-  AllocatorReplay allocator(program, rank, setting);
+  AllocatorReplay allocator(program, stage, setting);
   replay_memory(program, stage, micro_batches, [&](const MemoryStep& step) {
     profiler.add(step);
     profiler.count();

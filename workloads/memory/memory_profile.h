@@ -43,6 +43,15 @@ struct AllocatorSetting {
   bool planned = false;  ///< it lays everything out ahead of the step: `reserved` is the peak
 };
 
+/// One of the tensors that a rank holds for the whole step.
+struct StaticTensor {
+  MemoryCategory category = MemoryCategory::parameters;
+  Bytes bytes;
+};
+/// In the order in which a framework makes them: of every category as the parameters are divided,
+/// then what libraries hold.
+std::vector<StaticTensor> static_tensors(const Program& program, int stage, Bytes workspaces);
+
 MemoryProfile profile_memory(const Program& program, int stage, const AllocatorSetting& setting);
 
 /// `MemoryProfile::reserved` alone, for less time.

@@ -53,7 +53,8 @@ Operand kept_weight(Tape& tape, const std::string& name, const Tensor& weight) {
   return cast;
 }
 
-/// A matrix that forward reads by rows and backward by columns.
+/// A matrix that forward reads by rows and backward by columns. Weights that are gathered in FP8
+/// need no cast: torchao fsdp_utils.py, WeightWithDynamicFloat8CastTensor.
 class SavedOperand {
  public:
   SavedOperand(Tape& tape, const std::string& name, const Tensor& matrix, bool fp8,
@@ -62,6 +63,10 @@ class SavedOperand {
     if (!fp8) return;
     if (is_weight && tape.keeps_cast_weights()) {
       cast_ = kept_weight(tape, name, matrix);
+      return;
+    }
+    if (is_weight && tape.gathers_fp8()) {
+      cast_ = {tape.gathered_in_fp8(matrix), Tensor()};
       return;
     }
     if (tape.casts_both_orders()) {
@@ -74,10 +79,18 @@ class SavedOperand {
   const Tensor& rows() const { return cast_.rows; }
   /// Torchao keeps the matrix and casts it again in backward; else the copy that forward made.
   Tensor columns(Tape& tape) const {
-    return cast_.columns.storage.valid() ? cast_.columns : cast(tape, ".fp8_transposed");
+    if (cast_.columns.storage.valid()) return cast_.columns;
+    return largest_.storage.valid() ? cast(tape, ".fp8_transposed") : turned(tape);
   }
 
  private:
+  /// What came as FP8 is copied into the other order.
+  Tensor turned(Tape& tape) const {
+    const Tensor copy = fp8_copy(tape, name_ + ".fp8_transposed", matrix_);
+    tape.launch(name_ + ".fp8_transposed", pointwise_kernel(copy, 0, KernelKind::copy),
+                {cast_.rows}, {copy});
+    return copy;
+  }
   Tensor cast(Tape& tape, const char* order) const {
     const Tensor copy = fp8_copy(tape, name_ + order, matrix_);
     tape.launch(name_ + order, pointwise_kernel(copy, 2), {matrix_, largest_}, {copy});

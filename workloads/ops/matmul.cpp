@@ -94,9 +94,13 @@ Tensor linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t
   const std::int64_t in = x.shape.last();
   const Tensor weight = tape.parameter(
       name + ".weight", order == WeightOrder::out_in ? Sizes{out, in} : Sizes{in, out});
-  LinearLayer layer{.order = order};
-  if (bias == Bias::epilogue) layer.bias = tape.parameter(name + ".bias", {out});
-  return linear_over_last(tape, name, x, weight, layer);
+  if (bias == Bias::none) return linear_over_last(tape, name, x, weight, {.order = order});
+  const Tensor added = tape.parameter(name + ".bias", {out});
+  const std::size_t rank = x.shape.rank();
+  if (rank == 2 || (rank == 3 && x.shape.contiguous()) || order == WeightOrder::in_out)
+    return linear_over_last(tape, name, x, weight, {.order = order, .bias = added});
+  const Tensor product = linear_over_last(tape, name, x, weight, {.order = order});
+  return add_(tape, name + ".bias_add", product, added);
 }
 
 Tensor linear_with(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight) {

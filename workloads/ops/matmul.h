@@ -24,8 +24,11 @@ void product_to(Tape& tape, const std::string& name, const Tensor& a, const Tens
 void product_into(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b,
                   const Tensor& target);
 
-/// y = x W (+ bias in the GEMM's epilogue) over the last dimension of `x`. Backward: data gradient,
-/// weight gradient, and a column sum for the bias. Saves x.
+/// y = x W (+ bias) over the last dimension of `x`. Backward: data gradient, weight gradient, and a
+/// column sum for the bias. Saves x. The product's epilogue adds the bias to matrices and to
+/// row-major
+/// [.., .., in]; else a kernel of its own does, in place.
+/// Source: PyTorch aten/src/ATen/native/Linear.cpp, linear.
 Tensor linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
               Bias bias = Bias::epilogue, WeightOrder order = WeightOrder::out_in);
 /// The same with a weight [out, in] that exists already.

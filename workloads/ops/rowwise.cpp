@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/views.h"
 
 namespace tessera {
 namespace {
@@ -59,7 +60,10 @@ Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x, NormTerm
 }
 
 Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x) {
-  const Tensor weight = tape.parameter(name + ".weight", {x.shape.last()});
+  return rms_norm(tape, name, x, tape.parameter(name + ".weight", {x.shape.last()}));
+}
+
+Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight) {
   const Tensor wide = cast(tape, name + ".float", x, Precision::fp32);
   const Tensor square = power(tape, name + ".pow", wide);
   const Tensor variance = mean_last(tape, name + ".mean", square);
@@ -70,7 +74,8 @@ Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x) {
                   cast(tape, name + ".cast", normalized, x.precision));
 }
 
-Tensor softmax(Tape& tape, const std::string& name, const Tensor& x) {
+Tensor softmax(Tape& tape, const std::string& name, const Tensor& given) {
+  const Tensor x = contiguous(tape, name + ".rows", given);
   const Tensor out = tape.make(name, x.shape.dense(), x.precision);
   tape.launch(name, softmax_kernel(x, 5, 3), {x}, {out});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {

@@ -18,6 +18,9 @@ Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x,
 /// RMS norm as Hugging Face composes it: pow, mean, add eps, rsqrt, mul, mul by the weight; between
 /// casts to and from fp32 where `x` has 16 bits.
 Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x);
+/// With a weight that exists already, [h].
+Tensor rms_norm(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight);
+/// Rows side by side: another order of `x` is copied first (2e).
 /// 2e; the product gradient * output into a temporary (3e), then the kernel itself (3e). Saves the
 /// output. Source: PyTorch aten/src/ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out.
 Tensor softmax(Tape& tape, const std::string& name, const Tensor& x);

@@ -83,7 +83,10 @@ Tensor causal_softmax(Tape& tape, const std::string& name, const Tensor& scores)
 }
 
 Tensor fused_rms_norm(Tape& tape, const std::string& name, const Tensor& x) {
-  const Tensor weight = tape.parameter(name + ".weight", {x.shape.last()});
+  return fused_rms_norm(tape, name, x, tape.parameter(name + ".weight", {x.shape.last()}));
+}
+
+Tensor fused_rms_norm(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight) {
   const Tensor out = tape.make(name, StridedShape(x.sizes()), x.precision);
   const Tensor factors = tape.make(name + ".statistics",
                                    StridedShape({x.elements() / x.shape.last()}), Precision::fp32);

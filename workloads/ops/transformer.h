@@ -33,6 +33,8 @@ Tensor causal_softmax(Tape& tape, const std::string& name, const Tensor& scores)
 
 /// RMS norm, 2e; input gradient 3e, weight gradient 2e. Saves the input and 4 bytes per row.
 Tensor fused_rms_norm(Tape& tape, const std::string& name, const Tensor& x);
+/// With a weight that exists already, [h].
+Tensor fused_rms_norm(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight);
 
 /// Rotary embedding by tables [s, d]: 2e; 2e. Saves nothing.
 Tensor fused_rope(Tape& tape, const std::string& name, const Tensor& x, std::int64_t positions);

@@ -1,5 +1,6 @@
 #include "workloads/optimizers/optimizer_step.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "workloads/optimizers/multi_tensor.h"
@@ -20,6 +21,10 @@ GraphOp read_by_host(const char* name) {
   op.name = name;
   return op;
 }
+
+/// Numbers of a moment in 8 bits that share an fp32 scale.
+/// Source: bitsandbytes, optim/optimizer.py, block-wise quantization.
+constexpr std::int64_t kNumbersPerScale = 256;
 
 class UpdateStep {
  public:
@@ -52,9 +57,11 @@ class UpdateStep {
     if (step_.optimizer == OptimizerKind::lamb) return lamb_update();
     if (step_.optimizer == OptimizerKind::lars) return lars_update();
     if (step_.optimizer == OptimizerKind::sgd) return momentum_update();
+    if (step_.formats.optimizer_states == Precision::int8) return eight_bit_update();
     return profile_.fused_optimizer ? fused_update() : foreach_update();
   }
   std::vector<GraphOp> fused_update() const;
+  std::vector<GraphOp> eight_bit_update() const;
   std::vector<GraphOp> foreach_update() const;
   std::vector<GraphOp> momentum_update() const;
   std::vector<GraphOp> lamb_update() const;
@@ -126,6 +133,13 @@ void UpdateStep::clip(OptimizerStep& result) const {
 /// Reads gradient, parameter and both moments; writes parameter and moments.
 std::vector<GraphOp> UpdateStep::fused_update() const {
   return {pass("adam", {gradient_ + weight_ + 2 * state_, weight_ + 2 * state_}, 14)};
+}
+
+/// One kernel for each parameter, which unpacks and packs both moments (bitsandbytes, AdamW8bit).
+std::vector<GraphOp> UpdateStep::eight_bit_update() const {
+  GraphOp op = pass("adam8bit", {gradient_ + weight_ + 2 * state_, weight_ + 2 * state_}, 20);
+  op.host_calls = std::max(1, updated_.tensors);
+  return {op};
 }
 
 /// torch/optim/adamw.py, _multi_tensor_adamw: one pass per line of the update rule.
@@ -218,7 +232,10 @@ CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters) {
   const std::int64_t moments = momentum_alone ? 1 : 2;
   const std::int64_t states =
       (formats.master_weights ? kFp32 : 0) + moments * element_bytes(formats.optimizer_states);
-  bytes[MemoryCategory::optimizer] = Bytes(states * parameters);
+  const std::int64_t blocks = formats.optimizer_states == Precision::int8
+                                  ? (parameters + kNumbersPerScale - 1) / kNumbersPerScale
+                                  : 0;
+  bytes[MemoryCategory::optimizer] = Bytes(states * parameters + moments * kFp32 * blocks);
   return bytes;
 }
 

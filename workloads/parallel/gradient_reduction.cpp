@@ -45,7 +45,8 @@ GradientReduction::Chunk& GradientReduction::chunk_of(int position) {
 bool GradientReduction::stores(const Turn& turn) const {
   if (step_.mode != StepMode::training) return false;
   if (scatters_ && step_.data_parallel.reduce_each_micro_batch) return true;
-  return turn.first && (scatters_ || step_.framework.gradients_set_to_none);
+  const bool casts = scatters_ && gradient_ != element_bytes(activation_precision(step_.precision));
+  return !casts && turn.first && (scatters_ || step_.framework.gradients_set_to_none);
 }
 
 ParameterParts GradientReduction::parts(int position) const {

@@ -37,6 +37,7 @@ struct PassOps {
   std::string name;                                ///< that the names of segments start with
   std::int32_t block = -1;                         ///< index of the block; -1: of none
   const std::vector<Storage>* storages = nullptr;  ///< of the block
+  bool segment_per_call = false;                   ///< of the block: every kernel is a segment
 };
 
 /// Cuts `pass` wherever it communicates, synchronizes with the host or changes phase, and appends

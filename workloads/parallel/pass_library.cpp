@@ -101,7 +101,8 @@ Pass PassLibrary::make(const PassVariant& variant) {
   return cut_into_segments({.ops = ops,
                             .name = pass_name(block, variant),
                             .block = variant.block,
-                            .storages = &block.storages},
+                            .storages = &block.storages,
+                            .segment_per_call = segment_per_call_},
                            boundary, segments_);
 }
 

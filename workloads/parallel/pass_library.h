@@ -30,8 +30,10 @@ struct PassVariant {
 class PassLibrary {
  public:
   /// `graph` and `segments` must outlive the library; new segments are appended.
-  PassLibrary(const ModelGraph& graph, std::vector<Segment>& segments)
-      : graph_(graph), segments_(segments) {}
+  /// `segment_per_call`: passes over blocks have a segment per kernel.
+  PassLibrary(const ModelGraph& graph, std::vector<Segment>& segments,
+              bool segment_per_call = false)
+      : graph_(graph), segments_(segments), segment_per_call_(segment_per_call) {}
 
   const Pass& pass(const PassVariant& variant);
   /// Whether forward over a block makes something of parameters alone that all micro-batches of a
@@ -52,6 +54,7 @@ class PassLibrary {
 
   const ModelGraph& graph_;
   std::vector<Segment>& segments_;
+  bool segment_per_call_;
   SegmentId empty_segment_;
   std::vector<std::pair<PassVariant, Pass>> known_;
 };

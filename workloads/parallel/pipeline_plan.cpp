@@ -72,14 +72,17 @@ std::vector<ScheduledPass> PipelinePlanner::order() const {
 }
 
 void PipelinePlanner::exchange_pass_by_pass() {
-  const bool waits =
+  const bool in_turn =
       step_.schedule == PipelineSchedule::gpipe || step_.schedule == PipelineSchedule::one_f_one_b;
+  const bool waits = in_turn && !step_.framework.splits_stages;
   std::vector<PlannedPass>& passes = plan_.passes;
   plan_.first.host_waits = waits;
+  plan_.first.behind_kernels = in_turn;
   receive(plan_.first, passes.front().pass);
   for (std::size_t i = 0; i < passes.size(); ++i) {
     Exchange& exchange = passes[i].behind;
     exchange.host_waits = waits;
+    exchange.behind_kernels = in_turn;
     send(exchange, passes[i].pass);
     if (i + 1 == passes.size()) break;
     receive(exchange, passes[i + 1].pass);
@@ -94,13 +97,13 @@ void PipelinePlanner::exchange_in_rounds() {
   const auto warm_up =
       training ? static_cast<std::size_t>(interleaved_warm_up(stage_, shape())) : passes.size();
   const std::size_t rounds_end = passes.size() - (training ? warm_up : 0);
-  plan_.first.host_waits = true;
+  plan_.first.host_waits = plan_.first.behind_kernels = true;
   receive(plan_.first, passes.front().pass);
   for (std::size_t i = 0; i < passes.size(); ++i) {
     const bool in_round = i >= warm_up && i < rounds_end;
     if (in_round && is_forward(passes[i].pass)) continue;
     Exchange& exchange = passes[i].behind;
-    exchange.host_waits = exchange.together = true;
+    exchange.host_waits = exchange.together = exchange.behind_kernels = true;
     if (in_round) send(exchange, passes[i - 1].pass);
     send(exchange, passes[i].pass);
     receive_next(exchange, i + 1, PassDirection::forward);

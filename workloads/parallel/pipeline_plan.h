@@ -13,6 +13,7 @@ struct Exchange {
   /// The host waits: once for the whole exchange where `together`, else for each message by itself.
   bool host_waits = false;
   bool together = false;
+  bool behind_kernels = false;  ///< receives begin when the compute stream got there
 };
 
 /// A pass with the messages behind it.
@@ -32,7 +33,8 @@ struct PipelinePlan {
 /// backward pass go together. Interleaved 1F1B: the same, all four transfers of a forward and a
 /// backward pass together, or, with `framework.overlap_p2p`, sent behind the pass that made them
 /// and awaited on the device ahead of the pass that needs them. Zero bubble and DualPipe: always
-/// so.
+/// so. torch.distributed.pipelining awaits messages on the device; those of gpipe and 1F1B still
+/// begin behind the kernels that were launched before.
 PipelinePlan plan_pipeline(const StepOptions& step, int stage);
 
 }  // namespace tessera

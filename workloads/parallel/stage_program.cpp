@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
 #include "workloads/parallel/gradient_reduction.h"
-#include "workloads/parallel/layer_split.h"
 #include "workloads/parallel/op_queue.h"
 #include "workloads/parallel/pipeline_plan.h"
 #include "workloads/parallel/unit_gathers.h"
@@ -61,6 +59,7 @@ class StageProgram {
   void run(const ScheduledPass& pass);
   void run_block(int position, const ScheduledPass& pass, int next);
   bool forwards_first(const ScheduledPass& pass);
+  void hold_outputs(const ScheduledPass& pass);
   void exchange(const Exchange& exchange);
   Bytes boundary_bytes(const ScheduledPass& pass, const ModelChunk& other) const;
   StageMessage message(const ScheduledPass& pass, const ModelChunk& other) const;
@@ -94,7 +93,8 @@ class StageProgram {
   GradientReduction::Turn turn_;                  ///< of the pass that runs
   std::int64_t partial_parameters_ = 0;           ///< Block::partial_parameters of all blocks
   std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
-  int tensors_ = 0;                               ///< Block::parameter_tensors, likewise
+  Bytes held_outputs_;
+  int tensors_ = 0;  ///< Block::parameter_tensors, likewise
   OpQueue queue_;
   UnitGathers units_;
   GradientReduction gradients_;
@@ -149,7 +149,9 @@ void StageProgram::run_block(int position, const ScheduledPass& pass, int next) 
   variant.direction = pass.direction;
   variant.starts_with_message = (forward ? at_begin : at_end) && giver(pass);
   variant.ends_with_message = (forward ? at_end : at_begin) && taker(pass);
-  variant.keeps_sent = (forward ? at_end : at_begin) && keeps_sent(pass);
+  const bool weights_alone = pass.direction == PassDirection::weight_gradient;
+  const int dropped_at = weights_alone ? first_layer(graph_, blocks) : blocks.begin;
+  variant.keeps_sent = (forward ? at_end : position == dropped_at) && keeps_sent(pass);
   if (!forward && gradients_.stores(turn_)) variant.gradients = GradientArrival::stored;
   variant.makes_kept_copies =
       forward && forwards_first(pass) && library_.makes_kept_copies(variant.block);
@@ -185,9 +187,22 @@ void StageProgram::run(const ScheduledPass& pass) {
     for (int p = blocks.end; p-- > blocks.begin;) run_block(p, pass, p > blocks.begin ? p - 1 : -1);
   }
   units_.end_pass(pass, blocks.begin, blocks.end);
+  hold_outputs(pass);
   span.end = queue_.size();
   program_.passes.push_back(span);
   if (!is_forward(pass)) gradients_.end_pass(pass, turn_);
+}
+
+/// Logits outlive their backward, until the last one.
+/// Source: torch.distributed.pipelining stage.py, output_chunks.
+void StageProgram::hold_outputs(const ScheduledPass& pass) {
+  const bool ends = !is_forward(pass) && pass.direction != PassDirection::weight_gradient;
+  const bool last = ends && !turn_.last && !pipeline_.behind({stage_, pass.chunk});
+  if (!last || !step_.framework.keeps_outputs || stages_ == 1) return;
+  const int end = blocks_[static_cast<std::size_t>(pass.chunk)].end;
+  const Bytes logits = held_bytes(graph_.at(end - 1));
+  queue_.allocate(logits);
+  held_outputs_ += logits;
 }
 
 /// Block at the end of the pass's chunk that `other` is behind, or ahead of.
@@ -246,7 +261,7 @@ void StageProgram::exchange(const Exchange& exchange) {
     const bool last = exchange.host_waits && pass == exchange.received.back();
     for (StageMessage& incoming : messages(pass, *giver(pass))) {
       incoming.host_sync = incoming.is_header || each || last;
-      incoming.after_kernels = exchange.host_waits;
+      incoming.after_kernels = exchange.behind_kernels;
       inputs_[pass] = queue_.receive(incoming);
     }
   }
@@ -263,6 +278,7 @@ void StageProgram::run_passes() {
     run(planned.pass);
     exchange(planned.behind);
   }
+  queue_.free(held_outputs_);
 }
 
 /// DualPipe's two copies of a part of the model lie on stages that mirror each other: they exchange
@@ -290,8 +306,8 @@ void StageProgram::reduce_gradients() {
   gradients_.finish(program_.parameters, spread_experts());
   if (pipeline_.two_way() && divided) join_copies(kept);
   if (partial_parameters_ > 0) {
-    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction,
-                      Bytes(element_bytes(step_.formats.gradients) * partial_parameters_));
+    const Bytes bytes(element_bytes(step_.formats.gradients) * partial_parameters_);
+    queue_.collective(OpKind::all_reduce, GroupKind::tensor, Phase::gradient_reduction, bytes);
   }
   const bool has_tied_table = stage_ == 0 || stage_ == stages_ - 1;
   if (stages_ > 1 && has_tied_table && graph_.tied_table_bytes.value() > 0) {
@@ -345,6 +361,7 @@ RankProgram StageProgram::build() && {
     if (!optimizer.norm.empty()) reduce_scalar();
     run_ops(optimizer.update, "optimizer");
     updates_.finish(program_.parameters, spread_experts());
+    units_.find_scales(shard_of(step_, program_.parameters, spread_experts()), tensors_);
   }
   program_.ops = std::move(queue_).finish();
   program_.stage = stage_;
@@ -353,45 +370,13 @@ RankProgram StageProgram::build() && {
 
 }  // namespace
 
-StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<int>& layers) {
-  const int positions = static_cast<int>(graph.order.size());
-  const int parts = static_cast<int>(layers.size());
-  if (parts == 1) return {0, positions};
-  if (!graph.blocks_of_parts.empty()) {
-    const auto at = graph.blocks_of_parts.begin() + part;
-    const int begin = std::accumulate(graph.blocks_of_parts.begin(), at, 0);
-    return {begin, begin + *at};
-  }
-  constexpr int kEmbedding = 1;  // embedding first, head last, layers between
-  const auto before = layers.begin() + part;
-  const int first = std::accumulate(layers.begin(), before, kEmbedding);
-  StageBlocks blocks{first, first + *before};
-  if (part == 0) blocks.begin = 0;
-  if (part == parts - 1) blocks.end = positions;
-  return blocks;
-}
-
-std::vector<int> layers_of_parts(const ModelGraph& graph, const StepOptions& step) {
-  if (!graph.blocks_of_parts.empty()) {
-    std::vector<int> layers;
-    for (auto number = graph.layer_numbers.begin(); const int blocks : graph.blocks_of_parts) {
-      layers.push_back(blocks - static_cast<int>(std::count(number, number + blocks, kNoLayer)));
-      number += blocks;
-    }
-    return layers;
-  }
-  constexpr std::int64_t kEnds = 2;  // embedding and head
-  const std::int64_t layers = std::max<std::int64_t>(0, std::ssize(graph.order) - kEnds);
-  return layers_of_parts(layers, step).value();
-}
-
 Program build_stages(const ModelGraph& graph, const StepOptions& step,
                      const std::vector<int>& stages,
                      const std::vector<std::int64_t>& micro_batches) {
   Program program;
   program.layout = step.layout;
   program.layout.shard = shard_ranks(step);
-  PassLibrary library(graph, program.segments);
+  PassLibrary library(graph, program.segments, step.segment_per_call);
   const auto add_stages = [&](const StepOptions& of) {
     for (const int stage : stages)
       program.stages.push_back(StageProgram(library, of, stage).build());

@@ -16,6 +16,9 @@ struct StageBlocks {
 /// Part `part` of a model whose parts have `layers` layers, which lie between an embedding and a
 /// head; the embedding goes to the first part, the head to the last.
 StageBlocks blocks_of_part(const ModelGraph& graph, int part, const std::vector<int>& layers);
+/// The first layer of `blocks`: of weight gradients alone, which embeddings have none of apart, the
+/// last block. The end's where there is none.
+int first_layer(const ModelGraph& graph, const StageBlocks& blocks);
 /// Layers of the parts of `graph`: its blocks but the two ends. A model of one block has none.
 std::vector<int> layers_of_parts(const ModelGraph& graph, const StepOptions& step);
 

@@ -1,6 +1,6 @@
 // Vision transformer: torchvision/models/vision_transformer.py, with the attention of
-// torch.nn.MultiheadAttention (F.multi_head_attention_forward, need_weights = False) over
-// [b, patches, hidden]; Dosovitskiy et al., "An image is worth 16x16 words", 2021.
+// torch.nn.MultiheadAttention of PyTorch 2.1 (F.multi_head_attention_forward, need_weights = False)
+// over [b, patches, hidden]; Dosovitskiy et al., "An image is worth 16x16 words", 2021.
 #include "workloads/families/modules.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
@@ -29,22 +29,27 @@ Tensor composed_attention(Tape& tape, const AttentionInput& input) {
   return matmul(tape, "attention.context", softmax(tape, "attention.softmax", scores), input.v);
 }
 
+/// Sequence first inside, although images come first: the packed projection reads another order
+/// than row-major, and its results are copied apart.
 Tensor self_attention(Tape& tape, const StepOptions& step, const Tensor& x, const Encoder& e) {
-  const std::int64_t b = x.sizes()[0], s = x.sizes()[1];
+  const std::int64_t b = x.sizes()[0], s = x.sizes()[1], d = e.hidden / e.heads;
+  const Tensor by_place = transpose(tape, x, 0, 1);
   const Tensor packed =
-      view(tape, linear(tape, "attention.qkv", x, 3 * e.hidden), {b, s, 3, e.hidden});
+      view(tape, linear(tape, "attention.qkv", by_place, 3 * e.hidden), {s, b, 3, e.hidden});
   const Tensor apart = contiguous(tape, "attention.qkv_copy", permute(tape, packed, {2, 0, 1, 3}));
   const auto heads = [&](const char* name) {
-    const Tensor part = select_first(tape, name, apart, 0);
-    return permute(tape, view(tape, part, {b, s, e.heads, e.hidden / e.heads}), {0, 2, 1, 3});
+    const Tensor part = view(tape, select_first(tape, name, apart, 0), {s, b * e.heads, d});
+    return view(tape, transpose(tape, part, 0, 1), {b, e.heads, s, d});
   };
   const Tensor q = heads("attention.q"), k = heads("attention.k"), v = heads("attention.v");
   const AttentionInput input{q, k, v, false};
   const Tensor context =
       core_attention(tape, step, input, [input](Tape& t) { return composed_attention(t, input); });
   const Tensor merged =
-      contiguous(tape, "attention.merge_heads", permute(tape, context, {0, 2, 1, 3}));
-  return linear(tape, "attention.output", view(tape, merged, {b, s, e.hidden}), e.hidden);
+      contiguous(tape, "attention.merge_heads", permute(tape, context, {2, 0, 1, 3}));
+  const Tensor out =
+      linear(tape, "attention.output", view(tape, merged, {b * s, e.hidden}), e.hidden);
+  return transpose(tape, view(tape, out, {s, b, e.hidden}), 0, 1);
 }
 
 Tensor encoder_layer(Tape& tape, const StepOptions& step, const Tensor& x, const Encoder& e) {

@@ -12,10 +12,9 @@
 #include "app/shell/progress.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
-#include "sim/engine/engine.h"
 #include "sim/formats/output_file.h"
 #include "sim/plan/plan.h"
-#include "sim/report/metrics.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -45,13 +44,13 @@ StepExplanation explained_step(const ExplainStepOptions& options) {
   }
   explanation.gpu = scenario.cluster.node.gpu.id;
   explanation.gpus = timed.program.layout.world_size();
-  const Timeline timeline = simulate(timed);
-  explanation.story = tell_step(timed, timeline);
+  const StepRun run =
+      run_step(timed, options.report_file.empty() ? Recording::peaks : Recording::every_change);
+  explanation.story = tell_step(timed, run.timeline);
   explanation.provenance = provenance_of(scenario, weights, timed);
   if (!options.report_file.empty())
-    write_output_file(options.report_file,
-                      step_page(measure(timed, timeline), explanation.provenance, timed, timeline,
-                                {}, explanation.sensitivities));
+    write_output_file(options.report_file, step_page(run.report, explanation.provenance, timed,
+                                                     run.timeline, {}, explanation.sensitivities));
   return explanation;
 }
 

@@ -22,6 +22,7 @@
 #include "sim/formats/chakra.h"
 #include "sim/formats/output_file.h"
 #include "sim/formats/perfetto.h"
+#include "sim/formats/step_snapshot.h"
 #include "sim/plan/plan.h"
 #include "sim/process/answer.h"
 #include "sim/report/drawings/timeline_svg.h"
@@ -48,6 +49,7 @@ struct SimulateOptions {
   std::string report_file;
   std::string resolved_file;
   std::string chakra_prefix;
+  std::string snapshot_file;
   std::string chakra_version = "1.0.0";
   bool timing = false;
   bool notes = false;
@@ -81,6 +83,9 @@ void write_files(const SimulateOptions& options, const Scenario& scenario,
   }
   if (!options.chakra_prefix.empty())
     write_chakra(options.chakra_prefix, timed, options.chakra_version);
+  if (!options.snapshot_file.empty())
+    write_output_file(options.snapshot_file,
+                      to_pickle(snapshot_of_step(timed, fullest_stage(timed))));
   if (!options.resolved_file.empty()) {
     write_output_file(options.resolved_file, resolved_yaml(scenario));
   }
@@ -172,6 +177,9 @@ void add_simulate_command(CLI::App& app, ExitCode& exit_code) {
                       "write a self-contained HTML report for a browser");
   command->add_option("--resolved", options->resolved_file,
                       "write the scenario with all defaults and files inlined");
+  command->add_option("--snapshot-out", options->snapshot_file,
+                      "write the memory of the fullest GPU as torch.cuda.memory._dump_snapshot "
+                      "does, for pytorch.org/memory_viz");
   command->add_option("--chakra", options->chakra_prefix,
                       "write PREFIX.<rank>.et, Chakra execution traces for ASTRA-sim");
   command->add_option("--chakra-version", options->chakra_version, "of their schema")

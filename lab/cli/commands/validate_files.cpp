@@ -15,9 +15,13 @@
 #include "app/shell/output.h"
 #include "app/shell/progress.h"
 #include "hw/units/input_error.h"
+#include "lab/fit/train.h"
 #include "lab/validate/collectives/collective_text.h"
+#include "lab/validate/models/baseline_text.h"
 #include "lab/validate/models/model_run_scenario.h"
 #include "lab/validate/models/operator_text.h"
+#include "lab/validate/power/power_caps.h"
+#include "lab/validate/resolved_rows.h"
 #include "lab/validate/runs/training_run_text.h"
 #include "lab/validate/validation_page.h"
 #include "lab/validate/validation_text.h"
@@ -113,10 +117,16 @@ ExitCode run_operators(const ValidateOptions& options) {
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
 }
 
-void print_validation(const TrainingRunValidation& validation, const std::string& format) {
-  print(format == "json"  ? training_run_json(validation)
-        : format == "csv" ? training_run_csv(validation)
-                          : training_run_table(validation));
+void print_validation(const TrainingRunValidation& validation, const ValidateOptions& options) {
+  print(options.format == "json"  ? training_run_json(validation)
+        : options.format == "csv" ? training_run_csv(validation)
+                                  : training_run_table(validation, !options.summary));
+}
+
+std::string joined(const std::vector<std::string>& files) {
+  std::string text;
+  for (const std::string& file : files) text += (text.empty() ? "" : ", ") + file;
+  return text;
 }
 
 TrainingRunReading reading_of(const ValidateOptions& options) {
@@ -127,20 +137,34 @@ TrainingRunReading reading_of(const ValidateOptions& options) {
   return reading;
 }
 
-}  // namespace
+TrainingRuns runs_of(const ValidateOptions& options) {
+  const RowRules rules = row_rules(shipped_catalog());
+  std::vector<TrainingRuns> files;
+  for (const std::string& file : options.runs_files)
+    files.push_back(read_training_runs(file, rules, reading_of(options)));
+  TrainingRuns runs = together(std::move(files));
+  if (options.memory_alone) leave_out_times(runs);
+  return runs;
+}
 
-TrainingRunValidation score_runs(const ValidateOptions& options) {
+/// Builds scenarios of measured steps as the options say.
+ScenarioOfTrainingRun scenarios_of(const ValidateOptions& options, const TrainingRuns& runs) {
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
-  const FrameworkAliases aliases = framework_aliases(catalog);
-  const TrainingRuns runs = read_training_runs(options.runs_file, reading_of(options));
   const Overlays overlays = overlays_of(options.overlay_files, gpus_of(runs.runs), catalog);
-  const auto scenario_of = [&](const TrainingRun& run) {
+  return [=, aliases = framework_aliases(catalog)](const TrainingRun& run) {
     Scenario scenario = scenario_of_training_run(run, aliases, catalog);
     scenario.predictor_form = form;
     add_overlay(overlays, run.gpu, scenario);
     return scenario;
   };
+}
+
+}  // namespace
+
+TrainingRunValidation score_runs(const ValidateOptions& options) {
+  const TrainingRuns runs = runs_of(options);
+  const ScenarioOfTrainingRun scenario_of = scenarios_of(options, runs);
   Progress progress("runs");
   const TrainingRunValidation validation =
       score_training_runs(runs, scenario_of, shipped_weights(), jobs_of(options),
@@ -151,12 +175,21 @@ TrainingRunValidation score_runs(const ValidateOptions& options) {
 
 namespace {
 
+ExitCode print_scenarios(const ValidateOptions& options, const std::vector<ResolvedRow>& rows) {
+  print(options.scenarios == "yaml" ? scenario_documents(rows) : hash_lines(rows));
+  return ExitCode::ok;
+}
+
 ExitCode run_training_runs(const ValidateOptions& options) {
+  if (!options.scenarios.empty()) {
+    const TrainingRuns runs = runs_of(options);
+    return print_scenarios(options, resolve_rows(runs, scenarios_of(options, runs)));
+  }
   const TrainingRunValidation validation = score_runs(options);
-  print_validation(validation, options.format);
+  print_validation(validation, options);
   if (!options.report_file.empty())
     write_output_file(options.report_file,
-                      validation_page(validation, options.runs_file, TESSERA_VERSION));
+                      validation_page(validation, joined(options.runs_files), TESSERA_VERSION));
   if (validation.failed > 0) {
     spdlog::error("{} simulations failed; their rows say how", validation.failed);
     return ExitCode::internal;
@@ -198,28 +231,68 @@ ExitCode run_collectives(const ValidateOptions& options) {
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
 }
 
-}  // namespace
-
-ModelValidation score_runs_of_models(const ValidateOptions& options) {
+/// Builds scenarios of measured models as the options say.
+ScenarioOfRun scenarios_of(const ValidateOptions& options, const std::vector<ModelRun>& runs) {
   const Catalog catalog = shipped_catalog();
   const PredictorForm form = predictor_form_of(options.form);
-  const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
   const Overlays overlays = overlays_of(options.overlay_files, gpus_of(runs), catalog);
-  const auto scenario_of = [&](const ModelRun& run) {
+  return [=](const ModelRun& run) {
     Scenario scenario = scenario_of_run(run, form, catalog);
     add_overlay(overlays, run.gpu, scenario);
     return scenario;
   };
+}
+
+ExitCode run_power_caps(const ValidateOptions& options) {
+  if (options.format != "table")
+    throw InputError({"--format", "is " + options.format + ", but --power-caps has a table alone",
+                      "leave it out"});
+  const std::vector<CappedRun> runs =
+      predict_capped_runs(options.power_caps_file, shipped_catalog());
+  print(capped_run_table(runs));
+  const auto missed = [&](auto error_of) {
+    std::vector<double> errors;
+    for (const CappedRun& run : runs) errors.push_back((run.*error_of)());
+    return options.tolerance_pct && misses(summarize_errors(errors), *options.tolerance_pct);
+  };
+  return missed(&CappedRun::time_error_pct) || missed(&CappedRun::energy_error_pct)
+             ? ExitCode::out_of_tolerance
+             : ExitCode::ok;
+}
+
+}  // namespace
+
+ModelValidation score_runs_of_models(const ValidateOptions& options) {
+  const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
   const ModelValidation validation =
-      score_models(runs, scenario_of, shipped_weights(), jobs_of(options));
+      score_models(runs, scenarios_of(options, runs), shipped_weights(), jobs_of(options));
   judge_skipped(options, validation.skipped);
   return validation;
 }
 
+ExitCode run_baselines(const ValidateOptions& options) {
+  const TrainingSet set = read_training_set(options.baseline_data, shipped_gpu_lookup());
+  std::vector<const GpuData*> gpus;
+  for (const GpuData& gpu : set.gpus) gpus.push_back(&gpu);
+  const ModelValidation ours = score_runs_of_models(options);
+  const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
+  const BaselineComparison comparison =
+      score_baselines(ours, scenarios_of(options, runs), shipped_weights(), gpus, jobs_of(options));
+  print(baseline_table(comparison));
+  if (!options.picture_file.empty())
+    write_output_file(options.picture_file, baseline_picture(comparison));
+  return ExitCode::ok;
+}
+
 ExitCode run_validate(const ValidateOptions& options) {
-  if (!options.runs_file.empty()) return run_training_runs(options);
+  if (!options.power_caps_file.empty()) return run_power_caps(options);
+  if (!options.runs_files.empty()) return run_training_runs(options);
   if (!options.collectives_file.empty()) return run_collectives(options);
   if (!options.operators_file.empty()) return run_operators(options);
+  if (!options.scenarios.empty()) {
+    const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
+    return print_scenarios(options, resolve_rows(runs, scenarios_of(options, runs)));
+  }
   const ModelValidation validation = score_runs_of_models(options);
   print_validation(validation, options.format);
   const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);

@@ -18,7 +18,7 @@ constexpr double kCopiedSpread = 0.20;
 // Where a group holds no held-out call: figures, whose labels are read to about 1 %.
 constexpr double kFigureSpread = 0.08;
 // The ratio was fitted on one GPU.
-constexpr const char* kRatioGpu = "H100";
+constexpr const char* kRatioGpu = "H100-SXM5-80GB";
 
 bool same_shape(const AttentionCall& a, const AttentionCall& b) {
   return a.causal == b.causal && a.batch == b.batch && a.heads == b.heads &&
@@ -75,7 +75,7 @@ std::vector<BackwardPair> backward_pairs(const AttentionTable& table) {
 BackwardRatio fit_backward(const AttentionTable& table) {
   std::vector<BackwardPair> pairs = backward_pairs(table);
   std::erase_if(pairs, [](const BackwardPair& pair) {
-    return !pair.both->gpu.starts_with(kRatioGpu) || pair.both->seconds <= pair.forward->seconds;
+    return pair.both->gpu != kRatioGpu || pair.both->seconds <= pair.forward->seconds;
   });
   BackwardRatio ratio;
   if (pairs.empty()) return ratio;
@@ -176,6 +176,7 @@ AttentionWeights train_attention(const AttentionTable& table, const GpuLookup& l
                                 .served = group.served,
                                 .causal = !group.full_alone,
                                 .full = !group.causal_alone,
+                                .bulk_copies = lookup(group.gpu).copies_in_bulk(),
                                 .parameters = fit.parameters[g],
                                 .spread = spread_of(group, fit.parameters[g])});
   }

@@ -38,7 +38,7 @@ TrainedGpu trained_gpu(const GpuData& gpu) {
                      .sustained_flops = gpu.sustained_flops,
                      .provenance = EffectProvenance::measured,
                      .reason = "fitted to its training kernels"},
-          .die = die_of(gpu.spec),
+          .die = gpu.spec.die,
           .lanes_per_sm = gpu.traits.lanes_per_sm,
           .efficiency_steps = gpu.traits.efficiency_steps,
           .hbm = gpu.traits.hbm,

@@ -84,8 +84,11 @@ TensorWeights tensor_weights_of(const TensorData& data, const TensorFit& fit) {
                         .range = range_of(data)};
   for (std::size_t i = 0; i < data.gpus.size(); ++i) {
     const GpuSpec& gpu = data.gpus[i];
-    weights.gpus.push_back(
-        {.gpu = gpu.id, .architecture = gpu.architecture, .effect = fit.gpus[i], .stacks = {}});
+    weights.gpus.push_back({.gpu = gpu.id,
+                            .die = gpu.die,
+                            .architecture = gpu.architecture,
+                            .effect = fit.gpus[i],
+                            .stacks = {}});
   }
   for (std::size_t i = 0; i < data.stacks.size(); ++i) {
     const TensorStack& stack = data.stacks[i];

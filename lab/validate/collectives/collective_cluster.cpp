@@ -4,26 +4,13 @@
 #include <cctype>
 #include <regex>
 
+#include "hw/link_rates.h"
 #include "hw/units/input_error.h"
 #include "sim/config/load.h"
 
 namespace tessera {
 namespace {
 
-/// NCCL's rate of one NVLink over its line rate (src/graph/topo.h), by generation: P100 18 of 20
-/// GB/s, V100 22 of 25 (20 since 2.15), A100 20 of 25, H100 20.6 of 25, B200 40.1 of 50.
-double nvlink_efficiency(int generation) {
-  constexpr double kByGeneration[] = {1, 0.9, 0.88, 0.8, 0.824, 0.802};
-  return kByGeneration[std::clamp(generation, 0, 5)];
-}
-
-/// NCCL's rate of a PCIe x16 link over its line rate: 12 of 15.75 GB/s, 24 of 31.5, 48 of 63.
-constexpr double kPcieEfficiency = 0.762;
-/// Rings over InfiniBand reach 45.7 to 47 of 50 GB/s per NIC (nccl-tests logs).
-constexpr double kNicEfficiency = 0.92;
-constexpr Seconds kInfinibandLatency = 0.6_us;
-constexpr Seconds kRoceLatency = 2_us;  // recalled
-constexpr Seconds kEfaLatency = 20_us;  // recalled; NCCL over EFA measures 65 us and more
 constexpr BytesPerSecond kSocketBandwidth = 16_GBps;  // topo.h: AMD
 
 bool has(const std::string& text, const std::string& word) {
@@ -68,9 +55,10 @@ void add_pairs(const CollectiveRun& run, const Catalog& catalog, NodeSpec& node)
 }
 
 void add_interconnect(const CollectiveRun& run, const Catalog& catalog, NodeSpec& node) {
-  const bool sxm = has(run.gpu, "SXM") || has(run.gpu, "GB");
+  const bool soldered =
+      node.gpu.form_factor == FormFactor::sxm || node.gpu.form_factor == FormFactor::superchip;
   const bool names_switch = has(run.intra_link, "NVSwitch") || has(run.intra_link, "NVLS");
-  const bool over_switch = names_switch || (run.intra_link.empty() && sxm);
+  const bool over_switch = names_switch || (run.intra_link.empty() && soldered);
   node.gpu_count = gpus_of_node(run, over_switch);
   if (over_switch) {
     node.interconnect = GpuInterconnect::nvswitch;
@@ -86,8 +74,9 @@ void add_interconnect(const CollectiveRun& run, const Catalog& catalog, NodeSpec
   if (!nvlink) return;
   if (node.gpu.nvlink_links < 1) complain(run, "gpu", run.gpu, "this GPU has no NVLink");
   node.nvlink_bandwidth_per_link = node.gpu.nvlink_bandwidth / node.gpu.nvlink_links;
-  node.nvlink_efficiency = nvlink_efficiency(node.gpu.nvlink_generation);
-  node.nvlink_latency = 1_us;
+  const int generation = node.gpu.nvlink_generation;  // 0: another vendor's links, at line rate
+  node.nvlink_efficiency = generation == 0 ? 1 : nccl_nvlink_share(generation);
+  node.nvlink_latency = kNvlinkHop;
 }
 
 void add_nics(const CollectiveRun& run, NodeSpec& node) {
@@ -102,10 +91,10 @@ void add_nics(const CollectiveRun& run, NodeSpec& node) {
   // More NICs than GPUs work in groups.
   const double together = std::stod(found[1]) / node.nic_count;
   node.nic_bandwidth = BytesPerSecond(std::stod(found[2]) * together * 1e9 / 8);
-  node.nic_efficiency = kNicEfficiency;
-  node.nic_latency = has(run.inter_link, "EFA")    ? kEfaLatency
-                     : has(run.inter_link, "RoCE") ? kRoceLatency
-                                                   : kInfinibandLatency;
+  node.nic_efficiency = kNicShare;
+  node.nic_latency = has(run.inter_link, "EFA")    ? kEfaHop
+                     : has(run.inter_link, "RoCE") ? kRoceHop
+                                                   : kInfinibandHop;
 }
 
 }  // namespace
@@ -117,7 +106,7 @@ ClusterSpec cluster_of_run(const CollectiveRun& run, const Catalog& catalog) {
   node.gpu = load_gpu(run.gpu, catalog);
   node.id = "node of " + run.gpu;
   add_interconnect(run, catalog, node);
-  node.pcie_efficiency = kPcieEfficiency;
+  node.pcie_efficiency = kNcclPcieShare;
   node.pcie_latency = 0.5_us;
   node.sockets = has(run.intra_link, "two sockets") && node.gpu_count % 2 == 0 ? 2 : 1;
   node.socket_bandwidth = kSocketBandwidth;

@@ -5,8 +5,9 @@
 
 #include "hw/box.h"
 #include "hw/units/input_error.h"
+#include "lab/validate/row_scenario.h"
 #include "sim/config/load.h"
-#include "sim/scenario/attention_choice.h"
+#include "sim/scenario/names.h"
 
 namespace tessera {
 namespace {
@@ -16,62 +17,65 @@ const std::map<std::string, std::string> kModelNames{
     {"bert_large", "bert-large"}, {"gpt2_large", "gpt2-large"}, {"gpt3_27", "gpt3-2.7b"},
     {"gpt3_xl", "gpt3-xl"},       {"opt_13", "opt-1.3b"},       {"switchxl4", "switch-xl4"}};
 
-ModelSpec model_of(const ModelRun& run, const Catalog& catalog) {
-  const auto renamed = kModelNames.find(run.model);
-  return load_model(renamed == kModelNames.end() ? run.model : renamed->second, catalog);
+using Settings = std::vector<std::string>;
+
+std::string model_id(const std::string& name) {
+  const auto renamed = kModelNames.find(name);
+  return renamed == kModelNames.end() ? name : renamed->second;
 }
 
-ClusterSpec cluster_of(const ModelRun& run, const Catalog& catalog) {
+/// The catalog's single node with that GPU and count, else one built from the GPU's own links.
+Settings cluster_of(const ModelRun& run, const Catalog& catalog) {
   const GpuSpec gpu = load_gpu(run.gpu, catalog);
-  if (run.n_gpus == 1) return single_gpu_cluster(gpu);
+  const std::string name = catalog.completed(CatalogKind::gpus, run.gpu);
+  if (run.n_gpus == 1) return settings_of_node(single_gpu_cluster(gpu).node, name);
   for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
     const ClusterSpec cluster = load_cluster(id, catalog);
     if (cluster.node_count == 1 && cluster.node.gpu.id == gpu.id &&
-        cluster.gpu_count() == run.n_gpus) {
-      return cluster;
-    }
+        cluster.gpu_count() == run.n_gpus)
+      return {"cluster=" + id};
   }
-  return box_of(gpu, run.n_gpus);
+  return settings_of_node(box_of(gpu, run.n_gpus).node, name);
 }
 
 constexpr std::string_view kFusedSuffix = "_fused";
 
 /// Part of the step that was timed, and the kernels that ran: "training", "inference_fused", ...
-void set_mode(const ModelRun& run, const Catalog& catalog, StepOptions& step) {
+void add_mode(const ModelRun& run, Settings& settings) {
   const bool one_gpu = run.n_gpus == 1;
   const bool fused = run.mode.ends_with(kFusedSuffix);
   const std::string mode = run.mode.substr(0, run.mode.size() - (fused ? kFusedSuffix.size() : 0));
-  step.framework = load_framework(one_gpu ? "hf-eager" : "megatron-local", catalog);
-  step.kernels = fused ? KernelMode::fused : KernelMode::eager;
-  if (mode == "training") {
-    step.mode = one_gpu ? StepMode::forward_backward : StepMode::training;
-  } else if (mode == "inference") {
-    step.mode = StepMode::inference;
-  } else {
+  if (mode != "training" && mode != "inference")
     throw InputError({run.where, "mode = '" + run.mode + "'",
                       "use training or inference, with _fused behind it for torch.compile"});
-  }
+  const bool whole = mode == "inference" || !one_gpu;
+  settings.push_back(std::string("training.framework=") +
+                     (one_gpu ? "hf-eager" : "megatron-local"));
+  settings.push_back(std::string("training.kernels=") + (fused ? "fused" : "eager"));
+  settings.push_back("training.mode=" + (whole ? mode : "forward_backward"));
 }
 
-StepOptions step_of(const ModelRun& run, const Catalog& catalog) {
-  StepOptions step;
-  set_mode(run, catalog, step);
-  step.layout = run.layout;
-  step.sequence_length = run.seq_len;
-  step.global_batch = run.batch;
+void add_batch(const ModelRun& run, Settings& settings) {
   const std::int64_t parts = std::int64_t{run.layout.data} * run.micro_batches;
-  if (run.batch % parts != 0) {
+  if (run.batch % parts != 0)
     throw InputError(
         {run.where, "batch = " + std::to_string(run.batch),
          "make it a multiple of data-parallel size x micro_batches = " + std::to_string(parts)});
-  }
-  step.micro_batch = run.batch / parts;
-  return step;
+  const auto set = [&](const char* path, std::int64_t value) {
+    settings.push_back(path + ("=" + std::to_string(value)));
+  };
+  set("training.global_batch", run.batch);
+  set("training.micro_batch", run.batch / parts);
+  set("training.sequence_length", run.seq_len);
+  set("parallelism.tensor", run.layout.tensor);
+  set("parallelism.pipeline", run.layout.pipeline);
+  set("parallelism.data", run.layout.data);
 }
 
 }  // namespace
 
-Scenario scenario_of_run(const ModelRun& run, PredictorForm form, const Catalog& catalog) {
+std::vector<std::string> settings_of_run(const ModelRun& run, PredictorForm form,
+                                         const Catalog& catalog) {
   if (run.layout.world_size() != run.n_gpus) {
     throw InputError({run.where,
                       "parallelism = '" + run.parallelism + "' needs " +
@@ -79,13 +83,17 @@ Scenario scenario_of_run(const ModelRun& run, PredictorForm form, const Catalog&
                           " GPUs, n_gpus = " + std::to_string(run.n_gpus),
                       "make them agree"});
   }
-  Scenario scenario{.name = run.model + " " + run.parallelism + " on " + run.gpu,
-                    .model = model_of(run, catalog),
-                    .cluster = cluster_of(run, catalog),
-                    .step = step_of(run, catalog),
-                    .predictor_form = form};
-  choose_attention(scenario.step, scenario.cluster.node.gpu);
-  return scenario;
+  Settings settings = cluster_of(run, catalog);
+  settings.push_back("model=" + quoted(model_id(run.model)));
+  add_mode(run, settings);
+  add_batch(run, settings);
+  settings.push_back("predictor.form=" + std::string(name_of(form)));
+  settings.push_back("name=" + quoted(run.model + " " + run.parallelism + " on " + run.gpu));
+  return settings;
+}
+
+Scenario scenario_of_run(const ModelRun& run, PredictorForm form, const Catalog& catalog) {
+  return scenario_of_row(settings_of_run(run, form, catalog), {}, run.where, catalog);
 }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #include "lab/validate/runs/training_row.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <sstream>
@@ -20,8 +21,8 @@ std::optional<Number> number_of(const std::string& field) {
 }  // namespace
 
 std::string TrainingRowReader::text(const std::string& column) const {
-  const auto index = table_.column(column);
-  return index ? row_.fields[*index] : std::string();
+  const auto found = fields_.find(column);
+  return found == fields_.end() ? std::string() : found->second;
 }
 
 std::int64_t TrainingRowReader::count(const std::string& column, std::int64_t missing) const {
@@ -31,6 +32,10 @@ std::int64_t TrainingRowReader::count(const std::string& column, std::int64_t mi
   if (value && *value >= 1 && *value <= 1'000'000'000) return *value;
   complain(column, "give a whole number from 1 to 1000000000");
   return 1;
+}
+
+std::int64_t TrainingRowReader::size(const std::string& column) const {
+  return states(column) && text(column) != "0" ? count(column) : 0;
 }
 
 double TrainingRowReader::positive(const std::string& column) const {
@@ -55,7 +60,11 @@ std::vector<std::string> TrainingRowReader::words(const std::string& column) con
 }
 
 void TrainingRowReader::complain(const std::string& column, const char* hint) const {
-  problems_.push_back({where(), column + " = '" + text(column) + "'", hint});
+  const std::string what = column + " = '" + text(column) + "'";
+  const bool known = std::ranges::any_of(problems_, [&](const Problem& problem) {
+    return problem.where == where_ && problem.what == what;
+  });
+  if (!known) problems_.push_back({where_, what, hint});
 }
 
 }  // namespace tessera

@@ -7,10 +7,10 @@
 
 namespace tessera {
 
-/// Why the row cannot be simulated; empty if it can. Every column of `columns` is read, or is
-/// known to say nothing of the step, or is one of `ignored`; a row that states something in any
+/// Why the row cannot be simulated; empty if it can. `row` reads what is written: every column in
+/// which it states something is one of `rules` or of `ignored`; one that states something in any
 /// other column, or what the simulation lacks, has an obstacle that names it.
-std::string obstacle_of(const TrainingRowReader& row, const std::vector<std::string>& columns,
-                        const std::vector<std::string>& ignored);
+std::string obstacle_of(const TrainingRowReader& row, const RowMeaning& meaning,
+                        const RowRules& rules, const std::vector<std::string>& ignored);
 
 }  // namespace tessera

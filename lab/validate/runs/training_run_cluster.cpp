@@ -1,18 +1,13 @@
 #include "lab/validate/runs/training_run_cluster.h"
 
-#include <algorithm>
-#include <string>
-
 #include "hw/box.h"
+#include "hw/link_rates.h"
+#include "hw/units/text.h"
+#include "lab/validate/row_scenario.h"
 #include "sim/config/load.h"
 
 namespace tessera {
 namespace {
-
-// InfiniBand, as of configs/hw/nodes/DGX-A100.yaml and its cluster.
-constexpr double kNicEfficiency = 0.92;
-constexpr Seconds kNicLatency = 0.6_us;
-constexpr Seconds kSwitchLatency = 0.6_us;
 
 /// Per GPU and direction: four NICs of 100 Gb/s for eight V100 (DGX-1), 200 Gb/s per A100 (DGX
 /// A100), 400 Gb/s per H100 (DGX H100) and since.
@@ -24,39 +19,47 @@ BytesPerSecond reference_bandwidth(const GpuSpec& gpu) {
 
 /// Servers with up to 100 Gb/s per GPU have one NIC for two GPUs (AWS p4d, Jean Zay, DGX-1),
 /// faster ones a NIC for each.
-void set_nics(BytesPerSecond per_gpu, NodeSpec& node) {
+void add_nics(BytesPerSecond per_gpu, int gpus, std::vector<std::string>& settings) {
   constexpr BytesPerSecond kSharedUpTo(12.5e9);
-  const bool shared = per_gpu <= kSharedUpTo && node.gpu_count % 2 == 0;
-  node.nic_count = shared ? node.gpu_count / 2 : node.gpu_count;
-  node.nic_bandwidth = per_gpu * (shared ? 2.0 : 1.0);
-  node.nic_efficiency = kNicEfficiency;
-  node.nic_latency = kNicLatency;
+  const bool shared = per_gpu <= kSharedUpTo && gpus % 2 == 0;
+  const BytesPerSecond rate = per_gpu * (shared ? 2.0 : 1.0);
+  settings.push_back("cluster.node.nic_count=" + std::to_string(shared ? gpus / 2 : gpus));
+  settings.push_back("cluster.node.nic_bandwidth=" + to_text(rate));
+  settings.push_back("cluster.node.nic_efficiency=" + exact_text(kNicShare));
+  settings.push_back("cluster.node.nic_latency=" + to_text(kInfinibandHop));
 }
 
 /// One node with at least `gpus` of `gpu`; exactly as many where `exactly` is asked for.
-ClusterSpec node_of(const GpuSpec& gpu, int gpus, bool exactly, const Catalog& catalog) {
+RunCluster node_of(const GpuSpec& gpu, const std::string& name, int gpus, bool exactly,
+                   const Catalog& catalog) {
   for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
     const ClusterSpec cluster = load_cluster(id, catalog);
     if (cluster.node.gpu.id != gpu.id || cluster.node.gpu_count < gpus) continue;
     if (exactly && cluster.node.gpu_count != gpus) continue;
-    ClusterSpec alone{.id = cluster.node.id, .node = cluster.node};
-    return alone;
+    return {{"cluster.id=" + cluster.node.id, "cluster.node=" + cluster.node.id}, cluster.node};
   }
-  return box_of(gpu, gpus);
+  const NodeSpec box = box_of(gpu, gpus).node;
+  return {settings_of_node(box, name), box};
 }
 
 }  // namespace
 
-ClusterSpec cluster_of_training_run(const TrainingRun& run, const Catalog& catalog) {
+RunCluster cluster_of_training_run(const TrainingRun& run, const Catalog& catalog) {
   const GpuSpec gpu = load_gpu(run.gpu, catalog);
-  if (run.n_gpus == 1) return single_gpu_cluster(gpu);
+  const std::string name = catalog.completed(CatalogKind::gpus, run.gpu);
+  if (run.n_gpus == 1) {
+    const NodeSpec node = single_gpu_cluster(gpu).node;
+    return {settings_of_node(node, name), node};
+  }
   const int nodes = (run.n_gpus + run.gpus_per_node - 1) / run.gpus_per_node;
-  if (nodes == 1) return node_of(gpu, run.n_gpus, false, catalog);
-  ClusterSpec cluster = node_of(gpu, run.gpus_per_node, true, catalog);
-  cluster.node_count = nodes;
-  cluster.fabric_latency = kSwitchLatency;
-  cluster.measured_all_reduce = run.all_reduce;
-  set_nics(run.inter_node.value_or(reference_bandwidth(gpu)), cluster.node);
+  if (nodes == 1) return node_of(gpu, name, run.n_gpus, false, catalog);
+  RunCluster cluster = node_of(gpu, name, run.gpus_per_node, true, catalog);
+  cluster.settings.push_back("cluster.node_count=" + std::to_string(nodes));
+  cluster.settings.push_back("cluster.fabric_latency=" + to_text(kInfinibandHop));
+  if (run.all_reduce.value() > 0)
+    cluster.settings.push_back("cluster.measured_all_reduce=" + to_text(run.all_reduce));
+  add_nics(run.inter_node.value_or(reference_bandwidth(gpu)), cluster.node.gpu_count,
+           cluster.settings);
   return cluster;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "lab/validate/runs/framework_aliases.h"
 #include "lab/validate/runs/training_runs.h"
@@ -12,10 +14,15 @@ namespace tessera {
 /// Builds the scenario of a run; throws InputError where it can't be expressed.
 using ScenarioOfTrainingRun = std::function<Scenario(const TrainingRun&)>;
 
-/// The scenario that repeats a measured step: the framework profile that `aliases` names, on the
-/// catalog's cluster of such nodes, else on a box of such GPUs. A model is what its columns say;
-/// dropout is 0.1 for gpt and bert, 0 for llama. BERT runs on the modules of Hugging Face whatever
-/// the framework. Throws InputError naming the row where that cannot be simulated.
+/// What the row becomes: "path=value" of fields of a scenario, as after --set, the later one wins.
+/// The framework profile that `aliases` names, the cluster of cluster_of_training_run(), what the
+/// columns say and what follows from words in them (row_rules.h), and the row's own settings.
+/// Throws InputError naming the row where no scenario can stand for it.
+std::vector<std::string> settings_of_training_run(const TrainingRun& run,
+                                                  const FrameworkAliases& aliases,
+                                                  const Catalog& catalog);
+
+/// The scenario of these settings, read and checked as any other. Throws InputError naming the row.
 Scenario scenario_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,
                                   const Catalog& catalog);
 

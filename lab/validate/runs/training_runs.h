@@ -9,7 +9,7 @@
 #include "hw/units/quantity.h"
 #include "lab/validate/bad_rows.h"
 #include "lab/validate/corrections.h"
-#include "workloads/model_spec.h"
+#include "lab/validate/runs/row_rules.h"
 #include "workloads/step_options.h"
 
 namespace tessera {
@@ -24,63 +24,50 @@ enum class RunOutcome : std::uint8_t {
 /// Whose peak was measured.
 enum class PeakRank : std::uint8_t { fullest, first, last };
 
-/// One measured training step, a row of a file in the format of measurements/training_runs.csv.
+inline constexpr const char* kImageFamily = "cnn";
+
+/// One measured training step, a row of a file in the format of measurements/training_runs.csv:
+/// what identifies it, what was measured, what it is judged by, and the settings of its scenario.
 struct TrainingRun {
-  std::string where;  ///< file:line
-  std::string id;     ///< as written; may be empty
-  std::string gpu;    ///< id of the hardware catalog
+  std::string where;   ///< file:line
+  std::string id;      ///< as written; may be empty
+  std::string source;  ///< first word of the column: who measured; may be empty
+  std::string gpu;     ///< id of the hardware catalog
   int n_gpus = 1;
   int gpus_per_node = 0;                     ///< 0 = all in one
   std::optional<BytesPerSecond> inter_node;  ///< NIC bandwidth per GPU and direction
   BytesPerSecond all_reduce;                 ///< ClusterSpec::measured_all_reduce, of the very job
+  bool node_has_nvlink = true;               ///< false: stated that there is none
   std::string framework;
+  int year = 0;  ///< 0: not stated
+
+  // As the columns say; of a simulated run as its scenario does.
   std::string precision;
   std::string model;
-  std::string family;  ///< "gpt", "moe" (GPT with experts), "mpt", "bert", "llama", "cnn"
-  std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
-  std::int64_t experts = 0, experts_per_token = 0;  ///< 0 = dense
+  std::int64_t layers = 0, hidden = 0;  ///< 0 of image models
   std::int64_t sequence_length = 0;
-  std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0, v_head_dim = 0;  ///< of latent attention
-  std::int64_t shared_ffn = 0;                   ///< of the experts that all tokens share
-  std::int64_t dense_layers = 0, dense_ffn = 0;  ///< ahead of those with experts
-  std::int64_t mtp_layers = 0;
-  bool tied_embeddings = true;
-  bool qk_norm = false;                  ///< norms of queries and keys
-  std::int64_t head_dim = 0;             ///< 0: hidden / heads
-  std::optional<Activation> activation;  ///< stated in a column of its own
   ParallelLayout layout;
-  bool embedding_as_layer = false, head_as_layer = false;  ///< where layers are dealt to stages
-  std::optional<PipelineSchedule> schedule;
-  Sharding sharding = Sharding::none;              ///< zero_stage
-  int shard_group = 0;                             ///< zero_group_size; 0: all replicas
   std::int64_t micro_batch = 0, global_batch = 0;  ///< sequences
-  bool micro_batch_stated = true;                  ///< else it follows from the global batch
-  std::optional<OptimizerKind> optimizer;          ///< else the family's usual one
   Recompute recompute = Recompute::none;
-  std::optional<bool> flash_attention;
+
+  RowFields fields;                         ///< with those that follow from words
+  std::optional<Bytes> bucket;              ///< of gradients
+  std::vector<std::string> said;            ///< "path=value" that the row says of its step
+  std::vector<std::string> settings;        ///< likewise, of the column: applied last
+  std::vector<std::string> approximations;  ///< what the row states and the simulation leaves out
+
   std::optional<Seconds> step_time;
   std::optional<double> peak_memory_gib;
   std::string memory_metric;  ///< "allocated", "reserved", "smi"; empty without a peak
   PeakRank peak_rank = PeakRank::fullest;
   RunOutcome outcome = RunOutcome::not_stated;
-  bool local_modules = false;  ///< Megatron-Core without Transformer Engine
-  bool gated_mlp = false;      ///< of a family whose MLP is not gated by itself
-  bool compiled = false;       ///< under torch.compile
-  bool deterministic = false;  ///< algorithms were restricted to deterministic ones
-  std::optional<Fp8Scaling> fp8_scaling;
-  CudaGraphs cuda_graphs = CudaGraphs::off;
-  std::vector<std::string> approximations;  ///< what the row states and the simulation leaves out
-  std::optional<Precision> gradients, reduce;  ///< formats that differ from the framework's
-  std::optional<bool> overlap_tensor_products, overlap_tensor_gradients;
-  std::optional<Bytes> bucket;        ///< of gradients
-  bool node_has_nvlink = true;        ///< false: stated that there is none
-  std::vector<std::string> settings;  ///< "path=value", applied last
-  int year = 0;                       ///< 0: not stated
-  std::string source;                 ///< first word of the column: who measured; may be empty
-};
 
-/// Whether the run is built from Llama's layers, as those of family moe with gated experts are.
-bool is_llama(const TrainingRun& run);
+  /// Empty where nothing is stated.
+  std::string stated(const std::string& column) const {
+    const auto found = fields.find(column);
+    return found == fields.end() ? std::string() : found->second;
+  }
+};
 
 /// A row that cannot be simulated, and why.
 struct SkippedRun {
@@ -92,7 +79,7 @@ struct SkippedRun {
 };
 
 struct TrainingRuns {
-  std::filesystem::path file;
+  std::filesystem::path file;       ///< the first of several
   std::string text;                 ///< of the whole file
   std::vector<TrainingRun> runs;    ///< in the order of the file
   std::vector<SkippedRun> skipped;  ///< likewise
@@ -122,13 +109,19 @@ struct TrainingRunReading {
 /// Reads the rows that pass every filter, and skips with a reason what the simulation lacks
 /// (training_row_columns.h). Throws InputError with every malformed row as file:line, or skips
 /// these too.
-TrainingRuns read_training_runs(const std::filesystem::path& file,
-                                const TrainingRunReading& reading);
-TrainingRuns read_training_runs(const std::filesystem::path& file,
-                                const std::vector<RowFilter>& filters = {});
+TrainingRuns read_training_runs(const std::filesystem::path& file, const RowRules& rules,
+                                const TrainingRunReading& reading = {});
+
+/// The rows of several files, one behind the other; at least one. Throws InputError where a file
+/// stands twice.
+TrainingRuns together(std::vector<TrainingRuns> files);
+
+/// Forgets step times: rows that have one ran, and are judged by memory.
+void leave_out_times(TrainingRuns& runs);
 
 /// Of those the rows of `gpu` that have a step time; `skipped` then holds only rows of `gpu`.
 /// Throws InputError where none is left.
-TrainingRuns read_timed_steps(const std::filesystem::path& file, const std::string& gpu);
+TrainingRuns read_timed_steps(const std::filesystem::path& file, const RowRules& rules,
+                              const std::string& gpu);
 
 }  // namespace tessera

@@ -11,6 +11,9 @@ namespace {
 
 // Schema and C++ give the enumerators the same numbers.
 static_assert(int{schema::Gpu::xe2} == int(Architecture::xe2));
+static_assert(int{schema::Gpu::gddr} == int(MemoryKind::gddr));
+static_assert(int{schema::Gpu::bulk} == int(AsyncCopy::bulk));
+static_assert(int{schema::Gpu::oam} == int(FormFactor::oam));
 static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
 static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
 static_assert(int{schema::Model::mpt} == int(ModelFamily::mpt));
@@ -30,7 +33,11 @@ static_assert(int{schema::Framework::full_iteration} == int(CudaGraphs::full_ite
 static_assert(int{schema::Framework::operators} == int(SelectiveRecompute::operators));
 static_assert(int{schema::DataParallel::parameters} == int(Sharding::parameters));
 static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
+static_assert(int{schema::MixedPrecision::int8} == int(Precision::int8));
+static_assert(int{schema::Framework::replicated} == int(TensorPlan::replicated));
 static_assert(int{schema::full} == int(Recompute::full));
+static_assert(int{schema::capuchin} == int(PressurePolicy::capuchin));
+static_assert(int{schema::Reliability::elastic} == int(MissingNodes::elastic));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
 static_assert(int{schema::Training::lars} == int(OptimizerKind::lars));
@@ -75,6 +82,7 @@ void set_data_parallel(const schema::DataParallel& message, const DataParallel& 
   if (!message.has_reduce_each_micro_batch())
     data.reduce_each_micro_batch = otherwise.reduce_each_micro_batch;
   if (!message.has_whole_sums()) data.whole_sums = otherwise.whole_sums;
+  if (!message.has_gather_fp8()) data.gather_fp8 = otherwise.gather_fp8;
   if (!message.has_units_ahead()) data.units_ahead = otherwise.units_ahead;
 }
 
@@ -96,6 +104,18 @@ void write_perturbation(const Perturbation& perturbation, schema::Scenario& mess
     if (gpus.gpu().id().empty()) gpus.clear_gpu();
   }
   *message.mutable_perturbation() = written;
+}
+
+/// With stages FSDP2 gathers a unit once and reduces once, unless told otherwise.
+/// Source: torchtitan, fsdp_reshard_after_forward: default; torch.distributed.pipelining stage.py.
+void set_data_parallel_of_stages(const schema::DataParallel& message, StepOptions& step) {
+  DataParallel& data = step.data_parallel;
+  if (!step.framework.splits_stages || step.layout.pipeline <= 1) return;
+  if (data.sharding == Sharding::parameters && !message.has_sharding()) {
+    data.sharding = Sharding::gradients;
+    if (!message.has_gather_units()) data.gather_units = true;
+  }
+  if (!message.has_reduce_each_micro_batch()) data.reduce_each_micro_batch = false;
 }
 
 template <class T>
@@ -162,6 +182,7 @@ Scenario to_scenario(const schema::Scenario& message) {
   scenario.cluster = to_cluster(message.cluster());
   scenario.step = to_step(message.training());
   mirror(scenario.step.layout, MessageReader(message.parallelism()));
+  set_data_parallel_of_stages(message.training().data_parallel(), scenario.step);
   mirror(scenario.step.split, MessageReader(message.parallelism()));
   scenario.step.context_attention =
       static_cast<ContextAttention>(message.parallelism().context_attention());
@@ -177,6 +198,7 @@ Scenario to_scenario(const schema::Scenario& message) {
   mirror(scenario.memory, MessageReader(message.memory()));
   mirror(scenario.perturbation, MessageReader(message.perturbation()));
   mirror(scenario.simulation, MessageReader(message.simulation()));
+  mirror(scenario.reliability, MessageReader(message.reliability()));
   scenario.approximations.assign(message.approximations().begin(), message.approximations().end());
   return scenario;
 }
@@ -261,6 +283,8 @@ schema::Scenario to_message(const Scenario& scenario) {
   if (scenario.simulation != SimulationSettings()) {
     mirror(scenario.simulation, MessageWriter(*message.mutable_simulation()));
   }
+  if (scenario.reliability != ReliabilitySettings())
+    mirror(scenario.reliability, MessageWriter(*message.mutable_reliability()));
   for (const std::string& text : scenario.approximations) message.add_approximations(text);
   return message;
 }

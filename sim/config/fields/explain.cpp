@@ -1,5 +1,6 @@
 #include "sim/config/fields/explain.h"
 
+#include <utility>
 #include <vector>
 
 #include <google/protobuf/message.h>
@@ -121,17 +122,9 @@ void add_paths(const pb::Descriptor& type, const std::string& section,
   }
 }
 
-}  // namespace
-
-std::vector<std::string> field_paths() {
-  std::vector<std::string> paths;
-  add_paths(*schema::Scenario::descriptor(), "", paths);
-  return paths;
-}
-
-std::string explain(std::string_view path) {
+/// The field at the end of `path`, which is not empty, and the path as the schema spells it.
+std::pair<std::string, const Field*> field_at(std::string_view path) {
   const pb::Descriptor* type = schema::Scenario::descriptor();
-  if (path.empty()) return "scenario\n" + section_lines(*type);
   std::string walked;
   const Field* field = nullptr;
   for (const std::string& name : split_path(path)) {
@@ -141,7 +134,25 @@ std::string explain(std::string_view path) {
     walked = joined_path(walked, field->name());
     type = field->message_type();
   }
+  return {walked, field};
+}
+
+}  // namespace
+
+std::vector<std::string> field_paths() {
+  std::vector<std::string> paths;
+  add_paths(*schema::Scenario::descriptor(), "", paths);
+  return paths;
+}
+
+std::string explain(std::string_view path) {
+  if (path.empty()) return "scenario\n" + section_lines(*schema::Scenario::descriptor());
+  const auto [walked, field] = field_at(path);
   return field_text(walked, *field);
+}
+
+std::string value_word(std::string_view path, int value) {
+  return field_at(path).second->enum_type()->FindValueByNumber(value)->name();
 }
 
 }  // namespace tessera

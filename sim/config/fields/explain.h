@@ -14,6 +14,10 @@ std::string explain(std::string_view path);
 /// The paths of all fields of a scenario that hold one value, as "training.micro_batch".
 std::vector<std::string> field_paths();
 
+/// The word of an enumeration's value: `value_word("cluster.node.gpu.form_factor", 2)` is "sxm".
+/// Throws InputError for an unknown path; requires a field of an enumeration that has the value.
+std::string value_word(std::string_view path, int value);
+
 /// JSON Schema (draft 2020-12) of a scenario file, for editors.
 std::string json_schema();
 

@@ -120,6 +120,7 @@ void mirror(Of<DataParallel> auto& data, auto&& visit) {
   visit("bucket_per_replica", data.bucket_per_replica);
   visit("reduce_each_micro_batch", data.reduce_each_micro_batch);
   visit("whole_sums", data.whole_sums);
+  visit("gather_fp8", data.gather_fp8);
   visit("units_ahead", data.units_ahead);
 }
 
@@ -161,6 +162,17 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("message_headers", profile.message_headers);
   visit("sends_mask", profile.sends_mask);
   visit("vocabulary_multiple", profile.vocabulary_multiple);
+  visit("tensor_plan", profile.tensor_plan);
+  visit("splits_stages", profile.splits_stages);
+  visit("splits_sequences", profile.splits_sequences);
+  visit("complex_rope", profile.complex_rope);
+  visit("compiled_loss", profile.compiled_loss);
+  visit("keeps_outputs", profile.keeps_outputs);
+  visit("copies_gathered", profile.copies_gathered);
+  visit("gradients_join_in_place", profile.gradients_join_in_place);
+  visit("keeps_logits", profile.keeps_logits);
+  visit("reentrant_checkpoints", profile.reentrant_checkpoints);
+  visit("shifts_labels", profile.shifts_labels);
   visit("cuda_device_max_connections", profile.cuda_device_max_connections);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);
@@ -235,6 +247,23 @@ void mirror(Of<SimulationSettings> auto& settings, auto&& visit) {
   visit("time_limit", settings.time_limit);
 }
 
+void mirror(Of<ReliabilitySettings> auto& settings, auto&& visit) {
+  visit("failures", settings.failures);
+  visit("failures_per_1000_node_days", settings.failures_per_1000_node_days);
+  visit("detection", settings.detection);
+  visit("repair", settings.repair);
+  visit("restart_time", settings.restart_time);
+  visit("checkpoint_interval", settings.checkpoint_interval);
+  visit("checkpoint_time", settings.checkpoint_time);
+  visit("storage_bandwidth", settings.storage_bandwidth);
+  visit("memory_interval", settings.memory_interval);
+  visit("asynchronous", settings.asynchronous);
+  visit("policy", settings.policy);
+  visit("spares", settings.spares);
+  visit("repair_crews", settings.repair_crews);
+  visit("least_replicas", settings.least_replicas);
+}
+
 /// The section `training` of a scenario, without the number of micro-batches, which follows from
 /// the rest.
 void mirror(Of<StepOptions> auto& step, auto&& visit) {
@@ -285,6 +314,8 @@ void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("host_memory", memory.host_memory);
   visit("thorough", memory.thorough);
   visit("limit", memory.limit);
+  visit("layers", memory.layers);
+  visit("pressure", memory.pressure);
 }
 
 }  // namespace tessera

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/engine/memory/tensor_keeper.h"
+
 namespace tessera {
 namespace {
 
@@ -23,7 +25,7 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
       memory_(rank, program_.static_memory + context.timed.library_memory.allocator.workspaces,
               samples) {
   if (context.timed.single_hardware_queue) in_turn_ = queues_.queued_from.front();
-  if (memory != nullptr) pressure_ = std::make_unique<MemoryPressure>(memory_host(), *memory);
+  if (memory != nullptr) pressure_ = make_keeper(memory_host(), *memory);
   for (int stream = 0; stream < kStreamCount; ++stream) {
     streams_.emplace_back(*this, static_cast<StreamKind>(stream),
                           queues.of_stream[static_cast<std::size_t>(stream)]);

@@ -12,6 +12,7 @@
 #include "sim/engine/communication/message_board.h"
 #include "sim/engine/device/stage_queues.h"
 #include "sim/engine/device/stream.h"
+#include "sim/engine/memory/memory_keeper.h"
 #include "sim/engine/memory/memory_ledger.h"
 #include "sim/engine/memory/memory_pressure.h"
 #include "sim/plan/timed_program.h"
@@ -139,7 +140,7 @@ class alignas(64) Gpu {
     if (op == in_turn_) next_in_queue();
   }
   /// Null where memory is not limited.
-  const MemoryPressure* pressure() const { return pressure_.get(); }
+  const MemoryKeeper* pressure() const { return pressure_.get(); }
   /// One line per stream that has not run empty.
   std::vector<std::string> blocked() const;
   /// Op that the host waits for; -1 if it does not.
@@ -171,7 +172,7 @@ class alignas(64) Gpu {
   Seconds last_end_;
   LaunchRun launches_;  ///< the last that the host began
   MemoryLedger memory_;
-  std::unique_ptr<MemoryPressure> pressure_;
+  std::unique_ptr<MemoryKeeper> pressure_;
   double stretch_of_collectives_ = 1;
   DeviceLoads loads_;
   Action wake_host_;

@@ -10,55 +10,43 @@
 #include "sim/engine/memory/eviction_policy.h"
 #include "sim/engine/memory/kernel_horizon.h"
 #include "sim/engine/memory/memory_host.h"
+#include "sim/engine/memory/memory_keeper.h"
+#include "sim/engine/memory/op_uses.h"
 #include "sim/engine/memory/reruns.h"
 #include "sim/engine/memory/residency.h"
 #include "sim/trace/timeline.h"
 
 namespace tessera {
 
-/// What a GPU still lacks when nothing more can leave it.
-struct MemoryShortage {
-  int rank = 0;
-  std::int32_t op = 0;
-  Bytes needed;   ///< by the op: what it takes, and brings back
-  Bytes missing;  ///< of that
-};
-
 /// What a stage knows of its memory before it runs.
 struct StageMemory {
   StageMemory(const Program& program, int stage)
-      : lives(program, stage), reruns(program, stage, lives) {}
+      : lives(program, stage), reruns(program, stage, lives), uses(program, stage, lives) {}
   TensorLives lives;
   Reruns reruns;
+  OpUses uses;
 };
 
-/// Keeps one GPU within its limit while the step runs. An allocation that would cross the limit
-/// raises pressure, and the op waits until there is room. What goes is the policy's choice
-/// (eviction_policy.h): a tensor to host memory, which costs what neither the way out nor the way
-/// back hides beside kernels, or the results of a forward op, which costs the time to run it again
-/// ahead of their first use. Whoever needs a tensor waits until it is back. Ops close ahead are
-/// provided for: their room is made, their tensors return, while others run.
-class MemoryPressure {
+/// The keeper of policy `rule`. What goes is its choice (eviction_policy.h): a tensor to host
+/// memory, which costs what neither the way out nor the way back hides beside kernels, or the
+/// results of a forward op, which costs the time to run it again ahead of their first use. Whoever
+/// needs a tensor waits until it is back. Ops close ahead are provided for: their room is made,
+/// their tensors return, while others run.
+class MemoryPressure final : public MemoryKeeper {
  public:
   MemoryPressure(MemoryHost host, const StageMemory& memory);
-  MemoryPressure(const MemoryPressure&) = delete;
-  MemoryPressure& operator=(const MemoryPressure&) = delete;
 
-  /// Whether `op` may begin: all it needs is there, all it takes fits. Else copies are started, or
-  /// `rerun()` has to run first.
-  bool admit(std::int32_t op);
-  void ended(std::int32_t op);
-  /// Forward op to run again, now, on the compute stream; -1: none.
-  std::int32_t rerun() const;
-  Seconds rerun_time(std::int32_t op) const { return host_.rerun_time(op); }
-  void rerun_began();
-  void rerun_ended();
+  bool admit(std::int32_t op) override;
+  void ended(std::int32_t op) override;
+  std::int32_t rerun() const override;
+  Seconds rerun_time(std::int32_t op) const override { return host_.rerun_time(op); }
+  void rerun_began() override;
+  void rerun_ended() override;
 
-  /// Ops that wait for room although nothing is on its way.
-  std::vector<MemoryShortage> shortages() const;
-  const std::vector<PressureCopy>& copies() const { return lanes_.made(); }
-  const std::vector<PressureRerun>& reran() const { return reran_; }
-  const std::vector<MemoryStall>& stalls() const { return stalls_; }
+  std::vector<MemoryShortage> shortages() const override;
+  const std::vector<PressureCopy>& copies() const override { return lanes_.made(); }
+  const std::vector<PressureRerun>& reran() const override { return reran_; }
+  const std::vector<MemoryStall>& stalls() const override { return stalls_; }
 
  private:
   using Place = Residency::Place;

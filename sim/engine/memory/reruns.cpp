@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::int32_t kNone = -1;
 
-/// Parameters are gathered for backward passes: ahead of a rerun they would not be there.
+}  // namespace
+
 bool gathers_for_backward(const RankProgram& stage) {
   return std::ranges::any_of(stage.ops, [](const ProgramOp& op) {
     const bool of_parameters = op.group == GroupKind::shard || op.group == GroupKind::expert_data;
@@ -16,8 +17,6 @@ bool gathers_for_backward(const RankProgram& stage) {
   });
 }
 
-/// Neither messages nor buffers of communication are part of the segment, nor is it planned, with
-/// tensors that copies bring back.
 bool stands_alone(const ProgramOp& op, const Program& program) {
   if (op.kind != OpKind::kernels || op.stream != StreamKind::compute) return false;
   if (op.allocated.value() != 0 || op.freed.value() != 0) return false;
@@ -26,8 +25,6 @@ bool stands_alone(const ProgramOp& op, const Program& program) {
            return event.kind == MemoryEventKind::allocate || event.kind == MemoryEventKind::free;
          });
 }
-
-}  // namespace
 
 Reruns::Reruns(const Program& program, int stage, const TensorLives& lives)
     : of_tensor_(lives.all().size(), kNone) {

@@ -15,6 +15,12 @@ struct Rerun {
   std::vector<std::int32_t> needs;  ///< that other ops made, and nobody writes later
 };
 
+/// Parameters are gathered for backward passes: ahead of a rerun they would not be there.
+bool gathers_for_backward(const RankProgram& stage);
+/// Kernels whose segment has neither messages nor buffers of communication, and makes the same when
+/// it runs again.
+bool stands_alone(const ProgramOp& op, const Program& program);
+
 /// What a stage's program lets run again, known before it runs. A result that another forward op
 /// reads is kept, so no rerun has to wait for another one: what it needs is on the device or in
 /// host memory until the last of its results is used.

@@ -5,6 +5,7 @@
 
 #include "hw/units/text.h"
 #include "workloads/memory/memory_profile.h"
+#include "workloads/optimizers/optimizer_step.h"
 
 namespace tessera {
 namespace {
@@ -58,11 +59,101 @@ bool copy_states(RankProgram& stage, Bytes states, SegmentId empty_segment,
   return true;
 }
 
+/// What the CPU works on, of the rank's shard.
+struct CpuBytes {
+  Bytes gradients, weights;  ///< over the link
+  Bytes held;                ///< in host memory, besides gradients
+};
+CpuBytes cpu_bytes(const RankProgram& stage, const StepOptions& step) {
+  const CategoryBytes& parts = stage.static_parts;
+  const Bytes states = parts[MemoryCategory::optimizer];
+  const std::int64_t state = state_bytes(step, 1)[MemoryCategory::optimizer].value();
+  const std::int64_t shard = state > 0 ? states.value() / state : 0;
+  const auto of = [&](Precision format) { return Bytes(element_bytes(format) * shard); };
+  const bool copies = !step.formats.master_weights;
+  return {.gradients = of(step.formats.gradients),
+          .weights = of(step.formats.parameters),
+          .held = copies ? states + of(step.formats.parameters) : states};
+}
+
+/// The update of the device becomes nothing, behind which weights have come back.
+void replace_update(RankProgram& stage, const CpuBytes& bytes, const Program& program,
+                    SegmentId cpu, SegmentId empty) {
+  const auto is_update = [&](const ProgramOp& op) { return updates(op, program); };
+  const auto first = std::ranges::find_if(stage.ops, is_update);
+  const auto begin = static_cast<std::int32_t>(first - stage.ops.begin());
+  std::int32_t last_kernels = kNoWait;
+  for (std::int32_t i = 0; i < begin; ++i)
+    if (stage.ops[static_cast<std::size_t>(i)].kind == OpKind::kernels) last_kernels = i;
+  for (ProgramOp& op : stage.ops)
+    if (is_update(op)) op.segment = empty;
+  ProgramOp update;
+  update.stream = StreamKind::host;
+  update.phase = Phase::optimizer;
+  update.segment = cpu;
+  update.waits = {begin, kNoWait};
+  ProgramOp wait;
+  wait.segment = empty;
+  wait.phase = Phase::optimizer;
+  wait.waits = {begin + 2, kNoWait};
+  ProgramOp down = copy(OpKind::copy_out, bytes.gradients, last_kernels);
+  ProgramOp up = copy(OpKind::copy_in, bytes.weights, begin + 1);
+  down.freed = up.allocated = Bytes(0);  // both stay on the device too
+  insert(stage.ops, begin, {down, update, up, wait});
+}
+
+/// Peak and feasibility of the rewritten stage.
+void judge(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes, const AllocatorSetting& allocator,
+           const Program& program) {
+  const MemoryProfile profile = profile_memory(program, plan.stage, allocator);
+  plan.planned_peak = plan.lower_bound = profile.peak;
+  plan.planned_reserved = profile.reserved;
+  plan.missing = std::max(missing_bytes(profile, allocator, budget), plan.host_bytes - host_bytes);
+  plan.feasible = plan.missing <= Bytes(0);
+  if (plan.feasible) return;
+  const bool on_host = plan.host_bytes > host_bytes;
+  plan.infeasible =
+      "stage " + std::to_string(plan.stage) + ": " +
+      (on_host ? "its optimizer states need " + to_text(plan.host_bytes) + " of host memory, "
+               : "without its optimizer states the peak is " + to_text(plan.planned_peak) + ", ") +
+      to_text(plan.missing) + " more than " + (on_host ? "there is" : "the budget");
+}
+
 }  // namespace
+
+CpuUpdate update_on_cpu(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
+                        BytesPerSecond bandwidth, const AllocatorSetting& allocator,
+                        const StepOptions& step, Program& program) {
+  RankProgram& stage = program.stages[static_cast<std::size_t>(plan.stage)];
+  const CpuBytes bytes = cpu_bytes(stage, step);
+  const SegmentId cpu(static_cast<std::int32_t>(program.segments.size()));
+  const SegmentId empty(cpu.index() + 1);
+  for (const char* name : {"optimizer.on_cpu", "memory.wait"})
+    program.segments.emplace_back().name = name;
+  CpuUpdate update{.segment = cpu};
+  const Bytes states = stage.static_parts[MemoryCategory::optimizer];
+  if (states > Bytes(0)) {
+    replace_update(stage, bytes, program, cpu, empty);
+    stage.static_parts[MemoryCategory::optimizer] = Bytes(0);
+    stage.static_memory -= states;
+    plan.static_bytes -= states;
+    plan.copied = bytes.gradients + bytes.weights;
+    plan.host_bytes = bytes.held + bytes.gradients;
+    plan.decisions.copied_out = plan.decisions.copied_in = 1;
+    update.moved = bytes.held + bytes.held + bytes.gradients +
+                   (step.formats.master_weights ? bytes.weights : Bytes(0));
+    update.time = update.moved / bandwidth;
+  }
+  judge(plan, budget, host_bytes, allocator, program);
+  return update;
+}
+
+BytesPerSecond host_bandwidth_of_gpu(const NodeSpec& node) {
+  return node.host_memory_bandwidth * (static_cast<double>(node.sockets) / node.gpu_count);
+}
 
 void offload_optimizer(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
                        const AllocatorSetting& allocator, Program& program) {
-  const std::string name = "stage " + std::to_string(plan.stage) + ": ";
   RankProgram& stage = program.stages[static_cast<std::size_t>(plan.stage)];
   const Bytes states = stage.static_parts[MemoryCategory::optimizer];
   const SegmentId empty(static_cast<std::int32_t>(program.segments.size()));
@@ -76,24 +167,13 @@ void offload_optimizer(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
     plan.host_bytes = states;
     plan.decisions.copied_out = plan.decisions.copied_in = 1;
   }
-  const MemoryProfile profile = profile_memory(program, plan.stage, allocator);
-  plan.planned_peak = plan.lower_bound = profile.peak;
-  plan.planned_reserved = profile.reserved;
-  plan.missing = std::max(missing_bytes(profile, allocator, budget), plan.host_bytes - host_bytes);
-  plan.feasible = plan.missing <= Bytes(0);
-  if (plan.feasible) return;
-  const bool on_host = plan.host_bytes > host_bytes;
-  plan.infeasible =
-      name +
-      (on_host ? "its optimizer states need " + to_text(plan.host_bytes) + " of host memory, "
-               : "without its optimizer states the peak is " + to_text(plan.planned_peak) + ", ") +
-      to_text(plan.missing) + " more than " + (on_host ? "there is" : "the budget");
+  judge(plan, budget, host_bytes, allocator, program);
 }
 
 Seconds offload_time(const StageMemoryPlan& plan, const remat::HostLink& link) {
-  const double each = static_cast<double>(link.latency) +
-                      static_cast<double>(plan.host_bytes.value()) / link.bytes_per_ns;
-  return plan.host_bytes > Bytes(0) ? Seconds(2e-9 * each) : Seconds(0);
+  const double both = 2 * static_cast<double>(link.latency) +
+                      static_cast<double>(plan.copied.value()) / link.bytes_per_ns;
+  return plan.host_bytes > Bytes(0) ? Seconds(1e-9 * both) : Seconds(0);
 }
 
 }  // namespace tessera

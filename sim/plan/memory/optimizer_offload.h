@@ -2,7 +2,9 @@
 
 #include <string_view>
 
+#include "hw/node.h"
 #include "sim/plan/memory/memory_plan.h"
+#include "workloads/step_options.h"
 
 namespace tessera {
 
@@ -16,6 +18,28 @@ constexpr std::string_view kOptimizerOffload = "optimizer_offload";
 /// Rewrites the program of the plan's stage and says what that comes to.
 void offload_optimizer(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
                        const AllocatorSetting& allocator, Program& program);
+
+/// ZeRO-Offload (Ren et al., 2021), `memory.planner: cpu_optimizer`: moments, master weights and,
+/// where the model holds fp32 weights alone, a copy of those live in host memory; behind the last
+/// backward pass the gradients of the rank's shard go down, the CPU updates, and the weights of the
+/// shard come back. The CPU's time is the bytes that it reads and writes, each state both ways,
+/// over the bandwidth of its memory: DeepSpeed's vectorized Adam keeps up with that
+/// (csrc/adam/cpu_adam.cpp). Transfers do not run beside backward or the update, as DeepSpeed's do
+/// in part: an upper bound.
+constexpr std::string_view kCpuOptimizer = "cpu_optimizer";
+
+struct CpuUpdate {
+  SegmentId segment;  ///< empty; runs on StreamKind::host
+  Bytes moved;        ///< by the CPU, of its memory
+  Seconds time;
+};
+
+/// Rewrites the program of the plan's stage. `bandwidth`: of host memory, for one GPU; above 0.
+CpuUpdate update_on_cpu(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
+                        BytesPerSecond bandwidth, const AllocatorSetting& allocator,
+                        const StepOptions& step, Program& program);
+/// One GPU's share of the bandwidth of host memory; 0 where the node does not say.
+BytesPerSecond host_bandwidth_of_gpu(const NodeSpec& node);
 
 /// Of both copies.
 Seconds offload_time(const StageMemoryPlan& plan, const remat::HostLink& link);

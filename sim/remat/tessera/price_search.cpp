@@ -33,7 +33,7 @@ PriceSearch::PriceSearch(const Graph& graph, ByteCount budget, const std::option
   Nanoseconds now = 0;
   for (OpId op = 0; op < graph.ops(); ++op) {
     clock_.push_back(now);
-    now += graph.time(op);
+    now += graph.first_time(op);
   }
   clock_.insert(clock_.end(), 2, now);
   Prices free;
@@ -79,6 +79,7 @@ Prices PriceSearch::flat(double exponent) const {
   const double price = unit_ * portable_exp2(exponent);
   for (std::size_t t = 0; t < crowded_.size(); ++t)
     prices.stage[t] = crowded_[t] ? price : kElsewhere * price;
+  std::fill_n(prices.stage.begin(), graph_.done(), 0.0);
   return prices;
 }
 
@@ -245,6 +246,25 @@ void PriceSearch::start_from_slack() {
       }
     }
   }
+}
+
+const std::optional<Incumbent>& PriceSearch::short_hybrid(const PriceSearchOptions& options,
+                                                          const std::vector<double>& copy_shares) {
+  if (best_ && best_->cost.time == graph_.base_time()) return best_;
+  random_ = Random(options.seed + 77);
+  swap_ = true;
+  for (const double share : copy_shares) {
+    Prices prices;
+    prices.swap = true;
+    prices.extension = options.extensions.back();
+    prices.copy_in = prices.copy_out = share;
+    Prices found = prices;
+    found.stage = flat(bisect(prices, options)).stage;
+    update(found, options);
+  }
+  neighbourhood(options);
+  swap_ = false;
+  return best_;
 }
 
 const std::optional<Incumbent>& PriceSearch::hybrid(const PriceSearchOptions& options,

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "app/search/layout_answers.h"
 #include "app/search/search_layouts.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/scenario_source.h"
-#include "sim/process/forked_call.h"
 
 namespace tessera {
 
@@ -39,13 +39,14 @@ inline Scenario small_scenario(const std::string& settings) {
 /// Every legal layout simulated, in order.
 inline std::vector<LayoutResult> simulated_each(const Scenario& base,
                                                 const std::vector<Layout>& layouts) {
-  std::vector<std::function<std::string()>> calls;
+  std::vector<std::function<LayoutResult()>> calls;
   for (const Layout& layout : layouts)
-    calls.emplace_back([&] { return packed(simulate_layout(base, layout, test_weights())); });
-  const std::vector<std::string> answers = run_forked_all(calls, 2);
+    calls.emplace_back([&] { return simulate_layout(base, layout, test_weights()); });
   std::vector<LayoutResult> results;
-  for (std::size_t i = 0; i < layouts.size(); ++i)
-    results.push_back(unpacked(answers[i], layouts[i]));
+  for (const auto& answer : forked_each(calls, 2)) {
+    results.push_back(answer.value());
+    results.back().layout = layouts[results.size() - 1];
+  }
   return results;
 }
 

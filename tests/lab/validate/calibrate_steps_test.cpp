@@ -37,7 +37,7 @@ TrainingRuns read(const std::string& rows, const char* gpu = kGpu) {
     std::filesystem::path file;
     ~Removal() { std::filesystem::remove(file); }
   } removal{path};
-  return read_timed_steps(path, gpu);
+  return read_timed_steps(path, test::shipped_rules(), gpu);
 }
 
 std::string gpt_row(const std::string& framework, const std::string& sizes) {

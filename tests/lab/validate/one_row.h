@@ -10,6 +10,7 @@
 
 #include "lab/validate/runs/training_runs.h"
 #include "sim/config/files/csv.h"
+#include "tests/lab/validate/shipped_rows.h"
 
 namespace tessera::test {
 
@@ -61,7 +62,7 @@ inline std::string csv_of(const Fields& fields) {
 }
 
 inline TrainingRuns read_row(const Fields& fields, const TrainingRunReading& reading = {}) {
-  return read_training_runs(planted("runs.csv", csv_of(fields)), reading);
+  return read_training_runs(planted("runs.csv", csv_of(fields)), shipped_rules(), reading);
 }
 
 /// Why the row is skipped; empty where it is read.

@@ -108,7 +108,7 @@ TEST(ScoreTrainingRuns, ExpertsAreWholeWhereAColumnOrTheNameSaysSo) {
         << "A100-SXM4-80GB,8,NeMo,bf16," << model << "," << family << ",2,512,8,51200,1024,"
         << (family == "moe" ? "8,2" : ",") << ",2,1,4," << (family == "moe" ? "4," : "1,") << etp
         << ",32,\n";
-    const TrainingRuns runs = read_training_runs(path);
+    const TrainingRuns runs = read_training_runs(path, test::shipped_rules());
     std::filesystem::remove(path);
     return scenario_of(runs.runs.at(0)).step.layout.expert_tensor;
   };
@@ -128,7 +128,7 @@ TEST(ScoreTrainingRuns, InstancesOfTheOptimizerAreTwoWhereTheNameHasNoNumber) {
            "zero_stage,zero_group_size,global_batch,step_time_s\n"
         << "A100-SXM4-80GB,8,NeMo,bf16," << model << ",gpt,2,512,8,51200,1024,1,8,1," << stated
         << ",32,\n";
-    const TrainingRuns runs = read_training_runs(path);
+    const TrainingRuns runs = read_training_runs(path, test::shipped_rules());
     std::filesystem::remove(path);
     return scenario_of(runs.runs.at(0)).step.data_parallel.shard_group;
   };
@@ -145,7 +145,7 @@ TEST(ScoreTrainingRuns, QueriesAndKeysAreNormalizedWhereTheNameSaysSo) {
          "global_batch,step_time_s\n"
       << "A100-SXM4-80GB,8,Megatron-Core,bf16,gpt_tp4_qk_layernorm,gpt,2,512,8,51200,1024,4,2,32,\n"
       << "A100-SXM4-80GB,8,Megatron-Core,bf16,gpt_tp4,gpt,2,512,8,51200,1024,4,2,32,\n";
-  const TrainingRuns runs = read_training_runs(path);
+  const TrainingRuns runs = read_training_runs(path, test::shipped_rules());
   std::filesystem::remove(path);
   EXPECT_TRUE(scenario_of(runs.runs.at(0)).model.qk_norm);
   EXPECT_FALSE(scenario_of(runs.runs.at(1)).model.qk_norm);
@@ -201,8 +201,9 @@ TEST(ScoreTrainingRuns, JobsThatWereOutOfMemoryAreJudgedByTheVerdict) {
       "id,gpu,n_gpus,framework,precision,model,family,layers,hidden,heads,vocab,seq_len,tp,dp,"
       "micro_batch,global_batch,step_time_s,outcome\n" +
           line("found", "80", ",oom") + line("missed", "1", ",oom") + line("ran", "1", "0.1,ok"));
-  const TrainingRunValidation validation = score_training_runs(
-      read_training_runs(path), scenario_of, trained(), 2, [](std::size_t, std::size_t) {});
+  const TrainingRunValidation validation =
+      score_training_runs(read_training_runs(path, test::shipped_rules()), scenario_of, trained(),
+                          2, [](std::size_t, std::size_t) {});
   EXPECT_FALSE(validation.rows[0].simulated) << "memory alone";
   EXPECT_EQ(validation.rows[0].fits, std::optional(false));
   EXPECT_EQ(validation.rows[1].fits, std::optional(true));
@@ -248,8 +249,9 @@ TEST(ScoreTrainingRuns, SourcesCountTheSameWhateverTheirRows) {
   std::ofstream(path) << kNeeded << line("lab/a README.md#L1", "gpt", "0.1")
                       << line("lab/a README.md#L2", "gpt", "0.1") << line("lab/b", "gpt", "0.001")
                       << line("lab/b", "cnn", "0.001");
-  const TrainingRunValidation validation = score_training_runs(
-      read_training_runs(path), scenario_of, trained(), 2, [](std::size_t, std::size_t) {});
+  const TrainingRunValidation validation =
+      score_training_runs(read_training_runs(path, test::shipped_rules()), scenario_of, trained(),
+                          2, [](std::size_t, std::size_t) {});
   ASSERT_EQ(validation.sources.size(), 2u);
   EXPECT_EQ(validation.sources[0].source, "lab/a");
   EXPECT_EQ(validation.sources[0].errors.n, 2);
@@ -260,9 +262,17 @@ TEST(ScoreTrainingRuns, SourcesCountTheSameWhateverTheirRows) {
   EXPECT_GT(b, a + 100) << "1 ms was never measured";
   EXPECT_NEAR(validation.over_sources.mean_abs_error_pct, (a + b) / 2, 1e-9);
   EXPECT_NEAR(validation.over_sources.largest_abs_bias_pct, b, 1e-9);
-  EXPECT_EQ(read_training_runs(path, {parse_row_filter("source~README")}).runs.size(), 2u);
-  EXPECT_EQ(read_training_runs(path, {parse_row_filter("source~#L2,/b")}).runs.size(), 2u);
-  EXPECT_THROW(read_training_runs(path, {parse_row_filter("source=README")}), InputError);
+  EXPECT_EQ(read_training_runs(path, test::shipped_rules(),
+                               {.filters = {parse_row_filter("source~README")}})
+                .runs.size(),
+            2u);
+  EXPECT_EQ(read_training_runs(path, test::shipped_rules(),
+                               {.filters = {parse_row_filter("source~#L2,/b")}})
+                .runs.size(),
+            2u);
+  EXPECT_THROW(read_training_runs(path, test::shipped_rules(),
+                                  {.filters = {parse_row_filter("source=README")}}),
+               InputError);
   std::filesystem::remove(path);
 }
 

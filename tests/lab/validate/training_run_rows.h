@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lab/validate/runs/training_runs.h"
+#include "tests/lab/validate/shipped_rows.h"
 
 namespace tessera::test {
 
@@ -32,7 +33,7 @@ inline TrainingRuns read(const std::string& rows, const std::vector<RowFilter>& 
                     (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
                      std::to_string(getpid()) + ".csv");
   std::ofstream(path, std::ios::binary) << kColumns << rows;
-  const TrainingRuns runs = read_training_runs(path, filters);
+  const TrainingRuns runs = read_training_runs(path, shipped_rules(), {.filters = filters});
   std::filesystem::remove(path);
   return runs;
 }

@@ -6,7 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "hw/box.h"
 #include "hw/units/input_error.h"
+#include "sim/config/load.h"
+#include "sim/config/scenario_source.h"
+#include "tests/lab/validate/one_row.h"
 #include "tests/lab/validate/shipped_rows.h"
 #include "tests/lab/validate/training_run_rows.h"
 
@@ -35,7 +39,7 @@ TEST(ReadTrainingRuns, EmbeddingsAreTiedWhereTheFamilyTiesThem) {
   for (const auto& [family, tied] : {std::pair{"gpt", true}, {"llama", false}}) {
     std::string text = row("a", "", "bf16", family, "none", "1", ",,");
     text.replace(text.find("51200,1,"), 8, "51200,,");
-    EXPECT_EQ(read(text).runs.at(0).tied_embeddings, tied) << family;
+    EXPECT_EQ(scenario_of(read(text).runs.at(0)).model.tied_embeddings, tied) << family;
   }
 }
 
@@ -66,48 +70,57 @@ TEST(ScenarioOfTrainingRun, ColumnsOverrideTheProfilesAttention) {
   EXPECT_EQ(attention("NeMo", "fp32", "1"), AttentionKernels::unfused);
 }
 
+/// A GPT of two layers, with `changes`.
+Scenario gpt_of(test::Fields changes) {
+  for (const auto& [column, value] :
+       test::Fields{{"gpu", "A100-SXM4-80GB"}, {"family", "gpt"}, {"layers", "2"}, {"dp", ""}})
+    changes.emplace(column, value);
+  return scenario_of(test::read_row(test::llama_row(changes)).runs.at(0));
+}
+
 TEST(ScenarioOfTrainingRun, TakesAsManyOfTheCatalogsNodesAsTheRunNeeds) {
-  TrainingRun run = read(row("a", "NeMo", "bf16", "gpt", "none", "1", "1,,")).runs[0];
-  run.n_gpus = 32;
-  run.layout = {8, 2, 2};
-  run.global_batch = 8;
-  const Scenario scenario = scenario_of(run);
+  const Scenario scenario = gpt_of({{"n_gpus", "32"}, {"tp", "8"}, {"pp", "2"}});
+  EXPECT_EQ(scenario.step.layout.data, 2) << "32 GPUs / (8 * 2)";
   EXPECT_EQ(scenario.cluster.node_count, 4);
   EXPECT_EQ(scenario.cluster.node.gpu_count, 8);
   EXPECT_EQ(scenario.cluster.node.gpu.id, "A100-SXM4-80GB");
 }
 
 TEST(ScenarioOfTrainingRun, TheRowsNetworkDecidesTheNics) {
-  TrainingRun run = read(row("a", "NeMo", "bf16", "gpt", "none", "1", "1,,")).runs[0];
-  run.n_gpus = 16;
-  run.layout = {8, 1, 2};
-  run.global_batch = 4;
-  const auto node = [&] { return scenario_of(run).cluster.node; };
-  EXPECT_EQ(node().nic_count, 8) << "nothing stated: as a DGX A100";
-  EXPECT_EQ(node().nic_bandwidth, BytesPerSecond(25e9));
-  run.inter_node = BytesPerSecond(6.25e9);  // four NICs of 100 Gb/s
-  EXPECT_EQ(node().nic_count, 4);
-  EXPECT_EQ(node().nic_bandwidth, BytesPerSecond(12.5e9));
-  run.inter_node = BytesPerSecond(50e9);
-  EXPECT_EQ(node().nic_count, 8);
-  EXPECT_EQ(node().nic_bandwidth, BytesPerSecond(50e9));
+  const auto node = [](const char* rate) {
+    return gpt_of({{"n_gpus", "16"}, {"tp", "8"}, {"inter_node_GBps_per_gpu", rate}}).cluster.node;
+  };
+  EXPECT_EQ(node("").nic_count, 8) << "nothing stated: as a DGX A100";
+  EXPECT_EQ(node("").nic_bandwidth, BytesPerSecond(25e9));
+  EXPECT_EQ(node("6.25").nic_count, 4) << "four NICs of 100 Gb/s";
+  EXPECT_EQ(node("6.25").nic_bandwidth, BytesPerSecond(12.5e9));
+  EXPECT_EQ(node("50").nic_count, 8);
+  EXPECT_EQ(node("50").nic_bandwidth, BytesPerSecond(50e9));
+}
+
+/// No cluster of the catalog has such a GPU.
+TEST(ScenarioOfTrainingRun, ABoardThatNobodyDescribedIsBuiltFromTheGpusLinks) {
+  const GpuSpec gpu = load_gpu("A800-SXM4-80GB", shipped_configs());
+  for (const int gpus : {1, 4, 8}) {
+    const Scenario scenario = gpt_of({{"gpu", gpu.id}, {"n_gpus", std::to_string(gpus)}});
+    Scenario expected = scenario;
+    expected.cluster = box_of(gpu, gpus);
+    EXPECT_EQ(identifying_bytes(scenario), identifying_bytes(expected)) << gpus;
+  }
 }
 
 TEST(ScenarioOfTrainingRun, LayersThatStagesDoNotDivideGoToTheFirstStages) {
-  TrainingRun run = read(row("a", "Megatron-DeepSpeed", "fp16", "gpt", "full", "0", "1,,")).runs[0];
-  run.n_gpus = run.layout.pipeline = 4;
-  run.layers = 10;
-  EXPECT_EQ(scenario_of(run).step.split.layers_per_stage, (std::vector<int>{3, 3, 2, 2}));
-  run.layers = 8;
-  EXPECT_TRUE(scenario_of(run).step.split.layers_per_stage.empty());
+  const auto stages = [](const char* layers) {
+    return gpt_of({{"n_gpus", "4"}, {"pp", "4"}, {"layers", layers}}).step.split.layers_per_stage;
+  };
+  EXPECT_EQ(stages("10"), (std::vector<int>{3, 3, 2, 2}));
+  EXPECT_TRUE(stages("8").empty());
 }
 
 TEST(ScenarioOfTrainingRun, WhatIsNamedBloomHasAlibiInPlaceOfPositions) {
-  TrainingRun run = read(row("a", "Megatron-DeepSpeed", "fp16", "gpt", "full", "0", "1,,")).runs[0];
-  const ModelSpec gpt = scenario_of(run).model;
+  const ModelSpec gpt = gpt_of({}).model;
   EXPECT_EQ(gpt.family, ModelFamily::gpt2);
-  run.model = "BLOOM-proto-2L";
-  const ModelSpec bloom = scenario_of(run).model;
+  const ModelSpec bloom = gpt_of({{"model", "BLOOM-proto-2L"}}).model;
   EXPECT_EQ(bloom.family, ModelFamily::bloom);
   // No table of positions, and a norm behind the embedding.
   EXPECT_EQ(parameter_count(bloom) - parameter_count(gpt), 2 * 1024 - 1024 * 1024);
@@ -148,12 +161,25 @@ TEST(FrameworkAliases, RunsOf2021And2022HadAnOlderNccl) {
 }
 
 TEST(ScenarioOfTrainingRun, TorchtitanRecomputesByOperatorAndCompilesWhereTheNotesSaySo) {
-  TrainingRun run = read(row("a", "torchtitan", "bf16", "llama", "selective", "1", "1,,")).runs[0];
-  EXPECT_FALSE(run.compiled);
-  EXPECT_EQ(scenario_of(run).step.framework.selective, SelectiveRecompute::operators);
-  EXPECT_EQ(scenario_of(run).step.kernels, KernelMode::eager);
-  run.compiled = true;
-  EXPECT_EQ(scenario_of(run).step.kernels, KernelMode::fused);
+  const auto step = [](const char* notes) {
+    return gpt_of({{"framework", "torchtitan"},
+                   {"family", "llama"},
+                   {"recompute", "selective"},
+                   {"notes", notes}})
+        .step;
+  };
+  EXPECT_EQ(step("").framework.selective, SelectiveRecompute::operators);
+  EXPECT_EQ(step("").kernels, KernelMode::eager);
+  EXPECT_EQ(step("torch.compile, 8 steps").kernels, KernelMode::fused);
+}
+
+TEST(ScenarioOfTrainingRun, ItsSettingsAloneMakeTheSameScenario) {
+  const TrainingRun run = read(row("a", "NeMo", "bf16", "gpt", "full", "1", "1,,")).runs.at(0);
+  const auto settings =
+      settings_of_training_run(run, framework_aliases(shipped_configs()), shipped_configs());
+  EXPECT_THAT(settings, ::testing::Contains("training.recompute=full"));
+  EXPECT_EQ(identifying_bytes(tessera::scenario_of(settings, "settings", shipped_configs())),
+            identifying_bytes(scenario_of(run)));
 }
 
 TEST(FrameworkAliases, EveryAliasStandsForAShippedProfile) {

@@ -33,6 +33,7 @@ inline GpuSpec tensor_gpu(const std::string& id) {
   if (id == "V100-PCIe-32GB") set(Architecture::volta, 80, 112, 900, 6, 250);
   if (id == "T4") set(Architecture::turing, 40, 65, 320, 4, 70);
   if (id == "P100-PCIe-16GB") set(Architecture::pascal, 56, 18.7, 732, 4, 250);
+  if (id.starts_with("A100")) gpu.die = "GA100";
   if (gpu.sm_count == 0) throw InputError({"GPU " + id, "is unknown", "use one of the tests'"});
   return gpu;
 }
@@ -69,6 +70,7 @@ inline TensorWeights plausible_weights() {
   TensorWeights weights{.file = "made up", .shared = plausible_parameters(), .gpus = {}};
   weights.range = {1, 32768, 65536, 65536};
   weights.gpus = {{.gpu = "A100-SXM4-80GB",
+                   .die = "GA100",
                    .architecture = Architecture::ampere,
                    .watts_per_flops = 400 / 312e12,
                    .effect = {0.10, 0.19, 0.11, 0.03},
@@ -78,6 +80,7 @@ inline TensorWeights plausible_weights() {
                    .stacks = {{"new", Precision::bf16, 90000, {0.8, 2.6e-6, -0.05, 0.01}},
                               {"old", Precision::fp16, 10000, {0.4, 1.1e-6, 0.09, -0.01}}}},
                   {.gpu = "H100-SXM5-80GB",
+                   .die = "GH100",
                    .architecture = Architecture::hopper,
                    .watts_per_flops = 700 / 989.4e12,
                    .effect = {0.03, 0.06, 0.17, 0.09},

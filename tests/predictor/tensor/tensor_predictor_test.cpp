@@ -104,6 +104,19 @@ TEST(TensorPredictor, GradientsTakeTheTimeOfTheForwardWithAWiderSpread) {
   EXPECT_EQ(a100.reason(forward), a100.effect().reason);
 }
 
+TEST(TensorPredictor, AddingToAWiderBufferTakesLonger) {
+  const TensorGemmPredictor a100 = predictor("A100-SXM4-80GB");
+  Kernel plain = half_product(8192, 8192, 8192);
+  plain.layout = GemmLayout::nt;
+  Kernel summed = plain;
+  summed.bytes_read += Bytes(4 * 8192 * 8192);  // the FP32 buffer
+  summed.bytes_written = Bytes(4 * 8192 * 8192);
+  // Bound by arithmetic, which is 6 % slower in log.
+  EXPECT_NEAR(std::log(a100.predict(summed).compute_time / a100.predict(plain).compute_time), 0.06,
+              1e-6);
+  EXPECT_THAT(a100.reason(summed), HasSubstr("wider numbers"));
+}
+
 TEST(TensorPredictor, FlagsSizesThatWereNeverTimed) {
   const TensorGemmPredictor a100 = predictor("A100-SXM4-80GB");
   const LogSpread within = a100.predict(half_product(4096, 4096, 4096)).spread;
@@ -150,6 +163,23 @@ TEST(TensorPredictor, UnderLoadShortProductsRunAtTheRateOfLongOnes) {
   EXPECT_GT(loaded.effect().spread, isolated.effect().spread);
   const Kernel by_memory = half_product(16, 8192, 8192);
   EXPECT_NEAR(loaded.duration(by_memory) / isolated.duration(by_memory), 1, 1e-3);
+}
+
+TEST(TensorPredictor, AnotherDieKeptBusyGetsFewMoreFlopsFromAWatt) {
+  const TensorWeights weights = plausible_weights();
+  const auto cap = [&](const char* id, Load load) {
+    return TensorGemmPredictor(tensor_gpu(id), Precision::bf16, weights, {}, load).effect().gpu.cap;
+  };
+  // Watts per FLOP/s to the power 0.8 where it is kept busy, to the cube root where it is not.
+  const double cooler = std::log((700 / 989.4) / (1000 / 2250.0));
+  EXPECT_NEAR(cap("B200-SXM-180GB", Load::sustained) - cap("H100-SXM5-80GB", Load::sustained),
+              0.8 * cooler, 1e-12);
+  EXPECT_NEAR(cap("B200-SXM-180GB", Load::isolated) - cap("H100-SXM5-80GB", Load::isolated),
+              cooler / 3, 1e-12);
+  // Boards of one die: voltage moves with the clock, idle before or not.
+  const double board = std::log(400 / 250.0) / 3;
+  for (const Load load : {Load::isolated, Load::sustained})
+    EXPECT_NEAR(cap("A100-PCIe-40GB", load) - cap("A100-SXM4-80GB", load), board, 1e-12);
 }
 
 TEST(TensorPredictor, CoversProductsOfItsPrecisionAlone) {

@@ -54,6 +54,19 @@ void expect_equal(const FrameworkProfile& a, const FrameworkProfile& b) {
   EXPECT_EQ(a.message_headers, b.message_headers);
   EXPECT_EQ(a.sends_mask, b.sends_mask);
   EXPECT_EQ(a.vocabulary_multiple, b.vocabulary_multiple);
+  EXPECT_EQ(a.selective, b.selective);
+  EXPECT_EQ(a.tensor_plan, b.tensor_plan);
+  EXPECT_EQ(a.splits_stages, b.splits_stages);
+  EXPECT_EQ(a.splits_sequences, b.splits_sequences);
+  EXPECT_EQ(a.complex_rope, b.complex_rope);
+  EXPECT_EQ(a.compiled_loss, b.compiled_loss);
+  EXPECT_EQ(a.keeps_sent, b.keeps_sent);
+  EXPECT_EQ(a.keeps_outputs, b.keeps_outputs);
+  EXPECT_EQ(a.copies_gathered, b.copies_gathered);
+  EXPECT_EQ(a.keeps_logits, b.keeps_logits);
+  EXPECT_EQ(a.gradients_join_in_place, b.gradients_join_in_place);
+  EXPECT_EQ(a.reentrant_checkpoints, b.reentrant_checkpoints);
+  EXPECT_EQ(a.shifts_labels, b.shifts_labels);
   EXPECT_EQ(a.data_parallel.whole_sums, b.data_parallel.whole_sums);
   EXPECT_EQ(a.bf16, b.bf16);
   EXPECT_EQ(a.fp16, b.fp16);
@@ -69,6 +82,7 @@ TEST_F(Frameworks, OfTheTestsAreTheShippedOnes) {
   expect_equal(test::megatron(), shipped("megatron"));
   expect_equal(test::fsdp(), shipped("fsdp"));
   expect_equal(test::nanotron(), shipped("nanotron"));
+  expect_equal(test::torchtitan(), shipped("torchtitan"));
 }
 
 TEST_F(Frameworks, MegatronOf2021OverlapsLess) {

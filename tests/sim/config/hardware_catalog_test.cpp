@@ -41,6 +41,7 @@ std::map<std::string, double> figures_of(const Spec& spec) {
       figures[name] = member == FabricSpec{} ? 0 : 1;
     }
   });
+  if constexpr (std::is_same_v<Spec, GpuSpec>) figures["die"] = spec.die.empty() ? 0 : 1;
   figures.erase("architecture");  // says what the GPU is, like its id
   return figures;
 }

@@ -198,6 +198,39 @@ TEST(MemoryPlan, OptimizerStatesLeaveAndReturnForTheUpdate) {
   EXPECT_THROW(plan_step_memory(scenario, PredictorWeights()), InputError);
 }
 
+TEST(MemoryPlan, TheCpuUpdatesAtTheBandwidthOfItsMemory) {
+  Scenario scenario = gpt(1, 2, "cpu_optimizer");
+  scenario.cluster.node.sockets = 2;
+  scenario.cluster.node.gpu_count = 8;
+  scenario.cluster.node.host_memory_bandwidth = BytesPerSecond(200e9);  // 50 GB/s for each GPU
+  scenario.memory.budget = 80_GiB;
+  const PlannedSteps whole = plan_step_memory(scenario, PredictorWeights());
+  scenario.memory.budget = whole.memory.stages[0].base_peak - 1_GiB;
+  const PlannedSteps steps = plan_step_memory(scenario, PredictorWeights());
+  const StageMemoryPlan& plan = steps.memory.stages[0];
+  ASSERT_TRUE(steps.memory.feasible()) << plan.infeasible;
+  const RankProgram& stage = steps.planned.program.stages[0];
+  Bytes down, up;
+  double cpu = 0;
+  for (const ProgramOp& op : stage.ops) {
+    if (op.kind == OpKind::copy_out) down += op.bytes;
+    if (op.kind == OpKind::copy_in) up += op.bytes;
+    if (op.stream == StreamKind::host)
+      cpu += steps.planned.segment_of(0, op.segment).duration.value();
+  }
+  const StepOptions& step = scenario.step;
+  const auto parameters = static_cast<double>(stage.parameters);
+  const auto bytes = [](Precision format) { return static_cast<double>(element_bytes(format)); };
+  EXPECT_EQ(static_cast<double>(down.value()), bytes(step.formats.gradients) * parameters);
+  EXPECT_EQ(static_cast<double>(up.value()), bytes(step.formats.parameters) * parameters);
+  // Weight and both moments in fp32 are read and written, gradients read, 16-bit weights written.
+  const double written = step.formats.master_weights ? bytes(step.formats.parameters) : 0;
+  const double moved = (2 * 12 + bytes(step.formats.gradients) + written) * parameters;
+  EXPECT_NEAR(cpu, moved / 50e9, 1e-9 * cpu);
+  scenario.cluster.node.host_memory_bandwidth = BytesPerSecond(0);
+  EXPECT_THROW(plan_step_memory(scenario, PredictorWeights()), InputError);
+}
+
 TEST(MemoryPlan, BelowTheLowerBoundItNamesTheOperatorAndTheMissingBytes) {
   Scenario scenario = gpt(1, 1, "tessera");
   scenario.memory.budget = 2_GiB;  // less than the states alone
@@ -209,12 +242,36 @@ TEST(MemoryPlan, BelowTheLowerBoundItNamesTheOperatorAndTheMissingBytes) {
   EXPECT_NE(plan.infeasible.find("needs"), std::string::npos);
 }
 
-TEST(MemoryPlan, RefusesUnknownPlannersAndASecondOpinion) {
+TEST(MemoryPlan, RefusesUnknownPlannersAndLayersOfOthers) {
   Scenario scenario = gpt(1, 1, "nobody");
   EXPECT_THROW(plan_step_memory(scenario, PredictorWeights()), InputError);
   scenario.memory.planner = "tessera";
-  scenario.step.recompute = Recompute::full;
+  scenario.memory.layers = 2;
   EXPECT_THROW(plan_step_memory(scenario, PredictorWeights()), InputError);
+}
+
+TEST(MemoryPlan, TakesThePlaceOfRecomputation) {
+  Scenario scenario = gpt(1, 1, "tessera");
+  const PlannedSteps alone = planned_at(scenario, 0.6);
+  scenario.step.recompute = Recompute::full;
+  const PlannedSteps instead = planned_at(scenario, 0.6);
+  EXPECT_EQ(instead.memory.budget, alone.memory.budget);
+  EXPECT_EQ(instead.memory.stages[0].planned_time, alone.memory.stages[0].planned_time);
+}
+
+TEST(MemoryPlan, ANumberOfLayersRunsAgainWhetherTheStepFitsOrNot) {
+  Scenario scenario = gpt(1, 1, "megatron_block");
+  scenario.memory.budget = 80_GiB;
+  Bytes before = Bytes(std::int64_t{80} << 30);
+  for (int layers = 1; layers <= 3; ++layers) {
+    scenario.memory.layers = layers;
+    const PlannedSteps steps = plan_step_memory(scenario, PredictorWeights());
+    ASSERT_TRUE(steps.memory.feasible());
+    EXPECT_EQ(steps.memory.stages[0].note, std::to_string(layers) + " layers");
+    EXPECT_GT(steps.memory.stages[0].recompute, Seconds(0));
+    EXPECT_LT(steps.memory.stages[0].planned_peak, before);
+    before = steps.memory.stages[0].planned_peak;
+  }
 }
 
 }  // namespace

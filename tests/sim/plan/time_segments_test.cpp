@@ -1,8 +1,8 @@
+#include "sim/plan/time_segments.h"
+
 #include <cmath>
 
 #include <gtest/gtest.h>
-
-#include "sim/plan/time_segments.h"
 
 namespace tessera {
 namespace {

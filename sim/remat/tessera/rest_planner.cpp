@@ -1,0 +1,48 @@
+#include "sim/remat/tessera/rest_planner.h"
+
+#include <algorithm>
+
+#include "sim/remat/tessera/price_search.h"
+
+namespace tessera::remat {
+namespace {
+
+/// Operators times sweeps that a plan may take: a sweep of 10,000 operators takes about 1.3 ms, one
+/// with copies about three.
+constexpr int kWork = 300'000;
+
+PriceSearchOptions search_options(int sweeps) {
+  PriceSearchOptions options{.extensions = {0.2}, .bisections = 5, .rounds = 0};
+  options.updates = std::clamp(sweeps / 16, 2, 25);
+  if (sweeps > 150) options.extensions = {1, 0.2};
+  if (sweeps > 100) options.rounds = std::min(sweeps / 20, 100);
+  return options;
+}
+
+const Incumbent* better(const std::optional<Incumbent>& a, const std::optional<Incumbent>& b) {
+  if (!a || !b) return a ? &*a : b ? &*b : nullptr;
+  return a->cost.time <= b->cost.time ? &*a : &*b;
+}
+
+}  // namespace
+
+PlannedSchedule plan_rest(const Graph& graph, const PlanRequest& request) {
+  const int sweeps = kWork / std::max(1, graph.ops());
+  const PriceSearchOptions options = search_options(sweeps);
+  PriceSearch recompute(graph, request.budget, std::nullopt, 0);
+  recompute.recompute_only(options);
+  PriceSearch copies(graph, request.budget, request.link, request.host_bytes);
+  const bool is_free = recompute.best() && recompute.best()->cost.time == graph.base_time();
+  if (request.link && !is_free) {
+    copies.try_all_copied();
+    if (recompute.best()) copies.warm(recompute.best()->prices, {0.05, 0.3});
+    copies.short_hybrid(options, sweeps < 60 ? std::vector{0.1} : std::vector{0.05, 0.4});
+  }
+  if (const Incumbent* best = better(recompute.best(), copies.best()))
+    return {.schedule = best->schedule};
+  PlannedSchedule planned{.note = "no plan within the budget was found"};
+  planned.least_peak = recompute.least_peak();
+  return planned;
+}
+
+}  // namespace tessera::remat

@@ -1,0 +1,80 @@
+// What splitting a model of Hugging Face's modules over GPUs asks of it and of a layout.
+#include <string>
+
+#include "workloads/families/modules.h"
+#include "workloads/parallel/layer_split.h"
+#include "workloads/step_check.h"
+
+namespace tessera {
+
+/// Sizes of TensorShare.
+void StepCheck::check_tensor_share() {
+  const FrameworkProfile& profile = step_.framework;
+  const int tensor = step_.layout.tensor;
+  if (profile.overlap_tensor_products && profile.tensor_plan != TensorPlan::sequence)
+    fail("framework.overlap_tensor_products", profile.name + " has no products beside gathers",
+         "use framework: torchtitan or megatron, or overlap_tensor_products: false");
+  if (tensor == 1 || profile.tensor_plan == TensorPlan::whole) return;
+  require_divisor("parallelism.tensor", tensor, "the attention heads", model_.heads);
+  require_divisor("parallelism.tensor", tensor, "the key/value heads", model_.kv_heads);
+  require_divisor("parallelism.tensor", tensor, "the feed-forward size", model_.ffn);
+  if (model_.experts > 0)
+    fail("parallelism.tensor",
+         "experts of " + profile.name + " are not split over tensor-parallel ranks",
+         "use framework: megatron, or 1");
+  check_sequence_plan();
+}
+
+void StepCheck::check_sequence_plan() {
+  const FrameworkProfile& profile = step_.framework;
+  if (profile.tensor_plan != TensorPlan::sequence) return;
+  const ParallelLayout& layout = step_.layout;
+  if (!layout.sequence_parallel)
+    fail("parallelism.sequence_parallel",
+         profile.name + " shares sequences wherever it shares layers",
+         "use true with parallelism.tensor above 1");
+  require_divisor("parallelism.tensor", layout.tensor,
+                  "the positions of a context-parallel rank = sequence_length / context",
+                  step_.sequence_length / layout.context);
+  if (profile.overlap_tensor_products && step_.kernels != KernelMode::fused)
+    fail("framework.overlap_tensor_products",
+         "asynchronous tensor parallelism of " + profile.name + " is torch.compile's",
+         "use training.kernels: fused, or overlap_tensor_products: false");
+  if (model_.qk_norm)
+    fail("model.qk_norm", "norms over heads of " + profile.name + " are not split over GPUs",
+         "use parallelism.tensor: 1, or framework: megatron");
+}
+
+/// Stages of torch.distributed.pipelining.
+void StepCheck::check_stages() {
+  const FrameworkProfile& profile = step_.framework;
+  const int stages = step_.layout.pipeline;
+  if (stages == 1 || !profile.splits_stages || model_.family != ModelFamily::llama) return;
+  check_split();
+  if (model_.tied_embeddings)
+    fail("parallelism.pipeline",
+         "the first and the last stage of " + profile.name + " would each train a word table",
+         "use model.tied_embeddings: false, framework: megatron, or 1");
+  if (step_.schedule == PipelineSchedule::dualpipe || step_.schedule == PipelineSchedule::zb_h2)
+    fail("training.schedule",
+         "torch.distributed.pipelining has none like it (ZBVZeroBubble and DualPipeV place chunks "
+         "in "
+         "a V, which is not simulated)",
+         "use gpipe, one_f_one_b, interleaved_1f1b or zb_h1, or framework: megatron");
+  if (step_.mode == StepMode::forward_backward)
+    fail("mode", "forward_backward is of a whole model", "use mode: training");
+}
+
+/// Parts of sequences under PyTorch's context_parallel.
+void StepCheck::check_parts() {
+  const ParallelLayout& layout = step_.layout;
+  const FrameworkProfile& profile = step_.framework;
+  if (layout.context == 1 || !profile.splits_sequences || model_.family != ModelFamily::llama)
+    return;
+  check_context();
+  if (step_.context_attention == ContextAttention::ulysses)
+    fail("parallelism.context_attention", "ulysses: " + profile.name + " trades no heads",
+         "use ring (alltoall rotation) or all_gather (allgather rotation)");
+}
+
+}  // namespace tessera
