@@ -27,6 +27,10 @@ struct CollectiveConstants {
   double pairwise_share = 1.00;     ///< part of NVLink's rate in an all-to-all
   double pairwise_share_ll = 0.32;  ///< the same with LL; 0: as in a ring
   double pairwise_fill = 0.27;      ///< of the first round of chunks
+  /// Blackwell over NVLink 5 against Hopper, not part of the fit above: every latency inside a
+  /// node, and the rate of an all-to-all. Medians over B200 and over GB200 agree (decision 40).
+  double latency_blackwell = 1.5;
+  double pairwise_blackwell = 0.8;
 };
 
 /// NCCL's own constants: its tuner taken at its word.
@@ -48,7 +52,9 @@ constexpr CollectiveConstants nccl_constants() {
           .nvls_fill = 0,
           .pairwise_share = 1,
           .pairwise_share_ll = 0,
-          .pairwise_fill = 0};
+          .pairwise_fill = 0,
+          .latency_blackwell = 1,
+          .pairwise_blackwell = 1};
 }
 
 /// Where fits start, from what the protocols do: the last of a ring's steps receives half a chunk

@@ -19,12 +19,23 @@ bool is_hopper(const RingShape& shape) {
   return shape.architecture >= Architecture::hopper && shape.architecture < Architecture::cdna1;
 }
 
+bool is_blackwell(const RingShape& shape) {
+  return shape.architecture == Architecture::blackwell ||
+         shape.architecture == Architecture::blackwell_ultra;
+}
+
+/// Of latencies inside a node that NVLink joins, besides those of Hopper.
+double blackwell_factor(const RingShape& shape, const CollectiveConstants& c) {
+  return is_blackwell(shape) && shape.path == PathClass::nvlink ? c.latency_blackwell : 1;
+}
+
 double base_factor(const RingShape& shape, const CollectiveConstants& c) {
-  return is_hopper(shape) ? c.base_hopper : c.base_before_hopper;
+  return is_hopper(shape) ? c.base_hopper * blackwell_factor(shape, c) : c.base_before_hopper;
 }
 
 double step_factor(const RingShape& shape, Protocol protocol, const CollectiveConstants& c) {
-  double factor = is_hopper(shape) ? c.step_hopper : c.step_before_hopper;
+  double factor =
+      is_hopper(shape) ? c.step_hopper * blackwell_factor(shape, c) : c.step_before_hopper;
   if (shape.path != PathClass::nvlink) factor = c.step_pcie;
   if (protocol == Protocol::simple) factor *= c.step_simple;
   if (protocol == Protocol::ll128) factor *= c.step_ll128;
@@ -102,7 +113,8 @@ TimeParts nvls_time(const RingShape& shape, const CollectiveCall& call,
   constexpr Seconds kLatency = 25_us;  // tuning.cc
   constexpr Seconds kNetworkStep = 20.9_us;
   TimeParts parts;
-  parts.latency = kLatency * c.nvls_latency + kNetworkStep * (2.0 * tree_levels(shape.nodes));
+  parts.latency = kLatency * (c.nvls_latency * blackwell_factor(shape, c)) +
+                  kNetworkStep * (2.0 * tree_levels(shape.nodes));
   parts.transfer = std::max(call.bytes / rate, on_links);
   const double round = most_channels(shape, Algorithm::nvls) * kNvlsChunk * (tree ? 2 : 1);
   parts.fill = first_round(call.bytes / rate, round, rate) * c.nvls_fill;
@@ -136,6 +148,7 @@ TimeParts pairwise_time(const RingShape& shape, const CollectiveCall& call, Prot
     parts.transfer = parts.transfer / share;
   } else if (!lone && shape.nodes == 1) {
     parts.transfer = parts.transfer / c.pairwise_share;
+    if (is_blackwell(shape)) parts.transfer = parts.transfer / c.pairwise_blackwell;
     const double round = most_channels(shape, Algorithm::pairwise) * kChunk;
     parts.fill = first_round(parts.transfer, round, shape.bus_bandwidth) * c.pairwise_fill;
   }
