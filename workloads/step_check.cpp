@@ -26,6 +26,7 @@ std::vector<Problem> StepCheck::run() && {
   check_sequence();
   check_precision();
   check_data_parallel();
+  check_gathers();
   require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
   check_schedule();
   check_adapters();

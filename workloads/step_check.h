@@ -50,6 +50,7 @@ class StepCheck {
   // share_check.cpp
   void check_tensor_share();
   void check_sequence_plan();
+  void check_gathers();
   void check_stages();
   void check_parts();
   // layout_check.cpp
