@@ -66,7 +66,8 @@ TEST(HostOffload, KernelsOfTheNextWindowWaitForACopy) {
 }
 
 TEST(HostOffload, WithoutLayersCopiesNothing) {
-  for (const ProgramOp& op : build_program(model(), step_with(0)).stages[0].ops)
+  const Program program = build_program(model(), step_with(0));
+  for (const ProgramOp& op : program.stages[0].ops)
     EXPECT_FALSE(is_copy(op.kind));
 }
 

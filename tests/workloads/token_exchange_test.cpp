@@ -146,8 +146,9 @@ TEST(OverlappedExperts, AnExchangeIsFollowedByKernelsOfTheOtherMicroBatch) {
 
 TEST(OverlappedExperts, KeepOneMicroBatchMoreThanOneAtATime) {
   // The forward pass of the next micro-batch runs ahead of backward.
+  const Program program = overlapped(true);
   int most = 0, now = 0;
-  for (const PassSpan& pass : overlapped(true).stages[0].passes) {
+  for (const PassSpan& pass : program.stages[0].passes) {
     now += pass.part == PassPart::forward ? 1 : -1;
     most = std::max(most, now);
   }

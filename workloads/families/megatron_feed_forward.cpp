@@ -39,7 +39,7 @@ Tensor MegatronModel::multiplied_experts(Tape& tape, const Tensor& rows, const T
                   : gelu(t, "mlp.experts.gelu", wide);
   };
   Tensor active = step_.recomputes("moe_act") ? tape.remade(activation) : activation(tape);
-  if (profile_.weights_in_activation)
+  if (profile_.weights_in_activation || sends_tokens())  // which have no other way
     active =
         weighted_rows(tape, "mlp.experts", active, weights, group.ranks > 1 && !sends_tokens());
   return expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads, linear);
