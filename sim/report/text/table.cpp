@@ -370,14 +370,13 @@ std::string footnote(int number, std::string_view text) {
   return wrapped("[" + std::to_string(number) + "]", text);
 }
 
-/// How utilization can be above 100 %, where it can.
-std::string utilization_footnotes(const StepReport& report) {
+/// How utilization can be above 100 %, where it can: `head` stands before each sentence.
+std::string utilization_caveats(const StepReport& report, const std::string& head) {
   constexpr double kWorthALine = 5e-4;
-  const auto share = [](double of, std::string_view text) {
-    return of < kWorthALine ? "" : footnote(1, percent(of) + " " + std::string(text));
+  const auto share = [&](double of, std::string_view text) {
+    return of < kWorthALine ? "" : wrapped(head, percent(of) + " " + std::string(text));
   };
-  return footnote(1, definitions::kMfu) + footnote(1, definitions::kHfu) +
-         share(report.counted.winograd, definitions::kWinograd) +
+  return share(report.counted.winograd, definitions::kWinograd) +
          share(report.counted.other_precisions, definitions::kOtherPrecisions);
 }
 
@@ -385,7 +384,8 @@ std::string footnotes(const StepReport& report) {
   const auto where = [](bool applies, int number, std::string_view text) {
     return applies ? footnote(number, text) : "";
   };
-  return "\n" + utilization_footnotes(report) + footnote(2, definitions::kBubbleFraction) +
+  return "\n" + footnote(1, definitions::kMfu) + footnote(1, definitions::kHfu) +
+         utilization_caveats(report, "[1]") + footnote(2, definitions::kBubbleFraction) +
          footnote(3, definitions::kExposedCommunication) + footnote(4, definitions::kBreakdown) +
          where(report.interval.has_value(), 5, definitions::kInterval) +
          where(report.breakdown.exposed_copies() > Seconds(), 6, definitions::kExposedCopies) +
@@ -401,7 +401,9 @@ std::string table_text(const StepReport& report, const Provenance& provenance,
                 breakdown_rows(report, style) + kernel_kind_rows(report, style) +
                 segment_rows(report) + (known ? memory_rows(report.memory, style) : "") +
                 folding_rows(report)) +
-         (style.notes ? footnotes(report) : "\nwhat the terms mean: --notes\n");
+         (style.notes
+              ? footnotes(report)
+              : "\n" + utilization_caveats(report, "MFU:") + "what the terms mean: --notes\n");
 }
 
 }  // namespace tessera
