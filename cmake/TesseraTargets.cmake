@@ -2,7 +2,7 @@
 # (sub-folders included, unless they are targets of their own), with includes written from the root.
 
 set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine sim/remat
-    sim/report sim/formats sim/process sim/reliability sim/longrun app/import app/explain app/html app/sweep app/search app/fit
+    sim/report sim/formats sim/process sim/reliability sim/longrun app/import app/explain app/html app/sweep app/search app/fit app/serve
     app/shell app/cli lab/fit lab/predict lab/validate lab/cli)
 
 function(tessera_target_name folder result)

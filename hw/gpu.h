@@ -81,6 +81,9 @@ struct GpuSpec {
   BytesPerSecond pcie_bandwidth;  ///< x16 line rate, one direction
   BytesPerSecond c2c_bandwidth;   ///< CPU-GPU coherent link, one direction
   Watts tdp;
+  Watts idle_power;   ///< no kernel runs; 0 = hw/power.h has a rule
+  Watts busy_power;   ///< in products that fill the GPU; 0 = tdp
+  Watts power_limit;  ///< cap that is set; 0 = none
   int release_year = 0;
   double price = 0;  ///< USD per GPU-hour, rented on demand at a list price; 0 = not known
   std::vector<FigureSource> sources;

@@ -9,7 +9,8 @@ namespace tessera {
 
 /// Share of an NVLink's line rate that rings reach, by generation. NCCL plans with 18 of 20, 20 of
 /// 25, 20.6 of 25 and 40.1 of 50 GB/s (NVIDIA/nccl src/graph/topo.h); on NVLink 2 it planned with
-/// 22 of 25 before 2.15, which is what a DGX-1 reaches (docs/decisions/0036-a-row-is-a-scenario.md).
+/// 22 of 25 before 2.15, which is what a DGX-1 reaches
+/// (docs/decisions/0036-a-row-is-a-scenario.md).
 double nccl_nvlink_share(int generation);
 
 /// NCCL's share of a PCIe x16 link: 12 of 15.75 GB/s, 24 of 31.5, 48 of 63 (topo.h).

@@ -59,6 +59,7 @@ struct NodeSpec {
   BytesPerSecond nvme_read_bandwidth;    ///< per drive
   BytesPerSecond nvme_write_bandwidth;   ///< per drive
   Seconds nvme_latency;
+  Watts host_power;  ///< of all but the GPUs; 0 = not known
   std::vector<FigureSource> sources;
 };
 
@@ -73,6 +74,7 @@ struct ClusterSpec {
   /// Bus bandwidth of an all-reduce of 1 GiB over all GPUs, as nccl-tests count it; 0 = not
   /// measured. sim/collectives/measured_fabric.h says what follows.
   BytesPerSecond measured_all_reduce;
+  double pue = 1;  ///< what the site draws over what its nodes draw, at least 1
   std::vector<FigureSource> sources;
 
   int gpu_count() const { return node.gpu_count * node_count; }

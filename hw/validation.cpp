@@ -7,6 +7,7 @@
 
 #include "hw/fabric/fabric_rules.h"
 #include "hw/findings.h"
+#include "hw/power.h"
 #include "hw/units/text.h"
 #include "hw/wiring.h"
 
@@ -122,6 +123,21 @@ void check_nics(const NodeSpec& node, Findings& findings) {
   findings.require_share(node.nic_efficiency, "nic_efficiency");
 }
 
+void check_power(const GpuSpec& gpu, Findings& findings) {
+  const Watts limit = gpu.power_limit;
+  if (limit.value() <= 0) return;
+  findings.require(gpu.tdp.value() > 0, "power_limit",
+                   to_text(limit) + " of a GPU whose board power is not known", "give its tdp");
+  if (gpu.tdp.value() <= 0) return;
+  findings.require(limit <= gpu.tdp, "power_limit",
+                   to_text(limit) + " is above the board power of " + to_text(gpu.tdp),
+                   "give less, or leave it out");
+  findings.require(limit > idle_power(gpu) * 1.5, "power_limit",
+                   to_text(limit) + " leaves nothing to compute with: idle, the board draws " +
+                       to_text(idle_power(gpu)),
+                   "give more");
+}
+
 }  // namespace
 
 std::vector<Problem> problems_of(const GpuSpec& gpu) {
@@ -132,6 +148,7 @@ std::vector<Problem> problems_of(const GpuSpec& gpu) {
   findings.require_positive(gpu.fp32.value(), "fp32");
   findings.require_positive(static_cast<double>(gpu.memory.value()), "memory");
   findings.require_positive(gpu.memory_bandwidth.value(), "memory_bandwidth");
+  check_power(gpu, findings);
   findings.require((gpu.nvlink_links > 0) == (gpu.nvlink_bandwidth.value() > 0), "nvlink_bandwidth",
                    std::to_string(gpu.nvlink_links) + " NVLinks with " +
                        to_text(gpu.nvlink_bandwidth) + " together",

@@ -25,6 +25,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_topology_command(app);
   add_snapshot_command(app);
   add_import_command(app);
+  add_serve_command(app);
   add_manual_command(app);
   add_completion_command(app);
 }

@@ -35,6 +35,7 @@ void add_topology_command(CLI::App& app);
 void add_snapshot_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_import_job_commands(CLI::App& import);  ///< below `import`
+void add_serve_command(CLI::App& app);
 void add_manual_command(CLI::App& app);
 void add_completion_command(CLI::App& app);
 

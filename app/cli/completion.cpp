@@ -1,7 +1,9 @@
 #include "app/cli/completion.h"
 
 #include <functional>
+#include <map>
 #include <string_view>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -48,16 +50,18 @@ std::string value_case(const CommandNode& program, const ChoiceLine& choose,
                        const std::string& files) {
   std::string text = "  case \"$command $previous\" in\n";
   std::vector<std::string> free;
+  std::map<std::string, std::vector<std::string>> options_with;  // by the words that they take
   for (const CommandNode* command : flattened(program)) {
     for (const CommandArgument& option : command->options) {
       if (!option.takes_value) continue;
       if (option.choices.empty())
         free.push_back(patterns(*command, option));
       else
-        text += "    " + patterns(*command, option) + ") " + choose(joined(option.choices)) +
-                "; return ;;\n";
+        options_with[joined(option.choices)].push_back(patterns(*command, option));
     }
   }
+  for (const auto& [words, options] : options_with)
+    text += "    " + joined(options, " | ") + ") " + choose(words) + "; return ;;\n";
   return text + "    " + joined(free, " | ") + ") " + files + "; return ;;\n  esac\n";
 }
 
@@ -122,7 +126,21 @@ std::string fish_option(const CommandNode& command, const CommandArgument& optio
   return fish_line(command, arguments, option.description);
 }
 
+void add_words(std::vector<CommandArgument>& arguments, const CompletionWords& words) {
+  for (CommandArgument& argument : arguments) {
+    const auto found = words.find(argument.value_name);
+    if (argument.choices.empty() && found != words.end()) argument.choices = found->second;
+  }
+}
+
 }  // namespace
+
+CommandNode with_words(CommandNode program, const CompletionWords& words) {
+  add_words(program.options, words);
+  add_words(program.positionals, words);
+  for (CommandNode& below : program.subcommands) below = with_words(std::move(below), words);
+  return program;
+}
 
 std::string bash_completion(const CommandNode& program) {
   std::string text =
@@ -138,7 +156,9 @@ std::string bash_completion(const CommandNode& program) {
   text += value_case(
       program,
       [](const std::string& words) {
-        return "COMPREPLY=($(compgen -W " + shell_quoted(words) + " -- \"$current\"))";
+        const bool go_on = words.ends_with('=');
+        return "COMPREPLY=($(compgen -W " + shell_quoted(words) + " -- \"$current\"))" +
+               (go_on ? "; compopt -o nospace 2>/dev/null" : "");
       },
       "COMPREPLY=()");
   text += "  case $command in\n";
@@ -164,7 +184,11 @@ std::string zsh_completion(const CommandNode& program) {
       "  for word in \"${(@)words[2,CURRENT-1]}\"; do\n";
   text += command_case(program, "    ") + "  done\n";
   text += value_case(
-      program, [](const std::string& words) { return "compadd -- " + words; }, "_files");
+      program,
+      [](const std::string& words) {
+        return std::string(words.ends_with('=') ? "compadd -S '' -- " : "compadd -- ") + words;
+      },
+      "_files");
   text += "  case $command in\n";
   for (const CommandNode* command : flattened(program))
     text += "    " + shell_quoted(command->path) + ") entries=(" +

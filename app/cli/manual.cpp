@@ -25,6 +25,19 @@ constexpr std::pair<const char*, const char*> kEnvironment[] = {
     {"TESSERA_LOG", "what goes to the standard error: debug, info (the default), warn, error"},
     {"TESSERA_MEASUREMENTS", "folder of measurements that are not part of the program"}};
 
+constexpr std::pair<const char*, const char*> kExamples[] = {
+    {"simulate gpt2-large_4xh100_dp4",
+     "how long a step takes, where the time goes, whether it fits"},
+    {"simulate gpt2-large_4xh100_dp4 --set training.recompute=full --report step.html",
+     "the same with layers recomputed, and as a page for a browser"},
+    {"serve gpt2-large_4xh100_dp4", "a local page that simulates while its sliders move"},
+    {"compare gpt2-large_4xh100_dp4 gpt2-large_4xh100_pp4", "two steps beside each other"},
+    {"explain-step gpt2-large_4xh100_dp4", "why the step takes as long, and what would help"},
+    {"plan parallelism gpt3-xl hgx-h100-4 --global-batch 16 --sequence-length 512",
+     "the fastest layouts of a model on a cluster"},
+    {"explain MFU", "what a term means; also a field, a GPU or a model"},
+    {"list models --long", "what is shipped, with figures"}};
+
 /// Text for roff: backslashes and dashes as themselves, nothing at the start of a line that would
 /// be a request.
 std::string roff(std::string_view text) {
@@ -112,6 +125,9 @@ std::string manual_page(const CommandNode& program, const std::string& version) 
   for (const CommandNode* command : flattened(program)) {
     if (command != &program) page += section(*command);
   }
+  page += ".SH EXAMPLES\n";
+  for (const auto& [command, meaning] : kExamples)
+    page += entry(bold(std::string("tessera ") + command), roff(meaning));
   page += ".SH EXIT STATUS\n";
   for (const auto& [code, meaning] : kExitCodes) {
     page += entry(bold(std::to_string(static_cast<int>(code))), roff(meaning));

@@ -34,8 +34,12 @@ PageJson time_of(const StepReport& report) {
   return time;
 }
 
-PageJson figures_of(const StepReport& report) {
+PageJson figures_of(const StepReport& report, bool known) {
   PageJson figures = PageJson::array();
+  const double exposed = report.breakdown.exposed_communication() / report.step_time;
+  const PageJson waits =
+      share("exposed communication", exposed, definitions::kExposedCommunication);
+  if (!known) return PageJson::array({waits});
   figures.push_back(figure("throughput", report.tokens_per_s, "tokens/s",
                            "tokens of all GPUs over the step time"));
   figures.back()["detail_value"] = report.tokens_per_s_per_gpu;
@@ -47,8 +51,7 @@ PageJson figures_of(const StepReport& report) {
       figures.back()["detail"] = "% with what is computed again (HFU)";
     }
   }
-  const double exposed = report.breakdown.exposed_communication() / report.step_time;
-  figures.push_back(share("exposed communication", exposed, definitions::kExposedCommunication));
+  figures.push_back(waits);
   if (report.layout.pipeline > 1)
     figures.push_back(
         share("pipeline bubble", report.bubble_fraction, definitions::kBubbleFraction));
@@ -111,9 +114,11 @@ std::string counted(int count, const char* noun) {
 }  // namespace
 
 PageJson headline_of(const StepReport& report, const Provenance& provenance) {
+  // Traces say neither model nor memory.
+  const bool known = provenance.mode != "replayed";
   return {{"time", time_of(report)},
-          {"figures", figures_of(report)},
-          {"memory", memory_of(report.memory)},
+          {"figures", figures_of(report, known)},
+          {"memory", known ? memory_of(report.memory) : PageJson()},
           {"shares", shares_of(report)},
           {"breakdown_definition", definitions::kBreakdown},
           {"cautions", cautions_of(report, provenance)}};
@@ -124,6 +129,7 @@ std::string subtitle_of(const StepReport& report, const Provenance& provenance) 
   std::string text = provenance.mode + " step of " + provenance.model + " on " +
                      std::to_string(report.gpus()) + " x " + report.gpu + ", " +
                      std::string(name_of(report.precision));
+  if (provenance.mode == "replayed") return text;
   const std::pair<const char*, int> sizes[] = {{"tensor", layout.tensor},
                                                {"pipeline", layout.pipeline},
                                                {"data", layout.data},

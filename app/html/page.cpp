@@ -6,7 +6,8 @@ namespace tessera {
 namespace {
 
 /// Members of a document that charts are drawn of.
-constexpr const char* kChartMembers[] = {"memory", "links", "roofline", "points", "scatter"};
+constexpr const char* kChartMembers[] = {"memory", "links",   "roofline",
+                                         "points", "scatter", "live"};
 
 /// JSON that no HTML parser can take for markup: "</script>" and "<!--" end or change a script
 /// element wherever they stand.
@@ -47,11 +48,13 @@ std::string source_of(const PagePart& part) {
 
 }  // namespace
 
-std::string html_page(const nlohmann::ordered_json& document, const PagePart& charts) {
+std::string html_page(const nlohmann::ordered_json& document, const PagePart& charts,
+                      PageReach reach) {
   const bool drawn = !charts.text.empty() && has_charts(document);
   const std::string policy = "default-src 'none'; script-src" +
                              (drawn ? source_of(charts) : std::string()) + source_of(kPageScript) +
                              "; style-src" + source_of(kPageStyle) +
+                             (reach == PageReach::own_server ? "; connect-src 'self'" : "") +
                              "; base-uri 'none'; form-action 'none'";
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"" +

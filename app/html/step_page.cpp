@@ -161,4 +161,19 @@ std::string step_page(const StepReport& report, const Provenance& provenance,
   return html_page(page);
 }
 
+PageJson live_step_document(const StepReport& report, const Provenance& provenance,
+                            const TimedProgram& timed, const Timeline& timeline) {
+  constexpr StepPageLimits kLimits{.slices = 20'000,
+                                   .memory_ranks = 4,
+                                   .category_ranks = 4,
+                                   .category_samples = 400,
+                                   .memory_samples = 800};
+  return {{"title", provenance.scenario},
+          {"subtitle", subtitle_of(report, provenance)},
+          {"headline", headline_of(report, provenance)},
+          {"ranks", ranks_of(report)},
+          {"timeline", timeline_data(timed, timeline, {}, kLimits)},
+          {"memory", memory_data(report, timed, timeline, kLimits)}};
+}
+
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,10 @@ std::string step_page(const StepReport& report, const Provenance& provenance,
                       const TimedProgram& timed, const Timeline& timeline,
                       const StepPageLimits& limits = {},
                       const std::vector<Sensitivity>& sensitivities = {});
+
+/// What the page of a server draws while a slider moves: the first screen, the timeline and the
+/// memory.
+nlohmann::ordered_json live_step_document(const StepReport& report, const Provenance& provenance,
+                                          const TimedProgram& timed, const Timeline& timeline);
 
 }  // namespace tessera

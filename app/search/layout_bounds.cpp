@@ -6,6 +6,7 @@
 
 #include "app/search/stage_of_layers.h"
 #include "app/search/stage_walk.h"
+#include "hw/power.h"
 #include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_overlay.h"
 #include "sim/plan/memory/stage_planner.h"
@@ -100,7 +101,7 @@ void check_searchable(const Scenario& base) {
 
 LayoutBounds::LayoutBounds(const Scenario& base, const PredictorWeights& weights)
     : base_(base),
-      predictor_(make_predictor(base.predictor_form, base.cluster.node.gpu,
+      predictor_(make_predictor(base.predictor_form, at_power_limit(base.cluster.node.gpu),
                                 with_overlays(weights, base.overlays, base.cluster.node.gpu))),
       topology_(base.cluster) {
   check_searchable(base);

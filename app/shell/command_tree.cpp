@@ -17,6 +17,7 @@ CommandArgument argument_of(const CLI::Option& option) {
                            .description = option.get_description(),
                            .initial = option.get_default_str(),
                            .choices = choices_of(option),
+                           .value_name = option.get_type_name(),
                            .takes_value = option.get_items_expected_max() > 0,
                            .required = option.get_required(),
                            .repeats = option.get_items_expected_max() > 1};

@@ -13,6 +13,7 @@ struct CommandArgument {
   std::string description;           ///< empty: the name says it all
   std::string initial;               ///< value without the option; empty: none to tell
   std::vector<std::string> choices;  ///< all accepted values; empty: any
+  std::string value_name = {};       ///< what a value names (app/shell/output.h): "SCENARIO"
   bool takes_value = true;           ///< false for a flag
   bool required = false;
   bool repeats = false;

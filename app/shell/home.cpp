@@ -12,6 +12,10 @@ std::filesystem::path home() {
   return chosen && *chosen ? chosen : data_folder_of(program_file());
 }
 
+bool is_checkout() {
+  return std::filesystem::exists(home() / "CMakeLists.txt");
+}
+
 Catalog shipped_catalog() {
   return Catalog(home() / "configs");
 }

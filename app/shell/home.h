@@ -12,6 +12,9 @@ namespace tessera {
 /// share/tessera beside the folder of the program, which in a build is a link to the checkout.
 std::filesystem::path home();
 
+/// Whether that is a checkout, whose files may be made anew; an installation's stay as they came.
+bool is_checkout();
+
 /// The shipped descriptions.
 Catalog shipped_catalog();
 

@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -20,13 +22,44 @@ void reserve_standard_streams() {
   }
 }
 
-void print(const std::string& text) {
-  const std::string plain = without_control_characters(text);
+namespace {
+
+void write_out(const std::string& plain) {
   const bool written = std::fwrite(plain.data(), 1, plain.size(), stdout) == plain.size();
   if (written && std::fflush(stdout) == 0) return;
   throw InputError({.where = "stdout",
                     .what = std::string("cannot be written: ") + std::strerror(errno),
                     .hint = "give the answer a place to go, such as > FILE"});
+}
+
+/// https://no-color.org: whatever it holds, but for nothing.
+bool has_colours() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return is_terminal() && (no_colour == nullptr || *no_colour == '\0') && terminal != nullptr &&
+         std::string_view(terminal) != "dumb";
+}
+
+}  // namespace
+
+void print(const std::string& text) {
+  write_out(without_control_characters(text));
+}
+
+void print_styled(const std::string& text) {
+  write_out(terminal_colours(without_control_characters(text)));
+}
+
+bool is_terminal() {
+  return isatty(STDOUT_FILENO) == 1;
+}
+
+TextStyle text_style(bool notes) {
+  return {.notes = notes, .colour = has_colours()};
+}
+
+void add_notes_option(CLI::App& command, bool& notes) {
+  command.add_flag("--notes", notes, "say what the terms of the answer mean");
 }
 
 void add_format_option(CLI::App& command, std::string& format,

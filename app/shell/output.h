@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/report/text/text_style.h"
+
 namespace tessera {
 
 /// Call before any file is opened. Where the caller closed a standard stream, the next file would
@@ -12,6 +14,18 @@ void reserve_standard_streams();
 
 /// Writes `text` to stdout. Throws InputError where stdout is closed or full.
 void print(const std::string& text);
+
+/// Writes `text`, in whose marks (sim/report/text/text_style.h) a terminal gets colours.
+void print_styled(const std::string& text);
+
+/// Whether stdout is one: an answer there is read by a person.
+bool is_terminal();
+
+/// Colours and bars on a terminal that has colours and whose user did not set NO_COLOR.
+TextStyle text_style(bool notes);
+
+/// Adds `--notes`, which says what the terms of the answer mean.
+void add_notes_option(CLI::App& command, bool& notes);
 
 /// Adds `--format` with the accepted values; the first is the default.
 void add_format_option(CLI::App& command, std::string& format,
@@ -26,6 +40,7 @@ inline constexpr const char* kModelId = "MODEL";
 inline constexpr const char* kClusterId = "CLUSTER";
 inline constexpr const char* kGpuId = "GPU";
 inline constexpr const char* kFieldPath = "FIELD=VALUE";
+inline constexpr const char* kExplainable = "WHAT";
 
 /// Adds the positional FILE: one scenario, by its id or its file.
 void add_scenario_argument(CLI::App& command, std::string& scenario);

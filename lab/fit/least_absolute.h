@@ -38,6 +38,24 @@ struct LeastAbsoluteProblem {
       residual;
 };
 
+/// The problem of `samples` (each has a weight) with `parameters` that start at 0, weakly pulled.
+/// `residuals` knows the samples: prepare() and residual() as above; it has to outlive the problem.
+template <class Sample, class Residuals>
+LeastAbsoluteProblem problem_over(const std::vector<Sample>& samples, Eigen::Index parameters,
+                                  Residuals& residuals) {
+  LeastAbsoluteProblem problem;
+  problem.rows = samples.size();
+  for (const Sample& sample : samples) problem.weights.push_back(sample.weight);
+  problem.start = Eigen::VectorXd::Zero(parameters);
+  problem.pull = Eigen::VectorXd::Constant(parameters, kWeakPull);
+  problem.prepare = [&residuals](const Eigen::VectorXd& x) { residuals.prepare(x); };
+  problem.residual = [&residuals](std::size_t row, const Eigen::VectorXd& x, bool derivatives,
+                                  RowResidual& out) {
+    residuals.residual(row, x, derivatives, out);
+  };
+  return problem;
+}
+
 struct FitReport {
   Eigen::VectorXd parameters;
   double mean_absolute = 0;  ///< weighted mean of |residual|

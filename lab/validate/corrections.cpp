@@ -11,6 +11,14 @@ std::filesystem::path corrections_beside(const std::filesystem::path& file) {
   return file.parent_path() / (file.stem().string() + "_corrections" + file.extension().string());
 }
 
+void AppliedCorrections::add(const AppliedCorrections& other) {
+  if (other.file.empty()) return;
+  file = file.empty() ? other.file
+                      : file.parent_path() /
+                            (file.filename().string() + ", " + other.file.filename().string());
+  fields.insert(fields.end(), other.fields.begin(), other.fields.end());
+}
+
 AppliedCorrections apply_corrections(const std::filesystem::path& file, CsvTable& table) {
   const CsvTable changes = read_csv(file);
   require_columns(changes, {"id", "column", "value"});

@@ -13,8 +13,11 @@ struct AppliedCorrections {
   struct Field {
     std::string id, column, before, after, reason;
   };
-  std::filesystem::path file;  ///< empty: there were none
+  std::filesystem::path file;  ///< empty: there were none; of several "a.csv, b.csv"
   std::vector<Field> fields;
+
+  /// Those of a further file.
+  void add(const AppliedCorrections& other);
 };
 
 /// X_corrections.csv beside X.csv.

@@ -196,6 +196,7 @@ std::string identifying_bytes(const Scenario& scenario) {
   schema::Scenario message = to_message(scenario);
   message.clear_name();
   message.clear_approximations();
+  message.clear_reliability();
   return message.SerializeAsString();
 }
 

@@ -45,8 +45,8 @@ ScenarioSource open_scenario(const std::filesystem::path& id_or_file, const Cata
 Scenario scenario_of(std::span<const std::string> settings, const std::string& name,
                      const Catalog& catalog);
 
-/// What `scenario` consists of, its name left out: equal bytes for scenarios that simulate alike,
-/// whichever files they came from. Not text.
+/// What a step of `scenario` consists of, without name and reliability: equal bytes for scenarios
+/// that simulate alike, whichever files they came from. Not text.
 std::string identifying_bytes(const Scenario& scenario);
 
 }  // namespace tessera

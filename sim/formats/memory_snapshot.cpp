@@ -168,6 +168,7 @@ class SnapshotReader {
       SnapshotBlock block{.address = at, .bytes = size(blocks[b], "size", place)};
       block.active = has(wanted(blocks[b], "state", place).text(), "active_");
       std::tie(block.use, block.label) = taker(blocks[b], snapshot);
+      block.told = blocks[b].find("category").has_value();
       at += block.bytes.value();
       segment.blocks.push_back(block);
     }
@@ -201,6 +202,7 @@ class SnapshotReader {
     event.stream = from.find("stream") ? from.find("stream")->integer() : 0;
     if (event.action == SnapshotAction::take)
       std::tie(event.use, event.label) = taker(from, snapshot);
+    event.told = from.find("category").has_value();
     snapshot.events.push_back(event);
   }
   static void find_gradients(MemorySnapshot& snapshot);
@@ -222,7 +224,7 @@ void SnapshotReader::find_gradients(MemorySnapshot& snapshot) {
     SnapshotEvent& event = events[e];
     if (event.action == SnapshotAction::take) {
       if (event.use == SnapshotUse::activations) ++forwards;
-      if (event.use == SnapshotUse::temporary) taken[event.address] = e;
+      if (event.use == SnapshotUse::temporary && !event.told) taken[event.address] = e;
     } else if (event.action == SnapshotAction::give_back) {
       const auto found = taken.find(event.address);
       if (found != taken.end()) {
@@ -235,7 +237,7 @@ void SnapshotReader::find_gradients(MemorySnapshot& snapshot) {
   for (const auto& [address, e] : taken) events[e].use = SnapshotUse::gradients;
   for (SnapshotSegment& segment : snapshot.segments)
     for (SnapshotBlock& block : segment.blocks)
-      if (block.use == SnapshotUse::temporary) block.use = SnapshotUse::gradients;
+      if (block.use == SnapshotUse::temporary && !block.told) block.use = SnapshotUse::gradients;
 }
 
 class SnapshotWriter {

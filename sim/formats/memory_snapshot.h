@@ -37,6 +37,7 @@ struct SnapshotEvent {
   std::int64_t stream = 0;
   SnapshotUse use = SnapshotUse::unknown;  ///< of what is taken
   std::int32_t label = -1;                 ///< in `MemorySnapshot::labels`
+  bool told = false;                       ///< the use is the recorder's own word
 };
 
 struct SnapshotBlock {
@@ -45,6 +46,7 @@ struct SnapshotBlock {
   bool active = false;
   SnapshotUse use = SnapshotUse::unknown;
   std::int32_t label = -1;
+  bool told = false;
 };
 /// What the allocator got from the device in one piece.
 struct SnapshotSegment {

@@ -9,6 +9,7 @@
 #include "sim/longrun/checkpoint_cost.h"
 #include "sim/reliability/checkpoint_interval.h"
 #include "sim/reliability/run_statistics.h"
+#include "sim/report/step_report.h"
 
 namespace tessera {
 
@@ -44,6 +45,17 @@ struct ReplayedTrace {
   double availability() const { return 1 - time_out / (length * std::int64_t{nodes}); }
 };
 
+/// What the run draws and costs, mean over the seeds, spares included.
+struct RunBill {
+  std::optional<double> energy_mwh;  ///< of the site (`pue`); empty: the board power is not known
+  std::optional<double> dollars;     ///< by the GPUs' price; empty: there is none
+};
+
+/// Training at the power of `step`, the rest of the time and the spares idle; every GPU is paid for
+/// all the time.
+RunBill run_bill(const ClusterSpec& cluster, const StepReport& step, const RunPlan& plan,
+                 const RunStatistics& runs);
+
 /// What `tessera run` says.
 struct RunAnswer {
   std::string scenario;
@@ -66,6 +78,7 @@ struct RunAnswer {
   std::optional<TokenGoal> goal;
   std::optional<ReplayedTrace> trace;
   RunStatistics runs;
+  RunBill bill;
   std::vector<ActivitySpan> timeline;  ///< of the first seed
   std::vector<std::string> notes;
 

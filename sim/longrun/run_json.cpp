@@ -150,6 +150,9 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
   if (answer.spares)
     all["spares_advice"] = {{"mean_nodes_out", answer.spares->mean_out},
                             {"spares_for_99_percent", answer.spares->spares}};
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
+  all["energy_mwh"] = or_null(answer.bill.energy_mwh);
+  all["dollars"] = or_null(answer.bill.dollars);
   if (answer.goal) all["time_to_tokens"] = goal_json(*answer.goal);
   if (answer.trace) all["fault_trace"] = trace_json(*answer.trace);
   all["notes"] = answer.notes;

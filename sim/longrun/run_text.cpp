@@ -79,6 +79,11 @@ std::string result_text(const RunAnswer& answer) {
   if (answer.spares)
     text += line_of("spares for 99 %", printed("%d; %.1f nodes are out on average",
                                                answer.spares->spares, answer.spares->mean_out));
+  if (answer.bill.energy_mwh)
+    text += line_of("energy", printed("%.4g MWh, mean %.4g kW", *answer.bill.energy_mwh,
+                                      1e3 * *answer.bill.energy_mwh / runs.wall.mean));
+  if (answer.bill.dollars)
+    text += line_of("cost", printed("%.4g dollars at the catalog's price", *answer.bill.dollars));
   if (answer.trace)
     text += line_of("the whole record",
                     printed("%d nodes %.3f %% in service, %.1f node-hours out", answer.trace->nodes,

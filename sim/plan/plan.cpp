@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "hw/power.h"
 #include "hw/units/deadline.h"
+#include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_support.h"
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/time_segments.h"
@@ -31,7 +33,8 @@ RankPaces rank_paces(const Scenario& scenario, const Program& program,
       const auto next = static_cast<int>(paces.tables.size());
       const auto [entry, is_new] = table_of_gpu.try_emplace(gpus.gpu.id, next);
       if (is_new) {
-        const auto predictor = make_predictor(scenario.predictor_form, gpus.gpu, weights);
+        const auto predictor =
+            make_predictor(scenario.predictor_form, at_power_limit(gpus.gpu), weights);
         paces.tables.push_back(
             time_segments(program, *predictor, host_costs(scenario.step)).segments);
       }
@@ -55,7 +58,7 @@ Bytes memory_capacity(const Scenario& scenario) {
 
 std::unique_ptr<KernelPredictor> predictor_of(const Scenario& scenario,
                                               const PredictorWeights& weights) {
-  const GpuSpec& gpu = scenario.cluster.node.gpu;
+  const GpuSpec gpu = at_power_limit(scenario.cluster.node.gpu);
   return make_predictor(scenario.predictor_form, gpu,
                         with_overlays(weights, scenario.overlays, gpu));
 }
@@ -83,6 +86,12 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1};
 }
 
+/// A plan of what runs again takes the place of training.recompute.
+Scenario with_plan_alone(Scenario scenario) {
+  if (!scenario.memory.planner.empty()) scenario.step.recompute = Recompute::none;
+  return scenario;
+}
+
 Deadline planning_deadline(const Scenario& scenario) {
   return Deadline(scenario.simulation.time_limit, "planning", "simulation.time_limit");
 }
@@ -102,12 +111,16 @@ bool needs_kernels_apart(const TimedProgram& timed) {
 TimedProgram unplanned_step(const Scenario& scenario, const KernelPredictor& predictor) {
   TimedProgram timed = with_memory_limit(scenario, nullptr, time_step(scenario, predictor));
   if (!needs_kernels_apart(timed)) return timed;
+  if (scenario.step.framework.cuda_graphs != CudaGraphs::off)
+    throw InputError({"memory.pressure", "cannot take kernels of a CUDA graph apart",
+                      "use memory.pressure: rule, or framework.cuda_graphs: off"});
   Scenario apart = scenario;
   apart.step.segment_per_call = true;
   return with_memory_limit(apart, nullptr, time_step(apart, predictor));
 }
 
-TimedProgram planned_step(const Scenario& scenario, const KernelPredictor& predictor) {
+TimedProgram planned_step(const Scenario& given, const KernelPredictor& predictor) {
+  const Scenario scenario = with_plan_alone(given);
   PlannedProgram plan = with_memory_plan(scenario, predictor, time_step(scenario, predictor));
   return with_memory_limit(scenario, &plan.memory, std::move(plan.timed));
 }
@@ -125,7 +138,8 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
   return timed;
 }
 
-PlannedSteps plan_step_memory(const Scenario& scenario, const PredictorWeights& weights) {
+PlannedSteps plan_step_memory(const Scenario& given, const PredictorWeights& weights) {
+  const Scenario scenario = with_plan_alone(given);
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
   TimedProgram base = time_step(scenario, *predictor);

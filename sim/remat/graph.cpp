@@ -27,17 +27,17 @@ void add_checked(std::int64_t& sum, std::int64_t value, const std::string& graph
 }  // namespace
 
 Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector<TensorId>& keep,
-             ByteCount static_bytes, OpId first_backward, OpId done)
+             ByteCount static_bytes, OpId first_backward, const StepProgress& progress)
     : name_(std::move(name)),
       static_bytes_(static_bytes),
       first_backward_(first_backward),
-      done_(done) {
+      done_(progress.done) {
   std::int64_t bytes = 0;
   add_checked(bytes, static_bytes, name_, 0);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const OpSpec& op = ops[i];
     std::int64_t unused = base_time_;
-    add_checked(static_cast<OpId>(i) < done ? unused : base_time_, op.time, name_, i);
+    add_checked(static_cast<OpId>(i) < done_ ? unused : base_time_, op.time, name_, i);
     add_checked(bytes, op.workspace, name_, i);
     std::vector<TensorId> inputs = op.inputs;
     std::sort(inputs.begin(), inputs.end());
@@ -58,6 +58,8 @@ Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector
     output_begin_.push_back(static_cast<std::int32_t>(sizes_.size()));
   }
   kept_.assign(sizes_.size(), 0);
+  if (!progress.gone.empty()) gone_.assign(sizes_.size(), 0);
+  for (const TensorId tensor : progress.gone) gone_[tensor] = 1;
   for (const TensorId tensor : keep) {
     if (tensor < 0 || tensor >= tensors()) refuse(name_, ops.size(), "is asked to keep no tensor");
     kept_[tensor] = 1;
@@ -82,7 +84,7 @@ bool Graph::same_problem(const Graph& other) const {
   const auto problem = [](const Graph& graph) {
     return std::tie(graph.static_bytes_, graph.first_backward_, graph.done_, graph.times_,
                     graph.workspaces_, graph.recomputable_, graph.input_begin_, graph.output_begin_,
-                    graph.input_ids_, graph.sizes_, graph.keep_);
+                    graph.input_ids_, graph.sizes_, graph.keep_, graph.gone_);
   };
   return problem(*this) == problem(other);
 }

@@ -24,17 +24,23 @@ struct OpSpec {
   bool recomputable = true;          ///< false for what cannot be run again (a data loader)
 };
 
+/// How far a step is whose rest is planned.
+struct StepProgress {
+  OpId done = 0;               ///< so many operators have run: only running them again costs, and
+                               ///< their stages have no peaks
+  std::vector<TensorId> gone;  ///< that they made, and that are not on the device any more: to be
+                               ///< used again they are made again
+};
+
 /// Operators in program order with the tensors between them. Constants (weights, inputs) are no
 /// tensors of the graph: they count as `static_bytes`. Immutable.
 class Graph {
  public:
   Graph() = default;
-  /// `keep`: tensors that must be on the device at the end. `done`: so many operators have run
-  /// before there was a plan: only running them again costs, and their stages have no peaks. Throws
-  /// InputError (where = name) for a tensor that is used before it is made, a negative size or
-  /// time, or sums beyond 2^61.
+  /// `keep`: tensors that must be on the device at the end. Throws InputError (where = name) for a
+  /// tensor that is used before it is made, a negative size or time, or sums beyond 2^61.
   Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector<TensorId>& keep,
-        ByteCount static_bytes, OpId first_backward = -1, OpId done = 0);
+        ByteCount static_bytes, OpId first_backward = -1, const StepProgress& progress = {});
 
   const std::string& name() const { return name_; }
   int ops() const { return static_cast<int>(times_.size()); }
@@ -53,6 +59,7 @@ class Graph {
   int output_count(OpId op) const { return output_begin_[op + 1] - output_begin_[op]; }
   OpId producer(TensorId tensor) const { return producers_[tensor]; }
   ByteCount size(TensorId tensor) const { return sizes_[tensor]; }
+  bool gone(TensorId tensor) const { return !gone_.empty() && gone_[tensor] != 0; }
   bool kept(TensorId tensor) const { return kept_[tensor] != 0; }
   const std::vector<TensorId>& kept_tensors() const { return keep_; }
   /// Operators that read `tensor`, ascending.
@@ -82,7 +89,7 @@ class Graph {
   std::vector<TensorId> input_ids_;
   std::vector<OpId> consumer_ids_, producers_;
   std::vector<ByteCount> sizes_;
-  std::vector<std::uint8_t> kept_;
+  std::vector<std::uint8_t> kept_, gone_;
   std::vector<TensorId> keep_;
   ByteCount static_bytes_ = 0;
   OpId first_backward_ = -1;

@@ -40,6 +40,11 @@ constexpr std::string_view kHost =
 constexpr std::string_view kPeakMemory =
     "highest memory in use on the fullest GPU: parameters, gradients, optimizer states, "
     "activations, work buffers";
+constexpr std::string_view kEnergy =
+    "of one step of the whole job: boards of the GPUs by what they do (idle, memory, products, "
+    "waiting for each other; at the clock that power_limit leaves), the nodes' host_power where it "
+    "is described, both times pue for the facility; approximate for GPUs whose idle_power and "
+    "busy_power are not described";
 constexpr std::string_view kFits =
     "what the allocator must hold (reserved: its segments, given back where the GPU has no room "
     "for "

@@ -113,6 +113,23 @@ ordered_json memory_json(const MemoryReport& memory) {
           {"per_rank", std::move(ranks)}};
 }
 
+ordered_json energy_json(const StepReport& report) {
+  if (!report.energy) return nullptr;
+  const StepEnergy& energy = *report.energy;
+  const double tokens = report.tokens_per_s * report.step_time.value();
+  const double samples = report.samples_per_s * report.step_time.value();
+  const auto each = [&](double of) {
+    return of > 0 ? ordered_json(energy.facility_j / of) : ordered_json(nullptr);
+  };
+  return {{"gpus_j", energy.gpus_j},
+          {"hosts_j", energy.hosts_j > 0 ? ordered_json(energy.hosts_j) : ordered_json(nullptr)},
+          {"facility_j", energy.facility_j},
+          {"j_per_token", each(tokens)},
+          {"j_per_sample", each(samples)},
+          {"mean_gpu_w", energy.mean_gpu.value()},
+          {"clock", energy.clock}};
+}
+
 ordered_json straggler_json(const StepReport& report) {
   if (!report.straggler) return nullptr;
   return {{"rank", report.straggler->rank},
@@ -165,6 +182,7 @@ ordered_json definitions_json() {
           {"exposed_copies_s", definitions::kExposedCopies},
           {"breakdown", definitions::kBreakdown},
           {"breakdown.host", definitions::kHost},
+          {"energy", definitions::kEnergy},
           {"memory.peak_bytes", definitions::kPeakMemory},
           {"memory.fits", definitions::kFits}};
 }
@@ -197,6 +215,7 @@ std::string json_text(const StepReport& report, const Provenance& provenance,
        {{"total", provenance.parameters.total}, {"active", provenance.parameters.active}}},
       {"notes", provenance.notes},
       {"memory", memory_json(report.memory)},
+      {"energy", energy_json(report)},
       {"straggler", straggler_json(report)},
       {"folding", folding_json(report)},
       {"predictor", predictor_json(provenance)},

@@ -223,6 +223,7 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   const KernelTimes times = kernel_times(timed, runs);
   report.interval = step_interval(timed, times, report.breakdown);
   report.extrapolated = extrapolated_kernels(timed, times);
+  report.energy = step_energy(timed.topology.cluster(), report);
   report.memory = measure_memory(timed, timeline, index);
   return report;
 }

@@ -8,6 +8,7 @@
 #include "hw/units/precision.h"
 #include "hw/units/quantity.h"
 #include "sim/report/counted_flops.h"
+#include "sim/report/step_energy.h"
 #include "sim/report/straggler.h"
 #include "sim/report/time_category.h"
 #include "sim/report/uncertainty.h"
@@ -88,6 +89,7 @@ struct StepReport {
   std::optional<StepInterval> interval;      ///< of step_time; empty where the predictor knows none
   std::vector<ExtrapolatedKernels> extrapolated;  ///< largest share of the kernel time first
   MemoryReport memory;
+  std::optional<StepEnergy> energy;    ///< empty where the GPU's board power is not known
   std::optional<Straggler> straggler;  ///< the rank that its peers wait for most
   RankFolding folding;                 ///< which ranks were simulated, and for whom
 

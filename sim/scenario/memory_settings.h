@@ -20,6 +20,7 @@ struct MemorySettings {
   bool thorough = true;   ///< how long planners search
   Bytes limit;            ///< per GPU, at run time: tensors leave where a step would take more; 0 =
                           ///< the budget of a plan, else none
+  int layers = 0;         ///< of Megatron's planners; 0: the number that fits and costs least
   PressurePolicy pressure = PressurePolicy::rule;  ///< under the limit
   bool operator==(const MemorySettings&) const = default;
 };

@@ -11,6 +11,7 @@
 #include "sim/scenario/collective_settings.h"
 #include "sim/scenario/memory_settings.h"
 #include "sim/scenario/perturbation.h"
+#include "sim/scenario/reliability_settings.h"
 #include "sim/scenario/simulation_settings.h"
 #include "workloads/model_spec.h"
 #include "workloads/step_options.h"
@@ -30,6 +31,7 @@ struct Scenario {
   MemorySettings memory;                    ///< what happens where a step does not fit
   Perturbation perturbation;                ///< GPUs that differ, kernels whose time varies
   SimulationSettings simulation;            ///< which ranks are simulated once for many
+  ReliabilitySettings reliability;          ///< what a long run meets; no step depends on it
   std::vector<std::string> approximations;  ///< where it is not the job that it stands for
 };
 

@@ -1,5 +1,5 @@
 // Tables of results/remat: what the planners reach on the reference problems, and how long they
-// take. Usage: remat_study golden|monet|hybrid|dtr|scale|random; writes to stdout.
+// take. Usage: remat_study golden|monet|hybrid|dtr|scale|rest|random; writes to stdout.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -10,6 +10,7 @@
 #include "sim/remat/bound.h"
 #include "sim/remat/exact/exact_search.h"
 #include "sim/remat/planner.h"
+#include "sim/remat/tessera/rest_planner.h"
 #include "sim/remat/tessera/tessera_planner.h"
 #include "tests/sim/remat/reference_data.h"
 #include "tests/sim/remat/sample_graphs.h"
@@ -198,6 +199,36 @@ void scale() {
   }
 }
 
+/// What a shortage costs: plans of the rest of a step, its forward pass done or not begun.
+void rest() {
+  std::printf(
+      "plans of the rest of transformer-like steps when memory runs short, against fast effort\n");
+  std::printf("%9s %7s %7s %6s %9s %9s %9s %9s\n", "ops", "budget", "done", "link", "x base",
+              "plan ms", "x fast", "fast ms");
+  for (const int ops : {1000, 3000, 10'000}) {
+    const Graph graph = test::transformer_graph(ops);
+    for (const double share : {0.8, 0.5, 0.4}) {
+      for (const bool swaps : {false, true}) {
+        PlanRequest request{.effort = Effort::fast};
+        request.budget = static_cast<ByteCount>(share * static_cast<double>(base_peak(graph)));
+        if (swaps) request.link = HostLink{.bytes_per_ns = 12, .latency = 10'000};
+        const Stopwatch watch;
+        const PlannedSchedule plan = plan_rest(graph, request);
+        const double milliseconds = 1e3 * watch.seconds();
+        const ReplayResult cost = replay(graph, plan.schedule, request.link);
+        const Stopwatch fast_watch;
+        const PlannedSchedule fast = TesseraPlanner().plan(graph, request);
+        const double fast_milliseconds = 1e3 * fast_watch.seconds();
+        const ReplayResult fast_cost = replay(graph, fast.schedule, request.link);
+        std::printf("%9d %7.1f %7d %6s %9.4f %9.1f %9.4f %9.1f%s\n", graph.ops(), share,
+                    graph.done(), swaps ? "12" : "-", ratio(cost.time, graph), milliseconds,
+                    ratio(fast_cost.time, graph), fast_milliseconds,
+                    cost.peak <= request.budget ? "" : " OVER THE BUDGET");
+      }
+    }
+  }
+}
+
 /// The guarantees on `count` random graphs, against the exact search.
 int random(int count) {
   int broken = 0;
@@ -245,6 +276,7 @@ int main(int argc, char** argv) {
   const std::string table = argc > 1 ? argv[1] : "";
   if (table == "random") return random(argc > 2 ? std::atoi(argv[2]) : 100'000);
   if (table == "scale") return scale(), 0;
+  if (table == "rest") return rest(), 0;
   if (!std::filesystem::exists(test::reference_folder())) {
     std::fprintf(stderr, "no measurements; set TESSERA_MEASUREMENTS\n");
     return 3;
@@ -253,6 +285,6 @@ int main(int argc, char** argv) {
   if (table == "monet") return monet(), 0;
   if (table == "hybrid") return hybrid(), 0;
   if (table == "dtr") return dtr(), 0;
-  std::fprintf(stderr, "usage: remat_study golden|monet|hybrid|dtr|scale|random [COUNT]\n");
+  std::fprintf(stderr, "usage: remat_study golden|monet|hybrid|dtr|scale|rest|random [COUNT]\n");
   return 2;
 }

@@ -95,7 +95,7 @@ class ImportJob(EndToEnd):
         path, imported = self.imported("megatron", text, "--lenient", expect_warnings=True)
         self.assertIn("# approximate: --mtp-num-layers = 1 is not simulated", imported)
         table = self.answer("simulate", path)
-        self.assertIn("\napproximate: --mtp-num-layers = 1 is not simulated: layers that predict further tokens", table)
+        self.assertIn("\napproximate: --mtp-num-layers = 1 is not simulated: layers that predict further", table)
         self.assertEqual(len(self.simulate(path)["approximations"]), 3)
         resolved = self.folder / "resolved.yaml"
         self.answer("simulate", path, "--resolved", resolved)

@@ -40,6 +40,15 @@ class Laboratory(EndToEnd):
                                 env={**os.environ, "TESSERA_HOME": str(Path(__file__).parents[2])})
         self.assertEqual(listed.returncode, 0, listed.stderr)
 
+    def test_an_installations_weights_stay_as_they_came(self):
+        installed = self.folder / "share"
+        installed.mkdir()
+        for arguments, option in (("train", "--data", "."), "--out"), (("train", "--data", ".", "--ablations"), "--tables"):
+            result = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False,
+                                    env={**os.environ, "TESSERA_HOME": str(installed)})
+            self.assertEqual((result.returncode, result.stdout), (3, ""))
+            self.assertIn(f"{option}: is not given, and {installed} is an installation", result.stderr)
+
     def test_both_programs_say_the_same_of_its_commands(self):
         of_product = dict(line.split(maxsplit=1) for line in self.answer("--help").partition("Subcommands:")[2].splitlines()
                           if line.strip())

@@ -48,6 +48,14 @@ class Manual(EndToEnd):
             options = help_options(self.answer(*path, "--help").partition("Options:\n")[2]) - {"--help"}
             self.assertLessEqual(options, help_options(sections["tessera " + " ".join(path)]), path)
 
+    def test_its_examples_run(self):
+        page = re.sub(r"\\f[BIR]", "", self.page()).replace("\\-", "-")
+        examples = re.findall(r"(?m)^tessera (.+)$", page.partition(".SH EXAMPLES")[2].partition(".SH EXIT")[0])
+        self.assertGreater(len(examples), 5)
+        for example in examples:
+            if not example.startswith("serve"):
+                self.assertEqual(self.run_tessera(*example.split()).returncode, 0, example)
+
     @unittest.skipUnless(shutil.which("mandoc"), "mandoc is not installed")
     def test_mandoc_finds_nothing_but_the_missing_date(self):
         lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning"], input=self.page(), capture_output=True,
@@ -76,6 +84,13 @@ class Completion(EndToEnd):
         self.assertEqual(self.bash("plan", "me"), {"memory"})
         self.assertEqual(self.bash("list", "cl"), {"clusters"})
 
+    def test_bash_completes_ids_and_paths_of_fields(self):
+        self.assertIn("gpt2-large_4xh100_dp4", self.bash("simulate", "gpt2-large_4xh"))
+        self.assertEqual(self.bash("simulate", "x", "--set", "training.micro_batch="), {"training.micro_batch="})
+        self.assertIn("training.micro_batch=", self.bash("compare", "--set-b", "training.mi"))
+        self.assertIn("parallelism.tensor", self.bash("explain", "parallelism.te"))
+        self.assertEqual(self.bash("plan", "parallelism", "gpt2-lar"), {"gpt2-large"})
+
     def test_bash_completes_options_of_the_command_in_use(self):
         self.assertEqual(self.bash("plan", "memory", "s.yaml", "--bud"), {"--budget", "--budgets"})
         self.assertEqual(self.bash("simulate", "--bud"), set())
@@ -88,7 +103,7 @@ class Completion(EndToEnd):
 
     def test_bash_falls_back_to_files(self):
         self.assertEqual(self.bash("simulate", "--trace", ""), set())
-        self.assertEqual(self.bash("simulate", ""), set())
+        self.assertEqual(self.bash("simulate", "no-id-begins-so"), set())
         self.assertIn("complete -o default -F _tessera tessera", self.answer("completion", "bash"))
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")

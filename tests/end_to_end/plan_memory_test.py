@@ -51,6 +51,39 @@ class PlanMemory(EndToEnd):
             self.assertEqual(code, 0, options)
             self.assert_planned(plan, budget / GIB)
 
+    def test_experts_and_context_groups(self):
+        self.plant("moe.yaml", "model: {extends: qwen1.5-moe-a2.7b, layers: 4}\ncluster: hgx-h100-8\ntraining: {framework: megatron, "
+                   "precision: bf16, sequence_length: 2048, micro_batch: 1, global_batch: 16}\nparallelism: {data: 8, expert: 8}\n")
+        self.plant("context.yaml", "model: {extends: llama-3-8b, layers: 4}\ncluster: hgx-h100-8\ntraining: {framework: megatron, "
+                   "precision: bf16, sequence_length: 8192, micro_batch: 1, global_batch: 4}\nparallelism: {data: 2, context: 4}\n")
+        for file in ("moe.yaml", "context.yaml"):
+            _, free = self.plan(file, "--budget", "80GiB")
+            stage = free["stages"][0]
+            budget = stage["static_bytes"] + (stage["base_peak_bytes"] - stage["static_bytes"]) * 8 // 10
+            code, plan = self.plan(file, "--budget", f"{budget} B")
+            self.assertEqual(code, 0, file)
+            self.assertTrue(plan["feasible"])
+            self.assertLessEqual(plan["stages"][0]["planned_peak_bytes"], budget)
+            self.assertAlmostEqual(plan["simulated_step_s"] / plan["planned_step_s"], 1, delta=0.05)
+
+    def test_exported_options_come_back_as_the_same_step(self):
+        script = ("torchrun --nproc_per_node 4 --nnodes 1 pretrain_gpt.py --num-layers 24 --hidden-size 1024 --num-attention-heads 16 "
+                  "--seq-length 1024 --max-position-embeddings 1024 --vocab-size 50257 --micro-batch-size 16 --global-batch-size 64 --bf16 ")
+        self.plant("plain.sh", script)
+        self.assertEqual(self.run_tessera("import", "megatron", "plain.sh", "--output", "plain.yaml").returncode, 0)
+        free = json.loads(self.run_tessera("simulate", "plain.yaml", "--format", "json").stdout)["memory"]["per_rank"][0]
+        budget = free["static_bytes"] + (free["peak_bytes"] - free["static_bytes"]) * 7 // 10
+        exported = self.run_tessera("plan", "export", "plain.yaml", "--fast", "--no-swap", "--to", "megatron", "--budget", f"{budget >> 20}MiB")
+        plan = json.loads(exported.stdout)
+        self.assertEqual(exported.returncode, 0)
+        self.assertTrue(plan["fits"])
+        self.assertGreaterEqual(plan["lost"], -0.01)
+        for way in plan["tried"]:
+            self.plant("again.sh", script + " ".join(way["options"]))
+            self.assertEqual(self.run_tessera("import", "megatron", "again.sh", "--output", "again.yaml").returncode, 0, way)
+            again = json.loads(self.run_tessera("simulate", "again.yaml", "--format", "json").stdout)
+            self.assertAlmostEqual(again["step_time_s"] / way["step_time_s"], 1, delta=1e-9, msg=str(way["options"]))
+
     def test_sharded_parameters(self):
         self.plant("fsdp.yaml", "model: {extends: gpt2-large, layers: 8, vocab: 8192}\ncluster: dgx-a100\ntraining: {framework: fsdp, "
                    "precision: bf16, sequence_length: 1024, micro_batch: 8, global_batch: 64}\nparallelism: {data: 8}\n")

@@ -13,8 +13,10 @@ new_empty_strided set_ is_same_size sym_size _local_scalar_dense item lift lift_
 
 # Kernels of one operator on CUDA where they are not one. Sources: aten/src/ATen/native/cuda/SoftMax.cu
 # (softmax_backward_cuda_out: gradient times output into a temporary, then the kernel), layer_norm_kernel.cu
-# (input gradient; gamma and beta), FunctionsManual.cpp and TensorShape.cpp (slice_backward: zeros and a copy).
-SEVERAL = {"_softmax_backward_data": 2, "native_layer_norm_backward": 2, "slice_backward": 2, "select_backward": 2}
+# (input gradient; gamma and beta), FunctionsManual.cpp and TensorShape.cpp (slice_backward: zeros and a copy),
+# cuda/DilatedMaxPool2d.cu (zeros first).
+SEVERAL = {"_softmax_backward_data": 2, "native_layer_norm_backward": 2, "slice_backward": 2, "select_backward": 2,
+           "max_pool2d_with_indices_backward": 2}
 
 # On the CPU dropout draws a mask, divides it and multiplies; on CUDA one kernel does (Dropout.cu), with a mask of bytes.
 OF_DROPOUT = frozenset(["bernoulli_", "div_"])
@@ -66,8 +68,14 @@ class Launches(TorchDispatchMode):
 
     def count(self, name, args):
         number = 0 if name in OF_DROPOUT else SEVERAL.get(name, 1)
+        if name == "_softmax" and not args[0].is_contiguous():
+            number = 2  # copies its input first (SoftMax.cu, host_softmax)
+        if name == "convolution" and args[2] is not None:
+            number = 2  # the bias is added behind cuDNN (native/Convolution.cpp)
         if name == "convolution_backward":
             number = sum(args[-1])
+        if name in ("convolution_backward", "native_batch_norm_backward") and not args[0].is_contiguous():
+            number += 1  # copies the gradient first (native/cudnn)
         self.kernels[name] = self.kernels.get(name, 0) + number
 
     def total(self):

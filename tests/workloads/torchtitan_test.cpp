@@ -1,5 +1,6 @@
 // torchtitan over tensor, pipeline and context ranks: parallelize_llama, FSDP2,
 // torch.distributed.pipelining, PyTorch's context_parallel; and transformers' tp_plan.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,35 @@ TEST(Torchtitan, SharesTheVocabulary) {
               ElementsAre("gather lm_head 524288", "reduce loss.max 2048", "reduce loss.sum 2048",
                           "reduce loss.target 2048"));
   EXPECT_EQ(graph.blocks[2].parameters, 1024 * 512 + 512);
+}
+
+/// Most bytes of the head that live at once, for each of the logits.
+double peak_of_head(bool compiled) {
+  ModelSpec model = llama();
+  model.vocab = 131072;
+  StepOptions step = titan(1);
+  step.micro_batch = 64;
+  step.layout.data = step.layout.shard = 2;
+  step.global_batch = 128;
+  step.framework.compiled_loss = compiled;
+  const Block head = build_model_graph(model, step).blocks[2];
+  std::int64_t live = 0, most = 0;
+  for (const auto* ops : {&head.forward, &head.backward}) {
+    for (const GraphOp& op : *ops) {
+      live += op.allocated.value();
+      most = std::max(most, live);
+      live -= op.freed.value();
+    }
+  }
+  return static_cast<double>(most) / (64.0 * 256 * 131072);
+}
+
+TEST(Torchtitan, ACompiledLossHoldsFourBytesOfALogit) {
+  // In 16 bits the logit and its gradient. In eager mode fp32: the log-probability, the gradient of
+  // the picked ones and that of the logit; the 16-bit logits are gone (del pred). The rest is 512
+  // numbers of the weight's gradient for 16384 tokens, and of hidden ones for 131072 words.
+  EXPECT_NEAR(peak_of_head(true), 4, 0.1);
+  EXPECT_NEAR(peak_of_head(false), 12, 0.1);
 }
 
 TEST(Torchtitan, MultipliesAllChunksButOneBesideTheGather) {

@@ -266,13 +266,18 @@ void Tape::add_gradient(const Tensor& tensor, const Tensor& gradient) {
   origin_ = origin;
 }
 
-/// In place where no other tensor waits for the same memory.
+/// In place where no other tensor waits for the same memory, of which the gradient is no part, and
+/// where it does not come from the block behind to go on to the one before: such memory would be
+/// both blocks' to free.
 /// Source: PyTorch torch/csrc/autograd/input_buffer.cpp, accumulate.
 Tensor Tape::joined(const Tensor& tensor, const Tensor& first, const Tensor& second) {
   const std::string name = storage(tensor).name + ".join";
   const auto waits = [&](const Value& other) { return other.gradient.storage == first.storage; };
   const bool alone = std::ranges::count_if(values_, waits) == 1 && second.storage != first.storage;
-  if (!options_.joins_in_place || !alone) return add_into_new(*this, name, first, second);
+  const bool ends_here = value(tensor).is_parameter && !value(tensor).finished_elsewhere;
+  const bool whole = storage(first).bytes == first.traffic();
+  const bool own = whole && (storage(first).scope == StorageScope::local || ends_here);
+  if (!options_.joins_in_place || !alone || !own) return add_into_new(*this, name, first, second);
   add_in_place(*this, name, first, second);
   return first;
 }

@@ -1,6 +1,7 @@
 #include "workloads/parallel/pass.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace tessera {
@@ -11,10 +12,30 @@ std::string scope_of(const std::string& kernel_name) {
   return kernel_name.substr(0, kernel_name.find('.'));
 }
 
+/// By operator of a pass: whether a later one of forward overwrites what it or one ahead of it
+/// made, with nothing but calls between them. What is made so can only be made again as a whole.
+std::vector<bool> joined_with_next(const std::vector<GraphOp>& ops) {
+  std::vector<bool> joined(ops.size(), false);
+  std::map<StorageId, std::size_t> made;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const bool is_call = ops[i].kind == GraphOpKind::kernel || ops[i].kind == GraphOpKind::view;
+    if (!is_call || ops[i].phase != Phase::forward) made.clear();
+    if (!is_call || ops[i].phase != Phase::forward) continue;
+    for (const StorageId id : ops[i].allocates) made[id] = i;
+    for (const Access& write : ops[i].writes) {
+      const auto first = made.find(write.storage);
+      for (std::size_t k = i; first != made.end() && k > first->second;) joined[--k] = true;
+    }
+  }
+  return joined;
+}
+
 class SegmentCutter {
  public:
   SegmentCutter(const PassOps& pass, std::vector<Segment>& segments)
-      : source_(pass), segments_(segments) {}
+      : source_(pass), segments_(segments) {
+    if (pass.segment_per_call) joined_ = joined_with_next(pass.ops);
+  }
 
   void add(const GraphOp& op) {
     switch (op.kind) {
@@ -67,7 +88,9 @@ class SegmentCutter {
     if (op.kind == GraphOpKind::kernel)
       segment.kernels.push_back({op.kernel, op.name, op.recomputed});
     note(segment.memory, launched(), MemoryEventKind::free, op.frees, op.freed);
-    if (source_.segment_per_call && op.kind == GraphOpKind::kernel) close();
+    if (!joined_.empty() && op.kind == GraphOpKind::kernel &&
+        !joined_[static_cast<std::size_t>(&op - source_.ops.data())])
+      close();
   }
 
   std::vector<StorageId> accessed_by(const GraphOp& op) const {
@@ -87,9 +110,13 @@ class SegmentCutter {
     return (*source_.storages)[static_cast<std::size_t>(access.storage.index())].scope ==
            StorageScope::persistent;
   }
+  /// Statistics of a lone operator are put back, as planners take it to be.
   bool writes_persistent(const GraphOp& op) const {
     return source_.storages && std::ranges::any_of(op.writes, [this](const Access& access) {
-             return is_persistent(access);
+             const Storage& written =
+                 (*source_.storages)[static_cast<std::size_t>(access.storage.index())];
+             const bool is_statistic = !joined_.empty() && written.role == TensorRole::buffer;
+             return is_persistent(access) && !is_statistic;
            });
   }
   static void add_new(const std::vector<StorageId>& storages, std::vector<StorageId>& list) {
@@ -141,6 +168,7 @@ class SegmentCutter {
   }
 
   const PassOps& source_;
+  std::vector<bool> joined_;  ///< by operator, with the next one; empty: with all up to a cut
   std::vector<Segment>& segments_;
   Pass pass_;
   bool is_open_ = false;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/cli/catalog_text.h"
 #include "app/cli/commands.h"
 #include "app/cli/gpu_text.h"
 #include "app/cli/provenance_of.h"
@@ -29,9 +30,8 @@ const std::vector<std::pair<std::string, CatalogKind>> kCatalogLists{
     {"frameworks", CatalogKind::frameworks},
     {"scenarios", CatalogKind::scenarios}};
 
-void list_long(const std::string& what) {
-  if (what != "gpus")
-    throw InputError({"--long", "says more of GPUs alone", "tessera list gpus --long"});
+/// Everything that is known of GPUs.
+void list_gpus_long() {
   const Catalog catalog = shipped_catalog();
   std::vector<GpuSpec> gpus;
   for (const std::string& id : catalog.ids(CatalogKind::gpus))
@@ -39,12 +39,24 @@ void list_long(const std::string& what) {
   print(gpu_table(gpus));
 }
 
-void list(const std::string& what) {
+/// With figures, or ids alone: what a script wants.
+void list(const std::string& what, bool figures) {
   if (what == "schedules") return print(explain("training.schedule"));
   for (const auto& [name, kind] : kCatalogLists) {
     if (name != what) continue;
-    for (const std::string& id : shipped_catalog().ids(kind)) print(id + "\n");
+    const Catalog catalog = shipped_catalog();
+    if (figures) return print(catalog_table(kind, catalog));
+    for (const std::string& id : catalog.ids(kind)) print(id + "\n");
   }
+}
+
+/// Of a GPU, a model, a term, or a field of a scenario.
+std::string explained(const std::string& what, const Catalog& catalog) {
+  if (what.empty()) return explain(what);
+  if (catalog.has(CatalogKind::gpus, what)) return gpu_facts(load_gpu(what, catalog));
+  if (catalog.has(CatalogKind::models, what)) return model_facts(what, catalog);
+  if (const auto term = term_text(what)) return *term;
+  return explain(what);
 }
 
 /// Does all that a simulation does ahead of it: what that would refuse is refused here. Says how
@@ -87,13 +99,15 @@ void add_check_command(CLI::App& app) {
 void add_explain_command(CLI::App& app) {
   auto path = std::make_shared<std::string>();
   CLI::App* command =
-      app.add_subcommand("explain", "Document a field of a scenario, or the figures of a GPU");
-  command->add_option("PATH", *path,
-                      "e.g. parallelism.tensor, or the id of a GPU; nothing = the scenario itself");
+      app.add_subcommand("explain", "Document a field of a scenario, a GPU, a model, or a term");
+  command
+      ->add_option("PATH", *path,
+                   "parallelism.tensor, the id of a GPU or model, or a term such as MFU; nothing = "
+                   "the scenario itself")
+      ->type_name(kExplainable);
   command->callback([path] {
     const Catalog catalog = shipped_catalog();
-    const bool gpu = !path->empty() && catalog.has(CatalogKind::gpus, *path);
-    print(gpu ? gpu_facts(load_gpu(*path, catalog)) : explain(*path));
+    print(explained(*path, catalog));
   });
 }
 
@@ -111,8 +125,11 @@ void add_list_command(CLI::App& app) {
   for (const auto& [name, kind] : kCatalogLists) accepted.push_back(name);
   command->add_option("WHAT", *what)->required()->check(CLI::IsMember(accepted));
   command->add_flag("--long", *more,
-                    "gpus: memory, peaks by number format, power, die, form and price of each");
-  command->callback([what, more] { *more ? list_long(*what) : list(*what); });
+                    "figures as on a terminal: parameters, memory, peaks; gpus: all of them");
+  command->callback([what, more] {
+    if (*more && *what == "gpus") return list_gpus_long();
+    list(*what, *more || is_terminal());
+  });
 }
 
 }  // namespace tessera

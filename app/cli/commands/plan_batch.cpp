@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -41,14 +42,47 @@ struct BatchAnswer {
   std::optional<DeviceMemory> memory;  ///< that the fullest GPU must have
 };
 
+/// How far all planners together are.
+class BatchProgress {
+ public:
+  explicit BatchProgress(std::size_t planners) : planners_(planners) {}
+
+  void planner_ended(const BatchAnswer& answer) {
+    ++ended_;
+    if (answer.planner == kCeiling || answer.micro_batch <= best_) return;
+    best_ = answer.micro_batch;
+    best_planner_ = answer.planner;
+  }
+
+  /// "3/7 libra: micro-batch 12, 8 fits; best so far 16 (tessera); about 40 s left"
+  std::string text(const std::string& at) const {
+    std::string words = std::to_string(ended_ + 1) + "/" + std::to_string(planners_) + " " + at;
+    if (best_ > 0) words += "; best so far " + std::to_string(best_) + " (" + best_planner_ + ")";
+    if (ended_ == 0) return words;
+    const double passed =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const double left =
+        passed / static_cast<double>(ended_) * static_cast<double>(planners_ - ended_);
+    return words + "; about " + std::to_string(static_cast<int>(left) + 1) + " s left";
+  }
+
+ private:
+  std::size_t planners_;
+  std::size_t ended_ = 0;
+  std::int64_t best_ = 0;
+  std::string best_planner_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 /// The largest micro-batch with which a scenario fits, its number of micro-batches kept. For
 /// kCeiling: at which the lower bound of every stage does, which no planner can pass.
 class BatchSearch {
  public:
   /// `slowest`: most time per sample; nothing: any. `status` tells how far it is.
   BatchSearch(Scenario scenario, const std::string& planner, const PredictorWeights& weights,
-              std::optional<Seconds> slowest, StatusLine& status)
-      : status_(status),
+              std::optional<Seconds> slowest, const BatchProgress& progress, StatusLine& status)
+      : progress_(progress),
+        status_(status),
         scenario_(std::move(scenario)),
         planner_(planner),
         weights_(weights),
@@ -85,8 +119,9 @@ class BatchSearch {
   static constexpr std::int64_t kMost = 1 << 16;
 
   bool try_batch(std::int64_t micro_batch) {
-    status_.show((planner_ == kCeiling ? "ceiling" : planner_) + ": micro-batch " +
-                 std::to_string(micro_batch) + ", " + std::to_string(fits_) + " fits");
+    status_.show(progress_.text((planner_ == kCeiling ? "ceiling" : planner_) + ": micro-batch " +
+                                std::to_string(micro_batch) + ", " + std::to_string(fits_) +
+                                " fits"));
     scenario_.step.micro_batch = micro_batch;
     scenario_.step.global_batch = micro_batch * scenario_.step.layout.data * micro_batches_;
     steps_ = plan_step_memory(scenario_, weights_);
@@ -104,6 +139,7 @@ class BatchSearch {
     return time / static_cast<double>(scenario_.step.global_batch);
   }
 
+  const BatchProgress& progress_;
   StatusLine& status_;
   Scenario scenario_;
   std::string planner_;
@@ -195,13 +231,16 @@ void run_plan_batch(const PlanBatchOptions& options) {
   planners.emplace_back(kCeiling);
   std::vector<BatchAnswer> answers;
   StatusLine status;
+  BatchProgress progress(planners.size());
   for (const std::string& planner : planners) {
     std::optional<Seconds> slowest;
     const bool limited = options.slowdown > 0 && planner != kCeiling;
     if (limited && !answers.empty() && answers.front().per_sample)
       slowest = *answers.front().per_sample * options.slowdown;
     const std::int64_t known = answers.empty() ? 0 : answers.front().micro_batch;
-    answers.push_back(BatchSearch(scenario, planner, weights, slowest, status).run(known));
+    answers.push_back(
+        BatchSearch(scenario, planner, weights, slowest, progress, status).run(known));
+    progress.planner_ended(answers.back());
   }
   if (!options.report_file.empty())
     write_output_file(options.report_file,

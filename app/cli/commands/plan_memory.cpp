@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/commands.h"
+#include "app/cli/commands/plan_frameworks.h"
 #include "app/cli/provenance_of.h"
 #include "app/html/memory_plan_page.h"
 #include "app/shell/home.h"
@@ -35,6 +36,7 @@ struct PlanMemoryOptions {
   std::string format;
   std::string picture_file;
   std::string report_file;
+  std::string framework;
 };
 
 Bytes bytes_after(const char* option, const std::string& text) {
@@ -159,7 +161,19 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
   return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
 }
 
+ExitCode run_framework_plan(const PlanMemoryOptions& options) {
+  Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
+  if (options.no_swap) scenario.memory.swap = false;
+  if (options.fast) scenario.memory.thorough = false;
+  const Bytes budget =
+      options.budget.empty() ? scenario.memory.budget : bytes_after("--budget", options.budget);
+  const auto answer = framework_plan(scenario, shipped_weights(), budget, options.framework);
+  print(answer.dump(2) + "\n");
+  return answer["fits"].get<bool>() ? ExitCode::ok : ExitCode::does_not_fit;
+}
+
 ExitCode run_plan_export(const PlanMemoryOptions& options) {
+  if (!options.framework.empty()) return run_framework_plan(options);
   PlanQuestion question(options);
   const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
   const MemoryPlanReport& report = question.plan(budget, !options.report_file.empty());
@@ -204,6 +218,10 @@ void add_plan_export_command(CLI::App& plan, ExitCode& exit_code) {
   CLI::App* command =
       add_common(plan, "export",
                  "Print the decisions of a memory plan, operator by operator, as JSON", options);
+  command
+      ->add_option("--to", options->framework,
+                   "the nearest plan that a framework has options for, and what it loses")
+      ->check(CLI::IsMember(plan_framework_names()));
   command->callback([options, &exit_code] { exit_code = run_plan_export(*options); });
 }
 

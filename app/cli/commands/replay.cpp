@@ -31,6 +31,7 @@ struct ReplayOptions {
   std::string trace_file;
   std::string picture_file;
   std::string report_file;
+  bool notes = false;
 };
 
 Provenance provenance_of(const ReplayOptions& options, const ChakraJob& job) {
@@ -63,8 +64,10 @@ void run_replay(const ReplayOptions& options) {
                       timeline_svg(timed, timeline, {.title = provenance.scenario}));
   if (!options.report_file.empty())
     write_output_file(options.report_file, step_page(report, provenance, timed, timeline));
-  print(options.format == "json" ? json_text(report, provenance, {})
-                                 : table_text(report, provenance));
+  if (options.format == "json")
+    print(json_text(report, provenance, {}));
+  else
+    print_styled(table_text(report, provenance, text_style(options.notes)));
 }
 
 }  // namespace
@@ -92,6 +95,7 @@ void add_replay_command(CLI::App& app) {
   command->add_option("--picture", options->picture_file, "write the timeline as SVG");
   command->add_option("--report", options->report_file,
                       "write a self-contained HTML report for a browser");
+  add_notes_option(*command, options->notes);
   command->callback([options] { run_replay(*options); });
 }
 

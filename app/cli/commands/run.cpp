@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "hw/units/input_error.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
+#include "sim/formats/output_file.h"
+#include "sim/longrun/run_picture.h"
 #include "sim/process/answer.h"
 #include "sim/reliability/spare_count.h"
 #include "sim/step/run_step.h"
@@ -131,6 +134,7 @@ void add_step(const RunOptions& options, const RunStep& step, RunAnswer& answer)
   check_run_size(options, answer.plan);
   set_slowdowns(step.states, answer);
   answer.runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds));
+  answer.bill = run_bill(step.scenario.cluster, step.report, answer.plan, answer.runs);
 }
 
 void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer) {
@@ -140,12 +144,18 @@ void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer)
   add_spare_advice(answer);
   if (options.tokens > 0) answer.goal = token_goal(options, answer);
   add_notes(options, answer);
+  if (!options.picture_file.empty())
+    write_output_file(options.picture_file,
+                      timeline_picture(answer.scenario + ", first seed", answer.timeline));
   print(options.format == "json" ? json_text(answer, TESSERA_VERSION) : table_text(answer));
 }
 
-ExitCode run_long(const RunOptions& options) {
+ExitCode run_long(const RunOptions& asked, const std::set<std::string>& given) {
+  Scenario scenario = load_scenario(asked.file, asked.overrides, shipped_catalog());
+  const RunOptions options = with_section(asked, scenario, given);
   const std::vector<RunVariant> variants = run_variants(options);
-  Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
+  if (!options.vary.empty() && !options.picture_file.empty())
+    throw InputError({"--picture", "draws one run", "leave out --vary, or the picture"});
   std::vector<RunAnswer> answers;
   for (const RunVariant& variant : variants)
     answers.push_back(planned_run(variant.options, scenario));
@@ -237,8 +247,15 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--seeds", options->seeds, "runs with other failures (default 20)")
       ->check(CLI::Range(1, 100'000));
   command->add_option("--seed", options->seed, "of the first run (default 1)");
+  command->add_option("--picture", options->picture_file,
+                      "write what the job did, day by day, as SVG (first seed)");
   add_format_option(*command, options->format, {"table", "json"});
-  command->callback([options, &exit_code] { exit_code = run_long(*options); });
+  command->callback([options, command, &exit_code] {
+    std::set<std::string> given;
+    for (const CLI::Option* option : command->get_options())
+      if (option->count() > 0) given.insert(option->get_name());
+    exit_code = run_long(*options, given);
+  });
 }
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@ struct RunOptions {
   std::string file;
   std::vector<std::string> overrides;
   std::string format;
+  std::string picture_file;
   std::vector<std::string> vary;   ///< "spares=0,16"
   double days = 0;                 ///< 0: as long as the record, else 30
   double per_1000_node_days = -1;  ///< negative: not given
@@ -34,6 +36,12 @@ struct RunOptions {
   int seeds = 20;
   std::uint64_t seed = 1;
 };
+
+/// `options` with what the section `reliability` of the scenario says where the command line does
+/// not: `given` names its options, as "--spares". A description of failures on the command line
+/// replaces the section's, with its detection and repair.
+RunOptions with_section(RunOptions options, const Scenario& scenario,
+                        const std::set<std::string>& given);
 
 inline constexpr double kMostRunDays = 3660;
 inline constexpr int kMostRunNodes = 1'000'000;

@@ -52,6 +52,7 @@ struct SimulateOptions {
   std::string snapshot_file;
   std::string chakra_version = "1.0.0";
   bool timing = false;
+  bool notes = false;
   int steps = 0;  ///< 0: one, in full
   int jobs = 0;   ///< 0: one per core
 };
@@ -151,9 +152,10 @@ ExitCode run_simulate(const SimulateOptions& options) {
   const Provenance provenance = provenance_of(scenario, weights, timed);
   if (!options.report_file.empty())
     write_output_file(options.report_file, step_page(report, provenance, timed, timeline));
-  print(options.format == "json"
-            ? json_text(report, provenance, options.timing ? stopwatch.passes() : RunTiming())
-            : table_text(report, provenance));
+  if (options.format == "json")
+    print(json_text(report, provenance, options.timing ? stopwatch.passes() : RunTiming()));
+  else
+    print_styled(table_text(report, provenance, text_style(options.notes)));
   for (const auto& [pass, time] : stopwatch.passes()) {
     spdlog::debug("{}: {:.1f} ms", pass, time.value() * 1e3);
   }
@@ -183,6 +185,7 @@ void add_simulate_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--chakra-version", options->chakra_version, "of their schema")
       ->check(CLI::IsMember({"1.0.0", "0.0.4"}))
       ->capture_default_str();
+  add_notes_option(*command, options->notes);
   command->add_flag("--timing", options->timing, "put the times of our own run into the JSON");
   command
       ->add_option("--steps", options->steps,

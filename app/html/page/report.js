@@ -51,6 +51,11 @@ function start() {
   const head = headNode(page);
   main.append(head);
   if (page.headline) main.append(headlineNode(page.headline, page.ranks));
+  if (page.live) {
+    main.append(liveNode(page.live));
+    document.documentElement.setAttribute("data-ready", "1");
+    return;
+  }
   const cards = page.cards || (page.points && page.points.rows.length > 0 ? pointsCards(page.points) : null);
   if (cards) main.append(cardsNode(cards));
   if (page.summary && !page.headline && !page.points) main.append(section("Summary", summaryNode(page.summary)));
@@ -74,7 +79,10 @@ if (typeof document !== "undefined" && document.getElementById("data")) {
   document.addEventListener("DOMContentLoaded", () => {
     const begin = performance.now();
     start();
-    addEventListener("resize", fitCharts);
+    addEventListener("resize", () => {
+      fitCharts();
+      for (const resize of resizes) resize();
+    });
     addEventListener("beforeprint", fitCharts);
     if (location.hash === "#measure") measure(begin);
   });

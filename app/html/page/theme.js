@@ -9,6 +9,9 @@ function styleColour(name) {
 /** What has to be drawn again in other colours. */
 const repaints = [];
 
+/** What has to be fitted again when the window has another size. */
+const resizes = [];
+
 function repaintAll() {
   for (const repaint of repaints) repaint();
 }

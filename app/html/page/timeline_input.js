@@ -133,10 +133,10 @@ function timelineNode(timeline) {
   };
   fit();
   repaints.push(() => view.draw());
-  addEventListener("resize", fit);
+  resizes.push(fit);
   return element("div", {}, timelineLegend(timeline), element("div", {class: "tools"}, input,
     element("button", {type: "button", onclick: () => { view.next(); redraw(); }}, "next"), found,
     element("button", {type: "button", onclick: () => { view.reset(); redraw(); }}, "all"),
-    timeline.path ? element("label", {}, path, "critical path") : null), canvas, details,
+    timeline.path && timeline.path.begin.length > 0 ? element("label", {}, path, "critical path") : null), canvas, details,
     timeline.note ? element("p", {class: "note"}, timeline.note) : null, asTable(() => timelineTable(timeline)));
 }

@@ -55,7 +55,7 @@ class MegatronJob {
   void read_optimizer();
   void read_recomputation();
   void read_selective();
-  void read_full(const std::string& method, const std::string& count, std::int64_t layers);
+  void read_full(const std::string& method, std::int64_t layers);
   void read_data_parallel();
   void read_sharding();
   void read_overlap();

@@ -102,7 +102,7 @@ void MegatronJob::read_recomputation() {
                           ? "--activations-checkpoint-num-layers"
                           : "--checkpoint-num-layers";
   const std::string method = text("--recompute-method").value_or(second ? *second : "uniform");
-  read_full(method, count, integer(count).value_or(1));
+  read_full(method, integer(count).value_or(1));
 }
 
 void MegatronJob::read_selective() {
@@ -121,15 +121,15 @@ void MegatronJob::read_selective() {
 }
 
 /// uniform: one checkpoint per `layers`; block: so many layers of each stage or model chunk.
-void MegatronJob::read_full(const std::string& method, const std::string& count,
-                            std::int64_t layers) {
-  draft_.set("training.recompute", "full");
-  const char* argument = given(count.c_str()) ? count.c_str() : "--recompute-num-layers";
-  if (method == "uniform" && layers > 1)
-    cannot(argument, "layers between checkpoints are not simulated: every layer has one");
-  if (method == "block" && layers < layers_of_part())
-    cannot(argument, "of the " + std::to_string(layers_of_part()) +
-                         " layers of each stage: all or none run again in the simulation");
+void MegatronJob::read_full(const std::string& method, std::int64_t layers) {
+  const bool some =
+      (method == "uniform" && layers > 1) || (method == "block" && layers < layers_of_part());
+  if (some) {
+    draft_.set("memory.planner", "megatron_" + method);
+    draft_.set("memory.layers", std::to_string(layers));
+  } else {
+    draft_.set("training.recompute", "full");
+  }
   if (method != "uniform" && method != "block" && method != "custom")
     cannot("--recompute-method", "is not simulated");
 }

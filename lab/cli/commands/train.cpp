@@ -10,6 +10,7 @@
 
 #include "app/shell/home.h"
 #include "app/shell/output.h"
+#include "hw/units/input_error.h"
 #include "hw/units/replace_file.h"
 #include "lab/cli/commands.h"
 #include "lab/cli/commands/train_attention.h"
@@ -104,7 +105,20 @@ void run_train(const TrainCommandOptions& options) {
   spdlog::info("trained in {:.1f} s, wrote {}", elapsed.count(), file.string());
 }
 
+/// Without --out the weights that came with the program are written.
+void refuse_installed(const TrainCommandOptions& options) {
+  const bool tables_alone = options.ablations;
+  const bool given = tables_alone ? !options.table_folder.empty() : !options.weights_file.empty();
+  if (given || is_checkout()) return;
+  throw InputError(
+      {tables_alone ? "--tables" : "--out",
+       "is not given, and " + home().string() +
+           " is an installation, whose files stay as they came",
+       tables_alone ? "name a folder for the table" : "name a file of your own for the weights"});
+}
+
 void run(const TrainCommandOptions& options) {
+  refuse_installed(options);
   if (options.ablations) return run_ablations(options);
   if (options.model == "tensor-gemm")
     return run_train_tensor_gemm(options.data_folder, options.weights_file, options.table_folder);
@@ -125,8 +139,8 @@ void add_train_command(CLI::App& app) {
       ->required();
   command->add_option(
       "--out", options->weights_file,
-      "weights file whose section of the model is written, the others kept (default: "
-      "the shipped weights, and the tables into results/predictor)");
+      "weights file whose section of the model is written, the others kept (default, in a "
+      "checkout: the shipped weights, and the tables into results/predictor)");
   command->add_option("--tables", options->table_folder, "folder for the tables that are printed");
   command->add_option("--seed", options->training.seed, "of the neural form")
       ->capture_default_str();

@@ -30,11 +30,18 @@ ExitCode reproduce_all(ValidateOptions options, const std::filesystem::path& fol
   write_output_file(folder / "neusight.txt", validation_table(models));
   const bool missed = options.tolerance_pct && misses(models.summary, *options.tolerance_pct);
   if (missed) return ExitCode::out_of_tolerance;
-  if (options.runs_file.empty()) return ExitCode::ok;
+  if (options.runs_files.empty()) return ExitCode::ok;
   options.only = {"family=gpt,llama,mpt", "precision=fp16,bf16"};
   const TrainingRunValidation validation = score_runs(options);
   write_output_file(folder / "training_runs.txt", training_run_table(validation));
   return validation.failed > 0 ? ExitCode::internal : ExitCode::ok;
+}
+
+/// Of --baselines.
+void refuse_formats(const ValidateOptions& options) {
+  if (options.format != "table" || options.tolerance_pct)
+    throw InputError({"--baselines", "prints a table, and is held to no tolerance",
+                      "leave --format and --tolerance out"});
 }
 
 void add_common_options(CLI::App& command, ValidateOptions& options) {
@@ -52,6 +59,8 @@ struct OptionUse {
 };
 constexpr std::array kUses{OptionUse{"--only", true, false, false, false},
                            OptionUse{"--scenarios", true, true, false, false},
+                           OptionUse{"--memory", true, false, false, false},
+                           OptionUse{"--summary", true, false, false, false},
                            OptionUse{"--overlay", true, true, true, false},
                            OptionUse{"--report", true, false, false, false},
                            OptionUse{"--jobs", true, true, false, false},
@@ -67,7 +76,7 @@ constexpr std::array kUses{OptionUse{"--only", true, false, false, false},
 void refuse_unused(const CLI::App& command, const ValidateOptions& options) {
   std::vector<Problem> problems;
   for (const OptionUse& use : kUses) {
-    const bool used = (use.runs && !options.runs_file.empty()) ||
+    const bool used = (use.runs && !options.runs_files.empty()) ||
                       (use.models && !options.models_file.empty()) ||
                       (use.operators && !options.operators_file.empty()) ||
                       (use.collectives && !options.collectives_file.empty());
@@ -89,9 +98,12 @@ void add_files(CLI::App& command, ValidateOptions& options) {
   files->add_option("--models", options.models_file, "whole-model runs (CSV, docs/validation.md)");
   files->add_option("--operators", options.operators_file,
                     "operators timed alone (CSV, docs/validation.md)");
-  files->add_option("RUNS", options.runs_file, "training steps (CSV, docs/validation.md)");
+  files->add_option("RUNS", options.runs_files,
+                    "training steps (CSV, docs/validation.md); several files are judged together");
   files->add_option("--collectives", options.collectives_file,
                     "collectives timed alone (CSV, docs/collectives.md)");
+  files->add_option("--power-caps", options.power_caps_file,
+                    "training under caps of the board power (CSV, docs/validation.md)");
   files->require_option(1);
 }
 
@@ -116,6 +128,9 @@ void add_row_options(CLI::App* command, ValidateOptions* options) {
                    "RUNS or --models: instead of simulating, print what each row becomes: a hash "
                    "of its scenario, or the scenario")
       ->check(CLI::IsMember({"hash", "yaml"}));
+  command->add_flag("--memory", options->memory_alone,
+                    "RUNS: peaks and verdicts alone, no time is simulated");
+  command->add_flag("--summary", options->summary, "RUNS: a table without a line per row");
   command->add_option("--report", options->report_file, "RUNS: write a self-contained HTML report");
   command
       ->add_option("--jobs", options->jobs,
@@ -167,14 +182,28 @@ void add_reproduce_command(CLI::App& app, ExitCode& exit_code) {
                        "write the tables of docs/accuracy.md into a folder, as results/validation");
   what->require_option(1);
   command
-      ->add_option("--runs", options->runs_file,
+      ->add_option("--runs", options->runs_files,
                    "--all: also of these training steps (CSV, docs/validation.md)")
       ->needs(all);
   command
       ->add_option("--jobs", options->jobs, "simulations of --runs at a time; default: processors")
       ->check(CLI::Range(1, 1024));
+  CLI::Option* baselines =
+      command
+          ->add_option("--baselines", options->baseline_data,
+                       "folder of measured kernels (as of train --data): a plain MLP and a "
+                       "regression per operator, trained on them, beside ours and the published")
+          ->excludes(all);
+  command->add_option("--picture", options->picture_file, "--baselines: write them as an SVG file")
+      ->needs(baselines);
   add_common_options(*command, *options);
   command->callback([options, study, folder, &exit_code] {
+    if (!options->baseline_data.empty()) {
+      refuse_formats(*options);
+      options->models_file = published_runs(*study);
+      exit_code = run_baselines(*options);
+      return;
+    }
     if (!folder->empty()) {
       exit_code = reproduce_all(*options, *folder);
       return;

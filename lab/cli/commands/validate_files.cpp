@@ -15,9 +15,12 @@
 #include "app/shell/output.h"
 #include "app/shell/progress.h"
 #include "hw/units/input_error.h"
+#include "lab/fit/train.h"
 #include "lab/validate/collectives/collective_text.h"
+#include "lab/validate/models/baseline_text.h"
 #include "lab/validate/models/model_run_scenario.h"
 #include "lab/validate/models/operator_text.h"
+#include "lab/validate/power/power_caps.h"
 #include "lab/validate/resolved_rows.h"
 #include "lab/validate/runs/training_run_text.h"
 #include "lab/validate/validation_page.h"
@@ -114,10 +117,16 @@ ExitCode run_operators(const ValidateOptions& options) {
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
 }
 
-void print_validation(const TrainingRunValidation& validation, const std::string& format) {
-  print(format == "json"  ? training_run_json(validation)
-        : format == "csv" ? training_run_csv(validation)
-                          : training_run_table(validation));
+void print_validation(const TrainingRunValidation& validation, const ValidateOptions& options) {
+  print(options.format == "json"  ? training_run_json(validation)
+        : options.format == "csv" ? training_run_csv(validation)
+                                  : training_run_table(validation, !options.summary));
+}
+
+std::string joined(const std::vector<std::string>& files) {
+  std::string text;
+  for (const std::string& file : files) text += (text.empty() ? "" : ", ") + file;
+  return text;
 }
 
 TrainingRunReading reading_of(const ValidateOptions& options) {
@@ -129,7 +138,13 @@ TrainingRunReading reading_of(const ValidateOptions& options) {
 }
 
 TrainingRuns runs_of(const ValidateOptions& options) {
-  return read_training_runs(options.runs_file, row_rules(shipped_catalog()), reading_of(options));
+  const RowRules rules = row_rules(shipped_catalog());
+  std::vector<TrainingRuns> files;
+  for (const std::string& file : options.runs_files)
+    files.push_back(read_training_runs(file, rules, reading_of(options)));
+  TrainingRuns runs = together(std::move(files));
+  if (options.memory_alone) leave_out_times(runs);
+  return runs;
 }
 
 /// Builds scenarios of measured steps as the options say.
@@ -171,10 +186,10 @@ ExitCode run_training_runs(const ValidateOptions& options) {
     return print_scenarios(options, resolve_rows(runs, scenarios_of(options, runs)));
   }
   const TrainingRunValidation validation = score_runs(options);
-  print_validation(validation, options.format);
+  print_validation(validation, options);
   if (!options.report_file.empty())
     write_output_file(options.report_file,
-                      validation_page(validation, options.runs_file, TESSERA_VERSION));
+                      validation_page(validation, joined(options.runs_files), TESSERA_VERSION));
   if (validation.failed > 0) {
     spdlog::error("{} simulations failed; their rows say how", validation.failed);
     return ExitCode::internal;
@@ -228,6 +243,23 @@ ScenarioOfRun scenarios_of(const ValidateOptions& options, const std::vector<Mod
   };
 }
 
+ExitCode run_power_caps(const ValidateOptions& options) {
+  if (options.format != "table")
+    throw InputError({"--format", "is " + options.format + ", but --power-caps has a table alone",
+                      "leave it out"});
+  const std::vector<CappedRun> runs =
+      predict_capped_runs(options.power_caps_file, shipped_catalog());
+  print(capped_run_table(runs));
+  const auto missed = [&](auto error_of) {
+    std::vector<double> errors;
+    for (const CappedRun& run : runs) errors.push_back((run.*error_of)());
+    return options.tolerance_pct && misses(summarize_errors(errors), *options.tolerance_pct);
+  };
+  return missed(&CappedRun::time_error_pct) || missed(&CappedRun::energy_error_pct)
+             ? ExitCode::out_of_tolerance
+             : ExitCode::ok;
+}
+
 }  // namespace
 
 ModelValidation score_runs_of_models(const ValidateOptions& options) {
@@ -238,8 +270,23 @@ ModelValidation score_runs_of_models(const ValidateOptions& options) {
   return validation;
 }
 
+ExitCode run_baselines(const ValidateOptions& options) {
+  const TrainingSet set = read_training_set(options.baseline_data, shipped_gpu_lookup());
+  std::vector<const GpuData*> gpus;
+  for (const GpuData& gpu : set.gpus) gpus.push_back(&gpu);
+  const ModelValidation ours = score_runs_of_models(options);
+  const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
+  const BaselineComparison comparison =
+      score_baselines(ours, scenarios_of(options, runs), shipped_weights(), gpus, jobs_of(options));
+  print(baseline_table(comparison));
+  if (!options.picture_file.empty())
+    write_output_file(options.picture_file, baseline_picture(comparison));
+  return ExitCode::ok;
+}
+
 ExitCode run_validate(const ValidateOptions& options) {
-  if (!options.runs_file.empty()) return run_training_runs(options);
+  if (!options.power_caps_file.empty()) return run_power_caps(options);
+  if (!options.runs_files.empty()) return run_training_runs(options);
   if (!options.collectives_file.empty()) return run_collectives(options);
   if (!options.operators_file.empty()) return run_operators(options);
   if (!options.scenarios.empty()) {

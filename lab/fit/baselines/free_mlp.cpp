@@ -45,19 +45,25 @@ struct FreeMlp::Examples {
   }
 };
 
-FreeMlp::Features FreeMlp::features_of(const KernelMeasurement& row, const GpuTraits& gpu) {
-  const auto size = [](std::int64_t v) {
-    return std::log(static_cast<double>(std::max<std::int64_t>(v, 1)));
+FreeMlp::Features FreeMlp::features_of(const std::array<std::int64_t, 4>& sizes,
+                                       const GpuTraits& gpu) {
+  const auto log_of = [](std::int64_t size) {
+    return size == 0 ? 0 : std::log(static_cast<double>(size));
   };
+  return {log_of(sizes[0]),    log_of(sizes[1]),        log_of(sizes[2]),  log_of(sizes[3]),
+          std::log(gpu.flops), std::log(gpu.bandwidth), std::log(gpu.sms), std::log(gpu.l2)};
+}
+
+FreeMlp::Features FreeMlp::features_of(const KernelMeasurement& row, const GpuTraits& gpu) {
   const bool gemm = row.op == MeasuredOp::linear || row.op == MeasuredOp::bmm;
-  return {gemm ? size(row.batch) : size(row.rows),
-          gemm ? size(row.m) : size(row.cols),
-          gemm ? size(row.n) : 0,
-          gemm ? size(row.k) : 0,
-          std::log(gpu.flops),
-          std::log(gpu.bandwidth),
-          std::log(gpu.sms),
-          std::log(gpu.l2)};
+  if (gemm) return features_of({row.batch, row.m, row.n, row.k}, gpu);
+  return features_of({row.rows, row.cols, 0, 0}, gpu);
+}
+
+FreeMlp::Features FreeMlp::features_of(const Kernel& kernel, const GpuTraits& gpu) {
+  if (kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::batched_gemm)
+    return features_of({kernel.batch, kernel.m, kernel.n, kernel.k}, gpu);
+  return features_of({kernel.rows, kernel.cols, 0, 0}, gpu);
 }
 
 FreeMlp::Net FreeMlp::train(const Examples& examples, std::uint64_t seed) {
@@ -103,15 +109,22 @@ FreeMlp::FreeMlp(const std::vector<const GpuData*>& gpus, std::uint64_t seed) {
   }
 }
 
-double FreeMlp::seconds(const KernelMeasurement& row, const GpuTraits& gpu) const {
-  const Kernel kernel = kernel_of(row);
+double FreeMlp::seconds(const Kernel& kernel, const Features& features,
+                        const GpuTraits& gpu) const {
   const Net& net = nets_[neusight_class(kernel.kind)];
-  const Features features = features_of(row, gpu);
   Eigen::VectorXd inputs(static_cast<Eigen::Index>(kFeatures));
   for (std::size_t i = 0; i < kFeatures; ++i)
     inputs(static_cast<Eigen::Index>(i)) =
         std::clamp((features[i] - net.mean[i]) / net.scale[i], -kFeatureLimit, kFeatureLimit);
   return roofline_seconds(kernel, gpu) * std::exp(mlp_forward(net.mlp, inputs)(0));
+}
+
+double FreeMlp::seconds(const KernelMeasurement& row, const GpuTraits& gpu) const {
+  return seconds(kernel_of(row), features_of(row, gpu), gpu);
+}
+
+double FreeMlp::seconds(const Kernel& kernel, const GpuTraits& gpu) const {
+  return seconds(kernel, features_of(kernel, gpu), gpu);
 }
 
 }  // namespace tessera

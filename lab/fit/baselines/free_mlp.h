@@ -30,6 +30,8 @@ class FreeMlp {
 
   /// Latency [s] of an isolated call on a GPU, seen or not.
   double seconds(const KernelMeasurement& row, const GpuTraits& gpu) const;
+  /// The same of a kernel of a model. Kinds that were not measured count as elementwise.
+  double seconds(const Kernel& kernel, const GpuTraits& gpu) const;
 
  private:
   static constexpr std::size_t kFeatures = 8;
@@ -41,6 +43,10 @@ class FreeMlp {
   struct Examples;
 
   static Features features_of(const KernelMeasurement& row, const GpuTraits& gpu);
+  static Features features_of(const Kernel& kernel, const GpuTraits& gpu);
+  /// Sizes [batch, m, n, k] of a product, [rows, columns, 0, 0] of anything else; 0: none.
+  static Features features_of(const std::array<std::int64_t, 4>& sizes, const GpuTraits& gpu);
+  double seconds(const Kernel& kernel, const Features& features, const GpuTraits& gpu) const;
   static Net train(const Examples& examples, std::uint64_t seed);
 
   std::array<Net, kNeusightClasses> nets_;  ///< classes as in neusight_class()

@@ -7,11 +7,31 @@
 namespace tessera {
 namespace {
 
-RegressionSample sample_of(const KernelMeasurement& row, const GpuTraits& gpu) {
-  const Kernel kernel = kernel_of(row);
+RegressionSample sample_of(const Kernel& kernel, const GpuTraits& gpu) {
   return {.compute = kernel.flops.value() / gpu.flops,
-          .traffic = static_cast<double>(kernel.bytes().value()) / gpu.bandwidth,
-          .latency = row.latency_us * 1e-6};
+          .traffic = static_cast<double>(kernel.bytes().value()) / gpu.bandwidth};
+}
+
+RegressionSample sample_of(const KernelMeasurement& row, const GpuTraits& gpu) {
+  RegressionSample sample = sample_of(kernel_of(row), gpu);
+  sample.latency = row.latency_us * 1e-6;
+  return sample;
+}
+
+/// The operator that stands for a kind.
+MeasuredOp op_of(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::gemm:
+      return MeasuredOp::linear;
+    case KernelKind::batched_gemm:
+      return MeasuredOp::bmm;
+    case KernelKind::softmax:
+      return MeasuredOp::softmax;
+    case KernelKind::layer_norm:
+      return MeasuredOp::layer_norm;
+    default:
+      return MeasuredOp::add;
+  }
 }
 
 }  // namespace
@@ -45,6 +65,12 @@ PerOpRegression::PerOpRegression(const std::vector<const GpuData*>& gpus) {
 double PerOpRegression::seconds(const KernelMeasurement& row, const GpuTraits& gpu) const {
   const RegressionSample sample = sample_of(row, gpu);
   return coefficients_[static_cast<std::size_t>(row.op)].latency(sample.compute, sample.traffic);
+}
+
+double PerOpRegression::seconds(const Kernel& kernel, const GpuTraits& gpu) const {
+  const RegressionSample sample = sample_of(kernel, gpu);
+  const auto op = static_cast<std::size_t>(op_of(kernel.kind));
+  return coefficients_[op].latency(sample.compute, sample.traffic);
 }
 
 }  // namespace tessera

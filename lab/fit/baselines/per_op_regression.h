@@ -39,6 +39,8 @@ class PerOpRegression {
 
   /// Latency [s] of an isolated call on a GPU, seen or not; launch overhead is in the constant.
   double seconds(const KernelMeasurement& row, const GpuTraits& gpu) const;
+  /// The same of a kernel of a model. Kinds that were not measured count as additions.
+  double seconds(const Kernel& kernel, const GpuTraits& gpu) const;
 
  private:
   std::array<RegressionCoefficients, kMeasuredOps> coefficients_;

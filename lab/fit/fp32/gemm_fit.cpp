@@ -143,11 +143,8 @@ void leave_out(Ingredient ingredient, LeastAbsoluteProblem& problem) {
 
 LeastAbsoluteProblem problem_of(const std::vector<GemmFitGpu>& gpus,
                                 const std::vector<GemmSample>& samples, GemmResiduals& residuals) {
-  LeastAbsoluteProblem problem;
-  problem.rows = samples.size();
-  for (const GemmSample& sample : samples) problem.weights.push_back(sample.weight);
-  problem.start = Eigen::VectorXd::Zero(kFirstGpu + 2 * static_cast<Eigen::Index>(gpus.size()));
-  problem.pull = Eigen::VectorXd::Constant(problem.start.size(), kWeakPull);
+  const Eigen::Index parameters = kFirstGpu + 2 * static_cast<Eigen::Index>(gpus.size());
+  LeastAbsoluteProblem problem = problem_over(samples, parameters, residuals);
   for (int i = 0; i < At::kFamilyMenu; ++i) problem.start(i) = kStart[i];
   problem.pull.segment(At::kFamilyMenu, kFamilies * At::kMenu).setConstant(kFamilyPull);
   for (std::size_t g = 0; g < gpus.size(); ++g) {
@@ -156,11 +153,6 @@ LeastAbsoluteProblem problem_of(const std::vector<GemmFitGpu>& gpus,
     problem.start(first + 1) = std::log(gpus[g].floor_seconds * 1e6);
     problem.pull(first + 1) = kFloorPull;
   }
-  problem.prepare = [&](const Eigen::VectorXd& parameters) { residuals.prepare(parameters); };
-  problem.residual = [&](std::size_t row, const Eigen::VectorXd& parameters, bool derivatives,
-                         RowResidual& out) {
-    residuals.residual(row, parameters, derivatives, out);
-  };
   return problem;
 }
 

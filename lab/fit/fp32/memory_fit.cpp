@@ -72,11 +72,8 @@ class MemoryResiduals {
 LeastAbsoluteProblem problem_of(const std::vector<MemoryFitGpu>& gpus,
                                 const std::vector<TrafficSample>& samples,
                                 MemoryResiduals& residuals) {
-  LeastAbsoluteProblem problem;
-  problem.rows = samples.size();
-  for (const TrafficSample& sample : samples) problem.weights.push_back(sample.weight);
-  problem.start = Eigen::VectorXd::Zero(local_index(static_cast<int>(gpus.size()), 0));
-  problem.pull = Eigen::VectorXd::Constant(problem.start.size(), kWeakPull);
+  const int parameters = local_index(static_cast<int>(gpus.size()), 0);
+  LeastAbsoluteProblem problem = problem_over(samples, parameters, residuals);
   for (int i = 0; i < kShared; ++i) problem.start(i) = kStart[i];
   for (int g = 0; g < static_cast<int>(gpus.size()); ++g) {
     for (std::size_t c = 0; c < kMemoryClasses; ++c) {
@@ -85,11 +82,6 @@ LeastAbsoluteProblem problem_of(const std::vector<MemoryFitGpu>& gpus,
       problem.pull(local_index(g, c) + 1) = kFloorPull;
     }
   }
-  problem.prepare = [&](const Eigen::VectorXd& parameters) { residuals.prepare(parameters); };
-  problem.residual = [&](std::size_t row, const Eigen::VectorXd& parameters, bool derivatives,
-                         RowResidual& out) {
-    residuals.residual(row, parameters, derivatives, out);
-  };
   return problem;
 }
 

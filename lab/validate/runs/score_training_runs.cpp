@@ -8,6 +8,7 @@
 
 #include "hw/units/input_error.h"
 #include "lab/validate/runs/peak_of_run.h"
+#include "lab/validate/runs/run_groups.h"
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
@@ -84,7 +85,7 @@ std::string simulate_run(const TrainingRun& run, const ScenarioOfTrainingRun& sc
     const Scenario scenario = scenario_of(run);
     Json answer = facts_of(scenario);
     const bool memory_alone =
-        !run.step_time && (run.peak_memory_gib || run.outcome == RunOutcome::out_of_memory);
+        !run.step_time && (run.peak_memory_gib || run.outcome != RunOutcome::not_stated);
     if (memory_alone && scenario.memory.planner.empty()) {
       add_memory(run, scenario, build_program(scenario.model, scenario.step), answer);
       return answer.dump();
@@ -134,40 +135,6 @@ TrainingRunScore score_of(const TrainingRun& run, const ForkedOutcome& outcome) 
   return score;
 }
 
-/// Of a row with an error.
-ScoredError scored_error(const TrainingRunScore& row) {
-  ScoredError error{.error_pct = *row.error_pct, .covered = {}};
-  if (row.interval) error.covered = row.interval->hold(row.run.step_time->value());
-  return error;
-}
-
-std::string source_name(const TrainingRun& run) {
-  return run.source.empty() ? "(no source)" : run.source;
-}
-
-/// Whether the job ran, as far as the row says.
-std::optional<bool> did_run(const TrainingRun& run) {
-  if (run.outcome == RunOutcome::out_of_memory) return false;
-  if (run.outcome == RunOutcome::ran || run.step_time || run.peak_memory_gib) return true;
-  return std::nullopt;
-}
-
-void judge(const TrainingRunScore& row, FitVerdicts& verdicts) {
-  const auto ran = did_run(row.run);
-  if (!row.fits || !ran) return;
-  if (*ran) {
-    ++verdicts.ran;
-    verdicts.ran_found += *row.fits ? 1 : 0;
-  } else {
-    ++verdicts.out_of_memory;
-    verdicts.out_of_memory_found += *row.fits ? 0 : 1;
-  }
-  if (!row.memory_error_pct) return;
-  constexpr double kLess = 0.95;
-  ++verdicts.peaks;
-  verdicts.fit_in_less += *row.simulated_peak_gib <= kLess * *row.run.peak_memory_gib ? 1 : 0;
-}
-
 std::vector<PeakGroup> group_peaks(const std::vector<TrainingRunScore>& rows) {
   std::map<std::pair<std::string, std::string>, PeakGroup> groups;
   std::map<std::pair<std::string, std::string>, std::vector<double>> errors;
@@ -187,69 +154,6 @@ std::vector<PeakGroup> group_peaks(const std::vector<TrainingRunScore>& rows) {
     list.push_back(std::move(group));
   }
   return list;
-}
-
-/// "one GPU", "tp", "tp+dp", ...
-std::string parallelism_of(const ParallelLayout& layout) {
-  std::string text;
-  const auto add = [&](int size, const char* name) {
-    if (size > 1) text += (text.empty() ? "" : "+") + std::string(name);
-  };
-  add(layout.tensor, "tp");
-  add(layout.pipeline, "pp");
-  add(layout.data, "dp");
-  return text.empty() ? "one GPU" : text;
-}
-
-std::string size_of(const TrainingRun& run) {
-  if (run.n_gpus == 1) return "1 GPU";
-  if (run.n_gpus <= run.gpus_per_node) return "2 to 8 GPUs, one node";
-  return run.n_gpus <= 64 ? "up to 64 GPUs" : "more than 64 GPUs";
-}
-
-std::string mfu_of(double mfu) {
-  constexpr double kHigh = 0.30, kLow = 0.15;
-  if (mfu >= kHigh) return "30 % and more";
-  return mfu >= kLow ? "15 to 30 %" : "below 15 %";
-}
-
-/// Between nodes, as far as the job measured it.
-std::string fabric_of(const TrainingRunScore& row) {
-  if (row.run.n_gpus <= row.run.gpus_per_node) return "one node";
-  if (!row.fabric_share) return "not measured";
-  constexpr double kSound = 0.7, kHalf = 0.35, kTenth = 0.1;
-  if (*row.fabric_share >= kSound) return "70 % and more of the promised";
-  if (*row.fabric_share >= kHalf) return "35 to 70 % of the promised";
-  return *row.fabric_share >= kTenth ? "10 to 35 % of the promised" : "below 10 % of the promised";
-}
-
-std::string tensor_group_of(const TrainingRun& run) {
-  if (run.layout.tensor == 1) return "1";
-  return run.layout.tensor <= run.gpus_per_node ? "inside a node" : "over nodes";
-}
-
-std::vector<ErrorGroup> group_errors(const std::vector<TrainingRunScore>& rows) {
-  std::map<std::pair<std::string, std::string>, std::vector<ScoredError>> errors;
-  for (const TrainingRunScore& row : rows) {
-    if (!row.error_pct) continue;
-    const ScoredError error = scored_error(row);
-    const TrainingRun& run = row.run;
-    errors[{"gpu", run.gpu}].push_back(error);
-    errors[{"framework", run.framework}].push_back(error);
-    errors[{"precision", run.precision}].push_back(error);
-    errors[{"parallelism", parallelism_of(run.layout)}].push_back(error);
-    errors[{"size", size_of(run)}].push_back(error);
-    errors[{"profile", row.profile}].push_back(error);
-    errors[{"source", source_name(run)}].push_back(error);
-    if (row.mfu) errors[{"mfu", mfu_of(*row.mfu)}].push_back(error);
-    errors[{"fabric", fabric_of(row)}].push_back(error);
-    errors[{"tensor", tensor_group_of(run)}].push_back(error);
-    errors[{"stages", std::to_string(run.layout.pipeline)}].push_back(error);
-  }
-  std::vector<ErrorGroup> groups;
-  for (auto& [name, values] : errors)
-    groups.push_back({name.first, name.second, summarize_scored(values)});
-  return groups;
 }
 
 std::vector<SourceErrors> source_errors(const std::vector<TrainingRunScore>& rows) {
@@ -322,14 +226,19 @@ SkippedRow skipped_row(const TrainingRunScore& row) {
   return {id, row.run.where, row.skipped};
 }
 
-/// Rows of both lists in the order of the file.
+/// Rows of both lists in the order of the files, which is that of the runs in them.
 std::vector<TrainingRunScore> in_file_order(std::vector<TrainingRunScore> scores,
                                             const std::vector<SkippedRun>& skipped) {
   for (const SkippedRun& row : skipped) scores.push_back(score_of(row));
-  const auto line = [](const TrainingRunScore& score) {
-    return std::stoll(score.run.where.substr(score.run.where.rfind(':') + 1));
+  std::map<std::string, std::size_t> files;
+  const auto place = [&](const TrainingRunScore& score) {
+    const std::string& where = score.run.where;
+    const std::size_t colon = where.rfind(':');
+    const auto file = files.emplace(where.substr(0, colon), files.size()).first->second;
+    return std::pair(file, std::stoll(where.substr(colon + 1)));
   };
-  std::ranges::stable_sort(scores, {}, line);
+  for (const TrainingRunScore& score : scores) place(score);
+  std::ranges::stable_sort(scores, {}, place);
   return scores;
 }
 
@@ -367,6 +276,7 @@ TrainingRunValidation score_training_runs(
   validation.summary = summarize_scored(errors);
   validation.memory = summarize_errors(std::move(memory_errors));
   validation.peak_groups = group_peaks(validation.rows);
+  validation.verdict_groups = group_verdicts(validation.rows);
   validation.groups = group_errors(validation.rows);
   validation.sources = source_errors(validation.rows);
   validation.over_sources = means_of(validation.sources);

@@ -58,6 +58,12 @@ struct FitVerdicts {
   std::optional<double> balanced_accuracy_pct() const;
 };
 
+/// Rows of one model.
+struct VerdictGroup {
+  std::string model;
+  FitVerdicts verdicts;
+};
+
 /// Peaks of one metric, of all sources or of one.
 struct PeakGroup {
   std::string metric, source;  ///< source empty: all
@@ -67,13 +73,14 @@ struct PeakGroup {
 
 /// What `tessera validate --runs` reports.
 struct TrainingRunValidation {
-  std::vector<TrainingRunScore> rows;  ///< in the order of the file
-  ErrorSummary summary;                ///< of step times
-  ErrorSummary memory;                 ///< of peaks
-  FitVerdicts verdicts;                ///< of all rows that say whether the job ran
-  std::vector<PeakGroup> peak_groups;  ///< by metric, then by source
-  std::vector<ErrorGroup> groups;      ///< of step times
-  std::vector<SourceErrors> sources;   ///< by name
+  std::vector<TrainingRunScore> rows;        ///< in the order of the file
+  ErrorSummary summary;                      ///< of step times
+  ErrorSummary memory;                       ///< of peaks
+  FitVerdicts verdicts;                      ///< of all rows that say whether the job ran
+  std::vector<VerdictGroup> verdict_groups;  ///< by model, where some job was out of memory
+  std::vector<PeakGroup> peak_groups;        ///< by metric, then by source
+  std::vector<ErrorGroup> groups;            ///< of step times
+  std::vector<SourceErrors> sources;         ///< by name
   SourceMeans over_sources;
   Ranking ranking;                  ///< of time per token
   int failed = 0;                   ///< rows

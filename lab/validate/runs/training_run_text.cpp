@@ -152,6 +152,8 @@ std::string verdict_line(const FitVerdicts& verdicts) {
 
 std::string memory_lines(const TrainingRunValidation& validation) {
   std::string text;
+  for (const VerdictGroup& group : validation.verdict_groups)
+    text += group.model + ": " + verdict_line(group.verdicts);
   for (const PeakGroup& group : validation.peak_groups) {
     text += error_line("peaks " + group.metric + " " + group.source, group.errors);
     text += "  " + verdict_line(group.verdicts);
@@ -168,6 +170,16 @@ Json json_of(const FitVerdicts& verdicts) {
           {"balanced_accuracy_pct", accuracy ? Json(*accuracy) : Json()},
           {"peaks", verdicts.peaks},
           {"in_0.95_of_the_measured_peak", verdicts.fit_in_less}};
+}
+
+Json json_of(const std::vector<VerdictGroup>& groups) {
+  Json list = Json::array();
+  for (const VerdictGroup& group : groups) {
+    Json entry = {{"model", group.model}};
+    entry.update(json_of(group.verdicts));
+    list.push_back(std::move(entry));
+  }
+  return list;
 }
 
 Json json_of(const AppliedCorrections& corrections) {
@@ -189,6 +201,17 @@ std::string corrections_line(const AppliedCorrections& corrections) {
          corrections.file.filename().string() + "\n";
 }
 
+std::string row_lines(const TrainingRunValidation& validation) {
+  std::string text =
+      text_line("%-7s %-16s %-19s %-5s %-28s %9s %5s %5s %5s %9s %9s %19s %8s %8s %4s", "id", "GPU",
+                "profile", "prec.", "model", "tpxppxdp", "seq", "micro", "batch", "meas. s",
+                "sim. s", "80 % interval", "error %", "memory %", "fits");
+  for (const TrainingRunScore& row : validation.rows) {
+    if (row.skipped.empty()) text += table_row(row);
+  }
+  return text;
+}
+
 /// A line per approximation with the rows that it is made in.
 std::string approximate_lines(const TrainingRunValidation& validation) {
   RowsByReason rows;
@@ -201,19 +224,15 @@ std::string approximate_lines(const TrainingRunValidation& validation) {
 
 }  // namespace
 
-std::string training_run_table(const TrainingRunValidation& validation) {
+std::string training_run_table(const TrainingRunValidation& validation, bool rows) {
   std::string text = corrections_line(validation.corrections);
-  text += text_line("%-7s %-16s %-19s %-5s %-28s %9s %5s %5s %5s %9s %9s %19s %8s %8s %4s", "id",
-                    "GPU", "profile", "prec.", "model", "tpxppxdp", "seq", "micro", "batch",
-                    "meas. s", "sim. s", "80 % interval", "error %", "memory %", "fits");
-  for (const TrainingRunScore& row : validation.rows) {
-    if (row.skipped.empty()) text += table_row(row);
-  }
-  text += "\n";
+  if (rows) text += row_lines(validation) + "\n";
   for (const ErrorGroup& group : validation.groups)
     text += error_line(group.by + " " + group.key, group.errors);
-  text += "\n" + source_lines(validation) + ranking_text(validation.ranking);
-  text += "\n" + error_line("all step times", validation.summary);
+  if (!text.empty()) text += "\n";
+  text += source_lines(validation) + ranking_text(validation.ranking);
+  if (!text.empty()) text += "\n";
+  text += error_line("all step times", validation.summary);
   text += memory_lines(validation) + verdict_line(validation.verdicts);
   text += std::string(kDefinition) + "\n";
   text += approximate_lines(validation);
@@ -234,6 +253,7 @@ std::string training_run_json(const TrainingRunValidation& validation) {
                          {"summary", error_json(validation.summary)},
                          {"memory_summary", error_json(validation.memory)},
                          {"fits", json_of(validation.verdicts)},
+                         {"fits_by_model", json_of(validation.verdict_groups)},
                          {"groups", groups},
                          {"sources", sources},
                          {"over_sources", json_of(validation.over_sources)},

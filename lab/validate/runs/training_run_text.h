@@ -6,9 +6,9 @@
 
 namespace tessera {
 
-/// Measured against simulated for a person: one line per simulated row, then errors by group and
-/// how many rows were skipped for which reason.
-std::string training_run_table(const TrainingRunValidation& validation);
+/// Measured against simulated for a person: one line per simulated row (not without `rows`), then
+/// errors by group and how many rows were skipped for which reason.
+std::string training_run_table(const TrainingRunValidation& validation, bool rows = true);
 
 /// Schema `tessera.training_runs/1`: rows[], summary, memory_summary, groups[].
 std::string training_run_json(const TrainingRunValidation& validation);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "hw/units/input_error.h"
@@ -225,6 +226,28 @@ TrainingRuns read_training_runs(const std::filesystem::path& file, const RowRule
   if (!problems.empty() && reading.bad_rows == BadRows::refuse)
     throw InputError(std::move(problems));
   return read;
+}
+
+TrainingRuns together(std::vector<TrainingRuns> files) {
+  TrainingRuns all = std::move(files.front());
+  std::set<std::filesystem::path> seen{all.file};
+  for (TrainingRuns& next : std::span(files).subspan(1)) {
+    if (!seen.insert(next.file).second)
+      throw InputError({next.file.string(), "stands twice", "name each file once"});
+    all.text += next.text;
+    all.runs.insert(all.runs.end(), next.runs.begin(), next.runs.end());
+    all.skipped.insert(all.skipped.end(), next.skipped.begin(), next.skipped.end());
+    all.corrections.add(next.corrections);
+  }
+  return all;
+}
+
+void leave_out_times(TrainingRuns& runs) {
+  for (TrainingRun& run : runs.runs) {
+    if (run.step_time) run.outcome = RunOutcome::ran;
+    run.step_time.reset();
+  }
+  for (SkippedRun& run : runs.skipped) run.measured = false;
 }
 
 TrainingRuns read_timed_steps(const std::filesystem::path& file, const RowRules& rules,

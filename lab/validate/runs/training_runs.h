@@ -79,7 +79,7 @@ struct SkippedRun {
 };
 
 struct TrainingRuns {
-  std::filesystem::path file;
+  std::filesystem::path file;       ///< the first of several
   std::string text;                 ///< of the whole file
   std::vector<TrainingRun> runs;    ///< in the order of the file
   std::vector<SkippedRun> skipped;  ///< likewise
@@ -111,6 +111,13 @@ struct TrainingRunReading {
 /// these too.
 TrainingRuns read_training_runs(const std::filesystem::path& file, const RowRules& rules,
                                 const TrainingRunReading& reading = {});
+
+/// The rows of several files, one behind the other; at least one. Throws InputError where a file
+/// stands twice.
+TrainingRuns together(std::vector<TrainingRuns> files);
+
+/// Forgets step times: rows that have one ran, and are judged by memory.
+void leave_out_times(TrainingRuns& runs);
 
 /// Of those the rows of `gpu` that have a step time; `skipped` then holds only rows of `gpu`.
 /// Throws InputError where none is left.

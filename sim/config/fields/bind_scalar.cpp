@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -77,9 +78,31 @@ bool is_quoted_number(const YamlNode& scalar) {
   return scalar.quoted && parse_number(scalar.text, ignored) == std::errc();
 }
 
+/// "8k" of tokens is 8192, as everyone means it; of other things it may be 8000.
+bool counts_in_1024(const Field& field) {
+  return field.name() == "sequence_length";
+}
+
+/// The number before a "k", as in "8k"; empty where there is none.
+std::optional<std::int64_t> thousands(const YamlNode& scalar) {
+  const std::string& text = scalar.text;
+  std::int64_t value = 0;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (scalar.quoted || text.size() < 2 || (text.back() != 'k' && text.back() != 'K')) return {};
+  if (parse_number(text.substr(0, text.size() - 1), value) != std::errc()) return {};
+  return std::clamp<std::int64_t>(value, -kMost, kMost);
+}
+
 ValueFault bind_integer(const YamlNode& scalar, const Field& field, const FieldSetter& setter) {
   std::int64_t value = 0;
-  const std::errc error = parse_number(scalar.text, value);
+  std::errc error = parse_number(scalar.text, value);
+  if (const auto count = thousands(scalar)) {
+    if (!counts_in_1024(field))
+      return {"may be " + std::to_string(*count * 1000) + " or " + std::to_string(*count * 1024),
+              "write the number out"};
+    value = *count * 1024;
+    error = std::errc();
+  }
   if (error == std::errc::result_out_of_range) return fault_of_range(field);
   if (is_quoted_number(scalar)) return {"is text", "remove the quotes"};
   if (error != std::errc()) {

@@ -37,6 +37,7 @@ static_assert(int{schema::MixedPrecision::int8} == int(Precision::int8));
 static_assert(int{schema::Framework::replicated} == int(TensorPlan::replicated));
 static_assert(int{schema::full} == int(Recompute::full));
 static_assert(int{schema::capuchin} == int(PressurePolicy::capuchin));
+static_assert(int{schema::Reliability::elastic} == int(MissingNodes::elastic));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
 static_assert(int{schema::Training::lars} == int(OptimizerKind::lars));
@@ -197,6 +198,7 @@ Scenario to_scenario(const schema::Scenario& message) {
   mirror(scenario.memory, MessageReader(message.memory()));
   mirror(scenario.perturbation, MessageReader(message.perturbation()));
   mirror(scenario.simulation, MessageReader(message.simulation()));
+  mirror(scenario.reliability, MessageReader(message.reliability()));
   scenario.approximations.assign(message.approximations().begin(), message.approximations().end());
   return scenario;
 }
@@ -281,6 +283,8 @@ schema::Scenario to_message(const Scenario& scenario) {
   if (scenario.simulation != SimulationSettings()) {
     mirror(scenario.simulation, MessageWriter(*message.mutable_simulation()));
   }
+  if (scenario.reliability != ReliabilitySettings())
+    mirror(scenario.reliability, MessageWriter(*message.mutable_reliability()));
   for (const std::string& text : scenario.approximations) message.add_approximations(text);
   return message;
 }

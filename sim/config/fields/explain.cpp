@@ -109,6 +109,19 @@ std::string field_text(const std::string& path, const Field& field) {
                            field_suggestion(name, type)});
 }
 
+void add_paths(const pb::Descriptor& type, const std::string& section,
+               std::vector<std::string>& paths) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const Field& field = *type.field(i);
+    const std::string path = joined_path(section, field.name());
+    if (field.is_repeated()) continue;
+    if (field.cpp_type() == Field::CPPTYPE_MESSAGE)
+      add_paths(*field.message_type(), path, paths);
+    else
+      paths.push_back(path);
+  }
+}
+
 /// The field at the end of `path`, which is not empty, and the path as the schema spells it.
 std::pair<std::string, const Field*> field_at(std::string_view path) {
   const pb::Descriptor* type = schema::Scenario::descriptor();
@@ -130,6 +143,12 @@ std::string explain(std::string_view path) {
   if (path.empty()) return "scenario\n" + section_lines(*schema::Scenario::descriptor());
   const auto [walked, field] = field_at(path);
   return field_text(walked, *field);
+}
+
+std::vector<std::string> field_paths() {
+  std::vector<std::string> paths;
+  add_paths(*schema::Scenario::descriptor(), "", paths);
+  return paths;
 }
 
 std::string value_word(std::string_view path, int value) {

@@ -247,6 +247,23 @@ void mirror(Of<SimulationSettings> auto& settings, auto&& visit) {
   visit("time_limit", settings.time_limit);
 }
 
+void mirror(Of<ReliabilitySettings> auto& settings, auto&& visit) {
+  visit("failures", settings.failures);
+  visit("failures_per_1000_node_days", settings.failures_per_1000_node_days);
+  visit("detection", settings.detection);
+  visit("repair", settings.repair);
+  visit("restart_time", settings.restart_time);
+  visit("checkpoint_interval", settings.checkpoint_interval);
+  visit("checkpoint_time", settings.checkpoint_time);
+  visit("storage_bandwidth", settings.storage_bandwidth);
+  visit("memory_interval", settings.memory_interval);
+  visit("asynchronous", settings.asynchronous);
+  visit("policy", settings.policy);
+  visit("spares", settings.spares);
+  visit("repair_crews", settings.repair_crews);
+  visit("least_replicas", settings.least_replicas);
+}
+
 /// The section `training` of a scenario, without the number of micro-batches, which follows from
 /// the rest.
 void mirror(Of<StepOptions> auto& step, auto&& visit) {
@@ -297,6 +314,7 @@ void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("host_memory", memory.host_memory);
   visit("thorough", memory.thorough);
   visit("limit", memory.limit);
+  visit("layers", memory.layers);
   visit("pressure", memory.pressure);
 }
 

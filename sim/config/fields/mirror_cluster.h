@@ -55,6 +55,9 @@ void mirror(Of<GpuSpec> auto& gpu, auto&& visit) {
   visit("pcie_bandwidth", gpu.pcie_bandwidth);
   visit("c2c_bandwidth", gpu.c2c_bandwidth);
   visit("tdp", gpu.tdp);
+  visit("idle_power", gpu.idle_power);
+  visit("busy_power", gpu.busy_power);
+  visit("power_limit", gpu.power_limit);
   visit("release_year", gpu.release_year);
   visit("price", gpu.price);
   visit("sources", gpu.sources);
@@ -91,6 +94,7 @@ void mirror(Of<NodeSpec> auto& node, auto&& visit) {
   visit("nvme_read_bandwidth", node.nvme_read_bandwidth);
   visit("nvme_write_bandwidth", node.nvme_write_bandwidth);
   visit("nvme_latency", node.nvme_latency);
+  visit("host_power", node.host_power);
   visit("sources", node.sources);
 }
 
@@ -137,6 +141,7 @@ void mirror(Of<ClusterSpec> auto& cluster, auto&& visit) {
   visit("fabric", cluster.fabric);
   visit("faults", cluster.faults);
   visit("measured_all_reduce", cluster.measured_all_reduce);
+  visit("pue", cluster.pue);
   visit("sources", cluster.sources);
 }
 

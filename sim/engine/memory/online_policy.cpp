@@ -28,11 +28,19 @@ double copy_seconds(const RoomView& view, std::int32_t tensor) {
 double queued_copy_seconds(const RoomView& view, std::int32_t tensor) {
   const auto bytes = static_cast<double>(view.store.bytes(tensor).value());
   const auto leaving = static_cast<double>(view.store.leaving().value());
-  const auto away = static_cast<double>(view.store.on_host().value());
+  const auto away = static_cast<double>(view.store.away().value());
   const bool is_out = view.store.host_copy(tensor) != TensorStore::HostCopy::none;
   const double out = view.store.lanes().seconds(CopyWay::out, view.store.bytes(tensor));
   const double in = view.store.lanes().seconds(CopyWay::in, view.store.bytes(tensor));
   return (is_out ? 0 : out * (1 + leaving / bytes)) + in * (1 + away / bytes);
+}
+
+/// Room is short now: whoever lacks it waits until the copy is out.
+double wait_seconds(const RoomView& view, std::int32_t tensor) {
+  if (view.store.host_copy(tensor) == TensorStore::HostCopy::complete) return 0;
+  const Bytes bytes = view.store.bytes(tensor);
+  const double ahead = view.store.leaving() / bytes;
+  return view.store.lanes().seconds(CopyWay::out, bytes) * (1 + ahead);
 }
 
 /// A use that does not come counts as the farthest.
@@ -97,8 +105,8 @@ Choice capuchin_choice(const RoomView& view) {
     best_rate = rate;
   }
   if (freest.tensor < 0 || cheapest.tensor < 0) return freest.tensor < 0 ? cheapest : freest;
-  if (most_free > 0 || -most_free < view.again(cheapest.tensor).value()) return freest;
-  return cheapest;
+  const double stall = wait_seconds(view, freest.tensor) + std::max(0.0, -most_free);
+  return stall < view.again(cheapest.tensor).value() ? freest : cheapest;
 }
 
 }  // namespace tessera

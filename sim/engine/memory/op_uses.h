@@ -16,9 +16,7 @@ class OpUses {
 
   std::span<const std::int32_t> made_by(std::int32_t op) const { return of(makes_, op); }
   std::span<const std::int32_t> read_by(std::int32_t op) const { return of(reads_, op); }
-  std::int32_t maker(std::int32_t tensor) const {
-    return lives_.all()[static_cast<std::size_t>(tensor)].users.front();
-  }
+  std::int32_t maker(std::int32_t tensor) const { return maker_[static_cast<std::size_t>(tensor)]; }
   /// Kernels of the compute stream.
   bool computes(std::int32_t op) const { return computes_[static_cast<std::size_t>(op)] != 0; }
   /// Running it again makes the same from the same inputs, which nobody overwrites.
@@ -43,11 +41,11 @@ class OpUses {
     const auto at = static_cast<std::size_t>(op);
     return std::span(lists.tensors).subspan(lists.begin[at], lists.begin[at + 1] - lists.begin[at]);
   }
-  void sort_uses();
-  void find_reruns(const Program& program, int stage);
-  void count_besides(const Program& program, int stage);
+  void sort_uses(const TensorLives& lives);
+  void find_reruns(const Program& program, int stage, const TensorLives& lives);
+  void count_besides(const Program& program, int stage, const TensorLives& lives);
 
-  const TensorLives& lives_;
+  std::vector<std::int32_t> maker_;  ///< by tensor
   Lists makes_, reads_;
   std::vector<char> computes_, can_rerun_, can_leave_;
   std::vector<Bytes> besides_, most_;

@@ -28,7 +28,8 @@ class RestBuilder {
     count_static();
     for (std::size_t i = 0; i < rest_.ops.size(); ++i)
       add(rest_.ops[i], static_cast<remat::OpId>(i) < done);
-    rest_.graph = remat::Graph("rest of the step", specs_, {}, static_.value(), -1, done);
+    rest_.graph = remat::Graph("rest of the step", specs_, {}, static_.value(), -1,
+                               {.done = done, .gone = gone_});
     return std::move(rest_);
   }
 
@@ -98,6 +99,8 @@ class RestBuilder {
       if (done && wanted(tensor) == 0) continue;
       graph_id_[static_cast<std::size_t>(tensor)] =
           static_cast<remat::TensorId>(rest_.tensors.size());
+      if (done && !now_.is_here(tensor))
+        gone_.push_back(static_cast<remat::TensorId>(rest_.tensors.size()));
       rest_.tensors.push_back(tensor);
       spec.out_bytes.push_back(life(tensor).allocation.bytes.value());
       made += life(tensor).allocation.bytes;
@@ -117,6 +120,7 @@ class RestBuilder {
   std::vector<Known> runnable_;            ///< by op
   Bytes static_, drift_;
   std::vector<remat::OpSpec> specs_;
+  std::vector<remat::TensorId> gone_;
   RestOfStep rest_;
 };
 

@@ -24,6 +24,7 @@ struct MemoryNow {
   std::int32_t op = 0;                        ///< that runs next on the compute stream
   Bytes besides;                              ///< in use, beside the tensors that may leave
   std::function<bool(std::int32_t)> is_live;  ///< a tensor: made, and used from now on
+  std::function<bool(std::int32_t)> is_here;  ///< on the device
 };
 
 RestOfStep rest_of_step(const MemoryHost& host, const TensorLives& lives, const OpUses& uses,

@@ -27,8 +27,7 @@ bool TensorKeeper::admit(std::int32_t op) {
 
 bool TensorKeeper::admit_kernels(std::int32_t op) {
   if (rerun_ != kNone) return false;  // it begins, or runs
-  const bool lacks = host_.taken_by(op) > room();
-  if (lacks && !has_plan_ && host_.limit().policy == PressurePolicy::planner) plan_from(op);
+  if (wants_plan(op)) plan_from(op);
   if (!follow_plan(op)) return false;
   const auto inputs = uses_.read_by(op);
   protected_.assign(inputs.begin(), inputs.end());
@@ -47,7 +46,7 @@ bool TensorKeeper::admit_other(std::int32_t op) {
     const auto stay = uses_.read_by(rerun_);
     protected_.assign(stay.begin(), stay.end());
   }
-  if (!has_plan_ && host_.limit().policy == PressurePolicy::planner) {
+  if (plans_ == 0 && host_.limit().policy == PressurePolicy::planner) {
     for (std::int32_t next = last_begun_ + 1; next < host_.ops(); ++next) {
       if (!uses_.computes(next)) continue;
       plan_from(next);
@@ -72,7 +71,7 @@ void TensorKeeper::begin(std::int32_t op) {
   running_ = last_begun_ = op;
   for (const std::int32_t tensor : std::exchange(spare_, {}))
     if (store_.is_ready(tensor) && !store_.has_use(tensor)) store_.drop(tensor);
-  if (has_plan_ && next_step_ < steps_.size()) ++next_step_;  // the op itself
+  if (next_step_ < steps_.size()) ++next_step_;  // the op itself
   if (host_.limit().policy == PressurePolicy::capuchin) look_ahead(op);
 }
 
@@ -88,7 +87,7 @@ void TensorKeeper::ended(std::int32_t op) {
       dropped.push_back(step.id);
   }
   store_.end(op, [&](std::int32_t tensor) {
-    const bool is_planned = has_plan_ && planned_[static_cast<std::size_t>(tensor)] != 0;
+    const bool is_planned = planned_[static_cast<std::size_t>(tensor)] != 0;
     return is_planned && std::ranges::find(dropped, tensor) == dropped.end();
   });
   while (next_step_ < steps_.size() && perform_at_once(steps_[next_step_])) ++next_step_;
@@ -137,6 +136,10 @@ bool TensorKeeper::bring_one(std::int32_t tensor, std::int32_t op) {
 }
 
 void TensorKeeper::prepare_rerun(std::int32_t made_by, std::int32_t op) {
+  if (!uses_.can_rerun(made_by)) {  // a plan gave it up that was not kept to
+    shortages_[op] = {host_.rank, op, host_.taken_by(made_by), Bytes(0)};
+    return;
+  }
   const auto inputs = uses_.read_by(made_by);
   protected_.insert(protected_.end(), inputs.begin(), inputs.end());
   if (!bring(inputs, op)) return;
@@ -200,6 +203,7 @@ bool TensorKeeper::evict_one(bool may_drop) {
                         : policy == PressurePolicy::capuchin ? capuchin_choice(view)
                                                              : farthest_choice(view);
   if (choice.way == Departure::none) return false;
+  departed_ = true;
   if (choice.way == Departure::drop) {
     store_.drop(choice.tensor);
   } else {

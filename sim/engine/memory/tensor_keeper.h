@@ -47,7 +47,11 @@ class TensorKeeper final : public MemoryKeeper {
   bool admit_other(std::int32_t op);
   void begin(std::int32_t op);
 
+  /// The first shortage, or what happened was not as planned.
+  bool wants_plan(std::int32_t op) const;
   void plan_from(std::int32_t op);
+  /// Whether `steps` make again what is gone and has no copy.
+  bool brings_back(const RestOfStep& rest, const std::vector<PlanStep>& steps) const;
   /// Steps ahead of `op`; false: one has to wait.
   bool follow_plan(std::int32_t op);
   bool run_plan_again(std::int32_t made_by);
@@ -75,7 +79,9 @@ class TensorKeeper final : public MemoryKeeper {
   KernelHorizon horizon_;
   TensorStore store_;
   Bytes static_;  ///< in use when the step begins
-  bool has_plan_ = false;
+  int plans_ = 0;
+  std::int32_t planned_at_ = 0;  ///< op from which the last plan was made
+  bool departed_ = false;        ///< room was made that the plan did not foresee
   std::vector<char> planned_;    ///< by tensor: part of the plan
   std::vector<PlanStep> steps_;  ///< of the plan
   std::size_t next_step_ = 0;

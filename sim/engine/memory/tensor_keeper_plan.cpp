@@ -23,24 +23,49 @@ std::optional<remat::HostLink> link_of(const MemoryHost& host, const TensorStore
 
 }  // namespace
 
+bool TensorKeeper::wants_plan(std::int32_t op) const {
+  constexpr int kMostPlans = 8;
+  constexpr std::int32_t kOpsBetween = 32;
+  if (host_.limit().policy != PressurePolicy::planner) return false;
+  if (plans_ == 0) return host_.taken_by(op) > room();
+  return departed_ && plans_ < kMostPlans && op >= planned_at_ + kOpsBetween;
+}
+
 void TensorKeeper::plan_from(std::int32_t op) {
-  has_plan_ = true;
-  const MemoryNow now{.op = op,
-                      .besides = running_ == kNone ? host_.ledger.used() - store_.held()
-                                                   : static_ + uses_.besides_before(op),
-                      .is_live = [&](std::int32_t tensor) { return store_.is_live(tensor); }};
+  ++plans_;
+  planned_at_ = op;
+  departed_ = false;
+  const MemoryNow now{
+      .op = op,
+      .besides = running_ == kNone ? host_.ledger.used() - store_.held()
+                                   : static_ + uses_.besides_before(op),
+      .is_live =
+          [&](std::int32_t tensor) { return store_.is_live(tensor) || store_.is_here(tensor); },
+      .is_here = [&](std::int32_t tensor) { return store_.is_here(tensor); }};
   const RestOfStep rest = rest_of_step(host_, lives_, uses_, now);
   const remat::PlanRequest request{.budget = host_.limit().bytes.value(),
                                    .link = link_of(host_, store_),
                                    .host_bytes = host_.limit().host_bytes.value(),
                                    .effort = remat::Effort::fast};
-  const remat::PlannedSchedule planned = remat::plan_rest(rest.graph, request);
-  steps_ = steps_of(rest, planned.schedule);
+  std::vector<PlanStep> steps = steps_of(rest, remat::plan_rest(rest.graph, request).schedule);
+  if (steps.empty() || !brings_back(rest, steps)) return;
+  steps_ = std::move(steps);
   next_step_ = 0;
   early_.clear();
   std::ranges::fill(planned_, 0);
-  if (steps_.empty()) return;
   for (const std::int32_t tensor : rest.tensors) planned_[static_cast<std::size_t>(tensor)] = 1;
+}
+
+bool TensorKeeper::brings_back(const RestOfStep& rest, const std::vector<PlanStep>& steps) const {
+  std::vector<char> again(static_cast<std::size_t>(uses_.ops()), 0);
+  for (const PlanStep& step : steps)
+    if (step.action == remat::Action::compute && step.again)
+      again[static_cast<std::size_t>(step.id)] = 1;
+  return std::ranges::all_of(rest.tensors, [&](std::int32_t tensor) {
+    const bool is_gone = store_.is_live(tensor) && !store_.is_here(tensor) &&
+                         store_.host_copy(tensor) != TensorStore::HostCopy::complete;
+    return !is_gone || again[static_cast<std::size_t>(uses_.maker(tensor))] != 0;
+  });
 }
 
 bool TensorKeeper::perform_at_once(const PlanStep& step) {

@@ -11,6 +11,7 @@ TensorStore::TensorStore(MemoryHost& host, const TensorLives& lives, const OpUse
 
 void TensorStore::arrive(std::int32_t tensor) {
   if (at(tensor).here) return;
+  if (host_copy(tensor) == HostCopy::complete) away_ -= bytes(tensor);
   at(tensor).here = at(tensor).made = true;
   here_.push_back(tensor);
   held_ += bytes(tensor);
@@ -23,6 +24,12 @@ void TensorStore::gone(std::int32_t tensor) {
   entry.here = entry.arriving = entry.leaving = false;
   std::erase(here_, tensor);
   held_ -= bytes(tensor);
+}
+
+void TensorStore::forget(std::int32_t tensor) {
+  gone(tensor);
+  if (host_copy(tensor) == HostCopy::complete) on_host_ -= bytes(tensor);
+  if (host_copy(tensor) == HostCopy::complete) at(tensor).copy = HostCopy::none;
 }
 
 void TensorStore::begin(std::int32_t op) {
@@ -47,6 +54,7 @@ Bytes TensorStore::made_again(std::int32_t op) {
 }
 
 void TensorStore::drop(std::int32_t tensor) {
+  if (host_copy(tensor) == HostCopy::complete) away_ += bytes(tensor);
   change(-bytes(tensor));
   gone(tensor);
 }

@@ -44,6 +44,8 @@ class TensorStore {
   Bytes leaving() const { return leaving_; }
   /// Of host copies, those under way included.
   Bytes on_host() const { return on_host_; }
+  /// Of those that have a copy alone.
+  Bytes away() const { return away_; }
   const std::vector<std::int32_t>& here() const { return here_; }
   bool copies() const { return !lanes_.idle(); }
   const CopyLanes& lanes() const { return lanes_; }
@@ -59,7 +61,7 @@ class TensorStore {
         if (holds(tensor)) {
           change(bytes(tensor));
         } else {
-          gone(tensor);
+          forget(tensor);
         }
       }
     }
@@ -90,6 +92,8 @@ class TensorStore {
   void change(Bytes by) { host_.ledger.change(host_.clock.now(), by); }
   void arrive(std::int32_t tensor);
   void gone(std::int32_t tensor);
+  /// Nobody needs it, nor its copy.
+  void forget(std::int32_t tensor);
   void copied(CopyWay way, std::int32_t tensor);
 
   MemoryHost& host_;
@@ -98,7 +102,7 @@ class TensorStore {
   CopyLanes lanes_;
   std::vector<Entry> entries_;
   std::vector<std::int32_t> here_;
-  Bytes held_, leaving_, on_host_;
+  Bytes held_, leaving_, on_host_, away_;
 };
 
 }  // namespace tessera

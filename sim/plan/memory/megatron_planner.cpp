@@ -12,8 +12,8 @@ namespace {
 /// Layers of the stage in forward order, as a group's layer; -1 for groups outside of layers.
 class LayerChoice : public remat::Planner {
  public:
-  LayerChoice(const StageOps& stage, const StageGraph& graph, bool block)
-      : stage_(stage), graph_(graph), block_(block) {
+  LayerChoice(const StageOps& stage, const StageGraph& graph, bool block, int fixed)
+      : stage_(stage), graph_(graph), block_(block), fixed_(fixed) {
     for (const OpGroup& group : graph.groups) {
       const bool forward =
           group.kind == OpGroup::Kind::operators && group.begin < stage.forward_ops;
@@ -29,8 +29,10 @@ class LayerChoice : public remat::Planner {
     remat::PlannedSchedule best;
     remat::Nanoseconds best_time = 0;
     bool fits = false;
-    for (int n = 0; n <= static_cast<int>(layers_.size()); ++n) {
+    const int most = static_cast<int>(layers_.size());
+    for (int n = 0; n <= most; ++n) {
       if (!block_ && n == 0) continue;
+      if (fixed_ > 0 && n != std::min(fixed_, most)) continue;
       remat::Schedule schedule = schedule_of(graph, n);
       const remat::ReplayResult cost = remat::replay(graph, schedule, request.link);
       const bool here = cost.peak <= request.budget;
@@ -81,16 +83,22 @@ class LayerChoice : public remat::Planner {
   const StageOps& stage_;
   const StageGraph& graph_;
   bool block_;
+  int fixed_;                  ///< layers; 0: the best number
   std::vector<int> layer_of_;  ///< by group
   std::vector<int> layers_;
 };
 
 }  // namespace
 
-std::unique_ptr<remat::Planner> make_megatron_planner(std::string_view name, const StageOps& stage,
+bool is_megatron_planner(std::string_view name) {
+  return name == "megatron_block" || name == "megatron_uniform";
+}
+
+std::unique_ptr<remat::Planner> make_megatron_planner(std::string_view name, int layers,
+                                                      const StageOps& stage,
                                                       const StageGraph& graph) {
-  if (name != "megatron_block" && name != "megatron_uniform") return nullptr;
-  return std::make_unique<LayerChoice>(stage, graph, name == "megatron_block");
+  if (!is_megatron_planner(name)) return nullptr;
+  return std::make_unique<LayerChoice>(stage, graph, name == "megatron_block", layers);
 }
 
 }  // namespace tessera

@@ -3,28 +3,32 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/collectives/collective.h"
+#include "sim/collectives/ring_shift.h"
 #include "sim/plan/memory/host_links.h"
+#include "sim/plan/memory/megatron_planner.h"
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/memory/planned_program.h"
 #include "sim/plan/memory/stage_planner.h"
 #include "sim/plan/time_segments.h"
 #include "workloads/memory/memory_profile.h"
+#include "workloads/program/process_groups.h"
 #include "workloads/schedules/virtual_pipeline.h"
 #include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
 
-/// Ranks of the tensor-parallel group of rank 0.
-std::vector<int> tensor_ranks(const ParallelLayout& layout) {
+/// Of the group of rank 0.
+std::vector<int> ranks_with_first(GroupKind group, const ParallelLayout& layout) {
   std::vector<int> ranks;
-  for (int tensor = 0; tensor < layout.tensor; ++tensor)
-    ranks.push_back(rank_of({tensor, 0, 0}, layout));
+  for (int rank = 0; rank < layout.world_size(); ++rank)
+    if (group_key(rank, group, layout) == group_key(0, group, layout)) ranks.push_back(rank);
   return ranks;
 }
 
@@ -32,7 +36,7 @@ std::vector<int> tensor_ranks(const ParallelLayout& layout) {
 class OperatorTimes {
  public:
   OperatorTimes(const KernelPredictor& predictor, const TimedProgram& timed)
-      : predictor_(predictor), timed_(timed), ranks_(tensor_ranks(timed.program.layout)) {}
+      : predictor_(predictor), timed_(timed) {}
 
   Seconds operator()(const GraphOp& op) {
     if (op.kind == GraphOpKind::collective) return collective(op);
@@ -44,21 +48,34 @@ class OperatorTimes {
 
  private:
   Seconds collective(const GraphOp& op) {
-    const auto [entry, is_new] = collectives_.try_emplace({op.collective, op.bytes.value()});
+    const auto [entry, is_new] =
+        collectives_.try_emplace({op.group, op.collective, op.bytes.value()});
     if (is_new) {
       const CollectiveSettings& settings = timed_.collectives;
       const CollectiveCall call =
           settings.call_of(op.group, collective_kind_of(op.collective), op.bytes);
-      entry->second = collective_cost(timed_.topology, call, ranks_, settings.tuning()).solo_time;
+      const std::vector<int>& ranks = ranks_of(op.group);
+      entry->second = (op.collective == OpKind::ring_shift
+                           ? ring_shift_cost(timed_.topology, call.bytes, ranks, settings.tuning(),
+                                             call.copy_engines)
+                           : collective_cost(timed_.topology, call, ranks, settings.tuning()))
+                          .solo_time;
     }
     return entry->second;
   }
 
+  const std::vector<int>& ranks_of(GroupKind group) {
+    std::vector<int>& ranks = ranks_[group];
+    if (ranks.empty()) ranks = timed_.program.gpus_of(ranks_with_first(group, layout()));
+    return ranks;
+  }
+  const ParallelLayout& layout() const { return timed_.program.layout; }
+
   const KernelPredictor& predictor_;
   const TimedProgram& timed_;
-  std::vector<int> ranks_;
+  std::map<GroupKind, std::vector<int>> ranks_;  ///< GPUs
   std::map<Kernel, Seconds> kernels_;
-  std::map<std::pair<OpKind, std::int64_t>, Seconds> collectives_;
+  std::map<std::tuple<GroupKind, OpKind, std::int64_t>, Seconds> collectives_;
 };
 
 Bytes host_bytes_of(const MemorySettings& settings, const NodeSpec& node) {
@@ -84,15 +101,15 @@ GradientStore gradient_store(const StepOptions& step) {
   return first ? GradientStore::first : GradientStore::never;
 }
 
-void rewrite(const StageMemoryPlan& plan, GradientStore store, Program& program) {
+void rewrite(const StageMemoryPlan& plan, GradientStore store, bool apart, Program& program) {
   std::vector<std::string> names;
   for (const ProgramBlock& known : program.blocks) names.push_back(known.name);
   std::vector<MemoryPasses> chunks;
   for (const ChunkMemoryPlan& chunk : plan.chunks) {
     const auto block = static_cast<std::int32_t>(program.blocks.size());
     program.blocks.push_back(block_of(chunk, "stage " + std::to_string(plan.stage)));
-    chunks.push_back(
-        write_passes(chunk.ops, chunk.graph, chunk.schedule, block, names, program.segments));
+    chunks.push_back(write_passes(chunk.ops, chunk.graph, chunk.schedule, block, names,
+                                  program.segments, apart));
     chunks.back().chunk = chunk.chunk;
     chunks.back().splits = chunk.splits;
   }
@@ -132,7 +149,8 @@ std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& 
     const MemoryProfile profile = profile_memory(timed.program, plan.stage, allocator);
     plan.base_peak = plan.planned_peak = profile.peak;
     plan.planned_reserved = profile.reserved;
-    plan.needed = missing_bytes(profile, allocator, budget) > Bytes(0);
+    plan.needed =
+        missing_bytes(profile, allocator, budget) > Bytes(0) || scenario.memory.layers > 0;
     plan.chunks = unplanned_chunks(graph, scenario.step, rank);
     stages.push_back(std::move(plan));
   }
@@ -148,6 +166,9 @@ void refuse_unknown(const Scenario& scenario) {
     problems.push_back(
         {"memory.planner", "'" + scenario.memory.planner + "' is unknown", "use one of " + known});
   }
+  if (scenario.memory.layers > 0 && !is_megatron_planner(scenario.memory.planner))
+    problems.push_back({"memory.layers", "is a number that only Megatron's planners take",
+                        "use memory.planner megatron_block or megatron_uniform, or leave it out"});
   const bool offloads =
       scenario.memory.planner == kOptimizerOffload || scenario.memory.planner == kCpuOptimizer;
   if (offloads && !scenario.memory.swap)
@@ -206,9 +227,15 @@ class OptimizerOffload {
   std::vector<CpuUpdate> updates_;
 };
 
+/// The allocator gets less than the plan was made for, and who chooses then tells kernels apart.
+bool is_short_of(Bytes budget, const MemorySettings& settings) {
+  return settings.limit > Bytes(0) && settings.limit < budget &&
+         settings.pressure != PressurePolicy::rule;
+}
+
 /// Planners know nothing of what passes take besides, such as gathered parameters: where the whole
 /// does not fit, the next round leaves that much free.
-void plan_and_rewrite(StagePlanner& planner, GradientStore store, StageMemoryPlan& plan,
+void plan_and_rewrite(StagePlanner& planner, GradientStore store, bool apart, StageMemoryPlan& plan,
                       TimedProgram& timed) {
   constexpr int kMostRounds = 6;
   const Bytes budget = planner.budget();
@@ -217,7 +244,7 @@ void plan_and_rewrite(StagePlanner& planner, GradientStore store, StageMemoryPla
   for (int round = 0; round < kMostRounds; ++round) {
     planner.plan(plan);
     if (!plan.feasible) return;
-    rewrite(plan, store, timed.program);
+    rewrite(plan, store, apart, timed.program);
     const MemoryProfile profile = profile_memory(timed.program, plan.stage, allocator);
     plan.planned_peak = profile.peak;
     plan.planned_reserved = profile.reserved;
@@ -313,7 +340,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
       continue;
     }
     StagePlanner planner(settings, link, planned.budget, host_bytes, time);
-    plan_and_rewrite(planner, store, plan, timed);
+    plan_and_rewrite(planner, store, is_short_of(planned.budget, settings), plan, timed);
   }
   timed.program = with_counted_flops(std::move(timed.program));
   timed = kept_within(planned.budget, std::move(timed));

@@ -16,15 +16,21 @@ bool makes_kept_copy(const StageOp& op) {
          !op.op->reads.empty() && op.reads.empty() && op.writes.empty();
 }
 
+StreamKind stream_of(GroupKind group) {
+  if (group == GroupKind::context) return StreamKind::context_comm;
+  return group == GroupKind::expert ? StreamKind::expert_comm : StreamKind::tensor_comm;
+}
+
 class PassWriter {
  public:
   PassWriter(const StageOps& stage, const StageGraph& graph, std::int32_t block,
-             const std::vector<std::string>& names, std::vector<Segment>& segments)
+             const std::vector<std::string>& names, std::vector<Segment>& segments, bool apart)
       : stage_(stage),
         graph_(graph),
         block_(block),
         names_(names),
         segments_(segments),
+        apart_(apart),
         resident_(stage.tensors.size(), 0),
         ran_(graph.groups.size(), 0),
         copied_out_(stage.tensors.size()),
@@ -82,6 +88,7 @@ class PassWriter {
     const OpGroup& ops = group(id);
     if (ops.kind != OpGroup::Kind::operators) return message(ops.kind);
     const bool again = std::exchange(ran_[static_cast<std::size_t>(id)], 1) != 0;
+    if (ends_group_) close();
     await_inputs(id);
     if (!again) count_block(stage_.ops[static_cast<std::size_t>(ops.begin)]);
     const int layer = stage_.ops[static_cast<std::size_t>(ops.begin)].layer;
@@ -91,9 +98,21 @@ class PassWriter {
     const Bytes extra = take_outputs(id);
     if (extra.value() > 0) note(MemoryEventKind::allocate, kNone, extra);
     for (int i = ops.begin; i < ops.end; ++i) run_operator(i, again);
-    if (extra.value() == 0) return;
-    open(ops.end - 1);
-    note(MemoryEventKind::free, kNone, extra);
+    if (extra.value() > 0) {
+      open(ops.end - 1);
+      note(MemoryEventKind::free, kNone, extra);
+    }
+    if (!apart_ || !open_) return;
+    segment().repeatable = graph_.graph.recomputable(id) && runs_kernels_alone(ops);
+    ends_group_ = true;
+  }
+
+  bool runs_kernels_alone(const OpGroup& ops) const {
+    for (int i = ops.begin; i < ops.end; ++i) {
+      const GraphOpKind kind = stage_.ops[static_cast<std::size_t>(i)].op->kind;
+      if (kind != GraphOpKind::kernel && kind != GraphOpKind::view) return false;
+    }
+    return true;
   }
 
   void count_block(const StageOp& op) {
@@ -159,7 +178,7 @@ class PassWriter {
   void collective(const GraphOp& op) {
     PlannedOp planned;
     planned.op.kind = op.collective;
-    planned.op.stream = StreamKind::tensor_comm;
+    planned.op.stream = stream_of(op.group);
     planned.op.phase = op.phase;
     planned.op.group = op.group;
     planned.op.bytes = op.bytes;
@@ -228,6 +247,8 @@ class PassWriter {
           touched.emplace_back(tensor);
       }
     }
+    if (!apart_) return;
+    for (const int tensor : op.writes) segment().writes.emplace_back(tensor);
   }
 
   Segment& segment() { return segments_.back(); }
@@ -255,6 +276,7 @@ class PassWriter {
   }
 
   void close() {
+    ends_group_ = false;
     if (!open_) return;
     open_ = false;
     Bytes now;
@@ -301,6 +323,8 @@ class PassWriter {
   std::int32_t block_;
   const std::vector<std::string>& names_;
   std::vector<Segment>& segments_;
+  bool apart_;
+  bool ends_group_ = false;  ///< the open segment is of a group that is complete
   std::vector<char> resident_, ran_;
   std::vector<PlannedWait> copied_out_, arriving_;  ///< by tensor
   MemoryPass pass_;
@@ -317,8 +341,8 @@ class PassWriter {
 MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
                           const remat::Schedule& schedule, std::int32_t block,
                           const std::vector<std::string>& block_names,
-                          std::vector<Segment>& segments) {
-  PassWriter writer(stage, graph, block, block_names, segments);
+                          std::vector<Segment>& segments, bool apart) {
+  PassWriter writer(stage, graph, block, block_names, segments, apart);
   MemoryPasses passes;
   passes.usual = writer.run(schedule);
   const bool accumulates =
@@ -326,7 +350,7 @@ MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
   const bool copies = std::ranges::any_of(stage.ops, makes_kept_copy);
   if (!accumulates && !copies) return passes;
   std::vector<Segment> written;  // some are there already
-  PassWriter first(stage, graph, block, block_names, written);
+  PassWriter first(stage, graph, block, block_names, written, apart);
   first.be_first(accumulates);
   passes.first = first.run(schedule);
   if (!copies) passes.first.front().clear();

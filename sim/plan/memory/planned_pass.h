@@ -35,10 +35,11 @@ struct MemoryPasses {
 
 /// Turns a schedule into segments of kernels, which are appended to `segments`, and copies: what
 /// runs again becomes kernels, what is swapped becomes copies that kernels wait for. `block`: index
-/// of the chunk's tensors in `Program::blocks`.
+/// of the chunk's tensors in `Program::blocks`. `apart`: each operator is a segment, and what can
+/// run once more is marked so, for a step whose memory may be shorter than the plan's.
 MemoryPasses write_passes(const StageOps& stage, const StageGraph& graph,
                           const remat::Schedule& schedule, std::int32_t block,
                           const std::vector<std::string>& block_names,
-                          std::vector<Segment>& segments);
+                          std::vector<Segment>& segments, bool apart = false);
 
 }  // namespace tessera

@@ -6,9 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "hw/units/input_error.h"
 #include "sim/plan/memory/split_micro_batches.h"
-#include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {
@@ -78,12 +76,9 @@ class ProgramRewriter {
   bool is_planned(const ProgramOp& op) const {
     if (op.kind == OpKind::kernels)
       return segments_[static_cast<std::size_t>(op.segment.index())].block >= 0;
-    if (op.group == GroupKind::context || op.group == GroupKind::expert)
-      throw InputError({"memory.planner",
-                        "cannot plan a pass with collectives of the " +
-                            std::string(label_of(op.group)) + " group",
-                        "use parallelism without context and expert groups"});
-    return is_collective(op.kind) && op.group == GroupKind::tensor;
+    return is_collective(op.kind) &&
+           (op.group == GroupKind::tensor || op.group == GroupKind::context ||
+            op.group == GroupKind::expert);
   }
 
   OldPass take_apart(const PassSpan& span) const {

@@ -162,7 +162,7 @@ remat::PlanResult StagePlanner::solve(const StageOps& ops, const StageGraph& gra
   if (settings_.swap) request.link = link_;
   request.host_bytes = host_bytes_.value() / plan_->in_flight;
   request.effort = thorough ? remat::Effort::thorough : remat::Effort::fast;
-  auto planner = make_megatron_planner(settings_.planner, ops, graph);
+  auto planner = make_megatron_planner(settings_.planner, settings_.layers, ops, graph);
   if (!planner) planner = remat::make_planner(settings_.planner);
   return remat::make_plan(*planner, graph.graph, request);
 }

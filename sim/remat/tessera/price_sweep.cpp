@@ -61,6 +61,7 @@ double PriceSweep::use_cost(TensorId q, Stage t, double limit, int depth) {
   if (after == t) return 0;  // somebody pays for it already
   const OpId maker = graph_.producer(q);
   if (after < 0) {
+    if (is_away(q, before, t)) return again_cost(maker, t, limit, depth + 1);
     const double held = prices_->extension * hold(q, before, t);
     if (held <= (*times_)[maker]) return held;
     return std::min(held, again_cost(maker, t, std::min(held, limit), depth + 1));
@@ -124,13 +125,14 @@ void PriceSweep::run_again(OpId op, Stage t) {
 
 double PriceSweep::stay_cost(TensorId q, const Live& live, Stage t) const {
   const double price = hold(q, live.last, t);
-  const bool may_leave = prices_->swap && price > 0 && t > live.last + 1;
+  const bool may_leave =
+      prices_->swap && price > 0 && t > live.last + 1 && !is_away(q, live.last, t);
   return may_leave ? std::min(price, swap_cost(q, live.made, live.last, t)) : price;
 }
 
 void PriceSweep::carry_on(TensorId q, Live& live, Stage t) {
   Run& run = live.runs.back();
-  if (prices_->swap && t > live.last + 1 &&
+  if (prices_->swap && t > live.last + 1 && !is_away(q, live.last, t) &&
       swap_cost(q, live.made, live.last, t) < hold(q, live.last, t)) {
     run.to_host = !live.hosted;
     run.hold_to = run.last;
@@ -145,7 +147,7 @@ void PriceSweep::carry_on(TensorId q, Live& live, Stage t) {
 }
 
 bool PriceSweep::better_run_again(OpId op, Stage t, double stay) {
-  if (!prices_->recompute || stay <= (*times_)[op]) return false;
+  if ((!prices_->recompute && stay < kImpossible) || stay <= (*times_)[op]) return false;
   ++query_;
   nodes_ = 0;
   return again_cost(op, t, stay, 0) < stay;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "sim/remat/stage_plan.h"
@@ -56,7 +57,12 @@ class PriceSweep {
   void flush_runs(OpId op, StagePlan& plan);
   void order_again(StagePlan& plan);
   double hold(TensorId q, Stage from, Stage to) const {
+    if (is_away(q, from, to)) return std::numeric_limits<double>::infinity();
     return static_cast<double>(graph_.size(q)) * (prefix_[to] - prefix_[from + 1]);
+  }
+  /// Not on the device when the rest of the step begins, between the two stages.
+  bool is_away(TensorId q, Stage from, Stage to) const {
+    return graph_.gone(q) && from < graph_.done() && to >= graph_.done();
   }
   double swap_cost(TensorId q, Stage made, Stage from, Stage to) const;
   double again_cost(OpId op, Stage t, double limit, int depth);

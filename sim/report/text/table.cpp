@@ -9,6 +9,7 @@
 #include "hw/units/text.h"
 #include "sim/report/definitions.h"
 #include "sim/report/rank_list.h"
+#include "sim/report/text/fitted_lines.h"
 #include "workloads/program/labels.h"
 
 namespace tessera {
@@ -17,7 +18,8 @@ namespace {
 constexpr std::size_t kLabelWidth = 24;
 constexpr std::size_t kKernelKindRows = 4;
 constexpr std::size_t kSegmentRows = 3;
-constexpr std::size_t kLineWidth = 100;
+constexpr std::size_t kLineWidth = kTerminalWidth;
+constexpr int kBarWidth = 30;
 
 std::string fixed(double value, int decimals) {
   char text[64];
@@ -150,8 +152,18 @@ std::string parameters_text(const ParameterCounts& parameters) {
   return ", " + to_text(parameters);
 }
 
+/// Traces say what ran when, and neither layout nor model nor memory.
+bool is_replayed(const Provenance& provenance) {
+  return provenance.mode == "replayed";
+}
+
 std::string header_line(const StepReport& report, const Provenance& provenance) {
   const ParallelLayout& layout = report.layout;
+  if (is_replayed(provenance))
+    return provenance.scenario + ": replayed step of " + provenance.model + " on " +
+           std::to_string(report.gpus()) + " x " + report.gpu + "\ntessera " +
+           provenance.tessera_version + "; " + provenance.predictor_effect + "\n" +
+           note_lines(provenance.notes) + "\n";
   return provenance.scenario + ": " + provenance.mode + " step of " + provenance.model + " on " +
          std::to_string(report.gpus()) + " x " + report.gpu + "\n" + "tensor " +
          std::to_string(layout.tensor) + ", pipeline " + std::to_string(layout.pipeline) +
@@ -162,6 +174,15 @@ std::string header_line(const StepReport& report, const Provenance& provenance) 
          (provenance.recompute == "none" ? "" : ", recompute " + provenance.recompute) +
          parameters_text(provenance.parameters) + "\n" + note_lines(provenance.notes) +
          basis_lines(report, provenance) + approximation_lines(provenance) + "\n";
+}
+
+/// " [3]" where notes follow.
+std::string reference(int number, const TextStyle& style) {
+  return style.notes ? " [" + std::to_string(number) + "]" : "";
+}
+
+std::string marked(std::string_view mark, const std::string& text, bool colour) {
+  return colour ? std::string(mark) + text + std::string(kMarkEnd) : text;
 }
 
 std::string summary_row(std::string_view label, const std::string& value) {
@@ -199,11 +220,12 @@ std::string extrapolation_row(const StepReport& report) {
          summary_row("", farthest);
 }
 
-std::string step_time_text(const StepReport& report) {
-  const std::string time = milliseconds(report.step_time) + " ms";
+std::string step_time_text(const StepReport& report, const TextStyle& style) {
+  const std::string time =
+      marked(kMarkStrong, milliseconds(report.step_time) + " ms", style.colour);
   if (!report.interval) return time;
   return time + ", 80 % interval " + milliseconds(report.interval->time.low) + " to " +
-         milliseconds(report.interval->time.high) + " ms [5]";
+         milliseconds(report.interval->time.high) + " ms" + reference(5, style);
 }
 
 /// Nothing where its peers hardly wait for anyone.
@@ -217,37 +239,62 @@ std::string straggler_row(const StepReport& report) {
 }
 
 /// Nothing where no kernel waits for a copy to or from host memory.
-std::string copies_row(const StepReport& report) {
+std::string copies_row(const StepReport& report, const TextStyle& style) {
   const Seconds copies = report.breakdown.exposed_copies();
   if (copies <= Seconds()) return "";
-  return summary_row("exposed copies [6]",
+  return summary_row("exposed copies" + reference(6, style),
                      milliseconds(copies) + " ms, " + percent(copies / report.step_time));
 }
 
-std::string summary_rows(const StepReport& report) {
-  const Seconds exposed = report.breakdown.exposed_communication();
-  const double share = report.step_time.value() > 0 ? exposed / report.step_time : 0.0;
-  return summary_row("step time", step_time_text(report)) +
-         summary_row("throughput", throughput_text(report)) +
-         summary_row("MFU, HFU [1]", utilization_text(report)) +
-         summary_row("bubble fraction [2]", percent(report.bubble_fraction)) +
-         summary_row("exposed comm. [3]", milliseconds(exposed) + " ms, " + percent(share)) +
-         copies_row(report) + straggler_row(report) + extrapolation_row(report);
+/// "1.24 kJ, 412 W per GPU".
+std::string energy_row(const StepReport& report) {
+  if (!report.energy) return "";
+  const StepEnergy& energy = *report.energy;
+  const bool large = energy.facility_j >= 1e4;
+  std::string text = significant(energy.facility_j / (large ? 1e3 : 1)) +
+                     (large ? " kJ, " : " J, ") + fixed(energy.mean_gpu.value(), 0) + " W per GPU";
+  if (energy.clock < 1) text += ", products at " + percent(energy.clock) + " of the clock";
+  if (energy.hosts_j <= 0) text += " (GPUs alone)";
+  return summary_row("energy of the step", text);
 }
 
-std::string breakdown_rows(const StepReport& report) {
+/// `known`: its layout and model are, not only what ran when.
+std::string summary_rows(const StepReport& report, bool known, const TextStyle& style) {
+  const Seconds exposed = report.breakdown.exposed_communication();
+  const double share = report.step_time.value() > 0 ? exposed / report.step_time : 0.0;
+  const std::string time = summary_row("step time", step_time_text(report, style));
+  const std::string waits = summary_row("exposed comm." + reference(3, style),
+                                        milliseconds(exposed) + " ms, " + percent(share));
+  if (!known) return time + waits + copies_row(report, style) + straggler_row(report);
+  return time + summary_row("throughput", throughput_text(report)) +
+         summary_row("MFU, HFU" + reference(1, style), utilization_text(report)) +
+         summary_row("bubble fraction" + reference(2, style), percent(report.bubble_fraction)) +
+         waits + copies_row(report, style) + energy_row(report) + straggler_row(report) +
+         extrapolation_row(report);
+}
+
+/// A bar in the colour of the class, as long as its share of the longest one.
+std::string bar_of(TimeCategory category, int share, int longest, const TextStyle& style) {
+  if (!style.colour || longest <= 0) return "";
+  const double part = static_cast<double>(share) / longest;
+  return "  " + mark_of(category) + text_bar(part, kBarWidth) + std::string(kMarkEnd);
+}
+
+std::string breakdown_rows(const StepReport& report, const TextStyle& style) {
   std::vector<double> parts;
   for (const TimeCategory category : time_categories()) {
     parts.push_back(report.breakdown[category].value());
   }
   const std::vector<int> tenths = tenths_of_percent(parts);
-  std::string rows =
-      "\n" + padded("time of a GPU [4]", kLabelWidth + 2) + right("ms", 12) + right("%", 8) + "\n";
+  const int longest = *std::ranges::max_element(tenths);
+  std::string rows = "\n" + padded("time of a GPU" + reference(4, style), kLabelWidth + 2) +
+                     right("ms", 12) + right("%", 8) + "\n";
   for (const TimeCategory category : time_categories()) {
     const Seconds time = report.breakdown[category];
     const int share = tenths[static_cast<std::size_t>(category)];
     if (share == 0 && milliseconds(time) == "0.000") continue;
-    rows += time_row(spaced(label_of(category)), time, share) + "\n";
+    rows += time_row(spaced(label_of(category)), time, share) +
+            bar_of(category, share, longest, style) + "\n";
   }
   const int sum = std::accumulate(tenths.begin(), tenths.end(), 0);
   return rows + time_row("total", report.breakdown.total(), sum) + "\n";
@@ -259,9 +306,10 @@ int step_share(Seconds time, const StepReport& report) {
              : 0;
 }
 
-std::string kernel_kind_rows(const StepReport& report) {
+std::string kernel_kind_rows(const StepReport& report, const TextStyle& style) {
+  if (report.kernel_kinds.empty()) return "";
   std::string rows = "\nlongest kernel kinds";
-  rows += report.kernels_overlap() ? " [7]\n" : "\n";
+  rows += (report.kernels_overlap() ? reference(7, style) : "") + "\n";
   for (std::size_t i = 0; i < std::min(kKernelKindRows, report.kernel_kinds.size()); ++i) {
     const KernelKindTime& entry = report.kernel_kinds[i];
     rows += time_row(spaced(label_of(entry.kind)), entry.time, step_share(entry.time, report)) +
@@ -294,7 +342,7 @@ std::string pressure_row(const MemoryReport& memory) {
   return text;
 }
 
-std::string memory_rows(const MemoryReport& memory) {
+std::string memory_rows(const MemoryReport& memory, const TextStyle& style) {
   const auto fullest = std::max_element(
       memory.per_rank.begin(), memory.per_rank.end(),
       [](const RankMemory& a, const RankMemory& b) { return a.device < b.device; });
@@ -303,8 +351,9 @@ std::string memory_rows(const MemoryReport& memory) {
                                   ? "fits, " + gibibytes(fullest->headroom) + " free"
                                   : "DOES NOT FIT, " + gibibytes(-fullest->headroom) + " too much";
   return "\n" +
-         summary_row("memory", gibibytes(memory.device) + " of " + gibibytes(memory.capacity) +
-                                   ": " + verdict) +
+         summary_row("memory",
+                     gibibytes(memory.device) + " of " + gibibytes(memory.capacity) + ": " +
+                         marked(fullest->fits ? kMarkGood : kMarkBad, verdict, style.colour)) +
          summary_row("", "on GPU " + std::to_string(fullest->rank) + ": reserved " +
                              gibibytes(fullest->reserved) + ", CUDA context " +
                              gibibytes(memory.context) + ", NCCL " +
@@ -363,10 +412,14 @@ std::string footnotes(const StepReport& report) {
 
 }  // namespace
 
-std::string table_text(const StepReport& report, const Provenance& provenance) {
-  return header_line(report, provenance) + summary_rows(report) + breakdown_rows(report) +
-         kernel_kind_rows(report) + segment_rows(report) + memory_rows(report.memory) +
-         folding_rows(report) + footnotes(report);
+std::string table_text(const StepReport& report, const Provenance& provenance,
+                       const TextStyle& style) {
+  const bool known = !is_replayed(provenance);
+  return fitted(header_line(report, provenance) + summary_rows(report, known, style) +
+                breakdown_rows(report, style) + kernel_kind_rows(report, style) +
+                segment_rows(report) + (known ? memory_rows(report.memory, style) : "") +
+                folding_rows(report)) +
+         (style.notes ? footnotes(report) : "\nwhat the terms mean: --notes\n");
 }
 
 }  // namespace tessera

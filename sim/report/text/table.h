@@ -4,11 +4,14 @@
 
 #include "sim/report/provenance.h"
 #include "sim/report/step_report.h"
+#include "sim/report/text/text_style.h"
 
 namespace tessera {
 
-/// The report as a person reads it on a terminal: aligned, with units, without colours, at most
-/// forty lines, the definitions of the ratios below the numbers. Ends with a newline.
-std::string table_text(const StepReport& report, const Provenance& provenance);
+/// The report as a person reads it on a terminal: aligned, with units, at most forty lines of 80
+/// columns (longer where a name has no spaces). With notes, the definitions of the ratios stand
+/// below the numbers. Ends with a newline.
+std::string table_text(const StepReport& report, const Provenance& provenance,
+                       const TextStyle& style = {});
 
 }  // namespace tessera

@@ -137,5 +137,23 @@ TEST(FitChange, ReplicasThatDoNotDivideNeedMoreGpus) {
   EXPECT_FALSE(wide.makes_sense(scenario));
 }
 
+TEST(SingleChanges, OfferStatesInEightBitsAndAnOptimizerOnTheCpu) {
+  const auto offers = [](const Scenario& scenario, const std::string& name) {
+    return std::ranges::any_of(single_changes(scenario),
+                               [&](const FitChange& change) { return change.name == name; });
+  };
+  Scenario scenario;
+  scenario.step.micro_batch = scenario.step.global_batch = 1;
+  scenario.cluster.node.gpu_count = scenario.cluster.node_count = 1;
+  EXPECT_TRUE(offers(scenario, "optimizer states in 8 bit"));
+  EXPECT_FALSE(offers(scenario, "optimizer on the CPU (ZeRO-Offload)"));  // bandwidth unknown
+  scenario.cluster.node.host_memory_bandwidth = BytesPerSecond(200e9);
+  EXPECT_TRUE(offers(scenario, "optimizer on the CPU (ZeRO-Offload)"));
+  scenario.step.formats.optimizer_states = Precision::int8;
+  EXPECT_FALSE(offers(scenario, "optimizer states in 8 bit"));
+  scenario.step.optimizer = OptimizerKind::sgd;
+  EXPECT_FALSE(offers(scenario, "optimizer on the CPU (ZeRO-Offload)"));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -270,15 +270,16 @@ TEST(MegatronTraining, RecomputationOfAllYears) {
     EXPECT_THAT(yaml_of(with(selective)), HasSubstr("recompute: selective")) << selective;
   EXPECT_THAT(refusal_of(with("--recompute-activations --recompute-modules core_attn layernorm")),
               HasSubstr("--recompute-modules names other parts"));
-  EXPECT_THAT(refusal_of(with("--recompute-granularity full --recompute-method uniform "
-                              "--recompute-num-layers 4")),
-              HasSubstr("--recompute-num-layers layers between checkpoints"));
-  EXPECT_THAT(refusal_of(with("--recompute-granularity full --recompute-method block "
-                              "--recompute-num-layers 4 --pipeline-model-parallel-size 2")),
-              HasSubstr("--recompute-num-layers of the 12 layers of each stage"));
-  EXPECT_THAT(refusal_of(with("--activations-checkpoint-method uniform "
-                              "--activations-checkpoint-num-layers 2")),
-              HasSubstr("--activations-checkpoint-num-layers"));
+  EXPECT_THAT(yaml_of(with("--recompute-granularity full --recompute-method uniform "
+                           "--recompute-num-layers 4")),
+              AllOf(HasSubstr("planner: megatron_uniform"), HasSubstr("layers: 4"),
+                    Not(HasSubstr("recompute: full"))));
+  EXPECT_THAT(yaml_of(with("--recompute-granularity full --recompute-method block "
+                           "--recompute-num-layers 4 --pipeline-model-parallel-size 2")),
+              AllOf(HasSubstr("planner: megatron_block"), HasSubstr("layers: 4")));
+  EXPECT_THAT(yaml_of(with("--activations-checkpoint-method uniform "
+                           "--activations-checkpoint-num-layers 2")),
+              AllOf(HasSubstr("planner: megatron_uniform"), HasSubstr("layers: 2")));
 }
 
 TEST(MegatronTraining, FormatsOfGradientsAndStates) {

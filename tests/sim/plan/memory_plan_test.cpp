@@ -242,12 +242,36 @@ TEST(MemoryPlan, BelowTheLowerBoundItNamesTheOperatorAndTheMissingBytes) {
   EXPECT_NE(plan.infeasible.find("needs"), std::string::npos);
 }
 
-TEST(MemoryPlan, RefusesUnknownPlannersAndASecondOpinion) {
+TEST(MemoryPlan, RefusesUnknownPlannersAndLayersOfOthers) {
   Scenario scenario = gpt(1, 1, "nobody");
   EXPECT_THROW(plan_step_memory(scenario, PredictorWeights()), InputError);
   scenario.memory.planner = "tessera";
-  scenario.step.recompute = Recompute::full;
+  scenario.memory.layers = 2;
   EXPECT_THROW(plan_step_memory(scenario, PredictorWeights()), InputError);
+}
+
+TEST(MemoryPlan, TakesThePlaceOfRecomputation) {
+  Scenario scenario = gpt(1, 1, "tessera");
+  const PlannedSteps alone = planned_at(scenario, 0.6);
+  scenario.step.recompute = Recompute::full;
+  const PlannedSteps instead = planned_at(scenario, 0.6);
+  EXPECT_EQ(instead.memory.budget, alone.memory.budget);
+  EXPECT_EQ(instead.memory.stages[0].planned_time, alone.memory.stages[0].planned_time);
+}
+
+TEST(MemoryPlan, ANumberOfLayersRunsAgainWhetherTheStepFitsOrNot) {
+  Scenario scenario = gpt(1, 1, "megatron_block");
+  scenario.memory.budget = 80_GiB;
+  Bytes before = Bytes(std::int64_t{80} << 30);
+  for (int layers = 1; layers <= 3; ++layers) {
+    scenario.memory.layers = layers;
+    const PlannedSteps steps = plan_step_memory(scenario, PredictorWeights());
+    ASSERT_TRUE(steps.memory.feasible());
+    EXPECT_EQ(steps.memory.stages[0].note, std::to_string(layers) + " layers");
+    EXPECT_GT(steps.memory.stages[0].recompute, Seconds(0));
+    EXPECT_LT(steps.memory.stages[0].planned_peak, before);
+    before = steps.memory.stages[0].planned_peak;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,166 @@
+#include "app/cli/catalog_text.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "hw/units/text.h"
+#include "sim/config/load.h"
+#include "sim/report/definitions.h"
+#include "sim/report/text/fitted_lines.h"
+#include "workloads/parameter_count.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::pair<const char*, std::string_view> kTerms[] = {
+    {"MFU", definitions::kMfu},
+    {"HFU", definitions::kHfu},
+    {"bubble", definitions::kBubbleFraction},
+    {"exposed communication", definitions::kExposedCommunication},
+    {"exposed copies", definitions::kExposedCopies},
+    {"80 % interval", definitions::kInterval},
+    {"host", definitions::kHost},
+    {"peak memory", definitions::kPeakMemory},
+    {"fits", definitions::kFits},
+    {"zero-shot",
+     "a prediction for a GPU of which nothing was measured: from kernels measured on other GPUs "
+     "and "
+     "from the figures of this one"},
+    {"extrapolated",
+     "kernels of which some input lies outside what the predictor was trained on; less certain"},
+    {"contention",
+     "what collectives beside the kernels, which share the GPU, add to the time of the kernels"},
+    {"micro-batch", "sequences that go through the model at a time; their gradients add up"},
+    {"global batch", "sequences of a step: micro-batch x data x micro-batches"},
+    {"elasticity",
+     "d ln(step time) / d ln(time that a resource takes): 1 where the step is as much faster as "
+     "the resource, 0 where nothing waits for it"},
+    {"approximate", "the scenario is not the job that it stands for; the line says in what"}};
+
+std::string lower(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return small;
+}
+
+template <class... Values>
+std::string row(const char* form, const Values&... values) {
+  char line[256];
+  std::snprintf(line, sizeof line, form, values...);
+  return line;
+}
+
+std::string billions(std::int64_t count) {
+  return row("%.3g", static_cast<double>(count) * 1e-9);
+}
+
+/// With as few digits as tell it; a dash for nothing.
+std::string cell(double value, double unit) {
+  return value == 0 ? "-" : row("%.4g", value / unit);
+}
+
+std::string model_line(const ModelSpec& model, const std::string& id) {
+  const ParameterCounts counts = parameter_counts(model);
+  const bool sparse = counts.active > 0 && counts.active != counts.total;
+  return row("%-28s %9s %9s %7lld %7lld %7lld %8lld\n", id.c_str(), billions(counts.total).c_str(),
+             sparse ? billions(counts.active).c_str() : "-", static_cast<long long>(model.layers),
+             static_cast<long long>(model.hidden), static_cast<long long>(model.heads),
+             static_cast<long long>(model.vocab));
+}
+
+std::string gpu_line(const GpuSpec& gpu) {
+  return row("%-24s %8s %9s %8s %8s %8s %8s\n", gpu.id.c_str(),
+             cell(static_cast<double>(gpu.memory.value()), 0x1p30).c_str(),
+             cell(gpu.memory_bandwidth.value(), 1e9).c_str(), cell(gpu.fp32.value(), 1e12).c_str(),
+             cell(gpu.tf32.value(), 1e12).c_str(), cell(gpu.bf16.value(), 1e12).c_str(),
+             cell(gpu.fp8.value(), 1e12).c_str());
+}
+
+std::string node_line(const NodeSpec& node, const std::string& id) {
+  return row("%-32s %6d  %s\n", id.c_str(), node.gpu_count, node.gpu.id.c_str());
+}
+
+std::string cluster_line(const ClusterSpec& cluster, const std::string& id) {
+  return row("%-32s %6d %6d  %s\n", id.c_str(), cluster.node_count * cluster.node.gpu_count,
+             cluster.node_count, cluster.node.gpu.id.c_str());
+}
+
+std::string head_of(CatalogKind kind) {
+  switch (kind) {
+    case CatalogKind::gpus:
+      return row("%-24s %8s %9s %8s %8s %8s %8s\n", "GPU", "GiB", "GB/s", "fp32", "tf32", "bf16",
+                 "fp8 TF/s");
+    case CatalogKind::models:
+      return row("%-28s %9s %9s %7s %7s %7s %8s\n", "model", "10^9 par.", "active", "layers",
+                 "hidden", "heads", "vocab");
+    case CatalogKind::nodes:
+      return row("%-32s %6s  %s\n", "node", "GPUs", "of");
+    case CatalogKind::clusters:
+      return row("%-32s %6s %6s  %s\n", "cluster", "GPUs", "nodes", "of");
+    default:
+      return "";
+  }
+}
+
+std::string line_of(CatalogKind kind, const std::string& id, const Catalog& catalog) {
+  switch (kind) {
+    case CatalogKind::gpus:
+      return gpu_line(load_gpu(id, catalog));
+    case CatalogKind::models:
+      return model_line(load_model(id, catalog), id);
+    case CatalogKind::nodes:
+      return node_line(load_node(id, catalog), id);
+    case CatalogKind::clusters:
+      return cluster_line(load_cluster(id, catalog), id);
+    default:
+      return id + "\n";
+  }
+}
+
+}  // namespace
+
+std::string catalog_table(CatalogKind kind, const Catalog& catalog) {
+  std::string table = head_of(kind);
+  for (const std::string& id : catalog.ids(kind)) table += line_of(kind, id, catalog);
+  return table;
+}
+
+std::string model_facts(const std::string& id, const Catalog& catalog) {
+  const ModelSpec model = load_model(id, catalog);
+  std::string text = id + ": " + to_text(parameter_counts(model)) + "\n";
+  const auto add = [&](const char* label, std::int64_t value) {
+    if (value > 0) text += row("  %-22s %lld\n", label, static_cast<long long>(value));
+  };
+  add("layers", model.layers);
+  add("encoder layers", model.encoder_layers);
+  add("hidden", model.hidden);
+  add("heads", model.heads);
+  if (model.kv_heads != model.heads) add("heads of keys, values", model.kv_heads);
+  add("size of a head", model.head_dim);
+  add("feed-forward", model.ffn);
+  add("vocabulary", model.vocab);
+  add("positions learned", model.max_positions);
+  add("experts", model.experts);
+  add("experts per token", model.experts_per_token);
+  add("image size [pixels]", model.image_size);
+  return text + "  in a scenario: model: " + id + "; its fields: tessera explain model\n";
+}
+
+std::optional<std::string> term_text(std::string_view term) {
+  for (const auto& [name, meaning] : kTerms) {
+    if (lower(name) != lower(term)) continue;
+    return fitted(std::string(name) + "\n  meaning: " + std::string(meaning) + "\n");
+  }
+  return std::nullopt;
+}
+
+std::string known_terms() {
+  std::string list;
+  for (const auto& [name, meaning] : kTerms) list += (list.empty() ? "" : ", ") + std::string(name);
+  return list;
+}
+
+}  // namespace tessera

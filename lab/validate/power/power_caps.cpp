@@ -1,0 +1,118 @@
+#include "lab/validate/power/power_caps.h"
+
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "hw/power.h"
+#include "hw/units/input_error.h"
+#include "lab/validate/row_reader.h"
+#include "sim/config/files/csv.h"
+#include "sim/config/load.h"
+
+namespace tessera {
+namespace {
+
+/// Rows of one job by cap.
+using Job = std::map<double, CappedRun>;
+
+class CapReader {
+ public:
+  explicit CapReader(const CsvTable& table) : table_(table) {}
+
+  std::map<std::string, Job> jobs() {
+    std::map<std::string, Job> jobs;
+    for (const CsvTable::Row& row : table_.rows) {
+      CappedRun run{.where = table_.where(row),
+                    .gpu = text(row, "gpu"),
+                    .job = text(row, "dataset") + " " + text(row, "model") + " batch " +
+                           text(row, "batch") + " " + text(row, "optimizer"),
+                    .cap = Watts(number(row, "cap_W")),
+                    .free_time = {},
+                    .free_power = {},
+                    .time = Seconds(number(row, "time_per_epoch_s")),
+                    .power = Watts(number(row, "mean_power_W")),
+                    .predicted_time = {},
+                    .predicted_power = {}};
+      jobs[run.gpu + " " + run.job].emplace(run.cap.value(), run);
+    }
+    return jobs;
+  }
+
+ private:
+  std::string text(const CsvTable::Row& row, const std::string& column) const {
+    const auto at = table_.column(column);
+    if (!at)
+      throw InputError({table_.file.string() + ":1", "has no column '" + column + "'", "add it"});
+    return row.fields[*at];
+  }
+  double number(const CsvTable::Row& row, const std::string& column) const {
+    const std::string field = text(row, column);
+    char* end = nullptr;
+    const double value = std::strtod(field.c_str(), &end);
+    if (end == field.c_str() || *end != '\0' || !(value > 0))
+      throw InputError({table_.where(row), column + " = '" + field + "' is no positive number",
+                        "correct the row"});
+    return value;
+  }
+
+  const CsvTable& table_;
+};
+
+CappedRun predicted(CappedRun run, const CappedRun& free, Watts idle) {
+  run.free_time = free.time;
+  run.free_power = free.power;
+  const double clock = clock_under_cap(idle, free.power, run.cap);
+  run.predicted_time = free.time / clock;
+  run.predicted_power = idle + std::max(Watts(0), free.power - idle) * dynamic_power_share(clock);
+  return run;
+}
+
+std::string line_of(const std::string& gpu, const std::vector<const CappedRun*>& runs) {
+  std::vector<double> time, energy;
+  for (const CappedRun* run : runs) {
+    time.push_back(run->time_error_pct());
+    energy.push_back(run->energy_error_pct());
+  }
+  const ErrorSummary of_time = summarize_errors(time), of_energy = summarize_errors(energy);
+  char line[160];
+  std::snprintf(line, sizeof line, "%-18s %5d  %7.1f %7.1f %7.1f   %7.1f %7.1f %7.1f\n",
+                gpu.c_str(), of_time.n, of_time.mean_abs_error_pct, of_time.max_abs_error_pct,
+                of_time.bias_pct, of_energy.mean_abs_error_pct, of_energy.max_abs_error_pct,
+                of_energy.bias_pct);
+  return line;
+}
+
+}  // namespace
+
+std::vector<CappedRun> predict_capped_runs(const std::filesystem::path& file,
+                                           const Catalog& catalog) {
+  const CsvTable table = read_csv(file);
+  std::vector<CappedRun> runs;
+  for (const auto& [name, job] : CapReader(table).jobs()) {
+    const CappedRun& free = job.rbegin()->second;
+    const Watts idle = idle_power(load_gpu(free.gpu, catalog));
+    for (const auto& [cap, run] : job)
+      if (cap < free.cap.value()) runs.push_back(predicted(run, free, idle));
+  }
+  return runs;
+}
+
+std::string capped_run_table(const std::vector<CappedRun>& runs) {
+  std::map<std::string, std::vector<const CappedRun*>> by_gpu;
+  std::vector<const CappedRun*> all;
+  for (const CappedRun& run : runs) {
+    by_gpu[run.gpu].push_back(&run);
+    all.push_back(&run);
+  }
+  std::string text =
+      "training under caps of the board power, from the same job under the highest cap\n"
+      "error = predicted / measured - 1; the curve of clock and power is one for all GPUs\n\n"
+      "                          time [%]                  energy [%]\n"
+      "gpu                 rows     mean     max    bias      mean     max    bias\n";
+  for (const auto& [gpu, of] : by_gpu) text += line_of(gpu, of);
+  return text + line_of("all", all);
+}
+
+}  // namespace tessera

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hw/units/quantity.h"
+
+namespace tessera {
+
+/// What a job does while nodes are missing.
+enum class MissingNodes : std::uint8_t { restart, elastic };
+
+/// The section `reliability` of a scenario: what a long run meets. No step depends on it.
+struct ReliabilitySettings {
+  std::string failures;                    ///< name or file; empty: none
+  double failures_per_1000_node_days = 0;  ///< 0: not given
+  Seconds detection;
+  Seconds repair;        ///< 0: the node restarts
+  Seconds restart_time;  ///< 0: 5 min and reading the checkpoint
+  Seconds checkpoint_interval = Seconds(3600);
+  Seconds checkpoint_time;           ///< 0: from its bytes and the links
+  BytesPerSecond storage_bandwidth;  ///< 0: no limit
+  Seconds memory_interval;           ///< 0: no copies in memory
+  bool asynchronous = false;
+  MissingNodes policy = MissingNodes::restart;
+  int spares = 0;
+  int repair_crews = 0;  ///< 0: all at a time
+  int least_replicas = 1;
+
+  bool operator==(const ReliabilitySettings&) const = default;
+};
+
+}  // namespace tessera

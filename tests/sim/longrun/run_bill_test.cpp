@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include "sim/longrun/run_answer.h"
+
+namespace tessera {
+namespace {
+
+/// Ten nodes of eight GPUs of 400 W, 60 W idle; hosts of 1 kW; PUE 1.5; 2 dollars per GPU-hour.
+ClusterSpec cluster() {
+  ClusterSpec spec;
+  spec.pue = 1.5;
+  spec.node.gpu_count = 8;
+  spec.node.host_power = Watts(1000);
+  spec.node.gpu.tdp = Watts(400);
+  spec.node.gpu.price = 2;
+  return spec;
+}
+
+/// Ten hours, of which eight train.
+RunStatistics runs() {
+  RunStatistics statistics;
+  statistics.wall.mean = 10;
+  statistics.useful.mean = 7;
+  statistics.lost.mean = 1;
+  return statistics;
+}
+
+StepReport step(double facility_j) {
+  StepReport report;
+  report.step_time = 2_s;
+  report.energy = StepEnergy{.facility_j = facility_j};
+  return report;
+}
+
+TEST(RunBill, TrainingAtItsPowerTheRestIdle) {
+  RunPlan plan;
+  plan.nodes = 10;
+  plan.spares = 1;
+  const RunBill bill = run_bill(cluster(), step(100'000), plan, runs());
+  // 50 kW for 8 h; a node idles at (8 x 60 + 1000) x 1.5 = 2.22 kW: ten for 2 h, the spare for 10
+  // h.
+  EXPECT_NEAR(*bill.energy_mwh, 0.4 + 0.0444 + 0.0222, 1e-12);
+  EXPECT_NEAR(*bill.dollars, 2 * 8 * 11 * 10, 1e-9);
+}
+
+TEST(RunBill, SaysNothingOfWhatIsNotKnown) {
+  ClusterSpec unknown = cluster();
+  unknown.node.gpu.price = 0;
+  StepReport no_energy = step(0);
+  no_energy.energy.reset();
+  const RunBill bill = run_bill(unknown, no_energy, {}, runs());
+  EXPECT_FALSE(bill.energy_mwh);
+  EXPECT_FALSE(bill.dollars);
+}
+
+}  // namespace
+}  // namespace tessera
