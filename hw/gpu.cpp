@@ -16,6 +16,8 @@ FlopsPerSecond GpuSpec::peak(Precision precision) const {
       return fp8;
     case Precision::int8:
       return int8;
+    case Precision::fp4:
+      return fp4;
     case Precision::int64:
       return FlopsPerSecond(0);
   }

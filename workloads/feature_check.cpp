@@ -80,8 +80,9 @@ void StepCheck::check_megatron_alone() {
 
 std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m) {
   if (m.family != ModelFamily::llama) return {};
-  const std::array<std::pair<const char*, bool>, 25> fields{
+  const std::array<std::pair<const char*, bool>, 26> fields{
       {{"window", m.window > 0},
+       {"layer_pattern", !m.layer_pattern.empty()},
        {"attention_sinks", m.attention_sinks},
        {"attention_softcap", m.attention_softcap},
        {"logit_softcap", m.logit_softcap},

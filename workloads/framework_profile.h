@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "hw/units/quantity.h"
 #include "workloads/data_parallel.h"
@@ -48,6 +49,14 @@ enum class CudaGraphs : std::uint8_t {
   full_iteration,  ///< forward and backward of a whole step
 };
 
+/// How tokens travel to the ranks of their experts. Sources: Megatron-Core
+/// transformer/moe/{token_dispatcher,fused_a2a}.py; DeepSeek-AI, DeepEP.
+enum class ExpertDispatcher : std::uint8_t {
+  all_to_all,  ///< once for each of its experts, by NCCL
+  deepep,      ///< once for each node with one of them, then once for each GPU over NVLink
+  hybridep,    ///< likewise, with fewer multiprocessors
+};
+
 /// What `recompute: selective` runs again in backward.
 enum class SelectiveRecompute : std::uint8_t {
   core_attention,  ///< softmax(q k^T) v (Megatron)
@@ -71,6 +80,15 @@ struct FrameworkProfile {
   SelectiveRecompute selective = SelectiveRecompute::core_attention;
   Fp8Scaling fp8_scaling = Fp8Scaling::delayed;
   CudaGraphs cuda_graphs = CudaGraphs::off;
+  ExpertDispatcher expert_dispatcher = ExpertDispatcher::all_to_all;
+  bool overlap_experts = false;            ///< a micro-batch's exchanges of experts run beside the
+                                           ///< kernels of another (StageProgram::run_together)
+  bool weights_in_activation = false;      ///< a token's weights multiply the activations of its
+                                           ///< experts; else their results, which backward keeps
+  bool products_per_expert = false;        ///< the host launches a product for every expert
+  std::vector<std::string> graph_modules;  ///< of a layer that a graph holds; none: all
+  int bf16_layers_first = 0;  ///< so many layers multiply in bf16 where others do in fp8 or nvfp4
+  int bf16_layers_last = 0;
   bool attention_copies = false;     ///< q, k, v and the output are copied into the kernel's layout
   bool fused_norm = false;           ///< RMS norm is one kernel (layer norm always is)
   bool fused_rope = false;           ///< rotary embedding is one kernel per tensor

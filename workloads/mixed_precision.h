@@ -13,6 +13,7 @@ struct MixedPrecision {
   Precision reduce = Precision::fp32;      ///< in which data-parallel ranks sum gradients
   Precision optimizer_states = Precision::fp32;  ///< of both Adam moments
   bool master_weights = false;  ///< the optimizer keeps an fp32 copy of the parameters
+  bool fp8_parameters = false;  ///< weights that multiply in FP8 are held in it, in both orders
 
   bool operator==(const MixedPrecision&) const = default;
 };
@@ -21,10 +22,15 @@ constexpr bool is_half(Precision precision) {
   return precision == Precision::bf16 || precision == Precision::fp16;
 }
 
-/// Format of activations where matrix products compute in `precision`: FP8 and TF32 are formats of
-/// products alone.
+/// Whether operands of products are cast to the format ahead of them, from 16 bits.
+constexpr bool is_cast_for_products(Precision precision) {
+  return precision == Precision::fp8 || precision == Precision::fp4;
+}
+
+/// Format of activations where matrix products compute in `precision`: FP8, FP4 and TF32 are
+/// formats of products alone.
 constexpr Precision activation_precision(Precision precision) {
-  if (precision == Precision::fp8) return Precision::bf16;
+  if (is_cast_for_products(precision)) return Precision::bf16;
   return precision == Precision::tf32 ? Precision::fp32 : precision;
 }
 

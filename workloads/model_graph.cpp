@@ -30,6 +30,14 @@ ModelGraph eager_graph(const ModelSpec& model, const StepOptions& step) {
   return {};
 }
 
+/// Multiprocessors: defaults of Megatron-Core's transformer_config.py, moe_deepep_num_sms and
+/// moe_hybridep_num_sms.
+TokenRouting routing_of(const ModelSpec& model, const StepOptions& step) {
+  const ExpertDispatcher dispatcher = step.framework.expert_dispatcher;
+  if (dispatcher == ExpertDispatcher::all_to_all || model.experts == 0) return {};
+  return {model.experts, model.experts_per_token, dispatcher == ExpertDispatcher::deepep ? 20 : 16};
+}
+
 }  // namespace
 
 namespace {
@@ -66,6 +74,7 @@ std::int64_t ModelGraph::parameters() const {
 ModelGraph build_model_graph(const ModelSpec& model, const StepOptions& step) {
   check_step(model, step);
   ModelGraph graph = eager_graph(model, step);
+  graph.tokens = routing_of(model, step);
   if (step.kernels == KernelMode::fused) {
     for (Block& block : graph.blocks) fuse_pointwise(block);
   }

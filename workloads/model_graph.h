@@ -17,6 +17,7 @@ struct ModelGraph {
   std::vector<int> order;  ///< indices into `blocks` as forward runs them; backward is the reverse
   std::vector<int> layer_numbers;    ///< parallel to `order`; `kNoLayer` for the other blocks
   std::vector<int> blocks_of_parts;  ///< of `order`, by pipeline stage; empty: as layers are split
+  TokenRouting tokens;               ///< Program::tokens
   Bytes shared_buffers;              ///< persistent memory that a rank holds once
   Bytes hidden_bytes;                ///< activation between two blocks
   Bytes tied_table_bytes;            ///< gradient of a tied embedding table; 0 = untied

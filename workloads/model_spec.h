@@ -39,10 +39,11 @@ enum class VisionArchitecture : std::uint8_t {
   cait_s24,
   resnext50_32x4d,
   resnext101_32x4d,
-  se_resnext101_32x4d
+  se_resnext101_32x4d,
+  latent_unet
 };
 
-enum class Activation : std::uint8_t { gelu, gelu_new, relu, silu, swiglu, geglu };
+enum class Activation : std::uint8_t { gelu, gelu_new, relu, silu, swiglu, geglu, relu_squared };
 
 /// Norms of family llama.
 enum class NormKind : std::uint8_t {
@@ -91,7 +92,7 @@ struct ModelSpec {
   std::int64_t expert_capacity = 0;    ///< switch transformers: tokens per sequence and expert
   std::int64_t moe_every = 0;          ///< switch transformers: every n-th layer is sparse
   std::int64_t experts_per_token = 0;  ///< gpt2, llama: all layers are sparse
-  // Of family llama alone, down to `mtp_layers`; 0 and false: without.
+  // Of family llama alone, down to `mamba_groups`; 0 and false: without.
   std::int64_t window = 0;         ///< tokens, itself included, that a token of a window layer sees
   std::int64_t full_every = 0;     ///< every n-th layer has no window; 0: all have one
   std::int64_t full_first = 0;     ///< so many layers ahead have no window
@@ -121,6 +122,12 @@ struct ModelSpec {
   bool residual_scale = false;   ///< branches times a constant
   bool logit_scale = false;      ///< logits times a constant
   std::int64_t mtp_layers = 0;   ///< that predict the tokens behind the next
+  std::string layer_pattern;     ///< a letter per layer (LayerLetter); empty: all alike
+  std::int64_t mamba_heads = 0;  ///< of a Mamba-2 layer, down to `mamba_groups`
+  std::int64_t mamba_head_dim = 0;
+  std::int64_t mamba_state = 0;   ///< numbers per channel
+  std::int64_t mamba_groups = 0;  ///< of heads that share what writes to the state
+  std::int64_t outputs = 0;       ///< bert: per token, of a head in place of the pre-training ones
   VisionArchitecture architecture = VisionArchitecture::none;
   std::int64_t image_size = 0;  ///< height and width [pixels]; 0 = no image model
   std::int64_t classes = 0;     ///< logits per image (U-Net: per pixel); 0 = no image model
@@ -146,8 +153,17 @@ constexpr bool has_window(const ModelSpec& m, std::int64_t number) {
   if (m.window == 0 || number < m.full_first) return false;
   return m.full_every == 0 || (number + 1) % m.full_every != 0;
 }
+/// Letters of `layer_pattern`, as Megatron-Core writes them (ssm/mamba_hybrid_layer_allocation.py).
+namespace layer_letter {
+inline constexpr char kMamba = 'M', kAttention = '*', kFeedForward = '-', kExperts = 'E';
+}
+/// The letter of layer `number`, from 0; attention and a feed-forward: 0.
+constexpr char letter_of(const ModelSpec& m, std::int64_t number) {
+  return m.layer_pattern.empty() ? '\0' : m.layer_pattern[static_cast<std::size_t>(number)];
+}
 /// Whether layer `number`, from 0, has experts (not of Switch Transformers).
 constexpr bool has_experts(const ModelSpec& m, std::int64_t number) {
+  if (!m.layer_pattern.empty()) return letter_of(m, number) == layer_letter::kExperts;
   return m.experts > 0 && number >= m.dense_layers;
 }
 

@@ -1,5 +1,6 @@
 #include "workloads/parameter_count.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "workloads/hugging_face/llama_parameters.h"
@@ -62,6 +63,7 @@ std::int64_t count_bert(const ModelSpec& m) {
   const std::int64_t norm = 2 * m.hidden;
   const std::int64_t embeddings = (m.vocab + m.max_positions + m.token_types) * m.hidden + norm;
   const std::int64_t layer = biased_attention(m) + biased_feed_forward(m) + 2 * norm;
+  if (m.outputs > 0) return embeddings + m.layers * layer + linear(m.hidden, m.outputs);
   const std::int64_t pooler = linear(m.hidden, m.hidden);
   const std::int64_t masked_words =
       linear(m.hidden, m.hidden) + norm + m.vocab + output_projection(m);
@@ -104,6 +106,7 @@ std::int64_t expert_parameters(const ModelSpec& m) {
 }
 
 std::int64_t routed_layers(const ModelSpec& m) {
+  if (!m.layer_pattern.empty()) return std::ranges::count(m.layer_pattern, layer_letter::kExperts);
   if (m.family != ModelFamily::switch_transformer) return m.layers - m.dense_layers;
   return sparse_layers(m.encoder_layers, m.moe_every) + sparse_layers(m.layers, m.moe_every);
 }

@@ -45,6 +45,20 @@ void StepCheck::check_sequence_plan() {
          "use parallelism.tensor: 1, or framework: megatron");
 }
 
+/// Gathers in fp8.
+void StepCheck::check_gathers() {
+  const DataParallel& data = step_.data_parallel;
+  if (!data.gather_fp8) return;
+  const bool gathers = data.sharding == Sharding::parameters || data.gather_units;
+  const bool casts = step_.precision == Precision::fp8 &&
+                     step_.framework.fp8_scaling == Fp8Scaling::current &&
+                     !step_.framework.transformer_engine;
+  if (!gathers || !casts)
+    fail("training.data_parallel.gather_fp8",
+         "is for weights that are gathered for products in fp8, scaled by their own largest values",
+         "use precision: fp8 and sharding: parameters with framework: torchtitan, or false");
+}
+
 /// Stages of torch.distributed.pipelining.
 void StepCheck::check_stages() {
   const FrameworkProfile& profile = step_.framework;

@@ -26,9 +26,12 @@ std::vector<Problem> StepCheck::run() && {
   check_sequence();
   check_precision();
   check_data_parallel();
+  check_gathers();
   require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
   check_schedule();
   check_adapters();
+  check_recipe();
+  if (model_.family == ModelFamily::llama) check_pattern();
   if (step_.framework.modules == ModuleTree::megatron) {
     check_megatron();
   } else {
@@ -147,9 +150,11 @@ void StepCheck::check_precision() {
   const std::string name(name_of(step_.precision));
   if (step_.precision == Precision::int8 || step_.precision == Precision::int64)
     fail("precision", name + " trains no model", "use fp32, tf32, bf16, fp16 or fp8");
-  if (step_.precision == Precision::fp8 && step_.framework.fp8_scaling == Fp8Scaling::none)
+  if (is_cast_for_products(step_.precision) && step_.framework.fp8_scaling == Fp8Scaling::none)
     fail("precision", step_.framework.name + " has no products in fp8",
          "use framework: megatron, fsdp or torchtitan, or precision: bf16");
+  if (step_.precision == Precision::fp4 && !step_.framework.transformer_engine)
+    fail("precision", "nvfp4 is Transformer Engine's", "use framework: megatron");
   const bool full = activation_precision(step_.precision) == Precision::fp32;
   const AttentionKernels attention = step_.framework.attention;
   if (full && attention != AttentionKernels::unfused)
@@ -164,7 +169,8 @@ void StepCheck::check_activation() {
       model_.activation == Activation::gelu || model_.activation == Activation::gelu_new;
   const bool gated =
       model_.activation == Activation::silu || model_.activation == Activation::swiglu;
-  if (llama ? gated || gelu || model_.activation == Activation::geglu
+  const bool squares = model_.activation == Activation::relu_squared;
+  if (llama ? gated || gelu || squares || model_.activation == Activation::geglu
             : gelu || model_.activation == Activation::swiglu)
     return;
   fail("framework",

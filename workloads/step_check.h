@@ -39,12 +39,18 @@ class StepCheck {
   void check_features();
   void check_packed_attention();
   void check_adapters();
+  // recipe_check.cpp
+  void check_pattern();
+  void check_recipe();
+  void check_offload();
+  void check_dispatcher();
   void check_megatron_alone();
   void check_expert_loop();
   void check_hugging_face();
   // share_check.cpp
   void check_tensor_share();
   void check_sequence_plan();
+  void check_gathers();
   void check_stages();
   void check_parts();
   // layout_check.cpp

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/units/precision.h"
@@ -78,8 +81,12 @@ struct StepOptions {
   Precision precision = Precision::fp32;  ///< of matrix products
   MixedPrecision formats;                 ///< of parameters, gradients and optimizer states
   Recompute recompute = Recompute::none;
+  std::vector<std::string> recompute_modules;  ///< of `selective`; none: the framework's choice
+  int recompute_layers = 0;     ///< of `full`: the first ones of every model chunk; 0: all
+  int offload_layers = 0;       ///< the first ones: what they saved waits in host memory
   double expert_imbalance = 1;  ///< tokens of the busiest expert over the mean
   std::int64_t sequence_length = 0;
+  double mean_document = 0;           ///< AttentionCall::mean_document; tokens
   std::int64_t micro_batch = 0;       ///< sequences per micro-batch and data-parallel rank
   std::int64_t global_batch = 0;      ///< sequences per step; = micro_batch * data * micro-batches
   double expert_capacity_factor = 0;  ///< an expert takes so many times the mean number of tokens
@@ -95,6 +102,12 @@ struct StepOptions {
   std::int64_t lora_rank = 0;  ///< > 0: adapters of this rank are trained, and nothing else
   LoraTargets lora_targets = LoraTargets::all;
   bool segment_per_call = false;  ///< a segment for every kernel, for what tells kernels apart
+
+  /// Whether backward runs `module` again (Megatron's --recompute-modules).
+  bool recomputes(std::string_view module) const {
+    return recompute == Recompute::selective &&
+           std::ranges::find(recompute_modules, module) != recompute_modules.end();
+  }
 
   std::int64_t micro_batches() const { return global_batch / (micro_batch * layout.data); }
 };

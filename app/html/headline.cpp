@@ -55,6 +55,13 @@ PageJson figures_of(const StepReport& report, bool known) {
   if (report.layout.pipeline > 1)
     figures.push_back(
         share("pipeline bubble", report.bubble_fraction, definitions::kBubbleFraction));
+  if (report.energy) {
+    const bool large = report.energy->facility_j >= 1e4;
+    figures.push_back(figure("energy of the step", report.energy->facility_j / (large ? 1e3 : 1),
+                             large ? "kJ" : "J", definitions::kEnergy));
+    figures.back()["detail_value"] = report.energy->mean_gpu.value();
+    figures.back()["detail"] = "W per GPU";
+  }
   return figures;
 }
 

@@ -54,7 +54,7 @@ class StageWalk {
     const bool kernels = at.kind == OpKind::kernels;
     if (!kernels && !is_collective(at.kind)) return;
     Seconds duration = kernels ? segments_[static_cast<std::size_t>(at.segment.index())].duration
-                               : times_.alone(at, rank_, program_.layout);
+                               : times_.alone(at, rank_, program_);
     const bool of_passes = kernels || holds_up_passes(at);
     if (!of_passes) busy_[static_cast<std::size_t>(at.stream)] += duration;
     const bool closing = number > last_pass_;
@@ -137,14 +137,14 @@ std::vector<int> members_of(GroupKind kind, int rank, const ParallelLayout& layo
 
 }  // namespace
 
-Seconds CollectiveTimes::alone(const ProgramOp& op, int rank, const ParallelLayout& layout) {
+Seconds CollectiveTimes::alone(const ProgramOp& op, int rank, const Program& program) {
   const std::array<std::int64_t, 4> key = {static_cast<int>(op.kind), static_cast<int>(op.group),
                                            op.bytes.value(), rank};
   const auto [entry, is_new] = known_.try_emplace(key);
   if (!is_new) return entry->second;
   const auto [group, unknown] = groups_.try_emplace({static_cast<int>(op.group), rank});
-  if (unknown) group->second = members_of(op.group, rank, layout);
-  const CollectiveCall call = settings_.call_of(op.group, collective_kind_of(op.kind), op.bytes);
+  if (unknown) group->second = members_of(op.group, rank, program.layout);
+  const CollectiveCall call = settings_.call_of(program, op);
   entry->second = op.kind == OpKind::ring_shift
                       ? ring_shift_cost(topology_, op.bytes, group->second, tuning_).solo_time
                       : collective_cost(topology_, call, group->second, tuning_).solo_time;

@@ -20,7 +20,7 @@ class CollectiveTimes {
       : topology_(topology), settings_(settings), tuning_(settings.tuning()) {}
 
   /// Collective `op` of `rank`, which runs on the GPU of its number. Of one layout alone.
-  Seconds alone(const ProgramOp& op, int rank, const ParallelLayout& layout);
+  Seconds alone(const ProgramOp& op, int rank, const Program& program);
 
  private:
   const Topology& topology_;

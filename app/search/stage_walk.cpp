@@ -29,7 +29,7 @@ StageEnds walked_stage(const Program& program, const RankProgram& stage, int ran
     if (op.kind == OpKind::kernels)
       duration = segments[static_cast<std::size_t>(op.segment.index())].duration;
     else if (is_collective(op.kind))
-      duration = times.alone(op, rank, program.layout);
+      duration = times.alone(op, rank, program);
     stream = start + duration;
     ends.push_back(stream);
     if (is_of_pass(op)) last.last_pass = std::max(last.last_pass, stream);

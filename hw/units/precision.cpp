@@ -22,6 +22,8 @@ std::string_view name_of(Precision precision) {
       return "int64";
     case Precision::int8:
       return "int8";
+    case Precision::fp4:
+      return "fp4";
   }
   return "";
 }

@@ -32,7 +32,7 @@ bool was_measured(KernelKind kind) {
 
 bool short_format(const Kernel& kernel) {
   return kernel.precision == Precision::bf16 || kernel.precision == Precision::fp16 ||
-         kernel.precision == Precision::fp8;
+         kernel.precision == Precision::fp8 || kernel.precision == Precision::fp4;
 }
 
 double launch_floor(const LaunchFloors& floors, KernelKind kind) {

@@ -9,7 +9,8 @@ namespace {
 
 bool has_tensor_peak(const GpuSpec& gpu, Precision precision) {
   const bool floating = precision == Precision::tf32 || precision == Precision::bf16 ||
-                        precision == Precision::fp16 || precision == Precision::fp8;
+                        precision == Precision::fp16 || precision == Precision::fp8 ||
+                        precision == Precision::fp4;
   return floating && gpu.architecture != Architecture::pascal && gpu.peak(precision).value() > 0;
 }
 

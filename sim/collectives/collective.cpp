@@ -6,6 +6,7 @@
 #include "hw/units/input_error.h"
 #include "sim/collectives/collective_plan.h"
 #include "sim/collectives/link_loads.h"
+#include "sim/collectives/token_exchange.h"
 
 namespace tessera {
 namespace {
@@ -169,6 +170,7 @@ Seconds time_alone(const CollectivePlan& plan, const CollectiveTuning& tuning) {
 CollectiveCost collective_cost(const Topology& topology, const CollectiveCall& call,
                                std::span<const int> ranks, const CollectiveTuning& tuning) {
   if (ranks.size() < 2 || call.bytes.value() == 0) return {};
+  if (call.tokens.experts > 0) return token_exchange_cost(topology, call, ranks, tuning);
   std::vector<std::vector<LinkLoad>> loads;
   const CollectivePlan plan = plan_over(topology, ring_paths(topology, ranks), call, ranks, loads);
   return cost_of(topology, plan, std::move(loads), tuning);

@@ -41,6 +41,16 @@ enum class NcclTuner : std::uint8_t {
   v2_8      ///< NCCL 2.8 to 2.11, of 2021 and early 2022
 };
 
+/// Tokens of an all-to-all that travel once for each GPU with one of their experts, not once for
+/// each expert, and between nodes once for each node (token_exchange.h). No experts: none do.
+struct TokenSpread {
+  std::int64_t experts = 0;  ///< of all ranks together
+  std::int64_t choices = 0;  ///< experts of a token
+  int multiprocessors = 0;   ///< that the library's kernels take
+
+  bool operator==(const TokenSpread&) const = default;
+};
+
 /// A collective and what the user has fixed of it, as NCCL_ALGO and NCCL_PROTO would.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::all_reduce;
@@ -53,6 +63,7 @@ struct CollectiveCall {
   /// Where nothing is reduced and one node holds all ranks, copy engines move the bytes instead of
   /// a kernel (NCCL_CTA_POLICY_ZERO of NCCL 2.28); elsewhere it changes nothing.
   bool copy_engines = false;
+  TokenSpread tokens = {};  ///< `bytes` is then what arrives at a rank
 };
 
 /// Bytes of the buffers that cross one link; what the protocol adds to them is not counted.

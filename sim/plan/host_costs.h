@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "hw/units/quantity.h"
 #include "workloads/program/program.h"
 #include "workloads/step_options.h"
@@ -11,6 +14,7 @@ struct HostCosts {
   Seconds per_call;  ///< one framework call, Python and dispatcher included; views cost it too
   Seconds per_communication;  ///< one collective or message call; 0 where a whole step is a graph
   CudaGraphs graphs = CudaGraphs::off;
+  std::vector<std::string> modules;  ///< of a layer that its graphs hold; none: all
 
   /// To launch `segment`: as many calls as it has, or one or none where a graph holds them.
   Seconds to_launch(const Segment& segment) const;

@@ -10,6 +10,7 @@
 #include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_support.h"
 #include "sim/collectives/measured_fabric.h"
+#include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/time_segments.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/program/program.h"
@@ -86,9 +87,14 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1};
 }
 
-/// A plan of what runs again takes the place of training.recompute.
+/// A plan of what runs again takes the place of training.recompute. Planners know values that are
+/// written once: gradients that meet make a new one for them, which holds more for a while.
 Scenario with_plan_alone(Scenario scenario) {
-  if (!scenario.memory.planner.empty()) scenario.step.recompute = Recompute::none;
+  if (scenario.memory.planner.empty()) return scenario;
+  scenario.step.recompute = Recompute::none;
+  const bool offloads =
+      scenario.memory.planner == kOptimizerOffload || scenario.memory.planner == kCpuOptimizer;
+  if (!offloads) scenario.step.framework.gradients_join_in_place = false;
   return scenario;
 }
 

@@ -89,8 +89,7 @@ class LinkAccount {
     }
     if (op.kind == OpKind::send) return message(op, rank);
     const std::vector<int> gpus = program_.gpus_of(members_of(rank, op));
-    const CollectiveCall call =
-        timed_.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
+    const CollectiveCall call = timed_.collectives.call_of(program_, op);
     return of_cost(
         op.kind == OpKind::ring_shift
             ? ring_shift_cost(timed_.topology, op.bytes, gpus, tuning_, call.copy_engines)

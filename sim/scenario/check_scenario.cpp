@@ -131,8 +131,8 @@ void check_precision(const Scenario& scenario, std::vector<ScenarioProblem>& pro
   const Precision precision = scenario.step.precision;
   if (supports_products(gpu, precision)) return;
   std::string supported;
-  for (const Precision other :
-       {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::fp8}) {
+  for (const Precision other : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16,
+                                Precision::fp8, Precision::fp4}) {
     if (!supports_products(gpu, other)) continue;
     supported += (supported.empty() ? "" : ", ") + std::string(name_of(other));
   }
@@ -156,6 +156,31 @@ void check_mxfp8(const Scenario& scenario, std::vector<ScenarioProblem>& problem
                       "training.framework.fp8_scaling = mxfp8: tensor cores of " + gpu.id +
                           " take no scale per block",
                       "use delayed or current; mxfp8 needs Blackwell"});
+}
+
+void check_nvfp4(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  const GpuSpec& gpu = scenario.cluster.node.gpu;
+  const bool scales_blocks = gpu.architecture == Architecture::blackwell ||
+                             gpu.architecture == Architecture::blackwell_ultra;
+  if (scenario.step.precision != Precision::fp4 || scales_blocks) return;
+  problems.push_back(
+      {"training.precision",
+       {"cluster.node.gpu.architecture"},
+       "training.precision = nvfp4: tensor cores of " + gpu.id + " take no scale per block",
+       "use fp8 or bf16; nvfp4 needs Blackwell"});
+}
+
+/// Planners take passes one after the other.
+void check_planner(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
+  if (scenario.memory.planner.empty()) return;
+  const auto refuse = [&](const std::string& field) {
+    problems.push_back({"memory.planner",
+                        {field},
+                        "memory.planner is not simulated with " + field,
+                        "use memory.planner: off, or leave that out"});
+  };
+  if (scenario.step.framework.overlap_experts) refuse("training.framework.overlap_experts");
+  if (scenario.step.offload_layers > 0) refuse("training.offload_layers");
 }
 
 void check_attention(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
@@ -257,6 +282,8 @@ std::vector<ScenarioProblem> check_scenario(const Scenario& scenario) {
   check_precision(scenario, problems);
   check_formats(scenario, problems);
   check_mxfp8(scenario, problems);
+  check_nvfp4(scenario, problems);
+  check_planner(scenario, problems);
   check_attention(scenario, problems);
   check_overlays(scenario, problems);
   check_perturbation(scenario, problems);

@@ -85,6 +85,15 @@ struct CollectiveSettings {
     }
     return call;
   }
+  /// The collective that `op` of `program` runs.
+  CollectiveCall call_of(const Program& program, const ProgramOp& op) const {
+    CollectiveCall call = call_of(op.group, collective_kind_of(op.kind), op.bytes);
+    const bool spreads = op.kind == OpKind::all_to_all && op.group == GroupKind::expert;
+    if (spreads && program.tokens.experts > 0)
+      call.tokens = {program.tokens.experts, program.tokens.per_token,
+                     program.tokens.multiprocessors};
+    return call;
+  }
 };
 
 }  // namespace tessera

@@ -31,6 +31,9 @@ class Pictures(unittest.TestCase):
     def test_layouts(self):
         self.check("layouts")
 
+    def test_serve(self):
+        self.check("serve")
+
     def test_memory(self):
         self.check("memory")
 

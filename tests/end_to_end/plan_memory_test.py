@@ -52,9 +52,9 @@ class PlanMemory(EndToEnd):
             self.assert_planned(plan, budget / GIB)
 
     def test_experts_and_context_groups(self):
-        self.plant("moe.yaml", "model: {extends: qwen1.5-moe-a2.7b, layers: 4}\ncluster: hgx-h100-8\ntraining: {framework: megatron, "
-                   "precision: bf16, sequence_length: 2048, micro_batch: 1, global_batch: 16}\nparallelism: {data: 8, expert: 8}\n")
-        self.plant("context.yaml", "model: {extends: llama-3-8b, layers: 4}\ncluster: hgx-h100-8\ntraining: {framework: megatron, "
+        self.plant("moe.yaml", "model: {extends: qwen1.5-moe-a2.7b, layers: 4}\ncluster: dgx-h100\ntraining: {framework: megatron, "
+                   "precision: bf16, sequence_length: 2048, micro_batch: 1, global_batch: 16}\nparallelism: {data: 8, expert: 4}\n")
+        self.plant("context.yaml", "model: {extends: llama-3-8b, layers: 4}\ncluster: dgx-h100\ntraining: {framework: megatron, "
                    "precision: bf16, sequence_length: 8192, micro_batch: 1, global_batch: 4}\nparallelism: {data: 2, context: 4}\n")
         for file in ("moe.yaml", "context.yaml"):
             _, free = self.plan(file, "--budget", "80GiB")

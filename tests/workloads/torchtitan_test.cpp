@@ -220,6 +220,25 @@ StepOptions staged() {
   return step;
 }
 
+TEST(Torchtitan, ShardsSixteenBytesOfAParameter) {
+  // fp32 weight, gradient and both moments over two ranks. A layer: queries and output 512^2 each,
+  // keys and values 512 * 256 each, three of 512 * 1024, two norms of 512; the first stage has two
+  // and the word table of 4096 * 512. With two tensor-parallel ranks each holds half of all but
+  // norms.
+  const std::int64_t products = 2 * 512 * 512 + 2 * 512 * 256 + 3 * 512 * 1024;
+  const auto held = [](const StepOptions& step) {
+    const CategoryBytes parts = build_program(llama(), step).stages[0].static_parts;
+    return (parts[MemoryCategory::parameters] + parts[MemoryCategory::gradients] +
+            parts[MemoryCategory::optimizer])
+        .value();
+  };
+  StepOptions step = staged();
+  EXPECT_EQ(held(step), 16 * (2 * (products + 2 * 512) + 4096 * 512) / 2);
+  step.layout.tensor = 2;
+  step.layout.sequence_parallel = true;
+  EXPECT_EQ(held(step), 16 * (2 * (products / 2 + 2 * 512) + 4096 * 512 / 2) / 2);
+}
+
 TEST(Torchtitan, GathersWeightsOnceForAllMicroBatchesOfAStage) {
   const Program program = build_program(llama(), staged());
   for (const RankProgram& stage : program.stages) {
@@ -322,6 +341,9 @@ TEST(Torchtitan, RefusesImpossibleLayouts) {
   step.layout.context = 2;
   step.context_attention = ContextAttention::ulysses;
   EXPECT_THAT(refusal(llama(), step), HasSubstr("ulysses"));
+  step = titan(1);
+  step.data_parallel.gather_fp8 = true;  // of bf16 products
+  EXPECT_THAT(refusal(llama(), step), HasSubstr("gather_fp8"));
   ModelSpec experts = llama();
   experts.experts = 4;
   experts.experts_per_token = 2;

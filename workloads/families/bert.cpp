@@ -104,6 +104,18 @@ void classification_head(Tape& tape, const ModelSpec& model, const StepOptions& 
   tape.keep(linear(tape, "classifier", sentence, kClasses));
 }
 
+/// BertForQuestionAnswering: a loss over the positions for each output.
+void span_head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
+  const Tensor x =
+      tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
+  const Tensor all = linear(tape, "qa_outputs", x, model.outputs);
+  const std::vector<std::int64_t> sizes(static_cast<std::size_t>(model.outputs), 1);
+  for (const Tensor& part : split_last(tape, "qa_outputs.split", all, sizes)) {
+    const Tensor logits = contiguous(tape, "qa_outputs.contiguous", part);
+    finish_with_logits(tape, step, view(tape, logits, {step.micro_batch, step.sequence_length}));
+  }
+}
+
 void pre_training_head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const Tensor x =
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
@@ -122,6 +134,7 @@ void pre_training_head(Tape& tape, const ModelSpec& model, const StepOptions& st
 }  // namespace
 
 ModelGraph bert_blocks(const ModelSpec& model, const StepOptions& step) {
+  if (model.outputs > 0) return decoder_of(model, step, embed, layer, span_head);
   const auto head = step.mode == StepMode::inference ? classification_head : pre_training_head;
   return decoder_of(model, step, embed, layer, head);
 }

@@ -98,13 +98,17 @@ Tensor MegatronModel::parallel_layer(Tape& tape, const Tensor& x, LayerKind kind
 
 Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x, LayerKind kind) const {
   if (model_.block_order != BlockOrder::sequential) return parallel_layer(tape, x, kind);
-  const auto before = [&](const char* name, const Tensor& input) {
-    return norms_before() ? norm(tape, name, input) : input;
+  if (kind.letter != '\0') return lettered_layer(tape, x, kind);
+  // Norms that are modules of their own; others are fused into the layer behind them.
+  const auto before = [&](const char* name, const Tensor& input, bool alone) {
+    if (!norms_before()) return input;
+    if (!alone || !step_.recomputes("layernorm")) return norm(tape, name, input);
+    return tape.remade([=, this](Tape& t) { return norm(t, name, input); });
   };
-  const Tensor attention_input = before("ln_attention", x);
+  const Tensor attention_input = before("ln_attention", x, latent());
   const Tensor attended = attention(tape, attention_input, kind.window);
   const Tensor middle = residual(tape, "attention", attended, x, kind);
-  const Tensor mlp_input = before("ln_mlp", middle);
+  const Tensor mlp_input = before("ln_mlp", middle, kind.experts);
   if (norms_before()) tape.drop_names({attention_input});
   const Tensor fed = feed_forward(tape, mlp_input, kind);
   const Tensor out = residual(tape, "mlp", fed, middle, kind);
@@ -115,6 +119,8 @@ Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x, LayerKind k
 
 void MegatronModel::layer(Tape& tape, LayerKind kind) const {
   const Tensor x = input(tape);
+  if (step_.recompute_layers > 0 && !kind.again)
+    return tape.output(transformer_layer(tape, x, kind));
   recomputable_layer(tape, step_, x, [=, this](Tape& t) { return transformer_layer(t, x, kind); });
 }
 
@@ -159,7 +165,7 @@ void MegatronModel::predict_further(Tape& tape, const Tensor& x, const Tensor& t
                                        norm(tape, "mtp.ln_hidden", x));
   const Tensor weight = tape.parameter("mtp.projection.weight", {model_.hidden, 2 * model_.hidden});
   const Tensor input = linear_over_last(tape, "mtp.projection", both, weight, {});
-  const LayerKind kind = kind_of_layer(model_, model_.layers - 1);
+  const LayerKind kind = kind_of_layer(model_, step_, model_.layers - 1);
   const Tensor out = transformer_layer(tape, input, kind);
   add_loss(tape, "mtp.loss", logits(tape, "mtp.lm_head", norm(tape, "mtp.ln_f", out), table));
 }
@@ -199,21 +205,20 @@ std::int64_t padded_vocabulary(std::int64_t vocab, int tensor, std::int64_t mult
 
 namespace {
 
-std::string block_name(const ModelSpec& model, LayerKind kind) {
-  const bool dense = model.experts > 0 && !kind.experts;
-  return std::string(dense ? "dense_" : "") + (kind.window ? "window_" : "") + "layer";
-}
-
 /// One block per kind of layer.
 ModelGraph decoder_graph(const ModelSpec& model, const StepOptions& step,
                          const MegatronModel& megatron, std::vector<LayerKind>& kinds) {
   for (std::int64_t number = 0; number < model.layers; ++number) {
-    const LayerKind kind = kind_of_layer(model, number);
+    const LayerKind kind = kind_of_layer(model, step, number);
     if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
   }
   const auto layer_block = [&](LayerKind kind) {
-    return record_block(block_name(model, kind), step,
-                        [&](Tape& tape) { megatron.layer(tape, kind); });
+    StepOptions own = step;
+    if (kind.bf16) own.precision = Precision::bf16;
+    Block block = record_block(name_of_block(model, kind), own,
+                               [&](Tape& tape) { megatron.layer(tape, kind); });
+    block.waits_on_host = kind.waits;
+    return block;
   };
   ModelGraph graph = decoder_sequence(
       record_block("embedding", step, [&](Tape& tape) { megatron.embed(tape); }),
@@ -222,7 +227,7 @@ ModelGraph decoder_graph(const ModelSpec& model, const StepOptions& step,
   for (std::size_t kind = 1; kind < kinds.size(); ++kind)
     graph.blocks.push_back(layer_block(kinds[kind]));
   for (std::int64_t number = 0; number < model.layers; ++number) {
-    const auto found = std::ranges::find(kinds, kind_of_layer(model, number)) - kinds.begin();
+    const auto found = std::ranges::find(kinds, kind_of_layer(model, step, number)) - kinds.begin();
     if (found > 0)  // behind embedding, the first kind and the head
       graph.order[static_cast<std::size_t>(number) + 1] = static_cast<int>(found) + 2;
   }

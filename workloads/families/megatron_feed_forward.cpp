@@ -4,6 +4,7 @@
 #include "workloads/families/megatron_model.h"
 #include "workloads/families/modules.h"
 #include "workloads/ops/experts/experts.h"
+#include "workloads/ops/experts/token_exchange.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/views.h"
@@ -17,38 +18,75 @@ std::int64_t MegatronModel::expert_capacity(std::int64_t tokens) const {
   return static_cast<std::int64_t>(std::ceil(mean * step_.expert_capacity_factor));
 }
 
+/// Whether tokens travel once per rank, not once per expert.
+bool MegatronModel::sends_tokens() const {
+  return profile_.expert_dispatcher != ExpertDispatcher::all_to_all && step_.layout.expert > 1;
+}
+
+/// Both products of the experts, and what lies between them.
+Tensor MegatronModel::multiplied_experts(Tape& tape, const Tensor& rows, const Tensor& weights,
+                                         const ExpertGroup& group) const {
+  const std::int64_t ffn = expert_ffn_of(model_) / (step_.layout.whole_experts() ? 1 : tensor_);
+  const bool gated = llama_ ? gated_ : model_.activation == Activation::swiglu;
+  const ExpertLinear linear{.bias = model_.expert_bias,
+                            .product_each = profile_.products_per_expert,
+                            .casts_again = step_.recomputes("moe_act")};
+  const Tensor wide = expert_linear(tape, "mlp.experts.up", rows, gated ? 2 * ffn : ffn,
+                                    group.loads, {linear.bias, linear.product_each});
+  const auto activation = [=, this](Tape& t) {
+    if (gated) return gated_silu(t, "mlp.experts.swiglu", wide, profile_, model_.activation);
+    return llama_ ? activate(t, "mlp.experts.activation", model_.activation, wide)
+                  : gelu(t, "mlp.experts.gelu", wide);
+  };
+  Tensor active = step_.recomputes("moe_act") ? tape.remade(activation) : activation(tape);
+  if (profile_.weights_in_activation)
+    active =
+        weighted_rows(tape, "mlp.experts", active, weights, group.ranks > 1 && !sends_tokens());
+  return expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads, linear);
+}
+
 /// Tensor-parallel ranks hold parts of each expert, and all send all tokens; or whole experts, and
 /// each sends its part of the sequence (Megatron-Core's --expert-tensor-parallel-size 1).
 Tensor MegatronModel::routed_experts(Tape& tape, const Tensor& x) const {
-  const bool whole = step_.layout.whole_experts();
-  const std::int64_t ffn = expert_ffn_of(model_) / (whole ? 1 : tensor_);
   const Tensor tokens = reshape(tape, x, {x.sizes()[0] * b_, model_.hidden});
-  const std::int64_t capacity = expert_capacity(tokens.sizes()[0]);
+  const std::int64_t count = tokens.sizes()[0];
+  const std::int64_t capacity = expert_capacity(count);
   const Scoring scoring{model_.router_sigmoid, model_.expert_bias, model_.router_bias,
                         model_.router_groups};
-  const RoutedTokens routed = route_to_experts(
-      tape, "mlp.router", tokens, model_.experts, model_.experts_per_token, capacity,
-      parts_ > 1 ? 1 : tensor_, scoring);  // the gather's backward pass sums otherwise
-  const std::int64_t rows = routed.rows.sizes()[0];
+  const ChosenExperts choice =
+      score_experts(tape, "mlp.router", tokens, model_.experts, model_.experts_per_token, scoring);
+  const std::int64_t rows =
+      capacity > 0 ? model_.experts * capacity : count * model_.experts_per_token;
   const ExpertGroup group = busiest_expert_rank(rows, model_.experts, step_.layout.expert,
                                                 capacity > 0 ? 1 : step_.expert_imbalance);
-  const bool gated = llama_ ? gated_ : model_.activation == Activation::swiglu;
-  const bool bias = model_.expert_bias;
-  const Tensor arrived = dispatch_rows(tape, "mlp.dispatch", routed.rows, group);
-  const Tensor wide =
-      expert_linear(tape, "mlp.experts.up", arrived, gated ? 2 * ffn : ffn, group.loads, bias);
-  const Tensor active =
-      gated ? gated_silu(tape, "mlp.experts.swiglu", wide, profile_, model_.activation)
-            : gelu(tape, "mlp.experts.gelu", wide);
-  const Tensor narrow =
-      expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads, bias);
+  const bool waits = profile_.cuda_graphs != CudaGraphs::full_iteration;
+  if (sends_tokens()) {
+    const std::int64_t arriving =
+        arriving_tokens(group, count, model_.experts, model_.experts_per_token);
+    const Tensor arrived =
+        dispatch_tokens(tape, "mlp.dispatch", tokens, choice, group, arriving, waits);
+    const Tensor narrow = multiplied_experts(tape, arrived, choice.probabilities, group);
+    return view(tape, return_tokens(tape, "mlp.return", narrow, count, arriving), x.sizes());
+  }
+  const Permutation permutation{.experts = model_.experts,
+                                .capacity = capacity,
+                                .tensor = parts_ > 1 ? 1 : tensor_,  // the gather's backward pass
+                                                                     // sums otherwise
+                                .host_waits = waits};
+  const Tensor sorted = permute_to_experts(tape, "mlp.router", tokens, choice, permutation);
+  const bool in_activation = profile_.weights_in_activation;
+  const Tensor arrived = dispatch_rows(tape, "mlp.dispatch", sorted, group,
+                                       in_activation ? &choice.probabilities : nullptr);
+  const Tensor narrow = multiplied_experts(tape, arrived, choice.probabilities, group);
   const Tensor returned = return_rows(tape, "mlp.return", narrow, rows, group);
-  return combine_experts(tape, "mlp.combine", returned, routed, x.sizes());
+  return in_activation ? sum_of_experts(tape, "mlp.combine", returned, x.sizes())
+                       : combine_experts(tape, "mlp.combine", returned,
+                                         {sorted, choice.probabilities}, x.sizes());
 }
 
 /// Split as a dense feed-forward is. Source: Megatron-Core transformer/moe/shared_experts.py.
 Tensor MegatronModel::shared_experts(Tape& tape, const Tensor& x) const {
-  const Tensor out = gated_mlp(tape, "mlp.shared", x, model_.shared_ffn / tensor_);
+  const Tensor out = plain_or_gated_mlp(tape, "mlp.shared", x, model_.shared_ffn / tensor_);
   if (!model_.shared_gate) return out;
   const Tensor weight = tape.parameter("mlp.shared_gate.weight", {1, model_.hidden});
   const Tensor gate = linear_over_last(tape, "mlp.shared_gate", x, weight, {});
@@ -56,7 +94,14 @@ Tensor MegatronModel::shared_experts(Tape& tape, const Tensor& x) const {
                   sigmoid(tape, "mlp.shared_gate.sigmoid", gate));
 }
 
+/// What a layer of experts gives, run again in backward as a whole or in parts where the step says
+/// so (Megatron's --recompute-modules).
 Tensor MegatronModel::experts(Tape& tape, const Tensor& part) const {
+  if (!step_.recomputes("moe")) return all_experts(tape, part);
+  return tape.checkpoint({part}, [=, this](Tape& t) { return all_experts(t, part); });
+}
+
+Tensor MegatronModel::all_experts(Tape& tape, const Tensor& part) const {
   const bool whole = step_.layout.whole_experts();
   const bool gathers = parts_ > 1 && !whole;
   const Tensor x = gathers ? gather_sequence(tape, "mlp.router", part, parts_) : part;
@@ -66,7 +111,10 @@ Tensor MegatronModel::experts(Tape& tape, const Tensor& part) const {
   } else if (!whole) {
     tensor_all_reduce(tape, "mlp.combine.all_reduce", sum, tensor_);
   }
-  return model_.shared_ffn > 0 ? add(tape, "mlp.shared.add", sum, shared_experts(tape, part)) : sum;
+  if (model_.shared_ffn == 0) return sum;
+  const auto shared = [=, this](Tape& t) { return shared_experts(t, part); };
+  const bool again = step_.recomputes("shared_experts");
+  return add(tape, "mlp.shared.add", sum, again ? tape.checkpoint({part}, shared) : shared(tape));
 }
 
 Tensor MegatronModel::gated_mlp(Tape& tape, const std::string& name, const Tensor& x,
@@ -83,12 +131,23 @@ Tensor MegatronModel::gated_mlp(Tape& tape, const std::string& name, const Tenso
              gated_silu(tape, name + ".swiglu", wide, profile_, model_.activation));
 }
 
+/// Without biases.
+Tensor MegatronModel::plain_or_gated_mlp(Tape& tape, const std::string& name, const Tensor& x,
+                                         std::int64_t ffn) const {
+  if (gated_) return gated_mlp(tape, name, x, ffn);
+  const Tensor wide = column(tape, name + ".up", x, ffn);
+  return row(tape, name + ".down", activate(tape, name + ".activation", model_.activation, wide));
+}
+
 Tensor MegatronModel::feed_forward(Tape& tape, const Tensor& x, LayerKind kind) const {
   if (kind.experts) return experts(tape, x);
-  if (gated_) return gated_mlp(tape, "mlp", x, ffn_);
+  if (!step_.recomputes("mlp")) return dense_feed_forward(tape, x);
+  return tape.checkpoint({x}, [=, this](Tape& t) { return dense_feed_forward(t, x); });
+}
+
+Tensor MegatronModel::dense_feed_forward(Tape& tape, const Tensor& x) const {
+  if (gated_ || (llama_ && !model_.mlp_bias)) return plain_or_gated_mlp(tape, "mlp", x, ffn_);
   const Tensor wide = column(tape, "mlp.up", x, ffn_);
-  if (llama_ && !model_.mlp_bias)
-    return row(tape, "mlp.down", activate(tape, "mlp.activation", model_.activation, wide));
   return row(tape, "mlp.down", bias_gelu(tape, "mlp.bias_gelu", wide, bias(tape, "mlp.up", ffn_)));
 }
 

@@ -9,19 +9,20 @@
 
 namespace tessera {
 
+/// What queries come from: the normalized rank, or the hidden state.
+Tensor MegatronModel::query_source(Tape& tape, const Tensor& x) const {
+  if (model_.q_rank == 0) return x;
+  const Tensor weight = tape.parameter("attention.q_down.weight", {model_.q_rank, model_.hidden});
+  const Tensor down = linear_over_last(tape, "attention.q_down", x, weight, {});
+  return norm(tape, "attention.q_norm", down);
+}
+
 /// [s, b, heads, head_dim], turned.
-Tensor MegatronModel::latent_queries(Tape& tape, const Tensor& x) const {
+Tensor MegatronModel::latent_queries(Tape& tape, const Tensor& source) const {
   const std::int64_t d = model_.head_dim;
   const std::int64_t rope = model_.rope_dim;
-  Tensor flat;
-  if (model_.q_rank == 0) {
-    flat = column(tape, "attention.q", x, heads_ * d);
-  } else {
-    const Tensor weight = tape.parameter("attention.q_down.weight", {model_.q_rank, model_.hidden});
-    const Tensor down = linear_over_last(tape, "attention.q_down", x, weight, {});
-    flat = column(tape, "attention.q_up", norm(tape, "attention.q_norm", down), heads_ * d);
-  }
-  const Tensor q = view(tape, flat, {s_, b_, heads_, d});
+  const char* name = model_.q_rank == 0 ? "attention.q" : "attention.q_up";
+  const Tensor q = view(tape, column(tape, name, source, heads_ * d), {s_, b_, heads_, d});
   if (profile_.fused_rope) return rotated_part(tape, "rotary.q", q, rope, s_);
   const auto parts = split_last(tape, "attention.q_split", q, {d - rope, rope});
   return concatenate_last(tape, "rotary.q.join", parts[0], turned(tape, "rotary.q", parts[1]));
@@ -33,11 +34,27 @@ Tensor MegatronModel::shared_key(Tape& tape, const Tensor& x) const {
   return parts_ > 1 ? gather_sequence(tape, "attention.k_rope", part, parts_) : part;
 }
 
-Heads MegatronModel::latent_heads(Tape& tape, const Tensor& x) const {
+/// Keys and values of all heads from the rank, and the key that they share.
+Heads MegatronModel::latent_keys(Tape& tape, const Tensor& latent, const Tensor& key) const {
   const std::int64_t rope = model_.rope_dim;
   const std::int64_t nope = model_.head_dim - rope;
   const std::int64_t v = value_dim_of(model_);
-  const Tensor q = latent_queries(tape, x);
+  const Tensor kv = view(tape, column(tape, "attention.kv_up", latent, heads_ * (nope + v)),
+                         {s_, b_, heads_, nope + v});
+  if (profile_.fused_rope) {
+    const KeysValues made = latent_keys_values(tape, "rotary.kv", kv, key, v, s_);
+    return {Tensor(), made.keys, made.values};
+  }
+  const auto halves = split_last(tape, "attention.kv_split", kv, {nope, v});
+  const Tensor one = turned(tape, "rotary.k", view(tape, key, {s_, b_, 1, rope}));
+  const Tensor all = expand(tape, "rotary.k.expand", one, {s_, b_, heads_, rope});
+  return {Tensor(), concatenate_last(tape, "rotary.k.join", halves[0], all), halves[1]};
+}
+
+/// From the ranks on, run again in backward where the step says so (Megatron's mla_up_proj).
+Heads MegatronModel::latent_heads(Tape& tape, const Tensor& x) const {
+  const std::int64_t rope = model_.rope_dim;
+  const Tensor source = query_source(tape, x);
   const Tensor weight =
       tape.parameter("attention.kv_down.weight", {model_.kv_rank + rope, model_.hidden});
   const Tensor down = linear_over_last(tape, "attention.kv_down", x, weight, {});
@@ -45,16 +62,13 @@ Heads MegatronModel::latent_heads(Tape& tape, const Tensor& x) const {
   const Tensor key = shared_key(tape, parts[1]);
   const Tensor latent =
       norm(tape, "attention.kv_norm", contiguous(tape, "attention.kv_copy", parts[0]));
-  const Tensor kv = view(tape, column(tape, "attention.kv_up", latent, heads_ * (nope + v)),
-                         {s_, b_, heads_, nope + v});
-  if (profile_.fused_rope) {
-    const KeysValues made = latent_keys_values(tape, "rotary.kv", kv, key, v, s_);
-    return {q, made.keys, made.values};
-  }
-  const auto halves = split_last(tape, "attention.kv_split", kv, {nope, v});
-  const Tensor one = turned(tape, "rotary.k", view(tape, key, {s_, b_, 1, rope}));
-  const Tensor all = expand(tape, "rotary.k.expand", one, {s_, b_, heads_, rope});
-  return {q, concatenate_last(tape, "rotary.k.join", halves[0], all), halves[1]};
+  const auto up = [=, this](Tape& t) {
+    const Tensor q = latent_queries(t, source);
+    const Heads made = latent_keys(t, latent, key);
+    return std::vector{q, made.k, made.v};
+  };
+  const std::vector<Tensor> heads = step_.recomputes("mla_up_proj") ? tape.remade(up) : up(tape);
+  return {heads[0], heads[1], heads[2]};
 }
 
 }  // namespace tessera

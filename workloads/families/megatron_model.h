@@ -4,6 +4,7 @@
 
 #include "workloads/families/families.h"
 #include "workloads/families/vocabulary.h"
+#include "workloads/ops/experts/experts.h"
 #include "workloads/ops/megatron.h"
 
 namespace tessera {
@@ -17,12 +18,17 @@ struct Heads {
 struct LayerKind {
   bool experts = false;
   bool window = false;
+  char letter = '\0';  ///< of a pattern (layer_letter); else attention and a feed-forward
+  bool bf16 = false;   ///< multiplies in bf16 where the step's products are in fp8 or nvfp4
+  bool again = false;  ///< runs again in backward, as a whole
+  bool waits = false;  ///< what it saved waits in host memory
 
   bool operator==(const LayerKind&) const = default;
 };
-inline LayerKind kind_of_layer(const ModelSpec& model, std::int64_t number) {
-  return {has_experts(model, number), has_window(model, number)};
-}
+/// Of layer `number` of the model, from 0.
+LayerKind kind_of_layer(const ModelSpec& model, const StepOptions& step, std::int64_t number);
+/// "dense_window_layer".
+std::string name_of_block(const ModelSpec& model, const LayerKind& kind);
 
 /// What one tensor-parallel rank holds.
 class MegatronModel {
@@ -68,6 +74,9 @@ class MegatronModel {
  private:
   void embed_by_position(Tape& tape, const Tensor& table) const;
   Tensor transformer_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
+  // megatron_hybrid.cpp
+  Tensor lettered_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
+  Tensor mamba(Tape& tape, const Tensor& x) const;
   Tensor parallel_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
   Tensor attention(Tape& tape, const Tensor& x, bool window) const;
   Heads project(Tape& tape, const Tensor& x) const;
@@ -79,7 +88,9 @@ class MegatronModel {
   Tensor packed_attention(Tape& tape, const Tensor& x) const;
   // megatron_latent.cpp
   Heads latent_heads(Tape& tape, const Tensor& x) const;
-  Tensor latent_queries(Tape& tape, const Tensor& x) const;
+  Tensor query_source(Tape& tape, const Tensor& x) const;
+  Tensor latent_queries(Tape& tape, const Tensor& source) const;
+  Heads latent_keys(Tape& tape, const Tensor& latent, const Tensor& key) const;
   Tensor shared_key(Tape& tape, const Tensor& x) const;
   Tensor mixed_heads(Tape& tape, const Heads& heads, bool window) const;
   Tensor unfused_attention(Tape& tape, const Heads& heads) const;
@@ -90,7 +101,14 @@ class MegatronModel {
   Tensor feed_forward(Tape& tape, const Tensor& x, LayerKind kind) const;
   Tensor gated_mlp(Tape& tape, const std::string& name, const Tensor& x, std::int64_t ffn) const;
   Tensor experts(Tape& tape, const Tensor& x) const;
+  Tensor all_experts(Tape& tape, const Tensor& part) const;
   Tensor routed_experts(Tape& tape, const Tensor& x) const;
+  bool sends_tokens() const;
+  Tensor multiplied_experts(Tape& tape, const Tensor& rows, const Tensor& weights,
+                            const ExpertGroup& group) const;
+  Tensor dense_feed_forward(Tape& tape, const Tensor& x) const;
+  Tensor plain_or_gated_mlp(Tape& tape, const std::string& name, const Tensor& x,
+                            std::int64_t ffn) const;
   Tensor shared_experts(Tape& tape, const Tensor& x) const;
   std::int64_t expert_capacity(std::int64_t tokens) const;
   Tensor residual(Tape& tape, const std::string& name, const Tensor& x, const Tensor& before,

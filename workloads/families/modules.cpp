@@ -41,6 +41,7 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
     AttentionCall call = attention_call(step.framework, input.causal);
     call.window = input.window;
     call.softcap = input.softcap;
+    if (input.causal) call.mean_document = step.mean_document;
     const int ranks = step.layout.context;
     const ContextAttention way = step.context_attention;
     const bool by_parts = step.framework.splits_sequences;
@@ -62,7 +63,8 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
 
 void recomputable_layer(Tape& tape, const StepOptions& step, const Tensor& x,
                         const Tape::Recomputable& forward) {
-  const bool again = step.recompute != Recompute::none && !recomputes_attention_alone(step);
+  const bool again = step.recompute != Recompute::none && !recomputes_attention_alone(step) &&
+                     step.recompute_modules.empty();
   const Kept kept =
       step.recompute == Recompute::full ? Kept::nothing : Kept::attention_and_alternate_products;
   tape.output(again ? tape.checkpoint({x}, forward, kept) : forward(tape));

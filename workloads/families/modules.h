@@ -28,8 +28,9 @@ struct AttentionInput {
 Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput& input,
                       const Tape::Recomputable& unfused);
 
-/// Whether backward runs the part around softmax(q k^T) v again, and nothing else.
-constexpr bool recomputes_attention_alone(const StepOptions& step) {
+/// Whether backward runs the part around softmax(q k^T) v again, without the rest of the layer.
+inline bool recomputes_attention_alone(const StepOptions& step) {
+  if (!step.recompute_modules.empty()) return step.recomputes("core_attn");
   return step.recompute == Recompute::selective &&
          step.framework.selective == SelectiveRecompute::core_attention;
 }

@@ -60,9 +60,12 @@ struct Block {
       0;  ///< elements, of one rank; tied ones count where they are first used
   std::int64_t fp8_parameters = 0;     ///< of these, of products whose weights come in FP8
   std::int64_t expert_parameters = 0;  ///< of these, of experts that other replicas do not hold
+  std::int64_t cast_parameters = 0;    ///< of these, weights of which both orders are kept in the
+                                       ///< format of products
   int parameter_tensors = 0;
   std::int64_t partial_parameters = 0;  ///< of `parameters`: tensor-parallel ranks hold the same,
                                         ///< each with the gradient of its part of the sequence
+  bool waits_on_host = false;           ///< what it saved is copied to host memory and back
   Bytes saved;                          ///< activations that wait for backward
   Bytes buffers;  ///< persistent, besides parameters, gradients and optimizer states
 

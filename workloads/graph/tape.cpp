@@ -101,7 +101,7 @@ Tensor Tape::buffer(const std::string& name, Sizes sizes, Precision precision) {
 
 Tensor Tape::block_input(const std::string& name, Sizes sizes) {
   const StridedShape shape(std::move(sizes));
-  const Bytes bytes(shape.elements() * element_bytes(options_.precision));
+  const Bytes bytes(bytes_of(shape.elements(), options_.precision));
   const Tensor tensor =
       add_tensor(add_storage(name, TensorRole::activation, StorageScope::enters_forward, bytes),
                  shape, options_.precision);
@@ -141,7 +141,7 @@ Tensor Tape::add_tensor(StorageId storage, StridedShape shape, Precision precisi
 Tensor Tape::persistent(const std::string& name, Sizes sizes, Precision precision,
                         TensorRole role) {
   const StridedShape shape(std::move(sizes));
-  const Bytes bytes(shape.elements() * element_bytes(precision));
+  const Bytes bytes(bytes_of(shape.elements(), precision));
   return add_tensor(add_storage(name, role, StorageScope::persistent, bytes), shape, precision);
 }
 
@@ -150,7 +150,7 @@ Tensor Tape::make(const std::string& name, const StridedShape& shape) {
 }
 
 Tensor Tape::make(const std::string& name, const StridedShape& shape, Precision precision) {
-  const Bytes bytes(shape.elements() * element_bytes(precision));
+  const Bytes bytes(bytes_of(shape.elements(), precision));
   const StorageId storage = add_storage(name, TensorRole::activation, StorageScope::local, bytes);
   return add_tensor(storage, shape, precision);
 }
@@ -185,10 +185,12 @@ void Tape::launch_partial(const std::string& name, Kernel kernel, std::vector<Ac
                           std::vector<Access> writes) {
   if (kept_ != Kept::nothing) note_result(kernel, writes);
   if (recomputes_ && reuse_result(kernel, writes)) return;
+  require(reads);
   for (const Access& access : reads) kernel.bytes_read += access.bytes;
   for (const Access& access : writes) kernel.bytes_written += access.bytes;
   push(GraphOpKind::kernel, name);
   ops().back().kernel = kernel;
+  ops().back().host_calls = calls_per_launch_;
   ops().back().reads = at_kept(std::move(reads));
   ops().back().writes = at_kept(std::move(writes));
 }
@@ -204,6 +206,7 @@ void Tape::all_reduce(const std::string& name, const Tensor& tensor, GroupKind g
 void Tape::collective(OpKind kind, const std::string& name, GroupKind group, const Tensor& sent,
                       const Tensor& received) {
   if (keeps_scattered(kind, received)) return;
+  require({whole(sent)});
   push(GraphOpKind::collective, name);
   GraphOp& op = ops().back();
   op.collective = kind;

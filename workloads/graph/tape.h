@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workloads/graph/block.h"
@@ -114,6 +115,12 @@ class Tape {
   /// Kernels whose results are `kept` run once; checkpoints that keep some do not nest.
   Tensor checkpoint(const std::vector<Tensor>& inputs, const Recomputable& forward,
                     Kept kept = Kept::nothing);
+  /// What `forward` gives, whose memory lives as long as forward needs it: ahead of its first use
+  /// in backward, `forward` runs again and its results stand for those of the first time, its
+  /// backward rules included (Megatron-Core tensor_parallel/random.py, CheckpointWithoutOutput). It
+  /// must not refer to locals of its caller. Inside of a checkpoint it is nothing special.
+  Tensor remade(const Recomputable& forward);
+  std::vector<Tensor> remade(const std::function<std::vector<Tensor>(Tape&)>& forward);
   /// Buffer that a weight-gradient product may add to itself; an invalid storage where it may not.
   Tensor accumulation_target(const Tensor& weight) const;
   /// A function of the framework's returns, or gives its variables other values: what they named
@@ -130,6 +137,8 @@ class Tape {
   /// The operator recorded last costs the host `calls` more where functions are Python's
   /// (workloads/ops/python_calls.h).
   void python_calls(int calls);
+  /// The host makes so many calls for every launch from here on; gives the number before.
+  int set_calls_per_launch(int calls) { return std::exchange(calls_per_launch_, calls); }
   /// Phase of the operators that follow.
   void set_phase(Phase phase) { phase_ = phase; }
 
@@ -147,6 +156,11 @@ class Tape {
   Tensor gathered_in_fp8(const Tensor& weight) {
     if (!recomputes_) block_.fp8_parameters += weight.elements();
     return add_tensor(weight.storage, weight.shape, Precision::fp8);
+  }
+
+  /// A weight of which copies in the format of products are kept.
+  void keeps_copies_of(const Tensor& weight) {
+    if (!recomputes_) block_.cast_parameters += weight.elements();
   }
 
   // Autograd.
@@ -214,6 +228,16 @@ class Tape {
   /// Results of the kernels that a checkpoint may keep, in launch order; empty ones run again.
   using Results = std::vector<std::vector<StorageId>>;
   void recompute(const Recomputable& forward, const Tensor& gradient, Results results);
+  /// Storages that a second run makes again, and how.
+  struct Remade {
+    std::function<std::vector<Tensor>(Tape&)> forward;
+    std::vector<StorageId> storages;
+    bool done = false;
+  };
+  std::vector<StorageId> local_storages(std::size_t first) const;
+  void make_again(Remade& remade);
+  /// Makes again what the reads of a backward operator need.
+  void require(const std::vector<Access>& reads);
   void note_result(const Kernel& kernel, const std::vector<Access>& writes);
   bool reuse_result(const Kernel& kernel, const std::vector<Access>& writes);
   bool take_result(const std::vector<Access>& writes);
@@ -234,8 +258,11 @@ class Tape {
   int origin_ = -1;            ///< `GraphOp::origin` of the operators that follow
   Kept kept_ = Kept::nothing;  ///< of the checkpoint that runs for the first time
   Results results_;            ///< of that one, or left of the one that runs again
+  int calls_per_launch_ = 1;   ///< GraphOp::host_calls of kernels
   int products_ = 0;           ///< matrix products of the checkpoint so far
   std::map<StorageId, StorageId> kept_as_;  ///< storages of a second run -> of the first
+  std::vector<Remade> remade_;
+  std::map<StorageId, std::size_t> remade_by_;  ///< storage -> in `remade_`
   Block block_;
   std::vector<Value> values_;
   std::deque<Node> nodes_;  ///< a checkpoint adds some while a rule of one runs

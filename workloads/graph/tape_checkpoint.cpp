@@ -68,6 +68,54 @@ std::vector<Access> Tape::at_kept(std::vector<Access> accesses) const {
   return accesses;
 }
 
+Tensor Tape::remade(const Recomputable& forward) {
+  return remade([forward](Tape& t) { return std::vector{forward(t)}; }).front();
+}
+
+std::vector<Tensor> Tape::remade(const std::function<std::vector<Tensor>(Tape&)>& forward) {
+  if (!records() || !keeps_rules_ || recomputes_) return forward(*this);
+  const std::size_t first = block_.storages.size();
+  std::vector<Tensor> results = forward(*this);
+  remade_.push_back({forward, local_storages(first)});
+  for (const StorageId id : remade_.back().storages) remade_by_[id] = remade_.size() - 1;
+  return results;
+}
+
+std::vector<StorageId> Tape::local_storages(std::size_t first) const {
+  std::vector<StorageId> storages;
+  for (std::size_t s = first; s < block_.storages.size(); ++s)
+    if (block_.storages[s].scope == StorageScope::local)
+      storages.push_back(StorageId(static_cast<std::int32_t>(s)));
+  return storages;
+}
+
+void Tape::require(const std::vector<Access>& reads) {
+  if (!in_backward_ || remade_.empty()) return;
+  for (const Access& read : reads) {
+    const auto found = remade_by_.find(read.storage);
+    if (found != remade_by_.end() && !remade_[found->second].done)
+      make_again(remade_[found->second]);
+  }
+}
+
+/// The second run makes as many storages as the first, in the same order.
+void Tape::make_again(Remade& remade) {
+  remade.done = true;
+  const int origin = std::exchange(origin_, -1);
+  const int calls = set_calls_per_launch(1);
+  const std::size_t first = block_.storages.size();
+  const bool recomputes = std::exchange(recomputes_, true);
+  const bool keeps_rules = std::exchange(keeps_rules_, false);
+  remade.forward(*this);
+  recomputes_ = recomputes;
+  keeps_rules_ = keeps_rules;
+  const std::vector<StorageId> made = local_storages(first);
+  assert(made.size() == remade.storages.size());
+  for (std::size_t s = 0; s < made.size(); ++s) kept_as_[remade.storages[s]] = made[s];
+  set_calls_per_launch(calls);
+  origin_ = origin;
+}
+
 void Tape::recompute(const Recomputable& forward, const Tensor& gradient, Results results) {
   const std::size_t first = nodes_.size();
   const int origin = std::exchange(origin_, -1);

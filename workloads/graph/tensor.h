@@ -55,7 +55,7 @@ struct Tensor {
   const Sizes& sizes() const { return shape.sizes(); }
   std::int64_t elements() const { return shape.elements(); }
   /// Memory that reading or writing the whole tensor once moves.
-  Bytes traffic() const { return Bytes(shape.distinct_elements() * element_bytes(precision)); }
+  Bytes traffic() const { return Bytes(bytes_of(shape.distinct_elements(), precision)); }
 };
 
 }  // namespace tessera

@@ -56,6 +56,29 @@ std::int64_t norms_of_layer(const ModelSpec& m) {
   return m.norm_placement == NormPlacement::both ? 4 : 2;
 }
 
+/// Projections, convolution with biases, A, D and a step per head, the norm of the gate.
+std::int64_t mamba_of(const ModelSpec& m) {
+  const std::int64_t inner = m.mamba_heads * m.mamba_head_dim;
+  const std::int64_t convolved = inner + 2 * m.mamba_groups * m.mamba_state;
+  constexpr std::int64_t kTaps = 4;
+  return m.hidden * (inner + convolved + m.mamba_heads) + convolved * (kTaps + 1) +
+         3 * m.mamba_heads + inner + inner * m.hidden;
+}
+
+/// Of a layer that is one branch.
+std::int64_t lettered_layer(const ModelSpec& m, char letter) {
+  const std::int64_t norm = norm_of(m, m.hidden);
+  if (letter == layer_letter::kMamba) return norm + mamba_of(m);
+  if (letter == layer_letter::kAttention) return norm + attention_of(m);
+  return norm + (letter == layer_letter::kExperts ? sparse_mlp(m) : dense_mlp(m));
+}
+
+std::int64_t layers_of(const ModelSpec& m) {
+  std::int64_t sum = 0;
+  for (const char letter : m.layer_pattern) sum += lettered_layer(m, letter);
+  return sum;
+}
+
 std::int64_t layer_of(const ModelSpec& m, bool experts) {
   return attention_of(m) + (experts ? sparse_mlp(m) : dense_mlp(m)) +
          norms_of_layer(m) * norm_of(m, m.hidden);
@@ -75,7 +98,9 @@ std::int64_t llama_mtp_parameters(const ModelSpec& m) {
 
 std::int64_t llama_parameters(const ModelSpec& m) {
   const std::int64_t sparse = m.experts > 0 ? m.layers - m.dense_layers : 0;
-  const std::int64_t layers = sparse * layer_of(m, true) + (m.layers - sparse) * layer_of(m, false);
+  const std::int64_t layers = m.layer_pattern.empty() ? sparse * layer_of(m, true) +
+                                                            (m.layers - sparse) * layer_of(m, false)
+                                                      : layers_of(m);
   const std::int64_t head =
       (m.tied_embeddings ? 0 : m.vocab * m.hidden) + (m.head_bias ? m.vocab : 0);
   return m.vocab * m.hidden + layers + norm_of(m, m.hidden) + head;

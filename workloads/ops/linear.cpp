@@ -3,105 +3,14 @@
 #include <span>
 #include <vector>
 
+#include "workloads/mixed_precision.h"
+#include "workloads/ops/cast_operand.h"
 #include "workloads/ops/matmul.h"
-#include "workloads/ops/pointwise.h"
 #include "workloads/ops/python_calls.h"
 #include "workloads/ops/views.h"
 
 namespace tessera {
 namespace {
-
-/// An operand as the products of a linear layer read it: by rows in one product, by columns in
-/// another, both of the same matrix.
-struct Operand {
-  Tensor rows;
-  Tensor columns;
-};
-
-Tensor fp8_copy(Tape& tape, const std::string& name, const Tensor& matrix) {
-  return tape.make(name, StridedShape(matrix.sizes()), Precision::fp8);
-}
-
-/// The largest absolute value, by which a matrix is scaled.
-Tensor largest(Tape& tape, const std::string& name, const Tensor& matrix) {
-  const Tensor value = tape.make(name + ".largest", StridedShape({1}), Precision::fp32);
-  tape.launch(name + ".largest", reduction_kernel(matrix), {matrix}, {value});
-  return value;
-}
-
-/// Both orders by one kernel.
-Operand cast_twice(Tape& tape, const std::string& name, const Tensor& matrix) {
-  const Operand cast{fp8_copy(tape, name + ".fp8", matrix),
-                     fp8_copy(tape, name + ".fp8_transposed", matrix)};
-  std::vector<Tensor> reads{matrix};
-  if (tape.scales_by_largest()) reads.push_back(largest(tape, name, matrix));
-  tape.launch(name + ".fp8", pointwise_kernel(cast.rows, 2), reads,
-              std::vector{cast.rows, cast.columns});
-  return cast;
-}
-
-/// Both orders of a weight, in buffers: the first micro-batch of a step makes them for all others
-/// (workloads/parallel/pass_library.h). Source: Transformer Engine, pytorch/module/linear.py,
-/// is_first_microbatch.
-Operand kept_weight(Tape& tape, const std::string& name, const Tensor& weight) {
-  const Operand cast{tape.buffer(name + ".fp8", weight.sizes(), Precision::fp8),
-                     tape.buffer(name + ".fp8_transposed", weight.sizes(), Precision::fp8)};
-  std::vector<Tensor> reads{weight};
-  if (tape.scales_by_largest()) reads.push_back(largest(tape, name, weight));
-  tape.launch(name + ".fp8", pointwise_kernel(cast.rows, 2), reads,
-              std::vector{cast.rows, cast.columns});
-  return cast;
-}
-
-/// A matrix that forward reads by rows and backward by columns. Weights that are gathered in FP8
-/// need no cast: torchao fsdp_utils.py, WeightWithDynamicFloat8CastTensor.
-class SavedOperand {
- public:
-  SavedOperand(Tape& tape, const std::string& name, const Tensor& matrix, bool fp8,
-               bool is_weight = false)
-      : name_(name), matrix_(matrix), cast_{matrix, matrix} {
-    if (!fp8) return;
-    if (is_weight && tape.keeps_cast_weights()) {
-      cast_ = kept_weight(tape, name, matrix);
-      return;
-    }
-    if (is_weight && tape.gathers_fp8()) {
-      cast_ = {tape.gathered_in_fp8(matrix), Tensor()};
-      return;
-    }
-    if (tape.casts_both_orders()) {
-      cast_ = cast_twice(tape, name, matrix);
-      return;
-    }
-    largest_ = largest(tape, name, matrix);
-    cast_ = {cast(tape, ".fp8"), Tensor()};
-  }
-  const Tensor& rows() const { return cast_.rows; }
-  /// Torchao keeps the matrix and casts it again in backward; else the copy that forward made.
-  Tensor columns(Tape& tape) const {
-    if (cast_.columns.storage.valid()) return cast_.columns;
-    return largest_.storage.valid() ? cast(tape, ".fp8_transposed") : turned(tape);
-  }
-
- private:
-  /// What came as FP8 is copied into the other order.
-  Tensor turned(Tape& tape) const {
-    const Tensor copy = fp8_copy(tape, name_ + ".fp8_transposed", matrix_);
-    tape.launch(name_ + ".fp8_transposed", pointwise_kernel(copy, 0, KernelKind::copy),
-                {cast_.rows}, {copy});
-    return copy;
-  }
-  Tensor cast(Tape& tape, const char* order) const {
-    const Tensor copy = fp8_copy(tape, name_ + order, matrix_);
-    tape.launch(name_ + order, pointwise_kernel(copy, 2), {matrix_, largest_}, {copy});
-    return copy;
-  }
-
-  std::string name_;
-  Tensor matrix_;
-  Operand cast_;
-  Tensor largest_;
-};
 
 /// The first or last `rows` rows of a matrix.
 Tensor window(Tape& tape, const Tensor& matrix, std::int64_t rows) {
@@ -193,9 +102,9 @@ class Linear {
         x_(x),
         weight_(weight),
         layer_(layer),
-        fp8_(tape.gemm_precision() == Precision::fp8 && !layer.full_precision),
-        input_(tape, name + ".input", x, fp8_),
-        matrix_(tape, name + ".weight", weight, fp8_, true) {}
+        cast_(is_cast_for_products(tape.gemm_precision()) && !layer.full_precision),
+        input_(tape, name + ".input", x, {.casts = cast_}),
+        matrix_(tape, name + ".weight", weight, {.casts = cast_, .is_weight = true}) {}
 
   Tensor forward(Tape& tape) const;
   void backward(Tape& tape, const Tensor& gradient) const;
@@ -207,7 +116,7 @@ class Linear {
   bool reduces() const { return layer_.reduce_gradient_over > 1; }
   /// In FP8 the gathered gradient is cast ahead of its products.
   Arrival gradient_arrival(Tape& tape) const {
-    const bool beside = scatters() && !fp8_ && tape.requires_gradient(x_);
+    const bool beside = scatters() && !cast_ && tape.requires_gradient(x_);
     return beside ? arrival() : Arrival::whole;
   }
   Arrival arrival() const {
@@ -225,7 +134,7 @@ class Linear {
   Tensor x_;
   Tensor weight_;
   LinearLayer layer_;
-  bool fp8_;
+  bool cast_;
   SavedOperand input_;
   SavedOperand matrix_;
 };
@@ -261,7 +170,7 @@ void Linear::backward(Tape& tape, const Tensor& gradient) const {
     all = gathered_rows(tape, name_ + ".grad.all_gather", gradient, layer_.scatter_output_over);
     if (gradient_arrival(tape) == Arrival::whole) tape.wait();
   }
-  const Operand g = fp8_ ? cast_twice(tape, name_ + ".output_grad", all) : Operand{all, all};
+  const Operand g = cast_ ? cast_both_orders(tape, name_ + ".output_grad", all) : Operand{all, all};
   const bool trains = tape.requires_gradient(weight_);
   Tensor columns = trains ? input_.columns(tape) : Tensor();
   if (trains && gathers()) {

@@ -27,7 +27,7 @@ struct LinearLayer {
                                  ///< by chunk beside the product they belong to
   bool own_rows_first = false;   ///< of a gathered x or gradient of y the product of this rank's
                                  ///< rows runs beside the gather, those of the others behind it
-  bool full_precision = false;   ///< not in FP8 although the step's products are
+  bool full_precision = false;   ///< not in FP8 or NVFP4 although the step's products are
 };
 
 /// y = x W (+ bias) for x [tokens, in]. Backward: data gradient, weight gradient, a column sum for

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "workloads/mixed_precision.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/views.h"
 
@@ -22,9 +23,9 @@ GemmLayout layout_of(const Tensor& a, const Tensor& b) {
   return is_transposed(b) ? GemmLayout::tn : GemmLayout::nn;
 }
 
-/// FP8 is for operands that were cast to it; what else a step in FP8 multiplies is 16-bit.
+/// FP8 and FP4 are for operands that were cast to them; what else a step multiplies is 16-bit.
 Precision arithmetic(const Tape& tape, const Tensor& operand) {
-  return tape.gemm_precision() == Precision::fp8 ? operand.precision : tape.gemm_precision();
+  return is_cast_for_products(tape.gemm_precision()) ? operand.precision : tape.gemm_precision();
 }
 
 Kernel product_kernel(const Tape& tape, const Tensor& a, const Tensor& b) {

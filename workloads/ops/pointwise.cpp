@@ -287,6 +287,8 @@ Tensor activate(Tape& tape, const std::string& name, Activation activation, cons
     case Activation::silu:
     case Activation::swiglu:
       return silu(tape, name, x);
+    case Activation::relu_squared:
+      return unary(tape, name, x, 2, Saves::input);  // Megatron-Core's squared_relu, one kernel
   }
   return x;
 }

@@ -1,5 +1,7 @@
 #include "workloads/parallel/op_queue.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "hw/units/deadline.h"
@@ -51,35 +53,69 @@ void OpQueue::start(const ProgramOp& collective) {
 }
 
 void OpQueue::run(const Pass& pass, int micro_batch, int layer) {
-  for (const PassPiece& piece : pass) {
-    if (piece.kind == GraphOpKind::wait) {
-      wait_for_collective();
-    } else if (piece.kind == GraphOpKind::collective) {
-      ProgramOp op;
-      op.kind = piece.collective;
-      op.phase = piece.phase;
-      op.group = piece.group;
-      op.bytes = piece.bytes;
-      op.micro_batch = micro_batch;
-      op.layer = layer;
-      start(op);
-    } else {
-      ProgramOp op;
-      op.phase = piece.phase;
-      if (awaited_other_ >= 0 && awaited_collective_ >= 0 && awaited_message_ >= 0)
-        join(std::exchange(awaited_collective_, -1), std::exchange(awaited_other_, -1));
-      const std::int32_t first = awaited_collective_ >= 0 ? std::exchange(awaited_collective_, -1)
-                                                          : std::exchange(awaited_other_, -1);
-      const std::int32_t second = awaited_message_ >= 0 ? std::exchange(awaited_message_, -1)
-                                                        : std::exchange(awaited_other_, -1);
-      op.waits = {first, second};
-      op.segment = piece.segment;
-      op.host_sync = piece.host_sync;
-      op.micro_batch = micro_batch;
-      op.layer = layer;
-      last_kernels_ = push(op);
-    }
+  for (const PassPiece& piece : pass) run_piece(piece, micro_batch, layer);
+}
+
+void OpQueue::run_piece(const PassPiece& piece, int micro_batch, int layer) {
+  if (piece.kind == GraphOpKind::wait) return wait_for_collective();
+  ProgramOp op;
+  op.phase = piece.phase;
+  op.micro_batch = micro_batch;
+  op.layer = layer;
+  if (piece.kind == GraphOpKind::collective) {
+    op.kind = piece.collective;
+    op.group = piece.group;
+    op.bytes = piece.bytes;
+    return start(op);
   }
+  if (awaited_other_ >= 0 && awaited_collective_ >= 0 && awaited_message_ >= 0)
+    join(std::exchange(awaited_collective_, -1), std::exchange(awaited_other_, -1));
+  const std::int32_t first = awaited_collective_ >= 0 ? std::exchange(awaited_collective_, -1)
+                                                      : std::exchange(awaited_other_, -1);
+  const std::int32_t second = awaited_message_ >= 0 ? std::exchange(awaited_message_, -1)
+                                                    : std::exchange(awaited_other_, -1);
+  op.waits = {first, second};
+  op.segment = piece.segment;
+  op.host_sync = piece.host_sync;
+  last_kernels_ = push(op);
+}
+
+void OpQueue::set_lane(const Lane& lane) {
+  last_kernels_ = lane.last_kernels;
+  last_collective_ = lane.last_collective;
+  awaited_collective_ = lane.awaited_collective;
+  awaited_message_ = lane.awaited_message;
+}
+
+bool OpQueue::waits_for_experts(const PassPiece& piece) const {
+  return piece.kind == GraphOpKind::wait && last_collective_ >= 0 &&
+         ops_[static_cast<std::size_t>(last_collective_)].group == GroupKind::expert;
+}
+
+void OpQueue::run_together(const PassRun& first, const PassRun& second) {
+  const std::array<const PassRun*, 2> runs{&first, &second};
+  std::array<std::size_t, 2> next{0, 0};
+  std::array<Lane, 2> lanes{lane(), lane()};
+  for (std::size_t i = 0; i < 2; ++i) {
+    lanes[i].awaited_message = runs[i]->message;
+    lanes[i].awaited_collective = i == 0 ? lanes[i].awaited_collective : -1;
+  }
+  const auto ended = [&](std::size_t i) { return next[i] == runs[i]->pass.size(); };
+  for (std::size_t now = 0; !ended(0) || !ended(1); now = 1 - now) {
+    set_lane(lanes[now]);
+    while (!ended(now)) {
+      const PassPiece& piece = runs[now]->pass[next[now]++];
+      const bool other_goes_on = waits_for_experts(piece);
+      run_piece(piece, runs[now]->micro_batch, runs[now]->layer);
+      if (other_goes_on && !ended(1 - now)) break;
+    }
+    lanes[now] = lane();
+  }
+  Lane both = lanes[0];
+  for (std::int32_t Lane::*part : {&Lane::last_kernels, &Lane::last_collective,
+                                   &Lane::awaited_collective, &Lane::awaited_message})
+    both.*part = std::max(lanes[0].*part, lanes[1].*part);
+  set_lane(both);
 }
 
 void OpQueue::send(const StageMessage& message) {

@@ -20,12 +20,23 @@ struct StageMessage {
   bool after_kernels = true;  ///< a receive begins when the compute stream got there
 };
 
+/// A pass over a block, and where it belongs.
+struct PassRun {
+  const Pass& pass;
+  int micro_batch = -1;
+  int layer = -1;             ///< -1 outside of transformer layers
+  std::int32_t message = -1;  ///< op that brings what it works on; -1: none
+};
+
 /// The ops of one rank in the order in which its host submits them. Keeps track of what the next op
 /// on each stream has to wait for.
 class OpQueue {
  public:
   /// `layer` is -1 outside of transformer layers.
   void run(const Pass& pass, int micro_batch, int layer);
+  /// Two passes that need nothing of each other: each goes on until it needs what an exchange of
+  /// experts brings, then the other does. `first` begins.
+  void run_together(const PassRun& first, const PassRun& second);
   /// Sends what the compute stream made last.
   void send(const StageMessage& message);
   /// Gives the op that `await_message` takes.
@@ -49,6 +60,17 @@ class OpQueue {
   std::vector<ProgramOp> finish() && { return std::move(ops_); }
 
  private:
+  /// What the next op of a sequence of passes has to wait for.
+  struct Lane {
+    std::int32_t last_kernels = -1, last_collective = -1;
+    std::int32_t awaited_collective = -1, awaited_message = -1;
+  };
+  Lane lane() const {
+    return {last_kernels_, last_collective_, awaited_collective_, awaited_message_};
+  }
+  void set_lane(const Lane& lane);
+  void run_piece(const PassPiece& piece, int micro_batch, int layer);
+  bool waits_for_experts(const PassPiece& piece) const;
   std::int32_t push(const ProgramOp& op);
   void start(const ProgramOp& collective);
   void join(std::int32_t first, std::int32_t second);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -56,7 +57,7 @@ class PassLibrary {
   std::vector<Segment>& segments_;
   bool segment_per_call_;
   SegmentId empty_segment_;
-  std::vector<std::pair<PassVariant, Pass>> known_;
+  std::deque<std::pair<PassVariant, Pass>> known_;  ///< at addresses that stay
 };
 
 }  // namespace tessera

@@ -53,7 +53,7 @@ class PipelinePlanner {
   }
   PipelineShape shape() const {
     return {step_.layout.pipeline, static_cast<int>(step_.micro_batches()),
-            step_.layout.virtual_stages};
+            step_.layout.virtual_stages, step_.framework.overlap_experts ? 1 : 0};
   }
 
   const StepOptions& step_;

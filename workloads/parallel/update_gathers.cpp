@@ -1,5 +1,6 @@
 #include "workloads/parallel/update_gathers.h"
 
+#include <cmath>
 #include <iterator>
 
 #include "workloads/sharding.h"
@@ -22,13 +23,29 @@ void UpdateGathers::add_chunk(int begin, const std::vector<GradientBucket>& buck
     gathers_[begin].push_back({*bucket, -1});
 }
 
+/// Weights that are held in FP8 travel in it, but under MXFP8, whose two orders have scales of
+/// their own: those travel in 16 bits, through the buffer of gradients (Megatron-Core,
+/// reuse_grad_buf_for_mxfp8_param_ag). The share of such weights is the model's.
+Bytes UpdateGathers::gathered(std::int64_t parameters) const {
+  const std::int64_t held = element_bytes(step_.formats.parameters) * parameters;
+  const bool shorter =
+      step_.formats.fp8_parameters && step_.framework.fp8_scaling != Fp8Scaling::mxfp8;
+  if (!shorter) return Bytes(held);
+  const ModelGraph& graph = library_.graph();
+  std::int64_t cast = 0;
+  for (int position = 0; position < std::ssize(graph.order); ++position)
+    cast += graph.at(position).cast_parameters;
+  const double share = static_cast<double>(cast) / static_cast<double>(graph.parameters());
+  return Bytes(held - std::llround(share * static_cast<double>(parameters)));
+}
+
 std::int32_t UpdateGathers::start(GroupKind group, std::int64_t parameters, Phase phase) {
   ProgramOp op;
   op.kind = OpKind::all_gather;
   op.group = group;
   op.stream = StreamKind::data_comm;
   op.phase = phase;
-  op.bytes = Bytes(element_bytes(step_.formats.parameters) * parameters);
+  op.bytes = gathered(parameters);
   if (phase == Phase::optimizer) op.waits = {queue_.last_kernels(), -1};
   return queue_.add(op);
 }

@@ -41,6 +41,8 @@ class UpdateGathers {
     GradientBucket bucket;
     std::int32_t op = -1;  ///< -1: not started
   };
+  /// Bytes of so many weights on their way.
+  Bytes gathered(std::int64_t parameters) const;
   std::int32_t start(GroupKind group, std::int64_t parameters, Phase phase);
   void start(Gather& gather);
   /// Of the stage's chunks in the order of forward; nothing where it has fewer.

@@ -267,6 +267,14 @@ struct BlockPosition {
   std::int32_t layer = -1;  ///< -1: outside of transformer layers
 };
 
+/// Tokens that travel once per GPU and node with one of their experts (ExpertDispatcher); no
+/// experts: none do.
+struct TokenRouting {
+  std::int64_t experts = 0;
+  std::int64_t per_token = 0;
+  int multiprocessors = 0;  ///< that the exchange's kernels take
+};
+
 /// A training (or inference) step of the whole job: one RankProgram per pipeline stage, shared by
 /// all its ranks.
 struct Program {
@@ -279,6 +287,7 @@ struct Program {
   std::vector<int> placement;        ///< GPU of each rank; empty: rank r is GPU r
   std::vector<ProgramBlock> blocks;  ///< distinct ones
   std::vector<BlockPosition> order;  ///< as forward runs them
+  TokenRouting tokens;               ///< of all-to-alls over the expert group
   int micro_batches = 1;
   std::int64_t tokens_per_step = 0;
   std::int64_t sequences_per_step = 0;

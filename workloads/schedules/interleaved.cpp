@@ -19,7 +19,7 @@ ScheduledPass pass_number(int index, PassDirection direction, const PipelineShap
 int interleaved_warm_up(int stage, const PipelineShape& shape) {
   const int total = shape.micro_batches * shape.virtual_stages;
   const int ahead = (shape.stages - stage - 1) * 2 + (shape.virtual_stages - 1) * shape.stages;
-  return std::min(ahead, total);
+  return std::min(ahead + shape.ahead, total);
 }
 
 std::vector<ScheduledPass> interleaved_1f1b(int stage, const PipelineShape& shape) {

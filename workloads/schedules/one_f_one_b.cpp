@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-std::vector<ScheduledPass> one_f_one_b(int stage, int stages, int micro_batches) {
-  const int warm_up = std::min(micro_batches, stages - 1 - stage);
+std::vector<ScheduledPass> one_f_one_b(int stage, int stages, int micro_batches, int ahead) {
+  const int warm_up = std::min(micro_batches, stages - 1 - stage + ahead);
   std::vector<ScheduledPass> passes;
   int next_forward = 0;
   int next_backward = 0;

@@ -8,7 +8,7 @@ std::vector<ScheduledPass> schedule_passes(PipelineSchedule schedule, int stage,
     case PipelineSchedule::gpipe:
       return gpipe(shape.micro_batches);
     case PipelineSchedule::one_f_one_b:
-      return one_f_one_b(stage, shape.stages, shape.micro_batches);
+      return one_f_one_b(stage, shape.stages, shape.micro_batches, shape.ahead);
     case PipelineSchedule::interleaved_1f1b:
       return interleaved_1f1b(stage, shape);
     case PipelineSchedule::zb_h1:

@@ -31,6 +31,8 @@ struct PipelineShape {
   int stages = 1;
   int micro_batches = 1;
   int virtual_stages = 1;  ///< model chunks per stage of the interleaved schedule
+  int ahead = 0;           ///< forward passes that 1F1B and the interleaved schedule run beyond the
+                           ///< usual ones ahead of the first backward
 };
 
 /// Order of the passes of stage `stage`.
@@ -45,7 +47,7 @@ std::vector<ScheduledPass> gpipe(int micro_batches);
 /// min(micro_batches, stages - stage) activations.
 /// Source: Narayanan et al., "PipeDream-Flush", ICML 2021; Megatron
 /// core/pipeline_parallel/schedules.py.
-std::vector<ScheduledPass> one_f_one_b(int stage, int stages, int micro_batches);
+std::vector<ScheduledPass> one_f_one_b(int stage, int stages, int micro_batches, int ahead = 0);
 
 /// 1F1B over model chunks: micro-batches go through the chunks in groups of `stages`, so the bubble
 /// shrinks to 1 / virtual_stages. `micro_batches` is a multiple of `stages`. The first stage keeps

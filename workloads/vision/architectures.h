@@ -17,6 +17,7 @@ ModelGraph densenet_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph googlenet_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph inception_v4_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph unet_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph latent_unet_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph vit_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph cait_blocks(const ModelSpec& model, const StepOptions& step);
 

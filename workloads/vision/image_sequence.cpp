@@ -5,6 +5,7 @@
 #include "workloads/families/recording.h"
 #include "workloads/ops/cross_entropy.h"
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/views.h"
 
 namespace tessera {
 namespace {
@@ -22,12 +23,24 @@ void finish_with_pixels(Tape& tape, const StepOptions& step, const Tensor& logit
   tape.differentiate(pixel_cross_entropy(tape, "loss", floats, labels));
 }
 
+/// The mean of squared differences, in fp32 (F.mse_loss).
+void finish_with_noise(Tape& tape, const StepOptions& step, const Tensor& found) {
+  tape.keep(found);
+  if (step.mode == StepMode::inference) return;
+  if (step.mode == StepMode::forward_backward) return tape.differentiate(found);
+  tape.set_phase(Phase::loss);
+  const Tensor floats = cast(tape, "loss.float", found, Precision::fp32);
+  const Tensor noise = tape.buffer("noise", found.sizes(), Precision::fp32);
+  const Tensor flat = view(tape, multiply(tape, "loss.square", floats, noise), {found.elements()});
+  tape.differentiate(mean_last(tape, "loss.mean", flat));
+}
+
 }  // namespace
 
-ImageSequence::ImageSequence(const ModelSpec& model, const StepOptions& step)
+ImageSequence::ImageSequence(const ModelSpec& model, const StepOptions& step, std::int64_t channels)
     : model_(model),
       step_(step),
-      sizes_({step.micro_batch, 3, model.image_size, model.image_size}) {}
+      sizes_({step.micro_batch, channels, model.image_size, model.image_size}) {}
 
 Tensor ImageSequence::begin(Tape& tape) const {
   // Unlike token ids they are worth counting: the loader's tensor lives as long as the step.
@@ -74,8 +87,10 @@ ModelGraph ImageSequence::finish(const Module& head, LogitsOf logits) && {
     const Tensor out = head(tape, begin(tape));
     if (logits == LogitsOf::images) {
       finish_with_logits(tape, step_, out);
-    } else {
+    } else if (logits == LogitsOf::pixels) {
       finish_with_pixels(tape, step_, out);
+    } else {
+      finish_with_noise(tape, step_, out);
     }
   });
   append(std::move(block), 1, false);

@@ -12,10 +12,11 @@ namespace tessera {
 enum class LogitsOf : std::uint8_t {
   images,  ///< [b, classes]
   pixels,  ///< [b, classes, height, width]
+  noise,   ///< no classes: what was added to each number, whose squared error is the loss
 };
 
 /// Builds a model from blocks that run one after the other, the first of them on the images
-/// [b, 3, image_size, image_size].
+/// [b, channels, image_size, image_size].
 class ImageSequence {
  public:
   /// Gives the output for the input `x`. Runs again after it was added where a checkpoint
@@ -23,7 +24,7 @@ class ImageSequence {
   using Module = std::function<Tensor(Tape&, const Tensor& x)>;
 
   /// Both must outlive the sequence.
-  ImageSequence(const ModelSpec& model, const StepOptions& step);
+  ImageSequence(const ModelSpec& model, const StepOptions& step, std::int64_t channels = 3);
 
   /// A block that is never recomputed: a stem, a transition.
   void add(const std::string& name, const Module& module);

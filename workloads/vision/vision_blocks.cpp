@@ -20,6 +20,8 @@ ImageRule rule_of(VisionArchitecture architecture) {
       return {75, 1};
     case VisionArchitecture::unet:
       return {16, 16};
+    case VisionArchitecture::latent_unet:
+      return {8, 8};
     case VisionArchitecture::vit_b_16:
     case VisionArchitecture::vit_l_16:
     case VisionArchitecture::cait_xxs24:
@@ -120,6 +122,10 @@ void VisionCheck::check_kernels() {
       has_plain_attention(model_.architecture))
     fail("framework.attention", "image models run it unfused, or fused in 16 bit",
          "use unfused, or flash2 with precision: bf16");
+  const bool one_block = model_.architecture == VisionArchitecture::latent_unet;
+  if (one_block && step_.recompute == Recompute::full)
+    fail("recompute", "full of the whole of " + model_.name + " is not simulated",
+         "use recompute: selective or none");
   if (step_.recompute == Recompute::selective && !has_plain_attention(model_.architecture))
     fail("recompute", "selective recomputes attention, and " + model_.name + " has none",
          "use recompute: full or none");
@@ -129,15 +135,18 @@ void VisionCheck::check_kernels() {
 
 bool has_plain_attention(VisionArchitecture architecture) {
   return architecture == VisionArchitecture::vit_b_16 ||
-         architecture == VisionArchitecture::vit_l_16;
+         architecture == VisionArchitecture::vit_l_16 ||
+         architecture == VisionArchitecture::latent_unet;
 }
 
 std::int64_t usual_image_size(VisionArchitecture architecture) {
   if (architecture == VisionArchitecture::inception_v4) return 299;
+  if (architecture == VisionArchitecture::latent_unet) return 64;
   return architecture == VisionArchitecture::unet ? 512 : 224;
 }
 
 std::int64_t usual_classes(VisionArchitecture architecture) {
+  if (architecture == VisionArchitecture::latent_unet) return 4;
   return architecture == VisionArchitecture::unet ? 2 : 1000;
 }
 
@@ -165,6 +174,8 @@ ModelGraph vision_blocks(const ModelSpec& model, const StepOptions& step) {
       return inception_v4_blocks(model, step);
     case VisionArchitecture::unet:
       return unet_blocks(model, step);
+    case VisionArchitecture::latent_unet:
+      return latent_unet_blocks(model, step);
     case VisionArchitecture::vit_b_16:
     case VisionArchitecture::vit_l_16:
       return vit_blocks(model, step);

@@ -105,6 +105,7 @@ void add_explain_command(CLI::App& app) {
                    "parallelism.tensor, the id of a GPU or model, or a term such as MFU; nothing = "
                    "the scenario itself")
       ->type_name(kExplainable);
+  command->footer("Terms: " + known_terms());
   command->callback([path] {
     const Catalog catalog = shipped_catalog();
     print(explained(*path, catalog));

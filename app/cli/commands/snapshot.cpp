@@ -73,7 +73,7 @@ void add_snapshot_command(CLI::App& app) {
   snapshot->require_subcommand(1);
   auto options = std::make_shared<SnapshotCommand>();
   CLI::App* read = snapshot->add_subcommand(
-      "read", "What held memory at the peak; with --scenario beside what the simulation has there");
+      "read", "What held memory at the peak, alone or beside a simulated step");
   read->add_option("FILE", options->file,
                    "of torch.cuda.memory._dump_snapshot; nothing in it is run")
       ->required();

@@ -20,6 +20,7 @@ class PointsView {
     this.legend = element("div");
     this.scatter = addChart("two figures of each point", 440);
     this.parallel = addChart("all figures of each point", 340, this.parallelOption());
+    this.parallel.box.style.minWidth = Math.min(62 * points.columns.length, 1360) + "px";  // scrolls by itself where the page is narrower
     this.scatter.chart.on("click", (event) => this.choose(event.data.row));
     this.parallel.chart.on("click", (event) => { if (event.seriesIndex === 0) this.choose(event.dataIndex); });
     this.parallel.chart.on("axisareaselected", () => this.readRanges());
@@ -156,7 +157,7 @@ function pointsNode(points) {
   view.draw();
   repaints.push(() => view.draw());
   parts.push(element("div", {class: "tools"}, element("label", {}, "right", view.right), element("label", {}, "up", view.up),
-    element("label", {}, "colour by", view.colour), view.count), view.legend, view.scatter.box, element("div", {class: "details"}, view.text), view.parallel.box,
+    element("label", {}, "colour by", view.colour), view.count), view.legend, view.scatter.box, element("div", {class: "details"}, view.text), element("div", {class: "wide"}, view.parallel.box),
     element("p", {class: "note"}, "drag along an axis: a range; a click on it takes the range away"), points.note ? element("p", {class: "note"}, points.note) : null);
   return element("div", {}, ...parts);
 }

@@ -51,6 +51,7 @@ class MegatronJob {
   // megatron_training.cpp
   void read_training();
   void read_precision();
+  void read_bf16_layers();
   void read_gradient_formats();
   void read_optimizer();
   void read_recomputation();
@@ -65,6 +66,7 @@ class MegatronJob {
   void read_parallelism();
   void read_context();
   void read_expert_layout();
+  void read_flexible_dispatcher(std::int64_t expert);
   void read_stages();
   void read_virtual_stages();
   void read_partition_method();

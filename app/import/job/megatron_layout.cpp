@@ -69,11 +69,24 @@ void MegatronJob::read_expert_layout() {
   if (parts && (*parts > 1 || tensor_ > 1)) draft_.set("parallelism.expert_tensor", *parts);
   const auto dispatcher = text("--moe-token-dispatcher-type");
   const bool spread = expert > 1 || tensor_ > 1;
-  if (dispatcher && *dispatcher != "alltoall" && spread)
-    cannot("--moe-token-dispatcher-type", "is not simulated: alltoall is");
+  if (dispatcher && *dispatcher == "flex")
+    read_flexible_dispatcher(expert);
+  else if (dispatcher && *dispatcher != "alltoall" && spread)
+    cannot("--moe-token-dispatcher-type", "is not simulated: alltoall and flex are");
+  if (flag("--overlap-moe-expert-parallel-comm") && expert > 1)
+    set_profile("overlap_experts", "true");
   if (!dispatcher && !deepspeed_ && spread)
     cannot("--moe-token-dispatcher-type",
            "is missing: its default, allgather, is not simulated, alltoall is");
+}
+
+/// DeepEP by default, as --moe-enable-deepep said before there were others.
+void MegatronJob::read_flexible_dispatcher(std::int64_t expert) {
+  const std::string backend = text("--moe-flex-dispatcher-backend").value_or("deepep");
+  flag("--moe-enable-deepep");
+  if (backend != "deepep" && backend != "hybridep")
+    return cannot("--moe-flex-dispatcher-backend", "is not simulated: deepep and hybridep are");
+  if (expert > 1) set_profile("expert_dispatcher", backend);
 }
 
 std::int64_t MegatronJob::layers_of_part() const {

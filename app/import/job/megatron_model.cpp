@@ -97,9 +97,10 @@ void MegatronJob::read_feed_forward() {
   if (apart && *experts_ffn != *ffn) draft_.set("model.expert_ffn", *experts_ffn);
   draft_.set("model.ffn",
              experts_ffn && !apart ? *experts_ffn : ffn.value_or(std::max<std::int64_t>(usual, 1)));
-  draft_.set("model.activation", gated_ ? "swiglu" : "gelu_new");
-  if (flag("--squared-relu"))
-    cannot("--squared-relu", "is not simulated: GELU stands in its place");
+  const bool squares = flag("--squared-relu") && is_llama_ && !gated_;
+  draft_.set("model.activation", gated_ ? "swiglu" : squares ? "relu_squared" : "gelu_new");
+  if (flag("--squared-relu") && !squares)
+    cannot("--squared-relu", "is not simulated with layer norms and learned positions");
 }
 
 void MegatronJob::read_positions() {

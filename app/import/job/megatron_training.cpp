@@ -1,5 +1,6 @@
 // Megatron-LM's arguments: precision, optimizer, recomputation, data parallelism.
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "app/import/job/megatron_job.h"
@@ -38,12 +39,29 @@ void MegatronJob::read_precision() {
   const bool hybrid = flag("--fp8-hybrid");
   const bool e4m3 = flag("--fp8-e4m3");
   const bool eight = text("--fp8-format").has_value() || hybrid || e4m3;
-  draft_.set_text("training.precision", eight ? "fp8" : half_ ? "fp16" : bfloat_ ? "bf16" : "fp32");
-  if (eight && half_) cannot("--fp16", "beside fp8 is not simulated: bf16 is");
+  const bool four = text("--fp4-format").has_value();
+  text("--fp4-recipe");
+  draft_.set_text("training.precision", four      ? "nvfp4"
+                                        : eight   ? "fp8"
+                                        : half_   ? "fp16"
+                                        : bfloat_ ? "bf16"
+                                                  : "fp32");
+  if ((eight || four) && half_) cannot("--fp16", "beside fp8 is not simulated: bf16 is");
+  if (eight || four) read_bf16_layers();
   const std::string recipe = text("--fp8-recipe").value_or("delayed");
   if (!eight || recipe == "delayed") return;
   if (recipe == "tensorwise") return set_profile("fp8_scaling", "current");
-  cannot("--fp8-recipe", "is not simulated: delayed and tensorwise are");
+  if (recipe == "mxfp8") return set_profile("fp8_scaling", "mxfp8");
+  cannot("--fp8-recipe", "is not simulated: delayed, tensorwise and mxfp8 are");
+}
+
+/// Megatron's defaults are one layer at each end.
+void MegatronJob::read_bf16_layers() {
+  const auto first = integer("--num-layers-at-start-in-bf16", 0);
+  const auto last = integer("--num-layers-at-end-in-bf16", 0);
+  if (!flag("--first-last-layers-bf16")) return;
+  set_profile("bf16_layers_first", std::to_string(first.value_or(1)));
+  set_profile("bf16_layers_last", std::to_string(last.value_or(1)));
 }
 
 /// In bf16 gradients add up in fp32 unless the job asks otherwise, in fp16 only if it asks.
@@ -106,30 +124,29 @@ void MegatronJob::read_recomputation() {
 }
 
 void MegatronJob::read_selective() {
+  static const std::set<std::string> kModules{"core_attn", "layernorm", "mla_up_proj",   "moe_act",
+                                              "mlp",       "moe",       "shared_experts"};
   draft_.set("training.recompute", "selective");
   std::istringstream modules(text("--recompute-modules").value_or("core_attn"));
-  bool attention = false;
-  bool others = false;
+  std::string list;
   for (std::string module; modules >> module;) {
-    if (module == "core_attn")
-      attention = true;
-    else
-      others = true;
+    if (!kModules.contains(module))
+      return cannot("--recompute-modules", "names " + module + ", which is not simulated");
+    list += (list.empty() ? "" : ", ") + module;
   }
-  if (others || !attention)
-    cannot("--recompute-modules", "names other parts than core_attn, which is what is simulated");
+  if (list != "core_attn") draft_.set("training.recompute_modules", "[" + list + "]");
 }
 
 /// uniform: one checkpoint per `layers`; block: so many layers of each stage or model chunk.
 void MegatronJob::read_full(const std::string& method, std::int64_t layers) {
-  const bool some =
-      (method == "uniform" && layers > 1) || (method == "block" && layers < layers_of_part());
-  if (some) {
-    draft_.set("memory.planner", "megatron_" + method);
+  if (method == "uniform" && layers > 1) {
+    draft_.set("memory.planner", "megatron_uniform");
     draft_.set("memory.layers", std::to_string(layers));
   } else {
     draft_.set("training.recompute", "full");
   }
+  if (method == "block" && layers < layers_of_part())
+    draft_.set("training.recompute_layers", layers);
   if (method != "uniform" && method != "block" && method != "custom")
     cannot("--recompute-method", "is not simulated");
 }

@@ -125,9 +125,9 @@ void add_row_options(CLI::App* command, ValidateOptions* options) {
                       "RUNS: columns of your own that say nothing of the step");
   command
       ->add_option("--scenarios", options->scenarios,
-                   "RUNS or --models: instead of simulating, print what each row becomes: a hash "
-                   "of its scenario, or the scenario")
-      ->check(CLI::IsMember({"hash", "yaml"}));
+                   "RUNS or --models: instead of simulating, print what each row becomes: its "
+                   "settings, its scenario, or a hash of that")
+      ->check(CLI::IsMember({"settings", "yaml", "hash"}));
   command->add_flag("--memory", options->memory_alone,
                     "RUNS: peaks and verdicts alone, no time is simulated");
   command->add_flag("--summary", options->summary, "RUNS: a table without a line per row");

@@ -176,14 +176,20 @@ TrainingRunValidation score_runs(const ValidateOptions& options) {
 namespace {
 
 ExitCode print_scenarios(const ValidateOptions& options, const std::vector<ResolvedRow>& rows) {
-  print(options.scenarios == "yaml" ? scenario_documents(rows) : hash_lines(rows));
+  print(options.scenarios == "yaml"       ? scenario_documents(rows)
+        : options.scenarios == "settings" ? setting_lines(rows)
+                                          : hash_lines(rows));
   return ExitCode::ok;
 }
 
 ExitCode run_training_runs(const ValidateOptions& options) {
   if (!options.scenarios.empty()) {
     const TrainingRuns runs = runs_of(options);
-    return print_scenarios(options, resolve_rows(runs, scenarios_of(options, runs)));
+    const Catalog catalog = shipped_catalog();
+    const auto settings_of = [&, aliases = framework_aliases(catalog)](const TrainingRun& run) {
+      return settings_of_training_run(run, aliases, catalog);
+    };
+    return print_scenarios(options, resolve_rows(runs, {settings_of, scenarios_of(options, runs)}));
   }
   const TrainingRunValidation validation = score_runs(options);
   print_validation(validation, options);
@@ -291,7 +297,10 @@ ExitCode run_validate(const ValidateOptions& options) {
   if (!options.operators_file.empty()) return run_operators(options);
   if (!options.scenarios.empty()) {
     const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
-    return print_scenarios(options, resolve_rows(runs, scenarios_of(options, runs)));
+    const auto settings_of = [&](const ModelRun& run) {
+      return settings_of_run(run, predictor_form_of(options.form), shipped_catalog());
+    };
+    return print_scenarios(options, resolve_rows(runs, {settings_of, scenarios_of(options, runs)}));
   }
   const ModelValidation validation = score_runs_of_models(options);
   print_validation(validation, options.format);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hw/units/quantity.h"
 #include "lab/validate/error_summary.h"
 #include "sim/config/catalog.h"
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "lab/validate/row_scenario.h"
+#include "lab/validate/runs/recipe_settings.h"
 #include "lab/validate/runs/training_runs.h"
 
 namespace tessera {
@@ -147,6 +148,7 @@ std::vector<std::string> settings_of_row(const TrainingRowReader& row, const Row
     add_uneven_stages(row, layout, settings);
   }
   std::vector<std::string> list = settings.take();
+  for (std::string& setting : recipe_settings(row)) list.push_back(std::move(setting));
   list.insert(list.end(), meaning.settings.begin(), meaning.settings.end());
   return list;
 }

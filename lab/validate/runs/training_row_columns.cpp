@@ -63,6 +63,8 @@ std::string contradiction(const TrainingRowReader& row) {
 
 std::string obstacle_of_fp8(const TrainingRowReader& row, const RowMeaning& meaning) {
   if (!row.states("fp8_recipe")) return {};
+  const bool four_bits = row.text("precision") == "nvfp4";
+  if (four_bits && row.text("fp8_recipe").starts_with("nvfp4")) return {};
   if (row.text("precision") != "fp8")
     return shown(row, "fp8_recipe") + " with precision = " + row.text("precision");
   if (meaning.fields.contains("fp8_scaling")) return {};
@@ -92,9 +94,9 @@ std::string obstacle_of_latent(const TrainingRowReader& row) {
 std::string obstacle_of_mlp(const TrainingRowReader& row) {
   const std::string family = row.text("family");
   const std::string activation = row.text("activation");
-  const bool gated = row.text("gated_mlp") == "1" || activation == "swiglu" || family == "llama";
-  const bool ungated =
-      row.text("gated_mlp") == "0" || (!activation.empty() && activation != "swiglu");
+  const bool gates = activation == "swiglu" || activation.starts_with("clamped");
+  const bool gated = row.text("gated_mlp") == "1" || gates || family == "llama";
+  const bool ungated = row.text("gated_mlp") == "0" || (!activation.empty() && !gates);
   if (gated && ungated)
     return "activation = " + activation + " and gated_mlp = " + row.text("gated_mlp") +
            " contradict each other in family " + family;

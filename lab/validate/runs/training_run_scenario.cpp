@@ -20,7 +20,7 @@ RunFacts facts_of(const TrainingRun& run, const GpuSpec& gpu) {
           .gpu = gpu.id,
           .architecture = gpu.architecture,
           .flash_attention = run.stated("flash_attention") == "1",
-          .fp8 = run.precision == "fp8",
+          .fp8 = run.precision == "fp8" || run.precision == "nvfp4",
           .year = run.year > 0 ? run.year : year_in(run.framework)};
 }
 

@@ -17,9 +17,8 @@ static_assert(int{schema::Gpu::oam} == int(FormFactor::oam));
 static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
 static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
 static_assert(int{schema::Model::mpt} == int(ModelFamily::mpt));
-static_assert(int{schema::Model::se_resnext101_32x4d} ==
-              int(VisionArchitecture::se_resnext101_32x4d));
-static_assert(int{schema::Model::geglu} == int(Activation::geglu));
+static_assert(int{schema::Model::latent_unet} == int(VisionArchitecture::latent_unet));
+static_assert(int{schema::Model::relu_squared} == int(Activation::relu_squared));
 static_assert(int{schema::Model::layer_norm_without_bias} ==
               int(NormKind::layer_norm_without_bias));
 static_assert(int{schema::Model::both} == int(NormPlacement::both));
@@ -40,6 +39,8 @@ static_assert(int{schema::capuchin} == int(PressurePolicy::capuchin));
 static_assert(int{schema::Reliability::elastic} == int(MissingNodes::elastic));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
+static_assert(int{schema::Training::nvfp4} == int(Precision::fp4));
+static_assert(int{schema::Framework::hybridep} == int(ExpertDispatcher::hybridep));
 static_assert(int{schema::Training::lars} == int(OptimizerKind::lars));
 static_assert(int{schema::Training::dualpipe} == int(PipelineSchedule::dualpipe));
 static_assert(int{schema::Parallelism::ulysses} == int(ContextAttention::ulysses));
@@ -64,6 +65,7 @@ void set_formats(const schema::MixedPrecision& message, const MixedPrecision& ot
   if (!message.has_reduce()) formats.reduce = otherwise.reduce;
   if (!message.has_optimizer_states()) formats.optimizer_states = otherwise.optimizer_states;
   if (!message.has_master_weights()) formats.master_weights = otherwise.master_weights;
+  if (!message.has_fp8_parameters()) formats.fp8_parameters = otherwise.fp8_parameters;
 }
 
 void set_data_parallel(const schema::DataParallel& message, const DataParallel& otherwise,

@@ -59,6 +59,12 @@ void mirror(Of<ModelSpec> auto& model, auto&& visit) {
   visit("residual_scale", model.residual_scale);
   visit("logit_scale", model.logit_scale);
   visit("mtp_layers", model.mtp_layers);
+  visit("layer_pattern", model.layer_pattern);
+  visit("mamba_heads", model.mamba_heads);
+  visit("mamba_head_dim", model.mamba_head_dim);
+  visit("mamba_state", model.mamba_state);
+  visit("mamba_groups", model.mamba_groups);
+  visit("outputs", model.outputs);
   visit("architecture", model.architecture);
   visit("image_size", model.image_size);
   visit("classes", model.classes);
@@ -105,6 +111,7 @@ void mirror(Of<MixedPrecision> auto& formats, auto&& visit) {
   visit("reduce", formats.reduce);
   visit("optimizer_states", formats.optimizer_states);
   visit("master_weights", formats.master_weights);
+  visit("fp8_parameters", formats.fp8_parameters);
 }
 
 void mirror(Of<DataParallel> auto& data, auto&& visit) {
@@ -132,6 +139,13 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("fp8_scaling", profile.fp8_scaling);
   visit("cuda_graphs", profile.cuda_graphs);
   visit("selective_recompute", profile.selective);
+  visit("expert_dispatcher", profile.expert_dispatcher);
+  visit("overlap_experts", profile.overlap_experts);
+  visit("weights_in_activation", profile.weights_in_activation);
+  visit("products_per_expert", profile.products_per_expert);
+  visit("graph_modules", profile.graph_modules);
+  visit("bf16_layers_first", profile.bf16_layers_first);
+  visit("bf16_layers_last", profile.bf16_layers_last);
   visit("attention_copies", profile.attention_copies);
   visit("fused_norm", profile.fused_norm);
   visit("fused_rope", profile.fused_rope);
@@ -272,6 +286,7 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("kernels", step.kernels);
   visit("precision", step.precision);
   visit("sequence_length", step.sequence_length);
+  visit("mean_document", step.mean_document);
   visit("global_batch", step.global_batch);
   visit("micro_batch", step.micro_batch);
   visit("schedule", step.schedule);
@@ -280,6 +295,9 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("mixed_precision", step.formats);
   visit("data_parallel", step.data_parallel);
   visit("recompute", step.recompute);
+  visit("recompute_modules", step.recompute_modules);
+  visit("recompute_layers", step.recompute_layers);
+  visit("offload_layers", step.offload_layers);
   visit("expert_imbalance", step.expert_imbalance);
   visit("expert_capacity_factor", step.expert_capacity_factor);
   visit("lora_rank", step.lora_rank);

@@ -140,8 +140,7 @@ std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, cons
   const PlannedTransfer wanted{
       .kind = op.kind, .group = op.group, .bytes = op.bytes, .communicator = communicator};
   return find_or_add(of_communicator_[static_cast<std::size_t>(communicator)], wanted, user, [&] {
-    const CollectiveCall call =
-        timed.collectives.call_of(op.group, collective_kind_of(op.kind), op.bytes);
+    const CollectiveCall call = timed.collectives.call_of(timed.program, op);
     return maker_.of(call, communicators_[communicator].ranks, op.kind == OpKind::ring_shift);
   });
 }

@@ -74,7 +74,9 @@ TransferCost TransferCosts::of(const CollectiveCall& call, std::span<const int> 
           call.protocol ? static_cast<int>(*call.protocol) : -1,
           call.reduces_in_switch ? 1 : 0,
           call.copy_engines ? 1 : 0,
-          ring_shift ? 1 : 0};
+          ring_shift ? 1 : 0,
+          call.tokens.experts,
+          call.tokens.choices};
   for (const int rank : ranks) {
     const int node = timed_.topology.node_of(rank);
     const auto at = std::ranges::lower_bound(nodes, node) - nodes.begin();

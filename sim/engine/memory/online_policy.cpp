@@ -48,6 +48,15 @@ std::int32_t use_of(const RoomView& view, std::int32_t tensor) {
   return view.store.has_use(tensor) ? view.store.next_use(tensor) : view.host.ops();
 }
 
+/// Until a copy is out, and by which both copies outlast the time until the use.
+double stall_seconds(const RoomView& view, std::int32_t tensor) {
+  const double late = copy_seconds(view, tensor) - until_use(view, tensor).value();
+  const bool has_copy = view.store.host_copy(tensor) == TensorStore::HostCopy::complete;
+  const double out =
+      has_copy ? 0 : view.store.lanes().seconds(CopyWay::out, view.store.bytes(tensor));
+  return std::max(0.0, late) + out;
+}
+
 }  // namespace
 
 Choice farthest_choice(const RoomView& view) {
@@ -57,12 +66,8 @@ Choice farthest_choice(const RoomView& view) {
     const Seconds again = view.again(tensor);
     if (!copies && again < Seconds(0)) continue;
     if (best.tensor >= 0 && use_of(view, tensor) <= use_of(view, best.tensor)) continue;
-    const double stall =
-        std::max(0.0, copy_seconds(view, tensor) - until_use(view, tensor).value()) +
-        (view.store.host_copy(tensor) == TensorStore::HostCopy::complete
-             ? 0
-             : view.store.lanes().seconds(CopyWay::out, view.store.bytes(tensor)));
-    const bool drops = again >= Seconds(0) && (!copies || again.value() < stall);
+    const bool drops =
+        again >= Seconds(0) && (!copies || again.value() < stall_seconds(view, tensor));
     best = {tensor, drops ? Departure::drop : Departure::copy};
   }
   return best;

@@ -58,6 +58,7 @@ bool TensorKeeper::admit_other(std::int32_t op) {
 
 void TensorKeeper::begin(std::int32_t op) {
   shortages_.erase(op);
+  if (uses_.computes(op)) drop_spare();
   store_.begin(op);
   if (!host_.runs_kernels(op)) return;
   if (const auto waited = waiting_since_.find(op); waited != waiting_since_.end()) {
@@ -69,10 +70,14 @@ void TensorKeeper::begin(std::int32_t op) {
     return;
   }
   running_ = last_begun_ = op;
-  for (const std::int32_t tensor : std::exchange(spare_, {}))
-    if (store_.is_ready(tensor) && !store_.has_use(tensor)) store_.drop(tensor);
   if (next_step_ < steps_.size()) ++next_step_;  // the op itself
   if (host_.limit().policy == PressurePolicy::capuchin) look_ahead(op);
+}
+
+/// What was made again for something else, and has served.
+void TensorKeeper::drop_spare() {
+  for (const std::int32_t tensor : std::exchange(spare_, {}))
+    if (store_.is_ready(tensor) && !store_.has_use(tensor)) store_.drop(tensor);
 }
 
 void TensorKeeper::ended(std::int32_t op) {

@@ -46,6 +46,7 @@ class TensorKeeper final : public MemoryKeeper {
   bool admit_kernels(std::int32_t op);
   bool admit_other(std::int32_t op);
   void begin(std::int32_t op);
+  void drop_spare();
 
   /// The first shortage, or what happened was not as planned.
   bool wants_plan(std::int32_t op) const;
@@ -56,6 +57,8 @@ class TensorKeeper final : public MemoryKeeper {
   bool follow_plan(std::int32_t op);
   bool run_plan_again(std::int32_t made_by);
   void plan_copy_in(std::int32_t tensor);
+  /// A plan drops it because of a copy that it outlived: it was overwritten since.
+  bool needs_copy(std::int32_t tensor) const;
   /// Steps that take no time and no room.
   bool perform_at_once(const PlanStep& step);
   void copy_back_early(std::int32_t op);

@@ -52,6 +52,7 @@ void TensorKeeper::plan_from(std::int32_t op) {
   steps_ = std::move(steps);
   next_step_ = 0;
   early_.clear();
+  spare_.clear();
   std::ranges::fill(planned_, 0);
   for (const std::int32_t tensor : rest.tensors) planned_[static_cast<std::size_t>(tensor)] = 1;
 }
@@ -68,6 +69,11 @@ bool TensorKeeper::brings_back(const RestOfStep& rest, const std::vector<PlanSte
   });
 }
 
+bool TensorKeeper::needs_copy(std::int32_t tensor) const {
+  return store_.has_use(tensor) && !uses_.can_rerun(uses_.maker(tensor)) &&
+         store_.host_copy(tensor) != TensorStore::HostCopy::complete;
+}
+
 bool TensorKeeper::perform_at_once(const PlanStep& step) {
   const std::int32_t tensor = step.id;
   switch (step.action) {
@@ -75,7 +81,8 @@ bool TensorKeeper::perform_at_once(const PlanStep& step) {
     case remat::Action::copy_in:
       return false;
     case remat::Action::drop:
-      if (store_.is_ready(tensor) && !store_.is_leaving(tensor)) store_.drop(tensor);
+      if (!store_.is_ready(tensor) || store_.is_leaving(tensor)) return true;
+      needs_copy(tensor) ? store_.leave(tensor) : store_.drop(tensor);
       return true;
     case remat::Action::copy_out:
       if (store_.is_ready(tensor) && store_.host_copy(tensor) == TensorStore::HostCopy::none)
@@ -131,7 +138,7 @@ void TensorKeeper::copy_back_early(std::int32_t op) {
 /// What ops need that begin within the time of its copy comes back, as far as there is room.
 void TensorKeeper::look_ahead(std::int32_t op) {
   constexpr std::int32_t kFarthest = 512;
-  Bytes room_left = room();
+  Bytes room_left = room() - host_.taken_by(op);  // which it has not taken yet
   const std::int32_t end = std::min(host_.ops(), op + kFarthest);
   for (std::int32_t next = op + 1; next < end; ++next) {
     if (!uses_.computes(next)) continue;

@@ -38,8 +38,18 @@ void TensorStore::begin(std::int32_t op) {
     for (const std::int32_t tensor : list) {
       ++at(tensor).next_user;
       at(tensor).used_by = op;
+      outdate_copy(tensor, op);
     }
   }
+}
+
+void TensorStore::outdate_copy(std::int32_t tensor, std::int32_t op) {
+  Entry& entry = at(tensor);
+  if (entry.copy == HostCopy::none || op > life(tensor).last_writer) return;
+  entry.stale = entry.copy == HostCopy::under_way;
+  if (entry.stale) return;
+  entry.copy = HostCopy::none;
+  on_host_ -= bytes(tensor);
 }
 
 Bytes TensorStore::made_again(std::int32_t op) {
@@ -90,7 +100,14 @@ void TensorStore::copied(CopyWay way, std::int32_t tensor) {
     at(tensor).arriving = false;
     return;
   }
-  at(tensor).copy = HostCopy::complete;
+  Entry& entry = at(tensor);
+  if (entry.stale) {
+    entry.stale = false;
+    entry.copy = HostCopy::none;
+    on_host_ -= bytes(tensor);
+    return stay(tensor);  // whoever lacks room chooses again
+  }
+  entry.copy = HostCopy::complete;
   if (is_leaving(tensor)) drop(tensor);
 }
 

@@ -79,6 +79,7 @@ class TensorStore {
  private:
   struct Entry {
     bool here = false, arriving = false, leaving = false, made = false;
+    bool stale = false;  ///< the copy under way: the tensor was overwritten since
     HostCopy copy = HostCopy::none;
     std::uint32_t next_user = 0;  ///< in `TensorLife::users`
     std::int32_t used_by = -1;
@@ -92,6 +93,8 @@ class TensorStore {
   void change(Bytes by) { host_.ledger.change(host_.clock.now(), by); }
   void arrive(std::int32_t tensor);
   void gone(std::int32_t tensor);
+  /// `op` may overwrite it: its copy is worth nothing.
+  void outdate_copy(std::int32_t tensor, std::int32_t op);
   /// Nobody needs it, nor its copy.
   void forget(std::int32_t tensor);
   void copied(CopyWay way, std::int32_t tensor);

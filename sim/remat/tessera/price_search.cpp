@@ -249,18 +249,21 @@ void PriceSearch::start_from_slack() {
 }
 
 const std::optional<Incumbent>& PriceSearch::short_hybrid(const PriceSearchOptions& options,
-                                                          const std::vector<double>& copy_shares) {
+                                                          const std::vector<double>& copy_shares,
+                                                          const Incumbent* start) {
   if (best_ && best_->cost.time == graph_.base_time()) return best_;
   random_ = Random(options.seed + 77);
   swap_ = true;
   for (const double share : copy_shares) {
     Prices prices;
+    if (start) prices = start->prices;
     prices.swap = true;
-    prices.extension = options.extensions.back();
     prices.copy_in = prices.copy_out = share;
-    Prices found = prices;
-    found.stage = flat(bisect(prices, options)).stage;
-    update(found, options);
+    if (!start) {
+      prices.extension = options.extensions.back();
+      prices.stage = flat(bisect(prices, options)).stage;
+    }
+    update(prices, options);
   }
   neighbourhood(options);
   swap_ = false;

@@ -39,10 +39,11 @@ class PriceSearch {
   /// With copies, from `start` (the result of recompute_only, or null).
   const std::optional<Incumbent>& hybrid(const PriceSearchOptions& options, const Incumbent* start);
 
-  /// With copies, in few sweeps: one bisection and its updates for each of `copy_shares`, then
-  /// rounds.
+  /// With copies, in few sweeps: updates for each of `copy_shares` from the prices of `start`, or
+  /// of a bisection where it is null; then rounds.
   const std::optional<Incumbent>& short_hybrid(const PriceSearchOptions& options,
-                                               const std::vector<double>& copy_shares);
+                                               const std::vector<double>& copy_shares,
+                                               const Incumbent* start);
 
   /// Tries known prices, of another budget for instance; with copies once for each of
   /// `copy_shares`, without where there is none.

@@ -13,7 +13,7 @@ constexpr int kWork = 300'000;
 
 PriceSearchOptions search_options(int sweeps) {
   PriceSearchOptions options{.extensions = {0.2}, .bisections = 5, .rounds = 0};
-  options.updates = std::clamp(sweeps / 16, 2, 25);
+  options.updates = std::clamp(sweeps / 6, 4, 25);
   if (sweeps > 150) options.extensions = {1, 0.2};
   if (sweeps > 100) options.rounds = std::min(sweeps / 20, 100);
   return options;
@@ -35,8 +35,12 @@ PlannedSchedule plan_rest(const Graph& graph, const PlanRequest& request) {
   const bool is_free = recompute.best() && recompute.best()->cost.time == graph.base_time();
   if (request.link && !is_free) {
     copies.try_all_copied();
-    if (recompute.best()) copies.warm(recompute.best()->prices, {0.05, 0.3});
-    copies.short_hybrid(options, sweeps < 60 ? std::vector{0.1} : std::vector{0.05, 0.4});
+    const Incumbent* start = recompute.best() ? &*recompute.best() : nullptr;
+    if (sweeps > 150) {
+      copies.hybrid(options, start);
+    } else {
+      copies.short_hybrid(options, sweeps < 60 ? std::vector{0.1} : std::vector{0.05, 0.4}, start);
+    }
   }
   if (const Incumbent* best = better(recompute.best(), copies.best()))
     return {.schedule = best->schedule};

@@ -10,6 +10,7 @@
 #include "sim/report/definitions.h"
 #include "sim/report/rank_list.h"
 #include "sim/report/text/fitted_lines.h"
+#include "sim/report/text/percent_shares.h"
 #include "workloads/program/labels.h"
 
 namespace tessera {
@@ -18,7 +19,6 @@ namespace {
 constexpr std::size_t kLabelWidth = 24;
 constexpr std::size_t kKernelKindRows = 4;
 constexpr std::size_t kSegmentRows = 3;
-constexpr std::size_t kLineWidth = kTerminalWidth;
 constexpr int kBarWidth = 30;
 
 std::string fixed(double value, int decimals) {
@@ -71,24 +71,6 @@ std::string counted(int count, const std::string& noun) {
   return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "es");
 }
 
-/// Shares in tenths of a percent that add up to 1000: largest remainders are rounded up.
-std::vector<int> tenths_of_percent(const std::vector<double>& parts) {
-  const double whole = std::accumulate(parts.begin(), parts.end(), 0.0);
-  std::vector<int> tenths(parts.size(), 0);
-  if (whole <= 0) return tenths;
-  std::vector<std::pair<double, std::size_t>> remainders;
-  int missing = 1000;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const double exact = parts[i] / whole * 1000;
-    tenths[i] = static_cast<int>(exact);
-    missing -= tenths[i];
-    remainders.emplace_back(tenths[i] - exact, i);
-  }
-  std::sort(remainders.begin(), remainders.end());
-  for (int i = 0; i < missing; ++i) ++tenths[remainders[static_cast<std::size_t>(i)].second];
-  return tenths;
-}
-
 std::string time_row(std::string_view label, Seconds time, int tenths) {
   return "  " + padded(label, kLabelWidth) + right(milliseconds(time), 12) +
          right(fixed(tenths / 10.0, 1), 8);
@@ -101,7 +83,7 @@ std::string wrapped(const std::string& head, std::string_view text) {
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
-    const bool wraps = column + 1 + word.size() > kLineWidth;
+    const bool wraps = column + 1 + word.size() > kTerminalWidth;
     out += wraps ? "\n    " : " ";
     out += word;
     column = (wraps ? 4 : column + 1) + word.size();

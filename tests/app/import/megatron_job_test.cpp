@@ -268,15 +268,17 @@ TEST(MegatronTraining, RecomputationOfAllYears) {
   for (const char* selective : {"--recompute-activations", "--recompute-granularity selective",
                                 "--recompute-granularity selective --recompute-modules core_attn"})
     EXPECT_THAT(yaml_of(with(selective)), HasSubstr("recompute: selective")) << selective;
-  EXPECT_THAT(refusal_of(with("--recompute-activations --recompute-modules core_attn layernorm")),
-              HasSubstr("--recompute-modules names other parts"));
+  EXPECT_THAT(yaml_of(with("--recompute-activations --recompute-modules core_attn mlp")),
+              HasSubstr("recompute_modules: [core_attn, mlp]"));
+  EXPECT_THAT(refusal_of(with("--recompute-activations --recompute-modules mlp dropout")),
+              HasSubstr("--recompute-modules names dropout"));
   EXPECT_THAT(yaml_of(with("--recompute-granularity full --recompute-method uniform "
                            "--recompute-num-layers 4")),
               AllOf(HasSubstr("planner: megatron_uniform"), HasSubstr("layers: 4"),
                     Not(HasSubstr("recompute: full"))));
   EXPECT_THAT(yaml_of(with("--recompute-granularity full --recompute-method block "
                            "--recompute-num-layers 4 --pipeline-model-parallel-size 2")),
-              AllOf(HasSubstr("planner: megatron_block"), HasSubstr("layers: 4")));
+              AllOf(HasSubstr("recompute: full"), HasSubstr("recompute_layers: 4")));
   EXPECT_THAT(yaml_of(with("--activations-checkpoint-method uniform "
                            "--activations-checkpoint-num-layers 2")),
               AllOf(HasSubstr("planner: megatron_uniform"), HasSubstr("layers: 2")));
@@ -295,7 +297,10 @@ TEST(MegatronTraining, FormatsOfGradientsAndStates) {
   EXPECT_THAT(refusal_of(with("--exp-avg-dtype fp8")), HasSubstr("--exp-avg-dtype"));
   EXPECT_THAT(yaml_of(with("--fp8-format hybrid --fp8-recipe tensorwise")),
               AllOf(HasSubstr("precision: \"fp8\""), HasSubstr("fp8_scaling: current")));
-  EXPECT_THAT(refusal_of(with("--fp8-format e4m3 --fp8-recipe mxfp8")), HasSubstr("--fp8-recipe"));
+  EXPECT_THAT(yaml_of(with("--fp8-format e4m3 --fp8-recipe mxfp8")),
+              HasSubstr("fp8_scaling: mxfp8"));
+  EXPECT_THAT(refusal_of(with("--fp8-format e4m3 --fp8-recipe blockwise")),
+              HasSubstr("--fp8-recipe"));
   EXPECT_THAT(refusal_of(with("--fp16")), HasSubstr("--fp16 and --bf16"));
   EXPECT_THAT(refusal_of(with("--optimizer lion")), HasSubstr("--optimizer is not simulated"));
 }

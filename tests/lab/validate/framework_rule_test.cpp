@@ -52,7 +52,7 @@ TEST(FrameworkRule, ProfilesAreMeantByTheirIds) {
 
 TEST(FrameworkRule, NewerNamesHaveProfiles) {
   EXPECT_EQ(choice("Megatron-Bridge 25.09").profile, "megatron");
-  EXPECT_EQ(choice("NeMo AutoModel").profile, "fsdp");
+  EXPECT_EQ(choice("NeMo AutoModel").profile, "automodel");
   EXPECT_EQ(choice("InternEvo").profile, "internevo");
   EXPECT_EQ(choice("torchtune").profile, "torchtune");
 }

@@ -14,7 +14,11 @@ using test::row;
 using ::testing::HasSubstr;
 
 std::vector<ResolvedRow> resolved(const std::string& rows) {
-  return resolve_rows(read(rows), test::scenario_of);
+  const auto settings_of = [](const TrainingRun& run) {
+    return settings_of_training_run(run, framework_aliases(test::shipped_configs()),
+                                    test::shipped_configs());
+  };
+  return resolve_rows(read(rows), {settings_of, test::scenario_of});
 }
 
 TEST(ResolvedRows, RowsThatSimulateAlikeHaveOneHashWhateverTheyMeasured) {
@@ -24,6 +28,13 @@ TEST(ResolvedRows, RowsThatSimulateAlikeHaveOneHashWhateverTheyMeasured) {
   EXPECT_EQ(rows.at(0).hash, rows.at(1).hash);
   EXPECT_NE(rows.at(0).hash, rows.at(2).hash);
   EXPECT_THAT(rows.at(2).yaml, HasSubstr("precision: fp16"));
+}
+
+TEST(ResolvedRows, AreSettingsAndWhatWasMeasured) {
+  const std::string lines =
+      setting_lines(resolved(row("a", "NeMo", "bf16", "gpt", "full", "1", "0.25,31.5,allocated")));
+  EXPECT_EQ(lines.substr(0, lines.find('\n')), "# a step_time_s=0.25 peak_memory_GiB=31.5");
+  EXPECT_THAT(lines, HasSubstr("\ntraining.recompute=full\n"));
 }
 
 TEST(ResolvedRows, ThoseWithoutAScenarioSayWhy) {

@@ -39,9 +39,7 @@ TEST(TrainingColumns, WhatTheSimulationLacksIsNamedWithItsValue) {
   EXPECT_THAT(obstacle({{"dispatcher", "pplx"}}), HasSubstr("dispatcher = pplx"));
   EXPECT_THAT(obstacle({{"precision", "fp8"}, {"fp8_recipe", "mxfp8 experts"}}),
               HasSubstr("fp8_recipe = mxfp8 experts"));
-  EXPECT_THAT(obstacle({{"activation", "squared relu"}}), HasSubstr("activation = squared relu"));
-  EXPECT_THAT(obstacle({{"layer_pattern", "MEM*"}}), HasSubstr("layer_pattern = MEM*"));
-  EXPECT_THAT(obstacle({{"notes", "SQuAD, two outputs per token"}}), HasSubstr("two outputs"));
+  EXPECT_THAT(obstacle({{"activation", "mish"}}), HasSubstr("activation = mish"));
 }
 
 TEST(TrainingColumns, ColumnsThatContradictEachOtherAreNotGuessedAt) {
@@ -148,14 +146,33 @@ TEST(TrainingColumns, WhatIsLeftOutIsSaidWithTheResult) {
   EXPECT_THAT(said({}), ::testing::IsEmpty());
   EXPECT_THAT(said({{"dispatcher", "alltoall"}, {"ep_overlap", "0"}, {"offload_layers", "0"}}),
               ::testing::IsEmpty());
-  EXPECT_THAT(said({{"dispatcher", "hybridep"},
-                    {"ep_overlap", "1"},
-                    {"offload_layers", "20"},
-                    {"cuda_graph", "transformer_engine"},
-                    {"cuda_graph_scope", "moe_router moe_preprocess"}}),
-              ::testing::ElementsAre(HasSubstr("dispatcher = hybridep"),
-                                     HasSubstr("ep_overlap = 1"), HasSubstr("offload_layers = 20"),
-                                     HasSubstr("cuda_graph_scope = moe_router")));
+  EXPECT_THAT(said({{"fp8_attention", "1"}}),
+              ::testing::ElementsAre(HasSubstr("fp8_attention = 1")));
+}
+
+TEST(TrainingColumns, SayHowExpertsTravelWhatWaitsAndWhatGraphsHold) {
+  const test::Fields mixture{{"family", "moe"},
+                             {"gated_mlp", "1"},
+                             {"layers", "24"},
+                             {"experts", "8"},
+                             {"experts_per_token", "2"},
+                             {"ep", "8"},
+                             {"dispatcher", "hybridep"},
+                             {"ep_overlap", "1"},
+                             {"cuda_graph", "transformer_engine"},
+                             {"cuda_graph_scope", "attn moe_router"},
+                             {"recompute", "selective"},
+                             {"recompute_modules", "moe_act layernorm"}};
+  const StepOptions step = scenario_of(run_of(mixture)).step;
+  EXPECT_EQ(step.framework.expert_dispatcher, ExpertDispatcher::hybridep);
+  EXPECT_TRUE(step.framework.overlap_experts);
+  EXPECT_EQ(step.framework.cuda_graphs, CudaGraphs::layers);
+  EXPECT_THAT(step.framework.graph_modules, ::testing::ElementsAre("attn", "moe_router"));
+  EXPECT_THAT(step.recompute_modules, ::testing::ElementsAre("moe_act", "layernorm"));
+  const StepOptions other =
+      scenario_of(run_of({{"offload_layers", "4"}, {"cuda_graph", "none"}})).step;
+  EXPECT_EQ(other.offload_layers, 4);
+  EXPECT_EQ(other.framework.cuda_graphs, CudaGraphs::off);
 }
 
 TEST(TrainingColumns, AGpuIsFoundByTheBeginningOfItsIdWhereOneAloneBeginsSo) {

@@ -53,7 +53,7 @@ TEST(Pickle, KeepsWhatIsMentionedTwiceOnce) {
 }
 
 TEST(Pickle, TakesTheLastOfSeveralValuesOfAKey) {
-  const Pickle pickle("\x80\x02}(X\x01\x00\x00\x00"s + "aK\x01X\x01\x00\x00\x00" + "aK\x02u."s,
+  const Pickle pickle("\x80\x02}(X\x01\x00\x00\x00"s + "aK\x01X\x01\x00\x00\x00"s + "aK\x02u."s,
                       "p");
   EXPECT_EQ(pickle.root().find("a")->integer(), 2);
 }
@@ -70,7 +70,7 @@ TEST(Pickle, SaysWhereAFileIsBroken) {
   EXPECT_THAT(refusal(""), HasSubstr("byte 0"));
   EXPECT_THAT(refusal("\x80\x04X\xff\xff\xff\x7f"s), HasSubstr("ends here"));
   EXPECT_THAT(refusal("\x80\x04h\x09."s), HasSubstr("memo 9 was never set"));
-  EXPECT_THAT(refusal("\x80\x04K\x01"s + "K\x02s."s), HasSubstr("no value"));
+  EXPECT_THAT(refusal("\x80\x04K\x01"s + "K\x02s."s), HasSubstr("no dict"));
   EXPECT_THAT(refusal("\x80\x04K\x01K\x02."s), HasSubstr("left over"));
   EXPECT_THAT(refusal("\x80\x04}(K\x01u."s), HasSubstr("key without a value"));
   EXPECT_THAT(refusal("\x80\x09."s), HasSubstr("protocol 9"));

@@ -58,6 +58,25 @@ TEST(TimeSegments, ACudaGraphIsOneCallOrNone) {
   EXPECT_EQ(host_costs(step).per_communication, 0_us);
 }
 
+TEST(TimeSegments, GraphsOfModulesAreACallEachBesideTheOtherKernels) {
+  Segment layer = segment({launch(10), launch(10), launch(10), launch(10)}, 8);
+  layer.phase = Phase::forward;
+  layer.kernels[0].name = "ln_attention";
+  layer.kernels[1].name = "attention.qkv";
+  layer.kernels[2].name = "mlp.router.top_k";
+  layer.kernels[3].name = "mlp.experts.up";
+  const auto host_us = [&](std::vector<std::string> modules) {
+    const HostCosts host{.per_call = 5_us,
+                         .per_communication = 0_us,
+                         .graphs = CudaGraphs::layers,
+                         .modules = std::move(modules)};
+    return std::lround(host.to_launch(layer).value() * 1e6);
+  };
+  // Half of the kernels, so four of eight calls, and a graph; then a quarter and two graphs.
+  EXPECT_EQ(host_us({"attn"}), (4 + 1) * 5);
+  EXPECT_EQ(host_us({"attn", "moe_router"}), (2 + 2) * 5);
+}
+
 TEST(TimeSegments, EqualKernelsArePredictedOnce) {
   const CountingPredictor predictor;
   Program program;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "workloads/ops/linear.h"
 #include "workloads/ops/megatron.h"
@@ -17,28 +18,6 @@ namespace {
 
 /// Radix sort passes over the experts' numbers (cub::DeviceRadixSort; recalled).
 constexpr int kExpertSortKernels = 6;
-
-/// Sizes of a grouped product; `rows` is what the groups share.
-struct GroupedShape {
-  std::int64_t m = 0, n = 0, k = 0;
-  GemmLayout layout = GemmLayout::tn;
-};
-
-Kernel grouped_kernel(const Tape& tape, const GroupedShape& shape,
-                      const std::vector<std::int64_t>& loads) {
-  Kernel kernel;
-  kernel.kind = KernelKind::grouped_gemm;
-  kernel.precision =
-      tape.gemm_precision() == Precision::fp8 ? tape.precision() : tape.gemm_precision();
-  kernel.layout = shape.layout;
-  kernel.m = shape.m;
-  kernel.n = shape.n;
-  kernel.k = shape.k;
-  kernel.group_sizes = loads;
-  kernel.flops = Flops(2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-                       static_cast<double>(shape.k));
-  return kernel;
-}
 
 /// Copies rows between the order of tokens and that of experts.
 Kernel row_copy(const Tensor& rows) {
@@ -102,12 +81,10 @@ Tensor scores_for_choice(Tape& tape, const std::string& name, const Tensor& scor
 
 }  // namespace
 
-RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
-                              std::int64_t experts, std::int64_t k, std::int64_t capacity,
-                              int tensor, const Scoring& scoring) {
+ChosenExperts score_experts(Tape& tape, const std::string& name, const Tensor& x,
+                            std::int64_t experts, std::int64_t k, const Scoring& scoring) {
   const std::int64_t tokens = x.sizes()[0];
-  const std::int64_t hidden = x.shape.last();
-  const Tensor weight = tape.parameter(name + ".weight", {experts, hidden});
+  const Tensor weight = tape.parameter(name + ".weight", {experts, x.shape.last()});
   LinearLayer layer{.full_precision = true};
   if (scoring.bias) layer.bias = tape.parameter(name + ".bias", {experts});
   const Tensor logits = linear_matrix(tape, name, x, weight, layer);
@@ -124,32 +101,55 @@ RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor&
              {gradients[0], chosen}, {grad});
     t.add_gradient(scores, grad);
   });
-  const Tensor counts = tape.make(name + ".counts", StridedShape({experts}), Precision::int64);
-  tape.launch(name + ".histogram", reduction_kernel(chosen), {chosen}, {counts});
-  if (capacity == 0) tape.host_sync(name + ".counts.tolist");
-  const Tensor order = sorted_order(tape, name, chosen);
+  return {best, chosen};
+}
 
-  const Tensor rows = tape.make(
-      name + ".permuted", StridedShape({capacity > 0 ? experts * capacity : tokens * k, hidden}),
-      x.precision);
+Tensor permute_to_experts(Tape& tape, const std::string& name, const Tensor& x,
+                          const ChosenExperts& choice, const Permutation& permutation) {
+  const std::int64_t experts = permutation.experts;
+  const std::int64_t capacity = permutation.capacity;
+  const Tensor counts = tape.make(name + ".counts", StridedShape({experts}), Precision::int64);
+  tape.launch(name + ".histogram", reduction_kernel(choice.experts), {choice.experts}, {counts});
+  if (capacity == 0 && permutation.host_waits) tape.host_sync(name + ".counts.tolist");
+  const Tensor order = sorted_order(tape, name, choice.experts);
+  const std::int64_t count = capacity > 0 ? experts * capacity : choice.experts.elements();
+  const Tensor rows =
+      tape.make(name + ".permuted", StridedShape({count, x.shape.last()}), x.precision);
   tape.launch_partial(name + ".permute", row_copy(rows),
                       {{x.storage, rows.traffic()}, {order.storage, order.traffic()}},
                       {{rows.storage, rows.traffic()}});
+  const int tensor = permutation.tensor;
   tape.differentiable({x}, rows, [=](Tape& t, auto gradients) {
     const Tensor grad = t.make(name + ".permute.grad", x.shape.dense(), x.precision);
     t.launch(name + ".permute.backward", row_copy(gradients[0]), {gradients[0], order}, {grad});
     tensor_all_reduce(t, name + ".permute.backward.all_reduce", grad, tensor);
     t.add_gradient(x, grad);
   });
-  return {rows, best};
+  return rows;
+}
+
+RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
+                              std::int64_t experts, std::int64_t k, std::int64_t capacity,
+                              int tensor, const Scoring& scoring) {
+  const ChosenExperts choice = score_experts(tape, name, x, experts, k, scoring);
+  const Permutation permutation{.experts = experts, .capacity = capacity, .tensor = tensor};
+  return {permute_to_experts(tape, name, x, choice, permutation), choice.probabilities};
 }
 
 namespace {
 
+/// A token's weights on the ranks of its experts, or their gradients back.
+void exchange_weights(Tape& tape, const std::string& name, const Tensor& weights) {
+  const Tensor there = tape.make(name, weights.shape.dense(), weights.precision);
+  tape.collective(OpKind::all_to_all, name, GroupKind::expert, weights, there);
+}
+
 /// All-to-all over the expert group from `rows` to as many rows of another number.
-Tensor exchange_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count) {
+Tensor exchange_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count,
+                     const Tensor* weights = nullptr) {
   const Tensor received = tape.make(name, StridedShape({count, rows.shape.last()}), rows.precision);
   tape.collective(OpKind::all_to_all, name, GroupKind::expert, rows, received);
+  if (weights != nullptr) exchange_weights(tape, name + ".weights", *weights);
   tape.wait();
   return received;
 }
@@ -164,10 +164,10 @@ Tensor sorted_rows(Tape& tape, const std::string& name, const Tensor& rows) {
 }  // namespace
 
 Tensor dispatch_rows(Tape& tape, const std::string& name, const Tensor& rows,
-                     const ExpertGroup& group) {
+                     const ExpertGroup& group, const Tensor* weights) {
   if (group.ranks == 1) return rows;
   const std::int64_t sent = rows.sizes()[0];
-  const Tensor received = exchange_rows(tape, name + ".all_to_all", rows, group.rows);
+  const Tensor received = exchange_rows(tape, name + ".all_to_all", rows, group.rows, weights);
   const bool sorts = group.experts > 1;
   const Tensor out = sorts ? sorted_rows(tape, name + ".sort", received) : received;
   tape.differentiable({rows}, out, [=](Tape& t, auto gradients) {
@@ -191,42 +191,29 @@ Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std:
   return out;
 }
 
-Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
-                     const std::vector<std::int64_t>& loads, bool bias) {
-  const std::int64_t rows = x.sizes()[0];
-  const std::int64_t in = x.shape.last();
-  const Tensor weight =
-      tape.expert_parameter(name + ".weight", {static_cast<std::int64_t>(loads.size()), out, in});
-  std::vector<Tensor> inputs{x, weight};
-  if (bias)
-    inputs.push_back(
-        tape.expert_parameter(name + ".bias", {static_cast<std::int64_t>(loads.size()), out}));
-  const Tensor result = tape.make(name, StridedShape({rows, out}), x.precision);
-  tape.launch(name, grouped_kernel(tape, {rows, out, in, GemmLayout::tn}, loads), inputs,
-              std::vector{result});
-  tape.differentiable(inputs, std::span(&result, 1), [=](Tape& t, auto gradients) {
-    const Tensor& g = gradients[0];
-    const Tensor grad_x = t.make(name + ".dgrad", x.shape.dense(), x.precision);
-    t.launch(name + ".dgrad", grouped_kernel(t, {rows, in, out, GemmLayout::nn}, loads),
-             {g, weight}, {grad_x});
-    t.add_gradient(x, grad_x);
-    if (bias && t.requires_gradient(inputs[2])) {
-      const Tensor sums = t.make(name + ".bias.grad", inputs[2].shape, inputs[2].precision);
-      t.launch(name + ".bias_grad", reduction_kernel(g), {g}, {sums});
-      t.add_gradient(inputs[2], sums);
-    }
-    if (!t.requires_gradient(weight)) return;
-    const Kernel wgrad = grouped_kernel(t, {out, in, rows, GemmLayout::nt}, loads);
-    const Tensor target = t.accumulation_target(weight);
-    if (target.storage.valid()) {
-      t.launch(name + ".wgrad", wgrad, {g, x, target}, {target});
-    } else {
-      const Tensor grad_weight = t.make(name + ".wgrad", weight.shape, weight.precision);
-      t.launch(name + ".wgrad", wgrad, {g, x}, {grad_weight});
-      t.add_gradient(weight, grad_weight);
-    }
+Tensor weighted_rows(Tape& tape, const std::string& name, const Tensor& rows,
+                     const Tensor& probabilities, bool exchanges) {
+  const Tensor out = tape.alias(rows, rows.shape);
+  tape.differentiable({rows, probabilities}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".weights.grad", probabilities.shape, Precision::fp32);
+    t.launch(name + ".weights.backward", pointwise_kernel(grad, 1), {probabilities}, {grad});
+    if (exchanges) exchange_weights(t, name + ".weights.backward.all_to_all", grad);
+    t.add_gradient(rows, gradients[0]);
+    t.add_gradient(probabilities, grad);
   });
-  return result;
+  return out;
+}
+
+Tensor sum_of_experts(Tape& tape, const std::string& name, const Tensor& results,
+                      const Sizes& sizes) {
+  const Tensor out = tape.make(name, StridedShape(sizes), results.precision);
+  tape.launch(name, row_copy(results), {results}, {out});
+  tape.differentiable({results}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".grad", results.shape.dense(), results.precision);
+    t.launch(name + ".backward", row_copy(results), {gradients[0]}, {grad});
+    t.add_gradient(results, grad);
+  });
+  return out;
 }
 
 Tensor combine_experts(Tape& tape, const std::string& name, const Tensor& results,

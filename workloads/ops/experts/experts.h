@@ -16,6 +16,11 @@ namespace tessera {
 /// share the rest evenly. `imbalance` >= 1, at most `experts`.
 std::vector<std::int64_t> expert_loads(std::int64_t rows, std::int64_t experts, double imbalance);
 
+/// The experts of every token.
+struct ChosenExperts {
+  Tensor probabilities;  ///< [tokens, k], fp32
+  Tensor experts;        ///< [tokens, k], int64
+};
 /// Tokens in the order of their experts.
 struct RoutedTokens {
   Tensor rows;           ///< [tokens * k, h]
@@ -31,11 +36,25 @@ struct Scoring {
                             ///< two best scores (two top-k, a sum, a mask, a fill)
 };
 
-/// Scores of `experts` for every token of x [tokens, h], the best `k`, and their tokens sorted: a
-/// small product in full precision, softmax, top-k, a histogram that the host waits for, a sort and
-/// a gather of k e per element; backward sums k gradients per token. With `capacity` rows for every
-/// expert, tokens beyond are dropped and free places padded: the host need not wait. Where
-/// `tensor` ranks hold parts of each expert, the rows' gradient is summed over them.
+/// Scores of `experts` for every token of x [tokens, h] and the best `k`: a small product in full
+/// precision, softmax and top-k.
+ChosenExperts score_experts(Tape& tape, const std::string& name, const Tensor& x,
+                            std::int64_t experts, std::int64_t k, const Scoring& scoring = {});
+
+/// How chosen tokens are put into the order of their experts.
+struct Permutation {
+  std::int64_t experts = 0;
+  std::int64_t capacity = 0;  ///< rows of every expert; tokens beyond are dropped, free places
+                              ///< padded; 0: as many as come
+  int tensor = 1;             ///< ranks that hold parts of each expert, and sum the rows' gradient
+  bool host_waits = true;     ///< for the histogram, to know the sizes; not with a capacity
+};
+/// The tokens of x in that order: a histogram, a sort and a gather of k e per element; backward
+/// sums k gradients per token.
+Tensor permute_to_experts(Tape& tape, const std::string& name, const Tensor& x,
+                          const ChosenExperts& choice, const Permutation& permutation);
+
+/// Both.
 RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
                               std::int64_t experts, std::int64_t k, std::int64_t capacity = 0,
                               int tensor = 1, const Scoring& scoring = {});
@@ -54,19 +73,38 @@ ExpertGroup busiest_expert_rank(std::int64_t rows, std::int64_t experts, std::in
 
 /// Rows of tokens, sorted by expert, on the ranks of their experts: an all-to-all of rows * h * e
 /// bytes, and a copy into the order of the rank's experts where it has several. Backward: the same
-/// the other way round. Nothing for a group of one.
+/// the other way round. Nothing for a group of one. `weights` of tokens travel behind them.
 /// Source: Megatron-Core transformer/moe/token_dispatcher.py, MoEAlltoAllTokenDispatcher.
 Tensor dispatch_rows(Tape& tape, const std::string& name, const Tensor& rows,
-                     const ExpertGroup& group);
+                     const ExpertGroup& group, const Tensor* weights = nullptr);
 /// The way back to the ranks of the tokens, `count` rows for each.
 Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count,
                    const ExpertGroup& group);
 
+/// What a grouped product does besides.
+struct ExpertLinear {
+  bool bias = false;  ///< one per expert, in the product's epilogue; backward one sum of the
+                      ///< gradient over each expert's rows
+  bool product_each = false;  ///< the host launches a product, and a cast, for every expert
+  bool casts_again = false;   ///< x, not its copies in FP8, waits for backward
+};
 /// One product per expert over its rows of x, with weights [experts, out, in]: a grouped product;
-/// backward two more. Saves x. A bias per expert joins the product's epilogue; backward one sum of
-/// the gradient over each expert's rows.
+/// backward two more. Saves x. In FP8 and NVFP4 operands are cast as those of `linear_matrix`.
+/// Source: Transformer Engine pytorch/module/grouped_linear.py, whose multi_tensor_gemm calls
+/// cuBLAS once for each expert, and whose split_quantize casts expert by expert.
 Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
-                     const std::vector<std::int64_t>& loads, bool bias = false);
+                     const std::vector<std::int64_t>& loads, const ExpertLinear& options = {});
+
+/// Rows that were multiplied by their weights already, in the kernel that made them; backward a
+/// kernel over the weights beside it, and an all-to-all of their gradients where `exchanges`.
+/// Source: Megatron-Core 0.12 transformer/moe/experts.py, permuted_probs.
+Tensor weighted_rows(Tape& tape, const std::string& name, const Tensor& rows,
+                     const Tensor& probabilities, bool exchanges);
+
+/// Per token the sum of its experts' results: one kernel that reads k e and writes e per element;
+/// backward one that reads e and writes k e.
+Tensor sum_of_experts(Tape& tape, const std::string& name, const Tensor& results,
+                      const Sizes& sizes);
 
 /// Per token the sum of its experts' results, weighted: one kernel that reads k e and writes e per
 /// element; backward one that reads both and writes the gradients of rows and probabilities.

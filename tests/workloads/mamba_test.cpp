@@ -1,0 +1,122 @@
+// Mamba-2 layers in a pattern: parameters, arithmetic and saved bytes by hand.
+#include "workloads/ops/mamba.h"
+
+#include <algorithm>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hw/units/input_error.h"
+#include "tests/workloads/models.h"
+#include "workloads/model_graph.h"
+#include "workloads/parameter_count.h"
+#include "workloads/program/program.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kSequence = 1024, kHidden = 2688;
+constexpr std::int64_t kMambaHeads = 64, kMambaDim = 64, kState = 128, kGroups = 8;
+constexpr std::int64_t kInner = kMambaHeads * kMambaDim;
+constexpr std::int64_t kConvolved = kInner + 2 * kGroups * kState;
+constexpr std::int64_t kProjected = kInner + kConvolved + kMambaHeads;
+
+/// Nemotron 3 Nano's sizes.
+ModelSpec hybrid(const std::string& pattern) {
+  ModelSpec model = test::llama2_7b();
+  model.layers = std::ssize(pattern);
+  model.layer_pattern = pattern;
+  model.hidden = kHidden;
+  model.heads = 32;
+  model.kv_heads = 2;
+  model.head_dim = 128;
+  model.ffn = 1856;
+  model.vocab = 131072;
+  model.activation = Activation::relu_squared;
+  model.tied_embeddings = false;
+  if (pattern.find('E') != std::string::npos) {
+    model.experts = 128;
+    model.experts_per_token = 6;
+    model.shared_ffn = 3712;
+  }
+  model.mamba_heads = kMambaHeads;
+  model.mamba_head_dim = kMambaDim;
+  model.mamba_state = kState;
+  model.mamba_groups = kGroups;
+  return model;
+}
+
+StepOptions step() {
+  return test::in(Precision::bf16,
+                  test::single_gpu(test::megatron(), StepMode::training, 1, kSequence));
+}
+
+constexpr std::int64_t kMambaLayer =
+    kHidden + kHidden * kProjected + 5 * kConvolved + 3 * kMambaHeads + kInner + kInner * kHidden;
+constexpr std::int64_t kAttentionLayer = kHidden + 2 * kHidden * 32 * 128 + 2 * kHidden * 2 * 128;
+constexpr std::int64_t kExpertLayer =
+    kHidden + 128 * (2 * kHidden * 1856 + kHidden) + 2 * kHidden * 3712;
+
+TEST(Mamba, LayersOfAPatternHaveTheirOwnParameters) {
+  const std::int64_t ends = 2 * 131072 * kHidden + kHidden;
+  EXPECT_EQ(parameter_count(hybrid("M*E")), ends + kMambaLayer + kAttentionLayer + kExpertLayer);
+  const Program program = build_program(hybrid("M*E"), step());
+  EXPECT_EQ(program.stages[0].parameters, program.parameters);
+}
+
+TEST(Mamba, NemotronNanoHasThePublishedSize) {
+  const ModelSpec model = hybrid("MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME");
+  EXPECT_EQ(std::ranges::count(model.layer_pattern, 'M'), 23);
+  EXPECT_EQ(std::ranges::count(model.layer_pattern, 'E'), 23);
+  EXPECT_NEAR(static_cast<double>(parameter_count(model)), 31.6e9, 0.05e9);  // model card
+  EXPECT_NEAR(static_cast<double>(parameter_counts(model).active), 3.6e9, 0.1e9);
+}
+
+TEST(Mamba, ScansInChunksOf128) {
+  const Block layer = build_model_graph(hybrid("MM"), step()).blocks[1];
+  double flops = 0;
+  for (const GraphOp& op : layer.forward)
+    if (op.name.find("chunk") != std::string::npos && counts_as_model_flops(op.kernel))
+      flops += op.kernel.flops.value();
+  // Per token: the state written and read (head_dim x state per head), C B^T (128 x state per
+  // group), and half of 128 x head_dim per head.
+  const double per_token = 2.0 * (2 * kMambaHeads * kMambaDim * kState + kGroups * 128 * kState +
+                                  kMambaHeads * 64 * kMambaDim);
+  EXPECT_DOUBLE_EQ(flops, kSequence * per_token);
+}
+
+TEST(Mamba, SavesTheProjectionAndWhatTheNormReads) {
+  const Block layer = build_model_graph(hybrid("MM"), step()).blocks[1];
+  // Input and output of the norm ahead, the projection, the scanned rows, and the normed rows by
+  // position, all of 2 bytes, and 4 bytes per row.
+  const std::int64_t per_token = 2 * kHidden + kProjected + 2 * kInner;
+  EXPECT_NEAR(static_cast<double>(layer.saved.value()), 2.0 * kSequence * per_token,
+              0.01 * kSequence * static_cast<double>(per_token));
+}
+
+TEST(Mamba, PatternsThatLieAreRefused) {
+  const auto refusal = [](ModelSpec model) -> std::string {
+    try {
+      build_program(model, step());
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  ModelSpec model = hybrid("M*M");
+  model.layers = 4;
+  EXPECT_THAT(refusal(model), HasSubstr("has 3 letters for 4 layers"));
+  EXPECT_THAT(refusal(hybrid("MX")), HasSubstr("other letters"));
+  model = hybrid("MM");
+  model.mamba_state = 0;
+  EXPECT_THAT(refusal(model), HasSubstr("without sizes"));
+  model = hybrid("ME");
+  model.experts = 0;
+  EXPECT_THAT(refusal(model), HasSubstr("contradict"));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,123 @@
+// What patterns of layers, recomputed modules, offloading and dispatchers of tokens ask for.
+#include <set>
+#include <string>
+
+#include "workloads/families/modules.h"
+#include "workloads/step_check.h"
+
+namespace tessera {
+
+/// Whether every layer has a letter, and the model what the letters ask for.
+void StepCheck::check_pattern() {
+  const std::string& pattern = model_.layer_pattern;
+  if (pattern.empty()) {
+    if (model_.mamba_heads > 0)
+      fail("model.mamba_heads", "is for layers of a pattern", "give model.layer_pattern, or 0");
+    return;
+  }
+  if (pattern.find_first_not_of("M*-E") != std::string::npos)
+    fail("model.layer_pattern", pattern + " has other letters than M, *, - and E",
+         "write a letter per layer");
+  if (std::ssize(pattern) != model_.layers)
+    fail("model.layer_pattern",
+         "has " + std::to_string(pattern.size()) + " letters for " + std::to_string(model_.layers) +
+             " layers",
+         "write a letter per layer");
+  const bool mixes = pattern.find(layer_letter::kMamba) != std::string::npos;
+  if (mixes && (model_.mamba_heads < 1 || model_.mamba_head_dim < 1 || model_.mamba_state < 1 ||
+                model_.mamba_groups < 1))
+    fail("model.layer_pattern", "has Mamba-2 layers without sizes",
+         "give mamba_heads, mamba_head_dim, mamba_state and mamba_groups");
+  if ((pattern.find(layer_letter::kExperts) != std::string::npos) != (model_.experts > 0))
+    fail("model.layer_pattern", "and model.experts contradict each other",
+         "write E for layers of experts");
+  if (model_.mtp_layers > 0 || model_.dense_layers > 0)
+    fail("model.layer_pattern", "is not simulated with mtp_layers or dense_layers",
+         "leave them out");
+  if (!mixes) return;
+  require_divisor("parallelism.tensor", step_.layout.tensor, "the heads of Mamba-2 layers",
+                  model_.mamba_heads);
+  require_divisor("parallelism.tensor", step_.layout.tensor, "the groups of Mamba-2 layers",
+                  model_.mamba_groups);
+  if (step_.layout.context > 1)
+    fail("parallelism.context", "of Mamba-2 layers is not simulated", "use 1");
+}
+
+/// Options that ask for each other.
+void StepCheck::check_recipe() {
+  static const std::set<std::string> kModules{"core_attn", "layernorm", "mla_up_proj",   "moe_act",
+                                              "mlp",       "moe",       "shared_experts"};
+  const bool megatron = step_.framework.modules == ModuleTree::megatron;
+  const bool several = !step_.recompute_modules.empty();
+  if (several && step_.recompute != Recompute::selective)
+    fail("training.recompute_modules", "is for recompute: selective", "use it, or leave them out");
+  if (several && !megatron)
+    fail("training.recompute_modules", "is Megatron's", "use framework: megatron");
+  for (const std::string& module : step_.recompute_modules)
+    if (!kModules.contains(module))
+      fail("training.recompute_modules", module + " is not simulated",
+           "use core_attn, layernorm, mla_up_proj, moe_act, mlp, moe or shared_experts");
+  if (step_.recompute_layers > 0 && (step_.recompute != Recompute::full || !megatron))
+    fail("training.recompute_layers", "is for recompute: full under Megatron", "use it, or 0");
+  if (step_.recompute_layers > 0 && step_.framework.split_by_cost)
+    fail("training.recompute_layers", "is not simulated where stages are filled by cost", "use 0");
+  if (step_.formats.fp8_parameters && step_.precision != Precision::fp8)
+    fail("training.mixed_precision.fp8_parameters", "is for precision: fp8", "use false");
+  if (step_.formats.fp8_parameters && (!step_.framework.transformer_engine ||
+                                       step_.data_parallel.sharding == Sharding::parameters ||
+                                       step_.formats.parameters != Precision::bf16))
+    fail("training.mixed_precision.fp8_parameters",
+         "is for weights in bf16 of Transformer Engine that are not divided", "use false");
+  const double documents = step_.mean_document;
+  const bool packs = megatron && uses_fused_attention(step_.framework) &&
+                     !step_.framework.packed_attention && step_.layout.context == 1;
+  if (documents > 0 && !packs)
+    fail("training.mean_document", "is for fused attention of Megatron to whole sequences",
+         "use framework: megatron without parallelism.context, or 0");
+  if (documents > static_cast<double>(step_.sequence_length))
+    fail("training.mean_document", "exceeds the sequence", "use sequence_length or less");
+  check_offload();
+  check_dispatcher();
+}
+
+/// Transformer Engine's CPU offloading. Source: Megatron-Core transformer_config.py.
+void StepCheck::check_offload() {
+  if (step_.offload_layers == 0) return;
+  const std::string field = "training.offload_layers";
+  if (step_.framework.modules != ModuleTree::megatron || step_.mode != StepMode::training)
+    fail(field, "is for training steps of Megatron", "use 0");
+  if (step_.offload_layers >= model_.layers)
+    fail(field, "is not below the number of layers", "use fewer");
+  if (step_.layout.pipeline > 1)
+    fail(field, "is for models without pipeline stages", "use parallelism.pipeline: 1, or 0");
+  if (step_.recompute != Recompute::none)
+    fail(field, "is not simulated with recomputation", "use recompute: none, or 0");
+}
+
+void StepCheck::check_dispatcher() {
+  const FrameworkProfile& profile = step_.framework;
+  const bool spreads = profile.modules == ModuleTree::megatron && model_.experts > 0;
+  const bool sends_tokens = spreads && step_.layout.expert > 1 &&
+                            profile.expert_dispatcher != ExpertDispatcher::all_to_all;
+  if (sends_tokens && step_.expert_capacity_factor > 0)
+    fail("training.expert_capacity_factor", "is not simulated with DeepEP and HybridEP",
+         "use framework.expert_dispatcher: all_to_all, or 0");
+  if (!profile.overlap_experts) return;
+  const std::string field = "training.framework.overlap_experts";
+  if (!spreads || step_.layout.expert < 2)
+    fail(field, "is for experts that ranks share", "use parallelism.expert above 1, or false");
+  const bool rounds =
+      step_.layout.pipeline == 1 || (step_.schedule == PipelineSchedule::interleaved_1f1b);
+  if (!rounds)
+    fail(field, "needs virtual stages where there are several stages (Megatron)",
+         "set parallelism.virtual_stages above 1, or false");
+  if (step_.layout.tensor > 1 && !step_.layout.sequence_parallel)
+    fail(field, "is not simulated with tensor-parallel ranks that hold whole sequences",
+         "use parallelism.sequence_parallel: true, or false");
+  if (step_.data_parallel.sharding == Sharding::parameters || step_.recompute == Recompute::full)
+    fail(field, "is not simulated with sharded parameters or whole layers that run again",
+         "use sharding: optimizer and other recomputation, or false");
+  if (step_.mode != StepMode::training) fail(field, "is for training steps", "use false");
+}
+
+}  // namespace tessera
