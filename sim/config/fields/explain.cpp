@@ -139,12 +139,6 @@ std::pair<std::string, const Field*> field_at(std::string_view path) {
 
 }  // namespace
 
-std::vector<std::string> field_paths() {
-  std::vector<std::string> paths;
-  add_paths(*schema::Scenario::descriptor(), "", paths);
-  return paths;
-}
-
 std::string explain(std::string_view path) {
   if (path.empty()) return "scenario\n" + section_lines(*schema::Scenario::descriptor());
   const auto [walked, field] = field_at(path);
