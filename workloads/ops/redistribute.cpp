@@ -8,8 +8,8 @@ namespace tessera {
 namespace {
 
 /// `x` with dimension `dim` times `numerator` / `denominator`, not yet written.
-Tensor resized(Tape& tape, const std::string& name, const Tensor& x, std::size_t dim, int numerator,
-               int denominator = 1) {
+Tensor resized_along(Tape& tape, const std::string& name, const Tensor& x, std::size_t dim,
+                     int numerator, int denominator = 1) {
   Sizes sizes = x.sizes();
   sizes[dim] = sizes[dim] * numerator / denominator;
   return tape.make(name, StridedShape(sizes), x.precision);
@@ -23,7 +23,7 @@ Tensor reordered(Tape& tape, const std::string& name, const Tensor& x) {
 }
 
 Tensor gathered(Tape& tape, const std::string& name, const Tensor& x, std::size_t dim, int ranks) {
-  const Tensor all = resized(tape, name + ".all_gather", x, dim, ranks);
+  const Tensor all = resized_along(tape, name + ".all_gather", x, dim, ranks);
   tape.collective(OpKind::all_gather, name + ".all_gather", GroupKind::tensor, x, all);
   tape.wait();
   return reordered(tape, name + ".chunks", all);
@@ -31,7 +31,7 @@ Tensor gathered(Tape& tape, const std::string& name, const Tensor& x, std::size_
 
 Tensor scattered(Tape& tape, const std::string& name, const Tensor& x, int ranks) {
   const Tensor sent = reordered(tape, name + ".chunks", x);
-  const Tensor part = resized(tape, name + ".reduce_scatter", x, 1, 1, ranks);
+  const Tensor part = resized_along(tape, name + ".reduce_scatter", x, 1, 1, ranks);
   tape.collective(OpKind::reduce_scatter, name + ".reduce_scatter", GroupKind::tensor, sent, part);
   tape.wait();
   return part;
@@ -142,7 +142,7 @@ Tensor whole_rows(Tape& tape, const std::string& name, const Tensor& x, int rank
 
 std::vector<Tensor> gathered_products(Tape& tape, const std::string& name, const Tensor& x,
                                       const std::vector<PartReader>& readers, int ranks) {
-  const Tensor all = resized(tape, name + ".all_gather", x, 1, ranks);
+  const Tensor all = resized_along(tape, name + ".all_gather", x, 1, ranks);
   ArrivingProducts products(all, ranks);
   for (const PartReader& reader : readers) products.add(tape, reader);
   tape.collective(OpKind::all_gather, name + ".all_gather", GroupKind::tensor, x, all);
