@@ -239,8 +239,6 @@ class PlanMemory(EndToEnd):
 
     def test_what_is_refused(self):
         self.assert_fails(BAD_INPUT, "--budgets", "plan", "memory", "one.yaml", "--budgets", "1GiB:2GiB")
-        self.assert_fails(BAD_INPUT, "training.recompute", "plan", "memory", "one.yaml", "--set",
-                          "training.recompute=full")
         self.assert_fails(BAD_INPUT, "memory.planner", "simulate", "one.yaml", "--set", "memory.planner=nobody")
 
 

@@ -36,7 +36,7 @@ constexpr Group kArguments[] = {
      "--expert-model-parallel-size --moe-expert-parallel-size --expert-tensor-parallel-size "
      "--topk --expert-interval --moe-layer-freq --moe-train-capacity-factor --mlp-type"},
     {kRead, "precision and memory",
-     "--fp16 --bf16 --fp8-format --fp8-hybrid --fp8-e4m3 --fp8-recipe "
+     "--fp16 --bf16 --fp8-format --fp8-hybrid --fp8-e4m3 --fp8-recipe --fp4-format --fp4-recipe "
      "--accumulate-allreduce-grads-in-fp32 --grad-reduce-in-bf16 "
      "--use-precision-aware-optimizer --main-grads-dtype --main-params-dtype --exp-avg-dtype "
      "--exp-avg-sq-dtype --recompute-activations --recompute-granularity --recompute-method "
@@ -223,7 +223,7 @@ constexpr Group kArguments[] = {
      "--enable-expert-tensor-parallelism --disable-moe-top2-2nd-expert-sampling "
      "--use-fused-rmsnorm"},
     {kRefused, "numbers of other formats are not simulated",
-     "--fp4-format --fp4-recipe --fp4-param --fp4-quantizer-factory --fp8-param-gather "
+     "--fp4-param --fp4-quantizer-factory --fp8-param-gather "
      "--no-fp8-wgrad --fp8-quantizer-factory --first-last-layers-bf16 "
      "--num-layers-at-start-in-bf16 --num-layers-at-end-in-bf16 --store-param-remainders "
      "--reuse-grad-buf-for-mxfp8-param-ag --fp8-dot-product-attention "

@@ -39,8 +39,11 @@ void MegatronJob::read_precision() {
   const bool hybrid = flag("--fp8-hybrid");
   const bool e4m3 = flag("--fp8-e4m3");
   const bool eight = text("--fp8-format").has_value() || hybrid || e4m3;
-  const bool four = text("--fp4-format").has_value();
-  text("--fp4-recipe");
+  const auto four_format = text("--fp4-format");
+  const bool four = four_format.has_value();
+  if (four && *four_format != "e2m1") cannot("--fp4-format", "is not simulated: e2m1 is");
+  const std::string four_recipe = text("--fp4-recipe").value_or("nvfp4");
+  if (four_recipe != "nvfp4") cannot("--fp4-recipe", "is not simulated: nvfp4 is");
   draft_.set_text("training.precision", four      ? "nvfp4"
                                         : eight   ? "fp8"
                                         : half_   ? "fp16"
@@ -128,25 +131,29 @@ void MegatronJob::read_selective() {
                                               "mlp",       "moe",       "shared_experts"};
   draft_.set("training.recompute", "selective");
   std::istringstream modules(text("--recompute-modules").value_or("core_attn"));
-  std::string list;
+  YamlNode list;
+  list.kind = YamlNode::Kind::sequence;
   for (std::string module; modules >> module;) {
     if (!kModules.contains(module))
       return cannot("--recompute-modules", "names " + module + ", which is not simulated");
-    list += (list.empty() ? "" : ", ") + module;
+    YamlNode& item = list.items.emplace_back();
+    item.kind = YamlNode::Kind::scalar;
+    item.text = module;
   }
-  if (list != "core_attn") draft_.set("training.recompute_modules", "[" + list + "]");
+  const bool default_choice = list.items.size() == 1 && list.items.front().text == "core_attn";
+  if (!default_choice) draft_.set("training.recompute_modules", std::move(list));
 }
 
 /// uniform: one checkpoint per `layers`; block: so many layers of each stage or model chunk.
 void MegatronJob::read_full(const std::string& method, std::int64_t layers) {
-  if (method == "uniform" && layers > 1) {
-    draft_.set("memory.planner", "megatron_uniform");
+  const bool some =
+      (method == "uniform" && layers > 1) || (method == "block" && layers < layers_of_part());
+  if (some) {
+    draft_.set("memory.planner", "megatron_" + method);
     draft_.set("memory.layers", std::to_string(layers));
   } else {
     draft_.set("training.recompute", "full");
   }
-  if (method == "block" && layers < layers_of_part())
-    draft_.set("training.recompute_layers", layers);
   if (method != "uniform" && method != "block" && method != "custom")
     cannot("--recompute-method", "is not simulated");
 }

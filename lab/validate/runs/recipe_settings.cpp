@@ -27,6 +27,7 @@ class Recipe {
 
   std::vector<std::string> settings() && {
     add_recomputation();
+    add_adapters();
     add_graphs();
     add_attention();
     add_hybrid();
@@ -43,6 +44,12 @@ class Recipe {
     const std::string modules = row_.text("recompute_modules");
     if (!modules.empty() && modules != "core_attn")
       set("training.recompute_modules", list_of(modules));
+  }
+
+  /// A fine-tuning row that does not say its rank would be taken for training of all weights.
+  void add_adapters() {
+    if (row_.text("kind") == "lora" && row_.size("lora_rank") <= 0)
+      row_.complain("kind", "lora is not simulated without lora_rank: give it");
   }
 
   /// Parts of layers; whole ones and whole steps are the column's own.

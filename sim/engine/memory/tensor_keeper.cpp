@@ -76,14 +76,8 @@ void TensorKeeper::begin(std::int32_t op) {
 
 /// What was made again for something else, and has served.
 void TensorKeeper::drop_spare() {
-  for (const std::int32_t tensor : std::exchange(spare_, {})) {
-    if (!store_.is_here(tensor) || store_.has_use(tensor)) continue;
-    if (store_.is_ready(tensor) && !store_.is_leaving(tensor)) {
-      store_.drop(tensor);
-    } else {
-      spare_.push_back(tensor);
-    }
-  }
+  for (const std::int32_t tensor : std::exchange(spare_, {}))
+    if (store_.is_ready(tensor) && !store_.has_use(tensor)) store_.drop(tensor);
 }
 
 void TensorKeeper::ended(std::int32_t op) {
@@ -139,10 +133,7 @@ bool TensorKeeper::bring(std::span<const std::int32_t> tensors, std::int32_t op)
 bool TensorKeeper::bring_one(std::int32_t tensor, std::int32_t op) {
   if (store_.is_arriving(tensor)) return false;
   if (store_.host_copy(tensor) == TensorStore::HostCopy::complete) {
-    if (!make_room(store_.bytes(tensor), op)) return false;
-    store_.come_back(tensor);
-    if (!store_.has_use(tensor) && planned_[static_cast<std::size_t>(tensor)] == 0)
-      spare_.push_back(tensor);
+    if (make_room(store_.bytes(tensor), op)) store_.come_back(tensor);
   } else {
     prepare_rerun(uses_.maker(tensor), op);
   }
@@ -228,9 +219,9 @@ bool TensorKeeper::evict_one(bool may_drop) {
 
 Seconds TensorKeeper::again(std::int32_t tensor) const {
   if (!host_.limit().recompute) return Seconds(-1);
-  // A plan holds it for what it makes again, or it was made again for what is being provided.
-  if (!store_.has_use(tensor)) return Seconds(-1);
-  if (std::ranges::find(spare_, tensor) != spare_.end()) return Seconds(-1);
+  if (!store_.has_use(tensor)) {  // a plan holds it for what it makes again, or nobody needs it
+    return Seconds(planned_[static_cast<std::size_t>(tensor)] != 0 ? -1 : 0);
+  }
   std::vector<std::int32_t> ops;
   const std::int32_t use = store_.next_use(tensor);
   if (!count_again(tensor, use, ops)) return Seconds(-1);

@@ -278,7 +278,7 @@ TEST(MegatronTraining, RecomputationOfAllYears) {
                     Not(HasSubstr("recompute: full"))));
   EXPECT_THAT(yaml_of(with("--recompute-granularity full --recompute-method block "
                            "--recompute-num-layers 4 --pipeline-model-parallel-size 2")),
-              AllOf(HasSubstr("recompute: full"), HasSubstr("recompute_layers: 4")));
+              AllOf(HasSubstr("planner: megatron_block"), HasSubstr("layers: 4")));
   EXPECT_THAT(yaml_of(with("--activations-checkpoint-method uniform "
                            "--activations-checkpoint-num-layers 2")),
               AllOf(HasSubstr("planner: megatron_uniform"), HasSubstr("layers: 2")));

@@ -34,6 +34,9 @@ inline GpuSpec tensor_gpu(const std::string& id) {
   if (id == "T4") set(Architecture::turing, 40, 65, 320, 4, 70);
   if (id == "P100-PCIe-16GB") set(Architecture::pascal, 56, 18.7, 732, 4, 250);
   if (id.starts_with("A100")) gpu.die = "GA100";
+  if (id.starts_with("H")) gpu.die = "GH100";
+  if (id.starts_with("B200")) gpu.die = "GB100";
+  if (id.starts_with("V100")) gpu.die = "GV100";
   if (gpu.sm_count == 0) throw InputError({"GPU " + id, "is unknown", "use one of the tests'"});
   return gpu;
 }

@@ -73,13 +73,13 @@ TEST(Json, KeepsTheOrderOfItsKeys) {
   const auto result = nlohmann::ordered_json::parse(sample_text());
   std::vector<std::string> keys;
   for (const auto& [key, value] : result.items()) keys.push_back(key);
-  EXPECT_THAT(
-      keys, ElementsAre("schema", "scenario", "approximations", "step_time_s", "step_time_interval",
-                        "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "mfu", "hfu",
-                        "counted_flops", "bubble_fraction", "exposed_communication_s",
-                        "exposed_copies_s", "breakdown", "kernel_kinds", "segments",
-                        "extrapolated_share", "extrapolated", "parameters", "notes", "memory",
-                        "straggler", "folding", "predictor", "provenance", "definitions"));
+  EXPECT_THAT(keys, ElementsAre("schema", "scenario", "approximations", "step_time_s",
+                                "step_time_interval", "tokens_per_s", "tokens_per_s_per_gpu",
+                                "samples_per_s", "mfu", "hfu", "counted_flops", "bubble_fraction",
+                                "exposed_communication_s", "exposed_copies_s", "breakdown",
+                                "kernel_kinds", "segments", "extrapolated_share", "extrapolated",
+                                "parameters", "notes", "memory", "energy", "straggler", "folding",
+                                "predictor", "provenance", "definitions"));
 }
 
 TEST(Json, EqualReportsGiveEqualBytes) {
