@@ -7,6 +7,7 @@ namespace tessera {
 namespace {
 
 constexpr int kMostDirectGpus = 4;  // larger boards have NVSwitches
+constexpr int kMostOamGpus = 8;     // each joined to all others (AMD Instinct platforms)
 
 /// Cards have NVLink only through bridges between two of them, which are not assumed. Throws where
 /// nobody stated how the GPU sits in its server.
@@ -14,16 +15,17 @@ bool has_soldered_nvlink(const GpuSpec& gpu) {
   switch (gpu.form_factor) {
     case FormFactor::sxm:
     case FormFactor::superchip:
+    case FormFactor::oam:
       return true;
     case FormFactor::card:
       return false;
-    case FormFactor::oam:
     case FormFactor::not_stated:
       break;
   }
-  throw InputError({.where = "GPU " + gpu.id,
-                    .what = "has links of its own, and nothing says how a server joins them",
-                    .hint = "set form_factor to card, sxm or superchip, or describe the node"});
+  throw InputError(
+      {.where = "GPU " + gpu.id,
+       .what = "has links of its own, and nothing says how a server joins them",
+       .hint = "set form_factor to card, sxm, superchip or oam, or describe the node"});
 }
 
 void join_directly(NodeSpec& node) {
@@ -46,7 +48,8 @@ ClusterSpec box_of(const GpuSpec& gpu, int gpus) {
   node.nvlink_bandwidth_per_link = gpu.nvlink_bandwidth / static_cast<double>(gpu.nvlink_links);
   node.nvlink_efficiency = nccl_nvlink_share(gpu.nvlink_generation);
   node.nvlink_latency = kNvlinkHop;
-  if (gpus <= kMostDirectGpus) {
+  const int most = gpu.form_factor == FormFactor::oam ? kMostOamGpus : kMostDirectGpus;
+  if (gpus <= most) {
     join_directly(node);
   } else {
     node.interconnect = GpuInterconnect::nvswitch;

@@ -41,6 +41,14 @@ TEST(BoxOf, CardsMeetOnThePcieTree) {
   EXPECT_EQ(Topology(box).route(0, 1).links.size(), 2u);
 }
 
+TEST(BoxOf, ModulesOfAnOpenBoardAreAllJoined) {
+  GpuSpec module = board_gpu();
+  module.form_factor = FormFactor::oam;
+  const NodeSpec node = box_of(module, 8).node;
+  EXPECT_EQ(node.interconnect, GpuInterconnect::direct);
+  EXPECT_EQ(node.pairs.size(), 28u);  // 8 x 7 / 2
+}
+
 TEST(BoxOf, AGpuOfUnknownFormIsRefusedWhereItHasLinks) {
   GpuSpec gpu = board_gpu();
   gpu.form_factor = FormFactor::not_stated;

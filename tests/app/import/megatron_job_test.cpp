@@ -269,7 +269,7 @@ TEST(MegatronTraining, RecomputationOfAllYears) {
                                 "--recompute-granularity selective --recompute-modules core_attn"})
     EXPECT_THAT(yaml_of(with(selective)), HasSubstr("recompute: selective")) << selective;
   EXPECT_THAT(yaml_of(with("--recompute-activations --recompute-modules core_attn mlp")),
-              HasSubstr("recompute_modules: [core_attn, mlp]"));
+              HasSubstr("recompute_modules:\n    - core_attn\n    - mlp\n"));
   EXPECT_THAT(refusal_of(with("--recompute-activations --recompute-modules mlp dropout")),
               HasSubstr("--recompute-modules names dropout"));
   EXPECT_THAT(yaml_of(with("--recompute-granularity full --recompute-method uniform "
