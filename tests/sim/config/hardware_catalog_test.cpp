@@ -117,7 +117,7 @@ TEST(HardwareCatalog, RingsReachNcclsRatePerNvlink) {
   EXPECT_NEAR(ring_bandwidth("dgx-a100"), 12 * 20, 1e-6);
   EXPECT_NEAR(ring_bandwidth("dgx-h100"), 18 * 20.6, 1e-6);
   EXPECT_NEAR(ring_bandwidth("dgx-1-v100"), 6 * 22, 1e-6);  // as measured: decision 36
-  EXPECT_NEAR(ring_bandwidth("a100-pcie-4"), 16, 1e-6);  // between the sockets
+  EXPECT_NEAR(ring_bandwidth("a100-pcie-4"), 16, 1e-6);     // between the sockets
 }
 
 TEST(HardwareCatalog, RingsOfOtherServersReachTheirNvlinksToo) {
