@@ -21,7 +21,7 @@ TEST(Precision, UnknownNamesListTheAcceptedOnes) {
   } catch (const InputError& error) {
     EXPECT_STREQ(error.what(),
                  "unknown precision \"float32\"; use one of fp32, tf32, bf16, fp16, fp8, int64, "
-                 "int8");
+                 "int8, fp4");
   }
 }
 
