@@ -9,8 +9,17 @@ namespace tessera {
 
 namespace {
 
+/// As simulated: a memory plan takes the place of training.recompute (sim/plan/plan.cpp).
+Recompute recompute_of(const Scenario& scenario) {
+  return scenario.memory.planner.empty() ? scenario.step.recompute : Recompute::none;
+}
+
 /// What a result does not say by itself.
 std::vector<std::string> notes_of(const Scenario& scenario) {
+  if (recompute_of(scenario) != scenario.step.recompute)
+    return {"training.recompute = " + std::string(name_of(scenario.step.recompute)) +
+            " does not hold: memory.planner = " + scenario.memory.planner +
+            " chooses what runs again, where the step does not fit without"};
   const ModelFamily family = scenario.model.family;
   const bool generates = family != ModelFamily::bert && family != ModelFamily::vision;
   if (scenario.step.mode != StepMode::inference || !generates) return {};
@@ -37,7 +46,7 @@ Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weigh
           .model = scenario.model.name,
           .mode = std::string(name_of(scenario.step.mode)),
           .framework = scenario.step.framework.name,
-          .recompute = std::string(name_of(scenario.step.recompute)),
+          .recompute = std::string(name_of(recompute_of(scenario))),
           .predictor = std::string(name_of(scenario.predictor_form)),
           .predictor_mode = std::string(name_of(basis.mode)),
           .predictor_effect = basis.effect,

@@ -237,6 +237,12 @@ class PlanMemory(EndToEnd):
         self.assertAlmostEqual(path["memory_stall"], stall, delta=0.02 * added)
         self.assertNotIn("unexplained", path)
 
+    def test_a_result_says_that_the_plan_took_the_place_of_recompute(self):
+        result = json.loads(self.answer("simulate", "one.yaml", "--format", "json", "--set", "memory.planner=tessera",
+                                        "--set", "training.recompute=full"))
+        self.assertEqual(result["provenance"]["recompute"], "none")
+        self.assertIn("training.recompute = full does not hold", " ".join(result["notes"]))
+
     def test_what_is_refused(self):
         self.assert_fails(BAD_INPUT, "--budgets", "plan", "memory", "one.yaml", "--budgets", "1GiB:2GiB")
         self.assert_fails(BAD_INPUT, "memory.planner", "simulate", "one.yaml", "--set", "memory.planner=nobody")
