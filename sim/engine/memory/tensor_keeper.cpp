@@ -158,10 +158,10 @@ bool TensorKeeper::bring_one(std::int32_t tensor, std::int32_t op) {
   return false;
 }
 
-void TensorKeeper::come_back(std::int32_t tensor) {
+void TensorKeeper::come_back(std::int32_t tensor, bool for_plan) {
   ++returns_of_[tensor];
   store_.come_back(tensor);
-  if (!store_.has_use(tensor)) spare_.push_back(tensor);
+  if (!store_.has_use(tensor) && !for_plan) spare_.push_back(tensor);
 }
 
 void TensorKeeper::prepare_rerun(std::int32_t made_by, std::int32_t op) {

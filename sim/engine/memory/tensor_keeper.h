@@ -89,7 +89,8 @@ class TensorKeeper final : public MemoryKeeper {
   /// Has `tensors` on the device, or starts what brings one; false: not yet.
   bool bring(std::span<const std::int32_t> tensors, std::int32_t op);
   bool bring_one(std::int32_t tensor, std::int32_t op);
-  void come_back(std::int32_t tensor);
+  /// `for_plan`: it stays until the plan drops it, also where the program does not use it again.
+  void come_back(std::int32_t tensor, bool for_plan = false);
   void prepare_rerun(std::int32_t made_by, std::int32_t op);
   bool make_room(Bytes needed, std::int32_t op);
   bool make_room_by_copies(Bytes needed, std::span<const std::int32_t> stay, std::int32_t op);

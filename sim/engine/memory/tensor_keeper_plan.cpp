@@ -104,6 +104,7 @@ bool TensorKeeper::perform_at_once(const PlanStep& step) {
     case remat::Action::copy_in:
       return false;
     case remat::Action::drop:
+      if (store_.is_arriving(tensor) && !store_.has_use(tensor)) spare_.push_back(tensor);
       if (!store_.is_ready(tensor) || store_.is_leaving(tensor)) return true;
       needs_copy(tensor) ? store_.leave(tensor) : store_.drop(tensor);
       return true;
@@ -127,6 +128,7 @@ bool TensorKeeper::follow_plan(std::int32_t op) {
       continue;
     }
     if (!step.again) break;
+    copy_back_early(step.id);
     if (!run_plan_again(step.id)) return false;
   }
   copy_back_early(op);
@@ -165,10 +167,13 @@ bool TensorKeeper::run_plan_again(std::int32_t made_by) {
 void TensorKeeper::copy_back_early(std::int32_t op) {
   while (!early_.empty()) {
     const std::int32_t tensor = early_.front();
-    const bool can = !store_.is_here(tensor) && store_.has_use(tensor);
+    // Without a use it serves what the plan makes again.
+    const bool can =
+        !store_.is_here(tensor) &&
+        (store_.has_use(tensor) || store_.host_copy(tensor) != TensorStore::HostCopy::none);
     if (can && store_.host_copy(tensor) != TensorStore::HostCopy::complete) return;
     if (can && store_.bytes(tensor) + host_.taken_by(op) > room()) return;
-    if (can) come_back(tensor);
+    if (can) come_back(tensor, true);
     early_.pop_front();
   }
 }
