@@ -1,4 +1,5 @@
 // Files in the formats of fp32.csv, fp32_conv.csv and tensor_core.csv.
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -6,7 +7,9 @@
 #include <tuple>
 
 #include "hw/units/input_error.h"
+#include "lab/predict/eager_calls.h"
 #include "lab/predict/scored_files.h"
+#include "lab/predict/served_kernels.h"
 #include "predictor/gpu/gpu_support.h"
 #include "predictor/measured/timed_call.h"
 #include "predictor/product_format.h"
@@ -79,14 +82,15 @@ class Predictors {
 
   /// A call in one of the server's formats: what makes the operands, and the product.
   Seconds in_format(const KernelMeasurement& row) {
-    const ProductFormat& format = *product_format(row.format);
-    auto& predictor = in_formats_[{row.gpu, row.format}];
-    if (!predictor)
-      predictor =
-          make_predictor(request_.form, gpu_in_format(format, request_.lookup(ids_[row.gpu])),
-                         request_.weights, row.load);
-    return predictor->duration(product_in_format(format, row.m, row.n, row.k)) +
-           predictor->duration(quantization_kernel(format, row.m, row.k));
+    auto found = servers_.find({row.gpu, row.load});
+    if (found == servers_.end())
+      found = servers_
+                  .emplace(std::pair(row.gpu, row.load),
+                           ServedKernels(request_, request_.lookup(ids_[row.gpu]), {}, row.load))
+                  .first;
+    std::vector<ServingKernel> kernels;
+    add_product(product_format(row.format), row.m, row.n, row.k, kernels);
+    return std::max(found->second.duration(kernels), host_seconds(row.line, ids_[row.gpu]));
   }
 
  private:
@@ -97,8 +101,7 @@ class Predictors {
   const ScoreRequest& request_;
   const std::vector<std::string>& ids_;
   std::vector<OfGpu> gpus_;
-  std::map<std::pair<std::uint16_t, std::string_view>, std::unique_ptr<KernelPredictor>>
-      in_formats_;
+  std::map<std::pair<std::uint16_t, Load>, ServedKernels> servers_;
 };
 
 /// Position of the operator's name, with the format where it is not fp32.

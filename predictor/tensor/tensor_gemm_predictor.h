@@ -33,6 +33,10 @@ class TensorGemmPredictor {
   /// Corrects every prediction by what an overlay says.
   void calibrate(const TensorShift& shift) { tessera::calibrate(effect_, shift); }
 
+  /// Makes every product, also the power-limited one, take e^`log_slowdown` of its time on the
+  /// units.
+  void slow_down(double log_slowdown) { effect_.stack.compute += log_slowdown; }
+
   /// Products of the predictor's precision.
   bool covers(const Kernel& kernel) const;
   /// `waves` and tile of the fastest choice. `spread` widens for GPUs, formats, layouts, batches
