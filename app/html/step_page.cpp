@@ -24,10 +24,6 @@ using PageJson = nlohmann::ordered_json;
 
 constexpr std::size_t kRankBars = 64;
 
-PageJson entry(std::string_view name, const PageJson& value, std::string_view definition = "") {
-  return {{"name", name}, {"value", value}, {"definition", definition}};
-}
-
 /// Four significant digits.
 std::string rounded(double value) {
   char text[32];
@@ -41,37 +37,38 @@ PageJson percent(const std::optional<double>& ratio) {
 
 PageJson summary_of(const StepReport& report) {
   PageJson summary = PageJson::array();
-  summary.push_back(entry("step time [ms]", report.step_time.value() * 1e3,
-                          "from the start of the step to the end of the last op of any GPU"));
+  summary.push_back(page_entry("step time [ms]", report.step_time.value() * 1e3,
+                               "from the start of the step to the end of the last op of any GPU"));
   if (report.interval) {
-    summary.push_back(entry("80 % interval [ms]",
-                            rounded(report.interval->time.low.value() * 1e3) + " to " +
-                                rounded(report.interval->time.high.value() * 1e3),
-                            definitions::kInterval));
+    summary.push_back(page_entry("80 % interval [ms]",
+                                 rounded(report.interval->time.low.value() * 1e3) + " to " +
+                                     rounded(report.interval->time.high.value() * 1e3),
+                                 definitions::kInterval));
   }
-  summary.push_back(entry("tokens/s", report.tokens_per_s));
-  summary.push_back(entry("tokens/s per GPU", report.tokens_per_s_per_gpu));
-  summary.push_back(entry("MFU [%]", percent(report.mfu), definitions::kMfu));
-  summary.push_back(entry("HFU [%]", percent(report.hfu), definitions::kHfu));
+  summary.push_back(page_entry("tokens/s", report.tokens_per_s));
+  summary.push_back(page_entry("tokens/s per GPU", report.tokens_per_s_per_gpu));
+  summary.push_back(page_entry("MFU [%]", percent(report.mfu), definitions::kMfu));
+  summary.push_back(page_entry("HFU [%]", percent(report.hfu), definitions::kHfu));
   summary.push_back(
-      entry("bubble [%]", 100 * report.bubble_fraction, definitions::kBubbleFraction));
-  summary.push_back(entry("exposed communication [ms]",
-                          report.breakdown.exposed_communication().value() * 1e3,
-                          definitions::kExposedCommunication));
-  summary.push_back(entry("exposed copies [ms]", report.breakdown.exposed_copies().value() * 1e3,
-                          definitions::kExposedCopies));
+      page_entry("bubble [%]", 100 * report.bubble_fraction, definitions::kBubbleFraction));
+  summary.push_back(page_entry("exposed communication [ms]",
+                               report.breakdown.exposed_communication().value() * 1e3,
+                               definitions::kExposedCommunication));
+  summary.push_back(page_entry("exposed copies [ms]",
+                               report.breakdown.exposed_copies().value() * 1e3,
+                               definitions::kExposedCopies));
   constexpr double kGiB = 1024.0 * 1024 * 1024;
-  summary.push_back(entry("peak memory [GiB]",
-                          static_cast<double>(report.memory.peak.value()) / kGiB,
-                          definitions::kPeakMemory));
+  summary.push_back(page_entry("peak memory [GiB]",
+                               static_cast<double>(report.memory.peak.value()) / kGiB,
+                               definitions::kPeakMemory));
   const auto gib = [](Bytes bytes) { return static_cast<double>(bytes.value()) / kGiB; };
   const MemoryReport& memory = report.memory;
-  summary.push_back(entry("reserved by the allocator [GiB]", gib(memory.reserved)));
-  summary.push_back(entry("CUDA context [GiB]", gib(memory.context)));
-  summary.push_back(entry("NCCL [GiB]", gib(memory.communicators)));
-  summary.push_back(entry("needed of a GPU [GiB]", gib(memory.device), definitions::kFits));
-  summary.push_back(entry("memory of a GPU [GiB]", gib(memory.capacity),
-                          memory.fits ? "the step fits" : "the step does not fit"));
+  summary.push_back(page_entry("reserved by the allocator [GiB]", gib(memory.reserved)));
+  summary.push_back(page_entry("CUDA context [GiB]", gib(memory.context)));
+  summary.push_back(page_entry("NCCL [GiB]", gib(memory.communicators)));
+  summary.push_back(page_entry("needed of a GPU [GiB]", gib(memory.device), definitions::kFits));
+  summary.push_back(page_entry("memory of a GPU [GiB]", gib(memory.capacity),
+                               memory.fits ? "the step fits" : "the step does not fit"));
   return summary;
 }
 

@@ -7,7 +7,7 @@ namespace tessera {
 namespace {
 
 /// Words of letters and digits, in lower case.
-std::vector<std::string> words_of(const std::string& text) {
+std::vector<std::string> lower_words(const std::string& text) {
   std::vector<std::string> words(1);
   for (const char c : text) {
     const bool upper = c >= 'A' && c <= 'Z';
@@ -44,8 +44,8 @@ std::string form_of(const std::vector<std::string>& words) {
 }  // namespace
 
 bool can_be_gpu(const std::string& device, const std::string& id) {
-  const auto device_words = words_of(device);
-  const auto id_words = words_of(id);
+  const auto device_words = lower_words(device);
+  const auto id_words = lower_words(id);
   const std::string model = model_of(device_words);
   if (model.empty() || model_of(id_words).empty()) return true;
   if (std::ranges::find(id_words, model) == id_words.end()) return false;

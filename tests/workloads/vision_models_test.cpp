@@ -47,7 +47,7 @@ ModelGraph inference(const ModelSpec& model) {
   return build_model_graph(model, single_gpu(test::hf_eager(), StepMode::inference, 1, 0));
 }
 
-StepOptions training(std::int64_t batch) {
+StepOptions images(std::int64_t batch) {
   return single_gpu(test::hf_eager(), StepMode::training, batch, 0);
 }
 
@@ -98,7 +98,7 @@ TEST(VisionModels, DoThePublishedArithmetic) {
 
 TEST(VisionModels, BackwardDoesTwiceTheForwardArithmeticWithoutTheImagesGradient) {
   const ModelSpec model = vision(Architecture::resnet50, "resnet50");
-  const ModelGraph graph = build_model_graph(model, training(1));
+  const ModelGraph graph = build_model_graph(model, images(1));
   double backward = 0;
   for (int i = 0; i < static_cast<int>(graph.order.size()); ++i)
     backward += total(graph.at(i).backward).gemm_flops.value();
@@ -114,8 +114,7 @@ TEST(VisionModels, AResNetBottleneckSavesTwelveWidthsPerPixel) {
   // Per pixel of 56x56: the input 4w, conv1's and conv2's outputs w each (saved by the norms),
   // their ReLUs' outputs w each, conv3's output 4w; the sum 4w is the next block's. w = 64, 4
   // bytes.
-  const ModelGraph graph =
-      build_model_graph(vision(Architecture::resnet50, "resnet50"), training(2));
+  const ModelGraph graph = build_model_graph(vision(Architecture::resnet50, "resnet50"), images(2));
   const std::int64_t pixels = 2 * 56 * 56;
   const std::int64_t statistics = 8 * (64 + 64 + 256);
   const Block& block = block_called(graph, "layer1");
@@ -129,7 +128,7 @@ TEST(VisionModels, AResNextBottleneckSavesSixteenWidthsPerPixelAndItsSqueezeFour
   // ReLUs, 4w of the third convolution. Squeezed, the third norm's output 4w as well, and per image
   // the means (256), the narrow layer's output (16) and the factors (256).
   const auto saved = [](Architecture architecture) {
-    const ModelGraph graph = build_model_graph(vision(architecture, "resnext"), training(2));
+    const ModelGraph graph = build_model_graph(vision(architecture, "resnext"), images(2));
     return block_called(graph, "layer1").saved.value();
   };
   const std::int64_t pixels = 2 * 56 * 56;
@@ -141,7 +140,7 @@ TEST(VisionModels, AResNextBottleneckSavesSixteenWidthsPerPixelAndItsSqueezeFour
 
 TEST(VisionModels, EveryResNetBlockReturnsWhatItAllocates) {
   for (const Published& p : kPublished) {
-    const ModelGraph graph = build_model_graph(vision(p.architecture, p.name), training(1));
+    const ModelGraph graph = build_model_graph(vision(p.architecture, p.name), images(1));
     Bytes in_use;
     for (int i = 0; i < static_cast<int>(graph.order.size()); ++i)
       for (const GraphOp& op : graph.at(i).forward) in_use += op.allocated - op.freed;
@@ -154,7 +153,7 @@ TEST(VisionModels, EveryResNetBlockReturnsWhatItAllocates) {
 
 TEST(VisionModels, RecomputationKeepsLessAndRunsTheForwardArithmeticAgain) {
   for (const Published& p : kPublished) {
-    StepOptions step = training(1);
+    StepOptions step = images(1);
     const ModelSpec model = vision(p.architecture, p.name);
     const ModelGraph kept = build_model_graph(model, step);
     step.recompute = Recompute::full;
@@ -176,7 +175,7 @@ TEST(VisionModels, RecomputationKeepsLessAndRunsTheForwardArithmeticAgain) {
 
 TEST(VisionModels, AreNotSplitOverGpus) {
   const auto problems = [](auto change) {
-    StepOptions step = training(2);
+    StepOptions step = images(2);
     change(step);
     std::vector<std::string> where;
     try {
@@ -203,15 +202,15 @@ TEST(VisionModels, AreNotSplitOverGpus) {
 TEST(VisionModels, RefuseImagesThatTheyCannotRead) {
   ModelSpec model = vision(Architecture::unet, "unet");
   model.image_size = 100;
-  EXPECT_THROW(check_step(model, training(1)), InputError);
+  EXPECT_THROW(check_step(model, images(1)), InputError);
   model = vision(Architecture::resnet50, "resnet50");
   model.image_size = 31;
-  EXPECT_THROW(check_step(model, training(1)), InputError);
+  EXPECT_THROW(check_step(model, images(1)), InputError);
 }
 
 TEST(VisionModels, TheImagesAreCountedAsMemory) {
   const auto buffers = [](std::int64_t batch) {
-    return build_model_graph(vision(Architecture::vgg16, "vgg16"), training(batch))
+    return build_model_graph(vision(Architecture::vgg16, "vgg16"), images(batch))
         .blocks[0]
         .buffers.value();
   };
@@ -219,7 +218,7 @@ TEST(VisionModels, TheImagesAreCountedAsMemory) {
 }
 
 TEST(VisionModels, SgdWithMomentumKeepsOneState) {
-  StepOptions step = training(1);
+  StepOptions step = images(1);
   step.optimizer = OptimizerKind::sgd;
   const Program sgd = build_program(vision(Architecture::resnet50, "resnet50"), step);
   step.optimizer = OptimizerKind::adam;

@@ -51,7 +51,7 @@ std::string filled_in(std::string text, const RowFields& fields) {
   return text;
 }
 
-std::vector<std::pair<std::string, std::string>> words_of(const std::string& text) {
+std::vector<std::pair<std::string, std::string>> replacements_in(const std::string& text) {
   std::vector<std::pair<std::string, std::string>> words;
   if (text.empty()) return words;
   for (const std::string& part : split(text, "|")) {
@@ -95,7 +95,7 @@ void RowRules::read_columns(const std::filesystem::path& file) {
     RowColumn column{.name = reader.text("column"),
                      .kind = RowColumn::Kind::text,
                      .path = reader.text("path"),
-                     .words = words_of(reader.text("words")),
+                     .words = replacements_in(reader.text("words")),
                      .hint = reader.text("hint")};
     const auto kind = std::ranges::find(kKinds, reader.text("kind"),
                                         &std::pair<std::string_view, RowColumn::Kind>::first);

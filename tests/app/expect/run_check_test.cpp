@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -19,9 +20,8 @@ const Catalog& catalog() {
 }
 
 std::vector<ExpectedRun> runs_of(const std::string& text) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "runs.csv";
-  std::ofstream(file) << text;
-  return read_expected_runs(file, {}, catalog());
+  const ScratchFolder folder;
+  return read_expected_runs(folder.write("runs.csv", text), {}, catalog());
 }
 
 std::string problems_of(const std::string& text) {

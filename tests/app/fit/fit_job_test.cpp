@@ -7,6 +7,7 @@
 
 #include "app/fit/job_kind.h"
 #include "hw/units/input_error.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -20,16 +21,11 @@ Catalog configs() {
 class FitJobs : public testing::Test {
  protected:
   std::string file(const std::string& name, const std::string& text) {
-    fs::create_directories(folder_);
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
+    return folder_.write(name, text).string();
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
  private:
-  fs::path folder_ = fs::temp_directory_path() /
-                     ("fit_job_test_" +
-                      std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+  ScratchFolder folder_;
 };
 
 constexpr const char* kConfig = R"({"model_type": "llama", "num_hidden_layers": 2,

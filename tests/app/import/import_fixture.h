@@ -13,6 +13,7 @@
 #include "hw/units/input_error.h"
 #include "sim/config/files/cluster_yaml.h"
 #include "sim/config/load.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera::test {
 
@@ -48,12 +49,10 @@ std::string refusal(Importer importer, const std::string& text, const std::strin
 
 /// What `tessera import` writes, read again.
 inline ClusterSpec written_and_read(const Imported& imported) {
-  const auto file = std::filesystem::path(testing::TempDir()) /
-                    (imported.cluster.id + std::to_string(::getpid()) + ".yaml");
-  std::ofstream(file) << cluster_yaml(imported.cluster, imported.gpu, shipped_catalog());
-  const ClusterSpec read = load_cluster(file.string(), shipped_catalog());
-  std::filesystem::remove(file);
-  return read;
+  const ScratchFolder folder;
+  const auto file = folder.write(imported.cluster.id + ".yaml",
+                                 cluster_yaml(imported.cluster, imported.gpu, shipped_catalog()));
+  return load_cluster(file.string(), shipped_catalog());
 }
 
 }  // namespace tessera::test

@@ -19,11 +19,11 @@ TEST(Slurm, ArraysNameRangesOfShards) {
 }
 
 TEST(Slurm, PathsOfTheUserStayOneWordInTheScript) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::string odd = (folder.path() / "it's $(touch oops); here").string();
   const std::string script =
       slurm_script({.program = "/bin/echo", .sweep = odd, .folder = folder.path(), .tasks = 2});
-  const auto file = folder.plant("script", script);
+  const auto file = folder.write("script", script);
   const CommandResult result =
       run_command({"env", "SLURM_ARRAY_TASK_ID=2", "/bin/sh", file.string()});
   EXPECT_EQ(result.output, "sweep " + odd + " --out . --resume --jobs 1 --shard 2/2\n");

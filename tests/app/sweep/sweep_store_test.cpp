@@ -31,7 +31,7 @@ std::string metrics(double step_time) {
 }
 
 TEST(SweepStore, WhatIsAddedIsThereAfterOpeningAgain) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   {
     SweepStore store(folder.path() / "s.sqlite", kIdentity);
     store.add({"k1", PointOutcome::ok, metrics(0.5), 1},
@@ -56,7 +56,7 @@ TEST(SweepStore, WhatIsAddedIsThereAfterOpeningAgain) {
 }
 
 TEST(SweepStore, TextsOfTheUserCannotBreakTheTable) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   SweepStore store(folder.path() / "s.sqlite", kIdentity);
   store.add_invalid(point_of(0, "a,\"b\"\nc", "'); DROP TABLE points; --"), "x,y");
   EXPECT_THAT(sweep_csv(store),
@@ -64,7 +64,7 @@ TEST(SweepStore, TextsOfTheUserCannotBreakTheTable) {
 }
 
 TEST(SweepStore, AnotherSweepKeepsTheResultsAndNotThePoints) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   {
     SweepStore store(folder.path() / "s.sqlite", kIdentity);
     store.add({"k1", PointOutcome::ok, metrics(0.5), 1}, {point_of(3, "x", "1")});
@@ -75,7 +75,7 @@ TEST(SweepStore, AnotherSweepKeepsTheResultsAndNotThePoints) {
 }
 
 TEST(SweepStore, TakingOverTwiceIsTakingOverOnce) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   SweepStore all(folder.path() / "all.sqlite", kIdentity);
   SweepStore shard(folder.path() / "shard.sqlite", kIdentity);
   all.add({"k1", PointOutcome::failed, "signal 9", 1}, {point_of(1, "x", "1")});
@@ -91,7 +91,7 @@ TEST(SweepStore, TakingOverTwiceIsTakingOverOnce) {
 }
 
 TEST(SweepStore, AStoreThatIsOpenElsewhereIsRefused) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const SweepStore first(folder.path() / "s.sqlite", kIdentity);
   // A second connection of this process stands for another process.
   try {
@@ -103,7 +103,7 @@ TEST(SweepStore, AStoreThatIsOpenElsewhereIsRefused) {
 }
 
 TEST(SweepStore, AStoreOfALaterFormatIsRefused) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   { SweepStore store(folder.path() / "s.sqlite", kIdentity); }
   {
     Database database(folder.path() / "s.sqlite");
@@ -157,7 +157,7 @@ std::string read_only(const std::filesystem::path& file) {
 }
 
 TEST(SweepStore, NoFlippedBitMakesAnotherAnswer) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path file = folder.path() / "s.sqlite";
   {
     SweepStore store(file, kIdentity);
@@ -181,7 +181,7 @@ TEST(SweepStore, NoFlippedBitMakesAnotherAnswer) {
 }
 
 TEST(SweepStore, NoTruncationMakesAnotherAnswer) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path file = folder.path() / "s.sqlite";
   {
     SweepStore store(file, kIdentity);
@@ -196,7 +196,7 @@ TEST(SweepStore, NoTruncationMakesAnotherAnswer) {
 }
 
 TEST(SweepStore, ADamagedRowIsMadeAnewOrRefused) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path file = folder.path() / "s.sqlite";
   {
     SweepStore store(file, kIdentity);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/hw/units/scratch.h"
+
 namespace tessera {
 namespace {
 
@@ -19,8 +21,8 @@ TEST(DataFolder, LiesBesideTheFolderOfThePrograms) {
 }
 
 TEST(DataFolder, OfABuildIsTheCheckoutThatALinkNames) {
-  const fs::path build = fs::canonical(testing::TempDir()) / "build_with_link";
-  fs::remove_all(build);
+  const ScratchFolder folder;
+  const fs::path& build = folder.path();
   fs::create_directories(build / "share");
   fs::create_directories(build / "checkout");
   fs::create_symlink("../checkout", build / "share" / "tessera");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "hw/units/input_error.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -17,16 +18,7 @@ namespace fs = std::filesystem;
 
 class ReadFile : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("tessera-read-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path file(const std::string& content) const {
-    std::ofstream(folder_ / "file", std::ios::binary) << content;
-    return folder_ / "file";
-  }
+  fs::path file(const std::string& content) const { return folder_.write("file", content); }
   /// What is wrong; empty where `path` is read.
   static std::string fault_of(const fs::path& path, std::int64_t limit = kMaxWholeFileBytes) {
     try {
@@ -38,7 +30,7 @@ class ReadFile : public testing::Test {
     return "";
   }
 
-  fs::path folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(ReadFile, AllBytesArrive) {
@@ -56,11 +48,11 @@ TEST_F(ReadFile, TheLimitIsTheLastSizeThatIsRead) {
 }
 
 TEST_F(ReadFile, WhatIsNoFileIsRefusedAndNotOpened) {
-  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
-  EXPECT_EQ(fault_of(folder_ / "pipe"), "cannot be read: it is no regular file");
+  ASSERT_EQ(mkfifo((folder_.path() / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(fault_of(folder_.path() / "pipe"), "cannot be read: it is no regular file");
   EXPECT_EQ(fault_of("/dev/zero"), "cannot be read: it is no regular file");
-  EXPECT_EQ(fault_of(folder_), "cannot be read: it is a folder");
-  EXPECT_EQ(fault_of(folder_ / "none"), "cannot be read: No such file or directory");
+  EXPECT_EQ(fault_of(folder_.path()), "cannot be read: it is a folder");
+  EXPECT_EQ(fault_of(folder_.path() / "none"), "cannot be read: No such file or directory");
 }
 
 TEST_F(ReadFile, AFileThatFailsWhileItIsReadIsRefused) {

@@ -11,20 +11,12 @@
 #include <sys/resource.h>
 
 #include "hw/units/input_error.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// An empty folder of this test.
-fs::path empty_folder() {
-  const fs::path folder =
-      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  return folder;
-}
 
 std::string text_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -36,7 +28,8 @@ std::size_t files_in(const fs::path& folder) {
 }
 
 TEST(ReplaceFile, LeavesTheNewContentsAndNothingElse) {
-  const fs::path folder = empty_folder();
+  const ScratchFolder scratch;
+  const fs::path& folder = scratch.path();
   replace_file(folder / "a", "old, and longer");
   replace_file(folder / "a", "new");
   EXPECT_EQ(text_of(folder / "a"), "new");
@@ -44,7 +37,8 @@ TEST(ReplaceFile, LeavesTheNewContentsAndNothingElse) {
 }
 
 TEST(ReplaceFile, AFailureLeavesNothingAndNamesTheFile) {
-  const fs::path folder = empty_folder();
+  const ScratchFolder scratch;
+  const fs::path& folder = scratch.path();
   try {
     replace_file(folder / "missing" / "a", "text");
     FAIL() << "written";
@@ -56,7 +50,8 @@ TEST(ReplaceFile, AFailureLeavesNothingAndNamesTheFile) {
 }
 
 TEST(ReplaceFile, AFolderIsNotReplaced) {
-  const fs::path folder = empty_folder();
+  const ScratchFolder scratch;
+  const fs::path& folder = scratch.path();
   EXPECT_THROW(replace_file(folder, "text"), InputError);
   EXPECT_TRUE(fs::is_directory(folder));
 }
@@ -79,13 +74,15 @@ TEST(ReplaceFile, ADeviceIsWrittenInPlace) {
 }
 
 TEST(ReplaceFile, AnInterruptedWriteLeavesNothing) {
-  const fs::path folder = empty_folder();
+  const ScratchFolder scratch;
+  const fs::path& folder = scratch.path();
   EXPECT_EXIT(write_beyond_the_limit(folder / "a"), testing::ExitedWithCode(130), "");
   EXPECT_EQ(files_in(folder), 0u);
 }
 
 TEST(ReplaceFile, NothingIsUnfinishedAfterwards) {
-  const fs::path folder = empty_folder();
+  const ScratchFolder scratch;
+  const fs::path& folder = scratch.path();
   replace_file(folder / "a", "text");
   remove_unfinished_file();
   EXPECT_EQ(text_of(folder / "a"), "text");

@@ -12,6 +12,7 @@
 #include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
+#include "tests/hw/units/scratch.h"
 #include "tests/lab/validate/shipped_rows.h"
 
 namespace tessera {
@@ -29,15 +30,8 @@ constexpr const char* kColumns =
     "zero_stage,micro_batch,global_batch,recompute,step_time_s\n";
 
 TrainingRuns read(const std::string& rows, const char* gpu = kGpu) {
-  const auto path = std::filesystem::path(testing::TempDir()) /
-                    (std::to_string(testing::UnitTest::GetInstance()->random_seed()) +
-                     testing::UnitTest::GetInstance()->current_test_info()->name() + ".csv");
-  std::ofstream(path, std::ios::binary) << kColumns << rows;
-  const struct Removal {
-    std::filesystem::path file;
-    ~Removal() { std::filesystem::remove(file); }
-  } removal{path};
-  return read_timed_steps(path, test::shipped_rules(), gpu);
+  const ScratchFolder folder;
+  return read_timed_steps(folder.write("runs.csv", kColumns + rows), test::shipped_rules(), gpu);
 }
 
 std::string gpt_row(const std::string& framework, const std::string& sizes) {

@@ -10,6 +10,7 @@
 #include "lab/validate/collectives/collective_text.h"
 #include "sim/report/collective_report.h"
 #include "tests/hw/units/measurements.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -193,12 +194,13 @@ TEST(ScoreCollectives, PublishedSweepsOfLeftOutSystemsAreWithinTenPercentFromFou
 }
 
 TEST(ScoreCollectives, OneGpuIsNoGroupAndABadRowCostsItselfAlone) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "one_gpu.csv";
-  std::ofstream(path) << "gpu,n_gpus,n_nodes,collective,bytes,time_us\n"
-                      << "H100-SXM5-80GB,1,1,all_reduce,1024,10\n"
-                      << "H100-SXM5-80GB,8,1,all_reduce,1024,10\n"
-                      << "Abacus,8,1,all_reduce,1024,10\n"
-                      << "H100-SXM5-80GB,8,1,shout,1024,10\n";
+  const ScratchFolder folder;
+  const auto path = folder.write("one_gpu.csv",
+                                 "gpu,n_gpus,n_nodes,collective,bytes,time_us\n"
+                                 "H100-SXM5-80GB,1,1,all_reduce,1024,10\n"
+                                 "H100-SXM5-80GB,8,1,all_reduce,1024,10\n"
+                                 "Abacus,8,1,all_reduce,1024,10\n"
+                                 "H100-SXM5-80GB,8,1,shout,1024,10\n");
   EXPECT_THROW(read_collective_runs(path), InputError);
   const CollectiveValidation validation =
       score_collectives(read_collective_runs(path, BadRows::skip), {}, catalog());
@@ -210,7 +212,6 @@ TEST(ScoreCollectives, OneGpuIsNoGroupAndABadRowCostsItselfAlone) {
   EXPECT_EQ(validation.skipped[1].id, "line 4");
   EXPECT_NE(validation.skipped[1].reason.find("Abacus"), std::string::npos);
   EXPECT_NE(collective_json(validation).find("\"id\": \"line 5\""), std::string::npos);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "hw/units/input_error.h"
 #include "sim/config/files/csv.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -15,11 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::filesystem::path file_with(const std::string& text) {
-  const auto file =
-      std::filesystem::path(testing::TempDir()) /
-      (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".csv");
-  std::ofstream(file) << text;
-  return file;
+  static const ScratchFolder folder;
+  return folder.write("runs.csv", text);
 }
 
 std::string message_of(const std::filesystem::path& file) {

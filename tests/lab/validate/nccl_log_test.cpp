@@ -24,7 +24,7 @@ constexpr const char* kText = R"(# Collective test starting: all_reduce_perf
 # Avg bus bandwidth    : 24.2
 )";
 
-std::string message_of(const std::string& text) {
+std::string log_complaint(const std::string& text) {
   try {
     parse_nccl_log(text, "run.log");
   } catch (const InputError& error) {
@@ -97,9 +97,9 @@ TEST(NcclLog, TagsOfLaunchersAreNoPartOfALine) {
 
 TEST(NcclLog, TablesOfSeveralProcessesAreNotOneTable) {
   const std::string both = tagged(kText, "[1,0]<stdout>:") + "\n" + tagged(kText, "[1,1]<stdout>:");
-  EXPECT_NE(message_of(both).find("rows from [1,0]<stdout>: and from [1,1]<stdout>:"),
+  EXPECT_NE(log_complaint(both).find("rows from [1,0]<stdout>: and from [1,1]<stdout>:"),
             std::string::npos)
-      << message_of(both);
+      << log_complaint(both);
 }
 
 TEST(NcclLog, KnowsItsDevices) {
@@ -136,16 +136,16 @@ TEST(DeviceName, AModelIsRecognizedInBothSpellings) {
 }
 
 TEST(NcclLog, WhatIsNoLogIsRefusedWithItsLine) {
-  EXPECT_NE(message_of("").find("run.log: no measurement"), std::string::npos);
+  EXPECT_NE(log_complaint("").find("run.log: no measurement"), std::string::npos);
   EXPECT_NE(
-      message_of("# size count type time #wrong\n 8 2 float sum\n").find("run.log:2: not a row"),
+      log_complaint("# size count type time #wrong\n 8 2 float sum\n").find("run.log:2: not a row"),
       std::string::npos);
-  EXPECT_NE(message_of("# size count type time #wrong\n 8 2 float nan 0 0 0 1 0 0 0\n")
+  EXPECT_NE(log_complaint("# size count type time #wrong\n 8 2 float nan 0 0 0 1 0 0 0\n")
                 .find("run.log:2: not a row"),
             std::string::npos);
-  EXPECT_NE(message_of("{").find("not JSON"), std::string::npos);
-  EXPECT_NE(message_of("{}").find("no list \"results\""), std::string::npos);
-  EXPECT_NE(message_of(R"({"results": [{"size": "8"}]})").find("results[0]"), std::string::npos);
+  EXPECT_NE(log_complaint("{").find("not JSON"), std::string::npos);
+  EXPECT_NE(log_complaint("{}").find("no list \"results\""), std::string::npos);
+  EXPECT_NE(log_complaint(R"({"results": [{"size": "8"}]})").find("results[0]"), std::string::npos);
 }
 
 }  // namespace

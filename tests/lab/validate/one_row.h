@@ -10,6 +10,7 @@
 
 #include "lab/validate/runs/training_runs.h"
 #include "sim/config/files/csv.h"
+#include "tests/hw/units/scratch.h"
 #include "tests/lab/validate/shipped_rows.h"
 
 namespace tessera::test {
@@ -43,12 +44,8 @@ inline Fields llama_row(const Fields& changes = {}) {
 
 /// A file in a folder of the test's own.
 inline std::filesystem::path planted(const std::string& name, const std::string& text) {
-  const auto folder = std::filesystem::path(testing::TempDir()) /
-                      (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
-                       std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / name, std::ios::binary) << text;
-  return folder / name;
+  static const ScratchFolder folder;
+  return folder.write(name, text);
 }
 
 /// Header and one row.

@@ -7,6 +7,7 @@
 
 #include "hw/units/input_error.h"
 #include "lab/validate/models/operator_class.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -18,11 +19,8 @@ constexpr const char* kColumns =
     "grad_accumulate_us\n";
 
 std::filesystem::path operators_file(const std::string& rows) {
-  const auto file =
-      std::filesystem::path(testing::TempDir()) /
-      (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".csv");
-  std::ofstream(file) << kColumns << rows;
-  return file;
+  static const ScratchFolder folder;
+  return folder.write("operators.csv", kColumns + rows);
 }
 
 std::string refusal_of(const std::string& rows) {
@@ -73,8 +71,8 @@ TEST(OperatorRuns, SizesThatOverflowAreRefused) {
 }
 
 TEST(OperatorRuns, AFileWithoutTheColumnsSaysWhichAreMissing) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "columns.csv";
-  std::ofstream(file) << "gpu,model\nV100,gpt2\n";
+  const ScratchFolder folder;
+  const auto file = folder.write("columns.csv", "gpu,model\nV100,gpt2\n");
   try {
     read_operator_runs(file);
     FAIL();

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -17,9 +18,9 @@ const char* const kHeader =
     "gpu,tdp_W,cap_W,dataset,model,batch,optimizer,time_per_epoch_s,mean_power_W\n";
 
 std::vector<CappedRun> runs_of(const std::string& rows) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "caps.csv";
-  std::ofstream(file) << kHeader << rows;
-  return predict_capped_runs(file, Catalog(std::filesystem::path(TESSERA_SOURCE_DIR) / "configs"));
+  const ScratchFolder folder;
+  return predict_capped_runs(folder.write("caps.csv", kHeader + rows),
+                             Catalog(std::filesystem::path(TESSERA_SOURCE_DIR) / "configs"));
 }
 
 TEST(PowerCaps, AJobThatNeverReachesTheCapIsAsWithout) {

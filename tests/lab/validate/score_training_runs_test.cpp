@@ -14,6 +14,7 @@
 #include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
+#include "tests/hw/units/scratch.h"
 #include "tests/lab/validate/one_row.h"
 #include "tests/lab/validate/shipped_rows.h"
 #include "tests/lab/validate/training_run_rows.h"
@@ -100,16 +101,15 @@ TEST(ScoreTrainingRuns, NamesOfImageModelsStartWithTheirArchitectures) {
 TEST(ScoreTrainingRuns, ExpertsAreWholeWhereAColumnOrTheNameSaysSo) {
   const auto experts = [](const std::string& model, const std::string& family,
                           const std::string& etp) {
-    const auto path =
-        std::filesystem::path(testing::TempDir()) / ("experts" + std::to_string(getpid()) + ".csv");
-    std::ofstream(path, std::ios::binary)
+    const ScratchFolder folder;
+    const auto path = folder.path() / "experts.csv";
+    std::ofstream(path)
         << "gpu,n_gpus,framework,precision,model,family,layers,hidden,heads,vocab,seq_len,experts,"
            "experts_per_token,tp,sequence_parallel,dp,ep,etp,global_batch,step_time_s\n"
         << "A100-SXM4-80GB,8,NeMo,bf16," << model << "," << family << ",2,512,8,51200,1024,"
         << (family == "moe" ? "8,2" : ",") << ",2,1,4," << (family == "moe" ? "4," : "1,") << etp
         << ",32,\n";
     const TrainingRuns runs = read_training_runs(path, test::shipped_rules());
-    std::filesystem::remove(path);
     return scenario_of(runs.runs.at(0)).step.layout.expert_tensor;
   };
   EXPECT_EQ(experts("gpt_8experts_etp1_ep4", "moe", ""), 1);
@@ -121,15 +121,14 @@ TEST(ScoreTrainingRuns, ExpertsAreWholeWhereAColumnOrTheNameSaysSo) {
 
 TEST(ScoreTrainingRuns, InstancesOfTheOptimizerAreTwoWhereTheNameHasNoNumber) {
   const auto group = [](const std::string& model, const std::string& stated) {
-    const auto path = std::filesystem::path(testing::TempDir()) /
-                      ("instances" + std::to_string(getpid()) + ".csv");
-    std::ofstream(path, std::ios::binary)
+    const ScratchFolder folder;
+    const auto path = folder.path() / "instances.csv";
+    std::ofstream(path)
         << "gpu,n_gpus,framework,precision,model,family,layers,hidden,heads,vocab,seq_len,tp,dp,"
            "zero_stage,zero_group_size,global_batch,step_time_s\n"
         << "A100-SXM4-80GB,8,NeMo,bf16," << model << ",gpt,2,512,8,51200,1024,1,8,1," << stated
         << ",32,\n";
     const TrainingRuns runs = read_training_runs(path, test::shipped_rules());
-    std::filesystem::remove(path);
     return scenario_of(runs.runs.at(0)).step.data_parallel.shard_group;
   };
   EXPECT_EQ(group("gpt_multi_dist_optimizer_instances", ""), 4);
@@ -138,15 +137,14 @@ TEST(ScoreTrainingRuns, InstancesOfTheOptimizerAreTwoWhereTheNameHasNoNumber) {
 }
 
 TEST(ScoreTrainingRuns, QueriesAndKeysAreNormalizedWhereTheNameSaysSo) {
-  const auto path =
-      std::filesystem::path(testing::TempDir()) / ("norms" + std::to_string(getpid()) + ".csv");
-  std::ofstream(path, std::ios::binary)
+  const ScratchFolder folder;
+  const auto path = folder.path() / "norms.csv";
+  std::ofstream(path)
       << "gpu,n_gpus,framework,precision,model,family,layers,hidden,heads,vocab,seq_len,tp,dp,"
          "global_batch,step_time_s\n"
       << "A100-SXM4-80GB,8,Megatron-Core,bf16,gpt_tp4_qk_layernorm,gpt,2,512,8,51200,1024,4,2,32,\n"
       << "A100-SXM4-80GB,8,Megatron-Core,bf16,gpt_tp4,gpt,2,512,8,51200,1024,4,2,32,\n";
   const TrainingRuns runs = read_training_runs(path, test::shipped_rules());
-  std::filesystem::remove(path);
   EXPECT_TRUE(scenario_of(runs.runs.at(0)).model.qk_norm);
   EXPECT_FALSE(scenario_of(runs.runs.at(1)).model.qk_norm);
 }
@@ -240,8 +238,8 @@ TEST(ScoreTrainingRuns, SourcesCountTheSameWhateverTheirRows) {
   constexpr const char* kNeeded =
       "source,gpu,n_gpus,precision,family,layers,hidden,heads,vocab,seq_len,global_batch,"
       "step_time_s\n";
-  const auto path =
-      std::filesystem::path(testing::TempDir()) / ("needed" + std::to_string(getpid()));
+  const ScratchFolder folder;
+  const auto path = folder.path() / "needed.csv";
   const auto line = [](const char* source, const char* family, const char* measured) {
     return std::string(source) + ",A100-SXM4-80GB,1,bf16," + family + ",2,1024,16,51200,512,2," +
            measured + "\n";

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lab/validate/runs/training_runs.h"
+#include "tests/hw/units/scratch.h"
 #include "tests/lab/validate/shipped_rows.h"
 
 namespace tessera::test {
@@ -29,13 +30,9 @@ inline std::string row(const std::string& id, const std::string& framework,
 }
 
 inline TrainingRuns read(const std::string& rows, const std::vector<RowFilter>& filters = {}) {
-  const auto path = std::filesystem::path(testing::TempDir()) /
-                    (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
-                     std::to_string(getpid()) + ".csv");
-  std::ofstream(path, std::ios::binary) << kColumns << rows;
-  const TrainingRuns runs = read_training_runs(path, shipped_rules(), {.filters = filters});
-  std::filesystem::remove(path);
-  return runs;
+  const ScratchFolder folder;
+  return read_training_runs(folder.write("runs.csv", kColumns + rows), shipped_rules(),
+                            {.filters = filters});
 }
 
 }  // namespace tessera::test

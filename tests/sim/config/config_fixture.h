@@ -10,6 +10,7 @@
 
 #include "hw/units/input_error.h"
 #include "sim/config/load.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 
@@ -17,18 +18,11 @@ namespace tessera {
 /// machine.
 class ConfigTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::filesystem::current_path(TESSERA_SOURCE_DIR);
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { std::filesystem::current_path(TESSERA_SOURCE_DIR); }
 
   /// Writes a file that lives as long as the test.
   std::filesystem::path file(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-    return folder_ / name;
+    return folder_.write(name, text);
   }
 
   Scenario load(const std::filesystem::path& path,
@@ -55,7 +49,7 @@ class ConfigTest : public testing::Test {
   const Catalog catalog_{"configs"};
 
  private:
-  std::filesystem::path folder_;
+  ScratchFolder folder_;
 };
 
 }  // namespace tessera

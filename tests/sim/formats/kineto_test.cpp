@@ -9,6 +9,7 @@
 
 #include "hw/units/input_error.h"
 #include "sim/formats/output_file.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -37,15 +38,14 @@ TEST(KernelNames, SayWhatAKernelDoes) {
 
 class Traces : public ::testing::Test {
  protected:
-  void TearDown() override { std::filesystem::remove(path_); }
   KinetoTrace read(const std::string& events) {
     std::ofstream(path_) << "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0}], "
                             "\"traceEvents\": ["
                          << events << "], \"traceName\": \"t\"}";
     return read_kineto(path_);
   }
-  std::filesystem::path path_ = std::filesystem::path(testing::TempDir()) /
-                                ("kineto" + std::to_string(getpid()) + ".json.gz");
+  ScratchFolder folder_;
+  std::filesystem::path path_ = folder_.path() / "kineto.json.gz";
 };
 
 std::string event(const char* category, const char* name, double begin_us, double duration_us,

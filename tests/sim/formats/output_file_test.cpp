@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "hw/units/input_error.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -18,19 +19,14 @@ using ::testing::HasSubstr;
 /// An empty folder of the test's own, removed with it.
 class OutputFile : public ::testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path file(const std::string& name) const { return folder_ / name; }
+  fs::path file(const std::string& name) const { return folder_.path() / name; }
   std::size_t files() const {
     return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+        std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
 
  private:
-  fs::path folder_ = fs::path(::testing::TempDir()) /
-                     (std::string("output_file_") +
-                      ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  ScratchFolder folder_;
 };
 
 std::string contents_of(const fs::path& path) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -15,13 +16,11 @@ namespace {
 class PlantedFile {
  public:
   PlantedFile(const std::string& name, const std::string& text)
-      : path_(std::filesystem::path(testing::TempDir()) / name) {
-    std::ofstream(path_) << text;
-  }
-  ~PlantedFile() { std::filesystem::remove(path_); }
+      : path_(folder_.write(name, text)) {}
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  ScratchFolder folder_;
   std::filesystem::path path_;
 };
 

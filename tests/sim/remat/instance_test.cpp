@@ -6,6 +6,7 @@
 
 #include "hw/units/input_error.h"
 #include "sim/remat/portable_math.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera::remat {
 namespace {
@@ -26,10 +27,8 @@ class InstanceFile : public ::testing::Test {
     return "no complaint";
   }
 
-  void TearDown() override { std::filesystem::remove(file_); }
-
-  std::filesystem::path file_ =
-      std::filesystem::temp_directory_path() / ("instance_" + std::to_string(::getpid()) + ".json");
+  ScratchFolder folder_;
+  std::filesystem::path file_ = folder_.path() / "instance.json";
 };
 
 const std::string kTwo =

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/hw/units/scratch.h"
 #include "tests/sim/report/json_schema_check.h"
 #include "tests/sim/report/sample_report.h"
 
@@ -137,8 +138,8 @@ TEST(JsonSchema, RejectsWhatIsMissingUnknownOrOfAnotherType) {
 TEST(JsonSchema, AcceptsAResultByPythonsJsonschema) {
   const std::string python = "python3 -c 'import jsonschema' 2>/dev/null";
   if (std::system(python.c_str()) != 0) GTEST_SKIP() << "python3-jsonschema is not installed";
-  const auto file = std::filesystem::path(::testing::TempDir()) / "tessera_result.json";
-  std::ofstream(file) << sample_text();
+  const ScratchFolder folder;
+  const auto file = folder.write("result.json", sample_text());
   const std::string check =
       "python3 -c 'import json, sys, jsonschema\n"
       "schema = json.load(open(sys.argv[1]))\n"
