@@ -130,9 +130,9 @@ std::optional<double> routing_exponent(MeasuredTable& table, std::size_t column)
 
 bool possible(MeasuredTable& table, const ExpertCall& call) {
   if (call.experts <= 65536 && call.ranks <= call.experts && call.top_k <= call.experts)
-    return fits(table, static_cast<double>(call.chosen()) * static_cast<double>(call.hidden) +
-                           static_cast<double>(call.experts * call.hidden) *
-                               static_cast<double>(call.ffn));
+    return fits(
+        table, static_cast<double>(call.chosen()) * static_cast<double>(call.hidden) +
+                   static_cast<double>(call.experts * call.hidden) * static_cast<double>(call.ffn));
   table.problem("experts = " + std::to_string(call.experts) + " cannot be split so",
                 "at most 65536 experts, no more ranks or choices than experts");
   return false;

@@ -39,8 +39,7 @@ class ServingPredictors {
     const std::pair key(call.gpu, call.stack);
     auto found = servers_.find(key);
     if (found == servers_.end())
-      found = servers_
-                  .emplace(key, ServedKernels(request_, request_.lookup(call.gpu), call.stack))
+      found = servers_.emplace(key, ServedKernels(request_, request_.lookup(call.gpu), call.stack))
                   .first;
     return std::max(found->second.duration(call.kernels), host_seconds(call.stack, call.gpu));
   }

@@ -19,8 +19,7 @@ GpuSpec ServedKernels::variant(const std::string& name) const {
 
 const KernelPredictor& ServedKernels::plain(const std::string& name) {
   auto& predictor = plain_[name];
-  if (!predictor)
-    predictor = make_predictor(request_.form, variant(name), request_.weights, load_);
+  if (!predictor) predictor = make_predictor(request_.form, variant(name), request_.weights, load_);
   return *predictor;
 }
 
@@ -36,6 +35,7 @@ Seconds ServedKernels::of_product(const ServingKernel& part) {
                 .first;
     found->second.slow_down(part.slowdown);
   }
+  found->second.keep_warm(warm_sets_);
   return found->second.duration(part.kernel) + found->second.launch_seconds();
 }
 

@@ -20,6 +20,9 @@ class ServedKernels {
   ServedKernels(const ScoreRequest& request, const GpuSpec& gpu, std::string stack,
                 Load load = Load::isolated);
 
+  /// Of products, as TensorGemmPredictor::keep_warm.
+  void keep_warm(int sets) { warm_sets_ = sets; }
+
   Seconds duration(const ServingKernel& kernel);
   Seconds duration(const std::vector<ServingKernel>& kernels);
 
@@ -33,6 +36,7 @@ class ServedKernels {
   GpuSpec gpu_;
   std::string stack_;
   Load load_;
+  int warm_sets_ = 0;
   std::map<std::string, std::unique_ptr<KernelPredictor>> plain_;
   std::map<std::pair<std::string, double>, TensorGemmPredictor> products_;
   std::map<std::string, AttentionPredictor> attention_;

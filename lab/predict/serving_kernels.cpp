@@ -30,8 +30,8 @@ void add_projections(const ProductFormat* format, std::int64_t tokens, std::int6
 
 /// Whether the software multiplies queries and results by the up-projections of keys and values, so
 /// that every head attends to the cached latent rows themselves: 3.4 times the arithmetic of the
-/// heads that they stand for, one key head for all. Of vLLM's, FlashMLA and FlashAttention's form of
-/// it, as modules; as attention alone its prefill is that of other models. SGLang's all.
+/// heads that they stand for, one key head for all. Of vLLM's, FlashMLA and FlashAttention's form
+/// of it, as modules; as attention alone its prefill is that of other models. SGLang's all.
 bool absorbs(std::string_view stack, bool module) {
   const auto says = [&](std::string_view word) { return stack.find(word) != stack.npos; };
   if (module) return says("FLASHMLA") || says("FLASH_ATTN_MLA");
@@ -240,13 +240,12 @@ std::optional<ServingCall> read_quantize_call(MeasuredTable& table) {
     table.problem("op = '" + std::string(op) + "' is not known", "scale_matrix or compute_scale");
     return std::nullopt;
   }
-  ServingCall call{
-      .gpu = {},
-      .name = std::string(op),
-      .stand_in = op == "scale_matrix" ? "a pointwise kernel of as many bytes"
-                                       : "one more read of the matrix",
-      .stack = {},
-      .kernels = {}};
+  ServingCall call{.gpu = {},
+                   .name = std::string(op),
+                   .stand_in = op == "scale_matrix" ? "a pointwise kernel of as many bytes"
+                                                    : "one more read of the matrix",
+                   .stack = {},
+                   .kernels = {}};
   call.kernels.push_back({op == "scale_matrix"
                               ? quantization_kernel(*product_format("fp8"), sizes[0], sizes[1])
                               : search_kernel(sizes[0], sizes[1]),

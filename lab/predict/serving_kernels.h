@@ -17,8 +17,8 @@ namespace tessera {
 /// One kernel of a call, on a GPU whose peaks are those of a number format.
 struct ServingKernel {
   Kernel kernel;
-  std::string variant;  ///< a name of product_format.h, "fp8 attention", or empty
-  double slowdown = 0;  ///< of a product, log time against a measured library's 16-bit one
+  std::string variant;          ///< a name of product_format.h, "fp8 attention", or empty
+  double slowdown = 0;          ///< of a product, log time against a measured library's 16-bit one
   bool caches_latents = false;  ///< attention whose keys and values do not go into the cache
 };
 
