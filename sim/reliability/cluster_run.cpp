@@ -146,7 +146,7 @@ class ClusterRun {
     return interval - std::min(interval, ledger_.since_checkpoint(place));
   }
 
-  bool is_increment() const { return increments_ + 1 < plan_.full_every; }
+  bool is_increment() const { return increments_ >= 0 && increments_ + 1 < plan_.full_every; }
 
   void begin_checkpoint(CheckpointPlace place) {
     place_ = place;
@@ -228,8 +228,10 @@ class ClusterRun {
     if (!meets_any) return;
     ledger_.count_event(event.cause);
     if (of.is_slow() || of.is_silent()) return go_bad(event.cause, event.node);
-    if (of.announced && computes() && meets_job) return stop_behind_checkpoint(event.cause);
-    for (int node = first; node < end && !of.announced; ++node) take_out(event.cause, node);
+    for (int node = first; node < end; ++node) take_out(event.cause, node);
+    const bool stops = !plan_.replica_wise || of.repair.value() == 0;
+    if (of.announced && computes() && meets_job && stops)
+      return stop_behind_checkpoint(event.cause);
     if (meets_job) stop(event.cause, of.takes_nodes, of.detection);
   }
 
@@ -333,7 +335,7 @@ class ClusterRun {
   }
 
   Micros restart_time() const {
-    const Micros increments = plan_.increment_restart * increments_;
+    const Micros increments = plan_.increment_restart * std::max<std::int64_t>(0, increments_);
     if (cause_ >= 0 && !is_recorded(cause_) && class_of(cause_).restart)
       return to_micros(*class_of(cause_).restart) + increments;
     return plan_.restart + increments;
@@ -352,8 +354,8 @@ class ClusterRun {
   ReplicaSet replicas_;
   int cause_ = -1;                                    ///< of the last stop
   CheckpointPlace place_ = CheckpointPlace::storage;  ///< of the checkpoint that is made
-  std::int64_t increments_ = 0;                       ///< since the last whole one in storage
-  bool trains_on_ = false;  ///< behind the detection, with the replicas that are left
+  std::int64_t increments_ = -1;  ///< since the last whole one in storage; -1: none
+  bool trains_on_ = false;        ///< behind the detection, with the replicas that are left
   bool stops_behind_checkpoint_ = false;
   bool wants_to_grow_ = false;
   bool done_ = false;
