@@ -15,7 +15,7 @@ namespace {
 struct PlanClocksOptions {
   std::string file;
   std::vector<std::string> overrides;
-  double tolerance = 0;
+  double tolerance = 0.002;
   std::string format;
 };
 
@@ -24,7 +24,8 @@ struct PlanClocksOptions {
 void add_plan_clocks_command(CLI::App& plan) {
   auto options = std::make_shared<PlanClocksOptions>();
   CLI::App* command = plan.add_subcommand(
-      "clocks", "The slowest clocks of pipeline stages with which the step takes no longer");
+      "clocks",
+      "Slower clocks of pipeline stages that wait, with which the step hardly takes longer");
   add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
   command

@@ -12,6 +12,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/commands/run_options.h"
 #include "app/cli/commands/run_steps.h"
+#include "app/cli/commands/run_store.h"
 #include "app/html/run_page.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
@@ -74,11 +75,13 @@ void add_notes(const RunOptions& options, RunAnswer& answer) {
     answer.notes.emplace_back("a step needs more memory than a GPU has (tessera simulate)");
 }
 
-void add_step(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
+void add_plan_of_step(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
   finish_plan(options, step.scenario, step.timed, figures_with_write(options, step), answer);
   check_run_size(options, answer.plan);
   set_slowdowns(step, answer);
-  answer.runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds));
+}
+
+void add_bill(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
   const auto price = price_of(options, answer.gpu);
   answer.bill = run_bill(step.scenario.cluster, step.figures, answer.plan, answer.runs,
                          price ? price->dollars_per_hour : 0);
@@ -86,7 +89,9 @@ void add_step(const RunOptions& options, const RunStep& step, RunAnswer& answer)
 }
 
 void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer) {
-  add_step(options, step, answer);
+  add_plan_of_step(options, step, answer);
+  answer.runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds));
+  add_bill(options, step, answer);
   answer.timeline = simulate_run(answer.plan, options.seed, true).timeline;
   add_interval_advice(answer);
   add_spare_advice(answer);
@@ -116,11 +121,27 @@ std::vector<std::string> take_scenarios(RunOptions& asked) {
   return files;
 }
 
-VariantResult result_of(const RunVariant& variant, const RunStep& step, RunAnswer& answer) {
-  add_step(variant.options, step, answer);
-  VariantResult result{
-      .settings = variant.settings, .goodput_share = answer.goodput_share(), .runs = answer.runs};
-  if (variant.options.tokens > 0) result.goal = token_goal(variant.options, answer);
+RunStore::Result stored_or_simulated(const RunOptions& options, const RunAnswer& answer,
+                                     RunStore& store) {
+  const std::string key = key_of_run(answer.plan, options, answer.tokens_per_s);
+  if (auto known = store.find(key)) return std::move(*known);
+  RunStore::Result result{
+      .runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds)), .goal = {}};
+  if (options.tokens > 0) result.goal = token_goal(options, answer);
+  store.add(key, result);
+  return result;
+}
+
+VariantResult result_of(const RunVariant& variant, const RunStep& step, RunAnswer& answer,
+                        RunStore& store) {
+  add_plan_of_step(variant.options, step, answer);
+  RunStore::Result simulated = stored_or_simulated(variant.options, answer, store);
+  answer.runs = simulated.runs;
+  add_bill(variant.options, step, answer);
+  VariantResult result{.settings = variant.settings,
+                       .goodput_share = answer.goodput_share(),
+                       .runs = answer.runs,
+                       .goal = std::move(simulated.goal)};
   if (answer.bill.dollars && answer.runs.wall.mean > 0)
     result.dollars_per_hour = *answer.bill.dollars / answer.runs.wall.mean;
   return result;
@@ -128,6 +149,7 @@ VariantResult result_of(const RunVariant& variant, const RunStep& step, RunAnswe
 
 ExitCode run_variants_of(RunOptions asked, const std::set<std::string>& given) {
   const std::vector<std::string> named = take_scenarios(asked);
+  RunStore store(asked.store_file);
   std::vector<VariantResult> results;
   ExitCode code = ExitCode::ok;
   const std::vector<std::string> files = named.empty() ? std::vector{asked.file} : named;
@@ -144,7 +166,7 @@ ExitCode run_variants_of(RunOptions asked, const std::set<std::string>& given) {
     for (std::size_t i = 0; i < variants.size(); ++i) {
       if (!named.empty())
         variants[i].settings.emplace(variants[i].settings.begin(), "scenario", step.scenario.name);
-      results.push_back(result_of(variants[i], step, answers[i]));
+      results.push_back(result_of(variants[i], step, answers[i], store));
     }
   }
   print(asked.format == "json" ? variants_json(results, asked.deadline_days, TESSERA_VERSION)
@@ -155,6 +177,8 @@ ExitCode run_variants_of(RunOptions asked, const std::set<std::string>& given) {
 ExitCode run_long(const RunOptions& asked, const std::set<std::string>& given) {
   if (asked.deadline_days > 0 && asked.tokens <= 0)
     throw InputError({"--deadline", "is given without a goal", "say --tokens"});
+  if (asked.vary.empty() && !asked.store_file.empty())
+    throw InputError({"--store", "keeps the lines of --vary", "add --vary, or leave it out"});
   if (!asked.vary.empty()) {
     if (!asked.picture_file.empty() || !asked.report_file.empty())
       throw InputError({asked.report_file.empty() ? "--picture" : "--report", "draws one run",
@@ -264,6 +288,8 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
                    "a line for each value instead, as spares=0,16,32; repeatable, for every "
                    "combination")
       ->allow_extra_args(false);
+  command->add_option("--store", options->store_file,
+                      "keep the lines of --vary in a file: the same command goes on behind them");
   command->add_option("--seeds", options->seeds, "runs with other failures (default 20)")
       ->check(CLI::Range(1, 100'000));
   command->add_option("--seed", options->seed, "of the first run (default 1)");

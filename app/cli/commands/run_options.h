@@ -35,6 +35,7 @@ struct RunOptions {
   std::string prices, region, date;  ///< of a file of prices
   bool spot = false;
   double deadline_days = 0;  ///< 0: none
+  std::string store_file;    ///< of results of --vary; empty: none
   bool asynchronous = false;
   std::string policy = "restart";
   int spares = 0;
