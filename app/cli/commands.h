@@ -15,6 +15,7 @@ void add_run_command(CLI::App& app, ExitCode& exit_code);
 void add_expect_command(CLI::App& app, ExitCode& exit_code);
 void add_fit_command(CLI::App& app, ExitCode& exit_code);
 void add_replay_command(CLI::App& app);
+void add_neighbours_command(CLI::App& app);
 void add_collective_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_explain_command(CLI::App& app);

@@ -110,6 +110,21 @@ bool TensorKeeper::follow_plan(std::int32_t op) {
   return true;
 }
 
+void TensorKeeper::follow_plan_past(std::int32_t op) {
+  for (; next_step_ < steps_.size(); ++next_step_) {
+    const PlanStep& step = steps_[next_step_];
+    if (perform_at_once(step)) continue;
+    if (step.action == remat::Action::copy_in) {
+      if (!store_.is_here(step.id)) early_.push_back(step.id);
+    } else if (step.again) {
+      departed_ = true;  // a rescue needed the room
+    } else {
+      if (step.id == op) ++next_step_;
+      return;
+    }
+  }
+}
+
 /// True: all that the op makes is there.
 bool TensorKeeper::run_plan_again(std::int32_t made_by) {
   const bool is_there = std::ranges::all_of(uses_.made_by(made_by), [&](std::int32_t tensor) {
@@ -130,7 +145,7 @@ void TensorKeeper::copy_back_early(std::int32_t op) {
     const bool can = !store_.is_here(tensor) && store_.has_use(tensor);
     if (can && store_.host_copy(tensor) != TensorStore::HostCopy::complete) return;
     if (can && store_.bytes(tensor) + host_.taken_by(op) > room()) return;
-    if (can) store_.come_back(tensor);
+    if (can) come_back(tensor);
     early_.pop_front();
   }
 }
@@ -151,7 +166,7 @@ void TensorKeeper::look_ahead(std::int32_t op) {
       const double copy = store_.lanes().seconds(CopyWay::in, bytes);
       if (horizon_.between(op, next).value() > 2 * copy || bytes > room_left) return;
       room_left -= bytes;
-      store_.come_back(tensor);
+      come_back(tensor);
     }
   }
 }
