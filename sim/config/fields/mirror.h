@@ -187,6 +187,9 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("keeps_logits", profile.keeps_logits);
   visit("reentrant_checkpoints", profile.reentrant_checkpoints);
   visit("shifts_labels", profile.shifts_labels);
+  visit("keeps_gathered", profile.keeps_gathered);
+  visit("bucket_copies", profile.bucket_copies);
+  visit("mask_buffers", profile.mask_buffers);
   visit("cuda_device_max_connections", profile.cuda_device_max_connections);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);
@@ -242,6 +245,9 @@ void mirror(Of<GpuPerturbation> auto& perturbation, auto&& visit) {
   visit("ranks", perturbation.ranks);
   visit("gpu", perturbation.gpu);
   visit("slowdown", perturbation.slowdown);
+  visit("stages", perturbation.stages);
+  visit("replicas", perturbation.replicas);
+  visit("nic_bandwidth_share", perturbation.nic_bandwidth_share);
 }
 
 void mirror(Of<Perturbation> auto& perturbation, auto&& visit) {
@@ -271,11 +277,25 @@ void mirror(Of<ReliabilitySettings> auto& settings, auto&& visit) {
   visit("checkpoint_time", settings.checkpoint_time);
   visit("storage_bandwidth", settings.storage_bandwidth);
   visit("memory_interval", settings.memory_interval);
+  visit("local_interval", settings.local_interval);
+  visit("incremental_share", settings.incremental_share);
+  visit("full_every", settings.full_every);
   visit("asynchronous", settings.asynchronous);
   visit("policy", settings.policy);
   visit("spares", settings.spares);
   visit("repair_crews", settings.repair_crews);
   visit("least_replicas", settings.least_replicas);
+}
+
+void mirror(Of<HostTable> auto& host, auto&& visit) {
+  visit("name", host.name);
+  visit("cpu", host.cpu);
+  visit("source", host.source);
+  visit("factor", host.factor);
+  visit("per_call", host.per_call);
+  visit("per_compiled_call", host.per_compiled_call);
+  visit("per_communication", host.per_communication);
+  visit("per_message", host.per_message);
 }
 
 /// The section `training` of a scenario, without the number of micro-batches, which follows from
@@ -302,6 +322,7 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("expert_capacity_factor", step.expert_capacity_factor);
   visit("lora_rank", step.lora_rank);
   visit("lora_targets", step.lora_targets);
+  visit("host", step.host);
 }
 
 void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {
