@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "app/html/flame_data.h"
 #include "app/html/headline.h"
 #include "app/html/link_figures.h"
 #include "app/html/page.h"
@@ -149,6 +150,7 @@ std::string step_page(const StepReport& report, const Provenance& provenance,
   page["summary"] = summary_of(report);
   if (!sensitivities.empty()) page["effects"] = effects_of(sensitivities);
   page["ranks"] = ranks_of(report);
+  page["flame"] = flame_data(TimelineIndex(timed, timeline), timed);
   page["timeline"] = timeline_data(timed, timeline, story.path, limits);
   page["memory"] = memory_data(report, timed, timeline, limits);
   page["links"] = link_figures(TimelineIndex(timed, timeline), timed);

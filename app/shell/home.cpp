@@ -1,11 +1,34 @@
 #include "app/shell/home.h"
 
 #include <cstdlib>
+#include <system_error>
 
+#include "hw/units/input_error.h"
 #include "hw/units/program_file.h"
 #include "sim/config/load.h"
 
 namespace tessera {
+namespace {
+
+bool is_home(const std::filesystem::path& folder) {
+  std::error_code failure;
+  return std::filesystem::is_directory(folder / "configs", failure) &&
+         std::filesystem::is_directory(folder / "predictor", failure);
+}
+
+/// Throws InputError that says where the files should lie, and how to name another place.
+void check_home() {
+  if (is_home(home())) return;
+  const char* chosen = std::getenv("TESSERA_HOME");
+  const bool named = chosen && *chosen;
+  throw InputError(
+      {.where = named ? "TESSERA_HOME" : program_file().string(),
+       .what = home().string() + " holds no configs/ and predictor/, which come with Tessera",
+       .hint = named ? "set it to a checkout or to share/tessera of an installation, or unset it"
+                     : "set TESSERA_HOME to a checkout or to share/tessera of an installation"});
+}
+
+}  // namespace
 
 std::filesystem::path home() {
   const char* chosen = std::getenv("TESSERA_HOME");
@@ -17,6 +40,7 @@ bool is_checkout() {
 }
 
 Catalog shipped_catalog() {
+  check_home();
   return Catalog(home() / "configs");
 }
 
@@ -29,6 +53,7 @@ std::filesystem::path weights_file() {
 }
 
 PredictorWeights shipped_weights() {
+  check_home();
   return load_weights(weights_file());
 }
 

@@ -15,7 +15,7 @@ std::filesystem::path home();
 /// Whether that is a checkout, whose files may be made anew; an installation's stay as they came.
 bool is_checkout();
 
-/// The shipped descriptions.
+/// The shipped descriptions. Throws InputError with the remedy where home() does not hold them.
 Catalog shipped_catalog();
 
 /// Finds a GPU of the shipped catalog by its id.
@@ -24,7 +24,7 @@ GpuLookup shipped_gpu_lookup();
 /// The trained weights that come with the repository.
 std::filesystem::path weights_file();
 
-/// Throws InputError where the file is missing or damaged.
+/// Throws InputError where home() is none, or the file is missing or damaged.
 PredictorWeights shipped_weights();
 
 }  // namespace tessera

@@ -43,7 +43,7 @@ class Calibration(EndToEnd):
                                               "effect": f"{answer['overlay']['rows']} kernels of h100.csv",
                                               "notes": []})
         self.assertNotEqual(before["step_time_s"], after["step_time_s"])
-        table = self.answer("simulate", DATA_PARALLEL, "--set", overlay)
+        table = self.answer("simulate", DATA_PARALLEL, "--set", overlay, "--notes")
         self.assertEqual(table.splitlines()[3], f"calibrated for {GPU}: {after['predictor']['effect']}")
 
     def test_collected_bf16_rows_make_an_overlay_of_tensor_cores(self):

@@ -1,6 +1,7 @@
 """Exit codes and messages of what goes wrong, as docs/architecture.md lists them."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -16,6 +17,15 @@ cluster: hgx-h100-4
 training: {global_batch: 4}
 paralelism: {data: 4}
 """
+
+
+class Home(EndToEnd):
+    def test_a_home_without_its_files_is_named_with_the_remedy(self):
+        for folder in (self.folder / "nowhere", self.folder):
+            environment = {**os.environ, "TESSERA_HOME": str(folder)}
+            for arguments in (("list", "gpus"), ("simulate", "gpt2-large_4xh100_dp4"), ("explain", "model")):
+                self.assert_fails(BAD_INPUT, f"TESSERA_HOME: {folder} holds no configs/ and predictor/", *arguments, env=environment)
+        self.assertEqual(self.run_tessera("--help", env=environment).returncode, 0)
 
 
 class UsageErrors(EndToEnd):

@@ -132,6 +132,19 @@ class HtmlReport(EndToEnd):
         self.assertTrue(all(point["rate"] <= data["roofline"]["peak"] for point in data["roofline"]["points"]
                             if point["kind"] == "gemm"))
 
+    def test_the_flame_holds_every_kernel_once(self):
+        """Phases are the sums of their parts, and all of them what the kernels of a GPU take."""
+        page = self.report("simulate", DATA_PARALLEL)
+        data = json.loads(DATA.search(page).group(2))
+        phases = data["flame"]["phases"]
+        self.assertEqual([phase["name"] for phase in phases], ["forward", "loss", "backward", "gradient_reduction", "optimizer"])
+        for phase in phases:
+            for whole, parts in [(phase, phase["segments"]), *((segment, segment["kernels"]) for segment in phase["segments"])]:
+                self.assertAlmostEqual(whole["seconds"], sum(part["seconds"] for part in parts), delta=1e-12)
+                self.assertEqual([part["seconds"] for part in parts], sorted((part["seconds"] for part in parts), reverse=True))
+        kinds = next(table for table in data["tables"] if table["title"] == "Kernels by kind")
+        self.assertAlmostEqual(1e3 * sum(phase["seconds"] for phase in phases), sum(row[1] for row in kinds["rows"]), delta=0.01)
+
     def test_links_carry_what_the_step_sends(self):
         page = self.report("simulate", PIPELINE)
         self.assertEqual(page, self.report("simulate", PIPELINE), "in the same order, too")

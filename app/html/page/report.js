@@ -30,6 +30,7 @@ function drawnParts(page) {
     ["What would help", some({effects: page.effects || []}, "effects"), (data) => effectsNode(data.effects)],
     ["Difference", page.waterfall, waterfallNode],
     ["Where the time goes", few ? null : page.ranks, ranksNode],
+    ["Layers and kernels", some(page.flame, "phases"), flameGraph],
     ["Timeline", page.timeline, timelineNode],
     ["Memory", page.memory, memoryNode, true],
     ["Links", page.links, linksNode],

@@ -113,8 +113,9 @@ CollectiveSettings calibrate_on_logs(const std::vector<NcclLog>& logs, const Clu
 CollectiveSettings calibrate_on_runs(const std::vector<CollectiveRun>& runs, const Catalog& catalog,
                                      const CollectiveFitOptions& options) {
   TimedGroups groups;
+  RunTopologies topologies(catalog);
   for (const CollectiveRun& run : runs) {
-    const Topology topology(cluster_of_run(run, catalog));
+    const Topology& topology = topologies.of(run);
     const CollectiveCall call{.kind = run.collective,
                               .bytes = run.bytes,
                               .reduces_in_switch = reduces_in_switch(run.dtype)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <regex>
 
 #include "hw/link_rates.h"
@@ -26,13 +27,25 @@ bool has(const std::string& text, const std::string& word) {
   throw InputError({.where = run.where, .what = column + ": \"" + value + "\"", .hint = hint});
 }
 
-int gpus_of_node(const CollectiveRun& run, bool over_switch) {
+/// GPUs of the smallest shipped node that joins this GPU over switches (DGX-2 joins 16 of its
+/// module, a rack 72); 8 where none is shipped.
+int gpus_of_shipped_board(const std::string& gpu, const Catalog& catalog) {
+  std::optional<int> found;
+  for (const std::string& id : catalog.ids(CatalogKind::nodes)) {
+    const NodeSpec node = load_node(id, catalog);
+    if (node.gpu.id != gpu || node.interconnect != GpuInterconnect::nvswitch) continue;
+    found = std::min(found.value_or(node.gpu_count), node.gpu_count);
+  }
+  return found.value_or(8);
+}
+
+int gpus_of_node(const CollectiveRun& run, const Catalog& catalog, const std::string& gpu,
+                 bool over_switch) {
   const int taking_part = run.ranks / run.nodes;
   const bool mesh_of_four = has(run.intra_link, "mesh") || has(run.intra_link, "4-GPU");
   if (!over_switch) return mesh_of_four ? std::max(4, taking_part) : taking_part;
   if (has(run.intra_link, "NVL72")) return std::max(72, taking_part);
-  const int usual = has(run.gpu, "SXM3") ? 16 : 8;
-  return std::max(usual, taking_part);
+  return std::max(gpus_of_shipped_board(gpu, catalog), taking_part);
 }
 
 void add_pairs(const CollectiveRun& run, const Catalog& catalog, NodeSpec& node) {
@@ -59,7 +72,7 @@ void add_interconnect(const CollectiveRun& run, const Catalog& catalog, NodeSpec
       node.gpu.form_factor == FormFactor::sxm || node.gpu.form_factor == FormFactor::superchip;
   const bool names_switch = has(run.intra_link, "NVSwitch") || has(run.intra_link, "NVLS");
   const bool over_switch = names_switch || (run.intra_link.empty() && soldered);
-  node.gpu_count = gpus_of_node(run, over_switch);
+  node.gpu_count = gpus_of_node(run, catalog, node.gpu.id, over_switch);
   if (over_switch) {
     node.interconnect = GpuInterconnect::nvswitch;
   } else if (has(run.intra_link, "mesh") || has(run.intra_link, "pairwise") ||
@@ -118,6 +131,15 @@ ClusterSpec cluster_of_run(const CollectiveRun& run, const Catalog& catalog) {
   cluster.node_count = run.nodes;
   cluster.fabric_latency = 0.6_us;
   return cluster;
+}
+
+const Topology& RunTopologies::of(const CollectiveRun& run) {
+  const std::string key = run.gpu + '\n' + std::to_string(run.ranks) + '\n' +
+                          std::to_string(run.nodes) + '\n' + run.intra_link + '\n' + run.inter_link;
+  auto found = topologies_.find(key);
+  if (found == topologies_.end())
+    found = topologies_.emplace(key, Topology(cluster_of_run(run, catalog_))).first;
+  return found->second;
 }
 
 std::vector<int> ranks_of_run(const CollectiveRun& run, const ClusterSpec& cluster) {

@@ -29,30 +29,20 @@ std::string sweep_of(const CollectiveRun& run) {
   return sweep;
 }
 
-/// Clusters are built once for all rows that describe the same.
 class Planner {
  public:
-  explicit Planner(const Catalog& catalog) : catalog_(catalog) {}
+  explicit Planner(const Catalog& catalog) : topologies_(catalog) {}
 
   PlannedRun plan(const CollectiveRun& run, std::size_t row) {
-    const std::string key = run.gpu + '\n' + std::to_string(run.ranks) + '\n' +
-                            std::to_string(run.nodes) + '\n' + run.intra_link + '\n' +
-                            run.inter_link;
-    auto found = topologies_.find(key);
-    if (found == topologies_.end()) {
-      const Topology topology(cluster_of_run(run, catalog_));
-      found = topologies_.emplace(key, topology).first;
-    }
+    const Topology& topology = topologies_.of(run);
     const CollectiveCall call{
         .kind = run.collective, .bytes = run.bytes, .reduces_in_switch = reduces_in_switch(run)};
-    const std::vector<int> ranks = ranks_of_run(run, found->second.cluster());
-    return {row, plan_collective(found->second, call, ranks), run.measured, run.launch,
-            sweep_of(run)};
+    const std::vector<int> ranks = ranks_of_run(run, topology.cluster());
+    return {row, plan_collective(topology, call, ranks), run.measured, run.launch, sweep_of(run)};
   }
 
  private:
-  const Catalog& catalog_;
-  std::map<std::string, Topology> topologies_;
+  RunTopologies topologies_;
 };
 
 void predict(const PlannedRun& run, Seconds predicted, std::vector<ScoredCollective>& rows) {

@@ -104,7 +104,11 @@ std::string basis_lines(const StepReport& report, const Provenance& provenance) 
   std::string text = mode == "zero-shot"
                          ? "zero-shot: nothing was measured on " + report.gpu + "\n"
                          : mode + " for " + report.gpu + ": " + provenance.predictor_effect + "\n";
-  text += note_lines(provenance.predictor_notes);
+  return text + note_lines(provenance.predictor_notes);
+}
+
+std::string link_lines(const Provenance& provenance) {
+  std::string text;
   for (const std::string& note : provenance.link_notes) text += wrapped("  links:", note);
   return text;
 }
@@ -139,7 +143,8 @@ bool is_replayed(const Provenance& provenance) {
   return provenance.mode == "replayed";
 }
 
-std::string header_line(const StepReport& report, const Provenance& provenance) {
+std::string header_line(const StepReport& report, const Provenance& provenance,
+                        const TextStyle& style) {
   const ParallelLayout& layout = report.layout;
   if (is_replayed(provenance))
     return provenance.scenario + ": replayed step of " + provenance.model + " on " +
@@ -155,7 +160,8 @@ std::string header_line(const StepReport& report, const Provenance& provenance) 
          ", " + std::string(name_of(report.precision)) +
          (provenance.recompute == "none" ? "" : ", recompute " + provenance.recompute) +
          parameters_text(provenance.parameters) + "\n" + note_lines(provenance.notes) +
-         basis_lines(report, provenance) + approximation_lines(provenance) + "\n";
+         (style.notes ? basis_lines(report, provenance) : "") + link_lines(provenance) +
+         approximation_lines(provenance) + "\n";
 }
 
 /// " [3]" where notes follow.
@@ -252,7 +258,7 @@ std::string summary_rows(const StepReport& report, bool known, const TextStyle& 
          summary_row("MFU, HFU" + reference(1, style), utilization_text(report)) +
          summary_row("bubble fraction" + reference(2, style), percent(report.bubble_fraction)) +
          waits + copies_row(report, style) + energy_row(report) + straggler_row(report) +
-         extrapolation_row(report);
+         (style.notes ? extrapolation_row(report) : "");
 }
 
 /// A bar in the colour of the class, as long as its share of the longest one.
@@ -397,13 +403,13 @@ std::string footnotes(const StepReport& report) {
 std::string table_text(const StepReport& report, const Provenance& provenance,
                        const TextStyle& style) {
   const bool known = !is_replayed(provenance);
-  return fitted(header_line(report, provenance) + summary_rows(report, known, style) +
+  return fitted(header_line(report, provenance, style) + summary_rows(report, known, style) +
                 breakdown_rows(report, style) + kernel_kind_rows(report, style) +
                 segment_rows(report) + (known ? memory_rows(report.memory, style) : "") +
                 folding_rows(report)) +
-         (style.notes
-              ? footnotes(report)
-              : "\n" + utilization_caveats(report, "MFU:") + "what the terms mean: --notes\n");
+         (style.notes ? footnotes(report)
+                      : "\n" + utilization_caveats(report, "MFU:") +
+                            "what the terms mean, and what the prediction rests on: --notes\n");
 }
 
 }  // namespace tessera

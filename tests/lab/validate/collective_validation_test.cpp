@@ -38,6 +38,10 @@ ClusterSpec cluster_on(const std::string& gpu, int ranks, int nodes, const std::
 
 TEST(CollectiveCluster, LinkColumnsDescribeTheNode) {
   EXPECT_EQ(cluster_on("A100-SXM4-80GB", 2, 1, "NVLink3 NVSwitch 600GB/s").node.gpu_count, 8);
+  // As many GPUs as the shipped node has: DGX-2 has 16, a GB300 rack 72; of A800 none is shipped.
+  EXPECT_EQ(cluster_on("V100-SXM3-32GB", 2, 1, "NVLink2 NVSwitch").node.gpu_count, 16);
+  EXPECT_EQ(cluster_on("GB300", 4, 1, "NVLink5 NVSwitch").node.gpu_count, 72);
+  EXPECT_EQ(cluster_on("A800-SXM4-80GB", 2, 1, "NVLink3 NVSwitch").node.gpu_count, 8);
   const ClusterSpec mesh = cluster_on("A100-SXM4-80GB", 4, 1, "NVLink3 direct mesh");
   EXPECT_EQ(mesh.node.interconnect, GpuInterconnect::direct);
   EXPECT_EQ(mesh.node.pairs.size(), 6);

@@ -104,7 +104,7 @@ TEST(Table, KeepsToTheWidthOfATerminal) {
 TEST(Table, SaysWhatTermsMeanWhereItIsAsked) {
   const std::string plain = table_text(sample_report(), sample_provenance());
   EXPECT_THAT(plain, Not(HasSubstr("[1]")));
-  EXPECT_THAT(plain, HasSubstr("what the terms mean: --notes\n"));
+  EXPECT_THAT(plain, HasSubstr("what the terms mean, and what the prediction rests on: --notes\n"));
   EXPECT_THAT(plain, HasSubstr("\nMFU, HFU                  25.0 %"));
 }
 
@@ -239,12 +239,25 @@ TEST(Table, SaysWhereTheScenarioIsNotTheJob) {
               HasSubstr("\napproximate: --mtp-num-layers = 1 is left out\n"));
 }
 
+TEST(Table, SaysWhatThePredictionRestsOnWithNotesAlone) {
+  Provenance provenance = sample_provenance();
+  provenance.predictor_notes = {"bf16 products: never measured"};
+  StepReport report = sample_report();
+  report.extrapolated = {{KernelKind::gemm, "k", 1.5, 0.2}};
+  const std::string plain = table_text(report, provenance);
+  const std::string with_notes = table_text(report, provenance, kWithNotes);
+  for (const char* words : {"zero-shot", "bf16 products: never measured", "extrapolated"}) {
+    EXPECT_THAT(plain, Not(HasSubstr(words)));
+    EXPECT_THAT(with_notes, HasSubstr(words));
+  }
+}
+
 TEST(Table, MentionsExtrapolationOnlyWhereThereIsSome) {
   StepReport report = sample_report();
-  EXPECT_THAT(table_text(report, sample_provenance()), Not(HasSubstr("extrapolated")));
+  EXPECT_THAT(table_text(report, sample_provenance(), kWithNotes), Not(HasSubstr("extrapolated")));
   report.extrapolated = {{KernelKind::gemm, "k", 1.5, 0.2},
                          {KernelKind::softmax, "traffic", 4, 0.05}};
-  const std::string table = table_text(report, sample_provenance());
+  const std::string table = table_text(report, sample_provenance(), kWithNotes);
   EXPECT_THAT(table, HasSubstr("25.0 % of the kernel time"));
   EXPECT_THAT(table, HasSubstr("k of gemm up to 1.5x, traffic of softmax up to 4.0x"));
 }
