@@ -74,7 +74,8 @@ struct ClusterSpec {
   /// Bus bandwidth of an all-reduce of 1 GiB over all GPUs, as nccl-tests count it; 0 = not
   /// measured. sim/collectives/measured_fabric.h says what follows.
   BytesPerSecond measured_all_reduce;
-  double pue = 1;  ///< what the site draws over what its nodes draw, at least 1
+  int nodes_per_rack = 0;  ///< 0 = not known
+  double pue = 1;          ///< what the site draws over what its nodes draw, at least 1
   std::vector<FigureSource> sources;
 
   int gpu_count() const { return node.gpu_count * node_count; }

@@ -8,8 +8,8 @@
 #include "hw/fabric/fabric_rules.h"
 #include "hw/findings.h"
 #include "hw/power.h"
+#include "hw/topology/wiring.h"
 #include "hw/units/text.h"
-#include "hw/wiring.h"
 
 namespace tessera {
 namespace {

@@ -51,8 +51,10 @@ void tell_traffic(const Kernel& kernel, const PredictorWeights& weights, KernelS
   if (shape.bytes <= 0) return;
   const MemoryParameters<double>& p = weights.memory;
   const auto& slowdown = story.effect.bandwidth_slowdown;
-  const BandwidthSlowdown<double> losses{slowdown[static_cast<std::size_t>(shape.memory_class)],
-                                         slowdown[0]};
+  const bool by_rule = story.effect.provenance == EffectProvenance::rule;
+  const double own = by_rule ? slowdown_of_passes(shape, story.traits, p, slowdown)
+                             : slowdown[static_cast<std::size_t>(shape.memory_class)];
+  const BandwidthSlowdown<double> losses{own, slowdown[0]};
   const double factor = memory_traits(kernel.kind).factor;
   const double seconds = factor * memory_seconds(shape, story.traits, p, losses);
   story.traffic = {.bytes = shape.bytes,
@@ -64,6 +66,15 @@ void tell_traffic(const Kernel& kernel, const PredictorWeights& weights, KernelS
                    .kind_factor = factor,
                    .seconds = seconds};
   story.joined = Seconds(seconds);
+}
+
+/// Empty where the L2 does not hold the operands.
+std::optional<Seconds> warm_duration(const Kernel& product, TensorGemmPredictor products) {
+  const Seconds cold = products.duration(product);
+  products.keep_warm(1);
+  const Seconds warm = products.duration(product);
+  if (!(warm < cold)) return std::nullopt;
+  return warm + products.launch_seconds();
 }
 
 /// Products on tensor cores and attention: the bound follows from the utilisation.
@@ -84,6 +95,7 @@ void tell_tensor_cores(const TensorCorePredictor& model, KernelStory& story) {
     const TensorGemmPredictor& products = model.products(kernel.precision);
     story.product = tensor_product_story(TensorCorePredictor::product_of(kernel), products);
     story.queue_floor = products.launch_seconds();
+    story.warm_duration = warm_duration(TensorCorePredictor::product_of(kernel), products);
     story.basis.mode =
         products.effect().measured ? PredictionMode::calibrated : PredictionMode::zero_shot;
   }

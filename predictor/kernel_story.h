@@ -61,9 +61,12 @@ struct KernelStory {
   Seconds bound;                        ///< roofline: no kernel is faster
   Seconds queue_floor;                  ///< what starting and draining add
   KernelLimit limit = KernelLimit::compute;
-  KernelPrediction prediction;  ///< duration = max(joined, bound) + queue_floor
-  Interval interval;            ///< 80 %
-  Seconds launch_gap;           ///< what an isolated, event-timed call adds to the duration
+  KernelPrediction prediction;  ///< duration = max(joined, bound) + queue_floor; cold caches
+  /// Of a product on tensor cores whose operands lie in the L2, as in a benchmark that repeats it;
+  /// empty where the L2 does not hold them.
+  std::optional<Seconds> warm_duration;
+  Interval interval;   ///< 80 %
+  Seconds launch_gap;  ///< what an isolated, event-timed call adds to the duration
 
   /// Whether the memory order of operands plays a part.
   bool has_layout() const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "hw/gpu.h"
 #include "workloads/program/kernel.h"
@@ -18,6 +19,12 @@ struct ProductFormat {
   double activation_bytes = 1;  ///< an element with its share of the scales
   double weight_bytes = 1;
   bool packed = false;  ///< two elements a byte: the contraction counts half
+  int bits = 8;         ///< of the operand that sets the rate
+  /// Activations are scaled by their largest value, which is read off all of them first.
+  bool scaled_by_largest = false;
+
+  /// Log time by which products fall short of the share of the peak that 16-bit ones reach.
+  double slowdown() const;
 };
 
 /// fp8 and int8 (one scale for all), fp8_block, nvfp4, w4a8_mxfp4_mxfp8; null for other names.
@@ -30,7 +37,14 @@ GpuSpec gpu_in_format(const ProductFormat& format, GpuSpec gpu);
 Kernel product_in_format(const ProductFormat& format, std::int64_t m, std::int64_t n,
                          std::int64_t k);
 
-/// What makes 16-bit activations [m,k] operands of the format.
+/// What makes 16-bit activations [m,k] operands of the format, their scales known.
 Kernel quantization_kernel(const ProductFormat& format, std::int64_t m, std::int64_t k);
+
+/// Finds the largest values of 16-bit activations [m,k].
+Kernel search_kernel(std::int64_t m, std::int64_t k);
+
+/// All that a call does to 16-bit activations [m,k] ahead of its product.
+std::vector<Kernel> quantization_kernels(const ProductFormat& format, std::int64_t m,
+                                         std::int64_t k);
 
 }  // namespace tessera

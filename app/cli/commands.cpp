@@ -10,6 +10,7 @@ void add_commands(CLI::App& app, ExitCode& exit_code) {
   add_fit_command(app, exit_code);
   add_expect_command(app, exit_code);
   add_replay_command(app);
+  add_neighbours_command(app);
   add_lab_commands(app);
   add_collective_command(app);
   add_check_command(app);

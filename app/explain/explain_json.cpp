@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/explain/explain_text.h"
-#include "sim/report/rank_list.h"
+#include "sim/report/analysis/rank_list.h"
 
 namespace tessera {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "sim/report/rank_list.h"
+#include "sim/report/analysis/rank_list.h"
 
 namespace tessera {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/report/analysis/link_use.h"
 #include "sim/report/drawings/topology_drawing.h"
-#include "sim/report/link_use.h"
 
 namespace tessera {
 namespace {

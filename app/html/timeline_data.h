@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/html/step_page.h"
-#include "sim/report/critical_path.h"
+#include "sim/report/analysis/critical_path.h"
 
 namespace tessera {
 

@@ -11,7 +11,7 @@
 #include "app/import/simgrid_radical.h"
 #include "app/import/simgrid_units.h"
 #include "app/import/xml_file.h"
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "hw/units/text.h"
 
 namespace tessera {

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "sim/plan/timed_segment.h"
 #include "sim/scenario/collective_settings.h"
 #include "workloads/program/program.h"

@@ -18,7 +18,8 @@ bool says(std::string_view stack, std::string_view word) {
 AttentionImplementation nearest_implementation(std::string_view stack, const GpuSpec& gpu) {
   using enum AttentionImplementation;
   if (says(stack, "trtllm") || says(stack, "TRTLLM") || says(stack, "flashinfer")) return trtllm;
-  if (says(stack, "triton")) return flash1;
+  // vLLM's backend of that name is Triton's for one query at a time, FlashAttention's for many.
+  if (says(stack, "triton") && !says(stack, "triton_mla")) return flash1;
   if (says(stack, "cudnn") || says(stack, "cuDNN")) return cudnn;
   return fastest_implementation(gpu).value_or(flash2);
 }

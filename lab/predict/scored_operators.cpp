@@ -1,4 +1,5 @@
 // Files in the formats of fp32.csv, fp32_conv.csv and tensor_core.csv.
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -6,7 +7,9 @@
 #include <tuple>
 
 #include "hw/units/input_error.h"
+#include "lab/predict/eager_calls.h"
 #include "lab/predict/scored_files.h"
+#include "lab/predict/served_kernels.h"
 #include "predictor/gpu/gpu_support.h"
 #include "predictor/measured/timed_call.h"
 #include "predictor/product_format.h"
@@ -15,28 +18,30 @@
 namespace tessera {
 namespace {
 
-/// Products of a library that was measured on the row's GPU.
+/// Products that were replayed from a graph, of the row's library where it was measured on that
+/// GPU.
 class LibraryPredictors {
  public:
   LibraryPredictors(const ScoreRequest& request, const std::vector<std::string>& gpus)
       : request_(request), gpus_(gpus) {}
 
-  /// Of a call that was replayed from a graph, start and drain included; empty where the row's
-  /// library was not measured on that GPU in that precision.
+  /// Durations leave start and drain out. Empty for other calls.
   const TensorGemmPredictor* find(const KernelMeasurement& row) {
     const bool possible = request_.form == PredictorForm::tessera && request_.weights.tensor_gemm &&
-                          row.op == MeasuredOp::linear && !row.stack.empty() &&
+                          row.op == MeasuredOp::linear && row.load == Load::isolated &&
                           row.timing != CallTiming::isolated && row.precision != Precision::fp32;
     if (!possible) return nullptr;
     auto& predictor = predictors_[{row.gpu, row.precision, row.stack}];
-    if (!predictor && was_measured(row))
+    if (!predictor)
       predictor.emplace(request_.lookup(gpus_[row.gpu]), row.precision,
-                        *request_.weights.tensor_gemm, row.stack);
-    return predictor ? &*predictor : nullptr;
+                        *request_.weights.tensor_gemm,
+                        was_measured(row) ? row.stack : std::string_view());
+    predictor->keep_warm(row.warm_sets);
+    return &*predictor;
   }
 
- private:
   bool was_measured(const KernelMeasurement& row) const {
+    if (!request_.weights.tensor_gemm) return false;
     for (const TensorGpuWeights& measured : request_.weights.tensor_gemm->gpus)
       for (const TensorStackWeights& stack : measured.stacks)
         if (measured.gpu == gpus_[row.gpu] && stack.name == row.stack &&
@@ -45,6 +50,7 @@ class LibraryPredictors {
     return false;
   }
 
+ private:
   const ScoreRequest& request_;
   const std::vector<std::string>& gpus_;
   std::map<std::tuple<std::uint16_t, Precision, std::string_view>,
@@ -79,14 +85,16 @@ class Predictors {
 
   /// A call in one of the server's formats: what makes the operands, and the product.
   Seconds in_format(const KernelMeasurement& row) {
-    const ProductFormat& format = *product_format(row.format);
-    auto& predictor = in_formats_[{row.gpu, row.format}];
-    if (!predictor)
-      predictor =
-          make_predictor(request_.form, gpu_in_format(format, request_.lookup(ids_[row.gpu])),
-                         request_.weights, row.load);
-    return predictor->duration(product_in_format(format, row.m, row.n, row.k)) +
-           predictor->duration(quantization_kernel(format, row.m, row.k));
+    auto found = servers_.find({row.gpu, row.load});
+    if (found == servers_.end())
+      found = servers_
+                  .emplace(std::pair(row.gpu, row.load),
+                           ServedKernels(request_, request_.lookup(ids_[row.gpu]), {}, row.load))
+                  .first;
+    found->second.keep_warm(row.warm_sets);
+    std::vector<ServingKernel> kernels;
+    add_product(product_format(row.format), row.m, row.n, row.k, kernels);
+    return std::max(found->second.duration(kernels), host_seconds(row.line, ids_[row.gpu]));
   }
 
  private:
@@ -97,8 +105,7 @@ class Predictors {
   const ScoreRequest& request_;
   const std::vector<std::string>& ids_;
   std::vector<OfGpu> gpus_;
-  std::map<std::pair<std::uint16_t, std::string_view>, std::unique_ptr<KernelPredictor>>
-      in_formats_;
+  std::map<std::pair<std::uint16_t, Load>, ServedKernels> servers_;
 };
 
 /// Position of the operator's name, with the format where it is not fp32.
@@ -148,10 +155,10 @@ KernelScores score_operators(const ScoreRequest& request) {
         score.predicted_as = "quantization and an fp8 product at the rate of the format";
         return predictors.in_format(row);
       }
+      if (!row.stack.empty() && row.precision != Precision::fp32 && !libraries.was_measured(row))
+        score.predicted_as = std::string(row.stack) + ": mean of the measured libraries";
       if (const TensorGemmPredictor* library = libraries.find(row))
         return library->duration(kernel_of(row)) + library->launch_seconds();
-      if (!row.stack.empty() && row.precision != Precision::fp32)
-        score.predicted_as = std::string(row.stack) + ": mean of the measured libraries";
       return timed_call(predictors.of(row), row);
     });
   }

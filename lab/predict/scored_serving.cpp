@@ -1,11 +1,13 @@
 // Files of operators that servers run beside plain products and attention.
+#include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
 
 #include "hw/units/input_error.h"
 #include "lab/fit/tensor/measured_table.h"
+#include "lab/predict/eager_calls.h"
 #include "lab/predict/scored_files.h"
+#include "lab/predict/served_kernels.h"
 #include "lab/predict/serving_kernels.h"
 
 namespace tessera {
@@ -28,28 +30,23 @@ Layout layout_of(const std::filesystem::path& csv) {
   return {kQuantizeColumns, {"stack"}, read_quantize_call};
 }
 
-/// Predictors by GPU and what is different about it in the row's number format.
+/// Predictors by GPU and software.
 class ServingPredictors {
  public:
   explicit ServingPredictors(const ScoreRequest& request) : request_(request) {}
 
   Seconds duration(const ServingCall& call) {
-    Seconds total(0);
-    for (const ServingKernel& part : call.kernels) {
-      const auto key = std::pair(call.gpu, part.variant);
-      auto& predictor = predictors_[key];
-      if (!predictor)
-        predictor =
-            make_predictor(request_.form, variant_of(part.variant, request_.lookup(call.gpu)),
-                           request_.weights, Load::isolated);
-      total += predictor->duration(part.kernel);
-    }
-    return total;
+    const std::pair key(call.gpu, call.stack);
+    auto found = servers_.find(key);
+    if (found == servers_.end())
+      found = servers_.emplace(key, ServedKernels(request_, request_.lookup(call.gpu), call.stack))
+                  .first;
+    return std::max(found->second.duration(call.kernels), host_seconds(call.stack, call.gpu));
   }
 
  private:
   const ScoreRequest& request_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<KernelPredictor>> predictors_;
+  std::map<std::pair<std::string, std::string>, ServedKernels> servers_;
 };
 
 std::uint16_t position_in(const std::string& name, std::vector<std::string>& names) {
@@ -79,10 +76,7 @@ KernelScores score_serving(const ScoreRequest& request) {
                                              .measured_us = *seconds * 1e6,
                                              .predicted_as = call->stand_in,
                                              .skipped = {}});
-    fill(score, [&] {
-      complete(*call, request.lookup(call->gpu));
-      return predictors.duration(*call);
-    });
+    fill(score, [&] { return predictors.duration(*call); });
   }
   for (const BadRow& row : table.bad_rows()) scores.rows.push_back(unread(row.line, row.reason));
   return scores;

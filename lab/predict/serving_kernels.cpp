@@ -14,7 +14,54 @@ namespace {
 using Extent = std::optional<std::int64_t>;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 
-/// Pointwise over 16-bit tensors: `read` and `written` elements, in rows.
+// DeepSeek-V3 (arXiv:2412.19437), table of its configuration.
+constexpr std::int64_t kHidden = 7168, kQueryRank = 1536, kKvRank = 512, kNope = 128, kRope = 64,
+                       kValue = 128;
+
+void add_projections(const ProductFormat* format, std::int64_t tokens, std::int64_t cached,
+                     std::int64_t heads, std::vector<ServingKernel>& kernels) {
+  add_product(format, tokens, kQueryRank + kKvRank + kRope, kHidden, kernels);
+  kernels.push_back(pointwise(tokens, kQueryRank + kKvRank, kQueryRank + kKvRank));  // norms
+  add_product(format, tokens, heads * (kNope + kRope), kQueryRank, kernels);
+  add_product(format, tokens + cached, heads * (kNope + kValue), kKvRank, kernels);
+  kernels.push_back(pointwise(tokens, heads * (kNope + kRope), heads * (kNope + kRope)));  // rope
+  add_product(format, tokens, kHidden, heads * kValue, kernels);
+}
+
+/// Whether the software multiplies queries and results by the up-projections of keys and values, so
+/// that every head attends to the cached latent rows themselves: 3.4 times the arithmetic of the
+/// heads that they stand for, one key head for all. Of vLLM's, FlashMLA and FlashAttention's form
+/// of it, as modules; as attention alone its prefill is that of other models. SGLang's all.
+bool absorbs(std::string_view stack, bool module) {
+  const auto says = [&](std::string_view word) { return stack.find(word) != stack.npos; };
+  if (module) return says("FLASHMLA") || says("FLASH_ATTN_MLA");
+  return says("sglang") && !says("trtllm");
+}
+
+/// Scores have heads of 192, values of 128: as heads of their mean, which has as much arithmetic.
+/// Absorbed: of 576 and 512.
+Kernel latent_attention(std::int64_t batch, std::int64_t heads, std::int64_t seq,
+                        std::int64_t prefix, bool absorbed) {
+  Kernel kernel;
+  kernel.kind = KernelKind::attention;
+  kernel.precision = Precision::bf16;
+  AttentionCall& call = kernel.attention;
+  call.batch = batch;
+  call.heads = call.kv_heads = heads;
+  call.seq_q = seq;
+  call.seq_kv = seq + prefix;
+  call.head_dim = (kNope + kRope + kValue) / 2;
+  if (absorbed) {
+    call.kv_heads = 1;
+    call.head_dim = (kKvRank + kRope + kKvRank) / 2;
+  }
+  kernel.flops = Flops(attention_flops(call));
+  kernel.bytes_read = Bytes(static_cast<std::int64_t>(attention_bytes(call)));
+  return kernel;
+}
+
+}  // namespace
+
 ServingKernel pointwise(std::int64_t rows, std::int64_t read, std::int64_t written) {
   Kernel kernel;
   kernel.kind = KernelKind::elementwise;
@@ -27,12 +74,17 @@ ServingKernel pointwise(std::int64_t rows, std::int64_t read, std::int64_t writt
   return {kernel, {}};
 }
 
-/// A 16-bit product, or one in a format with what makes its operands.
+void add_quantization(const ProductFormat& format, std::int64_t m, std::int64_t k,
+                      std::vector<ServingKernel>& kernels) {
+  for (const Kernel& kernel : quantization_kernels(format, m, k)) kernels.push_back({kernel, {}});
+}
+
 void add_product(const ProductFormat* format, std::int64_t m, std::int64_t n, std::int64_t k,
                  std::vector<ServingKernel>& kernels) {
   if (format != nullptr) {
-    kernels.push_back({quantization_kernel(*format, m, k), {}});
-    kernels.push_back({product_in_format(*format, m, n, k), std::string(format->name)});
+    add_quantization(*format, m, k, kernels);
+    kernels.push_back(
+        {product_in_format(*format, m, n, k), std::string(format->name), format->slowdown()});
     return;
   }
   Kernel kernel;
@@ -48,7 +100,6 @@ void add_product(const ProductFormat* format, std::int64_t m, std::int64_t n, st
   kernels.push_back({kernel, {}});
 }
 
-/// The number format of products; false, with a problem noted, for one that nobody knows.
 bool read_format(MeasuredTable& table, std::size_t column, const ProductFormat*& format) {
   const std::string_view name = table.text(column);
   format = product_format(name);
@@ -58,95 +109,10 @@ bool read_format(MeasuredTable& table, std::size_t column, const ProductFormat*&
   return false;
 }
 
-/// Sizes at once, so that every one is checked.
-template <std::size_t N>
-bool read_sizes(MeasuredTable& table, const std::size_t (&columns)[N], std::int64_t (&sizes)[N]) {
-  double elements = 1;
-  for (std::size_t i = 0; i < N; ++i) {
-    const Extent size = table.extent(columns[i]);
-    if (!size) return false;
-    sizes[i] = *size;
-    elements = std::max(elements, static_cast<double>(*size));
-  }
-  if (elements <= static_cast<double>(std::int64_t{1} << 24)) return true;
-  table.problem("a size is beyond 2^24", "no GPU holds such a tensor");
-  return false;
-}
-
 bool fits(MeasuredTable& table, double elements) {
   if (elements <= static_cast<double>(kMostElements)) return true;
   table.problem("a tensor holds more than 2^50 elements", "no GPU holds it");
   return false;
-}
-
-// DeepSeek-V3 (arXiv:2412.19437), table of its configuration.
-constexpr std::int64_t kHidden = 7168, kQueryRank = 1536, kKvRank = 512, kNope = 128, kRope = 64,
-                       kValue = 128;
-
-void add_projections(const ProductFormat* format, std::int64_t tokens, std::int64_t cached,
-                     std::int64_t heads, std::vector<ServingKernel>& kernels) {
-  add_product(format, tokens, kQueryRank + kKvRank + kRope, kHidden, kernels);
-  kernels.push_back(pointwise(tokens, kQueryRank + kKvRank, kQueryRank + kKvRank));  // norms
-  add_product(format, tokens, heads * (kNope + kRope), kQueryRank, kernels);
-  add_product(format, tokens + cached, heads * (kNope + kValue), kKvRank, kernels);
-  kernels.push_back(pointwise(tokens, heads * (kNope + kRope), heads * (kNope + kRope)));  // rope
-  add_product(format, tokens, kHidden, heads * kValue, kernels);
-}
-
-/// Scores have heads of 192, values of 128: as heads of their mean, which has as much arithmetic.
-Kernel latent_attention(std::int64_t batch, std::int64_t heads, std::int64_t seq,
-                        std::int64_t prefix) {
-  Kernel kernel;
-  kernel.kind = KernelKind::attention;
-  kernel.precision = Precision::bf16;
-  AttentionCall& call = kernel.attention;
-  call.batch = batch;
-  call.heads = call.kv_heads = heads;
-  call.seq_q = seq;
-  call.seq_kv = seq + prefix;
-  call.head_dim = (kNope + kRope + kValue) / 2;
-  kernel.flops = Flops(attention_flops(call));
-  kernel.bytes_read = Bytes(static_cast<std::int64_t>(attention_bytes(call)));
-  return kernel;
-}
-
-/// Rows of each expert of the rank that has most to do. "power_law_1.2": shares drawn from a
-/// density x^-1.2 between 1 and 0.8 of the tokens, as the collection drew them
-/// (ai-dynamo/aiconfigurator collector); here its quantiles.
-std::vector<std::int64_t> expert_rows(double slots, std::int64_t experts, std::int64_t ep,
-                                      double tokens, double exponent) {
-  std::vector<double> shares(static_cast<std::size_t>(experts), 1.0);
-  if (exponent > 0) {
-    const double power = 1 - exponent, most = std::max(2.0, 0.8 * tokens);
-    for (std::int64_t i = 0; i < experts; ++i) {
-      const double u = 1 - (static_cast<double>(i) + 0.5) / static_cast<double>(experts);
-      const double top = std::pow(most, power);
-      shares[static_cast<std::size_t>(i)] = std::pow((top - 1) * u + 1, 1 / power);
-    }
-  }
-  double sum = 0;
-  for (const double share : shares) sum += share;
-  std::vector<std::int64_t> rows;  // the largest first, dealt to ranks in turn
-  for (std::int64_t i = 0; i < experts; i += ep) {
-    const double share = slots * shares[static_cast<std::size_t>(i)] / sum;
-    if (share >= 0.5) rows.push_back(static_cast<std::int64_t>(std::llround(share)));
-  }
-  if (rows.empty()) rows.push_back(1);
-  return rows;
-}
-
-/// 0 for balanced; empty, with a problem noted, for what is not known.
-std::optional<double> routing_exponent(MeasuredTable& table, std::size_t column) {
-  constexpr std::string_view kPowerLaw = "power_law_";
-  const std::string_view routing = table.text(column);
-  if (routing == "balanced" || routing == "uniform" || routing.empty()) return 0;
-  if (routing.starts_with(kPowerLaw)) {
-    const auto value = parse_number<double>(routing.substr(kPowerLaw.size()));
-    if (value && *value > 1 && *value < 10) return *value;
-  }
-  table.problem("routing = '" + std::string(routing) + "' is not known",
-                "balanced, or power_law_x with x above 1");
-  return std::nullopt;
 }
 
 void add_grouped(const ProductFormat* format, const std::vector<std::int64_t>& rows, std::int64_t n,
@@ -167,39 +133,22 @@ void add_grouped(const ProductFormat* format, const std::vector<std::int64_t>& r
   }
   kernel.kind = KernelKind::grouped_gemm;
   kernel.group_sizes = rows;
-  kernels.push_back({kernel, format != nullptr ? std::string(format->name) : std::string()});
+  if (format == nullptr) return kernels.push_back({kernel, {}});
+  kernels.push_back({kernel, std::string(format->name), format->slowdown()});
 }
 
 std::string with_format(const char* op, std::string_view format) {
   return op + (format.empty() ? std::string() : " " + std::string(format));
 }
 
-}  // namespace
-
 const std::vector<std::string> kMlaColumns{"gpu",   "latency_us", "part", "dtype",
                                            "batch", "heads",      "seq_q"};
 const std::vector<std::string> kMlaOptional{"prefix", "model", "stack", "kv_cache_dtype"};
-const std::vector<std::string> kExpertColumns{"gpu",    "latency_us", "dtype",  "num_tokens",
-                                              "hidden", "ffn",        "top_k",  "experts",
-                                              "tp",     "ep",         "routing"};
-const std::vector<std::string> kExpertOptional{"gated", "stack"};
 const std::vector<std::string> kConvolution1dColumns{
     "gpu", "latency_us", "num_tokens", "d_state", "ssm_heads", "head_dim", "groups"};
 const std::vector<std::string> kGroupedColumns{"gpu", "latency_us", "groups", "m", "n", "k"};
 const std::vector<std::string> kGroupedOptional{"layout", "accumulate", "dtype", "stack"};
 const std::vector<std::string> kQuantizeColumns{"gpu", "latency_us", "op", "m", "k"};
-
-GpuSpec variant_of(const std::string& variant, const GpuSpec& gpu) {
-  if (variant == "fp8 attention") return gpu_with_fp8_attention(gpu);
-  const ProductFormat* format = product_format(variant);
-  return format == nullptr ? gpu : gpu_in_format(*format, gpu);
-}
-
-void complete(ServingCall& call, const GpuSpec& gpu) {
-  for (ServingKernel& part : call.kernels)
-    if (part.kernel.kind == KernelKind::attention)
-      part.kernel.attention.implementation = nearest_implementation(call.stack, gpu);
-}
 
 std::optional<ServingCall> read_mla_call(MeasuredTable& table) {
   std::int64_t sizes[3];
@@ -224,44 +173,12 @@ std::optional<ServingCall> read_mla_call(MeasuredTable& table) {
       .kernels = {}};
   if (part == "module") add_projections(format, batch * seq, batch * *prefix, heads, call.kernels);
   const bool eight_bits = table.text(10) == "fp8" && part == "attention" && format != nullptr;
-  call.kernels.push_back(
-      {latent_attention(batch, heads, seq, *prefix), eight_bits ? "fp8 attention" : std::string()});
-  return call;
-}
-
-std::optional<ServingCall> read_expert_call(MeasuredTable& table) {
-  std::int64_t sizes[7];
-  const ProductFormat* format = nullptr;
-  if (!read_format(table, 2, format) || !read_sizes(table, {3, 4, 5, 6, 7, 8, 9}, sizes))
-    return std::nullopt;
-  const auto exponent = routing_exponent(table, 10);
-  const std::int64_t tokens = sizes[0], hidden = sizes[1], top_k = sizes[3], experts = sizes[4],
-                     ep = sizes[6];
-  const std::int64_t ffn = std::max<std::int64_t>(1, sizes[2] / sizes[5]);
-  if (!exponent ||
-      !fits(table, static_cast<double>(tokens * top_k) * static_cast<double>(hidden) +
-                       static_cast<double>(experts * hidden) * static_cast<double>(ffn)))
-    return std::nullopt;
-  if (experts > 65536 || ep > experts || top_k > experts) {
-    table.problem("experts = " + std::to_string(experts) + " cannot be split so",
-                  "at most 65536 experts, no more ranks or choices than experts");
-    return std::nullopt;
-  }
-  const bool gated = table.text(11) != "0";
-  const auto rows = expert_rows(static_cast<double>(tokens * top_k), experts, ep,
-                                static_cast<double>(tokens), *exponent);
-  std::int64_t routed = 0;
-  for (const std::int64_t size : rows) routed += size;
-  ServingCall call{.gpu = {},
-                   .name = with_format("experts", table.text(2)),
-                   .stand_in = "permute, two grouped products, activation and weighted sum",
-                   .stack = std::string(table.text(12)),
-                   .kernels = {}};
-  call.kernels.push_back(pointwise(routed, hidden, hidden));
-  add_grouped(format, rows, (gated ? 2 : 1) * ffn, hidden, call.kernels);
-  call.kernels.push_back(pointwise(routed, (gated ? 2 : 1) * ffn, ffn));
-  add_grouped(format, rows, hidden, ffn, call.kernels);
-  call.kernels.push_back(pointwise(routed, hidden, hidden));
+  const bool absorbed = absorbs(call.stack, part == "module");
+  if (absorbed) call.stand_in = "attention with one key head of 576 and 512, " + call.stand_in;
+  call.kernels.push_back(pointwise(batch * seq, kKvRank + kRope, kKvRank + kRope));  // to the cache
+  call.kernels.push_back({.kernel = latent_attention(batch, heads, seq, *prefix, absorbed),
+                          .variant = eight_bits ? "fp8 attention" : std::string(),
+                          .caches_latents = true});
   return call;
 }
 
@@ -323,14 +240,16 @@ std::optional<ServingCall> read_quantize_call(MeasuredTable& table) {
     table.problem("op = '" + std::string(op) + "' is not known", "scale_matrix or compute_scale");
     return std::nullopt;
   }
-  ServingCall call{
-      .gpu = {},
-      .name = std::string(op),
-      .stand_in = op == "scale_matrix" ? "a pointwise kernel of as many bytes"
-                                       : "one more read of the matrix",
-      .stack = {},
-      .kernels = {{quantization_kernel(*product_format("fp8"), sizes[0], sizes[1]), {}}}};
-  if (op == "compute_scale") call.kernels.front().kernel.bytes_written = Bytes(4 * sizes[0]);
+  ServingCall call{.gpu = {},
+                   .name = std::string(op),
+                   .stand_in = op == "scale_matrix" ? "a pointwise kernel of as many bytes"
+                                                    : "one more read of the matrix",
+                   .stack = {},
+                   .kernels = {}};
+  call.kernels.push_back({op == "scale_matrix"
+                              ? quantization_kernel(*product_format("fp8"), sizes[0], sizes[1])
+                              : search_kernel(sizes[0], sizes[1]),
+                          {}});
   return call;
 }
 

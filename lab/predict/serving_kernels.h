@@ -1,11 +1,15 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/gpu.h"
 #include "lab/fit/tensor/measured_table.h"
+#include "predictor/product_format.h"
 #include "workloads/program/kernel.h"
 
 namespace tessera {
@@ -13,7 +17,9 @@ namespace tessera {
 /// One kernel of a call, on a GPU whose peaks are those of a number format.
 struct ServingKernel {
   Kernel kernel;
-  std::string variant;  ///< a name of product_format.h, "fp8 attention", or empty
+  std::string variant;          ///< a name of product_format.h, "fp8 attention", or empty
+  double slowdown = 0;          ///< of a product, log time against a measured library's 16-bit one
+  bool caches_latents = false;  ///< attention whose keys and values do not go into the cache
 };
 
 /// What one timed call of a server's operator launches.
@@ -25,11 +31,40 @@ struct ServingCall {
   std::vector<ServingKernel> kernels;
 };
 
-/// The GPU with the peaks that `variant` asks for.
-GpuSpec variant_of(const std::string& variant, const GpuSpec& gpu);
+/// Pointwise over 16-bit tensors: `read` and `written` elements, in rows.
+ServingKernel pointwise(std::int64_t rows, std::int64_t read, std::int64_t written);
 
-/// Chooses the attention kernel that `gpu` runs for the call's software.
-void complete(ServingCall& call, const GpuSpec& gpu);
+/// A 16-bit product, or one in a format with what makes its operands.
+void add_product(const ProductFormat* format, std::int64_t m, std::int64_t n, std::int64_t k,
+                 std::vector<ServingKernel>& kernels);
+
+/// One product over groups of `rows` rows each; operands are at hand.
+void add_grouped(const ProductFormat* format, const std::vector<std::int64_t>& rows, std::int64_t n,
+                 std::int64_t k, std::vector<ServingKernel>& kernels);
+
+/// The number format of products; false, with a problem noted, for one that nobody knows.
+bool read_format(MeasuredTable& table, std::size_t column, const ProductFormat*& format);
+
+/// Sizes at once, so that every one is checked.
+template <std::size_t N>
+bool read_sizes(MeasuredTable& table, const std::size_t (&columns)[N], std::int64_t (&sizes)[N]) {
+  double elements = 1;
+  for (std::size_t i = 0; i < N; ++i) {
+    const std::optional<std::int64_t> size = table.extent(columns[i]);
+    if (!size) return false;
+    sizes[i] = *size;
+    elements = std::max(elements, static_cast<double>(*size));
+  }
+  if (elements <= static_cast<double>(std::int64_t{1} << 24)) return true;
+  table.problem("a size is beyond 2^24", "no GPU holds such a tensor");
+  return false;
+}
+
+/// False, with a problem noted, for tensors that no GPU holds.
+bool fits(MeasuredTable& table, double elements);
+
+/// "experts fp8"
+std::string with_format(const char* op, std::string_view format);
 
 // Columns in the order in which the readers count them; gpu and latency_us come first. A reader
 // returns nothing, with a problem noted, for a row that it cannot read.

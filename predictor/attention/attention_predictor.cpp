@@ -28,6 +28,9 @@ bool head_measured(const AttentionCall& call) {
 }
 
 /// Input that lies farthest beyond the calls that were fitted.
+/// Largest head that FlashAttention of 2022 was timed with.
+constexpr double kMostFlash1Head = 128;
+
 Extrapolation beyond(const AttentionCall& call, const std::array<double, 4>& range) {
   constexpr std::array<std::string_view, 4> kInputs{"batch", "heads", "sequence", "head size"};
   const std::array sizes{call.batch, call.heads, std::max(call.seq_q, call.seq_kv), call.head_dim};
@@ -97,7 +100,8 @@ AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
   require(spec_, call.implementation);
   if (call.implementation == AttentionImplementation::flash1) {
     AttentionParts parts = this->parts(as_flash2(call));
-    parts.factor *= weights_.flash1(parts.shape.longest, static_cast<double>(call.head_dim));
+    const auto timed = std::min(static_cast<double>(call.head_dim), kMostFlash1Head);
+    parts.factor *= weights_.flash1(parts.shape.longest, timed);
     return parts;
   }
   AttentionParts parts{

@@ -1,6 +1,7 @@
 #include "predictor/fp32/memory_model.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tessera {
 namespace {
@@ -8,7 +9,32 @@ namespace {
 // PyTorch keeps softmax rows of up to 1024 elements in one warp (softmax_warp_forward).
 constexpr std::int64_t kWarpRow = 1024;
 
+// A row is a block of 4 warps of vectorized_layer_norm_kernel, or one of softmax's 1024 threads.
+constexpr double kNormThreads = 128, kSoftmaxThreads = 1024;
+constexpr double kSecondRead = 0.5;  ///< of one read and one write
+
+/// Bytes of the rows that all SMs work on at a time.
+double rows_at_hand(const MemoryShape& shape, const GpuTraits& gpu) {
+  const bool norm = shape.memory_class == MemoryClass::layer_norm;
+  const double blocks = gpu.sms * gpu.threads / (norm ? kNormThreads : kSoftmaxThreads);
+  const double row = (shape.bytes - shape.extra_bytes) / (2 * shape.rows);
+  return std::min(blocks, shape.rows) * row;
+}
+
 }  // namespace
+
+double slowdown_of_passes(const MemoryShape& shape, const GpuTraits& gpu,
+                          const MemoryParameters<double>& p,
+                          const std::array<double, kMemoryClasses>& by_rule) {
+  const double own = by_rule[static_cast<std::size_t>(shape.memory_class)];
+  const bool norm = shape.memory_class == MemoryClass::layer_norm;
+  const bool softmax = shape.memory_class == MemoryClass::softmax && shape.wide;
+  if (shape.rows <= 0 || (!norm && !softmax)) return own;
+  const double miss = l2_miss(rows_at_hand(shape, gpu), gpu, p);
+  const double streaming = by_rule[static_cast<std::size_t>(MemoryClass::elementwise)];
+  if (norm) return streaming + std::log1p(kSecondRead * miss);
+  return streaming + (own + p.wide_softmax - streaming) * miss - p.wide_softmax;
+}
 
 MemoryShape memory_shape(const Kernel& kernel) {
   MemoryShape shape{.memory_class = memory_traits(kernel.kind).memory_class,

@@ -94,6 +94,13 @@ T l2_miss(double footprint, const GpuTraits& gpu, const MemoryParameters<T>& p) 
   return sigmoid(p.l2_slope * (T(std::log(footprint / gpu.l2)) - p.l2_centre));
 }
 
+/// Log slowdown of the class of `shape` on a GPU that nobody timed; `by_rule`: per MemoryClass, of
+/// GPUs whose L2 lost the rows. Norms and softmax over wide rows read a row again (a norm once:
+/// half of one read and one write), from the L2 where it holds the rows that the SMs have at hand.
+double slowdown_of_passes(const MemoryShape& shape, const GpuTraits& gpu,
+                          const MemoryParameters<double>& p,
+                          const std::array<double, kMemoryClasses>& by_rule);
+
 /// Seconds of the kernel's traffic. Softmax and norms lose time per element to row-wise arithmetic,
 /// which one read and one write were timed with; backward kernels move more bytes for about the
 /// same arithmetic, so their extra bytes run like elementwise ones.

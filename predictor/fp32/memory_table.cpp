@@ -12,8 +12,12 @@ constexpr auto kLayerNormClass = static_cast<std::size_t>(MemoryClass::layer_nor
 }  // namespace
 
 MemoryTable::MemoryTable(const MemoryParameters<double>& parameters, const GpuTraits& gpu,
-                         const std::array<double, kMemoryClasses>& slowdown)
-    : wide_softmax_(std::exp(parameters.wide_softmax)),
+                         const std::array<double, kMemoryClasses>& slowdown, bool by_rule)
+    : parameters_(parameters),
+      gpu_(gpu),
+      slowdown_(slowdown),
+      by_rule_(by_rule),
+      wide_softmax_(std::exp(parameters.wide_softmax)),
       bytes_at_l2_centre_(gpu.l2 * std::exp(parameters.l2_centre)),
       l2_slope_(parameters.l2_slope),
       hit_share_(1 / parameters.l2_speedup) {
@@ -23,11 +27,17 @@ MemoryTable::MemoryTable(const MemoryParameters<double>& parameters, const GpuTr
   bytes_per_row_[kLayerNormClass] = parameters.layer_norm_row;
 }
 
+double MemoryTable::own_seconds_per_byte(const MemoryShape& shape) const {
+  if (by_rule_ && shape.memory_class != MemoryClass::elementwise)
+    return std::exp(slowdown_of_passes(shape, gpu_, parameters_, slowdown_)) / gpu_.bandwidth;
+  return seconds_per_byte_[static_cast<std::size_t>(shape.memory_class)];
+}
+
 double MemoryTable::seconds(const MemoryShape& shape) const {
   const auto c = static_cast<std::size_t>(shape.memory_class);
   double traffic = shape.bytes - shape.extra_bytes + bytes_per_row_[c] * shape.rows;
   if (shape.refetched > 0) traffic += miss_share(shape.reuse_footprint) * shape.refetched;
-  double own = traffic * seconds_per_byte_[c];
+  double own = traffic * own_seconds_per_byte(shape);
   if (c == kSoftmaxClass && shape.wide) own *= wide_softmax_;
   const double extra = shape.extra_bytes * seconds_per_byte_[kElementwiseClass];
   const double miss = miss_share(shape.bytes);

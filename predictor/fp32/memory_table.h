@@ -10,8 +10,9 @@ namespace tessera {
 class MemoryTable {
  public:
   /// `slowdown`: log of peak / reached bandwidth, per MemoryClass.
+  /// `by_rule`: of a GPU that nobody timed.
   MemoryTable(const MemoryParameters<double>& parameters, const GpuTraits& gpu,
-              const std::array<double, kMemoryClasses>& slowdown);
+              const std::array<double, kMemoryClasses>& slowdown, bool by_rule = false);
 
   /// Duration [s] in a queued stream of a kernel with traffic (`shape.bytes` > 0), before the
   /// factor of its kind.
@@ -19,6 +20,12 @@ class MemoryTable {
 
  private:
   double miss_share(double footprint) const;
+  double own_seconds_per_byte(const MemoryShape& shape) const;
+
+  MemoryParameters<double> parameters_;
+  GpuTraits gpu_;
+  std::array<double, kMemoryClasses> slowdown_;
+  bool by_rule_;
 
   std::array<double, kMemoryClasses> seconds_per_byte_{};
   std::array<double, kMemoryClasses> bytes_per_row_{};

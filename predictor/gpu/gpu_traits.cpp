@@ -70,16 +70,18 @@ GpuTraits gpu_traits(const GpuSpec& gpu) {
   require(gpu.sm_count, gpu, "SM count", problems);
   require(static_cast<double>(gpu.l2.value()), gpu, "L2 size", problems);
   if (!problems.empty()) throw InputError(std::move(problems));
-  return {.flops = usable_peak(gpu, Precision::fp32).value(),
-          .bandwidth = gpu.memory_bandwidth.value(),
-          .l2 = static_cast<double>(gpu.l2.value()),
-          .sms = static_cast<double>(gpu.sm_count),
-          .tdp = gpu.tdp.value(),
-          .family = sgemm_family(gpu.architecture),
-          .lanes_per_sm = lanes_per_sm(gpu),
-          .dense_clock_share = dense_clock_share(gpu),
-          .efficiency_steps = efficiency_steps(gpu.architecture),
-          .hbm = gpu.has_stacked_memory()};
+  return {
+      .flops = usable_peak(gpu, Precision::fp32).value(),
+      .bandwidth = gpu.memory_bandwidth.value(),
+      .l2 = static_cast<double>(gpu.l2.value()),
+      .sms = static_cast<double>(gpu.sm_count),
+      .tdp = gpu.tdp.value(),
+      .threads = gpu.max_threads_per_sm > 0 ? static_cast<double>(gpu.max_threads_per_sm) : 2048,
+      .family = sgemm_family(gpu.architecture),
+      .lanes_per_sm = lanes_per_sm(gpu),
+      .dense_clock_share = dense_clock_share(gpu),
+      .efficiency_steps = efficiency_steps(gpu.architecture),
+      .hbm = gpu.has_stacked_memory()};
 }
 
 GpuTraits product_traits(const GpuSpec& gpu) {

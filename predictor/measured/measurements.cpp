@@ -47,19 +47,21 @@ enum Column : std::size_t {
   kStack,
   kLayout,
   kAccumulate,
+  kWarm,
   kColumns
 };
 constexpr std::array<std::string_view, kColumns> kColumnNames{
     "gpu",   "op",          "batch",        "m",           "n",          "k",      "rows",
     "cols",  "in_channels", "out_channels", "kernel_size", "input_size", "stride", "padding",
     "split", "latency_us",  "kernel_name",  "grid_x",      "grid_y",     "grid_z", "timing",
-    "dtype", "stack",       "layout",       "accumulate"};
+    "dtype", "stack",       "layout",       "accumulate",  "warm"};
 constexpr std::array kVectorColumns{kGpu, kOp, kBatch, kM, kN, kK, kRows, kCols};
 constexpr std::array kConvolutionColumns{
     kGpu, kOp, kBatch, kInChannels, kOutChannels, kKernelSize, kInputSize, kStride, kPadding};
 constexpr std::array kProductColumns{kGpu, kM, kN, kK};  ///< without op, with dtype
 constexpr std::array<std::string_view, 3> kTimingNames{"isolated", "graph", "queue"};
 
+constexpr int kReplayedSets = 5;
 constexpr std::size_t kMaxProblems = 20;
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxWindow = 1 << 15;
@@ -209,6 +211,13 @@ class Reader {
                 row.timing == CallTiming::isolated;
     row.test = field(fields, kSplit) == "test";
     row.stack = field(fields, kStack);
+    const std::string_view warm = field(fields, kWarm);
+    if (warm != "" && warm != "0" && warm != "1") {
+      problem("warm = '" + std::string(warm) + "' is not known", "0 or 1");
+      return false;
+    }
+    const bool replayed = products_only_ && row.timing == CallTiming::graph;
+    row.warm_sets = warm == "1" ? 1 : warm.empty() && replayed ? kReplayedSets : 0;
     return true;
   }
 

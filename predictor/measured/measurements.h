@@ -67,8 +67,11 @@ struct KernelMeasurement {
   std::string_view format;
   GemmLayout layout = GemmLayout::tn;  ///< linear
   bool accumulate = false;             ///< linear: adds to an FP32 output
-  std::string_view stack;              ///< library that ran it; empty where the file does not say
-  std::string_view line;               ///< the row as it stands in the file
+  /// Sets of operands that calls go through in turn; 0: the caches are cold, as in a step. Column
+  /// `warm`: 1 is one set; tensor_core.csv and its kind take five (ai-dynamo/aiconfigurator).
+  int warm_sets = 0;
+  std::string_view stack;  ///< library that ran it; empty where the file does not say
+  std::string_view line;   ///< the row as it stands in the file
 };
 
 /// Convolutions of a GPU before the launch floor of its timing process had risen much.

@@ -116,6 +116,13 @@ void use_fewer_watts(double fewer, bool same_die, TensorEffect& effect) {
   effect.reason += ", the lower the longer it is busy";
 }
 
+/// Starting a kernel, draining it, joining slices: the same number of clocks on any GPU.
+void use_clock(double source, double own, TensorEffect& effect) {
+  if (!(source > 0) || !(own > 0)) return;
+  effect.fixed_costs = source / own;
+  effect.stack.launch_seconds *= effect.fixed_costs;
+}
+
 void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTraits& traits,
               TensorEffect& effect) {
   const bool vendor = gpu.vendor != "AMD" && gpu.architecture < Architecture::cdna1;
@@ -125,6 +132,7 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTr
       std::hypot(judged::kUnseenGpu, judged::kPerGeneration * steps, source.stack_spread);
   effect.reason = gpu.id + " was never measured with tensor cores: rates as " + source.gpu;
   effect.never_timed = "rates of " + source.gpu;
+  if (vendor) use_clock(source.clock, gpu.boost_clock.value(), effect);
   if (steps > 0) effect.reason += ", " + std::to_string(steps) + " architecture(s) away";
   if (!vendor) {
     effect.spread = std::hypot(effect.spread, judged::kOtherVendor);

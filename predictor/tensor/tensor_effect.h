@@ -15,6 +15,7 @@ namespace tessera {
 struct TensorEffect {
   TensorGpuEffect<double> gpu{};
   TensorStackEffect<double> stack{};
+  double fixed_costs = 1;   ///< what starting kernels and joining slices takes, against the source
   bool measured = false;    ///< false: by the rule for unseen GPUs, or of tf32 and fp8
   bool of_steps = false;    ///< measured by whole steps, in an overlay
   double spread = 0;        ///< of log time, common to all kernels of the GPU

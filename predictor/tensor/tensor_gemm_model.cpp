@@ -50,14 +50,14 @@ double seconds_per_k(const TensorTraits& gpu, const TensorTile& tile, double pen
 
 TensorTraits tensor_traits(const GpuSpec& gpu, Precision precision) {
   require_products(gpu, precision);
-  if (gpu.sm_count <= 0 || !(gpu.memory_bandwidth.value() > 0) || gpu.l2.value() <= 0)
+  if (gpu.sm_count <= 0 || !(gpu.memory_bandwidth.value() > 0))
     throw InputError({.where = "GPU " + gpu.id,
-                      .what = "states no memory bandwidth, L2 size or SM count",
+                      .what = "states no memory bandwidth or SM count",
                       .hint = "add them to configs/hw/gpus"});
   return {.flops = usable_peak(gpu, precision).value() * steps_per_element(precision),
           .bandwidth = gpu.memory_bandwidth.value(),
           .sms = static_cast<double>(gpu.sm_count),
-          .l2 = static_cast<double>(gpu.l2.value())};
+          .in_flight = gpu.memory_bandwidth.value() * kMemoryLatency};
 }
 
 TensorShape tensor_shape(const Kernel& kernel) {

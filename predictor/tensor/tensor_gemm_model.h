@@ -26,8 +26,14 @@ struct TensorTraits {
   double flops = 0;      ///< dense tensor peak of the precision, in 16-bit steps [FLOP/s]
   double bandwidth = 0;  ///< of the memory [B/s]
   double sms = 0;
-  double l2 = 0;  ///< [B]
+  double in_flight = 0;  ///< what the memory moves within its latency under load [B]
 };
+
+/// From asking for bytes to having them on a busy GPU [s]: traffic of less than the memory moves in
+/// that time waits more than it moves. 14 to 22 us describe A100 and H100 as well as each other, as
+/// the size of their L2 does (40 and 50 MiB: 21 and 16 us of their bandwidth); where the two part,
+/// L40S and B200, it is this that holds (decision 41).
+inline constexpr double kMemoryLatency = 18e-6;
 
 /// Throws InputError where the GPU has no tensor peak for `precision`.
 TensorTraits tensor_traits(const GpuSpec& gpu, Precision precision);
@@ -91,9 +97,9 @@ struct TensorParameters {
   T prologue;       ///< prologue and epilogue of a tile, in units of k
   T split_seconds;  ///< fixed cost of a split contraction [s]
   T norm;           ///< exponent that joins compute and memory time, > 1
-  T l2_centre;      ///< log of traffic / L2 at which half of the memory rate is reached
-  T l2_slope;       ///< per unit of that log, > 0
-  T l2_gain;        ///< memory rate of traffic far below L2, relative to far above, > 0
+  T l2_centre;  ///< log of traffic / what is in flight at which half of the memory rate is reached
+  T l2_slope;   ///< per unit of that log, > 0
+  T l2_gain;    ///< memory rate of traffic far below that, relative to far above, > 0
   std::array<T, kTensorTileCount> penalty;  ///< log slowdown of a tile against peak, >= 0
 
   /// From `kCount` unconstrained numbers, the form in which they are fitted.
@@ -251,12 +257,12 @@ T tensor_compute_seconds(const TensorShape& s, const TensorTraits& gpu,
   return smooth_max(tiles, tensor_capped_seconds(s, gpu, g, stack), T(kTensorCapSharpness));
 }
 
-/// Memory time [s]; the reached rate depends on how the traffic compares with L2.
+/// Memory time [s]; the reached rate depends on how the traffic compares with what is in flight.
 template <class T>
 T tensor_memory_seconds(const TensorShape& s, const TensorTraits& gpu, const TensorParameters<T>& p,
                         const TensorGpuEffect<T>& g, const TensorStackEffect<T>& stack) {
   using std::exp;
-  const T beyond = sigmoid(p.l2_slope * (T(std::log(s.bytes / gpu.l2)) - p.l2_centre));
+  const T beyond = sigmoid(p.l2_slope * (T(std::log(s.bytes / gpu.in_flight)) - p.l2_centre));
   const T relative = beyond + (T(1.0) - beyond) / p.l2_gain;
   return exp(g.memory + stack.memory) * relative * (s.bytes / gpu.bandwidth);
 }

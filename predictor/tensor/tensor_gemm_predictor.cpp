@@ -14,6 +14,14 @@ namespace {
 
 constexpr double kLong = 50e-6;  // [s]; shorter kernels have a spread of their own
 
+/// What the L2 delivers at least, in bytes per clock and SM: the traffic of products on A100 that
+/// its L2 held came no slower than its memory has it (2.04 TB/s, 108 SMs, 1.41 GHz).
+constexpr double kL2PerClock = 13.4;
+/// Share of the L2 that operands may fill and still be there when their turn comes again: products
+/// of L40S (96 MiB) in turns of five come from the memory from 16 MiB on
+/// (measurements/kernels_2026/tensor_core_l40s.csv).
+constexpr double kHeldShare = 0.8;
+
 /// Log slowdown of a product that adds to a buffer wider than its operands, as Megatron's weight
 /// gradients do: 5 to 7 % longer than the forward order on A100, 7 to 8 % on B200
 /// (measurements/kernels_2026/simumax_gemm.csv, medians below and above 1 ms).
@@ -60,15 +68,25 @@ Extrapolation beyond(const Kernel& kernel, const GemmRange& range) {
 
 }  // namespace
 
+TensorTraits TensorGemmPredictor::traits_for(const TensorShape& shape) const {
+  const bool held = warm_sets_ > 0 && warm_sets_ * shape.bytes <= kHeldShare * l2_;
+  return held && warm_traits_.bandwidth > traits_.bandwidth ? warm_traits_ : traits_;
+}
+
 TensorGemmPredictor::TensorGemmPredictor(const GpuSpec& gpu, Precision precision,
                                          const TensorWeights& weights, std::string_view stack,
                                          Load load)
     : gpu_(gpu.id),
       precision_(precision),
       traits_(tensor_traits(gpu, precision)),
+      warm_traits_(traits_),
+      l2_(static_cast<double>(gpu.l2.value())),
       effect_(tensor_effect(gpu, precision, weights, stack)),
       shared_(weights.shared),
       range_(weights.range) {
+  shared_.split_seconds *= effect_.fixed_costs;
+  warm_traits_.bandwidth = kL2PerClock * traits_.sms * gpu.boost_clock.value();
+  warm_traits_.in_flight = warm_traits_.bandwidth * kMemoryLatency;
   if (load == Load::sustained) put_under_load(effect_);
 }
 
@@ -80,10 +98,11 @@ bool TensorGemmPredictor::covers(const Kernel& kernel) const {
 
 double TensorGemmPredictor::seconds(const Kernel& kernel, const TensorShape& shape) const {
   const TensorStackEffect<double> stack = for_kernel(kernel, effect_.stack);
-  const double all = tensor_gemm_seconds(shape, traits_, shared_, effect_.gpu, stack);
+  const TensorTraits traits = traits_for(shape);
+  const double all = tensor_gemm_seconds(shape, traits, shared_, effect_.gpu, stack);
   if (kernel.group_sizes.empty()) return all;
   const TensorShape longest = longest_group(kernel, shape);
-  return std::max(all, tensor_gemm_seconds(longest, traits_, shared_, effect_.gpu, stack));
+  return std::max(all, tensor_gemm_seconds(longest, traits, shared_, effect_.gpu, stack));
 }
 
 KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
@@ -91,16 +110,17 @@ KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
     throw std::invalid_argument("TensorGemmPredictor covers products of its own precision alone");
   const TensorShape shape = tensor_shape(kernel);
   if (!(shape.flops() > 0)) return {};
-  const double bound = std::max(shape.flops() / traits_.flops, shape.bytes / traits_.bandwidth);
+  const TensorTraits traits = traits_for(shape);
+  const double bound = std::max(shape.flops() / traits.flops, shape.bytes / traits.bandwidth);
   const double busy = std::max(bound, seconds(kernel, shape));
   const TensorTileChoice best =
-      best_tensor_tile(shape, traits_, shared_, effect_.stack.quantisation);
+      best_tensor_tile(shape, traits, shared_, effect_.stack.quantisation);
   KernelPrediction prediction{
       .duration = Seconds(busy),
-      .compute_time = Seconds(tensor_compute_seconds(shape, traits_, shared_, effect_.gpu,
+      .compute_time = Seconds(tensor_compute_seconds(shape, traits, shared_, effect_.gpu,
                                                      for_kernel(kernel, effect_.stack))),
       .memory_time =
-          Seconds(tensor_memory_seconds(shape, traits_, shared_, effect_.gpu, effect_.stack)),
+          Seconds(tensor_memory_seconds(shape, traits, shared_, effect_.gpu, effect_.stack)),
       .tile_m = kTensorTiles[best.tile].m,
       .tile_n = kTensorTiles[best.tile].n,
       .waves = best.waves,

@@ -33,6 +33,15 @@ class TensorGemmPredictor {
   /// Corrects every prediction by what an overlay says.
   void calibrate(const TensorShift& shift) { tessera::calibrate(effect_, shift); }
 
+  /// Calls go through `sets` sets of operands in turn, as benchmarks do: those that the L2 holds
+  /// come from there. 0: cold caches, as behind the other kernels of a step. Never makes a product
+  /// slower.
+  void keep_warm(int sets) { warm_sets_ = sets; }
+
+  /// Makes every product, also the power-limited one, take e^`log_slowdown` of its time on the
+  /// units.
+  void slow_down(double log_slowdown) { effect_.stack.compute += log_slowdown; }
+
   /// Products of the predictor's precision.
   bool covers(const Kernel& kernel) const;
   /// `waves` and tile of the fastest choice. `spread` widens for GPUs, formats, layouts, batches
@@ -55,9 +64,13 @@ class TensorGemmPredictor {
   LogSpread spread_of(const Kernel& kernel, double timed_seconds,
                       const Extrapolation& beyond) const;
 
+  TensorTraits traits_for(const TensorShape& shape) const;
+
   std::string gpu_;
   Precision precision_;
-  TensorTraits traits_;
+  TensorTraits traits_, warm_traits_;
+  double l2_ = 0;  ///< [B]
+  int warm_sets_ = 0;
   TensorEffect effect_;
   TensorParameters<double> shared_;
   GemmRange range_;

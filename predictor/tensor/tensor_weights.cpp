@@ -75,6 +75,7 @@ void write(const TensorGpuWeights& from, weights::TensorGpu& to) {
   to.set_gpu(from.gpu);
   to.set_architecture(std::string(kArchitectures[static_cast<std::size_t>(from.architecture)]));
   to.set_watts_per_flops(from.watts_per_flops);
+  to.set_clock(from.clock);
   to.set_die(from.die);
   write(from.effect.values(), *to.mutable_effect());
   to.set_stack_spread(from.stack_spread);
@@ -98,6 +99,7 @@ TensorGpuWeights read(const weights::TensorGpu& from, const std::filesystem::pat
       .die = from.die(),
       .architecture = static_cast<Architecture>(named - kArchitectures.begin()),
       .watts_per_flops = from.watts_per_flops(),
+      .clock = from.clock(),
       .effect = read_parameters<TensorGpuEffect<double>>(from.effect(), "effects of a GPU", path),
       .stack_spread = from.stack_spread(),
       .long_spread = from.long_spread(),

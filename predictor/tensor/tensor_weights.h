@@ -29,6 +29,7 @@ struct TensorGpuWeights {
   std::string die;  ///< empty = not known
   Architecture architecture = Architecture::ampere;
   double watts_per_flops = 0;  ///< TDP over dense peak; 0 = unknown
+  double clock = 0;            ///< boost clock [Hz]; 0 = unknown
   TensorGpuEffect<double> effect{};
   double stack_spread = 0;  ///< of log time, between the libraries measured on it
   double long_spread = 0;   ///< of one kernel of 50 us and longer, on shapes not fitted to

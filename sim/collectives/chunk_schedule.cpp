@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/collectives/link_loads.h"
-#include "sim/collectives/ring_paths.h"
+#include "sim/collectives/rings/ring_paths.h"
 
 namespace tessera {
 namespace {

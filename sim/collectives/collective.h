@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "hw/units/quantity.h"
 
 namespace tessera {

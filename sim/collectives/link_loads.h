@@ -5,7 +5,7 @@
 
 #include "sim/collectives/collective.h"
 #include "sim/collectives/link_sums.h"
-#include "sim/collectives/ring_paths.h"
+#include "sim/collectives/rings/ring_paths.h"
 
 namespace tessera {
 

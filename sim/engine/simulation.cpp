@@ -10,21 +10,6 @@
 namespace tessera {
 namespace {
 
-std::vector<StageQueues> queues_of_stages(const TimedProgram& timed) {
-  std::vector<StageQueues> queues;
-  for (const RankProgram& stage : timed.program.stages) queues.push_back(queues_of(timed, stage));
-  return queues;
-}
-
-std::vector<StageMemory> memory_of_stages(const TimedProgram& timed) {
-  std::vector<StageMemory> memory;
-  if (timed.memory_limit.bytes <= Bytes(0)) return memory;
-  check_static_memory(timed);
-  for (const RankProgram& stage : timed.program.stages)
-    memory.emplace_back(timed.program, stage.stage);
-  return memory;
-}
-
 std::size_t ops_of(int rank, const Program& program) {
   const int stage = position_of(rank, program.layout).pipeline;
   return program.stages[static_cast<std::size_t>(stage)].ops.size();

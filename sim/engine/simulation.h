@@ -9,6 +9,7 @@
 #include "sim/engine/communication/communication_plan.h"
 #include "sim/engine/device/gpu.h"
 #include "sim/engine/device/host_process.h"
+#include "sim/engine/stage_parts.h"
 
 namespace tessera {
 

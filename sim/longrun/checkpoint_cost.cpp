@@ -21,6 +21,12 @@ Seconds network_time(const NodeSpec& node, Bytes per_gpu, int writers_per_node) 
   return rate.value() > 0 ? per_gpu * std::int64_t{writers_per_node} / rate : Seconds(0);
 }
 
+/// A node's drives together.
+Seconds drive_time(const NodeSpec& node, Bytes per_gpu, int writers_per_node) {
+  const BytesPerSecond rate = node.nvme_write_bandwidth * static_cast<double>(node.nvme_count);
+  return rate.value() > 0 ? per_gpu * std::int64_t{writers_per_node} / rate : Seconds(0);
+}
+
 }  // namespace
 
 CheckpointCost checkpoint_cost(const Scenario& scenario, const TimedProgram& timed,
@@ -35,6 +41,7 @@ CheckpointCost checkpoint_cost(const Scenario& scenario, const TimedProgram& tim
   const int writers_per_node = std::min(cost.writers, node.gpu_count);
   cost.to_host = host_time(node, cost.bytes_per_gpu);
   cost.to_network = network_time(node, cost.bytes_per_gpu, writers_per_node);
+  cost.to_drives = drive_time(node, cost.bytes_per_gpu, writers_per_node);
   if (storage.value() > 0) cost.to_storage = cost.bytes / storage;
   cost.slowest = cost.total() == cost.to_storage   ? "storage"
                  : cost.total() == cost.to_network ? "NIC"

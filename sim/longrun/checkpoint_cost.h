@@ -19,6 +19,7 @@ struct CheckpointCost {
   Seconds to_host;      ///< GPU to host memory
   Seconds to_network;   ///< host memory through the NICs; 0 where the node has none
   Seconds to_storage;   ///< at the bandwidth of the storage; 0 where it is not known
+  Seconds to_drives;    ///< of the node itself, instead; 0 where it has none
   std::string slowest;  ///< "PCIe", "NIC" or "storage"
 
   /// All the way.

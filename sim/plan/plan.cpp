@@ -41,11 +41,26 @@ RankPaces rank_paces(const Scenario& scenario, const Program& program,
       }
       pace.table = entry->second;
     }
-    for (const int rank : parse_ranks(gpus.ranks)) {
+    for (const int rank : ranks_of(gpus, program.layout)) {
       paces.ranks[static_cast<std::size_t>(rank)] = pace;
     }
   }
   return paces;
+}
+
+/// The cluster with the slower NICs that the perturbation names as faults of these links.
+ClusterSpec cluster_of(const Scenario& scenario, const Program& program) {
+  ClusterSpec cluster = scenario.cluster;
+  std::map<int, double> share_of_node;
+  for (const GpuPerturbation& gpus : scenario.perturbation.gpus) {
+    if (gpus.nic_bandwidth_share >= 1) continue;
+    for (const int rank : ranks_of(gpus, program.layout))
+      share_of_node[program.gpu_of(rank) / cluster.node.gpu_count] = gpus.nic_bandwidth_share;
+  }
+  for (const auto& [node, share] : share_of_node)
+    cluster.faults.push_back(
+        {.link = "node" + std::to_string(node) + "/nic*->fabric", .bandwidth_share = share});
+  return cluster;
 }
 
 /// Of the smallest GPU in use.
@@ -74,10 +89,10 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
   const HostCosts host = host_costs(scenario.step);
   Program program = build_program(scenario.model, scenario.step);
   auto timed = time_segments(program, predictor, host);
+  const ClusterSpec cluster = cluster_of(scenario, program);
   return {.program = std::move(program),
           .segments = std::move(timed.segments),
-          .topology =
-              Topology(measured_fabric(scenario.cluster, scenario.collectives.tuning()).cluster),
+          .topology = Topology(measured_fabric(cluster, scenario.collectives.tuning()).cluster),
           .communication_host_time = host.per_communication,
           .memory_capacity = memory_capacity(scenario),
           .library_memory = library_memory_of(scenario),

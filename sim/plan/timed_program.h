@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "hw/units/quantity.h"
 #include "predictor/kernel_predictor.h"
 #include "sim/plan/library_memory.h"

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstddef>
 
-#include "hw/units/input_error.h"
 #include "sim/reliability/failure_source.h"
 #include "sim/reliability/node_pool.h"
+#include "sim/reliability/replica_set.h"
 #include "sim/reliability/run_ledger.h"
 
 namespace tessera {
@@ -29,13 +29,13 @@ class ClusterRun {
         failures_(plan.failures, plan.recorded, plan.nodes + plan.spares, seed),
         repairs_(seed, ~std::uint64_t{0}),
         ledger_(plan, with_timeline),
-        replicas_(plan.replicas) {}
+        replicas_(plan.replicas, plan.nodes) {}
 
   RunRecord run() {
     train();
     while (now_ < plan_.length && !done_) {
       now_ = std::min({activity_end_, write_end_, found_date(), pool_.next_return(),
-                       failures_.next_date(), plan_.length});
+                       failures_.next_date(), replicas_.next_joining(), plan_.length});
       ledger_.advance(now_, speed());
       if (now_ < plan_.length) handle();
     }
@@ -56,6 +56,7 @@ class ClusterRun {
     if (write_end_ == now_) return end_write();
     if (activity_end_ == now_) return end_activity();
     if (pool_.next_return() == now_) return take_node_back();
+    if (replicas_.next_joining() == now_) return take_replica_back();
     if (found_date() == now_) return find_bad_node();
     fail(failures_.take());
   }
@@ -66,10 +67,12 @@ class ClusterRun {
     activity_end_ = duration < kLongestTime - now_ ? now_ + duration : kLongestTime;
   }
 
-  double speed() const {
+  RunLedger::Speed speed() const {
     double slowest = 1;
     for (const BadNode& bad : bad_) slowest = std::max(slowest, class_of(bad.cause).slowdown);
-    return static_cast<double>(replicas_) / plan_.replicas / slowest;
+    const double speed = replicas_.share() / slowest;
+    return {.all = write_end_ < kLongestTime ? speed / plan_.write_slowdown : speed,
+            .without_writes = speed};
   }
 
   const FailureClass& class_of(int cause) const {
@@ -82,11 +85,12 @@ class ClusterRun {
   /// Whole cycles of training and checkpoint in which nothing else can happen, in one go. What
   /// follows is the same as without.
   void skip_cycles() {
-    const bool plain = plan_.write.value() == 0 && plan_.memory_interval.value() == 0;
+    const bool plain = plan_.write.value() == 0 && plan_.memory_interval.value() == 0 &&
+                       plan_.local_interval.value() == 0 && plan_.full_every == 1;
     if (!plain || !ledger_.can_skip() || ledger_.since_checkpoint().value() > 0) return;
     if (wants_to_grow_) return;
-    const Micros next = std::min(
-        {found_date(), pool_.next_return(), failures_.next_date(), plan_.length, kLongestTime});
+    const Micros next = std::min({found_date(), pool_.next_return(), failures_.next_date(),
+                                  replicas_.next_joining(), plan_.length, kLongestTime});
     const Micros cycle = plan_.interval + plan_.checkpoint;
     std::int64_t cycles = ((next - now_).value() - 1) / cycle.value();
     if (plan_.work.value() > 0)
@@ -101,10 +105,10 @@ class ClusterRun {
     skip_cycles();
     Micros until = plan_.interval - std::min(plan_.interval, ledger_.since_checkpoint());
     if (write_end_ < kLongestTime) until = std::max(until, write_end_ - now_);
-    if (plan_.memory_interval.value() > 0)
-      until = std::min(until, plan_.memory_interval -
-                                  std::min(plan_.memory_interval, ledger_.since_any_checkpoint()));
-    if (plan_.work.value() > 0) until = std::min(until, ledger_.time_until(plan_.work, speed()));
+    until = std::min({until, time_until_copy(CheckpointPlace::memory, plan_.memory_interval),
+                      time_until_copy(CheckpointPlace::drives, plan_.local_interval)});
+    if (plan_.work.value() > 0)
+      until = std::min(until, ledger_.time_until(plan_.work, speed().all));
     enter(Activity::training, until);
   }
 
@@ -115,7 +119,7 @@ class ClusterRun {
       case Activity::checkpoint:
         return end_checkpoint();
       case Activity::detection:
-        return assemble();
+        return trains_on_ ? train() : assemble();
       default:
         return train();
     }
@@ -125,25 +129,41 @@ class ClusterRun {
     if (plan_.work.value() > 0 && ledger_.useful() >= plan_.work) {
       done_ = true;
     } else if (write_end_ == kLongestTime && ledger_.since_checkpoint() >= plan_.interval) {
-      begin_checkpoint(false);
-    } else if (plan_.memory_interval.value() > 0 &&
-               ledger_.since_any_checkpoint() >= plan_.memory_interval) {
-      begin_checkpoint(true);
+      begin_checkpoint(CheckpointPlace::storage);
+    } else if (time_until_copy(CheckpointPlace::memory, plan_.memory_interval).value() == 0) {
+      begin_checkpoint(CheckpointPlace::memory);
+    } else if (time_until_copy(CheckpointPlace::drives, plan_.local_interval).value() == 0) {
+      begin_checkpoint(CheckpointPlace::drives);
     } else {
       train();
     }
   }
 
-  void begin_checkpoint(bool in_memory) {
-    in_memory_ = in_memory;
+  /// Of training, until a copy in `place` is due that is made every `interval`; 0: of none.
+  Micros time_until_copy(CheckpointPlace place, Micros interval) const {
+    if (interval.value() == 0) return kLongestTime;
+    return interval - std::min(interval, ledger_.since_checkpoint(place));
+  }
+
+  bool is_increment() const { return increments_ >= 0 && increments_ + 1 < plan_.full_every; }
+
+  void begin_checkpoint(CheckpointPlace place) {
+    place_ = place;
     ledger_.snapshot();
-    enter(Activity::checkpoint, in_memory ? plan_.memory_checkpoint : plan_.checkpoint);
+    if (place == CheckpointPlace::memory)
+      return enter(Activity::checkpoint, plan_.memory_checkpoint);
+    if (place == CheckpointPlace::drives)
+      return enter(Activity::checkpoint, plan_.local_checkpoint);
+    enter(Activity::checkpoint, is_increment() ? plan_.increment : plan_.checkpoint);
   }
 
   void end_checkpoint() {
-    ledger_.end_checkpoint(in_memory_, plan_.write.value() > 0);
-    if (!in_memory_ && plan_.write.value() > 0) write_end_ = now_ + plan_.write;
-    if (stops_behind_checkpoint_ || (wants_to_grow_ && !in_memory_)) {
+    const bool in_storage = place_ == CheckpointPlace::storage;
+    const Micros write = is_increment() ? plan_.increment_write : plan_.write;
+    ledger_.end_checkpoint(place_, write.value() > 0);
+    if (in_storage && write.value() > 0) write_end_ = now_ + write;
+    if (in_storage) increments_ = is_increment() ? increments_ + 1 : 0;
+    if (stops_behind_checkpoint_ || (wants_to_grow_ && in_storage)) {
       stops_behind_checkpoint_ = wants_to_grow_ = false;
       return assemble();
     }
@@ -159,8 +179,9 @@ class ClusterRun {
   void take_node_back() {
     if (!pool_.take_return()) return;
     if (activity_ == Activity::waiting) return assemble();
+    if (plan_.replica_wise) return fill_replicas();
     const int nodes = std::min(plan_.nodes, pool_.in_job() + pool_.idle());
-    if (replicas_on(nodes) > replicas_) wants_to_grow_ = true;
+    if (replicas_.on(nodes) > replicas_.training()) wants_to_grow_ = true;
   }
 
   Micros found_date() const {
@@ -206,8 +227,10 @@ class ClusterRun {
     if (!meets_any) return;
     ledger_.count_event(event.cause);
     if (of.is_slow() || of.is_silent()) return go_bad(event.cause, event.node);
-    if (of.announced && computes() && meets_job) return stop_behind_checkpoint(event.cause);
-    for (int node = first; node < end && !of.announced; ++node) take_out(event.cause, node);
+    for (int node = first; node < end; ++node) take_out(event.cause, node);
+    const bool stops = !plan_.replica_wise || of.repair.value() == 0;
+    if (of.announced && computes() && meets_job && stops)
+      return stop_behind_checkpoint(event.cause);
     if (meets_job) stop(event.cause, of.takes_nodes, of.detection);
   }
 
@@ -246,45 +269,75 @@ class ClusterRun {
     stops_behind_checkpoint_ = true;
     if (activity_ == Activity::checkpoint) return;
     write_end_ = kLongestTime;  // the newer one takes the place of what was being written
-    begin_checkpoint(false);
+    begin_checkpoint(CheckpointPlace::storage);
   }
 
+  /// `nodes` of the job have failed.
   void stop(int cause, int nodes, Seconds detection) {
-    if (is_stopped()) return;
+    if (is_stopped() && !trains_on_) return;
+    if (plan_.replica_wise && drop_replicas(nodes)) return train_on(cause, detection);
     cause_ = cause;
+    trains_on_ = false;
     ledger_.count_stop(cause);
-    ledger_.roll_back(cause, nodes == 1);
+    const bool keeps_nodes = !is_recorded(cause) && class_of(cause).repair.value() == 0;
+    ledger_.roll_back(cause, keeps_nodes, nodes == 1);
     write_end_ = kLongestTime;
     stops_behind_checkpoint_ = false;
     if (detection.value() > 0) return enter(Activity::detection, to_micros(detection));
     assemble();
   }
 
-  int replicas_on(int nodes) const {
-    return static_cast<int>(std::int64_t{nodes} * plan_.replicas / plan_.nodes);
+  /// Without the replicas that `nodes` nodes belong to. False where too few would be left.
+  bool drop_replicas(int nodes) {
+    const bool can_go_on = computes() || (activity_ == Activity::detection && trains_on_);
+    return can_go_on && replicas_.drop(nodes, plan_.least_replicas);
+  }
+
+  void train_on(int cause, Seconds detection) {
+    cause_ = cause;
+    trains_on_ = true;
+    ledger_.count_drop(cause);
+    ledger_.blame_slowness(cause);
+    fill_replicas();
+    const Micros known = now_ + to_micros(detection);
+    replicas_.delay(known + plan_.restart);
+    if (detection.value() > 0) return enter(Activity::detection, to_micros(detection));
+    train();
+  }
+
+  void fill_replicas() {
+    pool_.fill_job(plan_.nodes);
+    replicas_.join(pool_.in_job(), now_ + plan_.restart);
+  }
+
+  void take_replica_back() {
+    replicas_.take_back();
+    settle_speed();
   }
 
   /// Takes what nodes there are, and starts with them or waits.
   void assemble() {
     pool_.fill_job(plan_.nodes);
-    const int possible = replicas_on(pool_.in_job());
+    const int possible = replicas_.on(pool_.in_job());
+    trains_on_ = false;
+    const bool goes_on_with_less = plan_.elastic || plan_.replica_wise;
     const bool enough =
-        pool_.in_job() == plan_.nodes || (plan_.elastic && possible >= plan_.least_replicas);
+        pool_.in_job() == plan_.nodes || (goes_on_with_less && possible >= plan_.least_replicas);
     if (!enough) return enter(Activity::waiting, kLongestTime);
-    replicas_ = possible;
+    replicas_.start(possible);
     wants_to_grow_ = false;
-    if (replicas_ < plan_.replicas) {
+    if (!replicas_.whole()) {
       ledger_.blame_slowness(cause_);
-      pool_.shrink_job(static_cast<int>(
-          (std::int64_t{replicas_} * plan_.nodes + plan_.replicas - 1) / plan_.replicas));
+      pool_.shrink_job(replicas_.nodes_of(possible));
     }
     enter(Activity::restart, restart_time());
   }
 
   Micros restart_time() const {
+    const Micros increments = plan_.increment_restart * std::max<std::int64_t>(0, increments_);
     if (cause_ >= 0 && !is_recorded(cause_) && class_of(cause_).restart)
-      return to_micros(*class_of(cause_).restart);
-    return plan_.restart;
+      return to_micros(*class_of(cause_).restart) + increments;
+    return plan_.restart + increments;
   }
 
   const RunPlan& plan_;
@@ -297,17 +350,15 @@ class ClusterRun {
   Micros activity_end_;
   Micros write_end_ = kLongestTime;  ///< of the checkpoint that is being written beside training
   std::vector<BadNode> bad_;
-  int replicas_;
-  int cause_ = -1;  ///< of the last stop
-  bool in_memory_ = false;
+  ReplicaSet replicas_;
+  int cause_ = -1;                                    ///< of the last stop
+  CheckpointPlace place_ = CheckpointPlace::storage;  ///< of the checkpoint that is made
+  std::int64_t increments_ = -1;  ///< since the last whole one in storage; -1: none
+  bool trains_on_ = false;        ///< behind the detection, with the replicas that are left
   bool stops_behind_checkpoint_ = false;
   bool wants_to_grow_ = false;
   bool done_ = false;
 };
-
-[[noreturn]] void refuse(std::string what, std::string hint) {
-  throw InputError({"", std::move(what), std::move(hint)});
-}
 
 }  // namespace
 
@@ -315,25 +366,6 @@ std::string_view name_of(Activity activity) {
   constexpr std::array<std::string_view, kActivityCount> kNames = {
       "training", "checkpoint", "detection", "restart", "waiting", "lost"};
   return kNames[static_cast<std::size_t>(activity)];
-}
-
-void check_plan(const RunPlan& plan) {
-  if (plan.nodes < 1 || plan.spares < 0 || plan.repair_crews < 0)
-    refuse("has " + std::to_string(plan.nodes) + " nodes",
-           "a job needs one, and no fewer spares than 0");
-  if (plan.length.value() <= 0) refuse("lasts no time", "give more than 0 days");
-  if (plan.interval.value() <= 0)
-    refuse("has checkpoints without an interval", "give more than 0 s");
-  if (plan.replicas < 1 || plan.least_replicas < 1 || plan.least_replicas > plan.replicas)
-    refuse("needs at least " + std::to_string(plan.least_replicas) + " of " +
-               std::to_string(plan.replicas) + " replicas",
-           "give a number from 1 to that of the replicas");
-  for (const RecordedFault& fault : plan.recorded) {
-    if (fault.node < 0 || fault.node >= plan.nodes + plan.spares)
-      refuse("records node " + std::to_string(fault.node) + " of " +
-                 std::to_string(plan.nodes + plan.spares),
-             "leave out what is not of the cluster");
-  }
 }
 
 RunRecord simulate_run(const RunPlan& plan, std::uint64_t seed, bool with_timeline) {

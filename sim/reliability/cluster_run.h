@@ -39,10 +39,20 @@ struct RunPlan {
   Micros write;              ///< behind that, beside training, until it can be restored from
   Micros memory_interval;    ///< of copies in the memory of other nodes; 0: none
   Micros memory_checkpoint;  ///< the job waits so long for one
-  Micros restart;            ///< from the stop, or the nodes being there, to the first step
-  bool elastic = false;      ///< goes on with fewer replicas where nodes are missing
-  int replicas = 1;          ///< of the model, evenly over the nodes
-  int least_replicas = 1;    ///< with fewer it waits
+  Micros local_interval;     ///< of copies on the drives of the job's own nodes; 0: none
+  Micros local_checkpoint;   ///< the job waits so long for one
+  int full_every = 1;        ///< of so many checkpoints in storage one is whole
+  Micros increment;          ///< the job waits so long for another one
+  Micros increment_write;    ///< behind that, as `write`
+  Micros increment_restart;  ///< what reading one adds to `restart`
+  /// Time of training over that without, while a checkpoint is written beside it; at least 1.
+  double write_slowdown = 1;
+  Micros restart;        ///< from the stop, or the nodes being there, to the first step
+  bool elastic = false;  ///< goes on with fewer replicas where nodes are missing
+  /// Only the replicas that lose a node stop; each comes back `restart` after its nodes are there.
+  bool replica_wise = false;
+  int replicas = 1;        ///< of the model, evenly over the nodes
+  int least_replicas = 1;  ///< with fewer it waits
   FailureModel failures;
   std::vector<RecordedFault> recorded;  ///< in order of `begin`
   Micros work;                          ///< full-speed training after which the job ends; 0: never
@@ -56,6 +66,7 @@ struct CauseLoss {
   std::string cause;
   std::int64_t events = 0;  ///< that met a node in service
   std::int64_t stops = 0;   ///< of the job
+  std::int64_t drops = 0;   ///< of replicas, while the job went on
   Micros lost, slow, detection, restart, waiting;
 
   Micros total() const { return lost + slow + detection + restart + waiting; }
@@ -63,13 +74,16 @@ struct CauseLoss {
 
 /// What became of a run. The seven times add up to `wall`, to the microsecond.
 struct RunRecord {
-  Micros wall;        ///< `length`, or less where the work was done earlier
-  Micros useful;      ///< training that counts, at full speed
-  Micros slow;        ///< what training took longer, on fewer or slower nodes, lost or not
-  Micros lost;        ///< training that a failure took back, at full speed
-  Micros checkpoint;  ///< waits for checkpoints
+  Micros wall;           ///< `length`, or less where the work was done earlier
+  Micros useful;         ///< training that counts, at full speed
+  Micros slow;           ///< what training took longer, on fewer or slower nodes or beside writes,
+                         ///< lost or not
+  Micros beside_writes;  ///< which of it the writes of checkpoints took
+  Micros lost;           ///< training that a failure took back, at full speed
+  Micros checkpoint;     ///< waits for checkpoints
   Micros detection, restart, waiting;
   std::int64_t stops = 0;
+  std::int64_t drops = 0;  ///< of replicas, while the job went on
   std::int64_t checkpoints = 0;
   bool work_done = false;
   Micros node_time_out;                ///< over the nodes and spares

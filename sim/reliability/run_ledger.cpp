@@ -30,26 +30,29 @@ void RunLedger::blame(Activity activity, Micros time) {
   if (activity == Activity::waiting) loss(cause_).waiting += time;
 }
 
-void RunLedger::book_training(Micros time, double speed, std::int64_t times) {
-  const auto useful =
-      static_cast<std::int64_t>(std::llround(static_cast<double>(time.value()) * speed));
-  const Micros slow = (time - Micros(useful)) * times;
-  useful_ += Micros(useful) * times;
-  record_.slow += slow;
-  if (slow_cause_ >= 0) loss(slow_cause_).slow += slow;
+void RunLedger::book_training(Micros time, const Speed& speed, std::int64_t times) {
+  const auto at = [time](double share) {
+    return Micros(
+        static_cast<std::int64_t>(std::llround(static_cast<double>(time.value()) * share)));
+  };
+  const Micros useful = at(speed.all), without_writes = at(speed.without_writes);
+  useful_ += useful * times;
+  record_.slow += (time - useful) * times;
+  record_.beside_writes += (without_writes - useful) * times;
+  if (slow_cause_ >= 0) loss(slow_cause_).slow += (time - without_writes) * times;
   now_training_ += time * times;
 }
 
-void RunLedger::skip(std::int64_t cycles, double speed) {
+void RunLedger::skip(std::int64_t cycles, const Speed& speed) {
   book_training(plan_.interval, speed, cycles);
   record_.checkpoint += plan_.checkpoint * cycles;
   record_.checkpoints += cycles;
   now_ += (plan_.interval + plan_.checkpoint) * cycles;
-  checkpoint_at_ = any_checkpoint_at_ = now_training_;
-  stored_ = in_memory_ = {useful_, now_ - plan_.checkpoint};
+  checkpoint_at_.fill(now_training_);
+  saved_.fill({useful_, now_ - plan_.checkpoint});
 }
 
-void RunLedger::advance(Micros now, double speed) {
+void RunLedger::advance(Micros now, const Speed& speed) {
   const Micros time = now - now_;
   if (time.value() == 0) return;
   if (activity_ == Activity::training) {
@@ -76,25 +79,28 @@ void RunLedger::count_stop(int cause) {
   ++record_.stops;
 }
 
-void RunLedger::end_checkpoint(bool in_memory, bool written_later) {
+void RunLedger::end_checkpoint(CheckpointPlace place, bool written_later) {
   ++record_.checkpoints;
-  in_memory_ = taken_;
-  any_checkpoint_at_ = now_training_;
-  if (in_memory) return;
-  checkpoint_at_ = now_training_;
-  (written_later ? writing_ : stored_) = taken_;
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(place); ++i)
+    checkpoint_at_[i] = now_training_;
+  if (place == CheckpointPlace::drives) saved_[0] = taken_;
+  if (place != CheckpointPlace::drives) saved_[1] = taken_;
+  if (place == CheckpointPlace::storage) (written_later ? writing_ : saved_.back()) = taken_;
 }
 
-void RunLedger::roll_back(int cause, bool survives) {
-  const bool from_memory =
-      plan_.memory_interval.value() > 0 && survives && in_memory_.useful > stored_.useful;
-  const SavedWork saved = from_memory ? in_memory_ : stored_;
+void RunLedger::roll_back(int cause, bool drives, bool memory) {
+  SavedWork saved = stored();
+  const auto prefer = [&saved](const SavedWork& copy) {
+    if (copy.useful > saved.useful) saved = copy;
+  };
+  if (drives && plan_.local_interval.value() > 0) prefer(saved_[0]);
+  if (memory && plan_.memory_interval.value() > 0) prefer(saved_[1]);
   go_back(saved, cause);
 }
 
 void RunLedger::roll_back_to(SavedWork clean, int cause) {
-  if (clean.useful < stored_.useful) stored_ = clean;
-  go_back(stored_, cause);
+  if (clean.useful < stored().useful) saved_.back() = clean;
+  go_back(stored(), cause);
 }
 
 void RunLedger::go_back(const SavedWork& saved, int cause) {
@@ -103,8 +109,8 @@ void RunLedger::go_back(const SavedWork& saved, int cause) {
   loss(cause).lost += lost;
   if (with_timeline_) mark_lost(saved.date);
   useful_ = saved.useful;
-  in_memory_ = saved;
-  checkpoint_at_ = any_checkpoint_at_ = now_training_;
+  saved_[0] = saved_[1] = saved;
+  checkpoint_at_.fill(now_training_);
 }
 
 void RunLedger::mark_lost(Micros since) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "sim/collectives/collective_tuning.h"
 
 namespace tessera {

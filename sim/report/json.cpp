@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/report/analysis/rank_list.h"
 #include "sim/report/definitions.h"
-#include "sim/report/rank_list.h"
 #include "workloads/program/labels.h"
 
 namespace tessera {

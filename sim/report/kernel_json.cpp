@@ -136,6 +136,7 @@ KernelJson times_json(const KernelStory& story) {
             {"gpu_log_sd", prediction.spread.gpu},
             {"shape_log_sd", prediction.spread.shape}}},
           {"launch_gap_s", story.launch_gap.value()},
+          {"warm_s", story.warm_duration ? KernelJson(story.warm_duration->value()) : KernelJson()},
           {"isolated_s", story.isolated().value()}};
 }
 

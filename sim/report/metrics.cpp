@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "sim/plan/device_memory.h"
+#include "sim/report/analysis/rank_breakdown.h"
 #include "sim/report/clock_tick.h"
 #include "sim/report/counted_flops.h"
-#include "sim/report/rank_breakdown.h"
 #include "sim/trace/timeline_index.h"
 
 namespace tessera {

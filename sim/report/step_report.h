@@ -7,11 +7,11 @@
 
 #include "hw/units/precision.h"
 #include "hw/units/quantity.h"
+#include "sim/report/analysis/straggler.h"
+#include "sim/report/analysis/uncertainty.h"
 #include "sim/report/counted_flops.h"
 #include "sim/report/step_energy.h"
-#include "sim/report/straggler.h"
 #include "sim/report/time_category.h"
-#include "sim/report/uncertainty.h"
 #include "sim/trace/rank_folding.h"
 #include "workloads/program/kernel.h"
 #include "workloads/program/program.h"

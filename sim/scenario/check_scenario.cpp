@@ -240,24 +240,19 @@ void check_overlays(const Scenario& scenario, std::vector<ScenarioProblem>& prob
 }
 
 void check_perturbation(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
-  const int world_size = scenario.step.layout.world_size();
   const Precision precision = scenario.step.precision;
   for (std::size_t i = 0; i < scenario.perturbation.gpus.size(); ++i) {
     const GpuPerturbation& gpus = scenario.perturbation.gpus[i];
     const std::string path = "perturbation.gpus[" + std::to_string(i) + "]";
     try {
-      for (const int rank : parse_ranks(gpus.ranks)) {
-        if (rank < world_size) continue;
-        problems.push_back({path + ".ranks",
-                            {"parallelism.tensor", "parallelism.pipeline", "parallelism.data"},
-                            path + ".ranks names rank " + std::to_string(rank) +
-                                ", but the job has " + std::to_string(world_size),
-                            "name ranks 0 to " + std::to_string(world_size - 1)});
-        break;
-      }
+      ranks_of(gpus, scenario.step.layout);
     } catch (const InputError& error) {
       const Problem& problem = error.problems().front();
-      problems.push_back({path + ".ranks", {}, path + ".ranks = " + problem.what, problem.hint});
+      const std::string field = path + "." + problem.where;
+      problems.push_back({field,
+                          {"parallelism.tensor", "parallelism.pipeline", "parallelism.data"},
+                          field + " " + problem.what,
+                          problem.hint});
     }
     if (!gpus.gpu.id.empty() && !supports_products(gpus.gpu, precision)) {
       problems.push_back({path + ".gpu",

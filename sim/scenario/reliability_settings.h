@@ -8,7 +8,7 @@
 namespace tessera {
 
 /// What a job does while nodes are missing.
-enum class MissingNodes : std::uint8_t { restart, elastic };
+enum class MissingNodes : std::uint8_t { restart, elastic, replica_wise };
 
 /// The section `reliability` of a scenario: what a long run meets. No step depends on it.
 struct ReliabilitySettings {
@@ -21,6 +21,9 @@ struct ReliabilitySettings {
   Seconds checkpoint_time;           ///< 0: from its bytes and the links
   BytesPerSecond storage_bandwidth;  ///< 0: no limit
   Seconds memory_interval;           ///< 0: no copies in memory
+  Seconds local_interval;            ///< 0: no copies on the nodes' drives
+  double incremental_share = 1;      ///< of a checkpoint's bytes, in (0, 1]; 1: all are whole
+  int full_every = 10;               ///< of so many checkpoints one is whole
   bool asynchronous = false;
   MissingNodes policy = MissingNodes::restart;
   int spares = 0;

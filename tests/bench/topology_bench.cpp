@@ -6,7 +6,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "sim/config/load.h"
 #include "sim/engine/clock/simgrid_session.h"
 #include "sim/engine/network/platform.h"

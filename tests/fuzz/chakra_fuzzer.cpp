@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "hw/units/input_error.h"
-#include "sim/formats/chakra_queues.h"
-#include "sim/formats/chakra_reader.h"
+#include "sim/formats/chakra/chakra_queues.h"
+#include "sim/formats/chakra/chakra_reader.h"
 #include "tests/fuzz/input_file.h"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/import/imported.h"
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "hw/units/input_error.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/hw/boxes.h"

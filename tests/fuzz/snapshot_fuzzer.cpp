@@ -4,7 +4,7 @@
 #include <string>
 
 #include "hw/units/input_error.h"
-#include "sim/formats/memory_snapshot.h"
+#include "sim/formats/snapshot/memory_snapshot.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tessera;

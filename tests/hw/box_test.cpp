@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "hw/units/input_error.h"
 #include "hw/validation.h"
 #include "tests/hw/boxes.h"

@@ -1,7 +1,7 @@
 #include <map>
 #include <set>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "hw/units/input_error.h"
 #include "hw/validation.h"
 #include "tests/hw/fabrics.h"

@@ -3,7 +3,7 @@
 #include "workloads/families/megatron_model.h"
 #include "workloads/families/modules.h"
 #include "workloads/families/recording.h"
-#include "workloads/ops/context_attention.h"
+#include "workloads/ops/attention/context_attention.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"

@@ -2,7 +2,7 @@
 // training runs it. What leads into the ranks is held in full by every tensor-parallel rank, and
 // works on its part of the sequence.
 #include "workloads/families/megatron_model.h"
-#include "workloads/ops/latent.h"
+#include "workloads/ops/attention/latent.h"
 #include "workloads/ops/linear.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/views.h"

@@ -1,8 +1,8 @@
 #include "workloads/families/modules.h"
 
-#include "workloads/ops/context_attention.h"
+#include "workloads/ops/attention/context_attention.h"
+#include "workloads/ops/attention/ring_parts.h"
 #include "workloads/ops/pointwise.h"
-#include "workloads/ops/ring_parts.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/transformer.h"
 #include "workloads/ops/views.h"

@@ -1,5 +1,5 @@
 // Attention of nanotron, December 2024: src/nanotron/models/llama.py, CausalSelfAttention.
-#include "workloads/ops/packed_attention.h"
+#include "workloads/ops/attention/packed_attention.h"
 
 #include "workloads/families/megatron_model.h"
 #include "workloads/families/modules.h"

@@ -1,9 +1,9 @@
 #include "workloads/families/recording.h"
 
 #include "workloads/families/families.h"
-#include "workloads/ops/cross_entropy.h"
+#include "workloads/ops/loss/cross_entropy.h"
+#include "workloads/ops/loss/parallel_loss.h"
 #include "workloads/ops/matmul.h"
-#include "workloads/ops/parallel_loss.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"

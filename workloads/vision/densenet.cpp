@@ -2,10 +2,10 @@
 // networks", 2017.
 #include <vector>
 
-#include "workloads/ops/batch_norm.h"
 #include "workloads/ops/pointwise.h"
-#include "workloads/ops/pooling.h"
 #include "workloads/ops/views.h"
+#include "workloads/ops/vision/batch_norm.h"
+#include "workloads/ops/vision/pooling.h"
 #include "workloads/vision/architectures.h"
 #include "workloads/vision/image_sequence.h"
 #include "workloads/vision/layers.h"

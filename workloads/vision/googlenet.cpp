@@ -1,8 +1,8 @@
 // GoogLeNet with batch norm and without auxiliary classifiers: torchvision/models/googlenet.py (its
 // "5x5" branch has 3x3 windows); Szegedy et al., "Going deeper with convolutions", 2015.
 #include "workloads/families/recording.h"
-#include "workloads/ops/pooling.h"
 #include "workloads/ops/views.h"
+#include "workloads/ops/vision/pooling.h"
 #include "workloads/vision/architectures.h"
 #include "workloads/vision/image_sequence.h"
 #include "workloads/vision/layers.h"

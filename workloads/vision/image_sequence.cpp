@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "workloads/families/recording.h"
-#include "workloads/ops/cross_entropy.h"
+#include "workloads/ops/loss/cross_entropy.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/views.h"
 

@@ -2,8 +2,8 @@
 // the impact of residual connections on learning", 2017.
 #include <vector>
 
-#include "workloads/ops/pooling.h"
 #include "workloads/ops/views.h"
+#include "workloads/ops/vision/pooling.h"
 #include "workloads/vision/architectures.h"
 #include "workloads/vision/image_sequence.h"
 #include "workloads/vision/layers.h"

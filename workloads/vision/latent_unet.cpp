@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "workloads/families/modules.h"
-#include "workloads/ops/convolution.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"
+#include "workloads/ops/vision/convolution.h"
 #include "workloads/vision/architectures.h"
 #include "workloads/vision/image_sequence.h"
 

@@ -1,11 +1,11 @@
 #include "workloads/vision/layers.h"
 
-#include "workloads/ops/batch_norm.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
-#include "workloads/ops/pooling.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"
+#include "workloads/ops/vision/batch_norm.h"
+#include "workloads/ops/vision/pooling.h"
 
 namespace tessera {
 

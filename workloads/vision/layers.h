@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "workloads/ops/convolution.h"
+#include "workloads/ops/vision/convolution.h"
 
 namespace tessera {
 

@@ -1,7 +1,7 @@
 #include "workloads/vision/patches.h"
 
-#include "workloads/ops/convolution.h"
 #include "workloads/ops/views.h"
+#include "workloads/ops/vision/convolution.h"
 
 namespace tessera {
 

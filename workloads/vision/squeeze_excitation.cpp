@@ -2,8 +2,8 @@
 
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
-#include "workloads/ops/pooling.h"
 #include "workloads/ops/views.h"
+#include "workloads/ops/vision/pooling.h"
 
 namespace tessera {
 

@@ -2,8 +2,8 @@
 // unet/unet_parts.py; Ronneberger et al., 2015. One block: its shortcuts span all of it.
 #include <vector>
 
-#include "workloads/ops/pooling.h"
 #include "workloads/ops/views.h"
+#include "workloads/ops/vision/pooling.h"
 #include "workloads/vision/architectures.h"
 #include "workloads/vision/image_sequence.h"
 #include "workloads/vision/layers.h"

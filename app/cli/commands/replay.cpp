@@ -10,7 +10,7 @@
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "sim/config/load.h"
-#include "sim/formats/chakra_replay.h"
+#include "sim/formats/chakra/chakra_replay.h"
 #include "sim/formats/output_file.h"
 #include "sim/formats/perfetto.h"
 #include "sim/report/drawings/timeline_svg.h"

@@ -11,8 +11,8 @@
 #include "sim/config/files/text_file.h"
 #include "sim/config/load.h"
 #include "sim/formats/input_file.h"
-#include "sim/formats/snapshot_comparison.h"
-#include "sim/formats/step_snapshot.h"
+#include "sim/formats/snapshot/snapshot_comparison.h"
+#include "sim/formats/snapshot/step_snapshot.h"
 #include "sim/plan/plan.h"
 
 namespace tessera {

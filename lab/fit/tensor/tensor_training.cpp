@@ -93,6 +93,7 @@ TensorWeights tensor_weights_of(const TensorData& data, const TensorFit& fit) {
   for (std::size_t i = 0; i < data.stacks.size(); ++i) {
     const TensorStack& stack = data.stacks[i];
     TensorGpuWeights& gpu = weights.gpus[stack.gpu];
+    gpu.clock = data.gpus[stack.gpu].boost_clock.value();
     gpu.watts_per_flops = data.gpus[stack.gpu].tdp.value() / stack.traits.flops;
     gpu.stacks.push_back({.name = stack.name,
                           .precision = stack.precision,

@@ -245,6 +245,9 @@ void mirror(Of<GpuPerturbation> auto& perturbation, auto&& visit) {
   visit("ranks", perturbation.ranks);
   visit("gpu", perturbation.gpu);
   visit("slowdown", perturbation.slowdown);
+  visit("stages", perturbation.stages);
+  visit("replicas", perturbation.replicas);
+  visit("nic_bandwidth_share", perturbation.nic_bandwidth_share);
 }
 
 void mirror(Of<Perturbation> auto& perturbation, auto&& visit) {
@@ -274,6 +277,9 @@ void mirror(Of<ReliabilitySettings> auto& settings, auto&& visit) {
   visit("checkpoint_time", settings.checkpoint_time);
   visit("storage_bandwidth", settings.storage_bandwidth);
   visit("memory_interval", settings.memory_interval);
+  visit("local_interval", settings.local_interval);
+  visit("incremental_share", settings.incremental_share);
+  visit("full_every", settings.full_every);
   visit("asynchronous", settings.asynchronous);
   visit("policy", settings.policy);
   visit("spares", settings.spares);

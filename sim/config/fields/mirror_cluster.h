@@ -142,6 +142,7 @@ void mirror(Of<ClusterSpec> auto& cluster, auto&& visit) {
   visit("faults", cluster.faults);
   visit("measured_all_reduce", cluster.measured_all_reduce);
   visit("pue", cluster.pue);
+  visit("nodes_per_rack", cluster.nodes_per_rack);
   visit("sources", cluster.sources);
 }
 

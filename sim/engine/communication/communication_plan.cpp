@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "hw/topology/host_routes.h"
+
 namespace tessera {
 namespace {
 
@@ -34,6 +36,11 @@ StageTransfers transfers_of(const RankProgram& stage) {
   return transfers;
 }
 
+/// A copy of the host itself: from its memory out of the node, as a checkpoint is written.
+bool leaves_node(const ProgramOp& op) {
+  return op.kind == OpKind::copy_out && op.stream == StreamKind::host;
+}
+
 /// Sizes of what the segments of `stage` allocate, ascending.
 std::set<Bytes> sizes_of_tensors(const Program& program, int stage) {
   std::set<Bytes> sizes;
@@ -46,13 +53,15 @@ std::set<Bytes> sizes_of_tensors(const Program& program, int stage) {
 
 }  // namespace
 
-CommunicationPlan::CommunicationPlan(const TimedProgram& timed)
+CommunicationPlan::CommunicationPlan(const TimedProgram& timed,
+                                     std::span<const LinkId> used_by_others)
     : orbits_(timed),
       maker_(timed, orbits_),
       communicators_(timed.program),
       of_communicator_(communicators_.all().size()),
       of_sender_(static_cast<std::size_t>(timed.program.layout.world_size())) {
   plan_transfers(timed);
+  maker_.share(used_by_others);
   for (PlannedTransfer& planned : transfers_) {
     maker_.use_closed_form_on_private_links(planned.transfer);
   }
@@ -147,12 +156,15 @@ std::uint32_t CommunicationPlan::plan_collective(const TimedProgram& timed, cons
 
 std::uint32_t CommunicationPlan::plan_copy(const TimedProgram& timed, const ProgramOp& op,
                                            int rank) {
-  const PlannedTransfer wanted{.kind = op.kind, .bytes = op.bytes, .from = rank, .to = rank};
+  const bool leaves = leaves_node(op);
+  const PlannedTransfer wanted{
+      .kind = op.kind, .bytes = op.bytes, .from = rank, .to = leaves ? -1 : rank};
   return find_or_add(
       of_sender_[static_cast<std::size_t>(rank)], wanted, {op.kind, rank, op.stream}, [&] {
         const int gpu = timed.program.gpu_of(rank);
-        Route route = op.kind == OpKind::copy_out ? timed.topology.device_to_host(gpu)
-                                                  : timed.topology.host_to_device(gpu);
+        Route route = leaves                        ? host_to_network(timed.topology, gpu)
+                      : op.kind == OpKind::copy_out ? timed.topology.device_to_host(gpu)
+                                                    : timed.topology.host_to_device(gpu);
         route.latency += kCopyStart;
         return maker_.flow(std::move(route), op.bytes);
       });
@@ -202,6 +214,16 @@ void CommunicationPlan::limit_paths_of_collectives() {
     const Transfer& transfer = planned.transfer;
     if (!transfer.path.valid() || transfer.load.bandwidth <= 0) continue;
     network_.has_limit[static_cast<std::size_t>(transfer.path.index())] = true;
+  }
+}
+
+void CommunicationPlan::number_paths_from(int first) {
+  const auto renumber = [first](PathId& path) {
+    if (path.valid()) path = PathId(path.index() + first);
+  };
+  for (PlannedTransfer& planned : transfers_) {
+    renumber(planned.transfer.path);
+    for (ChunkHop& hop : planned.transfer.hops) renumber(hop.path);
   }
 }
 

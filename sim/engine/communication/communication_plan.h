@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,14 +19,19 @@ namespace tessera {
 /// Every transfer that a program can start, with the links it takes. Made before the run, because
 /// SimGrid's platform is fixed then. A transfer whose links nobody else uses gets its closed form
 /// (bytes / slowest link) and no flow: an event instead of a fluid. Symmetric
-/// ranks are folded at the end.
+/// ranks are folded at the end. `used_by_others`: links of the topology over which jobs beside this
+/// one send, whose ranks must not fold.
 class CommunicationPlan {
  public:
-  explicit CommunicationPlan(const TimedProgram& timed);
+  explicit CommunicationPlan(const TimedProgram& timed,
+                             std::span<const LinkId> used_by_others = {});
 
   const Communicators& communicators() const { return communicators_; }
   const Folding& folding() const { return folding_; }
   const PlannedNetwork& network() const { return network_; }
+
+  /// The paths are those from number `first` on of a larger network.
+  void number_paths_from(int first);
 
   /// The transfer that op `op` (a collective, send or copy) of `stage` starts on `rank`.
   const PlannedTransfer& of(int rank, int stage, std::int32_t op) const {

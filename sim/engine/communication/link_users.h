@@ -32,6 +32,9 @@ class LinkUsers {
     }
   }
 
+  /// Somebody else may use `link` at any time.
+  void share(LinkId link) { users_[static_cast<std::size_t>(link.index())] = kSeveral; }
+
   bool any_shared(std::span<const LinkId> links) const {
     for (const LinkId id : links) {
       if (users_[static_cast<std::size_t>(id.index())] == kSeveral) return true;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/collectives/ring_shift.h"
+#include "sim/collectives/rings/ring_shift.h"
 #include "sim/engine/folding/symmetry.h"
 
 namespace tessera {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,10 @@ class TransferMaker {
   /// `bytes` over `route`.
   Transfer flow(Route route, Bytes bytes);
 
+  /// Other jobs may use `links`.
+  void share(std::span<const LinkId> links) {
+    for (const LinkId link : links) users_.share(link);
+  }
   /// `user` may start `transfer`.
   void add_user(const Transfer& transfer, const LinkUser& user);
   /// Once all users are known: no flow for a transfer that meets none on its links.

@@ -21,6 +21,7 @@ Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
       program_(program_of(rank, context.timed.program)),
       queues_(queues),
       records_(records),
+      left_(program_.ops.size()),
       rank_(rank),
       memory_(rank, program_.static_memory + context.timed.library_memory.allocator.workspaces,
               samples) {
@@ -103,6 +104,7 @@ void Gpu::end(std::int32_t op) {
     if (streams_[stream].awaits(op)) streams_[stream].advance();
   });
   if (pressure_) room_changed();
+  if (--left_ == 0 && context_.on_gpu_end) context_.on_gpu_end();
   if (op != host_waits_for_) return;
   host_waits_for_ = -1;
   std::exchange(wake_host_, nullptr)();

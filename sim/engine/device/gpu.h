@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,6 +29,8 @@ struct DeviceContext {
   CollectiveBoard& collectives;
   MessageBoard& messages;
   Transfers& transfers;
+  /// Called when a GPU has ended its last op; may be empty.
+  std::function<void()> on_gpu_end = {};
 };
 
 /// Some of a GPU's streams; most of the time none or one.
@@ -165,6 +168,7 @@ class alignas(64) Gpu {
   std::int32_t in_turn_ = kNoQueue;  ///< op at the head of the hardware queue that streams share
   std::int32_t launched_ = 0;        ///< ops
   std::int32_t host_waits_for_ = -1;
+  std::size_t left_;  ///< ops that have not ended
   // Beside the streams: most ends and loads concern few of them.
   StreamSet waiting_;  ///< for an op
   StreamSet with_kernels_;

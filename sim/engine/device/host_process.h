@@ -17,6 +17,8 @@ class HostProcess {
   /// The actor. Between its first and its last launch it sleeps: what it would do when a wait ends
   /// is done by actions of the clock, without a switch to the actor and back.
   void run();
+  /// The same at the clock's date without the actor, from an action of the clock.
+  void begin() { launch(-1, gpu_.context().clock.now()); }
 
  private:
   /// The ops behind `after`, which ended at `since`, up to the next one that the host waits for.

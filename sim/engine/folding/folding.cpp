@@ -220,6 +220,7 @@ PlannedNetwork without_unused_links(const Topology& topology,
         found = LinkId(static_cast<std::int32_t>(network.links.size()));
         network.links.emplace_back();  // its name would cost more than all the rest
         network.links.back().bandwidth = topology.link(link).bandwidth;
+        network.in_topology.push_back(link);
       }
       link = found;
     }

@@ -30,6 +30,8 @@ struct PlannedNetwork {
   std::vector<Link> links;
   std::vector<std::vector<LinkId>> paths;
   std::vector<bool> has_limit = {};  ///< by path: FlowNetwork::limit() can slow its flows
+  /// By link: which one of the topology it is; empty where links stand for several.
+  std::vector<LinkId> in_topology = {};
 };
 
 /// Who is simulated, and where those meet for whom others stand.

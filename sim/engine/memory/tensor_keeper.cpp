@@ -12,7 +12,8 @@ TensorKeeper::TensorKeeper(MemoryHost host, const StageMemory& memory)
       horizon_(host_),
       store_(host_, memory.lives, memory.uses),
       static_(host_.ledger.used()),
-      planned_(memory.lives.all().size(), 0) {}
+      planned_(memory.lives.all().size(), 0),
+      last_return_(memory.lives.all().size(), 0) {}
 
 bool TensorKeeper::admit(std::int32_t op) {
   protected_.clear();
@@ -27,6 +28,15 @@ bool TensorKeeper::admit(std::int32_t op) {
 
 bool TensorKeeper::admit_kernels(std::int32_t op) {
   if (rerun_ != kNone) return false;  // it begins, or runs
+  if (rescued_ != op && !turns_in_circles()) {
+    if (provide(op)) return true;
+    if (!is_stuck()) return false;
+  }
+  rescued_ = op;
+  return provide_alone(op);
+}
+
+bool TensorKeeper::provide(std::int32_t op) {
   if (wants_plan(op)) plan_from(op);
   if (!follow_plan(op)) return false;
   const auto inputs = uses_.read_by(op);
@@ -70,14 +80,21 @@ void TensorKeeper::begin(std::int32_t op) {
     return;
   }
   running_ = last_begun_ = op;
-  if (next_step_ < steps_.size()) ++next_step_;  // the op itself
+  follow_plan_past(op);
+  rescued_ = kNone;
+  reruns_of_.clear();
+  returns_of_.clear();
   if (host_.limit().policy == PressurePolicy::capuchin) look_ahead(op);
 }
 
 /// What was made again for something else, and has served.
 void TensorKeeper::drop_spare() {
-  for (const std::int32_t tensor : std::exchange(spare_, {}))
-    if (store_.is_ready(tensor) && !store_.has_use(tensor)) store_.drop(tensor);
+  std::erase_if(spare_, [&](std::int32_t tensor) {
+    if (!store_.is_here(tensor) || store_.has_use(tensor)) return true;
+    if (!store_.is_ready(tensor) || store_.is_leaving(tensor)) return false;
+    store_.drop(tensor);
+    return true;
+  });
 }
 
 void TensorKeeper::ended(std::int32_t op) {
@@ -88,12 +105,12 @@ void TensorKeeper::ended(std::int32_t op) {
   for (std::size_t i = next_step_; i < steps_.size(); ++i) {
     const PlanStep& step = steps_[i];
     if (step.action == remat::Action::compute || step.action == remat::Action::copy_in) break;
-    if (step.action == remat::Action::drop || step.action == remat::Action::release)
-      dropped.push_back(step.id);
+    if (step.action == remat::Action::drop) dropped.push_back(step.id);
   }
   store_.end(op, [&](std::int32_t tensor) {
     const bool is_planned = planned_[static_cast<std::size_t>(tensor)] != 0;
-    return is_planned && std::ranges::find(dropped, tensor) == dropped.end();
+    return is_planned &&
+           (returns_by_plan(tensor) || std::ranges::find(dropped, tensor) == dropped.end());
   });
   while (next_step_ < steps_.size() && perform_at_once(steps_[next_step_])) ++next_step_;
 }
@@ -102,6 +119,7 @@ void TensorKeeper::rerun_began() {
   const Seconds now = host_.clock.now();
   running_ = rerun_;
   host_.ledger.begin_segment(now, host_.taken_by(running_));
+  ++reruns_of_[running_];
   reran_.push_back({host_.rank, running_, Bytes(0), now, now});
 }
 
@@ -133,11 +151,17 @@ bool TensorKeeper::bring(std::span<const std::int32_t> tensors, std::int32_t op)
 bool TensorKeeper::bring_one(std::int32_t tensor, std::int32_t op) {
   if (store_.is_arriving(tensor)) return false;
   if (store_.host_copy(tensor) == TensorStore::HostCopy::complete) {
-    if (make_room(store_.bytes(tensor), op)) store_.come_back(tensor);
+    if (make_room(store_.bytes(tensor), op)) come_back(tensor);
   } else {
     prepare_rerun(uses_.maker(tensor), op);
   }
   return false;
+}
+
+void TensorKeeper::come_back(std::int32_t tensor) {
+  ++returns_of_[tensor];
+  store_.come_back(tensor);
+  if (!store_.has_use(tensor)) spare_.push_back(tensor);
 }
 
 void TensorKeeper::prepare_rerun(std::int32_t made_by, std::int32_t op) {

@@ -40,7 +40,8 @@ void FlowNetwork::flow(PathId path, double bytes, Action on_end) {
   const auto payload = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes)));
   const simgrid::s4u::CommPtr comm = simgrid::s4u::Comm::sendto_init();
   comm->set_data(reinterpret_cast<void*>(slot + 1));
-  flows_[slot] = {comm, earliest_end(path, static_cast<double>(payload)), std::move(on_end)};
+  flows_[slot] = {comm, earliest_end(path, static_cast<double>(payload)), std::move(on_end), path};
+  if (on_flow_) on_flow_(path, static_cast<double>(payload));
   clock_.occupy(flows_[slot].earliest_end);
   comm->set_payload_size(payload)->set_source(&host)->set_destination(&host);  // starts it
   if (is_limited) set_limit(path, limit);
@@ -74,6 +75,7 @@ void FlowNetwork::set_limit(PathId path, BytesPerSecond rate) {
 void FlowNetwork::finish(std::size_t slot) {
   clock_.catch_up();
   clock_.release(flows_[slot].earliest_end);
+  if (on_flow_) on_flow_(flows_[slot].path, 0);
   Action on_end = std::exchange(flows_[slot].on_end, nullptr);
   // SimGrid still uses the Comm after this callback: the clock lets go of it a moment later.
   clock_.after(Seconds(0), [this, slot] {

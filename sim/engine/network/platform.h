@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 
 namespace tessera {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 
 namespace tessera {
 

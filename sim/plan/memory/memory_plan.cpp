@@ -9,7 +9,7 @@
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/collectives/collective.h"
-#include "sim/collectives/ring_shift.h"
+#include "sim/collectives/rings/ring_shift.h"
 #include "sim/plan/memory/host_links.h"
 #include "sim/plan/memory/megatron_planner.h"
 #include "sim/plan/memory/optimizer_offload.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "hw/topology.h"
-#include "hw/topology_graph.h"
+#include "hw/topology/topology.h"
+#include "hw/topology/topology_graph.h"
 
 namespace tessera {
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
-#include "hw/topology_graph.h"
+#include "hw/topology/topology_graph.h"
 #include "hw/units/text.h"
-#include "sim/report/rank_list.h"
+#include "sim/report/analysis/rank_list.h"
 
 namespace tessera {
 namespace {

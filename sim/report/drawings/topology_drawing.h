@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "sim/report/drawings/alike_nodes.h"
 #include "sim/report/drawings/svg_canvas.h"
 

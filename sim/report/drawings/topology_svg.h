@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 
 namespace tessera {
 

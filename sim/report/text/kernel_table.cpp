@@ -201,6 +201,9 @@ std::string time_lines(const KernelStory& story) {
   text += entry("  standard deviations", percentage(p.spread.gpu) + " common to the GPU, " +
                                              percentage(p.spread.shape) + " of the shape");
   text += entry("extrapolated", extrapolation_words(p.extrapolated));
+  if (story.warm_duration)
+    text += entry("operands in the L2", microseconds(story.warm_duration->value()) +
+                                            ": repeated alone; a step finds cold caches");
   return text + entry("isolated call", microseconds(story.isolated().value()) + ", launch gap " +
                                            microseconds(story.launch_gap.value()));
 }

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/report/rank_breakdown.h"
+#include "sim/report/analysis/rank_breakdown.h"
 #include "workloads/program/labels.h"
 
 namespace tessera {

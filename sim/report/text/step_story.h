@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/plan/timed_program.h"
-#include "sim/report/critical_path.h"
+#include "sim/report/analysis/critical_path.h"
 #include "sim/trace/timeline.h"
 
 namespace tessera {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "hw/units/text.h"
+#include "sim/report/analysis/rank_list.h"
 #include "sim/report/definitions.h"
-#include "sim/report/rank_list.h"
 #include "sim/report/text/fitted_lines.h"
 #include "sim/report/text/percent_shares.h"
 #include "workloads/program/labels.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "hw/topology_metrics.h"
+#include "hw/topology/topology_metrics.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "sim/report/critical_path.h"
+#include "sim/report/analysis/critical_path.h"
 
 #include <cmath>
 #include <set>

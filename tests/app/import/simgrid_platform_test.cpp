@@ -1,6 +1,6 @@
 #include "app/import/simgrid_radical.h"
 #include "app/import/simgrid_units.h"
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "tests/app/import/import_fixture.h"
 
 namespace tessera::test {

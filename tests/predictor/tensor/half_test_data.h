@@ -33,6 +33,11 @@ inline GpuSpec tensor_gpu(const std::string& id) {
   if (id == "V100-PCIe-32GB") set(Architecture::volta, 80, 112, 900, 6, 250);
   if (id == "T4") set(Architecture::turing, 40, 65, 320, 4, 70);
   if (id == "P100-PCIe-16GB") set(Architecture::pascal, 56, 18.7, 732, 4, 250);
+  const bool ampere = gpu.architecture == Architecture::ampere;
+  const bool turing = gpu.architecture == Architecture::turing;
+  gpu.boost_clock = Hertz(ampere ? 1.41e9 : turing ? 1.59e9 : 1.98e9);
+  gpu.tensor_clock = gpu.boost_clock;  // no less than the peaks above
+  if (ampere) gpu.compute_capability = "8.0";
   if (id.starts_with("A100")) gpu.die = "GA100";
   if (id.starts_with("H")) gpu.die = "GH100";
   if (id.starts_with("B200")) gpu.die = "GB100";

@@ -182,6 +182,39 @@ TEST(TensorPredictor, AnotherDieKeptBusyGetsFewMoreFlopsFromAWatt) {
     EXPECT_NEAR(cap("A100-PCIe-40GB", load) - cap("A100-SXM4-80GB", load), board, 1e-12);
 }
 
+TEST(TensorPredictor, StartsAKernelInAsManyClocks) {
+  TensorWeights weights = plausible_weights();
+  GpuSpec gpu = tensor_gpu("T4");  // takes A100's, the nearest
+  gpu.boost_clock = Hertz(2.82e9);
+  const double before = tensor_effect(gpu, Precision::fp16, weights).stack.launch_seconds;
+  weights.gpus[0].clock = 1.41e9;
+  const TensorEffect effect = tensor_effect(gpu, Precision::fp16, weights);
+  EXPECT_DOUBLE_EQ(effect.stack.launch_seconds, before / 2);
+  EXPECT_DOUBLE_EQ(effect.fixed_costs, 0.5);
+  const TensorEffect own = tensor_effect(tensor_gpu("A100-SXM4-80GB"), Precision::bf16, weights);
+  EXPECT_DOUBLE_EQ(own.fixed_costs, 1);
+}
+
+TEST(TensorPredictor, OperandsComeFromTheL2WhereCallsInTurnFit) {
+  GpuSpec gpu = tensor_gpu("A100-SXM4-80GB");
+  gpu.id = "made up";
+  gpu.memory_bandwidth = BytesPerSecond(500e9);
+  gpu.l2 = Bytes(std::int64_t{96} << 20);
+  const TensorWeights weights = plausible_weights();
+  const TensorGemmPredictor cold(gpu, Precision::bf16, weights);
+  TensorGemmPredictor warm = cold;
+  warm.keep_warm(5);
+  const Kernel small =
+      half_product(16, 2048, 2048);  // 8.5 MB; five of them fit into 80 % of 101 MB
+  const Kernel large = half_product(16, 4096, 4096);  // 34 MB
+  EXPECT_LT(warm.duration(small), 0.7 * cold.duration(small));
+  EXPECT_EQ(warm.duration(large), cold.duration(large));
+  warm.keep_warm(1);
+  EXPECT_LT(warm.duration(large), 0.7 * cold.duration(large));
+  warm.keep_warm(0);
+  EXPECT_EQ(warm.duration(small), cold.duration(small));
+}
+
 TEST(TensorPredictor, CoversProductsOfItsPrecisionAlone) {
   const TensorGemmPredictor a100 = predictor("A100-SXM4-80GB");
   EXPECT_TRUE(a100.covers(half_product(64, 64, 64)));

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "sim/collectives/collective_tuning.h"
-#include "sim/collectives/ring_paths.h"
+#include "sim/collectives/rings/ring_paths.h"
 #include "tests/hw/boxes.h"
 
 namespace tessera {

@@ -5,7 +5,7 @@
 #include "hw/units/input_error.h"
 #include "sim/collectives/collective_names.h"
 #include "sim/collectives/collective_plan.h"
-#include "sim/collectives/ring_paths.h"
+#include "sim/collectives/rings/ring_paths.h"
 #include "tests/hw/boxes.h"
 
 namespace tessera {

@@ -3,8 +3,8 @@
 #include <numeric>
 #include <type_traits>
 
-#include "hw/topology.h"
-#include "sim/collectives/ring_paths.h"
+#include "hw/topology/topology.h"
+#include "sim/collectives/rings/ring_paths.h"
 #include "sim/config/fields/mirror.h"
 #include "sim/config/load.h"
 

@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 #include "predictor/gpu/gpu_support.h"
 #include "predictor/kernel_predictor.h"
 #include "predictor/weights/weights.h"

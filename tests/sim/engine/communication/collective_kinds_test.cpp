@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/collectives/collective.h"
-#include "sim/collectives/ring_shift.h"
+#include "sim/collectives/rings/ring_shift.h"
 #include "tests/sim/engine/forked_simulation.h"
 #include "tests/sim/engine/program_builder.h"
 

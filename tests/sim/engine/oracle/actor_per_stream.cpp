@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sim/collectives/collective.h"
-#include "sim/collectives/ring_shift.h"
+#include "sim/collectives/rings/ring_shift.h"
 #include "sim/engine/clock/simgrid_session.h"
 #include "sim/engine/network/communicators.h"
 #include "sim/engine/network/platform.h"

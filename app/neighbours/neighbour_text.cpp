@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "app/neighbours/neighbour_answer.h"
+#include "hw/units/text.h"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string row_of(const NeighbourTimes& job) {
+  char line[200];
+  std::snprintf(line, sizeof(line), "%-22.22s %-9.9s %6d %11s %11s %8.3f  %s\n", job.name.c_str(),
+                job.nodes.c_str(), job.gpus, to_short_text(job.alone).c_str(),
+                to_short_text(job.together).c_str(), job.slowdown(),
+                job.meets_others ? "" : "alone");
+  return line;
+}
+
+/// Shares in percent, of the jobs that send most first.
+std::string users_of(const NeighbourLink& link, const NeighbourAnswer& answer) {
+  int users = 0;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < link.bytes.size(); ++i) {
+    users += link.bytes[i] > 0 ? 1 : 0;
+    if (link.bytes[i] > link.bytes[most]) most = i;
+  }
+  if (link.all_bytes() <= 0) return "nobody";
+  char text[100];
+  std::snprintf(text, sizeof(text), "%d jobs, %.0f %% %.20s", users,
+                100 * link.bytes[most] / link.all_bytes(), answer.jobs[most].name.c_str());
+  return text;
+}
+
+std::string row_of(const NeighbourLink& link, const NeighbourAnswer& answer) {
+  char line[200];
+  std::snprintf(line, sizeof(line), "%-30.30s %9.1f %6.1f %9.1f  %.22s\n", link.name.c_str(),
+                link.gigabytes_per_s, 100 * link.busy_share, 100 * link.together_share,
+                users_of(link, answer).c_str());
+  return line;
+}
+
+Json json_of(const NeighbourTimes& job) {
+  return {{"name", job.name},
+          {"nodes", job.nodes},
+          {"gpus", job.gpus},
+          {"start_s", job.start.value()},
+          {"step_alone_s", job.alone.value()},
+          {"step_together_s", job.together.value()},
+          {"shortest_s", job.shortest.value()},
+          {"longest_s", job.longest.value()},
+          {"slowdown", job.slowdown()},
+          {"steps", job.steps},
+          {"shares_links", job.meets_others}};
+}
+
+Json json_of(const NeighbourLink& link, const NeighbourAnswer& answer) {
+  Json bytes = Json::object();
+  for (std::size_t i = 0; i < link.bytes.size(); ++i) {
+    if (link.bytes[i] > 0) bytes[answer.jobs[i].name] = link.bytes[i];
+  }
+  return {{"link", link.name},
+          {"bandwidth_gb_per_s", link.gigabytes_per_s},
+          {"busy_share", link.busy_share},
+          {"several_jobs_share", link.together_share},
+          {"bytes", std::move(bytes)}};
+}
+
+}  // namespace
+
+std::string table_text(const NeighbourAnswer& answer, std::size_t links) {
+  char head[200];
+  std::snprintf(head, sizeof(head), "%.40s: %zu jobs on %.30s (%d GPUs), %s simulated\n\n",
+                answer.name.c_str(), answer.jobs.size(), answer.cluster.c_str(),
+                answer.cluster_gpus, to_short_text(answer.simulated).c_str());
+  std::string text = head;
+  text += "job                    nodes       GPUs  step alone    together slowdown\n";
+  for (const NeighbourTimes& job : answer.jobs) text += row_of(job);
+  if (answer.links.empty()) return text + "\nno two jobs share a link\n";
+  std::snprintf(head, sizeof(head), "\n%zu links carry several jobs\n", answer.links.size());
+  text += head;
+  text += "link                                GB/s busy %  shared %  who\n";
+  for (std::size_t i = 0; i < std::min(links, answer.links.size()); ++i)
+    text += row_of(answer.links[i], answer);
+  return text;
+}
+
+std::string json_text(const NeighbourAnswer& answer, const std::string& version) {
+  Json jobs = Json::array(), links = Json::array();
+  for (const NeighbourTimes& job : answer.jobs) jobs.push_back(json_of(job));
+  for (const NeighbourLink& link : answer.links) links.push_back(json_of(link, answer));
+  return Json{{"schema", "tessera.neighbours/1"},
+              {"tessera_version", version},
+              {"name", answer.name},
+              {"cluster", answer.cluster},
+              {"gpus", answer.cluster_gpus},
+              {"simulated_s", answer.simulated.value()},
+              {"jobs", std::move(jobs)},
+              {"links", std::move(links)}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace tessera

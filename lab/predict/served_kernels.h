@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lab/predict/scored_files.h"
+#include "lab/predict/serving_kernels.h"
+#include "predictor/attention/attention_predictor.h"
+#include "predictor/tensor/tensor_gemm_predictor.h"
+
+namespace tessera {
+
+/// Predicts kernels as a server of language models runs them, timed alone, on one GPU. The form
+/// tessera takes attention with what serving adds to it, and products as much slower as they say;
+/// other forms know neither.
+class ServedKernels {
+ public:
+  ServedKernels(const ScoreRequest& request, const GpuSpec& gpu, std::string stack,
+                Load load = Load::isolated);
+
+  /// Of products, as TensorGemmPredictor::keep_warm.
+  void keep_warm(int sets) { warm_sets_ = sets; }
+
+  Seconds duration(const ServingKernel& kernel);
+  Seconds duration(const std::vector<ServingKernel>& kernels);
+
+ private:
+  Seconds of_product(const ServingKernel& kernel);
+  Seconds of_attention(const ServingKernel& kernel);
+  const KernelPredictor& plain(const std::string& variant);
+  GpuSpec variant(const std::string& name) const;
+
+  const ScoreRequest& request_;
+  GpuSpec gpu_;
+  std::string stack_;
+  Load load_;
+  int warm_sets_ = 0;
+  std::map<std::string, std::unique_ptr<KernelPredictor>> plain_;
+  std::map<std::pair<std::string, double>, TensorGemmPredictor> products_;
+  std::map<std::string, AttentionPredictor> attention_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include "lab/predict/eager_calls.h"
+#include "lab/predict/evaluation.h"
+#include "predictor/product_format.h"
+#include "predictor/weights/weights.h"
+#include "tests/predictor/tensor/half_test_data.h"
+#include "tests/predictor/test_files.h"
+
+namespace tessera {
+namespace {
+
+GpuSpec h100(const std::string& id) {
+  GpuSpec gpu = tensor_gpu(id);
+  gpu.fp8 = FlopsPerSecond(1979e12);
+  gpu.fp32 = FlopsPerSecond(66.9e12);
+  gpu.compute_capability = "9.0";
+  return gpu;
+}
+
+std::vector<double> predicted(const std::string& text) {
+  const ScratchFolder folder;
+  const auto path = folder.write("rows.csv", text);
+  const KernelScores scores =
+      score_kernels(path, load_weights(committed_weights()), PredictorForm::tessera, h100);
+  std::vector<double> times;
+  for (const KernelScore& row : scores.rows) {
+    EXPECT_EQ(row.skipped, "");
+    times.push_back(row.predicted_us);
+  }
+  return times;
+}
+
+constexpr const char* kExpertHeader =
+    "gpu,dtype,gated,num_tokens,hidden,ffn,top_k,experts,tp,ep,routing,latency_us,stack\n";
+
+std::string experts(int tokens, int ranks, const std::string& stack) {
+  return "H100-SXM5-80GB,bf16,1," + std::to_string(tokens) + ",4096,1024,8,128,1," +
+         std::to_string(ranks) + ",balanced,100," + stack + "\n";
+}
+
+TEST(ProductFormats, AHalvingOfTheWidthIsWorthLessThanTwice) {
+  EXPECT_DOUBLE_EQ(product_format("nvfp4")->slowdown(), 2 * product_format("fp8")->slowdown());
+  EXPECT_GT(product_format("fp8")->slowdown(), 0);
+  EXPECT_DOUBLE_EQ(product_format("fp8_block")->slowdown(), product_format("fp8")->slowdown());
+}
+
+TEST(ProductFormats, BlocksAreScaledWithoutASearchOfTheWholeMatrix) {
+  // fp8 reads the matrix for its largest value, 2 bytes each, then to scale it, 2 and 1.
+  const auto whole = quantization_kernels(*product_format("fp8"), 1024, 512);
+  ASSERT_EQ(whole.size(), 2u);
+  EXPECT_EQ(whole[0].bytes().value(), 2 * 1024 * 512 + 4 * 1024);
+  EXPECT_EQ(whole[1].bytes().value(), 3 * 1024 * 512);
+  EXPECT_EQ(quantization_kernels(*product_format("fp8_block"), 1024, 512).size(), 1u);
+}
+
+TEST(ServedExperts, TritonMovesEveryChoiceOnEveryRank) {
+  const auto times = predicted(kExpertHeader + experts(16384, 64, "vllm/vllm_tritonexperts") +
+                               experts(16384, 64, "trtllm/moe_torch_flow_cutlass") +
+                               experts(16384, 1, "vllm/vllm_tritonexperts"));
+  ASSERT_EQ(times.size(), 3u);
+  // 131,072 choices: two products write 2048 and 4096 columns, an activation reads 2048 and writes
+  // 1024, a sum reads 4096: 13,312 columns of 2 bytes are 3.5 GB, at 3.35 TB/s 1,042 us.
+  EXPECT_GT(times[0], 1042);
+  EXPECT_LT(times[1], 400);  // its own 2,048 rows, and a sum for 16,384 tokens
+  EXPECT_GT(times[2], times[0]);
+}
+
+TEST(ServedExperts, ExpertsWithoutTokensAreNotRead) {
+  const auto times =
+      predicted(kExpertHeader + experts(4, 1, "trtllm/cutlass") + experts(16, 1, "trtllm/cutlass"));
+  ASSERT_EQ(times.size(), 2u);
+  // 32 choices meet 32 experts, 128 choices all 128: four times the weights of 25 MB each.
+  EXPECT_GT(times[1], 3 * times[0]);
+}
+
+TEST(ServedAttention, AbsorbedProjectionsCostMoreArithmetic) {
+  const std::string header =
+      "gpu,part,dtype,kv_cache_dtype,batch,heads,seq_q,prefix,model,latency_us,stack\n";
+  const std::string call = "H100-SXM5-80GB,attention,bf16,bf16,1,128,8192,0,,100,";
+  const auto times =
+      predicted(header + call + "sglang/flash_attention\n" + call + "vllm/flash_attn\n");
+  ASSERT_EQ(times.size(), 2u);
+  // (576 + 512) / (192 + 128) = 3.4 times the products; the exponentials are as many.
+  EXPECT_GT(times[0], 2 * times[1]);
+  EXPECT_LT(times[0], 3.4 * times[1]);
+}
+
+TEST(EagerCalls, WaitForTheHost) {
+  EXPECT_DOUBLE_EQ(host_seconds("vllm_triton_mla", "L40S").value(), 295e-6);
+  EXPECT_DOUBLE_EQ(host_seconds("vllm_triton_mla", "A100-SXM4-80GB").value(), 295e-6);
+  EXPECT_DOUBLE_EQ(host_seconds("CutlassFp8BlockScaledMMKernel", "GB200").value(), 288e-6);
+  EXPECT_DOUBLE_EQ(host_seconds("trtllm/torch_flow", "GB200").value(), 0);
+  const auto times = predicted(
+      "gpu,dtype,m,n,k,latency_us,stack,source,kernel\n"
+      "H100-SXM5-80GB,fp8_block,1,128,128,91,vllm,x,DeepGemmFp8BlockScaledMMKernel\n"
+      "H100-SXM5-80GB,fp8_block,1,128,128,7,trtllm,x,torch_flow\n");
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_DOUBLE_EQ(times[0], 91);
+  EXPECT_LT(times[1], 10);
+}
+
+}  // namespace
+}  // namespace tessera
