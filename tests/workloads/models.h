@@ -218,8 +218,8 @@ inline FrameworkProfile nanotron() {
   profile.data_parallel.bucket = 50_MiB;
   profile.data_parallel.first_bucket = 2_MiB;
   profile.cuda_device_max_connections = 1;
-  profile.host_per_call = 9_us;
-  profile.host_per_communication = 30_us;
+  profile.host_per_call = 10.4_us;
+  profile.host_per_communication = 35_us;
   return profile;
 }
 
