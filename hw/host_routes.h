@@ -1,6 +1,6 @@
 #pragma once
 
-#include "hw/topology.h"
+#include "hw/topology/topology.h"
 
 namespace tessera {
 
