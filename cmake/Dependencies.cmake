@@ -10,6 +10,7 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(pugixml REQUIRED)
+find_path(TOMLPLUSPLUS_INCLUDE NAMES toml++/toml.h REQUIRED)  # headers alone
 find_package(SQLite3 3.40 REQUIRED)
 find_library(CSV_LIBRARY NAMES libcsv.so REQUIRED)  # LGPL: linked dynamically
 find_program(CCACHE ccache)

@@ -90,6 +90,11 @@ Precision block_gradient_format(const StepOptions& step) {
   return scatters_gradients(step) ? activation_precision(step.precision) : step.formats.gradients;
 }
 
+bool copies_to_buckets(const StepOptions& step) {
+  return step.framework.bucket_copies && step.mode == StepMode::training &&
+         step.data_parallel.sharding == Sharding::none && step.layout.replicas() > 1;
+}
+
 CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
                                std::int64_t experts) {
   const std::int64_t shard = shard_of(step, parameters, experts);
@@ -102,6 +107,8 @@ CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
   parts[MemoryCategory::gradients] =
       of(MemoryCategory::gradients, scatters_gradients(step) ? shard : parameters);
   parts[MemoryCategory::optimizer] = of(MemoryCategory::optimizer, shard);
+  if (copies_to_buckets(step))
+    parts[MemoryCategory::gradients] += Bytes(element_bytes(step.formats.parameters) * parameters);
   return parts;
 }
 

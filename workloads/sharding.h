@@ -69,6 +69,11 @@ std::int64_t shard_of(const StepOptions& step, std::int64_t parameters, std::int
 Precision block_parameter_format(const StepOptions& step);
 Precision block_gradient_format(const StepOptions& step);
 
+/// Whether replicas hold every gradient a second time, in the buckets of DistributedDataParallel
+/// (gradient_as_bucket_view=False, its default).
+/// Source: PyTorch torch/csrc/distributed/c10d/reducer.cpp, initialize_buckets.
+bool copies_to_buckets(const StepOptions& step);
+
 /// Weights, gradients and optimizer states of a rank that owns `parameters`, between steps. ZeRO's
 /// 2 + 2 + 12 bytes in fp16 with one, two or all of them divided.
 /// `experts`: as for shard_of.

@@ -8,6 +8,7 @@
 
 #include "hw/units/precision.h"
 #include "workloads/framework_profile.h"
+#include "workloads/host_table.h"
 #include "workloads/program/program.h"
 
 namespace tessera {
@@ -101,6 +102,7 @@ struct StepOptions {
   bool clip_gradients = true;
   std::int64_t lora_rank = 0;  ///< > 0: adapters of this rank are trained, and nothing else
   LoraTargets lora_targets = LoraTargets::all;
+  HostTable host;  ///< measured; where it has nothing the framework profile's figures hold
   bool segment_per_call = false;  ///< a segment for every kernel, for what tells kernels apart
 
   /// Whether backward runs `module` again (Megatron's --recompute-modules).

@@ -23,10 +23,8 @@ void scale_arithmetic(GpuSpec& gpu, double factor) {
   gpu.tdp = gpu.tdp * factor;
 }
 
-void scale_host(FrameworkProfile& profile, double factor) {
-  for (Seconds* cost :
-       {&profile.host_per_call, &profile.host_per_compiled_call, &profile.host_per_communication})
-    *cost = *cost / factor;
+void scale_host(HostTable& host, double factor) {
+  host.factor = host.factor / factor;
 }
 
 void scale_nvlink(NodeSpec& node, double factor) {
@@ -81,7 +79,7 @@ Scenario with_faster(Scenario scenario, Resource resource, double factor) {
           scenario.cluster.node.gpu.memory_bandwidth * factor;
       break;
     case Resource::host:
-      scale_host(scenario.step.framework, factor);
+      scale_host(scenario.step.host, factor);
       break;
     case Resource::nvlink:
       scale_nvlink(scenario.cluster.node, factor);

@@ -186,7 +186,7 @@ bool is_legal(const Scenario& scenario) {
 }
 
 bool can_be_planned(const Layout& layout) {
-  return layout.recompute == Recompute::none && layout.context == 1 && layout.expert == 1;
+  return layout.recompute == Recompute::none;
 }
 
 LayoutList legal_layouts(const Scenario& base, const LayoutSpace& space,

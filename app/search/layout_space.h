@@ -33,7 +33,7 @@ struct LayoutList {
   bool complete = true;       ///< it was not stopped
 };
 
-/// Whether memory plans know the layout's collectives.
+/// A memory plan takes the place of recomputation: one layout alone is tried with it.
 bool can_be_planned(const Layout& layout);
 
 /// Every layout of `space` for the step of `base`, whose own layout counts for nothing. Pipelines

@@ -12,6 +12,7 @@ void add_predict_command(CLI::App& app);
 void add_train_command(CLI::App& app);
 void add_calibrate_command(CLI::App& app);
 void add_calibrate_nccl_command(CLI::App& calibrate);  ///< below `calibrate`
+void add_calibrate_host_command(CLI::App& calibrate);  ///< likewise
 void add_validate_command(CLI::App& app, ExitCode& exit_code);
 void add_reproduce_command(CLI::App& app, ExitCode& exit_code);
 

@@ -25,6 +25,8 @@ const char* subfolder(CatalogKind kind) {
       return "overlays";
     case CatalogKind::collectives:
       return "collectives";
+    case CatalogKind::hosts:
+      return "hosts";
   }
   return "";
 }

@@ -15,11 +15,12 @@ enum class CatalogKind : std::uint8_t {
   frameworks,
   scenarios,
   overlays,
-  collectives
+  collectives,
+  hosts
 };
 
 /// The shipped descriptions: a folder with hw/gpus, hw/nodes, hw/clusters, models, frameworks,
-/// scenarios, overlays (of the user: none is shipped) and collectives, in which `<id>.yaml`
+/// scenarios, overlays (of the user: none is shipped), collectives and hosts, in which `<id>.yaml`
 /// describes `id`.
 class Catalog {
  public:

@@ -262,6 +262,13 @@ std::string collectives_yaml(const CollectiveSettings& settings) {
          to_yaml(to_message(settings));
 }
 
+std::string host_yaml(const HostTable& host) {
+  return "# Made by tessera calibrate host. Use: training: {host: this file} in a scenario, or "
+         "--set "
+         "training.host=FILE.\n" +
+         to_yaml(to_message(host));
+}
+
 std::string overlay_yaml(const GpuOverlay& overlay) {
   return "# Made by tessera calibrate. Use: overlays: [this file] in a scenario, or --set "
          "overlays=[FILE].\n" +

@@ -8,6 +8,7 @@
 #include "hw/node.h"
 #include "sim/config/catalog.h"
 #include "sim/scenario/scenario.h"
+#include "workloads/host_table.h"
 #include "workloads/model_spec.h"
 
 namespace tessera {
@@ -33,6 +34,8 @@ FrameworkProfile load_framework(const std::string& id_or_file, const Catalog& ca
 /// An overlay of `tessera calibrate`.
 GpuOverlay load_overlay(const std::string& id_or_file, const Catalog& catalog);
 
+/// `host` as a file that `training.host: file` of a scenario reads, bit by bit.
+std::string host_yaml(const HostTable& host);
 /// `overlay` as a file that `load_overlay` and `overlays: [file]` of a scenario read, bit by bit.
 std::string overlay_yaml(const GpuOverlay& overlay);
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
-#include "sim/formats/input_file.h"
+#include "sim/formats/kineto_events.h"
 #include "sim/formats/kineto_steps.h"
 
 namespace tessera {
@@ -105,35 +105,23 @@ struct FoundSteps {
   bool is_all = false;  ///< of the trace
 };
 
-double number(const Json& event, const char* key) {
-  const auto found = event.find(key);
-  if (found == event.end()) return 0;
-  if (found->is_number()) return found->get<double>();
-  return 0;
-}
-
-std::string word(const Json& event, const char* key) {
-  const auto found = event.find(key);
-  return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 /// Keeps of every event what is needed of it.
 class EventCollector {
  public:
   void take(const Json& event) {
-    if (word(event, "ph") != "X") return;
-    const std::string category = word(event, "cat");
-    const double begin = number(event, "ts");
-    const Range range{begin, begin + number(event, "dur")};
+    if (event_word(event, "ph") != "X") return;
+    const std::string category = event_word(event, "cat");
+    const double begin = event_number(event, "ts");
+    const Range range{begin, begin + event_number(event, "dur")};
     if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") {
-      take_kernel(word(event, "name"), event, range);
+      take_kernel(event_word(event, "name"), event, range);
     } else if (category == "cuda_runtime" || category == "cuda_driver") {
       const std::int64_t id = correlation_of(event);
-      if (id >= 0) launches_[id] = {static_cast<std::int64_t>(number(event, "tid")), begin};
+      if (id >= 0) launches_[id] = {static_cast<std::int64_t>(event_number(event, "tid")), begin};
     } else if (category == "cpu_op" || category == "user_annotation") {
-      take_range(word(event, "name"), event, range);
+      take_range(event_word(event, "name"), event, range);
     } else if (category == "gpu_user_annotation") {
-      take_step(word(event, "name"), range, gpu_steps_);
+      take_step(event_word(event, "name"), range, gpu_steps_);
     }
   }
 
@@ -166,7 +154,7 @@ class EventCollector {
     take_step(name, range, host_steps_);
     if (name.starts_with("Optimizer.step")) optimizer_.push_back(range);
     if (name.starts_with("autograd::engine::evaluate_function"))
-      autograd_threads_.insert(static_cast<std::int64_t>(number(event, "tid")));
+      autograd_threads_.insert(static_cast<std::int64_t>(event_number(event, "tid")));
   }
 
   /// A step may be marked on several streams.
@@ -186,7 +174,7 @@ class EventCollector {
     const int number_of_name =
         names_.try_emplace(name, static_cast<int>(names_.size())).first->second;
     gpu_.push_back({range.begin_us, range.end_us, class_of_kernel_name(name), correlation_of(event),
-                    static_cast<std::int64_t>(number(event, "tid")), number_of_name});
+                    static_cast<std::int64_t>(event_number(event, "tid")), number_of_name});
   }
 
   FoundSteps find_steps() const {
@@ -297,23 +285,8 @@ TraceOpClass class_of_kernel_name(std::string_view name) {
 }
 
 KinetoTrace read_kineto(const std::filesystem::path& path) {
-  const auto stream = open_input_file(path);
   EventCollector events;
-  // Events leave the document as soon as they are read.
-  const auto on_part = [&](int depth, Json::parse_event_t part, Json& parsed) {
-    if (part != Json::parse_event_t::object_end || depth != 2 || !parsed.contains("ph"))
-      return true;
-    events.take(parsed);
-    return false;
-  };
-  try {
-    [[maybe_unused]] const Json rest = Json::parse(*stream, on_part);
-  } catch (const Json::exception& error) {
-    throw InputError({path.string(), std::string("is no JSON: ") + error.what(),
-                      "give a trace of torch.profiler"});
-  } catch (const std::ios_base::failure& error) {
-    throw InputError({path.string(), "is damaged gzip data", "write the trace again"});
-  }
+  for_each_trace_event(path, [&](const Json& event) { events.take(event); });
   KinetoTrace trace = events.trace();
   if (trace.kernels.empty()) {
     throw InputError({path.string(), "holds no GPU kernel",

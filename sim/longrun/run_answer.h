@@ -49,12 +49,24 @@ struct ReplayedTrace {
 struct RunBill {
   std::optional<double> energy_mwh;  ///< of the site (`pue`); empty: the board power is not known
   std::optional<double> dollars;     ///< by the GPUs' price; empty: there is none
+  std::string price;                 ///< where it comes from; empty: the catalog
 };
 
+/// What a long run knows of the simulated step.
+struct StepFigures {
+  Seconds step_time;
+  double tokens_per_s = 0;  ///< 0: the model has none
+  double samples_per_s = 0;
+  bool fits = true;         ///< into the GPUs' memory
+  double facility_j = -1;   ///< energy of the site; negative: not known
+  double with_write_s = 0;  ///< time of a step beside a checkpoint's write; 0: not simulated
+};
+StepFigures figures_of(const StepReport& report);
+
 /// Training at the power of `step`, the rest of the time and the spares idle; every GPU is paid for
-/// all the time.
-RunBill run_bill(const ClusterSpec& cluster, const StepReport& step, const RunPlan& plan,
-                 const RunStatistics& runs);
+/// all the time, at `price` dollars an hour (0: the catalog's).
+RunBill run_bill(const ClusterSpec& cluster, const StepFigures& step, const RunPlan& plan,
+                 const RunStatistics& runs, double price = 0);
 
 /// What `tessera run` says.
 struct RunAnswer {
@@ -63,7 +75,7 @@ struct RunAnswer {
   int gpus = 0;
   double days = 0;
   std::uint64_t first_seed = 1;
-  std::string policy;    ///< "restart" or "elastic"
+  std::string policy;    ///< "restart", "elastic" or "replica-wise"
   std::string failures;  ///< where the rates come from
   Seconds step_time;
   double tokens_per_s = 0;  ///< while it trains; 0: the model has none
@@ -72,6 +84,7 @@ struct RunAnswer {
   RunPlan plan;
   CheckpointCost cost;
   bool asynchronous = false;
+  double incremental_share = 1;  ///< of a checkpoint's bytes that one but every `full_every` writes
   Seconds restore;  ///< what of a restart is reading the checkpoint; 0 where `--restart` says all
   std::optional<IntervalAdvice> intervals;
   std::optional<SpareAdvice> spares;

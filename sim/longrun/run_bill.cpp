@@ -11,21 +11,29 @@ Watts idle_node_power(const NodeSpec& node) {
 
 }  // namespace
 
-RunBill run_bill(const ClusterSpec& cluster, const StepReport& step, const RunPlan& plan,
-                 const RunStatistics& runs) {
+StepFigures figures_of(const StepReport& report) {
+  return {.step_time = report.step_time,
+          .tokens_per_s = report.tokens_per_s,
+          .samples_per_s = report.samples_per_s,
+          .fits = report.memory.fits,
+          .facility_j = report.energy ? report.energy->facility_j : -1};
+}
+
+RunBill run_bill(const ClusterSpec& cluster, const StepFigures& step, const RunPlan& plan,
+                 const RunStatistics& runs, double price) {
   RunBill bill;
   const NodeSpec& node = cluster.node;
   const double hours = runs.wall.mean;
-  if (step.energy && step.step_time.value() > 0) {
+  if (step.facility_j >= 0 && step.step_time.value() > 0) {
     const double trained = runs.useful.mean + runs.slow.mean + runs.lost.mean;
-    const Watts training(step.energy->facility_j / step.step_time.value());
+    const Watts training(step.facility_j / step.step_time.value());
     const Watts idle = idle_node_power(node) * cluster.pue;
     bill.energy_mwh = (training.value() * trained + idle.value() * plan.nodes * (hours - trained) +
                        idle.value() * plan.spares * hours) /
                       1e6;
   }
-  if (node.gpu.price > 0)
-    bill.dollars = node.gpu.price * node.gpu_count * (plan.nodes + plan.spares) * hours;
+  if (price <= 0) price = node.gpu.price;
+  if (price > 0) bill.dollars = price * node.gpu_count * (plan.nodes + plan.spares) * hours;
   return bill;
 }
 

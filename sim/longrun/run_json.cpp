@@ -55,6 +55,10 @@ Json checkpoint_json(const RunAnswer& answer) {
           {"asynchronous", answer.asynchronous},
           {"blocking_s", to_seconds(answer.plan.checkpoint).value()},
           {"written_beside_training_s", to_seconds(answer.plan.write).value()},
+          {"write_slowdown", answer.plan.write_slowdown},
+          {"local_interval_s", to_seconds(answer.plan.local_interval).value()},
+          {"incremental_share", answer.incremental_share},
+          {"full_every", answer.plan.full_every},
           {"restore_s", answer.restore.value()}};
 }
 
@@ -153,6 +157,7 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
   const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
   all["energy_mwh"] = or_null(answer.bill.energy_mwh);
   all["dollars"] = or_null(answer.bill.dollars);
+  if (!answer.bill.price.empty()) all["price"] = answer.bill.price;
   if (answer.goal) all["time_to_tokens"] = goal_json(*answer.goal);
   if (answer.trace) all["fault_trace"] = trace_json(*answer.trace);
   all["notes"] = answer.notes;

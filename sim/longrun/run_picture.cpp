@@ -17,9 +17,6 @@ constexpr std::int64_t kMostLines = 62;
 constexpr std::size_t kMostSpans = 20'000;  ///< of which checkpoints are drawn too
 constexpr double kLeft = 70, kTop = 64, kWidth = 960, kLine = 14, kGap = 3, kRight = 20;
 
-struct ActivityLook {
-  std::string_view words, colour;
-};
 /// In the order of Activity. As sim/report/palette.h has it, what waits is grey.
 constexpr std::array<ActivityLook, kActivityCount> kLooks = {{{"trains", "#2f7fc1"},
                                                               {"writes a checkpoint", "#f2b134"},
@@ -27,10 +24,6 @@ constexpr std::array<ActivityLook, kActivityCount> kLooks = {{{"trains", "#2f7fc
                                                               {"restarts", "#7b4fa6"},
                                                               {"waits for nodes", "#c3c7cd"},
                                                               {"work that is lost", "#d1495b"}}};
-
-const ActivityLook& look_of(Activity activity) {
-  return kLooks[static_cast<std::size_t>(activity)];
-}
 
 std::string text_of(const char* format, double value) {
   char text[48];
@@ -115,6 +108,10 @@ class TimelinePicture {
 };
 
 }  // namespace
+
+const ActivityLook& look_of(Activity activity) {
+  return kLooks[static_cast<std::size_t>(activity)];
+}
 
 std::string timeline_picture(const std::string& title, const std::vector<ActivitySpan>& timeline) {
   if (timeline.empty()) return SvgCanvas(kLeft + kWidth + kRight, kTop).finish();

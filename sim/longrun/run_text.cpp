@@ -83,7 +83,8 @@ std::string result_text(const RunAnswer& answer) {
     text += line_of("energy", printed("%.4g MWh, mean %.4g kW", *answer.bill.energy_mwh,
                                       1e3 * *answer.bill.energy_mwh / runs.wall.mean));
   if (answer.bill.dollars)
-    text += line_of("cost", printed("%.4g dollars at the catalog's price", *answer.bill.dollars));
+    text += line_of("cost", printed("%.4g dollars, price: ", *answer.bill.dollars) +
+                                (answer.bill.price.empty() ? "the catalog's" : answer.bill.price));
   if (answer.trace)
     text += line_of("the whole record",
                     printed("%d nodes %.3f %% in service, %.1f node-hours out", answer.trace->nodes,
@@ -110,6 +111,15 @@ std::string checkpoint_text(const RunAnswer& answer) {
   if (plan.memory_interval.value() > 0)
     text += line_of("  in memory every", duration_text(plan.memory_interval) + ", the job waits " +
                                              duration_text(plan.memory_checkpoint));
+  if (plan.local_interval.value() > 0)
+    text += line_of("  on drives every", duration_text(plan.local_interval) + ", the job waits " +
+                                             duration_text(plan.local_checkpoint));
+  if (plan.full_every > 1)
+    text += line_of("  incremental", printed("%.3g %% of the bytes, one of %d whole",
+                                             100 * answer.incremental_share, plan.full_every));
+  if (plan.write_slowdown > 1)
+    text +=
+        line_of("  beside a write", printed("steps take %.4f times as long", plan.write_slowdown));
   if (!answer.intervals) return text;
   const IntervalAdvice& advice = *answer.intervals;
   text +=

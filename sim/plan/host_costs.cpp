@@ -64,10 +64,20 @@ Seconds HostCosts::to_launch(const Segment& segment) const {
 
 HostCosts host_costs(const StepOptions& step) {
   const FrameworkProfile& profile = step.framework;
+  const HostTable& host = step.host;
   const bool compiled = step.kernels == KernelMode::fused;
   const bool whole = profile.cuda_graphs == CudaGraphs::full_iteration;
-  return {.per_call = compiled ? profile.host_per_compiled_call : profile.host_per_call,
-          .per_communication = whole ? Seconds() : profile.host_per_communication,
+  const auto measured = [&](Seconds of_host, Seconds otherwise) {
+    return host.factor * (of_host > Seconds() ? of_host : otherwise);
+  };
+  const Seconds call = compiled ? measured(host.per_compiled_call, profile.host_per_compiled_call)
+                                : measured(host.per_call, profile.host_per_call);
+  const Seconds collective = measured(host.per_communication, profile.host_per_communication);
+  const Seconds message =
+      host.per_message > Seconds() ? host.factor * host.per_message : collective;
+  return {.per_call = call,
+          .per_communication = whole ? Seconds() : collective,
+          .per_message = whole ? Seconds() : message,
           .graphs = profile.cuda_graphs,
           .modules = profile.graph_modules};
 }

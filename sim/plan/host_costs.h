@@ -12,7 +12,8 @@ namespace tessera {
 /// What the host pays to hand work to the GPU.
 struct HostCosts {
   Seconds per_call;  ///< one framework call, Python and dispatcher included; views cost it too
-  Seconds per_communication;  ///< one collective or message call; 0 where a whole step is a graph
+  Seconds per_communication;  ///< one collective call; 0 where a whole step is a graph
+  Seconds per_message;        ///< one message between stages; likewise
   CudaGraphs graphs = CudaGraphs::off;
   std::vector<std::string> modules;  ///< of a layer that its graphs hold; none: all
 
@@ -20,7 +21,8 @@ struct HostCosts {
   Seconds to_launch(const Segment& segment) const;
 };
 
-/// By the step's framework profile and the kernels that it runs.
+/// By the step's measured host, where it has one, its framework profile and the kernels that it
+/// runs.
 HostCosts host_costs(const StepOptions& step);
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "sim/plan/library_memory.h"
 
+#include "workloads/optimizers/optimizer_step.h"
+
 namespace tessera {
 namespace {
 
@@ -39,6 +41,17 @@ Bytes communicators(const ParallelLayout& layout, const NodeSpec& node) {
   return sum;
 }
 
+/// Moments are made by the first update (torch/optim/adamw.py, _init_group), master weights ahead
+/// of the first step. DeepSpeed makes all states ahead (stage_1_and_2.py,
+/// initialize_optimizer_states).
+double late_states(const StepOptions& step) {
+  if (step.mode != StepMode::training || step.optimizer == OptimizerKind::none) return 0;
+  if (step.framework.deepspeed_zero || step.framework.planned_memory) return 0;
+  const auto states = static_cast<double>(state_bytes(step, 1)[MemoryCategory::optimizer].value());
+  const double master = step.formats.master_weights ? element_bytes(Precision::fp32) : 0;
+  return states > 0 ? (states - master) / states : 0;
+}
+
 }  // namespace
 
 LibraryMemory library_memory(const StepOptions& step, const NodeSpec& node) {
@@ -50,6 +63,7 @@ LibraryMemory library_memory(const StepOptions& step, const NodeSpec& node) {
   memory.allocator.workspaces = Bytes(handles * cublas_workspace(step, gpu).value());
   if (step.framework.transformer_engine) memory.allocator.workspaces += product_workspace(gpu);
   memory.allocator.capacity = gpu.memory - memory.context - memory.communicators;
+  memory.allocator.late_states = late_states(step);
   memory.allocator.planned = step.framework.planned_memory;
   return memory;
 }

@@ -99,7 +99,8 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .kernels = std::move(timed.kernels),
           .collectives = scenario.collectives,
           .simulation = scenario.simulation,
-          .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1};
+          .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1,
+          .message_host_time = host.per_message};
 }
 
 /// A plan of what runs again takes the place of training.recompute. Planners know values that are

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "hw/topology/topology.h"
@@ -46,7 +47,7 @@ struct TimedProgram {
   Program program;
   std::vector<TimedSegment> segments;  ///< parallel to Program::segments
   Topology topology;
-  Seconds communication_host_time;  ///< what the host needs to issue one collective or message
+  Seconds communication_host_time;  ///< what the host needs to issue one collective
   Bytes memory_capacity;            ///< per GPU
   LibraryMemory library_memory = {};
   std::vector<TimedKernel> kernels = {};  ///< distinct ones; segments refer to them
@@ -57,7 +58,15 @@ struct TimedProgram {
   bool single_hardware_queue = false;
   RankPaces paces = {};  ///< ranks that run their kernels in other times
   MemoryLimit memory_limit = {};
+  std::optional<Seconds> message_host_time = {};  ///< of a message; none: as of a collective
 
+  /// What the host needs to issue `op`.
+  Seconds host_time_of(const ProgramOp& op) const {
+    if (op.kind == OpKind::kernels)
+      return segments[static_cast<std::size_t>(op.segment.index())].host_time;
+    const bool message = op.kind == OpKind::send || op.kind == OpKind::recv;
+    return message ? message_host_time.value_or(communication_host_time) : communication_host_time;
+  }
   /// What op `op` of `rank`, which runs `segment`, takes alone on its GPU.
   Seconds duration_of(int rank, std::int32_t op, SegmentId segment) const {
     return paces.duration(rank, op, segment_of(rank, segment));

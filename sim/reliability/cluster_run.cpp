@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "hw/units/input_error.h"
 #include "sim/reliability/failure_source.h"
 #include "sim/reliability/node_pool.h"
 #include "sim/reliability/replica_set.h"
@@ -146,7 +145,7 @@ class ClusterRun {
     return interval - std::min(interval, ledger_.since_checkpoint(place));
   }
 
-  bool is_increment() const { return increments_ + 1 < plan_.full_every; }
+  bool is_increment() const { return increments_ >= 0 && increments_ + 1 < plan_.full_every; }
 
   void begin_checkpoint(CheckpointPlace place) {
     place_ = place;
@@ -228,8 +227,10 @@ class ClusterRun {
     if (!meets_any) return;
     ledger_.count_event(event.cause);
     if (of.is_slow() || of.is_silent()) return go_bad(event.cause, event.node);
-    if (of.announced && computes() && meets_job) return stop_behind_checkpoint(event.cause);
-    for (int node = first; node < end && !of.announced; ++node) take_out(event.cause, node);
+    for (int node = first; node < end; ++node) take_out(event.cause, node);
+    const bool stops = !plan_.replica_wise || of.repair.value() == 0;
+    if (of.announced && computes() && meets_job && stops)
+      return stop_behind_checkpoint(event.cause);
     if (meets_job) stop(event.cause, of.takes_nodes, of.detection);
   }
 
@@ -333,7 +334,7 @@ class ClusterRun {
   }
 
   Micros restart_time() const {
-    const Micros increments = plan_.increment_restart * increments_;
+    const Micros increments = plan_.increment_restart * std::max<std::int64_t>(0, increments_);
     if (cause_ >= 0 && !is_recorded(cause_) && class_of(cause_).restart)
       return to_micros(*class_of(cause_).restart) + increments;
     return plan_.restart + increments;
@@ -352,16 +353,12 @@ class ClusterRun {
   ReplicaSet replicas_;
   int cause_ = -1;                                    ///< of the last stop
   CheckpointPlace place_ = CheckpointPlace::storage;  ///< of the checkpoint that is made
-  std::int64_t increments_ = 0;                       ///< since the last whole one in storage
-  bool trains_on_ = false;  ///< behind the detection, with the replicas that are left
+  std::int64_t increments_ = -1;  ///< since the last whole one in storage; -1: none
+  bool trains_on_ = false;        ///< behind the detection, with the replicas that are left
   bool stops_behind_checkpoint_ = false;
   bool wants_to_grow_ = false;
   bool done_ = false;
 };
-
-[[noreturn]] void refuse(std::string what, std::string hint) {
-  throw InputError({"", std::move(what), std::move(hint)});
-}
 
 }  // namespace
 
@@ -369,31 +366,6 @@ std::string_view name_of(Activity activity) {
   constexpr std::array<std::string_view, kActivityCount> kNames = {
       "training", "checkpoint", "detection", "restart", "waiting", "lost"};
   return kNames[static_cast<std::size_t>(activity)];
-}
-
-void check_plan(const RunPlan& plan) {
-  if (plan.nodes < 1 || plan.spares < 0 || plan.repair_crews < 0)
-    refuse("has " + std::to_string(plan.nodes) + " nodes",
-           "a job needs one, and no fewer spares than 0");
-  if (plan.length.value() <= 0) refuse("lasts no time", "give more than 0 days");
-  if (plan.interval.value() <= 0)
-    refuse("has checkpoints without an interval", "give more than 0 s");
-  if (plan.full_every < 1 || !(plan.write_slowdown >= 1))
-    refuse("writes one whole checkpoint of " + std::to_string(plan.full_every) + ", " +
-               std::to_string(plan.write_slowdown) + " times slower",
-           "give numbers of at least 1");
-  if (plan.elastic && plan.replica_wise)
-    refuse("is both elastic and replica-wise", "choose one policy");
-  if (plan.replicas < 1 || plan.least_replicas < 1 || plan.least_replicas > plan.replicas)
-    refuse("needs at least " + std::to_string(plan.least_replicas) + " of " +
-               std::to_string(plan.replicas) + " replicas",
-           "give a number from 1 to that of the replicas");
-  for (const RecordedFault& fault : plan.recorded) {
-    if (fault.node < 0 || fault.node >= plan.nodes + plan.spares)
-      refuse("records node " + std::to_string(fault.node) + " of " +
-                 std::to_string(plan.nodes + plan.spares),
-             "leave out what is not of the cluster");
-  }
 }
 
 RunRecord simulate_run(const RunPlan& plan, std::uint64_t seed, bool with_timeline) {

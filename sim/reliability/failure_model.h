@@ -51,8 +51,8 @@ struct FailureClass {
   /// Settings of the scenario in that state ("perturbation.gpus=[...]"), from whose simulated step
   /// `slowdown` is taken; empty: it is as stated.
   std::vector<std::string> state;
-  bool announced = false;  ///< planned: a checkpoint is written before the job stops, and no node
-                           ///< is taken out
+  bool announced = false;  ///< planned, or with enough notice: a checkpoint is written before the
+                           ///< job stops
   std::string source;      ///< where the figures come from
 
   bool is_silent() const { return found_after.value() > 0; }

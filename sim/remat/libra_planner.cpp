@@ -26,7 +26,7 @@ class Refinement {
         moves_(graph, matrix_, random_, budget_),
         evaluator_(graph, request.link, request.budget) {}
 
-  PlannedSchedule run() {
+  PlannedSchedule run(bool refines = true) {
     PlannedSchedule planned;
     const int most_steps = 4 * graph_.tensors() + 64;
     for (int step = 0; matrix_.excess() > 0 && step < most_steps; ++step)
@@ -38,7 +38,7 @@ class Refinement {
       planned.note += "; every gap is swapped on demand, then refined";
       planned.least_peak.reset();
     }
-    for (int round = 0; round < kRefinements && refine(); ++round) {
+    for (int round = 0; refines && round < kRefinements && refine(); ++round) {
     }
     return finish(planned);
   }
@@ -233,7 +233,7 @@ std::optional<StagePlan> greedy_refinement(const Graph& graph, const PlanRequest
 PlannedSchedule LibraPlanner::plan(const Graph& graph, const PlanRequest& request) const {
   const auto planned = with_words<std::optional<PlannedSchedule>>(
       graph, [&](auto words) -> std::optional<PlannedSchedule> {
-        return Refinement<decltype(words)::value>(graph, request).run();
+        return Refinement<decltype(words)::value>(graph, request).run(refines_);
       });
   return planned ? *planned : all_copied(graph, request);
 }

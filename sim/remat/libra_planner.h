@@ -24,7 +24,12 @@ namespace tessera::remat {
 /// Graphs beyond 512 operators or tensors get 9 alone.
 class LibraPlanner : public Planner {
  public:
+  /// Without `refines`: the greedy plan as it first fits, to see what refinement gains.
+  explicit LibraPlanner(bool refines = true) : refines_(refines) {}
   PlannedSchedule plan(const Graph& graph, const PlanRequest& request) const override;
+
+ private:
+  bool refines_;
 };
 
 /// The plan of the same search, for others to start from; nothing where it does not fit.

@@ -10,9 +10,7 @@ StageLaunches launches_of(const TimedProgram& timed, const RankProgram& stage) {
     const bool kernels = op.kind == OpKind::kernels;
     if (op.host_sync || (kernels && timed.program.segment(op.segment).host_sync))
       launches.waits.push_back(number);
-    launches.host_time.push_back(
-        kernels ? timed.segments[static_cast<std::size_t>(op.segment.index())].host_time
-                : timed.communication_host_time);
+    launches.host_time.push_back(timed.host_time_of(op));
     elapsed += launches.host_time.back();
     launches.elapsed.push_back(elapsed);
   }

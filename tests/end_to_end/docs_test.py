@@ -28,12 +28,17 @@ def commands(text):
 
 
 class Documentation(EndToEnd):
-    def run_page(self, page):
-        """All blocks, one after the other, in a folder of the page's own that looks like a checkout."""
-        folder = self.folder / page.stem
+    def checkout(self, name):
+        """A folder of this name that looks like a checkout."""
+        folder = self.folder / name
         folder.mkdir()
         (folder / "configs").symlink_to(ROOT / "configs")
         (folder / "tessera").symlink_to(PROGRAM)
+        return folder
+
+    def run_page(self, page):
+        """All blocks, one after the other, in a folder of the page's own."""
+        folder = self.checkout(page.stem)
         for text in blocks(page, "sh"):
             self.run_block(page, text, folder)
 
@@ -49,6 +54,15 @@ class Documentation(EndToEnd):
         for page in pages:
             with self.subTest(page=page.name):
                 self.run_page(page)
+
+    def test_how_tos_run_in_a_row_in_one_folder(self):
+        """As someone does who reads one after the other: no page trips over what another has left."""
+        folder = self.checkout("row")
+        pages = [ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/howto").glob("*.md"))]
+        for page in pages:
+            with self.subTest(page=page.name):
+                for text in blocks(page, "sh"):
+                    self.run_block(page, text, folder)
 
     def known_options(self, words):
         """Options of the longest command that `words` begin with."""

@@ -4,11 +4,12 @@ import csv
 import json
 import math
 import os
+import subprocess
 import time
 import unittest
 from pathlib import Path
 
-from tessera_command import ROOT, SCENARIOS, EndToEnd, settings
+from tessera_command import PROGRAM, ROOT, SCENARIOS, EndToEnd, settings
 
 MEASUREMENTS = Path(os.environ.get("TESSERA_MEASUREMENTS", ROOT / "../shared/measurements")) / "failures"
 SMALL = SCENARIOS / "llama-3-8b_64xh100_tp4_cp8_bf16.yaml"
@@ -146,6 +147,74 @@ class Run(EndToEnd):
         text = self.answer("run", *base, "--vary", "policy=restart,elastic")
         self.assertEqual(text.count("policy "), 2)
         self.assertIn("*", text.splitlines()[2])
+
+    def test_a_killed_table_goes_on_behind_its_last_line(self):
+        store = self.folder / "runs.txt"
+        arguments = ["run", SMALL, *SHORT[:-2], "--vary", "policy=restart,elastic,replica-wise", "--vary", "spares=" + ",".join(map(str, range(12))),
+                     "--repair", "24h", "--seeds", "200", "--format", "json"]
+        whole = self.answer(*arguments)
+        with subprocess.Popen([PROGRAM, *map(str, arguments), "--store", str(store)], stdout=subprocess.PIPE) as process:
+            while process.poll() is None and (not store.exists() or len(store.read_text().splitlines()) < 4):
+                time.sleep(0.002)
+            process.kill()
+        lines = store.read_text().splitlines()
+        self.assertGreaterEqual(len(lines), 4)
+        store.write_text("\n".join(lines)[:-20])  # cut off in the middle of a line
+        self.assertEqual(self.answer(*arguments, "--store", store), whole)
+        kept = store.read_text().splitlines()
+        self.assertEqual(self.answer(*arguments, "--store", store), whole)
+        self.assertEqual(store.read_text().splitlines(), kept)
+        self.assertIn(len(kept), (37, 38))  # a head, 36 lines, and the one that was cut off
+        # Other failures are other runs.
+        self.assertNotEqual(self.answer(*arguments, "--seed", 7, "--store", store), whole)
+
+    def test_replica_wise_jobs_lose_no_work_while_replicas_are_left(self):
+        plain, answer = (self.run_json(SMALL, *SHORT, "--repair", "24h", "--spares", 2, "--policy", policy) for policy in ("restart", "replica-wise"))
+        # Two replicas: both are gone at once where the second fails in the 10 min that the first takes to be back.
+        self.assertLess(answer["stops"]["mean"], 0.1 * plain["stops"]["mean"])
+        self.assertLess(answer["hours"]["lost"]["mean"], 0.1 * plain["hours"]["lost"]["mean"])
+        # Half speed for 10 min each.
+        self.assertAlmostEqual(answer["hours"]["slow"]["mean"], plain["stops"]["mean"] / 12, delta=0.1)
+        self.assertGreater(answer["effective_training_time_ratio"], plain["effective_training_time_ratio"])
+
+    def test_a_write_beside_training_slows_it_where_links_are_shared(self):
+        step = self.simulate(SMALL)["step_time_s"]
+        answer = self.run_json(SMALL, *SHORT, "--asynchronous", "--set", "cluster.node.nic_bandwidth=2GB/s")
+        self.assertGreater(answer["checkpoint"]["write_slowdown"], 1.01)
+        fast = self.run_json(SMALL, *SHORT, "--asynchronous", "--storage-bandwidth", "1GB/s")
+        self.assertLess(fast["checkpoint"]["write_slowdown"], 1.01)
+        self.assertGreater(step, 0)
+
+    def test_spot_prices_and_the_cheapest_by_a_deadline(self):
+        prices = self.plant("prices.csv", """gpu,region,date,kind,dollars_per_hour,interruptions_per_1000_node_days,notice,replacement,source
+H100-SXM5-80GB,east,2026-10-01,on_demand,3.00,,,,contract 17
+H100-SXM5-80GB,east,2026-10-01,spot,1.00,400,2min,15min,list
+H100-SXM5-80GB,east,2026-12-01,spot,9.00,400,2min,15min,list
+""")
+        by_date = ("--prices", prices, "--price-date", "2026-11-01")
+        plain = self.run_json(SMALL, *SHORT, *by_date)
+        self.assertAlmostEqual(plain["dollars"], 64 * 3 * 90 * 24, places=3)
+        spot = self.run_json(SMALL, *SHORT, *by_date, "--spot")
+        self.assertAlmostEqual(spot["dollars"], 64 * 90 * 24, places=3)
+        # 8 nodes x 0.4 a day
+        self.assertAlmostEqual(spot["causes"]["spot interruption"]["events"], 288, delta=30)
+        table = json.loads(self.answer("run", SMALL, *SHORT, *by_date, "--spot", "--tokens", "1e12", "--deadline", "40", "--vary", "spares=0,1,2",
+                                       "--format", "json"))
+        dollars = [line["time_to_tokens"]["dollars"] for line in table["variants"]]
+        in_time = [i for i, line in enumerate(table["variants"]) if line["time_to_tokens"]["in_time"]]
+        self.assertEqual(table["cheapest"], min(in_time, key=lambda i: dollars[i]) if in_time else None)
+        self.assert_fails(3, "has no price of", "run", SMALL, *SHORT, "--prices", prices, "--region", "west")
+        self.assert_fails(3, "--prices", "run", SMALL, *SHORT, "--spot")
+
+    def test_a_page_shows_every_day(self):
+        answer = self.run_json(SMALL, *SHORT, "--report", "month.html")
+        page = self.page("month.html")
+        self.assertEqual([row["name"] for row in page["ranks"]["rows"]], ["first seed", *(f"day {day}" for day in range(1, 91, 2))])
+        for row in page["ranks"]["rows"]:
+            self.assertAlmostEqual(sum(row["shares"]), 1, places=6)
+        figures = {figure["name"]: figure["value"] for figure in page["summary"]}
+        self.assertAlmostEqual(figures["effective time [%]"], 100 * answer["effective_training_time_ratio"], places=9)
+        self.assertEqual([table["title"] for table in page["tables"]], ["Hours", "Lost by cause"])
 
     def test_a_step_that_does_not_fit_is_said(self):
         result = self.run_tessera("run", SCENARIOS / "gpt3-175b_1024xh100_tp8_pp8_dp16.yaml", *SHORT, "--format", "json")

@@ -75,7 +75,8 @@ void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const double p = active_dropout(step, model.hidden_dropout);
   // registered per layer as a bool buffer over all positions
-  tape.buffer("attention.bias", {model.max_positions, model.max_positions}, Precision::int8);
+  if (step.framework.mask_buffers)
+    tape.buffer("attention.bias", {model.max_positions, model.max_positions}, Precision::int8);
   const Tensor x =
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
   recomputable_layer(tape, step, x, [=, &model, &step](Tape& t) {

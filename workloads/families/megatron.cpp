@@ -130,6 +130,7 @@ Tensor MegatronModel::logits(Tape& tape, const std::string& name, const Tensor& 
                     .overlap_sum = profile_.overlap_tensor_gradients,
                     .gather_input_over = parts_,
                     .own_rows_first = profile_.own_rows_first,
+                    .keeps_gathered = profile_.keeps_gathered,
                     .full_precision = true};
   if (model_.head_bias) layer.bias = tape.parameter("lm_head.bias", {vocab_});
   Tensor out = linear_over_last(tape, name, x, table, layer);

@@ -138,8 +138,12 @@ class MegatronModel {
     return adapts(name) ? with_column_adapter(tape, name, x, result) : result;
   }
   TensorSplit split() const {
-    return {tensor_, parts_, profile_.overlap_tensor_gradients,
-            profile_.overlap_tensor_products && parts_ > 1, profile_.own_rows_first};
+    return {tensor_,
+            parts_,
+            profile_.overlap_tensor_gradients,
+            profile_.overlap_tensor_products && parts_ > 1,
+            profile_.own_rows_first,
+            profile_.keeps_gathered};
   }
   Tensor row(Tape& tape, const std::string& name, const Tensor& x) const {
     const Tensor weight = tape.parameter(name + ".weight", {model_.hidden, x.shape.last()});

@@ -99,16 +99,33 @@ void add_tensors(const std::vector<Bytes>& parameters, StaticTensor all,
                                          static_cast<double>(size.value()) * share))});
 }
 
-/// A rank's allocator over a step.
+Bytes share_of(Bytes bytes, double share) {
+  return Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.value()) * share));
+}
+
+/// A rank's allocator over its first steps.
 class AllocatorReplay {
  public:
   AllocatorReplay(const Program& program, int stage, const AllocatorSetting& setting)
       : allocator_(setting.capacity),
         used_(program.stages[static_cast<std::size_t>(stage)].static_parts.total() +
               setting.workspaces) {
-    for (const StaticTensor& tensor : static_tensors(program, stage, setting.workspaces))
-      allocator_.allocate(tensor.bytes);
+    for (const StaticTensor& tensor : static_tensors(program, stage, setting.workspaces)) {
+      const bool divided = tensor.category == MemoryCategory::optimizer;
+      const Bytes late = share_of(tensor.bytes, divided ? setting.late_states : 0);
+      if (late < tensor.bytes) allocator_.allocate(tensor.bytes - late);
+      if (late > Bytes(0)) late_.push_back(late);
+    }
     peak_ = used_;
+  }
+
+  /// Whether the first step differs from those behind it.
+  bool has_late_states() const { return !late_.empty(); }
+  /// The end of the first step.
+  void make_late_states() {
+    for (auto& [id, block] : held_) allocator_.free(block);
+    held_.clear();
+    for (const Bytes bytes : late_) allocator_.allocate(bytes);
   }
 
   void add(const MemoryStep& step) {
@@ -129,8 +146,21 @@ class AllocatorReplay {
  private:
   CachingAllocator allocator_;
   Bytes used_, peak_;
+  std::vector<Bytes> late_;  ///< tensors that the first update makes
   std::unordered_map<std::int64_t, CachingAllocator::Handle> held_;
 };
+
+/// The first step and one behind it.
+Bytes reserved_by(AllocatorReplay& allocator, const Program& program, int stage, bool planned) {
+  const int micro_batches = telling_micro_batches(program.stages[static_cast<std::size_t>(stage)]);
+  const auto add = [&](const MemoryStep& step) { allocator.add(step); };
+  replay_memory(program, stage, micro_batches, add);
+  if (allocator.has_late_states() && !planned) {
+    allocator.make_late_states();
+    replay_memory(program, stage, micro_batches, add);
+  }
+  return allocator.reserved(planned);
+}
 
 }  // namespace
 
@@ -147,11 +177,8 @@ std::vector<StaticTensor> static_tensors(const Program& program, int stage, Byte
 }
 
 Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting& setting) {
-  const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
   AllocatorReplay allocator(program, stage, setting);
-  replay_memory(program, stage, telling_micro_batches(rank),
-                [&](const MemoryStep& step) { allocator.add(step); });
-  return allocator.reserved(setting.planned);
+  return reserved_by(allocator, program, stage, setting.planned);
 }
 
 Bytes missing_bytes(const MemoryProfile& profile, const AllocatorSetting& allocator, Bytes budget) {
@@ -162,16 +189,14 @@ MemoryProfile profile_memory(const Program& program, int stage, const AllocatorS
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
   const int micro_batches = telling_micro_batches(rank);
   Profiler profiler(program, rank, setting.workspaces);
-  AllocatorReplay allocator(program, stage, setting);
   replay_memory(program, stage, micro_batches, [&](const MemoryStep& step) {
     profiler.add(step);
     profiler.count();
-    allocator.add(step);
   });
   replay_memory(program, stage, micro_batches,
                 [&](const MemoryStep& step) { profiler.collect(step); });
   MemoryProfile profile = std::move(profiler).finish();
-  profile.reserved = allocator.reserved(setting.planned);
+  profile.reserved = reserved_memory(program, stage, setting);
   return profile;
 }
 

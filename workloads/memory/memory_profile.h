@@ -40,7 +40,9 @@ struct MemoryProfile {
 struct AllocatorSetting {
   Bytes workspaces;  ///< what libraries take from it for the whole step
   Bytes capacity = Bytes(std::numeric_limits<std::int64_t>::max());  ///< of the device, for it
-  bool planned = false;  ///< it lays everything out ahead of the step: `reserved` is the peak
+  double late_states = 0;  ///< share of the optimizer's states that the first update makes, in
+                           ///< memory that forward and backward have left by then; [0, 1]
+  bool planned = false;    ///< it lays everything out ahead of the step: `reserved` is the peak
 };
 
 /// One of the tensors that a rank holds for the whole step.

@@ -106,8 +106,12 @@ class Linear {
         input_(tape, name + ".input", x, {.casts = cast_}),
         matrix_(tape, name + ".weight", weight, {.casts = cast_, .is_weight = true}) {}
 
-  Tensor forward(Tape& tape) const;
-  void backward(Tape& tape, const Tensor& gradient) const;
+  /// What it makes, and the input as its product read it.
+  struct Result {
+    Tensor out, rows;
+  };
+  Result forward(Tape& tape) const;
+  void backward(Tape& tape, const Tensor& gradient, const Tensor& rows) const;
   bool gathers() const { return layer_.gather_input_over > 1; }
   bool scatters() const { return layer_.scatter_output_over > 1; }
 
@@ -123,6 +127,7 @@ class Linear {
     if (layer_.in_chunks) return Arrival::chunks;
     return layer_.own_rows_first ? Arrival::own_rows_first : Arrival::whole;
   }
+  Tensor input_columns(Tape& tape, const Tensor& rows) const;
   Tensor multiply(Tape& tape, const Tensor& rows, const Tensor& matrix) const;
   Tensor data_gradient(Tape& tape, const Tensor& gradient) const;
   void add_weight_gradient(Tape& tape, const Tensor& gradient, const Tensor& columns) const;
@@ -139,24 +144,34 @@ class Linear {
   SavedOperand matrix_;
 };
 
-Tensor Linear::forward(Tape& tape) const {
+Linear::Result Linear::forward(Tape& tape) const {
   const Tensor matrix = out_in() ? transposed(tape, matrix_.rows()) : matrix_.rows();
   if (scatters()) {
     const int ranks = layer_.scatter_output_over;
-    if (layer_.in_chunks) return scattered_product(tape, name_, input_.rows(), matrix, ranks);
+    if (layer_.in_chunks)
+      return {scattered_product(tape, name_, input_.rows(), matrix, ranks), input_.rows()};
     const Tensor partial = product(tape, name_, input_.rows(), matrix);
     const Tensor part = scattered_rows(tape, name_ + ".reduce_scatter", partial, ranks);
     tape.wait();
-    return part;
+    return {part, input_.rows()};
   }
-  if (!gathers()) return multiply(tape, input_.rows(), matrix);
+  if (!gathers()) return {multiply(tape, input_.rows(), matrix), input_.rows()};
   const int ranks = layer_.gather_input_over;
   const Tensor rows = gathered_rows(tape, name_ + ".all_gather", input_.rows(), ranks);
   if (arrival() != Arrival::whole)
-    return product_of_arriving(tape, name_, rows, matrix, layer_.bias,
-                               portions_of(rows.sizes()[0], ranks, arrival()));
+    return {product_of_arriving(tape, name_, rows, matrix, layer_.bias,
+                                portions_of(rows.sizes()[0], ranks, arrival())),
+            rows};
   tape.wait();
-  return multiply(tape, rows, matrix);
+  return {multiply(tape, rows, matrix), rows};
+}
+
+/// The input as the weight gradient reads it; what a gather brings is there after the next wait.
+Tensor Linear::input_columns(Tape& tape, const Tensor& rows) const {
+  if (!gathers()) return input_.columns(tape);
+  if (layer_.keeps_gathered && !cast_) return rows;
+  return gathered_rows(tape, name_ + ".wgrad.all_gather", input_.columns(tape),
+                       layer_.gather_input_over);
 }
 
 Tensor Linear::multiply(Tape& tape, const Tensor& rows, const Tensor& matrix) const {
@@ -164,7 +179,7 @@ Tensor Linear::multiply(Tape& tape, const Tensor& rows, const Tensor& matrix) co
                      : product(tape, name_, rows, matrix);
 }
 
-void Linear::backward(Tape& tape, const Tensor& gradient) const {
+void Linear::backward(Tape& tape, const Tensor& gradient, const Tensor& rows) const {
   Tensor all = gradient;
   if (scatters()) {
     all = gathered_rows(tape, name_ + ".grad.all_gather", gradient, layer_.scatter_output_over);
@@ -172,10 +187,7 @@ void Linear::backward(Tape& tape, const Tensor& gradient) const {
   }
   const Operand g = cast_ ? cast_both_orders(tape, name_ + ".output_grad", all) : Operand{all, all};
   const bool trains = tape.requires_gradient(weight_);
-  Tensor columns = trains ? input_.columns(tape) : Tensor();
-  if (trains && gathers()) {
-    columns = gathered_rows(tape, name_ + ".wgrad.all_gather", columns, layer_.gather_input_over);
-  }
+  const Tensor columns = trains ? input_columns(tape, rows) : Tensor();
   Tensor grad_x;
   if (tape.requires_gradient(x_)) grad_x = data_gradient(tape, g.rows);
   if (trains) add_weight_gradient(tape, g.columns, columns);
@@ -231,12 +243,12 @@ void Linear::add_weight_gradient(Tape& tape, const Tensor& gradient, const Tenso
 Tensor linear_matrix(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
                      const LinearLayer& layer) {
   const Linear linear(tape, name, x, weight, layer);
-  const Tensor out = linear.forward(tape);
+  const auto [out, rows] = linear.forward(tape);
   tape.python_calls(linear.gathers() ? kColumnForward : linear.scatters() ? kRowForward : 0);
   std::vector<Tensor> inputs{x, weight};
   if (layer.bias) inputs.push_back(*layer.bias);
-  tape.differentiable(inputs, std::span(&out, 1), [linear](Tape& t, auto gradients) {
-    linear.backward(t, gradients[0]);
+  tape.differentiable(inputs, std::span(&out, 1), [linear, rows = rows](Tape& t, auto gradients) {
+    linear.backward(t, gradients[0], rows);
     t.python_calls(linear.gathers() ? kColumnBackward : linear.scatters() ? kRowBackward : 0);
   });
   return out;

@@ -27,6 +27,7 @@ struct LinearLayer {
                                  ///< by chunk beside the product they belong to
   bool own_rows_first = false;   ///< of a gathered x or gradient of y the product of this rank's
                                  ///< rows runs beside the gather, those of the others behind it
+  bool keeps_gathered = false;   ///< backward keeps the gathered x, and does not gather it again
   bool full_precision = false;   ///< not in FP8 or NVFP4 although the step's products are
 };
 

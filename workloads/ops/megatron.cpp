@@ -87,7 +87,8 @@ Tensor column_parallel_linear(Tape& tape, const std::string& name, const Tensor&
                            .overlap_sum = split.overlap_sum,
                            .gather_input_over = split.sequence_parts,
                            .in_chunks = split.in_chunks,
-                           .own_rows_first = split.own_rows_first});
+                           .own_rows_first = split.own_rows_first,
+                           .keeps_gathered = split.keeps_gathered});
 }
 
 Tensor row_parallel_linear(Tape& tape, const std::string& name, const Tensor& x,

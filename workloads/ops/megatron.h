@@ -32,6 +32,7 @@ struct TensorSplit {
       true;                ///< of a column-split layer's data gradients, beside the weight gradient
   bool in_chunks = false;  ///< parts of the sequence travel beside products (LinearLayer)
   bool own_rows_first = false;  ///< likewise
+  bool keeps_gathered = false;  ///< likewise
 };
 
 /// The weight's columns are split: `out` is this rank's share, the bias (if any) in the product's

@@ -27,6 +27,9 @@ GradientReduction::GradientReduction(PassLibrary& library, const StepOptions& st
                 step.mode == StepMode::training),
       aligns_(overlaps_ && step.data_parallel.align_gradients && step.layout.pipeline > 1 &&
               (stage > 0 || step.schedule == PipelineSchedule::interleaved_1f1b)),
+      holds_until_added_(!scatters_ && step.framework.per_tensor_updates &&
+                         step.mode == StepMode::training &&
+                         step.formats.gradients != step.formats.parameters),
       gradient_(element_bytes(block_gradient_format(step))),
       summed_(element_bytes(step.formats.reduce)),
       kept_(element_bytes(step.formats.gradients)) {}
@@ -63,6 +66,8 @@ bool GradientReduction::leaves_copy(const ParameterPart& part, const Turn& turn)
 /// Source: PyTorch, distributed/fsdp/_fully_shard/_fsdp_param_group.py, post_backward(); DeepSpeed,
 /// runtime/zero/stage_1_and_2.py, two buckets of which one is reduced.
 void GradientReduction::before(int position, const ScheduledPass& pass, const Turn& turn) {
+  queue_.allocate(Bytes(made_));
+  held_ += std::exchange(made_, 0);
   if (!scatters_ || pass.direction == PassDirection::forward ||
       pass.direction == PassDirection::input_gradient)
     return;
@@ -87,6 +92,8 @@ bool GradientReduction::waits_for_root(const Chunk& chunk, int position) const {
 void GradientReduction::after(int position, const ScheduledPass& pass, const Turn& turn) {
   if (pass.direction == PassDirection::forward || pass.direction == PassDirection::input_gradient)
     return;
+  if (holds_until_added_)
+    made_ = element_bytes(step_.formats.parameters) * graph_.at(position).parameters;
   Chunk& chunk = chunk_of(position);
   if (scatters_) {
     if (!turn.last && !step_.data_parallel.reduce_each_micro_batch) return;
@@ -107,6 +114,8 @@ void GradientReduction::after(int position, const ScheduledPass& pass, const Tur
 }
 
 void GradientReduction::end_pass(const ScheduledPass& pass, const Turn& turn) {
+  if (held_ > 0) queue_.free(Bytes(std::exchange(held_, 0)));
+  made_ = 0;
   if (!aligns_ || step_.schedule != PipelineSchedule::interleaved_1f1b) return;
   if (turn.last) chunks_[static_cast<std::size_t>(pass.chunk)].due = stage_;
   for (Chunk& chunk : chunks_) {

@@ -96,7 +96,12 @@ class GradientReduction {
   OpQueue& queue_;
   bool scatters_;
   bool overlaps_;
-  bool aligns_;            ///< sums of whole chunks start at set passes
+  bool aligns_;  ///< sums of whole chunks start at set passes
+  /// Gradients are added to those of other micro-batches one by one behind a whole backward pass,
+  /// and are held until then. Source: nanotron optim/gradient_accumulator.py, backward().
+  bool holds_until_added_;
+  std::int64_t made_ = 0;  ///< bytes that the last block left to be held
+  std::int64_t held_ = 0;  ///< bytes that earlier blocks of the pass left
   std::int64_t gradient_;  ///< bytes of an element, as backward makes it
   std::int64_t summed_;    ///< and as it is summed
   std::int64_t kept_;      ///< and as it is kept

@@ -1,5 +1,5 @@
-// tessera import megatron | deepspeed | accelerate | huggingface: jobs of other programs as
-// scenarios.
+// tessera import megatron | deepspeed | accelerate | torchtitan | huggingface: jobs of other
+// programs as scenarios.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -153,6 +153,8 @@ void add_import_job_commands(CLI::App& import) {
                    false);
   add_job_importer(import, "accelerate", "what accelerate config wrote", of_file(import_accelerate),
                    false);
+  add_job_importer(import, "torchtitan", "a job file of torchtitan (TOML)",
+                   of_file(import_torchtitan), false);
   add_job_importer(
       import, "huggingface", "a model's config.json",
       [](const std::string& file, const JobOptions& options) {

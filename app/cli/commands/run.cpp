@@ -2,25 +2,25 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/cli/commands.h"
 #include "app/cli/commands/run_options.h"
+#include "app/cli/commands/run_steps.h"
+#include "app/cli/commands/run_store.h"
+#include "app/html/run_page.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "hw/units/input_error.h"
-#include "predictor/weights/weights.h"
 #include "sim/config/load.h"
 #include "sim/formats/output_file.h"
 #include "sim/longrun/run_picture.h"
-#include "sim/process/answer.h"
 #include "sim/reliability/spare_count.h"
-#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -68,40 +68,6 @@ TokenGoal token_goal(const RunOptions& options, const RunAnswer& answer) {
   return goal;
 }
 
-/// The time of a step in the state that `settings` describe.
-Seconds step_time_in(const RunOptions& options, const std::vector<std::string>& settings,
-                     const PredictorWeights& weights) {
-  std::vector<std::string> overrides = options.overrides;
-  overrides.insert(overrides.end(), settings.begin(), settings.end());
-  const Scenario scenario = load_scenario(options.file, overrides, shipped_catalog());
-  return forked([&] { return step_time_of(scenario, weights); });
-}
-
-using StateTimes = std::map<std::vector<std::string>, Seconds>;
-
-/// Steps in the states of slow clusters, each once. SimGrid has one clock per process: ahead of the
-/// simulation in this one.
-StateTimes times_of_states(const RunOptions& options, const FailureModel& failures,
-                           const PredictorWeights& weights) {
-  StateTimes times;
-  for (const FailureClass& of : failures.classes) {
-    if (!of.state.empty() && !times.contains(of.state))
-      times[of.state] = step_time_in(options, of.state, weights);
-  }
-  return times;
-}
-
-void set_slowdowns(const StateTimes& times, RunAnswer& answer) {
-  for (FailureClass& of : answer.plan.failures.classes) {
-    if (of.state.empty()) continue;
-    of.slowdown = std::max(1.0, times.at(of.state) / answer.step_time);
-    char note[160];
-    std::snprintf(note, sizeof(note), "%.30s: steps take %.3f times as long", of.name.c_str(),
-                  of.slowdown);
-    answer.notes.emplace_back(note);
-  }
-}
-
 void add_notes(const RunOptions& options, RunAnswer& answer) {
   if (options.spares > 0 && !loses_nodes(answer.plan))
     answer.notes.emplace_back("the spares are never used: without --repair a failed node restarts");
@@ -109,36 +75,23 @@ void add_notes(const RunOptions& options, RunAnswer& answer) {
     answer.notes.emplace_back("a step needs more memory than a GPU has (tessera simulate)");
 }
 
-/// A simulated step, for all variants of a run.
-struct RunStep {
-  Scenario scenario;
-  StateTimes states;
-  TimedProgram timed;
-  StepReport report;
-};
-
-RunStep simulated_step(const RunOptions& options, Scenario scenario,
-                       const std::vector<RunAnswer>& answers) {
-  const PredictorWeights weights = shipped_weights();
-  StateTimes states;
-  for (const RunAnswer& answer : answers)
-    states.merge(times_of_states(options, answer.plan.failures, weights));
-  StepRun step = run_step(scenario, weights);
-  if (options.tokens > 0 && step.report.tokens_per_s <= 0)
-    throw InputError({"--tokens", "is given, but the model has no tokens", "leave it out"});
-  return {std::move(scenario), std::move(states), std::move(step.timed), std::move(step.report)};
+void add_plan_of_step(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
+  finish_plan(options, step.scenario, step.timed, figures_with_write(options, step), answer);
+  check_run_size(options, answer.plan);
+  set_slowdowns(step, answer);
 }
 
-void add_step(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
-  finish_plan(options, step.scenario, step.timed, step.report, answer);
-  check_run_size(options, answer.plan);
-  set_slowdowns(step.states, answer);
-  answer.runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds));
-  answer.bill = run_bill(step.scenario.cluster, step.report, answer.plan, answer.runs);
+void add_bill(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
+  const auto price = price_of(options, answer.gpu);
+  answer.bill = run_bill(step.scenario.cluster, step.figures, answer.plan, answer.runs,
+                         price ? price->dollars_per_hour : 0);
+  if (price) answer.bill.price = price->text();
 }
 
 void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer) {
-  add_step(options, step, answer);
+  add_plan_of_step(options, step, answer);
+  answer.runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds));
+  add_bill(options, step, answer);
   answer.timeline = simulate_run(answer.plan, options.seed, true).timeline;
   add_interval_advice(answer);
   add_spare_advice(answer);
@@ -147,32 +100,97 @@ void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer)
   if (!options.picture_file.empty())
     write_output_file(options.picture_file,
                       timeline_picture(answer.scenario + ", first seed", answer.timeline));
+  if (!options.report_file.empty())
+    write_output_file(options.report_file, run_page(answer, TESSERA_VERSION));
   print(options.format == "json" ? json_text(answer, TESSERA_VERSION) : table_text(answer));
 }
 
+/// The scenarios that `--vary scenario=A,B` names, or the one that was given; the rest of `--vary`
+/// stays in `asked`.
+std::vector<std::string> take_scenarios(RunOptions& asked) {
+  std::vector<std::string> files;
+  const auto names_scenarios = [](const std::string& axis) {
+    return axis.starts_with("scenario=");
+  };
+  for (const std::string& axis : asked.vary) {
+    if (!names_scenarios(axis)) continue;
+    std::istringstream list(axis.substr(axis.find('=') + 1));
+    for (std::string file; std::getline(list, file, ',');) files.push_back(file);
+  }
+  std::erase_if(asked.vary, names_scenarios);
+  return files;
+}
+
+RunStore::Result stored_or_simulated(const RunOptions& options, const RunAnswer& answer,
+                                     RunStore& store) {
+  const std::string key = key_of_run(answer.plan, options, answer.tokens_per_s);
+  if (auto known = store.find(key)) return std::move(*known);
+  RunStore::Result result{
+      .runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds)), .goal = {}};
+  if (options.tokens > 0) result.goal = token_goal(options, answer);
+  store.add(key, result);
+  return result;
+}
+
+VariantResult result_of(const RunVariant& variant, const RunStep& step, RunAnswer& answer,
+                        RunStore& store) {
+  add_plan_of_step(variant.options, step, answer);
+  RunStore::Result simulated = stored_or_simulated(variant.options, answer, store);
+  answer.runs = simulated.runs;
+  add_bill(variant.options, step, answer);
+  VariantResult result{.settings = variant.settings,
+                       .goodput_share = answer.goodput_share(),
+                       .runs = answer.runs,
+                       .goal = std::move(simulated.goal)};
+  if (answer.bill.dollars && answer.runs.wall.mean > 0)
+    result.dollars_per_hour = *answer.bill.dollars / answer.runs.wall.mean;
+  return result;
+}
+
+ExitCode run_variants_of(RunOptions asked, const std::set<std::string>& given) {
+  const std::vector<std::string> named = take_scenarios(asked);
+  RunStore store(asked.store_file);
+  std::vector<VariantResult> results;
+  ExitCode code = ExitCode::ok;
+  const std::vector<std::string> files = named.empty() ? std::vector{asked.file} : named;
+  for (const std::string& file : files) {
+    asked.file = file;
+    Scenario scenario = load_scenario(file, asked.overrides, shipped_catalog());
+    const RunOptions options = with_section(asked, scenario, given);
+    std::vector<RunVariant> variants = run_variants(options);
+    std::vector<RunAnswer> answers;
+    for (const RunVariant& variant : variants)
+      answers.push_back(planned_run(variant.options, scenario));
+    const RunStep step = simulated_step(options, std::move(scenario), answers);
+    if (!step.figures.fits) code = ExitCode::does_not_fit;
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (!named.empty())
+        variants[i].settings.emplace(variants[i].settings.begin(), "scenario", step.scenario.name);
+      results.push_back(result_of(variants[i], step, answers[i], store));
+    }
+  }
+  print(asked.format == "json" ? variants_json(results, asked.deadline_days, TESSERA_VERSION)
+                               : variants_text(results, asked.deadline_days));
+  return code;
+}
+
 ExitCode run_long(const RunOptions& asked, const std::set<std::string>& given) {
+  if (asked.deadline_days > 0 && asked.tokens <= 0)
+    throw InputError({"--deadline", "is given without a goal", "say --tokens"});
+  if (asked.vary.empty() && !asked.store_file.empty())
+    throw InputError({"--store", "keeps the lines of --vary", "add --vary, or leave it out"});
+  if (!asked.vary.empty()) {
+    if (!asked.picture_file.empty() || !asked.report_file.empty())
+      throw InputError({asked.report_file.empty() ? "--picture" : "--report", "draws one run",
+                        "leave out --vary, or the file"});
+    return run_variants_of(asked, given);
+  }
   Scenario scenario = load_scenario(asked.file, asked.overrides, shipped_catalog());
   const RunOptions options = with_section(asked, scenario, given);
-  const std::vector<RunVariant> variants = run_variants(options);
-  if (!options.vary.empty() && !options.picture_file.empty())
-    throw InputError({"--picture", "draws one run", "leave out --vary, or the picture"});
-  std::vector<RunAnswer> answers;
-  for (const RunVariant& variant : variants)
-    answers.push_back(planned_run(variant.options, scenario));
-  const RunStep step = simulated_step(options, std::move(scenario), answers);
-  const ExitCode code = step.report.memory.fits ? ExitCode::ok : ExitCode::does_not_fit;
-  if (options.vary.empty()) {
-    print_one(options, step, std::move(answers.front()));
-    return code;
-  }
-  std::vector<VariantResult> results;
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    add_step(variants[i].options, step, answers[i]);
-    results.push_back(
-        {variants[i].settings, answers[i].goodput_share(), std::move(answers[i].runs)});
-  }
-  print(options.format == "json" ? variants_json(results, TESSERA_VERSION)
-                                 : variants_text(results));
+  RunAnswer answer = planned_run(options, scenario);
+  const RunStep step = simulated_step(options, std::move(scenario), {answer});
+  const ExitCode code = step.figures.fits ? ExitCode::ok : ExitCode::does_not_fit;
+  print_one(options, step, std::move(answer));
   return code;
 }
 
@@ -203,13 +221,15 @@ void add_failure_options(CLI::App& command, RunOptions& options) {
 void add_policy_options(CLI::App& command, RunOptions& options) {
   command
       .add_option("--policy", options.policy,
-                  "where nodes are missing: restart waits for them, elastic trains on with fewer "
-                  "replicas")
-      ->check(CLI::IsMember({"restart", "elastic"}))
+                  "where nodes are missing: restart waits for them, elastic restarts with fewer "
+                  "replicas, replica-wise goes on without those that lost a node")
+      ->check(CLI::IsMember({"restart", "elastic", "replica-wise"}))
       ->capture_default_str();
   command.add_option("--spares", options.spares, "nodes that stand by")
       ->check(CLI::Range(0, 1'000'000));
-  command.add_option("--least-replicas", options.least_replicas, "of --policy elastic (default 1)")
+  command
+      .add_option("--least-replicas", options.least_replicas,
+                  "of --policy elastic and replica-wise (default 1)")
       ->check(CLI::Range(1, 10'000'000));
   command.add_option("--checkpoint-interval", options.interval,
                      "of training, to whole steps (default 60min)");
@@ -221,6 +241,29 @@ void add_policy_options(CLI::App& command, RunOptions& options) {
                    "the job waits for the copy to host memory alone");
   command.add_option("--memory-interval", options.memory_interval,
                      "copies in the memory of other nodes so often, as 5min (default: none)");
+  command.add_option("--local-interval", options.local_interval,
+                     "copies on the drives of the job's nodes so often (default: none)");
+  command
+      .add_option("--incremental-share", options.incremental_share,
+                  "of a checkpoint's bytes that changed and alone are written (default 1)")
+      ->check(CLI::Range(1e-6, 1.0));
+  command
+      .add_option("--full-every", options.full_every,
+                  "of so many incremental checkpoints one is whole (default 10)")
+      ->check(CLI::Range(1, 1'000'000));
+}
+
+void add_price_options(CLI::App& command, RunOptions& options) {
+  command.add_option("--prices", options.prices,
+                     "CSV with gpu, region, date, dollars_per_hour, source; spot: kind, "
+                     "interruptions_per_1000_node_days, notice, replacement");
+  command.add_option("--region", options.region, "of --prices");
+  command.add_option("--price-date", options.date, "the newest price of --prices by YYYY-MM-DD");
+  command.add_flag("--spot", options.spot, "spot instances of --prices, with their interruptions");
+  command
+      .add_option("--deadline", options.deadline_days,
+                  "days for --tokens: which line of --vary is the cheapest in time")
+      ->check(CLI::Range(1e-3, kMostRunDays));
 }
 
 }  // namespace
@@ -237,6 +280,7 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1e-3, kMostRunDays));
   add_failure_options(*command, *options);
   add_policy_options(*command, *options);
+  add_price_options(*command, *options);
   command->add_option("--tokens", options->tokens, "also say when so many are trained, as 15e12")
       ->check(CLI::Range(1.0, 1e18));
   command
@@ -244,11 +288,14 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
                    "a line for each value instead, as spares=0,16,32; repeatable, for every "
                    "combination")
       ->allow_extra_args(false);
+  command->add_option("--store", options->store_file,
+                      "keep the lines of --vary in a file: the same command goes on behind them");
   command->add_option("--seeds", options->seeds, "runs with other failures (default 20)")
       ->check(CLI::Range(1, 100'000));
   command->add_option("--seed", options->seed, "of the first run (default 1)");
   command->add_option("--picture", options->picture_file,
                       "write what the job did, day by day, as SVG (first seed)");
+  command->add_option("--report", options->report_file, "write the run as an HTML page");
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options, command, &exit_code] {
     std::set<std::string> given;

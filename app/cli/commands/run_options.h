@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/longrun/price_file.h"
 #include "sim/longrun/run_answer.h"
 #include "sim/plan/timed_program.h"
 #include "sim/report/step_report.h"
@@ -26,7 +28,14 @@ struct RunOptions {
   std::string fault_trace;
   int trace_nodes = 0;  ///< 0: up to the highest that it names
   std::string restart, repair, detection, interval = "60min";
-  std::string checkpoint_time, storage_bandwidth, memory_interval;
+  std::string checkpoint_time, storage_bandwidth, memory_interval, local_interval;
+  double incremental_share = 1;
+  int full_every = 10;
+  std::string report_file;
+  std::string prices, region, date;  ///< of a file of prices
+  bool spot = false;
+  double deadline_days = 0;  ///< 0: none
+  std::string store_file;    ///< of results of --vary; empty: none
   bool asynchronous = false;
   std::string policy = "restart";
   int spares = 0;
@@ -43,6 +52,9 @@ struct RunOptions {
 RunOptions with_section(RunOptions options, const Scenario& scenario,
                         const std::set<std::string>& given);
 
+/// The price that the options ask for; empty: the catalog's.
+std::optional<GpuPrice> price_of(const RunOptions& options, const std::string& gpu);
+
 inline constexpr double kMostRunDays = 3660;
 inline constexpr int kMostRunNodes = 1'000'000;
 
@@ -52,7 +64,10 @@ RunAnswer planned_run(const RunOptions& options, const Scenario& scenario);
 
 /// Adds the step: its time, and what a checkpoint of it takes.
 void finish_plan(const RunOptions& options, const Scenario& scenario, const TimedProgram& timed,
-                 const StepReport& step, RunAnswer& answer);
+                 const StepFigures& step, RunAnswer& answer);
+
+/// The rate of the storage that was given; 0: none.
+BytesPerSecond storage_of(const RunOptions& options);
 
 /// Throws InputError where a run would take too many events.
 void check_run_size(const RunOptions& options, const RunPlan& plan);
@@ -70,11 +85,22 @@ struct VariantResult {
   std::vector<std::pair<std::string, std::string>> settings;
   double goodput_share = 1;  ///< nodes of the job over all, in (0, 1]
   RunStatistics runs;
+  std::optional<TokenGoal> goal;  ///< of --tokens
+  double dollars_per_hour = 0;    ///< of all nodes; 0: no price
 
+  /// Dollars until the tokens are trained; 0: not known.
+  double dollars() const { return goal && goal->hours ? dollars_per_hour * goal->hours->mean : 0; }
   double goodput() const { return runs.effective_ratio.mean * goodput_share; }
 };
 
-std::string variants_text(const std::vector<VariantResult>& results);
-std::string variants_json(const std::vector<VariantResult>& results, const std::string& version);
+/// `deadline_days`: what trains its tokens by then in nine of ten runs is told from the rest; 0:
+/// there is none.
+std::string variants_text(const std::vector<VariantResult>& results, double deadline_days);
+std::string variants_json(const std::vector<VariantResult>& results, double deadline_days,
+                          const std::string& version);
+
+/// Between which values of the last axis, a number, two settings of the others change places in
+/// goodput, a line each: "spares 41: policy elastic | policy restart". Linear between two values.
+std::vector<std::string> break_even_points(const std::vector<VariantResult>& results);
 
 }  // namespace tessera

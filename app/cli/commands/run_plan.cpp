@@ -11,6 +11,7 @@
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/config/suggest.h"
+#include "sim/longrun/checkpoint_writes.h"
 #include "sim/longrun/failure_file.h"
 #include "sim/reliability/node_pool.h"
 
@@ -131,12 +132,6 @@ BytesPerSecond storage_bandwidth(const std::string& text) {
   return rate;
 }
 
-/// The rate that was given; 0: none.
-BytesPerSecond storage_of(const RunOptions& options) {
-  return options.storage_bandwidth.empty() ? BytesPerSecond(0)
-                                           : storage_bandwidth(options.storage_bandwidth);
-}
-
 /// What the options say of times; those that need the step come later.
 void set_times(const RunOptions& options, RunAnswer& answer) {
   RunPlan& plan = answer.plan;
@@ -147,9 +142,33 @@ void set_times(const RunOptions& options, RunAnswer& answer) {
   if (!options.memory_interval.empty())
     plan.memory_interval =
         to_micros(positive_seconds_after("--memory-interval", options.memory_interval));
+  if (!options.local_interval.empty())
+    plan.local_interval =
+        to_micros(positive_seconds_after("--local-interval", options.local_interval));
   if (!options.checkpoint_time.empty())
     answer.cost.to_storage = seconds_after("--checkpoint-time", options.checkpoint_time);
   storage_of(options);
+}
+
+void set_local_copies(const CheckpointCost& cost, RunPlan& plan) {
+  if (plan.local_interval.value() == 0) return;
+  if (cost.to_drives.value() <= 0)
+    throw InputError({"--local-interval", "needs drives, and the nodes have none",
+                      "set cluster.node.nvme_count and cluster.node.nvme_write_bandwidth"});
+  plan.local_checkpoint = to_micros(std::max(cost.to_host, cost.to_drives));
+}
+
+/// All but one of `full_every` checkpoints hold a share of the bytes.
+void set_increments(const RunOptions& options, RunAnswer& answer) {
+  if (options.incremental_share >= 1) return;
+  RunPlan& plan = answer.plan;
+  answer.incremental_share = options.incremental_share;
+  plan.full_every = options.full_every;
+  const auto part = [&](Micros whole) {
+    return to_micros(to_seconds(whole) * options.incremental_share);
+  };
+  plan.increment = part(plan.checkpoint);
+  plan.increment_write = part(plan.write);
 }
 
 void set_checkpoint(const RunOptions& options, CheckpointCost cost, RunAnswer& answer) {
@@ -169,6 +188,8 @@ void set_checkpoint(const RunOptions& options, CheckpointCost cost, RunAnswer& a
   if (options.asynchronous) plan.write = to_micros(cost.total());
   if (plan.memory_interval.value() > 0)
     plan.memory_checkpoint = to_micros(std::max(cost.to_host, cost.to_network));
+  set_local_copies(cost, plan);
+  set_increments(options, answer);
 }
 
 /// Whole steps.
@@ -187,6 +208,21 @@ void check_replicas(const RunPlan& plan) {
 
 }  // namespace
 
+BytesPerSecond storage_of(const RunOptions& options) {
+  return options.storage_bandwidth.empty() ? BytesPerSecond(0)
+                                           : storage_bandwidth(options.storage_bandwidth);
+}
+
+std::optional<GpuPrice> price_of(const RunOptions& options, const std::string& gpu) {
+  if (!options.prices.empty())
+    return read_price(options.prices, {gpu, options.region, options.date, options.spot});
+  if (options.spot || !options.region.empty() || !options.date.empty())
+    throw InputError({"--prices", "is missing",
+                      "name a file of prices, or leave out --spot, "
+                      "--region and --price-date"});
+  return std::nullopt;
+}
+
 RunAnswer planned_run(const RunOptions& options, const Scenario& scenario) {
   check_failure_options(options);
   if (scenario.step.mode == StepMode::inference)
@@ -204,26 +240,38 @@ RunAnswer planned_run(const RunOptions& options, const Scenario& scenario) {
   plan.spares = options.spares;
   plan.repair_crews = options.repair_crews;
   plan.elastic = options.policy == "elastic";
+  plan.replica_wise = options.policy == "replica-wise";
   plan.replicas = scenario.step.layout.data;
   plan.least_replicas = options.least_replicas;
   check_replicas(plan);
   set_times(options, answer);
   read_failure_options(options, per_node, answer);
+  if (const auto price = price_of(options, answer.gpu); price && price->spot)
+    plan.failures.classes.push_back(interruptions_of(*price));
   return answer;
 }
 
 void finish_plan(const RunOptions& options, const Scenario& scenario, const TimedProgram& timed,
-                 const StepReport& step, RunAnswer& answer) {
+                 const StepFigures& step, RunAnswer& answer) {
   RunPlan& plan = answer.plan;
   answer.step_time = step.step_time;
-  answer.fits = step.memory.fits;
+  answer.fits = step.fits;
   answer.tokens_per_s = step.tokens_per_s;
   answer.samples_per_s = step.samples_per_s;
   const BytesPerSecond storage = storage_of(options);
   set_checkpoint(options, checkpoint_cost(scenario, timed, storage), answer);
+  if (options.asynchronous && step.with_write_s > 0)
+    plan.write_slowdown = write_slowdown(answer.cost, step.step_time, Seconds(step.with_write_s));
   plan.interval = in_steps(plan.interval, step.step_time);
+  if (const auto price = price_of(options, answer.gpu)) {
+    answer.bill.price = price->text();
+    if (price->spot)
+      plan.failures.classes.back().announced = price->notice >= to_seconds(plan.checkpoint);
+  }
+  const Seconds restore = restore_time(scenario, answer.cost, storage);
+  if (plan.full_every > 1) plan.increment_restart = to_micros(restore * options.incremental_share);
   if (!options.restart.empty()) return;
-  answer.restore = restore_time(scenario, answer.cost, storage);
+  answer.restore = restore;
   plan.restart = to_micros(kRestartWithoutReading + answer.restore);
 }
 
@@ -238,9 +286,9 @@ void check_run_size(const RunOptions& options, const RunPlan& plan) {
                       "makes " + std::to_string(static_cast<std::int64_t>(events)) +
                           " failures in each of " + std::to_string(options.seeds) + " runs",
                       "give fewer --days or --seeds"});
-  const Micros shortest = plan.memory_interval.value() > 0
-                              ? std::min(plan.interval, plan.memory_interval)
-                              : plan.interval;
+  Micros shortest = plan.interval;
+  for (const Micros interval : {plan.memory_interval, plan.local_interval})
+    if (interval.value() > 0) shortest = std::min(shortest, interval);
   if (plan.length / shortest > kMostCheckpoints)
     throw InputError({"--checkpoint-interval", "makes more than five million checkpoints",
                       "give a longer one, or fewer --days"});

@@ -1,3 +1,5 @@
+#include <array>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -60,12 +62,16 @@ RunOptions with_section(RunOptions options, const Scenario& scenario,
   section.fill_text("--checkpoint-time", from.checkpoint_time, options.checkpoint_time);
   section.fill_text("--storage-bandwidth", from.storage_bandwidth, options.storage_bandwidth);
   section.fill_text("--memory-interval", from.memory_interval, options.memory_interval);
+  section.fill_text("--local-interval", from.local_interval, options.local_interval);
+  section.fill("--incremental-share", from.incremental_share, options.incremental_share);
+  section.fill("--full-every", from.full_every, options.full_every);
   section.fill("--asynchronous", from.asynchronous, options.asynchronous);
   section.fill("--spares", from.spares, options.spares);
   section.fill("--repair-crews", from.repair_crews, options.repair_crews);
   section.fill("--least-replicas", from.least_replicas, options.least_replicas);
-  const bool elastic = from.policy == MissingNodes::elastic;
-  section.fill("--policy", std::string(elastic ? "elastic" : "restart"), options.policy);
+  constexpr std::array<const char*, 3> kPolicies = {"restart", "elastic", "replica-wise"};
+  section.fill("--policy", std::string(kPolicies[static_cast<std::size_t>(from.policy)]),
+               options.policy);
   return options;
 }
 

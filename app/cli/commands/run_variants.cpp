@@ -43,14 +43,21 @@ const std::map<std::string, Setter>& varied_options() {
       {"failures", [](RunOptions& o, const std::string& v) { o.failures = v; }},
       {"checkpoint-interval", [](RunOptions& o, const std::string& v) { o.interval = v; }},
       {"memory-interval", [](RunOptions& o, const std::string& v) { o.memory_interval = v; }},
+      {"local-interval", [](RunOptions& o, const std::string& v) { o.local_interval = v; }},
+      {"incremental-share",
+       [](RunOptions& o, const std::string& v) {
+         o.incremental_share = number_in<double>(v, 1e-6, 1);
+       }},
+      {"full-every",
+       [](RunOptions& o, const std::string& v) { o.full_every = number_in<int>(v, 1, 1e6); }},
       {"storage-bandwidth", [](RunOptions& o, const std::string& v) { o.storage_bandwidth = v; }},
       {"restart", [](RunOptions& o, const std::string& v) { o.restart = v; }},
       {"repair", [](RunOptions& o, const std::string& v) { o.repair = v; }},
       {"detection", [](RunOptions& o, const std::string& v) { o.detection = v; }},
       {"policy",
        [](RunOptions& o, const std::string& v) {
-         if (v != "restart" && v != "elastic")
-           throw InputError({"--vary", "policy is " + v, "give restart or elastic"});
+         if (v != "restart" && v != "elastic" && v != "replica-wise")
+           throw InputError({"--vary", "policy is " + v, "give restart, elastic or replica-wise"});
          o.policy = v;
        }},
   };
@@ -102,49 +109,6 @@ std::vector<RunVariant> run_variants(const RunOptions& options) {
     variants = std::move(next);
   }
   return variants;
-}
-
-std::string variants_text(const std::vector<VariantResult>& results) {
-  std::string text = "effective %   4 of 5 runs  goodput %  stops  waits [h]\n";
-  double best = 0;
-  for (const VariantResult& result : results) best = std::max(best, result.goodput());
-  for (const VariantResult& result : results) {
-    const RunStatistics& runs = result.runs;
-    char line[160];
-    std::snprintf(line, sizeof(line), "%10.2f  %6.2f %6.2f %10.2f%c %6.0f %10.2f  ",
-                  100 * runs.effective_ratio.mean, 100 * runs.effective_ratio.low,
-                  100 * runs.effective_ratio.high, 100 * result.goodput(),
-                  result.goodput() == best ? '*' : ' ', runs.stops.mean, runs.waiting.mean);
-    text += line;
-    for (std::size_t i = 0; i < result.settings.size(); ++i)
-      text += (i == 0 ? "" : ", ") + result.settings[i].first + " " + result.settings[i].second;
-    text += "\n";
-  }
-  return text + "* most training for all nodes, spares included\n";
-}
-
-std::string variants_json(const std::vector<VariantResult>& results, const std::string& version) {
-  using Json = nlohmann::ordered_json;
-  Json list = Json::array();
-  for (const VariantResult& result : results) {
-    Json settings = Json::object();
-    for (const auto& [name, value] : result.settings) settings[name] = value;
-    const RunStatistics& runs = result.runs;
-    list.push_back({{"settings", std::move(settings)},
-                    {"effective_training_time_ratio", runs.effective_ratio.mean},
-                    {"effective_training_time_ratio_80",
-                     Json::array({runs.effective_ratio.low, runs.effective_ratio.high})},
-                    {"goodput", result.goodput()},
-                    {"mean_time_to_failure_h",
-                     runs.hours_to_failure ? Json(runs.hours_to_failure->mean) : Json(nullptr)},
-                    {"stops", runs.stops.mean},
-                    {"waiting_h", runs.waiting.mean}});
-  }
-  return Json{{"schema", "tessera.run_variants/1"},
-              {"tessera_version", version},
-              {"variants", std::move(list)}}
-             .dump(2) +
-         "\n";
 }
 
 }  // namespace tessera

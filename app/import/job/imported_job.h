@@ -53,6 +53,10 @@ ImportedJob import_deepspeed(const std::string& text, const std::string& name,
 ImportedJob import_accelerate(const std::string& text, const std::string& name,
                               const JobOptions& options);
 
+/// torchtitan's job file (TOML). Its flavor names the model, unless `options.model` does.
+ImportedJob import_torchtitan(const std::string& text, const std::string& name,
+                              const JobOptions& options);
+
 /// A Hugging Face config.json: the model, in a scenario with assumed sizes.
 ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOptions& options);
 

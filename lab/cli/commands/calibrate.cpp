@@ -85,6 +85,7 @@ void add_calibrate_command(CLI::App& app) {
   command->require_subcommand(1);
   add_calibrate_gpu(*command);
   add_calibrate_nccl_command(*command);
+  add_calibrate_host_command(*command);
 }
 
 }  // namespace tessera

@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kDefinition =
+constexpr const char* kBaselineDefinition =
     "error = simulated / measured - 1 of the step time. Regression and plain MLP are trained on "
     "the "
     "same kernels as Tessera's form, and predict kernels alone: the operators of a model, the host "
@@ -29,7 +29,7 @@ std::string row_line(const ComparedRun& row) {
   return text + "\n";
 }
 
-std::string header_line() {
+std::string baseline_header() {
   std::string text = text_line("%-20s %-9s %-11s %-16s %5s %5s %10s", "GPU", "layout", "model",
                                "mode", "seq", "batch", "meas. ms");
   text.pop_back();
@@ -73,7 +73,7 @@ void draw_legend(SvgCanvas& canvas) {
 }  // namespace
 
 std::string baseline_table(const BaselineComparison& comparison) {
-  std::string text = header_line();
+  std::string text = baseline_header();
   for (const ComparedRun& row : comparison.rows) text += row_line(row);
   for (const char* by : {"gpu", "model", "gpu and model", "published", "all"}) {
     text += "\n";
@@ -81,7 +81,7 @@ std::string baseline_table(const BaselineComparison& comparison) {
       if (group.by == by && group.errors.n > 0) text += error_line(group_name(group), group.errors);
     }
   }
-  return text + std::string(kDefinition) + "\n";
+  return text + std::string(kBaselineDefinition) + "\n";
 }
 
 std::string baseline_picture(const BaselineComparison& comparison) {

@@ -257,6 +257,12 @@ schema::Overlay to_message(const GpuOverlay& overlay) {
   return message;
 }
 
+schema::Host to_message(const HostTable& host) {
+  schema::Host message;
+  mirror(host, MessageWriter(message));
+  return message;
+}
+
 schema::Collectives to_message(const CollectiveSettings& settings) {
   schema::Collectives message;
   mirror(settings, MessageWriter(message));
@@ -269,6 +275,7 @@ schema::Scenario to_message(const Scenario& scenario) {
   *message.mutable_model() = to_message(scenario.model);
   mirror(scenario.cluster, MessageWriter(*message.mutable_cluster()));
   mirror(scenario.step, MessageWriter(*message.mutable_training()));
+  if (scenario.step.host == HostTable()) message.mutable_training()->clear_host();
   mirror(scenario.step.layout, MessageWriter(*message.mutable_parallelism()));
   mirror(scenario.step.split, MessageWriter(*message.mutable_parallelism()));
   using Attention = schema::Parallelism::ContextAttention;

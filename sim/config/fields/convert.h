@@ -21,6 +21,7 @@ schema::Model to_message(const ModelSpec& model);
 schema::Cluster to_message(const ClusterSpec& cluster);
 schema::Gpu to_message(const GpuSpec& gpu);
 schema::Overlay to_message(const GpuOverlay& overlay);
+schema::Host to_message(const HostTable& host);
 schema::Collectives to_message(const CollectiveSettings& settings);
 schema::Scenario to_message(const Scenario& scenario);
 

@@ -187,6 +187,9 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("keeps_logits", profile.keeps_logits);
   visit("reentrant_checkpoints", profile.reentrant_checkpoints);
   visit("shifts_labels", profile.shifts_labels);
+  visit("keeps_gathered", profile.keeps_gathered);
+  visit("bucket_copies", profile.bucket_copies);
+  visit("mask_buffers", profile.mask_buffers);
   visit("cuda_device_max_connections", profile.cuda_device_max_connections);
   visit("bf16", profile.bf16);
   visit("fp16", profile.fp16);
@@ -284,6 +287,17 @@ void mirror(Of<ReliabilitySettings> auto& settings, auto&& visit) {
   visit("least_replicas", settings.least_replicas);
 }
 
+void mirror(Of<HostTable> auto& host, auto&& visit) {
+  visit("name", host.name);
+  visit("cpu", host.cpu);
+  visit("source", host.source);
+  visit("factor", host.factor);
+  visit("per_call", host.per_call);
+  visit("per_compiled_call", host.per_compiled_call);
+  visit("per_communication", host.per_communication);
+  visit("per_message", host.per_message);
+}
+
 /// The section `training` of a scenario, without the number of micro-batches, which follows from
 /// the rest.
 void mirror(Of<StepOptions> auto& step, auto&& visit) {
@@ -308,6 +322,7 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("expert_capacity_factor", step.expert_capacity_factor);
   visit("lora_rank", step.lora_rank);
   visit("lora_targets", step.lora_targets);
+  visit("host", step.host);
 }
 
 void mirror(Of<ParallelLayout> auto& layout, auto&& visit) {

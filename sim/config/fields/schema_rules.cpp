@@ -16,7 +16,7 @@ struct CatalogFolder {
   std::string_view folder;
   CatalogKind kind;
 };
-constexpr std::array<CatalogFolder, 8> kCatalogFolders = {
+constexpr std::array<CatalogFolder, 9> kCatalogFolders = {
     {{"hw/gpus", CatalogKind::gpus},
      {"hw/nodes", CatalogKind::nodes},
      {"hw/clusters", CatalogKind::clusters},
@@ -24,7 +24,8 @@ constexpr std::array<CatalogFolder, 8> kCatalogFolders = {
      {"frameworks", CatalogKind::frameworks},
      {"scenarios", CatalogKind::scenarios},
      {"overlays", CatalogKind::overlays},
-     {"collectives", CatalogKind::collectives}}};
+     {"collectives", CatalogKind::collectives},
+     {"hosts", CatalogKind::hosts}}};
 
 template <class Rules>
 bool is_called(const std::string& name, const Rules& rules, std::string_view word) {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "hw/host_routes.h"
+#include "hw/topology/host_routes.h"
 
 namespace tessera {
 namespace {

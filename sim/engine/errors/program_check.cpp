@@ -119,6 +119,10 @@ void ProgramCheck::check_segments() {
     add("program", "host time per communication " +
                        std::to_string(timed_.communication_host_time.value()) + " s");
   }
+  if (timed_.message_host_time && !is_duration(*timed_.message_host_time)) {
+    add("program",
+        "host time per message " + std::to_string(timed_.message_host_time->value()) + " s");
+  }
 }
 
 void ProgramCheck::check_stage(int stage) {

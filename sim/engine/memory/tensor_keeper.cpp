@@ -12,7 +12,8 @@ TensorKeeper::TensorKeeper(MemoryHost host, const StageMemory& memory)
       horizon_(host_),
       store_(host_, memory.lives, memory.uses),
       static_(host_.ledger.used()),
-      planned_(memory.lives.all().size(), 0) {}
+      planned_(memory.lives.all().size(), 0),
+      last_return_(memory.lives.all().size(), 0) {}
 
 bool TensorKeeper::admit(std::int32_t op) {
   protected_.clear();
@@ -108,7 +109,8 @@ void TensorKeeper::ended(std::int32_t op) {
   }
   store_.end(op, [&](std::int32_t tensor) {
     const bool is_planned = planned_[static_cast<std::size_t>(tensor)] != 0;
-    return is_planned && std::ranges::find(dropped, tensor) == dropped.end();
+    return is_planned &&
+           (returns_by_plan(tensor) || std::ranges::find(dropped, tensor) == dropped.end());
   });
   while (next_step_ < steps_.size() && perform_at_once(steps_[next_step_])) ++next_step_;
 }

@@ -50,8 +50,11 @@ class TensorKeeper final : public MemoryKeeper {
   void begin(std::int32_t op);
   void drop_spare();
 
-  /// The first shortage, or what happened was not as planned.
-  bool wants_plan(std::int32_t op) const;
+  /// The first shortage is in sight, or what happened was not as planned.
+  bool wants_plan(std::int32_t op);
+  /// From which op on the planner has to know: a shortage ahead, less the time in which what will
+  /// lack then can be copied out. The number of ops where there is none.
+  std::int32_t first_in_sight() const;
   void plan_from(std::int32_t op);
   /// Whether `steps` make again what is gone and has no copy.
   bool brings_back(const RestOfStep& rest, const std::vector<PlanStep>& steps) const;
@@ -63,6 +66,10 @@ class TensorKeeper final : public MemoryKeeper {
   void plan_copy_in(std::int32_t tensor);
   /// A plan drops it because of a copy that it outlived: it was overwritten since.
   bool needs_copy(std::int32_t tensor) const;
+  /// A step of the plan still to come copies it back.
+  bool returns_by_plan(std::int32_t tensor) const {
+    return last_return_[static_cast<std::size_t>(tensor)] > next_step_;
+  }
   /// Steps that take no time and no room.
   bool perform_at_once(const PlanStep& step);
   void copy_back_early(std::int32_t op);
@@ -97,13 +104,15 @@ class TensorKeeper final : public MemoryKeeper {
   const OpUses& uses_;
   KernelHorizon horizon_;
   TensorStore store_;
-  Bytes static_;  ///< in use when the step begins
+  Bytes static_;                   ///< in use when the step begins
+  std::int32_t in_sight_ = kNone;  ///< op from which on a shortage is; kNone: not looked for yet
   int plans_ = 0;
   std::int32_t planned_at_ = 0;  ///< op from which the last plan was made
   bool departed_ = false;        ///< room was made that the plan did not foresee
   std::vector<char> planned_;    ///< by tensor: part of the plan
   std::vector<PlanStep> steps_;  ///< of the plan
   std::size_t next_step_ = 0;
+  std::vector<std::size_t> last_return_;    ///< by tensor: position of its last copy back; 0: none
   std::deque<std::int32_t> early_;          ///< tensors that come back as soon as there is room
   std::vector<std::int32_t> protected_;     ///< tensors that stay, for what is being provided
   std::vector<std::int32_t> spare_;         ///< made again on demand: goes unless it has a use

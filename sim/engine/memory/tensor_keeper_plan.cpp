@@ -23,11 +23,29 @@ std::optional<remat::HostLink> link_of(const MemoryHost& host, const TensorStore
 
 }  // namespace
 
-bool TensorKeeper::wants_plan(std::int32_t op) const {
+std::int32_t TensorKeeper::first_in_sight() const {
+  std::int32_t first = host_.ops();
+  Bytes level = static_, lacking;
+  for (std::int32_t op = 0; op < host_.ops(); ++op) {
+    const Bytes over = level + host_.taken_by(op) - host_.limit().bytes;
+    if (over > Bytes(0)) first = std::min(first, op);
+    lacking = std::max(lacking, over);
+    level += host_.net_of(op);
+  }
+  if (lacking == Bytes(0) || !host_.limit().swap || host_.limit().links.empty()) return first;
+  const remat::HostLink& link = host_.limit().links[static_cast<std::size_t>(host_.program.stage)];
+  const double copies = static_cast<double>(link.copy_time(lacking.value())) * 1e-9;
+  std::int32_t op = 0;
+  while (op < first && horizon_.between(op, first).value() > copies) ++op;
+  return op;
+}
+
+bool TensorKeeper::wants_plan(std::int32_t op) {
   constexpr int kMostPlans = 8;
   constexpr std::int32_t kOpsBetween = 32;
   if (host_.limit().policy != PressurePolicy::planner) return false;
-  if (plans_ == 0) return host_.taken_by(op) > room();
+  if (in_sight_ == kNone) in_sight_ = first_in_sight();
+  if (plans_ == 0) return op >= in_sight_ || host_.taken_by(op) > room();
   return departed_ && plans_ < kMostPlans && op >= planned_at_ + kOpsBetween;
 }
 
@@ -51,6 +69,10 @@ void TensorKeeper::plan_from(std::int32_t op) {
   if (steps.empty() || !brings_back(rest, steps)) return;
   steps_ = std::move(steps);
   next_step_ = 0;
+  std::ranges::fill(last_return_, 0);
+  for (std::size_t i = 0; i < steps_.size(); ++i)
+    if (steps_[i].action == remat::Action::copy_in)
+      last_return_[static_cast<std::size_t>(steps_[i].id)] = i;
   early_.clear();
   spare_.clear();
   std::ranges::fill(planned_, 0);
@@ -70,7 +92,8 @@ bool TensorKeeper::brings_back(const RestOfStep& rest, const std::vector<PlanSte
 }
 
 bool TensorKeeper::needs_copy(std::int32_t tensor) const {
-  return store_.has_use(tensor) && !uses_.can_rerun(uses_.maker(tensor)) &&
+  return (store_.has_use(tensor) || returns_by_plan(tensor)) &&
+         !uses_.can_rerun(uses_.maker(tensor)) &&
          store_.host_copy(tensor) != TensorStore::HostCopy::complete;
 }
 

@@ -176,7 +176,7 @@ class RankTrace {
     Node node(id_of(number) + static_cast<std::uint64_t>(second), name_of(op), type);
     depend(node, last_of_stream_[static_cast<std::size_t>(op.stream)]);
     for (const std::int32_t wait : op.waits) depend(node, wait);
-    if (op.kind != OpKind::kernels) node.nanoseconds("host_ns", timed_.communication_host_time);
+    if (op.kind != OpKind::kernels) node.nanoseconds("host_ns", timed_.host_time_of(op));
     if (host_waits_for(op)) node.integer("host_sync", 1);
     return node;
   }

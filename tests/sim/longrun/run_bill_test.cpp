@@ -25,11 +25,8 @@ RunStatistics runs() {
   return statistics;
 }
 
-StepReport step(double facility_j) {
-  StepReport report;
-  report.step_time = 2_s;
-  report.energy = StepEnergy{.facility_j = facility_j};
-  return report;
+StepFigures step(double facility_j) {
+  return {.step_time = 2_s, .facility_j = facility_j};
 }
 
 TEST(RunBill, TrainingAtItsPowerTheRestIdle) {
@@ -43,12 +40,17 @@ TEST(RunBill, TrainingAtItsPowerTheRestIdle) {
   EXPECT_NEAR(*bill.dollars, 2 * 8 * 11 * 10, 1e-9);
 }
 
+TEST(RunBill, APriceOfTheUsersTakesThePlaceOfTheCatalogs) {
+  RunPlan plan;
+  plan.nodes = 10;
+  const RunBill bill = run_bill(cluster(), step(-1), plan, runs(), 3.5);
+  EXPECT_NEAR(*bill.dollars, 3.5 * 8 * 10 * 10, 1e-9);
+}
+
 TEST(RunBill, SaysNothingOfWhatIsNotKnown) {
   ClusterSpec unknown = cluster();
   unknown.node.gpu.price = 0;
-  StepReport no_energy = step(0);
-  no_energy.energy.reset();
-  const RunBill bill = run_bill(unknown, no_energy, {}, runs());
+  const RunBill bill = run_bill(unknown, step(-1), {}, runs());
   EXPECT_FALSE(bill.energy_mwh);
   EXPECT_FALSE(bill.dollars);
 }

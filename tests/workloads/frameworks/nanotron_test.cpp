@@ -10,10 +10,12 @@
 
 #include "hw/units/input_error.h"
 #include "tests/workloads/models.h"
+#include "workloads/memory/memory_profile.h"
 #include "workloads/model_graph.h"
 #include "workloads/optimizers/optimizer_step.h"
 #include "workloads/parallel/cost_split.h"
 #include "workloads/program/program.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -255,6 +257,52 @@ TEST(Nanotron, RefusesWhatItsLlamaLacks) {
   step.layout.context = 2;
   EXPECT_THROW(build_model_graph(llama(), step), InputError);
   EXPECT_THROW(build_model_graph(test::gpt2_large(), step_of(1)), InputError);
+}
+
+TEST(Nanotron, GathersTheInputAgainInBackwardOrKeepsIt) {
+  StepOptions step = step_of(4);
+  const auto gathers = [&] {
+    int count = 0;
+    const Block layer = build_model_graph(llama(), step).blocks[1];
+    for (const GraphOp& op : layer.backward)
+      count += op.name.ends_with(".wgrad.all_gather") ? 1 : 0;
+    return count;
+  };
+  const auto kept = [&] { return profile_memory(build_program(llama(), step), 0, {}).peak; };
+  EXPECT_EQ(gathers(), 2);  // attention.qkv and mlp.up
+  const Bytes again = kept();
+  step.framework.keeps_gathered = true;
+  EXPECT_EQ(gathers(), 0);
+  // All 4096 x 2048 numbers of 2 bytes in place of this rank's quarter, in two layers of each of 16
+  // blocks and in front of the head. The quarter in front of a norm's product is the norm's result.
+  const std::int64_t gathered = 2L * 4096 * 2048;
+  EXPECT_GE((kept() - again).value(), 32 * gathered * 3 / 4);
+  EXPECT_LE((kept() - again).value(), 33 * gathered);
+}
+
+TEST(Nanotron, HoldsGradientsIn16BitToTheEndOfAMicroBatch) {
+  // Short sequences: the peak is at the end of backward, where nearly all gradients are there.
+  StepOptions step = step_of(1);
+  step.sequence_length = 16;
+  const Program program = build_program(llama(), step);
+  const MemoryProfile profile = profile_memory(program, 0, {});
+  const Bytes besides = profile.peak - program.stages[0].static_memory;
+  EXPECT_GT(besides.value(), 2 * program.parameters * 9 / 10);
+  EXPECT_LT(besides.value(), 2 * program.parameters * 14 / 10);
+}
+
+TEST(Nanotron, HoldsGradientsAgainInBucketsOfReplicasWithoutZero) {
+  StepOptions step = step_of(1, 1, 2);
+  const auto gradients = [&](Sharding sharding, bool buckets, int data) {
+    step.layout.data = data;
+    step.data_parallel.sharding = sharding;
+    step.framework.bucket_copies = buckets;
+    return persistent_parts(step, 1000, 0)[MemoryCategory::gradients];
+  };
+  EXPECT_EQ(gradients(Sharding::none, false, 2), Bytes(4000));  // fp32
+  EXPECT_EQ(gradients(Sharding::none, true, 2), Bytes(6000));   // and in bf16, as parameters are
+  EXPECT_EQ(gradients(Sharding::none, true, 1), Bytes(4000));
+  EXPECT_EQ(gradients(Sharding::optimizer, true, 2), Bytes(4000));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "hw/host_routes.h"
+#include "hw/topology/host_routes.h"
 
 #include <vector>
 

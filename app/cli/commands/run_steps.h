@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/cli/commands/run_options.h"
+#include "sim/longrun/run_answer.h"
+#include "sim/plan/timed_program.h"
+#include "sim/scenario/scenario.h"
+
+namespace tessera {
+
+/// The simulated steps that the variants of a run have in common.
+struct RunStep {
+  Scenario scenario;
+  std::map<std::vector<std::string>, Seconds> states;  ///< steps of slow clusters, by settings
+  TimedProgram timed;
+  StepFigures figures;
+  mutable std::map<std::int64_t, double> with_writes = {};  ///< seconds by bytes; simulated once
+};
+
+/// Simulates the step, and those of the slow states that `answers` know.
+RunStep simulated_step(const RunOptions& options, Scenario scenario,
+                       const std::vector<RunAnswer>& answers);
+
+/// Figures with the step beside a checkpoint's write, where the options have checkpoints written
+/// so.
+StepFigures figures_with_write(const RunOptions& options, const RunStep& step);
+
+/// How much longer steps take in slow states.
+void set_slowdowns(const RunStep& step, RunAnswer& answer);
+
+}  // namespace tessera

@@ -1,0 +1,398 @@
+// torchtitan's job files (torchtitan/config_manager.py, job_config.py of December 2024 to 2025).
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "app/import/job/deepspeed_config.h"
+#include "app/import/job/imported_job.h"
+#include "app/import/job/scenario_draft.h"
+#include "app/import/job/toml_fields.h"
+
+namespace tessera {
+namespace {
+
+/// Sections and keys that no step depends on, by how they begin.
+constexpr std::array<std::string_view, 36> kNoPartOfAStep{"job.",
+                                                          "profiling.",
+                                                          "metrics.",
+                                                          "checkpoint.",
+                                                          "lr_scheduler.",
+                                                          "validation.",
+                                                          "memory_estimation.",
+                                                          "comm.",
+                                                          "fault_tolerance.",
+                                                          "debug.seed",
+                                                          "debug.print_config",
+                                                          "model.tokenizer_path",
+                                                          "model.hf_assets_path",
+                                                          "model.print_after_conversion",
+                                                          "optimizer.lr",
+                                                          "optimizer.eps",
+                                                          "optimizer.beta",
+                                                          "optimizer.weight_decay",
+                                                          "training.steps",
+                                                          "training.warmup_steps",
+                                                          "training.dataset",
+                                                          "training.seed",
+                                                          "training.dtype",
+                                                          "training.gc_",
+                                                          "training.max_norm",
+                                                          "training.tokenizer",
+                                                          "experimental.custom_",
+                                                          "parallelism.enable_compiled_autograd",
+                                                          "experimental.enable_compiled_autograd",
+                                                          "compile.backend",
+                                                          "float8.filter_fqns",
+                                                          "quantize.linear.float8.filter_fqns",
+                                                          "activation_checkpoint.early_stop",
+                                                          "activation_checkpoint.preserve_rng",
+                                                          "activation_checkpoint.determinism",
+                                                          "activation_checkpoint.debug"};
+
+/// A switch that says what is not simulated, unless it has its usual value.
+struct UsualValue {
+  std::string_view key, usual;
+  const char* what;
+};
+constexpr std::array kUsualValues{
+    UsualValue{"model.norm_type", "rmsnorm", "is not simulated: norms are RMSNorm"},
+    UsualValue{"optimizer.early_step_in_backward", "false", "is not simulated"},
+    UsualValue{"training.enable_cpu_offload", "false",
+               "is not simulated here: memory.planner = cpu_optimizer is the nearest"},
+    UsualValue{"parallelism.disable_loss_parallel", "false",
+               "is not simulated: the loss is over parts of the vocabulary"},
+    UsualValue{"training.disable_loss_parallel", "false",
+               "is not simulated: the loss is over parts of the vocabulary"},
+    UsualValue{"parallelism.expert_parallel_degree", "1", "is not simulated: its experts are not"},
+    UsualValue{"parallelism.expert_tensor_parallel_degree", "1",
+               "is not simulated: its experts are not"},
+    UsualValue{"float8.recipe_name", "tensorwise",
+               "is not simulated: a scale for each tensor alone is"},
+    UsualValue{"quantize.linear.float8.recipe_name", "tensorwise",
+               "is not simulated: a scale for each tensor alone is"},
+    UsualValue{"float8.emulate", "false", "is not simulated"},
+    UsualValue{"quantize.linear.float8.emulate", "false", "is not simulated"},
+    UsualValue{"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
+               "moe.router.gate", "is not simulated: every second product runs again"},
+};
+
+/// Its models and the shipped ones that they are.
+struct Flavor {
+  std::string_view model, flavor, id;
+};
+constexpr std::array kFlavors{
+    Flavor{"llama3", "8B", "llama-3-8b"},       Flavor{"llama3", "70B", "llama-3-70b"},
+    Flavor{"llama3", "405B", "llama-3.1-405b"}, Flavor{"llama2", "7B", "llama-2-7b"},
+    Flavor{"llama2", "13B", "llama-2-13b"},     Flavor{"llama2", "70B", "llama-2-70b"},
+};
+
+/// Most GPUs, or replicas of anything, that a file may ask for.
+constexpr std::int64_t kMostGpus = 1'000'000;
+
+class TorchtitanJob {
+ public:
+  TorchtitanJob(ForeignFields in, const JobOptions& options, const std::string& name)
+      : in_(std::move(in)), options_(options), name_(name) {}
+
+  ImportedJob read() {
+    set_model();
+    read_degrees();
+    read_shards();
+    read_batch();
+    read_schedule();
+    read_checkpoints();
+    read_precision();
+    read_compile();
+    read_optimizer();
+    judge_usual_values();
+    judge_others();
+    return draft_.finish(in_);
+  }
+
+ private:
+  /// The first of several names that is there: options have moved between sections.
+  std::string called(std::initializer_list<const char*> names) const {
+    for (const char* name : names)
+      if (in_.has(name)) return name;
+    return *names.begin();
+  }
+  /// As it stands there: "none" is a word.
+  std::optional<std::string> word(const std::string& key) {
+    static_cast<void>(in_.text(key));
+    const auto found = in_.values().find(key);
+    return found == in_.values().end() ? std::nullopt : std::optional(found->second.text);
+  }
+  std::int64_t degree(std::initializer_list<const char*> names) {
+    return std::min(in_.integer(called(names)).value_or(1), kMostGpus);
+  }
+
+  std::string model_id() {
+    const std::string model = in_.text("model.name").value_or("");
+    const std::string flavor = in_.text("model.flavor").value_or("");
+    if (!options_.model.empty()) return options_.model;
+    for (const Flavor& known : kFlavors)
+      if (known.model == model && known.flavor == flavor) return std::string(known.id);
+    in_.refuse("model.flavor", "is " + flavor + " of " + model + ", which is no shipped model",
+               "add --model with an id of tessera list models, a file or a config.json");
+    return "llama-3-8b";
+  }
+
+  void set_model() {
+    JobOptions options = options_;
+    options.model = model_id();
+    const std::int64_t length =
+        std::min(in_.integer("training.seq_len").value_or(2048), kMostGpus * 100);
+    if (options.sequence_length == 0) options.sequence_length = length;
+    if (options.framework.empty()) options.framework = "torchtitan";
+    set_model_and_framework(draft_, options, name_, options.framework);
+    draft_.set("training.framework", mapping_of_profile(options.framework));
+  }
+
+  static YamlNode mapping_of_profile(const std::string& profile) {
+    YamlNode id;
+    id.kind = YamlNode::Kind::scalar;
+    id.text = profile;
+    id.quoted = true;
+    YamlNode node;
+    node.kind = YamlNode::Kind::mapping;
+    node.entries.push_back({"extends", {}, std::move(id)});
+    return node;
+  }
+
+  void read_degrees() {
+    tensor_ = degree({"parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"});
+    stages_ =
+        degree({"parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree"});
+    const std::int64_t context =
+        degree({"parallelism.context_parallel_degree", "experimental.context_parallel_degree"});
+    width_ = std::min(tensor_ * stages_, kMostGpus) * context;
+    if (tensor_ > 1) {
+      draft_.set("parallelism.tensor", tensor_);
+      draft_.set("parallelism.sequence_parallel", "true");
+    }
+    if (in_.flag(called({"parallelism.enable_async_tensor_parallel",
+                         "experimental.enable_async_tensor_parallel"})) &&
+        tensor_ > 1)
+      draft_.set("training.framework.overlap_tensor_products", "true");
+    if (stages_ > 1) draft_.set("parallelism.pipeline", stages_);
+    const std::string rotation =
+        in_.text("parallelism.context_parallel_rotate_method")
+            .value_or(
+                in_.text("experimental.context_parallel_rotate_method").value_or("allgather"));
+    if (context == 1) return;
+    draft_.set("parallelism.context", context);
+    draft_.set("parallelism.context_attention", rotation == "alltoall" ? "ring" : "all_gather");
+  }
+
+  /// -1 shards: all GPUs that are left, whose number the file does not say.
+  void read_shards() {
+    const std::string replicate_key = called(
+        {"parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"});
+    const std::string shard_key =
+        called({"parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"});
+    const std::int64_t replicate = degree({replicate_key.c_str()});
+    std::int64_t shard = in_.integer(shard_key, -1).value_or(-1);
+    const std::int64_t others = std::min(replicate * width_, kMostGpus);
+    if (shard < 1 && options_.gpus == 0)
+      in_.refuse(shard_key, "leaves the number of GPUs open", "add --gpus");
+    if (shard < 1) shard = std::max<std::int64_t>(1, options_.gpus / others);
+    shard = std::min(shard, kMostGpus);
+    replicas_ = std::min(replicate * shard, kMostGpus);
+    const std::int64_t gpus = std::min(replicas_ * width_, kMostGpus);
+    if (options_.gpus > 0 && options_.gpus != gpus)
+      in_.refuse(shard_key,
+                 "and the other degrees take " + std::to_string(gpus) + " GPUs, not " +
+                     std::to_string(options_.gpus),
+                 "correct --gpus");
+    draft_.set("parallelism.data", replicas_);
+    if (shard == 1 && replicate > 1) draft_.set("training.data_parallel.sharding", "none");
+    if (shard > 1 && replicate > 1) draft_.set("training.data_parallel.shard_group", shard);
+    if (shard > 1) read_reshard();
+    set_cluster(draft_, options_, gpus);
+  }
+
+  void read_reshard() {
+    const std::string key =
+        called({"parallelism.fsdp_reshard_after_forward", "training.fsdp_reshard_after_forward"});
+    const std::string when = in_.text(key).value_or("default");
+    if (when == "always") draft_.set("training.data_parallel.sharding", "parameters");
+    if (when == "never") {
+      draft_.set("training.data_parallel.sharding", "gradients");
+      draft_.set("training.data_parallel.gather_units", "true");
+    }
+    if (when != "always" && when != "never" && when != "default")
+      in_.refuse(key, "is " + when, "known: default, always, never");
+  }
+
+  /// A replica's sequences of a step, which stages cut into micro-batches.
+  void read_batch() {
+    const std::int64_t local = std::min(
+        in_.integer(called({"training.local_batch_size", "training.batch_size"})).value_or(8),
+        kMostGpus);
+    std::int64_t global = in_.integer("training.global_batch_size", -1).value_or(-1);
+    if (global < 1) global = local * replicas_;
+    const std::int64_t micro = options_.micro_batch > 0 ? options_.micro_batch : micro_batch(local);
+    draft_.set("training.micro_batch", micro);
+    draft_.set("training.global_batch", options_.global_batch > 0 ? options_.global_batch : global);
+  }
+
+  std::int64_t micro_batch(std::int64_t local) {
+    const auto size = in_.integer("parallelism.pipeline_parallel_microbatch_size");
+    const auto count = in_.integer("experimental.pipeline_parallel_microbatches");
+    if (stages_ == 1) return local;
+    if (!in_.has("parallelism.pipeline_parallel_degree")) {
+      const std::int64_t parts = count.value_or(stages_);
+      if (local % parts != 0)
+        in_.refuse("training.batch_size",
+                   "is " + std::to_string(local) + ", no multiple of its " + std::to_string(parts) +
+                       " micro-batches",
+                   "correct the file");
+      return std::max<std::int64_t>(1, local / parts);
+    }
+    return size.value_or(1);
+  }
+
+  void read_schedule() {
+    const std::string key = called(
+        {"parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule"});
+    const std::string schedule = in_.text(key).value_or("1F1B");
+    for (const char* where : {"parallelism.pipeline_parallel_split_points",
+                              "experimental.pipeline_parallel_split_points"})
+      if (in_.text(where) && stages_ > 1)
+        leave_out(draft_, in_, options_, where, "cuts stages by hand, which is not read",
+                  "take it out, and set parallelism.layers_per_stage");
+    if (stages_ == 1) return;
+    if (schedule == "1F1B") return draft_.set("training.schedule", "one_f_one_b");
+    if (schedule == "GPipe") return draft_.set("training.schedule", "gpipe");
+    if (schedule == "Interleaved1F1B") {
+      constexpr std::int64_t kStagesOfARank = 2;
+      draft_.set("training.schedule", "interleaved_1f1b");
+      draft_.set("parallelism.virtual_stages", kStagesOfARank);
+      return draft_.assume("2 stages for each rank, as torchtitan cuts without a number of layers");
+    }
+    leave_out_value(draft_, in_, options_, key, "is no schedule that is simulated under torchtitan",
+                    "known: 1F1B, Interleaved1F1B, GPipe");
+  }
+
+  void read_checkpoints() {
+    const std::string kMode = "activation_checkpoint.mode";
+    const std::string kOption = "activation_checkpoint.selective_ac_option";
+    const auto mode = word(kMode);
+    const std::string option = in_.text(kOption).value_or("");
+    if (!mode)
+      return in_.refuse(kMode, "is missing, and its default is not the same in all versions",
+                        "write none, selective or full");
+    if (*mode == "full" || (*mode == "selective" && option == "1"))
+      return draft_.set("training.recompute", "full");
+    if (*mode == "none") return draft_.set("training.recompute", "none");
+    if (*mode == "selective" && option == "op")
+      return draft_.set("training.recompute", "selective");
+    const bool layers = *mode == "selective";
+    leave_out_value(
+        draft_, in_, options_, layers && in_.has(kOption) ? kOption : kMode,
+        layers ? "runs every n-th layer again, which is not simulated" : "is not simulated",
+        "known: none, full, selective with selective_ac_option = \"op\"");
+  }
+
+  void read_precision() {
+    const std::string format = in_.text("training.mixed_precision_param").value_or("bfloat16");
+    const std::string reduce = in_.text("training.mixed_precision_reduce").value_or("float32");
+    const std::string converters = in_.text("model.converters").value_or("");
+    const bool fp8 =
+        in_.flag("float8.enable_float8_linear") || converters.find("float8") != std::string::npos;
+    if (!converters.empty() && converters != "float8" && converters != "quantize.linear.float8")
+      leave_out_value(draft_, in_, options_, "model.converters", "is not all simulated",
+                      "known: float8");
+    if (format != "bfloat16" && format != "float32")
+      in_.refuse("training.mixed_precision_param", "is " + format, "known: bfloat16, float32");
+    draft_.set_text("training.precision", fp8 ? "fp8" : format == "float32" ? "fp32" : "bf16");
+    if (reduce == "bfloat16") draft_.set("training.mixed_precision.reduce", "bf16");
+    read_float8(fp8);
+  }
+
+  void read_float8(bool fp8) {
+    for (const char* section : {"float8.", "quantize.linear.float8."}) {
+      const std::string prefix(section);
+      if (in_.flag(prefix + "enable_fsdp_float8_all_gather") && fp8)
+        draft_.set("training.data_parallel.gather_fp8", "true");
+      if (in_.flag(prefix + "precompute_float8_dynamic_scale_for_fsdp") && fp8)
+        draft_.ignore(prefix +
+                      "precompute_float8_dynamic_scale_for_fsdp = true: scales of gathered "
+                      "weights come from one all-reduce anyway");
+      if (in_.flag(prefix + "force_recompute_fp8_weight_in_bwd") && fp8)
+        draft_.ignore(prefix +
+                      "force_recompute_fp8_weight_in_bwd = true: weights are cast again in "
+                      "backward anyway");
+    }
+  }
+
+  void read_compile() {
+    const bool whole = in_.flag("training.compile");
+    const bool enabled = in_.flag("compile.enable");
+    const std::string components = in_.text("compile.components").value_or("model,loss");
+    if (whole || (enabled && components.find("model") != std::string::npos))
+      draft_.set("training.kernels", "fused");
+    if (enabled && components.find("loss") != std::string::npos)
+      draft_.set("training.framework.compiled_loss", "true");
+  }
+
+  void read_optimizer() {
+    const std::string name = in_.text("optimizer.name").value_or("AdamW");
+    if (name != "AdamW" && name != "Adam")
+      leave_out_value(draft_, in_, options_, "optimizer.name", "is not simulated",
+                      "known: AdamW, Adam");
+    const std::string form = in_.text("optimizer.implementation").value_or("fused");
+    const auto fused = in_.text("optimizer.fused");
+    if (form == "foreach" || (fused && *fused == "false"))
+      draft_.set("training.framework.fused_optimizer", "false");
+    if (form != "foreach" && form != "fused")
+      leave_out_value(draft_, in_, options_, "optimizer.implementation", "is not simulated",
+                      "known: fused, foreach");
+    if (in_.flag("debug.deterministic") || in_.flag("training.deterministic"))
+      draft_.set("training.framework.deterministic", "true");
+  }
+
+  void judge_usual_values() {
+    for (const UsualValue& rule : kUsualValues) {
+      const std::string key(rule.key);
+      const auto value = in_.text(key);
+      if (!value || *value == rule.usual) continue;
+      leave_out_value(draft_, in_, options_, key, rule.what, "");
+    }
+  }
+
+  /// "key = value (file:line)" of what no step depends on; anything else is refused.
+  void judge_others() {
+    for (const std::string& key : in_.unread_names()) {
+      const bool harmless = std::ranges::any_of(
+          kNoPartOfAStep, [&](std::string_view begin) { return key.starts_with(begin); });
+      const std::string where = in_.values().at(key).where;
+      const auto value = in_.text(key);
+      if (harmless || !value || *value == "false") {
+        draft_.ignore(key + " = " + value.value_or("") + " (" + where + ")");
+      } else {
+        leave_out_value(draft_, in_, options_, key,
+                        "is not known: whether the step depends on it cannot be told",
+                        "take it out of the file where it does not");
+      }
+    }
+  }
+
+  ForeignFields in_;
+  const JobOptions& options_;
+  std::string name_;
+  ScenarioDraft draft_;
+  std::int64_t tensor_ = 1, stages_ = 1;
+  std::int64_t width_ = 1;  ///< GPUs that share a replica
+  std::int64_t replicas_ = 1;
+};
+
+}  // namespace
+
+ImportedJob import_torchtitan(const std::string& text, const std::string& name,
+                              const JobOptions& options) {
+  return TorchtitanJob(toml_fields(text, name), options, name).read();
+}
+
+}  // namespace tessera

@@ -1,0 +1,141 @@
+#include <map>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/import/job/imported_job.h"
+#include "hw/units/input_error.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+const std::string kModel = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n";
+const std::string kNoCheckpoints = "[activation_checkpoint]\nmode = \"none\"\n";
+
+ImportedJob import(const std::string& text, const JobOptions& options = {}) {
+  return import_torchtitan(text, "job.toml", options);
+}
+
+void add_leaves(const YamlNode& node, const std::string& path,
+                std::map<std::string, std::string>& leaves) {
+  for (const YamlEntry& entry : node.entries)
+    add_leaves(entry.value, path.empty() ? entry.key : path + "." + entry.key, leaves);
+  if (node.kind == YamlNode::Kind::scalar) leaves[path] = node.text;
+}
+std::map<std::string, std::string> fields_of_job(const std::string& text,
+                                                 const JobOptions& options = {}) {
+  std::map<std::string, std::string> leaves;
+  add_leaves(import(text, options).scenario, "", leaves);
+  return leaves;
+}
+std::string refusal(const std::string& text, const JobOptions& options = {}) {
+  try {
+    import(text, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TorchtitanJob, BecomesAScenario) {
+  auto job = fields_of_job(kModel + R"([training]
+local_batch_size = 2
+seq_len = 8192
+[parallelism]
+data_parallel_shard_degree = 16
+tensor_parallel_degree = 4
+enable_async_tensor_parallel = true
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "op"
+[compile]
+enable = true
+components = ["model", "loss"]
+)");
+  EXPECT_EQ(job["model"], "llama-3-8b");
+  EXPECT_EQ(job["training.framework.extends"], "torchtitan");
+  EXPECT_EQ(job["training.framework.overlap_tensor_products"], "true");
+  EXPECT_EQ(job["training.framework.compiled_loss"], "true");
+  EXPECT_EQ(job["training.kernels"], "fused");
+  EXPECT_EQ(job["training.recompute"], "selective");
+  EXPECT_EQ(job["training.precision"], "bf16");
+  EXPECT_EQ(job["training.sequence_length"], "8192");
+  EXPECT_EQ(job["training.micro_batch"], "2");
+  EXPECT_EQ(job["training.global_batch"], "32");  // 2 of each of 16 replicas
+  EXPECT_EQ(job["parallelism.data"], "16");
+  EXPECT_EQ(job["parallelism.tensor"], "4");
+  EXPECT_EQ(job["parallelism.sequence_parallel"], "true");
+  EXPECT_EQ(job["cluster"], "dgx-h100-x8-rail");  // 64 GPUs
+}
+
+TEST(TorchtitanJob, FindsOptionsWhereTheyWereIn2024) {
+  auto job = fields_of_job(kModel + kNoCheckpoints + R"([training]
+batch_size = 8
+data_parallel_replicate_degree = 2
+data_parallel_shard_degree = 4
+tensor_parallel_degree = 2
+[experimental]
+pipeline_parallel_degree = 4
+pipeline_parallel_schedule = "Interleaved1F1B"
+)");
+  EXPECT_EQ(job["parallelism.data"], "8");
+  EXPECT_EQ(job["training.data_parallel.shard_group"], "4");
+  EXPECT_EQ(job["parallelism.pipeline"], "4");
+  EXPECT_EQ(job["parallelism.virtual_stages"], "2");
+  EXPECT_EQ(job["training.micro_batch"], "2");  // 8 in as many micro-batches as stages
+  EXPECT_EQ(job["training.global_batch"], "64");
+}
+
+TEST(TorchtitanJob, ShardsOverTheGpusThatAreLeft) {
+  const std::string text = kModel + kNoCheckpoints + "[parallelism]\ntensor_parallel_degree = 8\n";
+  EXPECT_THAT(refusal(text), HasSubstr("--gpus"));
+  JobOptions options;
+  options.gpus = 64;
+  EXPECT_EQ(fields_of_job(text, options)["parallelism.data"], "8");
+  options.gpus = 60;
+  EXPECT_THAT(refusal(text, options), HasSubstr("56 GPUs, not 60"));
+}
+
+TEST(TorchtitanJob, Float8IsItsPrecisionAndTheGatherOfWeights) {
+  auto job = fields_of_job(
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"float8\"]\n" + kNoCheckpoints +
+      "[parallelism]\ndata_parallel_shard_degree = 8\n[float8]\nenable_fsdp_float8_all_gather = "
+      "true\n");
+  EXPECT_EQ(job["training.precision"], "fp8");
+  EXPECT_EQ(job["training.data_parallel.gather_fp8"], "true");
+  EXPECT_THAT(refusal("[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"mx\"]\n" +
+                      kNoCheckpoints + "[parallelism]\ndata_parallel_shard_degree = 8\n"),
+              HasSubstr("model.converters"));
+}
+
+TEST(TorchtitanJob, RefusesByNameAndLineWhatItDoesNotKnow) {
+  const std::string shards = "[parallelism]\ndata_parallel_shard_degree = 8\n";
+  EXPECT_THAT(refusal(kModel + kNoCheckpoints + shards + "new_degree = 2\n"),
+              testing::AllOf(HasSubstr("job.toml:8"), HasSubstr("parallelism.new_degree")));
+  EXPECT_THAT(refusal(kModel + shards), HasSubstr("activation_checkpoint.mode"));
+  EXPECT_THAT(refusal(kModel + shards +
+                      "[activation_checkpoint]\nmode = \"selective\"\n"
+                      "selective_ac_option = \"2\"\n"),
+              HasSubstr("every n-th layer"));
+  EXPECT_THAT(
+      refusal(kModel + kNoCheckpoints + shards +
+              "pipeline_parallel_degree = 2\npipeline_parallel_schedule = \"ZBVZeroBubble\"\n"),
+      HasSubstr("ZBVZeroBubble"));
+  EXPECT_THAT(
+      refusal("[model]\nname = \"llama4\"\nflavor = \"17bx16e\"\n" + kNoCheckpoints + shards),
+      HasSubstr("17bx16e of llama4"));
+  EXPECT_THAT(refusal("[model\n"), HasSubstr("job.toml:1"));
+}
+
+TEST(TorchtitanJob, NotesWhatNoStepDependsOnWithItsLine) {
+  const ImportedJob job = import("[metrics]\nlog_freq = 10\n" + kModel + kNoCheckpoints +
+                                 "[parallelism]\ndata_parallel_shard_degree = 8\n");
+  EXPECT_THAT(job.ignored, Contains("metrics.log_freq = 10 (job.toml:2)"));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,65 @@
+"""`tessera neighbours`: jobs that share a cluster."""
+
+import json
+import time
+import unittest
+
+from tessera_command import ROOT, EndToEnd
+
+TEN = ROOT / "configs/neighbours/ten-jobs-clos.yaml"
+JOB = "{name: %s, scenario: gpt3-2.7b_64xh100_dp64_bf16, %s}"
+
+
+def jobs(*lines, cluster="dgx-h100-x8-clos-4to1", nodes=16):
+    return f"cluster: {cluster}\nset: [cluster.node_count={nodes}]\njobs:\n" + "".join(f"  - {line}\n" for line in lines)
+
+
+class Neighbours(EndToEnd):
+    def answer_of(self, text, *arguments):
+        return json.loads(self.answer("neighbours", self.plant("jobs.yaml", text), "--format", "json", *arguments))
+
+    def test_ten_jobs_of_64_gpus_take_under_five_seconds(self):
+        begin = time.monotonic()
+        answer = json.loads(self.answer("neighbours", TEN, "--format", "json"))
+        self.assertLess(time.monotonic() - begin, 5)
+        self.assertEqual([job["gpus"] for job in answer["jobs"]], [64] * 10)
+        # Two nodes of different jobs share each leaf, whose uplinks have a quarter of its NICs' bandwidth.
+        for job in answer["jobs"]:
+            self.assertTrue(1.1 < job["slowdown"] < 2, job)
+            self.assertTrue(job["shares_links"] and job["steps"] >= 2)
+        for link in answer["links"]:
+            self.assertTrue(0 <= link["several_jobs_share"] <= link["busy_share"] <= 1 + 1e-9, link)
+
+    def test_jobs_on_leaves_of_their_own_take_exactly_their_times_alone(self):
+        answer = self.answer_of(jobs(JOB % ("a", "first_node: 0"), JOB % ("b", "first_node: 8")), "--steps", 1)
+        self.assertEqual(answer["links"], [])
+        for job in answer["jobs"]:
+            self.assertEqual(job["step_together_s"], job["step_alone_s"])
+            self.assertFalse(job["shares_links"])
+
+    def test_a_job_that_has_not_begun_disturbs_nobody(self):
+        evens, odds = ("nodes: \"%s\"" % ", ".join(str(2 * i + k) for i in range(8)) for k in (0, 1))
+        answer = self.answer_of(jobs(JOB % ("a", evens), JOB % ("b", odds + ", start: 10s")), "--steps", 1)
+        first, second = answer["jobs"]
+        # 10 s hold many steps of the first job, of which those behind the start count.
+        self.assertGreater(first["steps"], 5)
+        self.assertGreater(second["slowdown"], 1.1)
+
+    def test_what_is_wrong_is_said(self):
+        for text, message in [
+            (jobs(JOB % ("a", "first_node: 0"), JOB % ("b", "first_node: 7")), "node 7, as the job in line"),
+            (jobs(JOB % ("a", "first_node: 10")), "is on node 16, but dgx-h100-x8-clos-4to1 has 16"),
+            (jobs(JOB % ("a", "nodes: 0-3")), "has 4 nodes, but its ranks fill 8"),
+            (jobs(JOB % ("a", "start: 1s")), "says no nodes"),
+            (jobs(JOB % ("a", "first_node: 0, set: [cluster.pue=2]")), "for one of several jobs"),
+            (jobs(JOB % ("a", "first_node: 0, set: [collectives.fidelity=analytic]")), "knows no links"),
+            (jobs("{scenario: no-such, first_node: 0}"), "no-such"),
+            (jobs(JOB % ("a", "first_node: 0, nods: 3")), "unknown key nods"),
+            ("jobs: []\n", "has no cluster"),
+        ]:
+            with self.subTest(message):
+                self.assert_fails(3, message, "neighbours", self.plant("bad.yaml", text))
+
+
+if __name__ == "__main__":
+    unittest.main()
