@@ -9,14 +9,12 @@ namespace {
 // PyTorch keeps softmax rows of up to 1024 elements in one warp (softmax_warp_forward).
 constexpr std::int64_t kWarpRow = 1024;
 
-// A row is a block of 4 warps of vectorized_layer_norm_kernel, or one of softmax's 1024 threads.
-constexpr double kNormThreads = 128, kSoftmaxThreads = 1024;
-constexpr double kSecondRead = 0.5;  ///< of one read and one write
+constexpr double kNormThreads = 128;  ///< 4 warps to a row, vectorized_layer_norm_kernel
+constexpr double kSecondRead = 0.5;   ///< of one read and one write
 
 /// Bytes of the rows that all SMs work on at a time.
 double rows_at_hand(const MemoryShape& shape, const GpuTraits& gpu) {
-  const bool norm = shape.memory_class == MemoryClass::layer_norm;
-  const double blocks = gpu.sms * gpu.threads / (norm ? kNormThreads : kSoftmaxThreads);
+  const double blocks = gpu.sms * gpu.threads / kNormThreads;
   const double row = (shape.bytes - shape.extra_bytes) / (2 * shape.rows);
   return std::min(blocks, shape.rows) * row;
 }
@@ -26,14 +24,11 @@ double rows_at_hand(const MemoryShape& shape, const GpuTraits& gpu) {
 double slowdown_of_passes(const MemoryShape& shape, const GpuTraits& gpu,
                           const MemoryParameters<double>& p,
                           const std::array<double, kMemoryClasses>& by_rule) {
-  const double own = by_rule[static_cast<std::size_t>(shape.memory_class)];
-  const bool norm = shape.memory_class == MemoryClass::layer_norm;
-  const bool softmax = shape.memory_class == MemoryClass::softmax && shape.wide;
-  if (shape.rows <= 0 || (!norm && !softmax)) return own;
+  if (shape.rows <= 0 || shape.memory_class != MemoryClass::layer_norm)
+    return by_rule[static_cast<std::size_t>(shape.memory_class)];
   const double miss = l2_miss(rows_at_hand(shape, gpu), gpu, p);
-  const double streaming = by_rule[static_cast<std::size_t>(MemoryClass::elementwise)];
-  if (norm) return streaming + std::log1p(kSecondRead * miss);
-  return streaming + (own + p.wide_softmax - streaming) * miss - p.wide_softmax;
+  return by_rule[static_cast<std::size_t>(MemoryClass::elementwise)] +
+         std::log1p(kSecondRead * miss);
 }
 
 MemoryShape memory_shape(const Kernel& kernel) {

@@ -95,8 +95,8 @@ T l2_miss(double footprint, const GpuTraits& gpu, const MemoryParameters<T>& p) 
 }
 
 /// Log slowdown of the class of `shape` on a GPU that nobody timed; `by_rule`: per MemoryClass, of
-/// GPUs whose L2 lost the rows. Norms and softmax over wide rows read a row again (a norm once:
-/// half of one read and one write), from the L2 where it holds the rows that the SMs have at hand.
+/// GPUs whose L2 lost the rows. A norm reads its rows again (half of one read and one write), from
+/// the L2 where that holds the rows that the SMs have at hand.
 double slowdown_of_passes(const MemoryShape& shape, const GpuTraits& gpu,
                           const MemoryParameters<double>& p,
                           const std::array<double, kMemoryClasses>& by_rule);
