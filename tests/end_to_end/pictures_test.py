@@ -37,6 +37,15 @@ class Pictures(unittest.TestCase):
     def test_memory(self):
         self.check("memory")
 
+    def test_validate(self):
+        self.check("validate")
+
+    def test_replay(self):
+        self.check("replay")
+
+    def test_graph(self):
+        self.check("graph")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -97,14 +97,18 @@ std::string note_lines(const std::vector<std::string>& notes) {
   return text;
 }
 
-/// What the kernel times rest on, in one line, and what of it was never measured, a line each; the
-/// whole reason is in the JSON.
-std::string basis_lines(const StepReport& report, const Provenance& provenance) {
+/// What the kernel times rest on, in one line, and with notes what of it was never measured, a line
+/// each; the whole reason is in the JSON.
+std::string basis_lines(const StepReport& report, const Provenance& provenance,
+                        const TextStyle& style) {
   const std::string& mode = provenance.predictor_mode;
   std::string text = mode == "zero-shot"
-                         ? "zero-shot: nothing was measured on " + report.gpu + "\n"
-                         : mode + " for " + report.gpu + ": " + provenance.predictor_effect + "\n";
-  return text + note_lines(provenance.predictor_notes);
+                         ? "zero-shot: nothing was measured on " + report.gpu
+                         : mode + " for " + report.gpu + ": " + provenance.predictor_effect;
+  const std::vector<std::string>& notes = provenance.predictor_notes;
+  if (style.notes) return text + "\n" + note_lines(notes);
+  return text + (notes.empty() ? "" : "; " + std::to_string(notes.size()) + " more: --notes") +
+         "\n";
 }
 
 std::string link_lines(const Provenance& provenance) {
@@ -160,7 +164,7 @@ std::string header_line(const StepReport& report, const Provenance& provenance,
          ", " + std::string(name_of(report.precision)) +
          (provenance.recompute == "none" ? "" : ", recompute " + provenance.recompute) +
          parameters_text(provenance.parameters) + "\n" + note_lines(provenance.notes) +
-         (style.notes ? basis_lines(report, provenance) : "") + link_lines(provenance) +
+         basis_lines(report, provenance, style) + link_lines(provenance) +
          approximation_lines(provenance) + "\n";
 }
 

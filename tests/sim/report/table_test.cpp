@@ -219,7 +219,8 @@ TEST(Table, SaysWhatWasNeverMeasured) {
   Provenance provenance = sample_provenance();
   EXPECT_THAT(table_text(sample_report(), provenance), Not(HasSubstr("note:")));
   provenance.predictor_notes = {"bf16 products on G100: never measured; rates of G99"};
-  EXPECT_THAT(table_text(sample_report(), provenance),
+  EXPECT_THAT(table_text(sample_report(), provenance), HasSubstr("; 1 more: --notes\n"));
+  EXPECT_THAT(table_text(sample_report(), provenance, kWithNotes),
               HasSubstr("\n  note: bf16 products on G100: never measured; rates of G99\n"));
 }
 
@@ -239,14 +240,15 @@ TEST(Table, SaysWhereTheScenarioIsNotTheJob) {
               HasSubstr("\napproximate: --mtp-num-layers = 1 is left out\n"));
 }
 
-TEST(Table, SaysWhatThePredictionRestsOnWithNotesAlone) {
+TEST(Table, SaysInOneLineWhatThePredictionRestsOnAndMoreWithNotes) {
   Provenance provenance = sample_provenance();
   provenance.predictor_notes = {"bf16 products: never measured"};
   StepReport report = sample_report();
   report.extrapolated = {{KernelKind::gemm, "k", 1.5, 0.2}};
   const std::string plain = table_text(report, provenance);
   const std::string with_notes = table_text(report, provenance, kWithNotes);
-  for (const char* words : {"zero-shot", "bf16 products: never measured", "extrapolated"}) {
+  EXPECT_THAT(plain, HasSubstr("\nzero-shot: nothing was measured on G100; 1 more: --notes\n"));
+  for (const char* words : {"bf16 products: never measured", "extrapolated"}) {
     EXPECT_THAT(plain, Not(HasSubstr(words)));
     EXPECT_THAT(with_notes, HasSubstr(words));
   }
