@@ -10,13 +10,29 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// At most `width` characters; what is cut ends in two dots.
+std::string shortened(const std::string& text, std::size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 2) + "..";
+}
+
+/// "0, 10, 20 and 5 more" of a list with commas.
+std::string first_nodes(const std::string& list) {
+  constexpr std::size_t kWidth = 10;
+  if (list.size() <= kWidth + 9) return list;
+  const std::size_t end = list.find_last_of(',', kWidth);
+  if (end == std::string::npos) return list;
+  return list.substr(0, end) + " and " +
+         std::to_string(
+             std::count(list.begin() + static_cast<std::ptrdiff_t>(end), list.end(), ',')) +
+         " more";
+}
+
 std::string row_of(const NeighbourTimes& job) {
   char line[200];
-  std::snprintf(line, sizeof(line), "%-22.22s %-9.9s %6d %11s %11s %8.3f  %s\n", job.name.c_str(),
-                job.nodes.c_str(), job.gpus, to_short_text(job.alone).c_str(),
-                to_short_text(job.together).c_str(), job.slowdown(),
-                job.meets_others ? "" : "alone");
-  return line;
+  std::snprintf(line, sizeof(line), "%-19s %5d %10s %10s %8.3f  ", shortened(job.name, 19).c_str(),
+                job.gpus, to_short_text(job.alone).c_str(), to_short_text(job.together).c_str(),
+                job.slowdown());
+  return line + first_nodes(job.nodes) + (job.meets_others ? "\n" : ", alone\n");
 }
 
 /// Shares in percent, of the jobs that send most first.
@@ -29,16 +45,17 @@ std::string users_of(const NeighbourLink& link, const NeighbourAnswer& answer) {
   }
   if (link.all_bytes() <= 0) return "nobody";
   char text[100];
-  std::snprintf(text, sizeof(text), "%d jobs, %.0f %% %.20s", users,
-                100 * link.bytes[most] / link.all_bytes(), answer.jobs[most].name.c_str());
+  std::snprintf(text, sizeof(text), "%d jobs, %.0f %% %s", users,
+                100 * link.bytes[most] / link.all_bytes(),
+                shortened(answer.jobs[most].name, 11).c_str());
   return text;
 }
 
 std::string row_of(const NeighbourLink& link, const NeighbourAnswer& answer) {
   char line[200];
-  std::snprintf(line, sizeof(line), "%-30.30s %9.1f %6.1f %9.1f  %.22s\n", link.name.c_str(),
-                link.gigabytes_per_s, 100 * link.busy_share, 100 * link.together_share,
-                users_of(link, answer).c_str());
+  std::snprintf(line, sizeof(line), "%-30s %9.1f %6.1f %9.1f  %s\n",
+                shortened(link.name, 30).c_str(), link.gigabytes_per_s, 100 * link.busy_share,
+                100 * link.together_share, users_of(link, answer).c_str());
   return line;
 }
 
@@ -72,11 +89,12 @@ Json json_of(const NeighbourLink& link, const NeighbourAnswer& answer) {
 
 std::string table_text(const NeighbourAnswer& answer, std::size_t links) {
   char head[200];
-  std::snprintf(head, sizeof(head), "%.40s: %zu jobs on %.30s (%d GPUs), %s simulated\n\n",
-                answer.name.c_str(), answer.jobs.size(), answer.cluster.c_str(),
-                answer.cluster_gpus, to_short_text(answer.simulated).c_str());
+  std::snprintf(head, sizeof(head), "%s: %zu jobs on %s (%d GPUs)\n%s simulated\n\n",
+                shortened(answer.name, 40).c_str(), answer.jobs.size(),
+                shortened(answer.cluster, 60).c_str(), answer.cluster_gpus,
+                to_short_text(answer.simulated).c_str());
   std::string text = head;
-  text += "job                    nodes       GPUs  step alone    together slowdown\n";
+  text += "job                  GPUs step alone   together slowdown  nodes\n";
   for (const NeighbourTimes& job : answer.jobs) text += row_of(job);
   if (answer.links.empty()) return text + "\nno two jobs share a link\n";
   std::snprintf(head, sizeof(head), "\n%zu links carry several jobs\n", answer.links.size());

