@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "hw/units/input_error.h"
-#include "lab/predict/eager_calls.h"
 #include "lab/predict/scored_files.h"
 #include "lab/predict/served_kernels.h"
 #include "predictor/gpu/gpu_support.h"
@@ -94,7 +93,7 @@ class Predictors {
     found->second.keep_warm(row.warm_sets);
     std::vector<ServingKernel> kernels;
     add_product(product_format(row.format), row.m, row.n, row.k, kernels);
-    return std::max(found->second.duration(kernels), host_seconds(row.line, ids_[row.gpu]));
+    return found->second.duration(kernels);
   }
 
  private:

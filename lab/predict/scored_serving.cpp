@@ -5,7 +5,6 @@
 
 #include "hw/units/input_error.h"
 #include "lab/fit/tensor/measured_table.h"
-#include "lab/predict/eager_calls.h"
 #include "lab/predict/scored_files.h"
 #include "lab/predict/served_kernels.h"
 #include "lab/predict/serving_kernels.h"
@@ -41,7 +40,7 @@ class ServingPredictors {
     if (found == servers_.end())
       found = servers_.emplace(key, ServedKernels(request_, request_.lookup(call.gpu), call.stack))
                   .first;
-    return std::max(found->second.duration(call.kernels), host_seconds(call.stack, call.gpu));
+    return found->second.duration(call.kernels);
   }
 
  private:

@@ -45,6 +45,30 @@ class CheckStyle(PlantedTree):
         self.plant("hw/gpu.cpp", "int a;")
         self.assert_finds("hw/gpu.cpp:1: has no newline at the end of the file")
 
+    def plant_target(self, first, second):
+        self.plant("cmake/TesseraTargets.cmake", "set(TESSERA_NESTED_TARGETS sim/plan)\nset(TESSERA_VARIANT_FOLDERS sim/many)\n")
+        for file, function in (("sim/a.cpp", first), ("sim/b.cpp", second)):
+            self.plant(file, "namespace {\n\n" + function + "\n}  // namespace\n")
+
+    def test_rejects_functions_that_take_over_calls_of_a_source_compiled_with_them(self):
+        self.plant_target("int cut(std::string_view text, int size) {\n  return 1;\n}\n",
+                          "int cut(const std::string& text, double size, bool all = false) {\n  return 2;\n}\n")
+        self.assert_finds("sim/b.cpp:3: cut would answer calls of sim/a.cpp, which is compiled with it: rename one")
+
+    def test_accepts_overloads_that_no_call_confuses(self):
+        self.plant_target("int cut(const Job& job) {\n  return 1;\n}\n", "int cut(const Link& link) {\n  return 2;\n}\n")
+        self.assert_passes()
+
+    def test_accepts_equal_names_in_targets_of_their_own(self):
+        self.plant_target("int cut(int size) {\n  return 1;\n}\n", "")
+        self.plant("sim/plan/c.cpp", "namespace {\n\nint cut(double size) {\n  return 2;\n}\n\n}  // namespace\n")
+        self.assert_passes()
+
+    def test_rejects_folders_that_tests_share(self):
+        self.plant("tests/hw/gpu_test.cpp", "auto file = testing::TempDir() + \"a\";\n")
+        self.assert_finds("tests/hw/gpu_test.cpp:1: a folder that tests share; write into a ScratchFolder "
+                          "(tests/hw/units/scratch.h)")
+
     def test_only_warns_of_a_long_file(self):
         self.plant("hw/gpu.cpp", "\n" * 401)
         result = self.run_check()

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "lab/predict/eager_calls.h"
 #include "lab/predict/evaluation.h"
 #include "predictor/product_format.h"
 #include "predictor/weights/weights.h"
@@ -84,20 +83,6 @@ TEST(ServedAttention, AbsorbedProjectionsCostMoreArithmetic) {
   // (576 + 512) / (192 + 128) = 3.4 times the products; the exponentials are as many.
   EXPECT_GT(times[0], 2 * times[1]);
   EXPECT_LT(times[0], 3.4 * times[1]);
-}
-
-TEST(EagerCalls, WaitForTheHost) {
-  EXPECT_DOUBLE_EQ(host_seconds("vllm_triton_mla", "L40S").value(), 295e-6);
-  EXPECT_DOUBLE_EQ(host_seconds("vllm_triton_mla", "A100-SXM4-80GB").value(), 295e-6);
-  EXPECT_DOUBLE_EQ(host_seconds("CutlassFp8BlockScaledMMKernel", "GB200").value(), 288e-6);
-  EXPECT_DOUBLE_EQ(host_seconds("trtllm/torch_flow", "GB200").value(), 0);
-  const auto times = predicted(
-      "gpu,dtype,m,n,k,latency_us,stack,source,kernel\n"
-      "H100-SXM5-80GB,fp8_block,1,128,128,91,vllm,x,DeepGemmFp8BlockScaledMMKernel\n"
-      "H100-SXM5-80GB,fp8_block,1,128,128,7,trtllm,x,torch_flow\n");
-  ASSERT_EQ(times.size(), 2u);
-  EXPECT_DOUBLE_EQ(times[0], 91);
-  EXPECT_LT(times[1], 10);
 }
 
 }  // namespace
