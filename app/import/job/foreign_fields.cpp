@@ -44,6 +44,13 @@ std::optional<std::string> ForeignFields::text(const std::string& name) {
   return found->second.text;
 }
 
+std::optional<std::string> ForeignFields::word(const std::string& name) {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return std::nullopt;
+  read_[name] = true;
+  return found->second.text;
+}
+
 bool ForeignFields::is_auto(const std::string& name) {
   const auto found = values_.find(name);
   if (found == values_.end() || found->second.text != "auto") return false;

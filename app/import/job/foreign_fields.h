@@ -31,6 +31,8 @@ class ForeignFields {
   bool is_auto(const std::string& name);
   /// Nothing where the name is missing, its value empty, null or "auto".
   std::optional<std::string> text(const std::string& name);
+  /// As it stands there, where "none" and "auto" are words like others. It counts as asked for.
+  std::optional<std::string> word(const std::string& name);
   /// A whole number from `least` on; 5e8 is one. Anything else is a problem.
   std::optional<std::int64_t> integer(const std::string& name, std::int64_t least = 1);
   std::optional<double> number(const std::string& name);

@@ -117,12 +117,6 @@ class TorchtitanJob {
       if (in_.has(name)) return name;
     return *names.begin();
   }
-  /// As it stands there: "none" is a word.
-  std::optional<std::string> word(const std::string& key) {
-    static_cast<void>(in_.text(key));
-    const auto found = in_.values().find(key);
-    return found == in_.values().end() ? std::nullopt : std::optional(found->second.text);
-  }
   std::int64_t degree(std::initializer_list<const char*> names) {
     return std::min(in_.integer(called(names)).value_or(1), kMostGpus);
   }
@@ -133,6 +127,9 @@ class TorchtitanJob {
     if (!options_.model.empty()) return options_.model;
     for (const Flavor& known : kFlavors)
       if (known.model == model && known.flavor == flavor) return std::string(known.id);
+    for (const char* key : {"model.name", "model.flavor"})
+      if (!in_.text(key)) in_.refuse(key, "is missing", "write it, or add --model ID");
+    if (model.empty() || flavor.empty()) return "llama-3-8b";
     in_.refuse("model.flavor", "is " + flavor + " of " + model + ", which is no shipped model",
                "add --model with an id of tessera list models, a file or a config.json");
     return "llama-3-8b";
@@ -278,7 +275,7 @@ class TorchtitanJob {
   void read_checkpoints() {
     const std::string kMode = "activation_checkpoint.mode";
     const std::string kOption = "activation_checkpoint.selective_ac_option";
-    const auto mode = word(kMode);
+    const auto mode = in_.word(kMode);
     const std::string option = in_.text(kOption).value_or("");
     if (!mode)
       return in_.refuse(kMode, "is missing, and its default is not the same in all versions",
@@ -368,9 +365,10 @@ class TorchtitanJob {
       const bool harmless = std::ranges::any_of(
           kNoPartOfAStep, [&](std::string_view begin) { return key.starts_with(begin); });
       const std::string where = in_.values().at(key).where;
-      const auto value = in_.text(key);
-      if (harmless || !value || *value == "false") {
-        draft_.ignore(key + " = " + value.value_or("") + " (" + where + ")");
+      const bool is_set = in_.text(key).has_value();
+      const std::string value = in_.word(key).value_or("");
+      if (harmless || !is_set || value == "false") {
+        draft_.ignore(key + " = " + value + " (" + where + ")");
       } else {
         leave_out_value(draft_, in_, options_, key,
                         "is not known: whether the step depends on it cannot be told",

@@ -137,5 +137,17 @@ TEST(TorchtitanJob, NotesWhatNoStepDependsOnWithItsLine) {
   EXPECT_THAT(job.ignored, Contains("metrics.log_freq = 10 (job.toml:2)"));
 }
 
+TEST(TorchtitanJob, WhatItReadIsNotListedAsIgnored) {
+  const ImportedJob job =
+      import(kModel + kNoCheckpoints +
+             "[training]\nseq_len = 4096\nlocal_batch_size = 1\n"
+             "[parallelism]\ndata_parallel_shard_degree = 8\n[job]\ndump_folder = \"none\"\n");
+  EXPECT_THAT(job.ignored, testing::ElementsAre("job.dump_folder = none (job.toml:12)"));
+}
+
+TEST(TorchtitanJob, SaysWhatIsMissingOfTheModel) {
+  EXPECT_THAT(refusal(kNoCheckpoints), HasSubstr("model.flavor is missing"));
+}
+
 }  // namespace
 }  // namespace tessera
