@@ -1,17 +1,14 @@
 #include "app/neighbours/neighbour_file.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/config/files/yaml_tree.h"
+#include "sim/config/keyed_file.h"
 #include "sim/config/load.h"
-#include "sim/config/problem_list.h"
-#include "sim/config/suggest.h"
 #include "sim/scenario/perturbation.h"
 
 namespace tessera {
@@ -41,7 +38,7 @@ std::string placement_text(const std::vector<int>& nodes, int gpus_per_node, int
   return text + "]";
 }
 
-class NeighbourReader {
+class NeighbourReader : KeyedFileReader {
  public:
   explicit NeighbourReader(const Catalog& catalog) : catalog_(catalog) {}
 
@@ -69,30 +66,6 @@ class NeighbourReader {
   }
 
  private:
-  void add(const Mark& mark, std::string what, std::string hint) {
-    problems_.add(mark, "", std::move(what), std::move(hint));
-  }
-
-  void check_keys(const YamlNode& node, const std::vector<std::string>& known) {
-    std::set<std::string> seen;
-    for (const YamlEntry& entry : node.entries) {
-      if (!seen.insert(entry.key).second) {
-        add(entry.mark, entry.key + " stands twice", "keep one");
-      } else if (std::ranges::count(known, entry.key) == 0) {
-        add(entry.mark, "unknown key " + shown_value(entry.key), suggestion(entry.key, known));
-      }
-    }
-  }
-
-  /// A scalar; null with a problem where the key holds something else.
-  const YamlNode* value(const YamlNode& node, const std::string& key) {
-    const YamlEntry* entry = node.find(key);
-    if (entry == nullptr) return nullptr;
-    if (entry->value.kind == Kind::scalar) return &entry->value;
-    add(entry->value.mark, key + " is no single value", "write " + key + ": VALUE");
-    return nullptr;
-  }
-
   std::vector<std::string> settings(const YamlNode& node) {
     std::vector<std::string> settings;
     const YamlEntry* entry = node.find("set");
@@ -256,7 +229,6 @@ class NeighbourReader {
   std::vector<std::string> of_all_;  ///< settings of all jobs
   std::map<std::string, int> names_;
   std::map<int, int> taken_;  ///< by node: line of the job
-  ProblemList problems_;
 };
 
 }  // namespace

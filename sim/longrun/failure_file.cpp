@@ -1,6 +1,5 @@
 #include "sim/longrun/failure_file.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <set>
@@ -10,8 +9,7 @@
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/config/files/yaml_tree.h"
-#include "sim/config/problem_list.h"
-#include "sim/config/suggest.h"
+#include "sim/config/keyed_file.h"
 
 namespace tessera {
 namespace {
@@ -33,7 +31,7 @@ bool comes_with_each_gpu(Component component) {
          component == Component::nic || component == Component::link;
 }
 
-class FailureReader {
+class FailureReader : KeyedFileReader {
  public:
   explicit FailureReader(int gpus_per_node) : gpus_per_node_(gpus_per_node) {}
 
@@ -60,30 +58,6 @@ class FailureReader {
   }
 
  private:
-  void add(const Mark& mark, std::string what, std::string hint) {
-    problems_.add(mark, "", std::move(what), std::move(hint));
-  }
-
-  void check_keys(const YamlNode& node, const std::vector<std::string>& known) {
-    std::set<std::string> seen;
-    for (const YamlEntry& entry : node.entries) {
-      if (!seen.insert(entry.key).second) {
-        add(entry.mark, entry.key + " stands twice", "keep one");
-      } else if (std::ranges::count(known, entry.key) == 0) {
-        add(entry.mark, "unknown key " + shown_value(entry.key), suggestion(entry.key, known));
-      }
-    }
-  }
-
-  /// A scalar; null with a problem where the key holds something else.
-  const YamlNode* value(const YamlNode& node, const std::string& key) {
-    const YamlEntry* entry = node.find(key);
-    if (entry == nullptr) return nullptr;
-    if (entry->value.kind == Kind::scalar) return &entry->value;
-    add(entry->value.mark, key + " is no single value", "write " + key + ": VALUE");
-    return nullptr;
-  }
-
   /// What `parse` makes of the value of `key`; problems name the key.
   template <class Parse>
   auto parsed(const YamlNode& node, const std::string& key, Parse parse)
@@ -204,7 +178,6 @@ class FailureReader {
   double node_days_ = 0;
   FailureModel model_;
   std::set<std::string> names_;
-  ProblemList problems_;
 };
 
 }  // namespace
