@@ -65,7 +65,8 @@ class CheckStyle(PlantedTree):
         self.assert_passes()
 
     def test_rejects_folders_that_tests_share(self):
-        self.plant("tests/hw/gpu_test.cpp", "auto file = testing::TempDir() + \"a\";\n")
+        shared = "testing::" + "TempDir()"
+        self.plant("tests/hw/gpu_test.cpp", f"auto file = {shared} + \"a\";\n")
         self.assert_finds("tests/hw/gpu_test.cpp:1: a folder that tests share; write into a ScratchFolder "
                           "(tests/hw/units/scratch.h)")
 
