@@ -65,7 +65,7 @@ std::string cell(double value, double unit) {
 std::string model_line(const ModelSpec& model, const std::string& id) {
   const ParameterCounts counts = parameter_counts(model);
   const bool sparse = counts.active > 0 && counts.active != counts.total;
-  return row("%-28s %9s %9s %7lld %7lld %7lld %8lld\n", id.c_str(), billions(counts.total).c_str(),
+  return row("%-26s %9s %8s %7lld %7lld %7lld %8lld\n", id.c_str(), billions(counts.total).c_str(),
              sparse ? billions(counts.active).c_str() : "-", static_cast<long long>(model.layers),
              static_cast<long long>(model.hidden), static_cast<long long>(model.heads),
              static_cast<long long>(model.vocab));
@@ -94,7 +94,7 @@ std::string head_of(CatalogKind kind) {
       return row("%-24s %8s %9s %8s %8s %8s %8s\n", "GPU", "GiB", "GB/s", "fp32", "tf32", "bf16",
                  "fp8 TF/s");
     case CatalogKind::models:
-      return row("%-28s %9s %9s %7s %7s %7s %8s\n", "model", "10^9 par.", "active", "layers",
+      return row("%-26s %9s %8s %7s %7s %7s %8s\n", "model", "10^9 par.", "active", "layers",
                  "hidden", "heads", "vocab");
     case CatalogKind::nodes:
       return row("%-32s %6s  %s\n", "node", "GPUs", "of");

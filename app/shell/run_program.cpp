@@ -16,6 +16,7 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include "app/shell/output.h"
 #include "hw/units/deadline.h"
@@ -25,17 +26,22 @@
 #include "sim/engine/errors/deadlock_error.h"
 #include "sim/engine/errors/out_of_memory_error.h"
 #include "sim/engine/errors/time_limit_error.h"
+#include "sim/report/text/fitted_lines.h"
 
 namespace tessera {
 namespace {
 
-/// Texts of the user in a message are shown, not obeyed.
+/// "error: text". Texts of the user in a message are shown, not obeyed. On a terminal with lines
+/// as wide as it is; elsewhere a message is one line, for grep.
 class PlainMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& line) override {
-    const std::string text = without_control_characters(
-        std::string_view(message.payload.data(), message.payload.size()));
+    const auto level = spdlog::level::to_string_view(message.level);
+    std::string text(level.data(), level.size());
+    text += ": " + without_control_characters(
+                       std::string_view(message.payload.data(), message.payload.size()));
+    if (isatty(STDERR_FILENO) == 1) text = fitted(text, width_of(STDERR_FILENO));
     line.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
@@ -43,11 +49,20 @@ class PlainMessage : public spdlog::custom_flag_formatter {
   }
 };
 
+/// The help of CLI11, whose lines are as long as their texts.
+class FittedHelp : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    return for_people(CLI::Formatter::make_help(app, std::move(name), mode));
+  }
+};
+
 /// Logs go to stderr, so that stdout holds the answer alone; TESSERA_LOG sets the level.
 void set_up_logging() {
   auto logger = spdlog::stderr_logger_st("tessera");
   auto form = std::make_unique<spdlog::pattern_formatter>();
-  form->add_flag<PlainMessage>('*').set_pattern("%l: %*");
+  form->add_flag<PlainMessage>('*').set_pattern("%*");
   logger->set_formatter(std::move(form));
   spdlog::set_default_logger(logger);
   const char* level = std::getenv("TESSERA_LOG");
@@ -168,6 +183,7 @@ int run_program(const std::string& name, const std::string& description,
   try {
     set_up_logging();
     CLI::App app(description, name);
+    app.formatter(std::make_shared<FittedHelp>());
     return static_cast<int>(parse_and_run(app, add_commands, argc, argv));
   } catch (...) {
     return static_cast<int>(report_exception());

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include "app/cli/catalog_text.h"
 #include "app/cli/commands.h"
 #include "app/cli/gpu_text.h"
@@ -36,12 +38,12 @@ void list_gpus_long() {
   std::vector<GpuSpec> gpus;
   for (const std::string& id : catalog.ids(CatalogKind::gpus))
     gpus.push_back(load_gpu(id, catalog));
-  print(gpu_table(gpus));
+  print(gpu_table(gpus, width_of(STDOUT_FILENO)));
 }
 
 /// With figures, or ids alone: what a script wants.
 void list(const std::string& what, bool figures) {
-  if (what == "schedules") return print(explain("training.schedule"));
+  if (what == "schedules") return print(for_people(explain("training.schedule")));
   for (const auto& [name, kind] : kCatalogLists) {
     if (name != what) continue;
     const Catalog catalog = shipped_catalog();
@@ -108,7 +110,7 @@ void add_explain_command(CLI::App& app) {
   command->footer("Terms: " + known_terms());
   command->callback([path] {
     const Catalog catalog = shipped_catalog();
-    print(explained(*path, catalog));
+    print(for_people(explained(*path, catalog)));
   });
 }
 

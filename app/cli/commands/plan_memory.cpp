@@ -148,7 +148,8 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
     if (!options.report_file.empty())
       write_output_file(options.report_file,
                         points_page(memory_curve_points(curve), TESSERA_VERSION));
-    print(options.format == "json" ? memory_curve_json(curve) : memory_curve_table(curve));
+    print(options.format == "json" ? memory_curve_json(curve)
+                                   : for_people(memory_curve_table(curve)));
     return ExitCode::ok;
   }
   const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
@@ -157,7 +158,8 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
     write_output_file(options.picture_file,
                       memory_plan_svg(report, fullest_stage(report.steps->memory)));
   if (!options.report_file.empty()) write_output_file(options.report_file, question.page());
-  print(options.format == "json" ? memory_plan_json(report) : memory_plan_table(report));
+  print(options.format == "json" ? memory_plan_json(report)
+                                 : for_people(memory_plan_table(report)));
   return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
 }
 

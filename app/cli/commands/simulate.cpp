@@ -131,7 +131,7 @@ ExitCode run_steps(const SimulateOptions& options) {
   const Provenance provenance = provenance_of(scenario, weights, planned);
   const StepDistribution distribution = distribution_of(steps);
   print(options.format == "json" ? json_text(distribution, provenance)
-                                 : table_text(distribution, provenance));
+                                 : for_people(table_text(distribution, provenance)));
   return ExitCode::ok;
 }
 

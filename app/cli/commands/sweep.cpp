@@ -178,7 +178,7 @@ ExitCode run_sweep_command(SweepOptions options) {
   if (options.choice.shards == 1) folder.export_results(*store, options.format);
   if (!options.report_file.empty())
     write_output_file(options.report_file, points_page(points_of(*store), TESSERA_VERSION));
-  print(sweep_table(counts, *store));
+  print(for_people(sweep_table(counts, *store)));
   return ExitCode::ok;
 }
 

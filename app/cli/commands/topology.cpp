@@ -49,7 +49,7 @@ struct TopologyShowOptions {
 
 void show_topology(const TopologyShowOptions& options) {
   const Topology topology(load_described(options.file));
-  print(topology_text(topology, metrics_of(topology), options.every_link));
+  print(for_people(topology_text(topology, metrics_of(topology), options.every_link)));
   if (options.svg.empty()) return;
   replace_file(options.svg, topology_svg(topology));
 }
