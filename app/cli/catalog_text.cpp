@@ -27,12 +27,43 @@ constexpr std::pair<const char*, std::string_view> kTerms[] = {
     {"fits", definitions::kFits},
     {"zero-shot",
      "a prediction for a GPU of which nothing was measured: from kernels measured on other GPUs "
-     "and "
-     "from the figures of this one"},
+     "and from the figures of this one"},
     {"extrapolated",
      "kernels of which some input lies outside what the predictor was trained on; less certain"},
     {"contention",
      "what collectives beside the kernels, which share the GPU, add to the time of the kernels"},
+    {"critical path",
+     "chain of causes from the start of the step to its end: what released each op last; "
+     "shortening "
+     "anything else does not shorten the step"},
+    {"data parallelism",
+     "replicas of the model work on different sequences and add up their gradients: "
+     "parallelism.data"},
+    {"tensor parallelism",
+     "every layer is split over GPUs, which exchange activations in each: parallelism.tensor"},
+    {"pipeline parallelism",
+     "stages of layers on different GPUs pass micro-batches on: parallelism.pipeline"},
+    {"context parallelism",
+     "a sequence is split over GPUs, which pass keys and values on: parallelism.context"},
+    {"expert parallelism",
+     "experts of a layer lie on different GPUs, and tokens travel to them: parallelism.expert"},
+    {"ZeRO",
+     "replicas share optimizer states (1), gradients too (2), weights too (3, or FSDP): "
+     "training.data_parallel.sharding"},
+    {"FSDP", "weights, gradients and optimizer states are shared by the replicas (ZeRO-3)"},
+    {"1F1B",
+     "pipeline schedule: one forward, one backward in turn, which bounds how many micro-batches "
+     "keep activations"},
+    {"recomputation",
+     "activations are dropped and computed again in backward: less memory, more time; "
+     "training.recompute"},
+    {"roofline",
+     "the fastest that arithmetic and memory bandwidth of the GPU allow a kernel, whichever is "
+     "slower"},
+    {"bus bandwidth",
+     "of a collective, as nccl-tests count it: comparable to the rate of the links, whatever the "
+     "number of GPUs"},
+    {"oversubscription", "what could leave a part of the network over what the rest can take"},
     {"micro-batch", "sequences that go through the model at a time; their gradients add up"},
     {"global batch", "sequences of a step: micro-batch x data x micro-batches"},
     {"elasticity",
@@ -155,6 +186,12 @@ std::optional<std::string> term_text(std::string_view term) {
     return fitted(std::string(name) + "\n  meaning: " + std::string(meaning) + "\n");
   }
   return std::nullopt;
+}
+
+std::vector<std::string> term_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, meaning] : kTerms) names.emplace_back(name);
+  return names;
 }
 
 std::string known_terms() {

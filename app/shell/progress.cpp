@@ -52,6 +52,10 @@ void StatusLine::show(const std::string& text) {
   shows_ = true;
 }
 
+void StatusLine::show(std::size_t done, std::size_t all, const std::string& noun) {
+  show(progress_line(done, all, noun, seconds_between(begin_, Clock::now())));
+}
+
 Progress::Progress(std::string noun)
     : noun_(std::move(noun)),
       on_terminal_(isatty(STDERR_FILENO) != 0),

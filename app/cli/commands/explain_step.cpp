@@ -39,9 +39,7 @@ StepExplanation explained_step(const ExplainStepOptions& options) {
     StatusLine status;
     explanation.sensitivities = sensitivities(
         scenario, weights, 1 + options.faster_pct / 100, jobs,
-        [&](std::size_t done, std::size_t all) {
-          status.show(std::to_string(done) + " of " + std::to_string(all) + " simulations");
-        });
+        [&](std::size_t done, std::size_t all) { status.show(done, all, "simulations"); });
   }
   explanation.gpu = scenario.cluster.node.gpu.id;
   explanation.gpus = timed.program.layout.world_size();

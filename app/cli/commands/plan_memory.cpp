@@ -128,6 +128,14 @@ class PlanQuestion {
   std::vector<MemoryPlanReport> reports_;
 };
 
+/// With a line of what takes the time, which no one knows ahead.
+const MemoryPlanReport& planned_visibly(PlanQuestion& question, Bytes budget, bool fast) {
+  StatusLine status;
+  status.show(std::string("searches what every stage runs again and swaps") +
+              (fast ? "" : "; --fast stops at the first good plan"));
+  return question.plan(budget);
+}
+
 int fullest_stage(const PlannedStep& memory) {
   const auto fullest = std::ranges::max_element(memory.stages, {}, &StageMemoryPlan::base_peak);
   return fullest->stage;
@@ -139,8 +147,7 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
     const std::vector<Bytes> budgets = range_of(options.budgets);
     StatusLine status;
     for (std::size_t i = 0; i < budgets.size(); ++i) {
-      status.show("budget " + to_short_text(budgets[i]) + ", " + std::to_string(i + 1) + " of " +
-                  std::to_string(budgets.size()));
+      status.show(i, budgets.size(), "budgets");
       question.plan(budgets[i]);
     }
     std::vector<MemoryPlanReport> curve = question.reports();
@@ -153,7 +160,7 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
     return ExitCode::ok;
   }
   const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
-  const MemoryPlanReport& report = question.plan(budget);
+  const MemoryPlanReport& report = planned_visibly(question, budget, options.fast);
   if (!options.picture_file.empty())
     write_output_file(options.picture_file,
                       memory_plan_svg(report, fullest_stage(report.steps->memory)));

@@ -123,8 +123,7 @@ ExitCode run_steps(const SimulateOptions& options) {
   std::vector<StepSample> steps;
   StatusLine status;
   const auto show = [&](std::size_t done) {
-    if (status.is_due())
-      status.show(std::to_string(done) + " of " + std::to_string(calls.size()) + " steps");
+    if (status.is_due()) status.show(done, calls.size(), "steps");
   };
   for (const auto& step : forked_each(calls, options.jobs > 0 ? options.jobs : cores, show))
     steps.push_back(step.value());

@@ -101,7 +101,7 @@ function tableNode(table) {
     fill(ascending ? rows : rows.reverse());
   };
   fill(table.rows);
-  const node = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body);
+  const node = element("table", {class: table.columns.length > 9 ? "many" : null}, element("thead", {}, element("tr", {}, ...heads)), body);
   return element("div", {class: table.rows.length > 24 ? "scroll" : "wide"}, node);
 }
 

@@ -85,7 +85,12 @@ if (typeof document !== "undefined" && document.getElementById("data")) {
       fitCharts();
       for (const resize of resizes) resize();
     });
-    addEventListener("beforeprint", fitCharts);
+    printInLight();
+    addEventListener("beforeprint", () => {
+      fitCharts();
+      for (const resize of resizes) resize();
+      flushCharts();
+    });
     if (location.hash === "#measure") measure(begin);
   });
 }

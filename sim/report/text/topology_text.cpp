@@ -85,13 +85,13 @@ std::string figure_lines(const Topology& topology, const TopologyMetrics& metric
   }
   if (topology.gpu_count() < 2) return text;
   text += figure_line("bisection bandwidth", rate(metrics.bisection),
-                      "largest flow from the lower half of the GPUs to the upper half");
+                      "from the lower half of the GPUs to the upper");
   if (topology.cluster().node_count > 1) {
     text += figure_line("oversubscription", ratio(metrics.oversubscription),
-                        "network of that half over the bisection; 1 = non-blocking");
+                        "network of that half over it; 1: no blocking");
   }
   text += figure_line("shift by half", rate(metrics.shift_rate),
-                      "slowest GPU when all send half the cluster away, on their own routes");
+                      "slowest GPU where all send half way across");
   text += figure_line("diameter", std::to_string(metrics.diameter) + " links",
                       to_short_text(metrics.diameter_latency) + " at most; " +
                           (metrics.all_pairs ? "all " : "a sample of ") +
