@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "hw/node.h"
 #include "sim/plan/memory/memory_plan.h"
@@ -15,9 +17,27 @@ namespace tessera {
 /// bytes once each way per step, one over the link, the other through the CPU.
 constexpr std::string_view kOptimizerOffload = "optimizer_offload";
 
-/// Rewrites the program of the plan's stage and says what that comes to.
+/// One GPU's share of its node's drives.
+struct DriveRates {
+  BytesPerSecond read, write;
+  Seconds latency;
+};
+/// Throws InputError where the node has no drives.
+DriveRates drive_rates_of(const NodeSpec& node);
+
+/// A transfer between host memory and drives, on StreamKind::host.
+struct DriveTransfer {
+  SegmentId segment;  ///< empty
+  Seconds time;
+};
+
+/// Rewrites the program of the plan's stage and says what that comes to. With `rates` the states
+/// wait on drives: they are read whole into host memory ahead of the copy to the device, and
+/// written behind the copy back, neither beside the copies; `transfers` gets both.
 void offload_optimizer(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
-                       const AllocatorSetting& allocator, Program& program);
+                       const AllocatorSetting& allocator, Program& program,
+                       const std::optional<DriveRates>& rates = {},
+                       std::vector<DriveTransfer>* transfers = nullptr);
 
 /// ZeRO-Offload (Ren et al., 2021), `memory.planner: cpu_optimizer`: moments, master weights and,
 /// where the model holds fp32 weights alone, a copy of those live in host memory; behind the last

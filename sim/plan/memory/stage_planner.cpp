@@ -13,7 +13,7 @@
 namespace tessera {
 namespace {
 
-Seconds seconds(remat::Nanoseconds time) {
+Seconds in_seconds(remat::Nanoseconds time) {
   return Seconds(static_cast<double>(time) * 1e-9);
 }
 
@@ -83,7 +83,7 @@ void leave_alone(StageMemoryPlan& plan, const OpTime& time) {
   for (ChunkMemoryPlan& chunk : plan.chunks) {
     const StageGraph graph = stage_graph(chunk.ops, "", time, {});
     chunk.base_times = chunk.planned_times = base_times(graph);
-    sum += seconds(graph.graph.base_time()) * chunk.share;
+    sum += in_seconds(graph.graph.base_time()) * chunk.share;
   }
   plan.base_time = plan.planned_time = sum;
 }
@@ -179,10 +179,10 @@ void StagePlanner::accept(Attempts made) {
     remat::PlanResult& result = made[i].result;
     const double share = plan.chunks[i].share;
     plan.lower_bound = std::max(plan.lower_bound, Bytes(result.lower_bound.bytes));
-    plan.base_time += seconds(graph.base_time()) * share;
-    plan.planned_time += seconds(result.cost.time) * share;
-    plan.recompute += seconds(result.cost.recompute) * share;
-    plan.stall += seconds(result.cost.stall) * share;
+    plan.base_time += in_seconds(graph.base_time()) * share;
+    plan.planned_time += in_seconds(result.cost.time) * share;
+    plan.recompute += in_seconds(result.cost.recompute) * share;
+    plan.stall += in_seconds(result.cost.stall) * share;
     plan.copied += Bytes(result.cost.copied);
     plan.host_bytes = std::max(plan.host_bytes, Bytes(result.cost.host_peak * plan.in_flight));
     plan.note = result.note;
@@ -198,7 +198,7 @@ void StagePlanner::accept(Attempts made) {
     plan.decisions.copied_in += counts.copied_in;
     plan.chunks[i].base_times = base_times(made[i].graph);
     plan.chunks[i].planned_times =
-        planned_times(made[i].graph, result.schedule, seconds(result.cost.stall));
+        planned_times(made[i].graph, result.schedule, in_seconds(result.cost.stall));
     plan.chunks[i].schedule = std::move(result.schedule);
     plan.chunks[i].graph = std::move(made[i].graph);
   }
