@@ -12,6 +12,8 @@
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/time_segments.h"
+#include "sim/scenario/names.h"
+#include "sim/scenario/rules/check_scenario.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/program/program.h"
 
@@ -106,11 +108,10 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
 /// A plan of what runs again takes the place of training.recompute. Planners know values that are
 /// written once: gradients that meet make a new one for them, which holds more for a while.
 Scenario with_plan_alone(Scenario scenario) {
-  if (scenario.memory.planner.empty()) return scenario;
+  if (scenario.memory.planner == MemoryPlanner::off) return scenario;
   scenario.step.recompute = Recompute::none;
-  const bool offloads =
-      scenario.memory.planner == kOptimizerOffload || scenario.memory.planner == kCpuOptimizer;
-  if (!offloads) scenario.step.framework.gradients_join_in_place = false;
+  if (!offloads_optimizer(scenario.memory.planner))
+    scenario.step.framework.gradients_join_in_place = false;
   return scenario;
 }
 
@@ -128,27 +129,9 @@ bool needs_kernels_apart(const TimedProgram& timed) {
   });
 }
 
-/// What plans alone read.
-void refuse_without_planner(const Scenario& scenario) {
-  const MemorySettings& memory = scenario.memory;
-  std::vector<Problem> problems;
-  const auto refuse = [&](bool is_given, const char* field) {
-    if (is_given)
-      problems.push_back({field, "says what a plan may do, and there is none",
-                          "give memory.planner, for instance tessera, or leave it out"});
-  };
-  refuse(memory.packing != ActivationPacking::as_it_is, "memory.packing");
-  refuse(memory.optimizer_states != OptimizerStates::on_gpu, "memory.optimizer_states");
-  refuse(memory.split_batch > 1, "memory.split_batch");
-  refuse(memory.planned_sequence_length > 0, "memory.planned_sequence_length");
-  refuse(memory.planned_expert_imbalance > 0, "memory.planned_expert_imbalance");
-  if (!problems.empty()) throw InputError(std::move(problems));
-}
-
 /// Without a plan. Where memory runs short under a policy that tells kernels apart, each is a
 /// segment.
 TimedProgram unplanned_step(const Scenario& scenario, const KernelPredictor& predictor) {
-  refuse_without_planner(scenario);
   TimedProgram timed = with_memory_limit(scenario, nullptr, time_step(scenario, predictor));
   if (!needs_kernels_apart(timed)) return timed;
   if (scenario.step.framework.cuda_graphs != CudaGraphs::off)
@@ -172,11 +155,6 @@ Scenario foreseen_step(Scenario scenario) {
 }
 
 PlannedProgram foreseen_plan(const Scenario& scenario, const KernelPredictor& predictor) {
-  if (scenario.memory.optimizer_states != OptimizerStates::on_gpu || scenario.memory.split_batch > 1)
-    throw InputError({"memory.planned_sequence_length",
-                      "and planned_expert_imbalance go with plans of recomputation, copies and "
-                      "packing alone",
-                      "leave out memory.optimizer_states and memory.split_batch"});
   const Scenario known = foreseen_step(scenario);
   const PlannedProgram plan = with_memory_plan(known, predictor, time_step(known, predictor));
   return with_foreseen_plan(scenario, plan.memory, predictor, time_step(scenario, predictor));
@@ -221,10 +199,12 @@ TimedProgram planned_step(const Scenario& given, const KernelPredictor& predicto
 }  // namespace
 
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
+  require_sound(scenario);
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
-  TimedProgram timed = scenario.memory.planner.empty() ? unplanned_step(scenario, *predictor)
-                                                       : planned_step(scenario, *predictor);
+  TimedProgram timed = scenario.memory.planner == MemoryPlanner::off
+                           ? unplanned_step(scenario, *predictor)
+                           : planned_step(scenario, *predictor);
   timed.paces = rank_paces(scenario, timed.program, weights);
   deadline.check();
   timed.simulation.time_limit = deadline.left();
@@ -232,6 +212,7 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
 }
 
 PlannedSteps plan_step_memory(const Scenario& given, const PredictorWeights& weights) {
+  require_sound(given);
   const Scenario scenario = with_plan_alone(given);
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);

@@ -16,9 +16,29 @@ enum class ActivationPacking : std::uint8_t { as_it_is, masks, eight_bit };
 /// Where a plan may have optimizer states between updates.
 enum class OptimizerStates : std::uint8_t { on_gpu, on_host, on_nvme };
 
+/// Who chooses what a step runs again and what it copies to host memory: one of sim/remat, of
+/// Megatron's options, or the optimizer's states alone.
+enum class MemoryPlanner : std::uint8_t {
+  off,
+  tessera,
+  libra,
+  none,  ///< keeps everything: what does not fit has no plan
+  chen_sqrt,
+  chen_greedy,
+  rotor,
+  knapsack,
+  dtr,
+  capuchin,
+  belady,
+  megatron_block,
+  megatron_uniform,
+  optimizer_offload,
+  cpu_optimizer,
+};
+
 /// The section `memory` of a scenario: what happens where a step does not fit.
 struct MemorySettings {
-  std::string planner;    ///< of sim/remat, or megatron_block or megatron_uniform; empty: none
+  MemoryPlanner planner = MemoryPlanner::off;
   Bytes budget;           ///< per GPU, for everything the allocator holds; 0 = the GPU's memory
   bool swap = true;       ///< tensors may be copied to host memory
   bool recompute = true;  ///< under `limit`, tensors may be given up and made again

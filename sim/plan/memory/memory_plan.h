@@ -90,7 +90,4 @@ PlannedProgram with_foreseen_plan(const Scenario& scenario, const PlannedStep& f
 TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan,
                                TimedProgram timed);
 
-/// Planners of `sim/remat` and Megatron's.
-std::vector<std::string> step_planner_names();
-
 }  // namespace tessera

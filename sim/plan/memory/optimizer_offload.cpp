@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/optimizers/optimizer_step.h"
@@ -178,20 +177,11 @@ CpuUpdate update_on_cpu(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
   return update;
 }
 
-BytesPerSecond host_bandwidth_of_gpu(const NodeSpec& node) {
-  return node.host_memory_bandwidth * (static_cast<double>(node.sockets) / node.gpu_count);
-}
-
 DriveRates drive_rates_of(const NodeSpec& node) {
   const double drives = static_cast<double>(node.nvme_count) / node.gpu_count;
-  const DriveRates rates{.read = node.nvme_read_bandwidth * drives,
-                         .write = node.nvme_write_bandwidth * drives,
-                         .latency = node.nvme_latency};
-  if (rates.read <= BytesPerSecond(0) || rates.write <= BytesPerSecond(0))
-    throw InputError({"memory.optimizer_states", "on_nvme, and " + node.id + " has no drives",
-                      "use on_host, or give nvme_count, nvme_read_bandwidth and "
-                      "nvme_write_bandwidth of the node"});
-  return rates;
+  return {.read = node.nvme_read_bandwidth * drives,
+          .write = node.nvme_write_bandwidth * drives,
+          .latency = node.nvme_latency};
 }
 
 void offload_optimizer(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
