@@ -194,15 +194,15 @@ void carry_over(const StageMemoryPlan& known, ActivationPacking packing, const O
     if (from.ops.added) chunk.ops = with_packed_tensors(chunk.ops, packing);
     chunk.graph = stage_graph(chunk.ops, "stage " + std::to_string(plan.stage), time, {});
     const remat::Graph& graph = chunk.graph.graph;
-    // A stage that needed no plan has no schedule: all runs once, in order.
-    const StageGraph own = stage_graph(from.ops, "", [](const GraphOp&) { return Seconds(0); }, {});
-    if (own.graph.ops() != graph.ops() || own.graph.tensors() != graph.tensors())
+    const remat::Graph& own = from.graph.graph;
+    const bool is_planned = !from.schedule.empty();  // else all runs once, in order
+    if (is_planned && (own.ops() != graph.ops() || own.tensors() != graph.tensors()))
       throw InputError({"memory.planned_sequence_length",
                         "and memory.planned_expert_imbalance: the step that the plan was made for "
                         "has other operators than this one",
                         "plan this step itself: leave both out"});
-    chunk.schedule = from.schedule.empty() ? remat::make_planner("none")->plan(graph, {}).schedule
-                                           : from.schedule;
+    chunk.schedule =
+        is_planned ? from.schedule : remat::make_planner("none")->plan(graph, {}).schedule;
     chunk.planned_times = planned_times(chunk.graph, chunk.schedule, Seconds(0));
   }
 }

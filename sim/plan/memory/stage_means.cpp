@@ -44,8 +44,8 @@ StageMeans::Variant StageMeans::tried(Variant variant, StagePlanner& planner,
     plan.host_bytes += states_on_host;
   }
   variant.stage = timed.program.stages[static_cast<std::size_t>(plan.stage)];
-  variant.time = plan.planned_time * static_cast<double>(scenario_.step.micro_batches()) +
-                 variant.offload;
+  variant.time =
+      plan.planned_time * static_cast<double>(scenario_.step.micro_batches()) + variant.offload;
   return variant;
 }
 
@@ -59,8 +59,13 @@ void StageMeans::plan(StageMemoryPlan& plan, StagePlanner& planner, TimedProgram
     for (const bool offloads : {false, true}) {
       if ((packs && !may_pack) || (offloads && !may_offload)) continue;
       stage = before;
-      Variant next = tried({.packs = packs, .offloads = offloads, .plan = plan, .stage = {},
-                            .drives = {}, .offload = {}, .time = {}},
+      Variant next = tried({.packs = packs,
+                            .offloads = offloads,
+                            .plan = plan,
+                            .stage = {},
+                            .drives = {},
+                            .offload = {},
+                            .time = {}},
                            planner, timed);
       if (!best || is_better(next.plan.feasible, next.time, best->plan.feasible, best->time))
         best = std::move(next);

@@ -42,7 +42,6 @@ Bytes budget_at(const Scenario& scenario, double share) {
   return whole.static_bytes + Bytes(static_cast<std::int64_t>(share * activations));
 }
 
-
 TEST(PackedTensors, MasksOfDropoutWaitAsOneBitPerElement) {
   const Scenario scenario = one_gpu("dgx-a100");
   const ModelGraph graph = build_model_graph(scenario.model, scenario.step);
