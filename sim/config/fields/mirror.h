@@ -357,6 +357,11 @@ void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("limit", memory.limit);
   visit("layers", memory.layers);
   visit("pressure", memory.pressure);
+  visit("packing", memory.packing);
+  visit("optimizer_states", memory.optimizer_states);
+  visit("split_batch", memory.split_batch);
+  visit("planned_sequence_length", memory.planned_sequence_length);
+  visit("planned_expert_imbalance", memory.planned_expert_imbalance);
 }
 
 }  // namespace tessera
