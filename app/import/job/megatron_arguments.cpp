@@ -153,8 +153,8 @@ constexpr Group kArguments[] = {
      "--scatter-gather-tensors-in-pipeline --no-persist-layer-norm --apply-layernorm-1p "
      "--fp8-margin --fp8-interval --fp8-amax-history-len --fp8-amax-compute-algo --fp8-wgrad "
      "--ddp-pad-buckets-for-high-nccl-busbw --calculate-per-token-loss --moe-permute-fusion "
-     "--moe-use-legacy-grouped-gemm --moe-router-pre-softmax --moe-router-score-function "
-     "--spec --deepspeed-activation-checkpointing --deepscale --deepscale_config "
+     "--moe-router-pre-softmax --moe-router-score-function "
+     "--deepspeed-activation-checkpointing --deepscale --deepscale_config "
      "--deepspeed_mpi --create-moe-param-group --use-one-sent-docs --mem-efficient-ln"},
     {kRefused, "latent attention is not simulated",
      "--multi-latent-attention --q-lora-rank --kv-lora-rank --qk-head-dim "
@@ -200,7 +200,7 @@ constexpr Group kArguments[] = {
      "--num-layers-teacher --hidden-size-teacher --num-attention-heads-teacher "
      "--num-experts-teacher --load-teacher --kd --mos --kd-alpha-ce --kd-beta-ce --kd-temp"},
     {kRefused, "layers of another make than those of GPT-2 and Llama are not simulated",
-     "--apply-residual-connection-post-layernorm --openai-gelu --onnx-safe "
+     "--spec=None --apply-residual-connection-post-layernorm --openai-gelu --onnx-safe "
      "--fp32-residual-connection --use-tutel --attention-head-type=multihead "
      "--activation-func-clamp-value --glu-linear-offset --softmax-type=vanilla --qk-clip "
      "--qk-clip-alpha --qk-clip-threshold --moe-latent-size --relative-attention-num-buckets "
@@ -221,7 +221,7 @@ constexpr Group kArguments[] = {
      "--use-inference-optimized-layers --symmetric-ar-type=none --gradient-reduce-div-fusion "
      "--no-gradient-reduce-div-fusion --disable-jit-fuser --disable-moe-token-dropping "
      "--enable-expert-tensor-parallelism --disable-moe-top2-2nd-expert-sampling "
-     "--use-fused-rmsnorm"},
+     "--use-fused-rmsnorm --moe-use-legacy-grouped-gemm"},
     {kRefused, "numbers of other formats are not simulated",
      "--fp4-param --fp4-quantizer-factory --fp8-param-gather "
      "--no-fp8-wgrad --fp8-quantizer-factory --first-last-layers-bf16 "

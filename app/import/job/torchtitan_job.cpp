@@ -35,16 +35,12 @@ constexpr std::array<std::string_view, 36> kNoPartOfAStep{"job.",
                                                           "training.warmup_steps",
                                                           "training.dataset",
                                                           "training.seed",
-                                                          "training.dtype",
                                                           "training.gc_",
                                                           "training.max_norm",
                                                           "training.tokenizer",
                                                           "experimental.custom_",
                                                           "parallelism.enable_compiled_autograd",
                                                           "experimental.enable_compiled_autograd",
-                                                          "compile.backend",
-                                                          "float8.filter_fqns",
-                                                          "quantize.linear.float8.filter_fqns",
                                                           "activation_checkpoint.early_stop",
                                                           "activation_checkpoint.preserve_rng",
                                                           "activation_checkpoint.determinism",
@@ -57,6 +53,7 @@ struct UsualValue {
 };
 constexpr std::array kUsualValues{
     UsualValue{"model.norm_type", "rmsnorm", "is not simulated: norms are RMSNorm"},
+    UsualValue{"compile.backend", "inductor", "compiles otherwise, which is not simulated"},
     UsualValue{"optimizer.early_step_in_backward", "false", "is not simulated"},
     UsualValue{"training.enable_cpu_offload", "false",
                "is not simulated here: memory.planner = cpu_optimizer is the nearest"},
@@ -305,12 +302,33 @@ class TorchtitanJob {
       in_.refuse("training.mixed_precision_param", "is " + format, "known: bfloat16, float32");
     draft_.set_text("training.precision", fp8 ? "fp8" : format == "float32" ? "fp32" : "bf16");
     if (reduce == "bfloat16") draft_.set("training.mixed_precision.reduce", "bf16");
+    read_dtype();
     read_float8(fp8);
+  }
+
+  /// In bfloat16 nothing is held in fp32 (torchtitan/config/job_config.py).
+  void read_dtype() {
+    const std::string dtype = in_.text("training.dtype").value_or("float32");
+    if (dtype == "float32") return;
+    if (dtype != "bfloat16")
+      return in_.refuse("training.dtype", "is " + dtype, "known: float32, bfloat16");
+    for (const char* part : {"parameters", "gradients", "optimizer_states"})
+      draft_.set("training.mixed_precision." + std::string(part), "bf16");
+  }
+
+  /// Layers that stay in 16 bits: of the products the head's alone do, always.
+  void read_filter(const std::string& name, bool fp8) {
+    const std::string layers = in_.text(name).value_or("");
+    if (layers.empty() || !fp8) return;
+    if (layers == "output") return draft_.ignore(name + " = output: the head stays in bf16 anyway");
+    leave_out_value(draft_, in_, options_, name, "keeps layers in bf16, which is not simulated",
+                    "known: output");
   }
 
   void read_float8(bool fp8) {
     for (const char* section : {"float8.", "quantize.linear.float8."}) {
       const std::string prefix(section);
+      read_filter(prefix + "filter_fqns", fp8);
       if (in_.flag(prefix + "enable_fsdp_float8_all_gather") && fp8)
         draft_.set("training.data_parallel.gather_fp8", "true");
       if (in_.flag(prefix + "precompute_float8_dynamic_scale_for_fsdp") && fp8)

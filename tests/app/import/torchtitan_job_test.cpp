@@ -112,6 +112,28 @@ TEST(TorchtitanJob, Float8IsItsPrecisionAndTheGatherOfWeights) {
               HasSubstr("model.converters"));
 }
 
+TEST(TorchtitanJob, LayersThatStayIn16BitsAreNotDropped) {
+  const auto with = [](const std::string& layers) {
+    return "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"float8\"]\n" +
+           kNoCheckpoints +
+           "[parallelism]\ndata_parallel_shard_degree = 8\n[float8]\nfilter_fqns = " + layers +
+           "\n";
+  };
+  EXPECT_THAT(import(with("[\"output\"]")).ignored,
+              Contains("float8.filter_fqns = output: the head stays in bf16 anyway"));
+  EXPECT_THAT(refusal(with("[\"attention.wk\", \"output\"]")), HasSubstr("float8.filter_fqns"));
+}
+
+TEST(TorchtitanJob, InBfloat16NothingIsHeldInFp32) {
+  const std::string job =
+      kModel + kNoCheckpoints + "[parallelism]\ndata_parallel_shard_degree = 8\n";
+  EXPECT_EQ(fields_of_job(job).count("training.mixed_precision.optimizer_states"), 0U);
+  auto fields = fields_of_job(job + "[training]\ndtype = \"bfloat16\"\n");
+  for (const char* part : {"parameters", "gradients", "optimizer_states"})
+    EXPECT_EQ(fields["training.mixed_precision." + std::string(part)], "bf16");
+  EXPECT_THAT(refusal(job + "[training]\ndtype = \"float16\"\n"), HasSubstr("training.dtype"));
+}
+
 TEST(TorchtitanJob, RefusesByNameAndLineWhatItDoesNotKnow) {
   const std::string shards = "[parallelism]\ndata_parallel_shard_degree = 8\n";
   EXPECT_THAT(refusal(kModel + kNoCheckpoints + shards + "new_degree = 2\n"),
