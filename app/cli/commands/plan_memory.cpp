@@ -21,6 +21,7 @@
 #include "sim/plan/plan.h"
 #include "sim/process/answer.h"
 #include "sim/report/text/memory_plan_text.h"
+#include "sim/scenario/names.h"
 
 namespace tessera {
 namespace {
@@ -82,8 +83,9 @@ class PlanQuestion {
   explicit PlanQuestion(const PlanMemoryOptions& options)
       : weights_(shipped_weights()),
         scenario_(load_scenario(options.file, options.overrides, shipped_catalog())) {
-    if (scenario_.memory.planner.empty()) scenario_.memory.planner = "tessera";
-    if (!options.planner.empty()) scenario_.memory.planner = options.planner;
+    if (scenario_.memory.planner == MemoryPlanner::off)
+      scenario_.memory.planner = MemoryPlanner::tessera;
+    if (!options.planner.empty()) scenario_.memory.planner = memory_planner_of(options.planner);
     if (options.no_swap) scenario_.memory.swap = false;
     if (options.fast) scenario_.memory.thorough = false;
   }
@@ -93,7 +95,7 @@ class PlanQuestion {
     steps_.push_back(plan_step_memory(scenario_, weights_));
     const PlannedSteps& steps = steps_.back();
     MemoryPlanReport report{.scenario = scenario_.name,
-                            .planner = scenario_.memory.planner,
+                            .planner = std::string(name_of(scenario_.memory.planner)),
                             .budget = steps.memory.budget,
                             .steps = &steps,
                             .base_time = {},
@@ -128,6 +130,14 @@ class PlanQuestion {
   std::vector<MemoryPlanReport> reports_;
 };
 
+/// With a line of what takes the time, which no one knows ahead.
+const MemoryPlanReport& planned_visibly(PlanQuestion& question, Bytes budget, bool fast) {
+  StatusLine status;
+  status.show(std::string("searches what every stage runs again and swaps") +
+              (fast ? "" : "; --fast stops at the first good plan"));
+  return question.plan(budget);
+}
+
 int fullest_stage(const PlannedStep& memory) {
   const auto fullest = std::ranges::max_element(memory.stages, {}, &StageMemoryPlan::base_peak);
   return fullest->stage;
@@ -139,8 +149,7 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
     const std::vector<Bytes> budgets = range_of(options.budgets);
     StatusLine status;
     for (std::size_t i = 0; i < budgets.size(); ++i) {
-      status.show("budget " + to_short_text(budgets[i]) + ", " + std::to_string(i + 1) + " of " +
-                  std::to_string(budgets.size()));
+      status.show(i, budgets.size(), "budgets");
       question.plan(budgets[i]);
     }
     std::vector<MemoryPlanReport> curve = question.reports();
@@ -148,16 +157,18 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
     if (!options.report_file.empty())
       write_output_file(options.report_file,
                         points_page(memory_curve_points(curve), TESSERA_VERSION));
-    print(options.format == "json" ? memory_curve_json(curve) : memory_curve_table(curve));
+    print(options.format == "json" ? memory_curve_json(curve)
+                                   : for_people(memory_curve_table(curve)));
     return ExitCode::ok;
   }
   const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
-  const MemoryPlanReport& report = question.plan(budget);
+  const MemoryPlanReport& report = planned_visibly(question, budget, options.fast);
   if (!options.picture_file.empty())
     write_output_file(options.picture_file,
                       memory_plan_svg(report, fullest_stage(report.steps->memory)));
   if (!options.report_file.empty()) write_output_file(options.report_file, question.page());
-  print(options.format == "json" ? memory_plan_json(report) : memory_plan_table(report));
+  print(options.format == "json" ? memory_plan_json(report)
+                                 : for_people(memory_plan_table(report)));
   return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
 }
 
@@ -191,7 +202,7 @@ CLI::App* add_common(CLI::App& plan, const char* name, const char* about,
                       "per GPU, for what the framework's allocator holds, as 40GiB (default: the "
                       "scenario's memory.budget, else the GPU's memory)");
   command->add_option("--planner", options->planner, "who plans (default: the scenario's, tessera)")
-      ->check(CLI::IsMember(step_planner_names()));
+      ->check(CLI::IsMember(memory_planner_names()));
   command->add_flag("--no-swap", options->no_swap, "recomputation alone");
   command->add_flag("--fast", options->fast, "a shorter search");
   command->add_option("--report", options->report_file,

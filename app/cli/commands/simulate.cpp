@@ -93,7 +93,7 @@ void write_files(const SimulateOptions& options, const Scenario& scenario,
 
 /// The step with its memory plan, if the scenario asks for one.
 TimedProgram planned(const Scenario& scenario, const PredictorWeights& weights) {
-  if (scenario.memory.planner.empty()) return plan_step(scenario, weights);
+  if (scenario.memory.planner == MemoryPlanner::off) return plan_step(scenario, weights);
   PlannedSteps steps = plan_step_memory(scenario, weights);
   for (const StageMemoryPlan& plan : steps.memory.stages)
     if (!plan.feasible) spdlog::warn("no memory plan: {}", plan.infeasible);
@@ -123,15 +123,14 @@ ExitCode run_steps(const SimulateOptions& options) {
   std::vector<StepSample> steps;
   StatusLine status;
   const auto show = [&](std::size_t done) {
-    if (status.is_due())
-      status.show(std::to_string(done) + " of " + std::to_string(calls.size()) + " steps");
+    if (status.is_due()) status.show(done, calls.size(), "steps");
   };
   for (const auto& step : forked_each(calls, options.jobs > 0 ? options.jobs : cores, show))
     steps.push_back(step.value());
   const Provenance provenance = provenance_of(scenario, weights, planned);
   const StepDistribution distribution = distribution_of(steps);
   print(options.format == "json" ? json_text(distribution, provenance)
-                                 : table_text(distribution, provenance));
+                                 : for_people(table_text(distribution, provenance)));
   return ExitCode::ok;
 }
 
