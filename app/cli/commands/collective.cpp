@@ -79,13 +79,16 @@ std::vector<int> ranks_of(const CollectiveOptions& options, int gpu_count) {
 void run_collective(const CollectiveOptions& options) {
   const Catalog catalog = shipped_catalog();
   const ClusterSpec cluster = load_cluster(options.cluster, catalog);
-  const Topology topology(measured_fabric(cluster, CollectiveTuning()).cluster);
+  const MeasuredFabric fabric = measured_fabric(cluster, CollectiveTuning());
+  const Topology topology(fabric.cluster);
   const std::vector<int> ranks = ranks_of(options, topology.gpu_count());
   if (ranks.size() < 2)
     throw InputError({"--ranks", "one GPU", "a collective needs two GPUs or more"});
   CollectiveCall call = call_of(options);
   std::vector<GroupCalibration> groups;
   if (!options.measured.empty()) groups = load_collectives(options.measured, catalog).groups;
+  const std::vector<GroupCalibration> slow = calibrations_of(fabric, CollectiveTuning());
+  groups.insert(groups.end(), slow.begin(), slow.end());
   const CollectiveTuning tuning(
       options.constants == "nccl" ? nccl_constants() : CollectiveConstants(), groups);
   const Bytes last = options.to.empty() ? call.bytes : size_of("--to", options.to);

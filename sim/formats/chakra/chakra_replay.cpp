@@ -62,6 +62,11 @@ class Replay {
                .memory_capacity = gpu_.memory,
                .collectives = settings.collectives} {
     program().layout.pipeline = static_cast<int>(job.ranks.size());
+    const CollectiveTuning tuning = settings.collectives.tuning();
+    const std::vector<GroupCalibration> slow =
+        calibrations_of(measured_fabric(settings.cluster, tuning), tuning);
+    std::vector<GroupCalibration>& groups = timed_.collectives.groups;
+    groups.insert(groups.end(), slow.begin(), slow.end());
   }
 
   ChakraReplay build() {
