@@ -1,20 +1,52 @@
 // What schedules, layer splits, experts and contexts ask of a layout.
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "workloads/families/modules.h"
 #include "workloads/parallel/cost_split.h"
 #include "workloads/parallel/layer_split.h"
 #include "workloads/schedules/virtual_pipeline.h"
+#include "workloads/sharding.h"
 #include "workloads/step_check.h"
 
 namespace tessera {
 
+/// What replicas do together they do once a step.
+void StepCheck::check_uneven_batches() {
+  const std::vector<int>& counts = step_.split.micro_batches_per_replica;
+  const std::int64_t all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  const std::string field = "parallelism.micro_batches_per_replica";
+  if (std::ssize(counts) != step_.layout.data || std::ranges::min(counts) < 1 ||
+      step_.micro_batch * all != step_.global_batch)
+    return fail(field, "is not one number above 0 for every replica, whose micro-batches are the "
+                "global batch", "correct it");
+  if (std::ranges::min(counts) == std::ranges::max(counts)) return;
+  const auto together = [&](const std::string& what, const std::string& hint) {
+    fail(field, "differs among replicas, which meet in every micro-batch: " + what, hint);
+  };
+  if (step_.layout.expert > 1 && step_.layout.data > 1)
+    together("experts are spread over them", "use parallelism.expert: 1, or equal numbers");
+  const bool scatters = scatters_gradients(step_) && step_.data_parallel.reduce_each_micro_batch;
+  if (gathers_units(step_) || scatters)
+    together("gradients or parameters are divided among them",
+             "use training.data_parallel.sharding: optimizer or none, or equal numbers");
+  if (step_.schedule == PipelineSchedule::dualpipe)
+    fail(field, "is not simulated with the schedule dualpipe", "use one_f_one_b");
+}
+
 void StepCheck::check_schedule() {
+  check_schedule_of(step_.micro_batches());
+  const std::vector<int>& counts = step_.split.micro_batches_per_replica;
+  for (const int count : std::set<int>(counts.begin(), counts.end()))
+    if (problems_.empty() && count != step_.micro_batches()) check_schedule_of(count);
+}
+
+void StepCheck::check_schedule_of(std::int64_t micro_batches) {
   const int stages = step_.layout.pipeline;
   const int chunks = step_.layout.virtual_stages;
-  const std::int64_t micro_batches = step_.micro_batches();
   const std::string batches = std::to_string(micro_batches);
   const bool interleaved = step_.schedule == PipelineSchedule::interleaved_1f1b;
   if (interleaved != (chunks > 1)) {

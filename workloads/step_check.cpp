@@ -86,6 +86,7 @@ void StepCheck::check_batch() {
   require_positive("parallelism.context", step_.layout.context);
   require_positive("parallelism.expert", step_.layout.expert);
   if (!problems_.empty()) return;
+  if (!step_.split.micro_batches_per_replica.empty()) return check_uneven_batches();
   const std::int64_t together = step_.micro_batch * step_.layout.data;
   if (step_.global_batch % together == 0) return;
   fail("global_batch",

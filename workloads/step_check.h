@@ -54,7 +54,9 @@ class StepCheck {
   void check_stages();
   void check_parts();
   // layout_check.cpp
+  void check_uneven_batches();
   void check_schedule();
+  void check_schedule_of(std::int64_t micro_batches);
   void check_split();
   void check_cost_split();
   void check_experts();

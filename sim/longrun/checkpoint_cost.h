@@ -11,7 +11,7 @@ namespace tessera {
 
 /// What a checkpoint holds and how long it takes to write. Everything that leaves a node goes from
 /// its GPUs over PCIe to its memory, from there over its NICs to the storage, all at the same time,
-/// so the slowest of the three decides.
+/// so the slowest of the three decides, or what they share on the way.
 struct CheckpointCost {
   Bytes bytes;          ///< of the job: weights, master weights, moments, once each
   int writers = 1;      ///< GPUs that hold a part of them
@@ -19,11 +19,14 @@ struct CheckpointCost {
   Seconds to_host;      ///< GPU to host memory
   Seconds to_network;   ///< host memory through the NICs; 0 where the node has none
   Seconds to_storage;   ///< at the bandwidth of the storage; 0 where it is not known
+  /// From the hosts into the storage, over links that are shared on the way; 0 where it was not
+  /// simulated.
+  Seconds simulated;
   Seconds to_drives;    ///< of the node itself, instead; 0 where it has none
-  std::string slowest;  ///< "PCIe", "NIC" or "storage"
+  std::string slowest;  ///< "PCIe", "NIC", "storage" or "links on the way"
 
   /// All the way.
-  Seconds total() const { return std::max({to_host, to_network, to_storage}); }
+  Seconds total() const { return std::max({to_host, to_network, to_storage, simulated}); }
 };
 
 /// `storage`: what it takes from the whole job; 0: not known, and no limit.

@@ -38,6 +38,7 @@ RankPaces rank_paces(const Scenario& scenario, const Program& program,
             make_predictor(scenario.predictor_form, at_power_limit(gpus.gpu), weights);
         paces.tables.push_back(
             time_segments(program, *predictor, host_costs(scenario.step)).segments);
+        paces.gpus.push_back(gpus.gpu);
       }
       pace.table = entry->second;
     }

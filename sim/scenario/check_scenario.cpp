@@ -93,6 +93,7 @@ void check_placement(const Scenario& scenario, std::vector<ScenarioProblem>& pro
 /// Micro-batches: global_batch = micro_batch * data * micro-batches, all whole.
 void check_batch(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {
   const StepOptions& step = scenario.step;
+  if (!step.split.micro_batches_per_replica.empty()) return;  // sim/config/micro_batches.h
   const Count data{"parallelism.data", step.layout.data};
   const Count global{"training.global_batch", step.global_batch};
   if (!divides(data, global)) {
@@ -181,6 +182,8 @@ void check_planner(const Scenario& scenario, std::vector<ScenarioProblem>& probl
   };
   if (scenario.step.framework.overlap_experts) refuse("training.framework.overlap_experts");
   if (scenario.step.offload_layers > 0) refuse("training.offload_layers");
+  if (!scenario.step.split.micro_batches_per_replica.empty())
+    refuse("parallelism.micro_batches_per_replica");
 }
 
 void check_attention(const Scenario& scenario, std::vector<ScenarioProblem>& problems) {

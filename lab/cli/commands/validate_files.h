@@ -24,6 +24,8 @@ struct ValidateOptions {
   int jobs = 0;                      ///< 0: as many as there are processors
   std::string collectives_file;
   std::string power_caps_file;
+  std::string node_power_file;
+  std::string long_runs_folder;
   std::string calibrate_on;
   std::string leave_out;
   std::string constants;
