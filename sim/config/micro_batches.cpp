@@ -30,11 +30,10 @@ std::int64_t derived_micro_batch(const schema::Scenario& scenario) {
   return training.global_batch() / (scenario.parallelism().data() * micro_batches);
 }
 
-std::vector<ScenarioProblem> check_rank_order(const schema::Scenario& scenario) {
+std::vector<Problem> check_rank_order(const schema::Scenario& scenario) {
   const std::string& order = scenario.parallelism().order();
   if (parse_rank_order(order)) return {};
   return {{"parallelism.order",
-           {},
            "parallelism.order = " + order + " does not name tp, cp, ep, dp and pp once each",
            "write them from the nearest ranks to the farthest, as " + text_of(kDefaultRankOrder)}};
 }
@@ -42,7 +41,7 @@ std::vector<ScenarioProblem> check_rank_order(const schema::Scenario& scenario) 
 namespace {
 
 /// Their range holds for derived ones too.
-std::vector<ScenarioProblem> check_derived(const schema::Scenario& scenario) {
+std::vector<Problem> check_derived(const schema::Scenario& scenario) {
   const auto& field = *schema::Training::descriptor()->FindFieldByName("micro_batches");
   const std::int64_t per_replica =
       scenario.training().global_batch() / scenario.parallelism().data();
@@ -50,47 +49,45 @@ std::vector<ScenarioProblem> check_derived(const schema::Scenario& scenario) {
   if (micro_batch <= 0) return {};
   const std::int64_t count = per_replica / micro_batch;
   if (count == 0 || in_range(static_cast<double>(count), field)) return {};
-  return {
-      {"training.global_batch",
-       {"training.micro_batch", "parallelism.data"},
-       "training.global_batch = " + std::to_string(scenario.training().global_batch()) +
-           " makes micro_batches = global_batch / (data * micro_batch) = " + std::to_string(count) +
-           ", out of their range",
-       "they are " + range_text(field) + ": use a smaller global_batch or a larger micro_batch"}};
+  return {{"training.global_batch",
+           "training.global_batch = " + std::to_string(scenario.training().global_batch()) +
+               " makes micro_batches = global_batch / (data * micro_batch) = " +
+               std::to_string(count) + ", out of their range",
+           "they are " + range_text(field) + ": use a smaller global_batch or a larger micro_batch",
+           {"training.micro_batch", "parallelism.data"}}};
 }
 
 const std::string kPerReplica = "parallelism.micro_batches_per_replica";
 
-std::vector<ScenarioProblem> check_uneven(const schema::Scenario& scenario) {
+std::vector<Problem> check_uneven(const schema::Scenario& scenario) {
   const schema::Training& training = scenario.training();
   const int count = scenario.parallelism().micro_batches_per_replica_size();
   const int data = scenario.parallelism().data();
   if (count != data)
     return {{kPerReplica,
-             {"parallelism.data"},
              kPerReplica + " has " + std::to_string(count) + " numbers for " +
                  std::to_string(data) + " replicas",
-             "give one for every replica"}};
+             "give one for every replica",
+             {"parallelism.data"}}};
   if (training.has_micro_batches())
     return {{kPerReplica,
-             {kMicroBatches},
              kPerReplica + " and " + kMicroBatches + " both say how many micro-batches there are",
-             "leave out " + kMicroBatches}};
+             "leave out " + kMicroBatches,
+             {kMicroBatches}}};
   const std::int64_t all = uneven_micro_batches(scenario);
   if (derived_micro_batch(scenario) * all == training.global_batch()) return {};
   return {{kPerReplica,
-           kOthers,
            "the micro-batches of " + kPerReplica + " are " + std::to_string(all) +
                ", and global_batch = " + std::to_string(training.global_batch()) + " is not " +
                (training.has_micro_batch()
                     ? "micro_batch = " + std::to_string(training.micro_batch()) + " times as many"
                     : "a multiple"),
-           "change one of them"}};
+           "change one of them", kOthers}};
 }
 
 }  // namespace
 
-std::vector<ScenarioProblem> check_micro_batches(const schema::Scenario& scenario) {
+std::vector<Problem> check_micro_batches(const schema::Scenario& scenario) {
   const schema::Training& training = scenario.training();
   const std::int64_t data = scenario.parallelism().data();
   if (uneven_micro_batches(scenario) > 0) return check_uneven(scenario);
@@ -100,15 +97,15 @@ std::vector<ScenarioProblem> check_micro_batches(const schema::Scenario& scenari
   const std::string given = kMicroBatches + " = " + std::to_string(training.micro_batches());
   const std::string whole = "global_batch / data = " + std::to_string(per_replica);
   if (per_replica % training.micro_batches() != 0) {
-    return {{kMicroBatches, kOthers, given + " does not divide " + whole,
-             "use a number that divides " + std::to_string(per_replica)}};
+    return {{kMicroBatches, given + " does not divide " + whole,
+             "use a number that divides " + std::to_string(per_replica), kOthers}};
   }
   const std::int64_t micro_batch = per_replica / training.micro_batches();
   if (!training.has_micro_batch() || training.micro_batch() == micro_batch) return {};
-  return {{kMicroBatches, kOthers,
+  return {{kMicroBatches,
            given + " contradicts micro_batch = " + std::to_string(training.micro_batch()) + ": " +
                whole,
-           "give one of the two, or micro_batch = " + std::to_string(micro_batch)}};
+           "give one of the two, or micro_batch = " + std::to_string(micro_batch), kOthers}};
 }
 
 }  // namespace tessera

@@ -12,6 +12,8 @@
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/time_segments.h"
+#include "sim/scenario/names.h"
+#include "sim/scenario/rules/check_scenario.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/program/program.h"
 
@@ -107,11 +109,10 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
 /// A plan of what runs again takes the place of training.recompute. Planners know values that are
 /// written once: gradients that meet make a new one for them, which holds more for a while.
 Scenario with_plan_alone(Scenario scenario) {
-  if (scenario.memory.planner.empty()) return scenario;
+  if (scenario.memory.planner == MemoryPlanner::off) return scenario;
   scenario.step.recompute = Recompute::none;
-  const bool offloads =
-      scenario.memory.planner == kOptimizerOffload || scenario.memory.planner == kCpuOptimizer;
-  if (!offloads) scenario.step.framework.gradients_join_in_place = false;
+  if (!offloads_optimizer(scenario.memory.planner))
+    scenario.step.framework.gradients_join_in_place = false;
   return scenario;
 }
 
@@ -151,10 +152,12 @@ TimedProgram planned_step(const Scenario& given, const KernelPredictor& predicto
 }  // namespace
 
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
+  require_sound(scenario);
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
-  TimedProgram timed = scenario.memory.planner.empty() ? unplanned_step(scenario, *predictor)
-                                                       : planned_step(scenario, *predictor);
+  TimedProgram timed = scenario.memory.planner == MemoryPlanner::off
+                           ? unplanned_step(scenario, *predictor)
+                           : planned_step(scenario, *predictor);
   timed.paces = rank_paces(scenario, timed.program, weights);
   deadline.check();
   timed.simulation.time_limit = deadline.left();
@@ -162,6 +165,7 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
 }
 
 PlannedSteps plan_step_memory(const Scenario& given, const PredictorWeights& weights) {
+  require_sound(given);
   const Scenario scenario = with_plan_alone(given);
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);

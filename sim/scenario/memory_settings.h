@@ -11,8 +11,28 @@ namespace tessera {
 enum class PressurePolicy : std::uint8_t { rule, planner, dtr, capuchin };
 
 /// The section `memory` of a scenario: what happens where a step does not fit.
+/// Who chooses what a step runs again and what it copies to host memory: one of sim/remat, of
+/// Megatron's options, or the optimizer's states alone.
+enum class MemoryPlanner : std::uint8_t {
+  off,
+  tessera,
+  libra,
+  none,  ///< keeps everything: what does not fit has no plan
+  chen_sqrt,
+  chen_greedy,
+  rotor,
+  knapsack,
+  dtr,
+  capuchin,
+  belady,
+  megatron_block,
+  megatron_uniform,
+  optimizer_offload,
+  cpu_optimizer,
+};
+
 struct MemorySettings {
-  std::string planner;    ///< of sim/remat, or megatron_block or megatron_uniform; empty: none
+  MemoryPlanner planner = MemoryPlanner::off;
   Bytes budget;           ///< per GPU, for everything the allocator holds; 0 = the GPU's memory
   bool swap = true;       ///< tensors may be copied to host memory
   bool recompute = true;  ///< under `limit`, tensors may be given up and made again

@@ -17,6 +17,7 @@
 #include "sim/plan/plan.h"
 #include "sim/remat/libra_planner.h"
 #include "sim/remat/planner.h"
+#include "sim/scenario/names.h"
 
 namespace tessera {
 namespace {
@@ -100,7 +101,7 @@ Answer ask(const std::string& name, const Model& model, const Iteration& step, B
   std::unique_ptr<remat::Planner> planner;
   if (name.starts_with("megatron")) {
     if (!model.has_layers) return {};
-    planner = make_megatron_planner(name, 0, step.chunk.ops, step.chunk.graph);
+    planner = make_megatron_planner(memory_planner_of(name), 0, step.chunk.ops, step.chunk.graph);
   } else if (name == "unrefined") {
     planner = std::make_unique<remat::LibraPlanner>(false);
   } else {

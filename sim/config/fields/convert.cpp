@@ -36,6 +36,7 @@ static_assert(int{schema::MixedPrecision::int8} == int(Precision::int8));
 static_assert(int{schema::Framework::replicated} == int(TensorPlan::replicated));
 static_assert(int{schema::full} == int(Recompute::full));
 static_assert(int{schema::capuchin} == int(PressurePolicy::capuchin));
+static_assert(int{schema::Memory::cpu_optimizer} == int(MemoryPlanner::cpu_optimizer));
 static_assert(int{schema::Reliability::elastic} == int(MissingNodes::elastic));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));

@@ -16,6 +16,7 @@
 #include "sim/plan/memory/planned_program.h"
 #include "sim/plan/memory/stage_planner.h"
 #include "sim/plan/time_segments.h"
+#include "sim/scenario/names.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/program/process_groups.h"
 #include "workloads/schedules/virtual_pipeline.h"
@@ -157,46 +158,12 @@ std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& 
   return stages;
 }
 
-void refuse_unknown(const Scenario& scenario) {
-  std::vector<Problem> problems;
-  const std::vector<std::string> names = step_planner_names();
-  if (std::ranges::find(names, scenario.memory.planner) == names.end()) {
-    std::string known;
-    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-    problems.push_back(
-        {"memory.planner", "'" + scenario.memory.planner + "' is unknown", "use one of " + known});
-  }
-  if (scenario.memory.layers > 0 && !is_megatron_planner(scenario.memory.planner))
-    problems.push_back({"memory.layers", "is a number that only Megatron's planners take",
-                        "use memory.planner megatron_block or megatron_uniform, or leave it out"});
-  const bool offloads =
-      scenario.memory.planner == kOptimizerOffload || scenario.memory.planner == kCpuOptimizer;
-  if (offloads && !scenario.memory.swap)
-    problems.push_back({"memory.swap", "false leaves " + scenario.memory.planner + " nothing to do",
-                        "use swap: true, or another planner"});
-  if (scenario.memory.planner == kCpuOptimizer &&
-      host_bandwidth_of_gpu(scenario.cluster.node) <= BytesPerSecond(0))
-    problems.push_back({"cluster.node.host_memory_bandwidth",
-                        "is not known of " + scenario.cluster.node.id +
-                            ": the time of an update by the CPU follows from it",
-                        "give it, per socket, for instance 200 GB/s"});
-  if (scenario.memory.planner == kCpuOptimizer && scenario.step.optimizer != OptimizerKind::adam)
-    problems.push_back({"training.optimizer", "cpu_optimizer runs Adam",
-                        "use optimizer: adam, or planner: optimizer_offload"});
-  if (scenario.step.recompute != Recompute::none)
-    problems.push_back({"memory.planner", "plans what is run again, as training.recompute does",
-                        "leave out training.recompute"});
-  if (scenario.step.mode == StepMode::inference)
-    problems.push_back({"memory.planner", "plans training steps", "use mode: training"});
-  if (!problems.empty()) throw InputError(std::move(problems));
-}
-
 /// Optimizer states of stages in host memory.
 class OptimizerOffload {
  public:
   OptimizerOffload(const Scenario& scenario, Bytes budget) : scenario_(scenario), budget_(budget) {}
 
-  bool wanted() const { return on_cpu() || scenario_.memory.planner == kOptimizerOffload; }
+  bool wanted() const { return offloads_optimizer(scenario_.memory.planner); }
   void run(StageMemoryPlan& plan, const remat::HostLink& link, Bytes host_bytes,
            TimedProgram& timed) {
     const AllocatorSetting& allocator = timed.library_memory.allocator;
@@ -219,7 +186,7 @@ class OptimizerOffload {
   Seconds slowest() const { return slowest_; }
 
  private:
-  bool on_cpu() const { return scenario_.memory.planner == kCpuOptimizer; }
+  bool on_cpu() const { return scenario_.memory.planner == MemoryPlanner::cpu_optimizer; }
 
   const Scenario& scenario_;
   Bytes budget_;
@@ -276,16 +243,6 @@ DeviceMemory PlannedStep::device() const {
   return memory;
 }
 
-std::vector<std::string> step_planner_names() {
-  std::vector<std::string> names = remat::planner_names();
-  std::erase(names, "exact");
-  names.emplace_back("megatron_block");
-  names.emplace_back("megatron_uniform");
-  names.emplace_back(kOptimizerOffload);
-  names.emplace_back(kCpuOptimizer);
-  return names;
-}
-
 TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan,
                                TimedProgram timed) {
   const MemorySettings& settings = scenario.memory;
@@ -311,7 +268,6 @@ TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan
 
 PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
                                 TimedProgram timed) {
-  refuse_unknown(scenario);
   OperatorTimes times(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return times(op); };
   const MemorySettings& settings = scenario.memory;

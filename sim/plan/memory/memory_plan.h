@@ -82,7 +82,4 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
 TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan,
                                TimedProgram timed);
 
-/// Planners of `sim/remat` and Megatron's.
-std::vector<std::string> step_planner_names();
-
 }  // namespace tessera

@@ -148,10 +148,6 @@ CpuUpdate update_on_cpu(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
   return update;
 }
 
-BytesPerSecond host_bandwidth_of_gpu(const NodeSpec& node) {
-  return node.host_memory_bandwidth * (static_cast<double>(node.sockets) / node.gpu_count);
-}
-
 void offload_optimizer(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
                        const AllocatorSetting& allocator, Program& program) {
   RankProgram& stage = program.stages[static_cast<std::size_t>(plan.stage)];

@@ -7,6 +7,7 @@
 #include "hw/units/text.h"
 #include "sim/plan/memory/megatron_planner.h"
 #include "sim/plan/memory/split_micro_batches.h"
+#include "sim/scenario/names.h"
 #include "workloads/parallel/stage_program.h"
 #include "workloads/schedules/virtual_pipeline.h"
 
@@ -163,7 +164,7 @@ remat::PlanResult StagePlanner::solve(const StageOps& ops, const StageGraph& gra
   request.host_bytes = host_bytes_.value() / plan_->in_flight;
   request.effort = thorough ? remat::Effort::thorough : remat::Effort::fast;
   auto planner = make_megatron_planner(settings_.planner, settings_.layers, ops, graph);
-  if (!planner) planner = remat::make_planner(settings_.planner);
+  if (!planner) planner = remat::make_planner(name_of(settings_.planner));
   return remat::make_plan(*planner, graph.graph, request);
 }
 

@@ -5,46 +5,24 @@
 #include <set>
 #include <string>
 
+#include "sim/scenario/rules/counts.h"
+#include "sim/scenario/rules/framework_rules.h"
 #include "workloads/families/modules.h"
 #include "workloads/parallel/cost_split.h"
 #include "workloads/parallel/layer_split.h"
 #include "workloads/schedules/virtual_pipeline.h"
-#include "workloads/sharding.h"
-#include "workloads/step_check.h"
 
 namespace tessera {
 
-/// What replicas do together they do once a step.
-void StepCheck::check_uneven_batches() {
-  const std::vector<int>& counts = step_.split.micro_batches_per_replica;
-  const std::int64_t all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-  const std::string field = "parallelism.micro_batches_per_replica";
-  if (std::ssize(counts) != step_.layout.data || std::ranges::min(counts) < 1 ||
-      step_.micro_batch * all != step_.global_batch)
-    return fail(field, "is not one number above 0 for every replica, whose micro-batches are the "
-                "global batch", "correct it");
-  if (std::ranges::min(counts) == std::ranges::max(counts)) return;
-  const auto together = [&](const std::string& what, const std::string& hint) {
-    fail(field, "differs among replicas, which meet in every micro-batch: " + what, hint);
-  };
-  if (step_.layout.expert > 1 && step_.layout.data > 1)
-    together("experts are spread over them", "use parallelism.expert: 1, or equal numbers");
-  const bool scatters = scatters_gradients(step_) && step_.data_parallel.reduce_each_micro_batch;
-  if (gathers_units(step_) || scatters)
-    together("gradients or parameters are divided among them",
-             "use training.data_parallel.sharding: optimizer or none, or equal numbers");
-  if (step_.schedule == PipelineSchedule::dualpipe)
-    fail(field, "is not simulated with the schedule dualpipe", "use one_f_one_b");
-}
-
-void StepCheck::check_schedule() {
+/// Of every number of micro-batches that a replica has.
+void FrameworkRules::check_schedule() {
   check_schedule_of(step_.micro_batches());
   const std::vector<int>& counts = step_.split.micro_batches_per_replica;
   for (const int count : std::set<int>(counts.begin(), counts.end()))
     if (problems_.empty() && count != step_.micro_batches()) check_schedule_of(count);
 }
 
-void StepCheck::check_schedule_of(std::int64_t micro_batches) {
+void FrameworkRules::check_schedule_of(std::int64_t micro_batches) {
   const int stages = step_.layout.pipeline;
   const int chunks = step_.layout.virtual_stages;
   const std::string batches = std::to_string(micro_batches);
@@ -76,7 +54,7 @@ void StepCheck::check_schedule_of(std::int64_t micro_batches) {
     fail("training.schedule", "dualpipe is an order of training", "use mode: training");
 }
 
-void StepCheck::check_split() {
+void FrameworkRules::check_split() {
   const StageSplit& split = step_.split;
   if (uses_cost_split(step_)) return check_cost_split();
   if (layers_of_parts(model_.layers, step_)) return;
@@ -102,12 +80,12 @@ void StepCheck::check_split() {
     fail("parallelism.virtual_stages",
          "pipeline * virtual_stages = " + std::to_string(parts) +
              " does not divide the layers = " + std::to_string(model_.layers),
-         "use a product that is one of " + divisors_of(model_.layers) +
+         "use a product of " + listed_values(divisors(model_.layers, model_.layers)) +
              ", or give layers_per_stage");
   }
 }
 
-void StepCheck::check_cost_split() {
+void FrameworkRules::check_cost_split() {
   const int stages = step_.layout.pipeline;
   if (!split_by_cost(model_, stages))
     fail("parallelism.pipeline",
@@ -120,7 +98,7 @@ void StepCheck::check_cost_split() {
 }
 
 /// Ranks that share the experts, and parts of each.
-void StepCheck::check_experts() {
+void FrameworkRules::check_experts() {
   const ParallelLayout& layout = step_.layout;
   const int parts = layout.expert_tensor;
   const std::string all = std::to_string(layout.tensor);
@@ -147,15 +125,16 @@ void StepCheck::check_experts() {
 }
 
 /// Context-parallel ranks.
-void StepCheck::check_context() {
+void FrameworkRules::check_context() {
   const ParallelLayout& layout = step_.layout;
   if (layout.context == 1) return;
+  const std::int64_t halves = step_.sequence_length % 2 == 0 ? step_.sequence_length / 2 : 1;
   if (step_.sequence_length % (2LL * layout.context) != 0)
     fail("parallelism.context",
          std::to_string(layout.context) +
              " ranks with two pieces each do not divide sequences of " +
              std::to_string(step_.sequence_length),
-         "use half of one of " + divisors_of(step_.sequence_length));
+         "use " + listed_values(divisors(halves, halves)));
   if (!uses_fused_attention(step_.framework))
     fail("parallelism.context", "unfused attention sees whole sequences",
          "use training.framework.attention: transformer_engine, flash2 or cudnn in 16 bit, or 1");
