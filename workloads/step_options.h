@@ -64,8 +64,8 @@ struct StageSplit {
   std::vector<int> layers_per_stage;
   int first_stage_layers = 0;  ///< of all chunks of the first stage; 0: like the others
   int last_stage_layers = 0;
-  bool embedding_as_layer = false;  ///< the embedding takes the place of a layer
-  bool head_as_layer = false;       ///< likewise head and loss
+  bool embedding_as_layer = false;             ///< the embedding takes the place of a layer
+  bool head_as_layer = false;                  ///< likewise head and loss
   std::vector<int> micro_batches_per_replica;  ///< of every one; empty: equal
 };
 

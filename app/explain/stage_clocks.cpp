@@ -157,12 +157,12 @@ ClockPlan plan_clocks(const Scenario& scenario, const PredictorWeights& weights,
 
 std::string table_text(const ClockPlan& plan) {
   char line[160];
-  std::string text =
-      "stage  clock %  of kernels %  kernels of a GPU       J     J at that clock\n";
+  std::string text = "stage  clock %  of kernels %  kernels of a GPU       J     J at that clock\n";
   for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
     const StageClock& of = plan.stages[stage];
     std::snprintf(line, sizeof(line), "%5zu %8.0f %13.0f %17s %9.4g %19.4g\n", stage,
-                  100 * of.clock, 100 * of.slowed, to_short_text(Seconds(of.kernels_s)).c_str(), of.energy_j, of.scheduled_j);
+                  100 * of.clock, 100 * of.slowed, to_short_text(Seconds(of.kernels_s)).c_str(),
+                  of.energy_j, of.scheduled_j);
     text += line;
   }
   std::snprintf(

@@ -31,9 +31,9 @@ struct ClockPlan {
 /// The slowest clocks by stage with which the step takes at most 1 + `tolerance` of its time, stage
 /// by stage, the one that computes least first: once for whole stages, and once for what runs
 /// between the filling and the draining of the pipeline alone, whichever saves more. Each candidate
-/// is simulated, kernels at 1 / clock of their time: more than those that memory limits take, and as
-/// if clocks changed at once (Chung et al., "Perseus", SOSP 2024). Energy of a kernel falls
-/// with the voltage (hw/power.h); idle power stays. Throws InputError without a pipeline, without a
+/// is simulated, kernels at 1 / clock of their time: more than those that memory limits take, and
+/// as if clocks changed at once (Chung et al., "Perseus", SOSP 2024). Energy of a kernel falls with
+/// the voltage (hw/power.h); idle power stays. Throws InputError without a pipeline, without a
 /// known board power, and for jobs whose GPUs differ already.
 ClockPlan plan_clocks(const Scenario& scenario, const PredictorWeights& weights, double tolerance);
 

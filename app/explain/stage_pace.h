@@ -10,8 +10,8 @@ namespace tessera {
 struct StagePace {
   double clock = 1;  ///< share of the clock, in (0, 1]
   /// So many micro-batches keep the full clock where the pipeline fills (the first forward passes)
-  /// and where it drains (the last backward passes), as does what belongs to no pass; 0: all kernels
-  /// run slower.
+  /// and where it drains (the last backward passes), as does what belongs to no pass; 0: all
+  /// kernels run slower.
   int spared = 0;
 };
 

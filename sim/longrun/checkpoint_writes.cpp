@@ -31,7 +31,8 @@ std::vector<bool> sending_replicas(const Program& program, int gpus_per_node) {
   const int writing = std::max(1, layout.shard / layout.context);
   std::set<int> nodes;
   for (int rank = 0; rank < layout.world_size(); ++rank)
-    if (position_of(rank, layout).data < writing) nodes.insert(program.gpu_of(rank) / gpus_per_node);
+    if (position_of(rank, layout).data < writing)
+      nodes.insert(program.gpu_of(rank) / gpus_per_node);
   std::vector<bool> sends(static_cast<std::size_t>(layout.data));
   for (int rank = 0; rank < layout.world_size(); ++rank)
     if (nodes.contains(program.gpu_of(rank) / gpus_per_node))
@@ -61,7 +62,8 @@ TimedProgram with_storage(TimedProgram timed, BytesPerSecond bandwidth) {
   cluster.storage_bandwidth = bandwidth;
   ClusterSpec with_ports = cluster;
   const double of_node = nic_bundle_rate(cluster.node).value() * nic_bundles(cluster.node);
-  with_ports.storage_nodes = of_node > 0 ? static_cast<int>(std::ceil(bandwidth.value() / of_node)) : 0;
+  with_ports.storage_nodes =
+      of_node > 0 ? static_cast<int>(std::ceil(bandwidth.value() / of_node)) : 0;
   with_ports.storage_nodes = std::min(with_ports.storage_nodes, cluster.node_count);
   with_ports.node_count += with_ports.storage_nodes;
   const bool has_room = of_node > 0 && problems_of(with_ports).empty();
@@ -72,8 +74,8 @@ TimedProgram with_storage(TimedProgram timed, BytesPerSecond bandwidth) {
 TimedProgram with_checkpoint_writes(TimedProgram timed, Bytes bytes) {
   Program& program = timed.program;
   const auto replicas = sending_replicas(program, timed.topology.cluster().node.gpu_count);
-  const std::int64_t gpus = std::ranges::count(replicas, true) * program.layout.world_size() /
-                            program.layout.data;
+  const std::int64_t gpus =
+      std::ranges::count(replicas, true) * program.layout.world_size() / program.layout.data;
   ProgramOp write;
   write.kind = OpKind::copy_out;
   write.stream = StreamKind::host;  // out of the node

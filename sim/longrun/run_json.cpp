@@ -51,7 +51,7 @@ Json checkpoint_json(const RunAnswer& answer) {
           {"to_host_s", cost.to_host.value()},
           {"to_network_s", cost.to_network.value()},
           {"to_storage_s", cost.to_storage.value()},
-          {"simulated_s", cost.simulated.value()},
+          {"on_shared_links_s", cost.simulated.value()},
           {"slowest", cost.slowest},
           {"asynchronous", answer.asynchronous},
           {"blocking_s", to_seconds(answer.plan.checkpoint).value()},

@@ -25,8 +25,8 @@ double mean_of_load(const SlicedWatts& load) {
 
 SlicedWatts load_of(const GpuWork& work, Seconds step) {
   const Watts idle = idle_power(work.gpu);
-  const Watts dynamic = std::max(Watts(0), busy_power(work.gpu) - idle) *
-                        dynamic_power_share(clock_share(work.gpu));
+  const Watts dynamic =
+      std::max(Watts(0), busy_power(work.gpu) - idle) * dynamic_power_share(clock_share(work.gpu));
   const double slice_s = step.value() / kPowerSlices;
   SlicedWatts load(kPowerSlices, idle.value());
   for (std::size_t slice = 0; slice < load.size() && slice_s > 0; ++slice)
@@ -54,7 +54,8 @@ class Boxes {
 
   Watts mean() const {
     double sum = 0;
-    for (const int number : in_order_) sum += mean_of_load(loads_[static_cast<std::size_t>(number)]);
+    for (const int number : in_order_)
+      sum += mean_of_load(loads_[static_cast<std::size_t>(number)]);
     return Watts(in_order_.empty() ? 0 : sum / static_cast<double>(in_order_.size()));
   }
   Watts peak() const {
@@ -129,8 +130,8 @@ void add_surroundings(const ClusterSpec& cluster, double step, double nodes, Ste
 std::optional<StepEnergy> step_energy(const ClusterSpec& cluster, const StepReport& report,
                                       const std::vector<GpuWork>& work,
                                       const std::vector<int>& placement) {
-  const bool known = std::ranges::all_of(
-      work, [](const GpuWork& of) { return has_known_power(of.gpu); });
+  const bool known =
+      std::ranges::all_of(work, [](const GpuWork& of) { return has_known_power(of.gpu); });
   if (!known || work.empty() || !has_known_power(cluster.node.gpu)) return std::nullopt;
   const double step = report.step_time.value();
   StepEnergy energy;
@@ -146,8 +147,8 @@ std::optional<StepEnergy> step_energy(const ClusterSpec& cluster, const StepRepo
       energy.idle += idle_power(work[static_cast<std::size_t>(member)].gpu);
     }
   }
-  energy.mean_gpu = Watts(step > 0 ? energy.gpus_j / step / report.gpus()
-                                   : energy.idle.value() / report.gpus());
+  energy.mean_gpu =
+      Watts(step > 0 ? energy.gpus_j / step / report.gpus() : energy.idle.value() / report.gpus());
   add_surroundings(cluster, step, static_cast<double>(report.gpus()) / cluster.node.gpu_count,
                    energy);
   measure_nodes(cluster, nodes, std::move(loads), energy);

@@ -15,8 +15,8 @@ inline constexpr int kPowerSlices = 256;
 
 /// What a simulated GPU does in a step, as the power above idle sees it, in seconds of full
 /// products: those count whole, kernels that memory limits 0.85 (training ResNet-50, half of whose
-/// time they take, draws 0.92 to 0.97 of what BERT's products add on P100 and V100: ml-energy/zeus),
-/// exposed communication 0.3 (judged).
+/// time they take, draws 0.92 to 0.97 of what BERT's products add on P100 and V100:
+/// ml-energy/zeus), exposed communication 0.3 (judged).
 struct GpuWork {
   int rank = 0;
   GpuSpec gpu;                 ///< of this rank

@@ -84,8 +84,7 @@ std::span<const OpRecord> TimelineIndex::records_of(int rank) const {
 }
 
 std::vector<Seconds> TimelineIndex::launch_dates_of(int rank) const {
-  const StageLaunches& launches =
-      launches_[static_cast<std::size_t>(number_of(rank))];
+  const StageLaunches& launches = launches_[static_cast<std::size_t>(number_of(rank))];
   const std::span<const OpRecord> records = records_of(rank);
   std::vector<Seconds> dates;
   dates.reserve(records.size());

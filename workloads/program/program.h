@@ -279,8 +279,9 @@ struct TokenRouting {
 /// all its ranks.
 struct Program {
   ParallelLayout layout;
-  std::vector<Segment> segments;    ///< distinct runs of kernels; identical layers share one
-  /// By pipeline stage; where replicas differ, all stages of the one kind behind those of the other.
+  std::vector<Segment> segments;  ///< distinct runs of kernels; identical layers share one
+  /// By pipeline stage; where replicas differ, all stages of the one kind behind those of the
+  /// other.
   std::vector<RankProgram> stages;
   std::vector<std::int32_t> kind_of_replica;  ///< by data-parallel rank; empty: all alike
   /// Ranks of groups that follow from no layout, ascending; only where every rank has a program of

@@ -20,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A write that takes so many times what each of its links alone would, waits for others on them.
-constexpr double kShared = 1.02;
 constexpr double kDefaultDays = 30;
 constexpr Seconds kRestartWithoutReading = Seconds(300);
 
@@ -261,11 +259,10 @@ void finish_plan(const RunOptions& options, const Scenario& scenario, const Time
   answer.tokens_per_s = step.tokens_per_s;
   answer.samples_per_s = step.samples_per_s;
   const BytesPerSecond storage = storage_of(options);
-  CheckpointCost cost = checkpoint_cost(scenario, timed, storage);
-  cost.simulated = Seconds(step.write_s);
-  if (cost.simulated > std::max({cost.to_host, cost.to_network, cost.to_storage}) * kShared)
-    cost.slowest = "links on the way";
-  set_checkpoint(options, std::move(cost), answer);
+  set_checkpoint(
+      options,
+      with_simulated_write(checkpoint_cost(scenario, timed, storage), Seconds(step.write_s)),
+      answer);
   if (options.asynchronous && step.with_write_s > 0)
     plan.write_slowdown = write_slowdown(answer.cost, step.step_time, Seconds(step.with_write_s));
   plan.interval = in_steps(plan.interval, step.step_time);

@@ -11,8 +11,8 @@ namespace {
 
 /// The GPU of every rank.
 std::vector<const GpuSpec*> gpus_of_job(const Scenario& scenario) {
-  std::vector<const GpuSpec*> gpus(
-      static_cast<std::size_t>(scenario.step.layout.world_size()), &scenario.cluster.node.gpu);
+  std::vector<const GpuSpec*> gpus(static_cast<std::size_t>(scenario.step.layout.world_size()),
+                                   &scenario.cluster.node.gpu);
   for (const GpuPerturbation& other : scenario.perturbation.gpus) {
     const GpuSpec* gpu = other.gpu.id.empty() ? &scenario.cluster.node.gpu : &other.gpu;
     for (const int rank : ranks_of(other, scenario.step.layout))
@@ -37,7 +37,8 @@ double mean_gpu_price(const RunOptions& options, const Scenario& scenario) {
     sum += entry->second;
   }
   if (options.spot && known.size() > 1)
-    throw InputError({"--spot", "is for jobs on GPUs of one kind: each has interruptions of its own",
+    throw InputError({"--spot",
+                      "is for jobs on GPUs of one kind: each has interruptions of its own",
                       "leave it out"});
   return sum / static_cast<double>(gpus.size());
 }

@@ -69,7 +69,7 @@ StepFigures figures_with_write(const RunOptions& options, const RunStep& step) {
   if (known.alone <= 0) known.alone = time_of(checkpoint_write_alone, cost.bytes);
   figures.write_s = known.alone;
   if (!options.asynchronous) return figures;
-  cost.simulated = Seconds(known.alone);
+  cost = with_simulated_write(std::move(cost), Seconds(known.alone));
   const Bytes bytes = written_in_step(cost, figures.step_time);
   const auto [entry, is_new] = known.beside.try_emplace(bytes.value(), 0);
   if (is_new) entry->second = time_of(with_checkpoint_writes, bytes);

@@ -17,10 +17,10 @@
 #include "hw/units/input_error.h"
 #include "lab/fit/train.h"
 #include "lab/validate/collectives/collective_text.h"
+#include "lab/validate/longrun/published_runs.h"
 #include "lab/validate/models/baseline_text.h"
 #include "lab/validate/models/model_run_scenario.h"
 #include "lab/validate/models/operator_text.h"
-#include "lab/validate/longrun/published_runs.h"
 #include "lab/validate/power/node_power.h"
 #include "lab/validate/power/power_caps.h"
 #include "lab/validate/resolved_rows.h"
@@ -274,8 +274,8 @@ ExitCode run_node_power(const ValidateOptions& options) {
 ExitCode run_long_runs(const ValidateOptions& options) {
   require_table(options, "--long-runs");
   if (options.tolerance_pct)
-    throw InputError({"--tolerance", "has no effect on --long-runs: every table has its limit",
-                      "leave it out"});
+    throw InputError(
+        {"--tolerance", "has no effect on --long-runs: every table has its limit", "leave it out"});
   const std::vector<LongRunScore> scores =
       score_long_runs(options.long_runs_folder, shipped_catalog(), shipped_weights());
   print(long_run_table(scores));

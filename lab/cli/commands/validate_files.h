@@ -32,11 +32,11 @@ struct ValidateOptions {
   std::string format;
   std::string report_file;
   std::string form;
-  bool memory_alone = false;   ///< of RUNS: peaks and verdicts, no time
-  bool summary = false;        ///< of RUNS: no line per row
-  std::string baseline_data;   ///< folder of measured kernels; empty: no baselines
-  std::string picture_file;    ///< of the baselines
-  std::string scenarios;  ///< hash or yaml: what rows become, in place of simulations
+  bool memory_alone = false;  ///< of RUNS: peaks and verdicts, no time
+  bool summary = false;       ///< of RUNS: no line per row
+  std::string baseline_data;  ///< folder of measured kernels; empty: no baselines
+  std::string picture_file;   ///< of the baselines
+  std::string scenarios;      ///< hash or yaml: what rows become, in place of simulations
   std::optional<double> tolerance_pct;
 };
 

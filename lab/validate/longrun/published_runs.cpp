@@ -75,8 +75,7 @@ class LongRuns {
 
 CheckpointCost LongRuns::cost_of(const std::vector<std::string>& settings,
                                  BytesPerSecond storage) const {
-  const Scenario scenario =
-      load_scenario("gpt3-175b_1024xh100_tp8_pp8_dp16", settings, catalog_);
+  const Scenario scenario = load_scenario("gpt3-175b_1024xh100_tp8_pp8_dp16", settings, catalog_);
   return checkpoint_cost(scenario, plan_step(scenario, weights_), storage);
 }
 
@@ -156,7 +155,8 @@ LongRunScore LongRuns::times_to_failure() const {
   LongRunScore score{.title = "mean time to failure [h]", .limit = 15, .figures = {}};
   const double of_nodes =
       table.number(table.find("cluster", "RSC-1", "quantity", "failures per node (8 GPUs)"),
-                   "value") / 1000;
+                   "value") /
+      1000;
   double of_jobs = 0;
   for (const CsvTable::Row& row : table.rows()) {
     const std::string& quantity = table.text(row, "quantity");
@@ -177,7 +177,8 @@ LongRunScore LongRuns::times_to_failure() const {
       plan.spares = spares_for(plan.failures, nodes, 0.99);
       figure.predicted = hours_to_failure(plan);
     } else {
-      figure.predicted = hours_to_failure(failing_job(nodes, cluster == "RSC-1" ? of_jobs : of_nodes));
+      figure.predicted =
+          hours_to_failure(failing_job(nodes, cluster == "RSC-1" ? of_jobs : of_nodes));
     }
     score.figures.push_back(std::move(figure));
   }
@@ -187,9 +188,11 @@ LongRunScore LongRuns::times_to_failure() const {
 LongRunFigure LongRuns::checkpoint_of(const PublishedTable& table, const CsvTable::Row& row) const {
   const std::string& method = table.text(row, "method");
   LongRunFigure figure{.what = table.text(row, "study") + (method.empty() ? "" : ", ") + method};
-  const bool has_time = !table.text(row, "write_s").empty() || !table.text(row, "blocking_s").empty();
-  const bool has_rate = table.text(row, "rate_GBps").find_first_not_of("0123456789.") ==
-                            std::string::npos && !table.text(row, "rate_GBps").empty();
+  const bool has_time =
+      !table.text(row, "write_s").empty() || !table.text(row, "blocking_s").empty();
+  const bool has_rate =
+      table.text(row, "rate_GBps").find_first_not_of("0123456789.") == std::string::npos &&
+      !table.text(row, "rate_GBps").empty();
   const bool is_bloom = table.text(row, "study") == "BLOOM-176B";
   if (!has_time) {
     figure.skipped = "no time is stated";
@@ -199,14 +202,13 @@ LongRunFigure LongRuns::checkpoint_of(const PublishedTable& table, const CsvTabl
     figure.skipped = "the job is not known here";
   } else {
     figure.measured = table.number(row, "write_s");
-    figure.predicted =
-        cost_of({"model=bloom-176b", "cluster=dgx-a100-x2", "cluster.node_count=48",
-                 "parallelism.tensor=4", "parallelism.pipeline=12", "parallelism.data=8",
-                 "parallelism.embedding_as_layer=true", "parallelism.head_as_layer=true",
-                 "training.global_batch=512"},
-                BytesPerSecond(1e9 * table.number(row, "rate_GBps")))
-            .total()
-            .value();
+    figure.predicted = cost_of({"model=bloom-176b", "cluster=dgx-a100-x2", "cluster.node_count=48",
+                                "parallelism.tensor=4", "parallelism.pipeline=12",
+                                "parallelism.data=8", "parallelism.embedding_as_layer=true",
+                                "parallelism.head_as_layer=true", "training.global_batch=512"},
+                               BytesPerSecond(1e9 * table.number(row, "rate_GBps")))
+                           .total()
+                           .value();
   }
   return figure;
 }

@@ -28,10 +28,10 @@ const CsvTable::Row& PublishedTable::find(const std::string& column, const std::
                                           const std::string& other_value) const {
   for (const CsvTable::Row& row : rows())
     if (text(row, column) == value && text(row, other) == other_value) return row;
-  throw InputError({table_.file.string(),
-                    "has no row with " + column + " = " + value + " and " + other + " = " +
-                        other_value,
-                    "add it"});
+  throw InputError(
+      {table_.file.string(),
+       "has no row with " + column + " = " + value + " and " + other + " = " + other_value,
+       "add it"});
 }
 
 }  // namespace tessera

@@ -32,12 +32,12 @@ NodeWatts node_watts(const std::vector<std::string>& settings, const Catalog& ca
 NodeWatts busiest_training(const Catalog& catalog, const PredictorWeights& weights) {
   NodeWatts most;
   for (const int micro_batch : {1, 2, 4}) {
-    const NodeWatts of = node_watts(
-        {"model=llama-2-13b", "training.mode=training", "training.precision=bf16",
-         "training.framework=fsdp", "training.data_parallel.sharding=parameters",
-         "training.recompute=full", "training.sequence_length=4096",
-         "training.global_batch=" + std::to_string(8 * micro_batch)},
-        catalog, weights);
+    const NodeWatts of =
+        node_watts({"model=llama-2-13b", "training.mode=training", "training.precision=bf16",
+                    "training.framework=fsdp", "training.data_parallel.sharding=parameters",
+                    "training.recompute=full", "training.sequence_length=4096",
+                    "training.global_batch=" + std::to_string(8 * micro_batch)},
+                   catalog, weights);
     most = {std::max(most.mean, of.mean), std::max(most.peak, of.peak)};
   }
   return most;

@@ -20,10 +20,10 @@ struct NodePowerFigure {
   double error_pct() const { return 100 * (predicted_kw / measured_kw - 1); }
 };
 
-/// Reads published energies (columns study, model, gpu, n_gpus, quantity, value, unit, measured) and
-/// simulates the metered nodes of eight H100. Jobs are stated by name alone: Llama 2 13B stands for
-/// them, FSDP in bf16 on a DGX H100, with micro-batches of 1, 2 and 4. Nothing is fitted: boards
-/// follow hw/power.h, `host_power` the catalog. Throws InputError for what cannot be read.
+/// Reads published energies (columns study, model, gpu, n_gpus, quantity, value, unit, measured)
+/// and simulates the metered nodes of eight H100. Jobs are stated by name alone: Llama 2 13B stands
+/// for them, FSDP in bf16 on a DGX H100, with micro-batches of 1, 2 and 4. Nothing is fitted:
+/// boards follow hw/power.h, `host_power` the catalog. Throws InputError for what cannot be read.
 std::vector<NodePowerFigure> score_node_power(const std::filesystem::path& file,
                                               const Catalog& catalog,
                                               const PredictorWeights& weights);

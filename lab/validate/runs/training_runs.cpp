@@ -208,13 +208,13 @@ void add_row(const RowFields& stated, const std::string& where, const RowRules& 
     read.skipped.push_back(skipped_run(reader, std::move(reason)));
 }
 
-/// Ignoring what says something of the step would change nothing, or make it another step.
+/// `ignored` is for columns that nobody knows.
 void refuse_known_columns(const std::vector<std::string>& ignored, const RowRules& rules) {
   std::vector<Problem> problems;
   for (const std::string& column : ignored) {
     if (!rules.knows(column)) continue;
-    problems.push_back({"--ignore " + column, "is a column that says something of the step",
-                        "take its figures out with --corrections (an empty value)"});
+    problems.push_back({"--ignore " + column, "is a column that is read: ignoring changes nothing",
+                        "leave it out, or take figures out with --corrections (an empty value)"});
   }
   if (!problems.empty()) throw InputError(std::move(problems));
 }

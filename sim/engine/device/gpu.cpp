@@ -6,9 +6,7 @@
 #include "sim/engine/memory/tensor_keeper.h"
 
 namespace tessera {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
          std::span<OpRecord> records, MemorySamples samples, const StageMemory* memory)

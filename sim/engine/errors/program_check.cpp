@@ -210,8 +210,8 @@ void ProgramCheck::check_collectives_across_stages() {
 void ProgramCheck::check_collectives_across_replicas() {
   if (program_.kind_of_replica.empty()) return;
   for (const GroupDefinition& definition : kGroupDefinitions) {
-    const bool one = definition.replicas == Replicas::one ||
-                     definition.replicas == Replicas::within_context;
+    const bool one =
+        definition.replicas == Replicas::one || definition.replicas == Replicas::within_context;
     if (one || definition.kind == GroupKind::listed) continue;
     const GroupOfRank group{definition.kind, -1};
     for (int other = program_.layout.pipeline; other < std::ssize(program_.stages); ++other) {

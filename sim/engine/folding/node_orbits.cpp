@@ -6,8 +6,8 @@ namespace {
 bool nodes_are_alike(const TimedProgram& timed) {
   const ClusterSpec& cluster = timed.topology.cluster();
   return cluster.fabric.kind == FabricKind::plain_switch && cluster.faults.empty() &&
-         cluster.storage_bandwidth.value() <= 0 && timed.paces.ranks.empty() && timed.paces.kernel_jitter <= 0 &&
-         timed.collectives.fidelity != NetworkFidelity::chunk;
+         cluster.storage_bandwidth.value() <= 0 && timed.paces.ranks.empty() &&
+         timed.paces.kernel_jitter <= 0 && timed.collectives.fidelity != NetworkFidelity::chunk;
 }
 
 /// Whole tensor groups in a node, whole nodes in a stage, and no groups of some replicas that nodes

@@ -41,7 +41,8 @@ class Slices {
     };
     for (std::size_t slice = at(begin); slice <= at(end); ++slice) {
       const double from = std::max(begin, static_cast<double>(slice) * width_);
-      const double to = slice == last ? end : std::min(end, static_cast<double>(slice + 1) * width_);
+      const double to =
+          slice == last ? end : std::min(end, static_cast<double>(slice + 1) * width_);
       seconds_[slice] += amount * std::max(0.0, to - from) / (end - begin);
     }
   }
@@ -88,8 +89,7 @@ GpuWork GpuWorkMeter::of(int rank, const TimeBreakdown& breakdown) const {
   for (const OpRecord& record : index_.records_of(rank)) {
     const ProgramOp& op = ops[static_cast<std::size_t>(record.op)];
     if (op.kind != OpKind::kernels) continue;
-    const double ran =
-        busy_time(record, timed_.duration_of(rank, record.op, op.segment)).value();
+    const double ran = busy_time(record, timed_.duration_of(rank, record.op, op.segment)).value();
     const double weight = weights[static_cast<std::size_t>(op.segment.index())];
     busy.add(record.start.value(), record.end.value(), ran);
     work.add(record.start.value(), record.end.value(), ran * weight);

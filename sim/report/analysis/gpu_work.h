@@ -24,7 +24,8 @@ class GpuWorkMeter {
   const TimedProgram& timed_;
   const TimelineIndex& index_;
   Seconds step_;
-  /// By table of RankPaces, the program's own first, and segment: mean over the time of its kernels.
+  /// By table of RankPaces, the program's own first, and segment: mean over the time of its
+  /// kernels.
   std::vector<std::vector<double>> weights_;
 };
 

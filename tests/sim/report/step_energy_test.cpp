@@ -118,7 +118,7 @@ TEST(StepEnergy, SwitchesAndGpusThatTheJobLeavesIdle) {
   large.switch_power = Watts(200);
   const auto energy = step_energy(large, report(), work(kBusy, large));
   EXPECT_NEAR(energy->switches_j, 200 * 10 / 2.0, 1e-6);                 // half a node
-  EXPECT_NEAR(energy->node_mean.value(), 8 * 264 + 8 * 60, 1e-6);       // the node has 8 more
+  EXPECT_NEAR(energy->node_mean.value(), 8 * 264 + 8 * 60, 1e-6);        // the node has 8 more
   EXPECT_NEAR(energy->facility_j, 8 * 2640 + energy->switches_j, 1e-6);  // not the job's
 }
 
