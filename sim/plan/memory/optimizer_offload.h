@@ -1,10 +1,27 @@
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "hw/node.h"
 #include "sim/plan/memory/memory_plan.h"
 #include "workloads/step_options.h"
 
 namespace tessera {
+
+/// One GPU's share of its node's drives.
+struct DriveRates {
+  BytesPerSecond read, write;
+  Seconds latency;
+};
+/// Of a node that has drives.
+DriveRates drive_rates_of(const NodeSpec& node);
+
+/// A transfer between host memory and drives, on StreamKind::host.
+struct DriveTransfer {
+  SegmentId segment;  ///< empty
+  Seconds time;
+};
 
 /// `memory.planner: optimizer_offload`: moments and master weights live in host memory. They are
 /// copied to the device behind the last backward pass, where activations have left room, and back
@@ -12,9 +29,13 @@ namespace tessera {
 /// al., 2021), whose time depends on the host's vector units and memory: both move the states'
 /// bytes once each way per step, one over the link, the other through the CPU.
 ///
-/// Rewrites the program of the plan's stage and says what that comes to.
+/// Rewrites the program of the plan's stage and says what that comes to. With `rates` the states
+/// wait on drives: they are read whole into host memory ahead of the copy to the device, and
+/// written behind the copy back, neither beside the copies; `transfers` gets both.
 void offload_optimizer(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
-                       const AllocatorSetting& allocator, Program& program);
+                       const AllocatorSetting& allocator, Program& program,
+                       const std::optional<DriveRates>& rates = {},
+                       std::vector<DriveTransfer>* transfers = nullptr);
 
 /// ZeRO-Offload (Ren et al., 2021), `memory.planner: cpu_optimizer`: moments, master weights and,
 /// where the model holds fp32 weights alone, a copy of those live in host memory; behind the last

@@ -60,5 +60,40 @@ TEST(MemoryRules, PlansAreMadeOfTrainingSteps) {
   EXPECT_EQ(paths_of(scenario), Paths{"memory.planner"});
 }
 
+TEST(MemoryRules, WhatPlansMayDoNeedsAPlanOfSuchMeans) {
+  for (const MemoryPlanner planner : {MemoryPlanner::off, MemoryPlanner::megatron_block}) {
+    Scenario scenario = planned_by(planner);
+    scenario.memory.packing = ActivationPacking::masks;
+    scenario.memory.split_batch = 2;
+    EXPECT_EQ(paths_of(scenario), (Paths{"memory.packing", "memory.split_batch"}));
+  }
+  Scenario scenario = planned_by(MemoryPlanner::tessera);
+  scenario.memory.packing = ActivationPacking::masks;
+  scenario.memory.split_batch = 2;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+}
+
+TEST(MemoryRules, StatesOffTheGpuAreCopiedAndDrivesAreThere) {
+  Scenario scenario = planned_by(MemoryPlanner::tessera);
+  scenario.memory.optimizer_states = OptimizerStates::on_host;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+  scenario.memory.swap = false;
+  EXPECT_EQ(paths_of(scenario), Paths{"memory.swap"});
+  scenario.memory.swap = true;
+  scenario.memory.optimizer_states = OptimizerStates::on_nvme;
+  EXPECT_EQ(paths_of(scenario), Paths{"memory.optimizer_states"});
+}
+
+TEST(MemoryRules, APlanForAnotherStepIsOfRecomputationCopiesAndPacking) {
+  Scenario scenario = planned_by(MemoryPlanner::tessera);
+  scenario.memory.planned_sequence_length = 512;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+  scenario.memory.split_batch = 2;
+  EXPECT_EQ(paths_of(scenario), Paths{"memory.planned_sequence_length"});
+  scenario = planned_by(MemoryPlanner::tessera);
+  scenario.memory.planned_expert_imbalance = 0.5;
+  EXPECT_EQ(paths_of(scenario), Paths{"memory.planned_expert_imbalance"});
+}
+
 }  // namespace
 }  // namespace tessera
