@@ -239,11 +239,10 @@ std::string copies_row(const StepReport& report, const TextStyle& style) {
                      milliseconds(copies) + " ms, " + percent(copies / report.step_time));
 }
 
-/// "5.12 kW, at most 5.6 kW; rack 20.5 kW, at most 22.4 kW".
+/// "5.12 kW, at most 5.6; rack 20.5 kW, at most 22.4".
 std::string node_power_row(const StepEnergy& energy) {
   const auto kilowatts = [](Watts mean, Watts peak) {
-    return significant(mean.value() / 1e3) + " kW, at most " + significant(peak.value() / 1e3) +
-           " kW";
+    return significant(mean.value() / 1e3) + " kW, at most " + significant(peak.value() / 1e3);
   };
   std::string text = kilowatts(energy.node_mean, energy.node_peak);
   if (energy.rack_mean.value() > 0)
