@@ -75,7 +75,11 @@ struct ClusterSpec {
   /// measured. sim/collectives/measured_fabric.h says what follows.
   BytesPerSecond measured_all_reduce;
   int nodes_per_rack = 0;  ///< 0 = not known
-  double pue = 1;          ///< what the site draws over what its nodes draw, at least 1
+  Watts switch_power;      ///< of the fabric's switches, for each node; 0 = not known
+  /// Of a storage behind the fabric that all nodes share, for what they write; 0 = none.
+  BytesPerSecond storage_bandwidth;
+  int storage_nodes = 0;  ///< the last nodes, which are no more than the storage's ports
+  double pue = 1;         ///< what the site draws over what its nodes draw, at least 1
   std::vector<FigureSource> sources;
 
   int gpu_count() const { return node.gpu_count * node_count; }

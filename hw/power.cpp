@@ -8,10 +8,6 @@ namespace {
 
 constexpr double kIdleShare = 0.15;
 
-// power = idle + dynamic * clock * (kVoltageFloor + (1 - kVoltageFloor) * clock^kVoltageRise)
-constexpr double kVoltageFloor = 0.5;  ///< square of the lowest voltage over the one at boost clock
-constexpr double kVoltageRise = 9;
-constexpr double kMeanOfCap = 0.88;  ///< where the governor keeps the mean
 constexpr double kSlowestClock = 0.05;
 
 }  // namespace
@@ -24,18 +20,19 @@ Watts busy_power(const GpuSpec& gpu) {
   return gpu.busy_power.value() > 0 ? gpu.busy_power : gpu.tdp;
 }
 
-double dynamic_power_share(double clock) {
-  return clock * (kVoltageFloor + (1 - kVoltageFloor) * std::pow(clock, kVoltageRise));
+double dynamic_power_share(double clock, const PowerCurve& curve) {
+  const double floor = curve.voltage_floor;
+  return clock * (floor + (1 - floor) * std::pow(clock, curve.voltage_rise));
 }
 
-double clock_under_cap(Watts idle, Watts busy, Watts cap) {
-  const Watts mean = cap * kMeanOfCap;
+double clock_under_cap(Watts idle, Watts busy, Watts cap, const PowerCurve& curve) {
+  const Watts mean = cap * curve.mean_of_cap;
   if (mean >= busy || busy <= idle) return 1;
   const double allowed = (mean - idle) / (busy - idle);
   double low = kSlowestClock, high = 1;
   for (int i = 0; i < 50; ++i) {
     const double middle = 0.5 * (low + high);
-    (dynamic_power_share(middle) > allowed ? high : low) = middle;
+    (dynamic_power_share(middle, curve) > allowed ? high : low) = middle;
   }
   return low;
 }

@@ -58,14 +58,15 @@ enum class ContextAttention : std::uint8_t {
   ulysses,     ///< an all-to-all trades parts of the sequence for parts of the heads, and back
 };
 
-/// How layers are spread over pipeline stages; by default evenly.
+/// How layers are spread over pipeline stages, and micro-batches over replicas; by default evenly.
 struct StageSplit {
   /// Of every model chunk in the order of the model: pipeline * virtual_stages numbers.
   std::vector<int> layers_per_stage;
   int first_stage_layers = 0;  ///< of all chunks of the first stage; 0: like the others
   int last_stage_layers = 0;
-  bool embedding_as_layer = false;  ///< the embedding takes the place of a layer
-  bool head_as_layer = false;       ///< likewise head and loss
+  bool embedding_as_layer = false;             ///< the embedding takes the place of a layer
+  bool head_as_layer = false;                  ///< likewise head and loss
+  std::vector<int> micro_batches_per_replica;  ///< of every one; empty: equal
 };
 
 /// Linear layers that low-rank adapters stand beside.
@@ -89,7 +90,7 @@ struct StepOptions {
   std::int64_t sequence_length = 0;
   double mean_document = 0;           ///< AttentionCall::mean_document; tokens
   std::int64_t micro_batch = 0;       ///< sequences per micro-batch and data-parallel rank
-  std::int64_t global_batch = 0;      ///< sequences per step; = micro_batch * data * micro-batches
+  std::int64_t global_batch = 0;      ///< sequences per step, of all replicas
   double expert_capacity_factor = 0;  ///< an expert takes so many times the mean number of tokens
                                       ///< at most, and its buffers have that size; 0: no limit
   ParallelLayout layout;
@@ -111,12 +112,18 @@ struct StepOptions {
            std::ranges::find(recompute_modules, module) != recompute_modules.end();
   }
 
-  std::int64_t micro_batches() const { return global_batch / (micro_batch * layout.data); }
+  /// Of a replica; of the one with most where they differ.
+  std::int64_t micro_batches() const {
+    const std::vector<int>& uneven = split.micro_batches_per_replica;
+    return uneven.empty() ? global_batch / (micro_batch * layout.data)
+                          : *std::ranges::max_element(uneven);
+  }
 };
 
 /// `step` with `count` micro-batches for each replica.
 inline StepOptions with_micro_batches(StepOptions step, std::int64_t count) {
   step.global_batch = step.micro_batch * step.layout.data * count;
+  step.split.micro_batches_per_replica.clear();
   return step;
 }
 

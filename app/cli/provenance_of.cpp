@@ -1,5 +1,8 @@
 #include "app/cli/provenance_of.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "hw/link_notes.h"
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/plan.h"
@@ -14,8 +17,19 @@ Recompute recompute_of(const Scenario& scenario) {
   return scenario.memory.planner == MemoryPlanner::off ? scenario.step.recompute : Recompute::none;
 }
 
+/// What the framework has to do where replicas train different numbers of sequences.
+std::vector<std::string> notes_on_batches(const Scenario& scenario) {
+  const std::vector<int>& counts = scenario.step.split.micro_batches_per_replica;
+  if (counts.empty() || std::ranges::min(counts) == std::ranges::max(counts)) return {};
+  return {"replicas take " + std::to_string(std::ranges::min(counts)) + " to " +
+          std::to_string(std::ranges::max(counts)) + " of " +
+          std::to_string(std::accumulate(counts.begin(), counts.end(), 0)) +
+          " micro-batches: the mean of their gradients has to be weighted by these"};
+}
+
 /// What a result does not say by itself.
 std::vector<std::string> notes_of(const Scenario& scenario) {
+  if (const auto notes = notes_on_batches(scenario); !notes.empty()) return notes;
   if (recompute_of(scenario) != scenario.step.recompute)
     return {"training.recompute = " + std::string(name_of(scenario.step.recompute)) +
             " does not hold: memory.planner = " + std::string(name_of(scenario.memory.planner)) +

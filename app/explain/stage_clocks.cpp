@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "app/explain/stage_pace.h"
 #include "hw/power.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
@@ -56,43 +57,33 @@ StageTimes times_of(const TimedProgram& timed) {
   return times;
 }
 
-/// Ranks of every stage at its clock.
-TimedProgram at_clocks(TimedProgram timed, const std::vector<double>& clocks) {
-  const ParallelLayout& layout = timed.program.layout;
-  timed.paces.ranks.assign(static_cast<std::size_t>(layout.world_size()), RankPace());
-  for (int rank = 0; rank < layout.world_size(); ++rank) {
-    const auto stage = static_cast<std::size_t>(position_of(rank, layout).pipeline);
-    timed.paces.ranks[static_cast<std::size_t>(rank)].slowdown = 1 / clocks[stage];
-  }
-  return timed;
-}
-
 class ClockSearch {
  public:
-  ClockSearch(const TimedProgram& timed, Seconds longest)
+  ClockSearch(const TimedProgram& timed, Seconds longest, int spared)
       : timed_(timed),
         longest_(longest),
-        clocks_(static_cast<std::size_t>(timed.program.layout.pipeline), 1.0) {}
+        paces_(static_cast<std::size_t>(timed.program.layout.pipeline),
+               StagePace{.clock = 1, .spared = spared}) {}
 
   /// The slowest of the clocks that are tried; times only grow as clocks fall.
   void slow_down(std::size_t stage) {
     std::size_t fits = 0, fails = kClocks.size();
     while (fails - fits > 1) {
       const std::size_t middle = (fits + fails) / 2;
-      clocks_[stage] = kClocks[middle];
+      paces_[stage].clock = kClocks[middle];
       (time() <= longest_ ? fits : fails) = middle;
     }
-    clocks_[stage] = kClocks[fits];
+    paces_[stage].clock = kClocks[fits];
   }
   Seconds time() const {
-    return forked([&] { return step_time_of(at_clocks(timed_, clocks_)); });
+    return forked([&] { return step_time_of(at_paces(timed_, paces_)); });
   }
-  double clock(std::size_t stage) const { return clocks_[stage]; }
+  const StagePace& pace(std::size_t stage) const { return paces_[stage]; }
 
  private:
   const TimedProgram& timed_;
   Seconds longest_;
-  std::vector<double> clocks_;
+  std::vector<StagePace> paces_;
 };
 
 void check(const Scenario& scenario) {
@@ -103,16 +94,40 @@ void check(const Scenario& scenario) {
     throw InputError({"perturbation", "has GPUs or kernels that differ already", "remove it"});
 }
 
-StageClock stage_clock(double clock, double kernels_s, Watts idle, double kernel_watts, double gpus,
-                       const ClockPlan& plan) {
-  const double voltage = dynamic_power_share(clock) / clock;
+StageClock stage_clock(double clock, double slowed, double kernels_s, Watts idle,
+                       double kernel_watts, double gpus, const ClockPlan& plan) {
+  const double voltage = 1 - slowed + slowed * dynamic_power_share(clock) / clock;
   const auto energy = [&](Seconds step, double of_kernels) {
     return gpus * (idle.value() * step.value() + kernel_watts * kernels_s * of_kernels);
   };
   return {.clock = clock,
+          .slowed = clock < 1 ? slowed : 0,
           .kernels_s = kernels_s,
           .energy_j = energy(plan.step, 1),
           .scheduled_j = energy(plan.scheduled_step, voltage)};
+}
+
+ClockPlan searched_plan(const TimedProgram& timed, const StageTimes& base, double tolerance,
+                        int spared) {
+  constexpr double kRounding = 1e-9;  // of a simulated time
+  ClockSearch search(timed, base.step * (1 + tolerance + kRounding), spared);
+  std::vector<std::size_t> order(base.kernels_s.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t stage) { return base.kernels_s[stage]; });
+  for (const std::size_t stage : order) search.slow_down(stage);
+  ClockPlan plan{
+      .step = base.step, .scheduled_step = search.time(), .spared = spared, .stages = {}};
+  const double stages = static_cast<double>(order.size());
+  const double gpus = static_cast<double>(timed.program.layout.world_size()) / stages;
+  const Watts idle = idle_power(timed.topology.cluster().node.gpu);
+  const double kernels = std::accumulate(base.kernels_s.begin(), base.kernels_s.end(), 0.0) * gpus;
+  const double idle_j = idle.value() * base.step.value() * gpus * stages;
+  const double kernel_watts = kernels > 0 ? (base.gpus_j - idle_j) / kernels : 0;
+  for (std::size_t stage = 0; stage < order.size(); ++stage)
+    plan.stages.push_back(stage_clock(search.pace(stage).clock,
+                                      slowed_share(timed, static_cast<int>(stage), spared),
+                                      base.kernels_s[stage], idle, kernel_watts, gpus, plan));
+  return plan;
 }
 
 }  // namespace
@@ -131,42 +146,35 @@ ClockPlan plan_clocks(const Scenario& scenario, const PredictorWeights& weights,
   check(scenario);
   const TimedProgram timed = plan_step(scenario, weights);
   const StageTimes base = forked([&] { return times_of(timed); });
-  const GpuSpec& gpu = scenario.cluster.node.gpu;
   if (base.gpus_j < 0)
-    throw InputError({"cluster.node.gpu.tdp", "of " + gpu.id + " is not known",
+    throw InputError({"cluster.node.gpu.tdp",
+                      "of " + scenario.cluster.node.gpu.id + " is not known",
                       "set it, or idle_power and busy_power"});
-  ClockSearch search(timed, base.step * (1 + tolerance));
-  std::vector<std::size_t> order(base.kernels_s.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t stage) { return base.kernels_s[stage]; });
-  for (const std::size_t stage : order) search.slow_down(stage);
-  ClockPlan plan{.step = base.step, .scheduled_step = search.time(), .stages = {}};
-  const double gpus =
-      static_cast<double>(timed.program.layout.world_size()) / static_cast<double>(order.size());
-  const Watts idle = idle_power(gpu);
-  const double kernels = std::accumulate(base.kernels_s.begin(), base.kernels_s.end(), 0.0) * gpus;
-  const double idle_j = idle.value() * base.step.value() * gpus * static_cast<double>(order.size());
-  const double kernel_watts = kernels > 0 ? (base.gpus_j - idle_j) / kernels : 0;
-  for (std::size_t stage = 0; stage < order.size(); ++stage)
-    plan.stages.push_back(
-        stage_clock(search.clock(stage), base.kernels_s[stage], idle, kernel_watts, gpus, plan));
-  return plan;
+  ClockPlan whole = searched_plan(timed, base, tolerance, 0);
+  ClockPlan steady = searched_plan(timed, base, tolerance, timed.program.layout.pipeline);
+  return steady.scheduled_j() < whole.scheduled_j() ? steady : whole;
 }
 
 std::string table_text(const ClockPlan& plan) {
   char line[160];
-  std::string text = "stage  clock %  kernels of a GPU       J     J at that clock\n";
+  std::string text = "stage  clock %  of kernels %  kernels of a GPU       J     J at that clock\n";
   for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
     const StageClock& of = plan.stages[stage];
-    std::snprintf(line, sizeof(line), "%5zu %8.0f %17s %9.4g %19.4g\n", stage, 100 * of.clock,
-                  to_short_text(Seconds(of.kernels_s)).c_str(), of.energy_j, of.scheduled_j);
+    std::snprintf(line, sizeof(line), "%5zu %8.0f %13.0f %17s %9.4g %19.4g\n", stage,
+                  100 * of.clock, 100 * of.slowed, to_short_text(Seconds(of.kernels_s)).c_str(),
+                  of.energy_j, of.scheduled_j);
     text += line;
   }
   std::snprintf(
       line, sizeof(line), "\nstep %s -> %s, GPUs %.4g J -> %.4g J a step (%.1f %% less)\n",
       to_short_text(plan.step).c_str(), to_short_text(plan.scheduled_step).c_str(), plan.energy_j(),
       plan.scheduled_j(), 100 * (1 - plan.scheduled_j() / plan.energy_j()));
-  return text + line;
+  text += line;
+  if (plan.spared > 0)
+    text += "at the full clock: the first " + std::to_string(plan.spared) +
+            " forward and the last " + std::to_string(plan.spared) +
+            " backward passes of a stage,\nand what is no pass\n";
+  return text;
 }
 
 std::string json_text(const ClockPlan& plan, const std::string& version) {
@@ -174,6 +182,7 @@ std::string json_text(const ClockPlan& plan, const std::string& version) {
   Json stages = Json::array();
   for (const StageClock& of : plan.stages)
     stages.push_back({{"clock", of.clock},
+                      {"slowed_share", of.slowed},
                       {"kernels_s", of.kernels_s},
                       {"gpus_j", of.energy_j},
                       {"scheduled_gpus_j", of.scheduled_j}});
@@ -183,6 +192,7 @@ std::string json_text(const ClockPlan& plan, const std::string& version) {
               {"scheduled_step_time_s", plan.scheduled_step.value()},
               {"gpus_j", plan.energy_j()},
               {"scheduled_gpus_j", plan.scheduled_j()},
+              {"spared_micro_batches", plan.spared},
               {"stages", std::move(stages)}}
              .dump(2) +
          "\n";

@@ -247,6 +247,9 @@ std::vector<FitPart> parts_of(const FitAnswer& answer) {
 
 FitAnswer answer_fit(const FitJob& job, const PredictorWeights& weights,
                      const FitOptions& options) {
+  if (!job.scenario().step.split.micro_batches_per_replica.empty())
+    throw InputError({"parallelism.micro_batches_per_replica",
+                      "is of one layout, and other ones are tried", "remove it"});
   return FitQuestion(job, weights, options).answer();
 }
 

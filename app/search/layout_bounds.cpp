@@ -85,6 +85,8 @@ void refuse(bool applies, const char* field, const char* what, const char* hint)
 void check_searchable(const Scenario& base) {
   const char* kNoPlacement = "a placement is of one layout";
   refuse(!base.step.placement.empty(), "parallelism.placement", kNoPlacement, "remove it");
+  refuse(!base.step.split.micro_batches_per_replica.empty(),
+         "parallelism.micro_batches_per_replica", "are of one layout", "remove them");
   refuse(base.memory.planner != MemoryPlanner::off, "memory.planner",
          "plans are made for one layout",
          "remove it; --recompute plan tries layouts with a plan where they need one");

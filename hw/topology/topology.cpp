@@ -96,6 +96,28 @@ Route Topology::device_to_host(int gpu) const {
   return route;
 }
 
+Route Topology::host_to_network(int gpu) const {
+  Route route;
+  const NodeLinks& links = node_links(node_of(gpu));
+  if (links.nic_count() == 0) return route;
+  std::vector<int> way = links.host_to_gpu(local(gpu));  // to its switch, and not on to the GPU
+  way.back() = links.gpu_to_fabric(local(gpu)).back();
+  append(route, node_of(gpu), way);
+  if (!storage_link().valid()) return route;
+  if (cluster_.storage_nodes > 0) {
+    const int first = cluster_.node_count - cluster_.storage_nodes;
+    const int port = first + node_of(gpu) % cluster_.storage_nodes;
+    append_fabric(route, gpu, port * cluster_.node.gpu_count + local(gpu), 0);
+  }
+  append(route, storage_link());
+  return route;
+}
+
+LinkId Topology::storage_link() const {
+  if (cluster_.storage_bandwidth.value() <= 0) return LinkId();
+  return LinkId(static_cast<std::int32_t>(wiring_->links.size()) - 1);
+}
+
 Route Topology::nvme_to_device(int gpu) const {
   Route route;
   append(route, node_of(gpu), node_links(node_of(gpu)).nvme_to_gpu(local(gpu)));

@@ -47,6 +47,11 @@ class Topology {
   /// From host memory of `gpu`'s socket to the GPU; `device_to_host` is the way back.
   Route host_to_device(int gpu) const;
   Route device_to_host(int gpu) const;
+  /// From the host memory that `gpu` copies to, through the NIC that `gpu` sends through, out of
+  /// the node; and on to the storage where the cluster has one. No links where the node has no NIC.
+  Route host_to_network(int gpu) const;
+  /// What all of the storage shares; invalid where there is none.
+  LinkId storage_link() const;
   /// From the drives of the GPU's socket (the next with drives) and back; only with `has_nvme`.
   Route nvme_to_device(int gpu) const;
   Route device_to_nvme(int gpu) const;

@@ -104,6 +104,13 @@ Wiring wire(const ClusterSpec& cluster, std::vector<Problem>& problems) {
   }
   fabric->settle();
   wiring.fabric = std::move(fabric);
+  if (cluster.storage_bandwidth.value() > 0) {
+    wiring.links.push_back({.name = "storage",
+                            .technology = LinkTechnology::fabric,
+                            .bandwidth = cluster.storage_bandwidth,
+                            .latency = {}});
+    if (!wiring.missing.empty()) wiring.missing.push_back(false);
+  }
   for (Problem& problem : findings.take()) problems.push_back(std::move(problem));
   return wiring;
 }

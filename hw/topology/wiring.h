@@ -11,7 +11,8 @@
 
 namespace tessera {
 
-/// All links of a cluster: node by node in the order of `node`, then those of the fabric.
+/// All links of a cluster: node by node in the order of `node`, then those of the fabric, then that
+/// of the storage where there is one.
 struct Wiring {
   NodeLinks node;                    ///< as every whole node is
   std::map<int, NodeLinks> damaged;  ///< nodes with missing links

@@ -1,5 +1,6 @@
 #include "sim/config/micro_batches.h"
 
+#include <numeric>
 #include <string>
 
 #include "sim/config/fields/schema_rules.h"
@@ -12,11 +13,19 @@ const std::string kMicroBatches = "training.micro_batches";
 const std::vector<std::string> kOthers = {"training.global_batch", "training.micro_batch",
                                           "parallelism.data"};
 
+/// Of all replicas where they differ; else 0.
+std::int64_t uneven_micro_batches(const schema::Scenario& scenario) {
+  const auto& counts = scenario.parallelism().micro_batches_per_replica();
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
 }  // namespace
 
 std::int64_t derived_micro_batch(const schema::Scenario& scenario) {
   const schema::Training& training = scenario.training();
   if (training.has_micro_batch()) return training.micro_batch();
+  if (const std::int64_t all = uneven_micro_batches(scenario); all > 0)
+    return training.global_batch() / all;
   const std::int64_t micro_batches = training.has_micro_batches() ? training.micro_batches() : 1;
   return training.global_batch() / (scenario.parallelism().data() * micro_batches);
 }
@@ -48,11 +57,40 @@ std::vector<Problem> check_derived(const schema::Scenario& scenario) {
            {"training.micro_batch", "parallelism.data"}}};
 }
 
+const std::string kPerReplica = "parallelism.micro_batches_per_replica";
+
+std::vector<Problem> check_uneven(const schema::Scenario& scenario) {
+  const schema::Training& training = scenario.training();
+  const int count = scenario.parallelism().micro_batches_per_replica_size();
+  const int data = scenario.parallelism().data();
+  if (count != data)
+    return {{kPerReplica,
+             kPerReplica + " has " + std::to_string(count) + " numbers for " +
+                 std::to_string(data) + " replicas",
+             "give one for every replica",
+             {"parallelism.data"}}};
+  if (training.has_micro_batches())
+    return {{kPerReplica,
+             kPerReplica + " and " + kMicroBatches + " both say how many micro-batches there are",
+             "leave out " + kMicroBatches,
+             {kMicroBatches}}};
+  const std::int64_t all = uneven_micro_batches(scenario);
+  if (derived_micro_batch(scenario) * all == training.global_batch()) return {};
+  return {{kPerReplica,
+           "the micro-batches of " + kPerReplica + " are " + std::to_string(all) +
+               ", and global_batch = " + std::to_string(training.global_batch()) + " is not " +
+               (training.has_micro_batch()
+                    ? "micro_batch = " + std::to_string(training.micro_batch()) + " times as many"
+                    : "a multiple"),
+           "change one of them", kOthers}};
+}
+
 }  // namespace
 
 std::vector<Problem> check_micro_batches(const schema::Scenario& scenario) {
   const schema::Training& training = scenario.training();
   const std::int64_t data = scenario.parallelism().data();
+  if (uneven_micro_batches(scenario) > 0) return check_uneven(scenario);
   if (data < 1 || training.global_batch() % data != 0) return {};
   if (!training.has_micro_batches()) return check_derived(scenario);
   const std::int64_t per_replica = training.global_batch() / data;

@@ -114,8 +114,7 @@ class RepeatedJob {
     std::deque<HostProcess>& hosts = hosts_.emplace_back();
     left_ = 0;
     for (const int rank : plan_.folding().simulated) {
-      const auto stage =
-          static_cast<std::size_t>(position_of(rank, timed_.program.layout).pipeline);
+      const auto stage = static_cast<std::size_t>(timed_.program.program_number(rank));
       std::vector<OpRecord>& records = records_[rank];
       records.resize(queues_[stage].sequence.size());
       gpus.emplace_back(rank, queues_[stage], context_, records, MemorySamples::peaks_only,

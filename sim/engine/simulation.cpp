@@ -11,8 +11,7 @@ namespace tessera {
 namespace {
 
 std::size_t ops_of(int rank, const Program& program) {
-  const int stage = position_of(rank, program.layout).pipeline;
-  return program.stages[static_cast<std::size_t>(stage)].ops.size();
+  return program.program_of(rank).ops.size();
 }
 
 /// So many ops take a few tenths of a second: then huge pages pay for themselves.
@@ -47,7 +46,7 @@ Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
 void Simulation::create_gpus(MemorySamples samples) {
   std::span<OpRecord> remaining(records_);
   for (const int rank : ranks()) {
-    const int stage = position_of(rank, timed_.program.layout).pipeline;
+    const int stage = timed_.program.program_number(rank);
     const StageQueues& queues = queues_[static_cast<std::size_t>(stage)];
     const std::size_t ops = queues.sequence.size();
     const StageMemory* memory =

@@ -14,8 +14,8 @@ std::vector<StageMemory> memory_of_stages(const TimedProgram& timed) {
   std::vector<StageMemory> memory;
   if (timed.memory_limit.bytes <= Bytes(0)) return memory;
   check_static_memory(timed);
-  for (const RankProgram& stage : timed.program.stages)
-    memory.emplace_back(timed.program, stage.stage);
+  for (std::size_t stage = 0; stage < timed.program.stages.size(); ++stage)
+    memory.emplace_back(timed.program, static_cast<int>(stage));
   return memory;
 }
 

@@ -49,6 +49,14 @@ CheckpointCost checkpoint_cost(const Scenario& scenario, const TimedProgram& tim
   return cost;
 }
 
+CheckpointCost with_simulated_write(CheckpointCost cost, Seconds write) {
+  constexpr double kShared = 1.02;
+  if (write <= std::max({cost.to_host, cost.to_network, cost.to_storage}) * kShared) return cost;
+  cost.simulated = write;
+  cost.slowest = "links on the way";
+  return cost;
+}
+
 Seconds restore_time(const Scenario& scenario, const CheckpointCost& cost, BytesPerSecond storage) {
   const int gpus = scenario.step.layout.world_size();
   const NodeSpec& node = scenario.cluster.node;

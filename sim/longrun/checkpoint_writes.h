@@ -5,12 +5,20 @@
 
 namespace tessera {
 
-/// `timed` with the write of a checkpoint beside the step: from the step's start on the host of
-/// every GPU sends `per_gpu` out of the node. The hosts of replicas that write nothing send as
-/// well: a step waits for its slowest replica, so that they change nothing.
-TimedProgram with_checkpoint_writes(TimedProgram timed, Bytes per_gpu);
+/// `timed` with a storage of `bandwidth` for the whole job behind the fabric, where that has room
+/// for it: as many ports as nodes whose NICs carry that bandwidth, behind which all writes share
+/// one link. Fabrics of a fixed size (torus, graph) have no room: there writes go from the NICs
+/// straight into the storage. 0: no storage, writes end behind the NICs.
+TimedProgram with_storage(TimedProgram timed, BytesPerSecond bandwidth);
 
-/// What of a writer's part leaves its node in a step that takes `step` alone.
+/// `timed` with the write of a checkpoint beside the step: from the step's start on the nodes of
+/// the replicas that write send `bytes` of the job to the storage, evenly over their GPUs' NICs.
+TimedProgram with_checkpoint_writes(TimedProgram timed, Bytes bytes);
+
+/// The same without the step.
+TimedProgram checkpoint_write_alone(TimedProgram timed, Bytes bytes);
+
+/// What of the job's checkpoint leaves the nodes in a step that takes `step` alone.
 Bytes written_in_step(const CheckpointCost& cost, Seconds step);
 
 /// Time of training over that without, while a checkpoint is written; from the times of a step

@@ -45,11 +45,17 @@ struct ReplayedTrace {
   double availability() const { return 1 - time_out / (length * std::int64_t{nodes}); }
 };
 
+/// Of nodes and racks, as StepEnergy has them; 0: not known.
+struct RunPower {
+  Watts node_mean, node_peak, rack_mean, rack_peak;
+};
+
 /// What the run draws and costs, mean over the seeds, spares included.
 struct RunBill {
   std::optional<double> energy_mwh;  ///< of the site (`pue`); empty: the board power is not known
   std::optional<double> dollars;     ///< by the GPUs' price; empty: there is none
   std::string price;                 ///< where it comes from; empty: the catalog
+  RunPower power;                    ///< while the job trains
 };
 
 /// What a long run knows of the simulated step.
@@ -59,14 +65,17 @@ struct StepFigures {
   double samples_per_s = 0;
   bool fits = true;         ///< into the GPUs' memory
   double facility_j = -1;   ///< energy of the site; negative: not known
+  Watts idle;               ///< of the job's nodes while nothing runs, without `pue`
+  RunPower power = {};      ///< while the job trains
+  double write_s = 0;       ///< of a checkpoint's write from the hosts on; 0: not simulated
   double with_write_s = 0;  ///< time of a step beside a checkpoint's write; 0: not simulated
 };
 StepFigures figures_of(const StepReport& report);
 
 /// Training at the power of `step`, the rest of the time and the spares idle; every GPU is paid for
-/// all the time, at `price` dollars an hour (0: the catalog's).
+/// all the time, at `price` dollars an hour (0: not known).
 RunBill run_bill(const ClusterSpec& cluster, const StepFigures& step, const RunPlan& plan,
-                 const RunStatistics& runs, double price = 0);
+                 const RunStatistics& runs, double price);
 
 /// What `tessera run` says.
 struct RunAnswer {

@@ -51,6 +51,7 @@ Json checkpoint_json(const RunAnswer& answer) {
           {"to_host_s", cost.to_host.value()},
           {"to_network_s", cost.to_network.value()},
           {"to_storage_s", cost.to_storage.value()},
+          {"on_shared_links_s", cost.simulated.value()},
           {"slowest", cost.slowest},
           {"asynchronous", answer.asynchronous},
           {"blocking_s", to_seconds(answer.plan.checkpoint).value()},
@@ -101,6 +102,15 @@ Json timeline_json(const std::vector<ActivitySpan>& timeline) {
 
 Json time_to_failure_json(const std::optional<SeedFigure>& hours) {
   return hours ? Json(hours->mean) : Json(nullptr);
+}
+
+/// While the job trains.
+Json power_json(const RunPower& power) {
+  const auto watts = [](Watts of) { return of.value() > 0 ? Json(of.value()) : Json(nullptr); };
+  return {{"node_mean_w", watts(power.node_mean)},
+          {"node_peak_w", watts(power.node_peak)},
+          {"rack_mean_w", watts(power.rack_mean)},
+          {"rack_peak_w", watts(power.rack_peak)}};
 }
 
 /// What was simulated.
@@ -156,6 +166,7 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
                             {"spares_for_99_percent", answer.spares->spares}};
   const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
   all["energy_mwh"] = or_null(answer.bill.energy_mwh);
+  all["power"] = power_json(answer.bill.power);
   all["dollars"] = or_null(answer.bill.dollars);
   if (!answer.bill.price.empty()) all["price"] = answer.bill.price;
   if (answer.goal) all["time_to_tokens"] = goal_json(*answer.goal);

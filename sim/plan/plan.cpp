@@ -40,6 +40,7 @@ RankPaces rank_paces(const Scenario& scenario, const Program& program,
             make_predictor(scenario.predictor_form, at_power_limit(gpus.gpu), weights);
         paces.tables.push_back(
             time_segments(program, *predictor, host_costs(scenario.step)).segments);
+        paces.gpus.push_back(gpus.gpu);
       }
       pace.table = entry->second;
     }
@@ -116,6 +117,9 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
 /// A plan of what runs again takes the place of training.recompute. Planners know values that are
 /// written once: gradients that meet make a new one for them, which holds more for a while.
 Scenario with_plan_alone(Scenario scenario) {
+  if (!scenario.step.split.micro_batches_per_replica.empty())
+    throw InputError({"parallelism.micro_batches_per_replica", "is not planned for",
+                      "give every replica equally many micro-batches"});
   if (scenario.memory.planner == MemoryPlanner::off) return scenario;
   scenario.step.recompute = Recompute::none;
   if (!offloads_optimizer(scenario.memory.planner))

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hw/gpu.h"
 #include "sim/plan/timed_segment.h"
 
 namespace tessera {
@@ -18,6 +19,7 @@ struct RankPace {
 /// Where ranks do not run their kernels in the same time.
 struct RankPaces {
   std::vector<std::vector<TimedSegment>> tables;  ///< segments on other GPUs
+  std::vector<GpuSpec> gpus;                      ///< by table: what it is of
   std::vector<RankPace> ranks;                    ///< by rank; empty: all alike
   double kernel_jitter = 0;                       ///< sigma of the log of a kernel's time
   std::uint64_t seed = 1;

@@ -43,8 +43,9 @@ constexpr std::string_view kPeakMemory =
 constexpr std::string_view kEnergy =
     "of one step of the whole job: boards of the GPUs by what they do (idle, memory, products, "
     "waiting for each other; at the clock that power_limit leaves), the nodes' host_power where it "
-    "is described, both times pue for the facility; approximate for GPUs whose idle_power and "
-    "busy_power are not described";
+    "is described and switch_power of the fabric, all times pue for the facility; watts of a node "
+    "and of a rack (the job's nodes in it) without pue, peaks as means over 1/256 of the step; "
+    "approximate for GPUs whose idle_power and busy_power are not described";
 constexpr std::string_view kFits =
     "what the allocator must hold (reserved: its segments, given back where the GPU has no room "
     "for "

@@ -121,12 +121,21 @@ ordered_json energy_json(const StepReport& report) {
   const auto each = [&](double of) {
     return of > 0 ? ordered_json(energy.facility_j / of) : ordered_json(nullptr);
   };
+  const auto watts = [](Watts power) {
+    return power.value() > 0 ? ordered_json(power.value()) : ordered_json(nullptr);
+  };
   return {{"gpus_j", energy.gpus_j},
           {"hosts_j", energy.hosts_j > 0 ? ordered_json(energy.hosts_j) : ordered_json(nullptr)},
+          {"switches_j",
+           energy.switches_j > 0 ? ordered_json(energy.switches_j) : ordered_json(nullptr)},
           {"facility_j", energy.facility_j},
           {"j_per_token", each(tokens)},
           {"j_per_sample", each(samples)},
           {"mean_gpu_w", energy.mean_gpu.value()},
+          {"node_mean_w", energy.node_mean.value()},
+          {"node_peak_w", energy.node_peak.value()},
+          {"rack_mean_w", watts(energy.rack_mean)},
+          {"rack_peak_w", watts(energy.rack_peak)},
           {"clock", energy.clock}};
 }
 

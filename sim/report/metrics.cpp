@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "sim/plan/device_memory.h"
+#include "sim/report/analysis/gpu_work.h"
 #include "sim/report/analysis/rank_breakdown.h"
 #include "sim/report/clock_tick.h"
 #include "sim/report/counted_flops.h"
@@ -152,7 +153,7 @@ MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
   DeviceMemories devices(timed);
   for (const auto& [rank, stands_for] : index.simulated()) {
     const Bytes peak = timeline.peak_memory[static_cast<std::size_t>(rank)];
-    RankMemory of_rank = rank_memory(timed, devices.of(index.position(rank).pipeline, peak));
+    RankMemory of_rank = rank_memory(timed, devices.of(timed.program.program_number(rank), peak));
     of_rank.rank = rank;
     of_rank.stands_for = stands_for;
     of_rank.stage = index.position(rank).pipeline;
@@ -165,6 +166,19 @@ MemoryReport measure_memory(const TimedProgram& timed, const Timeline& timeline,
   }
   measure_pressure(timeline, memory);
   return memory;
+}
+
+/// Of the job's GPUs; 0 where one has no published peak.
+FlopsPerSecond mean_peak(const TimedProgram& timed, const TimelineIndex& index,
+                         Precision precision) {
+  if (timed.paces.gpus.empty()) return timed.topology.cluster().node.gpu.peak(precision);
+  double sum = 0;
+  for (const auto& [rank, stands_for] : index.simulated()) {
+    const double peak = gpu_of_rank(timed, rank).peak(precision).value();
+    if (peak <= 0) return FlopsPerSecond(0);
+    sum += peak * stands_for;
+  }
+  return FlopsPerSecond(sum / index.ranks());
 }
 
 void measure_speed(const Program& program, StepReport& report) {
@@ -200,9 +214,12 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   // Everything of a rank while its records lie in the cache.
   std::vector<SegmentRuns> runs(timed.segments.size());
   StragglerSearch straggler;
+  const GpuWorkMeter power(timed, index, timeline.step_time);
+  std::vector<GpuWork> work;
   for (const auto& [rank, stands_for] : index.simulated()) {
     add_runs(timed, index, rank, stands_for, runs);
     report.by_rank.push_back(break_down(timed, index, rank, timeline.step_time));
+    work.push_back(power.of(rank, report.by_rank.back()));
     straggler.add(index, rank, stands_for);
   }
   report.straggler = straggler.worst();
@@ -211,7 +228,7 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   report.micro_batches = timed.program.micro_batches;
   report.counted = counted_flops(timed.program, segment_counts(runs));
   report.precision = report.counted.precision;
-  report.peak_per_gpu = gpu.peak(report.precision);
+  report.peak_per_gpu = mean_peak(timed, index, report.precision);
   report.step_time = timeline.step_time;
   report.folding = timeline.folding;
   measure_speed(timed.program, report);
@@ -223,7 +240,7 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   const KernelTimes times = kernel_times(timed, runs);
   report.interval = step_interval(timed, times, report.breakdown);
   report.extrapolated = extrapolated_kernels(timed, times);
-  report.energy = step_energy(timed.topology.cluster(), report);
+  report.energy = step_energy(timed.topology.cluster(), report, work, timed.program.placement);
   report.memory = measure_memory(timed, timeline, index);
   return report;
 }

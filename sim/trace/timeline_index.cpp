@@ -29,12 +29,10 @@ std::vector<std::size_t> first_by_rank(const std::vector<Entry>& entries, int ra
 /// The same for records, of which every simulated rank has one for each op.
 std::vector<std::size_t> first_records(const TimedProgram& timed,
                                        std::span<const TimelineIndex::SimulatedRank> simulated) {
-  const ParallelLayout& layout = timed.program.layout;
-  std::vector<std::size_t> first(static_cast<std::size_t>(layout.world_size()) + 1, 0);
-  for (const auto& [rank, stands_for] : simulated) {
-    const auto stage = static_cast<std::size_t>(position_of(rank, layout).pipeline);
-    first[static_cast<std::size_t>(rank) + 1] = timed.program.stages[stage].ops.size();
-  }
+  const Program& program = timed.program;
+  std::vector<std::size_t> first(static_cast<std::size_t>(program.layout.world_size()) + 1, 0);
+  for (const auto& [rank, stands_for] : simulated)
+    first[static_cast<std::size_t>(rank) + 1] = program.program_of(rank).ops.size();
   for (std::size_t rank = 1; rank < first.size(); ++rank) first[rank] += first[rank - 1];
   return first;
 }
@@ -54,23 +52,28 @@ TimelineIndex::TimelineIndex(const TimedProgram& timed, const Timeline& timeline
       simulated_(simulated_ranks(timeline.folding, timed.program.layout.world_size())),
       first_record_(first_records(timed, simulated_)),
       first_sample_(first_by_rank(timeline.memory, timed.program.layout.world_size())) {
-  for (const RankProgram& stage : timed.program.stages) {
+  for (std::size_t number = 0; number < timed.program.stages.size(); ++number) {
+    const RankProgram& stage = timed.program.stages[number];
     orders_.push_back(tessera::order_of(stage, timed.program));
     launches_.push_back(launches_of(timed, stage));
     for (std::size_t i = 0; i < stage.ops.size(); ++i) {
       const ProgramOp& op = stage.ops[i];
       if (op.kind != OpKind::send) continue;
-      send_op_[{stage.stage, op.peer_stage, op.tag}] = static_cast<std::int32_t>(i);
+      send_op_[{static_cast<int>(number), op.peer_stage, op.tag}] = static_cast<std::int32_t>(i);
     }
   }
 }
 
 const RankProgram& TimelineIndex::program_of(int rank) const {
-  return timed_.program.stages[static_cast<std::size_t>(position(rank).pipeline)];
+  return timed_.program.program_of(rank);
+}
+
+int TimelineIndex::number_of(int rank) const {
+  return timed_.program.program_number(rank);
 }
 
 const StageOrder& TimelineIndex::order_of(int rank) const {
-  return orders_[static_cast<std::size_t>(position(rank).pipeline)];
+  return orders_[static_cast<std::size_t>(number_of(rank))];
 }
 
 std::span<const OpRecord> TimelineIndex::records_of(int rank) const {
@@ -81,7 +84,7 @@ std::span<const OpRecord> TimelineIndex::records_of(int rank) const {
 }
 
 std::vector<Seconds> TimelineIndex::launch_dates_of(int rank) const {
-  const StageLaunches& launches = launches_[static_cast<std::size_t>(position(rank).pipeline)];
+  const StageLaunches& launches = launches_[static_cast<std::size_t>(number_of(rank))];
   const std::span<const OpRecord> records = records_of(rank);
   std::vector<Seconds> dates;
   dates.reserve(records.size());
@@ -110,10 +113,12 @@ std::span<const MemoryStall> TimelineIndex::stalls_of(int rank) const {
 
 std::optional<TimelineIndex::Send> TimelineIndex::send_of(int rank, const ProgramOp& recv) const {
   RankPosition sender = position(rank);
-  const auto found = send_op_.find({recv.peer_stage, sender.pipeline, recv.tag});
-  if (found == send_op_.end()) return std::nullopt;
+  const int receiver = sender.pipeline;
   sender.pipeline = recv.peer_stage;
   const int sender_rank = rank_of(sender, timed_.program.layout);
+  const int number = timed_.program.program_number(sender_rank);
+  const auto found = send_op_.find({number, receiver, recv.tag});
+  if (found == send_op_.end()) return std::nullopt;
   return Send{sender_rank, records_of(sender_rank)[static_cast<std::size_t>(found->second)]};
 }
 

@@ -33,6 +33,8 @@ class TimelineIndex {
   const RankFolding& folding() const { return timeline_.folding; }
   RankPosition position(int rank) const { return position_of(rank, timed_.program.layout); }
   const RankProgram& program_of(int rank) const;
+  /// Which of the program's stages `rank` runs.
+  int number_of(int rank) const;
   const StageOrder& order_of(int rank) const;
   /// Records of the rank; the position in the span is the op's number.
   std::span<const OpRecord> records_of(int rank) const;

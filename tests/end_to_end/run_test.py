@@ -185,6 +185,27 @@ class Run(EndToEnd):
         self.assertLess(fast["checkpoint"]["write_slowdown"], 1.01)
         self.assertGreater(step, 0)
 
+    def test_all_nodes_write_into_one_storage_over_the_fabric(self):
+        # Leaves of two nodes whose uplinks carry an eighth of what comes from below: what four leaves write crosses them.
+        clos = settings("cluster.fabric={kind: clos, nodes_per_leaf: 2, spines: 1, leaf_oversubscription: 8}")
+        plain, crossing = (self.run_json(SMALL, *SHORT, "--storage-bandwidth", "1TB/s", *more) for more in ((), clos))
+        self.assertNotEqual(plain["checkpoint"]["slowest"], "links on the way")
+        self.assertEqual(crossing["checkpoint"]["slowest"], "links on the way")
+        self.assertGreater(crossing["checkpoint_s"], 1.5 * plain["checkpoint_s"])
+
+    def test_nodes_and_racks_draw_what_their_gpus_and_hosts_do(self):
+        power = self.run_json(SMALL, *SHORT, *settings("cluster.nodes_per_rack=4", "cluster.node.host_power=2kW"))["power"]
+        self.assertAlmostEqual(power["rack_mean_w"], 4 * power["node_mean_w"], delta=1)
+        self.assertTrue(2000 + 8 * 105 < power["node_mean_w"] <= power["node_peak_w"] <= 2000 + 8 * 700)
+        self.assertIsNone(self.run_json(SMALL, *SHORT)["power"]["rack_mean_w"])
+
+    def test_gpus_of_another_kind_are_paid_for_as_such(self):
+        prices = self.plant("kinds.csv", "gpu,region,date,kind,dollars_per_hour,source\n"
+                                         "H100-SXM5-80GB,east,2026-10-01,on_demand,3.00,a\nA100-SXM4-80GB,east,2026-10-01,on_demand,1.00,a\n")
+        half = settings("perturbation.gpus=[{ranks: 0-31, gpu: A100-SXM4-80GB}]")
+        answer = self.run_json(SMALL, *SHORT, "--prices", prices, *half)
+        self.assertAlmostEqual(answer["dollars"], 2 * 64 * 90 * 24, delta=1)
+
     def test_spot_prices_and_the_cheapest_by_a_deadline(self):
         prices = self.plant("prices.csv", """gpu,region,date,kind,dollars_per_hour,interruptions_per_1000_node_days,notice,replacement,source
 H100-SXM5-80GB,east,2026-10-01,on_demand,3.00,,,,contract 17

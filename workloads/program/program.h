@@ -279,8 +279,11 @@ struct TokenRouting {
 /// all its ranks.
 struct Program {
   ParallelLayout layout;
-  std::vector<Segment> segments;    ///< distinct runs of kernels; identical layers share one
-  std::vector<RankProgram> stages;  ///< indexed by pipeline stage
+  std::vector<Segment> segments;  ///< distinct runs of kernels; identical layers share one
+  /// By pipeline stage; where replicas differ, all stages of the one kind behind those of the
+  /// other.
+  std::vector<RankProgram> stages;
+  std::vector<std::int32_t> kind_of_replica;  ///< by data-parallel rank; empty: all alike
   /// Ranks of groups that follow from no layout, ascending; only where every rank has a program of
   /// its own (`layout.pipeline` ranks).
   std::vector<std::vector<int>> listed_groups;
@@ -296,6 +299,16 @@ struct Program {
   Flops hardware_flops;  ///< that are executed (numerator of HFU)
   std::int64_t parameters = 0;  ///< of the whole model
 
+  /// Which of `stages` a rank runs.
+  int program_number(int rank) const {
+    const RankPosition at = position_of(rank, layout);
+    const int kind =
+        kind_of_replica.empty() ? 0 : kind_of_replica[static_cast<std::size_t>(at.data)];
+    return kind * layout.pipeline + at.pipeline;
+  }
+  const RankProgram& program_of(int rank) const {
+    return stages[static_cast<std::size_t>(program_number(rank))];
+  }
   int gpu_of(int rank) const {
     return placement.empty() ? rank : placement[static_cast<std::size_t>(rank)];
   }

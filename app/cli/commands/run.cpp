@@ -84,7 +84,7 @@ void add_plan_of_step(const RunOptions& options, const RunStep& step, RunAnswer&
 void add_bill(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
   const auto price = price_of(options, answer.gpu);
   answer.bill = run_bill(step.scenario.cluster, step.figures, answer.plan, answer.runs,
-                         price ? price->dollars_per_hour : 0);
+                         mean_gpu_price(options, step.scenario));
   if (price) answer.bill.price = price->text();
 }
 

@@ -69,6 +69,10 @@ void finish_plan(const RunOptions& options, const Scenario& scenario, const Time
 /// The rate of the storage that was given; 0: none.
 BytesPerSecond storage_of(const RunOptions& options);
 
+/// Dollars for an hour of a GPU, by `--prices` or the catalog, mean over the job's; 0: that of one
+/// of them is not known.
+double mean_gpu_price(const RunOptions& options, const Scenario& scenario);
+
 /// Throws InputError where a run would take too many events.
 void check_run_size(const RunOptions& options, const RunPlan& plan);
 

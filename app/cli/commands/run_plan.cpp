@@ -259,7 +259,10 @@ void finish_plan(const RunOptions& options, const Scenario& scenario, const Time
   answer.tokens_per_s = step.tokens_per_s;
   answer.samples_per_s = step.samples_per_s;
   const BytesPerSecond storage = storage_of(options);
-  set_checkpoint(options, checkpoint_cost(scenario, timed, storage), answer);
+  set_checkpoint(
+      options,
+      with_simulated_write(checkpoint_cost(scenario, timed, storage), Seconds(step.write_s)),
+      answer);
   if (options.asynchronous && step.with_write_s > 0)
     plan.write_slowdown = write_slowdown(answer.cost, step.step_time, Seconds(step.with_write_s));
   plan.interval = in_steps(plan.interval, step.step_time);

@@ -16,8 +16,9 @@
 
 namespace tessera {
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunPower, node_mean, node_peak, rack_mean, rack_peak)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepFigures, step_time, tokens_per_s, samples_per_s, fits,
-                                   facility_j, with_write_s)
+                                   facility_j, idle, power, write_s, with_write_s)
 
 namespace {
 
@@ -41,7 +42,7 @@ RunStep simulated_step(const RunOptions& options, Scenario scenario,
                .states = {},
                .timed = std::move(timed),
                .figures = {},
-               .with_writes = {}};
+               .writes = {}};
   for (const RunAnswer& answer : answers) {
     for (const FailureClass& of : answer.plan.failures.classes) {
       if (!of.state.empty() && !step.states.contains(of.state))
@@ -57,13 +58,21 @@ RunStep simulated_step(const RunOptions& options, Scenario scenario,
 StepFigures figures_with_write(const RunOptions& options, const RunStep& step) {
   StepFigures figures = step.figures;
   const bool has_network = step.scenario.cluster.node.nic_count > 0;
-  if (!options.asynchronous || !has_network || !options.checkpoint_time.empty()) return figures;
-  const CheckpointCost cost = checkpoint_cost(step.scenario, step.timed, storage_of(options));
+  if (!has_network || !options.checkpoint_time.empty()) return figures;
+  const BytesPerSecond storage = storage_of(options);
+  CheckpointCost cost = checkpoint_cost(step.scenario, step.timed, storage);
+  RunStep::Writes& known = step.writes[storage.value()];
+  const auto time_of = [&](auto make, Bytes bytes) {
+    return forked([&] { return step_time_of(make(with_storage(step.timed, storage), bytes)); })
+        .value();
+  };
+  if (known.alone <= 0) known.alone = time_of(checkpoint_write_alone, cost.bytes);
+  figures.write_s = known.alone;
+  if (!options.asynchronous) return figures;
+  cost = with_simulated_write(std::move(cost), Seconds(known.alone));
   const Bytes bytes = written_in_step(cost, figures.step_time);
-  const auto [entry, is_new] = step.with_writes.try_emplace(bytes.value(), 0);
-  if (is_new)
-    entry->second =
-        forked([&] { return step_time_of(with_checkpoint_writes(step.timed, bytes)); }).value();
+  const auto [entry, is_new] = known.beside.try_emplace(bytes.value(), 0);
+  if (is_new) entry->second = time_of(with_checkpoint_writes, bytes);
   figures.with_write_s = entry->second;
   return figures;
 }

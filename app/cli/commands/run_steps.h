@@ -18,15 +18,19 @@ struct RunStep {
   std::map<std::vector<std::string>, Seconds> states;  ///< steps of slow clusters, by settings
   TimedProgram timed;
   StepFigures figures;
-  mutable std::map<std::int64_t, double> with_writes = {};  ///< seconds by bytes; simulated once
+  struct Writes {
+    double alone = 0;                       ///< seconds; 0: not simulated yet
+    std::map<std::int64_t, double> beside;  ///< seconds of a step, by bytes that it writes
+  };
+  mutable std::map<double, Writes> writes = {};  ///< by bandwidth of the storage; simulated once
 };
 
 /// Simulates the step, and those of the slow states that `answers` know.
 RunStep simulated_step(const RunOptions& options, Scenario scenario,
                        const std::vector<RunAnswer>& answers);
 
-/// Figures with the step beside a checkpoint's write, where the options have checkpoints written
-/// so.
+/// Figures with the write of a checkpoint, and where the options have checkpoints written beside
+/// training with the step beside it.
 StepFigures figures_with_write(const RunOptions& options, const RunStep& step);
 
 /// How much longer steps take in slow states.

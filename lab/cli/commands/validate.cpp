@@ -104,6 +104,10 @@ void add_files(CLI::App& command, ValidateOptions& options) {
                     "collectives timed alone (CSV, docs/collectives.md)");
   files->add_option("--power-caps", options.power_caps_file,
                     "training under caps of the board power (CSV, docs/validation.md)");
+  files->add_option("--node-power", options.node_power_file,
+                    "published power of nodes (CSV, docs/validation.md)");
+  files->add_option("--long-runs", options.long_runs_folder,
+                    "folder of published goodput, failures and checkpoints (docs/validation.md)");
   files->require_option(1);
 }
 

@@ -17,9 +17,11 @@
 #include "hw/units/input_error.h"
 #include "lab/fit/train.h"
 #include "lab/validate/collectives/collective_text.h"
+#include "lab/validate/longrun/published_runs.h"
 #include "lab/validate/models/baseline_text.h"
 #include "lab/validate/models/model_run_scenario.h"
 #include "lab/validate/models/operator_text.h"
+#include "lab/validate/power/node_power.h"
 #include "lab/validate/power/power_caps.h"
 #include "lab/validate/resolved_rows.h"
 #include "lab/validate/runs/training_run_text.h"
@@ -249,10 +251,44 @@ ScenarioOfRun scenarios_of(const ValidateOptions& options, const std::vector<Mod
   };
 }
 
+void require_table(const ValidateOptions& options, const std::string& of) {
+  if (options.format == "table") return;
+  throw InputError(
+      {"--format", "is " + options.format + ", but " + of + " has a table alone", "leave it out"});
+}
+
+ExitCode run_node_power(const ValidateOptions& options) {
+  require_table(options, "--node-power");
+  const std::vector<NodePowerFigure> figures =
+      score_node_power(options.node_power_file, shipped_catalog(), shipped_weights());
+  print(node_power_table(figures));
+  std::vector<double> errors;
+  for (const NodePowerFigure& figure : figures)
+    if (figure.skipped.empty()) errors.push_back(figure.error_pct());
+  const bool missed =
+      options.tolerance_pct && misses(summarize_errors(errors), *options.tolerance_pct);
+  return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
+}
+
+/// Each kind of figure has its own limit.
+ExitCode run_long_runs(const ValidateOptions& options) {
+  require_table(options, "--long-runs");
+  if (options.tolerance_pct)
+    throw InputError(
+        {"--tolerance", "has no effect on --long-runs: every table has its limit", "leave it out"});
+  const std::vector<LongRunScore> scores =
+      score_long_runs(options.long_runs_folder, shipped_catalog(), shipped_weights());
+  print(long_run_table(scores));
+  const bool met = std::ranges::all_of(scores, [](const LongRunScore& score) {
+    return std::ranges::all_of(score.figures, [&](const LongRunFigure& figure) {
+      return !figure.skipped.empty() || score.is_met(figure);
+    });
+  });
+  return met ? ExitCode::ok : ExitCode::out_of_tolerance;
+}
+
 ExitCode run_power_caps(const ValidateOptions& options) {
-  if (options.format != "table")
-    throw InputError({"--format", "is " + options.format + ", but --power-caps has a table alone",
-                      "leave it out"});
+  require_table(options, "--power-caps");
   const std::vector<CappedRun> runs =
       predict_capped_runs(options.power_caps_file, shipped_catalog());
   print(capped_run_table(runs));
@@ -292,6 +328,8 @@ ExitCode run_baselines(const ValidateOptions& options) {
 
 ExitCode run_validate(const ValidateOptions& options) {
   if (!options.power_caps_file.empty()) return run_power_caps(options);
+  if (!options.node_power_file.empty()) return run_node_power(options);
+  if (!options.long_runs_folder.empty()) return run_long_runs(options);
   if (!options.runs_files.empty()) return run_training_runs(options);
   if (!options.collectives_file.empty()) return run_collectives(options);
   if (!options.operators_file.empty()) return run_operators(options);

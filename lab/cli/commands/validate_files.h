@@ -24,17 +24,19 @@ struct ValidateOptions {
   int jobs = 0;                      ///< 0: as many as there are processors
   std::string collectives_file;
   std::string power_caps_file;
+  std::string node_power_file;
+  std::string long_runs_folder;
   std::string calibrate_on;
   std::string leave_out;
   std::string constants;
   std::string format;
   std::string report_file;
   std::string form;
-  bool memory_alone = false;   ///< of RUNS: peaks and verdicts, no time
-  bool summary = false;        ///< of RUNS: no line per row
-  std::string baseline_data;   ///< folder of measured kernels; empty: no baselines
-  std::string picture_file;    ///< of the baselines
-  std::string scenarios;  ///< hash or yaml: what rows become, in place of simulations
+  bool memory_alone = false;  ///< of RUNS: peaks and verdicts, no time
+  bool summary = false;       ///< of RUNS: no line per row
+  std::string baseline_data;  ///< folder of measured kernels; empty: no baselines
+  std::string picture_file;   ///< of the baselines
+  std::string scenarios;      ///< hash or yaml: what rows become, in place of simulations
   std::optional<double> tolerance_pct;
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hw/power.h"
 #include "hw/units/quantity.h"
 #include "lab/validate/error_summary.h"
 #include "sim/config/catalog.h"
@@ -20,6 +21,7 @@ struct CappedRun {
   Watts free_power;   ///< mean, likewise
   Seconds time;
   Watts power;
+  Watts idle;  ///< of the GPU
   Seconds predicted_time;
   Watts predicted_power;  ///< mean
 
@@ -34,6 +36,10 @@ struct CappedRun {
 /// clock_under_cap() with the GPU's idle power. Throws InputError for what cannot be read.
 std::vector<CappedRun> predict_capped_runs(const std::filesystem::path& file,
                                            const Catalog& catalog);
+
+/// Every run by a curve that is fitted to the rows of the other GPUs alone: of a grid the one with
+/// the least sum of the mean absolute errors of time and energy.
+std::vector<CappedRun> predict_by_other_gpus(std::vector<CappedRun> runs);
 
 /// Errors of time and energy, by GPU and over all; at most 80 columns wide.
 std::string capped_run_table(const std::vector<CappedRun>& runs);

@@ -208,10 +208,22 @@ void add_row(const RowFields& stated, const std::string& where, const RowRules& 
     read.skipped.push_back(skipped_run(reader, std::move(reason)));
 }
 
+/// `ignored` is for columns that nobody knows.
+void refuse_known_columns(const std::vector<std::string>& ignored, const RowRules& rules) {
+  std::vector<Problem> problems;
+  for (const std::string& column : ignored) {
+    if (!rules.knows(column)) continue;
+    problems.push_back({"--ignore " + column, "is a column that is read: ignoring changes nothing",
+                        "leave it out, or take figures out with --corrections (an empty value)"});
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
 }  // namespace
 
 TrainingRuns read_training_runs(const std::filesystem::path& file, const RowRules& rules,
                                 const TrainingRunReading& reading) {
+  refuse_known_columns(reading.ignored, rules);
   CsvTable table = read_csv(file);
   require_training_columns(table);
   TrainingRuns read{.file = file, .text = read_whole_file(file, "give the path of a CSV file")};

@@ -345,6 +345,7 @@ void mirror(Of<StageSplit> auto& split, auto&& visit) {
   visit("last_stage_layers", split.last_stage_layers);
   visit("embedding_as_layer", split.embedding_as_layer);
   visit("head_as_layer", split.head_as_layer);
+  visit("micro_batches_per_replica", split.micro_batches_per_replica);
 }
 
 void mirror(Of<MemorySettings> auto& memory, auto&& visit) {

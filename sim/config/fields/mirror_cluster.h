@@ -143,6 +143,7 @@ void mirror(Of<ClusterSpec> auto& cluster, auto&& visit) {
   visit("measured_all_reduce", cluster.measured_all_reduce);
   visit("pue", cluster.pue);
   visit("nodes_per_rack", cluster.nodes_per_rack);
+  visit("switch_power", cluster.switch_power);
   visit("sources", cluster.sources);
 }
 

@@ -8,8 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "hw/topology/host_routes.h"
-
 namespace tessera {
 namespace {
 
@@ -77,12 +75,12 @@ void CommunicationPlan::plan_transfers(const TimedProgram& timed) {
     numbers_.push_back(std::move(transfers.numbers));
     distinct.push_back(std::move(transfers.distinct));
     const auto first = static_cast<int>(distinct.back().size());
-    std::ranges::move(plan_pressure_copies(timed, stage.stage, first),
+    std::ranges::move(plan_pressure_copies(timed, static_cast<int>(distinct.size()) - 1, first),
                       std::back_inserter(distinct.back()));
   }
   first_of_rank_.resize(of_sender_.size());
   for (const int rank : orbits_.planned()) {
-    const int stage = position_of(rank, timed.program.layout).pipeline;
+    const int stage = timed.program.program_number(rank);
     first_of_rank_[static_cast<std::size_t>(rank)] = of_rank_.size();
     for (const ProgramOp& op : distinct[static_cast<std::size_t>(stage)]) {
       of_rank_.push_back(plan_transfer(timed, op, rank));
@@ -162,7 +160,7 @@ std::uint32_t CommunicationPlan::plan_copy(const TimedProgram& timed, const Prog
   return find_or_add(
       of_sender_[static_cast<std::size_t>(rank)], wanted, {op.kind, rank, op.stream}, [&] {
         const int gpu = timed.program.gpu_of(rank);
-        Route route = leaves                        ? host_to_network(timed.topology, gpu)
+        Route route = leaves                        ? timed.topology.host_to_network(gpu)
                       : op.kind == OpKind::copy_out ? timed.topology.device_to_host(gpu)
                                                     : timed.topology.host_to_device(gpu);
         route.latency += kCopyStart;

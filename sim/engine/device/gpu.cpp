@@ -6,19 +6,13 @@
 #include "sim/engine/memory/tensor_keeper.h"
 
 namespace tessera {
-namespace {
-
-const RankProgram& program_of(int rank, const Program& program) {
-  const int stage = position_of(rank, program.layout).pipeline;
-  return program.stages[static_cast<std::size_t>(stage)];
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
          std::span<OpRecord> records, MemorySamples samples, const StageMemory* memory)
     : context_(context),
-      program_(program_of(rank, context.timed.program)),
+      program_(context.timed.program.program_of(rank)),
+      number_(context.timed.program.program_number(rank)),
       queues_(queues),
       records_(records),
       left_(program_.ops.size()),

@@ -72,7 +72,7 @@ class alignas(64) Gpu {
   }
   /// The transfer that a collective or send starts.
   const PlannedTransfer& transfer(std::int32_t op) const {
-    return context_.plan.of(rank_, program_.stage, op);
+    return context_.plan.of(rank_, number_, op);
   }
   /// The segment of `op` as this GPU runs it.
   const TimedSegment& timed_segment(const ProgramOp& op) const {
@@ -162,6 +162,7 @@ class alignas(64) Gpu {
   // What every op needs comes first: a thousand GPUs take turns in the processor's caches.
   const DeviceContext& context_;
   const RankProgram& program_;
+  int number_;  ///< of it, in Program::stages
   const StageQueues& queues_;
   std::span<OpRecord> records_;
   std::vector<Stream> streams_;

@@ -33,8 +33,8 @@ void check_static_memory(const TimedProgram& timed) {
 
 std::string text_of(const MemoryShortage& shortage, const TimedProgram& timed) {
   const int stage = position_of(shortage.rank, timed.program.layout).pipeline;
-  const ProgramOp& op = timed.program.stages[static_cast<std::size_t>(stage)]
-                            .ops[static_cast<std::size_t>(shortage.op)];
+  const ProgramOp& op =
+      timed.program.program_of(shortage.rank).ops[static_cast<std::size_t>(shortage.op)];
   const bool kernels = op.kind == OpKind::kernels;
   std::string text = "gpu " + std::to_string(shortage.rank) + " (stage " + std::to_string(stage) +
                      ") op " + std::to_string(shortage.op) + " (";

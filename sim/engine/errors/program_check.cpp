@@ -38,8 +38,9 @@ class ProgramCheck {
     check_sizes();
     if (!problems_.empty()) return problems_;  // the rest would index out of them
     check_segments();
-    for (int stage = 0; stage < program_.layout.pipeline; ++stage) check_stage(stage);
+    for (int stage = 0; stage < std::ssize(program_.stages); ++stage) check_stage(stage);
     check_collectives_across_stages();
+    check_collectives_across_replicas();
     check_listed_groups();
     return problems_;
   }
@@ -53,11 +54,13 @@ class ProgramCheck {
   }
 
   void check_sizes();
+  void check_kinds_of_replicas();
   void check_segments();
   void check_stage(int stage);
   void check_references(const ProgramOp& op, std::size_t op_count, const OpPlace& where);
   void check_message(const ProgramOp& op, const OpPlace& where);
   void check_collectives_across_stages();
+  void check_collectives_across_replicas();
   struct Collective {
     OpKind kind = OpKind::all_reduce;
     Bytes bytes;
@@ -94,6 +97,7 @@ void ProgramCheck::check_sizes() {
             std::to_string(timed_.topology.gpu_count()) + " GPUs",
         "use a larger cluster or less parallelism");
   }
+  if (!program_.kind_of_replica.empty()) return check_kinds_of_replicas();
   if (program_.stages.size() != static_cast<std::size_t>(layout.pipeline)) {
     add("program", std::to_string(program_.stages.size()) + " stage programs for " +
                        std::to_string(layout.pipeline) + " pipeline stages");
@@ -102,6 +106,17 @@ void ProgramCheck::check_sizes() {
     add("program", std::to_string(timed_.segments.size()) + " timed segments for " +
                        std::to_string(program_.segments.size()) + " segments");
   }
+}
+
+void ProgramCheck::check_kinds_of_replicas() {
+  const ParallelLayout& layout = program_.layout;
+  const auto& kinds = program_.kind_of_replica;
+  const auto count = static_cast<int>(program_.stages.size()) / layout.pipeline;
+  const bool known =
+      std::ranges::all_of(kinds, [&](std::int32_t kind) { return kind >= 0 && kind < count; });
+  if (kinds.size() != static_cast<std::size_t>(layout.data) || !known)
+    add("program", "kinds of " + std::to_string(kinds.size()) + " replicas for " +
+                       std::to_string(layout.data) + ", among " + std::to_string(count));
 }
 
 void ProgramCheck::check_segments() {
@@ -151,7 +166,8 @@ void ProgramCheck::check_references(const ProgramOp& op, std::size_t op_count,
     return;
   }
   if (op.bytes < Bytes(0)) add(where, std::to_string(op.bytes.value()) + " bytes");
-  const bool between = where.stage > 0 && where.stage < program_.layout.pipeline - 1;
+  const int stage = where.stage % program_.layout.pipeline;
+  const bool between = stage > 0 && stage < program_.layout.pipeline - 1;
   if (is_collective(op.kind) && group_definition(op.group).end_stages_only && between) {
     add(where, std::string(label_of(op.kind)) + " of the " + std::string(label_of(op.group)) +
                    " group, which has only the first and the last stage");
@@ -159,11 +175,11 @@ void ProgramCheck::check_references(const ProgramOp& op, std::size_t op_count,
 }
 
 void ProgramCheck::check_message(const ProgramOp& op, const OpPlace& where) {
-  const int stage = where.stage;
+  const int stage = where.stage % program_.layout.pipeline;
   if (op.peer_stage < 0 || op.peer_stage >= program_.layout.pipeline || op.peer_stage == stage) {
     add(where, "exchanges a message with stage " + std::to_string(op.peer_stage));
   }
-  if (!messages_.insert({op.kind, stage, op.peer_stage, op.tag}).second) {
+  if (!messages_.insert({op.kind, where.stage, op.peer_stage, op.tag}).second) {
     add(where,
         "a second " + std::string(label_of(op.kind)) + " with tag " + std::to_string(op.tag) +
             " and stage " + std::to_string(op.peer_stage),
@@ -186,6 +202,25 @@ void ProgramCheck::check_collectives_across_stages() {
             "collective " + std::to_string(i) + " of the " + std::string(label_of(group)) +
                 " group is " + actual[i].text() + ", on stage 0 " + expected[i].text());
       }
+    }
+  }
+}
+
+// Replicas that do not do the same meet in the same collectives.
+void ProgramCheck::check_collectives_across_replicas() {
+  if (program_.kind_of_replica.empty()) return;
+  for (const GroupDefinition& definition : kGroupDefinitions) {
+    const bool one =
+        definition.replicas == Replicas::one || definition.replicas == Replicas::within_context;
+    if (one || definition.kind == GroupKind::listed) continue;
+    const GroupOfRank group{definition.kind, -1};
+    for (int other = program_.layout.pipeline; other < std::ssize(program_.stages); ++other) {
+      const int stage = other % program_.layout.pipeline;
+      if (collectives_of(other, group) == collectives_of(stage, group)) continue;
+      add("stage " + std::to_string(stage),
+          "replicas with other numbers of micro-batches differ in collectives of the " +
+              std::string(label_of(definition.kind)) + " group",
+          "reduce gradients once a step, or leave out parallelism.micro_batches_per_replica");
     }
   }
 }

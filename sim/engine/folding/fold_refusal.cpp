@@ -83,6 +83,8 @@ class Refusals {
       if (first != timed_.program.gpu_of(ranks.second) % gpus)
         return pair + "the fold of rails is off";
     }
+    if (timed_.program.program_number(ranks.first) != timed_.program.program_number(ranks.second))
+      return pair + "their replicas run different programs";
     const RankPace one = timed_.paces.of(ranks.first);
     const RankPace other = timed_.paces.of(ranks.second);
     if (one.table != other.table) return pair + "they are GPUs of different kinds";

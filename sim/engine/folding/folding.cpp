@@ -26,7 +26,8 @@ Color first_color(int rank, const TimedProgram& timed) {
   const RankPosition at = position_of(rank, timed.program.layout);
   const auto gpus = timed.topology.cluster().node.gpu_count;
   const RankPace pace = timed.paces.of(rank);
-  Color color = mixed_color(static_cast<Color>(at.pipeline), static_cast<Color>(pace.table + 1));
+  const auto program = static_cast<Color>(timed.program.program_number(rank));
+  Color color = mixed_color(program, static_cast<Color>(pace.table + 1));
   color = mixed_color(color, bits(pace.slowdown));
   if (!fold.tensor) color = mixed_color(color, static_cast<Color>(at.tensor) + 1);
   if (!fold.data) color = mixed_color(color, static_cast<Color>(at.data) + 1);

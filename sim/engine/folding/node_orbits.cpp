@@ -6,8 +6,8 @@ namespace {
 bool nodes_are_alike(const TimedProgram& timed) {
   const ClusterSpec& cluster = timed.topology.cluster();
   return cluster.fabric.kind == FabricKind::plain_switch && cluster.faults.empty() &&
-         timed.paces.ranks.empty() && timed.paces.kernel_jitter <= 0 &&
-         timed.collectives.fidelity != NetworkFidelity::chunk;
+         cluster.storage_bandwidth.value() <= 0 && timed.paces.ranks.empty() &&
+         timed.paces.kernel_jitter <= 0 && timed.collectives.fidelity != NetworkFidelity::chunk;
 }
 
 /// Whole tensor groups in a node, whole nodes in a stage, and no groups of some replicas that nodes
@@ -15,6 +15,7 @@ bool nodes_are_alike(const TimedProgram& timed) {
 bool nodes_hold_alike_parts(const Program& program, int gpus) {
   const ParallelLayout& layout = program.layout;
   if (layout.order != kDefaultRankOrder || !program.placement.empty()) return false;
+  if (!program.kind_of_replica.empty()) return false;
   const int ranks_of_stage = layout.world_size() / layout.pipeline;
   const bool all_replicas_alike = layout.context == 1 && !layout.experts_apart() &&
                                   (layout.shard == 1 || layout.shard == layout.data);

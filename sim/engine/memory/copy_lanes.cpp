@@ -7,7 +7,8 @@ namespace {
 
 const PlannedTransfer& planned(const MemoryHost& host, CopyWay way, Bytes bytes) {
   const OpKind kind = way == CopyWay::out ? OpKind::copy_out : OpKind::copy_in;
-  return host.plan.pressure_copy(host.rank, host.program.stage, kind, bytes);
+  return host.plan.pressure_copy(host.rank, host.timed.program.program_number(host.rank), kind,
+                                 bytes);
 }
 
 /// Alone on its links.

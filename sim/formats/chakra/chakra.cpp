@@ -129,8 +129,7 @@ class RankTrace {
         layout_(timed.program.layout),
         groups_(groups),
         rank_(rank),
-        program_(timed.program.stages[static_cast<std::size_t>(
-            position_of(rank, timed.program.layout).pipeline)]) {
+        program_(timed.program.program_of(rank)) {
     last_of_stream_.fill(-1);
   }
 

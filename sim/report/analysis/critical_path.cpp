@@ -80,7 +80,7 @@ class PathWalk {
   }
   const StageOrder& order(Place place) const { return index_.order_of(place.rank); }
   const StageCollectives& collectives(Place place) const {
-    return collectives_[static_cast<std::size_t>(index_.program_of(place.rank).stage)];
+    return collectives_[static_cast<std::size_t>(index_.number_of(place.rank))];
   }
 
   /// A piece from `begin` to where the walk is; the walk goes there.

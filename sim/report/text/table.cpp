@@ -239,16 +239,28 @@ std::string copies_row(const StepReport& report, const TextStyle& style) {
                      milliseconds(copies) + " ms, " + percent(copies / report.step_time));
 }
 
+/// "5.12 kW, at most 5.6; rack 20.5 kW, at most 22.4".
+std::string node_power_row(const StepEnergy& energy) {
+  const auto kilowatts = [](Watts mean, Watts peak) {
+    return significant(mean.value() / 1e3) + " kW, at most " + significant(peak.value() / 1e3);
+  };
+  std::string text = kilowatts(energy.node_mean, energy.node_peak);
+  if (energy.rack_mean.value() > 0)
+    text += "; rack " + kilowatts(energy.rack_mean, energy.rack_peak);
+  return summary_row("power of a node", text);
+}
+
 /// "1.24 kJ, 412 W per GPU".
 std::string energy_row(const StepReport& report) {
   if (!report.energy) return "";
   const StepEnergy& energy = *report.energy;
   const bool large = energy.facility_j >= 1e4;
+  const bool is_described = energy.hosts_j > 0 || energy.rack_mean.value() > 0;
   std::string text = significant(energy.facility_j / (large ? 1e3 : 1)) +
                      (large ? " kJ, " : " J, ") + fixed(energy.mean_gpu.value(), 0) + " W per GPU";
   if (energy.clock < 1) text += ", products at " + percent(energy.clock) + " of the clock";
   if (energy.hosts_j <= 0) text += " (GPUs alone)";
-  return summary_row("energy of the step", text);
+  return summary_row("energy of the step", text) + (is_described ? node_power_row(energy) : "");
 }
 
 /// `known`: its layout and model are, not only what ran when.

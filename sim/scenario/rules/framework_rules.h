@@ -51,6 +51,7 @@ class FrameworkRules {
   void check_parts();
   // schedule_rules.cpp
   void check_schedule();
+  void check_schedule_of(std::int64_t micro_batches);
   void check_split();
   void check_cost_split();
   void check_experts();

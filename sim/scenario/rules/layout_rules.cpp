@@ -9,6 +9,7 @@
 
 #include "sim/scenario/rules/counts.h"
 #include "sim/scenario/rules/rules.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -93,9 +94,31 @@ void check_placement(const Scenario& scenario, Problems& problems) {
   }
 }
 
+/// What replicas with other numbers of micro-batches do together they do once a step.
+void check_uneven_batches(const StepOptions& step, Problems& problems) {
+  const std::vector<int>& counts = step.split.micro_batches_per_replica;
+  if (std::ranges::min(counts) == std::ranges::max(counts)) return;
+  const auto refuse = [&](const std::string& why, const std::string& field) {
+    problems.push_back({"parallelism.micro_batches_per_replica",
+                        "parallelism.micro_batches_per_replica differs among replicas, which meet "
+                        "in every micro-batch: " +
+                            why,
+                        "give equal numbers, or change " + field,
+                        {field}});
+  };
+  if (step.layout.expert > 1) refuse("experts are spread over them", "parallelism.expert");
+  const bool scatters = scatters_gradients(step) && step.data_parallel.reduce_each_micro_batch;
+  if (gathers_units(step) || scatters)
+    refuse("gradients or parameters are divided among them", "training.data_parallel.sharding");
+  if (step.schedule == PipelineSchedule::dualpipe)
+    refuse("dualpipe orders them two by two", "training.schedule");
+}
+
 /// Micro-batches: global_batch = micro_batch * data * micro-batches, all whole.
 void check_batch(const Scenario& scenario, Problems& problems) {
   const StepOptions& step = scenario.step;
+  if (!step.split.micro_batches_per_replica.empty())  // sim/config/micro_batches.h has the rest
+    return check_uneven_batches(step, problems);
   const Count data{"parallelism.data", step.layout.data};
   const Count global{"training.global_batch", step.global_batch};
   if (!divides(data, global)) {

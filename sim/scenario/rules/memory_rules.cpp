@@ -17,6 +17,8 @@ void check_passes(const Scenario& scenario, Problems& problems) {
   };
   if (scenario.step.framework.overlap_experts) refuse("training.framework.overlap_experts");
   if (scenario.step.offload_layers > 0) refuse("training.offload_layers");
+  if (!scenario.step.split.micro_batches_per_replica.empty())
+    refuse("parallelism.micro_batches_per_replica");
   if (scenario.step.mode == StepMode::inference)
     problems.push_back(
         {"memory.planner", "is for training steps", "use mode: training", {"training.mode"}});

@@ -1,6 +1,8 @@
 // What schedules, layer splits, experts and contexts ask of a layout.
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "sim/scenario/rules/counts.h"
@@ -12,10 +14,17 @@
 
 namespace tessera {
 
+/// Of every number of micro-batches that a replica has.
 void FrameworkRules::check_schedule() {
+  check_schedule_of(step_.micro_batches());
+  const std::vector<int>& counts = step_.split.micro_batches_per_replica;
+  for (const int count : std::set<int>(counts.begin(), counts.end()))
+    if (problems_.empty() && count != step_.micro_batches()) check_schedule_of(count);
+}
+
+void FrameworkRules::check_schedule_of(std::int64_t micro_batches) {
   const int stages = step_.layout.pipeline;
   const int chunks = step_.layout.virtual_stages;
-  const std::int64_t micro_batches = step_.micro_batches();
   const std::string batches = std::to_string(micro_batches);
   const bool interleaved = step_.schedule == PipelineSchedule::interleaved_1f1b;
   if (interleaved != (chunks > 1)) {

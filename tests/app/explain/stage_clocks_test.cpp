@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
@@ -32,6 +33,19 @@ TEST(StageClocks, AStageWithFewLayersRunsSlowerAndTheStepHardlyTakesLonger) {
   EXPECT_EQ(plan.stages[3].clock, 1);
   EXPECT_LE(plan.scheduled_step.value(), plan.step.value() * 1.01);
   EXPECT_LT(plan.scheduled_j(), 0.98 * plan.energy_j());
+}
+
+TEST(StageClocks, BetweenFillAndDrainAWaitingStageSlowsNobody) {
+  const Scenario uneven = pipeline({"parallelism.layers_per_stage=[8, 5, 12, 11]",
+                                    "training.global_batch=64", "training.micro_batches=16"});
+  const ClockPlan plan = plan_clocks(uneven, trained(), 0);
+  EXPECT_NEAR(plan.scheduled_step / plan.step, 1, 1e-8);  // no longer step
+  EXPECT_EQ(plan.spared, 4);
+  EXPECT_LT(plan.stages[1].clock, 1);
+  // Of 16 forward and 16 backward passes 4 each keep the clock.
+  EXPECT_NEAR(plan.stages[1].slowed, 0.75, 0.01);
+  EXPECT_LT(plan.scheduled_j(), plan.energy_j());
+  EXPECT_THAT(table_text(plan), testing::HasSubstr("the first 4 forward and the last 4 backward"));
 }
 
 TEST(StageClocks, EnergyAtTheFullClockIsThatOfTheReport) {

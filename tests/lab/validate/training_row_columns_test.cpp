@@ -32,6 +32,16 @@ TEST(TrainingColumns, AnUnknownColumnSkipsTheRowsThatStateSomethingInIt) {
   EXPECT_EQ(runs.runs.size(), 1u);
 }
 
+TEST(TrainingColumns, AColumnThatIsReadCannotBeIgnored) {
+  try {
+    read_row(llama_row({}), {.ignored = {"colour", "all_reduce_GBps"}});
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--ignore all_reduce_GBps: is a column that is read"));
+    EXPECT_THAT(error.what(), HasSubstr("--corrections"));
+  }
+}
+
 TEST(TrainingColumns, WhatTheSimulationLacksIsNamedWithItsValue) {
   EXPECT_THAT(obstacle({{"kind", "lora"}}), HasSubstr("lora is not simulated without lora_rank"));
   EXPECT_THAT(obstacle({{"outcome", "hang"}}), HasSubstr("outcome = hang"));

@@ -5,12 +5,44 @@
 namespace tessera {
 namespace {
 
-/// 1000 bytes of a writer in 40 s.
+/// A job's 1000 bytes in 40 s.
 CheckpointCost cost() {
   CheckpointCost cost;
-  cost.bytes_per_gpu = Bytes(1000);
+  cost.bytes = Bytes(1000);
   cost.to_storage = Seconds(40);
   return cost;
+}
+
+/// `nodes` of two GPUs with a NIC of 10 GB/s each.
+ClusterSpec writing_cluster(int nodes) {
+  GpuSpec gpu;
+  gpu.id = "gpu";
+  gpu.sm_count = 1;
+  gpu.boost_clock = Hertz(1e9);
+  gpu.fp32 = 1_TFLOPS;
+  gpu.memory = 1_GiB;
+  gpu.memory_bandwidth = 1_GBps;
+  gpu.pcie_generation = 4;
+  gpu.pcie_bandwidth = 64_GBps;
+  ClusterSpec spec = single_gpu_cluster(gpu);
+  spec.node_count = nodes;
+  spec.node.gpu_count = 2;
+  spec.node.nic_count = 2;
+  spec.node.nic_bandwidth = 10_GBps;
+  return spec;
+}
+
+/// A replica on every GPU, which does nothing.
+TimedProgram idle_writers(int nodes) {
+  TimedProgram timed{.program = {},
+                     .segments = {},
+                     .topology = Topology(writing_cluster(nodes)),
+                     .communication_host_time = {},
+                     .memory_capacity = {}};
+  timed.program.layout.data = 2 * nodes;
+  timed.program.layout.shard = 2 * nodes;  // every replica holds a part
+  timed.program.stages.resize(1);
+  return timed;
 }
 
 TEST(CheckpointWrites, AStepSendsItsShareOfTheBytes) {
@@ -26,35 +58,30 @@ TEST(CheckpointWrites, SlowTrainingByWhatTheStepsLose) {
 }
 
 TEST(CheckpointWrites, GoAheadOfAllOthersAndNobodyWaitsForThem) {
-  TimedProgram timed{.program = {},
-                     .segments = {},
-                     .topology = Topology(single_gpu_cluster([] {
-                       GpuSpec gpu;
-                       gpu.id = "gpu";
-                       gpu.sm_count = 1;
-                       gpu.boost_clock = Hertz(1e9);
-                       gpu.fp32 = 1_TFLOPS;
-                       gpu.memory = 1_GiB;
-                       gpu.memory_bandwidth = 1_GBps;
-                       gpu.pcie_generation = 4;
-                       gpu.pcie_bandwidth = 32_GBps;
-                       return gpu;
-                     }())),
-                     .communication_host_time = {},
-                     .memory_capacity = {}};
-  RankProgram stage;
+  TimedProgram timed = idle_writers(1);
+  RankProgram& stage = timed.program.stages[0];
   stage.ops.resize(2);
   stage.ops[1].waits = {0, -1};
   stage.passes = {{.begin = 0, .end = 2}};
-  timed.program.stages = {stage};
   const TimedProgram with = with_checkpoint_writes(timed, Bytes(7));
   const RankProgram& changed = with.program.stages[0];
   ASSERT_EQ(changed.ops.size(), 3u);
-  EXPECT_EQ(changed.ops[0].bytes, Bytes(7));
+  EXPECT_EQ(changed.ops[0].bytes, Bytes(4));  // of two GPUs, rounded up
   EXPECT_EQ(changed.ops[2].waits[0], 1);
   EXPECT_EQ(changed.ops[2].waits[1], -1);
   EXPECT_EQ(changed.passes[0].begin, 1);
   EXPECT_EQ(changed.passes[0].end, 3);
+}
+
+TEST(CheckpointWrites, OnlyNodesThatHoldACopySend) {
+  TimedProgram timed = idle_writers(2);
+  timed.program.layout.shard = 1;  // the first replica holds everything
+  const TimedProgram with = checkpoint_write_alone(timed, Bytes(1000));
+  // Its node has two GPUs, whose NICs share the bytes.
+  EXPECT_EQ(with.program.kind_of_replica, (std::vector<std::int32_t>{1, 1, 0, 0}));
+  EXPECT_TRUE(with.program.stages[0].ops.empty());
+  ASSERT_EQ(with.program.stages[1].ops.size(), 1u);
+  EXPECT_EQ(with.program.stages[1].ops[0].bytes, Bytes(500));
 }
 
 }  // namespace
