@@ -15,6 +15,10 @@ BytesPerSecond nic_bundle_rate(const NodeSpec& node) {
   return node.nic_bandwidth * node.nic_efficiency * nics;
 }
 
+BytesPerSecond host_bandwidth_of_gpu(const NodeSpec& node) {
+  return node.host_memory_bandwidth * (static_cast<double>(node.sockets) / node.gpu_count);
+}
+
 NodeSpec single_gpu_node(const GpuSpec& gpu) {
   NodeSpec node;
   node.id = gpu.id;

@@ -85,6 +85,8 @@ struct ClusterSpec {
 int nic_bundles(const NodeSpec& node);
 /// Usable rate of one such bundle, one direction.
 BytesPerSecond nic_bundle_rate(const NodeSpec& node);
+/// One GPU's share of the bandwidth of host memory; 0 where the node does not say.
+BytesPerSecond host_bandwidth_of_gpu(const NodeSpec& node);
 
 /// A host with one GPU and no network, to run a GPU of the catalog without describing a server.
 /// Ids are the GPU's id.

@@ -72,7 +72,6 @@ std::int64_t ModelGraph::parameters() const {
 }
 
 ModelGraph build_model_graph(const ModelSpec& model, const StepOptions& step) {
-  check_step(model, step);
   ModelGraph graph = eager_graph(model, step);
   graph.tokens = routing_of(model, step);
   if (step.kernels == KernelMode::fused) {

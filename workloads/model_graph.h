@@ -30,8 +30,8 @@ struct ModelGraph {
 };
 
 /// Operator graph of `model` under `step`'s framework profile, mode, batch and tensor-parallel
-/// size, with pointwise chains merged if `step.kernels` says so. Throws InputError for combinations
-/// that the profile does not know.
+/// size, with pointwise chains merged if `step.kernels` says so. The profile can run the step
+/// (sim/scenario/rules).
 ModelGraph build_model_graph(const ModelSpec& model, const StepOptions& step);
 
 /// Bytes of the activation that a block works on, and of the one that it makes: what a message
@@ -43,8 +43,5 @@ Bytes held_bytes(const Block& block);
 
 /// A table of every operator: kernel, shape, FLOPs, traffic, memory.
 std::string to_text(const ModelGraph& graph);
-
-/// Throws InputError with everything that keeps `model` from running under `step`.
-void check_step(const ModelSpec& model, const StepOptions& step);
 
 }  // namespace tessera

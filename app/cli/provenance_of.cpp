@@ -11,14 +11,14 @@ namespace {
 
 /// As simulated: a memory plan takes the place of training.recompute (sim/plan/plan.cpp).
 Recompute recompute_of(const Scenario& scenario) {
-  return scenario.memory.planner.empty() ? scenario.step.recompute : Recompute::none;
+  return scenario.memory.planner == MemoryPlanner::off ? scenario.step.recompute : Recompute::none;
 }
 
 /// What a result does not say by itself.
 std::vector<std::string> notes_of(const Scenario& scenario) {
   if (recompute_of(scenario) != scenario.step.recompute)
     return {"training.recompute = " + std::string(name_of(scenario.step.recompute)) +
-            " does not hold: memory.planner = " + scenario.memory.planner +
+            " does not hold: memory.planner = " + std::string(name_of(scenario.memory.planner)) +
             " chooses what runs again, where the step does not fit without"};
   const ModelFamily family = scenario.model.family;
   const bool generates = family != ModelFamily::bert && family != ModelFamily::vision;

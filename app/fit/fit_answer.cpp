@@ -81,7 +81,8 @@ class FitQuestion {
 
   /// A step that may not take more than a limit ends with an error where it would.
   FitStep base_step(const ForkedAnswer<nlohmann::json>& step) const {
-    const bool may_end = scenario_.memory.limit > Bytes(0) || !scenario_.memory.planner.empty();
+    const bool may_end =
+        scenario_.memory.limit > Bytes(0) || scenario_.memory.planner != MemoryPlanner::off;
     if (step.error.empty() || !may_end) return step.value().get<FitStep>();
     return {.device = answer_.need.device,
             .capacity = answer_.need.capacity,

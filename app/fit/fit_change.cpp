@@ -95,7 +95,7 @@ class SingleChanges {
   }
 
   void add_offload() {
-    if (!scenario_.memory.planner.empty()) return;
+    if (scenario_.memory.planner != MemoryPlanner::off) return;
     const Settings quick{"memory.thorough=false"};
     const auto planner = [&](const char* name) {
       return Settings{std::string("memory.planner=") + name, quick.front()};
@@ -195,7 +195,7 @@ std::vector<std::string> changes_not_simulated(const Scenario& scenario, bool pl
     lines.emplace_back(
         "an optimizer that runs on the CPU (ZeRO-Offload): cluster.node.host_memory_bandwidth is "
         "not known");
-  if (!plans && scenario.memory.planner.empty())
+  if (!plans && scenario.memory.planner == MemoryPlanner::off)
     lines.emplace_back(
         "activations or optimizer states in host memory, memory plans: --plans looks at them, for "
         "seconds");

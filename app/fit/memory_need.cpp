@@ -48,7 +48,7 @@ StepOptions shortened(const StepOptions& step) {
 }
 
 NeededStep needed_step(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {
-  if (!scenario.memory.planner.empty() || scenario.memory.limit > Bytes(0)) {
+  if (scenario.memory.planner != MemoryPlanner::off || scenario.memory.limit > Bytes(0)) {
     TimedProgram timed = plan_step(scenario, weights);
     return {std::move(timed.program), timed.library_memory, timed.memory_capacity};
   }

@@ -57,7 +57,7 @@ void apply(const Layout& layout, StepOptions& step) {
 }
 
 MemorySettings with_plan(MemorySettings memory) {
-  memory.planner = "tessera";
+  memory.planner = MemoryPlanner::tessera;
   memory.thorough = false;
   return memory;
 }

@@ -85,7 +85,8 @@ void refuse(bool applies, const char* field, const char* what, const char* hint)
 void check_searchable(const Scenario& base) {
   const char* kNoPlacement = "a placement is of one layout";
   refuse(!base.step.placement.empty(), "parallelism.placement", kNoPlacement, "remove it");
-  refuse(!base.memory.planner.empty(), "memory.planner", "plans are made for one layout",
+  refuse(base.memory.planner != MemoryPlanner::off, "memory.planner",
+         "plans are made for one layout",
          "remove it; --recompute plan tries layouts with a plan where they need one");
   refuse(!base.perturbation.gpus.empty() || base.perturbation.kernel_jitter > 0, "perturbation",
          "a search compares layouts on even machines", "remove it");

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "hw/units/input_error.h"
-#include "sim/scenario/check_scenario.h"
+#include "sim/scenario/rules/check_scenario.h"
 #include "workloads/model_graph.h"
 
 namespace tessera {
@@ -176,13 +176,7 @@ class Enumeration {
 }  // namespace
 
 bool is_legal(const Scenario& scenario) {
-  if (!check_scenario(scenario).empty()) return false;
-  try {
-    check_step(scenario.model, scenario.step);
-  } catch (const InputError&) {
-    return false;
-  }
-  return true;
+  return check_scenario(scenario).empty();
 }
 
 bool can_be_planned(const Layout& layout) {

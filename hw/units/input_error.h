@@ -11,6 +11,7 @@ struct Problem {
   std::string where;  ///< file:line:column, a field path, or a command-line option; may be empty
   std::string what;   ///< names the offending value
   std::string hint;   ///< what to do about it; may be empty
+  std::vector<std::string> other = {};  ///< field paths that `where` conflicts with
 
   /// "where: what; hint" on one line.
   std::string text() const;

@@ -17,8 +17,7 @@
 #include "sim/config/scenario_file.h"
 #include "sim/config/scenario_source.h"
 #include "sim/scenario/attention_choice.h"
-#include "sim/scenario/check_scenario.h"
-#include "workloads/model_graph.h"
+#include "sim/scenario/rules/check_scenario.h"
 
 namespace tessera {
 namespace {
@@ -46,17 +45,18 @@ struct Loaded {
 
 /// Adds broken rules between fields, leaving out those about fields that already have a problem.
 /// Paths lose `prefix`, the section of a scenario that was loaded on its own.
-void add_rule_problems(const std::vector<ScenarioProblem>& found, const std::string& prefix,
+void add_rule_problems(const std::vector<Problem>& found, const std::string& prefix,
                        const FieldMarks& marks, const Mark& file, ProblemList& problems) {
   const ProblemList of_fields = problems;
   const auto local = [&](const std::string& path) {
     return path.starts_with(prefix) ? path.substr(prefix.size()) : path;
   };
   const auto is_reported = [&](const std::string& path) { return of_fields.touches(local(path)); };
-  for (const ScenarioProblem& problem : found) {
-    if (is_reported(problem.path) || std::ranges::any_of(problem.other, is_reported)) continue;
-    const std::string path = local(problem.path);
-    problems.add(mark_of(path, marks, file), path, problem.what, problem.hint);
+  for (const Problem& problem : found) {
+    if (is_reported(problem.where) || std::ranges::any_of(problem.other, is_reported)) continue;
+    const bool names_field = problem.what.starts_with(problem.where);
+    problems.add(mark_of(local(problem.where), marks, file), local(problem.where),
+                 names_field ? problem.what : problem.where + ": " + problem.what, problem.hint);
   }
 }
 
@@ -71,22 +71,6 @@ void add_hardware_problems(const std::vector<Problem>& found, const std::string&
     const std::string what =
         names_field ? joined_path(section, problem.what) : path + ": " + problem.what;
     problems.add(mark_of(path, marks, file), path, what, problem.hint);
-  }
-}
-
-/// Adds what keeps the framework profile from running the step. Only a scenario that is sound
-/// otherwise gets this far, so that nothing is said twice.
-void add_profile_problems(const Scenario& scenario, const FieldMarks& marks, const Mark& file,
-                          ProblemList& problems) {
-  if (!problems.empty()) return;
-  try {
-    check_step(scenario.model, scenario.step);
-  } catch (const InputError& error) {
-    for (const Problem& problem : error.problems()) {
-      const bool is_path = problem.where.find('.') != std::string::npos;
-      const std::string path = is_path ? problem.where : joined_path("training", problem.where);
-      problems.add(mark_of(path, marks, file), path, path + ": " + problem.what, problem.hint);
-    }
   }
 }
 
@@ -124,8 +108,8 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
   add_rule_problems(check_micro_batches(message), "", marks, mark, problems);
   add_rule_problems(check_rank_order(message), "", marks, mark, problems);
   add_hardware_problems(problems_of(scenario.cluster), "cluster", marks, mark, problems);
-  add_rule_problems(check_scenario(scenario), "", marks, mark, problems);
-  add_profile_problems(scenario, marks, mark, problems);
+  add_rule_problems(check_fields(scenario), "", marks, mark, problems);
+  if (problems.empty()) add_rule_problems(check_framework(scenario), "", marks, mark, problems);
   problems.throw_if_any();
   return scenario;
 }

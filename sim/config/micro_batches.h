@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "configs/schema/scenario.pb.h"
-#include "sim/scenario/check_scenario.h"
+#include "sim/scenario/rules/check_scenario.h"
 
 namespace tessera {
 
@@ -13,10 +13,10 @@ namespace tessera {
 std::int64_t derived_micro_batch(const schema::Scenario& scenario);
 
 /// Whether parallelism.order names every dimension once.
-std::vector<ScenarioProblem> check_rank_order(const schema::Scenario& scenario);
+std::vector<Problem> check_rank_order(const schema::Scenario& scenario);
 
 /// Whether micro_batches, where given, cuts the batch of a replica evenly and agrees with
 /// micro_batch; and where derived, is in its range.
-std::vector<ScenarioProblem> check_micro_batches(const schema::Scenario& scenario);
+std::vector<Problem> check_micro_batches(const schema::Scenario& scenario);
 
 }  // namespace tessera

@@ -12,6 +12,8 @@
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/time_segments.h"
+#include "sim/scenario/names.h"
+#include "sim/scenario/rules/check_scenario.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/program/program.h"
 
@@ -85,19 +87,27 @@ LibraryMemory library_memory_of(const Scenario& scenario) {
   return memory;
 }
 
+/// With what the fabric was measured to take; a user's own measurements come first.
+CollectiveSettings collectives_on(const MeasuredFabric& fabric, CollectiveSettings settings) {
+  const std::vector<GroupCalibration> slow = calibrations_of(fabric, settings.tuning());
+  settings.groups.insert(settings.groups.end(), slow.begin(), slow.end());
+  return settings;
+}
+
 TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predictor) {
   const HostCosts host = host_costs(scenario.step);
   Program program = build_program(scenario.model, scenario.step);
   auto timed = time_segments(program, predictor, host);
-  const ClusterSpec cluster = cluster_of(scenario, program);
+  const MeasuredFabric fabric =
+      measured_fabric(cluster_of(scenario, program), scenario.collectives.tuning());
   return {.program = std::move(program),
           .segments = std::move(timed.segments),
-          .topology = Topology(measured_fabric(cluster, scenario.collectives.tuning()).cluster),
+          .topology = Topology(fabric.cluster),
           .communication_host_time = host.per_communication,
           .memory_capacity = memory_capacity(scenario),
           .library_memory = library_memory_of(scenario),
           .kernels = std::move(timed.kernels),
-          .collectives = scenario.collectives,
+          .collectives = collectives_on(fabric, scenario.collectives),
           .simulation = scenario.simulation,
           .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1,
           .message_host_time = host.per_message};
@@ -106,11 +116,10 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
 /// A plan of what runs again takes the place of training.recompute. Planners know values that are
 /// written once: gradients that meet make a new one for them, which holds more for a while.
 Scenario with_plan_alone(Scenario scenario) {
-  if (scenario.memory.planner.empty()) return scenario;
+  if (scenario.memory.planner == MemoryPlanner::off) return scenario;
   scenario.step.recompute = Recompute::none;
-  const bool offloads =
-      scenario.memory.planner == kOptimizerOffload || scenario.memory.planner == kCpuOptimizer;
-  if (!offloads) scenario.step.framework.gradients_join_in_place = false;
+  if (!offloads_optimizer(scenario.memory.planner))
+    scenario.step.framework.gradients_join_in_place = false;
   return scenario;
 }
 
@@ -141,19 +150,69 @@ TimedProgram unplanned_step(const Scenario& scenario, const KernelPredictor& pre
   return with_memory_limit(apart, nullptr, time_step(apart, predictor));
 }
 
+/// The step that the plan is made for.
+Scenario foreseen_step(Scenario scenario) {
+  MemorySettings& memory = scenario.memory;
+  if (memory.planned_sequence_length > 0)
+    scenario.step.sequence_length = memory.planned_sequence_length;
+  if (memory.planned_expert_imbalance > 0)
+    scenario.step.expert_imbalance = memory.planned_expert_imbalance;
+  memory.planned_sequence_length = 0;
+  memory.planned_expert_imbalance = 0;
+  return scenario;
+}
+
+PlannedProgram foreseen_plan(const Scenario& scenario, const KernelPredictor& predictor) {
+  const Scenario known = foreseen_step(scenario);
+  const PlannedProgram plan = with_memory_plan(known, predictor, time_step(known, predictor));
+  return with_foreseen_plan(scenario, plan.memory, predictor, time_step(scenario, predictor));
+}
+
+/// `whole`, or a plan of smaller micro-batches where that is faster.
+PlannedProgram split_where_faster(const Scenario& scenario, const KernelPredictor& predictor,
+                                  PlannedProgram whole) {
+  PlannedProgram best = std::move(whole);
+  const Seconds base = best.memory.passes_time - best.memory.added_time;
+  for (int parts = 2; parts <= scenario.memory.split_batch; ++parts) {
+    if (scenario.step.micro_batch % parts != 0) continue;
+    Scenario split = scenario;
+    split.step.micro_batch /= parts;
+    PlannedProgram next = with_memory_plan(split, predictor, time_step(split, predictor));
+    next.memory.split = parts;
+    next.memory.added_time = next.memory.passes_time - base;
+    const bool fits = next.memory.feasible(), fitted = best.memory.feasible();
+    const bool faster = next.memory.passes_time < best.memory.passes_time;
+    if (fits && (!fitted || faster)) best = std::move(next);
+  }
+  return best;
+}
+
+PlannedProgram plan_of(const Scenario& scenario, const KernelPredictor& predictor) {
+  const MemorySettings& memory = scenario.memory;
+  if (memory.planned_sequence_length > 0 || memory.planned_expert_imbalance > 0)
+    return foreseen_plan(scenario, predictor);
+  TimedProgram timed = time_step(scenario, predictor);
+  // Batch norms average over the samples that they see.
+  const bool may_split = memory.split_batch > 1 && scenario.model.family != ModelFamily::vision;
+  PlannedProgram whole = with_memory_plan(scenario, predictor, std::move(timed));
+  return may_split ? split_where_faster(scenario, predictor, std::move(whole)) : whole;
+}
+
 TimedProgram planned_step(const Scenario& given, const KernelPredictor& predictor) {
   const Scenario scenario = with_plan_alone(given);
-  PlannedProgram plan = with_memory_plan(scenario, predictor, time_step(scenario, predictor));
+  PlannedProgram plan = plan_of(scenario, predictor);
   return with_memory_limit(scenario, &plan.memory, std::move(plan.timed));
 }
 
 }  // namespace
 
 TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights) {
+  require_sound(scenario);
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
-  TimedProgram timed = scenario.memory.planner.empty() ? unplanned_step(scenario, *predictor)
-                                                       : planned_step(scenario, *predictor);
+  TimedProgram timed = scenario.memory.planner == MemoryPlanner::off
+                           ? unplanned_step(scenario, *predictor)
+                           : planned_step(scenario, *predictor);
   timed.paces = rank_paces(scenario, timed.program, weights);
   deadline.check();
   timed.simulation.time_limit = deadline.left();
@@ -161,11 +220,12 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
 }
 
 PlannedSteps plan_step_memory(const Scenario& given, const PredictorWeights& weights) {
+  require_sound(given);
   const Scenario scenario = with_plan_alone(given);
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
   TimedProgram base = time_step(scenario, *predictor);
-  PlannedProgram plan = with_memory_plan(scenario, *predictor, base);
+  PlannedProgram plan = plan_of(scenario, *predictor);
   TimedProgram planned = with_memory_limit(scenario, &plan.memory, std::move(plan.timed));
   PlannedSteps steps{std::move(base), std::move(planned), std::move(plan.memory)};
   for (TimedProgram* timed : {&steps.base, &steps.planned}) {

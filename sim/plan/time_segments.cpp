@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "predictor/gpu/gpu_support.h"
+
 namespace tessera {
 namespace {
 

@@ -202,6 +202,17 @@ class Refinement {
   StagePlan plan_;
 };
 
+/// with_words(), and beyond for graphs of whole models.
+template <class Result, class Function>
+Result with_many_words(const Graph& graph, Function function) {
+  constexpr int kFewBits = 512;
+  const int bits = std::max(graph.tensors(), graph.ops() + 1);
+  if (bits <= kFewBits) return with_words<Result>(graph, function);
+  if (bits <= 2 * kFewBits) return function(std::integral_constant<int, 16>{});
+  if (bits <= 4 * kFewBits) return function(std::integral_constant<int, 32>{});
+  return {};
+}
+
 /// Graphs that a stage matrix does not take.
 PlannedSchedule all_copied(const Graph& graph, const PlanRequest& request) {
   PriceSearch search(graph, request.budget, request.link, request.host_bytes);
@@ -231,7 +242,7 @@ std::optional<StagePlan> greedy_refinement(const Graph& graph, const PlanRequest
 }
 
 PlannedSchedule LibraPlanner::plan(const Graph& graph, const PlanRequest& request) const {
-  const auto planned = with_words<std::optional<PlannedSchedule>>(
+  const auto planned = with_many_words<std::optional<PlannedSchedule>>(
       graph, [&](auto words) -> std::optional<PlannedSchedule> {
         return Refinement<decltype(words)::value>(graph, request).run(refines_);
       });

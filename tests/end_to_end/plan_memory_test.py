@@ -30,9 +30,8 @@ class PlanMemory(EndToEnd):
         self.assertTrue(plan["feasible"])
         for stage in plan["stages"]:
             self.assertLessEqual(stage["planned_peak_bytes"], budget * GIB)
-        # Copies of GPUs behind one PCIe switch wait for each other; the planner gives each its share alone.
         copies = any(stage["copied_out"] for stage in plan["stages"])
-        self.assertAlmostEqual(plan["simulated_step_s"] / plan["planned_step_s"], 1, delta=0.02 if copies else 0.005)
+        self.assertAlmostEqual(plan["simulated_step_s"] / plan["planned_step_s"], 1, delta=0.01 if copies else 0.005)
         self.assertGreater(plan["simulated_step_s"], plan["base_step_s"])
 
     def test_planned_and_simulated_step_times_agree(self):

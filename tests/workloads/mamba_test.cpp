@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/sim/scenario/refusal.h"
 #include "tests/workloads/models.h"
 #include "workloads/model_graph.h"
 #include "workloads/parameter_count.h"
@@ -98,14 +99,7 @@ TEST(Mamba, SavesTheProjectionAndWhatTheNormReads) {
 }
 
 TEST(Mamba, PatternsThatLieAreRefused) {
-  const auto refusal = [](ModelSpec model) -> std::string {
-    try {
-      build_program(model, step());
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
-  };
+  const auto refusal = [](const ModelSpec& model) { return test::refusal(model, step()); };
   ModelSpec model = hybrid("M*M");
   model.layers = 4;
   EXPECT_THAT(refusal(model), HasSubstr("has 3 letters for 4 layers"));
@@ -113,8 +107,9 @@ TEST(Mamba, PatternsThatLieAreRefused) {
   model = hybrid("MM");
   model.mamba_state = 0;
   EXPECT_THAT(refusal(model), HasSubstr("without sizes"));
-  model = hybrid("ME");
-  model.experts = 0;
+  model = hybrid("M*");  // and experts
+  model.experts = 4;
+  model.experts_per_token = 2;
   EXPECT_THAT(refusal(model), HasSubstr("contradict"));
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/sim/scenario/refusal.h"
 #include "tests/workloads/models.h"
 #include "workloads/hugging_face/llama_parameters.h"
 #include "workloads/model_graph.h"
@@ -76,14 +77,7 @@ const GraphOp& op(const std::vector<GraphOp>& ops, const std::string& name) {
   throw std::runtime_error("no operator " + name);
 }
 
-std::string refusal(const ModelSpec& model, const StepOptions& step) {
-  try {
-    build_model_graph(model, step);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
+using test::refusal;
 
 // Attention kernels.
 

@@ -41,6 +41,8 @@ struct GraphOp {
   /// Of a backward operator: index in `forward` of the operator whose derivative it computes. -1:
   /// none (gradients that meet), or the block is fused.
   int origin = -1;
+  /// Of `reads`: what of each element one bit is enough of, as of a mask; invalid: none.
+  StorageId bits;
   std::vector<StorageId> unnamed;  ///< live at least until this operator ran: `Tape::drop_names`
   int host_calls = 1;              ///< framework calls or launches that the operator costs the host
   Bytes allocated;  ///< before the operator runs, as the allocator counts; set by `plan_memory`

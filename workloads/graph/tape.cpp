@@ -220,6 +220,10 @@ void Tape::wait() {
   push(GraphOpKind::wait, "wait");
 }
 
+void Tape::reads_bits(const Tensor& tensor) {
+  if (!ops().empty()) ops().back().bits = tensor.storage;
+}
+
 void Tape::python_calls(int calls) {
   if (!options_.python_functions || calls == 0) return;
   const bool counts = !ops().empty() && (ops().back().kind == GraphOpKind::kernel ||

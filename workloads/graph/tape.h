@@ -137,6 +137,8 @@ class Tape {
   /// The operator recorded last costs the host `calls` more where functions are Python's
   /// (workloads/ops/python_calls.h).
   void python_calls(int calls);
+  /// The operator recorded last reads one bit of each element of `tensor`: a mask, or the sign.
+  void reads_bits(const Tensor& tensor);
   /// The host makes so many calls for every launch from here on; gives the number before.
   int set_calls_per_launch(int calls) { return std::exchange(calls_per_launch_, calls); }
   /// Phase of the operators that follow.

@@ -156,6 +156,7 @@ class StageWalk {
       entry.layer = layer(position);
       entry.reads = tensors(op.reads);
       entry.writes = tensors(op.writes);
+      if (op.bits.valid()) entry.bits = map[static_cast<std::size_t>(op.bits.index())];
       result_.ops.push_back(std::move(entry));
     }
   }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct StageOp {
   int layer = kNoLayer;
   std::vector<int> reads;   ///< positions in `StageOps::tensors`, without persistent ones
   std::vector<int> writes;  ///< likewise
+  int bits = -1;            ///< of `reads`: GraphOp::bits; -1: none
 };
 
 /// Forward and backward pass of one micro-batch over a model chunk of a stage. Refers to the
@@ -35,6 +38,8 @@ struct StageOps {
   // Messages, as positions in `tensors`; -1: there is none.
   int received_input = -1, sent_output = -1;
   int received_gradient = -1, sent_gradient = -1;
+  /// Operators that a plan added to the model's.
+  std::shared_ptr<std::deque<GraphOp>> added;
 };
 
 /// `splits_backward`: weight gradients run later than the rest, as zero-bubble schedules do.

@@ -124,6 +124,7 @@ Tensor bias_dropout_add(Tape& tape, const std::string& name, const Tensor& x, co
   tape.differentiable({x, bias, residual}, out, [=](Tape& t, auto gradients) {
     const Tensor& g = gradients[0];
     const Tensor kept = drops ? map(t, name + ".masked_scale", {g, mask}, 2) : g;
+    if (drops) t.reads_bits(mask);
     t.add_gradient(residual, g);
     t.add_gradient(x, kept);
     t.add_gradient(bias, sum_to(t, name + ".bias_grad", kept, bias.sizes()));

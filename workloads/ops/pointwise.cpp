@@ -84,6 +84,14 @@ Tensor unary(Tape& tape, const std::string& name, const Tensor& x, double flops,
   return out;
 }
 
+/// Lets a gradient through where the result is positive.
+Tensor relu_gradient(Tape& tape, const std::string& name, const Tensor& gradient,
+                     const Tensor& out) {
+  const Tensor grad = map(tape, name + ".backward", {gradient, out}, 1);
+  tape.reads_bits(out);
+  return grad;
+}
+
 }  // namespace
 
 Kernel pointwise_kernel(const Tensor& out, double flops, KernelKind kind) {
@@ -247,13 +255,17 @@ Tensor sigmoid(Tape& tape, const std::string& name, const Tensor& x) {
   return unary(tape, name, x, 4, Saves::output);
 }
 Tensor relu(Tape& tape, const std::string& name, const Tensor& x) {
-  return unary(tape, name, x, 1, Saves::output);
+  const Tensor out = map(tape, name, {x}, 1);
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    t.add_gradient(x, relu_gradient(t, name, gradients[0], out));
+  });
+  return out;
 }
 Tensor relu_(Tape& tape, const std::string& name, const Tensor& x) {
   map_in_place(tape, name, x, {});
   const Tensor out = tape.written_over(x);
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
-    t.add_gradient(x, map(t, name + ".backward", {gradients[0], out}));
+    t.add_gradient(x, relu_gradient(t, name, gradients[0], out));
   });
   return out;
 }

@@ -104,7 +104,9 @@ Tensor dropout(Tape& tape, const std::string& name, const Tensor& x, double prob
   const Tensor mask = tape.make(name + ".mask", x.shape.dense(), Precision::int8);
   tape.launch(name, pointwise_kernel(x, 3), {x}, {out, mask});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
-    t.add_gradient(x, map(t, name + ".masked_scale", {gradients[0], mask}, 2));
+    const Tensor scaled = map(t, name + ".masked_scale", {gradients[0], mask}, 2);
+    t.reads_bits(mask);
+    t.add_gradient(x, scaled);
   });
   return out;
 }

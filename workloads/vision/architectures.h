@@ -27,7 +27,4 @@ ModelGraph vision_blocks(const ModelSpec& model, const StepOptions& step);
 /// Whether the model's layers hold an attention that can be recomputed by itself or fused.
 bool has_plain_attention(VisionArchitecture architecture);
 
-/// Everything that keeps an image model from running under `step`.
-std::vector<Problem> vision_problems(const ModelSpec& model, const StepOptions& step);
-
 }  // namespace tessera

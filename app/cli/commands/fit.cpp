@@ -77,7 +77,7 @@ void add_fit_command(CLI::App& app, ExitCode& exit_code) {
       ->add_option("WHAT", options->what,
                    "model (id, file, Hugging Face's config.json), launch script, scenario")
       ->required();
-  command->add_option("CLUSTER", options->job.cluster,
+  command->add_option("CLUSTER,--cluster", options->job.cluster,
                       "id of tessera list clusters, or a file; a scenario names its own");
   add_set_option(*command, options->overrides);
   add_job_options(*command, *options);

@@ -18,6 +18,7 @@
 #include "sim/formats/output_file.h"
 #include "sim/plan/plan.h"
 #include "sim/process/answer.h"
+#include "sim/scenario/names.h"
 #include "sim/step/run_step.h"
 
 namespace tessera {
@@ -88,7 +89,8 @@ class BatchSearch {
         weights_(weights),
         slowest_(slowest),
         micro_batches_(scenario_.step.micro_batches()) {
-    scenario_.memory.planner = planner == kCeiling ? "none" : planner;
+    scenario_.memory.planner =
+        planner == kCeiling ? MemoryPlanner::none : memory_planner_of(planner);
     scenario_.memory.thorough = false;
   }
 
@@ -257,7 +259,7 @@ void add_plan_batch_command(CLI::App& plan) {
   add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
   command->add_option("--planner", options->planners, "besides none; repeatable")
-      ->check(CLI::IsMember(step_planner_names()));
+      ->check(CLI::IsMember(memory_planner_names()));
   command->add_flag("--no-swap", options->no_swap, "recomputation alone");
   command
       ->add_option("--slowdown", options->slowdown,

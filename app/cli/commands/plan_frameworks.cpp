@@ -9,6 +9,7 @@
 #include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
+#include "sim/scenario/names.h"
 #include "workloads/memory/memory_profile.h"
 
 namespace tessera {
@@ -20,7 +21,7 @@ using Texts = std::vector<std::string>;
 /// What a framework can be told, and what of a scenario does the same.
 struct Way {
   Recompute recompute = Recompute::none;
-  std::string planner;  ///< one of Megatron's; empty: none
+  MemoryPlanner planner = MemoryPlanner::off;  ///< or one of Megatron's
   int layers = 0;
 };
 
@@ -35,8 +36,8 @@ struct Tried {
 Texts megatron_options(const Way& way) {
   if (way.recompute == Recompute::selective)
     return {"--recompute-granularity selective", "--recompute-modules core_attn"};
-  const bool block = way.planner == "megatron_block";
-  if (way.planner.empty() && way.recompute == Recompute::none) return {};
+  const bool block = way.planner == MemoryPlanner::megatron_block;
+  if (way.planner == MemoryPlanner::off && way.recompute == Recompute::none) return {};
   return {"--recompute-granularity full",
           std::string("--recompute-method ") + (block ? "block" : "uniform"),
           "--recompute-num-layers " + std::to_string(std::max(1, way.layers))};
@@ -84,8 +85,8 @@ const char* word_of(Recompute recompute) {
 
 Json settings_of(const Way& way) {
   Json settings{{"training.recompute", word_of(way.recompute)}};
-  if (way.planner.empty()) return settings;
-  settings["memory.planner"] = way.planner;
+  if (way.planner == MemoryPlanner::off) return settings;
+  settings["memory.planner"] = name_of(way.planner);
   settings["memory.layers"] = way.layers;
   return settings;
 }
@@ -109,7 +110,7 @@ class Trials {
     tried.step.recompute = way.recompute;
     tried.memory.planner = way.planner;
     tried.memory.layers = way.layers;
-    if (!way.planner.empty()) tried.memory.budget = kAnyBudget;
+    if (way.planner != MemoryPlanner::off) tried.memory.budget = kAnyBudget;
     return simulated(way, plan_step(tried, weights_));
   }
 
@@ -117,15 +118,15 @@ class Trials {
   std::optional<Tried> free_plan() const {
     Scenario tried = scenario_;
     tried.step.recompute = Recompute::none;
-    tried.memory.planner = "tessera";
+    tried.memory.planner = MemoryPlanner::tessera;
     tried.memory.budget = budget_;
     const PlannedSteps steps = plan_step_memory(tried, weights_);
     if (!steps.memory.feasible()) return std::nullopt;
-    return simulated({.planner = "tessera"}, steps.planned);
+    return simulated({.planner = MemoryPlanner::tessera}, steps.planned);
   }
 
   /// The number of layers that `planner` needs on the stage that needs most.
-  int layers_of(const std::string& planner) const {
+  int layers_of(MemoryPlanner planner) const {
     Scenario tried = scenario_;
     tried.step.recompute = Recompute::none;
     tried.memory.planner = planner;
@@ -149,7 +150,7 @@ class Trials {
       const bool fits = missing_bytes(profile, allocator, budget_of(timed)) <= Bytes(0);
       tried.fits = tried.fits && fits;
     }
-    if (way.planner != "tessera") timed.memory_limit = {};
+    if (way.planner != MemoryPlanner::tessera) timed.memory_limit = {};
     const std::string answer = run_forked(
         [&] { return Json(simulate_without_memory_samples(timed).step_time.value()).dump(); });
     tried.step_time = Seconds(Json::parse(answer).get<double>());
@@ -165,9 +166,10 @@ std::vector<Way> ways_of(const Framework& framework, const Trials& trials) {
   std::vector<Way> ways{{.recompute = Recompute::none}, {.recompute = Recompute::full}};
   if (framework.selective) ways.push_back({.recompute = Recompute::selective});
   if (!framework.layers) return ways;
-  for (const char* planner : {"megatron_block", "megatron_uniform"}) {
+  for (const MemoryPlanner planner :
+       {MemoryPlanner::megatron_block, MemoryPlanner::megatron_uniform}) {
     const int layers = trials.layers_of(planner);
-    const bool is_new = layers > (planner == std::string("megatron_block") ? 0 : 1);
+    const bool is_new = layers > (planner == MemoryPlanner::megatron_block ? 0 : 1);
     if (is_new) ways.push_back({.planner = planner, .layers = layers});
   }
   return ways;

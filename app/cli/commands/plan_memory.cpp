@@ -21,6 +21,7 @@
 #include "sim/plan/plan.h"
 #include "sim/process/answer.h"
 #include "sim/report/text/memory_plan_text.h"
+#include "sim/scenario/names.h"
 
 namespace tessera {
 namespace {
@@ -82,8 +83,9 @@ class PlanQuestion {
   explicit PlanQuestion(const PlanMemoryOptions& options)
       : weights_(shipped_weights()),
         scenario_(load_scenario(options.file, options.overrides, shipped_catalog())) {
-    if (scenario_.memory.planner.empty()) scenario_.memory.planner = "tessera";
-    if (!options.planner.empty()) scenario_.memory.planner = options.planner;
+    if (scenario_.memory.planner == MemoryPlanner::off)
+      scenario_.memory.planner = MemoryPlanner::tessera;
+    if (!options.planner.empty()) scenario_.memory.planner = memory_planner_of(options.planner);
     if (options.no_swap) scenario_.memory.swap = false;
     if (options.fast) scenario_.memory.thorough = false;
   }
@@ -93,7 +95,7 @@ class PlanQuestion {
     steps_.push_back(plan_step_memory(scenario_, weights_));
     const PlannedSteps& steps = steps_.back();
     MemoryPlanReport report{.scenario = scenario_.name,
-                            .planner = scenario_.memory.planner,
+                            .planner = std::string(name_of(scenario_.memory.planner)),
                             .budget = steps.memory.budget,
                             .steps = &steps,
                             .base_time = {},
@@ -200,7 +202,7 @@ CLI::App* add_common(CLI::App& plan, const char* name, const char* about,
                       "per GPU, for what the framework's allocator holds, as 40GiB (default: the "
                       "scenario's memory.budget, else the GPU's memory)");
   command->add_option("--planner", options->planner, "who plans (default: the scenario's, tessera)")
-      ->check(CLI::IsMember(step_planner_names()));
+      ->check(CLI::IsMember(memory_planner_names()));
   command->add_flag("--no-swap", options->no_swap, "recomputation alone");
   command->add_flag("--fast", options->fast, "a shorter search");
   command->add_option("--report", options->report_file,

@@ -93,7 +93,7 @@ void write_files(const SimulateOptions& options, const Scenario& scenario,
 
 /// The step with its memory plan, if the scenario asks for one.
 TimedProgram planned(const Scenario& scenario, const PredictorWeights& weights) {
-  if (scenario.memory.planner.empty()) return plan_step(scenario, weights);
+  if (scenario.memory.planner == MemoryPlanner::off) return plan_step(scenario, weights);
   PlannedSteps steps = plan_step_memory(scenario, weights);
   for (const StageMemoryPlan& plan : steps.memory.stages)
     if (!plan.feasible) spdlog::warn("no memory plan: {}", plan.infeasible);

@@ -86,7 +86,7 @@ std::string simulate_run(const TrainingRun& run, const ScenarioOfTrainingRun& sc
     Json answer = facts_of(scenario);
     const bool memory_alone =
         !run.step_time && (run.peak_memory_gib || run.outcome != RunOutcome::not_stated);
-    if (memory_alone && scenario.memory.planner.empty()) {
+    if (memory_alone && scenario.memory.planner == MemoryPlanner::off) {
       add_memory(run, scenario, build_program(scenario.model, scenario.step), answer);
       return answer.dump();
     }

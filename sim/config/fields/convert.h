@@ -7,7 +7,7 @@ namespace tessera {
 
 /// Schema messages <-> the values that the simulator works with. Values that the user left out and
 /// that follow from others (model.kv_heads, training.micro_batch) are filled in; impossible
-/// combinations pass through for sim/scenario/check_scenario.h to report.
+/// combinations pass through for sim/scenario/rules/check_scenario.h to report.
 GpuSpec to_gpu(const schema::Gpu& message);
 NodeSpec to_node(const schema::Node& message);
 ClusterSpec to_cluster(const schema::Cluster& message);

@@ -181,6 +181,8 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("splits_sequences", profile.splits_sequences);
   visit("complex_rope", profile.complex_rope);
   visit("compiled_loss", profile.compiled_loss);
+  visit("loss_fusion", profile.loss_fusion);
+  visit("fused_router", profile.fused_router);
   visit("keeps_outputs", profile.keeps_outputs);
   visit("copies_gathered", profile.copies_gathered);
   visit("gradients_join_in_place", profile.gradients_join_in_place);
@@ -355,6 +357,11 @@ void mirror(Of<MemorySettings> auto& memory, auto&& visit) {
   visit("limit", memory.limit);
   visit("layers", memory.layers);
   visit("pressure", memory.pressure);
+  visit("packing", memory.packing);
+  visit("optimizer_states", memory.optimizer_states);
+  visit("split_batch", memory.split_batch);
+  visit("planned_sequence_length", memory.planned_sequence_length);
+  visit("planned_expert_imbalance", memory.planned_expert_imbalance);
 }
 
 }  // namespace tessera

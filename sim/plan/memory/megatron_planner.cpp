@@ -5,6 +5,7 @@
 
 #include "sim/remat/gap_plan.h"
 #include "sim/remat/stage_plan.h"
+#include "sim/scenario/names.h"
 
 namespace tessera {
 namespace {
@@ -90,15 +91,11 @@ class LayerChoice : public remat::Planner {
 
 }  // namespace
 
-bool is_megatron_planner(std::string_view name) {
-  return name == "megatron_block" || name == "megatron_uniform";
-}
-
-std::unique_ptr<remat::Planner> make_megatron_planner(std::string_view name, int layers,
+std::unique_ptr<remat::Planner> make_megatron_planner(MemoryPlanner kind, int layers,
                                                       const StageOps& stage,
                                                       const StageGraph& graph) {
-  if (!is_megatron_planner(name)) return nullptr;
-  return std::make_unique<LayerChoice>(stage, graph, name == "megatron_block", layers);
+  if (!takes_layers(kind)) return nullptr;
+  return std::make_unique<LayerChoice>(stage, graph, kind == MemoryPlanner::megatron_block, layers);
 }
 
 }  // namespace tessera

@@ -13,13 +13,13 @@
 #include "sim/plan/memory/host_links.h"
 #include "sim/plan/memory/megatron_planner.h"
 #include "sim/plan/memory/optimizer_offload.h"
-#include "sim/plan/memory/planned_program.h"
-#include "sim/plan/memory/stage_planner.h"
+#include "sim/plan/memory/packed_ops.h"
+#include "sim/plan/memory/stage_means.h"
 #include "sim/plan/time_segments.h"
+#include "sim/scenario/names.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/program/process_groups.h"
 #include "workloads/schedules/virtual_pipeline.h"
-#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -84,44 +84,12 @@ Bytes host_bytes_of(const MemorySettings& settings, const NodeSpec& node) {
   return Bytes(std::numeric_limits<std::int64_t>::max() / 4);
 }
 
-ProgramBlock block_of(const ChunkMemoryPlan& chunk, const std::string& name) {
-  ProgramBlock block;
-  block.name = name;
-  block.spans_layers = true;
-  for (const StageTensor& tensor : chunk.ops.tensors)
-    block.storages.push_back({tensor.name, tensor.role, StorageScope::local, tensor.bytes});
-  return block;
-}
-
-/// Which backward passes find no gradients to add to.
-GradientStore gradient_store(const StepOptions& step) {
-  if (scatters_gradients(step) && step.data_parallel.reduce_each_micro_batch)
-    return GradientStore::every;
-  const bool first = scatters_gradients(step) || step.framework.gradients_set_to_none;
-  return first ? GradientStore::first : GradientStore::never;
-}
-
-void rewrite(const StageMemoryPlan& plan, GradientStore store, bool apart, Program& program) {
-  std::vector<std::string> names;
-  for (const ProgramBlock& known : program.blocks) names.push_back(known.name);
-  std::vector<MemoryPasses> chunks;
-  for (const ChunkMemoryPlan& chunk : plan.chunks) {
-    const auto block = static_cast<std::int32_t>(program.blocks.size());
-    program.blocks.push_back(block_of(chunk, "stage " + std::to_string(plan.stage)));
-    chunks.push_back(write_passes(chunk.ops, chunk.graph, chunk.schedule, block, names,
-                                  program.segments, apart));
-    chunks.back().chunk = chunk.chunk;
-    chunks.back().splits = chunk.splits;
-  }
-  const SegmentId empty(static_cast<std::int32_t>(program.segments.size()));
-  program.segments.emplace_back();
-  program.segments.back().name = "memory.wait";
-  RankProgram& stage = program.stages[static_cast<std::size_t>(plan.stage)];
-  stage = put_planned_passes(stage, chunks, store, empty, program.segments);
-}
-
-Seconds added_time(const StepOptions& step, const std::vector<RankProgram>& stages,
-                   const std::vector<StageMemoryPlan>& plans) {
+/// Of the passes in the order of the schedule: without plans, and with them.
+struct PassesTime {
+  Seconds base, planned;
+};
+PassesTime passes_time(const StepOptions& step, const std::vector<RankProgram>& stages,
+                       const std::vector<StageMemoryPlan>& plans) {
   const auto chunks = static_cast<std::size_t>(VirtualPipeline(step).chunks());
   std::vector<std::vector<ChunkTimes>> before, after;
   for (const StageMemoryPlan& plan : plans) {
@@ -133,7 +101,7 @@ Seconds added_time(const StepOptions& step, const std::vector<RankProgram>& stag
       after.back()[at].of(chunk.splits) = chunk.planned_times;
     }
   }
-  return pipeline_time(step, stages, after) - pipeline_time(step, stages, before);
+  return {pipeline_time(step, stages, before), pipeline_time(step, stages, after)};
 }
 
 /// Every stage as it is, before plans.
@@ -157,46 +125,12 @@ std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& 
   return stages;
 }
 
-void refuse_unknown(const Scenario& scenario) {
-  std::vector<Problem> problems;
-  const std::vector<std::string> names = step_planner_names();
-  if (std::ranges::find(names, scenario.memory.planner) == names.end()) {
-    std::string known;
-    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-    problems.push_back(
-        {"memory.planner", "'" + scenario.memory.planner + "' is unknown", "use one of " + known});
-  }
-  if (scenario.memory.layers > 0 && !is_megatron_planner(scenario.memory.planner))
-    problems.push_back({"memory.layers", "is a number that only Megatron's planners take",
-                        "use memory.planner megatron_block or megatron_uniform, or leave it out"});
-  const bool offloads =
-      scenario.memory.planner == kOptimizerOffload || scenario.memory.planner == kCpuOptimizer;
-  if (offloads && !scenario.memory.swap)
-    problems.push_back({"memory.swap", "false leaves " + scenario.memory.planner + " nothing to do",
-                        "use swap: true, or another planner"});
-  if (scenario.memory.planner == kCpuOptimizer &&
-      host_bandwidth_of_gpu(scenario.cluster.node) <= BytesPerSecond(0))
-    problems.push_back({"cluster.node.host_memory_bandwidth",
-                        "is not known of " + scenario.cluster.node.id +
-                            ": the time of an update by the CPU follows from it",
-                        "give it, per socket, for instance 200 GB/s"});
-  if (scenario.memory.planner == kCpuOptimizer && scenario.step.optimizer != OptimizerKind::adam)
-    problems.push_back({"training.optimizer", "cpu_optimizer runs Adam",
-                        "use optimizer: adam, or planner: optimizer_offload"});
-  if (scenario.step.recompute != Recompute::none)
-    problems.push_back({"memory.planner", "plans what is run again, as training.recompute does",
-                        "leave out training.recompute"});
-  if (scenario.step.mode == StepMode::inference)
-    problems.push_back({"memory.planner", "plans training steps", "use mode: training"});
-  if (!problems.empty()) throw InputError(std::move(problems));
-}
-
 /// Optimizer states of stages in host memory.
 class OptimizerOffload {
  public:
   OptimizerOffload(const Scenario& scenario, Bytes budget) : scenario_(scenario), budget_(budget) {}
 
-  bool wanted() const { return on_cpu() || scenario_.memory.planner == kOptimizerOffload; }
+  bool wanted() const { return offloads_optimizer(scenario_.memory.planner); }
   void run(StageMemoryPlan& plan, const remat::HostLink& link, Bytes host_bytes,
            TimedProgram& timed) {
     const AllocatorSetting& allocator = timed.library_memory.allocator;
@@ -219,7 +153,7 @@ class OptimizerOffload {
   Seconds slowest() const { return slowest_; }
 
  private:
-  bool on_cpu() const { return scenario_.memory.planner == kCpuOptimizer; }
+  bool on_cpu() const { return scenario_.memory.planner == MemoryPlanner::cpu_optimizer; }
 
   const Scenario& scenario_;
   Bytes budget_;
@@ -233,30 +167,44 @@ bool is_short_of(Bytes budget, const MemorySettings& settings) {
          settings.pressure != PressurePolicy::rule;
 }
 
-/// Planners know nothing of what passes take besides, such as gathered parameters: where the whole
-/// does not fit, the next round leaves that much free.
-void plan_and_rewrite(StagePlanner& planner, GradientStore store, bool apart, StageMemoryPlan& plan,
-                      TimedProgram& timed) {
-  constexpr int kMostRounds = 6;
-  const Bytes budget = planner.budget();
-  const AllocatorSetting& allocator = timed.library_memory.allocator;
-  const auto before = timed.program.stages[static_cast<std::size_t>(plan.stage)];
-  for (int round = 0; round < kMostRounds; ++round) {
-    planner.plan(plan);
-    if (!plan.feasible) return;
-    rewrite(plan, store, apart, timed.program);
-    const MemoryProfile profile = profile_memory(timed.program, plan.stage, allocator);
-    plan.planned_peak = profile.peak;
-    plan.planned_reserved = profile.reserved;
-    plan.missing = missing_bytes(profile, allocator, budget);
-    if (plan.missing <= Bytes(0)) return;
-    timed.program.stages[static_cast<std::size_t>(plan.stage)] = before;
-    plan.buffer_bytes += plan.missing;
+/// With the programs as plans have made them.
+TimedProgram timed_again(TimedProgram timed, Bytes budget, const Scenario& scenario,
+                         const KernelPredictor& predictor) {
+  timed.program = with_counted_flops(std::move(timed.program));
+  timed = kept_within(budget, std::move(timed));
+  TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
+  timed.segments = std::move(again.segments);
+  timed.kernels = std::move(again.kernels);
+  return timed;
+}
+
+void set_times(const StepOptions& step, const std::vector<RankProgram>& stages, Seconds behind,
+               PlannedStep& planned) {
+  const PassesTime passes = passes_time(step, stages, planned.stages);
+  planned.passes_time = passes.planned + behind;
+  planned.added_time = planned.passes_time - passes.base;
+}
+
+/// The schedules of `known` for the operators of `plan`, whose sizes and times are others.
+void carry_over(const StageMemoryPlan& known, ActivationPacking packing, const OpTime& time,
+                StageMemoryPlan& plan) {
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    ChunkMemoryPlan& chunk = plan.chunks[c];
+    const ChunkMemoryPlan& from = known.chunks.at(c);
+    if (from.ops.added) chunk.ops = with_packed_tensors(chunk.ops, packing);
+    chunk.graph = stage_graph(chunk.ops, "stage " + std::to_string(plan.stage), time, {});
+    const remat::Graph& graph = chunk.graph.graph;
+    const remat::Graph& own = from.graph.graph;
+    const bool is_planned = !from.schedule.empty();  // else all runs once, in order
+    if (is_planned && (own.ops() != graph.ops() || own.tensors() != graph.tensors()))
+      throw InputError({"memory.planned_sequence_length",
+                        "and memory.planned_expert_imbalance: the step that the plan was made for "
+                        "has other operators than this one",
+                        "plan this step itself: leave both out"});
+    chunk.schedule =
+        is_planned ? from.schedule : remat::make_planner("none")->plan(graph, {}).schedule;
+    chunk.planned_times = planned_times(chunk.graph, chunk.schedule, Seconds(0));
   }
-  plan.feasible = false;
-  plan.infeasible = "stage " + std::to_string(plan.stage) +
-                    ": with gathered parameters and what the allocator holds besides every plan " +
-                    "tried needs " + to_text(plan.missing) + " more than the budget";
 }
 
 }  // namespace
@@ -274,16 +222,6 @@ DeviceMemory PlannedStep::device() const {
     memory.reserved = std::max(memory.reserved, plan.planned_reserved);
   }
   return memory;
-}
-
-std::vector<std::string> step_planner_names() {
-  std::vector<std::string> names = remat::planner_names();
-  std::erase(names, "exact");
-  names.emplace_back("megatron_block");
-  names.emplace_back("megatron_uniform");
-  names.emplace_back(kOptimizerOffload);
-  names.emplace_back(kCpuOptimizer);
-  return names;
 }
 
 TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan,
@@ -311,7 +249,6 @@ TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan
 
 PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
                                 TimedProgram timed) {
-  refuse_unknown(scenario);
   OperatorTimes times(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return times(op); };
   const MemorySettings& settings = scenario.memory;
@@ -325,8 +262,10 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
   for (const StageMemoryPlan& plan : planned.stages) copying.push_back(plan.needed);
   const std::vector<remat::HostLink> links = host_links(timed, copying);
   planned.link = *std::ranges::min_element(links, {}, &remat::HostLink::bytes_per_ns);
-  const GradientStore store = gradient_store(scenario.step);
+  const PassStyle style{gradient_store(scenario.step), is_short_of(planned.budget, settings)};
   OptimizerOffload offload(scenario, planned.budget);
+  std::vector<DriveTransfer> drives;
+  Seconds slowest_states;
   for (StageMemoryPlan& plan : planned.stages) {
     if (!plan.needed) {
       leave_alone(plan, time);
@@ -340,16 +279,41 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
       continue;
     }
     StagePlanner planner(settings, link, planned.budget, host_bytes, time);
-    plan_and_rewrite(planner, store, is_short_of(planned.budget, settings), plan, timed);
+    StageMeans means(scenario, link, host_bytes, time, style);
+    means.plan(plan, planner, timed);
+    slowest_states = std::max(slowest_states, means.offload());
+    drives.insert(drives.end(), means.drives().begin(), means.drives().end());
   }
-  timed.program = with_counted_flops(std::move(timed.program));
-  timed = kept_within(planned.budget, std::move(timed));
-  TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
-  timed.segments = std::move(again.segments);
-  timed.kernels = std::move(again.kernels);
+  timed = timed_again(std::move(timed), planned.budget, scenario, predictor);
   offload.set_times(timed.segments);
-  planned.added_time =
-      added_time(scenario.step, timed.program.stages, planned.stages) + offload.slowest();
+  for (const DriveTransfer& drive : drives)
+    timed.segments[static_cast<std::size_t>(drive.segment.index())].duration = drive.time;
+  set_times(scenario.step, timed.program.stages, offload.slowest() + slowest_states, planned);
+  return {std::move(timed), std::move(planned)};
+}
+
+PlannedProgram with_foreseen_plan(const Scenario& scenario, const PlannedStep& foreseen,
+                                  const KernelPredictor& predictor, TimedProgram timed) {
+  OperatorTimes times(predictor, timed);
+  const OpTime time = [&](const GraphOp& op) { return times(op); };
+  PlannedStep planned;
+  planned.libraries = timed.library_memory;
+  planned.budget = foreseen.budget;
+  planned.link = foreseen.link;
+  const ModelGraph graph = build_model_graph(scenario.model, scenario.step);
+  planned.stages = stages_of(graph, scenario, timed, planned.budget);
+  const bool apart = scenario.memory.pressure != PressurePolicy::rule;
+  const PassStyle style{gradient_store(scenario.step), apart};
+  for (std::size_t s = 0; s < planned.stages.size(); ++s) {
+    StageMemoryPlan& plan = planned.stages[s];
+    leave_alone(plan, time);
+    plan.needed = true;
+    carry_over(foreseen.stages[s], scenario.memory.packing, time, plan);
+    write_stage(plan, style, timed.program);
+    measure_stage(plan, planned.budget, timed);
+  }
+  timed = timed_again(std::move(timed), planned.budget, scenario, predictor);
+  set_times(scenario.step, timed.program.stages, Seconds(0), planned);
   return {std::move(timed), std::move(planned)};
 }
 

@@ -60,6 +60,8 @@ struct PlannedStep {
   std::vector<StageMemoryPlan> stages;
   /// Change of the step time that the plans expect: of the passes in the order of the schedule.
   Seconds added_time;
+  Seconds passes_time;  ///< of the passes with the plans, without data parallelism and optimizer
+  int split = 1;        ///< micro-batches run in so many parts (MemorySettings::split_batch)
   bool feasible() const;
   /// What the fullest GPU must have with the plans.
   DeviceMemory device() const;
@@ -77,12 +79,15 @@ struct PlannedProgram {
 PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
                                 TimedProgram timed);
 
+/// `timed`, the program of `scenario`, under the plan `foreseen` that was made for a step of other
+/// sizes with the same operators (MemorySettings::planned_sequence_length): its peaks may exceed
+/// the budget, which at run time is the limit. Throws InputError where the operators differ.
+PlannedProgram with_foreseen_plan(const Scenario& scenario, const PlannedStep& foreseen,
+                                  const KernelPredictor& predictor, TimedProgram timed);
+
 /// `timed` with what the GPUs' allocators get at run time: the scenario's memory.limit, and the
 /// budget of `plan`, if there is one that is feasible.
 TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan,
                                TimedProgram timed);
-
-/// Planners of `sim/remat` and Megatron's.
-std::vector<std::string> step_planner_names();
 
 }  // namespace tessera

@@ -59,6 +59,35 @@ bool copy_states(RankProgram& stage, Bytes states, SegmentId empty_segment,
   return true;
 }
 
+/// Ahead of the copy to the device, and behind the one back.
+std::vector<DriveTransfer> put_on_drives(RankProgram& stage, Bytes states, const DriveRates& rates,
+                                         Program& program) {
+  std::vector<DriveTransfer> transfers;
+  const auto transfer = [&](const char* name, BytesPerSecond rate, std::int32_t after) {
+    const SegmentId segment(static_cast<std::int32_t>(program.segments.size()));
+    program.segments.emplace_back().name = name;
+    transfers.push_back({segment, rates.latency + states / rate});
+    ProgramOp op;
+    op.stream = StreamKind::host;
+    op.phase = Phase::optimizer;
+    op.segment = segment;
+    op.waits = {after, kNoWait};
+    return op;
+  };
+  const auto of_states = [&](OpKind kind) {
+    const auto found = std::ranges::find_if(stage.ops, [&](const ProgramOp& op) {
+      return op.kind == kind && op.phase == Phase::optimizer;
+    });
+    return static_cast<std::int32_t>(found - stage.ops.begin());
+  };
+  const std::int32_t in = of_states(OpKind::copy_in);
+  insert(stage.ops, in, {transfer("optimizer.from_drives", rates.read, kNoWait)});
+  stage.ops[static_cast<std::size_t>(in) + 1].waits[1] = in;
+  const std::int32_t out = of_states(OpKind::copy_out);
+  insert(stage.ops, out + 1, {transfer("optimizer.to_drives", rates.write, out)});
+  return transfers;
+}
+
 /// What the CPU works on, of the rank's shard.
 struct CpuBytes {
   Bytes gradients, weights;  ///< over the link
@@ -148,12 +177,17 @@ CpuUpdate update_on_cpu(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
   return update;
 }
 
-BytesPerSecond host_bandwidth_of_gpu(const NodeSpec& node) {
-  return node.host_memory_bandwidth * (static_cast<double>(node.sockets) / node.gpu_count);
+DriveRates drive_rates_of(const NodeSpec& node) {
+  const double drives = static_cast<double>(node.nvme_count) / node.gpu_count;
+  return {.read = node.nvme_read_bandwidth * drives,
+          .write = node.nvme_write_bandwidth * drives,
+          .latency = node.nvme_latency};
 }
 
 void offload_optimizer(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
-                       const AllocatorSetting& allocator, Program& program) {
+                       const AllocatorSetting& allocator, Program& program,
+                       const std::optional<DriveRates>& rates,
+                       std::vector<DriveTransfer>* transfers) {
   RankProgram& stage = program.stages[static_cast<std::size_t>(plan.stage)];
   const Bytes states = stage.static_parts[MemoryCategory::optimizer];
   const SegmentId empty(static_cast<std::int32_t>(program.segments.size()));
@@ -166,6 +200,7 @@ void offload_optimizer(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes,
     plan.copied = states + states;
     plan.host_bytes = states;
     plan.decisions.copied_out = plan.decisions.copied_in = 1;
+    if (rates) *transfers = put_on_drives(stage, states, *rates, program);
   }
   judge(plan, budget, host_bytes, allocator, program);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -21,6 +22,7 @@ class GraphBuilder {
   StageGraph run(const std::string& name) && {
     collect_groups();
     find_ranges();
+    find_times();
     for (std::size_t g = 0; g < result_.groups.size(); ++g) add(static_cast<int>(g));
     result_.graph = remat::Graph(name, specs_, {}, room_.static_bytes.value(), first_backward_);
     return std::move(result_);
@@ -91,6 +93,31 @@ class GraphBuilder {
       }
     }
   }
+  /// Kernels take their time; a collective takes what is left of it where it is awaited, for
+  /// weight gradients run beside those of backward.
+  void find_times() {
+    times_.assign(stage_.ops.size(), 0.0);
+    double now = 0, communicated = 0;
+    int last = kNowhere;  // collective that started
+    for (int i = 0; i < static_cast<int>(stage_.ops.size()); ++i) {
+      const GraphOp& graph_op = *op(i).op;
+      const double time = time_(graph_op).value();
+      if (graph_op.kind == GraphOpKind::collective) {
+        communicated = std::max(communicated, now) + time;
+        last = i;
+      } else if (graph_op.kind == GraphOpKind::wait && last != kNowhere) {
+        const double stall = std::max(0.0, communicated - now);
+        times_[static_cast<std::size_t>(std::exchange(last, kNowhere))] = stall;
+        now += stall;
+      } else {
+        times_[static_cast<std::size_t>(i)] = time;
+        now += time;
+      }
+    }
+    // Nothing awaits it within the micro-batch.
+    if (last != kNowhere)
+      times_[static_cast<std::size_t>(last)] = std::max(0.0, communicated - now);
+  }
   bool is_sent(int tensor) const {
     return tensor == stage_.sent_output || tensor == stage_.sent_gradient;
   }
@@ -137,7 +164,7 @@ class GraphBuilder {
     double time = 0;
     std::vector<int> outputs;
     for (int i = group.begin; i < group.end; ++i) {
-      time += time_(*op(i).op).value();
+      time += times_[static_cast<std::size_t>(i)];
       if (spec.name.empty() || op(i).op->kind == GraphOpKind::kernel) name(i, spec);
       for (const auto* list : {&op(i).reads, &op(i).writes})
         for (const int tensor : *list) use(tensor, group, spec, outputs);
@@ -215,6 +242,7 @@ class GraphBuilder {
   StageRoom room_;
   std::vector<remat::TensorId> id_;  ///< by stage tensor
   std::vector<Range> ranges_;
+  std::vector<double> times_;  ///< by operator [s]
   std::vector<remat::OpSpec> specs_;
   remat::OpId first_backward_ = 0;
   StageGraph result_;

@@ -7,13 +7,16 @@
 #include "hw/units/text.h"
 #include "sim/plan/memory/megatron_planner.h"
 #include "sim/plan/memory/split_micro_batches.h"
+#include "sim/remat/bound.h"
+#include "sim/remat/tessera/rest_planner.h"
+#include "sim/scenario/names.h"
 #include "workloads/parallel/stage_program.h"
 #include "workloads/schedules/virtual_pipeline.h"
 
 namespace tessera {
 namespace {
 
-Seconds seconds(remat::Nanoseconds time) {
+Seconds in_seconds(remat::Nanoseconds time) {
   return Seconds(static_cast<double>(time) * 1e-9);
 }
 
@@ -83,33 +86,51 @@ void leave_alone(StageMemoryPlan& plan, const OpTime& time) {
   for (ChunkMemoryPlan& chunk : plan.chunks) {
     const StageGraph graph = stage_graph(chunk.ops, "", time, {});
     chunk.base_times = chunk.planned_times = base_times(graph);
-    sum += seconds(graph.graph.base_time()) * chunk.share;
+    sum += in_seconds(graph.graph.base_time()) * chunk.share;
   }
   plan.base_time = plan.planned_time = sum;
 }
 
 void StagePlanner::plan(StageMemoryPlan& result) {
   plan_ = &result;
-  if (result.in_flight == 1) {
-    accept(attempt(Bytes(0), settings_.thorough));
-    return;
-  }
+  const Depth depth = settings_.thorough ? Depth::thorough : Depth::fast;
+  if (result.in_flight == 1) return accept(attempt(Bytes(0), depth));
   const Bytes room = budget_ - result.static_bytes - result.buffer_bytes;
-  std::optional<Attempts> best;
-  Bytes best_share;
-  for (const Bytes share : shares(room / result.in_flight)) {
-    Attempts tried = attempt(share, false);
-    if (best && !is_better(tried, *best)) continue;
+  accept(best_of_shares(room / result.in_flight));
+}
+
+StagePlanner::Attempts StagePlanner::best_of_shares(Bytes most) const {
+  constexpr std::size_t kWorthMore = 2;
+  struct Drafted {
+    Bytes share;
+    Attempts attempts;
+  };
+  const bool drafts = settings_.planner == MemoryPlanner::tessera;
+  std::vector<Drafted> drafted;
+  for (const Bytes share : shares(most))
+    drafted.push_back({share, attempt(share, drafts ? Depth::draft : Depth::fast)});
+  std::ranges::stable_sort(drafted, [](const Drafted& a, const Drafted& b) {
+    return is_better(a.attempts, b.attempts);
+  });
+  Attempts best = std::move(drafted.front().attempts);
+  // What few sweeps do not find, more may.
+  const bool found = is_feasible(best);
+  const std::size_t again = !drafts ? 0 : found ? kWorthMore : drafted.size();
+  Bytes best_share = drafted.front().share;
+  for (std::size_t i = 0; i < again; ++i) {
+    Attempts tried = attempt(drafted[i].share, Depth::fast);
+    const bool first = !found && i == 0;  // drafts that do not fit say nothing about the least peak
+    if (!first && !is_better(tried, best)) continue;
     best = std::move(tried);
-    best_share = share;
+    best_share = drafted[i].share;
   }
-  const bool feasible =
-      std::ranges::all_of(*best, [](const Attempt& made) { return made.result.feasible; });
-  if (settings_.thorough && feasible) {
-    Attempts again = attempt(best_share, true);
-    if (is_better(again, *best)) best = std::move(again);
-  }
-  accept(std::move(*best));
+  if (!settings_.thorough || !is_feasible(best)) return best;
+  Attempts thorough = attempt(best_share, Depth::thorough);
+  return is_better(thorough, best) ? std::move(thorough) : std::move(best);
+}
+
+bool StagePlanner::is_feasible(const Attempts& attempts) {
+  return std::ranges::all_of(attempts, [](const Attempt& made) { return made.result.feasible; });
 }
 
 bool StagePlanner::is_better(const Attempts& a, const Attempts& b) {
@@ -133,14 +154,14 @@ bool StagePlanner::is_better(const Attempts& a, const Attempts& b) {
 }
 
 /// Chunks of equal layers, as interleaved schedules have many of, are one problem.
-StagePlanner::Attempts StagePlanner::attempt(Bytes share, bool thorough) const {
+StagePlanner::Attempts StagePlanner::attempt(Bytes share, Depth depth) const {
   Attempts attempts;
   for (const ChunkMemoryPlan& chunk : plan_->chunks) {
     Attempt made{.graph = graph_of(chunk.ops, share), .result = {}};
     const auto known = std::ranges::find_if(attempts, [&](const Attempt& earlier) {
       return earlier.graph.graph.same_problem(made.graph.graph);
     });
-    made.result = known != attempts.end() ? known->result : solve(chunk.ops, made.graph, thorough);
+    made.result = known != attempts.end() ? known->result : solve(chunk.ops, made.graph, depth);
     attempts.push_back(std::move(made));
   }
   return attempts;
@@ -156,15 +177,36 @@ StageGraph StagePlanner::graph_of(const StageOps& ops, Bytes share) const {
   return stage_graph(ops, "stage " + std::to_string(plan_->stage), time_, room);
 }
 
-remat::PlanResult StagePlanner::solve(const StageOps& ops, const StageGraph& graph,
-                                      bool thorough) const {
+remat::PlanRequest StagePlanner::request(Depth depth) const {
   remat::PlanRequest request{.budget = budget_.value()};
   if (settings_.swap) request.link = link_;
   request.host_bytes = host_bytes_.value() / plan_->in_flight;
-  request.effort = thorough ? remat::Effort::thorough : remat::Effort::fast;
+  request.effort = depth == Depth::thorough ? remat::Effort::thorough : remat::Effort::fast;
+  return request;
+}
+
+/// Without a bound on its time, which accept() asks for.
+remat::PlanResult StagePlanner::solve(const StageOps& ops, const StageGraph& graph,
+                                      Depth depth) const {
+  /// Of the sweeps of a plan for the rest of a step.
+  constexpr double kDraft = 0.25;
+  remat::PlanResult result;
+  result.lower_bound = remat::lower_bound(graph.graph);
+  if (budget_.value() < result.lower_bound.bytes) return result;
+  const remat::PlanRequest asked = request(depth);
   auto planner = make_megatron_planner(settings_.planner, settings_.layers, ops, graph);
-  if (!planner) planner = remat::make_planner(settings_.planner);
-  return remat::make_plan(*planner, graph.graph, request);
+  if (!planner) planner = remat::make_planner(name_of(settings_.planner));
+  remat::PlannedSchedule planned = depth == Depth::draft
+                                       ? remat::plan_rest(graph.graph, asked, kDraft)
+                                       : planner->plan(graph.graph, asked);
+  result.schedule = std::move(planned.schedule);
+  result.note = std::move(planned.note);
+  if (result.schedule.empty()) return result;
+  result.cost = remat::replay(graph.graph, result.schedule, asked.link);
+  result.feasible = result.cost.peak <= asked.budget && result.cost.host_peak <= asked.host_bytes;
+  if (!result.feasible && planned.least_peak)
+    result.cost.peak = std::min(result.cost.peak, *planned.least_peak);
+  return result;
 }
 
 void StagePlanner::accept(Attempts made) {
@@ -179,10 +221,10 @@ void StagePlanner::accept(Attempts made) {
     remat::PlanResult& result = made[i].result;
     const double share = plan.chunks[i].share;
     plan.lower_bound = std::max(plan.lower_bound, Bytes(result.lower_bound.bytes));
-    plan.base_time += seconds(graph.base_time()) * share;
-    plan.planned_time += seconds(result.cost.time) * share;
-    plan.recompute += seconds(result.cost.recompute) * share;
-    plan.stall += seconds(result.cost.stall) * share;
+    plan.base_time += in_seconds(graph.base_time()) * share;
+    plan.planned_time += in_seconds(result.cost.time) * share;
+    plan.recompute += in_seconds(result.cost.recompute) * share;
+    plan.stall += in_seconds(result.cost.stall) * share;
     plan.copied += Bytes(result.cost.copied);
     plan.host_bytes = std::max(plan.host_bytes, Bytes(result.cost.host_peak * plan.in_flight));
     plan.note = result.note;
@@ -190,7 +232,10 @@ void StagePlanner::accept(Attempts made) {
       refuse(made[i]);
       continue;
     }
-    plan.certified_gap = std::max(plan.certified_gap, result.certified_gap);
+    const auto bound = static_cast<double>(
+        remat::time_bound(graph, budget_.value(), request(Depth::fast).link, result.cost.time));
+    const double gap = bound > 0 ? static_cast<double>(result.cost.time) / bound - 1 : 0;
+    plan.certified_gap = std::max(plan.certified_gap, gap);
     const remat::DecisionCounts counts = remat::count_decisions(graph, result.schedule);
     plan.decisions.kept += counts.kept;
     plan.decisions.run_again += counts.run_again;
@@ -198,7 +243,7 @@ void StagePlanner::accept(Attempts made) {
     plan.decisions.copied_in += counts.copied_in;
     plan.chunks[i].base_times = base_times(made[i].graph);
     plan.chunks[i].planned_times =
-        planned_times(made[i].graph, result.schedule, seconds(result.cost.stall));
+        planned_times(made[i].graph, result.schedule, in_seconds(result.cost.stall));
     plan.chunks[i].schedule = std::move(result.schedule);
     plan.chunks[i].graph = std::move(made[i].graph);
   }

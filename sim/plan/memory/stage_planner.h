@@ -25,7 +25,8 @@ Bytes least_memory(const ModelGraph& graph, const StepOptions& step, const RankP
 void leave_alone(StageMemoryPlan& plan, const OpTime& time);
 
 /// Plans the micro-batches of one stage: all of a chunk alike. Those that wait may each hold an
-/// equal share of what is left; the share with the fastest plans is taken.
+/// equal share of what is left. Plans of few sweeps say which shares are worth more; of those the
+/// one with the fastest plans is taken.
 class StagePlanner {
  public:
   StagePlanner(const MemorySettings& settings, const remat::HostLink& link, Bytes budget,
@@ -42,11 +43,16 @@ class StagePlanner {
   };
   /// One of each chunk.
   using Attempts = std::vector<Attempt>;
+  enum class Depth : std::uint8_t { draft, fast, thorough };
 
   static bool is_better(const Attempts& a, const Attempts& b);
-  Attempts attempt(Bytes share, bool thorough) const;
+  static bool is_feasible(const Attempts& attempts);
+  /// The share that the fastest plans of those that wait leave each.
+  Attempts best_of_shares(Bytes most) const;
+  Attempts attempt(Bytes share, Depth depth) const;
   StageGraph graph_of(const StageOps& ops, Bytes share) const;
-  remat::PlanResult solve(const StageOps& ops, const StageGraph& graph, bool thorough) const;
+  remat::PlanResult solve(const StageOps& ops, const StageGraph& graph, Depth depth) const;
+  remat::PlanRequest request(Depth depth) const;
   void accept(Attempts made);
   void refuse(const Attempt& made);
 

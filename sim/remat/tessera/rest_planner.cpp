@@ -12,9 +12,9 @@ namespace {
 constexpr int kWork = 300'000;
 
 PriceSearchOptions search_options(int sweeps) {
-  PriceSearchOptions options{.extensions = {0.2}, .bisections = 5, .rounds = 0};
+  // What a longer life costs decides more than further steps do: prices are tried with both.
+  PriceSearchOptions options{.extensions = {1, 0.2}, .bisections = 4, .rounds = 0};
   options.updates = std::clamp(sweeps / 6, 4, 25);
-  if (sweeps > 150) options.extensions = {1, 0.2};
   if (sweeps > 100) options.rounds = std::min(sweeps / 20, 100);
   return options;
 }
@@ -26,8 +26,8 @@ const Incumbent* better(const std::optional<Incumbent>& a, const std::optional<I
 
 }  // namespace
 
-PlannedSchedule plan_rest(const Graph& graph, const PlanRequest& request) {
-  const int sweeps = kWork / std::max(1, graph.ops());
+PlannedSchedule plan_rest(const Graph& graph, const PlanRequest& request, double share) {
+  const int sweeps = static_cast<int>(share * kWork) / std::max(1, graph.ops());
   const PriceSearchOptions options = search_options(sweeps);
   PriceSearch recompute(graph, request.budget, std::nullopt, 0);
   recompute.recompute_only(options);

@@ -290,5 +290,7 @@ template class StageMatrix<2>;
 template class StageMatrix<3>;
 template class StageMatrix<4>;
 template class StageMatrix<8>;
+template class StageMatrix<16>;
+template class StageMatrix<32>;
 
 }  // namespace tessera::remat

@@ -163,6 +163,8 @@ std::string memory_plan_table(const MemoryPlanReport& report) {
   text += "expected with the plan    " + seconds_text(report.planned_time) + "\n";
   text += "simulated with the plan   " + seconds_text(report.simulated_time) + "\n";
   if (memory.feasible()) text += device_line(report);
+  if (memory.split > 1)
+    text += "every micro-batch runs in " + std::to_string(memory.split) + " parts\n";
   for (const StageMemoryPlan& plan : memory.stages)
     if (!plan.note.empty()) text += "stage " + std::to_string(plan.stage) + ": " + plan.note + "\n";
   return text;

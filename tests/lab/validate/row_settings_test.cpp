@@ -47,7 +47,7 @@ TEST(RowSettings, SayLayoutsOfLayersAndRecomputedBlocks) {
   const test::Fields pipeline{{"n_gpus", "4"}, {"pp", "4"}, {"dp", "1"}, {"layers", "7"}};
   EXPECT_THAT(with("parallelism.layers_per_stage=[1,2,2,2]", pipeline).step.split.layers_per_stage,
               ElementsAre(1, 2, 2, 2));
-  EXPECT_EQ(with("memory.planner=megatron_block").memory.planner, "megatron_block");
+  EXPECT_EQ(with("memory.planner=megatron_block").memory.planner, MemoryPlanner::megatron_block);
 }
 
 TEST(RowSettings, WhatFollowsFromOthersFollowsFromTheSettings) {

@@ -6,6 +6,7 @@
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
 #include "sim/plan/plan.h"
+#include "sim/scenario/names.h"
 #include "tests/workloads/models.h"
 #include "workloads/memory/memory_profile.h"
 
@@ -24,7 +25,7 @@ Scenario gpt(int tensor, int pipeline, const std::string& planner) {
   scenario.step.layout = {.tensor = tensor, .pipeline = pipeline, .data = 1};
   scenario.step.global_batch = 2 * 4;
   scenario.predictor_form = PredictorForm::roofline;
-  scenario.memory.planner = planner;
+  scenario.memory.planner = memory_planner_of(planner);
   scenario.memory.thorough = false;
   return scenario;
 }
@@ -243,9 +244,8 @@ TEST(MemoryPlan, BelowTheLowerBoundItNamesTheOperatorAndTheMissingBytes) {
 }
 
 TEST(MemoryPlan, RefusesUnknownPlannersAndLayersOfOthers) {
-  Scenario scenario = gpt(1, 1, "nobody");
-  EXPECT_THROW(plan_step_memory(scenario, PredictorWeights()), InputError);
-  scenario.memory.planner = "tessera";
+  EXPECT_THROW(memory_planner_of("nobody"), InputError);
+  Scenario scenario = gpt(1, 1, "tessera");
   scenario.memory.layers = 2;
   EXPECT_THROW(plan_step_memory(scenario, PredictorWeights()), InputError);
 }

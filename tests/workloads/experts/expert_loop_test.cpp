@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/sim/scenario/refusal.h"
 #include "tests/workloads/models.h"
 #include "workloads/memory/memory_replay.h"
 #include "workloads/model_graph.h"
@@ -188,33 +189,25 @@ TEST(ExpertLoop, StepsFreeWhatTheyAllocate) {
   }
 }
 
-std::string error_of(const ModelSpec& model, const StepOptions& step) {
-  try {
-    build_program(model, step);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(ExpertLoop, RefusesWhatTheModulesCannot) {
   StepOptions step = step_of(test::fsdp());
-  EXPECT_EQ(error_of(mixture(), step), "");
+  EXPECT_EQ(test::refusal(mixture(), step), "");
   step.expert_imbalance = 4.5;
-  EXPECT_THAT(error_of(mixture(), step), HasSubstr("2 of which take each token; use 1 to 4"));
+  EXPECT_THAT(test::refusal(mixture(), step), HasSubstr("2 of which take each token; use 1 to 4"));
   step.expert_imbalance = 2;
-  EXPECT_THAT(error_of(dense(), step), HasSubstr("the model has no experts"));
+  EXPECT_THAT(test::refusal(dense(), step), HasSubstr("the model has no experts"));
   step = step_of(test::fsdp());
   step.expert_capacity_factor = 1.5;
-  EXPECT_THAT(error_of(mixture(), step), HasSubstr("fsdp drops no tokens"));
+  EXPECT_THAT(test::refusal(mixture(), step), HasSubstr("fsdp drops no tokens"));
   step = step_of(test::fsdp());
   step.layout.data = step.layout.expert = 2;
   step.global_batch = 4;
-  EXPECT_THAT(error_of(mixture(), step), HasSubstr("hold all experts on every GPU"));
+  EXPECT_THAT(test::refusal(mixture(), step), HasSubstr("hold all experts on every GPU"));
   ModelSpec gpt = test::gpt2_large();
   gpt.experts = 8;
   gpt.experts_per_token = 2;
-  EXPECT_THAT(error_of(gpt, step_of(test::fsdp())), HasSubstr("fsdp runs no GPT with experts"));
+  EXPECT_THAT(test::refusal(gpt, step_of(test::fsdp())),
+              HasSubstr("fsdp runs no GPT with experts"));
 }
 
 }  // namespace

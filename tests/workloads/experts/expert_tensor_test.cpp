@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/sim/scenario/refusal.h"
 #include "tests/workloads/models.h"
 #include "workloads/model_graph.h"
 #include "workloads/program/process_groups.h"
@@ -78,12 +79,7 @@ std::string error_of(const StepOptions& step, std::int64_t experts = kExperts) {
   ModelSpec model = mixture(2);
   model.experts = experts;
   model.experts_per_token = experts > 0 ? kPerToken : 0;
-  try {
-    build_program(model, step);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::refusal(model, step);
 }
 
 TEST(ExpertTensor, WholeExpertsMultiplyEachRanksPartOfTheSequence) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/sim/scenario/refusal.h"
 #include "tests/workloads/models.h"
 #include "workloads/model_graph.h"
 #include "workloads/program/program.h"
@@ -71,14 +72,7 @@ int kernels(const std::vector<GraphOp>& ops, const std::string& name) {
 Block layer_of(const StepOptions& step) {
   return build_model_graph(llama(), step).blocks[1];
 }
-std::string refusal(const ModelSpec& model, const StepOptions& step) {
-  try {
-    check_step(model, step);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
+using test::refusal;
 
 TEST(Torchtitan, GathersOnceForAllThatReadAPartOfTheSequence) {
   // 2 sequences of 256 tokens with 512 numbers of 2 bytes: 524288 bytes. The drawn schedule of
@@ -327,7 +321,7 @@ TEST(Torchtitan, RefusesImpossibleLayouts) {
   StepOptions step = titan(4);
   step.layout.sequence_parallel = false;
   EXPECT_THAT(refusal(llama(), step), HasSubstr("parallelism.sequence_parallel"));
-  EXPECT_THAT(refusal(llama(), titan(8)), HasSubstr("key/value heads"));
+  EXPECT_THAT(refusal(llama(), titan(8)), HasSubstr("does not divide kv_heads"));
   step = titan(4);
   step.framework.overlap_tensor_products = true;
   EXPECT_THAT(refusal(llama(), step), HasSubstr("torch.compile"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/sim/scenario/refusal.h"
 #include "tests/workloads/models.h"
 #include "workloads/model_graph.h"
 #include "workloads/program/program.h"
@@ -91,24 +92,16 @@ TEST(ContextParallel, RingSendsBesideTheAttention) {
 }
 
 TEST(ContextParallel, BadSizesAreExplained) {
-  const auto error_of = [](const ModelSpec& model, const StepOptions& step) -> std::string {
-    try {
-      build_program(model, step);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_THAT(error_of(small_llama(), training(3)), HasSubstr("3 ranks with two pieces each"));
-  EXPECT_THAT(error_of(small_llama(), training(32, ContextAttention::ulysses)),
+  EXPECT_THAT(test::refusal(small_llama(), training(3)), HasSubstr("3 ranks with two pieces each"));
+  EXPECT_THAT(test::refusal(small_llama(), training(32, ContextAttention::ulysses)),
               HasSubstr("use ring or all_gather"));
   StepOptions unfused = training(2);
   unfused.framework = test::megatron_local();
-  EXPECT_THAT(error_of(small_llama(), unfused), HasSubstr("unfused attention sees whole"));
+  EXPECT_THAT(test::refusal(small_llama(), unfused), HasSubstr("unfused attention sees whole"));
   StepOptions experts = training(1);
   experts.layout.data = experts.layout.expert = 2;
   experts.global_batch = 2;
-  EXPECT_THAT(error_of(small_llama(), experts), HasSubstr("the model has no experts"));
+  EXPECT_THAT(test::refusal(small_llama(), experts), HasSubstr("the model has no experts"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/sim/scenario/refusal.h"
 #include "tests/workloads/models.h"
 #include "workloads/model_graph.h"
 #include "workloads/program/program.h"
@@ -77,15 +78,10 @@ TEST(LayerSplit, DecidesWhatStagesHold) {
 
 TEST(LayerSplit, ThatDoesNotFitIsExplained) {
   ModelSpec model = test::gpt2_large();
-  const auto error_of = [&](const StageSplit& how) -> std::string {
+  const auto error_of = [&](const StageSplit& how) {
     StepOptions step = stages(4);
     step.split = how;
-    try {
-      check_step(model, step);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    return test::refusal(model, step);
   };
   EXPECT_THAT(
       error_of({.layers_per_stage = {9, 9, 9}}),

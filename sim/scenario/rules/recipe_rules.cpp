@@ -2,13 +2,13 @@
 #include <set>
 #include <string>
 
+#include "sim/scenario/rules/framework_rules.h"
 #include "workloads/families/modules.h"
-#include "workloads/step_check.h"
 
 namespace tessera {
 
 /// Whether every layer has a letter, and the model what the letters ask for.
-void StepCheck::check_pattern() {
+void FrameworkRules::check_pattern() {
   const std::string& pattern = model_.layer_pattern;
   if (pattern.empty()) {
     if (model_.mamba_heads > 0)
@@ -44,7 +44,7 @@ void StepCheck::check_pattern() {
 }
 
 /// Options that ask for each other.
-void StepCheck::check_recipe() {
+void FrameworkRules::check_recipe() {
   static const std::set<std::string> kModules{"core_attn", "layernorm", "mla_up_proj",   "moe_act",
                                               "mlp",       "moe",       "shared_experts"};
   const bool megatron = step_.framework.modules == ModuleTree::megatron;
@@ -81,7 +81,7 @@ void StepCheck::check_recipe() {
 }
 
 /// Transformer Engine's CPU offloading. Source: Megatron-Core transformer_config.py.
-void StepCheck::check_offload() {
+void FrameworkRules::check_offload() {
   if (step_.offload_layers == 0) return;
   const std::string field = "training.offload_layers";
   if (step_.framework.modules != ModuleTree::megatron || step_.mode != StepMode::training)
@@ -94,7 +94,7 @@ void StepCheck::check_offload() {
     fail(field, "is not simulated with recomputation", "use recompute: none, or 0");
 }
 
-void StepCheck::check_dispatcher() {
+void FrameworkRules::check_dispatcher() {
   const FrameworkProfile& profile = step_.framework;
   const bool spreads = profile.modules == ModuleTree::megatron && model_.experts > 0;
   const bool sends_tokens = spreads && step_.layout.expert > 1 &&

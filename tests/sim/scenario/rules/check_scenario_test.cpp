@@ -1,4 +1,4 @@
-#include "sim/scenario/check_scenario.h"
+#include "sim/scenario/rules/check_scenario.h"
 
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ Scenario sound() {
 
 std::vector<std::string> paths_of(const Scenario& scenario) {
   std::vector<std::string> paths;
-  for (const ScenarioProblem& problem : check_scenario(scenario)) paths.push_back(problem.path);
+  for (const Problem& problem : check_fields(scenario)) paths.push_back(problem.where);
   return paths;
 }
 
@@ -40,6 +40,20 @@ using Paths = std::vector<std::string>;
 
 TEST(CheckScenario, ASoundScenarioHasNoProblem) {
   EXPECT_EQ(paths_of(sound()), Paths{});
+}
+
+/// Of what a framework cannot run only where all else holds: nothing is said twice.
+TEST(CheckScenario, ComesToTheFrameworkLast) {
+  Scenario scenario = sound();
+  EXPECT_TRUE(check_scenario(scenario).empty());
+  scenario.step.expert_imbalance = 2;
+  ASSERT_EQ(check_scenario(scenario).size(), 1U);
+  EXPECT_EQ(check_scenario(scenario).front().where, "training.expert_imbalance");
+  EXPECT_TRUE(check_fields(scenario).empty());
+  scenario.step.layout.tensor = 3;
+  ASSERT_EQ(check_scenario(scenario).size(), 1U);
+  EXPECT_EQ(check_scenario(scenario).front().where, "parallelism.tensor");
+  EXPECT_THROW(require_sound(scenario), InputError);
 }
 
 TEST(CheckScenario, ScalesPerBlockAreForBlackwell) {
@@ -70,7 +84,7 @@ TEST(CheckScenario, TheValuesThatItProposesAreExactlyThoseThatItAccepts) {
   }
   EXPECT_EQ(accepted, " 1 2 4 5 10 20");  // divisors of 20 heads; all divide ffn = 5120
   scenario.step.layout.tensor = 3;
-  EXPECT_EQ(check_scenario(scenario).front().hint, "use 1, 2, 4, 5, 10 or 20");
+  EXPECT_EQ(check_fields(scenario).front().hint, "use 1, 2, 4, 5, 10 or 20");
 }
 
 TEST(CheckScenario, FamiliesWithAlibiHaveNoPositionsGroupedQueriesOrExperts) {
@@ -78,7 +92,7 @@ TEST(CheckScenario, FamiliesWithAlibiHaveNoPositionsGroupedQueriesOrExperts) {
     Scenario scenario = sound();
     scenario.model.family = family;
     EXPECT_EQ(paths_of(scenario), Paths{"model.max_positions"});
-    EXPECT_EQ(check_scenario(scenario).front().hint, "leave it out, or use model.family: gpt2");
+    EXPECT_EQ(check_fields(scenario).front().hint, "leave it out, or use model.family: gpt2");
     scenario.model.max_positions = 0;
     EXPECT_EQ(paths_of(scenario), Paths{});
     scenario.model.kv_heads = 4;
@@ -91,7 +105,7 @@ TEST(CheckScenario, GroupedQueriesLimitTheTensorSizeToTheKeyValueHeads) {
   Scenario scenario = sound();
   scenario.model.kv_heads = 2;
   scenario.step.layout.tensor = 4;
-  EXPECT_EQ(check_scenario(scenario).front().what,
+  EXPECT_EQ(check_fields(scenario).front().what,
             "parallelism.tensor = 4 does not divide kv_heads = 2");
 }
 
@@ -129,7 +143,7 @@ TEST(CheckScenario, SequencesFitTheLearnedPositionsWhereThereAreAny) {
 TEST(CheckScenario, ThePrecisionIsOneThatTheGpuComputes) {
   Scenario scenario = sound();
   scenario.step.precision = Precision::bf16;
-  EXPECT_EQ(check_scenario(scenario).front().hint, "it has fp32");
+  EXPECT_EQ(check_fields(scenario).front().hint, "it has fp32");
 }
 
 TEST(CheckScenario, FieldsThatTheSchemaRefusesMakeNoProblemHere) {

@@ -3,15 +3,16 @@
 #include <numeric>
 #include <string>
 
+#include "sim/scenario/rules/counts.h"
+#include "sim/scenario/rules/framework_rules.h"
 #include "workloads/families/modules.h"
 #include "workloads/parallel/cost_split.h"
 #include "workloads/parallel/layer_split.h"
 #include "workloads/schedules/virtual_pipeline.h"
-#include "workloads/step_check.h"
 
 namespace tessera {
 
-void StepCheck::check_schedule() {
+void FrameworkRules::check_schedule() {
   const int stages = step_.layout.pipeline;
   const int chunks = step_.layout.virtual_stages;
   const std::int64_t micro_batches = step_.micro_batches();
@@ -44,7 +45,7 @@ void StepCheck::check_schedule() {
     fail("training.schedule", "dualpipe is an order of training", "use mode: training");
 }
 
-void StepCheck::check_split() {
+void FrameworkRules::check_split() {
   const StageSplit& split = step_.split;
   if (uses_cost_split(step_)) return check_cost_split();
   if (layers_of_parts(model_.layers, step_)) return;
@@ -70,12 +71,12 @@ void StepCheck::check_split() {
     fail("parallelism.virtual_stages",
          "pipeline * virtual_stages = " + std::to_string(parts) +
              " does not divide the layers = " + std::to_string(model_.layers),
-         "use a product that is one of " + divisors_of(model_.layers) +
+         "use a product of " + listed_values(divisors(model_.layers, model_.layers)) +
              ", or give layers_per_stage");
   }
 }
 
-void StepCheck::check_cost_split() {
+void FrameworkRules::check_cost_split() {
   const int stages = step_.layout.pipeline;
   if (!split_by_cost(model_, stages))
     fail("parallelism.pipeline",
@@ -88,7 +89,7 @@ void StepCheck::check_cost_split() {
 }
 
 /// Ranks that share the experts, and parts of each.
-void StepCheck::check_experts() {
+void FrameworkRules::check_experts() {
   const ParallelLayout& layout = step_.layout;
   const int parts = layout.expert_tensor;
   const std::string all = std::to_string(layout.tensor);
@@ -115,15 +116,16 @@ void StepCheck::check_experts() {
 }
 
 /// Context-parallel ranks.
-void StepCheck::check_context() {
+void FrameworkRules::check_context() {
   const ParallelLayout& layout = step_.layout;
   if (layout.context == 1) return;
+  const std::int64_t halves = step_.sequence_length % 2 == 0 ? step_.sequence_length / 2 : 1;
   if (step_.sequence_length % (2LL * layout.context) != 0)
     fail("parallelism.context",
          std::to_string(layout.context) +
              " ranks with two pieces each do not divide sequences of " +
              std::to_string(step_.sequence_length),
-         "use half of one of " + divisors_of(step_.sequence_length));
+         "use " + listed_values(divisors(halves, halves)));
   if (!uses_fused_attention(step_.framework))
     fail("parallelism.context", "unfused attention sees whole sequences",
          "use training.framework.attention: transformer_engine, flash2 or cudnn in 16 bit, or 1");

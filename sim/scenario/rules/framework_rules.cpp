@@ -1,33 +1,19 @@
-#include "workloads/step_check.h"
+#include "sim/scenario/rules/framework_rules.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "sim/scenario/rules/counts.h"
 #include "workloads/families/modules.h"
-#include "workloads/vision/architectures.h"
 
 namespace tessera {
 
-std::string divisors_of(std::int64_t number) {
-  constexpr std::int64_t kLargestNamed = 64;
-  std::string text;
-  for (std::int64_t d = 1; d <= std::min(number, kLargestNamed); ++d) {
-    if (number % d != 0) continue;
-    if (!text.empty()) text += ", ";
-    text += std::to_string(d);
-  }
-  return text;
-}
-
-std::vector<Problem> StepCheck::run() && {
-  check_dimensions();
-  check_batch();
-  if (!problems_.empty()) return std::move(problems_);  // the rest divides by these
-  check_sequence();
+std::vector<Problem> FrameworkRules::run() && {
+  check_switches();
+  check_modules();
   check_precision();
   check_data_parallel();
   check_gathers();
-  require_divisor("kv_heads", model_.kv_heads, "the attention heads", model_.heads);
   check_schedule();
   check_adapters();
   check_recipe();
@@ -40,32 +26,26 @@ std::vector<Problem> StepCheck::run() && {
   return std::move(problems_);
 }
 
-void StepCheck::fail(std::string where, std::string what, std::string hint) {
+void FrameworkRules::fail(std::string where, std::string what, std::string hint) {
   problems_.push_back({std::move(where), std::move(what), std::move(hint)});
 }
 
-void StepCheck::require_positive(const std::string& field, std::int64_t value) {
+void FrameworkRules::require_positive(const std::string& field, std::int64_t value) {
   if (value > 0) return;
   fail(field, "is " + std::to_string(value), "use a number above 0");
 }
 
-void StepCheck::require_divisor(const std::string& field, std::int64_t divisor, std::string_view of,
-                                std::int64_t number) {
+void FrameworkRules::require_divisor(const std::string& field, std::int64_t divisor,
+                                     std::string_view of, std::int64_t number) {
   if (number % divisor == 0) return;
   fail(field,
        std::to_string(divisor) + " does not divide " + std::string(of) + " = " +
            std::to_string(number),
-       "use one of " + divisors_of(number));
+       "use " + listed_values(divisors(number, number)));
 }
 
-void StepCheck::check_dimensions() {
-  require_positive("layers", model_.layers);
-  require_positive("hidden", model_.hidden);
-  require_positive("heads", model_.heads);
-  require_positive("kv_heads", model_.kv_heads);
-  require_positive("head_dim", model_.head_dim);
-  require_positive("ffn", model_.ffn);
-  require_positive("vocab", model_.vocab);
+/// What some models have under some frameworks alone.
+void FrameworkRules::check_switches() {
   const bool llama = model_.family == ModelFamily::llama;
   const bool megatron = step_.framework.modules == ModuleTree::megatron;
   if (model_.qk_norm && !llama && !(megatron && model_.family == ModelFamily::gpt2))
@@ -75,34 +55,31 @@ void StepCheck::check_dimensions() {
          "use false; gpt2, opt and bert have biases");
 }
 
-void StepCheck::check_batch() {
-  require_positive("sequence_length", step_.sequence_length);
-  require_positive("micro_batch", step_.micro_batch);
-  require_positive("global_batch", step_.global_batch);
-  require_positive("parallelism.tensor", step_.layout.tensor);
-  require_positive("parallelism.pipeline", step_.layout.pipeline);
-  require_positive("parallelism.data", step_.layout.data);
-  require_positive("parallelism.virtual_stages", step_.layout.virtual_stages);
-  require_positive("parallelism.context", step_.layout.context);
-  require_positive("parallelism.expert", step_.layout.expert);
-  if (!problems_.empty()) return;
-  const std::int64_t together = step_.micro_batch * step_.layout.data;
-  if (step_.global_batch % together == 0) return;
-  fail("global_batch",
-       std::to_string(step_.global_batch) +
-           " is no multiple of micro_batch * parallelism.data = " + std::to_string(together),
-       "every data-parallel rank runs whole micro-batches");
+/// Switches of a profile that the other module tree would ignore.
+void FrameworkRules::check_modules() {
+  const FrameworkProfile& profile = step_.framework;
+  const bool megatron = profile.modules == ModuleTree::megatron;
+  struct Switch {
+    const char* field;
+    bool given;
+    bool of_megatron;
+  };
+  for (const Switch& one :
+       {Switch{"loss_fusion", profile.loss_fusion != LossFusion::separate, true},
+        Switch{"fused_router", profile.fused_router, true},
+        Switch{"compiled_loss", profile.compiled_loss, false},
+        Switch{"complex_rope", profile.complex_rope, false},
+        Switch{"shifts_labels", profile.shifts_labels, false},
+        Switch{"keeps_outputs", profile.keeps_outputs, false},
+        Switch{"reentrant_checkpoints", profile.reentrant_checkpoints, false}}) {
+    if (!one.given || one.of_megatron == megatron) continue;
+    fail("training.framework." + std::string(one.field),
+         one.of_megatron ? "is Megatron's" : "is of Hugging Face's and torchtitan's modules",
+         "leave it out, or use another framework");
+  }
 }
 
-void StepCheck::check_sequence() {
-  if (model_.max_positions == 0 || step_.sequence_length <= model_.max_positions) return;
-  fail("sequence_length",
-       std::to_string(step_.sequence_length) + " exceeds the " +
-           std::to_string(model_.max_positions) + " position embeddings of " + model_.name,
-       "use a shorter sequence or a model with more positions");
-}
-
-void StepCheck::check_data_parallel() {
+void FrameworkRules::check_data_parallel() {
   const DataParallel& data = step_.data_parallel;
   if (data.shard_group > 0)
     require_divisor("training.data_parallel.shard_group", data.shard_group,
@@ -133,7 +110,7 @@ void StepCheck::check_data_parallel() {
 }
 
 /// Megatron aligns gathers by the passes of the interleaved schedule alone.
-void StepCheck::check_aligned_parameters() {
+void FrameworkRules::check_aligned_parameters() {
   const DataParallel& data = step_.data_parallel;
   if (!data.align_parameters) return;
   const std::string field = "training.data_parallel.align_parameters";
@@ -146,24 +123,24 @@ void StepCheck::check_aligned_parameters() {
          "their gathers each for itself");
 }
 
-void StepCheck::check_precision() {
+void FrameworkRules::check_precision() {
   const std::string name(name_of(step_.precision));
   if (step_.precision == Precision::int8 || step_.precision == Precision::int64)
-    fail("precision", name + " trains no model", "use fp32, tf32, bf16, fp16 or fp8");
+    fail("training.precision", name + " trains no model", "use fp32, tf32, bf16, fp16 or fp8");
   if (is_cast_for_products(step_.precision) && step_.framework.fp8_scaling == Fp8Scaling::none)
-    fail("precision", step_.framework.name + " has no products in fp8",
+    fail("training.precision", step_.framework.name + " has no products in fp8",
          "use framework: megatron, fsdp or torchtitan, or precision: bf16");
   if (step_.precision == Precision::fp4 && !step_.framework.transformer_engine)
-    fail("precision", "nvfp4 is Transformer Engine's", "use framework: megatron");
+    fail("training.precision", "nvfp4 is Transformer Engine's", "use framework: megatron");
   const bool full = activation_precision(step_.precision) == Precision::fp32;
   const AttentionKernels attention = step_.framework.attention;
   if (full && attention != AttentionKernels::unfused)
-    fail("framework.attention", "fused attention is for 16-bit activations",
+    fail("training.framework.attention", "fused attention is for 16-bit activations",
          "use attention: unfused, or precision: bf16");
 }
 
 /// Those of Megatron's modules.
-void StepCheck::check_activation() {
+void FrameworkRules::check_activation() {
   const bool llama = model_.family == ModelFamily::llama;
   const bool gelu =
       model_.activation == Activation::gelu || model_.activation == Activation::gelu_new;
@@ -173,34 +150,31 @@ void StepCheck::check_activation() {
   if (llama ? gated || gelu || squares || model_.activation == Activation::geglu
             : gelu || model_.activation == Activation::swiglu)
     return;
-  fail("framework",
+  fail("training.framework",
        step_.framework.name +
            (llama ? " runs Llama with silu, gelu or gelu_new; " + model_.name + " has another"
                   : " knows gelu and swiglu; " + model_.name + " has neither"),
        "use framework: hf-eager");
 }
 
-void StepCheck::check_megatron() {
+void FrameworkRules::check_megatron() {
   const std::string framework = step_.framework.name;
   const bool llama = model_.family == ModelFamily::llama;
   const bool known = model_.family == ModelFamily::gpt2 || model_.family == ModelFamily::bloom;
   if (!known && !llama) {
-    fail("framework", framework + " trains GPT, BLOOM and Llama models only",
+    fail("training.framework", framework + " trains GPT, BLOOM and Llama models only",
          "use framework: hf-eager");
     return;
   }
   if (step_.mode == StepMode::forward_backward) {
-    fail("mode", "forward_backward is how Hugging Face models were timed, not a Megatron step",
+    fail("training.mode",
+         "forward_backward is how Hugging Face models were timed, not a Megatron step",
          "use mode: training, or framework: hf-eager");
   }
   if (step_.expert_imbalance > static_cast<double>(std::max<std::int64_t>(1, model_.experts)))
-    fail("expert_imbalance", "exceeds the number of experts",
+    fail("training.expert_imbalance", "exceeds the number of experts",
          "use 1 to " + std::to_string(std::max<std::int64_t>(1, model_.experts)));
   check_activation();
-  require_divisor("parallelism.tensor", step_.layout.tensor, "the attention heads", model_.heads);
-  require_divisor("parallelism.tensor", step_.layout.tensor, "the key/value heads",
-                  model_.kv_heads);
-  require_divisor("parallelism.tensor", step_.layout.tensor, "the feed-forward size", model_.ffn);
   check_features();
   check_packed_attention();
   if (step_.layout.sequence_parts() > 1)
@@ -208,7 +182,7 @@ void StepCheck::check_megatron() {
                     step_.sequence_length);
   if (step_.framework.overlap_tensor_products && step_.layout.tensor > 1 &&
       !step_.layout.sequence_parallel)
-    fail("framework.overlap_tensor_products", "is for parts of a sequence",
+    fail("training.framework.overlap_tensor_products", "is for parts of a sequence",
          "use parallelism.sequence_parallel: true, or overlap_tensor_products: false");
   check_split();
   check_experts();
@@ -216,7 +190,7 @@ void StepCheck::check_megatron() {
 }
 
 /// Of Hugging Face's modules, Llama alone is split over GPUs, and by some frameworks.
-void StepCheck::check_unsplit() {
+void FrameworkRules::check_unsplit() {
   const FrameworkProfile& profile = step_.framework;
   const std::string models = "models of " + profile.name + " ";
   const ParallelLayout& layout = step_.layout;
@@ -245,32 +219,32 @@ void StepCheck::check_unsplit() {
 }
 
 /// How modules that hold all experts spread tokens over them.
-void StepCheck::check_expert_loop() {
+void FrameworkRules::check_expert_loop() {
   const std::string framework = step_.framework.name;
   const bool loops = model_.family == ModelFamily::llama && model_.experts > 0;
   const bool cuts = model_.family == ModelFamily::switch_transformer;
   if (model_.family == ModelFamily::gpt2 && model_.experts > 0)
-    fail("framework", framework + " runs no GPT with experts",
+    fail("training.framework", framework + " runs no GPT with experts",
          "use framework: megatron, or a Llama with experts (Mixtral)");
   const auto per_token = static_cast<double>(model_.experts_per_token);
   if (loops && step_.expert_imbalance * per_token > static_cast<double>(model_.experts))
-    fail("expert_imbalance",
+    fail("training.expert_imbalance",
          "more tokens than there are would go to the busiest of " + std::to_string(model_.experts) +
              " experts, " + std::to_string(model_.experts_per_token) + " of which take each token",
          "use 1 to " + std::to_string(model_.experts / model_.experts_per_token));
   if (step_.expert_imbalance != 1 && cuts)
-    fail("expert_imbalance",
+    fail("training.expert_imbalance",
          framework + " cuts every expert's tokens at expert_capacity, however they are spread",
          "use 1, and model.expert_capacity for another number");
   if (step_.expert_imbalance != 1 && !loops && !cuts)
-    fail("expert_imbalance", "the model has no experts", "use 1, or a model with experts");
+    fail("training.expert_imbalance", "the model has no experts", "use 1, or a model with experts");
   if (step_.expert_capacity_factor > 0)
-    fail("expert_capacity_factor",
+    fail("training.expert_capacity_factor",
          "is Megatron's; " + framework + (cuts ? " has model.expert_capacity" : " drops no tokens"),
          "use 0");
 }
 
-void StepCheck::check_hugging_face() {
+void FrameworkRules::check_hugging_face() {
   const std::string framework = step_.framework.name;
   check_unsplit();
   check_tensor_share();
@@ -279,41 +253,31 @@ void StepCheck::check_hugging_face() {
   check_megatron_alone();
   check_expert_loop();
   if (model_.family == ModelFamily::bert) {
-    require_positive("max_positions", model_.max_positions);
-    require_positive("token_types", model_.token_types);
+    require_positive("model.max_positions", model_.max_positions);
+    require_positive("model.token_types", model_.token_types);
   }
   if (has_alibi(model_.family) && model_.activation == Activation::swiglu)
     fail("model.activation", "swiglu: BLOOM and MPT of " + framework + " have no gate",
          "use gelu_new (BLOOM) or gelu (MPT)");
   const bool fused = step_.framework.attention == AttentionKernels::fused_softmax;
-  if (fused) fail("framework.attention", "fused_softmax is Megatron's", "use unfused, or flash2");
+  if (fused)
+    fail("training.framework.attention", "fused_softmax is Megatron's", "use unfused, or flash2");
   const bool recomputes = step_.recompute != Recompute::none;
   if (recomputes && model_.family == ModelFamily::switch_transformer)
-    fail("recompute", "Switch transformers are not recomputed", "use recompute: none");
+    fail("training.recompute", "Switch transformers are not recomputed", "use recompute: none");
 }
 
-namespace {
-
 /// LAMB and LARS scale each tensor by its own norms, which no rank knows where ranks divide it.
-void check_optimizer(const StepOptions& step, std::vector<Problem>& problems) {
+void check_optimizer(const Scenario& scenario, std::vector<Problem>& problems) {
+  const StepOptions& step = scenario.step;
   if (!needs_tensor_norms(step.optimizer)) return;
   const bool divided = step.data_parallel.sharding != Sharding::none && step.layout.has_replicas();
   if (!divided && step.layout.tensor <= 1) return;
-  problems.push_back({"optimizer",
+  problems.push_back({"training.optimizer",
                       "lamb and lars take norms of whole tensors, which ranks divide here (" +
                           std::string(divided ? "data_parallel.sharding" : "parallelism.tensor") +
                           "); their sums over ranks are not simulated",
                       "use sharding: none and parallelism.tensor: 1, or optimizer: adam"});
-}
-
-}  // namespace
-
-void check_step(const ModelSpec& model, const StepOptions& step) {
-  const bool vision = model.family == ModelFamily::vision;
-  std::vector<Problem> problems =
-      vision ? vision_problems(model, step) : StepCheck(model, step).run();
-  check_optimizer(step, problems);
-  if (!problems.empty()) throw InputError(std::move(problems));
 }
 
 }  // namespace tessera

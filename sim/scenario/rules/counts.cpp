@@ -1,18 +1,19 @@
-#include "sim/scenario/counts.h"
+#include "sim/scenario/rules/counts.h"
 
 #include <algorithm>
 
 namespace tessera {
 
-std::string listed_values(std::vector<std::int64_t> values) {
+std::string listed_values(const std::vector<std::int64_t>& values) {
   constexpr std::size_t kMostValues = 12;
-  if (values.size() > kMostValues) values.resize(kMostValues);
+  const std::size_t shown = std::min(values.size(), kMostValues);
+  const bool whole = shown == values.size();
   std::string list;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) list += i + 1 == values.size() ? " or " : ", ";
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i > 0) list += whole && i + 1 == shown ? " or " : ", ";
     list += std::to_string(values[i]);
   }
-  return list;
+  return whole ? list : list + " and " + std::to_string(values.size() - shown) + " more";
 }
 
 std::vector<std::int64_t> divisors(std::int64_t number, std::int64_t largest) {
@@ -28,11 +29,11 @@ bool divides(const Count& part, const Count& whole) {
 }
 
 void check_divides(const Count& part, const Count& whole, const std::vector<std::int64_t>& allowed,
-                   std::vector<ScenarioProblem>& problems) {
+                   std::vector<Problem>& problems) {
   if (divides(part, whole)) return;
   const std::string what = part.text() + " does not divide " + std::string(whole.name()) + " = " +
                            std::to_string(whole.value);
-  problems.push_back({part.path, {whole.path}, what, "use " + listed_values(allowed)});
+  problems.push_back({part.path, what, "use " + listed_values(allowed), {whole.path}});
 }
 
 }  // namespace tessera

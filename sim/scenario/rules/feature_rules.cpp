@@ -1,15 +1,14 @@
 // What windows, latent attention, shared experts and the like ask of a framework and a layout.
-#include <array>
 #include <utility>
 
+#include "sim/scenario/rules/framework_rules.h"
 #include "workloads/families/modules.h"
 #include "workloads/model_features.h"
-#include "workloads/step_check.h"
 
 namespace tessera {
 
 /// Adapters of linear layers; all else is frozen.
-void StepCheck::check_adapters() {
+void FrameworkRules::check_adapters() {
   if (step_.lora_rank == 0) return;
   const bool megatron = step_.framework.modules == ModuleTree::megatron;
   if (!megatron || model_.family != ModelFamily::llama)
@@ -24,7 +23,7 @@ void StepCheck::check_adapters() {
 }
 
 /// Under Megatron.
-void StepCheck::check_features() {
+void FrameworkRules::check_features() {
   const int tensor = step_.layout.tensor;
   if (model_.experts > 0 && !step_.layout.whole_experts())
     require_divisor("parallelism.tensor", tensor, "the experts' feed-forward size",
@@ -49,10 +48,10 @@ void StepCheck::check_features() {
 }
 
 /// What nanotron's Llama has.
-void StepCheck::check_packed_attention() {
+void FrameworkRules::check_packed_attention() {
   if (!step_.framework.packed_attention) return;
   if (model_.family != ModelFamily::llama)
-    fail("framework", step_.framework.name + " trains Llama models only",
+    fail("training.framework", step_.framework.name + " trains Llama models only",
          "use framework: megatron");
   for (const std::string& field : fields_of_megatron_alone(model_))
     fail("model." + field, "is not simulated with the modules of " + step_.framework.name,
@@ -65,53 +64,17 @@ void StepCheck::check_packed_attention() {
            "use framework: megatron");
   }
   if (!uses_fused_attention(step_.framework))
-    fail("framework.attention", "packed_attention calls FlashAttention",
+    fail("training.framework.attention", "packed_attention calls FlashAttention",
          "use attention: flash2 and a 16-bit precision");
   if (step_.layout.context > 1)
     fail("parallelism.context", step_.framework.name + " sees whole sequences",
          "use framework: megatron, or 1");
 }
 
-void StepCheck::check_megatron_alone() {
+void FrameworkRules::check_megatron_alone() {
   for (const std::string& field : fields_of_megatron_alone(model_))
     fail("model." + field, "is not simulated with the modules of " + step_.framework.name,
          "use framework: megatron");
-}
-
-std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m) {
-  if (m.family != ModelFamily::llama) return {};
-  const std::array<std::pair<const char*, bool>, 26> fields{
-      {{"window", m.window > 0},
-       {"layer_pattern", !m.layer_pattern.empty()},
-       {"attention_sinks", m.attention_sinks},
-       {"attention_softcap", m.attention_softcap},
-       {"logit_softcap", m.logit_softcap},
-       {"kv_rank", m.kv_rank > 0},
-       {"rope_dim", rope_dim_of(m) != m.head_dim},
-       {"expert_ffn", m.experts > 0 && expert_ffn_of(m) != m.ffn},
-       {"shared_ffn", m.shared_ffn > 0},
-       {"dense_layers", m.dense_layers > 0},
-       {"router_groups", m.router_groups > 0},
-       {"router_sigmoid", m.router_sigmoid},
-       {"router_bias", m.router_bias},
-       {"expert_bias", m.expert_bias},
-       {"norm", m.norm != NormKind::rms_norm},
-       {"norm_placement", m.norm_placement != NormPlacement::before},
-       {"block_order", m.block_order != BlockOrder::sequential},
-       {"qk_norm_wide", m.qk_norm_wide},
-       {"output_bias", m.output_bias},
-       {"mlp_bias", m.mlp_bias},
-       {"head_bias", m.head_bias},
-       {"embedding_scale", m.embedding_scale},
-       {"residual_scale", m.residual_scale},
-       {"logit_scale", m.logit_scale},
-       {"mtp_layers", m.mtp_layers > 0},
-       {"activation", m.activation != Activation::swiglu && m.activation != Activation::silu}}};
-  std::vector<std::string> given;
-  for (const auto& [field, is_given] : fields) {
-    if (is_given) given.emplace_back(field);
-  }
-  return given;
 }
 
 }  // namespace tessera

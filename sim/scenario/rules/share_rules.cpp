@@ -1,23 +1,21 @@
 // What splitting a model of Hugging Face's modules over GPUs asks of it and of a layout.
 #include <string>
 
+#include "sim/scenario/rules/framework_rules.h"
 #include "workloads/families/modules.h"
 #include "workloads/parallel/layer_split.h"
-#include "workloads/step_check.h"
 
 namespace tessera {
 
 /// Sizes of TensorShare.
-void StepCheck::check_tensor_share() {
+void FrameworkRules::check_tensor_share() {
   const FrameworkProfile& profile = step_.framework;
   const int tensor = step_.layout.tensor;
   if (profile.overlap_tensor_products && profile.tensor_plan != TensorPlan::sequence)
-    fail("framework.overlap_tensor_products", profile.name + " has no products beside gathers",
+    fail("training.framework.overlap_tensor_products",
+         profile.name + " has no products beside gathers",
          "use framework: torchtitan or megatron, or overlap_tensor_products: false");
   if (tensor == 1 || profile.tensor_plan == TensorPlan::whole) return;
-  require_divisor("parallelism.tensor", tensor, "the attention heads", model_.heads);
-  require_divisor("parallelism.tensor", tensor, "the key/value heads", model_.kv_heads);
-  require_divisor("parallelism.tensor", tensor, "the feed-forward size", model_.ffn);
   if (model_.experts > 0)
     fail("parallelism.tensor",
          "experts of " + profile.name + " are not split over tensor-parallel ranks",
@@ -25,7 +23,7 @@ void StepCheck::check_tensor_share() {
   check_sequence_plan();
 }
 
-void StepCheck::check_sequence_plan() {
+void FrameworkRules::check_sequence_plan() {
   const FrameworkProfile& profile = step_.framework;
   if (profile.tensor_plan != TensorPlan::sequence) return;
   const ParallelLayout& layout = step_.layout;
@@ -37,7 +35,7 @@ void StepCheck::check_sequence_plan() {
                   "the positions of a context-parallel rank = sequence_length / context",
                   step_.sequence_length / layout.context);
   if (profile.overlap_tensor_products && step_.kernels != KernelMode::fused)
-    fail("framework.overlap_tensor_products",
+    fail("training.framework.overlap_tensor_products",
          "asynchronous tensor parallelism of " + profile.name + " is torch.compile's",
          "use training.kernels: fused, or overlap_tensor_products: false");
   if (model_.qk_norm)
@@ -46,7 +44,7 @@ void StepCheck::check_sequence_plan() {
 }
 
 /// Gathers in fp8.
-void StepCheck::check_gathers() {
+void FrameworkRules::check_gathers() {
   const DataParallel& data = step_.data_parallel;
   if (!data.gather_fp8) return;
   const bool gathers = data.sharding == Sharding::parameters || data.gather_units;
@@ -60,7 +58,7 @@ void StepCheck::check_gathers() {
 }
 
 /// Stages of torch.distributed.pipelining.
-void StepCheck::check_stages() {
+void FrameworkRules::check_stages() {
   const FrameworkProfile& profile = step_.framework;
   const int stages = step_.layout.pipeline;
   if (stages == 1 || !profile.splits_stages || model_.family != ModelFamily::llama) return;
@@ -76,11 +74,11 @@ void StepCheck::check_stages() {
          "a V, which is not simulated)",
          "use gpipe, one_f_one_b, interleaved_1f1b or zb_h1, or framework: megatron");
   if (step_.mode == StepMode::forward_backward)
-    fail("mode", "forward_backward is of a whole model", "use mode: training");
+    fail("training.mode", "forward_backward is of a whole model", "use mode: training");
 }
 
 /// Parts of sequences under PyTorch's context_parallel.
-void StepCheck::check_parts() {
+void FrameworkRules::check_parts() {
   const ParallelLayout& layout = step_.layout;
   const FrameworkProfile& profile = step_.framework;
   if (layout.context == 1 || !profile.splits_sequences || model_.family != ModelFamily::llama)

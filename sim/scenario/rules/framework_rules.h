@@ -6,17 +6,14 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
-#include "workloads/model_graph.h"
+#include "sim/scenario/scenario.h"
 
 namespace tessera {
 
-/// "1, 2, 4": the divisors of `number` up to 64.
-std::string divisors_of(std::int64_t number);
-
-/// Finds everything that makes a step of a transformer impossible.
-class StepCheck {
+/// What a framework's modules cannot run of a transformer whose fields agree.
+class FrameworkRules {
  public:
-  StepCheck(const ModelSpec& model, const StepOptions& step) : model_(model), step_(step) {}
+  FrameworkRules(const ModelSpec& model, const StepOptions& step) : model_(model), step_(step) {}
 
   std::vector<Problem> run() &&;
 
@@ -26,20 +23,19 @@ class StepCheck {
   void require_divisor(const std::string& field, std::int64_t divisor, std::string_view of,
                        std::int64_t number);
 
-  void check_dimensions();
-  void check_batch();
-  void check_sequence();
+  void check_switches();
+  void check_modules();
   void check_precision();
   void check_data_parallel();
   void check_aligned_parameters();
   void check_activation();
   void check_megatron();
   void check_unsplit();
-  // feature_check.cpp
+  // feature_rules.cpp
   void check_features();
   void check_packed_attention();
   void check_adapters();
-  // recipe_check.cpp
+  // recipe_rules.cpp
   void check_pattern();
   void check_recipe();
   void check_offload();
@@ -47,13 +43,13 @@ class StepCheck {
   void check_megatron_alone();
   void check_expert_loop();
   void check_hugging_face();
-  // share_check.cpp
+  // share_rules.cpp
   void check_tensor_share();
   void check_sequence_plan();
   void check_gathers();
   void check_stages();
   void check_parts();
-  // layout_check.cpp
+  // schedule_rules.cpp
   void check_schedule();
   void check_split();
   void check_cost_split();
@@ -64,5 +60,8 @@ class StepCheck {
   const StepOptions& step_;
   std::vector<Problem> problems_;
 };
+
+/// Of every model.
+void check_optimizer(const Scenario& scenario, std::vector<Problem>& problems);
 
 }  // namespace tessera

@@ -1,8 +1,8 @@
 // Rules between the dimensions of a model.
 #include <algorithm>
 
-#include "sim/scenario/check_scenario.h"
-#include "sim/scenario/counts.h"
+#include "sim/scenario/rules/check_scenario.h"
+#include "sim/scenario/rules/counts.h"
 
 namespace tessera {
 namespace {
@@ -41,20 +41,20 @@ std::vector<Count> llama_fields(const ModelSpec& m) {
           {"model.mtp_layers", m.mtp_layers}};
 }
 
-void check_llama_alone(const ModelSpec& model, std::vector<ScenarioProblem>& problems) {
+void check_llama_alone(const ModelSpec& model, std::vector<Problem>& problems) {
   if (model.family == ModelFamily::llama) return;
   for (const Count& field : llama_fields(model)) {
     if (field.value == 0) continue;
     problems.push_back({field.path,
-                        {"model.family"},
                         field.path + " is for models of family llama",
-                        "remove it, or use model.family: llama"});
+                        "remove it, or use model.family: llama",
+                        {"model.family"}});
   }
 }
 
 class LlamaCheck {
  public:
-  LlamaCheck(const ModelSpec& model, std::vector<ScenarioProblem>& problems)
+  LlamaCheck(const ModelSpec& model, std::vector<Problem>& problems)
       : m_(model), problems_(problems) {}
 
   void run() {
@@ -70,7 +70,7 @@ class LlamaCheck {
  private:
   void need(bool holds, const std::string& field, const std::string& what,
             const std::string& hint) {
-    if (!holds) problems_.push_back({"model." + field, {}, "model." + field + " " + what, hint});
+    if (!holds) problems_.push_back({"model." + field, "model." + field + " " + what, hint});
   }
   void check_window() {
     if (m_.window > 0) return;
@@ -127,20 +127,20 @@ class LlamaCheck {
     need(m_.router_groups == 0 || m_.experts % m_.router_groups == 0, "router_groups",
          "= " + std::to_string(m_.router_groups) +
              " does not divide experts = " + std::to_string(m_.experts),
-         "use one of " + listed_values(divisors(m_.experts, m_.experts)));
+         "use " + listed_values(divisors(m_.experts, m_.experts)));
   }
 
   const ModelSpec& m_;
-  std::vector<ScenarioProblem>& problems_;
+  std::vector<Problem>& problems_;
 };
 
 /// An image model is its architecture; dimensions of a transformer would have no effect.
-void check_vision(const ModelSpec& model, std::vector<ScenarioProblem>& problems) {
+void check_vision(const ModelSpec& model, std::vector<Problem>& problems) {
   if (model.architecture == VisionArchitecture::none)
     problems.push_back({"model.architecture",
-                        {"model.family"},
                         "model.architecture is missing",
-                        "family: vision needs one, such as architecture: resnet50"});
+                        "family: vision needs one, such as architecture: resnet50",
+                        {"model.family"}});
   const Count dimensions[] = {{"model.layers", model.layers},
                               {"model.hidden", model.hidden},
                               {"model.heads", model.heads},
@@ -151,35 +151,35 @@ void check_vision(const ModelSpec& model, std::vector<ScenarioProblem>& problems
   for (const Count& dimension : dimensions) {
     if (dimension.value == 0) continue;
     problems.push_back({dimension.path,
-                        {"model.family"},
                         dimension.text() + " in an image model, whose architecture says it",
-                        "remove it"});
+                        "remove it",
+                        {"model.family"}});
   }
 }
 
-void check_no_images(const ModelSpec& model, std::vector<ScenarioProblem>& problems) {
+void check_no_images(const ModelSpec& model, std::vector<Problem>& problems) {
   const Count counts[] = {{"model.architecture", static_cast<int>(model.architecture)},
                           {"model.image_size", model.image_size},
                           {"model.classes", model.classes}};
   for (const Count& count : counts) {
     if (count.value == 0) continue;
     problems.push_back({count.path,
-                        {"model.family"},
                         count.path + " is given in a model that reads no images",
-                        "remove it, or use family: vision"});
+                        "remove it, or use family: vision",
+                        {"model.family"}});
   }
 }
 
 /// Families with ALiBi have no position embeddings, grouped queries or experts.
-void check_alibi(const ModelSpec& model, std::vector<ScenarioProblem>& problems) {
+void check_alibi(const ModelSpec& model, std::vector<Problem>& problems) {
   if (!has_alibi(model.family)) return;
   const std::string family = model.family == ModelFamily::bloom ? "bloom" : "mpt";
   const auto refuse = [&](const std::string& field, std::int64_t value, const std::string& what,
                           const std::string& hint) {
     problems.push_back({field,
-                        {"model.family"},
                         field + " = " + std::to_string(value) + ": family " + family + what,
-                        hint});
+                        hint,
+                        {"model.family"}});
   };
   if (model.max_positions > 0)
     refuse("model.max_positions", model.max_positions, " has ALiBi and no position embeddings",
@@ -193,8 +193,8 @@ void check_alibi(const ModelSpec& model, std::vector<ScenarioProblem>& problems)
 
 }  // namespace
 
-std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
-  std::vector<ScenarioProblem> problems;
+std::vector<Problem> check_model(const ModelSpec& model) {
+  std::vector<Problem> problems;
   check_llama_alone(model, problems);
   LlamaCheck(model, problems).run();
   if (model.family == ModelFamily::vision) {
@@ -207,28 +207,28 @@ std::vector<ScenarioProblem> check_model(const ModelSpec& model) {
   check_divides(kv_heads, heads, divisors(heads.value, heads.value), problems);
   if (model.head_dim <= 0) {
     problems.push_back({"model.head_dim",
-                        {"model.heads", "model.hidden"},
                         "model.heads = " + std::to_string(model.heads) +
                             " exceeds hidden = " + std::to_string(model.hidden),
-                        "give model.head_dim"});
+                        "give model.head_dim",
+                        {"model.heads", "model.hidden"}});
   }
   const bool routed = model.experts > 0 &&
                       (model.family == ModelFamily::llama || model.family == ModelFamily::gpt2);
   if (routed && (model.experts_per_token < 1 || model.experts_per_token > model.experts)) {
     problems.push_back({"model.experts_per_token",
-                        {"model.experts"},
                         "model.experts_per_token = " + std::to_string(model.experts_per_token) +
                             " with model.experts = " + std::to_string(model.experts),
-                        "give 1 to " + std::to_string(model.experts)});
+                        "give 1 to " + std::to_string(model.experts),
+                        {"model.experts"}});
   }
   check_alibi(model, problems);
   const bool counted = model.experts > 0 && !routed && !has_alibi(model.family);
   if (counted && (model.expert_capacity == 0 || model.moe_every == 0)) {
     problems.push_back({"model.experts",
-                        {"model.expert_capacity", "model.moe_every"},
                         "model.experts = " + std::to_string(model.experts) +
                             " needs expert_capacity and moe_every",
-                        "give both, 1 or more"});
+                        "give both, 1 or more",
+                        {"model.expert_capacity", "model.moe_every"}});
   }
   return problems;
 }

@@ -1,0 +1,77 @@
+#include "sim/plan/memory/planned_stage.h"
+
+#include <string>
+#include <utility>
+
+#include "hw/units/text.h"
+#include "workloads/memory/memory_profile.h"
+#include "workloads/sharding.h"
+
+namespace tessera {
+namespace {
+
+ProgramBlock block_of(const ChunkMemoryPlan& chunk, const std::string& name) {
+  ProgramBlock block;
+  block.name = name;
+  block.spans_layers = true;
+  for (const StageTensor& tensor : chunk.ops.tensors)
+    block.storages.push_back({tensor.name, tensor.role, StorageScope::local, tensor.bytes});
+  return block;
+}
+
+}  // namespace
+
+GradientStore gradient_store(const StepOptions& step) {
+  if (scatters_gradients(step) && step.data_parallel.reduce_each_micro_batch)
+    return GradientStore::every;
+  const bool first = scatters_gradients(step) || step.framework.gradients_set_to_none;
+  return first ? GradientStore::first : GradientStore::never;
+}
+
+void write_stage(const StageMemoryPlan& plan, PassStyle style, Program& program) {
+  std::vector<std::string> names;
+  for (const ProgramBlock& known : program.blocks) names.push_back(known.name);
+  std::vector<MemoryPasses> chunks;
+  for (const ChunkMemoryPlan& chunk : plan.chunks) {
+    const auto block = static_cast<std::int32_t>(program.blocks.size());
+    program.blocks.push_back(block_of(chunk, "stage " + std::to_string(plan.stage)));
+    chunks.push_back(write_passes(chunk.ops, chunk.graph, chunk.schedule, block, names,
+                                  program.segments, style.apart));
+    chunks.back().chunk = chunk.chunk;
+    chunks.back().splits = chunk.splits;
+  }
+  const SegmentId empty(static_cast<std::int32_t>(program.segments.size()));
+  program.segments.emplace_back();
+  program.segments.back().name = "memory.wait";
+  RankProgram& stage = program.stages[static_cast<std::size_t>(plan.stage)];
+  stage = put_planned_passes(stage, chunks, style.store, empty, program.segments);
+}
+
+void measure_stage(StageMemoryPlan& plan, Bytes budget, const TimedProgram& timed) {
+  const AllocatorSetting& allocator = timed.library_memory.allocator;
+  const MemoryProfile profile = profile_memory(timed.program, plan.stage, allocator);
+  plan.planned_peak = profile.peak;
+  plan.planned_reserved = profile.reserved;
+  plan.missing = missing_bytes(profile, allocator, budget);
+}
+
+void plan_stage(StagePlanner& planner, PassStyle style, StageMemoryPlan& plan,
+                TimedProgram& timed) {
+  constexpr int kMostRounds = 6;
+  const auto before = timed.program.stages[static_cast<std::size_t>(plan.stage)];
+  for (int round = 0; round < kMostRounds; ++round) {
+    planner.plan(plan);
+    if (!plan.feasible) return;
+    write_stage(plan, style, timed.program);
+    measure_stage(plan, planner.budget(), timed);
+    if (plan.missing <= Bytes(0)) return;
+    timed.program.stages[static_cast<std::size_t>(plan.stage)] = before;
+    plan.buffer_bytes += plan.missing;
+  }
+  plan.feasible = false;
+  plan.infeasible = "stage " + std::to_string(plan.stage) +
+                    ": with gathered parameters and what the allocator holds besides every plan " +
+                    "tried needs " + to_text(plan.missing) + " more than the budget";
+}
+
+}  // namespace tessera

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include "hw/units/input_error.h"
+#include "sim/scenario/scenario.h"
+
+namespace tessera {
+
+/// A chapter of the rule book each: adds what of it `scenario` breaks. `Problem::where` is the
+/// field to change, `Problem::other` the fields that it conflicts with.
+using Problems = std::vector<Problem>;
+void check_layout(const Scenario& scenario, Problems& problems);
+void check_precisions(const Scenario& scenario, Problems& problems);
+void check_memory(const Scenario& scenario, Problems& problems);
+void check_overrides(const Scenario& scenario, Problems& problems);
+/// Of image models, whatever the framework.
+void check_images(const Scenario& scenario, Problems& problems);
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+#include "workloads/model_features.h"
+
+#include <array>
+#include <utility>
+
+#include "workloads/families/modules.h"
+
+namespace tessera {
+
+std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m) {
+  if (m.family != ModelFamily::llama) return {};
+  const std::array<std::pair<const char*, bool>, 26> fields{
+      {{"window", m.window > 0},
+       {"layer_pattern", !m.layer_pattern.empty()},
+       {"attention_sinks", m.attention_sinks},
+       {"attention_softcap", m.attention_softcap},
+       {"logit_softcap", m.logit_softcap},
+       {"kv_rank", m.kv_rank > 0},
+       {"rope_dim", rope_dim_of(m) != m.head_dim},
+       {"expert_ffn", m.experts > 0 && expert_ffn_of(m) != m.ffn},
+       {"shared_ffn", m.shared_ffn > 0},
+       {"dense_layers", m.dense_layers > 0},
+       {"router_groups", m.router_groups > 0},
+       {"router_sigmoid", m.router_sigmoid},
+       {"router_bias", m.router_bias},
+       {"expert_bias", m.expert_bias},
+       {"norm", m.norm != NormKind::rms_norm},
+       {"norm_placement", m.norm_placement != NormPlacement::before},
+       {"block_order", m.block_order != BlockOrder::sequential},
+       {"qk_norm_wide", m.qk_norm_wide},
+       {"output_bias", m.output_bias},
+       {"mlp_bias", m.mlp_bias},
+       {"head_bias", m.head_bias},
+       {"embedding_scale", m.embedding_scale},
+       {"residual_scale", m.residual_scale},
+       {"logit_scale", m.logit_scale},
+       {"mtp_layers", m.mtp_layers > 0},
+       {"activation", m.activation != Activation::swiglu && m.activation != Activation::silu}}};
+  std::vector<std::string> given;
+  for (const auto& [field, is_given] : fields) {
+    if (is_given) given.emplace_back(field);
+  }
+  return given;
+}
+
+}  // namespace tessera
