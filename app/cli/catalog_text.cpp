@@ -89,7 +89,7 @@ std::string billions(std::int64_t count) {
 }
 
 /// With as few digits as tell it; a dash for nothing.
-std::string cell(double value, double unit) {
+std::string figure_cell(double value, double unit) {
   return value == 0 ? "-" : row("%.4g", value / unit);
 }
 
@@ -103,11 +103,12 @@ std::string model_line(const ModelSpec& model, const std::string& id) {
 }
 
 std::string gpu_line(const GpuSpec& gpu) {
-  return row("%-24s %8s %9s %8s %8s %8s %8s\n", gpu.id.c_str(),
-             cell(static_cast<double>(gpu.memory.value()), 0x1p30).c_str(),
-             cell(gpu.memory_bandwidth.value(), 1e9).c_str(), cell(gpu.fp32.value(), 1e12).c_str(),
-             cell(gpu.tf32.value(), 1e12).c_str(), cell(gpu.bf16.value(), 1e12).c_str(),
-             cell(gpu.fp8.value(), 1e12).c_str());
+  return row(
+      "%-24s %8s %9s %8s %8s %8s %8s\n", gpu.id.c_str(),
+      figure_cell(static_cast<double>(gpu.memory.value()), 0x1p30).c_str(),
+      figure_cell(gpu.memory_bandwidth.value(), 1e9).c_str(),
+      figure_cell(gpu.fp32.value(), 1e12).c_str(), figure_cell(gpu.tf32.value(), 1e12).c_str(),
+      figure_cell(gpu.bf16.value(), 1e12).c_str(), figure_cell(gpu.fp8.value(), 1e12).c_str());
 }
 
 std::string node_line(const NodeSpec& node, const std::string& id) {

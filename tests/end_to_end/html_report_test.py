@@ -235,7 +235,7 @@ class HtmlReport(EndToEnd):
         alike = {json.dumps([row["technology"], row["rate"], row["use"]]): row["use"] for row in data["links"]["rows"]}
         busy = sum(use > 0 for one in alike.values() for use in one)
         self.assertEqual(charts["use of links over time"]["series"], [{"type": "heatmap", "points": busy}])
-        self.assertRegex(dom, r'data-link="node0/\S+ \(NVLink, [\d.]+ GB/s\): [\d.]+ % from ')
+        self.assertRegex(dom, r'data-link="node0/\S+ \(NVLink, [\d.]+ of [\d.]+ GB/s promised\): [\d.]+ % from ')
         heat = re.search(r'data-heat="([\d ]+)"', dom).group(1).split()
         self.assertNotEqual(heat[:3], ["233", "233", "233"], "the busiest part of the busiest link is coloured")
 

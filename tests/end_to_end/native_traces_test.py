@@ -104,7 +104,7 @@ class Perfetto(EndToEnd):
     def test_counters_of_links_add_up_to_what_messages_hold(self):
         events, _ = self.traces(PIPELINE)
         end = max(event["ts"] + event["dur"] for event in events if event.get("cat") == "segment")
-        sent = sum(event["args"]["bytes"] for event in events if event["ph"] == "X" and event["name"].startswith("send to stage"))
+        sent = sum(event["args"]["bytes"] for event in events if event.get("cat") == "communication" and event["name"].startswith("send to stage"))
         carried = 0
         for link in (f"node0/gpu{i}->gpu{j} [MB/s]" for i in range(4) for j in range(4) if abs(i - j) == 1):
             counted = [(event["ts"], event["args"]["MB/s"]) for event in events if event["name"] == link] + [(end, 0)]

@@ -55,13 +55,13 @@ class PlanGraph(EndToEnd):
         _, plan = self.plan("--budget", "12", "--no-swap")
         page = self.page("plan.html")
         summary = {entry["name"]: entry["value"] for entry in page["summary"]}
-        self.assertEqual((summary["feasible"], summary["peak_bytes"], summary["time_s"]), ("yes", plan["peak_bytes"], plan["time_s"]))
+        self.assertEqual((summary["fits"], summary["peak with the plan [B]"], summary["time with the plan [s]"]), ("yes", plan["peak_bytes"], plan["time_s"]))
         self.assertEqual(max(page["memory"]["ranks"][0]["bytes"]), plan["peak_bytes"])
         self.assertEqual(page["memory"]["budget_bytes"], 12)
         self.assertEqual([row[:2] for row in page["tables"][0]["rows"]],
                          [[decision["action"], decision["op"]] for decision in plan["decisions"]])
         self.run_tessera("plan", "graph", "chain.json", "--budget", "9", "--no-swap", "--report", "plan.html")
-        self.assertEqual(dict((entry["name"], entry["value"]) for entry in self.page("plan.html")["summary"])["feasible"], "no")
+        self.assertEqual(dict((entry["name"], entry["value"]) for entry in self.page("plan.html")["summary"])["fits"], "no")
 
     def test_equal_bytes_on_repeat(self):
         arguments = ("plan", "graph", "chain.json", "--budget", "10", "--link", "2GB/s", "--format", "json")

@@ -1,5 +1,8 @@
 #include "hw/promised_rate.h"
 
+#include <stdexcept>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "hw/topology/topology.h"
@@ -14,6 +17,14 @@ const Link& named(const Topology& topology, const std::string& name) {
   throw std::runtime_error("no link " + name);
 }
 
+/// Of a GPU's way to its host.
+const Link& slot_of(const Topology& topology) {
+  for (const Link& link : topology.links())
+    if (link.technology == LinkTechnology::pcie && link.name.starts_with("node0/gpu0->"))
+      return link;
+  throw std::runtime_error("no slot");
+}
+
 TEST(PromisedRate, IsTheLineRateOfNvlinkPcieAndNics) {
   ClusterSpec cluster = fabrics::nodes(2);
   cluster.node.nic_efficiency = 0.5;
@@ -23,7 +34,7 @@ TEST(PromisedRate, IsTheLineRateOfNvlinkPcieAndNics) {
   EXPECT_DOUBLE_EQ(promised_rate(nic, cluster).value(), 2 * nic.bandwidth.value());
   EXPECT_DOUBLE_EQ(promised_rate(nic, cluster).value(),
                    cluster.node.nic_bandwidth.value() * nic.lanes);
-  const Link& slot = named(topology, "node0/gpu0->socket0");
+  const Link& slot = slot_of(topology);
   EXPECT_DOUBLE_EQ(promised_rate(slot, cluster).value(), cluster.node.gpu.pcie_bandwidth.value());
 }
 

@@ -56,6 +56,7 @@ void list(const std::string& what, bool figures) {
 /// What nothing is called, with the nearest of all that explain knows.
 InputError unknown_word(const std::string& what, const Catalog& catalog) {
   std::vector<std::string> known = field_paths();
+  for (const std::string& path : field_paths()) known.push_back(path.substr(0, path.find('.')));
   for (const std::string& term : term_names()) known.push_back(term);
   for (const auto& [name, kind] : kCatalogLists)
     for (const std::string& id : catalog.ids(kind)) known.push_back(id);
