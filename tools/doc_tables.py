@@ -55,7 +55,7 @@ def bottleneck(name):
     """A link's kind in words: "node1/nic0->fabric" is the NICs."""
     if "nic" in name:
         return "the NICs"
-    return " to ".join(re.sub(r"[\d.]+", "", end.rpartition("/")[2].rpartition(".")[2]) for end in name.split("->"))
+    return " to ".join(re.sub(r"[\d.]+", "", end.rpartition("/")[2].rpartition(".")[2]) or "router" for end in name.split("->"))
 
 
 def five_networks(program):

@@ -57,6 +57,14 @@ enum class ExpertDispatcher : std::uint8_t {
   hybridep,    ///< likewise, with fewer multiprocessors
 };
 
+/// Megatron's loss over words. Sources: Megatron-Core fusions/fused_cross_entropy.py; Transformer
+/// Engine pytorch/triton/cross_entropy.py.
+enum class LossFusion : std::uint8_t {
+  separate,  ///< operators over fp32 logits
+  native,    ///< compiled pieces over fp32 logits
+  te,        ///< two kernels, which leave the gradient where the 16-bit logits were
+};
+
 /// What `recompute: selective` runs again in backward.
 enum class SelectiveRecompute : std::uint8_t {
   core_attention,  ///< softmax(q k^T) v (Megatron)
@@ -89,19 +97,21 @@ struct FrameworkProfile {
   std::vector<std::string> graph_modules;  ///< of a layer that a graph holds; none: all
   int bf16_layers_first = 0;  ///< so many layers multiply in bf16 where others do in fp8 or nvfp4
   int bf16_layers_last = 0;
-  bool attention_copies = false;     ///< q, k, v and the output are copied into the kernel's layout
-  bool fused_norm = false;           ///< RMS norm is one kernel (layer norm always is)
-  bool fused_rope = false;           ///< rotary embedding is one kernel per tensor
-  bool fused_gate = false;           ///< a gated activation is one kernel
-  bool bias_epilogue = true;         ///< a linear layer's bias is added by the product's kernel
-  bool fp32_logits = false;          ///< logits are cast to fp32 ahead of the loss
-  bool loss_in_place = false;        ///< the loss overwrites its fp32 logits
-  bool transformer_engine = false;   ///< its products hold a workspace of their own, and unfused
-                                     ///< attention no buffer for the product's unread input
-  bool deterministic = false;        ///< torch.use_deterministic_algorithms, which wants
-                                     ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
-  bool products_accumulate = false;  ///< the weight-gradient product adds to the gradient buffer
-                                     ///< itself (beta = 1); else a kernel does
+  bool attention_copies = false;  ///< q, k, v and the output are copied into the kernel's layout
+  bool fused_norm = false;        ///< RMS norm is one kernel (layer norm always is)
+  bool fused_rope = false;        ///< rotary embedding is one kernel per tensor
+  bool fused_gate = false;        ///< a gated activation is one kernel
+  bool bias_epilogue = true;      ///< a linear layer's bias is added by the product's kernel
+  bool fp32_logits = false;       ///< logits are cast to fp32 ahead of the loss
+  LossFusion loss_fusion = LossFusion::separate;
+  bool fused_router = false;          ///< scores and choice of experts are one kernel each way
+  bool loss_in_place = false;         ///< the loss overwrites its fp32 logits
+  bool transformer_engine = false;    ///< its products hold a workspace of their own, and unfused
+                                      ///< attention no buffer for the product's unread input
+  bool deterministic = false;         ///< torch.use_deterministic_algorithms, which wants
+                                      ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
+  bool products_accumulate = false;   ///< the weight-gradient product adds to the gradient buffer
+                                      ///< itself (beta = 1); else a kernel does
   bool gradients_set_to_none = true;  ///< zero_grad frees; else the buffers are filled with zeros
   bool always_average = false;   ///< gradients are divided by the data-parallel size even where it
                                  ///< is 1

@@ -27,12 +27,43 @@ constexpr std::pair<const char*, std::string_view> kTerms[] = {
     {"fits", definitions::kFits},
     {"zero-shot",
      "a prediction for a GPU of which nothing was measured: from kernels measured on other GPUs "
-     "and "
-     "from the figures of this one"},
+     "and from the figures of this one"},
     {"extrapolated",
      "kernels of which some input lies outside what the predictor was trained on; less certain"},
     {"contention",
      "what collectives beside the kernels, which share the GPU, add to the time of the kernels"},
+    {"critical path",
+     "chain of causes from the start of the step to its end: what released each op last; "
+     "shortening "
+     "anything else does not shorten the step"},
+    {"data parallelism",
+     "replicas of the model work on different sequences and add up their gradients: "
+     "parallelism.data"},
+    {"tensor parallelism",
+     "every layer is split over GPUs, which exchange activations in each: parallelism.tensor"},
+    {"pipeline parallelism",
+     "stages of layers on different GPUs pass micro-batches on: parallelism.pipeline"},
+    {"context parallelism",
+     "a sequence is split over GPUs, which pass keys and values on: parallelism.context"},
+    {"expert parallelism",
+     "experts of a layer lie on different GPUs, and tokens travel to them: parallelism.expert"},
+    {"ZeRO",
+     "replicas share optimizer states (1), gradients too (2), weights too (3, or FSDP): "
+     "training.data_parallel.sharding"},
+    {"FSDP", "weights, gradients and optimizer states are shared by the replicas (ZeRO-3)"},
+    {"1F1B",
+     "pipeline schedule: one forward, one backward in turn, which bounds how many micro-batches "
+     "keep activations"},
+    {"recomputation",
+     "activations are dropped and computed again in backward: less memory, more time; "
+     "training.recompute"},
+    {"roofline",
+     "the fastest that arithmetic and memory bandwidth of the GPU allow a kernel, whichever is "
+     "slower"},
+    {"bus bandwidth",
+     "of a collective, as nccl-tests count it: comparable to the rate of the links, whatever the "
+     "number of GPUs"},
+    {"oversubscription", "what could leave a part of the network over what the rest can take"},
     {"micro-batch", "sequences that go through the model at a time; their gradients add up"},
     {"global batch", "sequences of a step: micro-batch x data x micro-batches"},
     {"elasticity",
@@ -65,7 +96,7 @@ std::string cell(double value, double unit) {
 std::string model_line(const ModelSpec& model, const std::string& id) {
   const ParameterCounts counts = parameter_counts(model);
   const bool sparse = counts.active > 0 && counts.active != counts.total;
-  return row("%-28s %9s %9s %7lld %7lld %7lld %8lld\n", id.c_str(), billions(counts.total).c_str(),
+  return row("%-26s %9s %8s %7lld %7lld %7lld %8lld\n", id.c_str(), billions(counts.total).c_str(),
              sparse ? billions(counts.active).c_str() : "-", static_cast<long long>(model.layers),
              static_cast<long long>(model.hidden), static_cast<long long>(model.heads),
              static_cast<long long>(model.vocab));
@@ -94,7 +125,7 @@ std::string head_of(CatalogKind kind) {
       return row("%-24s %8s %9s %8s %8s %8s %8s\n", "GPU", "GiB", "GB/s", "fp32", "tf32", "bf16",
                  "fp8 TF/s");
     case CatalogKind::models:
-      return row("%-28s %9s %9s %7s %7s %7s %8s\n", "model", "10^9 par.", "active", "layers",
+      return row("%-26s %9s %8s %7s %7s %7s %8s\n", "model", "10^9 par.", "active", "layers",
                  "hidden", "heads", "vocab");
     case CatalogKind::nodes:
       return row("%-32s %6s  %s\n", "node", "GPUs", "of");
@@ -155,6 +186,12 @@ std::optional<std::string> term_text(std::string_view term) {
     return fitted(std::string(name) + "\n  meaning: " + std::string(meaning) + "\n");
   }
   return std::nullopt;
+}
+
+std::vector<std::string> term_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, meaning] : kTerms) names.emplace_back(name);
+  return names;
 }
 
 std::string known_terms() {

@@ -1,7 +1,10 @@
 #include "app/cli/gpu_text.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <type_traits>
+#include <vector>
 
 #include "hw/units/text.h"
 #include "sim/config/fields/explain.h"
@@ -9,10 +12,6 @@
 
 namespace tessera {
 namespace {
-
-constexpr const char* kTableRow =
-    "%-22s %8s %9s %7s %7s %7s %7s %7s %7s %7s %7s %7s %8s %5s %9s %-13s %7s %6s %-11s %-9s %7s "
-    "%6s %7s\n";
 
 /// `value` / `unit` with as few digits as tell it; a dash for 0.
 std::string cell(double value, double unit = 1) {
@@ -34,23 +33,65 @@ std::string or_dash(std::string text) {
   return text.empty() ? "-" : text;
 }
 
-std::string table_line(const GpuSpec& gpu) {
-  const auto peak = [](FlopsPerSecond rate) { return cell(rate.value(), 1e12); };
-  char line[400];
-  std::snprintf(line, sizeof line, kTableRow, gpu.id.c_str(),
-                cell(static_cast<double>(gpu.memory.value()), 0x1p30).c_str(),
-                cell(gpu.memory_bandwidth.value(), 1e9).c_str(), peak(gpu.fp32).c_str(),
-                peak(gpu.fp32_matrix).c_str(), peak(gpu.tf32).c_str(), peak(gpu.bf16).c_str(),
-                peak(gpu.fp16).c_str(), peak(gpu.fp8).c_str(), peak(gpu.int8).c_str(),
-                peak(gpu.fp4).c_str(), cell(gpu.tdp.value()).c_str(),
-                cell(gpu.boost_clock.value(), 1e6).c_str(), cell(gpu.sm_count).c_str(),
-                gpu.compute_capability.c_str(), or_dash(gpu.die).c_str(), cell(gpu.process).c_str(),
-                or_dash(word_of("memory_kind", gpu.memory_kind)).c_str(),
-                or_dash(word_of("async_copy", gpu.async_copy)).c_str(),
-                or_dash(word_of("form_factor", gpu.form_factor)).c_str(),
-                cell(static_cast<double>(gpu.l2.value()), 0x1p20).c_str(),
-                cell(gpu.release_year).c_str(), cell(gpu.price).c_str());
-  return line;
+/// A column of the table of GPUs: what stands above, its unit, and the cell of a GPU.
+struct GpuColumn {
+  const char* head;
+  const char* unit;
+  std::function<std::string(const GpuSpec&)> cell;
+};
+
+std::vector<GpuColumn> gpu_columns() {
+  const auto peak = [](const char* head, FlopsPerSecond GpuSpec::*rate,
+                       const char* unit = "TFLOPS") {
+    return GpuColumn{head, unit,
+                     [rate](const GpuSpec& gpu) { return cell((gpu.*rate).value(), 1e12); }};
+  };
+  return {
+      {"memory", "GiB",
+       [](const GpuSpec& g) { return cell(static_cast<double>(g.memory.value()), 0x1p30); }},
+      {"bandwidth", "GB/s", [](const GpuSpec& g) { return cell(g.memory_bandwidth.value(), 1e9); }},
+      peak("fp32", &GpuSpec::fp32),
+      peak("fp32 mx", &GpuSpec::fp32_matrix),
+      peak("tf32", &GpuSpec::tf32),
+      peak("bf16", &GpuSpec::bf16),
+      peak("fp16", &GpuSpec::fp16),
+      peak("fp8", &GpuSpec::fp8),
+      peak("int8", &GpuSpec::int8, "TOPS"),
+      peak("fp4", &GpuSpec::fp4),
+      {"power", "W", [](const GpuSpec& g) { return cell(g.tdp.value()); }},
+      {"clock", "MHz", [](const GpuSpec& g) { return cell(g.boost_clock.value(), 1e6); }},
+      {"SMs", "", [](const GpuSpec& g) { return cell(g.sm_count); }},
+      {"USD/h", "", [](const GpuSpec& g) { return cell(g.price); }},
+      {"year", "", [](const GpuSpec& g) { return cell(g.release_year); }},
+      {"version", "", [](const GpuSpec& g) { return g.compute_capability; }},
+      {"die", "", [](const GpuSpec& g) { return or_dash(g.die); }},
+      {"process", "nm", [](const GpuSpec& g) { return cell(g.process); }},
+      {"memory", "",
+       [](const GpuSpec& g) { return or_dash(word_of("memory_kind", g.memory_kind)); }},
+      {"copies", "", [](const GpuSpec& g) { return or_dash(word_of("async_copy", g.async_copy)); }},
+      {"form", "", [](const GpuSpec& g) { return or_dash(word_of("form_factor", g.form_factor)); }},
+      {"L2", "MiB",
+       [](const GpuSpec& g) { return cell(static_cast<double>(g.l2.value()), 0x1p20); }}};
+}
+
+/// Head, unit and the cells of all GPUs, padded to one width.
+std::vector<std::string> padded_cells(const GpuColumn& column, std::span<const GpuSpec> gpus) {
+  std::vector<std::string> cells{column.head, column.unit};
+  for (const GpuSpec& gpu : gpus) cells.push_back(column.cell(gpu));
+  std::size_t width = 0;
+  for (const std::string& text : cells) width = std::max(width, text.size());
+  for (std::string& text : cells) text.insert(0, width + 1 - text.size(), ' ');
+  return cells;
+}
+
+/// The ids of the GPUs below two lines of head.
+std::vector<std::string> gpu_ids(std::span<const GpuSpec> gpus) {
+  std::vector<std::string> lines{"GPU", ""};
+  for (const GpuSpec& gpu : gpus) lines.push_back(gpu.id);
+  std::size_t width = 0;
+  for (const std::string& text : lines) width = std::max(width, text.size());
+  for (std::string& text : lines) text.resize(width, ' ');
+  return lines;
 }
 
 /// Text of a figure; empty where it is not stated, and for the id and the list of sources.
@@ -87,17 +128,24 @@ std::string meaning_of(const std::string& field) {
 
 }  // namespace
 
-std::string gpu_table(std::span<const GpuSpec> gpus) {
-  char head[400];
-  std::snprintf(head, sizeof head, kTableRow, "GPU", "memory", "bandwidth", "fp32", "fp32 mx",
-                "tf32", "bf16", "fp16", "fp8", "int8", "fp4", "power", "clock", "SMs", "version",
-                "die", "process", "memory", "copies", "form", "L2", "year", "USD/h");
-  std::string text = head;
-  std::snprintf(head, sizeof head, kTableRow, "", "GiB", "GB/s", "TFLOPS", "TFLOPS", "TFLOPS",
-                "TFLOPS", "TFLOPS", "TFLOPS", "TOPS", "TFLOPS", "W", "MHz", "", "", "", "nm", "",
-                "", "", "MiB", "", "");
-  text += head;
-  for (const GpuSpec& gpu : gpus) text += table_line(gpu);
+std::string gpu_table(std::span<const GpuSpec> gpus, std::size_t width) {
+  const std::vector<std::string> ids = gpu_ids(gpus);
+  std::vector<std::string> lines = ids;
+  std::string text;
+  const auto end_block = [&] {
+    for (const std::string& line : lines)
+      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    lines = ids;
+  };
+  for (const GpuColumn& column : gpu_columns()) {
+    const std::vector<std::string> cells = padded_cells(column, gpus);
+    if (lines.front().size() + cells.front().size() > width) {
+      end_block();
+      text += "\n";
+    }
+    for (std::size_t i = 0; i < lines.size(); ++i) lines[i] += cells[i];
+  }
+  end_block();
   return text;
 }
 

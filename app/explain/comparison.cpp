@@ -151,7 +151,7 @@ StepComparison compare_steps(const StepProfile& a, const StepProfile& b) {
   return comparison;
 }
 
-std::string comparison_text(const StepComparison& comparison) {
+std::string comparison_text(const StepComparison& comparison, bool notes) {
   const StepProfile& a = comparison.a;
   const StepProfile& b = comparison.b;
   return side_text("A", a) + side_text("B", b) + "\n" +
@@ -160,7 +160,7 @@ std::string comparison_text(const StepComparison& comparison) {
          memory_text(comparison) + setup_text(comparison) + head_text("time of a GPU, by phase") +
          rows_text(comparison.phases) + rows_text({{"total", a.step_time_s, b.step_time_s}}) +
          head_text("kernels, by class") + rows_text(comparison.classes) + "\n" +
-         kComparisonDefinition + "\n";
+         (notes ? kComparisonDefinition : "what the terms mean: --notes") + "\n";
 }
 
 std::string comparison_json(const StepComparison& comparison) {

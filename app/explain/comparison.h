@@ -37,7 +37,7 @@ struct StepComparison {
 StepComparison compare_steps(const StepProfile& a, const StepProfile& b);
 
 /// For people.
-std::string comparison_text(const StepComparison& comparison);
+std::string comparison_text(const StepComparison& comparison, bool notes = false);
 
 /// Schema `tessera.comparison/1`, SI units.
 std::string comparison_json(const StepComparison& comparison);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "sim/report/analysis/rank_list.h"
@@ -44,11 +45,36 @@ std::string name_of_part(TimeClass time_class, const std::string& part) {
   return std::string(label_of(time_class)) + (part.empty() ? "" : " " + part);
 }
 
+/// Short enough for eight columns on a terminal.
+const char* head_of(TimeClass column) {
+  switch (column) {
+    case TimeClass::communication:
+      return "commun.";
+    case TimeClass::memory_stall:
+      return "mem. stall";
+    case TimeClass::compute:
+      return "compute";
+    case TimeClass::contention:
+      return "contention";
+    case TimeClass::bubble:
+      return "bubble";
+    case TimeClass::host:
+      return "host";
+    default:
+      return "idle";
+  }
+}
+
+int column_width(TimeClass column) {
+  return std::max(6, static_cast<int>(std::string_view(head_of(column)).size()));
+}
+
 std::string shares_of(const RankStory& rank, Seconds step_time) {
   std::string cells;
   for (const TimeClass column : kColumns) {
     std::array<char, 32> cell{};
-    std::snprintf(cell.data(), cell.size(), " %13.1f", share(rank.in(column), step_time));
+    std::snprintf(cell.data(), cell.size(), " %*.1f", column_width(column),
+                  share(rank.in(column), step_time));
     cells += cell.data();
   }
   return cells;
@@ -58,7 +84,7 @@ std::string rank_rows(const StepStory& story) {
   std::string text = "\n% of the step, by rank\n  stage";
   for (const TimeClass column : kColumns) {
     std::array<char, 32> cell{};
-    std::snprintf(cell.data(), cell.size(), " %13s", std::string(label_of(column)).c_str());
+    std::snprintf(cell.data(), cell.size(), " %*s", column_width(column), head_of(column));
     text += cell.data();
   }
   text += "  ranks\n";
@@ -94,7 +120,7 @@ std::string part_rows(const StepStory& story) {
 }
 
 std::string path_rows(const StepStory& story) {
-  std::string text = line("\n%-42s %12s %8s", "critical path [1]", "ms", "%");
+  std::string text = line("\n%-42s %12s %8s", "critical path", "ms", "%");
   for (const ClassTime& entry : story.path_times)
     text += line("  %-40s %12.3f %8.1f", name_of_part(entry.time_class, entry.part).c_str(),
                  milliseconds(entry.time), share(entry.time, story.step_time));
@@ -112,7 +138,7 @@ std::string sensitivity_rows(const StepExplanation& explanation) {
   const double faster = 100 * (explanation.sensitivities.front().factor - 1);
   std::array<char, 64> head{};
   std::snprintf(head.data(), head.size(), "what would help: %.3g %% faster", faster);
-  std::string text = line("\n%-52s %12s %14s", head.data(), "step %", "elasticity [2]");
+  std::string text = line("\n%-52s %12s %14s", head.data(), "step %", "elasticity");
   double sum = 0;
   for (const Sensitivity& entry : explanation.sensitivities) {
     const double change = share(entry.step_time, explanation.story.step_time) - 100;
@@ -123,11 +149,12 @@ std::string sensitivity_rows(const StepExplanation& explanation) {
   return text + line("  %-50s %12s %14.3f", "sum", "", sum);
 }
 
-std::string notes() {
+std::string definitions_text() {
   std::string text = "\n";
   for (const TimeClass column : kColumns)
     text += std::string(label_of(column)) + ": " + std::string(definition_of(column)) + "\n";
-  return text + "[1] " + kCriticalPathDefinition + ".\n[2] " + kElasticityDefinition + ".\n";
+  return text + "critical path: " + kCriticalPathDefinition +
+         ".\nelasticity: " + kElasticityDefinition + ".\n";
 }
 
 }  // namespace
@@ -164,7 +191,7 @@ TimeClass bound_by(const StepStory& story) {
   return longest;
 }
 
-std::string explanation_text(const StepExplanation& explanation) {
+std::string explanation_text(const StepExplanation& explanation, bool notes) {
   const StepStory& story = explanation.story;
   const Provenance& provenance = explanation.provenance;
   const TimeClass longest = bound_by(story);
@@ -178,7 +205,7 @@ std::string explanation_text(const StepExplanation& explanation) {
               milliseconds(story.step_time), std::string(label_of(longest)).c_str(),
               share(in_longest, story.step_time)) +
          rank_rows(story) + part_rows(story) + path_rows(story) + sensitivity_rows(explanation) +
-         notes();
+         (notes ? definitions_text() : "\nwhat the terms mean: --notes\n");
 }
 
 }  // namespace tessera

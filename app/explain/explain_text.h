@@ -19,7 +19,7 @@ struct StepExplanation {
 };
 
 /// For people: ranks with equal shares share a line.
-std::string explanation_text(const StepExplanation& explanation);
+std::string explanation_text(const StepExplanation& explanation, bool notes = false);
 
 /// Schema `tessera.step_story/1`: step_time_s, bound_by, ranks[], critical_path (classes[], ops[],
 /// pieces[]), sensitivities[], definitions. SI units.

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "hw/units/input_error.h"
 #include "sim/config/files/text_file.h"
 #include "sim/config/files/yaml_tree.h"
+#include "sim/config/suggest.h"
 
 namespace tessera {
 namespace {
@@ -50,12 +52,16 @@ JobKind kind_of_yaml(const std::string& file) {
   return is_model ? JobKind::model : JobKind::scenario;
 }
 
-[[noreturn]] void refuse_unknown(const std::string& what) {
+[[noreturn]] void refuse_unknown(const std::string& what, const Catalog& catalog) {
   const bool is_repository = std::ranges::count(what, '/') == 1 && what.find('.') != 0;
+  std::vector<std::string> known = catalog.ids(CatalogKind::models);
+  for (const std::string& id : catalog.ids(CatalogKind::scenarios)) known.push_back(id);
+  const std::string best = nearest(what, known);
   throw InputError(
       {what, "is neither a file nor an id of the catalog",
-       is_repository ? "nothing is fetched: of a model on Hugging Face's hub name its config.json"
-                     : "tessera list models and tessera list scenarios have the ids"});
+       is_repository  ? "nothing is fetched: of a model on Hugging Face's hub name its config.json"
+       : best.empty() ? "tessera list models and tessera list scenarios have the ids"
+                      : did_you_mean(best)});
 }
 
 }  // namespace
@@ -66,7 +72,7 @@ JobKind job_kind(const std::string& what, const Catalog& catalog) {
   if (is_id && catalog.has(CatalogKind::scenarios, what)) return JobKind::scenario;
   if (fs::is_directory(what) && fs::exists(fs::path(what) / "config.json"))
     return JobKind::hugging_face;
-  if (!fs::exists(what)) refuse_unknown(what);
+  if (!fs::exists(what)) refuse_unknown(what, catalog);
   const std::string extension = fs::path(what).extension().string();
   if (extension == ".json") return kind_of_json(what);
   if (extension == ".yaml" || extension == ".yml") return kind_of_yaml(what);

@@ -17,6 +17,17 @@ PageJson milliseconds(const std::optional<double>& seconds) {
   return seconds ? PageJson(*seconds * 1e3) : PageJson();
 }
 
+constexpr double kShortest = 1e-9;  ///< [s] of a difference; less is rounding
+
+/// "tensor communication" for a phase, "layer norm" for a class of kernels.
+std::string phase_words(const std::string& name) {
+  for (const TimeCategory category : time_categories())
+    if (name == label_of(category)) return std::string(look_of(category).words);
+  std::string words = name;
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
 PageJson table_of(const char* title, const std::vector<ComparedTime>& rows, const char* note) {
   PageJson table{{"title", title},
                  {"columns", {"", "A ms", "B ms", "B - A ms", "B - A, % of A"}},
@@ -24,10 +35,11 @@ PageJson table_of(const char* title, const std::vector<ComparedTime>& rows, cons
                  {"note", note}};
   for (const ComparedTime& row : rows) {
     if (row.a.value_or(0) == 0 && row.b.value_or(0) == 0) continue;
+    const double difference = std::abs(row.difference()) < kShortest ? 0 : row.difference();
     PageJson change;
-    if (row.a.value_or(0) > 0) change = 100 * row.difference() / *row.a;
-    table["rows"].push_back(
-        {row.name, milliseconds(row.a), milliseconds(row.b), row.difference() * 1e3, change});
+    if (row.a.value_or(0) > 0) change = 100 * difference / *row.a;
+    table["rows"].push_back({phase_words(row.name), milliseconds(row.a), milliseconds(row.b),
+                             difference * 1e3, change});
   }
   return table;
 }
@@ -56,8 +68,6 @@ PageJson bars_of(const StepComparison& comparison) {
                   {{"name", "B"}, {"shares", std::move(b)}}};
   return bars;
 }
-
-constexpr double kShortest = 1e-9;  ///< [s] of a difference; less is rounding
 
 PageJson waterfall_of(const StepComparison& comparison) {
   PageJson steps = PageJson::array();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/html/page.h"
 #include "app/html/provenance_data.h"
@@ -10,6 +11,29 @@ namespace tessera {
 namespace {
 
 using PageJson = nlohmann::ordered_json;
+
+/// Figures of a plan's JSON in the order of a reader's questions, with units in brackets.
+constexpr std::pair<const char*, const char*> kFigures[] = {
+    {"feasible", "fits"},
+    {"budget_bytes", "budget [B]"},
+    {"peak_bytes", "peak with the plan [B]"},
+    {"base_peak_bytes", "peak without [B]"},
+    {"overhead", "time added, of the time without"},
+    {"time_s", "time with the plan [s]"},
+    {"base_time_s", "time without [s]"},
+    {"time_bound_s", "no plan is faster than [s]"},
+    {"lower_bound_bytes", "no plan needs less than [B]"},
+    {"certified_gap", "distance to the bound"},
+    {"recompute_s", "computed again [s]"},
+    {"stall_s", "waits for copies [s]"},
+    {"copied_bytes", "copied to the host [B]"},
+    {"host_peak_bytes", "peak in the host [B]"},
+    {"static_bytes", "held all the time [B]"},
+    {"ops", "operators"},
+    {"tensors", "tensors"},
+    {"graph", "graph"},
+    {"format", "format"},
+    {"planner", "planner"}};
 
 constexpr std::size_t kMostDecisions = 2000;
 constexpr std::size_t kMostSamples = 4000;
@@ -67,12 +91,14 @@ std::string graph_plan_page(const remat::PlanReport& report, const std::string& 
   const PageJson plan = PageJson::parse(remat::plan_json(report));
   PageJson page{{"title", "Memory plan of the graph " + report.instance->graph.name()},
                 {"summary", PageJson::array()}};
-  for (const auto& [name, value] : plan.items())
-    if (value.is_primitive())
+  for (const auto& [name, words] : kFigures) {
+    const PageJson value = plan.value(name, PageJson());
+    if (!value.is_null())
       page["summary"].push_back(
-          {{"name", name},
+          {{"name", words},
            {"value", value.is_boolean() ? PageJson(value.get<bool>() ? "yes" : "no") : value},
            {"definition", ""}});
+  }
   if (report.result.feasible) {
     page["memory"] = memory_of(report);
     page["tables"] = PageJson::array({decisions_table(plan["decisions"])});

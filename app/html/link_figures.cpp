@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "app/html/drawn_topology.h"
+#include "hw/promised_rate.h"
 #include "sim/report/analysis/link_use.h"
 #include "sim/report/drawings/topology_drawing.h"
 
@@ -40,38 +42,8 @@ PageJson row_of(const LinkTraffic& traffic, const LinkUse& use, const Topology& 
   return {{"name", link.name},
           {"technology", words_of(link.technology)},
           {"rate", link.bandwidth.value()},
+          {"promised", promised_rate(link, topology.cluster()).value()},
           {"use", std::move(shares)}};
-}
-
-PageJson numbers(const SvgBox& box) {
-  return {std::round(box.x), std::round(box.y), std::round(box.width), std::round(box.height)};
-}
-
-PageJson drawing_of(const TopologyDrawing& drawing, const std::map<LinkId, int>& row_of_link) {
-  PageJson frames = PageJson::array();
-  for (const DrawnBox& frame : drawing.frames)
-    frames.push_back({{"box", numbers(frame.box)}, {"name", frame.name}});
-  PageJson lines = PageJson::array();
-  for (const DrawnLine& line : drawing.lines) {
-    PageJson points = PageJson::array();
-    for (const SvgPoint& point : line.points)
-      points.push_back({std::round(point.x), std::round(point.y)});
-    PageJson rows = PageJson::array();
-    for (const LinkId link : line.links) {
-      const auto row = row_of_link.find(link);
-      if (row != row_of_link.end()) rows.push_back(row->second);
-    }
-    lines.push_back(
-        {{"points", std::move(points)}, {"rows", std::move(rows)}, {"title", line.title}});
-  }
-  PageJson places = PageJson::array();
-  for (const DrawnPlace& place : drawing.places)
-    places.push_back({{"box", numbers(place.shape.box)},
-                      {"name", label_of(place)},
-                      {"fill", look_of(place.kind).fill}});
-  return {{"width", drawing.width},    {"height", drawing.height},
-          {"note", drawing.note},      {"frames", std::move(frames)},
-          {"lines", std::move(lines)}, {"places", std::move(places)}};
 }
 
 bool is_worth_it(const TimelineIndex& index) {
@@ -110,7 +82,7 @@ PageJson link_figures(const TimelineIndex& index, const TimedProgram& timed) {
   }
   return {{"part_s", use.part.value()}, {"parts", kParts},
           {"used", use.links.size()},   {"shown", std::min(kHeatRows, use.links.size())},
-          {"rows", std::move(rows)},    {"drawing", drawing_of(drawing, row_of_link)}};
+          {"rows", std::move(rows)},    {"drawing", drawn_topology(drawing, row_of_link)}};
 }
 
 }  // namespace tessera

@@ -64,14 +64,14 @@ PageJson summary_of(const MemoryPlanReport& report) {
   add("peak with the plan [GiB]",
       memory.feasible() ? PageJson(gib(highest(memory, &StageMemoryPlan::planned_peak)))
                         : PageJson());
-  add_device(report, add);
+  add("the plan costs [%]", added_percent(report), "simulated with it over simulated without");
+  add("simulated with the plan [ms]", milliseconds(report.simulated_time),
+      "kernels that run again and copies among all others");
   add("step time without a plan [ms]", milliseconds(report.base_time),
       "simulated, whether or not the step fits");
   add("expected with the plan [ms]", milliseconds(report.planned_time),
       "passes in the order of the schedule, each with its planned time");
-  add("simulated with the plan [ms]", milliseconds(report.simulated_time),
-      "kernels that run again and copies among all others");
-  add("the plan costs [%]", added_percent(report), "simulated with it over simulated without");
+  add_device(report, add);
   add("link to host memory [GB/s]", memory.link.bytes_per_ns,
       "per direction and GPU, where all that share it copy");
   return summary;

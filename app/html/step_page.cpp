@@ -58,11 +58,11 @@ PageJson summary_of(const StepReport& report) {
   summary.push_back(page_entry("exposed copies [ms]",
                                report.breakdown.exposed_copies().value() * 1e3,
                                definitions::kExposedCopies));
-  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  constexpr double kGibibyte = 1024.0 * 1024 * 1024;
   summary.push_back(page_entry("peak memory [GiB]",
-                               static_cast<double>(report.memory.peak.value()) / kGiB,
+                               static_cast<double>(report.memory.peak.value()) / kGibibyte,
                                definitions::kPeakMemory));
-  const auto gib = [](Bytes bytes) { return static_cast<double>(bytes.value()) / kGiB; };
+  const auto gib = [](Bytes bytes) { return static_cast<double>(bytes.value()) / kGibibyte; };
   const MemoryReport& memory = report.memory;
   summary.push_back(page_entry("reserved by the allocator [GiB]", gib(memory.reserved)));
   summary.push_back(page_entry("CUDA context [GiB]", gib(memory.context)));

@@ -58,15 +58,21 @@ std::string why_text(const LayoutResult& layout) {
   return text;
 }
 
-const std::string kHead = formatted("%11s %11s %6s %10s %12s %12s  ", "step time", "token/s/GPU",
+const std::string kHead = formatted("%10s %11s %6s %9s %11s %11s", "step time", "token/s/GPU",
                                     "MFU", "memory", "USD/1e9 tok", "kWh/1e9 tok");
 
-std::string layout_line(const SearchCase& of, const LayoutResult& layout) {
-  return formatted(
-      "%11s %11.1f %4.1f %% %10s %12s %12s  %s\n", to_short_text(layout.step_time).c_str(),
-      layout.tokens_per_s / of.gpus, layout.mfu * 100, to_short_text(layout.memory.total()).c_str(),
-      number_or_dash(dollars_per_billion(of, layout), "%.2f").c_str(),
-      number_or_dash(kwh_per_billion(of, layout), "%.1f").c_str(), to_text(layout.layout).c_str());
+constexpr std::size_t kIndent = 4;
+
+/// The figures below kHead, and the layout on a line of its own behind `head`, which is kIndent
+/// wide.
+std::string layout_lines(const std::string& head, const SearchCase& of,
+                         const LayoutResult& layout) {
+  return head + to_text(layout.layout) + "\n" + std::string(kIndent, ' ') +
+         formatted("%10s %11.1f %4.1f %% %9s %11s %11s\n", to_short_text(layout.step_time).c_str(),
+                   layout.tokens_per_s / of.gpus, layout.mfu * 100,
+                   to_short_text(layout.memory.total()).c_str(),
+                   number_or_dash(dollars_per_billion(of, layout), "%.2f").c_str(),
+                   number_or_dash(kwh_per_billion(of, layout), "%.1f").c_str());
 }
 
 std::string title(const SearchCase& of) {
@@ -124,10 +130,10 @@ std::string detailed(const SearchCase& of, std::size_t top) {
                      unpriced_text({of}) + approximate_text({of});
   if (!of.found.failure.empty()) text += "failed: " + of.found.failure + "\n";
   if (of.best() == nullptr) return text;
-  text += "\n  " + kHead + "layout\n";
+  text += "\n" + std::string(kIndent, ' ') + kHead + "\n";
   const std::size_t shown = std::min(top, of.found.fitting.size());
   for (std::size_t i = 0; i < shown; ++i)
-    text += formatted("%2zu", i + 1) + layout_line(of, of.found.fitting[i]);
+    text += layout_lines(formatted("%2zu  ", i + 1), of, of.found.fitting[i]);
   text += "\nwhere the time goes\n";
   for (std::size_t i = 0; i < shown; ++i)
     text += formatted("%2zu  ", i + 1) + why_text(of.found.fitting[i]) + "\n";
@@ -135,21 +141,22 @@ std::string detailed(const SearchCase& of, std::size_t top) {
   if (front.size() > 1) {
     text += "\nless memory for more time, of those simulated\n";
     for (const LayoutResult* layout : front) {
-      if (layout != of.best()) text += "  " + layout_line(of, *layout);
+      if (layout != of.best()) text += layout_lines(std::string(kIndent, ' '), of, *layout);
     }
   }
-  text += "\n  first: " + to_settings(of.best()->layout) + "\n";
+  text += "\nfirst  " + to_settings(of.best()->layout) + "\n";
   return text;
 }
 
 std::string case_line(const SearchCase& of, const std::vector<SearchCase>& cases) {
   const LayoutResult* best = of.best();
   const auto efficiency = efficiency_of(of, cases);
-  return formatted("%-20s %6d %9s ", of.model.c_str(), of.gpus,
-                   efficiency ? formatted("%.1f %%", 100 * *efficiency).c_str() : "-") +
-         (best != nullptr ? layout_line(of, *best)
-                          : (of.found.proven() ? "nothing fits " : "nothing found yet for ") +
-                                of.cluster + "\n");
+  const std::string head =
+      formatted("%s on %d x %s, efficiency %s: ", of.model.c_str(), of.gpus, of.gpu.c_str(),
+                efficiency ? formatted("%.1f %%", 100 * *efficiency).c_str() : "-");
+  return best != nullptr ? layout_lines(head, of, *best)
+                         : head + (of.found.proven() ? "nothing fits " : "nothing found yet for ") +
+                               of.cluster + "\n";
 }
 
 std::string duration_text(Seconds time) {
@@ -202,7 +209,7 @@ std::string answer_text(const SearchQuestion& question, const std::vector<Search
 }
 
 std::string compared(const SearchQuestion& question, const std::vector<SearchCase>& cases) {
-  std::string text = formatted("%-20s %6s %9s ", "model", "GPUs", "efficient") + kHead + "layout\n";
+  std::string text = std::string(kIndent, ' ') + kHead + "\n";
   for (const SearchCase& of : cases) text += case_line(of, cases);
   for (const SearchCase& of : cases)
     if (!of.found.proven()) text += title(of) + ": " + proof_text(of, 1);

@@ -7,10 +7,12 @@
 #include <string_view>
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "hw/units/input_error.h"
 #include "hw/units/plain_text.h"
+#include "sim/report/text/fitted_lines.h"
 
 namespace tessera {
 
@@ -52,6 +54,17 @@ void print_styled(const std::string& text) {
 
 bool is_terminal() {
   return isatty(STDOUT_FILENO) == 1;
+}
+
+std::size_t width_of(int stream) {
+  constexpr std::size_t kNarrowest = 40;
+  winsize size{};
+  if (ioctl(stream, TIOCGWINSZ, &size) != 0 || size.ws_col < kNarrowest) return kTerminalWidth;
+  return size.ws_col;
+}
+
+std::string for_people(std::string_view text) {
+  return fitted(text, width_of(STDOUT_FILENO));
 }
 
 TextStyle text_style(bool notes) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/report/text/text_style.h"
@@ -20,6 +22,13 @@ void print_styled(const std::string& text);
 
 /// Whether stdout is one: an answer there is read by a person.
 bool is_terminal();
+
+/// Columns of the terminal that `stream` writes to; 80 where it writes to none.
+std::size_t width_of(int stream);
+
+/// A table or a text with lines as wide as stdout's terminal: what is longer goes on below. Not for
+/// what programs read.
+std::string for_people(std::string_view text);
 
 /// Colours and bars on a terminal that has colours and whose user did not set NO_COLOR.
 TextStyle text_style(bool notes);

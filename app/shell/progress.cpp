@@ -3,8 +3,9 @@
 #include <cstdio>
 #include <utility>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "app/shell/output.h"
 
 namespace tessera {
 namespace {
@@ -45,14 +46,14 @@ bool StatusLine::is_due() const {
 
 void StatusLine::show(const std::string& text) {
   if (!on_terminal_) return;
-  constexpr std::size_t kUsualWidth = 80;
-  winsize size{};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  const std::size_t width = known ? size.ws_col - 1U : kUsualWidth - 1;
-  std::fprintf(stderr, "\r%s\x1b[K", text.substr(0, width).c_str());
+  std::fprintf(stderr, "\r%s\x1b[K", text.substr(0, width_of(STDERR_FILENO) - 1).c_str());
   std::fflush(stderr);
   shown_ = Clock::now();
   shows_ = true;
+}
+
+void StatusLine::show(std::size_t done, std::size_t all, const std::string& noun) {
+  show(progress_line(done, all, noun, seconds_between(begin_, Clock::now())));
 }
 
 Progress::Progress(std::string noun)

@@ -23,10 +23,13 @@ class StatusLine {
   bool is_due() const;
   /// Cut to the width of the terminal.
   void show(const std::string& text);
+  /// progress_line() of the time since this was made.
+  void show(std::size_t done, std::size_t all, const std::string& noun);
 
  private:
   bool on_terminal_;
   bool shows_ = false;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point shown_;
 };
 

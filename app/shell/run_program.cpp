@@ -1,5 +1,6 @@
 #include "app/shell/run_program.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -12,12 +13,16 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include "app/shell/interrupt.h"
 #include "app/shell/output.h"
+#include "app/shell/usage_error.h"
 #include "hw/units/deadline.h"
 #include "hw/units/input_error.h"
 #include "hw/units/plain_text.h"
@@ -25,17 +30,22 @@
 #include "sim/engine/errors/deadlock_error.h"
 #include "sim/engine/errors/out_of_memory_error.h"
 #include "sim/engine/errors/time_limit_error.h"
+#include "sim/report/text/fitted_lines.h"
 
 namespace tessera {
 namespace {
 
-/// Texts of the user in a message are shown, not obeyed.
+/// "error: text". Texts of the user in a message are shown, not obeyed. On a terminal with lines
+/// as wide as it is; elsewhere a message is one line, for grep.
 class PlainMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& line) override {
-    const std::string text = without_control_characters(
-        std::string_view(message.payload.data(), message.payload.size()));
+    const auto level = spdlog::level::to_string_view(message.level);
+    std::string text(level.data(), level.size());
+    text += ": " + without_control_characters(
+                       std::string_view(message.payload.data(), message.payload.size()));
+    if (isatty(STDERR_FILENO) == 1) text = fitted(text, width_of(STDERR_FILENO));
     line.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
@@ -43,11 +53,32 @@ class PlainMessage : public spdlog::custom_flag_formatter {
   }
 };
 
+/// The help of CLI11, whose lines are as long as their texts, with a place to break behind each
+/// choice of "{a,b,c}".
+class FittedHelp : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    return for_people(CLI::Formatter::make_help(app, std::move(name), mode));
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text, plain = CLI::Formatter::make_option_opts(option);
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      text += plain[i];
+      if (plain[i] == ',' && plain.size() > kLongChoices) text += ' ';
+    }
+    return text;
+  }
+
+ private:
+  static constexpr std::size_t kLongChoices = 60;
+};
+
 /// Logs go to stderr, so that stdout holds the answer alone; TESSERA_LOG sets the level.
 void set_up_logging() {
   auto logger = spdlog::stderr_logger_st("tessera");
   auto form = std::make_unique<spdlog::pattern_formatter>();
-  form->add_flag<PlainMessage>('*').set_pattern("%l: %*");
+  form->add_flag<PlainMessage>('*').set_pattern("%*");
   logger->set_formatter(std::move(form));
   spdlog::set_default_logger(logger);
   const char* level = std::getenv("TESSERA_LOG");
@@ -57,6 +88,7 @@ void set_up_logging() {
 /// With 128 and the number of the signal, as shells tell of it: Ctrl-C is 130.
 extern "C" void exit_interrupted(int signal) {
   remove_unfinished_file();
+  if (signal == SIGINT) tell_interrupted();
   std::_Exit(static_cast<int>(ExitCode::interrupted) - SIGINT + signal);
 }
 
@@ -99,16 +131,14 @@ ExitCode report_input_error(const InputError& error) {
 }
 
 /// CLI11 would only say that a command is required.
-bool names_unknown_command(const CLI::App& app, const std::string& word) {
-  if (word.empty() || word.front() == '-') return false;
+bool names_unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty() || words.front().empty() || words.front().front() == '-') return false;
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  std::string names;
-  for (const CLI::App* command : commands) {
-    if (command->get_name() == word) return false;
-    if (!names.empty()) names += ", ";
-    names += command->get_name();
-  }
-  spdlog::error("unknown command '{}'; use one of {}", word, names);
+  const auto is_word = [&](const CLI::App* command) {
+    return command->get_name() == words.front();
+  };
+  if (std::ranges::any_of(commands, is_word)) return false;
+  spdlog::error("{}", unknown_command_message(app, words.front()));
   return true;
 }
 
@@ -117,14 +147,18 @@ ExitCode parse_and_run(CLI::App& app, const AddCommands& add_commands, int argc,
   app.set_version_flag("--version", TESSERA_VERSION);
   ExitCode exit_code = ExitCode::ok;
   add_commands(app, exit_code);
-  if (argc > 1 && names_unknown_command(app, argv[1])) return ExitCode::usage;
+  const std::vector<std::string> words =
+      with_help_last(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  if (names_unknown_command(app, words)) return ExitCode::usage;
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them reversed
   } catch (const CLI::ParseError& error) {
-    std::ostringstream message;
-    const int code = app.exit(error, std::cout, message);
-    std::fputs(without_control_characters(message.str()).c_str(), stderr);
-    return code == 0 ? ExitCode::ok : ExitCode::usage;
+    if (error.get_exit_code() != 0) {
+      spdlog::error("{}", usage_message(app, error, words));
+      return ExitCode::usage;
+    }
+    std::ostringstream nothing;
+    app.exit(error, std::cout, nothing);
   }
   return exit_code;
 }
@@ -168,6 +202,7 @@ int run_program(const std::string& name, const std::string& description,
   try {
     set_up_logging();
     CLI::App app(description, name);
+    app.formatter(std::make_shared<FittedHelp>());
     return static_cast<int>(parse_and_run(app, add_commands, argc, argv));
   } catch (...) {
     return static_cast<int>(report_exception());

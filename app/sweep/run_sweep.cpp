@@ -1,5 +1,7 @@
 #include "app/sweep/run_sweep.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -27,6 +29,14 @@ std::string without_numbers(const std::string& text) {
     i = alone ? end : i + 1;
   }
   return result;
+}
+
+/// Tokens/s per GPU of an answer; 0 where it does not fit, or knows of no tokens.
+double speed_of(const std::string& answer) {
+  const auto json = nlohmann::json::parse(answer, nullptr, false);
+  if (!json.is_object() || !json.value("fits", false)) return 0;
+  const auto speed = json.find("tokens_per_s_per_gpu");
+  return speed != json.end() && speed->is_number() ? speed->get<double>() : 0;
 }
 
 /// One run through the points.
@@ -142,6 +152,7 @@ class SweepRun {
     result.wall_s = std::chrono::duration<double>(Clock::now() - in_flight.start).count();
     if (returned) {
       result.answer = ended.text.substr(1);
+      counts_.best = std::max(counts_.best, speed_of(result.answer));
       ++counts_.simulated;
     } else if (ended.how == EndedCall::How::timed_out) {
       result.outcome = PointOutcome::timed_out;

@@ -22,6 +22,7 @@ struct SweepCounts {
   std::int64_t invalid = 0;
   std::int64_t failed = 0;
   std::int64_t timed_out = 0;
+  double best = 0;  ///< tokens/s per GPU of the fastest that fits, of those simulated now
   std::map<std::string, std::int64_t> reasons;  ///< of invalid and failed points
 
   std::int64_t done() const { return simulated + stored + left_out + invalid + failed + timed_out; }

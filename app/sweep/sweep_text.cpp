@@ -199,7 +199,8 @@ std::string progress_text(const SweepCounts& counts, double seconds) {
   const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +
                           std::string(static_cast<std::size_t>(kBarWidth - filled), '.');
   const double rate = seconds > 0 ? done / seconds : 0;
-  const std::string left = rate > 0 ? time_text((total - done) / rate) + " left" : "";
+  std::string left = rate > 0 ? time_text((total - done) / rate) + " left" : "";
+  if (counts.best > 0) left += formatted("  best %.0f tok/s/GPU", counts.best);
   return "[" + bar +
          formatted("]  %lld/%lld  %.0f %%  %.1f points/s  ", static_cast<long long>(counts.done()),
                    static_cast<long long>(counts.total), 100 * done / total, rate) +

@@ -21,6 +21,15 @@ constexpr std::array<std::string_view, kMeasuredOps> kOpNames{
     "linear",     "bmm",        "add",  "mul",  "div",  "pow",     "add_scalar", "mul_scalar",
     "div_scalar", "pow_scalar", "relu", "gelu", "tanh", "softmax", "layer_norm", "conv2d"};
 
+/// "use one of a, b, c".
+template <class Values, class Name>
+std::string known_words(const Values& values, Name name_of_value) {
+  std::string list;
+  for (const auto& value : values)
+    list += (list.empty() ? "use one of " : ", ") + std::string(name_of_value(value));
+  return list;
+}
+
 enum Column : std::size_t {
   kGpu,
   kOp,
@@ -164,7 +173,7 @@ class Reader {
     const auto op = std::ranges::find(kOpNames, op_name);
     if (op == kOpNames.end()) {
       problem("unknown op '" + std::string(op_name) + "'",
-              "known: linear, bmm, add, softmax, conv2d, ...");
+              known_words(kOpNames, [](std::string_view name) { return name; }));
       return;
     }
     KernelMeasurement row;
@@ -198,7 +207,8 @@ class Reader {
     const ProductFormat* format = bad_ == UnreadRows::kept ? product_format(dtype) : nullptr;
     const bool product = products_only_ || row.op == MeasuredOp::linear;
     if (named == kAllPrecisions.end() && !dtype.empty() && (!product || format == nullptr)) {
-      problem("dtype = '" + std::string(dtype) + "' is not known", "fp32, tf32, bf16, fp16, ...");
+      problem("dtype = '" + std::string(dtype) + "' is not known",
+              known_words(kAllPrecisions, [](Precision p) { return name_of(p); }));
       return false;
     }
     row.precision = named == kAllPrecisions.end() ? Precision::fp32 : *named;

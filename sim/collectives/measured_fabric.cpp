@@ -1,5 +1,6 @@
 #include "sim/collectives/measured_fabric.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -32,6 +33,34 @@ AllReduce all_reduce_over(const ClusterSpec& cluster, const CollectiveTuning& tu
           BytesPerSecond(bus_bytes(cluster.gpu_count()) / cost.solo_time.value())};
 }
 
+/// NICs that are crowded or half as many leave more than that of what a cluster promises.
+constexpr double kLeastOfNics = 1.0 / 3;
+/// Longer than any way between two hosts of a data centre takes, threads that pass data on included.
+constexpr Seconds kMostPerRank(1e-3);
+
+/// As many ranks on each of the first `nodes` nodes.
+std::vector<int> spread_over(const ClusterSpec& cluster, int ranks, int nodes) {
+  std::vector<int> places;
+  for (int node = 0; node < nodes; ++node)
+    for (int i = 0; i < ranks / nodes; ++i) places.push_back(node * cluster.node.gpu_count + i);
+  return places;
+}
+
+/// Sizes in steps of four, and how much longer the call takes than is predicted.
+std::vector<SizeCorrection> corrections_by(Seconds more, const Topology& topology,
+                                           CollectiveKind kind, const std::vector<int>& ranks,
+                                           const CollectiveTuning& tuning) {
+  constexpr Bytes kSmallest = 1_KiB;
+  constexpr Bytes kLargest = 64_GiB;
+  std::vector<SizeCorrection> corrections;
+  for (Bytes bytes = kSmallest; bytes <= kLargest; bytes *= 4) {
+    const CollectiveCall call{.kind = kind, .bytes = bytes};
+    const Seconds predicted = collective_cost(topology, call, ranks, tuning).solo_time;
+    corrections.push_back({bytes, (predicted + more) / predicted});
+  }
+  return corrections;
+}
+
 }  // namespace
 
 // Transfers take a time in proportion to 1 / share, but for the algorithm that NCCL chooses: a few
@@ -44,6 +73,11 @@ MeasuredFabric measured_fabric(const ClusterSpec& cluster, const CollectiveTunin
   fabric.promised = now.bus;
   if (now.bus <= measured) return fabric;
   const Seconds wanted(bus_bytes(cluster.gpu_count()) / measured.value());
+  const Seconds of_a_rank = (wanted - now.time) / cluster.gpu_count();
+  if (measured / now.bus < kLeastOfNics && of_a_rank <= kMostPerRank) {
+    fabric.per_rank = of_a_rank;
+    return fabric;
+  }
   constexpr int kSteps = 12;
   constexpr double kClose = 1e-3;
   for (int i = 0; i < kSteps && std::abs(now.time / wanted - 1) > kClose; ++i) {
@@ -57,10 +91,36 @@ MeasuredFabric measured_fabric(const ClusterSpec& cluster, const CollectiveTunin
   return fabric;
 }
 
+std::vector<GroupCalibration> calibrations_of(const MeasuredFabric& fabric,
+                                              const CollectiveTuning& tuning) {
+  std::vector<GroupCalibration> groups;
+  if (fabric.per_rank.value() <= 0) return groups;
+  const ClusterSpec& cluster = fabric.cluster;
+  const Topology topology(cluster);
+  for (int ranks = 2; ranks <= cluster.gpu_count(); ++ranks) {
+    if (cluster.gpu_count() % ranks != 0) continue;
+    for (int nodes = 1; nodes <= std::min(ranks, cluster.node_count); ++nodes) {
+      if (ranks % nodes != 0 || ranks / nodes > cluster.node.gpu_count) continue;
+      const std::vector<int> places = spread_over(cluster, ranks, nodes);
+      for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                        CollectiveKind::reduce_scatter})
+        groups.push_back({.collective = kind,
+                          .ranks = ranks,
+                          .nodes = nodes,
+                          .corrections = corrections_by(fabric.per_rank * ranks, topology, kind,
+                                                        places, tuning)});
+    }
+  }
+  return groups;
+}
+
 std::string note_on_measured_fabric(const MeasuredFabric& fabric) {
   const BytesPerSecond measured = fabric.cluster.measured_all_reduce;
   const std::string both = "an all-reduce over all GPUs was measured at " + to_text(measured) +
                            ", the cluster as described promises " + to_text(fabric.promised);
+  if (fabric.per_rank.value() > 0)
+    return both + ": every collective takes " + to_text(fabric.per_rank) +
+           " more for each of its ranks (approximate), messages find NICs as described";
   if (fabric.nic_share >= 1) return both + ": it is simulated as described";
   const auto percent = static_cast<int>(std::lround(100 * fabric.nic_share));
   return both + ": its NICs are simulated at " + std::to_string(percent) + " % of their rate";

@@ -44,8 +44,14 @@ fs::path scenario_file(const std::string& id_or_file, const Catalog& catalog) {
                       "write ./" + id_or_file + " for the file, or change the folder"});
   if (shipped) return catalog.file(CatalogKind::scenarios, id_or_file);
   if (fs::exists(id_or_file, failure)) return id_or_file;
-  throw InputError({id_or_file, "no such file, and no scenario that is shipped",
-                    suggestion(id_or_file, catalog.ids(CatalogKind::scenarios))});
+  if (catalog.has(CatalogKind::models, id_or_file))
+    throw InputError({id_or_file, "is a model, and a scenario says where and how it is trained",
+                      "tessera list scenarios has those that are shipped; tessera fit " +
+                          id_or_file + " CLUSTER and tessera plan parallelism " + id_or_file +
+                          " CLUSTER --global-batch N take a model"});
+  throw InputError(
+      {id_or_file, "no such file, and no scenario that is shipped",
+       suggestion(id_or_file, catalog.ids(CatalogKind::scenarios)) + " (tessera list scenarios)"});
 }
 
 }  // namespace tessera

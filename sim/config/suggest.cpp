@@ -7,8 +7,8 @@
 namespace tessera {
 namespace {
 
-constexpr std::size_t kLongestWord = 64;  ///< longer ones are no misspelling of a name of ours
-constexpr std::size_t kListedWords = 30;
+constexpr std::size_t kLongestWord = 64;   ///< longer ones are no misspelling of a name of ours
+constexpr std::size_t kListedBytes = 300;  ///< four lines of a terminal
 constexpr double kCaseCost = 0.25;
 constexpr std::size_t kShortestBeginning = 3;
 constexpr double kErrorsPerLetter = 0.34;  ///< a third of the letters may be wrong
@@ -77,12 +77,14 @@ std::string did_you_mean(std::string_view candidate) {
 std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
   if (const std::string best = nearest(word, candidates); !best.empty()) return did_you_mean(best);
   if (candidates.size() == 1) return "use " + listed(candidates);
-  if (candidates.size() <= kListedWords) return "use one of " + listed(candidates);
+  std::size_t shown = 0, bytes = 0;
+  while (shown < candidates.size() && bytes + candidates[shown].size() <= kListedBytes)
+    bytes += candidates[shown++].size() + 2;
+  if (shown == candidates.size()) return "use one of " + listed(candidates);
   std::string list;
-  for (const std::string& candidate : candidates.first(kListedWords)) list += candidate + ", ";
-  list.resize(list.size() - 2);
-  return "use one of " + list + " and " + std::to_string(candidates.size() - kListedWords) +
-         " more";
+  for (const std::string& candidate : candidates.first(shown)) list += candidate + ", ";
+  list.resize(list.size() - std::min<std::size_t>(list.size(), 2));
+  return "use one of " + list + " and " + std::to_string(candidates.size() - shown) + " more";
 }
 
 }  // namespace tessera

@@ -14,7 +14,8 @@ double spelling_distance(std::string_view a, std::string_view b);
 /// near. Ties go to the first.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-/// "did you mean X?" where a candidate is near, else "use one of A, B or C" (the first 30).
+/// "did you mean X?" where a candidate is near, else "use one of A, B or C" (as many as four lines
+/// hold, and how many more there are).
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
 std::string did_you_mean(std::string_view candidate);

@@ -2,18 +2,27 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <functional>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "sim/formats/output_file.h"
 #include "sim/formats/perfetto_proto_writer.h"
 #include "sim/formats/trace_event_writer.h"
+#include "sim/report/analysis/critical_path.h"
+#include "sim/report/analysis/link_use.h"
 #include "sim/report/palette.h"
 #include "sim/trace/timeline_index.h"
 #include "workloads/program/labels.h"
 
 namespace tessera {
 namespace {
+
+constexpr int kLinkParts = 400;
+constexpr std::size_t kCountedLinks = 64;
+constexpr std::size_t kMostLinkOps = 4'000'000;
 
 /// JSON of one kernel, the same in every run of its segment.
 struct KernelText {
@@ -44,20 +53,33 @@ std::int64_t whole_flops(Flops flops) {
   return static_cast<std::int64_t>(flops.value());
 }
 
-KernelText kernel_text(const KernelLaunch& launch) {
-  const Kernel& kernel = launch.kernel;
-  return {json_string(launch.name), member("kind", label_json(label_of(kernel.kind))) +
-                                        member("precision", label_json(name_of(kernel.precision))) +
-                                        member("flops", whole_flops(kernel.flops)) +
-                                        member("bytes", kernel.bytes().value())};
+/// "67.5": how much of the roofline's speed a kernel reaches; empty where that is not known.
+std::string roofline_percent(const TimedProgram& timed, const TimedSegment& times, std::size_t k) {
+  if (k >= times.kernels.size() || times.kernels[k] >= timed.kernels.size()) return "";
+  const double share = timed.kernels[times.kernels[k]].prediction.utilization;
+  if (share <= 0) return "";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f", 100 * share);
+  return text.data();
 }
 
-SegmentText segment_text(const Segment& segment) {
+KernelText kernel_text(const KernelLaunch& launch, const std::string& roofline) {
+  const Kernel& kernel = launch.kernel;
+  return {json_string(launch.name),
+          member("kind", label_json(label_of(kernel.kind))) +
+              member("precision", label_json(name_of(kernel.precision))) +
+              member("flops", whole_flops(kernel.flops)) + member("bytes", kernel.bytes().value()) +
+              (roofline.empty() ? "" : member("roofline_percent", roofline))};
+}
+
+SegmentText segment_text(const Segment& segment, const TimedProgram& timed,
+                         const TimedSegment& times) {
   SegmentText text{.name = json_string(segment.name), .args = {}, .kernels = {}};
   Flops flops;
   Bytes bytes;
   for (const KernelLaunch& launch : segment.kernels) {
-    text.kernels.push_back(kernel_text(launch));
+    text.kernels.push_back(
+        kernel_text(launch, roofline_percent(timed, times, text.kernels.size())));
     flops += launch.kernel.flops;
     bytes += launch.kernel.bytes();
   }
@@ -97,12 +119,21 @@ class PerfettoTrace {
  public:
   PerfettoTrace(const TimedProgram& timed, const Timeline& timeline, TraceWriter& writer)
       : timed_(timed), timeline_(timeline), index_(timed, timeline), writer_(writer) {
-    for (const Segment& segment : timed.program.segments) {
-      segments_.push_back(segment_text(segment));
-    }
+    for (std::size_t i = 0; i < timed.program.segments.size(); ++i)
+      segments_.push_back(segment_text(timed.program.segments[i], timed, timed.segments[i]));
   }
 
-  std::string write() {
+  std::string write(TraceContent content) {
+    write_events();
+    if (content == TraceContent::findings) {
+      write_links(index_.ranks() + 1);
+      write_critical_path(index_.ranks() + 2);
+    }
+    return writer_.finish();
+  }
+
+ private:
+  void write_events() {
     for (const auto& [rank, stands_for] : index_.simulated()) {
       name_tracks(rank, stands_for);
       for (const OpRecord& record : index_.records_of(rank)) write_op(rank, record);
@@ -110,10 +141,8 @@ class PerfettoTrace {
     }
     for (const PressureCopy& copy : timeline_.pressure_copies) write_pressure(copy);
     for (const PressureRerun& rerun : timeline_.pressure_reruns) write_rerun(rerun);
-    return writer_.finish();
   }
 
- private:
   const ProgramOp& op_of(int rank, const OpRecord& record) const {
     return index_.program_of(rank).ops[static_cast<std::size_t>(record.op)];
   }
@@ -227,6 +256,72 @@ class PerfettoTrace {
     }
   }
 
+  /// A counter for each of the busiest links, by parts of the step.
+  void write_links(int process) {
+    if (index_.step_time() <= Seconds() || !is_worth_links()) return;
+    LinkUse use = link_use(timed_, index_, kLinkParts);
+    if (use.links.empty()) return;
+    std::ranges::stable_sort(use.links, std::ranges::greater(), [&](const LinkTraffic& traffic) {
+      return std::accumulate(traffic.bytes.begin(), traffic.bytes.end(), 0.0) /
+             timed_.topology.link(traffic.link).bandwidth.value();
+    });
+    writer_.name_process(process, label_json("links, MB/s of payload"));
+    for (std::size_t i = 0; i < std::min(use.links.size(), kCountedLinks); ++i)
+      write_link(process, static_cast<int>(i) + 1, use.links[i], use.part);
+  }
+
+  /// Adding up what links carried visits every op of every rank.
+  bool is_worth_links() const {
+    std::size_t ops = 0;
+    for (int rank = 0; rank < index_.ranks(); ++rank) ops += index_.program_of(rank).ops.size();
+    return ops <= kMostLinkOps;
+  }
+
+  void write_link(int process, int number, const LinkTraffic& traffic, Seconds part) {
+    const std::string name = json_string(timed_.topology.link(traffic.link).name + " [MB/s]");
+    std::int64_t before = -1;
+    for (std::size_t i = 0; i <= traffic.bytes.size(); ++i) {
+      const double bytes = i < traffic.bytes.size() ? traffic.bytes[i] : 0;
+      const auto rate = static_cast<std::int64_t>(bytes / part.value() * 1e-6);
+      if (std::exchange(before, rate) == rate) continue;
+      writer_.counter(process, number, name, "MB/s", to_nanoseconds(part * static_cast<double>(i)),
+                      rate);
+    }
+  }
+
+  /// What released what, from the start of the step to its end, on a track of its own.
+  void write_critical_path(int process) {
+    const std::vector<PathPiece> path = critical_path(timed_, timeline_, index_);
+    if (path.empty()) return;
+    const TraceTrack track{process, 1};
+    writer_.name_process(process, label_json("critical path"));
+    writer_.name_thread(track, label_json("what made the step as long as it is"));
+    for (const PathPiece& piece : path) {
+      const ProgramOp& op =
+          index_.program_of(piece.rank).ops[static_cast<std::size_t>(std::max(piece.op, 0))];
+      const bool ran = piece.kind <= PathPieceKind::copy;
+      writer_.slice(track, path_name(piece, op), "critical path",
+                    ran ? colour_of(op) : look_of(TimeCategory::host).viewer_name,
+                    to_nanoseconds(piece.begin), to_nanoseconds(piece.end),
+                    "\"rank\":" + std::to_string(piece.rank), ran ? "," + op_args(op) : "");
+    }
+  }
+
+  std::string path_name(const PathPiece& piece, const ProgramOp& op) const {
+    switch (piece.kind) {
+      case PathPieceKind::kernels:
+        return segments_[static_cast<std::size_t>(op.segment.index())].name;
+      case PathPieceKind::memory:
+        return label_json("waits for memory");
+      case PathPieceKind::host:
+        return label_json("launches of the host");
+      case PathPieceKind::unexplained:
+        return label_json("not explained");
+      default:
+        return json_string(communication_name(op));
+    }
+  }
+
   const TimedProgram& timed_;
   const Timeline& timeline_;
   TimelineIndex index_;
@@ -239,12 +334,12 @@ class PerfettoTrace {
 
 }  // namespace
 
-std::string perfetto_trace(const TimedProgram& timed, const Timeline& timeline,
-                           TraceFormat format) {
+std::string perfetto_trace(const TimedProgram& timed, const Timeline& timeline, TraceFormat format,
+                           TraceContent content) {
   TraceEventWriter json;
   PerfettoProtoWriter native;
   TraceWriter& writer = format == TraceFormat::native ? static_cast<TraceWriter&>(native) : json;
-  return PerfettoTrace(timed, timeline, writer).write();
+  return PerfettoTrace(timed, timeline, writer).write(content);
 }
 
 TraceFormat trace_format_of(const std::filesystem::path& path) {
@@ -256,7 +351,8 @@ TraceFormat trace_format_of(const std::filesystem::path& path) {
 
 void write_perfetto_trace(const std::filesystem::path& path, const TimedProgram& timed,
                           const Timeline& timeline) {
-  write_output_file(path, perfetto_trace(timed, timeline, trace_format_of(path)));
+  write_output_file(path,
+                    perfetto_trace(timed, timeline, trace_format_of(path), TraceContent::findings));
 }
 
 }  // namespace tessera

@@ -154,6 +154,24 @@ void PerfettoProtoWriter::memory_counter(int process, Nanoseconds time, Bytes us
   write(std::move(counted));
 }
 
+void PerfettoProtoWriter::counter(int process, int number, std::string_view name_json,
+                                  std::string_view /*unit*/, Nanoseconds time, std::int64_t value) {
+  const Track track = uuid({process, number});
+  if (counters_.insert(track).second) {
+    Packet described = empty_packet();
+    TrackDescriptor& descriptor = *described.mutable_track_descriptor();
+    descriptor.set_uuid(track);
+    descriptor.set_name(text_of(name_json));
+    descriptor.set_parent_uuid(uuid({process, 0}));
+    descriptor.set_sibling_order_rank(number);
+    descriptor.mutable_counter();
+    write(std::move(described));
+  }
+  Packet counted = empty_packet();
+  begin_event(counted, time, kCounterType, track).set_counter_value(value);
+  write(std::move(counted));
+}
+
 std::string PerfettoProtoWriter::finish() {
   for (const auto& [track, ends] : open_)
     close_slices(track, std::numeric_limits<Nanoseconds>::max());

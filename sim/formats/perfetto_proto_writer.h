@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ class PerfettoProtoWriter : public TraceWriter {
   void arrow(std::int64_t id, TraceTrack from, Nanoseconds from_time, TraceTrack to,
              Nanoseconds to_time) override;
   void memory_counter(int process, Nanoseconds time, Bytes used) override;
+  void counter(int process, int number, std::string_view name_json, std::string_view unit,
+               Nanoseconds time, std::int64_t value) override;
   std::string finish() override;
 
  private:
@@ -45,6 +48,7 @@ class PerfettoProtoWriter : public TraceWriter {
 
   std::string trace_;
   std::map<std::string, std::uint64_t, std::less<>> names_;
+  std::set<Track> counters_;                        ///< that have a name
   std::map<Track, std::vector<Nanoseconds>> open_;  ///< ends not written: slices inside may follow
 };
 

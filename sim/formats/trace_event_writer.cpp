@@ -69,6 +69,19 @@ void TraceEventWriter::memory_counter(int process, Nanoseconds time, Bytes used)
   text_ += "}}";
 }
 
+void TraceEventWriter::counter(int process, int /*number*/, std::string_view name_json,
+                               std::string_view unit, Nanoseconds time, std::int64_t value) {
+  begin_event('C', {process, 0});
+  microseconds("ts", time);
+  text_ += ",\"name\":";
+  text_ += name_json;
+  text_ += ",\"args\":{\"";
+  text_ += unit;
+  text_ += "\":";
+  integer(value);
+  text_ += "}}";
+}
+
 void TraceEventWriter::metadata(TraceTrack track, std::string_view what, std::string_view key,
                                 std::string_view value_json) {
   begin_event('M', track);

@@ -21,6 +21,8 @@ class TraceEventWriter : public TraceWriter {
   void arrow(std::int64_t id, TraceTrack from, Nanoseconds from_time, TraceTrack to,
              Nanoseconds to_time) override;
   void memory_counter(int process, Nanoseconds time, Bytes used) override;
+  void counter(int process, int number, std::string_view name_json, std::string_view unit,
+               Nanoseconds time, std::int64_t value) override;
   std::string finish() override;
 
  private:

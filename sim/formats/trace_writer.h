@@ -41,6 +41,10 @@ class TraceWriter {
   virtual void arrow(std::int64_t id, TraceTrack from, Nanoseconds from_time, TraceTrack to,
                      Nanoseconds to_time) = 0;
   virtual void memory_counter(int process, Nanoseconds time, Bytes used) = 0;
+  /// A value of a counter, which `number` (from 1) tells from others of its process; `unit` is part
+  /// of `name_json` too.
+  virtual void counter(int process, int number, std::string_view name_json, std::string_view unit,
+                       Nanoseconds time, std::int64_t value) = 0;
   /// The whole file; the writer is empty afterwards.
   virtual std::string finish() = 0;
 };

@@ -9,6 +9,7 @@
 
 #include "sim/longrun/run_answer.h"
 #include "sim/report/drawings/svg_canvas.h"
+#include "sim/report/palette.h"
 
 namespace tessera {
 namespace {
@@ -17,13 +18,21 @@ constexpr std::int64_t kMostLines = 62;
 constexpr std::size_t kMostSpans = 20'000;  ///< of which checkpoints are drawn too
 constexpr double kLeft = 70, kTop = 64, kWidth = 960, kLine = 14, kGap = 3, kRight = 20;
 
-/// In the order of Activity. As sim/report/palette.h has it, what waits is grey.
-constexpr std::array<ActivityLook, kActivityCount> kLooks = {{{"trains", "#2f7fc1"},
-                                                              {"writes a checkpoint", "#f2b134"},
-                                                              {"has not noticed yet", "#8a8f98"},
-                                                              {"restarts", "#7b4fa6"},
-                                                              {"waits for nodes", "#c3c7cd"},
-                                                              {"work that is lost", "#d1495b"}}};
+std::string_view palette(TimeCategory category) {
+  return look_of(category).colour;
+}
+
+/// In the order of Activity, in colours of sim/report/palette.h; what waits is grey.
+const std::array<ActivityLook, kActivityCount>& looks() {
+  static const std::array<ActivityLook, kActivityCount> kLooks = {
+      {{"trains", palette(TimeCategory::forward)},
+       {"writes a checkpoint", palette(TimeCategory::exposed_swap)},
+       {"has not noticed yet", palette(TimeCategory::bubble)},
+       {"restarts", palette(TimeCategory::optimizer)},
+       {"waits for nodes", palette(TimeCategory::other_idle)},
+       {"work that is lost", palette(TimeCategory::exposed_tensor)}}};
+  return kLooks;
+}
 
 std::string text_of(const char* format, double value) {
   char text[48];
@@ -71,8 +80,8 @@ class TimelinePicture {
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (times[i].value() == 0) continue;
       const double share = times[i] / timeline_.back().end;
-      const std::string words = std::string(kLooks[i].words) + text_of(" %.2f %%", 100 * share);
-      canvas_.rect({x, 34, 11, 11}, kLooks[i].colour);
+      const std::string words = std::string(looks()[i].words) + text_of(" %.2f %%", 100 * share);
+      canvas_.rect({x, 34, 11, 11}, looks()[i].colour);
       canvas_.text({x + 16, 44}, words, {});
       x += 30 + 6.2 * static_cast<double>(words.size());
     }
@@ -110,7 +119,7 @@ class TimelinePicture {
 }  // namespace
 
 const ActivityLook& look_of(Activity activity) {
-  return kLooks[static_cast<std::size_t>(activity)];
+  return looks()[static_cast<std::size_t>(activity)];
 }
 
 std::string timeline_picture(const std::string& title, const std::vector<ActivitySpan>& timeline) {

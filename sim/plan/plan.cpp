@@ -87,19 +87,27 @@ LibraryMemory library_memory_of(const Scenario& scenario) {
   return memory;
 }
 
+/// With what the fabric was measured to take; a user's own measurements come first.
+CollectiveSettings collectives_on(const MeasuredFabric& fabric, CollectiveSettings settings) {
+  const std::vector<GroupCalibration> slow = calibrations_of(fabric, settings.tuning());
+  settings.groups.insert(settings.groups.end(), slow.begin(), slow.end());
+  return settings;
+}
+
 TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predictor) {
   const HostCosts host = host_costs(scenario.step);
   Program program = build_program(scenario.model, scenario.step);
   auto timed = time_segments(program, predictor, host);
-  const ClusterSpec cluster = cluster_of(scenario, program);
+  const MeasuredFabric fabric =
+      measured_fabric(cluster_of(scenario, program), scenario.collectives.tuning());
   return {.program = std::move(program),
           .segments = std::move(timed.segments),
-          .topology = Topology(measured_fabric(cluster, scenario.collectives.tuning()).cluster),
+          .topology = Topology(fabric.cluster),
           .communication_host_time = host.per_communication,
           .memory_capacity = memory_capacity(scenario),
           .library_memory = library_memory_of(scenario),
           .kernels = std::move(timed.kernels),
-          .collectives = scenario.collectives,
+          .collectives = collectives_on(fabric, scenario.collectives),
           .simulation = scenario.simulation,
           .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1,
           .message_host_time = host.per_message};

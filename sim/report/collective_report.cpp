@@ -36,9 +36,9 @@ std::string table_line(const CollectiveReport& report) {
 
 std::string table(const std::vector<CollectiveReport>& reports) {
   const CollectiveReport& first = reports.front();
-  std::string text =
-      text_line("# %s over %d GPUs in %d nodes, alone",
-                std::string(name_of(first.call.kind)).c_str(), first.ranks, first.nodes);
+  std::string text = text_line("# %s over %d GPUs in %d node%s, alone",
+                               std::string(name_of(first.call.kind)).c_str(), first.ranks,
+                               first.nodes, first.nodes == 1 ? "" : "s");
   text += text_line("#%13s %12s %9s %9s  %-14s %-8s %4s  %s", "size", "time", "algbw", "busbw",
                     "algorithm", "protocol", "ch", "bound by");
   text += text_line("#%13s %12s %9s %9s", "(B)", "(us)", "(GB/s)", "(GB/s)");
@@ -48,9 +48,10 @@ std::string table(const std::vector<CollectiveReport>& reports) {
 
 std::string in_words(const CollectiveReport& report) {
   const CollectiveCost& cost = report.cost;
-  std::string text = text_line(
-      "%s of %s over %d GPUs in %d nodes, alone", std::string(name_of(report.call.kind)).c_str(),
-      to_short_text(report.call.bytes).c_str(), report.ranks, report.nodes);
+  std::string text = text_line("%s of %s over %d GPUs in %d node%s, alone",
+                               std::string(name_of(report.call.kind)).c_str(),
+                               to_short_text(report.call.bytes).c_str(), report.ranks, report.nodes,
+                               report.nodes == 1 ? "" : "s");
   text += text_line("algorithm             %s", std::string(name_of(cost.algorithm)).c_str());
   text += text_line("protocol              %s", std::string(name_of(cost.protocol)).c_str());
   text += text_line("time                  %.2f us", microseconds(cost.solo_time));

@@ -30,10 +30,24 @@ class Home(EndToEnd):
 
 class UsageErrors(EndToEnd):
     def test_no_command(self):
-        self.assert_fails(USAGE, "subcommand is required")
+        self.assert_fails(USAGE, "a command is missing")
 
     def test_an_unknown_command_is_named(self):
         self.assert_fails(USAGE, "simulte", "simulte", DATA_PARALLEL)
+
+    def test_help_is_a_word_too(self):
+        self.assertEqual(self.answer("help", "plan", "memory"), self.answer("plan", "memory", "--help"))
+        self.assertEqual(self.answer("help"), self.answer("--help"))
+
+    def test_what_was_nearly_right_gets_what_to_write(self):
+        for expected, command in (("did you mean simulate?", "simulte x"), ("did you mean gpus?", "list gpu"), ("did you mean --report?", "simulate x --reprt y"),
+                                  ("write --set parallelism.tensor=4", "simulate x --set parallelism.tensor 4"), ("see tessera plan memory --help", "plan memory")):
+            self.assert_fails(USAGE, expected, *command.split())
+
+    def test_a_model_or_the_last_word_of_a_field_is_known_where_another_name_belongs(self):
+        self.assert_fails(BAD_INPUT, "tessera fit llama-3-8b CLUSTER", "simulate", "llama-3-8b")
+        self.assert_fails(BAD_INPUT, "did you mean training.micro_batch?", "simulate", DATA_PARALLEL, "--set", "micro_batch=2")
+        self.assert_fails(BAD_INPUT, "did you mean llama-2-70b?", "fit", "lama-2-70b", "dgx-h100")
 
     def test_an_unknown_option_is_named(self):
         self.assert_fails(USAGE, "--fast", "simulate", DATA_PARALLEL, "--fast")
@@ -42,8 +56,8 @@ class UsageErrors(EndToEnd):
         self.assert_fails(USAGE, "FILE is required", "simulate")
 
     def test_an_unknown_value_is_answered_with_the_known_ones(self):
-        self.assert_fails(USAGE, "{table,json}", "simulate", DATA_PARALLEL, "--format", "xml")
-        self.assert_fails(USAGE, "{scenario,graph,program,timed,memory}", "show", "kernels", DATA_PARALLEL)
+        self.assert_fails(USAGE, "{table, json}", "simulate", DATA_PARALLEL, "--format", "xml")
+        self.assert_fails(USAGE, "{scenario, graph, program, timed, memory}", "show", "kernels", DATA_PARALLEL)
         self.assert_fails(USAGE, "--operators", "validate")
         self.assert_fails(USAGE, "--operators", "validate", "--models", "a.csv", "--operators", "b.csv")
 

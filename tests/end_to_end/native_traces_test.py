@@ -88,8 +88,34 @@ class Perfetto(EndToEnd):
         self.assertEqual(Counter(slices), Counter(expected))
         self.assertEqual(flows, Counter(event["ph"] for event in events if event["ph"] in "sf"))
         counted = [(time, event[30][0]) for time, event in timed if event[9][0] == COUNTER]
-        self.assertEqual(Counter(counted), Counter((nanoseconds(event["ts"]), event["args"]["bytes"])
+        self.assertEqual(Counter(counted), Counter((nanoseconds(event["ts"]), *event["args"].values())
                                                    for event in events if event["ph"] == "C"))
+
+    def test_the_critical_path_is_a_track_without_a_gap(self):
+        events, _ = self.traces(PIPELINE)
+        pieces = [event for event in events if event.get("cat") == "critical path"]
+        self.assertEqual({event["pid"] for event in pieces}, {6}, "behind four GPUs and the links")
+        self.assertEqual(pieces[0]["ts"], 0)
+        for piece, after in zip(pieces, pieces[1:]):
+            self.assertAlmostEqual(piece["ts"] + piece["dur"], after["ts"], delta=1e-6)
+        last = max(event["ts"] + event["dur"] for event in events if event.get("cat") == "segment")
+        self.assertAlmostEqual(pieces[-1]["ts"] + pieces[-1]["dur"], last, delta=1e-3)
+
+    def test_counters_of_links_add_up_to_what_messages_hold(self):
+        events, _ = self.traces(PIPELINE)
+        end = max(event["ts"] + event["dur"] for event in events if event.get("cat") == "segment")
+        sent = sum(event["args"]["bytes"] for event in events if event["ph"] == "X" and event["name"].startswith("send to stage"))
+        carried = 0
+        for link in (f"node0/gpu{i}->gpu{j} [MB/s]" for i in range(4) for j in range(4) if abs(i - j) == 1):
+            counted = [(event["ts"], event["args"]["MB/s"]) for event in events if event["name"] == link] + [(end, 0)]
+            carried += sum(rate * (after - time) for (time, rate), (after, _) in zip(counted, counted[1:]))
+        self.assertAlmostEqual(carried / sent, 1, delta=0.05)
+
+    def test_kernels_have_their_share_of_the_roofline(self):
+        events, _ = self.traces(DATA_PARALLEL)
+        shares = [event["args"]["roofline_percent"] for event in events if event["ph"] == "X" and event["args"].get("kind") == "gemm"]
+        self.assertGreater(len(shares), 100)
+        self.assertTrue(all(0 < share <= 100 for share in shares))
 
     def test_tracks_have_parents_and_names(self):
         events, packets = self.traces(DATA_PARALLEL)

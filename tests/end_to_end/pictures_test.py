@@ -1,4 +1,4 @@
-"""Every page in light, dark and on a phone looks as its picture in tests/data/pages does: tools/make_pictures."""
+"""Every page in light, dark, on a phone and on paper looks as its picture in tests/data/pages does: tools/make_pictures."""
 
 import os
 import pathlib
@@ -45,6 +45,12 @@ class Pictures(unittest.TestCase):
 
     def test_graph(self):
         self.check("graph")
+
+    def test_topology(self):
+        self.check("topology")
+
+    def test_run(self):
+        self.check("run")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 """What a person sees on a terminal: its width, its colours, what is explained where."""
 
+import fcntl
 import os
 import pty
 import re
+import struct
 import subprocess
+import termios
 import unittest
 
 from tessera_command import DATA_PARALLEL, PIPELINE, PROGRAM, SCENARIOS, EndToEnd
@@ -12,9 +15,10 @@ ESCAPE = "\x1b["
 
 
 class Terminal(EndToEnd):
-    def on_terminal(self, *arguments, **variables):
-        """What a command writes to a terminal."""
+    def on_terminal(self, *arguments, columns=0, **variables):
+        """What a command writes to a terminal; one of 0 columns does not say how wide it is."""
         main, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         environment = {**os.environ, "TERM": "xterm-256color", **variables}
         if "NO_COLOR" not in variables:
             environment.pop("NO_COLOR", None)
@@ -36,6 +40,48 @@ class Terminal(EndToEnd):
             for notes in ((), ("--notes",)):
                 for line in self.answer("simulate", scenario, *notes).splitlines():
                     self.assertLessEqual(len(line), 80, line)
+
+    def assert_narrow(self, *arguments, codes=(0,)):
+        result = self.run_tessera(*arguments)
+        self.assertIn(result.returncode, codes, result.stderr)
+        for line in result.stdout.splitlines():
+            self.assertLessEqual(len(line), 80, f"{arguments}: {line}")
+
+    def commands(self, *path):
+        names = re.findall(r"(?m)^  ([a-z-]+) ", self.answer(*path, "--help").partition("\nSubcommands:\n")[2])
+        return [path] + [below for name in names for below in self.commands(*path, name)]
+
+    def test_every_help_fits_80_columns(self):
+        commands = self.commands()
+        self.assertGreater(len(commands), 30)
+        for command in commands:
+            self.assert_narrow(*command, "--help")
+
+    def test_every_kind_of_answer_fits_80_columns(self):
+        self.plant("two.yaml", f"name: two\nbase: {DATA_PARALLEL}\naxes:\n  parallelism.tensor: [1, 4]\nderive: {{parallelism.data: 4 / parallelism.tensor}}\n")
+        for arguments in (("explain-step", PIPELINE, "--notes"), ("compare", DATA_PARALLEL, PIPELINE, "--notes"), ("fit", "gpt2-large", "hgx-h100-4"),
+                          ("list", "gpus", "--long"), ("list", "models", "--long"), ("list", "clusters", "--long"), ("list", "schedules"),
+                          ("explain", "training"), ("explain", "H100-SXM5-80GB"), ("topology", "show", "dgx-superpod-h100"),
+                          ("plan", "parallelism", "gpt3-xl", "hgx-h100-4", "--global-batch", "16", "--sequence-length", "512"),
+                          ("plan", "memory", PIPELINE, "--budget", "20GiB", "--fast"), ("sweep", "two.yaml", "--out", "out"),
+                          ("collective", "--cluster", "dgx-h100-x8-rail", "--op", "all_reduce", "--bytes", "1MiB", "--to", "64MiB"),
+                          ("explain-kernel", "--gpu", "H100-SXM5-80GB", "--op", "linear", "--m", "4096", "--n", "4096", "--k", "4096"),
+                          ("run", DATA_PARALLEL, "--days", "30", "--failures-per-1000-node-days", "6.5"), ("plan", "clocks", PIPELINE),
+                          ("simulate", PIPELINE, "--steps", "3"), ("show", "memory", PIPELINE)):
+            with self.subTest(arguments):
+                self.assert_narrow(*arguments)
+
+    def test_a_wide_terminal_gets_wide_lines(self):
+        def widest(columns):
+            return max(len(line) for line in self.on_terminal("explain", "training", columns=columns).splitlines())
+        self.assertLessEqual(widest(60), 60)
+        self.assertGreater(widest(120), 80)
+
+    def test_an_unknown_name_gets_the_nearest_or_a_short_list(self):
+        error = self.run_tessera("simulate", "nowhere").stderr
+        self.assertRegex(error, r"use one of \S+, .* and \d+ more \(tessera list scenarios\)$")
+        self.assertLess(len(error), 480)
+        self.assertIn("did you mean gpt2-large_4xh100_dp4?", self.run_tessera("simulate", "gpt2-large_4xh100_pd4").stderr)
 
     def test_colours_and_bars_are_for_terminals_whose_user_wants_them(self):
         plain = self.answer("simulate", DATA_PARALLEL)

@@ -9,6 +9,7 @@
 #include "workloads/families/modules.h"
 #include "workloads/families/recording.h"
 #include "workloads/ops/embedding.h"
+#include "workloads/ops/loss/fused_cross_entropy.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/python_calls.h"
@@ -143,10 +144,21 @@ Tensor MegatronModel::logits(Tape& tape, const std::string& name, const Tensor& 
 void MegatronModel::add_loss(Tape& tape, const std::string& name, const Tensor& logits) const {
   const Tensor labels =
       tape.input(name == "loss" ? "labels" : name + ".labels", {s_, b_}, Precision::int64);
-  const Tensor losses =
-      vocab_parallel_cross_entropy(tape, name, cast(tape, name + ".float", logits, Precision::fp32),
-                                   labels, tensor_, profile_.loss_in_place);
-  tape.differentiate(mean_last(tape, name + ".mean", losses));
+  tape.differentiate(mean_last(tape, name + ".mean", losses_of(tape, name, logits, labels)));
+}
+
+Tensor MegatronModel::losses_of(Tape& tape, const std::string& name, const Tensor& logits,
+                                const Tensor& labels) const {
+  switch (profile_.loss_fusion) {
+    case LossFusion::native:
+      return native_cross_entropy(tape, name, logits, labels, tensor_);
+    case LossFusion::te:
+      return engine_cross_entropy(tape, name, logits, labels, tensor_);
+    case LossFusion::separate:
+      break;
+  }
+  const Tensor exact = cast(tape, name + ".float", logits, Precision::fp32);
+  return vocab_parallel_cross_entropy(tape, name, exact, labels, tensor_, profile_.loss_in_place);
 }
 
 /// A layer that predicts the token behind the next, from the last layer's results and the next

@@ -52,7 +52,7 @@ Tensor MegatronModel::routed_experts(Tape& tape, const Tensor& x) const {
   const std::int64_t count = tokens.sizes()[0];
   const std::int64_t capacity = expert_capacity(count);
   const Scoring scoring{model_.router_sigmoid, model_.expert_bias, model_.router_bias,
-                        model_.router_groups};
+                        model_.router_groups, profile_.fused_router};
   const ChosenExperts choice =
       score_experts(tape, "mlp.router", tokens, model_.experts, model_.experts_per_token, scoring);
   const std::int64_t rows =

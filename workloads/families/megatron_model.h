@@ -116,6 +116,9 @@ class MegatronModel {
   Tensor input(Tape& tape) const;
   Tensor logits(Tape& tape, const std::string& name, const Tensor& x, const Tensor& table) const;
   void add_loss(Tape& tape, const std::string& name, const Tensor& logits) const;
+  /// Per token.
+  Tensor losses_of(Tape& tape, const std::string& name, const Tensor& logits,
+                   const Tensor& labels) const;
   void predict_further(Tape& tape, const Tensor& x, const Tensor& table) const;
   Tensor norm(Tape& tape, const std::string& name, const Tensor& x) const;
 

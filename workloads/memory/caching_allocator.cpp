@@ -1,7 +1,7 @@
 #include "workloads/memory/caching_allocator.h"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "workloads/memory/memory_bytes.h"
 
@@ -29,59 +29,105 @@ bool should_split(const CachingAllocator::Block& block, std::int64_t bytes) {
 
 }  // namespace
 
-CachingAllocator::Handle CachingAllocator::find(std::int64_t bytes, bool small) {
-  std::list<Block> key{{.bytes = bytes, .address = -1, .small = small}};
-  const auto best = free_.lower_bound(key.begin());
-  if (best == free_.end() || (*best)->small != small) return blocks_.end();
-  const Handle block = *best;
-  free_.erase(best);
+std::vector<CachingAllocator::Block> CachingAllocator::blocks() const {
+  std::vector<Block> all;
+  for (const Block* block : segments_)
+    for (; block != nullptr; block = block->behind) all.push_back(*block);
+  return all;
+}
+
+CachingAllocator::SameSize::iterator CachingAllocator::place_of(const Block* block,
+                                                                SameSize& same) {
+  return std::ranges::lower_bound(same, block->address, std::ranges::greater{}, &Block::address);
+}
+
+void CachingAllocator::put(Block* block) {
+  block->free = true;
+  free_segments_ += block->is_whole_segment() ? 1 : 0;
+  SameSize& same = free_like(block->small)[block->bytes];
+  same.insert(place_of(block, same), block);
+}
+
+void CachingAllocator::take(Block* block, FreeBlocks::iterator same) {
+  block->free = false;
+  free_segments_ -= block->is_whole_segment() ? 1 : 0;
+  same->second.erase(place_of(block, same->second));
+  if (same->second.empty()) free_like(block->small).erase(same);
+}
+
+CachingAllocator::Block* CachingAllocator::find(std::int64_t bytes, bool small) {
+  FreeBlocks& free = free_like(small);
+  const auto best = free.lower_bound(bytes);
+  if (best == free.end()) return nullptr;
+  Block* const block = best->second.back();
+  take(block, best);
   return block;
 }
 
-CachingAllocator::Handle CachingAllocator::new_segment(std::int64_t bytes, bool small) {
+CachingAllocator::Block* CachingAllocator::new_segment(std::int64_t bytes, bool small) {
   const std::int64_t size = segment_size(bytes);
   if (reserved_ > capacity_ - size) give_back_free_segments();
-  Block block{.bytes = size, .address = addresses_, .segment = segments_++, .small = small};
+  Block* const block = new_block({.bytes = size,
+                                  .address = addresses_,
+                                  .segment = static_cast<int>(segments_.size()),
+                                  .small = small});
+  segments_.push_back(block);
   addresses_ += size;
   reserved_ += size;
   peak_reserved_ = std::max(peak_reserved_, reserved_);
-  return blocks_.insert(blocks_.end(), block);
+  return block;
 }
 
 void CachingAllocator::give_back_free_segments() {
-  const auto in_segment = [&](Handle other, Handle block) {
-    return other != blocks_.end() && other->segment == block->segment;
-  };
-  for (auto entry = free_.begin(); entry != free_.end();) {
-    const Handle block = *entry;
-    const bool whole = !in_segment(std::next(block), block) &&
-                       (block == blocks_.begin() || !in_segment(std::prev(block), block));
-    if (!whole) {
-      ++entry;
-      continue;
+  if (free_segments_ == 0) return;
+  for (FreeBlocks& free : free_) {
+    for (auto& [bytes, same] : free) {
+      std::erase_if(same, [this](Block* block) {
+        if (!block->is_whole_segment()) return false;
+        reserved_ -= block->bytes;
+        segments_[static_cast<std::size_t>(block->segment)] = nullptr;
+        spare_.push_back(block);
+        return true;
+      });
     }
-    entry = free_.erase(entry);
-    reserved_ -= block->bytes;
-    blocks_.erase(block);
+    std::erase_if(free, [](const auto& entry) { return entry.second.empty(); });
   }
+  free_segments_ = 0;
 }
 
-void CachingAllocator::split(Handle block, std::int64_t bytes) {
-  Block rest = *block;
-  rest.bytes = block->bytes - bytes;
-  rest.address = block->address + bytes;
-  rest.free = true;
+CachingAllocator::Block* CachingAllocator::new_block(const Block& like) {
+  if (spare_.empty()) return &blocks_.emplace_back(like);
+  Block* const block = spare_.back();
+  spare_.pop_back();
+  *block = like;
+  return block;
+}
+
+void CachingAllocator::split(Block* block, std::int64_t bytes) {
+  Block* const rest = new_block(*block);
+  rest->bytes -= bytes;
+  rest->address += bytes;
+  rest->ahead = block;
+  if (rest->behind != nullptr) rest->behind->ahead = rest;
   block->bytes = bytes;
-  free_.insert(blocks_.insert(std::next(block), rest));
+  block->behind = rest;
+  put(rest);
+}
+
+void CachingAllocator::merge_behind(Block* block) {
+  Block* const other = block->behind;
+  block->bytes += other->bytes;
+  block->behind = other->behind;
+  if (block->behind != nullptr) block->behind->ahead = block;
+  spare_.push_back(other);
 }
 
 CachingAllocator::Handle CachingAllocator::allocate(Bytes request) {
   const std::int64_t bytes =
       allocated_size(Bytes(std::max<std::int64_t>(1, request.value()))).value();
   const bool small = bytes <= kSmallRequest;
-  Handle block = find(bytes, small);
-  if (block == blocks_.end()) block = new_segment(bytes, small);
-  block->free = false;
+  Block* block = find(bytes, small);
+  if (block == nullptr) block = new_segment(bytes, small);
   if (should_split(*block, bytes)) split(block, bytes);
   allocated_ += block->bytes;
   return block;
@@ -89,23 +135,16 @@ CachingAllocator::Handle CachingAllocator::allocate(Bytes request) {
 
 void CachingAllocator::free(Handle block) {
   allocated_ -= block->bytes;
-  const auto merges = [&](Handle other) {
-    return other != blocks_.end() && other->free && other->segment == block->segment;
-  };
-  if (const Handle next = std::next(block); merges(next)) {
-    free_.erase(next);
-    block->bytes += next->bytes;
-    blocks_.erase(next);
+  if (Block* const next = block->behind; next != nullptr && next->free) {
+    take(next, free_like(next->small).find(next->bytes));
+    merge_behind(block);
   }
-  if (block != blocks_.begin() && merges(std::prev(block))) {
-    const Handle before = std::prev(block);
-    free_.erase(before);
-    before->bytes += block->bytes;
-    blocks_.erase(block);
+  if (Block* const before = block->ahead; before != nullptr && before->free) {
+    take(before, free_like(before->small).find(before->bytes));
+    merge_behind(before);
     block = before;
   }
-  block->free = true;
-  free_.insert(block);
+  put(block);
 }
 
 }  // namespace tessera

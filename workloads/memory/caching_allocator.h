@@ -1,10 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <limits>
-#include <list>
-#include <set>
-#include <tuple>
+#include <map>
+#include <vector>
 
 #include "hw/units/quantity.h"
 
@@ -28,8 +29,15 @@ class CachingAllocator {
     int segment = 0;
     bool small = false;
     bool free = false;
+    Block* ahead = nullptr;   ///< in the segment; null: its first block
+    Block* behind = nullptr;  ///< null: its last
+
+    bool is_whole_segment() const { return ahead == nullptr && behind == nullptr; }
   };
-  using Handle = std::list<Block>::iterator;
+  using Handle = Block*;
+
+  CachingAllocator(const CachingAllocator&) = delete;
+  CachingAllocator& operator=(const CachingAllocator&) = delete;
 
   Handle allocate(Bytes request);
   void free(Handle block);
@@ -42,26 +50,33 @@ class CachingAllocator {
   Bytes allocated() const { return Bytes(allocated_); }
 
   /// All there are, in use or not, in the order of their addresses.
-  const std::list<Block>& blocks() const { return blocks_; }
+  std::vector<Block> blocks() const;
 
  private:
-  struct Smallest {
-    bool operator()(const Handle& a, const Handle& b) const {
-      return std::tie(a->small, a->bytes, a->address) < std::tie(b->small, b->bytes, b->address);
-    }
-  };
+  /// Free blocks of one size, the lowest address last. There are far fewer sizes than blocks.
+  using SameSize = std::vector<Block*>;
+  using FreeBlocks = std::map<std::int64_t, SameSize>;
 
-  Handle find(std::int64_t bytes, bool small);
-  Handle new_segment(std::int64_t bytes, bool small);
+  FreeBlocks& free_like(bool small) { return free_[small ? 1 : 0]; }
+  static SameSize::iterator place_of(const Block* block, SameSize& same);
+  void put(Block* block);
+  /// `same`: those of its size.
+  void take(Block* block, FreeBlocks::iterator same);
+  Block* find(std::int64_t bytes, bool small);
+  Block* new_segment(std::int64_t bytes, bool small);
   void give_back_free_segments();
-  void split(Handle block, std::int64_t bytes);
+  Block* new_block(const Block& like);
+  void split(Block* block, std::int64_t bytes);
+  void merge_behind(Block* block);
 
-  std::list<Block> blocks_;  ///< in the order of addresses
-  std::set<Handle, Smallest> free_;
+  std::deque<Block> blocks_;  ///< those in `spare_` are nobody's
+  std::vector<Block*> spare_;
+  std::vector<Block*> segments_;    ///< first blocks; null: given back
+  std::array<FreeBlocks, 2> free_;  ///< of large and small segments, by bytes
+  int free_segments_ = 0;           ///< free as a whole
   std::int64_t capacity_;
   std::int64_t reserved_ = 0, peak_reserved_ = 0, allocated_ = 0;
   std::int64_t addresses_ = 0;  ///< given out
-  int segments_ = 0;
 };
 
 }  // namespace tessera

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "workloads/memory/caching_allocator.h"
 #include "workloads/memory/memory_replay.h"
@@ -113,12 +113,14 @@ class AllocatorReplay {
 
   void add(const MemoryStep& step) {
     const Allocation& allocation = step.allocation;
+    const auto id = static_cast<std::size_t>(allocation.id);
     if (step.allocates) {
-      held_[allocation.id] = allocator_.allocate(allocation.bytes);
+      if (held_.size() <= id) held_.resize(2 * id + 64);
+      held_[id] = allocator_.allocate(allocation.bytes);
       used_ += allocation.bytes;
       peak_ = std::max(peak_, used_);
     } else {
-      allocator_.free(held_.extract(allocation.id).mapped());
+      allocator_.free(held_[id]);
       used_ -= allocation.bytes;
     }
   }
@@ -129,7 +131,7 @@ class AllocatorReplay {
  private:
   CachingAllocator allocator_;
   Bytes used_, peak_;
-  std::unordered_map<std::int64_t, CachingAllocator::Handle> held_;
+  std::vector<CachingAllocator::Handle> held_;  ///< by id
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory_resource>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -70,6 +71,20 @@ class MemoryReplay {
   };
   using Open = std::vector<Passed>;
 
+  /// Allocations of one tensor, which most often is allocated once.
+  struct Same {
+    Allocation first;
+    std::vector<Allocation> others;
+
+    /// Whether there are others.
+    bool drop_first() {
+      if (others.empty()) return false;
+      first = others.front();
+      others.erase(others.begin());
+      return true;
+    }
+  };
+
   /// Buffers of communication that no segment speaks of: gathered units, buckets of gradients.
   void allocate_besides(Bytes bytes) {
     Allocation made;
@@ -113,7 +128,7 @@ class MemoryReplay {
       case StorageScope::local:
       case StorageScope::held: {
         const auto open = local_.find(key(segment, id));
-        if (open != local_.end()) used = &open->second.front();
+        if (open != local_.end()) used = &open->second.first;
         break;
       }
       case StorageScope::persistent:
@@ -156,7 +171,8 @@ class MemoryReplay {
     if (scope == StorageScope::leaves_forward || scope == StorageScope::leaves_backward) {
       passed(scope == StorageScope::leaves_forward).push_back({position(segment), made});
     } else {
-      local_[key(segment, event.storage)].push_back(made);
+      const auto [open, is_first] = local_.try_emplace(key(segment, event.storage), Same{made, {}});
+      if (!is_first) open->second.others.push_back(made);
     }
     tell(true, made);
   }
@@ -169,10 +185,8 @@ class MemoryReplay {
     }
     const auto open = local_.find(key(segment, event.storage));
     if (open == local_.end()) throw std::logic_error("memory is freed that was not allocated");
-    std::vector<Allocation>& same = open->second;
-    const Allocation freed = same.front();
-    same.erase(same.begin());
-    if (same.empty()) local_.erase(open);
+    const Allocation freed = open->second.first;
+    if (!open->second.drop_first()) local_.erase(open);
     tell(false, freed);
   }
 
@@ -262,7 +276,9 @@ class MemoryReplay {
   const ProgramOp* op_ = nullptr;
   MemoryStep step_;
   std::int64_t next_id_ = 0;
-  std::unordered_map<Key, std::vector<Allocation>, KeyHash> local_;  ///< none of them empty
+  // Nodes of a pool: tensors come and go by the ten thousand.
+  std::pmr::unsynchronized_pool_resource nodes_;
+  std::pmr::unordered_map<Key, Same, KeyHash> local_{&nodes_};
   std::vector<Allocation> besides_;
   std::map<std::pair<int, bool>, Open> passed_;
   std::map<std::pair<int, int>, int> positions_;

@@ -95,7 +95,7 @@ void run_collective(const CollectiveOptions& options) {
   if (reports.empty())
     throw InputError({"--to", "\"" + options.to + "\"", "take a size that is not below --bytes"});
   print(options.format == "json" ? collective_report_json(reports)
-                                 : collective_report_text(reports));
+                                 : for_people(collective_report_text(reports)));
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ struct CompareOptions {
   std::vector<std::string> overrides_of_b;
   std::string format;
   std::string report_file;
+  bool notes = false;
 };
 
 bool is_scenario(const std::filesystem::path& file) {
@@ -84,6 +85,7 @@ void add_compare_command(CLI::App& app) {
       ->type_name(kFieldPath)
       ->allow_extra_args(false);
   command->add_option("--report", options->report_file, "write a self-contained HTML report");
+  add_notes_option(*command, options->notes);
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options] {
     const PredictorWeights weights = shipped_weights();
@@ -96,7 +98,8 @@ void add_compare_command(CLI::App& app) {
     if (drawn)
       write_output_file(options->report_file,
                         comparison_page(comparison, TESSERA_VERSION, {a.drawing, b.drawing}));
-    print(options->format == "json" ? comparison_json(comparison) : comparison_text(comparison));
+    print(options->format == "json" ? comparison_json(comparison)
+                                    : for_people(comparison_text(comparison, options->notes)));
   });
 }
 

@@ -47,11 +47,10 @@ ExitCode run_expect(const ExpectOptions& options) {
   StatusLine status;
   const auto checks =
       check_runs(std::move(runs), shipped_weights(), options.jobs > 0 ? options.jobs : cores,
-                 [&](std::size_t done) {
-                   status.show(std::to_string(done) + " of " + std::to_string(count) + " runs");
-                 });
+                 [&](std::size_t done) { status.show(done, count, "runs"); });
   if (options.record) write_output_file(options.file, recorded_csv(checks));
-  print(options.format == "json" ? json_text(checks, tolerance) : table_text(checks, tolerance));
+  print(options.format == "json" ? json_text(checks, tolerance)
+                                 : for_people(table_text(checks, tolerance)));
   const bool within =
       std::ranges::all_of(checks, [&](const RunCheck& check) { return check.within(tolerance); });
   return within || options.record ? ExitCode::ok : ExitCode::out_of_tolerance;

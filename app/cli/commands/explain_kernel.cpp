@@ -105,7 +105,7 @@ void run_explain_kernel(const ExplainKernelOptions& options) {
                       .story = kernel_story(query.kernel, gpu, weights),
                       .tessera_version = TESSERA_VERSION};
   add_nearest(options, weights, query.call, report);
-  print(options.format == "json" ? kernel_json(report) : kernel_table(report));
+  print(options.format == "json" ? kernel_json(report) : for_people(kernel_table(report)));
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct ExplainStepOptions {
   std::string format;
   std::string report_file;
   double faster_pct = 10;
+  bool notes = false;
 };
 
 StepExplanation explained_step(const ExplainStepOptions& options) {
@@ -38,9 +39,7 @@ StepExplanation explained_step(const ExplainStepOptions& options) {
     StatusLine status;
     explanation.sensitivities = sensitivities(
         scenario, weights, 1 + options.faster_pct / 100, jobs,
-        [&](std::size_t done, std::size_t all) {
-          status.show(std::to_string(done) + " of " + std::to_string(all) + " simulations");
-        });
+        [&](std::size_t done, std::size_t all) { status.show(done, all, "simulations"); });
   }
   explanation.gpu = scenario.cluster.node.gpu.id;
   explanation.gpus = timed.program.layout.world_size();
@@ -65,6 +64,7 @@ void add_explain_step_command(CLI::App& app) {
   add_format_option(*command, options->format, {"table", "json"});
   command->add_option("--report", options->report_file,
                       "write the step's HTML report, with what would help");
+  add_notes_option(*command, options->notes);
   command
       ->add_option("--faster", options->faster_pct,
                    "percent by which each part of the machine is made faster; 0: none")
@@ -73,7 +73,7 @@ void add_explain_step_command(CLI::App& app) {
   command->callback([options] {
     const StepExplanation explanation = explained_step(*options);
     print(options->format == "json" ? explanation_json(explanation)
-                                    : explanation_text(explanation));
+                                    : for_people(explanation_text(explanation, options->notes)));
   });
 }
 

@@ -40,7 +40,7 @@ ExitCode run_fit(FitCommand command) {
   if (options.jobs == 0)
     options.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const FitAnswer answer = answer_fit(job, shipped_weights(), options);
-  print(command.format == "json" ? fit_json(answer) : fit_text(answer));
+  print(command.format == "json" ? fit_json(answer) : for_people(fit_text(answer)));
   // As `simulate` says of the same step, whatever the error of either may be.
   return answer.step.margin() < Bytes() ? ExitCode::does_not_fit : ExitCode::ok;
 }
@@ -77,7 +77,7 @@ void add_fit_command(CLI::App& app, ExitCode& exit_code) {
       ->add_option("WHAT", options->what,
                    "model (id, file, Hugging Face's config.json), launch script, scenario")
       ->required();
-  command->add_option("CLUSTER", options->job.cluster,
+  command->add_option("CLUSTER,--cluster", options->job.cluster,
                       "id of tessera list clusters, or a file; a scenario names its own");
   add_set_option(*command, options->overrides);
   add_job_options(*command, *options);

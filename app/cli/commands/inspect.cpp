@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include "app/cli/catalog_text.h"
 #include "app/cli/commands.h"
 #include "app/cli/gpu_text.h"
@@ -14,6 +16,7 @@
 #include "predictor/weights/weights.h"
 #include "sim/config/fields/explain.h"
 #include "sim/config/load.h"
+#include "sim/config/suggest.h"
 #include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "workloads/parameter_count.h"
@@ -36,12 +39,12 @@ void list_gpus_long() {
   std::vector<GpuSpec> gpus;
   for (const std::string& id : catalog.ids(CatalogKind::gpus))
     gpus.push_back(load_gpu(id, catalog));
-  print(gpu_table(gpus));
+  print(gpu_table(gpus, width_of(STDOUT_FILENO)));
 }
 
 /// With figures, or ids alone: what a script wants.
 void list(const std::string& what, bool figures) {
-  if (what == "schedules") return print(explain("training.schedule"));
+  if (what == "schedules") return print(for_people(explain("training.schedule")));
   for (const auto& [name, kind] : kCatalogLists) {
     if (name != what) continue;
     const Catalog catalog = shipped_catalog();
@@ -50,13 +53,42 @@ void list(const std::string& what, bool figures) {
   }
 }
 
+/// What nothing is called, with the nearest of all that explain knows.
+InputError unknown_word(const std::string& what, const Catalog& catalog) {
+  std::vector<std::string> known = field_paths();
+  for (const std::string& term : term_names()) known.push_back(term);
+  for (const auto& [name, kind] : kCatalogLists)
+    for (const std::string& id : catalog.ids(kind)) known.push_back(id);
+  const std::string best = nearest(what, known);
+  return InputError({what, "no field of a scenario, no GPU, model or cluster, and no term",
+                     best.empty() ? "tessera explain lists the fields, tessera explain --help the "
+                                    "terms, tessera list gpus (models, clusters) the ids"
+                                  : did_you_mean(best)});
+}
+
+/// A field by its path, or by its name alone where one field has it: micro_batch.
+std::string explained_field(const std::string& what, const Catalog& catalog) {
+  try {
+    return explain(what);
+  } catch (const InputError&) {
+    if (what.find('.') != std::string::npos) throw;
+  }
+  std::string text;
+  for (const std::string& path : field_paths())
+    if (path.ends_with("." + what)) text += (text.empty() ? "" : "\n") + explain(path);
+  return text.empty() ? throw unknown_word(what, catalog) : text;
+}
+
 /// Of a GPU, a model, a term, or a field of a scenario.
 std::string explained(const std::string& what, const Catalog& catalog) {
   if (what.empty()) return explain(what);
   if (catalog.has(CatalogKind::gpus, what)) return gpu_facts(load_gpu(what, catalog));
   if (catalog.has(CatalogKind::models, what)) return model_facts(what, catalog);
+  if (catalog.has(CatalogKind::clusters, what) || catalog.has(CatalogKind::nodes, what))
+    return "network of " + what + ": tessera topology show " + what +
+           "\nin a scenario: cluster: " + what + "; its fields: tessera explain cluster\n";
   if (const auto term = term_text(what)) return *term;
-  return explain(what);
+  return explained_field(what, catalog);
 }
 
 /// Does all that a simulation does ahead of it: what that would refuse is refused here. Says how
@@ -108,7 +140,7 @@ void add_explain_command(CLI::App& app) {
   command->footer("Terms: " + known_terms());
   command->callback([path] {
     const Catalog catalog = shipped_catalog();
-    print(explained(*path, catalog));
+    print(for_people(explained(*path, catalog)));
   });
 }
 

@@ -21,7 +21,7 @@ void run_neighbours(const NeighbourOptions& options) {
   const PlacedJobs placed = read_neighbours(options.file, shipped_catalog());
   const NeighbourAnswer answer = neighbours_answer(placed, options.steps, shipped_weights());
   print(options.format == "json" ? json_text(answer, TESSERA_VERSION)
-                                 : table_text(answer, options.links));
+                                 : for_people(table_text(answer, options.links)));
 }
 
 }  // namespace

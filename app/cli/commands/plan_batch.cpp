@@ -159,7 +159,7 @@ double in_gib(Bytes bytes) {
 std::string batch_table(const std::vector<BatchAnswer>& answers) {
   std::string text;
   char line[160];
-  std::snprintf(line, sizeof(line), "%-18s %12s %14s %10s %12s %12s\n", "planner", "micro-batch",
+  std::snprintf(line, sizeof(line), "%-18s %11s %13s %8s %8s %11s\n", "planner", "micro-batch",
                 "ms per sample", "batch x", "time x", "memory GiB");
   text += line;
   const BatchAnswer& plain = answers.front();
@@ -167,10 +167,10 @@ std::string batch_table(const std::vector<BatchAnswer>& answers) {
     const double batch = plain.micro_batch > 0 ? static_cast<double>(answer.micro_batch) /
                                                      static_cast<double>(plain.micro_batch)
                                                : 0;
-    std::snprintf(line, sizeof(line), "%-18s %12lld %14s %10.2f %12s\n", answer.planner.c_str(),
+    std::snprintf(line, sizeof(line), "%-18s %11lld %13s %8.2f %8s\n", answer.planner.c_str(),
                   static_cast<long long>(answer.micro_batch), "", batch, "");
     if (answer.per_sample)
-      std::snprintf(line, sizeof(line), "%-18s %12lld %14.3f %10.2f %12.3f %12.3f\n",
+      std::snprintf(line, sizeof(line), "%-18s %11lld %13.3f %8.2f %8.3f %11.3f\n",
                     answer.planner.c_str(), static_cast<long long>(answer.micro_batch),
                     answer.per_sample->value() * 1e3, batch,
                     plain.per_sample ? *answer.per_sample / *plain.per_sample : 0.0,
@@ -247,7 +247,7 @@ void run_plan_batch(const PlanBatchOptions& options) {
   if (!options.report_file.empty())
     write_output_file(options.report_file,
                       points_page(batch_points(scenario.name, answers), TESSERA_VERSION));
-  print(options.format == "json" ? batch_json(answers) : batch_table(answers));
+  print(options.format == "json" ? batch_json(answers) : for_people(batch_table(answers)));
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ void add_plan_clocks_command(CLI::App& plan) {
   command->callback([options] {
     const Scenario scenario = load_scenario(options->file, options->overrides, shipped_catalog());
     const ClockPlan clocks = plan_clocks(scenario, shipped_weights(), options->tolerance);
-    print(options->format == "json" ? json_text(clocks, TESSERA_VERSION) : table_text(clocks));
+    print(options->format == "json" ? json_text(clocks, TESSERA_VERSION)
+                                    : for_people(table_text(clocks)));
   });
 }
 

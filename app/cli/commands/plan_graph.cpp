@@ -93,7 +93,7 @@ void run_plan_graph(const PlanGraphOptions& options, ExitCode& exit_code) {
   std::string text =
       options.format == "json" ? remat::plan_json(report) : remat::plan_table(report);
   if (options.solve && options.format != "json") text += solver_line(options.program);
-  print(text);
+  print(options.format == "json" ? text : for_people(text));
   if (!report.result.feasible) exit_code = ExitCode::does_not_fit;
 }
 

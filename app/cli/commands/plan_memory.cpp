@@ -130,6 +130,14 @@ class PlanQuestion {
   std::vector<MemoryPlanReport> reports_;
 };
 
+/// With a line of what takes the time, which no one knows ahead.
+const MemoryPlanReport& planned_visibly(PlanQuestion& question, Bytes budget, bool fast) {
+  StatusLine status;
+  status.show(std::string("searches what every stage runs again and swaps") +
+              (fast ? "" : "; --fast stops at the first good plan"));
+  return question.plan(budget);
+}
+
 int fullest_stage(const PlannedStep& memory) {
   const auto fullest = std::ranges::max_element(memory.stages, {}, &StageMemoryPlan::base_peak);
   return fullest->stage;
@@ -141,8 +149,7 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
     const std::vector<Bytes> budgets = range_of(options.budgets);
     StatusLine status;
     for (std::size_t i = 0; i < budgets.size(); ++i) {
-      status.show("budget " + to_short_text(budgets[i]) + ", " + std::to_string(i + 1) + " of " +
-                  std::to_string(budgets.size()));
+      status.show(i, budgets.size(), "budgets");
       question.plan(budgets[i]);
     }
     std::vector<MemoryPlanReport> curve = question.reports();
@@ -150,16 +157,18 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
     if (!options.report_file.empty())
       write_output_file(options.report_file,
                         points_page(memory_curve_points(curve), TESSERA_VERSION));
-    print(options.format == "json" ? memory_curve_json(curve) : memory_curve_table(curve));
+    print(options.format == "json" ? memory_curve_json(curve)
+                                   : for_people(memory_curve_table(curve)));
     return ExitCode::ok;
   }
   const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
-  const MemoryPlanReport& report = question.plan(budget);
+  const MemoryPlanReport& report = planned_visibly(question, budget, options.fast);
   if (!options.picture_file.empty())
     write_output_file(options.picture_file,
                       memory_plan_svg(report, fullest_stage(report.steps->memory)));
   if (!options.report_file.empty()) write_output_file(options.report_file, question.page());
-  print(options.format == "json" ? memory_plan_json(report) : memory_plan_table(report));
+  print(options.format == "json" ? memory_plan_json(report)
+                                 : for_people(memory_plan_table(report)));
   return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;
 }
 

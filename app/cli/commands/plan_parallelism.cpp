@@ -258,7 +258,7 @@ ExitCode run_plan_parallelism(PlanParallelismOptions options) {
   const InterruptNote ctrl_c;
   const std::vector<SearchCase> cases = searched(options, cases_of(options, question), ctrl_c);
   print(options.format == "json" ? search_json(question, cases, options.top)
-                                 : search_text(question, cases, options.top));
+                                 : for_people(search_text(question, cases, options.top)));
   if (!options.report_file.empty())
     write_output_file(options.report_file, points_page(points_of(cases), TESSERA_VERSION));
   return exit_code_of(cases);

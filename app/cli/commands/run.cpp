@@ -102,7 +102,8 @@ void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer)
                       timeline_picture(answer.scenario + ", first seed", answer.timeline));
   if (!options.report_file.empty())
     write_output_file(options.report_file, run_page(answer, TESSERA_VERSION));
-  print(options.format == "json" ? json_text(answer, TESSERA_VERSION) : table_text(answer));
+  print(options.format == "json" ? json_text(answer, TESSERA_VERSION)
+                                 : for_people(table_text(answer)));
 }
 
 /// The scenarios that `--vary scenario=A,B` names, or the one that was given; the rest of `--vary`
@@ -170,7 +171,7 @@ ExitCode run_variants_of(RunOptions asked, const std::set<std::string>& given) {
     }
   }
   print(asked.format == "json" ? variants_json(results, asked.deadline_days, TESSERA_VERSION)
-                               : variants_text(results, asked.deadline_days));
+                               : for_people(variants_text(results, asked.deadline_days)));
   return code;
 }
 

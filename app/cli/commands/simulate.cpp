@@ -123,15 +123,14 @@ ExitCode run_steps(const SimulateOptions& options) {
   std::vector<StepSample> steps;
   StatusLine status;
   const auto show = [&](std::size_t done) {
-    if (status.is_due())
-      status.show(std::to_string(done) + " of " + std::to_string(calls.size()) + " steps");
+    if (status.is_due()) status.show(done, calls.size(), "steps");
   };
   for (const auto& step : forked_each(calls, options.jobs > 0 ? options.jobs : cores, show))
     steps.push_back(step.value());
   const Provenance provenance = provenance_of(scenario, weights, planned);
   const StepDistribution distribution = distribution_of(steps);
   print(options.format == "json" ? json_text(distribution, provenance)
-                                 : table_text(distribution, provenance));
+                                 : for_people(table_text(distribution, provenance)));
   return ExitCode::ok;
 }
 

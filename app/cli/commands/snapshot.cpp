@@ -59,10 +59,11 @@ void run_read(const SnapshotCommand& command) {
   const SnapshotPeak measured = peak_of(snapshot);
   const bool as_json = command.format == "json";
   if (command.scenario.empty())
-    return print(as_json ? json_text(measured, nullptr) : table_text(measured, snapshot));
+    return print(as_json ? json_text(measured, nullptr)
+                         : for_people(table_text(measured, snapshot)));
   const SnapshotPeak simulated = simulated_peak(command);
   print(as_json ? json_text(measured, &simulated)
-                : table_text(SnapshotComparison{measured, simulated}));
+                : for_people(table_text(SnapshotComparison{measured, simulated})));
 }
 
 }  // namespace

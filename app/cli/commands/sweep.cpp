@@ -15,6 +15,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/points_report.h"
 #include "app/shell/home.h"
+#include "app/shell/interrupt.h"
 #include "app/shell/output.h"
 #include "app/sweep/run_sweep.h"
 #include "app/sweep/slurm.h"
@@ -58,8 +59,9 @@ class SweepProgress {
     if (isatty(STDERR_FILENO) != 0) {
       if (!last && now - shown_ < std::chrono::milliseconds(100)) return;
       shown_ = now;
-      std::fprintf(stderr, "\r%s\033[K%s", progress_text(counts, seconds).c_str(),
-                   last ? "\n" : "");
+      const std::string text =
+          progress_text(counts, seconds).substr(0, width_of(STDERR_FILENO) - 1);
+      std::fprintf(stderr, "\r%s\033[K%s", text.c_str(), last ? "\n" : "");
       return;
     }
     const auto tenth = counts.done() * 10 / std::max<std::int64_t>(counts.total, 1);
@@ -167,6 +169,7 @@ ExitCode run_sweep_command(SweepOptions options) {
   SweepRunOptions run{
       .jobs = jobs_of(options), .limit = time_limit(options.limit_text), .made_with = made_with()};
   SweepProgress progress;
+  say_on_interrupt("interrupted; what is done is kept: the same command with --resume goes on");
   run.progress = [&](const SweepCounts& counts) { progress.show(counts); };
   const auto numbers = chosen_points(grid, spec, options.choice);
   const SweepFolder folder(options.folder);
@@ -178,7 +181,7 @@ ExitCode run_sweep_command(SweepOptions options) {
   if (options.choice.shards == 1) folder.export_results(*store, options.format);
   if (!options.report_file.empty())
     write_output_file(options.report_file, points_page(points_of(*store), TESSERA_VERSION));
-  print(sweep_table(counts, *store));
+  print(for_people(sweep_table(counts, *store)));
   return ExitCode::ok;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/cli/commands.h"
+#include "app/html/topology_page.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "hw/topology/topology_check.h"
@@ -12,6 +13,7 @@
 #include "hw/units/replace_file.h"
 #include "sim/config/files/yaml_tree.h"
 #include "sim/config/load.h"
+#include "sim/formats/output_file.h"
 #include "sim/report/drawings/topology_svg.h"
 #include "sim/report/text/topology_text.h"
 
@@ -44,14 +46,17 @@ ClusterSpec load_described(const std::string& id_or_file) {
 struct TopologyShowOptions {
   std::string file;
   std::string svg;
+  std::string report_file;
   bool every_link = false;
 };
 
 void show_topology(const TopologyShowOptions& options) {
   const Topology topology(load_described(options.file));
-  print(topology_text(topology, metrics_of(topology), options.every_link));
-  if (options.svg.empty()) return;
-  replace_file(options.svg, topology_svg(topology));
+  const TopologyMetrics metrics = metrics_of(topology);
+  print(for_people(topology_text(topology, metrics, options.every_link)));
+  if (!options.svg.empty()) replace_file(options.svg, topology_svg(topology));
+  if (!options.report_file.empty())
+    write_output_file(options.report_file, topology_page(topology, metrics, TESSERA_VERSION));
 }
 
 std::vector<Problem> doubts_about_file(const std::string& file) {
@@ -98,6 +103,8 @@ void add_show(CLI::App& topology) {
       ->type_name(kClusterId)
       ->required();
   command->add_option("--svg", options->svg, "draw it into this file");
+  command->add_option("--report", options->report_file,
+                      "write a self-contained HTML page: drawing, links promised and usable");
   command->add_flag("--links", options->every_link, "list every link by the name faults use");
   command->callback([options] { show_topology(*options); });
 }

@@ -41,6 +41,11 @@ function fitCharts() {
   }
 }
 
+/** Draws what is due now: a printer waits for no frame. */
+function flushCharts() {
+  for (const {chart} of charts) chart.getZr().flush();
+}
+
 /** Ctrl + wheel and drag in the picture, and a slider under it; `axes` as in {xAxisIndex: [0]}. */
 function zoomOf(axes) {
   const inside = {type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl", ...axes};

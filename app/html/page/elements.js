@@ -81,16 +81,17 @@ function compareCells(a, b) {
   return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
 }
 
-function cellNode(cell) {
-  return element("td", {class: typeof cell === "number" ? "number" : null}, significant(cell));
+/** `numeric`: a column of numbers, in which a dash stands where they do. */
+function cellNode(cell, numeric) {
+  return element("td", {class: typeof cell === "number" || (numeric && (cell === null || cell === undefined)) ? "number" : null}, significant(cell));
 }
 
 /** Heads are buttons that sort; a table longer than the screen scrolls under them. */
 function tableNode(table) {
   const body = element("tbody");
-  const fill = (rows) => body.replaceChildren(...rows.map((row) => element("tr", {}, ...row.map(cellNode))));
-  const heads = table.columns.map((name, column) => element("th", {
-    scope: "col", class: table.rows.some((row) => typeof row[column] === "number") ? "number" : null},
+  const numeric = table.columns.map((_, column) => table.rows.some((row) => typeof row[column] === "number"));
+  const fill = (rows) => body.replaceChildren(...rows.map((row) => element("tr", {}, ...row.map((cell, column) => cellNode(cell, numeric[column])))));
+  const heads = table.columns.map((name, column) => element("th", {scope: "col", class: numeric[column] ? "number" : null},
     element("button", {type: "button", title: "sort", onclick: () => sortBy(column)}, name)));
   const sortBy = (column) => {
     const ascending = heads[column].getAttribute("aria-sort") !== "ascending";
@@ -100,7 +101,7 @@ function tableNode(table) {
     fill(ascending ? rows : rows.reverse());
   };
   fill(table.rows);
-  const node = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body);
+  const node = element("table", {class: table.columns.length > 9 ? "many" : null}, element("thead", {}, element("tr", {}, ...heads)), body);
   return element("div", {class: table.rows.length > 24 ? "scroll" : "wide"}, node);
 }
 

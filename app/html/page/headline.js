@@ -99,6 +99,16 @@ function cardsNode(cards) {
     card.detail ? element("div", {class: "faint"}, card.detail) : null)));
 }
 
+const MOST_CARDS = 6;
+
+/** Cards of the first figures of a list, whose names end in their units: "peak with the plan [GiB]". */
+function summaryCards(summary) {
+  return summary.slice(0, MOST_CARDS).map(({name, value, definition}) => {
+    const [, words, unit] = name.match(/^(.*?)(?: \[(.*)\])?$/);
+    return {name: words, value, kind: unit || "", definition};
+  });
+}
+
 /** What would help: how much of a resource's speed reaches the step. */
 function effectsNode(effects) {
   const most = Math.max(1, ...effects.map((effect) => effect.elasticity));

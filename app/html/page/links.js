@@ -12,14 +12,30 @@ function heatColour(use) {
   return rgb(HEAT[low].map((value, i) => Math.round(value + (HEAT[low + 1][i] - value) * (at - low))));
 }
 
+/** Colours of technologies, where a drawing says how places are joined and not how busy that is. */
+const CABLES = {"NVLink": COLOURS[2], "PCIe": COLOURS[1], "C2C": COLOURS[1], "NIC": COLOURS[0], "fabric": COLOURS[0],
+                "NVMe": COLOURS[6], "host memory": COLOURS[6]};
+
+function cableColour(technology) {
+  return CABLES[technology] || COLOURS[12];
+}
+
+/** "371 of 450 GB/s promised": what is usable, and the line rate where that is more. */
+function rateText(row) {
+  const promised = row.promised > row.rate * 1.0005 ? " of " + significant(row.promised / 1e9, 3) : "";
+  return significant(row.rate / 1e9, 3) + promised + " GB/s" + (promised ? " promised" : "");
+}
+
 /** Share of the rate in part `part` of the step; without one, over all of it. */
 function useOf(row, part) {
+  if (!row.use) return 0;
   return part === null ? row.use.reduce((sum, value) => sum + value, 0) / row.use.length : row.use[part];
 }
 
 function rowText(row, part, links) {
+  if (!row.use) return row.name + " (" + row.technology + "): " + rateText(row) + ", " + timeText(row.latency_s);
   const when = part === null ? "over the step" : "from " + timeText(part * links.part_s) + " to " + timeText((part + 1) * links.part_s);
-  return row.name + " (" + row.technology + ", " + significant(row.rate / 1e9) + " GB/s): " +
+  return row.name + " (" + row.technology + ", " + rateText(row) + "): " +
     significant(100 * useOf(row, part), 3) + " % " + when +
     (row.alike && row.alike.length > 1 ? ", and " + (row.alike.length - 1) + " links alike" : "");
 }
@@ -84,8 +100,10 @@ function drawTopology(context, drawing, links, part) {
     context.fillText(frame.name, frame.box[0] + 4, frame.box[1] + 13);
   }
   for (const line of drawing.lines) {
-    const use = Math.max(0, ...line.rows.map((row) => useOf(links.rows[row], part)));
-    context.strokeStyle = line.rows.length > 0 ? heatColour(use) : styleColour("line");
+    const rows = line.rows.map((row) => links.rows[row]);
+    const use = Math.max(0, ...rows.map((row) => useOf(row, part)));
+    const plain = rows.length > 0 && !rows[0].use;
+    context.strokeStyle = plain ? cableColour(rows[0].technology) : rows.length > 0 ? heatColour(use) : styleColour("line");
     context.lineWidth = 1 + 3 * Math.min(use, 1);
     context.beginPath();
     line.points.forEach((point, i) => i === 0 ? context.moveTo(...point) : context.lineTo(...point));
@@ -156,8 +174,10 @@ function topologyNode(links, partOf) {
 
 /** What every link carried: the heat map and the drawing as text. */
 function linksTable(links) {
-  return {columns: ["link", "alike", "technology", "GB/s", "mean use %", "highest use %"], rows: links.folded.map((row) =>
-    [row.name, row.alike.length, row.technology, row.rate / 1e9, 100 * useOf(row, null), 100 * Math.max(...row.use)])};
+  return {columns: ["link", "alike", "technology", "promised GB/s", "usable GB/s", "mean use %", "highest use %", "highest GB/s"],
+          rows: links.folded.map((row) => [row.name, row.alike.length, row.technology, row.promised / 1e9, row.rate / 1e9, 100 * useOf(row, null),
+            100 * Math.max(...row.use), row.rate * Math.max(...row.use) / 1e9]),
+          note: "promised: the line rate; usable: the part of it that transfers were measured to reach; use: payload over usable"};
 }
 
 function linksNode(links) {
@@ -189,4 +209,26 @@ function linksNode(links) {
       "; share of its usable rate that payload takes; a transfer counts evenly over its time"),
     element("div", {class: "tools"}, slider, when), legendNode(levels.map((level) => 100 * level + " %"), levels.map(heatColour)), picture.canvas,
     element("p", {class: "note"}, links.drawing.note), asTable(() => linksTable(links)));
+}
+
+/** A cluster's network without a step: how places are joined, and what each kind of link promises and gives. */
+function networkNode(network) {
+  const picture = topologyNode(network, () => null);
+  picture.draw();
+  const kinds = [...new Set(network.rows.map((row) => row.technology))];
+  return element("div", {}, legendNode(kinds, kinds.map(cableColour)), picture.canvas, element("p", {class: "note"}, network.drawing.note));
+}
+
+function promisesNode(network) {
+  const most = Math.max(...network.rows.map((row) => row.promised));
+  const bars = network.rows.filter((row) => row.promised > row.rate * 1.0005).flatMap((row) => [element("span", {}, row.name), barNode([
+    {share: row.rate / most, colour: cableColour(row.technology), title: row.name + " usable " + significant(row.rate / 1e9, 3) + " GB/s"},
+    {share: (row.promised - row.rate) / most, colour: COLOURS[13], title: "promised " + significant(row.promised / 1e9, 3) + " GB/s"}]),
+    element("span", {}, rateText(row))]);
+  return element("div", {}, bars.length > 0 ? element("div", {class: "effects"}, ...bars) : null,
+    tableNode({columns: ["link, one direction", "count", "technology", "promised GB/s", "usable GB/s", "usable %", "latency us", "lanes"],
+      rows: network.rows.map((row) => [row.name, row.count, row.technology, row.promised / 1e9, row.rate / 1e9, 100 * row.rate / row.promised,
+        1e6 * row.latency_s, row.lanes])}),
+    element("p", {class: "note"}, "promised: the line rate of the data sheet; usable: the part of it that transfers were measured to reach, which " +
+      "simulations take. Where both are equal, the description gives the usable rate alone."));
 }

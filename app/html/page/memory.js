@@ -42,7 +42,7 @@ function memoryLines(rank, memory, unit, highest) {
   const line = (at, text, color, position) => ({...at, lineStyle: {color, type: "solid"}, label: {formatter: text, position, rotate: 0, color}});
   const limit = (name, bytes, color, position) => bytes <= highest ? [line({yAxis: bytes / unit}, name + " " + bytesText(bytes), color, position)] : [];
   const lines = [...limit("capacity", memory.capacity_bytes, styleColour("bad"), "insideStartBottom"),
-    ...limit("budget", memory.budget_bytes, "#bc217f", "insideStartTop")];
+    ...limit("budget", memory.budget_bytes, styleColour("warn"), "insideStartTop")];
   const peak = rank.bytes.indexOf(Math.max(...rank.bytes));
   if (peak >= 0) lines.push(line({xAxis: rank.times_s[peak]}, "peak", styleColour("bad"), "end"));
   return {silent: true, symbol: "none", data: lines};

@@ -115,8 +115,8 @@ class PointsView {
     this.scatter.chart.setOption({...CHART_BASE, ...this.scatterOption()}, {replaceMerge: ["series"]});
     this.parallel.chart.setOption({series: [{}, {data: this.linesOf(row === undefined ? [] : [row]), lineStyle: {color: styleColour("ink")}}]});
     this.count.textContent = this.within === null ? "" : this.within.size + " of " + this.points.rows.length + " points are in the ranges";
-    this.text.textContent = row === undefined ? "" : this.points.labels[this.chosen] + ": " + this.points.columns.map((column, i) =>
-      column.name + " " + significant(row[i])).join(", ");
+    this.text.textContent = row === undefined ? "" : this.points.labels[this.chosen] + ": " + this.points.columns.flatMap((column, i) =>
+      column.input ? [] : [column.name + " " + significant(row[i])]).join(", ");
   }
 }
 

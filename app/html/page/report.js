@@ -34,6 +34,8 @@ function drawnParts(page) {
     ["Timeline", page.timeline, timelineNode],
     ["Memory", page.memory, memoryNode, true],
     ["Links", page.links, linksNode],
+    ["Network", page.network, networkNode],
+    ["Promised and usable", page.network, promisesNode],
     [page.scatter ? page.scatter.title : "", some(page.scatter, "points"), scatterNode, true],
     ["Kernels under the roofline", some(page.roofline, "points"), rooflineNode, true],
     [page.points ? page.points.title : "", some(page.points, "rows"), pointsNode, true],
@@ -57,19 +59,18 @@ function start() {
     document.documentElement.setAttribute("data-ready", "1");
     return;
   }
-  const cards = page.cards || (page.points && page.points.rows.length > 0 ? pointsCards(page.points) : null);
-  if (cards) main.append(cardsNode(cards));
-  if (page.summary && !page.headline && !page.points) main.append(section("Summary", summaryNode(page.summary)));
+  const cards = page.cards || (page.points && page.points.rows.length > 0 ? pointsCards(page.points) : page.headline ? null : summaryCards(page.summary || []));
+  if (cards && cards.length > 0) main.append(cardsNode(cards));
   const missing = [];
   for (const [title, data, node, needsCharts] of drawnParts(page)) {
     if (data && (!needsCharts || canDrawCharts())) main.append(section(title, node(data)));
     else if (data) missing.push(title === "Memory" || title.startsWith("Kernels") ? title.toLowerCase() : title);
     if (title === "Links" && data && !canDrawCharts()) missing.push("use of links over time");
   }
-  for (const table of page.tables || []) {
+  for (const table of (page.tables || []).filter(({rows}) => rows.length > 0)) {
     main.append(section(table.title, element("div", {}, tableNode(table), table.note ? element("p", {class: "note"}, table.note) : null)));
   }
-  if (page.summary && (page.headline || page.points)) main.append(section("All figures", summaryNode(page.summary)));
+  if (page.summary && page.summary.length > 0) main.append(section("All figures", summaryNode(page.summary)));
   main.append(section("Provenance", summaryNode(page.provenance || [])));
   head.after(contentsNode(), ...(missing.length > 0 ? [missingNode(missing)] : []));
   fitCharts();
@@ -84,7 +85,12 @@ if (typeof document !== "undefined" && document.getElementById("data")) {
       fitCharts();
       for (const resize of resizes) resize();
     });
-    addEventListener("beforeprint", fitCharts);
+    printInLight();
+    addEventListener("beforeprint", () => {
+      fitCharts();
+      for (const resize of resizes) resize();
+      flushCharts();
+    });
     if (location.hash === "#measure") measure(begin);
   });
 }

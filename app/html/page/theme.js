@@ -36,6 +36,21 @@ function setTheme(theme) {
   repaintAll();
 }
 
+/** Paper is white: drawings are made anew in light colours, and in those of the screen afterwards. */
+function printInLight() {
+  let theme = null;
+  addEventListener("beforeprint", () => {
+    theme = document.documentElement.getAttribute("data-theme");
+    document.documentElement.setAttribute("data-theme", "light");
+    repaintAll();
+  });
+  addEventListener("afterprint", () => {
+    if (theme === null) document.documentElement.removeAttribute("data-theme");
+    else document.documentElement.setAttribute("data-theme", theme);
+    repaintAll();
+  });
+}
+
 /** A button between light and dark; `report.html#dark` begins dark. */
 function themeButton() {
   const wanted = ["#dark", "#light"].includes(location.hash) ? location.hash.slice(1) : storedTheme();

@@ -325,8 +325,12 @@ void judge_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& op
                    const std::string& name) {
   const auto device = in.text(name);
   if (!device || lower(*device) == "false" || *device == "none") return;
+  const bool states = name.find("optimizer") != std::string::npos;
   leave_out_value(draft, in, options, name,
-                  "is not simulated: what is offloaded would stay on the GPU", "");
+                  states ? "is not simulated here: memory.planner = cpu_optimizer, which updates on "
+                           "the CPU where a step does not fit otherwise, is the nearest"
+                         : "is not simulated: what is offloaded would stay on the GPU",
+                  "");
 }
 
 void set_clipping(ScenarioDraft& draft, ForeignFields& in, const std::string& name) {

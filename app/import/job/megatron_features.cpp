@@ -25,6 +25,7 @@ void MegatronJob::read_features() {
     if (*further > 1) cannot("--mtp-num-layers", "is above 1, which is not simulated");
   }
   if (has_experts_) read_expert_features();
+  read_loss_fusion();
 }
 
 /// The sizes that are not given are those of Megatron's arguments.py.
@@ -57,7 +58,16 @@ void MegatronJob::read_windows() {
   draft_.set("model.full_every", std::atoll(skip.c_str()));
 }
 
+/// --cross-entropy-fusion-impl alone has no effect.
+void MegatronJob::read_loss_fusion() {
+  const std::string kind = text("--cross-entropy-fusion-impl").value_or("native");
+  if (!flag("--cross-entropy-loss-fusion")) return;
+  if (kind == "native" || kind == "te") return set_profile("loss_fusion", kind);
+  cannot("--cross-entropy-fusion-impl", "is no fusion of Megatron's", "use native or te");
+}
+
 void MegatronJob::read_expert_features() {
+  if (flag("--moe-router-fusion")) set_profile("fused_router", "true");
   if (const auto ffn = integer("--moe-shared-expert-intermediate-size", 0); ffn && *ffn > 0)
     draft_.set("model.shared_ffn", *ffn);
   if (flag("--moe-shared-expert-gate")) draft_.set("model.shared_gate", "true");

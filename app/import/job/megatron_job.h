@@ -43,6 +43,7 @@ class MegatronJob {
   void read_latent_attention();
   void read_windows();
   void read_expert_features();
+  void read_loss_fusion();
   std::int64_t dense_layers_ahead(const std::string& pattern) const;
   void read_vocabulary();
   std::int64_t vocabulary();

@@ -2,6 +2,8 @@
 
 #include <google/protobuf/message.h>
 
+#include "configs/schema/scenario.pb.h"
+#include "sim/config/fields/explain.h"
 #include "sim/config/fields/field_path.h"
 #include "sim/config/fields/schema_rules.h"
 #include "sim/config/suggest.h"
@@ -138,9 +140,17 @@ class Binder {
   void report_unknown(const YamlEntry& entry, const pb::Descriptor& section,
                       const std::string& path) {
     const std::string place = path.empty() ? "" : " in " + path;
-    problems_.add(entry.mark, joined_path(path, entry.key),
-                  "unknown field " + shown_value(entry.key) + place,
-                  field_suggestion(entry.key, section));
+    problems_.add(
+        entry.mark, joined_path(path, entry.key), "unknown field " + shown_value(entry.key) + place,
+        path.empty() ? root_suggestion(entry.key, section) : field_suggestion(entry.key, section));
+  }
+
+  /// Of a scenario the fields of its sections too: "micro_batch" is training.micro_batch.
+  static std::string root_suggestion(const std::string& key, const pb::Descriptor& section) {
+    if (&section == schema::Scenario::descriptor())
+      for (const std::string& field : field_paths())
+        if (field.ends_with("." + key)) return did_you_mean(field);
+    return field_suggestion(key, section);
   }
 
   void report_missing(const YamlNode& node, const pb::Descriptor& section, const std::string& path,

@@ -44,6 +44,7 @@ static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
 static_assert(int{schema::Training::nvfp4} == int(Precision::fp4));
 static_assert(int{schema::Framework::hybridep} == int(ExpertDispatcher::hybridep));
+static_assert(int{schema::Framework::te} == int(LossFusion::te));
 static_assert(int{schema::Training::lars} == int(OptimizerKind::lars));
 static_assert(int{schema::Training::dualpipe} == int(PipelineSchedule::dualpipe));
 static_assert(int{schema::Parallelism::ulysses} == int(ContextAttention::ulysses));

@@ -181,6 +181,8 @@ void mirror(Of<FrameworkProfile> auto& profile, auto&& visit) {
   visit("splits_sequences", profile.splits_sequences);
   visit("complex_rope", profile.complex_rope);
   visit("compiled_loss", profile.compiled_loss);
+  visit("loss_fusion", profile.loss_fusion);
+  visit("fused_router", profile.fused_router);
   visit("keeps_outputs", profile.keeps_outputs);
   visit("copies_gathered", profile.copies_gathered);
   visit("gradients_join_in_place", profile.gradients_join_in_place);

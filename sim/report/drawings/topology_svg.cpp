@@ -8,22 +8,23 @@
 namespace tessera {
 namespace {
 
+/// Of the palette (sim/report/palette.h), as pages have them: app/html/page/links.js.
 std::string_view colour_of(const DrawnLine& line) {
   if (line.is_degraded) return "#cc3311";
   switch (line.technology.value_or(LinkTechnology::pcie)) {
     case LinkTechnology::nvlink:
-      return "#228833";
+      return "#6cc683";
     case LinkTechnology::nic:
     case LinkTechnology::fabric:
-      return "#4477aa";
+      return "#3156bb";
     case LinkTechnology::nvme:
     case LinkTechnology::host_memory:
-      return "#aa3377";
+      return "#e77ed3";
     case LinkTechnology::pcie:
     case LinkTechnology::c2c:
       break;
   }
-  return "#999933";
+  return "#f59910";
 }
 
 void draw_place(SvgCanvas& canvas, const DrawnPlace& place) {

@@ -94,7 +94,7 @@ std::string gpu_lines(const KernelStory& story) {
 
 std::string candidate_line(const TileCandidate& c) {
   const std::string tile = std::to_string(c.tile.m) + "x" + std::to_string(c.tile.n);
-  return table_line("  %-9s %5d %10.0f %9.2f %9.2f %9.0f %8.1f %9.3f %8.1f", tile.c_str(), c.split,
+  return table_line("  %-9s %5d %8.0f %8.2f %8.2f %9.0f %6.1f %6.3f %7.1f", tile.c_str(), c.split,
                     c.blocks, c.waves, c.charged_waves, c.blocks_per_sm, c.sm_utilization * 100,
                     c.relative, c.share * 100);
 }
@@ -106,8 +106,8 @@ std::string product_lines(const ProductStory& product, const char* order, double
   const TileCandidate& likely = product.candidates.front();
   std::string text = "\n" + table_line("tiles of the product, %.0f x (%.0f x %.0f x %.0f)", s.batch,
                                        s.m, s.n, s.k);
-  text += table_line("  %-9s %5s %10s %9s %9s %9s %8s %9s %8s", "tile", "split", "blocks", "waves",
-                     "charged", "blocks/SM", "SM use %", "rel. time", "share %");
+  text += table_line("  %-9s %5s %8s %8s %8s %9s %6s %6s %7s", "tile", "split", "blocks", "waves",
+                     "charged", "blocks/SM", "used %", "time x", "share %");
   std::size_t hidden = 0;
   for (const TileCandidate& c : product.candidates) {
     if (c.split == 1 || c.share >= kShownShare)
@@ -134,10 +134,10 @@ std::string product_lines(const ProductStory& product, const char* order, double
 
 std::string algorithm_lines(const ConvolutionStory& convolution) {
   std::string text =
-      "\n" + table_line("%-18s %12s %12s %12s %12s %9s %8s", "algorithm", "compute us", "memory us",
-                        "other us", "total us", "rel. time", "share %");
+      "\n" + table_line("%-18s %11s %11s %11s %11s %6s %7s", "algorithm", "compute us", "memory us",
+                        "other us", "total us", "time x", "share %");
   for (const AlgorithmCandidate& c : convolution.algorithms)
-    text += table_line("  %-16s %12.2f %12.2f %12.2f %12.2f %9.3f %8.1f",
+    text += table_line("  %-16s %11.2f %11.2f %11.2f %11.2f %6.3f %7.1f",
                        std::string(c.name).c_str(), c.terms.compute * 1e6, c.terms.memory * 1e6,
                        c.terms.other * 1e6, c.seconds * 1e6, c.relative, c.share * 100);
   return text;
@@ -211,11 +211,11 @@ std::string time_lines(const KernelStory& story) {
 std::string nearest_lines(const KernelReport& report) {
   if (report.nearest.empty()) return "\nnearest measured calls: " + report.measurements + "\n";
   std::string text = "\nnearest measured calls in " + report.measurements + "\n";
-  text += table_line("  %-16s %-6s %-9s %8s %12s %13s %8s  %s", "GPU", "split", "timing", "octaves",
-                     "measured us", "predicted us", "error %", "sizes");
+  text += table_line("  %-15s %-5s %-8s %7s %11s %12s %7s", "GPU", "split", "timing", "octaves",
+                     "measured us", "predicted us", "error %");
   for (const NearMeasurement& near : report.nearest)
     text += table_line(
-        "  %-16s %-6s %-9s %8.2f %12.2f %13.2f %+8.1f  %s", near.gpu.c_str(),
+        "  %-15s %-5s %-8s %7.2f %11.2f %12.2f %+7.1f\n    of %s", near.gpu.c_str(),
         std::string(split_of(near.row)).c_str(), std::string(name_of(near.row.timing)).c_str(),
         near.octaves, near.measured.value() * 1e6, near.predicted.value() * 1e6,
         100 * (near.predicted / near.measured - 1), size_words(sizes_of(near.row)).c_str());

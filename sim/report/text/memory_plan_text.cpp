@@ -36,7 +36,7 @@ double overhead(const MemoryPlanReport& report) {
 
 std::string stage_row(const StageMemoryPlan& plan) {
   if (!plan.feasible) return "  " + plan.infeasible + "\n";
-  return plan_line("%5d %9d %11.3f %11.3f %11.3f %9d %9d %11.3f %11.3f %+9.2f", plan.stage,
+  return plan_line("%5d %9d %7.2f %7.2f %7.2f %6d %7d %7.2f %8.2f %+8.2f", plan.stage,
                    plan.in_flight, gib(plan.static_bytes), gib(plan.base_peak),
                    gib(plan.planned_peak), plan.decisions.run_again, plan.decisions.copied_out,
                    gib(plan.copied), plan.base_time.value() * 1e3,
@@ -152,13 +152,12 @@ ordered_json decisions_of(const StageMemoryPlan& plan) {
 
 std::string memory_plan_table(const MemoryPlanReport& report) {
   const PlannedStep& memory = report.steps->memory;
-  std::string text = report.scenario + ": " + report.planner + " within " + to_text(memory.budget) +
-                     " per GPU; host link " +
-                     to_short_text(BytesPerSecond(memory.link.bytes_per_ns * 1e9)) +
-                     " per direction\n\n" +
-                     plan_line("%5s %9s %11s %11s %11s %9s %9s %11s %11s %9s", "stage", "in flight",
-                               "static GiB", "before GiB", "after GiB", "run again", "swapped",
-                               "copied GiB", "pass ms", "added %");
+  std::string text =
+      report.scenario + ": " + report.planner + " within " + to_text(memory.budget) +
+      " per GPU; host link " + to_short_text(BytesPerSecond(memory.link.bytes_per_ns * 1e9)) +
+      " per direction; memory in GiB\n\n" +
+      plan_line("%5s %9s %7s %7s %7s %6s %7s %7s %8s %8s", "stage", "in flight", "static", "before",
+                "after", "rerun", "swapped", "copied", "pass ms", "added %");
   for (const StageMemoryPlan& plan : memory.stages) text += stage_row(plan);
   text += "\nstep time without a plan  " + seconds_text(report.base_time) + "\n";
   text += "expected with the plan    " + seconds_text(report.planned_time) + "\n";

@@ -205,7 +205,8 @@ std::string extrapolation_row(const StepReport& report) {
   };
   std::string farthest = entry(report.extrapolated.front());
   if (report.extrapolated.size() > 1) farthest += ", " + entry(report.extrapolated[1]);
-  if (report.extrapolated.size() > 2) farthest += ", ...";
+  if (report.extrapolated.size() > 2)
+    farthest += ", and " + std::to_string(report.extrapolated.size() - 2) + " more";
   return summary_row("extrapolated", percent(report.extrapolated_share()) +
                                          " of the kernel time, in kernels larger than those "
                                          "trained on:") +
@@ -366,10 +367,11 @@ std::string folding_rows(const StepReport& report) {
                                          " GPUs; the others do the same");
   }
   for (std::size_t i = 0; i < std::min(kMostClasses, classes.size()); ++i) {
-    const bool last = i + 1 == kMostClasses && classes.size() > kMostClasses;
     rows += summary_row("", "GPU " + std::to_string(classes[i].rank) + " stands for " +
-                                rank_list(classes[i].ranks) + (last ? ", ..." : ""));
+                                rank_list(classes[i].ranks));
   }
+  if (classes.size() > kMostClasses)
+    rows += summary_row("", "and " + std::to_string(classes.size() - kMostClasses) + " more");
   for (const FoldRefusal& refusal : report.folding.refused) {
     rows += summary_row("fold of " + refusal.fold, "not complete: " + refusal.reason);
   }

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "hw/promised_rate.h"
 #include "hw/units/text.h"
 
 namespace tessera {
@@ -84,13 +85,13 @@ std::string figure_lines(const Topology& topology, const TopologyMetrics& metric
   }
   if (topology.gpu_count() < 2) return text;
   text += figure_line("bisection bandwidth", rate(metrics.bisection),
-                      "largest flow from the lower half of the GPUs to the upper half");
+                      "from the lower half of the GPUs to the upper");
   if (topology.cluster().node_count > 1) {
     text += figure_line("oversubscription", ratio(metrics.oversubscription),
-                        "network of that half over the bisection; 1 = non-blocking");
+                        "network of that half over it; 1: no blocking");
   }
   text += figure_line("shift by half", rate(metrics.shift_rate),
-                      "slowest GPU when all send half the cluster away, on their own routes");
+                      "slowest GPU where all send half way across");
   text += figure_line("diameter", std::to_string(metrics.diameter) + " links",
                       to_short_text(metrics.diameter_latency) + " at most; " +
                           (metrics.all_pairs ? "all " : "a sample of ") +
@@ -134,24 +135,18 @@ std::string matrix(const Topology& topology) {
   return text;
 }
 
-/// "node*/gpu*->nvswitch": the name with every number left open.
-std::string pattern_of(const std::string& name) {
-  std::string pattern;
-  for (const char c : name) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) pattern += c;
-    if (digit && (pattern.empty() || pattern.back() != '*')) pattern += '*';
-  }
-  return pattern;
+std::string link_figures(const Link& link, const ClusterSpec& cluster) {
+  return right_aligned(to_short_text(promised_rate(link, cluster)), 11) +
+         right_aligned(to_short_text(link.bandwidth), 11) +
+         right_aligned(to_short_text(link.latency), 9) +
+         right_aligned(std::to_string(link.lanes), 6);
 }
 
-std::string link_figures(const Link& link) {
-  return right_aligned(to_short_text(link.bandwidth), 12) +
-         right_aligned(to_short_text(link.latency), 10) +
-         right_aligned(std::to_string(link.lanes), 7);
-}
-
-const std::string kLinkHead = "   bandwidth   latency  lanes";
+constexpr std::size_t kLinkWidth = 35;
+const std::string kLinkHead = "   promised     usable  latency lanes";
+const std::string kLinkNote =
+    "\npromised: the line rate of the data sheet. usable: the part of it that transfers were "
+    "measured to reach, which simulations take.\n";
 
 std::string link_classes(const Topology& topology) {
   struct Class {
@@ -162,16 +157,18 @@ std::string link_classes(const Topology& topology) {
   std::map<std::tuple<std::string, double, double, int>, Class> classes;
   for (std::size_t i = 0; i < topology.links().size(); ++i) {
     const Link& link = topology.links()[i];
-    Class& alike =
-        classes[{pattern_of(link.name), link.bandwidth.value(), link.latency.value(), link.lanes}];
+    Class& alike = classes[{link_pattern(link.name), link.bandwidth.value(), link.latency.value(),
+                            link.lanes}];
     ++alike.count;
     alike.missing += topology.is_missing(LinkId(static_cast<std::int32_t>(i))) ? 1 : 0;
     alike.first = &link;
   }
-  std::string text = "\n" + left_aligned("links, one direction", 44) + "  count" + kLinkHead + "\n";
+  std::string text =
+      "\n" + left_aligned("links, one direction", kLinkWidth) + "  count" + kLinkHead + "\n";
   for (const auto& [key, alike] : classes) {
-    text += left_aligned(std::get<0>(key), 44) + right_aligned(std::to_string(alike.count), 7) +
-            link_figures(*alike.first);
+    text += left_aligned(std::get<0>(key), kLinkWidth) +
+            right_aligned(std::to_string(alike.count), 7) +
+            link_figures(*alike.first, topology.cluster());
     if (alike.missing > 0) text += "  " + std::to_string(alike.missing) + " missing";
     text += "\n";
   }
@@ -179,21 +176,32 @@ std::string link_classes(const Topology& topology) {
 }
 
 std::string all_links(const Topology& topology) {
-  std::string text = "\n" + left_aligned("links, one direction", 44) + kLinkHead + "\n";
+  std::string text = "\n" + left_aligned("links, one direction", kLinkWidth) + kLinkHead + "\n";
   for (std::size_t i = 0; i < topology.links().size(); ++i) {
     const bool missing = topology.is_missing(LinkId(static_cast<std::int32_t>(i)));
-    text += left_aligned(topology.links()[i].name, 44) + link_figures(topology.links()[i]) +
-            (missing ? "  missing" : "") + "\n";
+    text += left_aligned(topology.links()[i].name, kLinkWidth) +
+            link_figures(topology.links()[i], topology.cluster()) + (missing ? "  missing" : "") +
+            "\n";
   }
   return text;
 }
 
 }  // namespace
 
+std::string link_pattern(const std::string& name) {
+  std::string pattern;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) pattern += c;
+    if (digit && (pattern.empty() || pattern.back() != '*')) pattern += '*';
+  }
+  return pattern;
+}
+
 std::string topology_text(const Topology& topology, const TopologyMetrics& metrics,
                           bool every_link) {
   return topology_head(topology) + "\n" + figure_lines(topology, metrics) + matrix(topology) +
-         (every_link ? all_links(topology) : link_classes(topology));
+         (every_link ? all_links(topology) : link_classes(topology)) + kLinkNote;
 }
 
 }  // namespace tessera

@@ -12,4 +12,7 @@ namespace tessera {
 std::string topology_text(const Topology& topology, const TopologyMetrics& metrics,
                           bool every_link);
 
+/// "node*/gpu*->nvswitch": the name of a link with every number left open.
+std::string link_pattern(const std::string& name);
+
 }  // namespace tessera

@@ -10,6 +10,7 @@ namespace tessera {
 
 std::vector<Problem> FrameworkRules::run() && {
   check_switches();
+  check_modules();
   check_precision();
   check_data_parallel();
   check_gathers();
@@ -52,6 +53,30 @@ void FrameworkRules::check_switches() {
   if (model_.qkv_bias && !llama)
     fail("model.qkv_bias", "is for models of family llama",
          "use false; gpt2, opt and bert have biases");
+}
+
+/// Switches of a profile that the other module tree would ignore.
+void FrameworkRules::check_modules() {
+  const FrameworkProfile& profile = step_.framework;
+  const bool megatron = profile.modules == ModuleTree::megatron;
+  struct Switch {
+    const char* field;
+    bool given;
+    bool of_megatron;
+  };
+  for (const Switch& one :
+       {Switch{"loss_fusion", profile.loss_fusion != LossFusion::separate, true},
+        Switch{"fused_router", profile.fused_router, true},
+        Switch{"compiled_loss", profile.compiled_loss, false},
+        Switch{"complex_rope", profile.complex_rope, false},
+        Switch{"shifts_labels", profile.shifts_labels, false},
+        Switch{"keeps_outputs", profile.keeps_outputs, false},
+        Switch{"reentrant_checkpoints", profile.reentrant_checkpoints, false}}) {
+    if (!one.given || one.of_megatron == megatron) continue;
+    fail("training.framework." + std::string(one.field),
+         one.of_megatron ? "is Megatron's" : "is of Hugging Face's and torchtitan's modules",
+         "leave it out, or use another framework");
+  }
 }
 
 void FrameworkRules::check_data_parallel() {

@@ -24,6 +24,7 @@ class FrameworkRules {
                        std::int64_t number);
 
   void check_switches();
+  void check_modules();
   void check_precision();
   void check_data_parallel();
   void check_aligned_parameters();

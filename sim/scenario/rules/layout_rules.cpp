@@ -1,5 +1,6 @@
 // Rules between the sizes of a layout, the batch and the cluster.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <numeric>
@@ -54,10 +55,14 @@ void check_world_size(const Scenario& scenario, Problems& problems) {
     names += " * context";
     sizes += " * " + std::to_string(layout.context);
   }
+  const double nodes = std::ceil(ranks / std::max(scenario.cluster.node.gpu_count, 1));
+  const bool can_grow = nodes <= 1e6;
   problems.push_back({"parallelism",
                       "parallelism needs " + names + " = " + sizes + " GPUs, cluster " +
                           scenario.cluster.id + " has " + std::to_string(gpus),
-                      "lower a size or take a larger cluster",
+                      can_grow ? "lower a size, or take a larger cluster: cluster.node_count = " +
+                                     std::to_string(static_cast<std::int64_t>(nodes))
+                               : "lower a size",
                       {"parallelism.tensor", "parallelism.pipeline", "parallelism.data",
                        "parallelism.context", "cluster.node.gpu_count", "cluster.node_count"}});
 }

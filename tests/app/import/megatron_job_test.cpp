@@ -81,14 +81,14 @@ TEST(MegatronArguments, RefusedOnesEndTheImportAllAtOnce) {
   const std::string all = refusal_of(
       torchrun(kGpt + "--multi-latent-attention --moe-shared-expert-intermediate-size 512 "
                       "--window-size 128,0 --mtp-num-layers 1 --hybrid-attention-ratio 0.5 "
-                      "--img-h 336 --cross-entropy-loss-fusion --never-heard-of 3"));
+                      "--img-h 336 --fp32-lm-head --never-heard-of 3"));
   for (const char* name :
        {"--multi-latent-attention is not simulated: latent attention",
         "--moe-shared-expert-intermediate-size is not simulated: shared experts",
         "--window-size is not simulated: attention within windows",
         "--mtp-num-layers is not simulated: layers that predict further tokens",
         "--hybrid-attention-ratio is not simulated: layers other than attention",
-        "--img-h is not simulated: vision towers", "--cross-entropy-loss-fusion is not simulated",
+        "--img-h is not simulated: vision towers", "--fp32-lm-head is not simulated",
         "--never-heard-of is not known"})
     EXPECT_THAT(all, HasSubstr("job.sh:1: " + std::string(name)));
   for (const KnownArgument& argument : megatron_arguments()) {

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kLlama =
     "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 "
@@ -44,6 +45,17 @@ TEST(MegatronRecipe, TokensTravelByDeepEpAndHybridEpAndBesideOtherMicroBatches) 
               AllOf(HasSubstr("expert_dispatcher: hybridep"), HasSubstr("overlap_experts: true")));
   EXPECT_THAT(refusal_of(flexible + "--moe-flex-dispatcher-backend other"),
               HasSubstr("deepep and hybridep are"));
+}
+
+TEST(MegatronRecipe, FusedLossesAndRouters) {
+  EXPECT_THAT(yaml_of("--cross-entropy-loss-fusion"), HasSubstr("loss_fusion: native"));
+  EXPECT_THAT(yaml_of("--cross-entropy-loss-fusion --cross-entropy-fusion-impl te"),
+              HasSubstr("loss_fusion: te"));
+  EXPECT_THAT(yaml_of("--cross-entropy-fusion-impl te"), Not(HasSubstr("loss_fusion")));
+  EXPECT_THAT(refusal_of("--cross-entropy-loss-fusion --cross-entropy-fusion-impl linear"),
+              HasSubstr("use native or te"));
+  EXPECT_THAT(yaml_of("--num-experts 8 --moe-grouped-gemm --moe-router-fusion"),
+              HasSubstr("fused_router: true"));
 }
 
 TEST(MegatronRecipe, FourBitsAndLayersInBf16) {

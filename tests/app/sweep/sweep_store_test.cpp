@@ -235,6 +235,8 @@ TEST(SweepText, ProgressTellsRateAndTimeLeft) {
   // 125 in 5 s are 25 a second: 375 more take 15 s.
   EXPECT_EQ(progress_text(counts, 5),
             "[#####...............]  125/500  25 %  25.0 points/s  0:15 left");
+  counts.best = 27930.4;
+  EXPECT_THAT(progress_text(counts, 5), testing::EndsWith("  0:15 left  best 27930 tok/s/GPU"));
 }
 
 TEST(SweepText, ReasonsThatDifferInNumbersAreOne) {

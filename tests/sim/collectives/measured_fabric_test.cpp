@@ -50,7 +50,8 @@ double bus_bandwidth(const ClusterSpec& cluster) {
 }
 
 TEST(MeasuredFabric, SlowsNicsUntilTheAllReduceTakesWhatWasMeasured) {
-  for (const double measured : {200e9, 50e9, 13e9}) {
+  // 13 GB/s over 32 GPUs: 2 x 31 / 32 GiB / 13e9 = 160 ms, 5 ms a rank: no latency.
+  for (const double measured : {200e9, 150e9, 13e9}) {
     ClusterSpec cluster = cluster_of(4);
     cluster.measured_all_reduce = BytesPerSecond(measured);
     const MeasuredFabric fabric = measured_fabric(cluster, {});
@@ -74,6 +75,46 @@ TEST(MeasuredFabric, IsOfSeveralNodesAndAMeasurement) {
   one.measured_all_reduce = BytesPerSecond(10e9);
   EXPECT_EQ(measured_fabric(one, {}).nic_share, 1);
   EXPECT_EQ(measured_fabric(cluster_of(2), {}).promised.value(), 0);
+}
+
+/// 16 nodes, whose all-reduce over 128 GPUs reaches 50 GB/s.
+ClusterSpec slow_by_ranks() {
+  ClusterSpec cluster = cluster_of(16);
+  cluster.measured_all_reduce = BytesPerSecond(50e9);
+  return cluster;
+}
+
+CollectiveCost all_gather(const ClusterSpec& cluster, Bytes bytes, int ranks) {
+  const MeasuredFabric fabric = measured_fabric(cluster, {});
+  std::vector<int> group(static_cast<std::size_t>(ranks));
+  std::iota(group.begin(), group.end(), 0);
+  const CollectiveTuning tuning({}, calibrations_of(fabric, {}));
+  return collective_cost(Topology(fabric.cluster),
+                         {.kind = CollectiveKind::all_gather, .bytes = bytes}, group, tuning);
+}
+
+TEST(MeasuredFabric, ATimeThatGrowsWithTheRanksIsEveryCollectives) {
+  const ClusterSpec cluster = slow_by_ranks();
+  const MeasuredFabric fabric = measured_fabric(cluster, {});
+  // 2 x 127 / 128 x 1 GiB / 50 GB/s = 42.6 ms, less what is promised, over 128 ranks.
+  const double bus_bytes = 2 * 127.0 / 128 * (1LL << 30);
+  const double more = bus_bytes / 50e9 - bus_bytes / fabric.promised.value();
+  EXPECT_NEAR(fabric.per_rank.value(), more / 128, 1e-9);
+  EXPECT_EQ(fabric.nic_share, 1);
+  EXPECT_EQ(fabric.cluster.node.nic_efficiency, cluster.node.nic_efficiency);
+  // Inside a node too: eight ranks, whatever they send.
+  const double eight = 8 * fabric.per_rank.value();
+  for (const Bytes bytes : {1_MiB, 16_MiB, 64_MiB}) {
+    ClusterSpec described = cluster;
+    described.measured_all_reduce = {};
+    const Seconds without = all_gather(described, bytes, 8).solo_time;
+    EXPECT_NEAR((all_gather(cluster, bytes, 8).solo_time - without).value() / eight, 1, 0.01);
+  }
+}
+
+TEST(MeasuredFabric, SaysWhichItTakesForSlow) {
+  EXPECT_THAT(note_on_measured_fabric(measured_fabric(slow_by_ranks(), {})),
+              HasSubstr("more for each of its ranks (approximate)"));
 }
 
 TEST(MeasuredFabric, SaysWhatIsLeftOfTheNics) {

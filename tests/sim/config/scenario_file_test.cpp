@@ -43,7 +43,7 @@ TEST_F(ScenarioFile, ANameThatIsBothIsRefused) {
 TEST_F(ScenarioFile, AMisspelledIdGetsTheNearest) {
   EXPECT_EQ(refusal("gpt2-large_4xh100_pd4"),
             "gpt2-large_4xh100_pd4: no such file, and no scenario that is shipped; did you mean "
-            "gpt2-large_4xh100_dp4?");
+            "gpt2-large_4xh100_dp4? (tessera list scenarios)");
 }
 
 TEST_F(ScenarioFile, APathOfTheCheckoutElsewhereGetsTheId) {

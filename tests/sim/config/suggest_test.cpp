@@ -38,14 +38,15 @@ TEST(Suggest, AWordThatResemblesNothingGetsTheList) {
   EXPECT_EQ(suggestion("zero", kWords), "use one of tensor, pipeline or data");
 }
 
-TEST(Suggest, ALongListSaysHowManyMoreThereAre) {
+TEST(Suggest, AListLongerThanFourLinesSaysHowManyMoreThereAre) {
   std::vector<std::string> words;
-  for (int i = 0; i < 32; ++i) words.push_back("word" + std::to_string(100 + i));
+  for (int i = 0; i < 40; ++i) words.push_back("word" + std::to_string(100 + i));
   const std::string text = suggestion("zzzzzzzz", words);
   EXPECT_TRUE(text.starts_with("use one of word100, word101, ")) << text;
-  EXPECT_TRUE(text.ends_with(", word129 and 2 more")) << text;
-  words.resize(30);
-  EXPECT_TRUE(suggestion("zzzzzzzz", words).ends_with(", word128 or word129"));
+  // A word and its comma take 9 bytes: 33 of them, and the last without comma, within 300.
+  EXPECT_TRUE(text.ends_with(", word132 and 7 more")) << text;
+  words.resize(33);
+  EXPECT_TRUE(suggestion("zzzzzzzz", words).ends_with(", word131 or word132"));
 }
 
 TEST(Suggest, LongTextIsComparedWithNothing) {

@@ -26,14 +26,14 @@ TEST(TimelinePicture, SaysHowMuchOfTheTimeEachActivityTook) {
   EXPECT_THAT(svg, HasSubstr("waits for nodes 25.00 %"));
   EXPECT_THAT(svg, Not(HasSubstr("restarts")));
   EXPECT_THAT(svg, HasSubstr("day 2"));
-  EXPECT_EQ(rects_of(svg, "#2f7fc1"), 3);  // legend, day 1, the morning of day 2
-  EXPECT_EQ(rects_of(svg, "#c3c7cd"), 2);
+  EXPECT_EQ(rects_of(svg, "#3156bb"), 3);  // legend, day 1, the morning of day 2
+  EXPECT_EQ(rects_of(svg, "#c4c9d0"), 2);
 }
 
 TEST(TimelinePicture, LongRunsHaveSeveralDaysPerLine) {
   // 366 days over at most 62 lines: six days each, 61 lines.
   const std::string svg = timeline_picture("year", {{Micros(0), days_of(366), Activity::training}});
-  EXPECT_EQ(rects_of(svg, "#2f7fc1"), 62);  // and the legend's
+  EXPECT_EQ(rects_of(svg, "#3156bb"), 62);  // and the legend's
   EXPECT_THAT(svg, HasSubstr("day 361"));
 }
 

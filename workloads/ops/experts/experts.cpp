@@ -81,6 +81,26 @@ Tensor scores_for_choice(Tape& tape, const std::string& name, const Tensor& scor
 
 }  // namespace
 
+namespace {
+
+/// Scores, groups and choice in one kernel over the logits; backward likewise.
+ChosenExperts choose_fused(Tape& tape, const std::string& name, const Tensor& logits,
+                           std::int64_t k) {
+  const std::int64_t tokens = logits.sizes()[0];
+  const Tensor best = tape.make(name + ".top_k", StridedShape({tokens, k}), Precision::fp32);
+  const Tensor chosen = tape.make(name + ".chosen", StridedShape({tokens, k}), Precision::int64);
+  tape.launch(name + ".top_k", reduction_kernel(logits), {logits}, {best, chosen});
+  tape.differentiable({logits}, best, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".top_k.grad", logits.shape, logits.precision);
+    t.launch(name + ".top_k.backward", pointwise_kernel(grad, 1), {gradients[0], chosen, logits},
+             {grad});
+    t.add_gradient(logits, grad);
+  });
+  return {best, chosen};
+}
+
+}  // namespace
+
 ChosenExperts score_experts(Tape& tape, const std::string& name, const Tensor& x,
                             std::int64_t experts, std::int64_t k, const Scoring& scoring) {
   const std::int64_t tokens = x.sizes()[0];
@@ -88,6 +108,7 @@ ChosenExperts score_experts(Tape& tape, const std::string& name, const Tensor& x
   LinearLayer layer{.full_precision = true};
   if (scoring.bias) layer.bias = tape.parameter(name + ".bias", {experts});
   const Tensor logits = linear_matrix(tape, name, x, weight, layer);
+  if (scoring.fused) return choose_fused(tape, name, logits, k);
   const Tensor exact = cast(tape, name + ".float", logits, Precision::fp32);
   const Tensor scores = scoring.sigmoid ? sigmoid(tape, name + ".sigmoid", exact)
                                         : softmax(tape, name + ".softmax", exact);

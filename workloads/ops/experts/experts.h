@@ -34,6 +34,8 @@ struct Scoring {
   bool correction = false;  ///< a number per expert is added for the choice alone, without gradient
   std::int64_t groups = 0;  ///< of experts: the best groups are chosen first, by the sum of their
                             ///< two best scores (two top-k, a sum, a mask, a fill)
+  bool fused = false;       ///< one kernel each way between logits and choice (Transformer Engine's
+                            ///< fused_router)
 };
 
 /// Scores of `experts` for every token of x [tokens, h] and the best `k`: a small product in full
