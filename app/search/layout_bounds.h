@@ -34,7 +34,8 @@ class LayoutBounds {
   LayoutBounds(const Scenario& base, const PredictorWeights& weights);
   ~LayoutBounds();
 
-  // A plan only adds to what runs: planned layouts have the bound on time of those without a plan.
+  // A plan adds to what runs: planned layouts have the bound on time of those without a plan, less
+  // what gradients can gain that meet out of place.
 
   /// From one layer, built once for all layouts with the same kernels: microseconds.
   LayoutBound quick(const Layout& layout);

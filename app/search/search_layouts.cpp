@@ -211,10 +211,8 @@ class LayoutSearch {
     go_on_with_recipe(of.layout);
   }
 
-  /// A plan changes programs after they were built.
   static BoundLevel finer(const Candidate& candidate) {
-    const bool last = candidate.level != BoundLevel::quick || candidate.layout.planned;
-    return last ? BoundLevel::walked : BoundLevel::refined;
+    return candidate.level == BoundLevel::quick ? BoundLevel::refined : BoundLevel::walked;
   }
 
   void note_failure(const Job& job, const std::string& text) {

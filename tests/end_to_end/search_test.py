@@ -40,6 +40,23 @@ class Search(EndToEnd):
             self.assertEqual(answer["step_time_s"], layout["step_time_s"])
             self.assertEqual(answer["memory"]["peak_bytes"], layout["peak_memory_bytes"])
 
+    def test_layouts_with_a_plan_simulate_as_they_say_also_with_context_and_expert_groups(self):
+        cases = (("qwen1.5-moe-a2.7b", ("model.layers=4", "cluster.node.gpu.memory=40GiB"), 4096, ("--expert", 4, "--context", 1)),
+                 ("llama-3-8b", ("model.layers=4",), 16384, ("--expert", 1, "--context", 2)))
+        for model, fields, tokens, groups in cases:
+            settings = [word for field in fields for word in ("--set", field)]
+            answer = self.answer("plan", "parallelism", model, "hgx-h100-4", "--global-batch", 16, "--sequence-length", tokens, "--micro-batch", 4,
+                                 "--tensor", 1, "--pipeline", 1, "--sharding", "none", "--recompute", "plan", *groups, *settings, "--format", "json")
+            case = json.loads(answer)["cases"][0]
+            self.assertTrue(case["proven"], model)
+            layout = case["layouts"][0]
+            self.assertTrue(layout["memory_plan"], model)
+            scenario = self.plant("s.yaml", f"model: {model}\ncluster: hgx-h100-4\ntraining: {{framework: megatron, precision: bf16, "
+                                  f"sequence_length: {tokens}, global_batch: 16}}\n")
+            again = self.simulate(scenario, *fields, *layout["set"].split())
+            self.assertEqual(again["step_time_s"], layout["step_time_s"])
+            self.assertTrue(again["memory"]["fits"])
+
     def test_the_table_says_how_it_got_there(self):
         text = self.answer("plan", "parallelism", "gpt2", "hgx-h100-4", *STEP, *NARROW, "--top", 2)
         self.assertRegex(" ".join(text.split()), r"\d+ layouts: \d+ against a rule, \d+ too large, \d+ slower by bound, \d+ simulated ")
