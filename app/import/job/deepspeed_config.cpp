@@ -12,64 +12,60 @@ namespace {
 constexpr std::int64_t kUsualBucket = 500'000'000;  // elements; DeepSpeed's default
 
 /// Keys that no step depends on, by how they begin.
-constexpr std::array<std::string_view, 42> kHarmless{
-    "steps_per_print",
-    "wall_clock_breakdown",
-    "memory_breakdown",
-    "dump_state",
-    "tensorboard.",
-    "wandb.",
-    "csv_monitor.",
-    "comet.",
-    "flops_profiler.",
-    "autotuning.",
-    "comms_logger.",
-    "checkpoint.",
-    "nebula.",
-    "aio.",
-    "scheduler.",
-    "optimizer.params.",
-    "optimizer.legacy_fusion",
-    "dataloader_drop_last",
-    "zero_allow_untested_optimizer",
-    "zero_force_ds_cpu_optimizer",
-    "prescale_gradients",
-    "gradient_predivide_factor",
-    "fp16.loss_scale",
-    "fp16.initial_scale_power",
-    "fp16.hysteresis",
-    "fp16.min_loss_scale",
-    "fp16.consecutive_hysteresis",
-    "fp16.auto_cast",
-    "bf16.check_grad_overflow",
-    "use_node_local_storage",
-    "load_universal_checkpoint",
-    "graph_harvesting",
-    "zero_optimization.contiguous_gradients",
-    "zero_optimization.elastic_checkpoint",
-    "zero_optimization.load_from_fp32_weights",
-    "zero_optimization.ignore_unused_parameters",
-    "zero_optimization.log_trace_cache_warnings",
-    "zero_optimization.stage3_gather_16bit_weights_on_model_save",
-    "zero_optimization.stage3_gather_fp16_weights_on_model_save",
-    "zero_optimization.round_robin_gradients",
-    "zero_optimization.memory_efficient_linear",
-    "activation_checkpointing.profile"};
+constexpr auto kHarmless =
+    std::to_array<std::string_view>({"steps_per_print",
+                                     "wall_clock_breakdown",
+                                     "memory_breakdown",
+                                     "dump_state",
+                                     "tensorboard.",
+                                     "wandb.",
+                                     "csv_monitor.",
+                                     "comet.",
+                                     "flops_profiler.",
+                                     "autotuning.",
+                                     "comms_logger.",
+                                     "checkpoint.",
+                                     "nebula.",
+                                     "aio.",
+                                     "scheduler.",
+                                     "optimizer.params.",
+                                     "optimizer.legacy_fusion",
+                                     "dataloader_drop_last",
+                                     "zero_allow_untested_optimizer",
+                                     "zero_force_ds_cpu_optimizer",
+                                     "prescale_gradients",
+                                     "gradient_predivide_factor",
+                                     "fp16.loss_scale",
+                                     "fp16.initial_scale_power",
+                                     "fp16.hysteresis",
+                                     "fp16.min_loss_scale",
+                                     "fp16.consecutive_hysteresis",
+                                     "fp16.auto_cast",
+                                     "bf16.check_grad_overflow",
+                                     "use_node_local_storage",
+                                     "load_universal_checkpoint",
+                                     "graph_harvesting",
+                                     "zero_optimization.contiguous_gradients",
+                                     "zero_optimization.elastic_checkpoint",
+                                     "zero_optimization.load_from_fp32_weights",
+                                     "zero_optimization.ignore_unused_parameters",
+                                     "zero_optimization.log_trace_cache_warnings",
+                                     "zero_optimization.stage3_gather_16bit_weights_on_model_save",
+                                     "zero_optimization.stage3_gather_fp16_weights_on_model_save",
+                                     "zero_optimization.round_robin_gradients",
+                                     "zero_optimization.memory_efficient_linear",
+                                     "activation_checkpointing.profile"});
 
 /// When weights are gathered and how long they are kept: the simulation has
 /// rules of its own.
-constexpr std::array<std::string_view, 11> kGathering{
-    "zero_optimization.allgather_bucket_size",
-    "zero_optimization.sub_group_size",
-    "zero_optimization.stage3_prefetch_bucket_size",
-    "zero_optimization.prefetch_bucket_size",
-    "zero_optimization.stage3_param_persistence_threshold",
-    "zero_optimization.param_persistence_threshold",
-    "zero_optimization.stage3_model_persistence_threshold",
-    "zero_optimization.stage3_max_live_parameters",
-    "zero_optimization.max_live_parameters",
-    "zero_optimization.stage3_max_reuse_distance",
-    "zero_optimization.max_reuse_distance"};
+constexpr auto kGathering = std::to_array<std::string_view>(
+    {"zero_optimization.allgather_bucket_size", "zero_optimization.sub_group_size",
+     "zero_optimization.stage3_prefetch_bucket_size", "zero_optimization.prefetch_bucket_size",
+     "zero_optimization.stage3_param_persistence_threshold",
+     "zero_optimization.param_persistence_threshold",
+     "zero_optimization.stage3_model_persistence_threshold",
+     "zero_optimization.stage3_max_live_parameters", "zero_optimization.max_live_parameters",
+     "zero_optimization.stage3_max_reuse_distance", "zero_optimization.max_reuse_distance"});
 
 /// A key that says what is not simulated, unless it has its usual value.
 struct Rule {
@@ -327,9 +323,10 @@ void judge_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& op
   if (!device || lower(*device) == "false" || *device == "none") return;
   const bool states = name.find("optimizer") != std::string::npos;
   leave_out_value(draft, in, options, name,
-                  states ? "is not simulated here: memory.planner = cpu_optimizer, which updates on "
-                           "the CPU where a step does not fit otherwise, is the nearest"
-                         : "is not simulated: what is offloaded would stay on the GPU",
+                  states
+                      ? "is not simulated here: memory.planner = cpu_optimizer, which updates on "
+                        "the CPU where a step does not fit otherwise, is the nearest"
+                      : "is not simulated: what is offloaded would stay on the GPU",
                   "");
 }
 
