@@ -70,12 +70,27 @@ std::string listed(std::span<const std::string> words) {
   return list;
 }
 
+std::vector<std::string> completions(std::string_view word,
+                                     std::span<const std::string> candidates) {
+  std::vector<std::string> found;
+  if (word.size() < kShortestBeginning) return found;
+  for (const std::string& candidate : candidates) {
+    const bool begins =
+        candidate.size() > word.size() &&
+        std::ranges::equal(word, candidate.substr(0, word.size()), {}, plain, plain);
+    if (begins) found.push_back(candidate);
+  }
+  return found;
+}
+
 std::string did_you_mean(std::string_view candidate) {
   return "did you mean " + std::string(candidate) + "?";
 }
 
-std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
-  if (const std::string best = nearest(word, candidates); !best.empty()) return did_you_mean(best);
+namespace {
+
+/// As many as four lines hold, and how many more there are.
+std::string use_one_of(std::span<const std::string> candidates) {
   if (candidates.size() == 1) return "use " + listed(candidates);
   std::size_t shown = 0, bytes = 0;
   while (shown < candidates.size() && bytes + candidates[shown].size() <= kListedBytes)
@@ -85,6 +100,15 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
   for (const std::string& candidate : candidates.first(shown)) list += candidate + ", ";
   list.resize(list.size() - std::min<std::size_t>(list.size(), 2));
   return "use one of " + list + " and " + std::to_string(candidates.size() - shown) + " more";
+}
+
+}  // namespace
+
+std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
+  const std::vector<std::string> complete = completions(word, candidates);
+  if (complete.size() > 1) return use_one_of(complete);
+  if (const std::string best = nearest(word, candidates); !best.empty()) return did_you_mean(best);
+  return use_one_of(candidates);
 }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera {
 
@@ -14,8 +15,12 @@ double spelling_distance(std::string_view a, std::string_view b);
 /// near. Ties go to the first.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-/// "did you mean X?" where a candidate is near, else "use one of A, B or C" (as many as four lines
-/// hold, and how many more there are).
+/// The candidates that `word`, of three letters and more, is the beginning of, whatever its case.
+std::vector<std::string> completions(std::string_view word,
+                                     std::span<const std::string> candidates);
+
+/// "did you mean X?" where one candidate is near, else "use one of A, B or C" (as many as four
+/// lines hold, and how many more there are) of those that it is the beginning of, or of all.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
 std::string did_you_mean(std::string_view candidate);

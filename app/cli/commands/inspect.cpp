@@ -1,4 +1,5 @@
 // Commands that look without simulating: check, explain, schema, list.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -60,11 +61,13 @@ InputError unknown_word(const std::string& what, const Catalog& catalog) {
   for (const std::string& term : term_names()) known.push_back(term);
   for (const auto& [name, kind] : kCatalogLists)
     for (const std::string& id : catalog.ids(kind)) known.push_back(id);
-  const std::string best = nearest(what, known);
+  std::ranges::sort(known);
+  known.erase(std::ranges::unique(known).begin(), known.end());
+  const bool is_near = !nearest(what, known).empty() || completions(what, known).size() > 1;
   return InputError({what, "no field of a scenario, no GPU, model or cluster, and no term",
-                     best.empty() ? "tessera explain lists the fields, tessera explain --help the "
-                                    "terms, tessera list gpus (models, clusters) the ids"
-                                  : did_you_mean(best)});
+                     is_near ? suggestion(what, known)
+                             : "tessera explain lists the fields, tessera explain --help the "
+                               "terms, tessera list gpus (models, clusters) the ids"});
 }
 
 /// A field by its path, or by its name alone where one field has it: micro_batch.

@@ -33,6 +33,13 @@ TEST(Suggest, TheNearestWordIsProposed) {
   EXPECT_EQ(nearest("pipe", kWords), "pipeline");  // its beginning
 }
 
+TEST(Suggest, TheBeginningOfSeveralWordsGetsThoseAlone) {
+  const std::vector<std::string> gpus{"A100", "H100-NVL", "H100-PCIe", "H200"};
+  EXPECT_EQ(suggestion("h100", gpus), "use one of H100-NVL or H100-PCIe");
+  EXPECT_EQ(suggestion("A10", gpus), "did you mean A100?");
+  EXPECT_TRUE(completions("H1", gpus).empty());  // two letters begin too much
+}
+
 TEST(Suggest, AWordThatResemblesNothingGetsTheList) {
   EXPECT_EQ(nearest("zero", kWords), "");
   EXPECT_EQ(suggestion("zero", kWords), "use one of tensor, pipeline or data");
