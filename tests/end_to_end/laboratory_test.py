@@ -1,6 +1,7 @@
 """The product holds nothing of the laboratory, and finds its program beside itself."""
 
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -50,10 +51,12 @@ class Laboratory(EndToEnd):
             self.assertIn(f"{option}: is not given, and {installed} is an installation", result.stderr)
 
     def test_both_programs_say_the_same_of_its_commands(self):
-        of_product = dict(line.split(maxsplit=1) for line in self.answer("--help").partition("Subcommands:")[2].splitlines()
-                          if line.strip())
+        listed = self.answer("--help").partition("Subcommands:")[2]
+        whole = re.sub(r"\n {10,}", " ", listed)  # lines that were wrapped
+        of_product = dict(line.split(maxsplit=1) for line in whole.splitlines() if line.strip())
         for name in ("predict", "train", "calibrate", "validate", "reproduce"):
-            self.assertEqual(self.answer(name, "--help").splitlines()[0], of_product[name].strip(), name)
+            about = " ".join(self.answer(name, "--help").partition("Usage:")[0].split())
+            self.assertEqual(about, of_product[name].strip(), name)
 
 
 if __name__ == "__main__":
