@@ -170,12 +170,7 @@ LongRunScore LongRuns::times_to_failure() const {
       of_jobs = 24 / figure.measured;
       figure.skipped = "the rate that the next ones are predicted from";
     } else if (cluster == "Llama 3 405B") {
-      RunPlan plan = failing_job(nodes, 1);
-      plan.length = run_days(54);
-      plan.failures = llama_3_failures();
-      std::erase_if(plan.failures.classes, [](const FailureClass& of) { return of.announced; });
-      plan.spares = spares_for(plan.failures, nodes, 0.99);
-      figure.predicted = hours_to_failure(plan);
+      figure.skipped = "our rates are its own counts";
     } else {
       figure.predicted =
           hours_to_failure(failing_job(nodes, cluster == "RSC-1" ? of_jobs : of_nodes));
@@ -201,6 +196,7 @@ LongRunFigure LongRuns::checkpoint_of(const PublishedTable& table, const CsvTabl
   } else if (!is_bloom) {
     figure.skipped = "the job is not known here";
   } else {
+    figure.what = "BLOOM-176B (its rate is bytes / time)";
     figure.measured = table.number(row, "write_s");
     figure.predicted = cost_of({"model=bloom-176b", "cluster=dgx-a100-x2", "cluster.node_count=48",
                                 "parallelism.tensor=4", "parallelism.pipeline=12",

@@ -117,8 +117,8 @@ TEST(Mirror, VisitsEveryFieldOfTheSchema) {
   EXPECT_EQ(unmirrored<ModelSpec>(*schema::Model::descriptor()), none);
   // StageSplit mirrors how layers are split; to_scenario() reads two more by itself.
   const std::set<std::string> of_others = {
-      "context_attention", "embedding_as_layer", "first_stage_layers", "head_as_layer",
-      "last_stage_layers", "layers_per_stage",   "placement"};
+      "context_attention", "embedding_as_layer", "first_stage_layers",        "head_as_layer",
+      "last_stage_layers", "layers_per_stage",   "micro_batches_per_replica", "placement"};
   EXPECT_EQ(unmirrored<ParallelLayout>(*schema::Parallelism::descriptor()), of_others);
   // The number of micro-batches follows from the other three sizes.
   const std::set<std::string> derived = {"micro_batches"};

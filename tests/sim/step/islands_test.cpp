@@ -28,7 +28,7 @@ Figures figures_of(const std::vector<std::string>& settings) {
 
 TEST(Islands, AllRanksOnAnotherGpuDrawWhatThatOneDraws) {
   const Figures h100 = figures_of({});
-  const Figures a100 = figures_of({"perturbation.gpus=[{gpu: A100-SXM4-80GB}]"});
+  const Figures a100 = figures_of({"perturbation.gpus=[{replicas: 0-3, gpu: A100-SXM4-80GB}]"});
   EXPECT_GT(h100.mean_gpu, 500);  // of 700 W
   EXPECT_LE(a100.mean_gpu, 400);
   EXPECT_LE(a100.node_peak, 4 * 400 + 1e-6);
@@ -36,7 +36,7 @@ TEST(Islands, AllRanksOnAnotherGpuDrawWhatThatOneDraws) {
 }
 
 TEST(Islands, HalfOfTheRanksDrawHalf) {
-  const Figures a100 = figures_of({"perturbation.gpus=[{gpu: A100-SXM4-80GB}]"});
+  const Figures a100 = figures_of({"perturbation.gpus=[{replicas: 0-3, gpu: A100-SXM4-80GB}]"});
   const Figures half = figures_of({"perturbation.gpus=[{replicas: 2-3, gpu: A100-SXM4-80GB}]"});
   const Figures h100 = figures_of({});
   // H100s wait for the others, at less power than in products, and at more than an A100's.
