@@ -84,8 +84,12 @@ function headlineNode(headline, ranks) {
     headline.memory ? memoryCard(headline.memory) : null, ranks ? timeGoesCard(headline, ranks) : null);
 }
 
+const SECONDS_OF = {s: 1, ms: 1e-3, us: 1e-6, ns: 1e-9};
+
 /** A figure of another page: its `kind` says how it is written. */
 function cardText(card) {
+  if (card.kind in SECONDS_OF && typeof card.value === "number") return cardText({...card, kind: "seconds", value: card.value * SECONDS_OF[card.kind]});
+  if (card.kind === "B") return figureNode(...bytesText(card.value, 3).split(" "));
   if (card.kind === "seconds") return figureNode(known(card.value / timeUnit(card.value).size), timeUnit(card.value).name);
   if (card.kind === "bytes") return figureNode(significant(card.value / 2 ** 30, 3), "GiB");
   if (card.kind === "change") return figureNode((card.value > 0 ? "+" : "") + card.value.toFixed(1), "%");
