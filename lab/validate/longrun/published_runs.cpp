@@ -245,9 +245,9 @@ LongRunScore LongRuns::fault_trace() const {
 
 std::string long_run_line(const LongRunScore& score, const LongRunFigure& figure) {
   char line[160];
-  std::snprintf(line, sizeof line, "  %-34.34s %s%9.4g %9.4g  %+7.2f %s  %s\n", figure.what.c_str(),
+  std::snprintf(line, sizeof line, "  %-34.34s %s%9.4g %9.4g  %+7.2f %s%s\n", figure.what.c_str(),
                 figure.more_than ? ">" : " ", figure.measured, figure.predicted, score.off(figure),
-                score.in_points ? "points" : "%     ", score.is_met(figure) ? "" : "missed");
+                score.in_points ? "points" : "%", score.is_met(figure) ? "" : ", missed");
   return line;
 }
 
