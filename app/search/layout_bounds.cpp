@@ -237,6 +237,8 @@ Bytes LayoutBounds::outside_memory(const StepOptions& step) const {
 StepOptions LayoutBounds::laid_out_step(const Layout& layout) const {
   StepOptions step = base_.step;
   apply(layout, step);
+  // As plan_step has it: planners know values that are written once.
+  if (layout.planned) step.framework.gradients_join_in_place = false;
   return step;
 }
 
@@ -329,10 +331,7 @@ Seconds LayoutBounds::walked(const Layout& layout, const LayoutBound& refined) {
     if (before > 0 && drains(step.schedule))
       bound = std::max(bound, (ends.last_pass + costs->backward * before) * kRounding);
   }
-  // Under a plan gradients that meet make a tensor of their own, which can take less than adding in
-  // place: up to 0.8 % of the steps in results/plans/pressure.txt.
-  constexpr double kPlansMayGain = 0.99;
-  return layout.planned ? std::max(refined.step_time, bound * kPlansMayGain) : bound;
+  return bound;
 }
 
 std::vector<Layout> LayoutBounds::unmeasured(const std::vector<Layout>& layouts) const {
