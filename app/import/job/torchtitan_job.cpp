@@ -1,6 +1,5 @@
 // torchtitan's job files (torchtitan/config_manager.py, job_config.py of December 2024 to 2025).
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 
@@ -8,82 +7,16 @@
 #include "app/import/job/imported_job.h"
 #include "app/import/job/scenario_draft.h"
 #include "app/import/job/toml_fields.h"
+#include "app/import/job/torchtitan_keys.h"
 
 namespace tessera {
 namespace {
 
-/// Sections and keys that no step depends on, by how they begin.
-constexpr auto kNoPartOfAStep =
-    std::to_array<std::string_view>({"job.",
-                                     "profiling.",
-                                     "metrics.",
-                                     "checkpoint.",
-                                     "lr_scheduler.",
-                                     "validation.",
-                                     "memory_estimation.",
-                                     "comm.",
-                                     "fault_tolerance.",
-                                     "debug.seed",
-                                     "debug.print_config",
-                                     "model.tokenizer_path",
-                                     "model.hf_assets_path",
-                                     "model.print_after_conversion",
-                                     "optimizer.lr",
-                                     "optimizer.eps",
-                                     "optimizer.beta",
-                                     "optimizer.weight_decay",
-                                     "training.steps",
-                                     "training.warmup_steps",
-                                     "training.dataset",
-                                     "training.seed",
-                                     "training.gc_",
-                                     "training.max_norm",
-                                     "training.tokenizer",
-                                     "experimental.custom_",
-                                     "parallelism.enable_compiled_autograd",
-                                     "experimental.enable_compiled_autograd",
-                                     "activation_checkpoint.early_stop",
-                                     "activation_checkpoint.preserve_rng",
-                                     "activation_checkpoint.determinism",
-                                     "activation_checkpoint.debug"});
-
-/// A switch that says what is not simulated, unless it has its usual value.
-struct UsualValue {
-  std::string_view key, usual;
-  const char* what;
-};
-constexpr std::array kUsualValues{
-    UsualValue{"model.norm_type", "rmsnorm", "is not simulated: norms are RMSNorm"},
-    UsualValue{"compile.backend", "inductor", "compiles otherwise, which is not simulated"},
-    UsualValue{"optimizer.early_step_in_backward", "false", "is not simulated"},
-    UsualValue{"training.enable_cpu_offload", "false",
-               "is not simulated here: memory.planner = cpu_optimizer is the nearest"},
-    UsualValue{"parallelism.disable_loss_parallel", "false",
-               "is not simulated: the loss is over parts of the vocabulary"},
-    UsualValue{"training.disable_loss_parallel", "false",
-               "is not simulated: the loss is over parts of the vocabulary"},
-    UsualValue{"parallelism.expert_parallel_degree", "1", "is not simulated: its experts are not"},
-    UsualValue{"parallelism.expert_tensor_parallel_degree", "1",
-               "is not simulated: its experts are not"},
-    UsualValue{"float8.recipe_name", "tensorwise",
-               "is not simulated: a scale for each tensor alone is"},
-    UsualValue{"quantize.linear.float8.recipe_name", "tensorwise",
-               "is not simulated: a scale for each tensor alone is"},
-    UsualValue{"float8.emulate", "false", "is not simulated"},
-    UsualValue{"quantize.linear.float8.emulate", "false", "is not simulated"},
-    UsualValue{"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
-               "moe.router.gate", "is not simulated: every second product runs again"},
-};
-
-/// Its models and the shipped ones that they are.
-struct Flavor {
-  std::string_view model, flavor, id;
-};
-constexpr std::array kFlavors{
-    Flavor{"llama3", "8B", "llama-3-8b"},       Flavor{"llama3", "70B", "llama-3-70b"},
-    Flavor{"llama3", "405B", "llama-3.1-405b"}, Flavor{"llama2", "7B", "llama-2-7b"},
-    Flavor{"llama2", "13B", "llama-2-13b"},     Flavor{"llama2", "70B", "llama-2-70b"},
-};
+using torchtitan::Flavor;
+using torchtitan::kFlavors;
+using torchtitan::kNoPartOfAStep;
+using torchtitan::kUsualValues;
+using torchtitan::UsualValue;
 
 /// Most GPUs, or replicas of anything, that a file may ask for.
 constexpr std::int64_t kMostGpus = 1'000'000;
