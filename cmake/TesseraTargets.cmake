@@ -139,6 +139,22 @@ function(tessera_protobuf folder)
   target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
 endfunction()
 
+# Writes configs/schema/mirror.h, which ties the schema to the values of `folder` and below, into the target of `folder`.
+function(tessera_schema_mirror folder proto)
+  cmake_parse_arguments(ARG "" "" "INCLUDES" ${ARGN})
+  tessera_target_name(${folder} target)
+  list(JOIN ARG_INCLUDES "," includes)
+  file(GLOB schema CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/configs/schema/*.proto)
+  set(generated ${CMAKE_BINARY_DIR}/generated/configs/schema/mirror.h)
+  add_custom_command(
+    OUTPUT ${generated}
+    COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/mirror_schema $<TARGET_FILE:protobuf::protoc>
+            ${CMAKE_SOURCE_DIR} ${generated} ${includes} ${proto}
+    DEPENDS ${CMAKE_SOURCE_DIR}/tools/mirror_schema ${schema}
+    VERBATIM)
+  target_sources(${target} PRIVATE ${generated})
+endfunction()
+
 # Compiles the headers that every test includes once, for all test programs.
 function(tessera_test_headers)
   tessera_empty_source(tessera_test_headers source)

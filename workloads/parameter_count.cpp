@@ -1,8 +1,8 @@
 #include "workloads/parameter_count.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "hw/units/formatted.h"
 #include "workloads/hugging_face/llama_parameters.h"
 #include "workloads/model_graph.h"
 #include "workloads/vision/architectures.h"
@@ -113,10 +113,8 @@ std::int64_t routed_layers(const ModelSpec& m) {
 
 std::string number_text(std::int64_t count) {
   const bool billions = count >= 1'000'000'000;
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.2f %s", static_cast<double>(count) / (billions ? 1e9 : 1e6),
-                billions ? "billion" : "million");
-  return text;
+  return formatted("%.2f %s", static_cast<double>(count) / (billions ? 1e9 : 1e6),
+                   billions ? "billion" : "million");
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 #include "sim/config/load.h"
 #include "sim/report/definitions.h"
@@ -77,33 +77,26 @@ std::string lower(std::string_view text) {
   return small;
 }
 
-template <class... Values>
-std::string row(const char* form, const Values&... values) {
-  char line[256];
-  std::snprintf(line, sizeof line, form, values...);
-  return line;
-}
-
 std::string billions(std::int64_t count) {
-  return row("%.3g", static_cast<double>(count) * 1e-9);
+  return formatted("%.3g", static_cast<double>(count) * 1e-9);
 }
 
 /// With as few digits as tell it; a dash for nothing.
 std::string figure_cell(double value, double unit) {
-  return value == 0 ? "-" : row("%.4g", value / unit);
+  return value == 0 ? "-" : formatted("%.4g", value / unit);
 }
 
 std::string model_line(const ModelSpec& model, const std::string& id) {
   const ParameterCounts counts = parameter_counts(model);
   const bool sparse = counts.active > 0 && counts.active != counts.total;
-  return row("%-26s %9s %8s %7lld %7lld %7lld %8lld\n", id.c_str(), billions(counts.total).c_str(),
-             sparse ? billions(counts.active).c_str() : "-", static_cast<long long>(model.layers),
-             static_cast<long long>(model.hidden), static_cast<long long>(model.heads),
-             static_cast<long long>(model.vocab));
+  return formatted("%-26s %9s %8s %7lld %7lld %7lld %8lld\n", id.c_str(),
+                   billions(counts.total).c_str(), sparse ? billions(counts.active).c_str() : "-",
+                   static_cast<long long>(model.layers), static_cast<long long>(model.hidden),
+                   static_cast<long long>(model.heads), static_cast<long long>(model.vocab));
 }
 
 std::string gpu_line(const GpuSpec& gpu) {
-  return row(
+  return formatted(
       "%-24s %8s %9s %8s %8s %8s %8s\n", gpu.id.c_str(),
       figure_cell(static_cast<double>(gpu.memory.value()), 0x1p30).c_str(),
       figure_cell(gpu.memory_bandwidth.value(), 1e9).c_str(),
@@ -112,26 +105,26 @@ std::string gpu_line(const GpuSpec& gpu) {
 }
 
 std::string node_line(const NodeSpec& node, const std::string& id) {
-  return row("%-32s %6d  %s\n", id.c_str(), node.gpu_count, node.gpu.id.c_str());
+  return formatted("%-32s %6d  %s\n", id.c_str(), node.gpu_count, node.gpu.id.c_str());
 }
 
 std::string cluster_line(const ClusterSpec& cluster, const std::string& id) {
-  return row("%-32s %6d %6d  %s\n", id.c_str(), cluster.node_count * cluster.node.gpu_count,
-             cluster.node_count, cluster.node.gpu.id.c_str());
+  return formatted("%-32s %6d %6d  %s\n", id.c_str(), cluster.node_count * cluster.node.gpu_count,
+                   cluster.node_count, cluster.node.gpu.id.c_str());
 }
 
 std::string head_of(CatalogKind kind) {
   switch (kind) {
     case CatalogKind::gpus:
-      return row("%-24s %8s %9s %8s %8s %8s %8s\n", "GPU", "GiB", "GB/s", "fp32", "tf32", "bf16",
-                 "fp8 TF/s");
+      return formatted("%-24s %8s %9s %8s %8s %8s %8s\n", "GPU", "GiB", "GB/s", "fp32", "tf32",
+                       "bf16", "fp8 TF/s");
     case CatalogKind::models:
-      return row("%-26s %9s %8s %7s %7s %7s %8s\n", "model", "10^9 par.", "active", "layers",
-                 "hidden", "heads", "vocab");
+      return formatted("%-26s %9s %8s %7s %7s %7s %8s\n", "model", "10^9 par.", "active", "layers",
+                       "hidden", "heads", "vocab");
     case CatalogKind::nodes:
-      return row("%-32s %6s  %s\n", "node", "GPUs", "of");
+      return formatted("%-32s %6s  %s\n", "node", "GPUs", "of");
     case CatalogKind::clusters:
-      return row("%-32s %6s %6s  %s\n", "cluster", "GPUs", "nodes", "of");
+      return formatted("%-32s %6s %6s  %s\n", "cluster", "GPUs", "nodes", "of");
     default:
       return "";
   }
@@ -164,7 +157,7 @@ std::string model_facts(const std::string& id, const Catalog& catalog) {
   const ModelSpec model = load_model(id, catalog);
   std::string text = id + ": " + to_text(parameter_counts(model)) + "\n";
   const auto add = [&](const char* label, std::int64_t value) {
-    if (value > 0) text += row("  %-22s %lld\n", label, static_cast<long long>(value));
+    if (value > 0) text += formatted("  %-22s %lld\n", label, static_cast<long long>(value));
   };
   add("layers", model.layers);
   add("encoder layers", model.encoder_layers);

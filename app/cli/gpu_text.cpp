@@ -1,14 +1,14 @@
 #include "app/cli/gpu_text.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <type_traits>
 #include <vector>
 
+#include "configs/schema/mirror.h"
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 #include "sim/config/fields/explain.h"
-#include "sim/config/fields/mirror_cluster.h"
 
 namespace tessera {
 namespace {
@@ -16,9 +16,7 @@ namespace {
 /// `value` / `unit` with as few digits as tell it; a dash for 0.
 std::string cell(double value, double unit = 1) {
   if (value == 0) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value / unit);
-  return text;
+  return formatted("%.4g", value / unit);
 }
 
 /// The schema's word for the value of an enumeration; empty where nobody stated it.

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "app/expect/run_check.h"
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 #include "sim/config/files/csv.h"
 
@@ -19,9 +19,7 @@ std::string digits_of(Seconds time) {
 }
 
 std::string percent_text(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%+.2f %%", 100 * share);
-  return text;
+  return formatted("%+.2f %%", 100 * share);
 }
 
 /// "exposed_tensor +12.3 ms"; without phases the largest one: "largest: backward".
@@ -67,19 +65,15 @@ ExpectJson check_json(const RunCheck& check, double tolerance) {
 
 std::string table_text(const std::vector<RunCheck>& checks, double tolerance) {
   std::string text;
-  char line[256];
-  std::snprintf(line, sizeof line, "%-34s %10s %10s %9s\n", "run", "expected", "simulated",
-                "change");
-  text += line;
+  text += formatted("%-34s %10s %10s %9s\n", "run", "expected", "simulated", "change");
   std::size_t outside = 0, unknown = 0;
   for (const RunCheck& check : checks) {
     const auto& expected = check.run.step_time;
-    std::snprintf(line, sizeof line, "%-34.34s %10s %10s %9s%s\n", check.run.scenario.c_str(),
-                  expected ? to_short_text(*expected).c_str() : "-",
-                  to_short_text(check.step_time).c_str(),
-                  expected ? percent_text(*check.change()).c_str() : "-",
-                  check.within(tolerance) ? "" : "  <--");
-    text += line;
+    text += formatted("%-34.34s %10s %10s %9s%s\n", check.run.scenario.c_str(),
+                      expected ? to_short_text(*expected).c_str() : "-",
+                      to_short_text(check.step_time).c_str(),
+                      expected ? percent_text(*check.change()).c_str() : "-",
+                      check.within(tolerance) ? "" : "  <--");
     if (!check.run.settings.empty()) text += "  " + check.run.settings + "\n";
     unknown += expected ? 0 : 1;
     if (check.within(tolerance)) continue;
@@ -87,9 +81,7 @@ std::string table_text(const std::vector<RunCheck>& checks, double tolerance) {
     text += "  " + check.run.where + ": moved: " + phase_text(check) + "\n";
   }
   const std::size_t known = checks.size() - unknown;
-  std::snprintf(line, sizeof line, "%zu of %zu runs within %g %%", known - outside, known,
-                100 * tolerance);
-  text += line;
+  text += formatted("%zu of %zu runs within %g %%", known - outside, known, 100 * tolerance);
   if (unknown > 0) text += "; " + std::to_string(unknown) + " without step_time_s";
   return text + "\n";
 }

@@ -1,11 +1,11 @@
 #include "app/explain/comparison.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {
@@ -20,13 +20,6 @@ constexpr const char* kComparisonDefinition =
     "of overlap. A trace tells fewer of both apart, so a simulation is summed up to its terms: "
     "forward with the loss, optimizer with what prepares it, idle = bubble, host and waiting; "
     "kernels by their names. communication of a trace's classes: all NCCL kernels, hidden or not.";
-
-template <class... Values>
-std::string text_of(const char* format, Values... values) {
-  std::array<char, 512> text{};
-  std::snprintf(text.data(), text.size(), format, values...);
-  return std::string(text.data()) + "\n";
-}
 
 std::vector<ComparedTime> side_by_side(const NamedTimes& a, const NamedTimes& b) {
   std::vector<ComparedTime> rows;
@@ -55,38 +48,34 @@ std::vector<ComparedSetup> differing_setup(const StepProfile& a, const StepProfi
 
 std::string cell(const std::optional<double>& seconds) {
   if (!seconds) return "-";
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.3f", *seconds * 1e3);
-  return text.data();
+  return formatted("%.3f", *seconds * 1e3);
 }
 
 std::string percent_of(double difference, double base) {
   if (base <= 0) return "";
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%+.1f", 100 * difference / base);
-  return text.data();
+  return formatted("%+.1f", 100 * difference / base);
 }
 
 std::string rows_text(const std::vector<ComparedTime>& rows) {
   std::string text;
   for (const ComparedTime& row : rows) {
     if (row.a.value_or(0) == 0 && row.b.value_or(0) == 0) continue;
-    text += text_of("  %-24s %12s %12s %+12.3f %9s", row.name.c_str(), cell(row.a).c_str(),
-                    cell(row.b).c_str(), row.difference() * 1e3,
-                    percent_of(row.difference(), row.a.value_or(0)).c_str());
+    text += text_line("  %-24s %12s %12s %+12.3f %9s", row.name.c_str(), cell(row.a).c_str(),
+                      cell(row.b).c_str(), row.difference() * 1e3,
+                      percent_of(row.difference(), row.a.value_or(0)).c_str());
   }
   return text;
 }
 
 std::string head_text(const std::string& title) {
-  return text_of("\n%-26s %12s %12s %12s %9s", title.c_str(), "A ms", "B ms", "B - A ms", "%");
+  return text_line("\n%-26s %12s %12s %12s %9s", title.c_str(), "A ms", "B ms", "B - A ms", "%");
 }
 
 std::string setup_text(const StepComparison& comparison) {
   if (comparison.setup.empty()) return "";
   std::string text = "\ndiffers\n";
   for (const ComparedSetup& entry : comparison.setup)
-    text += text_of("  %-24s %s -> %s", entry.name.c_str(), entry.a.c_str(), entry.b.c_str());
+    text += text_line("  %-24s %s -> %s", entry.name.c_str(), entry.a.c_str(), entry.b.c_str());
   return text;
 }
 
@@ -94,8 +83,8 @@ std::string memory_text(const StepComparison& comparison) {
   const auto& a = comparison.a.peak_memory_bytes;
   const auto& b = comparison.b.peak_memory_bytes;
   if (!a || !b) return "";
-  return text_of("peak memory %.2f GiB -> %.2f GiB, %+.2f GiB", *a / kBytesPerGib,
-                 *b / kBytesPerGib, (*b - *a) / kBytesPerGib);
+  return text_line("peak memory %.2f GiB -> %.2f GiB, %+.2f GiB", *a / kBytesPerGib,
+                   *b / kBytesPerGib, (*b - *a) / kBytesPerGib);
 }
 
 const char* name_of(ProfileKind kind) {
@@ -155,8 +144,8 @@ std::string comparison_text(const StepComparison& comparison, bool notes) {
   const StepProfile& a = comparison.a;
   const StepProfile& b = comparison.b;
   return side_text("A", a) + side_text("B", b) + "\n" +
-         text_of("step time %.3f ms -> %.3f ms, %+.1f %%", a.step_time_s * 1e3, b.step_time_s * 1e3,
-                 comparison.difference_pct) +
+         text_line("step time %.3f ms -> %.3f ms, %+.1f %%", a.step_time_s * 1e3,
+                   b.step_time_s * 1e3, comparison.difference_pct) +
          memory_text(comparison) + setup_text(comparison) + head_text("time of a GPU, by phase") +
          rows_text(comparison.phases) + rows_text({{"total", a.step_time_s, b.step_time_s}}) +
          head_text("kernels, by class") + rows_text(comparison.classes) + "\n" +

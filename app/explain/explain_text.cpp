@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "hw/units/formatted.h"
 #include "sim/report/analysis/rank_list.h"
 
 namespace tessera {
@@ -25,13 +25,6 @@ constexpr std::size_t kOpRows = 12;
 constexpr std::array kColumns{TimeClass::compute, TimeClass::contention, TimeClass::communication,
                               TimeClass::bubble,  TimeClass::host,       TimeClass::memory_stall,
                               TimeClass::idle};
-
-template <class... Values>
-std::string line(const char* format, Values... values) {
-  std::array<char, 512> text{};
-  std::snprintf(text.data(), text.size(), format, values...);
-  return std::string(text.data()) + "\n";
-}
 
 double share(Seconds part, Seconds whole) {
   return whole.value() > 0 ? 100 * (part / whole) : 0.0;
@@ -73,9 +66,7 @@ std::string shares_of(const RankStory& rank, Seconds step_time) {
   std::string cells;
   for (const TimeClass column : kColumns) {
     std::array<char, 32> cell{};
-    std::snprintf(cell.data(), cell.size(), " %*.1f", column_width(column),
-                  share(rank.in(column), step_time));
-    cells += cell.data();
+    cells += formatted(" %*.1f", column_width(column), share(rank.in(column), step_time));
   }
   return cells;
 }
@@ -84,8 +75,7 @@ std::string rank_rows(const StepStory& story) {
   std::string text = "\n% of the step, by rank\n  stage";
   for (const TimeClass column : kColumns) {
     std::array<char, 32> cell{};
-    std::snprintf(cell.data(), cell.size(), " %*s", column_width(column), head_of(column));
-    text += cell.data();
+    text += formatted(" %*s", column_width(column), head_of(column));
   }
   text += "  ranks\n";
   std::map<std::pair<int, std::string>, std::vector<int>> alike;
@@ -95,7 +85,8 @@ std::string rank_rows(const StepStory& story) {
   }
   for (auto& [key, ranks] : alike) {
     std::ranges::sort(ranks);
-    text += line("  %5d", key.first).substr(0, 7) + key.second + "  " + rank_list(ranks) + "\n";
+    text +=
+        text_line("  %5d", key.first).substr(0, 7) + key.second + "  " + rank_list(ranks) + "\n";
   }
   return text;
 }
@@ -110,25 +101,25 @@ std::string part_rows(const StepStory& story) {
     for (const ClassTime& entry : rank.times)
       parts[{entry.time_class, entry.part}] += entry.time * weight;
   }
-  std::string text = line("\n%-42s %12s %8s", "time of a GPU, mean over ranks", "ms", "%");
+  std::string text = text_line("\n%-42s %12s %8s", "time of a GPU, mean over ranks", "ms", "%");
   for (const auto& [key, time] : parts) {
     if (time <= Seconds()) continue;
-    text += line("  %-40s %12.3f %8.1f", name_of_part(key.first, key.second).c_str(),
-                 milliseconds(time), share(time, story.step_time));
+    text += text_line("  %-40s %12.3f %8.1f", name_of_part(key.first, key.second).c_str(),
+                      milliseconds(time), share(time, story.step_time));
   }
   return text;
 }
 
 std::string path_rows(const StepStory& story) {
-  std::string text = line("\n%-42s %12s %8s", "critical path", "ms", "%");
+  std::string text = text_line("\n%-42s %12s %8s", "critical path", "ms", "%");
   for (const ClassTime& entry : story.path_times)
-    text += line("  %-40s %12.3f %8.1f", name_of_part(entry.time_class, entry.part).c_str(),
-                 milliseconds(entry.time), share(entry.time, story.step_time));
-  text += line("\n%-42s %12s %8s %8s", "longest on the critical path", "ms", "%", "times");
+    text += text_line("  %-40s %12.3f %8.1f", name_of_part(entry.time_class, entry.part).c_str(),
+                      milliseconds(entry.time), share(entry.time, story.step_time));
+  text += text_line("\n%-42s %12s %8s %8s", "longest on the critical path", "ms", "%", "times");
   for (std::size_t i = 0; i < std::min(kOpRows, story.path_ops.size()); ++i) {
     const PathOp& op = story.path_ops[i];
-    text += line("  %-40s %12.3f %8.1f %8d", op.name.c_str(), milliseconds(op.time),
-                 share(op.time, story.step_time), op.count);
+    text += text_line("  %-40s %12.3f %8.1f %8d", op.name.c_str(), milliseconds(op.time),
+                      share(op.time, story.step_time), op.count);
   }
   return text;
 }
@@ -136,17 +127,16 @@ std::string path_rows(const StepStory& story) {
 std::string sensitivity_rows(const StepExplanation& explanation) {
   if (explanation.sensitivities.empty()) return "";
   const double faster = 100 * (explanation.sensitivities.front().factor - 1);
-  std::array<char, 64> head{};
-  std::snprintf(head.data(), head.size(), "what would help: %.3g %% faster", faster);
-  std::string text = line("\n%-52s %12s %14s", head.data(), "step %", "elasticity");
+  const std::string head = formatted("what would help: %.3g %% faster", faster);
+  std::string text = text_line("\n%-52s %12s %14s", head.c_str(), "step %", "elasticity");
   double sum = 0;
   for (const Sensitivity& entry : explanation.sensitivities) {
     const double change = share(entry.step_time, explanation.story.step_time) - 100;
-    text += line("  %-50s %+12.2f %14.3f", std::string(meaning_of(entry.resource)).c_str(), change,
-                 entry.elasticity);
+    text += text_line("  %-50s %+12.2f %14.3f", std::string(meaning_of(entry.resource)).c_str(),
+                      change, entry.elasticity);
     sum += entry.elasticity;
   }
-  return text + line("  %-50s %12s %14.3f", "sum", "", sum);
+  return text + text_line("  %-50s %12s %14.3f", "sum", "", sum);
 }
 
 std::string definitions_text() {
@@ -201,9 +191,9 @@ std::string explanation_text(const StepExplanation& explanation, bool notes) {
   }
   return provenance.scenario + ": " + provenance.mode + " step of " + provenance.model + " on " +
          std::to_string(explanation.gpus) + " x " + explanation.gpu + "\n" +
-         line("step time %.3f ms, bound by %s: %.1f %% of the critical path",
-              milliseconds(story.step_time), std::string(label_of(longest)).c_str(),
-              share(in_longest, story.step_time)) +
+         text_line("step time %.3f ms, bound by %s: %.1f %% of the critical path",
+                   milliseconds(story.step_time), std::string(label_of(longest)).c_str(),
+                   share(in_longest, story.step_time)) +
          rank_rows(story) + part_rows(story) + path_rows(story) + sensitivity_rows(explanation) +
          (notes ? definitions_text() : "\nwhat the terms mean: --notes\n");
 }

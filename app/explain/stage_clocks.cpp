@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "app/explain/stage_pace.h"
 #include "hw/power.h"
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/plan/plan.h"
@@ -156,20 +156,17 @@ ClockPlan plan_clocks(const Scenario& scenario, const PredictorWeights& weights,
 }
 
 std::string table_text(const ClockPlan& plan) {
-  char line[160];
   std::string text = "stage  clock %  of kernels %  kernels of a GPU       J     J at that clock\n";
   for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
     const StageClock& of = plan.stages[stage];
-    std::snprintf(line, sizeof(line), "%5zu %8.0f %13.0f %17s %9.4g %19.4g\n", stage,
-                  100 * of.clock, 100 * of.slowed, to_short_text(Seconds(of.kernels_s)).c_str(),
-                  of.energy_j, of.scheduled_j);
-    text += line;
+    text +=
+        formatted("%5zu %8.0f %13.0f %17s %9.4g %19.4g\n", stage, 100 * of.clock, 100 * of.slowed,
+                  to_short_text(Seconds(of.kernels_s)).c_str(), of.energy_j, of.scheduled_j);
   }
-  std::snprintf(
-      line, sizeof(line), "\nstep %s -> %s, GPUs %.4g J -> %.4g J a step (%.1f %% less)\n",
-      to_short_text(plan.step).c_str(), to_short_text(plan.scheduled_step).c_str(), plan.energy_j(),
-      plan.scheduled_j(), 100 * (1 - plan.scheduled_j() / plan.energy_j()));
-  text += line;
+  text += formatted("\nstep %s -> %s, GPUs %.4g J -> %.4g J a step (%.1f %% less)\n",
+                    to_short_text(plan.step).c_str(), to_short_text(plan.scheduled_step).c_str(),
+                    plan.energy_j(), plan.scheduled_j(),
+                    100 * (1 - plan.scheduled_j() / plan.energy_j()));
   if (plan.spared > 0)
     text += "at the full clock: the first " + std::to_string(plan.spared) +
             " forward and the last " + std::to_string(plan.spared) +

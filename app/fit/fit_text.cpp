@@ -1,21 +1,11 @@
-#include <cstdarg>
-#include <cstdio>
 #include <string_view>
 
 #include "app/fit/fit_answer.h"
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 
 namespace tessera {
 namespace {
-
-[[gnu::format(printf, 1, 2)]] std::string fit_line(const char* format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof(text), format, arguments);
-  va_end(arguments);
-  return text;
-}
 
 double gibibytes(Bytes bytes) {
   return static_cast<double>(bytes.value()) / static_cast<double>(std::int64_t{1} << 30);
@@ -51,11 +41,12 @@ std::string title_text(const FitAnswer& answer) {
 std::string verdict_text(const FitAnswer& answer) {
   const FitStep& step = answer.step;
   const Bytes needed = step.device.total();
-  std::string text = text_of(step.verdict) +
-                     fit_line(": %.2f GiB of %.2f, margin %+.2f GiB (80 %%: %+.2f to %+.2f)\n",
-                              gibibytes(needed), gibibytes(step.capacity), gibibytes(step.margin()),
-                              gibibytes(step.capacity - answer.spread.high_of(needed)),
-                              gibibytes(step.capacity - answer.spread.low_of(needed)));
+  std::string text =
+      text_of(step.verdict) +
+      formatted(": %.2f GiB of %.2f, margin %+.2f GiB (80 %%: %+.2f to %+.2f)\n", gibibytes(needed),
+                gibibytes(step.capacity), gibibytes(step.margin()),
+                gibibytes(step.capacity - answer.spread.high_of(needed)),
+                gibibytes(step.capacity - answer.spread.low_of(needed)));
   text += "interval: " + answer.spread.basis + "\n";
   if (!step.refused.empty()) text += step.refused + "\n";
   return text;
@@ -67,7 +58,7 @@ std::string parts_text(const FitAnswer& answer) {
                      std::to_string(answer.need.stage) + ")      GiB\n";
   const auto add = [&](std::string_view name, Bytes bytes) {
     if (bytes >= 5_MiB)  // what rounds to 0.00
-      text += fit_line("  %-40s %10.2f\n", std::string(name).c_str(), gibibytes(bytes));
+      text += formatted("  %-40s %10.2f\n", std::string(name).c_str(), gibibytes(bytes));
   };
   for (const FitPart& part : parts_of(answer)) add(part.name, part.bytes);
   add("all", device.total());
@@ -75,8 +66,9 @@ std::string parts_text(const FitAnswer& answer) {
 }
 
 std::string size_text(const char* name, const LargestSize& size) {
-  std::string text = fit_line("%-20s %lld", name, static_cast<long long>(size.fits));
-  if (size.sure != size.fits) text += fit_line(" (surely %lld)", static_cast<long long>(size.sure));
+  std::string text = formatted("%-20s %lld", name, static_cast<long long>(size.fits));
+  if (size.sure != size.fits)
+    text += formatted(" (surely %lld)", static_cast<long long>(size.sure));
   if (!size.limit.empty()) text += ", where " + size.limit + " ends it";
   return text + "\n";
 }
@@ -91,11 +83,11 @@ std::string changes_text(const FitAnswer& answer) {
   if (answer.step.verdict == FitVerdict::fits) return "";
   if (answer.changes.empty())
     return "\nno change that is simulated makes it fit: more or larger GPUs\n";
-  std::string text = fit_line("\nwhat makes it fit, fastest first\n%12s %12s %-17s %s\n",
-                              "step time", "margin GiB", "verdict", "change");
+  std::string text = formatted("\nwhat makes it fit, fastest first\n%12s %12s %-17s %s\n",
+                               "step time", "margin GiB", "verdict", "change");
   for (const ChangedStep& changed : answer.changes)
-    text += fit_line("%12s %+12.2f %-17s ", to_short_text(*changed.step.time).c_str(),
-                     gibibytes(changed.step.margin()), text_of(changed.step.verdict).c_str()) +
+    text += formatted("%12s %+12.2f %-17s ", to_short_text(*changed.step.time).c_str(),
+                      gibibytes(changed.step.margin()), text_of(changed.step.verdict).c_str()) +
             changed.change.name +
             (changed.gpus == answer.gpus ? "" : " on " + std::to_string(changed.gpus) + " GPUs") +
             "\n" + std::string(43, ' ') + settings_text(changed.settings) + "\n";

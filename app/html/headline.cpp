@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 
+#include "hw/units/formatted.h"
 #include "sim/report/definitions.h"
 
 namespace tessera {
@@ -103,10 +103,8 @@ PageJson cautions_of(const StepReport& report, const Provenance& provenance) {
     cautions.push_back("zero-shot: nothing was measured on " + report.gpu);
   const double outside = 100 * report.extrapolated_share();
   if (outside >= 1) {
-    char share[32];
-    std::snprintf(share, sizeof share, "%.0f", outside);
-    cautions.push_back(std::string(share) +
-                       " % of the kernel time is in kernels larger than those trained on");
+    cautions.push_back(formatted(
+        "%.0f %% of the kernel time is in kernels larger than those trained on", outside));
   }
   for (const std::string& text : provenance.approximations)
     cautions.push_back("approximate: " + text);

@@ -1,7 +1,6 @@
 #include "app/html/step_page.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "app/html/provenance_data.h"
 #include "app/html/step_figures.h"
 #include "app/html/timeline_data.h"
+#include "hw/units/formatted.h"
 #include "sim/report/definitions.h"
 #include "sim/report/text/step_story.h"
 #include "workloads/program/labels.h"
@@ -27,9 +27,7 @@ constexpr std::size_t kRankBars = 64;
 
 /// Four significant digits.
 std::string rounded(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
+  return formatted("%.4g", value);
 }
 
 PageJson percent(const std::optional<double>& ratio) {

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "app/neighbours/neighbour_answer.h"
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 
 namespace tessera {
@@ -28,11 +28,10 @@ std::string first_nodes(const std::string& list) {
 }
 
 std::string row_of(const NeighbourTimes& job) {
-  char line[200];
-  std::snprintf(line, sizeof(line), "%-19s %5d %10s %10s %8.3f  ", shortened(job.name, 19).c_str(),
-                job.gpus, to_short_text(job.alone).c_str(), to_short_text(job.together).c_str(),
-                job.slowdown());
-  return line + first_nodes(job.nodes) + (job.meets_others ? "\n" : ", alone\n");
+  return formatted("%-19s %5d %10s %10s %8.3f  ", shortened(job.name, 19).c_str(), job.gpus,
+                   to_short_text(job.alone).c_str(), to_short_text(job.together).c_str(),
+                   job.slowdown()) +
+         first_nodes(job.nodes) + (job.meets_others ? "\n" : ", alone\n");
 }
 
 /// Shares in percent, of the jobs that send most first.
@@ -44,19 +43,14 @@ std::string users_of(const NeighbourLink& link, const NeighbourAnswer& answer) {
     if (link.bytes[i] > link.bytes[most]) most = i;
   }
   if (link.all_bytes() <= 0) return "nobody";
-  char text[100];
-  std::snprintf(text, sizeof(text), "%d jobs, %.0f %% %s", users,
-                100 * link.bytes[most] / link.all_bytes(),
-                shortened(answer.jobs[most].name, 11).c_str());
-  return text;
+  return formatted("%d jobs, %.0f %% %s", users, 100 * link.bytes[most] / link.all_bytes(),
+                   shortened(answer.jobs[most].name, 11).c_str());
 }
 
 std::string row_of(const NeighbourLink& link, const NeighbourAnswer& answer) {
-  char line[200];
-  std::snprintf(line, sizeof(line), "%-30s %9.1f %6.1f %9.1f  %s\n",
-                shortened(link.name, 30).c_str(), link.gigabytes_per_s, 100 * link.busy_share,
-                100 * link.together_share, users_of(link, answer).c_str());
-  return line;
+  return formatted("%-30s %9.1f %6.1f %9.1f  %s\n", shortened(link.name, 30).c_str(),
+                   link.gigabytes_per_s, 100 * link.busy_share, 100 * link.together_share,
+                   users_of(link, answer).c_str());
 }
 
 Json json_of(const NeighbourTimes& job) {
@@ -88,17 +82,14 @@ Json json_of(const NeighbourLink& link, const NeighbourAnswer& answer) {
 }  // namespace
 
 std::string table_text(const NeighbourAnswer& answer, std::size_t links) {
-  char head[200];
-  std::snprintf(head, sizeof(head), "%s: %zu jobs on %s (%d GPUs)\n%s simulated\n\n",
-                shortened(answer.name, 40).c_str(), answer.jobs.size(),
-                shortened(answer.cluster, 60).c_str(), answer.cluster_gpus,
-                to_short_text(answer.simulated).c_str());
-  std::string text = head;
+  std::string text = formatted("%s: %zu jobs on %s (%d GPUs)\n%s simulated\n\n",
+                               shortened(answer.name, 40).c_str(), answer.jobs.size(),
+                               shortened(answer.cluster, 60).c_str(), answer.cluster_gpus,
+                               to_short_text(answer.simulated).c_str());
   text += "job                  GPUs step alone   together slowdown  nodes\n";
   for (const NeighbourTimes& job : answer.jobs) text += row_of(job);
   if (answer.links.empty()) return text + "\nno two jobs share a link\n";
-  std::snprintf(head, sizeof(head), "\n%zu links carry several jobs\n", answer.links.size());
-  text += head;
+  text += formatted("\n%zu links carry several jobs\n", answer.links.size());
   text += "link                                GB/s busy %  shared %  who\n";
   for (std::size_t i = 0; i < std::min(links, answer.links.size()); ++i)
     text += row_of(answer.links[i], answer);

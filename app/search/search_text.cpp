@@ -1,27 +1,15 @@
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 
 #include "app/search/search_answer.h"
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 
 namespace tessera {
 namespace {
 
-[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof(text), format, arguments);
-  va_end(arguments);
-  return text;
-}
-
 std::string number_or_dash(std::optional<double> value, const char* format) {
   if (!value) return "-";
-  char text[64];
-  std::snprintf(text, sizeof(text), format, *value);
-  return text;
+  return formatted(format, *value);
 }
 
 /// Dollars and kilowatt-hours of a billion tokens.

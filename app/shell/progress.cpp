@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/shell/output.h"
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {
@@ -28,10 +29,8 @@ std::string progress_line(std::size_t done, std::size_t all, const std::string& 
                      std::to_string(done) + "/" + std::to_string(all) + " " + noun;
   if (done == 0 || elapsed_s <= 0) return line;
   const double rate = static_cast<double>(done) / elapsed_s;
-  char text[96];
-  std::snprintf(text, sizeof text, ", %.*f/s, %.0f s left", rate < 10 ? 1 : 0, rate,
-                static_cast<double>(all - done) / rate);
-  return line + text;
+  return line + formatted(", %.*f/s, %.0f s left", rate < 10 ? 1 : 0, rate,
+                          static_cast<double>(all - done) / rate);
 }
 
 StatusLine::StatusLine() : on_terminal_(isatty(STDERR_FILENO) != 0) {}

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <string_view>
+
+#include "hw/units/formatted.h"
 
 namespace tessera {
 
@@ -24,11 +24,8 @@ class ContentHash {
 
   /// 32 digits.
   std::string hexadecimal() const {
-    std::array<char, 33> text{};
-    std::snprintf(text.data(), text.size(), "%016llx%016llx",
-                  static_cast<unsigned long long>(state_ >> 64),
-                  static_cast<unsigned long long>(state_));
-    return text.data();
+    return formatted("%016llx%016llx", static_cast<unsigned long long>(state_ >> 64),
+                     static_cast<unsigned long long>(state_));
   }
 
  private:

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "hw/units/formatted.h"
 #include "hw/units/plain_text.h"
 #include "hw/units/quantity.h"
 #include "hw/units/text.h"
@@ -66,13 +66,6 @@ std::string joined(const std::vector<std::string>& lines) {
 
 std::string reason_of(const StoredPoint& point) {
   return point.outcome == PointOutcome::ok ? "" : point.answer;
-}
-
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-  std::array<char, 160> text{};
-  std::snprintf(text.data(), text.size(), format, values...);
-  return text.data();
 }
 
 struct FastPoint {

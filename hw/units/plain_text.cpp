@@ -3,8 +3,9 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <system_error>
+
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {
@@ -54,8 +55,7 @@ std::string without_control_characters(std::string_view text) {
       continue;
     }
     std::array<char, 8> escape{};
-    std::snprintf(escape.data(), escape.size(), "\\u%04x", control.code & 0xFFFFU);
-    plain += escape.data();
+    plain += formatted("\\u%04x", control.code & 0xFFFFU);
     i += control.length;
   }
   return plain;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "hw/units/fnv1a.h"
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "predictor/measured/measurements.h"
 #include "sim/process/answer.h"
@@ -71,12 +71,10 @@ class StepSet {
 };
 
 [[noreturn]] void refuse_scalar(const TrainingRuns& runs, double ratio) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.3g", ratio);
   throw InputError({runs.file.string(),
-                    std::string("no scalar on the arithmetic explains these steps: simulated / "
-                                "measured is ") +
-                        text + " without one",
+                    formatted("no scalar on the arithmetic explains these steps: simulated / "
+                              "measured is %.3g without one",
+                              ratio),
                     "check the rows: what else takes time in them, and which GPU ran them"});
 }
 

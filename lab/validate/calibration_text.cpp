@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/report/text/text_line.h"
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {
@@ -42,13 +42,11 @@ bool is_floor(const CalibratedFigure& figure) {
 
 /// As people read it: slowdowns as they are, rates in TFLOP/s, floors in microseconds.
 std::string shown_figure(const CalibratedFigure& figure, double value) {
-  char text[48];
   const bool rate = figure.name == "sustained_flops";
   if (rate && value <= 0) return "none";
   const double scale = rate ? 1e-12 : is_floor(figure) ? 1e6 : 1;
   const char* unit = rate ? " TFLOP/s" : is_floor(figure) ? " us" : "";
-  std::snprintf(text, sizeof text, "%.3f%s", value * scale, unit);
-  return text;
+  return formatted("%.3f%s", value * scale, unit);
 }
 
 std::string error_lines(const char* title, const CalibrationErrors& errors) {

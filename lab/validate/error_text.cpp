@@ -1,16 +1,12 @@
 #include "lab/validate/error_text.h"
 
-#include <cstdio>
-
-#include "sim/report/text/text_line.h"
+#include "hw/units/formatted.h"
 
 namespace tessera {
 
 std::string figure_cell(const std::optional<double>& value, const char* format) {
   if (!value) return "-";
-  char text[64];
-  std::snprintf(text, sizeof text, format, *value);
-  return text;
+  return formatted(format, *value);
 }
 
 std::string error_line(const std::string& name, const ErrorSummary& errors) {

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hw/units/formatted.h"
 #include "lab/validate/error_text.h"
 #include "sim/config/files/csv.h"
-#include "sim/report/text/text_line.h"
 
 namespace tessera {
 namespace {

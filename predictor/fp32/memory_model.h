@@ -5,15 +5,12 @@
 #include <cstdint>
 #include <span>
 
+#include "predictor/fp32/memory_class.h"
 #include "predictor/fp32/power_mean.h"
 #include "predictor/gpu/gpu_traits.h"
 #include "workloads/program/kernel.h"
 
 namespace tessera {
-
-/// Kernels limited by memory traffic that were measured; the other kinds derive from them.
-enum class MemoryClass : std::uint8_t { elementwise, softmax, layer_norm };
-inline constexpr std::size_t kMemoryClasses = 3;
 
 /// How a kind of kernel uses memory: as a measured class, times a factor in time.
 struct MemoryTraits {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hw/units/input_error.h"
+#include "predictor/fp32/mlp.h"
 #include "predictor/fp32/power_mean.h"
 #include "predictor/gpu/gpu_support.h"
 #include "predictor/roofline.h"

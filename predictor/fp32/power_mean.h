@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "predictor/dual.h"
+#include "predictor/fp32/dual_forward.h"
 
 namespace tessera {
 

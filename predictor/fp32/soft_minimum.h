@@ -1,6 +1,6 @@
 #pragma once
 
-#include "predictor/dual.h"
+#include "predictor/fp32/dual_forward.h"
 
 namespace tessera {
 

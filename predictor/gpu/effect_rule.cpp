@@ -1,6 +1,6 @@
 #include "predictor/gpu/effect_rule.h"
 
-#include <cstdio>
+#include "hw/units/formatted.h"
 
 namespace tessera {
 
@@ -19,11 +19,8 @@ std::string_view name_of(ComputeRule rule) {
 }
 
 std::string text_of(const EffectRule& rule) {
-  char text[96];
-  std::snprintf(text, sizeof text, "%s, %s, session pooling %.1f",
-                std::string(name_of(rule.compute)).c_str(),
-                rule.power_limit ? "power limit" : "no power limit", rule.session_pooling);
-  return text;
+  return formatted("%s, %s, session pooling %.1f", std::string(name_of(rule.compute)).c_str(),
+                   rule.power_limit ? "power limit" : "no power limit", rule.session_pooling);
 }
 
 }  // namespace tessera

@@ -1,9 +1,9 @@
 #include "predictor/gpu/gpu_overlay.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_effects.h"
 #include "predictor/gpu/sm_rate.h"
@@ -59,9 +59,7 @@ PredictionMode mode_of(const TensorEffect& effect) {
 }  // namespace
 
 std::string hash_text(std::uint64_t hash) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%016llx", static_cast<unsigned long long>(hash));
-  return text;
+  return formatted("0x%016llx", static_cast<unsigned long long>(hash));
 }
 
 GpuOverlay neutral_overlay(const GpuSpec& gpu, const PredictorWeights& weights) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -7,8 +8,8 @@
 #include <vector>
 
 #include "hw/units/precision.h"
+#include "predictor/gpu/gpu_effect.h"
 #include "predictor/kernel_predictor.h"
-#include "predictor/weights/weights.h"
 
 namespace tessera {
 

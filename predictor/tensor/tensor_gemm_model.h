@@ -8,7 +8,6 @@
 #include <span>
 
 #include "hw/gpu.h"
-#include "predictor/dual.h"
 #include "predictor/fp32/power_mean.h"
 #include "workloads/program/kernel.h"
 

@@ -12,45 +12,15 @@
 #include "predictor/fp32/conv_model.h"
 #include "predictor/fp32/gemm_model.h"
 #include "predictor/fp32/memory_model.h"
-#include "predictor/fp32/mlp.h"
+#include "predictor/fp32/mlp_weights.h"
 #include "predictor/gpu/effect_rule.h"
+#include "predictor/gpu/gpu_effect.h"
 #include "predictor/spread.h"
-#include "predictor/tensor/tensor_shift.h"
 #include "predictor/tensor/tensor_weights.h"
 #include "predictor/weights/training_data.h"
 #include "predictor/weights/training_range.h"
 
 namespace tessera {
-
-/// How the effect of a GPU came about.
-enum class EffectProvenance : std::uint8_t {
-  measured,          ///< fitted to kernels of this GPU
-  twin_die,          ///< fitted to kernels of another board with the same die
-  rule,              ///< from architecture facts (predictor/gpu/gpu_effects.h)
-  calibrated,        ///< an overlay fitted to kernels of this GPU (predictor/gpu/gpu_overlay.h)
-  calibrated_steps,  ///< an overlay fitted to whole training steps on this GPU
-};
-
-/// Event-timed floor of isolated calls, per operator class [s].
-struct LaunchFloors {
-  double linear = 0, batched = 0, elementwise = 0, softmax = 0, layer_norm = 0;
-  double convolution = 0;  ///< 0 = not measured
-};
-
-/// What is particular to one GPU; everything else is shared.
-struct GpuEffect {
-  std::string gpu;              ///< id of the GPU that was measured
-  double gemm_slowdown = 0;     ///< log time against the shared model, linear layers
-  double batched_slowdown = 0;  ///< the same, batched products
-  /// Log of peak / reached memory bandwidth, per MemoryClass.
-  std::array<double, kMemoryClasses> bandwidth_slowdown{};
-  std::optional<double> convolution_slowdown;  ///< convolutions; empty = not measured
-  double sustained_flops = 0;  ///< power-limited GEMM rate [FLOP/s]; 0 = not limited
-  LaunchFloors floors;
-  TensorShift tensor;  ///< of an overlay alone
-  EffectProvenance provenance = EffectProvenance::measured;
-  std::string reason;  ///< which rule or which twin, in words
-};
 
 /// A trained GPU: its effect and the facts that the rules for unseen GPUs compare.
 struct TrainedGpu {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <functional>
 #include <numeric>
 #include <set>
 #include <utility>
 
+#include "hw/units/formatted.h"
 #include "sim/formats/output_file.h"
 #include "sim/formats/perfetto_proto_writer.h"
 #include "sim/formats/trace_event_writer.h"
@@ -58,9 +58,7 @@ std::string roofline_percent(const TimedProgram& timed, const TimedSegment& time
   if (k >= times.kernels.size() || times.kernels[k] >= timed.kernels.size()) return "";
   const double share = timed.kernels[times.kernels[k]].prediction.utilization;
   if (share <= 0) return "";
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", 100 * share);
-  return text.data();
+  return formatted("%.1f", 100 * share);
 }
 
 KernelText kernel_text(const KernelLaunch& launch, const std::string& roofline) {

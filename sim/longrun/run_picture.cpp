@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <string_view>
 
+#include "hw/units/formatted.h"
 #include "sim/longrun/run_answer.h"
 #include "sim/report/drawings/svg_canvas.h"
 #include "sim/report/palette.h"
@@ -32,12 +32,6 @@ const std::array<ActivityLook, kActivityCount>& looks() {
        {"waits for nodes", palette(TimeCategory::other_idle)},
        {"work that is lost", palette(TimeCategory::exposed_tensor)}}};
   return kLooks;
-}
-
-std::string text_of(const char* format, double value) {
-  char text[48];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
 }
 
 class TimelinePicture {
@@ -80,7 +74,7 @@ class TimelinePicture {
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (times[i].value() == 0) continue;
       const double share = times[i] / timeline_.back().end;
-      const std::string words = std::string(looks()[i].words) + text_of(" %.2f %%", 100 * share);
+      const std::string words = std::string(looks()[i].words) + formatted(" %.2f %%", 100 * share);
       canvas_.rect({x, 34, 11, 11}, looks()[i].colour);
       canvas_.text({x + 16, 44}, words, {});
       x += 30 + 6.2 * static_cast<double>(words.size());
@@ -90,7 +84,7 @@ class TimelinePicture {
   void draw_days() {
     for (std::int64_t line = 0; line < lines_; ++line)
       canvas_.text({kLeft - 8, top_of(line) + kLine - 3},
-                   text_of("day %.0f", static_cast<double>(line * days_per_line_ + 1)),
+                   formatted("day %.0f", static_cast<double>(line * days_per_line_ + 1)),
                    {.anchor = TextAnchor::end});
   }
 

@@ -1,32 +1,22 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 #include "sim/longrun/run_answer.h"
 
 namespace tessera {
 namespace {
 
-[[gnu::format(printf, 1, 2)]] std::string printed(const char* format, ...) {
-  char line[256];
-  std::va_list values;
-  va_start(values, format);
-  std::vsnprintf(line, sizeof(line), format, values);
-  va_end(values);
-  return line;
-}
-
 /// "35 s", "12.5 min", "3.20 h", "12.5 d".
 std::string duration_text(Seconds time) {
   const double s = time.value();
   if (s < 120) return to_short_text(time);
-  if (s < 120 * 60) return printed("%.3g min", s / 60);
-  return s < 96 * 3600.0 ? printed("%.3g h", s / 3600) : printed("%.4g d", s / 86'400);
+  if (s < 120 * 60) return formatted("%.3g min", s / 60);
+  return s < 96 * 3600.0 ? formatted("%.3g h", s / 3600) : formatted("%.4g d", s / 86'400);
 }
 
 std::string duration_text(Micros time) {
@@ -38,28 +28,28 @@ std::string hours_text(double hours) {
 }
 
 std::string line_of(const char* name, const std::string& value) {
-  return printed("%-22s ", name) + value + "\n";
+  return formatted("%-22s ", name) + value + "\n";
 }
 
 /// "91.2 %   (80 % of runs: 90.5 to 92.0)".
 std::string percent_text(const SeedFigure& figure, double factor = 1) {
-  return printed("%.2f %%   (4 of 5 runs: %.2f to %.2f)", 100 * factor * figure.mean,
-                 100 * factor * figure.low, 100 * factor * figure.high);
+  return formatted("%.2f %%   (4 of 5 runs: %.2f to %.2f)", 100 * factor * figure.mean,
+                   100 * factor * figure.low, 100 * factor * figure.high);
 }
 
 /// `share` of what the job makes while it trains.
 std::string rate_text(const RunAnswer& answer, double share) {
-  if (answer.tokens_per_s > 0) return printed("%.4g tokens/s", share * answer.tokens_per_s);
-  return printed("%.4g samples/s", share * answer.samples_per_s);
+  if (answer.tokens_per_s > 0) return formatted("%.4g tokens/s", share * answer.tokens_per_s);
+  return formatted("%.4g samples/s", share * answer.samples_per_s);
 }
 
 std::string head_text(const RunAnswer& answer) {
-  std::string text = line_of("run", printed("%.60s", answer.scenario.c_str()));
-  text += line_of("cluster", printed("%d GPUs %.30s, nodes: %d + %d spare", answer.gpus,
-                                     answer.gpu.c_str(), answer.plan.nodes, answer.plan.spares));
-  text += line_of("failures", printed("%.56s", answer.failures.c_str()));
-  text += line_of("simulated", printed("%g days, %d seeds, policy %s", answer.days,
-                                       answer.runs.seeds, answer.policy.c_str()));
+  std::string text = line_of("run", formatted("%.60s", answer.scenario.c_str()));
+  text += line_of("cluster", formatted("%d GPUs %.30s, nodes: %d + %d spare", answer.gpus,
+                                       answer.gpu.c_str(), answer.plan.nodes, answer.plan.spares));
+  text += line_of("failures", formatted("%.56s", answer.failures.c_str()));
+  text += line_of("simulated", formatted("%g days, %d seeds, policy %s", answer.days,
+                                         answer.runs.seeds, answer.policy.c_str()));
   text += line_of("step", to_short_text(answer.step_time) + ", " + rate_text(answer, 1));
   return text;
 }
@@ -69,29 +59,30 @@ std::string result_text(const RunAnswer& answer) {
   std::string text = line_of("effective time", percent_text(runs.effective_ratio));
   text += line_of("goodput", percent_text(runs.effective_ratio, answer.goodput_share()));
   text += line_of("", rate_text(answer, runs.effective_ratio.mean));
-  text += line_of("stops", printed("%.1f   (4 of 5 runs: %.0f to %.0f)", runs.stops.mean,
-                                   runs.stops.low, runs.stops.high));
+  text += line_of("stops", formatted("%.1f   (4 of 5 runs: %.0f to %.0f)", runs.stops.mean,
+                                     runs.stops.low, runs.stops.high));
   text += line_of("time to failure",
                   runs.hours_to_failure ? hours_text(runs.hours_to_failure->mean) : "no failure");
   text += line_of("nodes in service",
-                  printed("%.3f %%, %.1f node-hours out", 100 * runs.node_availability.mean,
-                          runs.node_hours_out.mean));
+                  formatted("%.3f %%, %.1f node-hours out", 100 * runs.node_availability.mean,
+                            runs.node_hours_out.mean));
   if (answer.spares)
-    text += line_of("spares for 99 %", printed("%d; %.1f nodes are out on average",
-                                               answer.spares->spares, answer.spares->mean_out));
+    text += line_of("spares for 99 %", formatted("%d; %.1f nodes are out on average",
+                                                 answer.spares->spares, answer.spares->mean_out));
   if (answer.bill.energy_mwh)
-    text += line_of("energy", printed("%.4g MWh, mean %.4g kW", *answer.bill.energy_mwh,
-                                      1e3 * *answer.bill.energy_mwh / runs.wall.mean));
+    text += line_of("energy", formatted("%.4g MWh, mean %.4g kW", *answer.bill.energy_mwh,
+                                        1e3 * *answer.bill.energy_mwh / runs.wall.mean));
   if (answer.bill.dollars)
-    text += line_of("cost", printed("%.4g dollars, price: ", *answer.bill.dollars) +
+    text += line_of("cost", formatted("%.4g dollars, price: ", *answer.bill.dollars) +
                                 (answer.bill.price.empty() ? "the catalog's" : answer.bill.price));
   if (answer.trace)
-    text += line_of("the whole record",
-                    printed("%d nodes %.3f %% in service, %.1f node-hours out", answer.trace->nodes,
-                            100 * answer.trace->availability(), in_hours(answer.trace->time_out)));
+    text +=
+        line_of("the whole record",
+                formatted("%d nodes %.3f %% in service, %.1f node-hours out", answer.trace->nodes,
+                          100 * answer.trace->availability(), in_hours(answer.trace->time_out)));
   if (!answer.goal) return text;
   const TokenGoal& goal = *answer.goal;
-  text += line_of(printed("%.4g tokens in", goal.tokens).c_str(),
+  text += line_of(formatted("%.4g tokens in", goal.tokens).c_str(),
                   !goal.hours ? "more than ten years"
                               : hours_text(goal.hours->mean) +
                                     "   (4 of 5 runs: " + hours_text(goal.hours->low) + " to " +
@@ -115,11 +106,11 @@ std::string checkpoint_text(const RunAnswer& answer) {
     text += line_of("  on drives every", duration_text(plan.local_interval) + ", the job waits " +
                                              duration_text(plan.local_checkpoint));
   if (plan.full_every > 1)
-    text += line_of("  incremental", printed("%.3g %% of the bytes, one of %d whole",
-                                             100 * answer.incremental_share, plan.full_every));
+    text += line_of("  incremental", formatted("%.3g %% of the bytes, one of %d whole",
+                                               100 * answer.incremental_share, plan.full_every));
   if (plan.write_slowdown > 1)
-    text +=
-        line_of("  beside a write", printed("steps take %.4f times as long", plan.write_slowdown));
+    text += line_of("  beside a write",
+                    formatted("steps take %.4f times as long", plan.write_slowdown));
   if (!answer.intervals) return text;
   const IntervalAdvice& advice = *answer.intervals;
   text +=
@@ -127,7 +118,7 @@ std::string checkpoint_text(const RunAnswer& answer) {
   if (advice.best)
     text += line_of("  simulated best",
                     duration_text(advice.best->interval) +
-                        printed(", effective time %.2f %%", 100 * advice.best->effective_ratio));
+                        formatted(", effective time %.2f %%", 100 * advice.best->effective_ratio));
   return text;
 }
 
@@ -140,32 +131,32 @@ std::string parts_text(const RunStatistics& runs) {
        {"detection", &runs.detection},
        {"restart", &runs.restart},
        {"waiting for nodes", &runs.waiting}}};
-  std::string text = printed("\n%-28s %12s %10s\n", "where the time goes", "hours", "%");
+  std::string text = formatted("\n%-28s %12s %10s\n", "where the time goes", "hours", "%");
   for (const auto& [name, figure] : kParts)
-    text +=
-        printed("  %-26s %12.3f %10.3f\n", name, figure->mean, 100 * figure->mean / runs.wall.mean);
+    text += formatted("  %-26s %12.3f %10.3f\n", name, figure->mean,
+                      100 * figure->mean / runs.wall.mean);
   return text;
 }
 
 std::string causes_text(const RunStatistics& runs) {
   constexpr std::size_t kMost = 20;
   if (runs.causes.empty()) return "";
-  std::string text = printed("\n%-28s %8s %8s %8s %8s %8s\n", "lost by cause [h]", "stops", "work",
-                             "stopped", "slow", "all");
+  std::string text = formatted("\n%-28s %8s %8s %8s %8s %8s\n", "lost by cause [h]", "stops",
+                               "work", "stopped", "slow", "all");
   MeanCauseLoss rest{.cause = "others"};
   for (std::size_t i = 0; i < runs.causes.size(); ++i) {
     const MeanCauseLoss& of = runs.causes[i];
     if (i < kMost) {
-      text +=
-          printed("  %-26.26s %8.1f %8.2f %8.2f %8.2f %8.2f\n", of.cause.c_str(), of.stops,
-                  of.lost_h, of.detection_h + of.restart_h + of.waiting_h, of.slow_h, of.total_h());
+      text += formatted("  %-26.26s %8.1f %8.2f %8.2f %8.2f %8.2f\n", of.cause.c_str(), of.stops,
+                        of.lost_h, of.detection_h + of.restart_h + of.waiting_h, of.slow_h,
+                        of.total_h());
     } else {
       rest.stops += of.stops;
       rest.lost_h += of.total_h();
     }
   }
   if (runs.causes.size() > kMost)
-    text += printed("  %-26s %8.1f %35.2f\n", "others", rest.stops, rest.lost_h);
+    text += formatted("  %-26s %8.1f %35.2f\n", "others", rest.stops, rest.lost_h);
   return text;
 }
 
@@ -209,8 +200,8 @@ std::string timeline_text(const std::vector<ActivitySpan>& timeline) {
   for (std::size_t i = 0; i < cells; ++i) {
     if (i % kColumns == 0)
       text +=
-          printed("%sday %4lld  ", i == 0 ? "" : "\n",
-                  static_cast<long long>(static_cast<std::int64_t>(i) / kColumns * per_line + 1));
+          formatted("%sday %4lld  ", i == 0 ? "" : "\n",
+                    static_cast<long long>(static_cast<std::int64_t>(i) / kColumns * per_line + 1));
     const auto most = std::ranges::max_element(time[i]);
     text += kLetters[static_cast<std::size_t>(most - time[i].begin())];
   }

@@ -9,6 +9,7 @@
 #include "hw/units/deadline.h"
 #include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_support.h"
+#include "predictor/weights/weights.h"
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/time_segments.h"

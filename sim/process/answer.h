@@ -52,17 +52,23 @@ template <class Answer>
 using AnswerJson = std::conditional_t<std::is_same_v<Answer, nlohmann::ordered_json>,
                                       nlohmann::ordered_json, nlohmann::json>;
 
+std::string cbor_of(const nlohmann::json& json);
+std::string cbor_of(const nlohmann::ordered_json& json);
+/// What cbor_of() made of `json`, which is overwritten.
+void read_cbor(const std::string& bytes, nlohmann::json& json);
+void read_cbor(const std::string& bytes, nlohmann::ordered_json& json);
+
 template <class Answer>
 std::string packed(const Answer& answer) {
-  std::string bytes;
-  AnswerJson<Answer>::to_cbor(AnswerJson<Answer>(answer), bytes);
-  return bytes;
+  return cbor_of(AnswerJson<Answer>(answer));
 }
 
 /// What packed() made of an `Answer`.
 template <class Answer>
 Answer unpacked(const std::string& bytes) {
-  return AnswerJson<Answer>::from_cbor(bytes).template get<Answer>();
+  AnswerJson<Answer> json;
+  read_cbor(bytes, json);
+  return json.template get<Answer>();
 }
 
 /// Runs `call` in a fork of this process and returns its answer; throws as run_forked() does.

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/collectives/collective_names.h"
-#include "sim/report/text/text_line.h"
 
 namespace tessera {
 namespace {

@@ -1,6 +1,5 @@
 // tessera import megatron | deepspeed | accelerate | torchtitan | huggingface: jobs of other
 // programs as scenarios.
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -14,6 +13,7 @@
 #include "app/import/job/imported_job.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "hw/units/replace_file.h"
 #include "sim/config/files/text_file.h"
@@ -77,11 +77,10 @@ Scenario scenario_in(const std::string& yaml, const ImportJobCommand& command) {
 std::string model_line(const ModelSpec& model) {
   const std::int64_t count = parameter_count(model);
   const bool is_large = count >= 1'000'000'000;
-  std::array<char, 32> figure{};
-  std::snprintf(figure.data(), figure.size(), "%.2f",
-                static_cast<double>(count) / (is_large ? 1e9 : 1e6));
-  return "model " + model.name + ": " + figure.data() + (is_large ? " b" : " m") +
-         "illion parameters (" + std::to_string(count) + ")";
+  return "model " + model.name + ": " +
+         formatted("%.2f %sillion", static_cast<double>(count) / (is_large ? 1e9 : 1e6),
+                   is_large ? "b" : "m") +
+         " parameters (" + std::to_string(count) + ")";
 }
 
 void run_import_job(ImportJobCommand& command) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "app/shell/progress.h"
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
@@ -158,24 +158,23 @@ double in_gib(Bytes bytes) {
 
 std::string batch_table(const std::vector<BatchAnswer>& answers) {
   std::string text;
-  char line[160];
-  std::snprintf(line, sizeof(line), "%-18s %11s %13s %8s %8s %11s\n", "planner", "micro-batch",
-                "ms per sample", "batch x", "time x", "memory GiB");
-  text += line;
+  text += formatted("%-18s %11s %13s %8s %8s %11s\n", "planner", "micro-batch", "ms per sample",
+                    "batch x", "time x", "memory GiB");
   const BatchAnswer& plain = answers.front();
   for (const BatchAnswer& answer : answers) {
     const double batch = plain.micro_batch > 0 ? static_cast<double>(answer.micro_batch) /
                                                      static_cast<double>(plain.micro_batch)
                                                : 0;
-    std::snprintf(line, sizeof(line), "%-18s %11lld %13s %8.2f %8s\n", answer.planner.c_str(),
-                  static_cast<long long>(answer.micro_batch), "", batch, "");
-    if (answer.per_sample)
-      std::snprintf(line, sizeof(line), "%-18s %11lld %13.3f %8.2f %8.3f %11.3f\n",
-                    answer.planner.c_str(), static_cast<long long>(answer.micro_batch),
-                    answer.per_sample->value() * 1e3, batch,
-                    plain.per_sample ? *answer.per_sample / *plain.per_sample : 0.0,
-                    in_gib(answer.memory->total()));
-    text += line;
+    const auto micro_batch = static_cast<long long>(answer.micro_batch);
+    if (!answer.per_sample) {
+      text += formatted("%-18s %11lld %13s %8.2f %8s\n", answer.planner.c_str(), micro_batch, "",
+                        batch, "");
+      continue;
+    }
+    text += formatted("%-18s %11lld %13.3f %8.2f %8.3f %11.3f\n", answer.planner.c_str(),
+                      micro_batch, answer.per_sample->value() * 1e3, batch,
+                      plain.per_sample ? *answer.per_sample / *plain.per_sample : 0.0,
+                      in_gib(answer.memory->total()));
   }
   return text;
 }

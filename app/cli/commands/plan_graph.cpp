@@ -9,6 +9,7 @@
 #include "app/html/graph_plan_page.h"
 #include "app/shell/output.h"
 #include "app/shell/parsed_option.h"
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/formats/output_file.h"
@@ -71,9 +72,8 @@ remat::ByteCount budget_of(const PlanGraphOptions& options, const remat::Instanc
 /// The optimum of recomputation alone by another program than ours.
 std::string solver_line(const std::string& file) {
   const SolverAnswer answer = solve_program(file);
-  char overhead[40] = "";
-  if (answer.overhead)
-    std::snprintf(overhead, sizeof overhead, ", %.2f %% more", 100 * *answer.overhead);
+  const std::string overhead =
+      answer.overhead ? formatted(", %.2f %% more", 100 * *answer.overhead) : "";
   return "cbc               " + answer.status + overhead + " by recomputation alone\n";
 }
 

@@ -1,11 +1,11 @@
 #include "app/cli/commands/run_steps.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/shell/home.h"
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
@@ -81,10 +81,8 @@ void set_slowdowns(const RunStep& step, RunAnswer& answer) {
   for (FailureClass& of : answer.plan.failures.classes) {
     if (of.state.empty()) continue;
     of.slowdown = std::max(1.0, step.states.at(of.state) / answer.step_time);
-    char note[160];
-    std::snprintf(note, sizeof(note), "%.30s: steps take %.3f times as long", of.name.c_str(),
-                  of.slowdown);
-    answer.notes.emplace_back(note);
+    answer.notes.push_back(
+        formatted("%.30s: steps take %.3f times as long", of.name.c_str(), of.slowdown));
   }
 }
 

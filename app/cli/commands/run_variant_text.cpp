@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "app/cli/commands/run_options.h"
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {
@@ -42,18 +42,15 @@ std::string goals_text(const std::vector<VariantResult>& results, double deadlin
   const VariantResult* best = cheapest(results, deadline_days);
   std::string text = "\ndays to tokens  9 of 10 by    dollars\n";
   for (const VariantResult& result : results) {
-    char line[160] = "          never                       ";
+    std::string line = "          never                       ";
     if (result.goal->hours)
-      std::snprintf(line, sizeof(line), "%14.2f %11.2f %10.4g%c%c ", result.goal->hours->mean / 24,
-                    result.goal->hours->high / 24, result.dollars(), &result == best ? '*' : ' ',
-                    in_time(result, deadline_days) ? ' ' : '-');
+      line = formatted("%14.2f %11.2f %10.4g%c%c ", result.goal->hours->mean / 24,
+                       result.goal->hours->high / 24, result.dollars(), &result == best ? '*' : ' ',
+                       in_time(result, deadline_days) ? ' ' : '-');
     text += line + settings_text(result, result.settings.size()) + "\n";
   }
-  char foot[120] = "";
-  if (deadline_days > 0)
-    std::snprintf(foot, sizeof(foot), "* cheapest within %g days in 9 of 10 runs, - later\n",
-                  deadline_days);
-  return text + (deadline_days > 0 ? foot : "* cheapest\n");
+  if (deadline_days <= 0) return text + "* cheapest\n";
+  return text + formatted("* cheapest within %g days in 9 of 10 runs, - later\n", deadline_days);
 }
 
 /// "30min" as 30 and "min"; nothing for what is no number.
@@ -94,8 +91,7 @@ void add_crossings(const VariantSeries& a, const VariantSeries& b, const std::st
     if (before * after >= 0) continue;
     const double from = a.points[i - 1].first, to = a.points[i].first;
     const double at = from + (to - from) * before / (before - after);
-    char number[40];
-    std::snprintf(number, sizeof(number), "%.4g", at);
+    const std::string number = formatted("%.4g", at);
     const bool rises = to > from;
     const std::string& below = (before > 0) == rises ? a.name : b.name;
     const std::string& above = (before > 0) == rises ? b.name : a.name;
@@ -129,12 +125,11 @@ std::string variants_text(const std::vector<VariantResult>& results, double dead
   for (const VariantResult& result : results) best = std::max(best, result.goodput());
   for (const VariantResult& result : results) {
     const RunStatistics& runs = result.runs;
-    char line[160];
-    std::snprintf(line, sizeof(line), "%10.2f  %6.2f %6.2f %10.2f%c %6.0f %10.2f  ",
-                  100 * runs.effective_ratio.mean, 100 * runs.effective_ratio.low,
-                  100 * runs.effective_ratio.high, 100 * result.goodput(),
-                  result.goodput() == best ? '*' : ' ', runs.stops.mean, runs.waiting.mean);
-    text += line + settings_text(result, result.settings.size()) + "\n";
+    text += formatted("%10.2f  %6.2f %6.2f %10.2f%c %6.0f %10.2f  ",
+                      100 * runs.effective_ratio.mean, 100 * runs.effective_ratio.low,
+                      100 * runs.effective_ratio.high, 100 * result.goodput(),
+                      result.goodput() == best ? '*' : ' ', runs.stops.mean, runs.waiting.mean) +
+            settings_text(result, result.settings.size()) + "\n";
   }
   text += "* most training for all nodes, spares included\n";
   text += goals_text(results, deadline_days);

@@ -1,10 +1,10 @@
 #include "app/import/job/toml_fields.h"
 
-#include <array>
-#include <cstdio>
 #include <sstream>
 
 #include <toml++/toml.h>
+
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {
@@ -14,9 +14,7 @@ std::string scalar_text(const toml::node& node) {
   if (const auto* whole = node.as_integer()) return std::to_string(whole->get());
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
   if (const auto* number = node.as_floating_point()) {
-    std::array<char, 32> digits{};
-    std::snprintf(digits.data(), digits.size(), "%.15g", number->get());
-    return digits.data();
+    return formatted("%.15g", number->get());
   }
   std::ostringstream out;  // dates and times
   out << toml::node_view<const toml::node>(node);

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "app/shell/home.h"
 #include "app/shell/output.h"
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "hw/units/read_file.h"
 #include "lab/cli/commands.h"
@@ -37,15 +37,12 @@ void refuse_skipped(const KernelScores& scores, const std::string& file) {
 }
 
 std::string error_table(const KernelScores& scores) {
-  char text[160];
-  std::snprintf(text, sizeof text, "%-20s %-26s %8s %14s %16s\n", "GPU", "op", "rows",
-                "mean |error| %", "median |error| %");
-  std::string table = text;
+  std::string table = formatted("%-20s %-26s %8s %14s %16s\n", "GPU", "op", "rows",
+                                "mean |error| %", "median |error| %");
   for (const KernelErrorGroup& group : scores.groups) {
-    std::snprintf(text, sizeof text, "%-20s %-26s %8lld %14.1f %16.1f\n", group.gpu.c_str(),
-                  group.op.c_str(), static_cast<long long>(group.n), group.mean_abs_error_pct,
-                  group.median_abs_error_pct);
-    table += text;
+    table += formatted("%-20s %-26s %8lld %14.1f %16.1f\n", group.gpu.c_str(), group.op.c_str(),
+                       static_cast<long long>(group.n), group.mean_abs_error_pct,
+                       group.median_abs_error_pct);
   }
   std::map<std::string, std::int64_t> skipped, stand_ins;
   for (const KernelScore& row : scores.rows)

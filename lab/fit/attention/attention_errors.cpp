@@ -1,10 +1,9 @@
 #include "lab/fit/attention/attention_errors.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
+
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {
@@ -17,17 +16,8 @@ double mean_of_absolute(const std::vector<double>& errors) {
 
 }  // namespace
 
-std::string line_of(const char* format, ...) {
-  std::array<char, 400> text{};
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text.data(), text.size(), format, arguments);
-  va_end(arguments);
-  return text.data();
-}
-
 std::string ErrorGroups::table() const {
-  std::string text = line_of("%-44s %6s %6s %7s %6s\n", "", "n", "mean", "median", "bias");
+  std::string text = formatted("%-44s %6s %6s %7s %6s\n", "", "n", "mean", "median", "bias");
   for (const auto& [group, errors] : errors_) {
     std::vector<double> sizes;
     double sum = 0;
@@ -37,9 +27,9 @@ std::string ErrorGroups::table() const {
     }
     const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
     std::nth_element(sizes.begin(), middle, sizes.end());
-    text += line_of("%-44s %6zu %6.1f %7.1f %6.1f\n", group.c_str(), errors.size(),
-                    mean_of_absolute(errors), 100 * *middle,
-                    100 * sum / static_cast<double>(errors.size()));
+    text += formatted("%-44s %6zu %6.1f %7.1f %6.1f\n", group.c_str(), errors.size(),
+                      mean_of_absolute(errors), 100 * *middle,
+                      100 * sum / static_cast<double>(errors.size()));
   }
   return text;
 }

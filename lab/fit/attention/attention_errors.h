@@ -24,6 +24,5 @@ class ErrorGroups {
 };
 
 /// printf into a string of at most 400 characters.
-std::string line_of(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace tessera

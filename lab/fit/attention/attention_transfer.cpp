@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "hw/units/formatted.h"
 #include "lab/fit/attention/attention_errors.h"
 
 namespace tessera {
@@ -74,7 +75,7 @@ std::string adapted_line(const AttentionGroup& to, const AttentionVector& copied
       worst[i] = std::max(worst[i], errors[i]);
     }
   }
-  return line_of(
+  return formatted(
       "  %3zu kernels of the target, worst draw %5.1f %5.1f %5.1f   mean of 5 %5.1f %5.1f %5.1f\n",
       number, worst[0], worst[1], worst[2], mean[0], mean[1], mean[2]);
 }
@@ -94,9 +95,9 @@ std::string transfer_lines(const std::vector<AttentionGroup>& groups, const Tran
   const AttentionGroup& to = groups[position(groups, t.to)];
   const AttentionVector copied = copied_from(groups, t.from, {});
   const Errors errors = errors_of(to, copied);
-  std::string text = line_of("%s %s -> %s %s\n  share of peak copied %59.1f %5.1f %5.1f\n",
-                             from.gpu.substr(0, 4).c_str(), t.from, to.gpu.substr(0, 4).c_str(),
-                             t.to, errors[0], errors[1], errors[2]);
+  std::string text = formatted("%s %s -> %s %s\n  share of peak copied %59.1f %5.1f %5.1f\n",
+                               from.gpu.substr(0, 4).c_str(), t.from, to.gpu.substr(0, 4).c_str(),
+                               t.to, errors[0], errors[1], errors[2]);
   for (const std::size_t number : {5, 20, 100}) text += adapted_line(to, copied, number);
   return text;
 }
@@ -109,10 +110,10 @@ std::string exponentials_lines(const std::vector<AttentionGroup>& groups) {
       "order of the list above\n";
   for (const double share : {0.001, 0.25, 0.5, 0.9, 1.4}) {
     const AttentionAblation form{"", {{kExponentials, std::log(share)}}};
-    text += line_of("%5.2f  loss %.4f ", share, fit_attention(groups, form, 2).mean_absolute);
+    text += formatted("%5.2f  loss %.4f ", share, fit_attention(groups, form, 2).mean_absolute);
     for (const Transfer& t : kTransfers)
-      text += line_of(" %5.1f", errors_of(groups[position(groups, t.to)],
-                                          copied_from(groups, t.from, form))[0]);
+      text += formatted(" %5.1f", errors_of(groups[position(groups, t.to)],
+                                            copied_from(groups, t.from, form))[0]);
     text += "\n";
   }
   return text;

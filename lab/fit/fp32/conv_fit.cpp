@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "lab/fit/dual.h"
 #include "lab/fit/least_absolute.h"
 
 namespace tessera {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hw/units/formatted.h"
 #include "lab/fit/attention/attention_errors.h"
 #include "lab/fit/attention/attention_transfer.h"
 #include "predictor/attention/attention_predictor.h"
@@ -25,29 +26,29 @@ std::string profile_table(const AttentionWeights& weights) {
       "tensor peak; t0 [us]; f: serving traffic per byte of Q; log slowdowns at head_dim 64, 192, "
       "256 and under a mask;\n"
       "gq: log speed-up of 8 query heads per key head; z: padding of head_dim\n";
-  text += line_of("%-15s %-29s %-6s", "", "", "mask");
+  text += formatted("%-15s %-29s %-6s", "", "", "mask");
   for (const char* name :
        {"q", "lng", "chi", "eff", "t0", "f", "a64", "a192", "a256", "gq", "z", "mask", "sigma"})
-    text += line_of(" %5s", name);
+    text += formatted(" %5s", name);
   text += "\n";
   for (const AttentionProfile& profile : weights.profiles) {
     const auto p = AttentionParameters<double>::from_unconstrained(
         std::span<const double>(profile.parameters));
-    text += line_of("%-15s %-29s %-6s", profile.gpu.c_str(), profile.stack.c_str(),
-                    !profile.full     ? "causal"
-                    : !profile.causal ? "full"
-                                      : "both");
+    text += formatted("%-15s %-29s %-6s", profile.gpu.c_str(), profile.stack.c_str(),
+                      !profile.full     ? "causal"
+                      : !profile.causal ? "full"
+                                        : "both");
     for (const double value :
          {p.quantisation, p.longest_block, p.exponentials, p.efficiency, p.launch * 1e6,
           profile.served ? p.conversion : 0.0, p.head64, p.head192, p.head256, p.grouped, p.padding,
           p.causal, profile.spread})
-      text += line_of(" %5.2f", value);
+      text += formatted(" %5.2f", value);
     text += "\n";
   }
   const auto p = AttentionParameters<double>::from_unconstrained(
       std::span<const double>(weights.profiles.front().parameters));
   return text +
-         line_of(
+         formatted(
              "shared: norms %.2f and %.2f, traffic %.2f of compulsory, KV cache %.2f of K and V\n",
              p.compute_norm, p.memory_norm, p.memory_share, p.cache_write);
 }
@@ -81,7 +82,7 @@ void add_errors(const AttentionGroup& group, const AttentionVector& x, ErrorGrou
     if (keys < 512) continue;
     const std::string mask = row->call.causal ? " causal" : " full";
     count(parts, "stack " + group.stack + mask);
-    count(parts, line_of("head_dim %3d", static_cast<int>(row->call.head_dim)) + mask);
+    count(parts, formatted("head_dim %3d", static_cast<int>(row->call.head_dim)) + mask);
     count(parts, std::string("seq ") + (keys < 2048   ? "  512-2047"
                                         : keys < 8192 ? " 2048-8191"
                                                       : " 8192-    "));
@@ -118,8 +119,8 @@ std::string coverage_lines(const std::vector<AttentionGroup>& groups,
       const double time = predicted(*row, groups[g].traits, weights.profiles[g].parameters);
       inside += std::abs(std::log(time / row->seconds)) < half ? 1 : 0;
     }
-    text += line_of("%-15s %-29s %5.1f\n", groups[g].gpu.c_str(), groups[g].stack.c_str(),
-                    100 * inside / static_cast<double>(rows.size()));
+    text += formatted("%-15s %-29s %5.1f\n", groups[g].gpu.c_str(), groups[g].stack.c_str(),
+                      100 * inside / static_cast<double>(rows.size()));
   }
   return text;
 }
@@ -137,18 +138,18 @@ std::string figure_tables(const AttentionTable& table, const GpuLookup& lookup,
     errors.add(row.gpu.substr(0, 4) + " " + row.stack + (both ? " forward+backward" : " forward"),
                time, row.seconds);
     if (both)
-      rows += line_of("%-5s head_dim %3d %-6s seq %5d  %6.2f %6.2f %+6.1f\n",
-                      row.gpu.substr(0, 4).c_str(), static_cast<int>(row.call.head_dim),
-                      row.call.causal ? "causal" : "full", static_cast<int>(row.call.seq_q),
-                      row.seconds * 1e3, time * 1e3, 100 * (time / row.seconds - 1));
+      rows += formatted("%-5s head_dim %3d %-6s seq %5d  %6.2f %6.2f %+6.1f\n",
+                        row.gpu.substr(0, 4).c_str(), static_cast<int>(row.call.head_dim),
+                        row.call.causal ? "causal" : "full", static_cast<int>(row.call.seq_q),
+                        row.seconds * 1e3, time * 1e3, 100 * (time / row.seconds - 1));
   }
   const BackwardRatio& ratio = weights.backward;
-  return line_of(
+  return formatted(
              "\nFigures of FlashAttention (labels read by eye, about 1 %%). Fitted: H100 forward; "
              "backward / forward = %.2f *\n"
              "(seq/2048)^-%.3f on H100 pairs. A100 forward+backward is fitted to nothing\n",
              ratio.at_2048, ratio.slope) +
-         line_of(
+         formatted(
              "FlashAttention of 2022 takes %.2f times as long at head size 64, %.2f at 128; at "
              "512 keys %.2f of that\n",
              weights.flash1(1e9, 64), weights.flash1(1e9, 128),
@@ -189,23 +190,23 @@ std::string roofline_line(const std::vector<AttentionGroup>& groups) {
         errors.add(group.gpu.substr(0, 4) + std::to_string(least),
                    *middle * roofline(*row, group.traits), row->seconds);
   }
-  return line_of("%-28s %9.2f %9.2f %9.2f %9.2f\n", "roofline times a constant",
-                 errors.mean("A100512"), errors.mean("A1002048"), errors.mean("H100512"),
-                 errors.mean("H1002048"));
+  return formatted("%-28s %9.2f %9.2f %9.2f %9.2f\n", "roofline times a constant",
+                   errors.mean("A100512"), errors.mean("A1002048"), errors.mean("H100512"),
+                   errors.mean("H1002048"));
 }
 
 std::string ablation_table(const std::vector<AttentionGroup>& groups) {
   std::string text =
       "\nAblations, each refitted: held-out mean error [%], A100 then H100\n" +
-      line_of("%-28s %9s %9s %9s %9s\n", "", "seq>=512", "seq>=2048", "seq>=512", "seq>=2048");
+      formatted("%-28s %9s %9s %9s %9s\n", "", "seq>=512", "seq>=2048", "seq>=512", "seq>=2048");
   for (const AttentionAblation& ablation : ablations()) {
     const AttentionFit fit = fit_attention(groups, ablation, 2);
     ErrorGroups total, parts;
     for (std::size_t g = 0; g < groups.size(); ++g)
       add_errors(groups[g], fit.parameters[g], total, parts);
-    text += line_of("%-28s %9.2f %9.2f %9.2f %9.2f\n", ablation.name,
-                    total.mean("A100 seq >=  512"), total.mean("A100 seq >= 2048"),
-                    total.mean("H100 seq >=  512"), total.mean("H100 seq >= 2048"));
+    text += formatted("%-28s %9.2f %9.2f %9.2f %9.2f\n", ablation.name,
+                      total.mean("A100 seq >=  512"), total.mean("A100 seq >= 2048"),
+                      total.mean("H100 seq >=  512"), total.mean("H100 seq >= 2048"));
   }
   return text + roofline_line(groups);
 }
@@ -215,8 +216,8 @@ std::string ablation_table(const std::vector<AttentionGroup>& groups) {
 std::string attention_study(const AttentionTable& table, const GpuLookup& lookup,
                             const AttentionWeights& weights) {
   const std::vector<AttentionGroup> groups = attention_groups(table, lookup);
-  return line_of("Fused attention in 16 bits: %zu rows of %s, %lld fitted\n", table.rows.size(),
-                 table.file.c_str(), static_cast<long long>(weights.data.rows)) +
+  return formatted("Fused attention in 16 bits: %zu rows of %s, %lld fitted\n", table.rows.size(),
+                   table.file.c_str(), static_cast<long long>(weights.data.rows)) +
          profile_table(weights) + held_out_tables(groups, fit_attention(groups)) +
          coverage_lines(groups, weights, lookup) + figure_tables(table, lookup, weights) +
          attention_transfer(groups) + ablation_table(groups);

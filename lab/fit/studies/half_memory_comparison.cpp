@@ -1,5 +1,6 @@
 #include "lab/fit/studies/half_memory_comparison.h"
 
+#include "hw/units/formatted.h"
 #include "lab/fit/attention/attention_errors.h"
 #include "lab/fit/tensor/half_memory_predictor.h"
 #include "predictor/tessera_predictor.h"
@@ -53,7 +54,7 @@ std::string share_table(const GpuLookup& lookup, const PredictorWeights& weights
   std::string text =
       "\nShare of the memory bandwidth that an add and a norm of 65536 x 4096 16-bit elements "
       "reach, by the FP32 model;\nthe add as a copy of A100-SXM4-80GB's fitted share\n";
-  text += line_of("%-16s %6s %6s %6s\n", "", "add", "norm", "copied");
+  text += formatted("%-16s %6s %6s %6s\n", "", "add", "norm", "copied");
   for (const TrainedGpu& trained : weights.gpus) {
     const GpuSpec gpu = lookup(trained.effect.gpu);
     const TesseraPredictor predictor(gpu, weights);
@@ -68,8 +69,8 @@ std::string share_table(const GpuLookup& lookup, const PredictorWeights& weights
     const HalfMemoryPredictor copy(gpu, *weights.half_memory);
     const Seconds copied = copy.duration({.op = HalfMemoryOp::add, .rows = kRows, .width = kWidth});
     text +=
-        line_of("%-16s %6.2f %6.2f %6.2f\n", gpu.id.c_str(), share(add, predictor.duration(add)),
-                share(norm, predictor.duration(norm)), share(add, copied));
+        formatted("%-16s %6.2f %6.2f %6.2f\n", gpu.id.c_str(), share(add, predictor.duration(add)),
+                  share(norm, predictor.duration(norm)), share(add, copied));
   }
   return text;
 }

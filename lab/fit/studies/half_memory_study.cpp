@@ -1,5 +1,6 @@
 #include "lab/fit/studies/half_memory_study.h"
 
+#include "hw/units/formatted.h"
 #include "lab/fit/attention/attention_errors.h"
 
 namespace tessera {
@@ -17,14 +18,14 @@ std::string parameter_table(const HalfMemoryWeights& weights) {
       "\nParameters: share of the bandwidth, fixed time, speed of an L2 hit, traffic / L2 at which "
       "half misses, slope of that,\n"
       "bytes that a row costs beyond its traffic, spread\n" +
-      line_of("%-12s %6s %7s %6s %6s %6s %9s %7s\n", "", "eff", "t0 [us]", "gain", "centre",
-              "slope", "row [B]", "sigma");
+      formatted("%-12s %6s %7s %6s %6s %6s %9s %7s\n", "", "eff", "t0 [us]", "gain", "centre",
+                "slope", "row [B]", "sigma");
   for (std::size_t op = 0; op < kHalfMemoryOps; ++op) {
     const auto p = parameters_of(weights, op);
-    text += line_of("%-12s %6.2f %7.1f %6.2f %6.2f %6.2f %9.0f %7.3f\n",
-                    std::string(name_of(static_cast<HalfMemoryOp>(op))).c_str(), p.efficiency,
-                    p.launch * 1e6, p.gain, std::exp(p.centre), p.slope, p.row_bytes,
-                    weights.spread[op]);
+    text += formatted("%-12s %6.2f %7.1f %6.2f %6.2f %6.2f %9.0f %7.3f\n",
+                      std::string(name_of(static_cast<HalfMemoryOp>(op))).c_str(), p.efficiency,
+                      p.launch * 1e6, p.gain, std::exp(p.centre), p.slope, p.row_bytes,
+                      weights.spread[op]);
   }
   return text;
 }
@@ -45,7 +46,7 @@ Errors errors_of(const HalfMemoryTable& table, const HalfMemoryGpu& gpu,
     const bool is_long = row.seconds >= kLong;
     errors.by_op.add(name + (is_long ? " >= 50 us" : "  < 50 us"), time, row.seconds);
     if (is_long && row.calls == 1)
-      errors.by_width.add(name + line_of(" width %5d", static_cast<int>(row.width)), time,
+      errors.by_width.add(name + formatted(" width %5d", static_cast<int>(row.width)), time,
                           row.seconds);
   }
   return errors;
@@ -62,11 +63,11 @@ std::string ablation_table(const HalfMemoryTable& table, const GpuLookup& lookup
   for (const Variant variant : {Variant{"full form", {}}, Variant{"no L2", {.cache = false}},
                                 Variant{"no cost per row", {.rows = false}}}) {
     const Errors errors = errors_of(table, gpu, train_half_memory(table, lookup, variant.form));
-    text += line_of("%-18s", variant.name);
+    text += formatted("%-18s", variant.name);
     for (std::size_t op = 0; op < kHalfMemoryOps; ++op) {
       const std::string name(name_of(static_cast<HalfMemoryOp>(op)));
-      text += line_of("  %s %.1f, %.1f", name.c_str(), errors.by_op.mean(name + " >= 50 us"),
-                      errors.by_op.mean(name + "  < 50 us"));
+      text += formatted("  %s %.1f, %.1f", name.c_str(), errors.by_op.mean(name + " >= 50 us"),
+                        errors.by_op.mean(name + "  < 50 us"));
     }
     text += "\n";
   }
@@ -79,9 +80,9 @@ std::string half_memory_study(const HalfMemoryTable& table, const GpuLookup& loo
                               const HalfMemoryWeights& weights) {
   const HalfMemoryGpu gpu = half_memory_gpu(lookup(weights.gpu));
   const Errors errors = errors_of(table, gpu, weights);
-  return line_of("Memory-bound kernels in 16 bits on %s: %zu rows of %s, %lld fitted\n",
-                 weights.gpu.c_str(), table.rows.size(), table.file.c_str(),
-                 static_cast<long long>(weights.data.rows)) +
+  return formatted("Memory-bound kernels in 16 bits on %s: %zu rows of %s, %lld fitted\n",
+                   weights.gpu.c_str(), table.rows.size(), table.file.c_str(),
+                   static_cast<long long>(weights.data.rows)) +
          parameter_table(weights) +
          "\nHeld-out shapes (a fifth, by hash; add twice: all), error [%]\n" +
          errors.by_op.table() + "\nThe same by elements per row, 50 us and longer\n" +

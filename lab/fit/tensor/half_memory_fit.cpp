@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hw/units/input_error.h"
+#include "lab/fit/dual.h"
 #include "lab/fit/least_absolute.h"
 
 namespace tessera {

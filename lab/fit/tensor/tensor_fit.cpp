@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "lab/fit/dual.h"
 #include "lab/fit/least_absolute.h"
 
 namespace tessera {

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "lab/validate/collectives/collective_cluster.h"
 #include "lab/validate/device_name.h"
 #include "sim/collectives/calibration_fit.h"
 #include "sim/collectives/collective_names.h"
-#include "sim/report/text/text_line.h"
 
 namespace tessera {
 namespace {

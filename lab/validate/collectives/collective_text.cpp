@@ -3,10 +3,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "hw/units/formatted.h"
 #include "lab/validate/error_text.h"
 #include "sim/collectives/collective_names.h"
 #include "sim/config/files/csv.h"
-#include "sim/report/text/text_line.h"
 
 namespace tessera {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 
+#include "hw/units/formatted.h"
 #include "lab/validate/longrun/published_table.h"
 #include "sim/config/load.h"
 #include "sim/longrun/checkpoint_cost.h"
@@ -244,11 +244,10 @@ LongRunScore LongRuns::fault_trace() const {
 }
 
 std::string long_run_line(const LongRunScore& score, const LongRunFigure& figure) {
-  char line[160];
-  std::snprintf(line, sizeof line, "  %-34.34s %s%9.4g %9.4g  %+7.2f %s%s\n", figure.what.c_str(),
-                figure.more_than ? ">" : " ", figure.measured, figure.predicted, score.off(figure),
-                score.in_points ? "points" : "%", score.is_met(figure) ? "" : ", missed");
-  return line;
+  return formatted("  %-34.34s %s%9.4g %9.4g  %+7.2f %s%s\n", figure.what.c_str(),
+                   figure.more_than ? ">" : " ", figure.measured, figure.predicted,
+                   score.off(figure), score.in_points ? "points" : "%",
+                   score.is_met(figure) ? "" : ", missed");
 }
 
 }  // namespace
@@ -271,10 +270,8 @@ std::vector<LongRunScore> score_long_runs(const fs::path& folder, const Catalog&
 std::string long_run_table(const std::vector<LongRunScore>& scores) {
   std::string text = "published long runs from their components, nothing fitted\n";
   for (const LongRunScore& score : scores) {
-    char head[160];
-    std::snprintf(head, sizeof head, "\n%-37.37s  measured      ours      off  (limit %g%s)\n",
-                  score.title.c_str(), score.limit, score.in_points ? " points" : " %");
-    text += head;
+    text += formatted("\n%-37.37s  measured      ours      off  (limit %g%s)\n",
+                      score.title.c_str(), score.limit, score.in_points ? " points" : " %");
     for (const LongRunFigure& figure : score.figures)
       if (figure.skipped.empty()) text += long_run_line(score, figure);
     for (const LongRunFigure& figure : score.figures)

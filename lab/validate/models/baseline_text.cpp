@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hw/units/formatted.h"
 #include "lab/validate/error_text.h"
 #include "sim/report/drawings/svg_canvas.h"
-#include "sim/report/text/text_line.h"
 
 namespace tessera {
 namespace {

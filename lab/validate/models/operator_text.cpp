@@ -1,11 +1,10 @@
 #include "lab/validate/models/operator_text.h"
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "hw/units/formatted.h"
 #include "lab/validate/error_text.h"
 #include "sim/config/files/csv.h"
-#include "sim/report/text/text_line.h"
 
 namespace tessera {
 namespace {
@@ -22,9 +21,7 @@ double microseconds(Seconds time) {
 
 std::string percent(const std::optional<double>& error) {
   if (!error) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, "%+.1f", *error);
-  return text;
+  return formatted("%+.1f", *error);
 }
 
 std::string header_line() {
@@ -33,17 +30,15 @@ std::string header_line() {
 }
 
 std::string sums_line(std::string_view pass, std::string_view name, const OperatorSums& sums) {
-  char only_timed[48];
-  char only_launched[48];
-  std::snprintf(only_timed, sizeof only_timed, "%d: %.0f", sums.only_timed,
-                microseconds(sums.only_timed_measured));
-  std::snprintf(only_launched, sizeof only_launched, "%d: %.0f", sums.only_launched,
-                microseconds(sums.only_launched_predicted));
+  const std::string only_timed =
+      formatted("%d: %.0f", sums.only_timed, microseconds(sums.only_timed_measured));
+  const std::string only_launched =
+      formatted("%d: %.0f", sums.only_launched, microseconds(sums.only_launched_predicted));
   return text_line("  %-10.*s %-11.*s %5d %7d %12.1f %12.1f %8s   %16s %16s",
                    static_cast<int>(pass.size()), pass.data(), static_cast<int>(name.size()),
                    name.data(), sums.matched, sums.kernels, microseconds(sums.measured),
-                   microseconds(sums.predicted), percent(sums.error_pct()).c_str(), only_timed,
-                   only_launched);
+                   microseconds(sums.predicted), percent(sums.error_pct()).c_str(),
+                   only_timed.c_str(), only_launched.c_str());
 }
 
 std::string class_lines(const std::vector<OperatorClassScore>& classes, const OperatorSums& total) {
@@ -139,9 +134,7 @@ Json json_of(const OperatorRunScore& score) {
 }
 
 std::string fixed(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", value);
-  return text;
+  return formatted("%.3f", value);
 }
 
 std::string csv_line(const ModelRun& run, const OperatorClassScore& score) {

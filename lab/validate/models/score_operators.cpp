@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "predictor/weights/weights.h"
 #include "workloads/model_graph.h"
 
 namespace tessera {

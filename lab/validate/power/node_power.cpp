@@ -1,9 +1,9 @@
 #include "lab/validate/power/node_power.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
+#include "hw/units/formatted.h"
 #include "lab/validate/row_reader.h"
 #include "sim/config/load.h"
 #include "sim/process/answer.h"
@@ -111,12 +111,10 @@ std::string node_power_table(const std::vector<NodePowerFigure>& figures) {
       "nodes of eight H100: power as published beside ours, nothing fitted to it\n\n"
       "                                               kW\n"
       "figure                                   measured predicted  error [%]\n";
-  char line[120];
   for (const NodePowerFigure& figure : figures) {
     if (!figure.skipped.empty()) continue;
-    std::snprintf(line, sizeof line, "%-40.40s %8.2f %9.2f %+10.1f\n", figure.what.c_str(),
-                  figure.measured_kw, figure.predicted_kw, figure.error_pct());
-    text += line;
+    text += formatted("%-40.40s %8.2f %9.2f %+10.1f\n", figure.what.c_str(), figure.measured_kw,
+                      figure.predicted_kw, figure.error_pct());
   }
   text += "\nnot scored\n";
   for (const NodePowerFigure& figure : figures)

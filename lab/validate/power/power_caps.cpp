@@ -1,7 +1,6 @@
 #include "lab/validate/power/power_caps.h"
 
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "hw/power.h"
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "lab/validate/row_reader.h"
 #include "sim/config/files/csv.h"
@@ -113,12 +113,9 @@ std::string line_of(const std::string& gpu, const std::vector<const CappedRun*>&
     energy.push_back(run->energy_error_pct());
   }
   const ErrorSummary of_time = summarize_errors(time), of_energy = summarize_errors(energy);
-  char line[160];
-  std::snprintf(line, sizeof line, "%-18s %5d  %7.1f %7.1f %7.1f   %7.1f %7.1f %7.1f\n",
-                gpu.c_str(), of_time.n, of_time.mean_abs_error_pct, of_time.max_abs_error_pct,
-                of_time.bias_pct, of_energy.mean_abs_error_pct, of_energy.max_abs_error_pct,
-                of_energy.bias_pct);
-  return line;
+  return formatted("%-18s %5d  %7.1f %7.1f %7.1f   %7.1f %7.1f %7.1f\n", gpu.c_str(), of_time.n,
+                   of_time.mean_abs_error_pct, of_time.max_abs_error_pct, of_time.bias_pct,
+                   of_energy.mean_abs_error_pct, of_energy.max_abs_error_pct, of_energy.bias_pct);
 }
 
 }  // namespace

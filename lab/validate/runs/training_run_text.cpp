@@ -4,10 +4,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "hw/units/formatted.h"
 #include "lab/validate/error_text.h"
 #include "lab/validate/studies/ranking_text.h"
 #include "sim/config/files/csv.h"
-#include "sim/report/text/text_line.h"
 #include "sim/scenario/names.h"
 
 namespace tessera {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hw/units/formatted.h"
 #include "lab/fit/fp32/logo.h"
-#include "sim/report/text/text_line.h"
 
 namespace tessera {
 namespace {

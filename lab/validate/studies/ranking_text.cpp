@@ -1,7 +1,7 @@
 #include "lab/validate/studies/ranking_text.h"
 
+#include "hw/units/formatted.h"
 #include "lab/validate/error_text.h"
-#include "sim/report/text/text_line.h"
 
 namespace tessera {
 namespace {

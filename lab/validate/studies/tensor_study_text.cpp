@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/report/text/text_line.h"
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {

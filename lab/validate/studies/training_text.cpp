@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "sim/report/text/text_line.h"
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {

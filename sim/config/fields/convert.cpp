@@ -3,93 +3,26 @@
 #include <algorithm>
 
 #include "sim/config/fields/message_fields.h"
-#include "sim/config/fields/mirror.h"
 #include "sim/config/micro_batches.h"
 
 namespace tessera {
 namespace {
 
-// Schema and C++ give the enumerators the same numbers.
-static_assert(int{schema::Gpu::xe2} == int(Architecture::xe2));
-static_assert(int{schema::Gpu::gddr} == int(MemoryKind::gddr));
-static_assert(int{schema::Gpu::bulk} == int(AsyncCopy::bulk));
-static_assert(int{schema::Gpu::oam} == int(FormFactor::oam));
-static_assert(int{schema::Node::nvswitch} == int(GpuInterconnect::nvswitch));
-static_assert(int{schema::Fabric::graph} == int(FabricKind::graph));
-static_assert(int{schema::Model::mpt} == int(ModelFamily::mpt));
-static_assert(int{schema::Model::latent_unet} == int(VisionArchitecture::latent_unet));
-static_assert(int{schema::Model::relu_squared} == int(Activation::relu_squared));
-static_assert(int{schema::Model::layer_norm_without_bias} ==
-              int(NormKind::layer_norm_without_bias));
-static_assert(int{schema::Model::both} == int(NormPlacement::both));
-static_assert(int{schema::Model::parallel_two_norms} == int(BlockOrder::parallel_two_norms));
-static_assert(int{schema::Training::inference} == int(StepMode::inference));
-static_assert(int{schema::Framework::megatron} == int(ModuleTree::megatron));
-static_assert(int{schema::Framework::transformer_engine} ==
-              int(AttentionKernels::transformer_engine));
-static_assert(int{schema::Framework::mxfp8} == int(Fp8Scaling::mxfp8));
-static_assert(int{schema::Framework::full_iteration} == int(CudaGraphs::full_iteration));
-static_assert(int{schema::Framework::operators} == int(SelectiveRecompute::operators));
-static_assert(int{schema::DataParallel::parameters} == int(Sharding::parameters));
-static_assert(int{schema::MixedPrecision::fp16} == int(Precision::fp16));
-static_assert(int{schema::MixedPrecision::int8} == int(Precision::int8));
-static_assert(int{schema::Framework::replicated} == int(TensorPlan::replicated));
-static_assert(int{schema::full} == int(Recompute::full));
-static_assert(int{schema::capuchin} == int(PressurePolicy::capuchin));
-static_assert(int{schema::eight_bit} == int(ActivationPacking::eight_bit));
-static_assert(int{schema::on_nvme} == int(OptimizerStates::on_nvme));
-static_assert(int{schema::Memory::cpu_optimizer} == int(MemoryPlanner::cpu_optimizer));
-static_assert(int{schema::Reliability::elastic} == int(MissingNodes::elastic));
-static_assert(int{schema::Training::fused} == int(KernelMode::fused));
-static_assert(int{schema::Training::fp8} == int(Precision::fp8));
-static_assert(int{schema::Training::nvfp4} == int(Precision::fp4));
-static_assert(int{schema::Framework::hybridep} == int(ExpertDispatcher::hybridep));
-static_assert(int{schema::Framework::te} == int(LossFusion::te));
-static_assert(int{schema::Training::lars} == int(OptimizerKind::lars));
-static_assert(int{schema::Training::dualpipe} == int(PipelineSchedule::dualpipe));
+// tools/mirror_schema checks the words of all fields that it mirrors; these two are read here.
 static_assert(int{schema::Parallelism::ulysses} == int(ContextAttention::ulysses));
 static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
-static_assert(int{schema::Overlay::calibrated_steps} == int(OverlayMode::calibrated_steps));
-static_assert(int{schema::Overlay::fp8} == int(Precision::fp8));
-static_assert(int{schema::ProtocolCalibration::hierarchical} ==
-              int(CollectiveAlgorithm::hierarchical));
-static_assert(int{schema::ProtocolCalibration::simple} == int(CollectiveProtocol::simple));
-static_assert(int{schema::CollectiveGroup::send_recv} == int(CollectiveKind::send_recv));
-static_assert(int{schema::CollectiveOverride::expert_data} == int(GroupKind::expert_data));
-static_assert(int{schema::CollectiveOverride::hierarchical} == int(AlgorithmChoice::hierarchical));
-static_assert(int{schema::Collectives::v2_8} == int(NcclTuner::v2_8));
-static_assert(int{schema::CollectiveOverride::simple} == int(ProtocolChoice::simple));
-static_assert(int{schema::Collectives::chunk} == int(NetworkFidelity::chunk));
 
 /// What `message` gives, over `otherwise`.
-void set_formats(const schema::MixedPrecision& message, const MixedPrecision& otherwise,
-                 MixedPrecision& formats) {
-  if (!message.has_parameters()) formats.parameters = otherwise.parameters;
-  if (!message.has_gradients()) formats.gradients = otherwise.gradients;
-  if (!message.has_reduce()) formats.reduce = otherwise.reduce;
-  if (!message.has_optimizer_states()) formats.optimizer_states = otherwise.optimizer_states;
-  if (!message.has_master_weights()) formats.master_weights = otherwise.master_weights;
-  if (!message.has_fp8_parameters()) formats.fp8_parameters = otherwise.fp8_parameters;
+template <class T>
+T given_or(const google::protobuf::Message& message, T otherwise) {
+  mirror(otherwise, GivenReader(message));
+  return otherwise;
 }
 
-void set_data_parallel(const schema::DataParallel& message, const DataParallel& otherwise,
-                       DataParallel& data) {
-  if (!message.has_sharding()) data.sharding = otherwise.sharding;
-  if (!message.has_shard_group()) data.shard_group = otherwise.shard_group;
-  if (!message.has_gather_units()) data.gather_units = otherwise.gather_units;
-  if (!message.has_overlap_gradients()) data.overlap_gradients = otherwise.overlap_gradients;
-  if (!message.has_align_gradients()) data.align_gradients = otherwise.align_gradients;
-  if (!message.has_overlap_parameters()) data.overlap_parameters = otherwise.overlap_parameters;
-  if (!message.has_align_parameters()) data.align_parameters = otherwise.align_parameters;
-  if (!message.has_bucket()) data.bucket = otherwise.bucket;
-  if (!message.has_first_bucket()) data.first_bucket = otherwise.first_bucket;
-  const bool chosen = message.has_bucket() || message.has_bucket_per_replica();
-  if (!chosen) data.bucket_per_replica = otherwise.bucket_per_replica;
-  if (!message.has_reduce_each_micro_batch())
-    data.reduce_each_micro_batch = otherwise.reduce_each_micro_batch;
-  if (!message.has_whole_sums()) data.whole_sums = otherwise.whole_sums;
-  if (!message.has_gather_fp8()) data.gather_fp8 = otherwise.gather_fp8;
-  if (!message.has_units_ahead()) data.units_ahead = otherwise.units_ahead;
+/// Likewise; a bucket that is given does not grow with the replicas, unless told to.
+DataParallel data_parallel_of(const schema::DataParallel& message, DataParallel otherwise) {
+  if (message.has_bucket()) otherwise.bucket_per_replica = {};
+  return given_or(message, otherwise);
 }
 
 /// Everything, or nothing where it says no more than the defaults do.
@@ -165,9 +98,9 @@ ModelSpec to_model(const schema::Model& message) {
 FrameworkProfile to_framework(const schema::Framework& message) {
   auto profile = read_mirrored<FrameworkProfile>(message);
   const FrameworkProfile plain;
-  set_formats(message.bf16(), plain.bf16, profile.bf16);
-  set_formats(message.fp16(), plain.fp16, profile.fp16);
-  set_data_parallel(message.data_parallel(), plain.data_parallel, profile.data_parallel);
+  profile.bf16 = given_or(message.bf16(), plain.bf16);
+  profile.fp16 = given_or(message.fp16(), plain.fp16);
+  profile.data_parallel = data_parallel_of(message.data_parallel(), plain.data_parallel);
   return profile;
 }
 
@@ -176,8 +109,8 @@ StepOptions to_step(const schema::Training& message) {
   mirror(step, MessageReader(message));
   step.framework = to_framework(message.framework());
   if (!message.has_kernels()) step.kernels = step.framework.kernels;
-  set_formats(message.mixed_precision(), step.framework.formats(step.precision), step.formats);
-  set_data_parallel(message.data_parallel(), step.framework.data_parallel, step.data_parallel);
+  step.formats = given_or(message.mixed_precision(), step.framework.formats(step.precision));
+  step.data_parallel = data_parallel_of(message.data_parallel(), step.framework.data_parallel);
   return step;
 }
 

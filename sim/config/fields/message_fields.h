@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "configs/schema/mirror.h"
 #include "sim/config/fields/convert.h"
-#include "sim/config/fields/mirror.h"
 #include "workloads/program/rank_order.h"
 
 namespace tessera {
@@ -94,6 +94,20 @@ class MessageReader {
 
   const google::protobuf::Message& message_;
   const google::protobuf::Reflection& reflection_;
+};
+
+/// Copies the fields that a message has; members of the others stay as they are.
+class GivenReader {
+ public:
+  explicit GivenReader(const google::protobuf::Message& message) : message_(message) {}
+
+  void operator()(const char* name, auto& member) const {
+    const google::protobuf::FieldDescriptor& field = field_called(message_, name);
+    if (message_.GetReflection()->HasField(message_, &field)) MessageReader{message_}(name, member);
+  }
+
+ private:
+  const google::protobuf::Message& message_;
 };
 
 /// Copies members into the fields of the same names.

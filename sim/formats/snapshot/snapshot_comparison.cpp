@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
+
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {
@@ -18,9 +19,7 @@ double gib(Bytes bytes) {
 std::string row(const std::string& name, const std::vector<double>& numbers) {
   std::string line = "  " + name + std::string(name.size() < 14 ? 14 - name.size() : 1, ' ');
   for (const double number : numbers) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%12.3f", number);
-    line += text;
+    line += formatted("%12.3f", number);
   }
   return line + "\n";
 }

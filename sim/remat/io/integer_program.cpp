@@ -1,9 +1,10 @@
 #include "sim/remat/io/integer_program.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <map>
+
+#include "hw/units/formatted.h"
 
 namespace tessera::remat {
 namespace {
@@ -122,9 +123,7 @@ std::map<int, double> collected(const IntegerProgram::Terms& terms) {
 }
 
 std::string number(double value) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.12g", value);
-  return text;
+  return formatted("%.12g", value);
 }
 
 std::string lp_terms(const IntegerProgram& program, const IntegerProgram::Terms& terms) {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 
 namespace tessera::remat {
@@ -86,9 +87,7 @@ std::string line(const std::string& name, const std::string& value) {
 }
 
 std::string percent(double ratio) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f %%", 100 * ratio);
-  return text;
+  return formatted("%.2f %%", 100 * ratio);
 }
 
 std::string infeasible_text(const PlanReport& report) {

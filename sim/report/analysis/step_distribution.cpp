@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
+
+#include "hw/units/formatted.h"
 
 namespace tessera {
 namespace {
@@ -37,9 +38,7 @@ std::optional<FrequentStraggler> frequent_straggler(const std::vector<StepSample
 }
 
 std::string with_milliseconds(Seconds time) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.3f ms", time.value() * 1e3);
-  return text;
+  return formatted("%.3f ms", time.value() * 1e3);
 }
 
 std::vector<std::pair<std::string, Seconds>> figures(const StepDistribution& distribution) {

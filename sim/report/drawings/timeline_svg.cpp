@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 #include <vector>
 
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 #include "sim/plan/device_memory.h"
 #include "sim/report/drawings/svg_canvas.h"
@@ -63,9 +63,7 @@ TimeUnit unit_for(Seconds step_time) {
 }
 
 std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value);
-  return text;
+  return formatted("%.10g", value);
 }
 
 std::vector<int> drawn_gpus(const TimelineIndex& index, int most) {

@@ -1,7 +1,6 @@
-#include <array>
 #include <cmath>
-#include <cstdio>
 
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 #include "sim/report/kernel_report.h"
 #include "workloads/program/labels.h"
@@ -12,21 +11,12 @@ namespace {
 /// A split candidate with a smaller share is left out of the table.
 constexpr double kShownShare = 0.005;
 
-template <class... Values>
-std::string table_line(const char* format, Values... values) {
-  std::array<char, 512> text{};
-  std::snprintf(text.data(), text.size(), format, values...);
-  return std::string(text.data()) + "\n";
-}
-
 std::string entry(const char* label, const std::string& value) {
-  return table_line("  %-24s", label).substr(0, 26) + value + "\n";
+  return text_line("  %-24s", label).substr(0, 26) + value + "\n";
 }
 
 std::string shown(double value, const char* format) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
+  return formatted(format, value);
 }
 
 std::string microseconds(double seconds) {
@@ -94,9 +84,9 @@ std::string gpu_lines(const KernelStory& story) {
 
 std::string candidate_line(const TileCandidate& c) {
   const std::string tile = std::to_string(c.tile.m) + "x" + std::to_string(c.tile.n);
-  return table_line("  %-9s %5d %8.0f %8.2f %8.2f %9.0f %6.1f %6.3f %7.1f", tile.c_str(), c.split,
-                    c.blocks, c.waves, c.charged_waves, c.blocks_per_sm, c.sm_utilization * 100,
-                    c.relative, c.share * 100);
+  return text_line("  %-9s %5d %8.0f %8.2f %8.2f %9.0f %6.1f %6.3f %7.1f", tile.c_str(), c.split,
+                   c.blocks, c.waves, c.charged_waves, c.blocks_per_sm, c.sm_utilization * 100,
+                   c.relative, c.share * 100);
 }
 
 /// `order` says what the layout slowdown stands for: the memory order, or a convolution's
@@ -104,10 +94,10 @@ std::string candidate_line(const TileCandidate& c) {
 std::string product_lines(const ProductStory& product, const char* order, double sms) {
   const GemmShape& s = product.shape;
   const TileCandidate& likely = product.candidates.front();
-  std::string text = "\n" + table_line("tiles of the product, %.0f x (%.0f x %.0f x %.0f)", s.batch,
-                                       s.m, s.n, s.k);
-  text += table_line("  %-9s %5s %8s %8s %8s %9s %6s %6s %7s", "tile", "split", "blocks", "waves",
-                     "charged", "blocks/SM", "used %", "time x", "share %");
+  std::string text =
+      "\n" + text_line("tiles of the product, %.0f x (%.0f x %.0f x %.0f)", s.batch, s.m, s.n, s.k);
+  text += text_line("  %-9s %5s %8s %8s %8s %9s %6s %6s %7s", "tile", "split", "blocks", "waves",
+                    "charged", "blocks/SM", "used %", "time x", "share %");
   std::size_t hidden = 0;
   for (const TileCandidate& c : product.candidates) {
     if (c.split == 1 || c.share >= kShownShare)
@@ -116,7 +106,7 @@ std::string product_lines(const ProductStory& product, const char* order, double
       hidden += 1;
   }
   if (hidden > 0)
-    text += table_line("  and %zu splits with less than %.1f %%", hidden, kShownShare * 100);
+    text += text_line("  and %zu splits with less than %.1f %%", hidden, kShownShare * 100);
   text += entry(
       "likely tile",
       std::to_string(likely.tile.m) + "x" + std::to_string(likely.tile.n) +
@@ -134,12 +124,12 @@ std::string product_lines(const ProductStory& product, const char* order, double
 
 std::string algorithm_lines(const ConvolutionStory& convolution) {
   std::string text =
-      "\n" + table_line("%-18s %11s %11s %11s %11s %6s %7s", "algorithm", "compute us", "memory us",
-                        "other us", "total us", "time x", "share %");
+      "\n" + text_line("%-18s %11s %11s %11s %11s %6s %7s", "algorithm", "compute us", "memory us",
+                       "other us", "total us", "time x", "share %");
   for (const AlgorithmCandidate& c : convolution.algorithms)
-    text += table_line("  %-16s %11.2f %11.2f %11.2f %11.2f %6.3f %7.1f",
-                       std::string(c.name).c_str(), c.terms.compute * 1e6, c.terms.memory * 1e6,
-                       c.terms.other * 1e6, c.seconds * 1e6, c.relative, c.share * 100);
+    text += text_line("  %-16s %11.2f %11.2f %11.2f %11.2f %6.3f %7.1f",
+                      std::string(c.name).c_str(), c.terms.compute * 1e6, c.terms.memory * 1e6,
+                      c.terms.other * 1e6, c.seconds * 1e6, c.relative, c.share * 100);
   return text;
 }
 
@@ -211,10 +201,10 @@ std::string time_lines(const KernelStory& story) {
 std::string nearest_lines(const KernelReport& report) {
   if (report.nearest.empty()) return "\nnearest measured calls: " + report.measurements + "\n";
   std::string text = "\nnearest measured calls in " + report.measurements + "\n";
-  text += table_line("  %-15s %-5s %-8s %7s %11s %12s %7s", "GPU", "split", "timing", "octaves",
-                     "measured us", "predicted us", "error %");
+  text += text_line("  %-15s %-5s %-8s %7s %11s %12s %7s", "GPU", "split", "timing", "octaves",
+                    "measured us", "predicted us", "error %");
   for (const NearMeasurement& near : report.nearest)
-    text += table_line(
+    text += text_line(
         "  %-15s %-5s %-8s %7.2f %11.2f %12.2f %+7.1f\n    of %s", near.gpu.c_str(),
         std::string(split_of(near.row)).c_str(), std::string(name_of(near.row.timing)).c_str(),
         near.octaves, near.measured.value() * 1e6, near.predicted.value() * 1e6,

@@ -1,10 +1,10 @@
 #include "sim/report/text/memory_plan_text.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 
 namespace tessera {
@@ -12,22 +12,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-template <class... Values>
-std::string plan_line(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof(text), format, values...);
-  return std::string(text) + "\n";
-}
-
 double gib(Bytes bytes) {
   return static_cast<double>(bytes.value()) / (1 << 30);
 }
 
 std::string seconds_text(const std::optional<Seconds>& time) {
   if (!time) return "-";
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.4f s", time->value());
-  return text;
+  return formatted("%.4f s", time->value());
 }
 
 double overhead(const MemoryPlanReport& report) {
@@ -36,7 +27,7 @@ double overhead(const MemoryPlanReport& report) {
 
 std::string stage_row(const StageMemoryPlan& plan) {
   if (!plan.feasible) return "  " + plan.infeasible + "\n";
-  return plan_line("%5d %9d %7.2f %7.2f %7.2f %6d %7d %7.2f %8.2f %+8.2f", plan.stage,
+  return text_line("%5d %9d %7.2f %7.2f %7.2f %6d %7d %7.2f %8.2f %+8.2f", plan.stage,
                    plan.in_flight, gib(plan.static_bytes), gib(plan.base_peak),
                    gib(plan.planned_peak), plan.decisions.run_again, plan.decisions.copied_out,
                    gib(plan.copied), plan.base_time.value() * 1e3,
@@ -84,7 +75,7 @@ ordered_json device_json(const DeviceMemory& memory, Bytes capacity) {
 /// "memory of the fullest GPU  ...": with the plan, whatever the budget.
 std::string device_line(const MemoryPlanReport& report) {
   const DeviceMemory memory = report.steps->memory.device();
-  return plan_line(
+  return text_line(
       "memory of the fullest GPU %.3f of %.3f GiB: reserved %.3f, CUDA context %.3f, "
       "NCCL %.3f",
       gib(memory.total()), gib(report.steps->base.memory_capacity), gib(memory.reserved),
@@ -156,7 +147,7 @@ std::string memory_plan_table(const MemoryPlanReport& report) {
       report.scenario + ": " + report.planner + " within " + to_text(memory.budget) +
       " per GPU; host link " + to_short_text(BytesPerSecond(memory.link.bytes_per_ns * 1e9)) +
       " per direction; memory in GiB\n\n" +
-      plan_line("%5s %9s %7s %7s %7s %6s %7s %7s %8s %8s", "stage", "in flight", "static", "before",
+      text_line("%5s %9s %7s %7s %7s %6s %7s %7s %8s %8s", "stage", "in flight", "static", "before",
                 "after", "rerun", "swapped", "copied", "pass ms", "added %");
   for (const StageMemoryPlan& plan : memory.stages) text += stage_row(plan);
   text += "\nstep time without a plan  " + seconds_text(report.base_time) + "\n";
@@ -191,7 +182,7 @@ void keep_fastest_of_tighter(std::vector<MemoryPlanReport>& curve) {
 }
 
 std::string memory_curve_table(const std::vector<MemoryPlanReport>& reports) {
-  std::string text = plan_line("%12s %12s %12s %12s %10s", "budget GiB", "peak GiB", "expected s",
+  std::string text = text_line("%12s %12s %12s %12s %10s", "budget GiB", "peak GiB", "expected s",
                                "simulated s", "added %");
   for (const MemoryPlanReport& report : reports) {
     const PlannedStep& memory = report.steps->memory;
@@ -202,10 +193,10 @@ std::string memory_curve_table(const std::vector<MemoryPlanReport>& reports) {
       if (!plan.feasible && why.empty()) why = plan.infeasible;
     }
     text += memory.feasible()
-                ? plan_line("%12.3f %12.3f %12.4f %12.4f %+10.2f", gib(report.budget), gib(peak),
+                ? text_line("%12.3f %12.3f %12.4f %12.4f %+10.2f", gib(report.budget), gib(peak),
                             report.planned_time->value(), report.simulated_time->value(),
                             overhead(report))
-                : plan_line("%12.3f  ", gib(report.budget)).substr(0, 14) + why + "\n";
+                : text_line("%12.3f  ", gib(report.budget)).substr(0, 14) + why + "\n";
   }
   return text;
 }

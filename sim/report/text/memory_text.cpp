@@ -1,18 +1,10 @@
 #include "sim/report/text/memory_text.h"
 
-#include <cstdio>
-
+#include "hw/units/formatted.h"
 #include "workloads/memory/memory_profile.h"
 
 namespace tessera {
 namespace {
-
-template <class... Values>
-std::string text_line_of(const char* format, Values... values) {
-  char text[200];
-  std::snprintf(text, sizeof(text), format, values...);
-  return std::string(text) + "\n";
-}
 
 double mebibytes(Bytes bytes) {
   return static_cast<double>(bytes.value()) / (1 << 20);
@@ -39,19 +31,19 @@ std::string memory_text(const Program& program, const LibraryMemory& libraries) 
     const int stage = static_cast<int>(s);
     const MemoryProfile profile = profile_memory(program, stage, libraries.allocator);
     const Bytes device = profile.reserved + libraries.context + libraries.communicators;
-    text += text_line_of("stage %d: %.1f MiB allocated, %.1f MiB reserved, %.1f MiB of the device",
-                         stage, mebibytes(profile.peak), mebibytes(profile.reserved),
-                         mebibytes(device));
+    text +=
+        text_line("stage %d: %.1f MiB allocated, %.1f MiB reserved, %.1f MiB of the device", stage,
+                  mebibytes(profile.peak), mebibytes(profile.reserved), mebibytes(device));
     text += "  peak " + place_of_peak(program, stage, profile) + "\n";
     for (int c = 0; c < kMemoryCategories; ++c) {
       const auto category = static_cast<MemoryCategory>(c);
       if (profile.at_peak[category].value() == 0) continue;
-      text += text_line_of("  %-12s %12.2f MiB", std::string(name_of(category)).c_str(),
-                           mebibytes(profile.at_peak[category]));
+      text += text_line("  %-12s %12.2f MiB", std::string(name_of(category)).c_str(),
+                        mebibytes(profile.at_peak[category]));
     }
     for (const LiveMemory& entry : profile.live) {
-      text += text_line_of("    %10.2f MiB %5d x %-12s %s", mebibytes(entry.bytes), entry.count,
-                           std::string(name_of(entry.category)).c_str(), entry.name.c_str());
+      text += text_line("    %10.2f MiB %5d x %-12s %s", mebibytes(entry.bytes), entry.count,
+                        std::string(name_of(entry.category)).c_str(), entry.name.c_str());
     }
   }
   return text;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 #include <string_view>
 
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 #include "sim/report/analysis/rank_list.h"
 #include "sim/report/definitions.h"
@@ -22,9 +22,7 @@ constexpr std::size_t kSegmentRows = 3;
 constexpr int kBarWidth = 30;
 
 std::string fixed(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
+  return formatted("%.*f", decimals, value);
 }
 
 std::string padded(std::string_view text, std::size_t width) {

@@ -1,13 +1,12 @@
 #include "sim/report/text/topology_text.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <map>
 #include <tuple>
 #include <vector>
 
 #include "hw/promised_rate.h"
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 
 namespace tessera {
@@ -30,9 +29,7 @@ std::string figure_line(const std::string& name, const std::string& value,
 }
 
 std::string ratio(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2f", value);
-  return text.data();
+  return formatted("%.2f", value);
 }
 
 std::string name_of(FabricKind kind) {

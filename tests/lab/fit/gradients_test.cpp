@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lab/fit/baselines/free_mlp.h"
+#include "lab/fit/dual.h"
 #include "lab/fit/fp32/conv_fit.h"
 #include "lab/fit/fp32/gemm_fit.h"
 #include "lab/fit/fp32/memory_fit.h"

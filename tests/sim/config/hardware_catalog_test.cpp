@@ -3,9 +3,9 @@
 #include <numeric>
 #include <type_traits>
 
+#include "configs/schema/mirror.h"
 #include "hw/topology/topology.h"
 #include "sim/collectives/rings/ring_paths.h"
-#include "sim/config/fields/mirror.h"
 #include "sim/config/load.h"
 
 namespace tessera {

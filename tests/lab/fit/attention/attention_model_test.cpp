@@ -1,3 +1,4 @@
+#include "lab/fit/dual.h"
 #include "predictor/attention/attention_model.h"
 
 #include <array>

@@ -6,6 +6,7 @@
 
 #include "hw/units/input_error.h"
 #include "lab/fit/attention/attention_errors.h"
+#include "lab/fit/dual.h"
 #include "lab/fit/studies/half_memory_comparison.h"
 #include "lab/fit/tensor/half_memory_fit.h"
 #include "lab/fit/tensor/half_memory_predictor.h"

@@ -1,3 +1,4 @@
+#include "lab/fit/dual.h"
 #include "predictor/tensor/tensor_gemm_model.h"
 
 #include <array>
