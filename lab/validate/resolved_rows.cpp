@@ -20,10 +20,11 @@ void add(const char* name, double value, std::string& text) {
 }
 
 std::string measured_of(const TrainingRun& run) {
-  std::string text;
+  std::string text = run.scenario.empty() ? "" : "scenario=" + run.scenario;
   if (run.step_time) add("step_time_s", run.step_time->value(), text);
   if (run.peak_memory_gib) add("peak_memory_GiB", *run.peak_memory_gib, text);
-  if (run.outcome == RunOutcome::out_of_memory) text += "outcome=oom";
+  if (run.outcome == RunOutcome::out_of_memory)
+    text += (text.empty() ? "" : " ") + std::string("outcome=oom");
   return text;
 }
 

@@ -49,9 +49,10 @@ void run_calibrate(const CalibrateOptions& options) {
     return scenario_of_training_run(run, aliases, catalog);
   };
   const int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  write_calibration(options, calibrate_from_steps(
-                                 read_timed_steps(options.steps_file, row_rules(catalog), gpu.id),
-                                 scenario_of, gpu, weights, jobs));
+  write_calibration(
+      options, calibrate_from_steps(read_timed_steps(options.steps_file, row_rules(catalog), gpu.id,
+                                                     {.catalog = catalog}),
+                                    scenario_of, gpu, weights, jobs));
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ std::string joined(const std::vector<std::string>& files) {
 }
 
 TrainingRunReading reading_of(const ValidateOptions& options) {
-  TrainingRunReading reading{.bad_rows = bad_rows_of(options), .ignored = options.ignored};
+  TrainingRunReading reading{.bad_rows = bad_rows_of(options), .ignored = options.ignored, .catalog = shipped_catalog()};
   for (const std::string& text : options.only) reading.filters.push_back(parse_row_filter(text));
   if (!options.corrections_file.empty()) reading.corrections = options.corrections_file;
   reading.correct = options.correct;

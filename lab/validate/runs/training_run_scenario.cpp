@@ -105,6 +105,7 @@ void require_same_job(const TrainingRun& run, const std::string& gpu, const Scen
 std::vector<std::string> settings_of_training_run(const TrainingRun& run,
                                                   const FrameworkAliases& aliases,
                                                   const Catalog& catalog) {
+  if (!run.scenario.empty()) return run.settings;
   require_agreement(run);
   RunCluster cluster = cluster_of_training_run(run, catalog);
   check_nvlink(run, cluster.node);
@@ -125,6 +126,7 @@ std::vector<std::string> settings_of_training_run(const TrainingRun& run,
 
 Scenario scenario_of_training_run(const TrainingRun& run, const FrameworkAliases& aliases,
                                   const Catalog& catalog) {
+  if (!run.scenario.empty()) return load_scenario(run.scenario, run.settings, catalog);
   const Settings settings = settings_of_training_run(run, aliases, catalog);
   Scenario scenario = scenario_of_row(settings, run.settings, run.where, catalog);
   if (!run.settings.empty()) require_same_job(run, load_gpu(run.gpu, catalog).id, scenario);

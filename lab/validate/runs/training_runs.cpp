@@ -10,6 +10,7 @@
 #include "hw/units/read_file.h"
 #include "lab/validate/runs/framework_aliases.h"
 #include "lab/validate/runs/row_settings.h"
+#include "lab/validate/runs/scenario_rows.h"
 #include "lab/validate/runs/training_row.h"
 #include "lab/validate/runs/training_row_columns.h"
 #include "sim/config/files/csv.h"
@@ -26,7 +27,8 @@ void require_training_columns(const CsvTable& table) {
   for (const char* name : kTrainingColumns) {
     if (table.column(name)) continue;
     problems.push_back({table.file.string() + ":1", std::string("has no column ") + name,
-                        "the format is that of measurements/training_runs.csv"});
+                        "add it, or name the scenario that was measured in a column scenario "
+                        "(docs/validation.md)"});
   }
   if (!problems.empty()) throw InputError(std::move(problems));
 }
@@ -47,12 +49,6 @@ void keep_rows(const RowFilter& filter, CsvTable& table) {
       return filter.part ? field.find(value) != std::string::npos : field == value;
     });
   });
-}
-
-/// "org/project" of "org/project path/to/file#L12": who measured.
-std::string source_of(const TrainingRowReader& row) {
-  const std::string source = row.text("source");
-  return source.substr(0, source.find(' '));
 }
 
 SkippedRun skipped_run(const TrainingRowReader& row, std::string reason) {
@@ -114,18 +110,6 @@ void read_facts(const TrainingRowReader& row, TrainingRun& run) {
   run.recompute = recompute_of(row.text("recompute"));
 }
 
-void read_measurements(const TrainingRowReader& row, TrainingRun& run) {
-  if (row.states("step_time_s")) run.step_time = Seconds(row.positive("step_time_s"));
-  if (row.states("peak_memory_GiB")) {
-    run.peak_memory_gib = row.positive("peak_memory_GiB");
-    run.memory_metric = row.text("memory_metric");
-  }
-  if (row.text("memory_rank") == "0") run.peak_rank = PeakRank::first;
-  if (row.text("memory_rank") == "last") run.peak_rank = PeakRank::last;
-  if (row.text("outcome") == "ok") run.outcome = RunOutcome::ran;
-  if (row.text("outcome") == "oom") run.outcome = RunOutcome::out_of_memory;
-}
-
 TrainingRun read_training_run(const TrainingRowReader& row, const RowMeaning& meaning,
                               const RowRules& rules) {
   TrainingRun run{
@@ -134,7 +118,7 @@ TrainingRun read_training_run(const TrainingRowReader& row, const RowMeaning& me
   run.year = year_in(row.text("date"));
   read_machine(row, run);
   read_facts(row, run);
-  read_measurements(row, run);
+  read_measured_figures(row, run);
   run.fields = meaning.fields;
   if (row.states("ddp_bucket_MB")) {
     constexpr double kMiB = 1 << 20;
@@ -170,6 +154,23 @@ AppliedCorrections correct(const TrainingRunReading& reading, CsvTable& table) {
 }
 
 }  // namespace
+
+void read_measured_figures(const TrainingRowReader& row, TrainingRun& run) {
+  if (row.states("step_time_s")) run.step_time = Seconds(row.positive("step_time_s"));
+  if (row.states("peak_memory_GiB")) {
+    run.peak_memory_gib = row.positive("peak_memory_GiB");
+    run.memory_metric = row.text("memory_metric");
+  }
+  if (row.text("memory_rank") == "0") run.peak_rank = PeakRank::first;
+  if (row.text("memory_rank") == "last") run.peak_rank = PeakRank::last;
+  if (row.text("outcome") == "ok") run.outcome = RunOutcome::ran;
+  if (row.text("outcome") == "oom") run.outcome = RunOutcome::out_of_memory;
+}
+
+std::string source_of(const TrainingRowReader& row) {
+  const std::string source = row.text("source");
+  return source.substr(0, source.find(' '));
+}
 
 RowFilter parse_row_filter(const std::string& text) {
   const std::size_t sign = text.find_first_of("=~");
@@ -208,6 +209,12 @@ void add_row(const RowFields& stated, const std::string& where, const RowRules& 
     read.skipped.push_back(skipped_run(reader, std::move(reason)));
 }
 
+void add_job_rows(const CsvTable& table, const RowRules& rules, const TrainingRunReading& reading,
+                  TrainingRuns& read, std::vector<Problem>& problems) {
+  for (const CsvTable::Row& row : table.rows)
+    add_row(stated_fields(table, row), table.where(row), rules, reading, read, problems);
+}
+
 /// `ignored` is for columns that nobody knows.
 void refuse_known_columns(const std::vector<std::string>& ignored, const RowRules& rules) {
   std::vector<Problem> problems;
@@ -225,7 +232,8 @@ TrainingRuns read_training_runs(const std::filesystem::path& file, const RowRule
                                 const TrainingRunReading& reading) {
   refuse_known_columns(reading.ignored, rules);
   CsvTable table = read_csv(file);
-  require_training_columns(table);
+  const bool by_scenario = reading.catalog && names_scenarios(table);
+  if (!by_scenario) require_training_columns(table);
   TrainingRuns read{.file = file, .text = read_whole_file(file, "give the path of a CSV file")};
   read.corrections = correct(reading, table);
   for (const RowFilter& filter : reading.filters) keep_rows(filter, table);
@@ -233,8 +241,10 @@ TrainingRuns read_training_runs(const std::filesystem::path& file, const RowRule
     throw InputError({file.string(), reading.filters.empty() ? "holds no row" : "holds no such row",
                       reading.filters.empty() ? "measure one with tools/collect" : "relax --only"});
   std::vector<Problem> problems;
-  for (const CsvTable::Row& row : table.rows)
-    add_row(stated_fields(table, row), table.where(row), rules, reading, read, problems);
+  if (by_scenario)
+    add_scenario_rows(table, reading, read, problems);
+  else
+    add_job_rows(table, rules, reading, read, problems);
   if (!problems.empty() && reading.bad_rows == BadRows::refuse)
     throw InputError(std::move(problems));
   return read;
@@ -263,8 +273,8 @@ void leave_out_times(TrainingRuns& runs) {
 }
 
 TrainingRuns read_timed_steps(const std::filesystem::path& file, const RowRules& rules,
-                              const std::string& gpu) {
-  const TrainingRuns all = read_training_runs(file, rules);
+                              const std::string& gpu, const TrainingRunReading& reading) {
+  const TrainingRuns all = read_training_runs(file, rules, reading);
   TrainingRuns steps{.file = all.file, .text = all.text};
   steps.corrections = all.corrections;
   for (const SkippedRun& run : all.skipped) {

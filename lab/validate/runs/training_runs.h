@@ -10,9 +10,12 @@
 #include "lab/validate/bad_rows.h"
 #include "lab/validate/corrections.h"
 #include "lab/validate/runs/row_rules.h"
+#include "sim/config/catalog.h"
 #include "workloads/step_options.h"
 
 namespace tessera {
+
+class TrainingRowReader;
 
 /// How a job ended.
 enum class RunOutcome : std::uint8_t {
@@ -54,6 +57,7 @@ struct TrainingRun {
   std::optional<Bytes> bucket;              ///< of gradients
   std::vector<std::string> said;            ///< "path=value" that the row says of its step
   std::vector<std::string> settings;        ///< likewise, of the column: applied last
+  std::string scenario;                     ///< id or file of a row that names one; else empty
   std::vector<std::string> approximations;  ///< what the row states and the simulation leaves out
 
   std::optional<Seconds> step_time;
@@ -104,6 +108,7 @@ struct TrainingRunReading {
   std::optional<std::filesystem::path> corrections;  ///< else X_corrections.csv beside X.csv
   bool correct = true;                               ///< false: labels stay as they are
   std::vector<std::string> ignored;  ///< columns of the reader's own that say nothing of the step
+  std::optional<Catalog> catalog;    ///< of scenarios that rows name; without, no row may
 };
 
 /// Reads the rows that pass every filter, and skips with a reason what the simulation lacks
@@ -111,6 +116,13 @@ struct TrainingRunReading {
 /// these too.
 TrainingRuns read_training_runs(const std::filesystem::path& file, const RowRules& rules,
                                 const TrainingRunReading& reading = {});
+
+/// What was measured of the row's step: its time, a peak of memory, how the job ended. Complains of
+/// what cannot be read.
+void read_measured_figures(const TrainingRowReader& row, TrainingRun& run);
+
+/// "org/project" of "org/project path/to/file#L12": who measured.
+std::string source_of(const TrainingRowReader& row);
 
 /// The rows of several files, one behind the other; at least one. Throws InputError where a file
 /// stands twice.
@@ -122,6 +134,6 @@ void leave_out_times(TrainingRuns& runs);
 /// Of those the rows of `gpu` that have a step time; `skipped` then holds only rows of `gpu`.
 /// Throws InputError where none is left.
 TrainingRuns read_timed_steps(const std::filesystem::path& file, const RowRules& rules,
-                              const std::string& gpu);
+                              const std::string& gpu, const TrainingRunReading& reading = {});
 
 }  // namespace tessera
