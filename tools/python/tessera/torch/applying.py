@@ -9,7 +9,7 @@ import torch
 from . import meter, storages
 from .host import HostStore
 from .replay import Recipe, StepChanged, run_unit
-from .tape import Tape, check_version, version_of
+from .tape import StepError, Tape, check_version, version_of
 
 
 class Player(Tape):
@@ -48,7 +48,14 @@ class Player(Tape):
 
     # the forward pass
 
+    def __enter__(self):
+        if any(isinstance(tape, Player) for tape in Tape.active):
+            raise StepError("another plan is applied already: one iteration runs by one plan")
+        return super().__enter__()
+
     def observe(self, func, args, kwargs):
+        if self.error is not None:
+            raise self.error
         if not self.followed or self.is_over():
             return func(*args, **kwargs)
         return super().observe(func, args, kwargs)
@@ -61,8 +68,7 @@ class Player(Tape):
         if number >= len(self.graph.signatures):
             self._changed(f"it runs {func} behind its recorded end")
         elif self.graph.signatures[number][:2] != (func, refs):
-            self._changed(f"operator {number} is {_call_text(func, refs)}, recorded was "
-                          f"{_call_text(*self.graph.signatures[number][:2])}")
+            self._changed(f"operator {number} is " + _difference((func, refs), self.graph.signatures[number][:2]))
         elif number in self.again:
             with self.working():
                 self.recipes[number] = Recipe(func, args, kwargs, refs, self.values, self.graph.stats.get(number, ()),
@@ -91,20 +97,24 @@ class Player(Tape):
             if value in self.schedule.held:
                 self._hold(value, self.live[value])
 
-    def _changed(self, what):
+    def _changed(self, what, at_once=True):
+        """`at_once` not within a hook of autograd, which would make another error of it: the next operator raises it."""
         message = f"the step is not the recorded one: {what}; record and plan it anew"
-        if self.on_change == "raise":
-            raise self._error(message)
         self.followed = False
+        if self.on_change == "raise":
+            self._error(message)
+            if at_once:
+                raise self.error
+            return
         warnings.warn(message + ", or it may exceed the budget; what it saves from here on is kept", stacklevel=2)
 
     def saved_tensor(self, handle, tensor):
         plain = storages.is_plain(tensor)
         record = self.record_of(tensor) if plain else None
         if self.followed and self.is_over():
-            self._changed("it saves tensors behind its recorded end; one iteration runs in one applied(plan)")
+            self._changed("it saves tensors behind its recorded end; one iteration runs in one applied(plan)", at_once=False)
         if self.followed and not self._as_recorded(handle.id, tensor, record):
-            self._changed(f"saved tensor {handle.id} is another one")
+            self._changed(self._other_saved(handle.id, tensor), at_once=False)
         value = self.graph.saved[handle.id] if self.followed else None
         if value is not None:
             handle.record = value
@@ -121,7 +131,21 @@ class Player(Tape):
         ours = (None, type(tensor).__name__) if record is None else (record.value.id, storages.geometry_of(tensor))
         return number < len(self.graph.packs) and ours == self.graph.packs[number]
 
+    def _other_saved(self, number, tensor):
+        if number >= len(self.graph.packs):
+            return f"it saves a tensor of shape {list(tensor.shape)} more than recorded"
+        known = self.graph.packs[number][1]
+        text = known if isinstance(known, str) else str(list(known.size))
+        if text == str(list(tensor.shape)):
+            return f"saved tensor {number}, {text}, is not the tensor that it was"
+        return f"saved tensor {number} is {list(tensor.shape)}, recorded was {text}"
+
     # the backward pass
+
+    def backward(self):
+        if self.error is not None:
+            raise self.error
+        return super().backward()
 
     def read_tensor(self, handle):
         node = self.node_of.get(handle.id) if handle.tensor is None or self.followed else None
@@ -246,7 +270,8 @@ class Player(Tape):
             for value in list(self.held):
                 self._drop(value)
             self.recipes.clear()
-        if self.error is not None and isinstance(error[1], RuntimeError) and error[1] is not self.error:
+        hidden = error[1] is None or (isinstance(error[1], RuntimeError) and error[1] is not self.error)
+        if self.error is not None and hidden:
             raise self.error from error[1]
 
 
@@ -257,6 +282,14 @@ def without_autocast():
         for device in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
             stack.enter_context(torch.autocast(device, enabled=False))
         yield
+
+
+def _difference(ran, recorded):
+    """What a call is, and what it was: an operator with the shapes of its arguments."""
+    if _call_text(*ran) != _call_text(*recorded):
+        return f"{_call_text(*ran)}, recorded was {_call_text(*recorded)}"
+    other = next(position for position, (a, b) in enumerate(zip(ran[1], recorded[1])) if a != b)
+    return f"{_call_text(*ran)}, whose argument {other} is not the tensor that it was"
 
 
 def _call_text(func, refs):

@@ -1,5 +1,7 @@
 """A plan for every iteration of a model, where a training loop is not to be changed."""
 
+import sys
+
 import torch
 
 from .applying import Player
@@ -12,27 +14,36 @@ class AppliedModel:
         self.plan, self.on_change = plan, on_change
         self.runs, self.last = 0, None
         self._is_open = False
-        self._hook = model.register_forward_pre_hook(self._begin)
+        self._model, self._forward, self._was_own = model, model.forward, "forward" in vars(model)
+        model.forward = self._run
 
-    def _begin(self, model, inputs):
+    def _run(self, *args, **kwargs):
         if not torch.is_grad_enabled():
-            return
+            return self._forward(*args, **kwargs)
         self._end()
-        self.last = Player(self.plan, self.on_change)
-        self.last.when_over = self._end
-        self.last.__enter__()
+        player = Player(self.plan, self.on_change)
+        player.when_over = self._end
+        player.__enter__()
+        self.last, self._is_open = player, True
         self.runs += 1
-        self._is_open = True
+        try:
+            return self._forward(*args, **kwargs)
+        except BaseException:
+            self._end(*sys.exc_info())
+            raise
 
-    def _end(self):
+    def _end(self, *error):
         if self._is_open:
             self._is_open = False
-            self.last.__exit__(None, None, None)
+            self.last.__exit__(*(error or (None, None, None)))
 
     def remove(self):
         """The model runs as it did before."""
         self._end()
-        self._hook.remove()
+        if self._was_own:
+            self._model.forward = self._forward
+        else:
+            del self._model.forward
 
 
 def apply(model, plan, on_change="raise"):
