@@ -30,6 +30,17 @@ Kernel product(Precision precision, std::int64_t m, std::int64_t n, std::int64_t
   return kernel;
 }
 
+/// Eight groups, the first with half of all rows.
+Kernel grouped_product(Precision precision, std::int64_t rows) {
+  Kernel kernel = product(precision, 8 * rows, 4096, 4096);
+  kernel.kind = KernelKind::grouped_gemm;
+  kernel.group_sizes = {4 * rows};
+  while (kernel.group_sizes.size() < 7) kernel.group_sizes.push_back(rows / 2);
+  kernel.group_sizes.push_back(rows);
+  kernel.bytes_read += Bytes(7 * element_bytes(precision) * 4096 * 4096);
+  return kernel;
+}
+
 Kernel attention(AttentionImplementation implementation, std::int64_t seq, bool causal) {
   Kernel kernel;
   kernel.kind = KernelKind::attention;
@@ -85,23 +96,45 @@ TEST_F(Peaks, NoProductIsFasterThanTheStatedPeakOfItsUnit) {
 
 TEST_F(Peaks, NoBatchedProductIsFasterThanTheStatedPeak) {
   for_every_gpu([](const GpuSpec& gpu, const KernelPredictor& predictor) {
-    for (const std::int64_t size : {64, 128, 1000, 4096}) {
-      const Kernel kernel = product(Precision::fp32, size, size, size, 96);
-      const double rate = kernel.flops.value() / predictor.duration(kernel).value();
-      EXPECT_LE(rate, peak_of_unit(gpu, Precision::fp32) * kRounding) << gpu.id << " " << size;
+    for (const Precision precision : kAllPrecisions) {
+      if (!supports_products(gpu, precision)) continue;
+      for (const std::int64_t size : {64, 128, 1000, 4096}) {
+        const Kernel kernel = product(precision, size, size, size, 96);
+        const double rate = kernel.flops.value() / predictor.duration(kernel).value();
+        EXPECT_LE(rate, peak_of_unit(gpu, precision) * kRounding)
+            << gpu.id << " " << name_of(precision) << " " << size;
+      }
+    }
+  });
+}
+
+TEST_F(Peaks, NoGroupedProductIsFasterThanTheStatedPeak) {
+  for_every_gpu([](const GpuSpec& gpu, const KernelPredictor& predictor) {
+    for (const Precision precision : kAllPrecisions) {
+      if (!supports_products(gpu, precision)) continue;
+      for (const std::int64_t rows : {16, 1000, 8192}) {
+        const Kernel kernel = grouped_product(precision, rows);
+        const double rate = kernel.flops.value() / predictor.duration(kernel).value();
+        EXPECT_LE(rate, peak_of_unit(gpu, precision) * kRounding)
+            << gpu.id << " " << name_of(precision) << " " << rows;
+      }
     }
   });
 }
 
 TEST_F(Peaks, NoAttentionIsFasterThanTheStatedPeak) {
   for_every_gpu([](const GpuSpec& gpu, const KernelPredictor& predictor) {
-    if (!fastest_implementation(gpu)) return;
-    for (const std::int64_t seq : {128, 2048, 16384, 131072})
-      for (const bool causal : {false, true}) {
-        const Kernel kernel = attention(*fastest_implementation(gpu), seq, causal);
-        const double rate = kernel.flops.value() / predictor.duration(kernel).value();
-        EXPECT_LE(rate, gpu.bf16.value() * kRounding) << gpu.id << " " << seq;
-      }
+    for (std::size_t i = 0; i < kAttentionImplementations; ++i) {
+      const auto implementation = static_cast<AttentionImplementation>(i);
+      if (!supports(gpu, implementation)) continue;
+      for (const std::int64_t seq : {128, 2048, 16384, 131072})
+        for (const bool causal : {false, true}) {
+          const Kernel kernel = attention(implementation, seq, causal);
+          const double rate = kernel.flops.value() / predictor.duration(kernel).value();
+          EXPECT_LE(rate, gpu.bf16.value() * kRounding)
+              << gpu.id << " " << name_of(implementation) << " " << seq;
+        }
+    }
   });
 }
 

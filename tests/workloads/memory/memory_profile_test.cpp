@@ -55,6 +55,17 @@ TEST(MemoryProfile, KnowsEveryFamilyInEveryMode) {
   }
 }
 
+/// A head of two outputs leaves no gradient of the table for the embedding to wait for.
+TEST(MemoryProfile, KnowsAModelWhoseHeadDoesNotUseTheTiedTable) {
+  ModelSpec model = test::bert_large();
+  ASSERT_TRUE(model.tied_embeddings);
+  model.outputs = 2;
+  const Program program =
+      build_program(model, test::single_gpu(test::hf_eager(), StepMode::training, 2, 128));
+  const MemoryProfile profile = profile_memory(program, 0, {});
+  EXPECT_EQ(profile.peak, ledger_peak(program, program.stages[0]));
+}
+
 TEST(MemoryProfile, NamesWhatLivesAtThePeak) {
   StepOptions step = pipelined(1, 1, PipelineSchedule::one_f_one_b);
   step.sequence_length = 1024;  // long enough for the peak to be in the loss
