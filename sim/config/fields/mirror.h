@@ -33,6 +33,8 @@ void mirror(Of<ModelSpec> auto& model, auto&& visit) {
   visit("window", model.window);
   visit("full_every", model.full_every);
   visit("full_first", model.full_first);
+  visit("attention_pattern", model.attention_pattern);
+  visit("window_chunks", model.window_chunks);
   visit("attention_sinks", model.attention_sinks);
   visit("attention_softcap", model.attention_softcap);
   visit("logit_softcap", model.logit_softcap);
@@ -44,6 +46,7 @@ void mirror(Of<ModelSpec> auto& model, auto&& visit) {
   visit("shared_ffn", model.shared_ffn);
   visit("shared_gate", model.shared_gate);
   visit("dense_layers", model.dense_layers);
+  visit("expert_pattern", model.expert_pattern);
   visit("router_groups", model.router_groups);
   visit("router_sigmoid", model.router_sigmoid);
   visit("router_bias", model.router_bias);
@@ -52,6 +55,7 @@ void mirror(Of<ModelSpec> auto& model, auto&& visit) {
   visit("norm_placement", model.norm_placement);
   visit("block_order", model.block_order);
   visit("qk_norm_wide", model.qk_norm_wide);
+  visit("qk_norm_plain", model.qk_norm_plain);
   visit("output_bias", model.output_bias);
   visit("mlp_bias", model.mlp_bias);
   visit("head_bias", model.head_bias);
@@ -309,6 +313,7 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("precision", step.precision);
   visit("sequence_length", step.sequence_length);
   visit("mean_document", step.mean_document);
+  visit("longest_document", step.longest_document);
   visit("global_batch", step.global_batch);
   visit("micro_batch", step.micro_batch);
   visit("schedule", step.schedule);
