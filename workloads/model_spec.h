@@ -169,8 +169,8 @@ constexpr bool has_window(const ModelSpec& m, std::int64_t number) {
 }
 /// Whether positions turn queries and keys of layer `number`, from 0.
 constexpr bool has_positions(const ModelSpec& m, std::int64_t number) {
-  return m.attention_pattern.empty() || repeated_letter(m.attention_pattern, number) !=
-                                            attention_letter::kWithoutPositions;
+  return m.attention_pattern.empty() ||
+         repeated_letter(m.attention_pattern, number) != attention_letter::kWithoutPositions;
 }
 /// Letters of `layer_pattern`, as Megatron-Core writes them (ssm/mamba_hybrid_layer_allocation.py).
 namespace layer_letter {

@@ -86,8 +86,8 @@ void read_object(ConfigReader& in, const json& object, const ConfigPlaces& place
   judge_head(in, architecture_in(object));
   const char* kLongest[] = {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"};
   for (const char* key : kLongest) {
-    constexpr std::int64_t kLongest = 1'000'000'000;
-    if (in.has(key)) out.longest = in.dimension(key, kLongest);
+    constexpr std::int64_t kMostTokens = 1'000'000'000;
+    if (in.has(key)) out.longest = in.dimension(key, kMostTokens);
   }
   const bool without = out.model.window == 0 && out.model.attention_pattern.empty();
   if (without && out.model.family == ModelFamily::llama)  // else a family's own

@@ -151,6 +151,10 @@ void MegatronJob::read_layout_text(const std::string& layout) {
   const char* name = "--pipeline-model-parallel-layout";
   const PipelineLayout parts = parse_pipeline_layout(layout);
   if (!parts.fault.empty()) return problem(name, "is " + layout + ": " + parts.fault, "mend it");
+  const bool predicts = is_llama_ && integer("--mtp-num-layers", 0).value_or(0) > 0;
+  if (parts.predicts_more && !predicts)
+    cannot(name, "has layers that predict further tokens (m), and the model has none",
+           "add --mtp-num-layers to a model with --normalization RMSNorm, or take out m");
   if (parts.predicts_ahead)
     draft_.approximate(std::string(name) + ": the layers that predict further tokens (m) are " +
                        "counted in the stage of the loss (L)");

@@ -105,7 +105,7 @@ void MegatronJob::read_feed_forward() {
   const auto experts_ffn = given("--num-experts") ? integer("--moe-ffn-hidden-size") : std::nullopt;
   const bool apart = is_llama_ && experts_ffn && ffn &&
                      expert_letters().find(layer_letter::kFeedForward) != std::string::npos;
-  if (apart && *experts_ffn != *ffn) draft_.set("model.expert_ffn", *experts_ffn);
+  if (apart && experts_ffn != ffn) draft_.set("model.expert_ffn", experts_ffn.value_or(1));
   draft_.set("model.ffn",
              experts_ffn && !apart ? *experts_ffn : ffn.value_or(std::max<std::int64_t>(usual, 1)));
   const bool squares = flag("--squared-relu") && is_llama_ && !gated_;

@@ -61,7 +61,7 @@ TEST(MegatronRecipe, FusedLossesAndRouters) {
 TEST(MegatronRecipe, LayersThatDiffer) {
   EXPECT_THAT(yaml_of("--window-size 127,0 --window-attn-skip-freq 2"),
               AllOf(HasSubstr("window: 128"), HasSubstr("full_every: 2")));
-  EXPECT_THAT(yaml_of("--window-size (127,0) --window-attn-skip-freq ([1]*3+[0])*8"),
+  EXPECT_THAT(yaml_of("--window-size '(127,0)' --window-attn-skip-freq '([1]*3+[0])*8'"),
               HasSubstr("full_every: 4"));
   EXPECT_THAT(yaml_of("--window-size 127,0 --window-attn-skip-freq [0,1,1,0]*8"),
               HasSubstr("attention_pattern: \"fwwf\""));
@@ -76,7 +76,7 @@ TEST(MegatronRecipe, LayersThatDiffer) {
               HasSubstr("--no-rope-freq takes positions from layers with a window"));
   const std::string experts = "--num-experts 8 --moe-grouped-gemm --moe-ffn-hidden-size 512 ";
   EXPECT_THAT(
-      yaml_of(experts + "--moe-layer-freq ([0]*3+[1]*29)"),
+      yaml_of(experts + "--moe-layer-freq '([0]*3+[1]*29)'"),
       AllOf(HasSubstr("dense_layers: 3"), HasSubstr("expert_ffn: 512"), HasSubstr("ffn: 11008")));
   EXPECT_THAT(yaml_of(experts + "--moe-layer-freq [0,1]*16"),
               AllOf(HasSubstr("expert_pattern: \"-E\""), HasSubstr("expert_ffn: 512")));
@@ -85,7 +85,7 @@ TEST(MegatronRecipe, LayersThatDiffer) {
 TEST(MegatronRecipe, FurtherPredictionsBesideTheLossOrAheadOfIt) {
   const std::string stages = "--pipeline-model-parallel-size 2 --mtp-num-layers 1 ";
   const auto layout = [&](const std::string& letters) {
-    return stages + "--pipeline-model-parallel-layout " + letters;
+    return stages + "--pipeline-model-parallel-layout '" + letters + "'";
   };
   EXPECT_THAT(yaml_of(layout("Et*20|t*12mL")), Not(HasSubstr("approximations")));
   EXPECT_THAT(yaml_of(layout("Et*16|t*8|t*8m|L")), HasSubstr("counted in the stage of the loss"));
