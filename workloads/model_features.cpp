@@ -7,11 +7,16 @@
 
 namespace tessera {
 
-std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m) {
+std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m, std::int64_t tokens) {
   if (m.family != ModelFamily::llama) return {};
-  const std::array<std::pair<const char*, bool>, 26> fields{
-      {{"window", m.window > 0},
+  const bool holds_all = tokens > 0 && m.window >= tokens;
+  const bool turns_all =
+      m.attention_pattern.find(attention_letter::kWithoutPositions) == std::string::npos;
+  const std::array<std::pair<const char*, bool>, 29> fields{
+      {{"window", m.window > 0 && !holds_all},
        {"layer_pattern", !m.layer_pattern.empty()},
+       {"attention_pattern", !m.attention_pattern.empty() && !(holds_all && turns_all)},
+       {"expert_pattern", !m.expert_pattern.empty()},
        {"attention_sinks", m.attention_sinks},
        {"attention_softcap", m.attention_softcap},
        {"logit_softcap", m.logit_softcap},
@@ -28,6 +33,7 @@ std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m) {
        {"norm_placement", m.norm_placement != NormPlacement::before},
        {"block_order", m.block_order != BlockOrder::sequential},
        {"qk_norm_wide", m.qk_norm_wide},
+       {"qk_norm_plain", m.qk_norm_plain},
        {"output_bias", m.output_bias},
        {"mlp_bias", m.mlp_bias},
        {"head_bias", m.head_bias},

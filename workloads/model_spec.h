@@ -96,6 +96,8 @@ struct ModelSpec {
   std::int64_t window = 0;         ///< tokens, itself included, that a token of a window layer sees
   std::int64_t full_every = 0;     ///< every n-th layer has no window; 0: all have one
   std::int64_t full_first = 0;     ///< so many layers ahead have no window
+  std::string attention_pattern;   ///< a letter per layer (attention_letter), repeated; or empty
+  bool window_chunks = false;      ///< windows begin anew every `window` tokens (Llama 4)
   bool attention_sinks = false;    ///< a learned number per head joins its softmax
   bool attention_softcap = false;  ///< scores go through c tanh(x / c)
   bool logit_softcap = false;      ///< logits as well
@@ -107,6 +109,7 @@ struct ModelSpec {
   std::int64_t shared_ffn = 0;     ///< of the experts that all tokens share, together
   bool shared_gate = false;        ///< a sigmoid per token weighs the shared experts
   std::int64_t dense_layers = 0;   ///< so many layers ahead have no experts
+  std::string expert_pattern;      ///< E (experts) or - (dense) per layer, repeated; or empty
   std::int64_t router_groups = 0;  ///< a token chooses among groups of experts first
   bool router_sigmoid = false;     ///< scores by sigmoid, not by softmax
   bool router_bias = false;  ///< a number per expert, not trained by gradients, joins the choice
@@ -115,6 +118,7 @@ struct ModelSpec {
   NormPlacement norm_placement = NormPlacement::before;
   BlockOrder block_order = BlockOrder::sequential;
   bool qk_norm_wide = false;     ///< qk_norm goes over all heads together (OLMo 2)
+  bool qk_norm_plain = false;    ///< qk_norm has no weights (Llama 4)
   bool output_bias = false;      ///< attention's output has a bias
   bool mlp_bias = false;         ///< both layers of the feed-forward have biases
   bool head_bias = false;        ///< the vocabulary projection has a bias
@@ -148,10 +152,25 @@ constexpr std::int64_t value_dim_of(const ModelSpec& m) {
 constexpr std::int64_t rope_dim_of(const ModelSpec& m) {
   return m.rope_dim > 0 ? m.rope_dim : m.head_dim;
 }
+/// The letter of layer `number`, from 0, of a pattern that is repeated to the last layer.
+constexpr char repeated_letter(const std::string& pattern, std::int64_t number) {
+  return pattern[static_cast<std::size_t>(number) % pattern.size()];
+}
+/// Letters of `attention_pattern`: what a layer attends to, and whether positions turn its heads.
+namespace attention_letter {
+inline constexpr char kWindow = 'w', kFull = 'f', kWithoutPositions = 'n';
+}
 /// Whether layer `number`, from 0, attends within the window.
 constexpr bool has_window(const ModelSpec& m, std::int64_t number) {
   if (m.window == 0 || number < m.full_first) return false;
+  if (!m.attention_pattern.empty())
+    return repeated_letter(m.attention_pattern, number) == attention_letter::kWindow;
   return m.full_every == 0 || (number + 1) % m.full_every != 0;
+}
+/// Whether positions turn queries and keys of layer `number`, from 0.
+constexpr bool has_positions(const ModelSpec& m, std::int64_t number) {
+  return m.attention_pattern.empty() ||
+         repeated_letter(m.attention_pattern, number) != attention_letter::kWithoutPositions;
 }
 /// Letters of `layer_pattern`, as Megatron-Core writes them (ssm/mamba_hybrid_layer_allocation.py).
 namespace layer_letter {
@@ -164,7 +183,20 @@ constexpr char letter_of(const ModelSpec& m, std::int64_t number) {
 /// Whether layer `number`, from 0, has experts (not of Switch Transformers).
 constexpr bool has_experts(const ModelSpec& m, std::int64_t number) {
   if (!m.layer_pattern.empty()) return letter_of(m, number) == layer_letter::kExperts;
-  return m.experts > 0 && number >= m.dense_layers;
+  if (m.experts == 0 || number < m.dense_layers) return false;
+  return m.expert_pattern.empty() ||
+         repeated_letter(m.expert_pattern, number) == layer_letter::kExperts;
+}
+/// Layers with experts (not of Switch Transformers).
+constexpr std::int64_t expert_layers_of(const ModelSpec& m) {
+  std::int64_t count = 0;
+  for (std::int64_t number = 0; number < m.layers; ++number) count += has_experts(m, number);
+  return count;
+}
+/// Whether a layer of family llama may differ from another.
+constexpr bool layers_differ(const ModelSpec& m) {
+  return m.window > 0 || m.dense_layers > 0 || m.mtp_layers > 0 || !m.attention_pattern.empty() ||
+         !m.expert_pattern.empty() || !m.layer_pattern.empty();
 }
 
 /// Image size and number of classes that an architecture was published with.

@@ -1,7 +1,5 @@
 #include "workloads/parameter_count.h"
 
-#include <algorithm>
-
 #include "hw/units/formatted.h"
 #include "workloads/hugging_face/llama_parameters.h"
 #include "workloads/model_graph.h"
@@ -81,7 +79,7 @@ std::int64_t count_switch(const ModelSpec& m) {
   constexpr std::int64_t kBuckets = 32;  // relative_attention_num_buckets
   const std::int64_t attention = 4 * m.hidden * attention_width(m);
   const std::int64_t norm = m.hidden;
-  const std::int64_t dense = 2 * m.hidden * m.ffn;
+  const std::int64_t dense = (m.activation == Activation::geglu ? 3 : 2) * m.hidden * m.ffn;
   const std::int64_t sparse = m.experts * (dense + m.hidden);  // with the router's classifier
   const auto stack = [&](std::int64_t layers, std::int64_t layer) {
     const std::int64_t routed = m.experts > 0 ? sparse_layers(layers, m.moe_every) : 0;
@@ -106,8 +104,7 @@ std::int64_t expert_parameters(const ModelSpec& m) {
 }
 
 std::int64_t routed_layers(const ModelSpec& m) {
-  if (!m.layer_pattern.empty()) return std::ranges::count(m.layer_pattern, layer_letter::kExperts);
-  if (m.family != ModelFamily::switch_transformer) return m.layers - m.dense_layers;
+  if (m.family != ModelFamily::switch_transformer) return expert_layers_of(m);
   return sparse_layers(m.encoder_layers, m.moe_every) + sparse_layers(m.layers, m.moe_every);
 }
 

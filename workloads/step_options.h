@@ -88,7 +88,8 @@ struct StepOptions {
   int offload_layers = 0;       ///< the first ones: what they saved waits in host memory
   double expert_imbalance = 1;  ///< tokens of the busiest expert over the mean
   std::int64_t sequence_length = 0;
-  double mean_document = 0;           ///< AttentionCall::mean_document; tokens
+  double mean_document = 0;           ///< of documents that are packed into a sequence; tokens
+  double longest_document = 0;        ///< of them; 0: all are equally long
   std::int64_t micro_batch = 0;       ///< sequences per micro-batch and data-parallel rank
   std::int64_t global_batch = 0;      ///< sequences per step, of all replicas
   double expert_capacity_factor = 0;  ///< an expert takes so many times the mean number of tokens

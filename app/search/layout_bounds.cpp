@@ -214,6 +214,7 @@ LayerCosts LayoutBounds::layer_costs(const StepOptions& full) {
   costs.backward = std::min(layer[0][1], layer[1][1]);
   costs.embedding = std::min(ends[0][0], ends[1][0]);
   costs.head = std::min(ends[0][1], ends[1][1]);
+  if (layers_differ(base_.model)) costs.forward = costs.backward = Seconds(0);  // of other layers
   set_parameters(graph, costs);
   costs.experts = spread_experts(step, graph.at(1));
   return costs;
@@ -251,8 +252,7 @@ LayoutBound LayoutBounds::quick(const Layout& layout) {
   const StepOptions step = laid_out_step(layout);
   // Other frameworks' layers may differ from each other; their layouts are few.
   const ModelSpec& model = base_.model;
-  const bool mixed = model.window > 0 || model.dense_layers > 0 || model.mtp_layers > 0;
-  if (step.framework.modules != ModuleTree::megatron || mixed) return {};
+  if (step.framework.modules != ModuleTree::megatron || layers_differ(model)) return {};
   const LayerCosts& costs = costs_of(step);
   const std::vector<int> layers = layers_of_parts(base_.model.layers, step).value();
   const Bytes outside = outside_memory(step);

@@ -1,7 +1,6 @@
 #include "sim/config/resolve.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -205,20 +204,6 @@ void add_approximations(YamlNode& scenario, const HuggingFaceModel& model) {
   }
 }
 
-/// Attention in windows is simulated where a window holds the whole sequence.
-void check_window(const YamlNode& scenario, const HuggingFaceModel& model, ProblemList& problems) {
-  const YamlEntry* training = scenario.find("training");
-  const YamlEntry* length = training ? training->value.find("sequence_length") : nullptr;
-  if (model.window == 0 || !length) return;
-  const double tokens = std::strtod(length->value.text.c_str(), nullptr);
-  if (tokens <= static_cast<double>(model.window)) return;
-  problems.add(length->value.mark, "training.sequence_length",
-               "training.sequence_length = " + shown_value(length->value.text) +
-                   ": the model's sliding_window is " + std::to_string(model.window) +
-                   ", and attention in windows is not simulated",
-               "use a sequence that the window holds, or import the config.json with --lenient");
-}
-
 }  // namespace
 
 YamlNode resolve(YamlNode root, const pb::Descriptor& type, const Catalog& catalog,
@@ -234,10 +219,7 @@ YamlNode resolve(YamlNode root, const pb::Descriptor& type, const Catalog& catal
   Resolver resolver(catalog, files, problems);
   root = resolver.resolve_section(std::move(root), type, "", std::move(chain));
   if (&type != schema::Scenario::descriptor()) return root;
-  for (const HuggingFaceModel& model : resolver.models()) {
-    add_approximations(root, model);
-    check_window(root, model, problems);
-  }
+  for (const HuggingFaceModel& model : resolver.models()) add_approximations(root, model);
   return root;
 }
 

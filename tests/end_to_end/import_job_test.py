@@ -283,17 +283,16 @@ class ImportJob(EndToEnd):
         self.assertIn("# ignored: torch_dtype\n", text)
         self.assertGreater(self.simulate(path)["step_time_s"], 0)
 
-    def test_a_sequence_longer_than_the_sliding_window_says_so(self):
+    def test_a_window_shorter_than_the_sequence_is_simulated_where_modules_have_it(self):
         config = json.dumps(dict(LLAMA_CONFIG, model_type="mistral", sliding_window=1024))
-        self.imported("huggingface", config)  # as much as the window holds
-        file = self.plant("config.json", config)
-        message = "sliding_window = 1024 and a sequence of 2048 tokens"
-        self.assert_fails(3, message, "import", "huggingface", file, "--sequence-length", "2048")
-        _, text = self.imported("huggingface", config, "--sequence-length", "2048", "--lenient", expect_warnings=True)
-        self.assertIn("# approximate: " + message, text)
+        _, text = self.imported("huggingface", config, "--sequence-length", "1024")
+        self.assert_holds(text, "hf-eager")  # the window holds all
+        _, text = self.imported("huggingface", config, "--sequence-length", "2048")
+        self.assert_holds(text, "window: 1024", 'framework: "megatron"')
         scenario = ("model: config.json\ncluster: dgx-h100\n"
                     "training: {sequence_length: 2048, global_batch: 1, framework: fsdp, precision: bf16}\n")
-        self.assert_fails(3, "the model's sliding_window is 1024", "check", self.plant("direct.yaml", scenario))
+        self.assert_fails(3, "model.window is not simulated with the modules of fsdp", "check",
+                          self.plant("direct.yaml", scenario))
         self.answer("check", self.plant("direct.yaml", scenario.replace("2048", "1024")))
 
     def test_results_say_that_a_vision_tower_is_not_simulated(self):

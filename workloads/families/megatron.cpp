@@ -89,7 +89,7 @@ Tensor MegatronModel::parallel_layer(Tape& tape, const Tensor& x, LayerKind kind
   const Tensor input = norm(tape, "ln_attention", x);
   const bool two = model_.block_order == BlockOrder::parallel_two_norms;
   const Tensor mlp_input = two ? norm(tape, "ln_mlp", x) : input;
-  const Tensor attended = attention(tape, input, kind.window);
+  const Tensor attended = attention(tape, input, kind);
   const Tensor fed = feed_forward(tape, mlp_input, kind);
   const Tensor middle = residual(tape, "attention", attended, x, kind);
   const Tensor out = residual(tape, "mlp", fed, middle, kind);
@@ -107,7 +107,7 @@ Tensor MegatronModel::transformer_layer(Tape& tape, const Tensor& x, LayerKind k
     return tape.remade([=, this](Tape& t) { return norm(t, name, input); });
   };
   const Tensor attention_input = before("ln_attention", x, latent());
-  const Tensor attended = attention(tape, attention_input, kind.window);
+  const Tensor attended = attention(tape, attention_input, kind);
   const Tensor middle = residual(tape, "attention", attended, x, kind);
   const Tensor mlp_input = before("ln_mlp", middle, kind.experts);
   if (norms_before()) tape.drop_names({attention_input});

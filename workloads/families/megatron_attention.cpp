@@ -52,6 +52,7 @@ Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
 Heads MegatronModel::normalized(Tape& tape, const Heads& heads) const {
   const auto by_head = [&](const std::string& name, const Tensor& x) {
     const Tensor copy = contiguous(tape, name + "_copy", x);
+    if (model_.qk_norm_plain) return plain_root_mean_square_norm(tape, name + "_norm", copy);
     if (!model_.qk_norm_wide) return norm(tape, name + "_norm", copy);
     const Tensor wide = view(tape, copy, {s_, b_, x.elements() / (s_ * b_)});
     return view(tape, norm(tape, name + "_norm", wide), x.sizes());
@@ -130,7 +131,7 @@ Tensor MegatronModel::flash_attention(Tape& tape, const Heads& heads, bool windo
   const Tensor k = by_head("attention.k_copy", heads.k);
   const Tensor v = by_head("attention.v_copy", heads.v);
   AttentionInput input{q, k, v};
-  if (window) input.window = model_.window;
+  if (window) (model_.window_chunks ? input.document : input.window) = model_.window;
   input.softcap = model_.attention_softcap;
   if (model_.attention_sinks) input.sinks = tape.parameter("attention.sinks", {heads_});
   const Tensor context = core_attention(tape, step_, input, {});
@@ -158,17 +159,18 @@ Tensor MegatronModel::mixed_heads(Tape& tape, const Heads& heads, bool window) c
                          [=, this](Tape& t) { return unfused_attention(t, heads); });
 }
 
-Tensor MegatronModel::attention(Tape& tape, const Tensor& x, bool window) const {
+Tensor MegatronModel::attention(Tape& tape, const Tensor& x, LayerKind kind) const {
   if (profile_.packed_attention) return packed_attention(tape, x);
   Heads heads;
   if (latent()) {
     heads = latent_heads(tape, x);
   } else {
     heads = project(tape, x);
-    if (model_.qk_norm) heads = normalized(tape, heads);
-    if (llama_) heads = rotated(tape, heads);
+    if (model_.qk_norm && (kind.positions || !model_.qk_norm_plain))
+      heads = normalized(tape, heads);
+    if (llama_ && kind.positions) heads = rotated(tape, heads);
   }
-  const Tensor merged = mixed_heads(tape, heads, window);
+  const Tensor merged = mixed_heads(tape, heads, kind.window);
   return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * value_dim_of(model_)}));
 }
 

@@ -31,9 +31,10 @@ Tensor MegatronModel::lettered_layer(Tape& tape, const Tensor& x, LayerKind kind
   const auto normalize = [=, this](Tape& t) { return norm(t, name, x); };
   const bool again = kind.experts && step_.recomputes("layernorm");
   const Tensor input = again ? tape.remade(normalize) : normalize(tape);
-  const Tensor branch = mixes     ? mamba(tape, input)
-                        : attends ? attention(tape, input, kind.window)
-                                  : feed_forward(tape, input, kind);
+  Tensor branch = mixes     ? mamba(tape, input)
+                  : attends ? attention(tape, input, kind)
+                            : feed_forward(tape, input, kind);
+  if (model_.residual_scale) branch = scale(tape, "residual.scale", branch);
   const Tensor out = add(tape, "residual", x, branch);
   tape.drop_names({input, branch});
   return out;

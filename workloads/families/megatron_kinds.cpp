@@ -24,6 +24,7 @@ bool leads_its_chunk(const ModelSpec& model, const StepOptions& step, std::int64
 LayerKind kind_of_layer(const ModelSpec& model, const StepOptions& step, std::int64_t number) {
   LayerKind kind{.experts = has_experts(model, number),
                  .window = has_window(model, number),
+                 .positions = has_positions(model, number),
                  .letter = letter_of(model, number)};
   const FrameworkProfile& profile = step.framework;
   kind.bf16 =
@@ -53,7 +54,7 @@ std::string name_of_block(const ModelSpec& model, const LayerKind& kind) {
       break;
   }
   if (model.experts > 0 && !kind.experts) name += "dense_";
-  return name + (kind.window ? "window_" : "") + "layer";
+  return name + (kind.window ? "window_" : "") + (kind.positions ? "" : "unturned_") + "layer";
 }
 
 }  // namespace tessera

@@ -18,10 +18,11 @@ struct Heads {
 struct LayerKind {
   bool experts = false;
   bool window = false;
-  char letter = '\0';  ///< of a pattern (layer_letter); else attention and a feed-forward
-  bool bf16 = false;   ///< multiplies in bf16 where the step's products are in fp8 or nvfp4
-  bool again = false;  ///< runs again in backward, as a whole
-  bool waits = false;  ///< what it saved waits in host memory
+  bool positions = true;  ///< turn its queries and keys
+  char letter = '\0';     ///< of a pattern (layer_letter); else attention and a feed-forward
+  bool bf16 = false;      ///< multiplies in bf16 where the step's products are in fp8 or nvfp4
+  bool again = false;     ///< runs again in backward, as a whole
+  bool waits = false;     ///< what it saved waits in host memory
 
   bool operator==(const LayerKind&) const = default;
 };
@@ -78,7 +79,7 @@ class MegatronModel {
   Tensor lettered_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
   Tensor mamba(Tape& tape, const Tensor& x) const;
   Tensor parallel_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
-  Tensor attention(Tape& tape, const Tensor& x, bool window) const;
+  Tensor attention(Tape& tape, const Tensor& x, LayerKind kind) const;
   Heads project(Tape& tape, const Tensor& x) const;
   Heads normalized(Tape& tape, const Heads& heads) const;
   Heads rotated(Tape& tape, const Heads& heads) const;

@@ -10,7 +10,7 @@ std::int64_t MegatronModel::norm_parameters() const {
 
 std::int64_t MegatronModel::head_norm_parameters() const {
   const bool bias = !llama_ || model_.norm == NormKind::layer_norm;
-  return model_.qk_norm ? 2 * (bias ? 2 : 1) * model_.head_dim : 0;
+  return model_.qk_norm && !model_.qk_norm_plain ? 2 * (bias ? 2 : 1) * model_.head_dim : 0;
 }
 
 std::int64_t MegatronModel::partial_parameters(LayerKind kind) const {

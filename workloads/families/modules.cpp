@@ -1,11 +1,14 @@
 #include "workloads/families/modules.h"
 
+#include <algorithm>
+
 #include "workloads/ops/attention/context_attention.h"
 #include "workloads/ops/attention/ring_parts.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/transformer.h"
 #include "workloads/ops/views.h"
+#include "workloads/packed_documents.h"
 
 namespace tessera {
 namespace {
@@ -32,6 +35,15 @@ AttentionCall attention_call(const FrameworkProfile& profile, bool causal) {
   return call;
 }
 
+/// Of the step's packed documents and the pieces of `chunk` tokens that a layer cuts them into; 0:
+/// one document.
+double shorter_document(const StepOptions& step, std::int64_t chunk) {
+  const auto piece = static_cast<double>(chunk < step.sequence_length ? chunk : 0);
+  const double packed = equal_document(step);
+  if (piece == 0 || packed == 0) return std::max(piece, packed);
+  return std::min(piece, packed);
+}
+
 }  // namespace
 
 Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput& input,
@@ -41,7 +53,7 @@ Tensor core_attention(Tape& tape, const StepOptions& step, const AttentionInput&
     AttentionCall call = attention_call(step.framework, input.causal);
     call.window = input.window;
     call.softcap = input.softcap;
-    if (input.causal) call.mean_document = step.mean_document;
+    if (input.causal) call.mean_document = shorter_document(step, input.document);
     const int ranks = step.layout.context;
     const ContextAttention way = step.context_attention;
     const bool by_parts = step.framework.splits_sequences;

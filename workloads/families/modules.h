@@ -22,6 +22,7 @@ struct AttentionInput {
   Tensor q, k, v;
   bool causal = true;
   std::int64_t window = 0;      ///< AttentionCall::window
+  std::int64_t document = 0;    ///< tokens of equal pieces that see only themselves; 0: one piece
   bool softcap = false;         ///< AttentionCall::softcap
   std::optional<Tensor> sinks;  ///< a trained number per head, [heads]
 };

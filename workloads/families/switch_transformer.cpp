@@ -1,4 +1,5 @@
-// Switch Transformers: Hugging Face transformers 4.35, models/switch_transformers. Encoder and
+// Switch Transformers and, without experts, T5: Hugging Face transformers 4.35,
+// models/{switch_transformers,t5}. Encoder and
 // decoder both get `sequence_length` tokens. Every expert runs on a padded buffer of its full
 // capacity, as in the measured variant of NeuSight; the routing loop is Python and waits for the
 // GPU once per expert.
@@ -137,9 +138,15 @@ Tensor SwitchTransformer::attention(Tape& tape, const std::string& name, const T
                 Bias::none);
 }
 
+/// A gate, where there is one, is a layer of its own (transformers' T5DenseGatedActDense).
 Tensor SwitchTransformer::expert(Tape& tape, const Tensor& x, const std::string& name) const {
-  const Tensor wide = linear(tape, name + ".up", x, model_.ffn, Bias::none);
-  const Tensor active = activate(tape, name + ".activation", model_.activation, wide);
+  const bool gated = model_.activation == Activation::geglu;
+  const Activation kind = gated ? Activation::gelu_new : model_.activation;
+  const Tensor wide = linear(tape, name + (gated ? ".gate" : ".up"), x, model_.ffn, Bias::none);
+  Tensor active = activate(tape, name + ".activation", kind, wide);
+  if (gated)
+    active = multiply(tape, name + ".gated", active,
+                      linear(tape, name + ".up", x, model_.ffn, Bias::none));
   return linear(tape, name + ".down", dropout(tape, name + ".dropout", active, p_), model_.hidden,
                 Bias::none);
 }

@@ -10,6 +10,7 @@
 #include "workloads/hugging_face/config_reader.h"
 #include "workloads/hugging_face/hugging_face_families.h"
 #include "workloads/hugging_face/hugging_face_keys.h"
+#include "workloads/hugging_face/hugging_face_llama.h"
 #include "workloads/hugging_face/json_text.h"
 
 namespace tessera {
@@ -85,10 +86,12 @@ void read_object(ConfigReader& in, const json& object, const ConfigPlaces& place
   judge_head(in, architecture_in(object));
   const char* kLongest[] = {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"};
   for (const char* key : kLongest) {
-    if (in.has(key)) out.longest = in.dimension(key);
+    constexpr std::int64_t kMostTokens = 1'000'000'000;
+    if (in.has(key)) out.longest = in.dimension(key, kMostTokens);
   }
-  if (out.model.window == 0)  // else a family's own
-    out.window = window_of(in, out.model.layers, !model_type.starts_with("qwen"));
+  const bool without = out.model.window == 0 && out.model.attention_pattern.empty();
+  if (without && out.model.family == ModelFamily::llama)  // else a family's own
+    read_usual_window(in, out.model, !model_type.starts_with("qwen"));
   out.checkpoints = in.flag_or("gradient_checkpointing", false);
 }
 

@@ -13,8 +13,7 @@ struct HuggingFaceModel {
   ModelSpec model;
   std::vector<std::string> harmless;        ///< keys that no step depends on
   std::vector<std::string> approximations;  ///< what the model lacks of what the file says
-  std::int64_t window = 0;   ///< tokens that attention of some layer looks back at; 0: all
-  std::int64_t longest = 0;  ///< tokens that the model was made for; 0: not told
+  std::int64_t longest = 0;                 ///< tokens that the model was made for; 0: not told
   bool checkpoints = false;  ///< gradient_checkpointing: layers run again in backward
 };
 

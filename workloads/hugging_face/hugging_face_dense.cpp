@@ -29,7 +29,6 @@ void read_gelu_gated(ConfigReader& in, ModelSpec& model) {
   model.activation = Activation::geglu;
   model.embedding_scale = true;
   in.has("query_pre_attn_scalar");
-  in.has("use_bidirectional_attention");
 }
 
 /// Whether a key is there and other than one.
@@ -78,7 +77,6 @@ void read_gemma3(ConfigReader& in, ModelSpec& model) {
 void read_phi3(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   model.hidden_dropout = in.probability_or("resid_pdrop", 0.0);
-  in.has("embd_pdrop");
   read_partial_rotary(in, model, "partial_rotary_factor", 1);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -73,43 +75,20 @@ void read_mixtral(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   model.experts = in.dimension("num_local_experts");
   model.experts_per_token = in.dimension("num_experts_per_tok");
+  check_experts_per_token(in, model, "num_local_experts", "num_experts_per_tok");
 }
 
 void read_qwen3_moe(ConfigReader& in, ModelSpec& model) {
   read_qwen3(in, model);
-  model.ffn = in.dimension("moe_intermediate_size");
+  const std::int64_t ffn = in.dimension("moe_intermediate_size");
   model.experts = in.dimension("num_experts");
   model.experts_per_token = in.dimension("num_experts_per_tok");
-  if (in.dimension_or("decoder_sparse_step", 1) != 1)
-    in.fail("decoder_sparse_step", "is not 1",
-            "models with experts in some layers are not simulated");
-}
-
-void read_switch_transformer(ConfigReader& in, ModelSpec& model) {
-  model.family = ModelFamily::switch_transformer;
-  model.encoder_layers = in.dimension("num_layers", kMostLayers);
-  model.layers = in.dimension_or("num_decoder_layers", model.encoder_layers);
-  model.hidden = in.dimension("d_model");
-  model.heads = model.kv_heads = in.dimension("num_heads");
-  model.head_dim = in.dimension("d_kv");
-  model.ffn = in.dimension("d_ff");
-  model.vocab = in.dimension("vocab_size");
-  model.activation = in.activation_or("dense_act_fn", Activation::relu);
-  model.hidden_dropout = model.attention_dropout = in.probability_or("dropout_rate", 0.1);
-  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
-  model.experts = in.dimension("num_experts");
-  model.expert_capacity = in.dimension("expert_capacity");
-  const std::int64_t sparse = in.dimension("num_sparse_encoder_layers", kMostLayers);
-  model.moe_every = std::max<std::int64_t>(1, model.encoder_layers / sparse);
-  const bool same_in_decoder = in.dimension_or("num_sparse_decoder_layers", sparse) == sparse &&
-                               model.layers == model.encoder_layers;
-  if (!same_in_decoder) {
-    in.fail("num_sparse_decoder_layers", "or num_decoder_layers differ from the encoder's",
-            "use equal stacks");
-  }
-  for (const char* of_this_router :
-       {"router_jitter_noise", "router_bias", "encoder_sparse_step", "decoder_sparse_step"})
-    in.has(of_this_router);
+  check_experts_per_token(in, model, "num_experts", "num_experts_per_tok");
+  read_sparse_step(in, model);
+  if (expert_layers_of(model) == model.layers)
+    model.ffn = ffn;
+  else
+    model.expert_ffn = ffn;
 }
 
 void read_bloom(ConfigReader& in, ModelSpec& model) {
@@ -156,6 +135,32 @@ struct NamedReader {
 
 /// Those from qwen2_vl on are the language models of vision-language models.
 constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
+                               NamedReader{"arcee", read_arcee},
+                               NamedReader{"bamba", read_bamba},
+                               NamedReader{"deepseek", read_deepseek_moe},
+                               NamedReader{"dots1", read_dots1},
+                               NamedReader{"ernie4_5", read_ernie4_5},
+                               NamedReader{"ernie4_5_moe", read_ernie4_5_moe},
+                               NamedReader{"exaone4", read_exaone4},
+                               NamedReader{"glm", read_glm},
+                               NamedReader{"glm4", read_glm4},
+                               NamedReader{"granitemoe", read_granite_moe},
+                               NamedReader{"granitemoeshared", read_granite_moe},
+                               NamedReader{"granitemoehybrid", read_granite_hybrid},
+                               NamedReader{"hunyuan_v1_dense", read_hunyuan_dense},
+                               NamedReader{"hunyuan_v1_moe", read_hunyuan_moe},
+                               NamedReader{"llama4_text", read_llama4},
+                               NamedReader{"minimax_m2", read_minimax_m2},
+                               NamedReader{"ministral", read_llama},
+                               NamedReader{"ministral3", read_ministral3},
+                               NamedReader{"mt5", read_t5},
+                               NamedReader{"nemotron", read_nemotron},
+                               NamedReader{"nemotron_h", read_nemotron_h},
+                               NamedReader{"olmoe", read_olmoe},
+                               NamedReader{"phimoe", read_phimoe},
+                               NamedReader{"seed_oss", read_seed_oss},
+                               NamedReader{"smollm3", read_smollm3},
+                               NamedReader{"t5", read_t5},
                                NamedReader{"bert", read_bert},
                                NamedReader{"bloom", read_bloom},
                                NamedReader{"cohere", read_cohere},
@@ -207,25 +212,23 @@ struct Reason {
 constexpr std::array kReasons{
     Reason{"latent attention of another make",
            " deepseek_v32 minicpm3 longcat_flash glm4_moe_lite "},
-    Reason{"experts that all tokens share",
-           " deepseek ernie4_5_moe hunyuan_v1_moe dots1 llama4 llama4_text "},
-    Reason{"attention in windows, with more that no family has", " gemma3n gpt_neo exaone4 "},
+    Reason{"experts that all tokens share", " aria bailing_moe bailing_moe_v2 "},
+    Reason{"attention in windows, with more that no family has", " gemma3n gpt_neo "},
     Reason{"layers of state spaces or linear attention",
-           " mamba mamba2 falcon_mamba jamba zamba zamba2 bamba falcon_h1 nemotron_h "
-           "granitemoehybrid qwen3_next recurrent_gemma rwkv lfm2 minimax plamo2 hymba "},
+           " mamba mamba2 falcon_mamba jamba zamba zamba2 falcon_h1 qwen3_next qwen3_5 kimi_linear "
+           "recurrent_gemma rwkv lfm2 lfm2_moe minimax plamo2 hymba "},
     Reason{"attention and feed-forward beside each other", " codegen "},
-    Reason{"norms or projections that no family has",
-           " nemotron gpt_bigcode persimmon olmo olmoe granitemoe dbrx phimoe "},
+    Reason{"norms or projections that no family has", " gpt_bigcode persimmon olmo dbrx apertus "},
     Reason{"cross-attention to images", " mllama mllama_text_model idefics "},
-    Reason{"an encoder with a decoder, other than Switch Transformer",
-           " t5 mt5 umt5 longt5 bart mbart pegasus marian whisper m2m_100 nllb-moe "},
+    Reason{"an encoder with a decoder, other than T5 and Switch Transformer",
+           " umt5 longt5 bart mbart pegasus marian whisper m2m_100 nllb-moe "},
     Reason{
         "an encoder other than BERT",
         " roberta xlm-roberta distilbert electra deberta deberta-v2 albert modernbert camembert "},
     Reason{"an image model: family vision takes it by its architecture, not by a config.json",
            " vit deit swin swinv2 convnext resnet beit clip clip_vision_model siglip "}};
 
-constexpr std::array<std::pair<std::string_view, const char*>, 36> kArchitectures{
+constexpr std::array<std::pair<std::string_view, const char*>, 43> kArchitectures{
     {{"BaichuanFor", "baichuan"},
      {"BaiChuanFor", "baichuan"},
      {"Cohere2For", "cohere2"},
@@ -261,7 +264,14 @@ constexpr std::array<std::pair<std::string_view, const char*>, 36> kArchitecture
      {"Qwen2Model", "qwen2"},
      {"Qwen3ForC", "qwen3"},
      {"Qwen3MoeFor", "qwen3_moe"},
-     {"SwitchTransformersFor", "switch_transformers"}}};
+     {"SwitchTransformersFor", "switch_transformers"},
+     {"T5For", "t5"},
+     {"MT5For", "mt5"},
+     {"SmolLM3For", "smollm3"},
+     {"SeedOssFor", "seed_oss"},
+     {"Olmo3For", "olmo3"},
+     {"NemotronHFor", "nemotron_h"},
+     {"GraniteMoeHybridFor", "granitemoehybrid"}}};
 
 }  // namespace
 
@@ -272,10 +282,11 @@ ReadFamily reader_of_model_type(const std::string& model_type) {
 }
 
 std::string known_model_types() {
+  std::set<std::string> sorted;
+  for (const NamedReader& family : kFamilies) sorted.insert(family.model_type);
   std::string names;
-  for (const NamedReader& family : kFamilies) {
-    if (std::string_view(family.model_type).find("_vl") != std::string_view::npos) continue;
-    names += (names.empty() ? "" : ", ") + std::string(family.model_type);
+  for (const std::string& name : sorted) {
+    if (name.find("_vl") == std::string::npos) names += (names.empty() ? "" : ", ") + name;
   }
   return names;
 }

@@ -29,6 +29,8 @@ constexpr const char* kKept = "keeps results of all layers, which is not simulat
 
 constexpr std::array kRules{
     Rule{"quantization_config", "", "says that weights are quantized, which is not simulated"},
+    Rule{"full_attn_mod", "1", "gives attention that is not simulated"},
+    Rule{"interpolate_factor", "1", "gives positions that are not simulated"},
     Rule{"compression_config", "", "says that weights are compressed, which is not simulated"},
     Rule{"kv_lora_rank", "", kLatent},
     Rule{"q_lora_rank", "", kLatent},
@@ -52,6 +54,17 @@ constexpr std::array kRules{
          "takes residuals behind the norm, which is not simulated"},
     Rule{"activation_dropout", "0", kDropout},
     Rule{"layerdrop", "0", kDropout},
+    Rule{"resid_pdrop", "0", kDropout},
+    Rule{"emb_pdrop", "0", kDropout},
+    Rule{"embd_pdrop", "0", kDropout},
+    Rule{"hidden_dropout", "0", kDropout},
+    Rule{"residual_dropout", "0", kDropout},
+    Rule{"embed_dropout", "0", kDropout},
+    Rule{"embedding_dropout", "0", kDropout},
+    Rule{"use_rotary_pos_emb", "true", "takes positions away, which is not simulated"},
+    Rule{"use_bidirectional_attention", "false",
+         "lets tokens see those behind them, which is not simulated"},
+    Rule{"use_cla", "false", "shares keys and values between layers, which is not simulated"},
     Rule{"pretraining_tp", "1", "cuts products into slices, which is not simulated"},
     Rule{"slow_but_exact", "false", "cuts products into slices, which is not simulated"},
     Rule{"chunk_size_feed_forward", "0", "cuts the feed-forward into chunks: not simulated"},
@@ -104,19 +117,19 @@ constexpr std::string_view kHarmless =
     "max_length min_length do_sample early_stopping num_beams num_beam_groups diversity_penalty "
     "temperature top_k top_p typical_p repetition_penalty length_penalty no_repeat_ngram_size "
     "encoder_no_repeat_ngram_size bad_words_ids num_return_sequences output_scores "
-    "remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens "
-    "is_encoder_decoder finetuning_task id2label label2id num_labels problem_type "
-    "task_specific_params initializer_range initializer_factor init_std init_config init_method "
-    "rms_norm_eps layer_norm_eps layer_norm_epsilon norm_epsilon norm_eps norm_type "
+    "remove_invalid_values exponential_decay_length_penalty suppress_tokens "
+    "begin_suppress_tokens is_encoder_decoder finetuning_task id2label label2id num_labels "
+    "problem_type task_specific_params initializer_range initializer_factor init_std init_config "
+    "init_method rms_norm_eps layer_norm_eps layer_norm_epsilon norm_epsilon norm_eps norm_type "
     "rope_theta rope_local_base_freq original_max_position_embeddings rope_interleaved "
-    "classifier_dropout summary_activation summary_first_dropout summary_proj_to_labels "
-    "summary_type summary_use_proj predict_special_tokens n_ctx directionality pooler_fc_size "
-    "pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type "
-    "masked_softmax_fusion attention_softmax_in_fp32 bias_dropout_fusion skip_bias_add "
-    "skip_bias_add_qkv offset_alibi pretraining_pp "
-    "alibi_bias_max softmax_scale emb_pdrop resid_pdrop embedding_fraction learned_pos_emb "
-    "router_aux_loss_coef aux_loss_alpha norm_topk_prob router_z_loss_coef router_type "
-    "router_dtype router_ignore_padding_tokens add_router_probs batch_prioritized_routing "
+    "classifier_dropout cache_implementation summary_activation summary_first_dropout "
+    "summary_proj_to_labels summary_type summary_use_proj predict_special_tokens n_ctx "
+    "directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers "
+    "pooler_size_per_head pooler_type masked_softmax_fusion attention_softmax_in_fp32 "
+    "bias_dropout_fusion skip_bias_add skip_bias_add_qkv offset_alibi pretraining_pp "
+    "alibi_bias_max softmax_scale embedding_fraction learned_pos_emb router_aux_loss_coef "
+    "aux_loss_alpha norm_topk_prob router_z_loss_coef router_type router_dtype "
+    "router_ignore_padding_tokens add_router_probs batch_prioritized_routing "
     "relative_attention_num_buckets relative_attention_max_distance ";
 
 bool is_harmless(const std::string& key) {
@@ -134,6 +147,17 @@ bool is_usual(const Rule& rule, const json& value) {
 const Rule* rule_of(const std::string& key) {
   const auto found = std::ranges::find_if(kRules, [&](const Rule& r) { return key == r.key; });
   return found == kRules.end() ? nullptr : &*found;
+}
+
+/// What published weights are stored as says nothing of training; adapters around weights in a few
+/// bits do.
+bool is_only_stored(ConfigReader& in, const std::string& key, const json& value) {
+  if (key != "quantization_config" || !value.is_object()) return false;
+  const json method = value.value("quant_method", json());
+  if (method != "fp8" && method != "mxfp4") return false;
+  in.approximate(in.prefix() + key + ": weights that are stored as " + method.get<std::string>() +
+                 " are trained in the step's precision");
+  return true;
 }
 
 /// Other frequencies, the same kernels.
@@ -160,14 +184,6 @@ void read_scaling(ConfigReader& in, const char* key) {
   if (part != json(1)) in.leave_out(key, "rotates a part of each head, which is not simulated", "");
 }
 
-/// Names in layer_types that are neither full attention nor windows.
-std::string odd_layers(const json& types) {
-  for (const json& type : types) {
-    if (type != "full_attention" && type != "sliding_attention") return ConfigReader::shown(type);
-  }
-  return "";
-}
-
 }  // namespace
 
 std::vector<std::string> judge_rest(ConfigReader& in, bool tower) {
@@ -178,6 +194,7 @@ std::vector<std::string> judge_rest(ConfigReader& in, bool tower) {
     const json& value = in.value(key.c_str());
     const Rule* rule = rule_of(key);
     const std::string is = "= " + ConfigReader::shown(value);
+    if (is_only_stored(in, key, value)) continue;
     if (rule && is_usual(*rule, value)) {
       harmless.push_back(in.prefix() + key);
     } else if (rule) {
@@ -190,22 +207,6 @@ std::vector<std::string> judge_rest(ConfigReader& in, bool tower) {
     }
   }
   return harmless;
-}
-
-std::int64_t window_of(ConfigReader& in, std::int64_t layers, bool by_default) {
-  const bool uses = in.flag_or("use_sliding_window", by_default);
-  const json& first = in.value("max_window_layers");
-  const bool begins_behind = first.is_number_integer() && first >= layers;
-  in.has("sliding_window_pattern");
-  const json& types = in.value("layer_types");
-  if (const std::string odd = types.is_array() ? odd_layers(types) : ""; !odd.empty())
-    in.leave_out("layer_types", "has " + odd + ", which is not simulated", "");
-  const bool no_layer = types.is_array() && std::ranges::none_of(types, [](const json& type) {
-                          return type == "sliding_attention";
-                        });
-  const bool given = in.has("sliding_window");
-  if (!given || !uses || no_layer || begins_behind) return 0;
-  return in.dimension("sliding_window");
 }
 
 }  // namespace tessera

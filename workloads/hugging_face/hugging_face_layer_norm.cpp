@@ -84,7 +84,6 @@ void read_gptj(ConfigReader& in, ModelSpec& model) {
   read_plain_activation(in, model, "activation_function", Activation::gelu_new);
   model.hidden_dropout = in.probability_or("resid_pdrop", 0.0);
   model.attention_dropout = in.probability_or("attn_pdrop", 0.0);
-  in.has("embd_pdrop");
   model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
   model.mlp_bias = model.head_bias = true;
   model.block_order = BlockOrder::parallel;
@@ -100,7 +99,6 @@ void read_phi(ConfigReader& in, ModelSpec& model) {
   read_plain_activation(in, model, "hidden_act", Activation::gelu_new);
   model.hidden_dropout = in.probability_or("resid_pdrop", 0.0);
   model.attention_dropout = in.probability_or("attention_dropout", 0.0);
-  in.has("embd_pdrop");
   model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
   all_biases(model);
   model.head_bias = true;
@@ -123,6 +121,7 @@ void read_cohere2(ConfigReader& in, ModelSpec& model) {
   read_cohere(in, model);
   const char* pattern = in.name_in_use("sliding_window_pattern", "_sliding_window_pattern");
   read_window(in, model, in.dimension_or("sliding_window", 4096), in.dimension_or(pattern, 4));
+  leave_full_layers_unturned(model);
   for (const char* unused : {"order_of_interleaved_layers", "position_embedding_type", "rotary_pct",
                              "use_embedding_sharing", "use_gated_activation", "use_parallel_block",
                              "use_parallel_embedding"})
@@ -139,7 +138,6 @@ void read_starcoder2(ConfigReader& in, ModelSpec& model) {
   in.has("mlp_type");
   model.hidden_dropout = in.probability_or("residual_dropout", 0.0);
   model.attention_dropout = in.probability_or("attention_dropout", 0.0);
-  in.has("embedding_dropout");
   model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
   if (in.flag_or("use_bias", true)) all_biases(model);
   if (in.has("sliding_window")) read_window(in, model, in.dimension("sliding_window"), 0);

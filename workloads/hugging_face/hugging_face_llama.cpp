@@ -47,46 +47,6 @@ void read_qwen3(ConfigReader& in, ModelSpec& model) {
   model.qk_norm = true;
 }
 
-namespace {
-
-/// The n of "every n-th layer sees all tokens" that `types` follow; -1: none; 0: no layer does.
-std::int64_t pattern_of(const json& types) {
-  std::int64_t number = 0;
-  std::int64_t first_full = 0;
-  for (const json& type : types) {
-    ++number;
-    if (type == "full_attention" && first_full == 0) first_full = number;
-  }
-  std::int64_t at = 0;
-  for (const json& type : types) {
-    ++at;
-    const bool full = first_full > 0 && at % first_full == 0;
-    if (full != (type == "full_attention")) return -1;
-  }
-  return first_full;
-}
-
-}  // namespace
-
-void read_window(ConfigReader& in, ModelSpec& model, std::int64_t window, std::int64_t pattern) {
-  in.has("use_sliding_window");
-  const json& types = in.value("layer_types");
-  if (types.is_array() && !types.empty()) {
-    pattern = pattern_of(types);
-    if (static_cast<std::int64_t>(types.size()) != model.layers)
-      in.fail("layer_types",
-              "has " + std::to_string(types.size()) + " entries for " +
-                  std::to_string(model.layers) + " layers",
-              "give one for each");
-    if (pattern < 0)
-      in.leave_out("layer_types", "follows no pattern of every n-th layer, which is not simulated",
-                   "");
-    if (pattern == 1) return;  // all layers see all tokens
-  }
-  model.window = window;
-  model.full_every = std::max<std::int64_t>(pattern, 0);
-}
-
 void read_partial_rotary(ConfigReader& in, ModelSpec& model, const char* key, double usual) {
   double factor = usual;
   if (const json& given = in.value(key); !given.is_null()) {

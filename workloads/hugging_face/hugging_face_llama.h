@@ -29,6 +29,17 @@ void read_granite(ConfigReader& in, ModelSpec& model);
 void read_minicpm(ConfigReader& in, ModelSpec& model);
 void read_exaone(ConfigReader& in, ModelSpec& model);
 void read_baichuan(ConfigReader& in, ModelSpec& model);
+// hugging_face_recent.cpp
+void read_smollm3(ConfigReader& in, ModelSpec& model);
+void read_seed_oss(ConfigReader& in, ModelSpec& model);
+void read_ernie4_5(ConfigReader& in, ModelSpec& model);
+void read_hunyuan_dense(ConfigReader& in, ModelSpec& model);
+void read_glm(ConfigReader& in, ModelSpec& model);
+void read_glm4(ConfigReader& in, ModelSpec& model);
+void read_exaone4(ConfigReader& in, ModelSpec& model);
+void read_arcee(ConfigReader& in, ModelSpec& model);
+void read_nemotron(ConfigReader& in, ModelSpec& model);
+void read_ministral3(ConfigReader& in, ModelSpec& model);
 // hugging_face_layer_norm.cpp
 void read_stablelm(ConfigReader& in, ModelSpec& model);
 void read_falcon(ConfigReader& in, ModelSpec& model);
@@ -44,10 +55,50 @@ void read_deepseek_v3(ConfigReader& in, ModelSpec& model);
 void read_glm4_moe(ConfigReader& in, ModelSpec& model);
 void read_gpt_oss(ConfigReader& in, ModelSpec& model);
 void read_qwen2_moe(ConfigReader& in, ModelSpec& model);
+/// n_routed_experts, shared ones of the same size, dense layers ahead, groups.
+void read_deepseek_experts(ConfigReader& in, ModelSpec& model);
+/// num_nextn_predict_layers.
+void read_further_layers(ConfigReader& in, ModelSpec& model);
+/// The same by another key: one layer at most.
+void set_further_layers(ConfigReader& in, ModelSpec& model, const char* key);
+/// A count of 1 and more, or none: 0, null and nothing.
+std::int64_t count_or_none(ConfigReader& in, const char* key);
+// hugging_face_experts.cpp
+void read_llama4(ConfigReader& in, ModelSpec& model);
+void read_deepseek_moe(ConfigReader& in, ModelSpec& model);
+void read_dots1(ConfigReader& in, ModelSpec& model);
+void read_olmoe(ConfigReader& in, ModelSpec& model);
+void read_minimax_m2(ConfigReader& in, ModelSpec& model);
+void read_phimoe(ConfigReader& in, ModelSpec& model);
+/// With experts, shared ones, both or neither.
+void read_granite_moe(ConfigReader& in, ModelSpec& model);
+void read_ernie4_5_moe(ConfigReader& in, ModelSpec& model);
+void read_hunyuan_moe(ConfigReader& in, ModelSpec& model);
+/// Which layers have experts by decoder_sparse_step and mlp_only_layers.
+void read_sparse_step(ConfigReader& in, ModelSpec& model);
+/// Refuses more experts per token than there are.
+void check_experts_per_token(ConfigReader& in, const ModelSpec& model, const char* experts,
+                             const char* per_token);
+// hugging_face_hybrid.cpp
+void read_nemotron_h(ConfigReader& in, ModelSpec& model);
+void read_granite_hybrid(ConfigReader& in, ModelSpec& model);
+void read_bamba(ConfigReader& in, ModelSpec& model);
+// hugging_face_encoder_decoder.cpp
+void read_switch_transformer(ConfigReader& in, ModelSpec& model);
+void read_t5(ConfigReader& in, ModelSpec& model);
 
+// hugging_face_windows.cpp
 /// Windows of layers as `layer_types` lists them, or every `pattern`-th without one (0: all have
 /// one). Sets nothing where no layer has a window.
 void read_window(ConfigReader& in, ModelSpec& model, std::int64_t window, std::int64_t pattern);
+/// The same by the keys that most files have: sliding_window, max_window_layers (from there on),
+/// use_sliding_window; `by_default`: whether a file without that key means its window.
+void read_usual_window(ConfigReader& in, ModelSpec& model, bool by_default);
+/// Where there are windows: layers without one have no positions either.
+void leave_full_layers_unturned(ModelSpec& model);
+/// Behind a window's reader: layers without positions, as no_rope_layers lists them, else every
+/// `every`-th (0: none).
+void read_positions(ConfigReader& in, ModelSpec& model, std::int64_t every);
 
 /// Numbers of a head that `factor` of it turns, by partial_rotary_factor or another key.
 void read_partial_rotary(ConfigReader& in, ModelSpec& model, const char* key, double usual);

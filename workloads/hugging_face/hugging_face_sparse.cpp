@@ -1,5 +1,6 @@
 // Models with shared experts, latent attention or biased experts: transformers 4.57,
 // models/NAME/modeling_NAME.py; DeepSeek-V3 by the code beside its weights.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "workloads/hugging_face/hugging_face_llama.h"
@@ -10,13 +11,11 @@ namespace {
 void read_experts(ConfigReader& in, ModelSpec& model, const char* experts) {
   model.experts = in.dimension(experts);
   model.experts_per_token = in.dimension("num_experts_per_tok");
-  if (model.experts_per_token > model.experts)
-    in.fail("num_experts_per_tok",
-            "= " + std::to_string(model.experts_per_token) + " exceeds " + experts + " = " +
-                std::to_string(model.experts),
-            "check both");
+  check_experts_per_token(in, model, experts, "num_experts_per_tok");
   if (in.has("moe_intermediate_size")) model.expert_ffn = in.dimension("moe_intermediate_size");
 }
+
+}  // namespace
 
 std::int64_t count_or_none(ConfigReader& in, const char* key) {
   const nlohmann::json& value = in.value(key);
@@ -35,10 +34,15 @@ void read_deepseek_experts(ConfigReader& in, ModelSpec& model) {
   const std::int64_t groups = count_or_none(in, "n_group");
   model.router_groups = groups > 1 ? groups : 0;
   if (groups > 1) in.require_divisor("n_group", groups, "n_routed_experts", model.experts);
-  for (const char* within : {"topk_group", "topk_method", "routed_scaling_factor", "seq_aux",
-                             "aux_loss_alpha", "ep_size", "norm_topk_prob"})
+  const std::int64_t kept = count_or_none(in, "topk_group");
+  if (kept > std::max<std::int64_t>(groups, 1))
+    in.fail("topk_group", "= " + std::to_string(kept) + " exceeds n_group", "check both");
+  for (const char* within : {"topk_method", "routed_scaling_factor", "seq_aux", "aux_loss_alpha",
+                             "ep_size", "norm_topk_prob"})
     in.has(within);
 }
+
+namespace {
 
 void read_latent_attention(ConfigReader& in, ModelSpec& model) {
   model.kv_rank = in.dimension("kv_lora_rank");
@@ -69,14 +73,18 @@ void read_deepseek(ConfigReader& in, ModelSpec& model) {
   read_deepseek_experts(in, model);
 }
 
+}  // namespace
+
 void read_further_layers(ConfigReader& in, ModelSpec& model) {
-  model.mtp_layers = count_or_none(in, "num_nextn_predict_layers");
-  if (model.mtp_layers <= 1) return;
-  in.leave_out("num_nextn_predict_layers", "is more than 1, which is not simulated", "");
-  model.mtp_layers = 1;
+  set_further_layers(in, model, "num_nextn_predict_layers");
 }
 
-}  // namespace
+void set_further_layers(ConfigReader& in, ModelSpec& model, const char* key) {
+  model.mtp_layers = count_or_none(in, key);
+  if (model.mtp_layers <= 1) return;
+  in.leave_out(key, "is more than 1, which is not simulated", "");
+  model.mtp_layers = 1;
+}
 
 void read_deepseek_v2(ConfigReader& in, ModelSpec& model) {
   read_deepseek(in, model);
@@ -85,8 +93,8 @@ void read_deepseek_v2(ConfigReader& in, ModelSpec& model) {
 
 void read_deepseek_v3(ConfigReader& in, ModelSpec& model) {
   read_deepseek(in, model);
-  in.has("scoring_func");
-  model.router_sigmoid = model.router_bias = true;
+  model.router_sigmoid = in.text_or("scoring_func", "sigmoid") == "sigmoid";
+  model.router_bias = in.text_or("topk_method", "noaux_tc") == "noaux_tc";
   read_further_layers(in, model);
 }
 
@@ -116,9 +124,8 @@ void read_qwen2_moe(ConfigReader& in, ModelSpec& model) {
   read_experts(in, model, "num_experts");
   model.shared_ffn = in.dimension("shared_expert_intermediate_size");
   model.shared_gate = true;
-  if (in.dimension_or("decoder_sparse_step", 1) != 1)
-    in.fail("decoder_sparse_step", "is not 1",
-            "models with experts in some layers are not simulated");
+  model.qkv_bias = in.flag_or("qkv_bias", true);
+  read_sparse_step(in, model);
 }
 
 }  // namespace tessera

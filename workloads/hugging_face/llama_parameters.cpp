@@ -30,7 +30,8 @@ std::int64_t grouped_attention(const ModelSpec& m) {
   const std::int64_t heads = m.heads * m.head_dim;
   const std::int64_t keys = m.kv_heads * m.head_dim;
   std::int64_t count = 2 * m.hidden * heads + 2 * m.hidden * keys;
-  if (m.qk_norm) count += m.qk_norm_wide ? norm_of(m, heads + keys) : norm_of(m, 2 * m.head_dim);
+  if (m.qk_norm && !m.qk_norm_plain)
+    count += m.qk_norm_wide ? norm_of(m, heads + keys) : norm_of(m, 2 * m.head_dim);
   if (m.qkv_bias) count += heads + 2 * keys;
   return count;
 }
@@ -97,7 +98,7 @@ std::int64_t llama_mtp_parameters(const ModelSpec& m) {
 }
 
 std::int64_t llama_parameters(const ModelSpec& m) {
-  const std::int64_t sparse = m.experts > 0 ? m.layers - m.dense_layers : 0;
+  const std::int64_t sparse = expert_layers_of(m);
   const std::int64_t layers = m.layer_pattern.empty() ? sparse * layer_of(m, true) +
                                                             (m.layers - sparse) * layer_of(m, false)
                                                       : layers_of(m);

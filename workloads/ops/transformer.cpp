@@ -109,6 +109,22 @@ Tensor fused_rms_norm(Tape& tape, const std::string& name, const Tensor& x, cons
   return out;
 }
 
+Tensor plain_root_mean_square_norm(Tape& tape, const std::string& name, const Tensor& x) {
+  const auto kernel = [=](double flops) {
+    return pointwise_kernel(x, flops, KernelKind::layer_norm);
+  };
+  const Tensor out = tape.make(name, StridedShape(x.sizes()), x.precision);
+  tape.launch(name, kernel(4), {x}, {out});
+  tape.python_calls(kNormForward);
+  tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".grad", x.shape.dense(), x.precision);
+    t.launch(name + ".grad_input", kernel(8), {gradients[0], x}, {grad});
+    t.python_calls(kNormBackward);
+    t.add_gradient(x, grad);
+  });
+  return out;
+}
+
 Tensor fused_rope(Tape& tape, const std::string& name, const Tensor& x, std::int64_t positions) {
   const Tensor table = tape.input("rotary.table", {positions, x.shape.last()}, Precision::fp32);
   const auto turned = [=](Tape& t, const std::string& kernel_name, const Tensor& from) {

@@ -35,6 +35,9 @@ Tensor causal_softmax(Tape& tape, const std::string& name, const Tensor& scores)
 Tensor fused_rms_norm(Tape& tape, const std::string& name, const Tensor& x);
 /// With a weight that exists already, [h].
 Tensor fused_rms_norm(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight);
+/// Without a weight, compiled by torch.jit: 2e; 3e. Saves the input. Source: Megatron-Core
+/// transformer/torch_norm.py, L2Norm.
+Tensor plain_root_mean_square_norm(Tape& tape, const std::string& name, const Tensor& x);
 
 /// Rotary embedding by tables [s, d]: 2e; 2e. Saves nothing.
 Tensor fused_rope(Tape& tape, const std::string& name, const Tensor& x, std::int64_t positions);

@@ -15,8 +15,6 @@ JobOptions with_length(const JobOptions& given, const HuggingFaceModel& said,
                        ScenarioDraft& draft) {
   JobOptions options = given;
   options.longest_sequence = said.longest;
-  if (said.window > 0)
-    options.longest_sequence = said.longest > 0 ? std::min(said.longest, said.window) : said.window;
   if (const std::int64_t positions = said.model.max_positions;
       given.sequence_length == 0 && positions > 0) {
     options.sequence_length = positions;
@@ -26,19 +24,11 @@ JobOptions with_length(const JobOptions& given, const HuggingFaceModel& said,
   return options;
 }
 
-/// Attention in windows is simulated where a window holds the whole sequence.
-void judge_window(ScenarioDraft& draft, const JobOptions& options, const HuggingFaceModel& said,
-                  const std::string& file) {
-  if (said.window == 0 || options.sequence_length <= said.window) return;
-  const std::string window = std::to_string(said.window);
-  const std::string what = "sliding_window = " + window + " and a sequence of " +
-                           std::to_string(options.sequence_length) +
-                           " tokens: attention in windows is not simulated";
-  if (!options.lenient)
-    throw InputError({file, what,
-                      "use --sequence-length " + window +
-                          ", or --lenient: all tokens attend to all before them"});
-  draft.approximate(what + ", all tokens attend to all before them");
+/// Tokens of the sequences that the job will have.
+std::int64_t tokens_of(const JobOptions& options) {
+  constexpr std::int64_t kUsual = 2048;  // set_model_and_framework
+  if (options.sequence_length > 0) return options.sequence_length;
+  return options.longest_sequence > 0 ? std::min(kUsual, options.longest_sequence) : kUsual;
 }
 
 }  // namespace
@@ -48,8 +38,8 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
   ScenarioDraft draft;
   JobOptions options = with_length(given, read.said, draft);
   options.model = "config";
-  judge_window(draft, options, read.said, file.string());
-  const std::vector<std::string> beyond = fields_of_megatron_alone(read.said.model);
+  const std::vector<std::string> beyond =
+      fields_of_megatron_alone(read.said.model, tokens_of(options));
   set_model_and_framework(draft, options, file.string(), beyond.empty() ? "hf-eager" : "megatron");
   if (!beyond.empty())
     draft.assume("framework megatron, which alone has the model's " + beyond.front());

@@ -25,24 +25,30 @@ constexpr Group kArguments[] = {
      "--seq-length --encoder-seq-length --max-position-embeddings --position-embedding-type "
      "--use-rotary-position-embeddings --no-position-embedding --normalization --use-rmsnorm "
      "--swiglu --glu-activation --quick-geglu --squared-relu --disable-bias-linear "
-     "--add-bias-linear --add-qkv-bias --qk-layernorm --embed-layernorm "
+     "--add-bias-linear --add-qkv-bias --qk-layernorm --qk-l2-norm --embed-layernorm "
      "--untie-embeddings-and-output-weights --hidden-dropout --attention-dropout "
      "--rotary-percent --vocab-size --padded-vocab-size --pad-vocab-size-to "
      "--make-vocab-size-divisible-by --extra-vocab-size --tokenizer-type --tokenizer-model "
-     "--tokenizer-name-or-path --patch-tokenizer-type"},
+     "--tokenizer-name-or-path --patch-tokenizer-type --spec --is-hybrid-model "
+     "--hybrid-override-pattern --mamba-state-dim --mamba-head-dim --mamba-num-groups "
+     "--mamba-num-heads --no-rope-freq --activation-func-clamp-value --glu-linear-offset"},
     {kRead, "experts",
      "--num-experts --moe-ffn-hidden-size --moe-router-topk --moe-expert-capacity-factor "
      "--moe-pad-expert-input-to-capacity --moe-token-dispatcher-type --moe-grouped-gemm "
      "--expert-model-parallel-size --moe-expert-parallel-size --expert-tensor-parallel-size "
-     "--topk --expert-interval --moe-layer-freq --moe-train-capacity-factor --mlp-type"},
+     "--topk --expert-interval --moe-layer-freq --moe-train-capacity-factor --mlp-type "
+     "--moe-router-dtype --moe-router-padding-for-fp8 --moe-router-padding-for-quantization "
+     "--moe-shared-expert-overlap"},
     {kRead, "precision and memory",
      "--fp16 --bf16 --fp8-format --fp8-hybrid --fp8-e4m3 --fp8-recipe --fp4-format --fp4-recipe "
      "--accumulate-allreduce-grads-in-fp32 --grad-reduce-in-bf16 "
      "--use-precision-aware-optimizer --main-grads-dtype --main-params-dtype --exp-avg-dtype "
      "--exp-avg-sq-dtype --recompute-activations --recompute-granularity --recompute-method "
-     "--recompute-num-layers --recompute-modules --checkpoint-activations "
-     "--checkpoint-num-layers --activations-checkpoint-method "
-     "--activations-checkpoint-num-layers --no-create-attention-mask-in-dataloader"},
+     "--recompute-num-layers --recompute-modules --checkpoint-activations --fp8-param-gather "
+     "--cpu-offloading --cpu-offloading-num-layers --checkpoint-num-layers "
+     "--activations-checkpoint-method --activations-checkpoint-num-layers "
+     "--no-create-attention-mask-in-dataloader "
+     "--empty-unused-memory-level"},
     {kRead, "parallelism",
      "--tensor-model-parallel-size --model-parallel-size --pipeline-model-parallel-size "
      "--context-parallel-size --cp-comm-type --ds-sequence-parallel-size "
@@ -65,7 +71,8 @@ constexpr Group kArguments[] = {
      "--no-gradient-accumulation-fusion --no-rope-fusion --no-bias-swiglu-fusion "
      "--no-async-tensor-model-parallel-allreduce --tp-comm-overlap "
      "--no-overlap-p2p-communication --use-legacy-models --use-mcore-models --deepspeed "
-     "--deepspeed_config --deepspeed-config --deterministic-mode"},
+     "--deepspeed_config --deepspeed-config --deterministic-mode --enable-cuda-graph "
+     "--external-cuda-graph --cuda-graph-impl --cuda-graph-scope"},
     {kHarmless, "learning rate, loss, regularization: numbers alone",
      "--lr --min-lr --lr-decay-style --lr-decay-iters --lr-decay-samples --lr-decay-tokens "
      "--lr-warmup-fraction --lr-warmup-iters --lr-warmup-samples --lr-warmup-tokens "
@@ -74,18 +81,18 @@ constexpr Group kArguments[] = {
      "--override-opt-param-scheduler --use-checkpoint-lr-scheduler "
      "--use-checkpoint-opt_param-scheduler --use-checkpoint-opt-param-scheduler --decoupled-lr "
      "--decoupled-min-lr --weight-decay --start-weight-decay --end-weight-decay "
-     "--weight-decay-incr-style --apply-wd-to-qk-layernorm --adam-beta1 --adam-beta2 "
-     "--adam-eps --sgd-momentum --loss-scale --initial-loss-scale --min-loss-scale "
-     "--loss-scale-window --hysteresis --init-method-std --init-method-xavier-uniform "
-     "--embedding-init-method-std --layernorm-epsilon --norm-epsilon --rms-norm-eps --seed "
-     "--data-parallel-random-init --moe-aux-loss-coeff --moe-z-loss-coeff --moe-loss-coeff "
-     "--moe-router-bias-update-rate --moe-router-load-balancing-type "
-     "--moe-router-topk-scaling-factor --moe-min-capacity --moe-eval-capacity-factor "
-     "--apply-query-key-layer-scaling --no-query-key-layer-scaling --attention-softmax-in-fp32 "
-     "--no-scaled-init --use-scaled-init-method --rotary-base "
+     "--weight-decay-incr-style --apply-wd-to-qk-layernorm --adam-beta1 --adam-beta2 --adam-eps "
+     "--sgd-momentum --loss-scale --initial-loss-scale --min-loss-scale --loss-scale-window "
+     "--hysteresis --init-method-std --init-method-xavier-uniform --embedding-init-method-std "
+     "--layernorm-epsilon --norm-epsilon --rms-norm-eps --seed --data-parallel-random-init "
+     "--moe-aux-loss-coeff --moe-z-loss-coeff --moe-loss-coeff --moe-router-bias-update-rate "
+     "--moe-router-load-balancing-type --moe-router-topk-scaling-factor --moe-min-capacity "
+     "--moe-eval-capacity-factor --apply-query-key-layer-scaling --no-query-key-layer-scaling "
+     "--attention-softmax-in-fp32 --no-scaled-init --use-scaled-init-method --rotary-base "
      "--rotary-seq-len-interpolation-factor --use-rope-scaling --rope-scaling-factor "
-     "--rope-theta --rotary-interleaved --softmax-scale --max-padding-length --eod-mask-loss "
-     "--reset-position-ids"},
+     "--rotary-scaling-factor --mscale --mscale-all-dim --beta-fast --beta-slow "
+     "--original-max-position-embeddings --rope-theta --rotary-interleaved --softmax-scale "
+     "--max-padding-length --eod-mask-loss --reset-position-ids"},
     {kHarmless, "how long the run is, what is read and written beside its steps",
      "--train-iters --train-samples --train-tokens --exit-interval --exit-duration-in-mins "
      "--exit-signal-handler --exit-signal --iterations-to-skip --skip-train-iteration-range "
@@ -153,27 +160,27 @@ constexpr Group kArguments[] = {
      "--scatter-gather-tensors-in-pipeline --no-persist-layer-norm --apply-layernorm-1p "
      "--fp8-margin --fp8-interval --fp8-amax-history-len --fp8-amax-compute-algo --fp8-wgrad "
      "--ddp-pad-buckets-for-high-nccl-busbw --calculate-per-token-loss --moe-permute-fusion "
-     "--moe-router-pre-softmax --moe-router-score-function "
-     "--deepspeed-activation-checkpointing --deepscale --deepscale_config "
-     "--deepspeed_mpi --create-moe-param-group --use-one-sent-docs --mem-efficient-ln"},
+     "--moe-router-pre-softmax --moe-router-score-function --deepspeed-activation-checkpointing "
+     "--deepscale --deepscale_config --deepspeed_mpi --create-moe-param-group "
+     "--use-one-sent-docs --mem-efficient-ln --moe-router-force-load-balancing "
+     "--mtp-loss-scaling-factor --cuda-graph-warmup-steps --cuda-graph-use-single-mempool "
+     "--cuda-graph-retain-backward-graph"},
     {kRefused, "latent attention is not simulated",
      "--multi-latent-attention --q-lora-rank --kv-lora-rank --qk-head-dim "
      "--qk-pos-emb-head-dim --v-head-dim --rope-type=rope --cache-mla-latents"},
     {kRefused, "shared experts are not simulated",
-     "--moe-shared-expert-intermediate-size=0|none --moe-shared-expert-overlap "
-     "--moe-shared-expert-gate --enable-shared-expert"},
+     "--moe-shared-expert-intermediate-size=0|none --moe-shared-expert-gate "
+     "--enable-shared-expert"},
     {kRefused, "attention within windows is not simulated",
-     "--window-size=none|-1,-1 --window-attn-skip-freq=none|1 --chunked-attention-size "
-     "--no-rope-freq=none|0"},
+     "--window-size=none|-1,-1 --window-attn-skip-freq=none|1 --chunked-attention-size"},
     {kRefused, "layers other than attention and feed-forward are not simulated",
-     "--hybrid-override-pattern --hybrid-attention-ratio=0|0.0 --hybrid-mlp-ratio=0|0.0 "
-     "--is-hybrid-model --mamba-state-dim --mamba-head-dim --mamba-num-groups "
-     "--mamba-num-heads --heterogeneous-layers-config-path "
-     "--heterogeneous-layers-config-encoded-json --linear-attention-type "
-     "--linear-attention-freq --linear-conv-kernel-dim --linear-key-head-dim "
-     "--linear-value-head-dim --linear-num-key-heads --linear-num-value-heads "
-     "--experimental-attention-variant --dsa-indexer-n-heads --dsa-indexer-head-dim "
-     "--dsa-indexer-topk --dsa-indexer-loss-coeff --attention-output-gate"},
+     "--hybrid-attention-ratio=0|0.0 --hybrid-mlp-ratio=0|0.0 "
+     "--heterogeneous-layers-config-path --heterogeneous-layers-config-encoded-json "
+     "--linear-attention-type --linear-attention-freq --linear-conv-kernel-dim "
+     "--linear-key-head-dim --linear-value-head-dim --linear-num-key-heads "
+     "--linear-num-value-heads --experimental-attention-variant --dsa-indexer-n-heads "
+     "--dsa-indexer-head-dim --dsa-indexer-topk --dsa-indexer-loss-coeff "
+     "--attention-output-gate"},
     {kRefused, "vision towers are not simulated",
      "--img-h --img-w --num-channels --num-classes --patch-dim --vision-pretraining "
      "--vision-pretraining-type --vision-backbone-type --swin-backbone-type --mask-type "
@@ -183,8 +190,7 @@ constexpr Group kArguments[] = {
      "--dino-local-crops-number --dino-head-hidden-size --dino-bottleneck-size "
      "--dino-freeze-last-layer --dino-norm-last-layer --dino-warmup-teacher-temp "
      "--dino-teacher-temp --dino-warmup-teacher-temp-epochs"},
-    {kRefused, "layers that predict further tokens are not simulated",
-     "--mtp-num-layers=0|none --mtp-loss-scaling-factor"},
+    {kRefused, "layers that predict further tokens are not simulated", "--mtp-num-layers=0|none "},
     {kRefused, "encoders and retrieval are not simulated",
      "--decoder-num-layers --decoder-seq-length --encoder-tensor-model-parallel-size=0 "
      "--encoder-pipeline-model-parallel-size=0 --pipeline-model-parallel-split-rank "
@@ -200,21 +206,17 @@ constexpr Group kArguments[] = {
      "--num-layers-teacher --hidden-size-teacher --num-attention-heads-teacher "
      "--num-experts-teacher --load-teacher --kd --mos --kd-alpha-ce --kd-beta-ce --kd-temp"},
     {kRefused, "layers of another make than those of GPT-2 and Llama are not simulated",
-     "--spec=None --apply-residual-connection-post-layernorm --openai-gelu --onnx-safe "
+     "--apply-residual-connection-post-layernorm --openai-gelu --onnx-safe "
      "--fp32-residual-connection --use-tutel --attention-head-type=multihead "
-     "--activation-func-clamp-value --glu-linear-offset --softmax-type=vanilla --qk-clip "
-     "--qk-clip-alpha --qk-clip-threshold --moe-latent-size --relative-attention-num-buckets "
-     "--relative-attention-max-distance"},
+     "--softmax-type=vanilla --qk-clip --qk-clip-alpha --qk-clip-threshold --moe-latent-size "
+     "--relative-attention-num-buckets --relative-attention-max-distance"},
     {kRefused, "the products and kernels that it chooses are not simulated",
      "--no-bias-gelu-fusion --no-bias-dropout-fusion --cross-entropy-loss-fusion "
-     "--cross-entropy-fusion-impl --fp16-lm-cross-entropy --fp32-lm-head "
-     "--reset-attention-mask --use-te-activation-func --use-kitchen --use-kitchen-attention "
-     "--kitchen-config-file --kitchen-recipe-number --use-fused-weighted-squared-relu "
-     "--fallback-to-eager-attn --moe-router-dtype=none --moe-router-fusion "
-     "--moe-apply-probs-on-input --moe-router-padding-for-fp8 "
-     "--moe-router-padding-for-quantization --moe-extended-tp --moe-use-upcycling "
-     "--moe-upcycling-granularity --moe-router-force-load-balancing=no "
-     "--moe-input-jitter-eps=none --moe-router-enable-expert-bias "
+     "--cross-entropy-fusion-impl --fp16-lm-cross-entropy --fp32-lm-head --reset-attention-mask "
+     "--use-te-activation-func --use-kitchen --use-kitchen-attention --kitchen-config-file "
+     "--kitchen-recipe-number --use-fused-weighted-squared-relu --fallback-to-eager-attn "
+     "--moe-router-fusion --moe-apply-probs-on-input --moe-extended-tp --moe-use-upcycling "
+     "--moe-upcycling-granularity --moe-input-jitter-eps=none --moe-router-enable-expert-bias "
      "--moe-router-num-groups=none|1 --moe-router-group-topk=none|1 "
      "--moe-token-drop-policy=probs --moe-hybridep-num-sms --moe-enable-deepep "
      "--moe-deepep-num-sms --moe-flex-dispatcher-backend --batch-invariant-mode "
@@ -223,19 +225,18 @@ constexpr Group kArguments[] = {
      "--enable-expert-tensor-parallelism --disable-moe-top2-2nd-expert-sampling "
      "--use-fused-rmsnorm --moe-use-legacy-grouped-gemm"},
     {kRefused, "numbers of other formats are not simulated",
-     "--fp4-param --fp4-quantizer-factory --fp8-param-gather "
-     "--no-fp8-wgrad --fp8-quantizer-factory --first-last-layers-bf16 "
-     "--num-layers-at-start-in-bf16 --num-layers-at-end-in-bf16 --store-param-remainders "
-     "--reuse-grad-buf-for-mxfp8-param-ag --fp8-dot-product-attention "
+     "--fp4-param --fp4-quantizer-factory --no-fp8-wgrad --fp8-quantizer-factory "
+     "--first-last-layers-bf16 --num-layers-at-start-in-bf16 --num-layers-at-end-in-bf16 "
+     "--store-param-remainders --reuse-grad-buf-for-mxfp8-param-ag --fp8-dot-product-attention "
      "--fp8-multi-head-attention --te-precision-config-file --megatron-fsdp-main-params-dtype "
      "--megatron-fsdp-main-grads-dtype --megatron-fsdp-grad-comm-dtype --fp32-allreduce "
      "--decrease-batch-size-if-needed"},
     {kRefused, "copies to host memory are not simulated",
-     "--cpu-offload --cpu-offloading --cpu-offloading-num-layers=0 --cpu-optimizer "
-     "--cpu_torch_adam --optimizer-cpu-offload --optimizer-offload-fraction "
-     "--use-torch-optimizer-for-cpu-offload --overlap-cpu-optimizer-d2h-h2d --no-pin-cpu-grads "
-     "--no-pin-cpu-params --checkpoint-in-cpu --fine-grained-activation-offloading "
-     "--offload-modules --remote-device=none"},
+     "--cpu-offload --cpu-optimizer --cpu_torch_adam --optimizer-cpu-offload "
+     "--optimizer-offload-fraction --use-torch-optimizer-for-cpu-offload "
+     "--overlap-cpu-optimizer-d2h-h2d --no-pin-cpu-grads --no-pin-cpu-params "
+     "--checkpoint-in-cpu --fine-grained-activation-offloading --offload-modules "
+     "--remote-device=none"},
     {kRefused, "activations are kept or made again in other ways than a scenario knows",
      "--distribute-saved-activations --distribute-checkpointed-activations "
      "--partition-activations --contigious-checkpointing --profile-activations "
@@ -259,12 +260,7 @@ constexpr Group kArguments[] = {
      "--enable-zbh1-pipeline --enable-zbh1-exact-semantics --enable-zbh-pipeline "
      "--zero-bubble-v-schedule --zero-bubble-max-pending-backward "
      "--enable-optimizer-post-validation"},
-    {kRefused, "memory that is given back in every step is not simulated",
-     "--empty-unused-memory-level=0"},
-    {kRefused, "graphs of launches are not simulated",
-     "--enable-cuda-graph --external-cuda-graph --cuda-graph-impl=none --cuda-graph-scope "
-     "--cuda-graph-warmup-steps --cuda-graph-retain-backward-graph "
-     "--cuda-graph-use-single-mempool --optimizer-cuda-graph"},
+    {kRefused, "graphs of launches are not simulated", "--optimizer-cuda-graph"},
     {kRefused, "sequences and batches that change are not simulated",
      "--variable-seq-lengths --use-packed-sequences --packing-sft-data --sft-sequence-packing "
      "--curriculum-learning-legacy --data-efficiency-curriculum-learning --random-ltd "

@@ -1,23 +1,14 @@
 // Megatron-LM's arguments: what family llama has beside plain layers.
-#include <array>
-#include <cstdlib>
+#include <set>
+#include <sstream>
 #include <string>
-#include <utility>
 
 #include "app/import/job/megatron_job.h"
 
 namespace tessera {
-namespace {
-
-bool is_none(const std::string& text) {
-  return text.empty() || text == "None" || text == "none";
-}
-
-}  // namespace
-
 void MegatronJob::read_features() {
   read_latent_attention();
-  read_windows();
+  read_attention_pattern();
   if (text("--softmax-type").value_or("vanilla") == "learnable")
     draft_.set("model.attention_sinks", "true");
   if (const auto further = integer("--mtp-num-layers", 0); further && *further > 0) {
@@ -42,22 +33,6 @@ void MegatronJob::read_latent_attention() {
   if (flag("--qk-layernorm")) draft_.set("model.qk_norm", "false");
 }
 
-/// "128,0": a token sees so many before it, and itself.
-void MegatronJob::read_windows() {
-  const std::string sizes = text("--window-size").value_or("");
-  const std::string skip = text("--window-attn-skip-freq").value_or("");
-  if (is_none(sizes) || sizes.starts_with("-1")) return;
-  const std::int64_t before = std::atoll(sizes.c_str() + (sizes.front() == '(' ? 1 : 0));
-  if (before < 0 || sizes.find(',') == std::string::npos)
-    return cannot("--window-size", "is no pair of tokens before and behind", "use 128,0");
-  draft_.set("model.window", before + 1);
-  if (is_none(skip)) return;
-  if (skip.find_first_not_of("0123456789") != std::string::npos)
-    return cannot("--window-attn-skip-freq", "is a list of layers, which is not simulated",
-                  "use a number n: every n-th layer has no window");
-  draft_.set("model.full_every", std::atoll(skip.c_str()));
-}
-
 /// --cross-entropy-fusion-impl alone has no effect.
 void MegatronJob::read_loss_fusion() {
   const std::string kind = text("--cross-entropy-fusion-impl").value_or("native");
@@ -79,19 +54,48 @@ void MegatronJob::read_expert_features() {
   integer("--moe-router-group-topk");
 }
 
-/// "[0]*3+[1]*58": so many dense layers ahead of those with experts; -1: another pattern.
-std::int64_t MegatronJob::dense_layers_ahead(const std::string& pattern) const {
-  std::string plain;
-  for (const char c : pattern) {
-    if (c != ' ' && c != '(' && c != ')' && c != '\'' && c != '"') plain += c;
+/// What a graph holds is what --cuda-graph-scope lists; nothing listed is whole layers.
+void MegatronJob::read_graphs() {
+  const bool by_engine = flag("--external-cuda-graph");
+  const bool local = flag("--enable-cuda-graph");
+  const std::string kind = text("--cuda-graph-impl")
+                               .value_or(by_engine ? "transformer_engine"
+                                         : local   ? "local"
+                                                   : "none");
+  std::istringstream scope(text("--cuda-graph-scope").value_or(""));
+  if (kind == "none") return;
+  if (kind != "local" && kind != "transformer_engine")
+    return cannot("--cuda-graph-impl", "is not simulated: local and transformer_engine are");
+  std::string modules;
+  for (std::string module; scope >> module;) {
+    if (module == "full_iteration") return set_profile("cuda_graphs", "full_iteration");
+    if (module == "full") continue;
+    static const std::set<std::string> kModules{"attn", "mlp", "moe_router", "moe_preprocess",
+                                                "mamba"};
+    if (!kModules.contains(module))
+      return cannot("--cuda-graph-scope", "names " + module + ", which is not simulated");
+    modules += (modules.empty() ? "" : ", ") + module;
   }
-  const std::string head = "[0]*";
-  const std::string tail = "+[1]*";
-  const auto plus = plain.find(tail);
-  if (!plain.starts_with(head) || plus == std::string::npos) return -1;
-  const std::int64_t dense = std::atoll(plain.c_str() + head.size());
-  const std::int64_t sparse = std::atoll(plain.c_str() + plus + tail.size());
-  return dense > 0 && dense + sparse == layers_ ? dense : -1;
+  set_profile("cuda_graphs", "layers");
+  graph_modules_ = modules;
+}
+
+/// Small parts of a step that no field has.
+void MegatronJob::note_left_out() {
+  if (integer("--empty-unused-memory-level", 0).value_or(0) > 0)
+    draft_.approximate(
+        "--empty-unused-memory-level: that the allocator gives its memory back in every step, and "
+        "asks for it again, is left out");
+  const std::string router = text("--moe-router-dtype").value_or("none");
+  if (router == "fp32" || router == "fp64")
+    draft_.approximate("--moe-router-dtype " + router +
+                       ": the router's product is counted in the format of the others");
+  if (flag("--moe-router-padding-for-fp8") || flag("--moe-router-padding-for-quantization"))
+    draft_.approximate("--moe-router-padding-for-quantization: rows that it adds are left out");
+  if (flag("--moe-shared-expert-overlap"))
+    draft_.approximate(
+        "--moe-shared-expert-overlap: shared experts run behind the others, not beside their "
+        "exchange");
 }
 
 }  // namespace tessera

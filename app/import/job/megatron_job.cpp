@@ -25,6 +25,20 @@ bool is_neutral(std::string_view neutral, const std::string& value) {
   return false;
 }
 
+/// "a, b" as a list.
+YamlNode words_of(const std::string& text) {
+  YamlNode list;
+  list.kind = YamlNode::Kind::sequence;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(", ", at), text.size());
+    YamlNode& item = list.items.emplace_back();
+    item.kind = YamlNode::Kind::scalar;
+    item.text = text.substr(at, end - at);
+    at = end + 2;
+  }
+  return list;
+}
+
 bool is_off(const std::string& value) {
   return value == "false" || value == "False";
 }
@@ -40,6 +54,8 @@ ImportedJob MegatronJob::read(const std::string& title) {
   read_vocabulary();  // its padding depends on the tensor-parallel ranks
   read_recomputation();
   read_data_parallel();
+  read_graphs();
+  note_left_out();
   set_framework();
   sort_the_rest();
   for (const Problem& one : launch_.problems) {
@@ -231,6 +247,8 @@ void MegatronJob::set_framework() {
   if (profile_.empty()) return draft_.set_text("training.framework", framework_);
   draft_.set_text("training.framework.extends", framework_);
   for (const auto& [field, value] : profile_) draft_.set("training.framework." + field, value);
+  if (graph_modules_.empty()) return;
+  draft_.set("training.framework.graph_modules", words_of(graph_modules_));
 }
 
 /// What no method has asked for: harmless, refused, or not known.

@@ -34,17 +34,27 @@ class MegatronJob {
   void read_dimensions();
   void read_feed_forward();
   void check_llama();
+  void read_biases();
   void check_gpt();
   void read_positions();
+  void set_position_kind();
   void read_experts();
   void read_dropout(const char* argument, const char* field);
   // megatron_features.cpp
   void read_features();
   void read_latent_attention();
-  void read_windows();
   void read_expert_features();
   void read_loss_fusion();
-  std::int64_t dense_layers_ahead(const std::string& pattern) const;
+  void read_graphs();
+  void note_left_out();
+  // megatron_patterns.cpp
+  void read_hybrid();
+  void read_attention_pattern();
+  void read_window(std::string& letters);
+  void read_unturned_layers(std::string& letters);
+  /// E or - for each layer; empty where --moe-layer-freq is no list for the layers.
+  std::string expert_letters();
+  void read_expert_layers();
   void read_vocabulary();
   std::int64_t vocabulary();
   std::int64_t vocabulary_of_tokenizer();
@@ -103,14 +113,18 @@ class MegatronJob {
   ScenarioDraft draft_;
   std::string framework_;                                     ///< profile
   std::vector<std::pair<std::string, std::string>> profile_;  ///< its fields that the job changes
+  std::string graph_modules_;  ///< "attn, moe_router"; empty: whole layers
   bool deepspeed_ = false;
   bool legacy_ = false;  ///< arguments of 2021 and 2022
   bool is_llama_ = false;
+  bool hybrid_ = false;    ///< layers of one branch each
+  std::string positions_;  ///< learned_absolute, rope, alibi, none
   bool gated_ = false;
   bool has_experts_ = false;
   bool half_ = false;  ///< fp16
   bool bfloat_ = false;
   std::int64_t layers_ = 1;
+  std::int64_t window_ = 0;  ///< tokens, itself included; 0: none
   std::int64_t hidden_ = 1;
   std::int64_t tensor_ = 1;
   std::int64_t pipeline_ = 1;

@@ -151,9 +151,20 @@ void MegatronJob::read_layout_text(const std::string& layout) {
   const char* name = "--pipeline-model-parallel-layout";
   const PipelineLayout parts = parse_pipeline_layout(layout);
   if (!parts.fault.empty()) return problem(name, "is " + layout + ": " + parts.fault, "mend it");
-  if (parts.predicts_more)
-    cannot(name, "has layers that predict further tokens (m), which are not simulated");
+  const bool predicts = is_llama_ && integer("--mtp-num-layers", 0).value_or(0) > 0;
+  if (parts.predicts_more && !predicts)
+    cannot(name, "has layers that predict further tokens (m), and the model has none",
+           "add --mtp-num-layers to a model with --normalization RMSNorm, or take out m");
+  if (parts.predicts_ahead)
+    draft_.approximate(std::string(name) + ": the layers that predict further tokens (m) are " +
+                       "counted in the stage of the loss (L)");
   const auto stages = static_cast<std::int64_t>(parts.layers.size());
+  const bool hollow =
+      stages > 2 && std::ranges::find(parts.layers.begin() + 1, parts.layers.end() - 1, 0) !=
+                        parts.layers.end() - 1;
+  if (hollow)
+    return problem(name, "has a stage without a layer (t) between others, which is not simulated",
+                   "put what it has beside a layer, such as tm|L in place of t|m|L");
   if (stages % pipeline_ != 0)
     return problem(name,
                    "has " + std::to_string(stages) + " stages, no multiple of the " +

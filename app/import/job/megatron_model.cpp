@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/import/job/megatron_job.h"
+#include "workloads/model_spec.h"
 
 namespace tessera {
 namespace {
@@ -47,15 +48,20 @@ void MegatronJob::read_model(const std::string& title) {
     gated_ = true;
   }
   if (flag("--quick-geglu")) {
-    cannot("--quick-geglu", "is not simulated: the gate that is known is --swiglu");
+    draft_.approximate("--quick-geglu: its kernels count as those of --swiglu");
     gated_ = true;
   }
-  const bool alibi = text("--position-embedding-type").value_or("") == "alibi";
-  is_llama_ = root_mean_square && gated_;
-  if (root_mean_square && !gated_)
-    cannot("--normalization", "is RMSNorm in a model without --swiglu, which no family has");
-  draft_.set("model.family", is_llama_ ? "llama" : alibi ? "bloom" : "gpt2");
+  for (const char* within : {"--activation-func-clamp-value", "--glu-linear-offset"})
+    if (gated_)
+      in_.number(within);  // of the gate's kernel
+    else if (given(within))
+      cannot(within, "is not simulated without a gate");
+  set_position_kind();
+  is_llama_ = root_mean_square || positions_ == "rope";
+  draft_.set("model.family", is_llama_ ? "llama" : positions_ == "alibi" ? "bloom" : "gpt2");
+  if (is_llama_ && !root_mean_square) draft_.set("model.norm", "layer_norm");
   read_dimensions();
+  read_hybrid();
   read_feed_forward();
   read_positions();
   read_experts();
@@ -83,7 +89,12 @@ void MegatronJob::read_dimensions() {
   else if (of_deepspeed && *of_deepspeed != heads)
     draft_.set("model.kv_heads", *of_deepspeed);
   if (const auto size = integer("--kv-channels")) draft_.set("model.head_dim", *size);
-  if (flag("--qk-layernorm")) draft_.set("model.qk_norm", "true");
+  const bool plain = flag("--qk-l2-norm");  // Llama 4
+  if (flag("--qk-layernorm") || plain) draft_.set("model.qk_norm", "true");
+  if (plain && is_llama_)
+    draft_.set("model.qk_norm_plain", "true");
+  else if (plain)
+    cannot("--qk-l2-norm", "is not simulated with layer norms and learned positions");
 }
 
 void MegatronJob::read_feed_forward() {
@@ -93,22 +104,29 @@ void MegatronJob::read_feed_forward() {
   const auto ffn = integer("--ffn-hidden-size");
   const auto experts_ffn = given("--num-experts") ? integer("--moe-ffn-hidden-size") : std::nullopt;
   const bool apart = is_llama_ && experts_ffn && ffn &&
-                     dense_layers_ahead(text("--moe-layer-freq").value_or("")) > 0;
-  if (apart && *experts_ffn != *ffn) draft_.set("model.expert_ffn", *experts_ffn);
+                     expert_letters().find(layer_letter::kFeedForward) != std::string::npos;
+  if (apart && experts_ffn != ffn) draft_.set("model.expert_ffn", experts_ffn.value_or(1));
   draft_.set("model.ffn",
              experts_ffn && !apart ? *experts_ffn : ffn.value_or(std::max<std::int64_t>(usual, 1)));
   const bool squares = flag("--squared-relu") && is_llama_ && !gated_;
-  draft_.set("model.activation", gated_ ? "swiglu" : squares ? "relu_squared" : "gelu_new");
+  draft_.set("model.activation", gated_      ? "swiglu"
+                                 : squares   ? "relu_squared"
+                                 : is_llama_ ? "gelu"
+                                             : "gelu_new");
   if (flag("--squared-relu") && !squares)
     cannot("--squared-relu", "is not simulated with layer norms and learned positions");
 }
 
-void MegatronJob::read_positions() {
-  std::string kind = text("--position-embedding-type").value_or("learned_absolute");
+void MegatronJob::set_position_kind() {
+  positions_ = in_.word("--position-embedding-type").value_or("learned_absolute");  // "none" is one
   const bool none = flag("--no-position-embedding");
-  if (flag("--use-rotary-position-embeddings")) kind = "rope";
-  if (kind == "yarn") kind = "rope";
-  if (kind == "learned_absolute" && none) kind = "none";
+  if (flag("--use-rotary-position-embeddings")) positions_ = "rope";
+  if (positions_ == "yarn") positions_ = "rope";
+  if (positions_ == "learned_absolute" && none) positions_ = "none";
+}
+
+void MegatronJob::read_positions() {
+  const std::string& kind = positions_;
   const auto positions = integer("--max-position-embeddings");
   const bool learned = kind == "learned_absolute";
   const bool known = learned || kind == "rope" || kind == "alibi" || kind == "none";
@@ -124,14 +142,10 @@ void MegatronJob::read_positions() {
     draft_.set("model.rope_dim", static_cast<std::int64_t>(*share * static_cast<double>(size)));
   } else if (share && *share < 1 && kind == "rope")
     cannot("--rotary-percent", "is not simulated: all of a head is turned");
-  if (is_llama_ && kind != "rope")
+  if (is_llama_ && kind != "rope" && kind != "none")
     cannot(argument, (given(argument) ? "is " : "is missing, and its default is ") + kind +
-                         ": family llama (--normalization RMSNorm, --swiglu) has rotary positions");
+                         ": family llama (--normalization RMSNorm) has rotary positions or none");
   if (is_llama_) return;
-  if (kind == "rope")
-    cannot(argument,
-           "gives rotary positions: families with layer norms have learned ones, ALiBi or "
-           "none");
   draft_.set("model.max_positions", learned && positions ? *positions : 0);
   if (learned && !positions) needed("--max-position-embeddings");
 }
@@ -140,16 +154,27 @@ void MegatronJob::check_llama() {
   read_features();
   if (flag("--embed-layernorm"))
     cannot("--embed-layernorm", "is not simulated in family llama (--normalization RMSNorm)");
-  const bool bias = !flag("--disable-bias-linear");
-  if (flag("--add-qkv-bias")) draft_.set("model.qkv_bias", "true");
-  if (flag("--add-bias-linear") || bias)
-    cannot("--disable-bias-linear",
-           "is missing: the linear layers of family llama (--normalization RMSNorm, --swiglu) have "
-           "no biases");
+  read_biases();
+}
+
+/// Linear layers have biases unless --disable-bias-linear takes them.
+void MegatronJob::read_biases() {
+  const bool without = flag("--disable-bias-linear");
+  const bool all = flag("--add-bias-linear") || !without;
+  if (flag("--add-qkv-bias") || (all && !hybrid_)) draft_.set("model.qkv_bias", "true");
+  if (!all) return;
+  if (hybrid_ || given("--squared-relu") || given("--multi-latent-attention"))
+    return cannot("--disable-bias-linear",
+                  "is missing: biases are not simulated with layers of a pattern, squared ReLU or "
+                  "latent attention");
+  draft_.set("model.output_bias", "true");
+  const bool dense = !has_experts_ || expert_letters().find('-') != std::string::npos;
+  if (dense) draft_.set("model.mlp_bias", "true");
+  if (has_experts_) draft_.set("model.expert_bias", "true");
 }
 
 void MegatronJob::check_gpt() {
-  const bool alibi = text("--position-embedding-type").value_or("") == "alibi";
+  const bool alibi = positions_ == "alibi";
   const bool embedding_norm = flag("--embed-layernorm");
   if (alibi && !embedding_norm)
     cannot("--embed-layernorm", "is missing: family bloom (ALiBi) has a norm behind the embedding");
@@ -182,11 +207,10 @@ void MegatronJob::read_experts() {
     cannot("--expert-interval", "is not 1: every layer has experts in the simulation");
   if (text("--mlp-type").value_or("standard") != "standard")
     cannot("--mlp-type", "is not simulated");
-  const std::string layers = text("--moe-layer-freq").value_or("1");
-  const bool all = layers == "1" || layers.find_first_not_of("[]()1*, '\"") == std::string::npos;
-  const std::int64_t dense = is_llama_ && !all ? dense_layers_ahead(layers) : -1;
-  if (dense > 0) draft_.set("model.dense_layers", dense);
-  if (!all && dense < 0) cannot("--moe-layer-freq", "is not simulated: every layer has experts");
+  if (hybrid_)
+    text("--moe-layer-freq");  // the pattern says it
+  else
+    read_expert_layers();
   const bool grouped = flag("--moe-grouped-gemm");
   if (!grouped && !deepspeed_)
     cannot("--moe-grouped-gemm", "is missing: experts one after the other are not simulated");

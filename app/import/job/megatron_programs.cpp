@@ -9,7 +9,7 @@ namespace tessera {
 namespace {
 
 /// Pattern of a program's name without its folder -> what it does. The first that fits counts.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 30> kOthers{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 28> kOthers{{
     {"pretrain_bert*", "trains BERT"},
     {"pretrain_t5*", "trains T5"},
     {"pretrain_ict*", "trains a retriever"},
@@ -20,8 +20,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 30> kOthers{
     {"pretrain_llava*", "trains a model with a vision tower"},
     {"*qwen2_vl*", "trains a model with a vision tower"},
     {"*qwen2_5_vl*", "trains a model with a vision tower"},
-    {"pretrain_mamba*", "trains a model with state-space layers"},
-    {"pretrain_hybrid*", "trains a model with state-space layers"},
     {"train_rl*", "trains by reinforcement learning, whose step also generates"},
     {"*text_generation*", "generates text"},
     {"*generate*", "generates text"},

@@ -51,6 +51,12 @@ void MegatronJob::read_precision() {
                                                   : "fp32");
   if ((eight || four) && half_) cannot("--fp16", "beside fp8 is not simulated: bf16 is");
   if (eight || four) read_bf16_layers();
+  if (flag("--fp8-param-gather")) {
+    if (eight)
+      draft_.set("training.mixed_precision.fp8_parameters", "true");
+    else
+      cannot("--fp8-param-gather", "is for products in fp8", "give --fp8-format, or leave it out");
+  }
   const std::string recipe = text("--fp8-recipe").value_or("delayed");
   if (!eight || recipe == "delayed") return;
   if (recipe == "tensorwise") return set_profile("fp8_scaling", "current");
@@ -108,6 +114,9 @@ void MegatronJob::read_optimizer() {
 }
 
 void MegatronJob::read_recomputation() {
+  flag("--cpu-offloading");
+  if (const auto layers = integer("--cpu-offloading-num-layers", 0); layers && *layers > 0)
+    draft_.set("training.offload_layers", *layers);
   const bool some = flag("--recompute-activations");
   const bool first = flag("--checkpoint-activations");  // of 2021
   const auto second = text("--activations-checkpoint-method");

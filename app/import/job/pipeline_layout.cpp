@@ -54,13 +54,15 @@ PipelineLayout parse_pipeline_layout(const std::string& text) {
   layout.layers.push_back(0);
   for (std::size_t i = 0; i < parts.size() && layout.fault.empty(); ++i) {
     const char part = parts[i];
-    if (part == '|')
+    if (part == '|') {
       layout.layers.push_back(0);
-    else if (part == 't' || part == 'd')
+      layout.predicts_ahead = layout.predicts_more;
+    }
+    if (part == 't' || part == 'd')
       ++layout.layers.back();
     else if (part == 'm')
       layout.predicts_more = true;
-    else if (part != 'E' && part != 'L')
+    else if (part != 'E' && part != 'L' && part != '|')
       layout.fault = std::string("'") + part + "' is no part of a model";
     if (part == 'E' && i > 0) layout.fault = "the embedding (E) is not first";
     if (part == 'L' && i + 1 < parts.size()) layout.fault = "the loss (L) is not last";

@@ -7,9 +7,10 @@ namespace tessera {
 
 /// Megatron's --pipeline-model-parallel-layout: "Et*3|(tt|)*29,m|L".
 struct PipelineLayout {
-  std::vector<int> layers;     ///< of each stage or model chunk, in the order of the model
-  bool predicts_more = false;  ///< holds layers of multi-token prediction
-  std::string fault;           ///< what cannot be read; empty: nothing
+  std::vector<int> layers;      ///< of each stage or model chunk, in the order of the model
+  bool predicts_more = false;   ///< holds layers of multi-token prediction
+  bool predicts_ahead = false;  ///< in another stage than the loss
+  std::string fault;            ///< what cannot be read; empty: nothing
 };
 
 /// E embedding, t layer, m multi-token prediction, L loss, '|' ends a stage, "x*3" and "(...)*3"

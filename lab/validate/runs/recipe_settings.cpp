@@ -91,6 +91,7 @@ class Recipe {
     for (const auto& [field, size] : {std::pair{"heads", "64"}, std::pair{"head_dim", "64"},
                                       std::pair{"state", "128"}, std::pair{"groups", "8"}})
       set(std::string("model.mamba_") + field, size);
+    set("model.attention_pattern", "n");  // it has no positions
   }
 
   void add_layout() {

@@ -53,7 +53,7 @@ void FrameworkRules::check_packed_attention() {
   if (model_.family != ModelFamily::llama)
     fail("training.framework", step_.framework.name + " trains Llama models only",
          "use framework: megatron");
-  for (const std::string& field : fields_of_megatron_alone(model_))
+  for (const std::string& field : fields_of_megatron_alone(model_, step_.sequence_length))
     fail("model." + field, "is not simulated with the modules of " + step_.framework.name,
          "use framework: megatron");
   for (const auto& [field, given] :
@@ -72,7 +72,7 @@ void FrameworkRules::check_packed_attention() {
 }
 
 void FrameworkRules::check_megatron_alone() {
-  for (const std::string& field : fields_of_megatron_alone(model_))
+  for (const std::string& field : fields_of_megatron_alone(model_, step_.sequence_length))
     fail("model." + field, "is not simulated with the modules of " + step_.framework.name,
          "use framework: megatron");
 }

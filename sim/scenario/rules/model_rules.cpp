@@ -9,10 +9,13 @@ namespace {
 
 /// Fields of family llama alone; 0: as all others are.
 std::vector<Count> llama_fields(const ModelSpec& m) {
-  return {{"model.activation", m.activation == Activation::geglu ? 1 : 0},
+  const bool of_t5 = m.family == ModelFamily::switch_transformer && m.experts == 0;
+  return {{"model.activation", m.activation == Activation::geglu && !of_t5 ? 1 : 0},
           {"model.window", m.window},
           {"model.full_every", m.full_every},
           {"model.full_first", m.full_first},
+          {"model.attention_pattern", std::ssize(m.attention_pattern)},
+          {"model.window_chunks", m.window_chunks ? 1 : 0},
           {"model.attention_sinks", m.attention_sinks ? 1 : 0},
           {"model.attention_softcap", m.attention_softcap ? 1 : 0},
           {"model.logit_softcap", m.logit_softcap ? 1 : 0},
@@ -24,6 +27,7 @@ std::vector<Count> llama_fields(const ModelSpec& m) {
           {"model.shared_ffn", m.shared_ffn},
           {"model.shared_gate", m.shared_gate ? 1 : 0},
           {"model.dense_layers", m.dense_layers},
+          {"model.expert_pattern", std::ssize(m.expert_pattern)},
           {"model.router_groups", m.router_groups},
           {"model.router_sigmoid", m.router_sigmoid ? 1 : 0},
           {"model.router_bias", m.router_bias ? 1 : 0},
@@ -32,6 +36,7 @@ std::vector<Count> llama_fields(const ModelSpec& m) {
           {"model.norm_placement", static_cast<int>(m.norm_placement)},
           {"model.block_order", static_cast<int>(m.block_order)},
           {"model.qk_norm_wide", m.qk_norm_wide ? 1 : 0},
+          {"model.qk_norm_plain", m.qk_norm_plain ? 1 : 0},
           {"model.output_bias", m.output_bias ? 1 : 0},
           {"model.mlp_bias", m.mlp_bias ? 1 : 0},
           {"model.head_bias", m.head_bias ? 1 : 0},
@@ -60,11 +65,17 @@ class LlamaCheck {
   void run() {
     if (m_.family != ModelFamily::llama) return;
     check_window();
+    check_attention_pattern();
+    check_expert_pattern();
     check_latent();
     check_experts();
     if (m_.qk_norm_wide)
       need(m_.qk_norm, "qk_norm_wide", "widens norms of queries and keys, and there are none",
            "set qk_norm: true");
+    if (m_.qk_norm_plain)
+      need(m_.qk_norm && !m_.qk_norm_wide, "qk_norm_plain",
+           "takes weights from norms of each head's queries and keys, and there are none",
+           "set qk_norm: true without qk_norm_wide");
   }
 
  private:
@@ -78,6 +89,43 @@ class LlamaCheck {
          "give model.window, or leave it out");
     need(m_.full_first == 0, "full_first", "names layers without a window, and none has one",
          "give model.window, or leave it out");
+    need(!m_.window_chunks, "window_chunks", "is of windows, and no layer has one",
+         "give model.window, or leave it out");
+  }
+  /// A letter per layer at most, of those that `letters` has.
+  void check_letters(const std::string& field, const std::string& pattern,
+                     const std::string& letters) {
+    need(pattern.find_first_not_of(letters) == std::string::npos, field,
+         "= " + pattern + " has other letters than " + letters,
+         "write a letter per layer, or those that repeat");
+    need(std::ssize(pattern) <= std::max<std::int64_t>(m_.layers, 1), field,
+         "has " + std::to_string(pattern.size()) + " letters for " + std::to_string(m_.layers) +
+             " layers",
+         "write no more than one per layer");
+  }
+  void check_attention_pattern() {
+    const std::string& pattern = m_.attention_pattern;
+    if (pattern.empty()) return;
+    check_letters("attention_pattern", pattern, "wfn");
+    need(m_.full_every == 0 && m_.full_first == 0, "attention_pattern",
+         "says which layers have a window, and so do full_every and full_first", "keep one");
+    need((pattern.find('w') != std::string::npos) == (m_.window > 0), "attention_pattern",
+         "= " + pattern + " and model.window = " + std::to_string(m_.window) +
+             " contradict each other",
+         "write w for layers with a window, and give its size");
+    need(m_.kv_rank == 0 || pattern.find('n') == std::string::npos, "attention_pattern",
+         "has layers without positions, of which latent attention has none", "use w and f");
+  }
+  void check_expert_pattern() {
+    const std::string& pattern = m_.expert_pattern;
+    if (pattern.empty()) return;
+    check_letters("expert_pattern", pattern, "E-");
+    need(m_.layer_pattern.empty() && m_.dense_layers == 0, "expert_pattern",
+         "says which layers have experts, and so do layer_pattern and dense_layers", "keep one");
+    need(m_.experts > 0 && expert_layers_of(m_) > 0, "expert_pattern",
+         "= " + pattern + " and model.experts = " + std::to_string(m_.experts) +
+             " contradict each other",
+         "write E for layers with experts, and give their number");
   }
   void check_latent() {
     const std::string head = std::to_string(m_.head_dim);

@@ -34,6 +34,7 @@ void FrameworkRules::check_pattern() {
   if (model_.mtp_layers > 0 || model_.dense_layers > 0)
     fail("model.layer_pattern", "is not simulated with mtp_layers or dense_layers",
          "leave them out");
+  check_plain_branches();
   if (!mixes) return;
   require_divisor("parallelism.tensor", step_.layout.tensor, "the heads of Mamba-2 layers",
                   model_.mamba_heads);
@@ -41,6 +42,20 @@ void FrameworkRules::check_pattern() {
                   model_.mamba_groups);
   if (step_.layout.context > 1)
     fail("parallelism.context", "of Mamba-2 layers is not simulated", "use 1");
+}
+
+/// Layers of one branch have a norm ahead of it, no biases and no dropout behind it.
+void FrameworkRules::check_plain_branches() {
+  const auto need = [this](bool holds, const char* field) {
+    if (!holds)
+      fail("model." + std::string(field), "is not simulated with model.layer_pattern",
+           "leave it out");
+  };
+  need(model_.norm_placement == NormPlacement::before, "norm_placement");
+  need(model_.block_order == BlockOrder::sequential, "block_order");
+  need(!model_.output_bias, "output_bias");
+  need(!model_.mlp_bias, "mlp_bias");
+  need(model_.hidden_dropout == 0, "hidden_dropout");
 }
 
 /// Options that ask for each other.
@@ -76,6 +91,12 @@ void FrameworkRules::check_recipe() {
          "use framework: megatron without parallelism.context, or 0");
   if (documents > static_cast<double>(step_.sequence_length))
     fail("training.mean_document", "exceeds the sequence", "use sequence_length or less");
+  const double longest = step_.longest_document;
+  if (longest > 0 && (documents == 0 || longest < documents))
+    fail("training.longest_document", "is the longest of documents whose mean is no longer",
+         "give training.mean_document, up to it");
+  if (longest > static_cast<double>(step_.sequence_length))
+    fail("training.longest_document", "exceeds the sequence", "use sequence_length or less");
   check_offload();
   check_dispatcher();
 }

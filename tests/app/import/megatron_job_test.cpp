@@ -82,14 +82,13 @@ TEST(MegatronArguments, RefusedOnesEndTheImportAllAtOnce) {
       torchrun(kGpt + "--multi-latent-attention --moe-shared-expert-intermediate-size 512 "
                       "--window-size 128,0 --mtp-num-layers 1 --hybrid-attention-ratio 0.5 "
                       "--img-h 336 --fp32-lm-head --never-heard-of 3"));
-  for (const char* name :
-       {"--multi-latent-attention is not simulated: latent attention",
-        "--moe-shared-expert-intermediate-size is not simulated: shared experts",
-        "--window-size is not simulated: attention within windows",
-        "--mtp-num-layers is not simulated: layers that predict further tokens",
-        "--hybrid-attention-ratio is not simulated: layers other than attention",
-        "--img-h is not simulated: vision towers", "--fp32-lm-head is not simulated",
-        "--never-heard-of is not known"})
+  for (const char* name : {"--multi-latent-attention is not simulated: latent attention",
+                           "--moe-shared-expert-intermediate-size is not simulated: shared experts",
+                           "--window-size is not simulated: attention within windows",
+                           "--mtp-num-layers is not simulated: layers that predict further tokens",
+                           "--hybrid-attention-ratio is not simulated: layers other than attention",
+                           "--img-h is not simulated: vision towers",
+                           "--fp32-lm-head is not simulated", "--never-heard-of is not known"})
     EXPECT_THAT(all, HasSubstr("job.sh:1: " + std::string(name)));
   for (const KnownArgument& argument : megatron_arguments()) {
     if (argument.use != ArgumentUse::refused) continue;
@@ -127,7 +126,7 @@ TEST(MegatronArguments, WhatStandsBehindASwitchIsNotLost) {
 TEST(MegatronLaunch, TheProgramsThatAreNoTrainingAreNamed) {
   for (const char* program :
        {"pretrain_bert.py", "pretrain_t5.py", "tasks/main.py", "pretrain_vlm.py",
-        "tools/run_text_generation_server.py", "tools/checkpoint/convert.py", "pretrain_mamba.py"})
+        "tools/run_text_generation_server.py", "tools/checkpoint/convert.py"})
     EXPECT_THAT(refusal_of("torchrun --nproc_per_node 8 ../" + std::string(program) + kGpt),
                 HasSubstr("job.sh:1: ../" + std::string(program)));
   EXPECT_THAT(yaml_of("python tools/preprocess_data.py --input x --workers 8\n" + with("")),
@@ -198,12 +197,11 @@ TEST(MegatronLaunch, ListsOfArgumentsForAnotherFile) {
 
 TEST(MegatronModel, FamiliesAreNeverStretched) {
   EXPECT_THAT(yaml_of(torchrun(kLlama)), HasSubstr("family: llama"));
-  EXPECT_THAT(refusal_of(with("--position-embedding-type rope")),
-              HasSubstr("--position-embedding-type gives rotary positions"));
   EXPECT_THAT(refusal_of(with("--disable-bias-linear")), HasSubstr("--disable-bias-linear is not"));
-  EXPECT_THAT(refusal_of(with("--normalization RMSNorm")), HasSubstr("--normalization is RMSNorm"));
+  EXPECT_THAT(refusal_of(with("--normalization RMSNorm")),
+              HasSubstr("--position-embedding-type is missing, and its default is "
+                        "learned_absolute: family llama"));
   EXPECT_THAT(refusal_of(with("--squared-relu")), HasSubstr("--squared-relu"));
-  EXPECT_THAT(refusal_of(with("--quick-geglu")), HasSubstr("--quick-geglu"));
   EXPECT_THAT(refusal_of(with("--glu-activation geglu")), HasSubstr("--glu-activation"));
   EXPECT_THAT(refusal_of(with("--position-embedding-type alibi")), HasSubstr("--embed-layernorm"));
   EXPECT_THAT(refusal_of(with("--embed-layernorm")), HasSubstr("--embed-layernorm"));
@@ -216,8 +214,22 @@ TEST(MegatronModel, FamiliesAreNeverStretched) {
   EXPECT_THAT(yaml_of(with("--group-query-attention")), HasSubstr("kv_heads: 1"));
   std::string without_bias_flag = kLlama;
   without_bias_flag.erase(without_bias_flag.find("--disable-bias-linear"), 21);
-  EXPECT_THAT(refusal_of(torchrun(without_bias_flag)),
+  EXPECT_THAT(yaml_of(torchrun(without_bias_flag)),
+              AllOf(HasSubstr("qkv_bias: true"), HasSubstr("output_bias: true"),
+                    HasSubstr("mlp_bias: true")));
+  EXPECT_THAT(yaml_of(torchrun(without_bias_flag + "--num-experts 8 --moe-grouped-gemm")),
+              AllOf(HasSubstr("expert_bias: true"), Not(HasSubstr("mlp_bias"))));
+  EXPECT_THAT(refusal_of(torchrun(without_bias_flag + "--multi-latent-attention")),
               HasSubstr("--disable-bias-linear is missing"));
+}
+
+/// Rotary positions make family llama, whose norm, gate and biases are switches.
+TEST(MegatronModel, RotaryPositionsWithLayerNorms) {
+  EXPECT_THAT(yaml_of(with("--position-embedding-type rope --squared-relu --disable-bias-linear")),
+              AllOf(HasSubstr("family: llama"), HasSubstr("norm: layer_norm"),
+                    HasSubstr("activation: relu_squared"), Not(HasSubstr("bias: true"))));
+  EXPECT_THAT(yaml_of(with("--position-embedding-type rope")),
+              AllOf(HasSubstr("activation: gelu\n"), HasSubstr("mlp_bias: true")));
 }
 
 TEST(MegatronModel, PaddingOfTheVocabularyIsTheJobs) {
@@ -247,7 +259,10 @@ TEST(MegatronModel, ExpertsAreThoseOfMegatronCore) {
   EXPECT_THAT(refusal_of(torchrun(kLlama + "--num-experts 8 --expert-model-parallel-size 4")),
               AllOf(HasSubstr("--moe-grouped-gemm is missing"),
                     HasSubstr("--moe-token-dispatcher-type is missing: its default, allgather")));
-  EXPECT_THAT(refusal_of(torchrun(kExperts + "--moe-layer-freq 2")), HasSubstr("--moe-layer-freq"));
+  EXPECT_THAT(yaml_of(torchrun(kExperts + "--moe-layer-freq 2")),
+              HasSubstr("expert_pattern: \"E-\""));
+  EXPECT_THAT(refusal_of(torchrun(kExperts + "--moe-layer-freq [0]*3+[1]*30")),
+              HasSubstr("--moe-layer-freq gives no layer of 32 experts, or is no list for 32"));
   EXPECT_THAT(refusal_of(torchrun(kExperts + "--deepspeed --zero-stage 0")),
               HasSubstr("DeepSpeed's gates"));
   EXPECT_THAT(yaml_of(torchrun(kExperts + "--moe-expert-capacity-factor 1.5 "

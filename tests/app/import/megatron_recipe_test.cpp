@@ -58,6 +58,97 @@ TEST(MegatronRecipe, FusedLossesAndRouters) {
               HasSubstr("fused_router: true"));
 }
 
+TEST(MegatronRecipe, LayersThatDiffer) {
+  EXPECT_THAT(yaml_of("--window-size 127,0 --window-attn-skip-freq 2"),
+              AllOf(HasSubstr("window: 128"), HasSubstr("full_every: 2")));
+  EXPECT_THAT(yaml_of("--window-size '(127,0)' --window-attn-skip-freq '([1]*3+[0])*8'"),
+              HasSubstr("full_every: 4"));
+  EXPECT_THAT(yaml_of("--window-size 127,0 --window-attn-skip-freq [0,1,1,0]*8"),
+              HasSubstr("attention_pattern: \"fwwf\""));
+  EXPECT_THAT(yaml_of("--no-rope-freq 4"), HasSubstr("attention_pattern: \"fffn\""));
+  EXPECT_THAT(yaml_of("--no-rope-freq [0,1]*16"), HasSubstr("attention_pattern: \"fn\""));
+  EXPECT_THAT(yaml_of("--position-embedding-type none"), HasSubstr("attention_pattern: \"n\""));
+  EXPECT_THAT(
+      refusal_of("--window-size 127,0 --window-attn-skip-freq [1,0]*3"),
+      HasSubstr("--window-attn-skip-freq is neither a number nor a list of 0 and 1 for 32"));
+  EXPECT_THAT(refusal_of("--window-size 127"), HasSubstr("--window-size is no pair"));
+  EXPECT_THAT(refusal_of("--window-size 127,0 --no-rope-freq 4"),
+              HasSubstr("--no-rope-freq takes positions from layers with a window"));
+  const std::string experts = "--num-experts 8 --moe-grouped-gemm --moe-ffn-hidden-size 512 ";
+  EXPECT_THAT(
+      yaml_of(experts + "--moe-layer-freq '([0]*3+[1]*29)'"),
+      AllOf(HasSubstr("dense_layers: 3"), HasSubstr("expert_ffn: 512"), HasSubstr("ffn: 11008")));
+  EXPECT_THAT(yaml_of(experts + "--moe-layer-freq [0,1]*16"),
+              AllOf(HasSubstr("expert_pattern: \"-E\""), HasSubstr("expert_ffn: 512")));
+}
+
+TEST(MegatronRecipe, FurtherPredictionsBesideTheLossOrAheadOfIt) {
+  const std::string stages = "--pipeline-model-parallel-size 2 --mtp-num-layers 1 ";
+  const auto layout = [&](const std::string& letters) {
+    return stages + "--pipeline-model-parallel-layout '" + letters + "'";
+  };
+  EXPECT_THAT(yaml_of(layout("Et*20|t*12mL")), Not(HasSubstr("approximations")));
+  EXPECT_THAT(yaml_of(layout("Et*16|t*8|t*8m|L")), HasSubstr("counted in the stage of the loss"));
+  EXPECT_THAT(refusal_of(layout("Et*16|t*16|m|L")),
+              HasSubstr("--pipeline-model-parallel-layout has a stage without a layer (t)"));
+}
+
+TEST(MegatronRecipe, NormsOfHeadsWithoutWeights) {
+  EXPECT_THAT(yaml_of("--qk-l2-norm"),
+              AllOf(HasSubstr("qk_norm: true"), HasSubstr("qk_norm_plain: true")));
+}
+
+TEST(MegatronRecipe, StacksOfMamba2) {
+  const std::string hybrid =
+      "torchrun --nproc_per_node 8 pretrain_mamba.py --num-layers 4 --hidden-size 1024 "
+      "--num-attention-heads 8 --ffn-hidden-size 4096 --seq-length 4096 --micro-batch-size 1 "
+      "--global-batch-size 8 --bf16 --normalization RMSNorm --squared-relu "
+      "--disable-bias-linear --position-embedding-type none --hidden-dropout 0 "
+      "--attention-dropout 0 --untie-embeddings-and-output-weights --vocab-size 32000 "
+      "--spec megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec ";
+  const auto yaml = [&](const std::string& more) {
+    return to_yaml(import_megatron(hybrid + more + "\n", "job.sh", {}).scenario);
+  };
+  EXPECT_THAT(yaml("--hybrid-override-pattern M-M*"),
+              AllOf(HasSubstr("layer_pattern: \"M-M*\""), HasSubstr("mamba_heads: 32"),
+                    HasSubstr("mamba_state: 128"), HasSubstr("mamba_groups: 8"),
+                    HasSubstr("attention_pattern: \"n\""), HasSubstr("relu_squared")));
+  EXPECT_THAT(yaml("--hybrid-override-pattern M-M* --mamba-num-heads 16 --mamba-head-dim 32"),
+              AllOf(HasSubstr("mamba_heads: 16"), HasSubstr("mamba_head_dim: 32")));
+  EXPECT_THROW(yaml(""), InputError) << "a stack of Mamba-2 without its pattern";
+}
+
+TEST(MegatronRecipe, CudaGraphs) {
+  EXPECT_THAT(yaml_of("--enable-cuda-graph"), HasSubstr("cuda_graphs: layers"));
+  EXPECT_THAT(yaml_of("--cuda-graph-impl local --cuda-graph-scope full_iteration"),
+              HasSubstr("cuda_graphs: full_iteration"));
+  EXPECT_THAT(yaml_of("--cuda-graph-impl transformer_engine --cuda-graph-scope attn moe_router"),
+              AllOf(HasSubstr("cuda_graphs: layers"),
+                    HasSubstr("graph_modules:\n      - attn\n      - moe_router\n")));
+  EXPECT_THAT(yaml_of("--cuda-graph-impl none"), Not(HasSubstr("cuda_graphs")));
+  EXPECT_THAT(refusal_of("--cuda-graph-impl local --cuda-graph-scope moe"),
+              HasSubstr("--cuda-graph-scope names moe, which is not simulated"));
+}
+
+TEST(MegatronRecipe, ParametersInFp8AndOffloadedLayers) {
+  EXPECT_THAT(yaml_of("--fp8-format hybrid --fp8-param-gather"), HasSubstr("fp8_parameters: true"));
+  EXPECT_THAT(refusal_of("--fp8-param-gather"), HasSubstr("--fp8-param-gather is for products"));
+  EXPECT_THAT(yaml_of("--cpu-offloading --cpu-offloading-num-layers 4"),
+              HasSubstr("offload_layers: 4"));
+}
+
+TEST(MegatronRecipe, SmallThingsThatNoFieldHasAreSaid) {
+  const std::string experts = "--num-experts 8 --moe-grouped-gemm ";
+  const ImportedJob job = import_megatron(
+      kLlama + experts + "--moe-router-dtype fp32 --moe-shared-expert-overlap --quick-geglu\n",
+      "job.sh", {});
+  EXPECT_EQ(job.approximate.size(), 3U);
+  EXPECT_THAT(yaml_of(experts + "--moe-router-force-load-balancing"),
+              Not(HasSubstr("approximations")));
+  EXPECT_THAT(refusal_of(std::string("--activation-func-clamp-value 7.0")), "")
+      << "of the gate's kernel";
+}
+
 TEST(MegatronRecipe, FourBitsAndLayersInBf16) {
   EXPECT_THAT(yaml_of("--fp4-format e2m1 --first-last-layers-bf16 "
                       "--num-layers-at-start-in-bf16 0 --num-layers-at-end-in-bf16 4"),

@@ -11,6 +11,8 @@ using ::testing::ElementsAre;
 TEST(PipelineLayout, RepetitionsAreWrittenOut) {
   EXPECT_THAT(parse_pipeline_layout("Et*3|(tt|)*2,tL").layers, ElementsAre(3, 2, 2, 1));
   EXPECT_TRUE(parse_pipeline_layout("E|t|mL").predicts_more);
+  EXPECT_FALSE(parse_pipeline_layout("E|t|mL").predicts_ahead);
+  EXPECT_TRUE(parse_pipeline_layout("E|tm|L").predicts_ahead);
   for (const char* broken : {"Et|(t", "Et|x|L", "tE|L", "EL|t", "Et*|L", "E(t*99999)*99999|L"})
     EXPECT_FALSE(parse_pipeline_layout(broken).fault.empty()) << broken;
 }

@@ -1,0 +1,135 @@
+// Models of Mamba-2 and attention layers: transformers 4.57, models/{granitemoehybrid,bamba}, and
+// the code beside the weights of Nemotron-H, as recalled.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "workloads/hugging_face/hugging_face_llama.h"
+
+namespace tessera {
+namespace {
+
+using nlohmann::json;
+
+/// Names of a Mamba-2 mixer's sizes.
+struct MambaKeys {
+  const char *heads, *head_dim, *state, *groups, *taps, *conv_bias, *projection_bias, *expand,
+      *chunk;
+};
+constexpr MambaKeys kOfNemotron{"mamba_num_heads", "mamba_head_dim", "ssm_state_size",
+                                "n_groups",        "conv_kernel",    "use_conv_bias",
+                                "mamba_proj_bias", "expand",         "chunk_size"};
+constexpr MambaKeys kOfBamba{"mamba_n_heads",   "mamba_d_head", "mamba_d_state",
+                             "mamba_n_groups",  "mamba_d_conv", "mamba_conv_bias",
+                             "mamba_proj_bias", "mamba_expand", "mamba_chunk_size"};
+
+void read_mamba(ConfigReader& in, ModelSpec& model, const MambaKeys& keys) {
+  model.mamba_heads = in.dimension(keys.heads);
+  model.mamba_head_dim = in.dimension(keys.head_dim);
+  model.mamba_state = in.dimension(keys.state);
+  model.mamba_groups = in.dimension_or(keys.groups, 1);
+  in.require_divisor(keys.groups, model.mamba_groups, keys.heads, model.mamba_heads);
+  if (in.dimension_or(keys.taps, 4) != 4)
+    in.fail(keys.taps, "is not 4", "convolutions over 4 positions are simulated");
+  if (!in.flag_or(keys.conv_bias, true))
+    in.leave_out(keys.conv_bias, "is false: the simulated convolution has a bias", "");
+  if (in.flag_or(keys.projection_bias, false))
+    in.leave_out(keys.projection_bias, "is true: the simulated projections have no biases", "");
+  in.has(keys.expand);
+  in.has(keys.chunk);
+  in.approximate("the kernels of Mamba-2 layers were never measured");
+  for (const char* within :
+       {"mamba_hidden_act", "use_mamba_kernels", "time_step_floor", "time_step_limit",
+        "time_step_max", "time_step_min", "time_step_rank", "mamba_dt_limit"})
+    in.has(within);
+}
+
+/// Layers of a mixer and a feed-forward each are two of one branch.
+void set_pairs(ModelSpec& model, const std::string& mixers, char second) {
+  for (const char mixer : mixers) (model.layer_pattern += mixer) += second;
+  model.layers = static_cast<std::int64_t>(model.layer_pattern.size());
+}
+
+}  // namespace
+
+void read_nemotron_h(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::llama;
+  model.layers = in.dimension("num_hidden_layers", kMostHuggingFaceLayers);
+  model.layer_pattern = in.text_or("hybrid_override_pattern", "");
+  if (model.layer_pattern.find_first_not_of("M*-E") != std::string::npos ||
+      static_cast<std::int64_t>(model.layer_pattern.size()) != model.layers)
+    in.fail("hybrid_override_pattern",
+            "is no text of a letter M, *, - or E for each of num_hidden_layers = " +
+                std::to_string(model.layers),
+            "check both");
+  model.hidden = in.dimension("hidden_size");
+  model.heads = in.dimension("num_attention_heads");
+  model.kv_heads = in.dimension_or("num_key_value_heads", model.heads);
+  in.require_divisor("num_key_value_heads", model.kv_heads, "num_attention_heads", model.heads);
+  model.head_dim = in.dimension_or(in.name_in_use("head_dim", "attention_head_dim"), 128);
+  in.has("attention_head_dim");
+  model.ffn = in.dimension("intermediate_size");
+  model.vocab = in.dimension("vocab_size");
+  model.hidden_dropout = in.probability_or("hidden_dropout", 0.0);
+  model.attention_dropout = in.probability_or("attention_dropout", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
+  model.attention_pattern = attention_letter::kWithoutPositions;
+  model.activation = Activation::relu_squared;
+  if (const json& act = in.value("mlp_hidden_act"); !act.is_null() && act != "relu2")
+    in.fail("mlp_hidden_act", "is " + ConfigReader::shown(act), "this model_type has relu2");
+  if (in.flag_or("use_bias", false))
+    in.leave_out("use_bias", "is true: the simulated layers have no biases", "");
+  read_mamba(in, model, kOfNemotron);
+  for (const char* within : {"num_logits_to_keep", "rescale_prenorm_residual", "residual_in_fp32"})
+    in.has(within);
+  if (model.layer_pattern.find(layer_letter::kExperts) == std::string::npos) return;
+  read_deepseek_experts(in, model);
+  if (in.has("moe_shared_expert_intermediate_size"))
+    model.shared_ffn = in.dimension("moe_shared_expert_intermediate_size");
+  model.router_sigmoid = model.router_bias = true;
+}
+
+/// Each layer has a mixer, then a shared feed-forward, beside experts where there are some.
+void read_granite_hybrid(ConfigReader& in, ModelSpec& model) {
+  read_granite_moe(in, model);
+  std::string mixers;
+  const json& types = in.value("layer_types");
+  if (static_cast<std::int64_t>(types.size()) != model.layers)
+    in.fail("layer_types",
+            "has " + std::to_string(types.size()) + " entries for " + std::to_string(model.layers) +
+                " layers",
+            "give one for each");
+  for (const json& type : types) {
+    if (type != "mamba" && type != "attention")
+      in.fail("layer_types", "has " + ConfigReader::shown(type), "known: mamba, attention");
+    mixers += type == "attention" ? layer_letter::kAttention : layer_letter::kMamba;
+  }
+  set_pairs(model, mixers, model.experts > 0 ? layer_letter::kExperts : layer_letter::kFeedForward);
+  const std::string positions = in.text_or("position_embedding_type", "rope");
+  if (positions == "nope")
+    model.attention_pattern = attention_letter::kWithoutPositions;
+  else if (positions != "rope")
+    in.fail("position_embedding_type", "is " + positions, "known: nope, rope");
+  in.has("normalization_function");
+  read_mamba(in, model, kOfBamba);
+}
+
+void read_bamba(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  std::string mixers(static_cast<std::size_t>(model.layers), layer_letter::kMamba);
+  for (const json& number : in.value("attn_layer_indices")) {
+    const bool is_layer = number.is_number_integer() && number >= 0 && number < model.layers;
+    if (!is_layer) {
+      in.fail("attn_layer_indices", "has " + ConfigReader::shown(number),
+              "name layers from 0 to " + std::to_string(model.layers - 1));
+      continue;
+    }
+    mixers[number.get<std::size_t>()] = layer_letter::kAttention;
+  }
+  set_pairs(model, mixers, layer_letter::kFeedForward);
+  read_partial_rotary(in, model, "partial_rotary_factor", 0.5);
+  for (const char* within : {"attn_rotary_emb", "num_logits_to_keep", "z_loss_coefficient"})
+    in.has(within);
+  read_mamba(in, model, kOfBamba);
+}
+
+}  // namespace tessera

@@ -1,0 +1,119 @@
+// Dense models of 2024 to 2026: transformers 4.57, models/NAME/modeling_NAME.py, as recalled.
+#include <nlohmann/json.hpp>
+
+#include "workloads/hugging_face/hugging_face_llama.h"
+
+namespace tessera {
+namespace {
+
+/// Two linear layers around a squared ReLU, without a gate.
+void read_squared_relu(ConfigReader& in, ModelSpec& model) {
+  if (in.value("hidden_act") != "relu2")
+    in.fail("hidden_act", "is " + ConfigReader::shown(in.value("hidden_act")),
+            "this model_type is simulated with relu2");
+  model.activation = Activation::relu_squared;
+}
+
+/// Dimensions of Llama whose activation another function reads.
+void read_without_activation(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::llama;
+  model.layers = in.dimension("num_hidden_layers", kMostHuggingFaceLayers);
+  model.hidden = in.dimension("hidden_size");
+  set_heads(in, model, "num_attention_heads", "hidden_size");
+  model.head_dim = in.dimension_or("head_dim", model.head_dim);
+  model.kv_heads = in.dimension_or("num_key_value_heads", model.heads);
+  in.require_divisor("num_key_value_heads", model.kv_heads, "num_attention_heads", model.heads);
+  model.ffn = in.dimension("intermediate_size");
+  model.vocab = in.dimension("vocab_size");
+  model.hidden_dropout = in.probability_or("hidden_dropout", 0.0);
+  model.attention_dropout = in.probability_or("attention_dropout", 0.0);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
+  model.qkv_bias = model.output_bias = in.flag_or("attention_bias", false);
+  model.mlp_bias = in.flag_or("mlp_bias", false);
+}
+
+}  // namespace
+
+void read_smollm3(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+  in.has("pretraining_tp");  // of no product in its code
+  read_usual_window(in, model, false);
+  read_positions(in, model, 4);
+}
+
+void read_seed_oss(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.hidden_dropout = in.probability_or("residual_dropout", 0.1);
+  model.attention_dropout = in.probability_or("attention_dropout", 0.1);
+  model.qkv_bias = in.flag_or("attention_bias", true);
+  model.output_bias = in.flag_or("attention_out_bias", false);
+}
+
+/// use_bias is of all linear layers but the head.
+void read_ernie4_5(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
+  model.qkv_bias = model.output_bias = model.mlp_bias = in.flag_or("use_bias", false);
+}
+
+/// Norms of heads behind the rotary embedding, which cost the same there.
+void read_hunyuan_dense(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.qk_norm = in.flag_or("use_qk_norm", true);
+  in.has("attention_head_dim");
+  if (in.dimension_or("num_experts", 1) > 1)
+    in.fail("num_experts", "is more than 1", "models with experts are hunyuan_v1_moe");
+  in.has("num_shared_expert");
+}
+
+/// GLM-4 of June 2024: biases of queries, keys and values alone.
+void read_glm(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.qkv_bias = in.flag_or("attention_bias", false);
+  model.output_bias = false;
+  read_partial_rotary(in, model, "partial_rotary_factor", 0.5);
+}
+
+/// GLM-4 of April 2025 has norms behind both branches as well.
+void read_glm4(ConfigReader& in, ModelSpec& model) {
+  read_glm(in, model);
+  model.norm_placement = NormPlacement::both;
+}
+
+/// Norms behind the branches and over heads; with windows, layers without one have no positions.
+void read_exaone4(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.norm_placement = NormPlacement::after;
+  model.qk_norm = true;
+  in.has("sliding_window_pattern");
+  read_usual_window(in, model, true);
+  leave_full_layers_unturned(model);
+}
+
+void read_arcee(ConfigReader& in, ModelSpec& model) {
+  read_without_activation(in, model);
+  read_squared_relu(in, model);
+}
+
+/// Minitron and Nemotron-4: a layer norm whose weight is stored less one.
+void read_nemotron(ConfigReader& in, ModelSpec& model) {
+  read_without_activation(in, model);
+  read_squared_relu(in, model);
+  model.norm = NormKind::layer_norm;
+  in.has("norm_eps");
+  read_partial_rotary(in, model, in.name_in_use("partial_rotary_factor", "rope_percent"), 0.5);
+  in.has("rope_percentage");
+}
+
+/// Mistral of December 2025: queries are multiplied by what grows with the position.
+void read_ministral3(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  const nlohmann::json& rope = in.value("rope_parameters");
+  if (rope.is_object() && rope.contains("llama_4_scaling_beta"))
+    in.approximate(in.prefix() +
+                   "rope_parameters.llama_4_scaling_beta: a product over the queries of each layer "
+                   "is left out");
+}
+
+}  // namespace tessera

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "workloads/model_spec.h"
+
+namespace tessera {
+
+// Which layers have what, from a letter for each layer to the fields of a model that say it in the
+// fewest words.
+
+/// The shortest beginning of `letters` whose repetition is all of it: "wwf" of "wwfwwfww".
+std::string shortest_period(const std::string& letters);
+
+/// Sets window, full_every and attention_pattern by `letters` (attention_letter), one for each
+/// layer; `window` [tokens] is that of layers with one.
+void set_attention_pattern(ModelSpec& model, std::int64_t window, const std::string& letters);
+
+/// Sets dense_layers or expert_pattern by `letters`, E or - for each layer. False where no layer
+/// has experts.
+bool set_expert_pattern(ModelSpec& model, const std::string& letters);
+
+}  // namespace tessera
