@@ -19,6 +19,18 @@ void add_figure(PageJson& summary, const char* name, const PageJson& value,
   summary.push_back({{"name", name}, {"value", value}, {"definition", definition}});
 }
 
+/// What becomes of the batch while replicas are missing.
+void add_batch(const RunAnswer& answer, PageJson& summary) {
+  const int least = answer.runs.least_replicas * answer.replicas_together;
+  add_figure(summary, "batch with fewer replicas",
+             answer.batch == BatchWithout::kept ? "kept" : "smaller",
+             "kept: those that are left take more micro-batches; smaller: a step trains fewer "
+             "samples");
+  add_figure(summary, "samples of a step, at least", answer.samples_with(least));
+  add_figure(summary, "replicas, at least", least);
+  add_figure(summary, "with fewer replicas [h]", answer.runs.fewer.mean);
+}
+
 PageJson summary_of(const RunAnswer& answer) {
   const RunStatistics& runs = answer.runs;
   PageJson summary = PageJson::array();
@@ -33,7 +45,9 @@ PageJson summary_of(const RunAnswer& answer) {
   add_figure(summary, "GPUs", answer.gpus);
   add_figure(summary, "nodes of the job", answer.plan.nodes);
   add_figure(summary, "spares", answer.plan.spares);
+  const bool fewer = answer.plan.elastic || answer.plan.replica_wise;
   add_figure(summary, "policy", answer.policy);
+  if (fewer) add_batch(answer, summary);
   add_figure(summary, "failures", answer.failures);
   add_figure(summary, "stops", runs.stops.mean);
   if (runs.hours_to_failure)

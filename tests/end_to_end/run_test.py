@@ -14,6 +14,7 @@ from tessera_command import PROGRAM, ROOT, SCENARIOS, EndToEnd, settings
 MEASUREMENTS = Path(os.environ.get("TESSERA_MEASUREMENTS", ROOT / "../shared/measurements")) / "failures"
 SMALL = SCENARIOS / "llama-3-8b_64xh100_tp4_cp8_bf16.yaml"
 LARGE = SCENARIOS / "gpt3-175b_16384xh100_tp8_pp16_dp128.yaml"
+DATA_64 = SCENARIOS / "gpt3-2.7b_64xh100_dp64_bf16.yaml"
 PARTS = ("useful", "slow", "lost", "checkpoint", "detection", "restart", "waiting")
 SHORT = ("--days", 90, "--failures-per-1000-node-days", 6.5, "--restart", "10min", "--checkpoint-interval", "60min",
          "--seeds", 20)
@@ -24,6 +25,10 @@ training: {framework: megatron-deepspeed, precision: bf16, sequence_length: 2048
            data_parallel: {sharding: optimizer}}
 parallelism: {tensor: 4, pipeline: 12, data: 8, embedding_as_layer: true, head_as_layer: true}
 """
+
+
+def with_replicas(replicas, micro_batches):
+    return f"parallelism.data={replicas}", f"training.global_batch={replicas * micro_batches}"
 
 
 def rows(name):
@@ -107,6 +112,75 @@ class Run(EndToEnd):
         self.assertGreater(elastic["hours"]["slow"]["mean"], 24)
         self.assertGreater(elastic["effective_training_time_ratio"], alone["effective_training_time_ratio"])
         self.assertGreater(spared["effective_training_time_ratio"], elastic["effective_training_time_ratio"])
+
+    def test_a_kept_batch_makes_steps_longer_and_a_smaller_one_trains_fewer_samples(self):
+        often = (DATA_64, "--days", 90, "--failures-per-1000-node-days", 50, "--repair", "48h", "--policy", "elastic")
+        whole = self.simulate(DATA_64)["step_time_s"]
+        kept, smaller = (self.run_json(*often, "--batch", batch) for batch in ("kept", "smaller"))
+        # 64 replicas of 4 micro-batches; a node takes eight of them: 256 on 56 are 5 for most.
+        for answer, micro_batches in ((kept, 5), (smaller, 4)):
+            fewer = answer["fewer_replicas"]
+            self.assertEqual((fewer["replicas"], fewer["samples"], fewer["micro_batches"]), (64, 256, 4))
+            one = fewer["steps_with_fewer"][0]
+            self.assertEqual(one["micro_batches"], micro_batches)
+            step = self.simulate(DATA_64, *with_replicas(one["replicas"], micro_batches))["step_time_s"]
+            self.assertEqual(one["step_time_s"], step)
+        self.assertEqual(kept["fewer_replicas"]["least_samples"], 256)
+        self.assertGreater(kept["fewer_replicas"]["steps_with_fewer"][0]["step_time_s"], 1.1 * whole)
+        least = smaller["fewer_replicas"]
+        self.assertEqual(least["least_samples"], 4 * least["least_replicas"])
+        # Nobody fills the fifth micro-batch of a kept batch.
+        self.assertLess(kept["effective_training_time_ratio"], smaller["effective_training_time_ratio"])
+        self.assertEqual(self.run_json(*often)["fewer_replicas"]["batch"], "kept")
+
+    def test_the_pace_of_fewer_replicas_is_what_the_hours_say(self):
+        # One node is out for the last 20 of 40 days: 56 of 64 replicas.
+        trace = self.plant("out.csv", "node,start_day,end_day\n3,20,40\n")
+        answer = self.run_json(DATA_64, "--fault-trace", trace, "--days", 40, "--policy", "elastic", "--checkpoint-time", "0s", "--restart", "0s")
+        one = answer["fewer_replicas"]["steps_with_fewer"][0]
+        pace = answer["step_time_s"] / one["step_time_s"]
+        self.assertEqual(one["replicas"], 56)
+        self.assertAlmostEqual(answer["fewer_replicas"]["hours_with_fewer"]["mean"], 20 * 24, places=3)
+        self.assertAlmostEqual(answer["effective_training_time_ratio"], (1 + pace) / 2, delta=0.002)
+
+    def test_replicas_that_share_experts_leave_together(self):
+        mixtral = SCENARIOS / "mixtral-8x7b_64xh100_tp2_pp4_ep8_bf16.yaml"
+        answer = self.run_json(mixtral, *SHORT, "--repair", "24h", "--policy", "elastic")
+        # Eight replicas share the experts: there are no others, and the job waits for its node.
+        self.assertEqual(answer["fewer_replicas"]["leave_together"], answer["fewer_replicas"]["replicas"])
+        self.assertEqual(answer["fewer_replicas"]["hours_with_fewer"]["mean"], 0)
+        self.assertGreater(answer["hours"]["waiting"]["mean"], 24)
+
+    def test_who_watches_decides_when_a_failure_is_noticed(self):
+        failures = self.plant("watch.yaml", "failures:\n  - {component: host, per_1000_node_days: 100, detection: 1h}\n"
+                                            "  - {component: nic, per_1000_node_days: 100, detection: 1h}\n")
+        base = (SMALL, "--failures", failures, "--days", 30)
+        stated = self.run_json(*base)
+        self.assertEqual(stated["detection_s"], {"host": 3600, "nic": 3600})
+        watched = self.run_json(*base, "--heartbeat", "30s")
+        self.assertEqual(watched["detection_s"], {"host": 30, "nic": 3600})
+        both = self.run_json(*base, "--heartbeat", "30s", "--collective-timeout", "10min")
+        self.assertEqual(both["detection_s"], {"host": 30, "nic": 600})
+        self.assertLess(both["hours"]["detection"]["mean"], watched["hours"]["detection"]["mean"] / 4)
+        steps = self.run_json(*base, "--progress-steps", 5)
+        self.assertAlmostEqual(steps["detection_s"]["nic"], 5 * steps["step_time_s"], places=9)
+
+    def test_slow_nodes_are_evicted_or_kept(self):
+        failures = self.plant("slow.yaml", "failures:\n  - {name: slow, component: gpu, per_1000_node_days: 100, detection: 10min, repair: 2h, slowdown: 1.02}\n"
+                                           "  - {name: crash, component: software, per_1000_node_days: 100}\n")
+        base = (SMALL, "--failures", failures, "--days", 60, "--spares", 1, "--restart", "20min")
+        evict, keep = (self.run_json(*base, "--stragglers", what) for what in ("evict", "keep"))
+        self.assertGreater(evict["causes"]["slow"]["stops"], 30)
+        self.assertEqual(keep["causes"]["slow"]["stops"], 0)
+        self.assertGreater(keep["causes"]["slow"]["slow_h"], 5 * evict["causes"]["slow"]["slow_h"])
+        # Two per cent slower for some 30 h costs less than a restart of 20 min with half an hour of lost work.
+        self.assertGreater(keep["effective_training_time_ratio"], evict["effective_training_time_ratio"])
+
+    def test_the_section_says_what_the_options_say(self):
+        section = settings("reliability.batch=smaller", "reliability.keep_slow_nodes=true", "reliability.heartbeat=30s", "reliability.policy=elastic",
+                           "reliability.failures_per_1000_node_days=50", "reliability.repair=48h")
+        options = ("--batch", "smaller", "--stragglers", "keep", "--heartbeat", "30s", "--policy", "elastic", "--failures-per-1000-node-days", 50, "--repair", "48h")
+        self.assertEqual(self.run_json(DATA_64, *section, "--days", 20), self.run_json(DATA_64, *options, "--days", 20))
 
     def test_a_slow_gpu_slows_the_job_as_its_simulated_step_says(self):
         state = "perturbation.gpus=[{ranks: 0, slowdown: 1.5}]"
@@ -270,6 +344,12 @@ H100-SXM5-80GB,east,2026-12-01,spot,9.00,400,2min,15min,list
             ((*rate, "--vary", "spares"), "--vary: is spares; give values, as spares=A,B,C"),
             ((*rate, "--vary", "restart=1min,x"), "--restart: "),
             (("--fault-trace", "none.csv"), "none.csv"),
+            ((*rate, "--progress-steps", 1), "--progress-steps: is at most one step"),
+            ((*rate, "--heartbeat", "0s"), "--heartbeat: is 0s; give more than 0 s"),
+            ((*rate, "--heartbeat", "30s", "--detection", "1min"), "--detection: is 1min beside heartbeat 30 s"),
+            ((*rate, "--policy", "elastic", *settings("perturbation.gpus=[{replicas: 1, slowdown: 2}]")), "perturbation.gpus tells replicas apart"),
+            ((*rate, "--policy", "replica-wise", *settings("training.data_parallel.sharding=optimizer")), "are divided among all replicas"),
+            ((*rate, "--policy", "replica-wise", *settings("parallelism.data=1", "parallelism.tensor=8")), "the job has one replica"),
             ((*rate, *settings("training.mode=inference")), "is no training"),
         )
         for arguments, message in cases:

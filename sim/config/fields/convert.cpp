@@ -40,6 +40,7 @@ static_assert(int{schema::eight_bit} == int(ActivationPacking::eight_bit));
 static_assert(int{schema::on_nvme} == int(OptimizerStates::on_nvme));
 static_assert(int{schema::Memory::cpu_optimizer} == int(MemoryPlanner::cpu_optimizer));
 static_assert(int{schema::Reliability::elastic} == int(MissingNodes::elastic));
+static_assert(int{schema::Reliability::smaller} == int(BatchWithout::smaller));
 static_assert(int{schema::Training::fused} == int(KernelMode::fused));
 static_assert(int{schema::Training::fp8} == int(Precision::fp8));
 static_assert(int{schema::Training::nvfp4} == int(Precision::fp4));

@@ -287,6 +287,11 @@ void mirror(Of<ReliabilitySettings> auto& settings, auto&& visit) {
   visit("spares", settings.spares);
   visit("repair_crews", settings.repair_crews);
   visit("least_replicas", settings.least_replicas);
+  visit("batch", settings.batch);
+  visit("keep_slow_nodes", settings.keep_slow_nodes);
+  visit("collective_timeout", settings.collective_timeout);
+  visit("heartbeat", settings.heartbeat);
+  visit("progress_steps", settings.progress_steps);
 }
 
 void mirror(Of<HostTable> auto& host, auto&& visit) {

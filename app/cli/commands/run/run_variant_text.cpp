@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli/commands/run_options.h"
+#include "app/cli/commands/run/run_options.h"
 
 namespace tessera {
 namespace {
