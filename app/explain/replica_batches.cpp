@@ -9,6 +9,7 @@
 
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
+#include "sim/plan/plan.h"
 #include "sim/process/answer.h"
 #include "sim/step/run_step.h"
 
@@ -44,12 +45,13 @@ std::vector<double> ends_of(const StepRun& run) {
 }
 
 BatchSplit simulated_split(Scenario scenario, const std::vector<int>& counts,
-                     const PredictorWeights& weights) {
+                           const PredictorWeights& weights) {
   scenario.step.global_batch =
       scenario.step.micro_batch * std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   scenario.step.split.micro_batches_per_replica = counts;
+  const TimedProgram timed = plan_step(scenario, weights);  // its problems are the user's
   return forked([&] {
-    const StepRun run = run_step(scenario, weights);
+    const StepRun run = run_step(timed);
     return BatchSplit{.counts = counts,
                       .ends_s = ends_of(run),
                       .step = run.report.step_time,

@@ -180,9 +180,9 @@ std::string table_text(const ClockPlan& plan) {
       plan.scheduled_j(), 100 * (1 - plan.scheduled_j() / plan.energy_j()));
   text += line;
   if (plan.spared > 0)
-    text += "at the full clock: the first " + std::to_string(plan.spared) +
-            " forward and the last " + std::to_string(plan.spared) +
-            " backward passes of a stage,\nand what is no pass\n";
+    text += "at the full clock: a stage's first " + std::to_string(plan.spared) +
+            " forward and last " + std::to_string(plan.spared) +
+            " backward passes,\nand what is no pass\n";
   return text;
 }
 

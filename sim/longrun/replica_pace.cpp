@@ -58,17 +58,17 @@ std::int64_t micro_batches_without(const StepOptions& step, int left, BatchWitho
   return (all + left * group - 1) / (left * group) * group;
 }
 
-std::vector<int> replicas_to_simulate(const StepOptions& step, int least, int together,
+std::vector<int> replicas_to_simulate(const StepOptions& step, const std::vector<int>& left,
                                       BatchWithout batch) {
   constexpr std::size_t kMost = 4;
   constexpr std::int64_t kMostTimes = 8;  // as many micro-batches; behind that, in proportion
   std::vector<int> all;
   double before = size_of(step, step.layout.data, batch);
-  for (int left = step.layout.data - together; left >= std::max(least, 1); left -= together) {
-    const double size = size_of(step, left, batch);
+  for (const int replicas : left) {
+    const double size = size_of(step, replicas, batch);
     const bool too_many = batch == BatchWithout::kept && !all.empty() &&
                           size > static_cast<double>(kMostTimes * step.micro_batches());
-    if (size != before && !too_many) all.push_back(left);
+    if (size != before && !too_many) all.push_back(replicas);
     before = size;
   }
   if (all.size() <= kMost) return all;

@@ -26,9 +26,9 @@ struct StepWithout {
   bool fits = true;  ///< into the GPUs' memory
 };
 
-/// With which numbers of replicas, from `least` to all but one, a step should be simulated so that
-/// pace_without() knows the others: at most four of them, ascending in what is missing.
-std::vector<int> replicas_to_simulate(const StepOptions& step, int least, int together,
+/// Of the numbers of replicas that are left in turn, descending, those with which a step should be
+/// simulated so that pace_without() knows the others: at most four.
+std::vector<int> replicas_to_simulate(const StepOptions& step, const std::vector<int>& left,
                                       BatchWithout batch);
 
 /// Training in a unit of time over that of all replicas, by the number of groups of `together`

@@ -109,12 +109,18 @@ struct RunAnswer {
   std::optional<IntervalAdvice> intervals;
   std::optional<SpareAdvice> spares;
   std::optional<TokenGoal> goal;
+  double deadline_days = 0;  ///< of the goal; 0: none
   std::optional<ReplayedTrace> trace;
   RunStatistics runs;
   RunBill bill;
   std::vector<ActivitySpan> timeline;  ///< of the first seed
   std::vector<std::string> notes;
 
+  /// Whether nine of ten runs reach the goal by the deadline.
+  bool in_time() const {
+    return goal && goal->hours && goal->reached == runs.seeds &&
+           goal->hours->high <= deadline_days * 24;
+  }
   /// Samples of a step with `left` replicas.
   std::int64_t samples_with(int left) const {
     return batch == BatchWithout::kept ? global_batch : global_batch / replicas * left;

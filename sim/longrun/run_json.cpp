@@ -203,6 +203,7 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
   all["dollars"] = or_null(answer.bill.dollars);
   if (!answer.bill.price.empty()) all["price"] = answer.bill.price;
   if (answer.goal) all["time_to_tokens"] = goal_json(*answer.goal);
+  if (answer.goal && answer.deadline_days > 0) all["time_to_tokens"]["in_time"] = answer.in_time();
   if (answer.trace) all["fault_trace"] = trace_json(*answer.trace);
   all["notes"] = answer.notes;
   all["timeline"] = timeline_json(answer.timeline);

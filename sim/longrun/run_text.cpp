@@ -102,6 +102,9 @@ std::string result_text(const RunAnswer& answer) {
                                     "   (4 of 5 runs: " + hours_text(goal.hours->low) + " to " +
                                     hours_text(goal.hours->high) + ")");
   text += line_of("  without failures", hours_text(goal.hours_without_failures));
+  if (answer.deadline_days > 0)
+    text += line_of(printed("  within %g days", answer.deadline_days).c_str(),
+                    answer.in_time() ? "yes, in 9 of 10 runs" : "no, not in 9 of 10 runs");
   return text;
 }
 

@@ -201,6 +201,16 @@ class Run(EndToEnd):
         self.assertAlmostEqual(goal["hours"]["mean"], goal["hours_without_failures"] / answer["effective_training_time_ratio"],
                                delta=0.01 * goal["hours"]["mean"])
         self.assertEqual(goal["runs_that_reached_it"], 20)
+        days = goal["hours"]["high"] / 24
+        for deadline, in_time in ((1.01 * days, True), (0.99 * days, False)):
+            self.assertIs(self.run_json(SMALL, *SHORT, "--tokens", 1e12, "--deadline", deadline)["time_to_tokens"]["in_time"], in_time)
+
+    def test_a_run_shorter_than_its_interval_says_so(self):
+        short = self.run_json(SMALL, "--failures-per-1000-node-days", 6.5, "--days", 0.01)
+        self.assertIn("the run is over before its first checkpoint", short["notes"])
+        self.assertEqual(short["hours"]["checkpoint"]["mean"], 0)
+        days = self.run_json(SMALL, "--failures-per-1000-node-days", 6.5, "--checkpoint-interval", "1d", "--days", 3)
+        self.assertAlmostEqual(days["checkpoint_interval"]["used_s"], 86400, delta=days["step_time_s"])
 
     def test_a_year_of_16384_gpus_takes_seconds(self):
         start = time.monotonic()
@@ -335,7 +345,7 @@ H100-SXM5-80GB,east,2026-12-01,spot,9.00,400,2min,15min,list
             (("--failures", "rsc-1", "--repair", "3h"), "--repair: is 3h, but each failure says its own"),
             ((*rate, "--restart", "10 minutes"), "--restart: "),
             ((*rate, "--checkpoint-interval", "0s"), "--checkpoint-interval: is 0s; give more than 0 s"),
-            ((*rate, "--least-replicas", 99), "--least-replicas: is 99, but the job has 2"),
+            ((*rate, "--policy", "elastic", "--least-replicas", 99), "--least-replicas: is 99, but the job has 2"),
             ((*rate, "--storage-bandwidth", "0 GB/s"), "--storage-bandwidth: is 0 GB/s; give more than 0 B/s"),
             (("--failures-per-1000-node-days", 1e9), "failures in each of 20 runs; give fewer --days or --seeds"),
             ((*rate, "--memory-interval", "1us"), "--checkpoint-interval: makes more than five million checkpoints"),
@@ -344,6 +354,8 @@ H100-SXM5-80GB,east,2026-12-01,spot,9.00,400,2min,15min,list
             ((*rate, "--vary", "spares"), "--vary: is spares; give values, as spares=A,B,C"),
             ((*rate, "--vary", "restart=1min,x"), "--restart: "),
             (("--fault-trace", "none.csv"), "none.csv"),
+            ((*rate, "--batch", "smaller"), "--batch: has no effect on --policy restart"),
+            ((*rate, "--least-replicas", 2), "--least-replicas: has no effect on --policy restart"),
             ((*rate, "--progress-steps", 1), "--progress-steps: is at most one step"),
             ((*rate, "--heartbeat", "0s"), "--heartbeat: is 0s; give more than 0 s"),
             ((*rate, "--heartbeat", "30s", "--detection", "1min"), "--detection: is 1min beside heartbeat 30 s"),
@@ -368,6 +380,9 @@ H100-SXM5-80GB,east,2026-12-01,spot,9.00,400,2min,15min,list
         self.assertAlmostEqual(answer["hours"]["waiting"]["mean"], 48, places=5)
         self.assertEqual([span["activity"] for span in answer["timeline"]],
                          ["training", "lost", "waiting", "restart", "training"])
+        self.assert_fails(3, "has no rows; give a line for each fault", "run", SMALL, "--fault-trace", self.plant("none.csv", "node,start_day,end_day\n"))
+        late = self.run_json(SMALL, "--fault-trace", trace, "--detection", "1h")
+        self.assertAlmostEqual(late["hours"]["detection"]["mean"], 1, places=9)
         self.assert_fails(3, "--trace-nodes: is 5", "run", SMALL, "--fault-trace", trace, "--trace-nodes", 5)
 
 

@@ -21,6 +21,12 @@ StepOptions job(int data, int micro_batches) {
   return step;
 }
 
+std::vector<int> down_to(int least, int most) {
+  std::vector<int> all;
+  for (int left = most; left >= least; --left) all.push_back(left);
+  return all;
+}
+
 TEST(ReplicasThatLeave, AreSingleWhereEachHoldsEverything) {
   EXPECT_EQ(replicas_that_leave_together(job(8, 4), false), 1);
   EXPECT_EQ(replicas_that_leave_together(job(8, 4), true), 1);
@@ -99,17 +105,18 @@ TEST(PaceWithout, CountsGroups) {
 }
 
 TEST(ReplicasToSimulate, AreAtMostFourAndReachTheFewest) {
-  const auto kept = replicas_to_simulate(job(128, 32), 100, 1, BatchWithout::kept);
+  const auto kept = replicas_to_simulate(job(128, 32), down_to(100, 127), BatchWithout::kept);
   ASSERT_EQ(kept.size(), 4u);
   EXPECT_EQ(kept.front(), 127);
   // 41 micro-batches: 4096 / 100 rounded up; of the replicas with as many, the most.
   EXPECT_EQ(micro_batches_without(job(128, 32), kept.back(), BatchWithout::kept), 41);
-  EXPECT_THAT(replicas_to_simulate(job(4, 2), 3, 1, BatchWithout::smaller), ElementsAre(3));
-  EXPECT_TRUE(replicas_to_simulate(job(4, 2), 4, 1, BatchWithout::kept).empty());
+  EXPECT_THAT(replicas_to_simulate(job(64, 4), {56, 48}, BatchWithout::smaller),
+              ElementsAre(56, 48));
+  EXPECT_TRUE(replicas_to_simulate(job(4, 2), {}, BatchWithout::kept).empty());
 }
 
 TEST(ReplicasToSimulate, BeyondEightTimesTheMicroBatchesStepsFollowInProportion) {
-  for (const int left : replicas_to_simulate(job(64, 2), 1, 1, BatchWithout::kept))
+  for (const int left : replicas_to_simulate(job(64, 2), down_to(1, 63), BatchWithout::kept))
     EXPECT_LE(micro_batches_without(job(64, 2), left, BatchWithout::kept), 16);
 }
 

@@ -70,6 +70,8 @@ TokenGoal token_goal(const RunOptions& options, const RunAnswer& answer) {
 void add_notes(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
   if (options.spares > 0 && !loses_nodes(answer.plan))
     answer.notes.emplace_back("the spares are never used: without --repair a failed node restarts");
+  if (answer.plan.length <= answer.plan.interval)
+    answer.notes.emplace_back("the run is over before its first checkpoint");
   if (!step.figures.fits)
     answer.notes.emplace_back("a step needs more memory than a GPU has (tessera simulate)");
 }
@@ -189,6 +191,15 @@ ExitCode run_variants_of(RunOptions asked, const std::set<std::string>& given) {
   return code;
 }
 
+/// Options of jobs on fewer replicas, where no policy has any.
+void check_used(const RunOptions& options, const std::set<std::string>& given) {
+  if (options.policy != "restart") return;
+  for (const char* option : {"--batch", "--least-replicas"})
+    if (given.contains(option))
+      throw InputError({option, "has no effect on --policy restart, which always has all replicas",
+                        "leave it out, or use --policy elastic or replica-wise"});
+}
+
 }  // namespace
 
 ExitCode run_long(const RunOptions& asked, const std::set<std::string>& given) {
@@ -204,6 +215,7 @@ ExitCode run_long(const RunOptions& asked, const std::set<std::string>& given) {
   }
   Scenario scenario = load_scenario(asked.file, asked.overrides, shipped_catalog());
   const RunOptions options = with_section(asked, scenario, given);
+  check_used(options, given);
   RunAnswer answer = planned_run(options, scenario);
   const RunStep step = simulated_step(options, std::move(scenario), {answer});
   return print_one(options, step, std::move(answer));

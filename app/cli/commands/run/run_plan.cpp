@@ -243,6 +243,7 @@ RunAnswer planned_run(const RunOptions& options, const Scenario& scenario) {
   answer.gpus = scenario.step.layout.world_size();
   answer.policy = options.policy;
   answer.first_seed = options.seed;
+  answer.deadline_days = options.deadline_days;
   answer.days = options.days > 0 ? options.days : kDefaultDays;
   const int per_node = scenario.cluster.node.gpu_count;
   plan.nodes = (answer.gpus + per_node - 1) / per_node;

@@ -8,7 +8,9 @@
 #include "app/shell/home.h"
 #include "hw/units/input_error.h"
 #include "sim/config/load.h"
+#include "sim/plan/plan.h"
 #include "sim/process/answer.h"
+#include "sim/reliability/replica_set.h"
 #include "sim/step/run_step.h"
 
 namespace tessera {
@@ -70,8 +72,8 @@ StepFigures simulated_without(const RunOptions& options, const RunStep& step, in
     const Scenario scenario =
         load_scenario(options.file, settings_without(options, step.scenario, left, micro_batches),
                       shipped_catalog());
-    known->second =
-        forked([&] { return figures_of(run_step(scenario, shipped_weights()).report); });
+    const TimedProgram timed = plan_step(scenario, shipped_weights());
+    known->second = forked([&] { return figures_of(run_step(timed).report); });
   } catch (const InputError& error) {
     const Problem& problem = error.problems().front();
     throw InputError({"--policy",
@@ -89,6 +91,18 @@ int least_replicas_met(const RunOptions& options, const RunAnswer& answer) {
   const std::vector<RunRecord> runs = simulate_runs(answer.plan, options.seed, options.seeds);
   return std::ranges::min(runs, {}, &RunRecord::least_replicas).least_replicas *
          answer.replicas_together;
+}
+
+/// How many replicas there can be, to the fewest that are met: those that whole nodes hold.
+std::vector<int> replicas_on_fewer_nodes(const RunPlan& plan, int least, int together) {
+  const ReplicaSet replicas(plan.replicas, plan.nodes);
+  std::vector<int> all;
+  for (int nodes = plan.nodes - 1; nodes > 0; --nodes) {
+    const int left = replicas.on(nodes) * together;
+    if (left < std::max(least, 1)) break;
+    if (left < plan.replicas * together && (all.empty() || left < all.back())) all.push_back(left);
+  }
+  return all;
 }
 
 }  // namespace
@@ -117,8 +131,9 @@ void set_replica_paces(const RunOptions& options, const RunStep& step, RunAnswer
   if ((!plan.elastic && !plan.replica_wise) || plan.replicas == 1) return;
   const int together = answer.replicas_together;
   const StepOptions& whole = step.scenario.step;
-  for (const int left :
-       replicas_to_simulate(whole, least_replicas_met(options, answer), together, answer.batch)) {
+  const std::vector<int> by_nodes =
+      replicas_on_fewer_nodes(plan, least_replicas_met(options, answer), together);
+  for (const int left : replicas_to_simulate(whole, by_nodes, answer.batch)) {
     StepWithout of{.left = left,
                    .micro_batches = micro_batches_without(whole, left, answer.batch),
                    .step = {}};

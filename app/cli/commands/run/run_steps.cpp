@@ -29,7 +29,8 @@ Seconds step_time_in(const RunOptions& options, const std::vector<std::string>& 
   std::vector<std::string> overrides = options.overrides;
   overrides.insert(overrides.end(), settings.begin(), settings.end());
   const Scenario scenario = load_scenario(options.file, overrides, shipped_catalog());
-  return forked([&] { return step_time_of(scenario, weights); });
+  const TimedProgram timed = plan_step(scenario, weights);
+  return forked([&] { return step_time_of(timed); });
 }
 
 }  // namespace
