@@ -358,7 +358,7 @@ H100-SXM5-80GB,east,2026-12-01,spot,9.00,400,2min,15min,list
             ((*rate, "--least-replicas", 2), "--least-replicas: has no effect on --policy restart"),
             ((*rate, "--progress-steps", 1), "--progress-steps: is at most one step"),
             ((*rate, "--heartbeat", "0s"), "--heartbeat: is 0s; give more than 0 s"),
-            ((*rate, "--heartbeat", "30s", "--detection", "1min"), "--detection: is 1min beside heartbeat 30 s"),
+            ((*rate, "--heartbeat", "30s", "--detection", "1min"), "--detection: is 1min beside heartbeat 30.0 s"),
             ((*rate, "--policy", "elastic", *settings("perturbation.gpus=[{replicas: 1, slowdown: 2}]")), "perturbation.gpus tells replicas apart"),
             ((*rate, "--policy", "replica-wise", *settings("training.data_parallel.sharding=optimizer")), "are divided among all replicas"),
             ((*rate, "--policy", "replica-wise", *settings("parallelism.data=1", "parallelism.tensor=8")), "the job has one replica"),
