@@ -28,11 +28,12 @@ void add_list_command(CLI::App& app);
 void add_plan_command(CLI::App& app, ExitCode& exit_code);
 void add_plan_graph_command(CLI::App& plan, ExitCode& exit_code);  ///< below `plan`
 void add_sweep_command(CLI::App& app, ExitCode& exit_code);
-void add_plan_parallelism_command(CLI::App& plan, ExitCode& exit_code);  ///< below `plan`
-void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code);       ///< below `plan`
-void add_plan_export_command(CLI::App& plan, ExitCode& exit_code);       ///< below `plan`
-void add_plan_clocks_command(CLI::App& plan);                            ///< below `plan`
-void add_plan_batch_command(CLI::App& plan);                             ///< below `plan`
+void add_plan_parallelism_command(CLI::App& plan, ExitCode& exit_code);    ///< below `plan`
+void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code);         ///< below `plan`
+void add_plan_export_command(CLI::App& plan, ExitCode& exit_code);         ///< below `plan`
+void add_plan_clocks_command(CLI::App& plan);                              ///< below `plan`
+void add_plan_micro_batches_command(CLI::App& plan, ExitCode& exit_code);  ///< below `plan`
+void add_plan_batch_command(CLI::App& plan);                               ///< below `plan`
 void add_topology_command(CLI::App& app);
 void add_snapshot_command(CLI::App& app);
 void add_import_command(CLI::App& app);

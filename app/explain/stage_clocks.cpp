@@ -108,13 +108,16 @@ StageClock stage_clock(double clock, double slowed, double kernels_s, Watts idle
 }
 
 ClockPlan searched_plan(const TimedProgram& timed, const StageTimes& base, double tolerance,
-                        int spared) {
+                        int spared, const std::function<void()>& on_stage) {
   constexpr double kRounding = 1e-9;  // of a simulated time
   ClockSearch search(timed, base.step * (1 + tolerance + kRounding), spared);
   std::vector<std::size_t> order(base.kernels_s.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t stage) { return base.kernels_s[stage]; });
-  for (const std::size_t stage : order) search.slow_down(stage);
+  for (const std::size_t stage : order) {
+    search.slow_down(stage);
+    on_stage();
+  }
   ClockPlan plan{
       .step = base.step, .scheduled_step = search.time(), .spared = spared, .stages = {}};
   const double stages = static_cast<double>(order.size());
@@ -142,7 +145,8 @@ double ClockPlan::scheduled_j() const {
                          [](double sum, const StageClock& of) { return sum + of.scheduled_j; });
 }
 
-ClockPlan plan_clocks(const Scenario& scenario, const PredictorWeights& weights, double tolerance) {
+ClockPlan plan_clocks(const Scenario& scenario, const PredictorWeights& weights, double tolerance,
+                      const OnClock& on_clock) {
   check(scenario);
   const TimedProgram timed = plan_step(scenario, weights);
   const StageTimes base = forked([&] { return times_of(timed); });
@@ -150,8 +154,13 @@ ClockPlan plan_clocks(const Scenario& scenario, const PredictorWeights& weights,
     throw InputError({"cluster.node.gpu.tdp",
                       "of " + scenario.cluster.node.gpu.id + " is not known",
                       "set it, or idle_power and busy_power"});
-  ClockPlan whole = searched_plan(timed, base, tolerance, 0);
-  ClockPlan steady = searched_plan(timed, base, tolerance, timed.program.layout.pipeline);
+  const auto stages = static_cast<std::size_t>(timed.program.layout.pipeline);
+  std::size_t done = 0;
+  const auto on_stage = [&] {
+    if (on_clock) on_clock(++done, 2 * stages);
+  };
+  ClockPlan whole = searched_plan(timed, base, tolerance, 0, on_stage);
+  ClockPlan steady = searched_plan(timed, base, tolerance, timed.program.layout.pipeline, on_stage);
   return steady.scheduled_j() < whole.scheduled_j() ? steady : whole;
 }
 
@@ -168,9 +177,9 @@ std::string table_text(const ClockPlan& plan) {
                     plan.energy_j(), plan.scheduled_j(),
                     100 * (1 - plan.scheduled_j() / plan.energy_j()));
   if (plan.spared > 0)
-    text += "at the full clock: the first " + std::to_string(plan.spared) +
-            " forward and the last " + std::to_string(plan.spared) +
-            " backward passes of a stage,\nand what is no pass\n";
+    text += "at the full clock: a stage's first " + std::to_string(plan.spared) +
+            " forward and last " + std::to_string(plan.spared) +
+            " backward passes,\nand what is no pass\n";
   return text;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,9 @@ struct ClockPlan {
   double scheduled_j() const;
 };
 
+/// Called after each stage whose clock was searched: how many of all searches have ended.
+using OnClock = std::function<void(std::size_t done, std::size_t all)>;
+
 /// The slowest clocks by stage with which the step takes at most 1 + `tolerance` of its time, stage
 /// by stage, the one that computes least first: once for whole stages, and once for what runs
 /// between the filling and the draining of the pipeline alone, whichever saves more. Each candidate
@@ -35,7 +40,8 @@ struct ClockPlan {
 /// as if clocks changed at once (Chung et al., "Perseus", SOSP 2024). Energy of a kernel falls with
 /// the voltage (hw/power.h); idle power stays. Throws InputError without a pipeline, without a
 /// known board power, and for jobs whose GPUs differ already.
-ClockPlan plan_clocks(const Scenario& scenario, const PredictorWeights& weights, double tolerance);
+ClockPlan plan_clocks(const Scenario& scenario, const PredictorWeights& weights, double tolerance,
+                      const OnClock& on_clock = {});
 
 std::string table_text(const ClockPlan& plan);
 std::string json_text(const ClockPlan& plan, const std::string& version);

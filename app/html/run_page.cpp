@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "app/html/page.h"
 #include "app/html/provenance_data.h"
 #include "sim/longrun/run_picture.h"
+#include "sim/report/text/text_line.h"
 
 namespace tessera {
 namespace {
@@ -17,6 +19,18 @@ using PageJson = nlohmann::ordered_json;
 void add_figure(PageJson& summary, const char* name, const PageJson& value,
                 const char* definition = "") {
   summary.push_back({{"name", name}, {"value", value}, {"definition", definition}});
+}
+
+/// What becomes of the batch while replicas are missing.
+void add_batch(const RunAnswer& answer, PageJson& summary) {
+  const int least = answer.runs.least_replicas * answer.replicas_together;
+  add_figure(summary, "batch with fewer replicas",
+             answer.batch == BatchWithout::kept ? "kept" : "smaller",
+             "kept: those that are left take more micro-batches; smaller: a step trains fewer "
+             "samples");
+  add_figure(summary, "samples of a step, at least", answer.samples_with(least));
+  add_figure(summary, "replicas, at least", least);
+  add_figure(summary, "with fewer replicas [h]", answer.runs.fewer.mean);
 }
 
 PageJson summary_of(const RunAnswer& answer) {
@@ -33,7 +47,9 @@ PageJson summary_of(const RunAnswer& answer) {
   add_figure(summary, "GPUs", answer.gpus);
   add_figure(summary, "nodes of the job", answer.plan.nodes);
   add_figure(summary, "spares", answer.plan.spares);
+  const bool fewer = answer.plan.elastic || answer.plan.replica_wise;
   add_figure(summary, "policy", answer.policy);
+  if (fewer) add_batch(answer, summary);
   add_figure(summary, "failures", answer.failures);
   add_figure(summary, "stops", runs.stops.mean);
   if (runs.hours_to_failure)
@@ -45,6 +61,39 @@ PageJson summary_of(const RunAnswer& answer) {
   if (answer.bill.energy_mwh) add_figure(summary, "energy [MWh]", *answer.bill.energy_mwh);
   if (answer.bill.dollars) add_figure(summary, "cost [dollars]", *answer.bill.dollars);
   return summary;
+}
+
+/// What the first screen answers.
+PageJson cards_of(const RunAnswer& answer) {
+  const RunStatistics& runs = answer.runs;
+  PageJson cards = PageJson::array();
+  const auto add = [&](const char* name, const char* kind, const PageJson& value,
+                       const std::string& detail) {
+    cards.push_back({{"name", name}, {"kind", kind}, {"value", value}, {"detail", detail}});
+  };
+  add("effective time", "share", 100 * runs.effective_ratio.mean,
+      formatted("4 of 5 runs: %.1f to %.1f %%", 100 * runs.effective_ratio.low,
+                100 * runs.effective_ratio.high));
+  add("goodput", "share", 100 * runs.effective_ratio.mean * answer.goodput_share(),
+      formatted("of %d nodes and %d spares", answer.plan.nodes, answer.plan.spares));
+  add("stops", "", std::to_string(std::llround(runs.stops.mean)),
+      runs.hours_to_failure
+          ? formatted("one in %.3g h, in %g days", runs.hours_to_failure->mean, answer.days)
+          : formatted("in %g days", answer.days));
+  add("checkpoint every", "seconds", to_seconds(answer.plan.interval).value(),
+      answer.intervals && answer.intervals->best
+          ? formatted("best of those simulated: %.3g min",
+                      to_seconds(answer.intervals->best->interval).value() / 60)
+          : "");
+  if (answer.bill.energy_mwh)
+    add("energy", "MWh", *answer.bill.energy_mwh,
+        !answer.bill.power.has_hosts          ? "GPUs alone"
+        : answer.bill.power.host_is_confirmed ? ""
+                                              : "host_power is estimated, not confirmed");
+  if (answer.bill.dollars)
+    add("cost", "dollars", *answer.bill.dollars,
+        answer.bill.price.empty() ? "at the catalog's price" : answer.bill.price);
+  return cards;
 }
 
 /// Shares of `begin` to `end` by activity.
@@ -99,7 +148,7 @@ PageJson parts_table(const RunStatistics& runs) {
   const std::array<std::pair<const char*, const SeedFigure*>, 8> kParts = {
       {{"wall clock", &runs.wall},
        {"useful", &runs.useful},
-       {"slow", &runs.slow},
+       {"slow nodes, fewer nodes", &runs.slow},
        {"lost work", &runs.lost},
        {"checkpoints", &runs.checkpoint},
        {"detection", &runs.detection},
@@ -113,7 +162,9 @@ PageJson parts_table(const RunStatistics& runs) {
 }  // namespace
 
 std::string run_page(const RunAnswer& answer, const std::string& tessera_version) {
-  PageJson page{{"title", "Run of " + answer.scenario}, {"summary", summary_of(answer)}};
+  PageJson page{{"title", "Run of " + answer.scenario},
+                {"cards", cards_of(answer)},
+                {"summary", summary_of(answer)}};
   if (!answer.timeline.empty()) page["ranks"] = days_of_run(answer.timeline);
   page["tables"] = PageJson::array({parts_table(answer.runs), causes_table(answer.runs)});
   PageJson provenance = provenance_data(tessera_version);

@@ -24,7 +24,8 @@ constexpr Unit kBytesPerSecond[] = {
     {"Gbps", 9, kByteOfBit}, {"Tbps", 12, kByteOfBit}};
 
 constexpr Unit kSeconds[] = {{"s", 0, 1, true},   {"ns", -9, 1, true}, {"us", -6, 1, true},
-                             {"ms", -3, 1, true}, {"min", 0, 60},      {"h", 0, 3600}};
+                             {"ms", -3, 1, true}, {"min", 0, 60},      {"h", 0, 3600},
+                             {"d", 0, 86'400}};
 
 constexpr Unit kFlops[] = {{"FLOP", 0, 1, true},   {"kFLOP", 3, 1, true},  {"MFLOP", 6, 1, true},
                            {"GFLOP", 9, 1, true},  {"TFLOP", 12, 1, true}, {"PFLOP", 15, 1, true},

@@ -9,6 +9,9 @@
 
 namespace tessera {
 
+/// How wide a table may be: files and pipes get every column, terminals those that fit into 80.
+enum class TableWidth { all_columns, terminal };
+
 /// "-" where there is no value.
 std::string figure_cell(const std::optional<double>& value, const char* format);
 

@@ -46,6 +46,23 @@ std::string table_row(const ModelRunScore& row) {
   return text;
 }
 
+std::string narrow_head() {
+  return text_line("%-20s %-8s %-11s %5s %5s %9s %9s %7s", "GPU", "layout", "model", "seq", "batch",
+                   "meas. ms", "sim. ms", "error %");
+}
+
+/// Without interval, mode and profile.
+std::string narrow_row(const ModelRunScore& row) {
+  const ModelRun& run = row.run;
+  std::string text = text_line(
+      "%-20.20s %-8.8s %-11.11s %5lld %5lld %9s %9s %7s", run.gpu.c_str(), run.parallelism.c_str(),
+      run.model.c_str(), static_cast<long long>(run.seq_len), static_cast<long long>(run.batch),
+      figure_cell(in_milliseconds(run.measured), "%.1f").c_str(),
+      figure_cell(in_milliseconds(row.simulated), "%.1f").c_str(),
+      figure_cell(row.error_pct, "%+.1f").c_str());
+  return row.skipped.empty() ? text : text + "    skipped: " + row.skipped + "\n";
+}
+
 Json number_or_null(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
@@ -75,12 +92,15 @@ Json json_of(const ModelRunScore& row) {
 
 }  // namespace
 
-std::string validation_table(const ModelValidation& validation) {
+std::string validation_table(const ModelValidation& validation, TableWidth width) {
+  const bool narrow = width == TableWidth::terminal;
   std::string text =
-      text_line("%-20s %-9s %-11s %-16s %5s %5s %10s %10s %19s %8s %9s  %-11s %s", "GPU", "layout",
-                "model", "mode", "seq", "batch", "meas. ms", "sim. ms", "80 % interval", "error %",
-                "publ. %", "predictor", "profile");
-  for (const ModelRunScore& row : validation.rows) text += table_row(row);
+      narrow ? narrow_head()
+             : text_line("%-20s %-9s %-11s %-16s %5s %5s %10s %10s %19s %8s %9s  %-11s %s", "GPU",
+                         "layout", "model", "mode", "seq", "batch", "meas. ms", "sim. ms",
+                         "80 % interval", "error %", "publ. %", "predictor", "profile");
+  for (const ModelRunScore& row : validation.rows)
+    text += narrow ? narrow_row(row) : table_row(row);
   text += "\n";
   for (const ErrorGroup& group : validation.groups) {
     text += error_line(group.by + " " + group.key, group.errors);

@@ -2,12 +2,14 @@
 
 #include <string>
 
+#include "lab/validate/error_text.h"
 #include "lab/validate/models/score_models.h"
 
 namespace tessera {
 
 /// Measured against simulated for a person: one line per row, then the errors by group.
-std::string validation_table(const ModelValidation& validation);
+std::string validation_table(const ModelValidation& validation,
+                             TableWidth width = TableWidth::all_columns);
 
 /// Schema `tessera.validation/1`: rows[], summary, groups[].
 std::string validation_json(const ModelValidation& validation);

@@ -38,6 +38,22 @@ YamlEntry* find_entry(YamlNode& section, std::string_view key) {
   return found == section.entries.end() ? nullptr : &*found;
 }
 
+/// The figures of the hardware that `changes` gives are no more those of the base's sources.
+void forget_sources(const YamlNode& changes, YamlNode& base) {
+  YamlEntry* const sources = find_entry(base, "sources");
+  if (sources == nullptr || changes.find("sources") != nullptr) return;
+  for (YamlNode& source : sources->value.items) {
+    YamlEntry* const figures = find_entry(source, "figures");
+    if (figures == nullptr) continue;
+    std::erase_if(figures->value.items,
+                  [&](const YamlNode& figure) { return changes.find(figure.text) != nullptr; });
+  }
+  std::erase_if(sources->value.items, [](YamlNode& source) {
+    const YamlEntry* const figures = find_entry(source, "figures");
+    return figures != nullptr && figures->value.items.empty();
+  });
+}
+
 }  // namespace
 
 void use_schema_names(YamlNode& section, const pb::Descriptor& type) {
@@ -51,6 +67,7 @@ void use_schema_names(YamlNode& section, const pb::Descriptor& type) {
 
 YamlNode merge_sections(YamlNode base, YamlNode changes, const pb::Descriptor& type) {
   if (!changes.entries.empty()) base.mark = changes.mark;
+  forget_sources(changes, base);
   std::set<std::string> seen;
   for (YamlEntry& change : changes.entries) {
     const pb::FieldDescriptor* field = find_field(type, change.key);

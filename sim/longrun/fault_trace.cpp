@@ -47,6 +47,8 @@ std::vector<RecordedFault> read_fault_trace(const std::filesystem::path& file, i
   const std::size_t end = needed_column(table, "end_day");
   auto cause = table.column("component");
   if (!cause) cause = table.column("description");
+  if (table.rows.empty())
+    throw InputError({file.string(), "has no rows", "give a line for each fault"});
   std::vector<RecordedFault> faults;
   for (const CsvTable::Row& row : table.rows) {
     RecordedFault fault{.node = static_cast<int>(number_of(table, row, node, kMostNodes)),

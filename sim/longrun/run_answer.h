@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "sim/longrun/checkpoint_cost.h"
+#include "sim/longrun/detection.h"
+#include "sim/longrun/replica_pace.h"
 #include "sim/reliability/checkpoint_interval.h"
 #include "sim/reliability/run_statistics.h"
 #include "sim/report/step_report.h"
@@ -47,6 +49,8 @@ struct ReplayedTrace {
 
 /// Of nodes and racks, as StepEnergy has them; 0: not known.
 struct RunPower {
+  bool host_is_confirmed = true;  ///< false: the nodes' host_power is recalled or inferred
+  bool has_hosts = false;         ///< host_power is described
   Watts node_mean, node_peak, rack_mean, rack_peak;
 };
 
@@ -84,7 +88,14 @@ struct RunAnswer {
   int gpus = 0;
   double days = 0;
   std::uint64_t first_seed = 1;
-  std::string policy;    ///< "restart", "elastic" or "replica-wise"
+  std::string policy;                       ///< "restart", "elastic" or "replica-wise"
+  BatchWithout batch = BatchWithout::kept;  ///< of the last two, while replicas are missing
+  int replicas = 1;                         ///< data-parallel ones
+  int replicas_together = 1;                ///< that can only leave together
+  std::int64_t global_batch = 0;            ///< samples of a step
+  std::int64_t micro_batches = 0;           ///< of a replica
+  std::vector<StepWithout> without;         ///< steps with fewer replicas that were simulated
+  Watch watch;
   std::string failures;  ///< where the rates come from
   Seconds step_time;
   double tokens_per_s = 0;  ///< while it trains; 0: the model has none
@@ -98,12 +109,22 @@ struct RunAnswer {
   std::optional<IntervalAdvice> intervals;
   std::optional<SpareAdvice> spares;
   std::optional<TokenGoal> goal;
+  double deadline_days = 0;  ///< of the goal; 0: none
   std::optional<ReplayedTrace> trace;
   RunStatistics runs;
   RunBill bill;
   std::vector<ActivitySpan> timeline;  ///< of the first seed
   std::vector<std::string> notes;
 
+  /// Whether nine of ten runs reach the goal by the deadline.
+  bool in_time() const {
+    return goal && goal->hours && goal->reached == runs.seeds &&
+           goal->hours->high <= deadline_days * 24;
+  }
+  /// Samples of a step with `left` replicas.
+  std::int64_t samples_with(int left) const {
+    return batch == BatchWithout::kept ? global_batch : global_batch / replicas * left;
+  }
   /// Share of what all nodes, spares included, could do, in [0, 1].
   double goodput_share() const {
     return static_cast<double>(plan.nodes) / (plan.nodes + plan.spares);

@@ -19,7 +19,12 @@ StepFigures figures_of(const StepReport& report) {
           .fits = report.memory.fits,
           .facility_j = report.energy ? report.energy->facility_j : -1,
           .idle = energy.idle,
-          .power = {energy.node_mean, energy.node_peak, energy.rack_mean, energy.rack_peak}};
+          .power = {.host_is_confirmed = energy.host_is_confirmed,
+                    .has_hosts = energy.hosts_j > 0,
+                    .node_mean = energy.node_mean,
+                    .node_peak = energy.node_peak,
+                    .rack_mean = energy.rack_mean,
+                    .rack_peak = energy.rack_peak}};
 }
 
 RunBill run_bill(const ClusterSpec& cluster, const StepFigures& step, const RunPlan& plan,

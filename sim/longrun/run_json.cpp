@@ -107,10 +107,40 @@ Json time_to_failure_json(const std::optional<SeedFigure>& hours) {
 /// While the job trains.
 Json power_json(const RunPower& power) {
   const auto watts = [](Watts of) { return of.value() > 0 ? Json(of.value()) : Json(nullptr); };
-  return {{"node_mean_w", watts(power.node_mean)},
+  return {{"host_power_confirmed", power.has_hosts ? Json(power.host_is_confirmed) : Json(nullptr)},
+          {"node_mean_w", watts(power.node_mean)},
           {"node_peak_w", watts(power.node_peak)},
           {"rack_mean_w", watts(power.rack_mean)},
           {"rack_peak_w", watts(power.rack_peak)}};
+}
+
+/// Jobs that train on with fewer replicas.
+Json replicas_json(const RunAnswer& answer) {
+  Json steps = Json::array();
+  for (const StepWithout& of : answer.without)
+    steps.push_back({{"replicas", of.left},
+                     {"micro_batches", of.micro_batches},
+                     {"samples", answer.samples_with(of.left)},
+                     {"step_time_s", of.step.value()},
+                     {"fits", of.fits}});
+  const int least = answer.runs.least_replicas * answer.replicas_together;
+  return {{"batch", answer.batch == BatchWithout::kept ? "kept" : "smaller"},
+          {"samples", answer.global_batch},
+          {"least_samples", answer.samples_with(least)},
+          {"replicas", answer.replicas},
+          {"least_replicas", least},
+          {"leave_together", answer.replicas_together},
+          {"micro_batches", answer.micro_batches},
+          {"hours_with_fewer", figure_json(answer.runs.fewer)},
+          {"steps_with_fewer", std::move(steps)}};
+}
+
+/// Until the job is stopped, by cause.
+Json detection_json(const RunPlan& plan) {
+  Json all = Json::object();
+  for (const FailureClass& of : plan.failures.classes) all[of.name] = of.detection.value();
+  if (!plan.recorded.empty()) all["recorded faults"] = to_seconds(plan.recorded_detection).value();
+  return all;
 }
 
 /// What was simulated.
@@ -164,12 +194,16 @@ std::string json_text(const RunAnswer& answer, const std::string& version) {
   if (answer.spares)
     all["spares_advice"] = {{"mean_nodes_out", answer.spares->mean_out},
                             {"spares_for_99_percent", answer.spares->spares}};
+  if (answer.plan.elastic || answer.plan.replica_wise)
+    all["fewer_replicas"] = replicas_json(answer);
+  all["detection_s"] = detection_json(answer.plan);
   const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
   all["energy_mwh"] = or_null(answer.bill.energy_mwh);
   all["power"] = power_json(answer.bill.power);
   all["dollars"] = or_null(answer.bill.dollars);
   if (!answer.bill.price.empty()) all["price"] = answer.bill.price;
   if (answer.goal) all["time_to_tokens"] = goal_json(*answer.goal);
+  if (answer.goal && answer.deadline_days > 0) all["time_to_tokens"]["in_time"] = answer.in_time();
   if (answer.trace) all["fault_trace"] = trace_json(*answer.trace);
   all["notes"] = answer.notes;
   all["timeline"] = timeline_json(answer.timeline);

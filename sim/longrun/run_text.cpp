@@ -50,6 +50,7 @@ std::string head_text(const RunAnswer& answer) {
   text += line_of("failures", formatted("%.56s", answer.failures.c_str()));
   text += line_of("simulated", formatted("%g days, %d seeds, policy %s", answer.days,
                                          answer.runs.seeds, answer.policy.c_str()));
+  if (answer.watch.any()) text += line_of("noticed by", text_of(answer.watch));
   text += line_of("step", to_short_text(answer.step_time) + ", " + rate_text(answer, 1));
   return text;
 }
@@ -72,6 +73,10 @@ std::string result_text(const RunAnswer& answer) {
   if (answer.bill.energy_mwh)
     text += line_of("energy", formatted("%.4g MWh, mean %.4g kW", *answer.bill.energy_mwh,
                                         1e3 * *answer.bill.energy_mwh / runs.wall.mean));
+  if (answer.bill.energy_mwh && !answer.bill.power.has_hosts)
+    text += line_of("", "GPUs alone: the nodes' host_power is not known");
+  if (answer.bill.energy_mwh && !answer.bill.power.host_is_confirmed)
+    text += line_of("", "the nodes' host_power is estimated, not confirmed");
   if (answer.bill.dollars)
     text += line_of("cost", formatted("%.4g dollars, price: ", *answer.bill.dollars) +
                                 (answer.bill.price.empty() ? "the catalog's" : answer.bill.price));
@@ -88,6 +93,9 @@ std::string result_text(const RunAnswer& answer) {
                                     "   (4 of 5 runs: " + hours_text(goal.hours->low) + " to " +
                                     hours_text(goal.hours->high) + ")");
   text += line_of("  without failures", hours_text(goal.hours_without_failures));
+  if (answer.deadline_days > 0)
+    text += line_of(printed("  within %g days", answer.deadline_days).c_str(),
+                    answer.in_time() ? "yes, in 9 of 10 runs" : "no, not in 9 of 10 runs");
   return text;
 }
 
@@ -119,6 +127,40 @@ std::string checkpoint_text(const RunAnswer& answer) {
     text += line_of("  simulated best",
                     duration_text(advice.best->interval) +
                         formatted(", effective time %.2f %%", 100 * advice.best->effective_ratio));
+  return text;
+}
+
+/// A step on fewer replicas: "33 micro-batches each, 1.029 times as long".
+std::string without_text(const RunAnswer& answer, const StepWithout& of) {
+  const double longer = of.step / answer.step_time;
+  const std::string what =
+      answer.batch == BatchWithout::kept
+          ? printed("%lld micro-batches each", static_cast<long long>(of.micro_batches))
+          : printed("%lld samples", static_cast<long long>(answer.samples_with(of.left)));
+  return line_of(printed("  step with %d", of.left).c_str(),
+                 what + printed(", %.3f times as long", longer));
+}
+
+/// What becomes of the batch where the job trains on with fewer replicas.
+std::string replicas_text(const RunAnswer& answer) {
+  if (!answer.plan.elastic && !answer.plan.replica_wise) return "";
+  const RunStatistics& runs = answer.runs;
+  const int least = runs.least_replicas * answer.replicas_together;
+  const double trained = runs.useful.mean + runs.slow.mean + runs.lost.mean;
+  std::string text =
+      line_of("fewer replicas",
+              printed("%.2f %% of the training, %d of %d at least",
+                      trained > 0 ? 100 * runs.fewer.mean / trained : 0.0, least, answer.replicas));
+  if (answer.replicas_together > 1)
+    text += line_of(
+        "", printed("%d leave together: they share experts or states", answer.replicas_together));
+  text += line_of("  batch", answer.batch == BatchWithout::kept
+                                 ? printed("kept: %lld samples in every step",
+                                           static_cast<long long>(answer.global_batch))
+                                 : printed("smaller: %lld of %lld samples at least",
+                                           static_cast<long long>(answer.samples_with(least)),
+                                           static_cast<long long>(answer.global_batch)));
+  for (const StepWithout& of : answer.without) text += without_text(answer, of);
   return text;
 }
 
@@ -210,7 +252,8 @@ std::string timeline_text(const std::vector<ActivitySpan>& timeline) {
 
 std::string table_text(const RunAnswer& answer) {
   std::string text = head_text(answer) + "\n" + result_text(answer) + "\n" +
-                     checkpoint_text(answer) + parts_text(answer.runs) + causes_text(answer.runs);
+                     checkpoint_text(answer) + replicas_text(answer) + parts_text(answer.runs) +
+                     causes_text(answer.runs);
   text += "\nfirst seed: # trains, x lost, c checkpoint, d detection, r restart, w waits\n";
   text += timeline_text(answer.timeline);
   for (const std::string& note : answer.notes) text += "note: " + note + "\n";

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -30,6 +32,11 @@ void check_plan(const RunPlan& plan) {
     refuse("needs at least " + std::to_string(plan.least_replicas) + " of " +
                std::to_string(plan.replicas) + " replicas",
            "give a number from 1 to that of the replicas");
+  const auto& paces = plan.pace_of_replicas;
+  if (!paces.empty() && (paces.size() != static_cast<std::size_t>(plan.replicas) + 1 ||
+                         paces.back() != 1 || std::ranges::min(paces) < 0))
+    refuse("has no pace for every number of replicas",
+           "give one from 0 to " + std::to_string(plan.replicas) + " replicas, the last 1");
   for (const RecordedFault& fault : plan.recorded) {
     if (fault.node < 0 || fault.node >= plan.nodes + plan.spares)
       refuse("records node " + std::to_string(fault.node) + " of " +

@@ -69,10 +69,17 @@ class ClusterRun {
 
   RunLedger::Speed speed() const {
     double slowest = 1;
-    for (const BadNode& bad : bad_) slowest = std::max(slowest, class_of(bad.cause).slowdown);
-    const double speed = replicas_.share() / slowest;
+    for (const BadNode& bad : bad_)
+      if (pool_.is_in_job(bad.node)) slowest = std::max(slowest, class_of(bad.cause).slowdown);
+    const double speed = pace() / slowest;
     return {.all = write_end_ < kLongestTime ? speed / plan_.write_slowdown : speed,
-            .without_writes = speed};
+            .without_writes = speed,
+            .replicas = replicas_.training()};
+  }
+
+  double pace() const {
+    const auto training = static_cast<std::size_t>(replicas_.training());
+    return plan_.pace_of_replicas.empty() ? replicas_.share() : plan_.pace_of_replicas[training];
   }
 
   const FailureClass& class_of(int cause) const {
@@ -193,8 +200,12 @@ class ClusterRun {
   void find_bad_node() {
     const auto found = std::ranges::find(bad_, now_, &BadNode::found);
     const BadNode bad = *found;
-    bad_.erase(found);
     const FailureClass& of = class_of(bad.cause);
+    if (of.stays && of.repair.value() > 0 && pool_.is_in_job(bad.node)) {
+      found->found = kLongestTime;  // known, and taken out with the next stop
+      return settle_speed();
+    }
+    bad_.erase(found);
     if (of.is_silent()) return stop_and_go_back(bad);
     if (of.repair.value() == 0 || !pool_.is_in_job(bad.node)) return settle_speed();
     take_out(bad.cause, bad.node);
@@ -238,7 +249,7 @@ class ClusterRun {
     const bool meets_job = pool_.is_in_job(event.node);
     if (!pool_.is_out(event.node)) ledger_.count_event(event.cause);
     pool_.take_out_until(event.node, now_, event.recorded_end);
-    if (meets_job) stop(event.cause, 1, Seconds(0));
+    if (meets_job) stop(event.cause, 1, to_seconds(plan_.recorded_detection));
   }
 
   void go_bad(int cause, int node) {
@@ -315,8 +326,17 @@ class ClusterRun {
     settle_speed();
   }
 
+  /// Slow nodes that are known and were kept.
+  void take_out_known() {
+    std::vector<BadNode> known;
+    for (const BadNode& bad : bad_)
+      if (bad.found == kLongestTime && pool_.is_in_job(bad.node)) known.push_back(bad);
+    for (const BadNode& bad : known) take_out(bad.cause, bad.node);
+  }
+
   /// Takes what nodes there are, and starts with them or waits.
   void assemble() {
+    take_out_known();
     pool_.fill_job(plan_.nodes);
     const int possible = replicas_.on(pool_.in_job());
     trains_on_ = false;

@@ -51,10 +51,15 @@ struct RunPlan {
   bool elastic = false;  ///< goes on with fewer replicas where nodes are missing
   /// Only the replicas that lose a node stop; each comes back `restart` after its nodes are there.
   bool replica_wise = false;
-  int replicas = 1;        ///< of the model, evenly over the nodes
+  int replicas = 1;        ///< of the model, evenly over the nodes; those that can only leave
+                           ///< together count as one
   int least_replicas = 1;  ///< with fewer it waits
+  /// Training in a unit of time over that of all replicas, by the number that train, from 0 to
+  /// `replicas`, in [0, 1]; empty: their share.
+  std::vector<double> pace_of_replicas;
   FailureModel failures;
   std::vector<RecordedFault> recorded;  ///< in order of `begin`
+  Micros recorded_detection;            ///< from their beginning until the job is stopped
   Micros work;                          ///< full-speed training after which the job ends; 0: never
 };
 
@@ -79,8 +84,10 @@ struct RunRecord {
   Micros slow;           ///< what training took longer, on fewer or slower nodes or beside writes,
                          ///< lost or not
   Micros beside_writes;  ///< which of it the writes of checkpoints took
-  Micros lost;           ///< training that a failure took back, at full speed
-  Micros checkpoint;     ///< waits for checkpoints
+  Micros fewer;          ///< training with fewer than all replicas, lost or not
+  int least_replicas = 0;  ///< that trained
+  Micros lost;             ///< training that a failure took back, at full speed
+  Micros checkpoint;       ///< waits for checkpoints
   Micros detection, restart, waiting;
   std::int64_t stops = 0;
   std::int64_t drops = 0;  ///< of replicas, while the job went on

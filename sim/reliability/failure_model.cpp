@@ -28,7 +28,7 @@ Component parse_component(std::string_view name) {
 double FailureModel::stops_per_day(int nodes) const {
   double sum = 0;
   for (const FailureClass& of : classes) {
-    const bool passes = of.is_slow() && of.repair.value() == 0;
+    const bool passes = of.is_slow() && (of.stays || of.repair.value() == 0);
     if (!passes) sum += of.per_node_day * nodes;
   }
   return sum;

@@ -45,6 +45,8 @@ struct FailureClass {
   /// after `detection`. Then the node is taken out as if it had failed; without a `repair` the
   /// event passes by itself.
   double slowdown = 1;
+  /// Slow, and found: the job does not stop for it; it is taken out with the next stop.
+  bool stays = false;
   /// Above 0: nobody notices for so long, and all that was computed since is wrong, checkpoints
   /// included (silent data corruption). Then the job stops and goes back to before.
   Seconds found_after;

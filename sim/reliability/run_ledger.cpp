@@ -8,6 +8,7 @@ namespace tessera {
 
 RunLedger::RunLedger(const RunPlan& plan, bool with_timeline)
     : plan_(plan), with_timeline_(with_timeline) {
+  record_.least_replicas = plan.replicas;
   for (const FailureClass& of : plan.failures.classes)
     record_.causes.push_back(CauseLoss{.cause = of.name});
   for (const RecordedFault& fault : plan.recorded)
@@ -41,6 +42,9 @@ void RunLedger::book_training(Micros time, const Speed& speed, std::int64_t time
   record_.beside_writes += (without_writes - useful) * times;
   if (slow_cause_ >= 0) loss(slow_cause_).slow += (time - without_writes) * times;
   now_training_ += time * times;
+  if (speed.replicas == plan_.replicas) return;
+  record_.fewer += time * times;
+  record_.least_replicas = std::min(record_.least_replicas, speed.replicas);
 }
 
 void RunLedger::skip(std::int64_t cycles, const Speed& speed) {

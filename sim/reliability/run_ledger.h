@@ -37,6 +37,7 @@ class RunLedger {
   struct Speed {
     double all = 1;
     double without_writes = 1;  ///< if no checkpoint were written beside it
+    int replicas = 1;           ///< that train
   };
   /// Time goes on to `now`; training at `speed`.
   void advance(Micros now, const Speed& speed);

@@ -102,6 +102,8 @@ RunStatistics statistics_of(const std::vector<RunRecord>& runs) {
   all.detection = hours(&RunRecord::detection);
   all.restart = hours(&RunRecord::restart);
   all.waiting = hours(&RunRecord::waiting);
+  all.fewer = hours(&RunRecord::fewer);
+  all.least_replicas = std::ranges::min(runs, {}, &RunRecord::least_replicas).least_replicas;
   all.causes = mean_causes(runs);
   return all;
 }

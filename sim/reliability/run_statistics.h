@@ -38,6 +38,8 @@ struct RunStatistics {
   SeedFigure checkpoints;
   /// Hours of the parts of `RunRecord`.
   SeedFigure wall, useful, slow, lost, checkpoint, detection, restart, waiting;
+  SeedFigure fewer;                   ///< hours of training with fewer than all replicas
+  int least_replicas = 0;             ///< that trained in any run
   std::vector<MeanCauseLoss> causes;  ///< largest loss first
 };
 

@@ -126,6 +126,8 @@ ordered_json energy_json(const StepReport& report) {
   };
   return {{"gpus_j", energy.gpus_j},
           {"hosts_j", energy.hosts_j > 0 ? ordered_json(energy.hosts_j) : ordered_json(nullptr)},
+          {"host_power_confirmed",
+           energy.hosts_j > 0 ? ordered_json(energy.host_is_confirmed) : ordered_json(nullptr)},
           {"switches_j",
            energy.switches_j > 0 ? ordered_json(energy.switches_j) : ordered_json(nullptr)},
           {"facility_j", energy.facility_j},

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "hw/power.h"
@@ -117,12 +118,19 @@ bool has_known_power(const GpuSpec& gpu) {
   return gpu.tdp.value() > 0 || gpu.busy_power.value() > 0;
 }
 
+bool is_confirmed(const NodeSpec& node, std::string_view figure) {
+  return std::ranges::none_of(node.sources, [&](const FigureSource& entry) {
+    return !entry.confirmed && std::ranges::find(entry.figures, figure) != entry.figures.end();
+  });
+}
+
 /// Of everything but the GPUs of the job.
 void add_surroundings(const ClusterSpec& cluster, double step, double nodes, StepEnergy& energy) {
   energy.hosts_j = cluster.node.host_power.value() * step * nodes;
   energy.switches_j = cluster.switch_power.value() * step * nodes;
   energy.facility_j = (energy.gpus_j + energy.hosts_j + energy.switches_j) * cluster.pue;
   energy.idle += (cluster.node.host_power + cluster.switch_power) * nodes;
+  energy.host_is_confirmed = is_confirmed(cluster.node, "host_power");
 }
 
 }  // namespace

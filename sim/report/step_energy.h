@@ -35,6 +35,7 @@ struct StepEnergy {
   Watts node_peak;        ///< of the node and slice with most
   Watts rack_mean;        ///< of the job's nodes in a rack; 0: `nodes_per_rack` is not known
   Watts rack_peak;
+  bool host_is_confirmed = true;  ///< false: `host_power` is recalled or inferred (its source)
   Watts idle;  ///< of all nodes of the job while nothing runs, switches included, without `pue`
 };
 

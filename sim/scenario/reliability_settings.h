@@ -10,6 +10,12 @@ namespace tessera {
 /// What a job does while nodes are missing.
 enum class MissingNodes : std::uint8_t { restart, elastic, replica_wise };
 
+/// What the global batch becomes while replicas are missing.
+enum class BatchWithout : std::uint8_t {
+  kept,    ///< those that are left take more micro-batches
+  smaller  ///< each takes as many as before, so a step trains fewer samples
+};
+
 /// The section `reliability` of a scenario: what a long run meets. No step depends on it.
 struct ReliabilitySettings {
   std::string failures;                    ///< name or file; empty: none
@@ -29,6 +35,11 @@ struct ReliabilitySettings {
   int spares = 0;
   int repair_crews = 0;  ///< 0: all at a time
   int least_replicas = 1;
+  BatchWithout batch = BatchWithout::kept;  ///< of jobs that train on with fewer replicas
+  bool keep_slow_nodes = false;             ///< until the next stop, rather than to stop for them
+  Seconds collective_timeout;               ///< 0: nobody waits for one
+  Seconds heartbeat;                        ///< without which a node counts as dead; 0: none
+  double progress_steps = 0;                ///< without the end of one; 0: nobody counts
 
   bool operator==(const ReliabilitySettings&) const = default;
 };

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from tessera_command import ROOT, EndToEnd
+from tessera_command import ROOT, SCENARIOS, EndToEnd, settings
 
 TEN = ROOT / "configs/neighbours/ten-jobs-clos.yaml"
 JOB = "{name: %s, scenario: gpt3-2.7b_64xh100_dp64_bf16, %s}"
@@ -62,6 +62,21 @@ class Neighbours(EndToEnd):
         ]:
             with self.subTest(message):
                 self.assert_fails(3, message, "neighbours", self.plant("bad.yaml", text))
+
+    def test_micro_batches_of_unequal_replicas_make_the_step_shorter(self):
+        islands = (SCENARIOS / "gpt3-2.7b_64xh100_dp64_bf16.yaml",
+                   *settings("parallelism.data=8", "training.global_batch=64", "perturbation.gpus=[{replicas: 6-7, slowdown: 2}]"))
+        answer = json.loads(self.answer("plan", "micro-batches", *islands, "--format", "json"))
+        counts = answer["chosen"]["micro_batches_per_replica"]
+        self.assertEqual((sum(counts), answer["before"]["micro_batches_per_replica"]), (64, [8] * 8))
+        # Six replicas of speed 1 and two of 1/2 share 64 micro-batches: 9.1 and 4.6.
+        self.assertTrue(all(9 <= count <= 10 for count in counts[:6]) and all(4 <= count <= 5 for count in counts[6:]), counts)
+        step = self.simulate(islands[0], *islands[2::2], f"parallelism.micro_batches_per_replica={counts}")["step_time_s"]
+        self.assertEqual(answer["chosen"]["step_time_s"], step)
+        self.assertLess(step, 0.75 * answer["before"]["step_time_s"])
+        self.assert_fails(3, "gradients or parameters are divided among them", "plan", "micro-batches", *islands,
+                          *settings("training.framework=fsdp", "training.data_parallel.sharding=parameters"))
+        self.assert_fails(3, "perturbation.gpus: is empty: all replicas are alike", "plan", "micro-batches", islands[0])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from tessera_command import PROGRAM, ROOT, SCENARIOS, EndToEnd, settings
 MEASUREMENTS = Path(os.environ.get("TESSERA_MEASUREMENTS", ROOT / "../shared/measurements")) / "failures"
 SMALL = SCENARIOS / "llama-3-8b_64xh100_tp4_cp8_bf16.yaml"
 LARGE = SCENARIOS / "gpt3-175b_16384xh100_tp8_pp16_dp128.yaml"
+DATA_64 = SCENARIOS / "gpt3-2.7b_64xh100_dp64_bf16.yaml"
 PARTS = ("useful", "slow", "lost", "checkpoint", "detection", "restart", "waiting")
 SHORT = ("--days", 90, "--failures-per-1000-node-days", 6.5, "--restart", "10min", "--checkpoint-interval", "60min",
          "--seeds", 20)
@@ -24,6 +25,10 @@ training: {framework: megatron-deepspeed, precision: bf16, sequence_length: 2048
            data_parallel: {sharding: optimizer}}
 parallelism: {tensor: 4, pipeline: 12, data: 8, embedding_as_layer: true, head_as_layer: true}
 """
+
+
+def with_replicas(replicas, micro_batches):
+    return f"parallelism.data={replicas}", f"training.global_batch={replicas * micro_batches}"
 
 
 def rows(name):
@@ -108,6 +113,75 @@ class Run(EndToEnd):
         self.assertGreater(elastic["effective_training_time_ratio"], alone["effective_training_time_ratio"])
         self.assertGreater(spared["effective_training_time_ratio"], elastic["effective_training_time_ratio"])
 
+    def test_a_kept_batch_makes_steps_longer_and_a_smaller_one_trains_fewer_samples(self):
+        often = (DATA_64, "--days", 90, "--failures-per-1000-node-days", 50, "--repair", "48h", "--policy", "elastic")
+        whole = self.simulate(DATA_64)["step_time_s"]
+        kept, smaller = (self.run_json(*often, "--batch", batch) for batch in ("kept", "smaller"))
+        # 64 replicas of 4 micro-batches; a node takes eight of them: 256 on 56 are 5 for most.
+        for answer, micro_batches in ((kept, 5), (smaller, 4)):
+            fewer = answer["fewer_replicas"]
+            self.assertEqual((fewer["replicas"], fewer["samples"], fewer["micro_batches"]), (64, 256, 4))
+            one = fewer["steps_with_fewer"][0]
+            self.assertEqual(one["micro_batches"], micro_batches)
+            step = self.simulate(DATA_64, *with_replicas(one["replicas"], micro_batches))["step_time_s"]
+            self.assertEqual(one["step_time_s"], step)
+        self.assertEqual(kept["fewer_replicas"]["least_samples"], 256)
+        self.assertGreater(kept["fewer_replicas"]["steps_with_fewer"][0]["step_time_s"], 1.1 * whole)
+        least = smaller["fewer_replicas"]
+        self.assertEqual(least["least_samples"], 4 * least["least_replicas"])
+        # Nobody fills the fifth micro-batch of a kept batch.
+        self.assertLess(kept["effective_training_time_ratio"], smaller["effective_training_time_ratio"])
+        self.assertEqual(self.run_json(*often)["fewer_replicas"]["batch"], "kept")
+
+    def test_the_pace_of_fewer_replicas_is_what_the_hours_say(self):
+        # One node is out for the last 20 of 40 days: 56 of 64 replicas.
+        trace = self.plant("out.csv", "node,start_day,end_day\n3,20,40\n")
+        answer = self.run_json(DATA_64, "--fault-trace", trace, "--days", 40, "--policy", "elastic", "--checkpoint-time", "0s", "--restart", "0s")
+        one = answer["fewer_replicas"]["steps_with_fewer"][0]
+        pace = answer["step_time_s"] / one["step_time_s"]
+        self.assertEqual(one["replicas"], 56)
+        self.assertAlmostEqual(answer["fewer_replicas"]["hours_with_fewer"]["mean"], 20 * 24, places=3)
+        self.assertAlmostEqual(answer["effective_training_time_ratio"], (1 + pace) / 2, delta=0.002)
+
+    def test_replicas_that_share_experts_leave_together(self):
+        mixtral = SCENARIOS / "mixtral-8x7b_64xh100_tp2_pp4_ep8_bf16.yaml"
+        answer = self.run_json(mixtral, *SHORT, "--repair", "24h", "--policy", "elastic")
+        # Eight replicas share the experts: there are no others, and the job waits for its node.
+        self.assertEqual(answer["fewer_replicas"]["leave_together"], answer["fewer_replicas"]["replicas"])
+        self.assertEqual(answer["fewer_replicas"]["hours_with_fewer"]["mean"], 0)
+        self.assertGreater(answer["hours"]["waiting"]["mean"], 24)
+
+    def test_who_watches_decides_when_a_failure_is_noticed(self):
+        failures = self.plant("watch.yaml", "failures:\n  - {component: host, per_1000_node_days: 100, detection: 1h}\n"
+                                            "  - {component: nic, per_1000_node_days: 100, detection: 1h}\n")
+        base = (SMALL, "--failures", failures, "--days", 30)
+        stated = self.run_json(*base)
+        self.assertEqual(stated["detection_s"], {"host": 3600, "nic": 3600})
+        watched = self.run_json(*base, "--heartbeat", "30s")
+        self.assertEqual(watched["detection_s"], {"host": 30, "nic": 3600})
+        both = self.run_json(*base, "--heartbeat", "30s", "--collective-timeout", "10min")
+        self.assertEqual(both["detection_s"], {"host": 30, "nic": 600})
+        self.assertLess(both["hours"]["detection"]["mean"], watched["hours"]["detection"]["mean"] / 4)
+        steps = self.run_json(*base, "--progress-steps", 5)
+        self.assertAlmostEqual(steps["detection_s"]["nic"], 5 * steps["step_time_s"], places=9)
+
+    def test_slow_nodes_are_evicted_or_kept(self):
+        failures = self.plant("slow.yaml", "failures:\n  - {name: slow, component: gpu, per_1000_node_days: 100, detection: 10min, repair: 2h, slowdown: 1.02}\n"
+                                           "  - {name: crash, component: software, per_1000_node_days: 100}\n")
+        base = (SMALL, "--failures", failures, "--days", 60, "--spares", 1, "--restart", "20min")
+        evict, keep = (self.run_json(*base, "--stragglers", what) for what in ("evict", "keep"))
+        self.assertGreater(evict["causes"]["slow"]["stops"], 30)
+        self.assertEqual(keep["causes"]["slow"]["stops"], 0)
+        self.assertGreater(keep["causes"]["slow"]["slow_h"], 5 * evict["causes"]["slow"]["slow_h"])
+        # Two per cent slower for some 30 h costs less than a restart of 20 min with half an hour of lost work.
+        self.assertGreater(keep["effective_training_time_ratio"], evict["effective_training_time_ratio"])
+
+    def test_the_section_says_what_the_options_say(self):
+        section = settings("reliability.batch=smaller", "reliability.keep_slow_nodes=true", "reliability.heartbeat=30s", "reliability.policy=elastic",
+                           "reliability.failures_per_1000_node_days=50", "reliability.repair=48h")
+        options = ("--batch", "smaller", "--stragglers", "keep", "--heartbeat", "30s", "--policy", "elastic", "--failures-per-1000-node-days", 50, "--repair", "48h")
+        self.assertEqual(self.run_json(DATA_64, *section, "--days", 20), self.run_json(DATA_64, *options, "--days", 20))
+
     def test_a_slow_gpu_slows_the_job_as_its_simulated_step_says(self):
         state = "perturbation.gpus=[{ranks: 0, slowdown: 1.5}]"
         failures = self.plant("f.yaml", "failures: [{name: slow GPU, component: gpu, per_1000_node_days: 400, "
@@ -127,6 +201,16 @@ class Run(EndToEnd):
         self.assertAlmostEqual(goal["hours"]["mean"], goal["hours_without_failures"] / answer["effective_training_time_ratio"],
                                delta=0.01 * goal["hours"]["mean"])
         self.assertEqual(goal["runs_that_reached_it"], 20)
+        days = goal["hours"]["high"] / 24
+        for deadline, in_time in ((1.01 * days, True), (0.99 * days, False)):
+            self.assertIs(self.run_json(SMALL, *SHORT, "--tokens", 1e12, "--deadline", deadline)["time_to_tokens"]["in_time"], in_time)
+
+    def test_a_run_shorter_than_its_interval_says_so(self):
+        short = self.run_json(SMALL, "--failures-per-1000-node-days", 6.5, "--days", 0.01)
+        self.assertIn("the run is over before its first checkpoint", short["notes"])
+        self.assertEqual(short["hours"]["checkpoint"]["mean"], 0)
+        days = self.run_json(SMALL, "--failures-per-1000-node-days", 6.5, "--checkpoint-interval", "1d", "--days", 3)
+        self.assertAlmostEqual(days["checkpoint_interval"]["used_s"], 86400, delta=days["step_time_s"])
 
     def test_a_year_of_16384_gpus_takes_seconds(self):
         start = time.monotonic()
@@ -261,7 +345,7 @@ H100-SXM5-80GB,east,2026-12-01,spot,9.00,400,2min,15min,list
             (("--failures", "rsc-1", "--repair", "3h"), "--repair: is 3h, but each failure says its own"),
             ((*rate, "--restart", "10 minutes"), "--restart: "),
             ((*rate, "--checkpoint-interval", "0s"), "--checkpoint-interval: is 0s; give more than 0 s"),
-            ((*rate, "--least-replicas", 99), "--least-replicas: is 99, but the job has 2"),
+            ((*rate, "--policy", "elastic", "--least-replicas", 99), "--least-replicas: is 99, but the job has 2"),
             ((*rate, "--storage-bandwidth", "0 GB/s"), "--storage-bandwidth: is 0 GB/s; give more than 0 B/s"),
             (("--failures-per-1000-node-days", 1e9), "failures in each of 20 runs; give fewer --days or --seeds"),
             ((*rate, "--memory-interval", "1us"), "--checkpoint-interval: makes more than five million checkpoints"),
@@ -270,6 +354,14 @@ H100-SXM5-80GB,east,2026-12-01,spot,9.00,400,2min,15min,list
             ((*rate, "--vary", "spares"), "--vary: is spares; give values, as spares=A,B,C"),
             ((*rate, "--vary", "restart=1min,x"), "--restart: "),
             (("--fault-trace", "none.csv"), "none.csv"),
+            ((*rate, "--batch", "smaller"), "--batch: has no effect on --policy restart"),
+            ((*rate, "--least-replicas", 2), "--least-replicas: has no effect on --policy restart"),
+            ((*rate, "--progress-steps", 1), "--progress-steps: is at most one step"),
+            ((*rate, "--heartbeat", "0s"), "--heartbeat: is 0s; give more than 0 s"),
+            ((*rate, "--heartbeat", "30s", "--detection", "1min"), "--detection: is 1min beside heartbeat 30.0 s"),
+            ((*rate, "--policy", "elastic", *settings("perturbation.gpus=[{replicas: 1, slowdown: 2}]")), "perturbation.gpus tells replicas apart"),
+            ((*rate, "--policy", "replica-wise", *settings("training.data_parallel.sharding=optimizer")), "are divided among all replicas"),
+            ((*rate, "--policy", "replica-wise", *settings("parallelism.data=1", "parallelism.tensor=8")), "the job has one replica"),
             ((*rate, *settings("training.mode=inference")), "is no training"),
         )
         for arguments, message in cases:
@@ -288,6 +380,9 @@ H100-SXM5-80GB,east,2026-12-01,spot,9.00,400,2min,15min,list
         self.assertAlmostEqual(answer["hours"]["waiting"]["mean"], 48, places=5)
         self.assertEqual([span["activity"] for span in answer["timeline"]],
                          ["training", "lost", "waiting", "restart", "training"])
+        self.assert_fails(3, "has no rows; give a line for each fault", "run", SMALL, "--fault-trace", self.plant("none.csv", "node,start_day,end_day\n"))
+        late = self.run_json(SMALL, "--fault-trace", trace, "--detection", "1h")
+        self.assertAlmostEqual(late["hours"]["detection"]["mean"], 1, places=9)
         self.assert_fails(3, "--trace-nodes: is 5", "run", SMALL, "--fault-trace", trace, "--trace-nodes", 5)
 
 

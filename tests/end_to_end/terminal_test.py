@@ -67,9 +67,24 @@ class Terminal(EndToEnd):
                           ("collective", "--cluster", "dgx-h100-x8-rail", "--op", "all_reduce", "--bytes", "1MiB", "--to", "64MiB"),
                           ("explain-kernel", "--gpu", "H100-SXM5-80GB", "--op", "linear", "--m", "4096", "--n", "4096", "--k", "4096"),
                           ("run", DATA_PARALLEL, "--days", "30", "--failures-per-1000-node-days", "6.5"), ("plan", "clocks", PIPELINE),
+                          ("plan", "micro-batches", DATA_PARALLEL, "--set", "training.micro_batches=4", "--set", "training.global_batch=16",
+                           "--set", "perturbation.gpus=[{replicas: 3, slowdown: 1.5}]"),
+                          ("run", DATA_PARALLEL, "--failures", "b200-504", "--policy", "elastic", "--heartbeat", "30s", "--collective-timeout", "10min"),
                           ("simulate", PIPELINE, "--steps", "3"), ("show", "memory", PIPELINE)):
             with self.subTest(arguments):
                 self.assert_narrow(*arguments)
+
+    def test_tables_of_measured_rows_fit_a_terminal_and_are_whole_in_a_file(self):
+        self.plant("runs.csv", "id,gpu,n_gpus,precision,family,layers,hidden,heads,vocab,seq_len,global_batch,tp,dp,step_time_s\n"
+                               "a row of mine,A100-SXM4-80GB,1,bf16,gpt,12,1024,16,50304,1024,8,1,1,0.11\n")
+        for command in (("validate", "runs.csv"), ("reproduce", "neusight")):
+            with self.subTest(command):
+                narrow = self.on_terminal(*command, columns=80).splitlines()
+                self.assertLessEqual(max(map(len, narrow)), 80)
+                self.assertTrue(any("A100" in line for line in narrow))
+                whole = self.answer(*command).splitlines()
+                self.assertEqual(self.on_terminal(*command, columns=400).splitlines(), whole)
+                self.assertIn("80 % interval", whole[0])
 
     def test_a_wide_terminal_gets_wide_lines(self):
         def widest(columns):

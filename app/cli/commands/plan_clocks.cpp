@@ -1,4 +1,5 @@
 // `tessera plan clocks`: slower clocks for pipeline stages that wait.
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "app/explain/stage_clocks.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
+#include "app/shell/progress.h"
 #include "sim/config/load.h"
 
 namespace tessera {
@@ -36,7 +38,10 @@ void add_plan_clocks_command(CLI::App& plan) {
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options] {
     const Scenario scenario = load_scenario(options->file, options->overrides, shipped_catalog());
-    const ClockPlan clocks = plan_clocks(scenario, shipped_weights(), options->tolerance);
+    StatusLine status;
+    const ClockPlan clocks =
+        plan_clocks(scenario, shipped_weights(), options->tolerance,
+                    [&](std::size_t done, std::size_t all) { status.show(done, all, "clocks"); });
     print(options->format == "json" ? json_text(clocks, TESSERA_VERSION)
                                     : for_people(table_text(clocks)));
   });

@@ -137,6 +137,7 @@ void add_plan_command(CLI::App& app, ExitCode& exit_code) {
   add_plan_memory_command(*plan, exit_code);
   add_plan_batch_command(*plan);
   add_plan_clocks_command(*plan);
+  add_plan_micro_batches_command(*plan, exit_code);
   add_plan_export_command(*plan, exit_code);
 }
 

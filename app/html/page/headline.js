@@ -94,6 +94,7 @@ function cardText(card) {
   if (card.kind === "bytes") return figureNode(significant(card.value / 2 ** 30, 3), "GiB");
   if (card.kind === "change") return figureNode((card.value > 0 ? "+" : "") + card.value.toFixed(1), "%");
   if (card.kind === "share") return figureNode(card.value.toFixed(1), "%");
+  if (!card.kind && Number.isInteger(card.value)) return figureNode(String(card.value), "");  // a count
   return figureNode(typeof card.value === "number" ? known(card.value) : significant(card.value), card.kind);
 }
 

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include "app/shell/home.h"
 #include "app/shell/output.h"
@@ -87,16 +89,27 @@ void judge_skipped(const ValidateOptions& options, const std::vector<SkippedRow>
   if (options.strict) refuse_skipped(skipped);
 }
 
+TableWidth table_width() {
+  constexpr std::size_t kAllColumns = 180;
+  const bool is_narrow = is_terminal() && width_of(STDOUT_FILENO) < kAllColumns;
+  return is_narrow ? TableWidth::terminal : TableWidth::all_columns;
+}
+
+/// A file or a pipe gets lines as they are: `results` are such files.
+std::string for_terminal(std::string text) {
+  return is_terminal() ? for_people(text) : std::move(text);
+}
+
 void print_validation(const ModelValidation& validation, const std::string& format) {
   print(format == "json"  ? validation_json(validation)
         : format == "csv" ? validation_csv(validation)
-                          : validation_table(validation));
+                          : for_terminal(validation_table(validation, table_width())));
 }
 
 void print_validation(const OperatorValidation& validation, const std::string& format) {
   print(format == "json"  ? operator_json(validation)
         : format == "csv" ? operator_csv(validation)
-                          : operator_table(validation));
+                          : for_terminal(operator_table(validation)));
 }
 
 ExitCode run_operators(const ValidateOptions& options) {
@@ -120,9 +133,10 @@ ExitCode run_operators(const ValidateOptions& options) {
 }
 
 void print_validation(const TrainingRunValidation& validation, const ValidateOptions& options) {
-  print(options.format == "json"  ? training_run_json(validation)
-        : options.format == "csv" ? training_run_csv(validation)
-                                  : training_run_table(validation, !options.summary));
+  print(options.format == "json" ? training_run_json(validation)
+        : options.format == "csv"
+            ? training_run_csv(validation)
+            : for_terminal(training_run_table(validation, !options.summary, table_width())));
 }
 
 std::string joined(const std::vector<std::string>& files) {
@@ -234,7 +248,7 @@ ExitCode run_collectives(const ValidateOptions& options) {
   judge_skipped(options, validation.skipped);
   print(options.format == "json"  ? collective_json(validation)
         : options.format == "csv" ? collective_csv(validation)
-                                  : collective_table(validation));
+                                  : for_terminal(collective_table(validation)));
   const bool missed = options.tolerance_pct && misses(validation.summary, *options.tolerance_pct);
   return missed ? ExitCode::out_of_tolerance : ExitCode::ok;
 }
@@ -261,7 +275,7 @@ ExitCode run_node_power(const ValidateOptions& options) {
   require_table(options, "--node-power");
   const std::vector<NodePowerFigure> figures =
       score_node_power(options.node_power_file, shipped_catalog(), shipped_weights());
-  print(node_power_table(figures));
+  print(for_terminal(node_power_table(figures)));
   std::vector<double> errors;
   for (const NodePowerFigure& figure : figures)
     if (figure.skipped.empty()) errors.push_back(figure.error_pct());
@@ -278,7 +292,7 @@ ExitCode run_long_runs(const ValidateOptions& options) {
         {"--tolerance", "has no effect on --long-runs: every table has its limit", "leave it out"});
   const std::vector<LongRunScore> scores =
       score_long_runs(options.long_runs_folder, shipped_catalog(), shipped_weights());
-  print(long_run_table(scores));
+  print(for_terminal(long_run_table(scores)));
   const bool met = std::ranges::all_of(scores, [](const LongRunScore& score) {
     return std::ranges::all_of(score.figures, [&](const LongRunFigure& figure) {
       return !figure.skipped.empty() || score.is_met(figure);
@@ -291,7 +305,7 @@ ExitCode run_power_caps(const ValidateOptions& options) {
   require_table(options, "--power-caps");
   const std::vector<CappedRun> runs =
       predict_capped_runs(options.power_caps_file, shipped_catalog());
-  print(capped_run_table(runs));
+  print(for_terminal(capped_run_table(runs)));
   const auto missed = [&](auto error_of) {
     std::vector<double> errors;
     for (const CappedRun& run : runs) errors.push_back((run.*error_of)());
@@ -320,7 +334,7 @@ ExitCode run_baselines(const ValidateOptions& options) {
   const std::vector<ModelRun> runs = read_model_runs(options.models_file, bad_rows_of(options));
   const BaselineComparison comparison =
       score_baselines(ours, scenarios_of(options, runs), shipped_weights(), gpus, jobs_of(options));
-  print(baseline_table(comparison));
+  print(for_terminal(baseline_table(comparison)));
   if (!options.picture_file.empty())
     write_output_file(options.picture_file, baseline_picture(comparison));
   return ExitCode::ok;

@@ -51,6 +51,25 @@ std::string table_row(const TrainingRunScore& row) {
       figure_cell(row.memory_error_pct, "%+.1f").c_str(), row.fits.value_or(true) ? "yes" : "no");
 }
 
+/// Without profile, precision, batch and interval.
+std::string narrow_row(const TrainingRunScore& row) {
+  const TrainingRun& run = row.run;
+  return text_line("%-9.9s %-15.15s %-19.19s %9.9s %8s %8s %6s", run.id.c_str(), run.gpu.c_str(),
+                   (run.model + " L" + std::to_string(run.layers)).c_str(),
+                   layout_text(run.layout).c_str(),
+                   figure_cell(seconds(run.step_time), "%.4g").c_str(),
+                   figure_cell(seconds(row.simulated), "%.4g").c_str(),
+                   figure_cell(row.error_pct, "%+.1f").c_str());
+}
+
+std::string narrow_lines(const TrainingRunValidation& validation) {
+  std::string text = text_line("%-9s %-15s %-19s %9s %8s %8s %6s", "id", "GPU", "model", "tpxppxdp",
+                               "meas. s", "sim. s", "err. %");
+  for (const TrainingRunScore& row : validation.rows)
+    if (row.skipped.empty()) text += narrow_row(row);
+  return text;
+}
+
 /// How many of the measured rows are expressed, by source, and what holds over sources.
 std::string source_lines(const TrainingRunValidation& validation) {
   std::string text;
@@ -224,9 +243,11 @@ std::string approximate_lines(const TrainingRunValidation& validation) {
 
 }  // namespace
 
-std::string training_run_table(const TrainingRunValidation& validation, bool rows) {
+std::string training_run_table(const TrainingRunValidation& validation, bool rows,
+                               TableWidth width) {
   std::string text = corrections_line(validation.corrections);
-  if (rows) text += row_lines(validation) + "\n";
+  const bool narrow = width == TableWidth::terminal;
+  if (rows) text += (narrow ? narrow_lines(validation) : row_lines(validation)) + "\n";
   for (const ErrorGroup& group : validation.groups)
     text += error_line(group.by + " " + group.key, group.errors);
   if (!text.empty()) text += "\n";

@@ -245,7 +245,9 @@ std::string node_power_row(const StepEnergy& energy) {
   std::string text = kilowatts(energy.node_mean, energy.node_peak);
   if (energy.rack_mean.value() > 0)
     text += "; rack " + kilowatts(energy.rack_mean, energy.rack_peak);
-  return summary_row("power of a node", text);
+  const bool is_guess = energy.hosts_j > 0 && !energy.host_is_confirmed;
+  return summary_row("power of a node", text) +
+         (is_guess ? summary_row("", "its host_power is estimated, not confirmed") : "");
 }
 
 /// "1.24 kJ, 412 W per GPU".

@@ -76,7 +76,7 @@ TEST(QuantityText, AUnitOfAnotherDimensionSaysWhatItIs) {
 TEST(QuantityText, UnknownUnitsListTheAcceptedOnes) {
   const Problem problem = problem_with("3 parsec", Dimension::seconds);
   EXPECT_THAT(problem.what, HasSubstr("unknown unit \"parsec\""));
-  EXPECT_THAT(problem.hint, HasSubstr("s, ns, us, ms, min, h"));
+  EXPECT_THAT(problem.hint, HasSubstr("s, ns, us, ms, min, h, d"));
 }
 
 TEST(QuantityText, NegativeInfiniteAndMissingNumbersAreErrors) {

@@ -182,6 +182,11 @@ RunPlan random_plan(RandomStream& random) {
   plan.elastic = up_to(1) == 1;
   plan.replicas = 1 + static_cast<int>(up_to(60));
   plan.least_replicas = 1 + static_cast<int>(up_to(plan.replicas - 1));
+  if (up_to(1) == 1) {
+    for (int left = 0; left <= plan.replicas; ++left)
+      plan.pace_of_replicas.push_back(left == plan.replicas ? 1 : 0.1 + 0.9 * random.uniform());
+  }
+  plan.recorded_detection = Micros(up_to(1) * up_to(1'000'000'000));
   if (up_to(3) == 0) plan.work = Micros(1 + up_to(days_of(20).value()));
   for (std::int64_t i = up_to(4); i > 0; --i) {
     FailureClass of{.name = "cause " + std::to_string(i)};
@@ -192,6 +197,7 @@ RunPlan random_plan(RandomStream& random) {
     const std::int64_t kind = up_to(4);
     if (kind == 1) of.takes_nodes = 1 + static_cast<int>(up_to(7));
     if (kind == 2) of.slowdown = 1 + random.uniform();
+    of.stays = up_to(1) == 1;
     of.announced = kind == 3;
     if (kind == 4) of.found_after = Seconds(static_cast<double>(up_to(100'000)));
     if (up_to(1) == 1) of.restart = Seconds(random.uniform() * 100);

@@ -75,6 +75,86 @@ TEST(ReplicaWise, IsNoPolicyBesideAnother) {
   EXPECT_THROW(check_plan(plan), InputError);
 }
 
+TEST(Elastic, FewerReplicasTrainAtTheirPaceAndTheTimeIsCounted) {
+  RunPlan plan = two_replicas();
+  plan.elastic = true;
+  plan.pace_of_replicas = {0, 0.4, 1};
+  plan.recorded = {out(0, 150, 390)};
+  const RunRecord record = simulate_run(plan, 1);
+  // 0-100 trains, -110 writes, -150 is lost, -170 restarts, -270 one of two, -280 writes, -380 one
+  // of two, -390 writes, -400 one of two: at 0.4 of the pace, whatever their share.
+  EXPECT_EQ(record.useful, of_seconds(100 + 40 + 40 + 4));
+  EXPECT_EQ(record.slow, of_seconds(60 + 60 + 6));
+  EXPECT_EQ(record.fewer, of_seconds(210));
+  EXPECT_EQ(record.least_replicas, 1);
+  EXPECT_EQ(record.accounted(), record.wall);
+}
+
+TEST(Elastic, NoReplicaIsMissingWithoutFailures) {
+  RunPlan plan = two_replicas();
+  plan.elastic = true;
+  EXPECT_EQ(simulate_run(plan, 1).fewer, Micros(0));
+  EXPECT_EQ(simulate_run(plan, 1).least_replicas, 2);
+}
+
+TEST(Elastic, EveryNumberOfReplicasNeedsAPace) {
+  RunPlan plan = two_replicas();
+  plan.pace_of_replicas = {0, 1};
+  EXPECT_THROW(check_plan(plan), InputError);
+  plan.pace_of_replicas = {0, 0.5, 0.9};  // all of them train at full pace
+  EXPECT_THROW(check_plan(plan), InputError);
+}
+
+TEST(Detection, OfARecordedFaultPassesBeforeTheJobStops) {
+  RunPlan plan = two_replicas();
+  plan.recorded = {out(0, 150, 200)};
+  plan.recorded_detection = of_seconds(30);
+  const RunRecord record = simulate_run(plan, 1);
+  // -150 lost, -180 nobody knows, -200 waits, -220 restarts.
+  EXPECT_EQ(record.detection, of_seconds(30));
+  EXPECT_EQ(record.waiting, of_seconds(20));
+}
+
+/// Nodes that are 1.5 times slower for 60 s until they are found, and out for 300 s.
+RunPlan stragglers() {
+  RunPlan plan = two_replicas();
+  plan.length = days_of(20);
+  plan.spares = 2;
+  plan.failures.classes = {{.name = "slow", .component = Component::gpu, .per_node_day = 2}};
+  plan.failures.classes[0].slowdown = 1.5;
+  plan.failures.classes[0].detection = Seconds(60);
+  plan.failures.classes[0].repair = Seconds(300);
+  return plan;
+}
+
+TEST(Stragglers, EvictedOnesStopTheJobAndKeptOnesSlowItUntilItStops) {
+  RunPlan plan = stragglers();
+  const RunRecord evicted = simulate_run(plan, 1);
+  ASSERT_GT(evicted.stops, 60);  // 2 nodes x 2 a day x 20 days
+  plan.failures.classes[0].stays = true;
+  const RunRecord kept = simulate_run(plan, 1);
+  EXPECT_EQ(kept.stops, 0);
+  EXPECT_EQ(kept.restart + kept.lost, Micros(0));
+  EXPECT_EQ(kept.accounted(), kept.wall);
+  // From the first slow node on a third of the training is missing: of nearly all of the 20 days.
+  EXPECT_GT(kept.slow / (kept.slow + kept.useful), 0.3);
+  EXPECT_LT(evicted.slow / (evicted.slow + evicted.useful), 0.001);
+}
+
+TEST(Stragglers, KeptOnesLeaveWithTheNextStop) {
+  RunPlan plan = stragglers();
+  plan.failures.classes[0].stays = true;
+  plan.failures.classes.push_back({.name = "crash", .component = Component::software});
+  plan.failures.classes[1].per_node_day = 12;  // of two nodes: every hour
+  const RunRecord record = simulate_run(plan, 1);
+  EXPECT_GT(record.node_time_out, of_seconds(300) * 30);
+  // Half of the events meet a spare; the others slow the job for an hour, a third of which is
+  // missing.
+  const double slow_h = static_cast<double>(record.causes[0].events) / 2 / 3;
+  EXPECT_NEAR(in_hours(record.slow) / slow_h, 1, 0.25);
+  EXPECT_EQ(plan.failures.stops_per_day(2), 24);
+}
+
 TEST(ReplicaSet, NeighboursBelongToAsFewReplicasAsTheyFill) {
   ReplicaSet replicas(4, 8);  // two nodes each
   EXPECT_TRUE(replicas.drop(2, 1));

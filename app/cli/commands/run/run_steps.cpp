@@ -1,4 +1,4 @@
-#include "app/cli/commands/run_steps.h"
+#include "app/cli/commands/run/run_steps.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -16,7 +16,8 @@
 
 namespace tessera {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunPower, node_mean, node_peak, rack_mean, rack_peak)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunPower, host_is_confirmed, has_hosts, node_mean, node_peak,
+                                   rack_mean, rack_peak)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepFigures, step_time, tokens_per_s, samples_per_s, fits,
                                    facility_j, idle, power, write_s, with_write_s)
 
@@ -28,7 +29,8 @@ Seconds step_time_in(const RunOptions& options, const std::vector<std::string>& 
   std::vector<std::string> overrides = options.overrides;
   overrides.insert(overrides.end(), settings.begin(), settings.end());
   const Scenario scenario = load_scenario(options.file, overrides, shipped_catalog());
-  return forked([&] { return step_time_of(scenario, weights); });
+  const TimedProgram timed = plan_step(scenario, weights);
+  return forked([&] { return step_time_of(timed); });
 }
 
 }  // namespace
@@ -42,7 +44,8 @@ RunStep simulated_step(const RunOptions& options, Scenario scenario,
                .states = {},
                .timed = std::move(timed),
                .figures = {},
-               .writes = {}};
+               .writes = {},
+               .without = {}};
   for (const RunAnswer& answer : answers) {
     for (const FailureClass& of : answer.plan.failures.classes) {
       if (!of.state.empty() && !step.states.contains(of.state))

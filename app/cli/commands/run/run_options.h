@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/shell/exit_code.h"
 #include "sim/longrun/price_file.h"
 #include "sim/longrun/run_answer.h"
 #include "sim/plan/timed_program.h"
@@ -38,6 +39,10 @@ struct RunOptions {
   std::string store_file;    ///< of results of --vary; empty: none
   bool asynchronous = false;
   std::string policy = "restart";
+  std::string batch = "kept";        ///< or "smaller"
+  std::string stragglers = "evict";  ///< or "keep"
+  std::string collective_timeout, heartbeat;
+  double progress_steps = 0;  ///< 0: nobody counts
   int spares = 0;
   int repair_crews = 0;
   int least_replicas = 1;
@@ -52,6 +57,9 @@ struct RunOptions {
 RunOptions with_section(RunOptions options, const Scenario& scenario,
                         const std::set<std::string>& given);
 
+/// Runs and prints; `given` as for with_section().
+ExitCode run_long(const RunOptions& asked, const std::set<std::string>& given);
+
 /// The price that the options ask for; empty: the catalog's.
 std::optional<GpuPrice> price_of(const RunOptions& options, const std::string& gpu);
 
@@ -61,6 +69,13 @@ inline constexpr int kMostRunNodes = 1'000'000;
 /// The run, but for what follows from the step: its checkpoints wait for finish_plan(). Throws
 /// InputError for options that no run can follow, naming them.
 RunAnswer planned_run(const RunOptions& options, const Scenario& scenario);
+
+/// Replicas that can leave the job, and their number. Throws InputError for policies that cannot
+/// go on without some.
+void set_replicas(const RunOptions& options, const Scenario& scenario, RunAnswer& answer);
+
+/// When failures are noticed, by what the options say of the watch; the slowdowns are known.
+void set_watch(RunAnswer& answer);
 
 /// Adds the step: its time, and what a checkpoint of it takes.
 void finish_plan(const RunOptions& options, const Scenario& scenario, const TimedProgram& timed,

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli/commands/run_options.h"
+#include "app/cli/commands/run/run_options.h"
 #include "hw/units/formatted.h"
 
 namespace tessera {

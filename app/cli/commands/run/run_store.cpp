@@ -1,4 +1,4 @@
-#include "app/cli/commands/run_store.h"
+#include "app/cli/commands/run/run_store.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeanCauseLoss, cause, events, stops, lost_h, 
                                    restart_h, waiting_h)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunStatistics, seeds, effective_ratio, stops, hours_to_failure,
                                    node_availability, node_hours_out, checkpoints, wall, useful,
-                                   slow, lost, checkpoint, detection, restart, waiting, causes)
+                                   slow, lost, checkpoint, detection, restart, waiting, fewer,
+                                   least_replicas, causes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TokenGoal, tokens, reached, hours, hours_without_failures)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunStore::Result, runs, goal)
 
@@ -53,9 +54,9 @@ void add_all(ContentHash& hash, const Values&... values) {
 // The bindings have to name every member: one more, and this does not compile.
 void add_class(ContentHash& hash, const FailureClass& of) {
   const auto& [name, component, per_node_day, shape, takes_nodes, repair, detection, restart,
-               slowdown, found_after, state, announced, source] = of;
+               slowdown, stays, found_after, state, announced, source] = of;
   add_all(hash, name, static_cast<int>(component), per_node_day, shape, takes_nodes, repair,
-          detection, restart, slowdown, found_after, announced);
+          detection, restart, slowdown, stays, found_after, announced);
   for (const std::string& setting : state) add(hash, setting);
   add(hash, source);
 }
@@ -64,11 +65,13 @@ void add_plan(ContentHash& hash, const RunPlan& plan) {
   const auto& [nodes, spares, crews, length, interval, checkpoint, write, memory_interval,
                memory_checkpoint, local_interval, local_checkpoint, full_every, increment,
                increment_write, increment_restart, write_slowdown, restart, elastic, replica_wise,
-               replicas, least_replicas, failures, recorded, work] = plan;
+               replicas, least_replicas, paces, failures, recorded, recorded_detection, work] =
+      plan;
   add_all(hash, nodes, spares, crews, length, interval, checkpoint, write, memory_interval,
           memory_checkpoint, local_interval, local_checkpoint, full_every, increment,
           increment_write, increment_restart, write_slowdown, restart, elastic, replica_wise,
-          replicas, least_replicas, work);
+          replicas, least_replicas, recorded_detection, work);
+  for (const double pace : paces) add(hash, pace);
   add(hash, static_cast<int>(failures.classes.size()));
   for (const FailureClass& of : failures.classes) add_class(hash, of);
   for (const RecordedFault& fault : recorded)

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli/commands/run_options.h"
+#include "app/cli/commands/run/run_options.h"
 #include "app/shell/home.h"
 #include "app/shell/parsed_option.h"
 #include "hw/units/input_error.h"
@@ -72,7 +72,7 @@ void check_failure_options(const RunOptions& options) {
   const bool plain = options.per_1000_node_days >= 0;
   for (const auto& [name, text] :
        {std::pair("--repair", &options.repair), std::pair("--detection", &options.detection)})
-    if (!plain && !text->empty())
+    if (!plain && !text->empty() && (text == &options.repair || !options.failures.empty()))
       throw InputError({name, "is " + *text + ", but each failure says its own",
                         "leave it out, or use --failures-per-1000-node-days"});
 }
@@ -108,6 +108,8 @@ void set_trace(const RunOptions& options, RunAnswer& answer) {
                     std::to_string(faults.size()) + " of " + std::to_string(trace.faults) +
                     " faults";
   plan.recorded = std::move(faults);
+  if (!options.detection.empty())
+    plan.recorded_detection = to_micros(seconds_after("--detection", options.detection));
 }
 
 void read_failure_options(const RunOptions& options, int gpus_per_node, RunAnswer& answer) {
@@ -130,6 +132,21 @@ BytesPerSecond storage_bandwidth(const std::string& text) {
   if (rate.value() < 1)
     throw InputError({"--storage-bandwidth", "is " + text, "give more than 0 B/s"});
   return rate;
+}
+
+Watch watch_of(const RunOptions& options) {
+  Watch watch{.progress_steps = options.progress_steps};
+  if (options.progress_steps > 0 && options.progress_steps <= 1)
+    throw InputError({"--progress-steps", "is at most one step", "give more than 1, as 5"});
+  if (!options.collective_timeout.empty())
+    watch.collective_timeout =
+        positive_seconds_after("--collective-timeout", options.collective_timeout);
+  if (!options.heartbeat.empty())
+    watch.heartbeat = positive_seconds_after("--heartbeat", options.heartbeat);
+  if (watch.any() && !options.detection.empty())
+    throw InputError({"--detection", "is " + options.detection + " beside " + text_of(watch),
+                      "say how failures are noticed, or how long that takes"});
+  return watch;
 }
 
 /// What the options say of times; those that need the step come later.
@@ -198,14 +215,6 @@ Micros in_steps(Micros interval, Seconds step) {
   return std::max(Micros(1), to_micros(step * steps));
 }
 
-void check_replicas(const RunPlan& plan) {
-  if (plan.least_replicas > plan.replicas)
-    throw InputError({"--least-replicas",
-                      "is " + std::to_string(plan.least_replicas) + ", but the job has " +
-                          std::to_string(plan.replicas),
-                      "give fewer"});
-}
-
 }  // namespace
 
 BytesPerSecond storage_of(const RunOptions& options) {
@@ -234,20 +243,19 @@ RunAnswer planned_run(const RunOptions& options, const Scenario& scenario) {
   answer.gpus = scenario.step.layout.world_size();
   answer.policy = options.policy;
   answer.first_seed = options.seed;
+  answer.deadline_days = options.deadline_days;
   answer.days = options.days > 0 ? options.days : kDefaultDays;
   const int per_node = scenario.cluster.node.gpu_count;
   plan.nodes = (answer.gpus + per_node - 1) / per_node;
   plan.spares = options.spares;
   plan.repair_crews = options.repair_crews;
-  plan.elastic = options.policy == "elastic";
-  plan.replica_wise = options.policy == "replica-wise";
-  plan.replicas = scenario.step.layout.data;
-  plan.least_replicas = options.least_replicas;
-  check_replicas(plan);
+  set_replicas(options, scenario, answer);
+  answer.watch = watch_of(options);
   set_times(options, answer);
   read_failure_options(options, per_node, answer);
   if (const auto price = price_of(options, answer.gpu); price && price->spot)
     plan.failures.classes.push_back(interruptions_of(*price));
+  for (FailureClass& of : plan.failures.classes) of.stays = options.stragglers == "keep";
   return answer;
 }
 
@@ -276,6 +284,14 @@ void finish_plan(const RunOptions& options, const Scenario& scenario, const Time
   if (!options.restart.empty()) return;
   answer.restore = restore;
   plan.restart = to_micros(kRestartWithoutReading + answer.restore);
+}
+
+void set_watch(RunAnswer& answer) {
+  RunPlan& plan = answer.plan;
+  if (!answer.watch.any()) return;
+  for (FailureClass& of : plan.failures.classes)
+    of = watched(std::move(of), answer.watch, answer.step_time);
+  plan.recorded_detection = to_micros(detection_of_recorded(answer.watch, answer.step_time));
 }
 
 void check_run_size(const RunOptions& options, const RunPlan& plan) {

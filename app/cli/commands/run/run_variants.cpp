@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli/commands/run_options.h"
+#include "app/cli/commands/run/run_options.h"
 #include "app/shell/parsed_option.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
@@ -54,6 +54,26 @@ const std::map<std::string, Setter>& varied_options() {
       {"restart", [](RunOptions& o, const std::string& v) { o.restart = v; }},
       {"repair", [](RunOptions& o, const std::string& v) { o.repair = v; }},
       {"detection", [](RunOptions& o, const std::string& v) { o.detection = v; }},
+      {"batch",
+       [](RunOptions& o, const std::string& v) {
+         if (v != "kept" && v != "smaller")
+           throw InputError({"--vary", "batch is " + v, "give kept or smaller"});
+         o.batch = v;
+       }},
+      {"stragglers",
+       [](RunOptions& o, const std::string& v) {
+         if (v != "evict" && v != "keep")
+           throw InputError({"--vary", "stragglers is " + v, "give evict or keep"});
+         o.stragglers = v;
+       }},
+      {"least-replicas",
+       [](RunOptions& o, const std::string& v) { o.least_replicas = number_in<int>(v, 1, 1e7); }},
+      {"collective-timeout", [](RunOptions& o, const std::string& v) { o.collective_timeout = v; }},
+      {"heartbeat", [](RunOptions& o, const std::string& v) { o.heartbeat = v; }},
+      {"progress-steps",
+       [](RunOptions& o, const std::string& v) {
+         o.progress_steps = number_in<double>(v, 0, 1e6);
+       }},
       {"policy",
        [](RunOptions& o, const std::string& v) {
          if (v != "restart" && v != "elastic" && v != "replica-wise")

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/commands/run_options.h"
+#include "app/cli/commands/run/run_options.h"
 #include "hw/units/input_error.h"
 
 namespace tessera {

@@ -1,21 +1,20 @@
-// `tessera run`: a training job for days on a cluster that fails.
+// What `tessera run` does: a training job for days on a cluster that fails.
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "app/cli/commands.h"
-#include "app/cli/commands/run_options.h"
-#include "app/cli/commands/run_steps.h"
-#include "app/cli/commands/run_store.h"
+#include "app/cli/commands/run/run_options.h"
+#include "app/cli/commands/run/run_steps.h"
+#include "app/cli/commands/run/run_store.h"
 #include "app/html/run_page.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
+#include "app/shell/progress.h"
 #include "hw/units/input_error.h"
 #include "sim/config/load.h"
 #include "sim/formats/output_file.h"
@@ -68,10 +67,12 @@ TokenGoal token_goal(const RunOptions& options, const RunAnswer& answer) {
   return goal;
 }
 
-void add_notes(const RunOptions& options, RunAnswer& answer) {
+void add_notes(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
   if (options.spares > 0 && !loses_nodes(answer.plan))
     answer.notes.emplace_back("the spares are never used: without --repair a failed node restarts");
-  if (!answer.fits)
+  if (answer.plan.length <= answer.plan.interval)
+    answer.notes.emplace_back("the run is over before its first checkpoint");
+  if (!step.figures.fits)
     answer.notes.emplace_back("a step needs more memory than a GPU has (tessera simulate)");
 }
 
@@ -79,6 +80,8 @@ void add_plan_of_step(const RunOptions& options, const RunStep& step, RunAnswer&
   finish_plan(options, step.scenario, step.timed, figures_with_write(options, step), answer);
   check_run_size(options, answer.plan);
   set_slowdowns(step, answer);
+  set_watch(answer);
+  set_replica_paces(options, step, answer);
 }
 
 void add_bill(const RunOptions& options, const RunStep& step, RunAnswer& answer) {
@@ -88,7 +91,7 @@ void add_bill(const RunOptions& options, const RunStep& step, RunAnswer& answer)
   if (price) answer.bill.price = price->text();
 }
 
-void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer) {
+ExitCode print_one(const RunOptions& options, const RunStep& step, RunAnswer answer) {
   add_plan_of_step(options, step, answer);
   answer.runs = statistics_of(simulate_runs(answer.plan, options.seed, options.seeds));
   add_bill(options, step, answer);
@@ -96,7 +99,7 @@ void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer)
   add_interval_advice(answer);
   add_spare_advice(answer);
   if (options.tokens > 0) answer.goal = token_goal(options, answer);
-  add_notes(options, answer);
+  add_notes(options, step, answer);
   if (!options.picture_file.empty())
     write_output_file(options.picture_file,
                       timeline_picture(answer.scenario + ", first seed", answer.timeline));
@@ -104,6 +107,7 @@ void print_one(const RunOptions& options, const RunStep& step, RunAnswer answer)
     write_output_file(options.report_file, run_page(answer, TESSERA_VERSION));
   print(options.format == "json" ? json_text(answer, TESSERA_VERSION)
                                  : for_people(table_text(answer)));
+  return answer.fits ? ExitCode::ok : ExitCode::does_not_fit;
 }
 
 /// The scenarios that `--vary scenario=A,B` names, or the one that was given; the rest of `--vary`
@@ -148,9 +152,19 @@ VariantResult result_of(const RunVariant& variant, const RunStep& step, RunAnswe
   return result;
 }
 
+/// "runs, best goodput 90.8 %": what a line of progress says.
+std::string best_text(const std::vector<VariantResult>& results) {
+  if (results.empty()) return "runs";
+  char text[64];
+  std::snprintf(text, sizeof text, "runs, best goodput %.2f %%",
+                100 * std::ranges::max(results, {}, &VariantResult::goodput).goodput());
+  return text;
+}
+
 ExitCode run_variants_of(RunOptions asked, const std::set<std::string>& given) {
   const std::vector<std::string> named = take_scenarios(asked);
   RunStore store(asked.store_file);
+  StatusLine status;
   std::vector<VariantResult> results;
   ExitCode code = ExitCode::ok;
   const std::vector<std::string> files = named.empty() ? std::vector{asked.file} : named;
@@ -165,15 +179,28 @@ ExitCode run_variants_of(RunOptions asked, const std::set<std::string>& given) {
     const RunStep step = simulated_step(options, std::move(scenario), answers);
     if (!step.figures.fits) code = ExitCode::does_not_fit;
     for (std::size_t i = 0; i < variants.size(); ++i) {
+      status.show(results.size(), files.size() * variants.size(), best_text(results));
       if (!named.empty())
         variants[i].settings.emplace(variants[i].settings.begin(), "scenario", step.scenario.name);
       results.push_back(result_of(variants[i], step, answers[i], store));
+      if (!answers[i].fits) code = ExitCode::does_not_fit;
     }
   }
   print(asked.format == "json" ? variants_json(results, asked.deadline_days, TESSERA_VERSION)
                                : for_people(variants_text(results, asked.deadline_days)));
   return code;
 }
+
+/// Options of jobs on fewer replicas, where no policy has any.
+void check_used(const RunOptions& options, const std::set<std::string>& given) {
+  if (options.policy != "restart") return;
+  for (const char* option : {"--batch", "--least-replicas"})
+    if (given.contains(option))
+      throw InputError({option, "has no effect on --policy restart, which always has all replicas",
+                        "leave it out, or use --policy elastic or replica-wise"});
+}
+
+}  // namespace
 
 ExitCode run_long(const RunOptions& asked, const std::set<std::string>& given) {
   if (asked.deadline_days > 0 && asked.tokens <= 0)
@@ -188,122 +215,10 @@ ExitCode run_long(const RunOptions& asked, const std::set<std::string>& given) {
   }
   Scenario scenario = load_scenario(asked.file, asked.overrides, shipped_catalog());
   const RunOptions options = with_section(asked, scenario, given);
+  check_used(options, given);
   RunAnswer answer = planned_run(options, scenario);
   const RunStep step = simulated_step(options, std::move(scenario), {answer});
-  const ExitCode code = step.figures.fits ? ExitCode::ok : ExitCode::does_not_fit;
-  print_one(options, step, std::move(answer));
-  return code;
-}
-
-void add_failure_options(CLI::App& command, RunOptions& options) {
-  command
-      .add_option("--failures-per-1000-node-days", options.per_1000_node_days,
-                  "of any node, exponential; 6.5 on RSC-1 (arXiv:2410.21680)")
-      ->check(CLI::Range(0.0, 1e9));
-  command.add_option("--failures", options.failures,
-                     "failures by component: a file, or a name in configs/reliability");
-  command.add_option("--fault-trace", options.fault_trace,
-                     "replay a record of faults: CSV with node, start_day, end_day");
-  command
-      .add_option("--trace-nodes", options.trace_nodes,
-                  "nodes of that record's cluster (default: up to the highest that it names)")
-      ->check(CLI::Range(1, kMostRunNodes));
-  command.add_option("--detection", options.detection,
-                     "until a failure is noticed, as 10min (default 0 s)");
-  command.add_option("--restart", options.restart,
-                     "from the stop to the first step, reading the checkpoint included (default: 5 "
-                     "min and the reading)");
-  command.add_option("--repair", options.repair,
-                     "mean time that a failed node is out, as 24h (default: 0 s, it restarts)");
-  command.add_option("--repair-crews", options.repair_crews, "nodes repaired at a time; 0: all")
-      ->check(CLI::Range(0, 1'000'000));
-}
-
-void add_policy_options(CLI::App& command, RunOptions& options) {
-  command
-      .add_option("--policy", options.policy,
-                  "where nodes are missing: restart waits for them, elastic restarts with fewer "
-                  "replicas, replica-wise goes on without those that lost a node")
-      ->check(CLI::IsMember({"restart", "elastic", "replica-wise"}))
-      ->capture_default_str();
-  command.add_option("--spares", options.spares, "nodes that stand by")
-      ->check(CLI::Range(0, 1'000'000));
-  command
-      .add_option("--least-replicas", options.least_replicas,
-                  "of --policy elastic and replica-wise (default 1)")
-      ->check(CLI::Range(1, 10'000'000));
-  command.add_option("--checkpoint-interval", options.interval,
-                     "of training, to whole steps (default 60min)");
-  command.add_option("--checkpoint-time", options.checkpoint_time,
-                     "what one takes, as 40s (default: from its bytes and the links)");
-  command.add_option("--storage-bandwidth", options.storage_bandwidth,
-                     "of the storage for the whole job, as 50GB/s (default: no limit)");
-  command.add_flag("--asynchronous", options.asynchronous,
-                   "the job waits for the copy to host memory alone");
-  command.add_option("--memory-interval", options.memory_interval,
-                     "copies in the memory of other nodes so often, as 5min (default: none)");
-  command.add_option("--local-interval", options.local_interval,
-                     "copies on the drives of the job's nodes so often (default: none)");
-  command
-      .add_option("--incremental-share", options.incremental_share,
-                  "of a checkpoint's bytes that changed and alone are written (default 1)")
-      ->check(CLI::Range(1e-6, 1.0));
-  command
-      .add_option("--full-every", options.full_every,
-                  "of so many incremental checkpoints one is whole (default 10)")
-      ->check(CLI::Range(1, 1'000'000));
-}
-
-void add_price_options(CLI::App& command, RunOptions& options) {
-  command.add_option("--prices", options.prices,
-                     "CSV with gpu, region, date, dollars_per_hour, source; spot: kind, "
-                     "interruptions_per_1000_node_days, notice, replacement");
-  command.add_option("--region", options.region, "of --prices");
-  command.add_option("--price-date", options.date, "the newest price of --prices by YYYY-MM-DD");
-  command.add_flag("--spot", options.spot, "spot instances of --prices, with their interruptions");
-  command
-      .add_option("--deadline", options.deadline_days,
-                  "days for --tokens: which line of --vary is the cheapest in time")
-      ->check(CLI::Range(1e-3, kMostRunDays));
-}
-
-}  // namespace
-
-void add_run_command(CLI::App& app, ExitCode& exit_code) {
-  auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand(
-      "run", "Simulate days of a training job: failures, checkpoints, spares, goodput");
-  add_scenario_argument(*command, options->file);
-  add_set_option(*command, options->overrides);
-  command
-      ->add_option("--days", options->days,
-                   "of wall-clock time (default 30; with --fault-trace: as long as that)")
-      ->check(CLI::Range(1e-3, kMostRunDays));
-  add_failure_options(*command, *options);
-  add_policy_options(*command, *options);
-  add_price_options(*command, *options);
-  command->add_option("--tokens", options->tokens, "also say when so many are trained, as 15e12")
-      ->check(CLI::Range(1.0, 1e18));
-  command
-      ->add_option("--vary", options->vary,
-                   "a line for each value instead, as spares=0,16,32; repeatable, for every "
-                   "combination")
-      ->allow_extra_args(false);
-  command->add_option("--store", options->store_file,
-                      "keep the lines of --vary in a file: the same command goes on behind them");
-  command->add_option("--seeds", options->seeds, "runs with other failures (default 20)")
-      ->check(CLI::Range(1, 100'000));
-  command->add_option("--seed", options->seed, "of the first run (default 1)");
-  command->add_option("--picture", options->picture_file,
-                      "write what the job did, day by day, as SVG (first seed)");
-  command->add_option("--report", options->report_file, "write the run as an HTML page");
-  add_format_option(*command, options->format, {"table", "json"});
-  command->callback([options, command, &exit_code] {
-    std::set<std::string> given;
-    for (const CLI::Option* option : command->get_options())
-      if (option->count() > 0) given.insert(option->get_name());
-    exit_code = run_long(*options, given);
-  });
+  return print_one(options, step, std::move(answer));
 }
 
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "app/cli/commands/run_options.h"
+#include "app/cli/commands/run/run_options.h"
 
 namespace tessera {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "app/cli/commands/run_options.h"
+#include "app/cli/commands/run/run_options.h"
 #include "hw/units/text.h"
 
 namespace tessera {
@@ -46,8 +46,18 @@ void fill_failures(const Section& section, const ReliabilitySettings& from, RunO
   if (!from.failures.empty()) to.failures = failures_beside(to.file, from.failures);
   if (from.failures_per_1000_node_days > 0)
     to.per_1000_node_days = from.failures_per_1000_node_days;
-  section.fill_text("--detection", from.detection, to.detection);
+  const bool watched = section.gives("--collective-timeout") || section.gives("--heartbeat") ||
+                       section.gives("--progress-steps");
+  if (!watched) section.fill_text("--detection", from.detection, to.detection);
   section.fill_text("--repair", from.repair, to.repair);
+}
+
+/// How failures are noticed; --detection on the command line replaces it.
+void fill_watch(const Section& section, const ReliabilitySettings& from, RunOptions& to) {
+  if (section.gives("--detection")) return;
+  section.fill_text("--collective-timeout", from.collective_timeout, to.collective_timeout);
+  section.fill_text("--heartbeat", from.heartbeat, to.heartbeat);
+  section.fill("--progress-steps", from.progress_steps, to.progress_steps);
 }
 
 }  // namespace
@@ -57,6 +67,7 @@ RunOptions with_section(RunOptions options, const Scenario& scenario,
   const ReliabilitySettings& from = scenario.reliability;
   const Section section(given);
   fill_failures(section, from, options);
+  fill_watch(section, from, options);
   section.fill_text("--restart", from.restart_time, options.restart);
   section.fill_text("--checkpoint-interval", from.checkpoint_interval, options.interval);
   section.fill_text("--checkpoint-time", from.checkpoint_time, options.checkpoint_time);
@@ -72,6 +83,10 @@ RunOptions with_section(RunOptions options, const Scenario& scenario,
   constexpr std::array<const char*, 3> kPolicies = {"restart", "elastic", "replica-wise"};
   section.fill("--policy", std::string(kPolicies[static_cast<std::size_t>(from.policy)]),
                options.policy);
+  section.fill("--batch", std::string(from.batch == BatchWithout::kept ? "kept" : "smaller"),
+               options.batch);
+  section.fill("--stragglers", std::string(from.keep_slow_nodes ? "keep" : "evict"),
+               options.stragglers);
   return options;
 }
 
