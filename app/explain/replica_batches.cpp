@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
 #include "sim/plan/plan.h"
@@ -201,11 +201,9 @@ std::string rows_text(const BatchPlan& plan) {
       end = std::max(end, plan.chosen.ends_s[j]);
       before = std::max(before, plan.equal.ends_s[j]);
     }
-    char line[120];
-    std::snprintf(line, sizeof line, "%-30.30s %10d %8d %8s %8s\n", ranges_text(alike).c_str(),
-                  plan.chosen.counts[i], plan.equal.counts[i], to_short_text(Seconds(end)).c_str(),
-                  to_short_text(Seconds(before)).c_str());
-    text += line;
+    text += formatted("%-30.30s %10d %8d %8s %8s\n", ranges_text(alike).c_str(),
+                      plan.chosen.counts[i], plan.equal.counts[i],
+                      to_short_text(Seconds(end)).c_str(), to_short_text(Seconds(before)).c_str());
   }
   return text + "end: of the last backward pass; then replicas meet for their gradients\n";
 }
@@ -230,11 +228,9 @@ BatchPlan plan_batches(const Scenario& scenario, const PredictorWeights& weights
 
 std::string table_text(const BatchPlan& plan) {
   std::string text = rows_text(plan);
-  char line[160];
-  std::snprintf(line, sizeof line, "\nstep %s -> %s (%.1f %% less), %d steps simulated\n",
-                to_short_text(plan.equal.step).c_str(), to_short_text(plan.chosen.step).c_str(),
-                100 * (1 - plan.chosen.step / plan.equal.step), plan.simulated);
-  text += line;
+  text += formatted("\nstep %s -> %s (%.1f %% less), %d steps simulated\n",
+                    to_short_text(plan.equal.step).c_str(), to_short_text(plan.chosen.step).c_str(),
+                    100 * (1 - plan.chosen.step / plan.equal.step), plan.simulated);
   if (plan.chosen.counts == plan.equal.counts)
     return text + "no other numbers that were tried make it shorter\n";
   if (!plan.chosen.fits) text += "it needs more memory than a GPU has (tessera simulate)\n";

@@ -8,8 +8,8 @@
 
 #include "app/html/page.h"
 #include "app/html/provenance_data.h"
+#include "hw/units/formatted.h"
 #include "sim/longrun/run_picture.h"
-#include "sim/report/text/text_line.h"
 
 namespace tessera {
 namespace {

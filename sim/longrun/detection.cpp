@@ -1,9 +1,9 @@
 #include "sim/longrun/detection.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
+#include "hw/units/formatted.h"
 #include "hw/units/text.h"
 
 namespace tessera {
@@ -51,11 +51,7 @@ std::string text_of(const Watch& watch) {
   if (watch.collective_timeout.value() > 0)
     add("time-out " + to_short_text(watch.collective_timeout));
   if (watch.heartbeat.value() > 0) add("heartbeat " + to_short_text(watch.heartbeat));
-  if (watch.progress_steps > 0) {
-    char steps[48];
-    std::snprintf(steps, sizeof steps, "%g steps without progress", watch.progress_steps);
-    add(steps);
-  }
+  if (watch.progress_steps > 0) add(formatted("%g steps without progress", watch.progress_steps));
   return text;
 }
 

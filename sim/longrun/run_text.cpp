@@ -94,7 +94,7 @@ std::string result_text(const RunAnswer& answer) {
                                     hours_text(goal.hours->high) + ")");
   text += line_of("  without failures", hours_text(goal.hours_without_failures));
   if (answer.deadline_days > 0)
-    text += line_of(printed("  within %g days", answer.deadline_days).c_str(),
+    text += line_of(formatted("  within %g days", answer.deadline_days).c_str(),
                     answer.in_time() ? "yes, in 9 of 10 runs" : "no, not in 9 of 10 runs");
   return text;
 }
@@ -135,10 +135,10 @@ std::string without_text(const RunAnswer& answer, const StepWithout& of) {
   const double longer = of.step / answer.step_time;
   const std::string what =
       answer.batch == BatchWithout::kept
-          ? printed("%lld micro-batches each", static_cast<long long>(of.micro_batches))
-          : printed("%lld samples", static_cast<long long>(answer.samples_with(of.left)));
-  return line_of(printed("  step with %d", of.left).c_str(),
-                 what + printed(", %.3f times as long", longer));
+          ? formatted("%lld micro-batches each", static_cast<long long>(of.micro_batches))
+          : formatted("%lld samples", static_cast<long long>(answer.samples_with(of.left)));
+  return line_of(formatted("  step with %d", of.left).c_str(),
+                 what + formatted(", %.3f times as long", longer));
 }
 
 /// What becomes of the batch where the job trains on with fewer replicas.
@@ -148,18 +148,18 @@ std::string replicas_text(const RunAnswer& answer) {
   const int least = runs.least_replicas * answer.replicas_together;
   const double trained = runs.useful.mean + runs.slow.mean + runs.lost.mean;
   std::string text =
-      line_of("fewer replicas",
-              printed("%.2f %% of the training, %d of %d at least",
-                      trained > 0 ? 100 * runs.fewer.mean / trained : 0.0, least, answer.replicas));
+      line_of("fewer replicas", formatted("%.2f %% of the training, %d of %d at least",
+                                          trained > 0 ? 100 * runs.fewer.mean / trained : 0.0,
+                                          least, answer.replicas));
   if (answer.replicas_together > 1)
     text += line_of(
-        "", printed("%d leave together: they share experts or states", answer.replicas_together));
+        "", formatted("%d leave together: they share experts or states", answer.replicas_together));
   text += line_of("  batch", answer.batch == BatchWithout::kept
-                                 ? printed("kept: %lld samples in every step",
-                                           static_cast<long long>(answer.global_batch))
-                                 : printed("smaller: %lld of %lld samples at least",
-                                           static_cast<long long>(answer.samples_with(least)),
-                                           static_cast<long long>(answer.global_batch)));
+                                 ? formatted("kept: %lld samples in every step",
+                                             static_cast<long long>(answer.global_batch))
+                                 : formatted("smaller: %lld of %lld samples at least",
+                                             static_cast<long long>(answer.samples_with(least)),
+                                             static_cast<long long>(answer.global_batch)));
   for (const StepWithout& of : answer.without) text += without_text(answer, of);
   return text;
 }

@@ -1,7 +1,6 @@
 // What `tessera run` does: a training job for days on a cluster that fails.
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <set>
 #include <sstream>
 #include <string>
@@ -15,6 +14,7 @@
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "app/shell/progress.h"
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "sim/config/load.h"
 #include "sim/formats/output_file.h"
@@ -155,10 +155,8 @@ VariantResult result_of(const RunVariant& variant, const RunStep& step, RunAnswe
 /// "runs, best goodput 90.8 %": what a line of progress says.
 std::string best_text(const std::vector<VariantResult>& results) {
   if (results.empty()) return "runs";
-  char text[64];
-  std::snprintf(text, sizeof text, "runs, best goodput %.2f %%",
-                100 * std::ranges::max(results, {}, &VariantResult::goodput).goodput());
-  return text;
+  return formatted("runs, best goodput %.2f %%",
+                   100 * std::ranges::max(results, {}, &VariantResult::goodput).goodput());
 }
 
 ExitCode run_variants_of(RunOptions asked, const std::set<std::string>& given) {
