@@ -11,6 +11,8 @@
 #include "sim/report/definitions.h"
 #include "sim/report/text/fitted_lines.h"
 #include "sim/report/text/percent_shares.h"
+#include "sim/report/text/table_cells.h"
+#include "sim/report/text/table_head.h"
 #include "workloads/program/labels.h"
 
 namespace tessera {
@@ -21,149 +23,9 @@ constexpr std::size_t kKernelKindRows = 4;
 constexpr std::size_t kSegmentRows = 3;
 constexpr int kBarWidth = 30;
 
-std::string fixed(double value, int decimals) {
-  return formatted("%.*f", decimals, value);
-}
-
-std::string padded(std::string_view text, std::size_t width) {
-  std::string out(text);
-  out.resize(std::max(width, text.size()), ' ');
-  return out;
-}
-
-std::string right(std::string_view text, std::size_t width) {
-  return std::string(width - std::min(width, text.size()), ' ') + std::string(text);
-}
-
-/// Four significant digits, so that 3 tokens/s and 3 million both read well.
-std::string significant(double value) {
-  const double magnitude = value > 0 ? std::floor(std::log10(value)) : 0;
-  return fixed(value, static_cast<int>(std::clamp(3.0 - magnitude, 0.0, 3.0)));
-}
-
-std::string milliseconds(Seconds time) {
-  return fixed(time.value() * 1e3, 3);
-}
-
-std::string gibibytes(Bytes bytes) {
-  return fixed(static_cast<double>(bytes.value()) / static_cast<double>((1_GiB).value()), 2) +
-         " GiB";
-}
-
-std::string percent(double ratio) {
-  return fixed(ratio * 100, 1) + " %";
-}
-
-/// Means over the ranks: whole unless the ranks differ.
-std::string count(double mean) {
-  return fixed(mean, std::floor(mean) == mean ? 0 : 1);
-}
-
-std::string spaced(std::string_view label) {
-  std::string words(label);
-  std::replace(words.begin(), words.end(), '_', ' ');
-  return words;
-}
-
-std::string counted(int count, const std::string& noun) {
-  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "es");
-}
-
 std::string time_row(std::string_view label, Seconds time, int tenths) {
   return "  " + padded(label, kLabelWidth) + right(milliseconds(time), 12) +
          right(fixed(tenths / 10.0, 1), 8);
-}
-
-/// "[1] text", broken between words.
-std::string wrapped(const std::string& head, std::string_view text) {
-  std::string out = head;
-  std::size_t column = out.size();
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    const bool wraps = column + 1 + word.size() > kTerminalWidth;
-    out += wraps ? "\n    " : " ";
-    out += word;
-    column = (wraps ? 4 : column + 1) + word.size();
-  }
-  return out + "\n";
-}
-
-std::string note_lines(const std::vector<std::string>& notes) {
-  std::string text;
-  for (const std::string& note : notes) text += "  note: " + note + "\n";
-  return text;
-}
-
-/// What the kernel times rest on, in one line, and with notes what of it was never measured, a line
-/// each; the whole reason is in the JSON.
-std::string basis_lines(const StepReport& report, const Provenance& provenance,
-                        const TextStyle& style) {
-  const std::string& mode = provenance.predictor_mode;
-  std::string text = mode == "zero-shot"
-                         ? "zero-shot: nothing was measured on " + report.gpu
-                         : mode + " for " + report.gpu + ": " + provenance.predictor_effect;
-  const std::vector<std::string>& notes = provenance.predictor_notes;
-  if (style.notes) return text + "\n" + note_lines(notes);
-  return text + (notes.empty() ? "" : "; " + std::to_string(notes.size()) + " more: --notes") +
-         "\n";
-}
-
-std::string link_lines(const Provenance& provenance) {
-  std::string text;
-  for (const std::string& note : provenance.link_notes) text += wrapped("  links:", note);
-  return text;
-}
-
-/// ", context 8" for the dimensions that most jobs have one of.
-std::string other_dimensions(const ParallelLayout& layout) {
-  std::string text;
-  const auto add = [&](const char* name, int size) {
-    if (size > 1) text += std::string(", ") + name + " " + std::to_string(size);
-  };
-  add("context", layout.context);
-  add("expert", layout.expert);
-  if (layout.whole_experts()) text += ", expert tensor 1";
-  add("virtual stages", layout.virtual_stages);
-  return text;
-}
-
-std::string approximation_lines(const Provenance& provenance) {
-  std::string text;
-  for (const std::string& line : provenance.approximations) text += "approximate: " + line + "\n";
-  return text;
-}
-
-/// "46.7 billion parameters, 12.9 billion active"; empty where they are not known.
-std::string parameters_text(const ParameterCounts& parameters) {
-  if (parameters.total == 0) return "";
-  return ", " + to_text(parameters);
-}
-
-/// Traces say what ran when, and neither layout nor model nor memory.
-bool is_replayed(const Provenance& provenance) {
-  return provenance.mode == "replayed";
-}
-
-std::string header_line(const StepReport& report, const Provenance& provenance,
-                        const TextStyle& style) {
-  const ParallelLayout& layout = report.layout;
-  if (is_replayed(provenance))
-    return provenance.scenario + ": replayed step of " + provenance.model + " on " +
-           std::to_string(report.gpus()) + " x " + report.gpu + "\ntessera " +
-           provenance.tessera_version + "; " + provenance.predictor_effect + "\n" +
-           note_lines(provenance.notes) + "\n";
-  return provenance.scenario + ": " + provenance.mode + " step of " + provenance.model + " on " +
-         std::to_string(report.gpus()) + " x " + report.gpu + "\n" + "tensor " +
-         std::to_string(layout.tensor) + ", pipeline " + std::to_string(layout.pipeline) +
-         ", data " + std::to_string(layout.data) + other_dimensions(layout) + ", " +
-         counted(report.micro_batches, "micro-batch") + "; predictor " + provenance.predictor +
-         ", tessera " + provenance.tessera_version + "\n" + "framework " + provenance.framework +
-         ", " + std::string(name_of(report.precision)) +
-         (provenance.recompute == "none" ? "" : ", recompute " + provenance.recompute) +
-         parameters_text(provenance.parameters) + "\n" + note_lines(provenance.notes) +
-         basis_lines(report, provenance, style) + link_lines(provenance) +
-         approximation_lines(provenance) + "\n";
 }
 
 /// " [3]" where notes follow.
