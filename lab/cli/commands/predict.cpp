@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -38,13 +39,15 @@ void refuse_skipped(const KernelScores& scores, const std::string& file) {
 
 std::string error_table(const KernelScores& scores) {
   char text[160];
-  std::snprintf(text, sizeof text, "%-20s %-26s %8s %14s %16s\n", "GPU", "op", "rows",
-                "mean |error| %", "median |error| %");
+  std::snprintf(text, sizeof text, "%-20s %-26s %8s %14s %16s %6s\n", "GPU", "op", "rows",
+                "mean |error| %", "median |error| %", "held %");
   std::string table = text;
   for (const KernelErrorGroup& group : scores.groups) {
-    std::snprintf(text, sizeof text, "%-20s %-26s %8lld %14.1f %16.1f\n", group.gpu.c_str(),
+    const std::string held =
+        group.held_pct ? std::to_string(std::lround(*group.held_pct)) : std::string("-");
+    std::snprintf(text, sizeof text, "%-20s %-26s %8lld %14.1f %16.1f %6s\n", group.gpu.c_str(),
                   group.op.c_str(), static_cast<long long>(group.n), group.mean_abs_error_pct,
-                  group.median_abs_error_pct);
+                  group.median_abs_error_pct, held.c_str());
     table += text;
   }
   std::map<std::string, std::int64_t> skipped, stand_ins;
@@ -53,6 +56,7 @@ std::string error_table(const KernelScores& scores) {
       ++skipped[row.skipped];
     else if (!row.predicted_as.empty())
       ++stand_ins[row.predicted_as];
+  table += "held: of 100 rows those within their 80 % interval\n";
   for (const auto& [stand_in, rows] : stand_ins)
     table += std::to_string(rows) + " rows predicted as the nearest known: " + stand_in + "\n";
   for (const auto& [reason, rows] : skipped)
