@@ -1,7 +1,5 @@
 #include "lab/predict/attention_stand_in.h"
 
-#include <algorithm>
-
 #include "predictor/gpu/gpu_support.h"
 
 namespace tessera {
@@ -30,14 +28,6 @@ GpuSpec gpu_with_fp8_attention(GpuSpec gpu) {
   gpu.fp16 = gpu.fp16 * kFp8Attention;
   gpu.tensor_clock = gpu.tensor_clock * kFp8Attention;  // the peak follows from SMs and clock
   return gpu;
-}
-
-AttentionCall windowed(AttentionCall call, std::int64_t window) {
-  if (!call.causal || window <= 0 || window >= call.seq_kv || call.seq_q != call.seq_kv)
-    return call;
-  const auto keys = static_cast<double>(window), length = static_cast<double>(call.seq_kv);
-  call.mean_document = std::min(length, 2 * keys - keys * keys / length);
-  return call;
 }
 
 }  // namespace tessera

@@ -16,8 +16,4 @@ AttentionImplementation nearest_implementation(std::string_view stack, const Gpu
 /// in fp16, close to 1.2 PFLOP/s in fp8). Unchanged where the GPU has no fp8.
 GpuSpec gpu_with_fp8_attention(GpuSpec gpu);
 
-/// A causal call in which a query sees `window` keys at most: packed documents of as many scores.
-/// `call` itself where the window is no limit, or 0.
-AttentionCall windowed(AttentionCall call, std::int64_t window);
-
 }  // namespace tessera

@@ -27,14 +27,26 @@ bool is_scored(const KernelScore& row) {
 }
 
 std::vector<KernelErrorGroup> error_groups(const KernelScores& scores) {
-  std::map<std::pair<std::uint16_t, std::uint16_t>, std::vector<double>> errors;
-  for (const KernelScore& row : scores.rows)
-    if (is_scored(row))
-      errors[{row.gpu, row.group}].push_back(100 *
-                                             std::abs(row.predicted_us / row.measured_us - 1));
+  struct Rows {
+    std::vector<double> errors;
+    std::int64_t intervals = 0, held = 0;
+  };
+  std::map<std::pair<std::uint16_t, std::uint16_t>, Rows> rows;
+  for (const KernelScore& row : scores.rows) {
+    if (!is_scored(row)) continue;
+    Rows& own = rows[{row.gpu, row.group}];
+    const double ratio = row.predicted_us / row.measured_us;
+    own.errors.push_back(100 * std::abs(ratio - 1));
+    own.intervals += row.half_width > 0 ? 1 : 0;
+    own.held += row.half_width > 0 && std::abs(std::log(ratio)) <= row.half_width ? 1 : 0;
+  }
   std::vector<KernelErrorGroup> groups;
-  for (auto& [key, values] : errors)
-    groups.push_back(error_group(scores.gpus[key.first], scores.ops[key.second], values));
+  for (auto& [key, own] : rows) {
+    groups.push_back(error_group(scores.gpus[key.first], scores.ops[key.second], own.errors));
+    if (own.intervals > 0)
+      groups.back().held_pct =
+          100 * static_cast<double>(own.held) / static_cast<double>(own.intervals);
+  }
   return groups;
 }
 
@@ -107,6 +119,12 @@ void append_json_row(std::string& text, const CsvFields& names, const KernelScor
   }
   text += "\"predicted_us\":";
   row.skipped.empty() ? append_number(text, row.predicted_us) : void(text += "null");
+  const bool known = row.skipped.empty() && row.half_width > 0;
+  for (const double sign : {-1.0, 1.0}) {
+    text += sign < 0 ? ",\"low_us\":" : ",\"high_us\":";
+    known ? append_number(text, row.predicted_us * std::exp(sign * row.half_width))
+          : void(text += "null");
+  }
   text += ",\"error_pct\":";
   is_scored(row) ? append_number(text, 100 * (row.predicted_us / row.measured_us - 1))
                  : void(text += "null");
@@ -124,7 +142,10 @@ nlohmann::ordered_json groups_json(const KernelScores& scores) {
                       {"op", group.op},
                       {"n", group.n},
                       {"mean_abs_error_pct", group.mean_abs_error_pct},
-                      {"median_abs_error_pct", group.median_abs_error_pct}});
+                      {"median_abs_error_pct", group.median_abs_error_pct},
+                      {"coverage_80_pct", group.held_pct
+                                              ? nlohmann::ordered_json(*group.held_pct)
+                                              : nlohmann::ordered_json()}});
   return groups;
 }
 
@@ -137,7 +158,8 @@ KernelErrorGroup error_group(std::string gpu, std::string op, std::vector<double
           .op = std::move(op),
           .n = static_cast<std::int64_t>(errors.size()),
           .mean_abs_error_pct = sum / static_cast<double>(errors.size()),
-          .median_abs_error_pct = median(errors)};
+          .median_abs_error_pct = median(errors),
+          .held_pct = {}};
 }
 
 KernelScores score_kernels(const std::filesystem::path& csv, const PredictorWeights& weights,

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ struct KernelErrorGroup {
   std::int64_t n = 0;
   double mean_abs_error_pct = 0;
   double median_abs_error_pct = 0;
+  std::optional<double> held_pct;  ///< of 80 % intervals that hold the measurement; empty: no row has one
 };
 
 /// Of absolute errors in percent, at least one; reorders them.
@@ -32,6 +34,7 @@ struct KernelScore {
   std::uint16_t group = 0;   ///< position in KernelScores::ops
   double measured_us = 0;    ///< 0 = the file states none
   double predicted_us = 0;   ///< of a call timed as the row says; 0 where skipped
+  double half_width = 0;     ///< of the 80 % interval, in log time; 0 where it is not known
   std::string predicted_as;  ///< the implementation that stood in for an unknown one; else empty
   std::string skipped;       ///< why there is no prediction; empty = there is one
 };
@@ -74,8 +77,9 @@ using TextSink = std::function<void(const std::string&)>;
 
 /// The file with one more column, predicted_us; empty for skipped rows.
 void write_predicted_csv(const KernelScores& scores, const TextSink& sink);
-/// {"groups": [{"gpu", "op", "n", "mean_abs_error_pct", "median_abs_error_pct"}, ...],
-/// "rows": [{every column of the file, "predicted_us", "error_pct", "skipped"}, ...],
+/// {"groups": [{"gpu", "op", "n", "mean_abs_error_pct", "median_abs_error_pct", "coverage_80_pct"},
+/// ...], "rows": [{every column of the file, "predicted_us", "low_us", "high_us", "error_pct",
+/// "predicted_as", "skipped"}, ...],
 /// "skipped": [{"id", "reason"}, ...]}: numbers as
 /// numbers, empty fields as null; "error_pct" is signed, null where nothing was measured; "skipped"
 /// is a reason or null.

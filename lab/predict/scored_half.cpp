@@ -57,7 +57,7 @@ std::string stand_in_of(const AttentionMeasurement& row) {
   if (!row.known) text = row.stack + ": the implementation that its name says, else the fastest";
   if (row.eight_bits) text += (text.empty() ? "" : "; ") + std::string("fp8 at 1.5 times bf16");
   if (row.window > 0 && row.window < row.call.seq_kv)
-    text += (text.empty() ? "" : "; ") + std::string("a window as documents of as many scores");
+    text += (text.empty() ? "" : "; ") + std::string("a window as whole blocks of keys");
   return text;
 }
 
@@ -76,14 +76,14 @@ class AttentionPredictors {
  public:
   explicit AttentionPredictors(const ScoreRequest& request) : request_(request) {}
 
-  Seconds duration(AttentionMeasurement row) {
-    row.call = windowed(row.call, row.window);
+  KernelPrediction predict(AttentionMeasurement row) {
+    if (row.call.causal && row.window < row.call.seq_kv) row.call.window = row.window;
     if (!row.known)
       row.call.implementation = nearest_implementation(row.stack, request_.lookup(row.gpu));
     if (request_.form == PredictorForm::roofline) {
       auto& roofline = rooflines_[{row.gpu, row.eight_bits}];
       if (!roofline) roofline = make_predictor(request_.form, gpu_of(row), request_.weights);
-      return roofline->duration(attention_kernel(row.call));
+      return roofline->predict(attention_kernel(row.call));
     }
     if (request_.form == PredictorForm::neusight || !request_.weights.attention)
       fail_without_model(request_.form, "fused attention");
@@ -92,7 +92,7 @@ class AttentionPredictors {
       predictor.emplace(gpu_of(row), *request_.weights.attention,
                         row.served ? AttentionSetting::serving : AttentionSetting::training,
                         row.stack);
-    return predictor->duration(row.call);
+    return predictor->predict(row.call);
   }
 
  private:
@@ -127,7 +127,11 @@ KernelScores score_attention(const ScoreRequest& request) {
         score.skipped = "unfused attention is products and a softmax, kernels of their own";
       continue;
     }
-    fill(score, [&] { return predictors.duration(row); });
+    fill(score, [&] {
+      const KernelPrediction prediction = predictors.predict(row);
+      score.half_width = log_half_width(prediction.spread);
+      return prediction.duration;
+    });
   }
   for (const BadRow& row : table.bad_rows) scores.rows.push_back(unread(row.line, row.reason));
   return scores;
@@ -154,7 +158,9 @@ KernelScores score_memory_bound(const ScoreRequest& request) {
         fail_without_model(request.form, "16-bit memory-bound kernels");
       auto& predictor = predictors[row.gpu];
       if (!predictor) predictor.emplace(request.lookup(row.gpu), *request.weights.half_memory);
-      return row.calls * predictor->predict(row.op, row.shape).duration;
+      const KernelPrediction prediction = predictor->predict(row.op, row.shape);
+      score.half_width = log_half_width(prediction.spread);
+      return row.calls * prediction.duration;
     });
   }
   for (const BadRow& row : table.bad_rows) scores.rows.push_back(unread(row.line, row.reason));

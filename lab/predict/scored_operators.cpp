@@ -83,7 +83,7 @@ class Predictors {
   }
 
   /// A call in one of the server's formats: what makes the operands, and the product.
-  Seconds in_format(const KernelMeasurement& row) {
+  ServedTime in_format(const KernelMeasurement& row) {
     auto found = servers_.find({row.gpu, row.load});
     if (found == servers_.end())
       found = servers_
@@ -93,7 +93,7 @@ class Predictors {
     found->second.keep_warm(row.warm_sets);
     std::vector<ServingKernel> kernels;
     add_product(product_format(row.format), row.m, row.n, row.k, kernels);
-    return found->second.duration(kernels);
+    return found->second.timed(kernels);
   }
 
  private:
@@ -152,12 +152,18 @@ KernelScores score_operators(const ScoreRequest& request) {
     fill(score, [&] {
       if (!row.format.empty()) {
         score.predicted_as = "quantization and an fp8 product at the rate of the format";
-        return predictors.in_format(row);
+        const ServedTime call = predictors.in_format(row);
+        score.half_width = log_half_width(call.spread);
+        return call.time;
       }
       if (!row.stack.empty() && row.precision != Precision::fp32 && !libraries.was_measured(row))
         score.predicted_as = std::string(row.stack) + ": mean of the measured libraries";
-      if (const TensorGemmPredictor* library = libraries.find(row))
-        return library->duration(kernel_of(row)) + library->launch_seconds();
+      if (const TensorGemmPredictor* library = libraries.find(row)) {
+        const KernelPrediction prediction = library->predict(kernel_of(row));
+        score.half_width = log_half_width(prediction.spread);
+        return prediction.duration + library->launch_seconds();
+      }
+      score.half_width = log_half_width(predictors.of(row).predict(kernel_of(row)).spread);
       return timed_call(predictors.of(row), row);
     });
   }

@@ -34,13 +34,14 @@ class ServingPredictors {
  public:
   explicit ServingPredictors(const ScoreRequest& request) : request_(request) {}
 
-  Seconds duration(const ServingCall& call) {
+  ServedTime timed(const ServingCall& call) {
     const std::pair key(call.gpu, call.stack);
     auto found = servers_.find(key);
     if (found == servers_.end())
       found = servers_.emplace(key, ServedKernels(request_, request_.lookup(call.gpu), call.stack))
                   .first;
-    return found->second.duration(call.kernels);
+    found->second.keep_warm(call.warm_sets);
+    return found->second.timed(call.kernels);
   }
 
  private:
@@ -75,7 +76,11 @@ KernelScores score_serving(const ScoreRequest& request) {
                                              .measured_us = *seconds * 1e6,
                                              .predicted_as = call->stand_in,
                                              .skipped = {}});
-    fill(score, [&] { return predictors.duration(*call); });
+    fill(score, [&] {
+      const ServedTime served = predictors.timed(*call);
+      score.half_width = log_half_width(served.spread);
+      return served.time;
+    });
   }
   for (const BadRow& row : table.bad_rows()) scores.rows.push_back(unread(row.line, row.reason));
   return scores;

@@ -23,7 +23,7 @@ const KernelPredictor& ServedKernels::plain(const std::string& name) {
   return *predictor;
 }
 
-Seconds ServedKernels::of_product(const ServingKernel& part) {
+ServedTime ServedKernels::of_product(const ServingKernel& part) {
   const std::pair key(part.variant, part.slowdown);
   auto found = products_.find(key);
   if (found == products_.end()) {
@@ -36,10 +36,11 @@ Seconds ServedKernels::of_product(const ServingKernel& part) {
     found->second.slow_down(part.slowdown);
   }
   found->second.keep_warm(warm_sets_);
-  return found->second.duration(part.kernel) + found->second.launch_seconds();
+  const KernelPrediction prediction = found->second.predict(part.kernel);
+  return {prediction.duration + found->second.launch_seconds(), prediction.spread};
 }
 
-Seconds ServedKernels::of_attention(const ServingKernel& part) {
+ServedTime ServedKernels::of_attention(const ServingKernel& part) {
   AttentionCall call = part.kernel.attention;
   call.implementation = nearest_implementation(stack_, gpu_);
   auto found = attention_.find(part.variant);
@@ -54,24 +55,32 @@ Seconds ServedKernels::of_attention(const ServingKernel& part) {
                              ? parts.parameters.cache_write * parts.shape.key_value_bytes /
                                    gpu_.memory_bandwidth.value()
                              : 0;
-  return Seconds(parts.factor * (parts.forward.total - written));
+  return {Seconds(parts.factor * (parts.forward.total - written)),
+          found->second.predict(call).spread};
 }
 
-Seconds ServedKernels::duration(const ServingKernel& part) {
+ServedTime ServedKernels::timed(const ServingKernel& part) {
   const bool tessera = request_.form == PredictorForm::tessera;
   const KernelKind kind = part.kernel.kind;
   if (tessera && part.slowdown != 0 && request_.weights.tensor_gemm) return of_product(part);
-  if (kind != KernelKind::attention) return plain(part.variant).duration(part.kernel);
-  if (tessera && request_.weights.attention) return of_attention(part);
+  if (kind == KernelKind::attention && tessera && request_.weights.attention)
+    return of_attention(part);
   Kernel kernel = part.kernel;
-  kernel.attention.implementation = nearest_implementation(stack_, gpu_);
-  return plain(part.variant).duration(kernel);
+  if (kind == KernelKind::attention)
+    kernel.attention.implementation = nearest_implementation(stack_, gpu_);
+  const KernelPrediction prediction = plain(part.variant).predict(kernel);
+  return {prediction.duration, prediction.spread};
 }
 
-Seconds ServedKernels::duration(const std::vector<ServingKernel>& kernels) {
+ServedTime ServedKernels::timed(const std::vector<ServingKernel>& kernels) {
   Seconds total(0);
-  for (const ServingKernel& kernel : kernels) total += duration(kernel);
-  return total;
+  SpreadSum spread;
+  for (const ServingKernel& kernel : kernels) {
+    const ServedTime own = timed(kernel);
+    total += own.time;
+    spread.add(own.time, own.spread);
+  }
+  return {total, spread.relative()};
 }
 
 }  // namespace tessera

@@ -12,6 +12,12 @@
 
 namespace tessera {
 
+/// How long kernels take, one behind the other, and how far that may be off.
+struct ServedTime {
+  Seconds time;
+  LogSpread spread;
+};
+
 /// Predicts kernels as a server of language models runs them, timed alone, on one GPU. The form
 /// tessera takes attention with what serving adds to it, and products as much slower as they say;
 /// other forms know neither.
@@ -23,12 +29,12 @@ class ServedKernels {
   /// Of products, as TensorGemmPredictor::keep_warm.
   void keep_warm(int sets) { warm_sets_ = sets; }
 
-  Seconds duration(const ServingKernel& kernel);
-  Seconds duration(const std::vector<ServingKernel>& kernels);
+  ServedTime timed(const std::vector<ServingKernel>& kernels);
 
  private:
-  Seconds of_product(const ServingKernel& kernel);
-  Seconds of_attention(const ServingKernel& kernel);
+  ServedTime timed(const ServingKernel& kernel);
+  ServedTime of_product(const ServingKernel& kernel);
+  ServedTime of_attention(const ServingKernel& kernel);
   const KernelPredictor& plain(const std::string& variant);
   GpuSpec variant(const std::string& name) const;
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "hw/units/input_error.h"
+#include "predictor/attention/served_traffic.h"
 #include "predictor/gpu/gpu_support.h"
 #include "predictor/judged_spreads.h"
 
@@ -96,6 +97,25 @@ AttentionParameters<double> AttentionPredictor::parameters(const AttentionProfil
   return p;
 }
 
+/// A server writes its cache and rearranges Q, K and V ahead of the attention.
+AttentionTime<double> AttentionPredictor::served(const AttentionProfile& from,
+                                                 AttentionParts& parts) const {
+  AttentionGpu gpu = gpu_;
+  double& conversion = parts.parameters.conversion;
+  if (!measured(from)) {
+    gpu.bandwidth = served_bandwidth(spec_, parts.shape);
+    conversion = moved_conversion(conversion, from.gpu, spec_, gpu.bandwidth);
+  }
+  AttentionTime<double> time = attention_time(parts.shape, gpu, parts.parameters, true);
+  if (from.implementation != AttentionImplementation::trtllm) return time;
+  const double rearranged = conversion * parts.shape.query_bytes / gpu.bandwidth;
+  const double more =
+      std::max(0.0, rearrangement_of_blocks(parts.shape, spec_) - rearranged);
+  time.serving += more;
+  time.total += more;
+  return time;
+}
+
 AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
   require(spec_, call.implementation);
   if (call.implementation == AttentionImplementation::flash1) {
@@ -104,10 +124,12 @@ AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
     parts.factor *= weights_.flash1(parts.shape.longest, timed);
     return parts;
   }
+  const AttentionProfile& from = profile(call);
   AttentionParts parts{
-      .shape = attention_shape(call), .parameters = parameters(profile(call)), .forward = {}};
-  parts.forward =
-      attention_time(parts.shape, gpu_, parts.parameters, setting_ == AttentionSetting::serving);
+      .shape = attention_shape(call), .parameters = parameters(from), .forward = {}};
+  parts.forward = setting_ == AttentionSetting::serving
+                      ? served(from, parts)
+                      : attention_time(parts.shape, gpu_, parts.parameters, false);
   parts.factor = calibration_ * share(call.direction, weights_.backward(parts.shape.longest));
   return parts;
 }

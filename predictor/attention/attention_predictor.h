@@ -57,6 +57,7 @@ class AttentionPredictor {
   const AttentionProfile& profile(const AttentionCall& call) const;
   bool measured(const AttentionProfile& profile) const { return profile.gpu == spec_.id; }
   AttentionParameters<double> parameters(const AttentionProfile& profile) const;
+  AttentionTime<double> served(const AttentionProfile& from, AttentionParts& parts) const;
 
   GpuSpec spec_;
   AttentionGpu gpu_;

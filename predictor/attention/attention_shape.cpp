@@ -41,7 +41,8 @@ AttentionShape attention_shape(const AttentionCall& call) {
   const AttentionExtents e = extents_of(call);
   AttentionShape shape;
   shape.block_queries = block_queries(call);
-  shape.blocks = e.batch * e.heads * std::ceil(e.seq_q / shape.block_queries);
+  shape.sequence_heads = e.batch * e.heads;
+  shape.blocks = shape.sequence_heads * std::ceil(e.seq_q / shape.block_queries);
   shape.keys = mean_keys(e, call.causal, shape.block_queries);
   shape.longest = round_up(e.seq_kv, kBlockKeys) + kPrologueKeys;
   if (call.window > 0) {

@@ -23,7 +23,7 @@ double tensor_flops_of_sm(const GpuSpec& gpu) {
     case Architecture::hopper:
       return 4096;
     case Architecture::blackwell:
-      return gpu.compute_capability == "12.0" ? 1024 : 8192;
+      return gpu.compute_capability.starts_with("12.") ? 1024 : 8192;
     case Architecture::blackwell_ultra:
       return 8192;
     default:
@@ -58,6 +58,14 @@ FlopsPerSecond usable_peak(const GpuSpec& gpu, Precision precision) {
   if (gpu.vendor != "NVIDIA") return stated;
   const FlopsPerSecond sms = peak_of_sms(gpu, precision);
   return sms.value() > 0 ? std::min(stated, sms * kRounding) : stated;
+}
+
+double held_share(const GpuSpec& gpu, Precision precision) {
+  constexpr double kHeld = 0.75;  // of the catalog none lies between 0.51 and 0.95
+  if (gpu.vendor != "NVIDIA" || precision == Precision::fp32) return 1;
+  const double sms = peak_of_sms(gpu, precision).value();
+  const double share = sms > 0 ? gpu.peak(precision).value() / sms : 1;
+  return share > 0 && share <= kHeld ? share : 1;
 }
 
 std::optional<std::string> note_on_peak(const GpuSpec& gpu, Precision precision) {

@@ -108,7 +108,7 @@ bool is_of_die(const GpuSpec& gpu, const TensorGpuWeights& source) {
 void use_fewer_watts(double fewer, bool same_die, TensorEffect& effect) {
   const double slowdown = kSameDie * fewer;
   effect.gpu.cap += slowdown;
-  effect.spread = std::hypot(effect.spread, slowdown);  // as uncertain as it is large
+  effect.spread = std::hypot(effect.spread, slowdown / 2);  // half as uncertain as it is large
   effect.reason += "; fewer watts per FLOP/s, so its power-limited rate is lower";
   if (same_die) return;
   effect.gpu.cap_per_decade +=

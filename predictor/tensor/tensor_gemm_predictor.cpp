@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hw/units/input_error.h"
+#include "predictor/gpu/sm_rate.h"
 #include "predictor/judged_spreads.h"
 #include "predictor/tensor/operand_alignment.h"
 
@@ -39,6 +40,11 @@ bool sums_wide(const Kernel& kernel) {
 TensorStackEffect<double> for_kernel(const Kernel& kernel, TensorStackEffect<double> stack) {
   if (sums_wide(kernel)) stack.compute += kWideSum;
   return stack;
+}
+
+TensorTraits at_full_rate(TensorTraits traits, double held) {
+  traits.flops /= held;
+  return traits;
 }
 
 /// The largest group as a product of its own. Its share of the traffic, as its arithmetic.
@@ -78,7 +84,8 @@ TensorGemmPredictor::TensorGemmPredictor(const GpuSpec& gpu, Precision precision
                                          Load load)
     : gpu_(gpu.id),
       precision_(precision),
-      traits_(tensor_traits(gpu, precision)),
+      held_(held_share(gpu, precision)),
+      traits_(at_full_rate(tensor_traits(gpu, precision), held_)),
       warm_traits_(traits_),
       l2_(static_cast<double>(gpu.l2.value())),
       effect_(tensor_effect(gpu, precision, weights, stack)),
@@ -99,10 +106,13 @@ bool TensorGemmPredictor::covers(const Kernel& kernel) const {
 double TensorGemmPredictor::seconds(const Kernel& kernel, const TensorShape& shape) const {
   const TensorStackEffect<double> stack = for_kernel(kernel, effect_.stack);
   const TensorTraits traits = traits_for(shape);
-  const double all = tensor_gemm_seconds(shape, traits, shared_, effect_.gpu, stack);
-  if (kernel.group_sizes.empty()) return all;
-  const TensorShape longest = longest_group(kernel, shape);
-  return std::max(all, tensor_gemm_seconds(longest, traits, shared_, effect_.gpu, stack));
+  const auto timed = [&](const TensorShape& part) {
+    const double free = tensor_gemm_seconds(part, traits, shared_, effect_.gpu, stack);
+    if (held_ == 1) return free;
+    return smooth_max(free, part.flops() / (held_ * traits.flops), kTensorCapSharpness);
+  };
+  const double all = timed(shape);
+  return kernel.group_sizes.empty() ? all : std::max(all, timed(longest_group(kernel, shape)));
 }
 
 KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
@@ -111,14 +121,17 @@ KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
   const TensorShape shape = tensor_shape(kernel);
   if (!(shape.flops() > 0)) return {};
   const TensorTraits traits = traits_for(shape);
-  const double bound = std::max(shape.flops() / traits.flops, shape.bytes / traits.bandwidth);
+  const double bound =
+      std::max(shape.flops() / (held_ * traits.flops), shape.bytes / traits.bandwidth);
   const double busy = std::max(bound, seconds(kernel, shape));
   const TensorTileChoice best =
       best_tensor_tile(shape, traits, shared_, effect_.stack.quantisation);
   KernelPrediction prediction{
       .duration = Seconds(busy),
-      .compute_time = Seconds(tensor_compute_seconds(shape, traits, shared_, effect_.gpu,
-                                                     for_kernel(kernel, effect_.stack))),
+      .compute_time = Seconds(std::max(
+          shape.flops() / (held_ * traits.flops),
+          tensor_compute_seconds(shape, traits, shared_, effect_.gpu,
+                                 for_kernel(kernel, effect_.stack)))),
       .memory_time =
           Seconds(tensor_memory_seconds(shape, traits, shared_, effect_.gpu, effect_.stack)),
       .tile_m = kTensorTiles[best.tile].m,
@@ -147,6 +160,7 @@ LogSpread TensorGemmPredictor::spread_of(const Kernel& kernel, double timed_seco
 
 std::string TensorGemmPredictor::reason(const Kernel& kernel) const {
   std::string text = effect_.reason;
+  if (held_ < 1) text += "; held to a part of what its SMs could do, which they then reach";
   if (sums_wide(kernel))
     text += "; 6 % more for the sum in wider numbers, as on A100 PCIe and B200";
   else if (kernel.layout != GemmLayout::tn)

@@ -20,6 +20,9 @@ namespace tessera {
 /// Under load the power limit is felt by every product, however short; timed by itself only by long
 /// ones (docs/decisions/0027-power-under-load.md).
 ///
+/// A GPU that is held to a part of what its SMs could do (`held_share`) waits for its tensor cores
+/// alone: everything else of a product goes as fast as with all of them, beside it.
+///
 /// Durations leave out what a kernel takes to start and drain (`launch_seconds`, inside every
 /// measured row). Layouts other than `tn` were never
 /// timed: the data and weight gradients take the same constants, with a wider spread.
@@ -52,6 +55,7 @@ class TensorGemmPredictor {
   Seconds launch_seconds() const { return Seconds(effect_.stack.launch_seconds); }
 
   const TensorEffect& effect() const { return effect_; }
+  /// Of all its tensor cores, where it is held to less.
   const TensorTraits& traits() const { return traits_; }
   const TensorParameters<double>& shared() const { return shared_; }
   /// What the prediction of `kernel` rests on and what of it was never measured, in words.
@@ -68,6 +72,7 @@ class TensorGemmPredictor {
 
   std::string gpu_;
   Precision precision_;
+  double held_;  ///< share of traits_.flops that the GPU is held to, in (0, 1]
   TensorTraits traits_, warm_traits_;
   double l2_ = 0;  ///< [B]
   int warm_sets_ = 0;

@@ -8,8 +8,10 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include "configs/schema/hardware.pb.h"
 #include "configs/schema/model.pb.h"
 #include "configs/schema/scenario.pb.h"
+#include "sim/config/derived_gpu.h"
 #include "sim/config/fields/field_path.h"
 #include "sim/config/fields/schema_rules.h"
 #include "sim/config/files/hugging_face_tree.h"
@@ -117,7 +119,22 @@ class Resolver {
     YamlNode base = load(reference, type, path, chain);
     if (base.kind == YamlNode::Kind::broken) return base;
     use_schema_names(base, type);
+    if (&type == schema::Gpu::descriptor()) check_own_figures(base, node, reference, path);
     return merge_sections(std::move(base), std::move(node), type);
+  }
+
+  /// A GPU of its own with other SMs than the one that it extends would multiply at that one's rate.
+  void check_own_figures(const YamlNode& base, YamlNode changes, const YamlNode& reference,
+                         const std::string& path) {
+    use_schema_names(changes, *schema::Gpu::descriptor());
+    const std::string taken = figures_of_another_gpu(base, changes);
+    if (taken.empty()) return;
+    const YamlEntry& sms = *changes.find("sm_count");
+    const std::string own = changes.find("id")->value.text;
+    problems_.add(sms.mark, path,
+                  "sm_count = " + shown_value(sms.value.text) + ", unlike " + reference.text +
+                      "'s: " + own + " would have its " + taken,
+                  "state them from the data sheet of " + own + "; 0 where it has none");
   }
 
   YamlNode load(const YamlNode& reference, const pb::Descriptor& type, const std::string& path,

@@ -7,8 +7,8 @@ namespace tessera::definitions {
 /// What the reported ratios mean, in the words that are printed beside them.
 constexpr std::string_view kInterval =
     "where the true step time lies with 80 % probability, from the errors of kernel predictions on "
-    "GPUs that were left out of training (zero-shot) or measured; communication and host costs "
-    "count as exact";
+    "GPUs that were left out of training (zero-shot) or measured, 15 % of communication and host, "
+    "and what sources of measurements differ in";
 constexpr std::string_view kMfu =
     "model FLOPs utilization: FLOPs of matrix products, convolutions and fused attention (half of "
     "it where causal) without recomputation / (step time x GPUs x dense peak of the precision in "

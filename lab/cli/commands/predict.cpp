@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -37,12 +38,13 @@ void refuse_skipped(const KernelScores& scores, const std::string& file) {
 }
 
 std::string error_table(const KernelScores& scores) {
-  std::string table = formatted("%-20s %-26s %8s %14s %16s\n", "GPU", "op", "rows",
-                                "mean |error| %", "median |error| %");
+  std::string table = formatted("%-20s %-26s %8s %14s %16s %6s\n", "GPU", "op", "rows",
+                                "mean |error| %", "median |error| %", "held %");
   for (const KernelErrorGroup& group : scores.groups) {
-    table += formatted("%-20s %-26s %8lld %14.1f %16.1f\n", group.gpu.c_str(), group.op.c_str(),
+    const std::string held = group.held_pct ? formatted("%.0f", *group.held_pct) : "-";
+    table += formatted("%-20s %-26s %8lld %14.1f %16.1f %6s\n", group.gpu.c_str(), group.op.c_str(),
                        static_cast<long long>(group.n), group.mean_abs_error_pct,
-                       group.median_abs_error_pct);
+                       group.median_abs_error_pct, held.c_str());
   }
   std::map<std::string, std::int64_t> skipped, stand_ins;
   for (const KernelScore& row : scores.rows)
@@ -50,6 +52,7 @@ std::string error_table(const KernelScores& scores) {
       ++skipped[row.skipped];
     else if (!row.predicted_as.empty())
       ++stand_ins[row.predicted_as];
+  table += "held: of 100 rows those within their 80 % interval\n";
   for (const auto& [stand_in, rows] : stand_ins)
     table += std::to_string(rows) + " rows predicted as the nearest known: " + stand_in + "\n";
   for (const auto& [reason, rows] : skipped)

@@ -39,6 +39,17 @@ int gpus_of_shipped_board(const std::string& gpu, const Catalog& catalog) {
   return found.value_or(8);
 }
 
+/// What a library reaches of the links' line rate, as the shipped node with this GPU says; all of it
+/// where none is shipped.
+double share_of_shipped_node(const std::string& gpu, const Catalog& catalog) {
+  for (const std::string& id : catalog.ids(CatalogKind::nodes)) {
+    const NodeSpec node = load_node(id, catalog);
+    if (node.gpu.id == gpu && node.interconnect != GpuInterconnect::none)
+      return node.nvlink_efficiency;
+  }
+  return 1;
+}
+
 int gpus_of_node(const CollectiveRun& run, const Catalog& catalog, const std::string& gpu,
                  bool over_switch) {
   const int taking_part = run.ranks / run.nodes;
@@ -87,8 +98,9 @@ void add_interconnect(const CollectiveRun& run, const Catalog& catalog, NodeSpec
   if (!nvlink) return;
   if (node.gpu.nvlink_links < 1) complain(run, "gpu", run.gpu, "this GPU has no NVLink");
   node.nvlink_bandwidth_per_link = node.gpu.nvlink_bandwidth / node.gpu.nvlink_links;
-  const int generation = node.gpu.nvlink_generation;  // 0: another vendor's links, at line rate
-  node.nvlink_efficiency = generation == 0 ? 1 : nccl_nvlink_share(generation);
+  const int generation = node.gpu.nvlink_generation;  // 0: another vendor's links
+  node.nvlink_efficiency =
+      generation == 0 ? share_of_shipped_node(node.gpu.id, catalog) : nccl_nvlink_share(generation);
   node.nvlink_latency = kNvlinkHop;
 }
 

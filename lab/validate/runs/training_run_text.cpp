@@ -20,7 +20,7 @@ constexpr const char* kDefinition =
     "that were simulated and measured. Peaks: allocated, reserved or "
     "of the device (smi), of the first rank, the last or the fullest, as the row says. Fits: what "
     "the fullest GPU needs, CUDA context and NCCL included, is no more than it has. 80 % interval: "
-    "as far as kernel times are uncertain; communication and host costs are taken as exact.";
+    "as uncertain as kernel times, communication, host and sources of measurements are.";
 
 std::optional<double> seconds(const std::optional<Seconds>& time) {
   if (!time) return std::nullopt;

@@ -13,8 +13,9 @@ namespace tessera {
 struct TimedProgram;
 struct TimeBreakdown;
 
-/// Where the step time lies with a probability of 80 %, as far as kernel times are uncertain:
-/// communication and host costs are taken as exact.
+/// Where the step time lies with a probability of 80 %: kernels as uncertain as their predictions,
+/// communication, copies and host costs by 15 %, and all of it by what two sources of measurements
+/// of one job differ in (decision 44).
 struct StepInterval {
   Interval time;
   LogSpread kernels;  ///< of the log of the time in kernels

@@ -62,6 +62,26 @@ TEST_F(LoadScenario, AnOverrideInsideAReferenceKeepsTheRestOfIt) {
   EXPECT_EQ(scenario.cluster.node.pairs.size(), 6u);
 }
 
+/// RTX 5090 has 170 SMs: peaks that a card of 84 leaves out would be twice its own.
+TEST_F(LoadScenario, AGpuWithOtherSmsThanTheOneItExtendsStatesItsOwnPeaks) {
+  const auto gpu =
+      file("mine.yaml", "extends: RTX-5090\nid: Mine\nsm_count: 84\nfp32: 56 TFLOPS\n");
+  const std::string message = message_of([&] {
+    load(kDataParallel, {"cluster=rtx-5090-pcie-4", "cluster.node.gpu=" + gpu.string()});
+  });
+  EXPECT_NE(message.find("sm_count = 84, unlike RTX-5090's: Mine would have its tf32, bf16, fp16, "
+                         "fp8, int8, fp4, l2"),
+            std::string::npos)
+      << message;
+}
+
+TEST_F(LoadScenario, AGpuOfTheSameSmsTakesItsPeaksOver) {
+  const auto gpu = file("mine.yaml", "extends: RTX-5090\nid: Mine\ntdp: 400 W\n");
+  const Scenario scenario =
+      load(kDataParallel, {"cluster=rtx-5090-pcie-4", "cluster.node.gpu=" + gpu.string()});
+  EXPECT_DOUBLE_EQ(scenario.cluster.node.gpu.bf16.value(), 209.5e12);
+}
+
 TEST_F(LoadScenario, AnOverrideMayNameAnotherModel) {
   EXPECT_EQ(load(kDataParallel, {"model=gpt2-xl"}).model.hidden, 1600);
 }

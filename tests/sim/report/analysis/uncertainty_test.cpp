@@ -14,7 +14,7 @@ TimedKernel kernel(KernelKind kind, const LogSpread& spread, const Extrapolation
   return {{.kind = kind}, {.spread = spread, .extrapolated = beyond}};
 }
 
-TEST(StepInterval, WidensKernelsAndBubbleButNotCommunication) {
+TEST(StepInterval, JoinsKernelsCommunicationAndSource) {
   TimedProgram timed = testing::handmade_program({});
   timed.kernels = {kernel(KernelKind::gemm, {.gpu = 0.1})};
   TimeBreakdown breakdown;
@@ -23,9 +23,11 @@ TEST(StepInterval, WidensKernelsAndBubbleButNotCommunication) {
   breakdown[TimeCategory::exposed_data] = 2_s;
   const auto interval = step_interval(timed, {3_s}, breakdown);
   ASSERT_TRUE(interval);
-  const double factor = std::exp(1.2816 * 0.1);  // 80 % of a normal distribution: 1.2816 sd
-  EXPECT_NEAR(interval->time.low.value(), 2 + 4 / factor, 1e-9);
-  EXPECT_NEAR(interval->time.high.value(), 2 + 4 * factor, 1e-9);
+  // Two thirds kernels and bubble, by 0.1; a third communication, by 0.15; the source by 0.06.
+  const double spread = std::sqrt(0.1 * 0.1 * 4 / 9 + 0.15 * 0.15 / 9 + 0.06 * 0.06);
+  const double factor = std::exp(1.2816 * spread);  // 80 % of a normal distribution: 1.2816 sd
+  EXPECT_NEAR(interval->time.low.value(), 6 / factor, 1e-9);
+  EXPECT_NEAR(interval->time.high.value(), 6 * factor, 1e-9);
 }
 
 TEST(StepInterval, ShapesPartlyCancelWhatTheGpuHasInCommonDoesNot) {
