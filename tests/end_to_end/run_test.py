@@ -290,6 +290,9 @@ class Run(EndToEnd):
         self.assertIn("host_power is estimated", self.answer("simulate", SMALL))
         self.assertIs(self.run_json(SMALL, *SHORT, *settings(given))["power"]["host_power_confirmed"], True)
         self.assertNotIn("host_power is estimated", self.answer("simulate", SMALL, *settings(given)))
+        unknown = self.answer("run", SMALL, *SHORT, *settings("cluster.node.gpu.tdp=0W", "cluster.node.gpu.price=0"))
+        self.assertIn("not known: H100-SXM5-80GB has no tdp", unknown)
+        self.assertIn("not known: no price", unknown)
         alone = self.run_json(SCENARIOS / "gpt2-large_4xh100_dp4.yaml", "--failures-per-1000-node-days", 6.5)
         self.assertIsNone(alone["power"]["host_power_confirmed"])
 
