@@ -55,6 +55,24 @@ std::string head_text(const RunAnswer& answer) {
   return text;
 }
 
+/// What the run draws and costs, or why that is not known.
+std::string bill_text(const RunAnswer& answer) {
+  const RunBill& bill = answer.bill;
+  std::string text;
+  if (!bill.energy_mwh)
+    text += line_of("energy", formatted("not known: %.30s has no tdp", answer.gpu.c_str()));
+  if (bill.energy_mwh)
+    text += line_of("energy", formatted("%.4g MWh, mean %.4g kW", *bill.energy_mwh,
+                                      1e3 * *bill.energy_mwh / answer.runs.wall.mean));
+  if (bill.energy_mwh && !bill.power.has_hosts)
+    text += line_of("", "GPUs alone: the nodes' host_power is not known");
+  if (bill.energy_mwh && !bill.power.host_is_confirmed)
+    text += line_of("", "the nodes' host_power is estimated, not confirmed");
+  if (!bill.dollars) return text + line_of("cost", "not known: no price (--prices FILE)");
+  return text + line_of("cost", formatted("%.4g dollars, price: ", *bill.dollars) +
+                                    (bill.price.empty() ? "the catalog's" : bill.price));
+}
+
 std::string result_text(const RunAnswer& answer) {
   const RunStatistics& runs = answer.runs;
   std::string text = line_of("effective time", percent_text(runs.effective_ratio));
@@ -69,17 +87,8 @@ std::string result_text(const RunAnswer& answer) {
                             runs.node_hours_out.mean));
   if (answer.spares)
     text += line_of("spares for 99 %", formatted("%d; %.1f nodes are out on average",
-                                                 answer.spares->spares, answer.spares->mean_out));
-  if (answer.bill.energy_mwh)
-    text += line_of("energy", formatted("%.4g MWh, mean %.4g kW", *answer.bill.energy_mwh,
-                                        1e3 * *answer.bill.energy_mwh / runs.wall.mean));
-  if (answer.bill.energy_mwh && !answer.bill.power.has_hosts)
-    text += line_of("", "GPUs alone: the nodes' host_power is not known");
-  if (answer.bill.energy_mwh && !answer.bill.power.host_is_confirmed)
-    text += line_of("", "the nodes' host_power is estimated, not confirmed");
-  if (answer.bill.dollars)
-    text += line_of("cost", formatted("%.4g dollars, price: ", *answer.bill.dollars) +
-                                (answer.bill.price.empty() ? "the catalog's" : answer.bill.price));
+                                               answer.spares->spares, answer.spares->mean_out));
+  text += bill_text(answer);
   if (answer.trace)
     text +=
         line_of("the whole record",

@@ -283,6 +283,19 @@ class Run(EndToEnd):
         self.assertTrue(2000 + 8 * 105 < power["node_mean_w"] <= power["node_peak_w"] <= 2000 + 8 * 700)
         self.assertIsNone(self.run_json(SMALL, *SHORT)["power"]["rack_mean_w"])
 
+    def test_an_estimated_host_power_is_said_to_be_one(self):
+        given = "cluster.node.host_power=2kW"  # the catalog's figure of a DGX H100 is scaled from another node
+        self.assertIs(self.run_json(SMALL, *SHORT)["power"]["host_power_confirmed"], False)
+        self.assertIn("host_power is estimated", self.answer("run", SMALL, *SHORT))
+        self.assertIn("host_power is estimated", self.answer("simulate", SMALL))
+        self.assertIs(self.run_json(SMALL, *SHORT, *settings(given))["power"]["host_power_confirmed"], True)
+        self.assertNotIn("host_power is estimated", self.answer("simulate", SMALL, *settings(given)))
+        unknown = self.answer("run", SMALL, *SHORT, *settings("cluster.node.gpu.tdp=0W", "cluster.node.gpu.price=0"))
+        self.assertIn("not known: H100-SXM5-80GB has no tdp", unknown)
+        self.assertIn("not known: no price", unknown)
+        alone = self.run_json(SCENARIOS / "gpt2-large_4xh100_dp4.yaml", "--failures-per-1000-node-days", 6.5)
+        self.assertIsNone(alone["power"]["host_power_confirmed"])
+
     def test_gpus_of_another_kind_are_paid_for_as_such(self):
         prices = self.plant("kinds.csv", "gpu,region,date,kind,dollars_per_hour,source\n"
                                          "H100-SXM5-80GB,east,2026-10-01,on_demand,3.00,a\nA100-SXM4-80GB,east,2026-10-01,on_demand,1.00,a\n")

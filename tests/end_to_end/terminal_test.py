@@ -83,7 +83,7 @@ class Terminal(EndToEnd):
                 self.assertLessEqual(max(map(len, narrow)), 80)
                 self.assertTrue(any("A100" in line for line in narrow))
                 whole = self.answer(*command).splitlines()
-                self.assertEqual(self.on_terminal(*command, columns=400).splitlines(), whole)
+                self.assertEqual(self.on_terminal(*command, columns=1000).splitlines(), whole)
                 self.assertIn("80 % interval", whole[0])
 
     def test_a_wide_terminal_gets_wide_lines(self):

@@ -120,12 +120,12 @@ std::vector<std::string> break_even_points(const std::vector<VariantResult>& res
 }
 
 std::string variants_text(const std::vector<VariantResult>& results, double deadline_days) {
-  std::string text = "effective %   4 of 5 runs  goodput %  stops  waits [h]\n";
+  std::string text = "effective    4 of 5 runs  goodput   stops  waits h   (shares in %)\n";
   double best = 0;
   for (const VariantResult& result : results) best = std::max(best, result.goodput());
   for (const VariantResult& result : results) {
     const RunStatistics& runs = result.runs;
-    text += formatted("%10.2f  %6.2f %6.2f %10.2f%c %6.0f %10.2f  ",
+    text += formatted("%9.2f  %6.2f %6.2f %8.2f%c %6.0f %8.2f  ",
                       100 * runs.effective_ratio.mean, 100 * runs.effective_ratio.low,
                       100 * runs.effective_ratio.high, 100 * result.goodput(),
                       result.goodput() == best ? '*' : ' ', runs.stops.mean, runs.waiting.mean) +
