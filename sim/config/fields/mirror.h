@@ -320,6 +320,7 @@ void mirror(Of<StepOptions> auto& step, auto&& visit) {
   visit("recompute_modules", step.recompute_modules);
   visit("recompute_layers", step.recompute_layers);
   visit("offload_layers", step.offload_layers);
+  visit("offload_optimizer", step.offload_optimizer);
   visit("expert_imbalance", step.expert_imbalance);
   visit("expert_capacity_factor", step.expert_capacity_factor);
   visit("lora_rank", step.lora_rank);
