@@ -146,7 +146,8 @@ void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const Jo
   if (sizes.gpus == 0 && options.cluster_gpus > 0) {
     sizes.gpus = options.cluster_gpus - options.cluster_gpus % sizes.width;
     if (sizes.gpus > 1)
-      draft.assume("all " + std::to_string(sizes.gpus) + " GPUs of the cluster: --gpus gives fewer");
+      draft.assume("all " + std::to_string(sizes.gpus) +
+                   " GPUs of the cluster: --gpus gives fewer");
   }
   fall_back(sizes.gpus, "1 GPU; --gpus gives the number");
   if (sizes.gpus % sizes.width != 0)

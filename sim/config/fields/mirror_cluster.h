@@ -141,6 +141,7 @@ void mirror(Of<ClusterSpec> auto& cluster, auto&& visit) {
   visit("fabric", cluster.fabric);
   visit("faults", cluster.faults);
   visit("measured_all_reduce", cluster.measured_all_reduce);
+  visit("measured_all_gather", cluster.measured_all_gather);
   visit("pue", cluster.pue);
   visit("nodes_per_rack", cluster.nodes_per_rack);
   visit("switch_power", cluster.switch_power);
