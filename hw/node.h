@@ -74,8 +74,9 @@ struct ClusterSpec {
   /// Bus bandwidth of an all-reduce of 1 GiB over all GPUs, as nccl-tests count it; 0 = not
   /// measured. sim/collectives/measured_fabric.h says what follows.
   BytesPerSecond measured_all_reduce;
-  int nodes_per_rack = 0;  ///< 0 = not known
-  Watts switch_power;      ///< of the fabric's switches, for each node; 0 = not known
+  BytesPerSecond measured_all_gather;  ///< likewise, of an all-gather into 1 GiB; 0 = not measured
+  int nodes_per_rack = 0;              ///< 0 = not known
+  Watts switch_power;                  ///< of the fabric's switches, for each node; 0 = not known
   /// Of a storage behind the fabric that all nodes share, for what they write; 0 = none.
   BytesPerSecond storage_bandwidth;
   int storage_nodes = 0;  ///< the last nodes, which are no more than the storage's ports

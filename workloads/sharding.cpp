@@ -40,7 +40,12 @@ bool gathers_fp8(const StepOptions& step) {
 }
 
 bool scatters_gradients(const StepOptions& step) {
+  if (offloads_update(step) && step.layout.replicas() == 1) return true;
   return divides(step) && step.data_parallel.sharding >= Sharding::gradients;
+}
+
+bool offloads_update(const StepOptions& step) {
+  return step.offload_optimizer && step.mode == StepMode::training;
 }
 
 bool gathers_updates(const StepOptions& step) {
@@ -107,6 +112,9 @@ CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
   parts[MemoryCategory::gradients] =
       of(MemoryCategory::gradients, scatters_gradients(step) ? shard : parameters);
   parts[MemoryCategory::optimizer] = of(MemoryCategory::optimizer, shard);
+  if (offloads_update(step)) parts[MemoryCategory::optimizer] = Bytes(0);
+  if (offloads_update(step) && scatters_gradients(step))
+    parts[MemoryCategory::gradients] = Bytes(0);
   if (copies_to_buckets(step))
     parts[MemoryCategory::gradients] += Bytes(element_bytes(step.formats.parameters) * parameters);
   return parts;

@@ -49,6 +49,8 @@ bool holds_units(const StepOptions& step);
 bool gathers_fp8(const StepOptions& step);
 /// Gradients leave block by block for the rank that keeps their shard.
 bool scatters_gradients(const StepOptions& step);
+/// The CPU updates, and keeps moments, master weights and, where they are scattered, gradients.
+bool offloads_update(const StepOptions& step);
 /// Parameters are whole on every rank, and gathered from those that updated them.
 bool gathers_updates(const StepOptions& step);
 

@@ -62,6 +62,10 @@ class FitQuestion {
     answer_.assumed = job_.assumed();
     answer_.ignored = job_.ignored();
     answer_.approximations = scenario_.approximations;
+    if (spreads_messages(scenario_))
+      answer_.approximations.push_back("times: messages spread evenly over the network's " +
+                                       std::to_string(scenario_.cluster.fabric.spines) +
+                                       " spines, as if it routed adaptively");
     answer_.not_simulated = changes_not_simulated(scenario_, options_.plans);
   }
 

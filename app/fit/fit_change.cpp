@@ -24,6 +24,7 @@ class SingleChanges {
     add_layouts();
     if (step_.mode != StepMode::inference) add_offload();
     if (step_.mode == StepMode::training) add_eight_bits();
+    if (step_.mode == StepMode::training) add_host_update();
     if (step_.mode == StepMode::training) add_adapters();
     return std::move(changes_);
   }
@@ -100,16 +101,26 @@ class SingleChanges {
     const auto planner = [&](const char* name) {
       return Settings{std::string("memory.planner=") + name, quick.front()};
     };
-    if (step_.mode == StepMode::training) {
+    if (step_.mode == StepMode::training)
       add("optimizer states in host memory", ChangeKind::offload, planner("optimizer_offload"), 5);
-      const bool adam = step_.optimizer == OptimizerKind::adam;
-      const bool known = scenario_.cluster.node.host_memory_bandwidth > BytesPerSecond(0);
-      if (adam && known)
-        add("optimizer on the CPU (ZeRO-Offload)", ChangeKind::offload, planner("cpu_optimizer"),
-            6);
-    }
     add("activations offloaded", ChangeKind::offload, planner("belady"), 5);
     add("memory plan (recompute and offload)", ChangeKind::offload, planner("tessera"), 5);
+  }
+
+  /// Adam on the CPU, where the time that takes is known.
+  void add_host_update() {
+    const bool known = scenario_.cluster.node.host_memory_bandwidth > BytesPerSecond(0);
+    const bool alone = step_.layout.pipeline == 1 && scenario_.memory.planner == MemoryPlanner::off;
+    const bool sees = scenario_.model.family == ModelFamily::vision;
+    const bool updates = step_.optimizer == OptimizerKind::adam && !step_.offload_optimizer;
+    if (!updates || !known || !alone || sees) return;
+    add("optimizer on the CPU (ZeRO-Offload)", ChangeKind::optimizer,
+        {"training.offload_optimizer=true"}, 6);
+    if (step_.data_parallel.sharding > Sharding::none || !step_.layout.has_replicas()) return;
+    changes_.back().name = "ZeRO-2, optimizer on the CPU (ZeRO-Offload)";
+    changes_.back().kinds = {ChangeKind::sharding, ChangeKind::optimizer};
+    std::ranges::sort(changes_.back().kinds);
+    changes_.back().settings.emplace_back("training.data_parallel.sharding=gradients");
   }
 
   /// Moments of a byte; bitsandbytes' AdamW8bit updates whole tensors or shards alike.
@@ -191,7 +202,7 @@ std::vector<std::string> changes_not_simulated(const Scenario& scenario, bool pl
   if (scenario.step.mode == StepMode::inference) return {};
   std::vector<std::string> lines;
   const bool has_bandwidth = scenario.cluster.node.host_memory_bandwidth > BytesPerSecond(0);
-  if (plans && !has_bandwidth)
+  if (!has_bandwidth)
     lines.emplace_back(
         "an optimizer that runs on the CPU (ZeRO-Offload): cluster.node.host_memory_bandwidth is "
         "not known");

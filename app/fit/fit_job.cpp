@@ -54,6 +54,7 @@ JobOptions with_model(JobOptions options, const std::string& what, const Catalog
   const ModelSpec model = load_model(options.model, catalog);
   options.longest_sequence = model.max_positions;
   options.hidden = model.hidden;
+  options.layers = model.layers;
   return options;
 }
 
@@ -89,10 +90,14 @@ FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
   JobOptions options = with_model(given, what, catalog);
   const ClusterSpec cluster = load_cluster(need_cluster(options, what), catalog);
   const std::string name = shown_path(what);
-  if (kind == JobKind::megatron)
-    return of_import(import_megatron(read_text_file(what), name, options), name, "Megatron-LM job",
+  options.cluster_gpus = cluster.gpu_count();
+  if (kind == JobKind::megatron) {
+    const ImportedJob job = import_script(read_text_file(what), name, options);
+    return of_import(job, name, job.by_torchtitan ? "torchtitan job" : "Megatron-LM job", catalog);
+  }
+  if (kind == JobKind::torchtitan)
+    return of_import(import_torchtitan(read_text_file(what), name, options), name, "torchtitan job",
                      catalog);
-  if (options.gpus == 0) options.gpus = cluster.gpu_count();
   if (kind == JobKind::deepspeed)
     return of_import(import_deepspeed(read_text_file(what), name, options), name, "DeepSpeed job",
                      catalog);

@@ -3,7 +3,22 @@
 #include "sim/step/run_step.h"
 
 namespace tessera {
-FitStep simulated_step(const Scenario& scenario, const PredictorWeights& weights) {
+namespace {
+
+/// Fewer GPUs are simulated one by one in less time than anyone waits for.
+constexpr int kManyGpus = 64;
+
+}  // namespace
+
+bool spreads_messages(const Scenario& scenario) {
+  const ClusterSpec& cluster = scenario.cluster;
+  return scenario.step.layout.world_size() > kManyGpus && cluster.fabric.spines > 1 &&
+         cluster.faults.empty();
+}
+
+FitStep simulated_step(const Scenario& given, const PredictorWeights& weights) {
+  Scenario scenario = given;
+  if (spreads_messages(given)) scenario.cluster.fabric.spines = 1;
   const StepReport report = run_step(scenario, weights).report;
   const MemoryReport& memory = report.memory;
   FitStep step{.device = {.allocated = memory.peak,

@@ -20,6 +20,11 @@ struct FitStep {
   Bytes margin() const { return capacity - device.total(); }
 };
 
+/// Whether a step of many GPUs is simulated with the spines of its network as one of their rate, so
+/// that replicas fold: a hash of messages over spines makes each of them unique, for minutes. What
+/// a step holds does not depend on it.
+bool spreads_messages(const Scenario& scenario);
+
 /// Simulates one step; once per process (sim/engine/engine.h).
 FitStep simulated_step(const Scenario& scenario, const PredictorWeights& weights);
 

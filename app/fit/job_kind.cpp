@@ -76,6 +76,7 @@ JobKind job_kind(const std::string& what, const Catalog& catalog) {
   const std::string extension = fs::path(what).extension().string();
   if (extension == ".json") return kind_of_json(what);
   if (extension == ".yaml" || extension == ".yml") return kind_of_yaml(what);
+  if (extension == ".toml") return JobKind::torchtitan;
   return JobKind::megatron;
 }
 

@@ -35,8 +35,42 @@ AllReduce all_reduce_over(const ClusterSpec& cluster, const CollectiveTuning& tu
 
 /// NICs that are crowded or half as many leave more than that of what a cluster promises.
 constexpr double kLeastOfNics = 1.0 / 3;
-/// Longer than any way between two hosts of a data centre takes, threads that pass data on included.
+/// Longer than any way between two hosts of a data centre takes, threads that pass data on
+/// included.
 constexpr Seconds kMostPerRank(1e-3);
+/// Several times what the host needs for a copy, of which all-gathers into lists make one a rank.
+constexpr Seconds kLeastPerRank(0.2e-3);
+/// Benchmarks of one machine differ by less.
+constexpr double kClearlySlower = 1.2;
+/// Of the measured calls; 0: not measured.
+struct MeasuredTimes {
+  Seconds all_reduce, all_gather;
+};
+
+MeasuredTimes measured_times(const ClusterSpec& cluster) {
+  const double bytes = bus_bytes(cluster.gpu_count());
+  const BytesPerSecond gather = cluster.measured_all_gather;
+  return {Seconds(bytes / cluster.measured_all_reduce.value()),
+          Seconds(gather.value() > 0 ? bytes / 2 / gather.value() : 0)};
+}
+
+/// 0: links are all that is slow.
+Seconds host_time_per_rank(const MeasuredTimes& measured, Seconds promised, int ranks) {
+  const bool gathers = measured.all_gather.value() > 0;
+  const Seconds each = (gathers ? measured.all_gather : measured.all_reduce) / ranks;
+  const double slower = measured.all_reduce / promised;
+  const bool seen =
+      gathers ? slower > kClearlySlower && each >= kLeastPerRank : slower > 1 / kLeastOfNics;
+  return seen && each <= kMostPerRank ? each : Seconds(0);
+}
+
+/// What links take of a measured all-reduce: no more than twice an all-gather, which moves half the
+/// bytes. A host that is slow hides them.
+Seconds time_of_links(const MeasuredTimes& measured, Seconds per_rank) {
+  if (per_rank.value() > 0) return Seconds(0);
+  const bool gathers = measured.all_gather.value() > 0;
+  return gathers ? std::min(measured.all_reduce, 2 * measured.all_gather) : measured.all_reduce;
+}
 
 /// As many ranks on each of the first `nodes` nodes.
 std::vector<int> spread_over(const ClusterSpec& cluster, int ranks, int nodes) {
@@ -46,8 +80,8 @@ std::vector<int> spread_over(const ClusterSpec& cluster, int ranks, int nodes) {
   return places;
 }
 
-/// Sizes in steps of four, and how much longer the call takes than is predicted.
-std::vector<SizeCorrection> corrections_by(Seconds more, const Topology& topology,
+/// Sizes in steps of four, and how much longer than predicted a call takes that takes `least`.
+std::vector<SizeCorrection> corrections_to(Seconds least, const Topology& topology,
                                            CollectiveKind kind, const std::vector<int>& ranks,
                                            const CollectiveTuning& tuning) {
   constexpr Bytes kSmallest = 1_KiB;
@@ -56,7 +90,7 @@ std::vector<SizeCorrection> corrections_by(Seconds more, const Topology& topolog
   for (Bytes bytes = kSmallest; bytes <= kLargest; bytes *= 4) {
     const CollectiveCall call{.kind = kind, .bytes = bytes};
     const Seconds predicted = collective_cost(topology, call, ranks, tuning).solo_time;
-    corrections.push_back({bytes, (predicted + more) / predicted});
+    corrections.push_back({bytes, std::max(predicted, least) / predicted});
   }
   return corrections;
 }
@@ -72,12 +106,10 @@ MeasuredFabric measured_fabric(const ClusterSpec& cluster, const CollectiveTunin
   AllReduce now = all_reduce_over(cluster, tuning);
   fabric.promised = now.bus;
   if (now.bus <= measured) return fabric;
-  const Seconds wanted(bus_bytes(cluster.gpu_count()) / measured.value());
-  const Seconds of_a_rank = (wanted - now.time) / cluster.gpu_count();
-  if (measured / now.bus < kLeastOfNics && of_a_rank <= kMostPerRank) {
-    fabric.per_rank = of_a_rank;
-    return fabric;
-  }
+  const MeasuredTimes times = measured_times(cluster);
+  fabric.per_rank = host_time_per_rank(times, now.time, cluster.gpu_count());
+  const Seconds wanted = time_of_links(times, fabric.per_rank);
+  if (wanted <= now.time) return fabric;
   constexpr int kSteps = 12;
   constexpr double kClose = 1e-3;
   for (int i = 0; i < kSteps && std::abs(now.time / wanted - 1) > kClose; ++i) {
@@ -102,12 +134,12 @@ std::vector<GroupCalibration> calibrations_of(const MeasuredFabric& fabric,
     for (int nodes = 1; nodes <= std::min(ranks, cluster.node_count); ++nodes) {
       if (ranks % nodes != 0 || ranks / nodes > cluster.node.gpu_count) continue;
       const std::vector<int> places = spread_over(cluster, ranks, nodes);
-      for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
-                                        CollectiveKind::reduce_scatter})
+      for (const CollectiveKind kind :
+           {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter})
         groups.push_back({.collective = kind,
                           .ranks = ranks,
                           .nodes = nodes,
-                          .corrections = corrections_by(fabric.per_rank * ranks, topology, kind,
+                          .corrections = corrections_to(fabric.per_rank * ranks, topology, kind,
                                                         places, tuning)});
     }
   }
@@ -118,12 +150,13 @@ std::string note_on_measured_fabric(const MeasuredFabric& fabric) {
   const BytesPerSecond measured = fabric.cluster.measured_all_reduce;
   const std::string both = "an all-reduce over all GPUs was measured at " + to_text(measured) +
                            ", the cluster as described promises " + to_text(fabric.promised);
-  if (fabric.per_rank.value() > 0)
-    return both + ": every collective takes " + to_text(fabric.per_rank) +
-           " more for each of its ranks (approximate), messages find NICs as described";
-  if (fabric.nic_share >= 1) return both + ": it is simulated as described";
   const auto percent = static_cast<int>(std::lround(100 * fabric.nic_share));
-  return both + ": its NICs are simulated at " + std::to_string(percent) + " % of their rate";
+  const std::string nics = "NICs are simulated at " + std::to_string(percent) + " % of their rate";
+  if (fabric.per_rank.value() > 0)
+    return both + ": every collective takes the host " + to_text(fabric.per_rank) +
+           " for each of its ranks (approximate), messages find NICs as described";
+  if (fabric.nic_share >= 1) return both + ": it is simulated as described";
+  return both + ": its " + nics;
 }
 
 }  // namespace tessera

@@ -13,22 +13,29 @@ struct MeasuredFabric {
   ClusterSpec cluster;      ///< with slower NICs where the measurement asks for that
   BytesPerSecond promised;  ///< bus bandwidth of the same all-reduce over the cluster as described
   double nic_share = 1;     ///< of the NICs' rate that is left, in (0, 1]
-  Seconds per_rank;  ///< that every collective takes longer for each of its ranks; 0: the NICs are
-                     ///< what is slow
+  Seconds per_rank;  ///< that every collective takes the host for each of its ranks; 0: not seen
 };
 
 /// What makes NCCL's all-reduce of 1 GiB over all GPUs of `cluster` as slow as
 /// `ClusterSpec::measured_all_reduce` says (nccl-tests' bus bandwidth: 2 (n - 1) / n of the bytes
-/// over the time). Down to a third of what the cluster promises, its NICs: every message and
-/// collective between nodes finds slower ones. Below, each rank of a group: a time that grows with
-/// the ranks, not with the bytes, which every collective has and a message between two has not
-/// (docs/decisions/0043-a-slow-all-reduce.md); but NICs again where that would be more than a millisecond
-/// a rank. Leaves the cluster as it is where nothing was measured, where it is one
-/// node, and where it promises less than was measured.
+/// over the time), and the all-gather of as many as `measured_all_gather` says ((n - 1) / n):
+///
+/// - Links: then the all-gather, which moves half the bytes, takes half the time. NICs are slowed,
+///   which every message and collective between nodes finds.
+/// - The host: a time that grows with the ranks, not with the bytes, which every collective takes
+///   it and a message between two does not. Both calls last as long as the host is busy with them,
+///   and transfers run beside (docs/decisions/0048-a-slow-host.md). Seen in an all-gather of 0.2 to
+///   1 ms a rank where the all-reduce is a fifth slower than promised or more; without an
+///   all-gather, in an all-reduce below a third of what is promised, at up to 1 ms a rank.
+///
+/// Links take no more of an all-reduce than twice the all-gather, and a slow host hides them.
+/// Leaves the cluster as it is where nothing was measured, where it is one node, and where it
+/// promises less than was measured.
 MeasuredFabric measured_fabric(const ClusterSpec& cluster, const CollectiveTuning& tuning);
 
-/// `per_rank` as calibrations of all-reduce, all-gather and reduce-scatter: of groups whose ranks
-/// divide the cluster's GPUs, as many on each node. Empty without it.
+/// For calls that are made one after the other, as benchmarks make them: all-reduce, all-gather and
+/// reduce-scatter take at least `per_rank` for each rank; of groups whose ranks divide the
+/// cluster's GPUs, as many on each node. Empty without it.
 std::vector<GroupCalibration> calibrations_of(const MeasuredFabric& fabric,
                                               const CollectiveTuning& tuning);
 

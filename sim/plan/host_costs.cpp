@@ -79,7 +79,14 @@ HostCosts host_costs(const StepOptions& step) {
           .per_communication = whole ? Seconds() : collective,
           .per_message = whole ? Seconds() : message,
           .graphs = profile.cuda_graphs,
-          .modules = profile.graph_modules};
+          .modules = profile.graph_modules,
+          .memory = {}};
+}
+
+HostCosts host_costs(const Scenario& scenario) {
+  HostCosts costs = host_costs(scenario.step);
+  costs.memory = host_bandwidth_of_gpu(scenario.cluster.node);
+  return costs;
 }
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hw/units/quantity.h"
+#include "sim/scenario/scenario.h"
 #include "workloads/program/program.h"
 #include "workloads/step_options.h"
 
@@ -16,6 +17,8 @@ struct HostCosts {
   Seconds per_message;        ///< one message between stages; likewise
   CudaGraphs graphs = CudaGraphs::off;
   std::vector<std::string> modules;  ///< of a layer that its graphs hold; none: all
+  BytesPerSecond memory;  ///< of the host's memory, for one GPU: how fast the CPU updates; 0: not
+                          ///< known, and its work takes no time
 
   /// To launch `segment`: as many calls as it has, or one or none where a graph holds them.
   Seconds to_launch(const Segment& segment) const;
@@ -24,5 +27,7 @@ struct HostCosts {
 /// By the step's measured host, where it has one, its framework profile and the kernels that it
 /// runs.
 HostCosts host_costs(const StepOptions& step);
+/// The same on the scenario's nodes.
+HostCosts host_costs(const Scenario& scenario);
 
 }  // namespace tessera

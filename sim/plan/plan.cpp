@@ -1,6 +1,7 @@
 #include "sim/plan/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "sim/scenario/names.h"
 #include "sim/scenario/rules/check_scenario.h"
 #include "workloads/memory/memory_profile.h"
+#include "workloads/program/process_groups.h"
 #include "workloads/program/program.h"
 
 namespace tessera {
@@ -39,8 +41,7 @@ RankPaces rank_paces(const Scenario& scenario, const Program& program,
       if (is_new) {
         const auto predictor =
             make_predictor(scenario.predictor_form, at_power_limit(gpus.gpu), weights);
-        paces.tables.push_back(
-            time_segments(program, *predictor, host_costs(scenario.step)).segments);
+        paces.tables.push_back(time_segments(program, *predictor, host_costs(scenario)).segments);
         paces.gpus.push_back(gpus.gpu);
       }
       pace.table = entry->second;
@@ -89,19 +90,38 @@ LibraryMemory library_memory_of(const Scenario& scenario) {
   return memory;
 }
 
-/// With what the fabric was measured to take; a user's own measurements come first.
-CollectiveSettings collectives_on(const MeasuredFabric& fabric, CollectiveSettings settings) {
-  const std::vector<GroupCalibration> slow = calibrations_of(fabric, settings.tuning());
-  settings.groups.insert(settings.groups.end(), slow.begin(), slow.end());
-  return settings;
+/// Of `per_rank`, for a rank on the node of the group's first. Chosen by steps of one model
+/// (nanotron, 1.34B, tensor-parallel groups of 4 and 8); decision 48 has the others.
+constexpr double kShareOnOneNode = 0.7;
+
+/// For the group of rank 0, by GroupKind.
+std::array<Seconds, kGroupKindCount> host_time_of_groups(Seconds per_rank, const Program& program,
+                                                         int gpus_of_node) {
+  std::array<Seconds, kGroupKindCount> times{};
+  if (per_rank.value() <= 0) return times;
+  const ParallelLayout& layout = program.layout;
+  const int node = program.gpu_of(0) / gpus_of_node;
+  for (int kind = 0; kind < kGroupKindCount; ++kind) {
+    const auto group = static_cast<GroupKind>(kind);
+    const GroupCoordinates first = group_key(0, group, layout);
+    for (int rank = 0; rank < layout.world_size(); ++rank) {
+      if (!is_group_member(rank, group, layout) || group_key(rank, group, layout) != first)
+        continue;
+      const bool near = program.gpu_of(rank) / gpus_of_node == node;
+      times[static_cast<std::size_t>(kind)] += (near ? kShareOnOneNode : 1) * per_rank;
+    }
+  }
+  return times;
 }
 
 TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predictor) {
-  const HostCosts host = host_costs(scenario.step);
+  const HostCosts host = host_costs(scenario);
   Program program = build_program(scenario.model, scenario.step);
   auto timed = time_segments(program, predictor, host);
   const MeasuredFabric fabric =
       measured_fabric(cluster_of(scenario, program), scenario.collectives.tuning());
+  const auto group_host_time =
+      host_time_of_groups(fabric.per_rank, program, scenario.cluster.node.gpu_count);
   return {.program = std::move(program),
           .segments = std::move(timed.segments),
           .topology = Topology(fabric.cluster),
@@ -109,10 +129,11 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .memory_capacity = memory_capacity(scenario),
           .library_memory = library_memory_of(scenario),
           .kernels = std::move(timed.kernels),
-          .collectives = collectives_on(fabric, scenario.collectives),
+          .collectives = scenario.collectives,
           .simulation = scenario.simulation,
           .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1,
-          .message_host_time = host.per_message};
+          .message_host_time = host.per_message,
+          .group_host_time = group_host_time};
 }
 
 /// A plan of what runs again takes the place of training.recompute. Planners know values that are

@@ -45,6 +45,7 @@ TimedSegment time_segment(const Segment& segment, PredictedKernels& kernels,
     if (is_product(kind) || kind == KernelKind::attention) products += prediction.duration;
   }
   if (timed.duration.value() > 0) timed.product_share = products / timed.duration;
+  if (host.memory > BytesPerSecond(0)) timed.duration += segment.host_moved / host.memory;
   timed.host_time = host.to_launch(segment);
   return timed;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -59,11 +60,15 @@ struct TimedProgram {
   RankPaces paces = {};  ///< ranks that run their kernels in other times
   MemoryLimit memory_limit = {};
   std::optional<Seconds> message_host_time = {};  ///< of a message; none: as of a collective
+  /// By GroupKind: what a collective takes the host besides (MeasuredFabric::per_rank).
+  std::array<Seconds, kGroupKindCount> group_host_time = {};
 
   /// What the host needs to issue `op`.
   Seconds host_time_of(const ProgramOp& op) const {
     if (op.kind == OpKind::kernels)
       return segments[static_cast<std::size_t>(op.segment.index())].host_time;
+    if (is_collective(op.kind))
+      return communication_host_time + group_host_time[static_cast<std::size_t>(op.group)];
     const bool message = op.kind == OpKind::send || op.kind == OpKind::recv;
     return message ? message_host_time.value_or(communication_host_time) : communication_host_time;
   }

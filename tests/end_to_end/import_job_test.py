@@ -175,16 +175,31 @@ class ImportJob(EndToEnd):
         self.assertIn("# assumed: weights are gathered layer by layer, one ahead, whatever stage3_prefetch_bucket_size", text)
         self.assertIn("# ignored: steps_per_print = 100\n", text)
 
+    def test_deepspeeds_optimizer_on_the_cpu_is_simulated(self):
+        path, text = self.imported("deepspeed", json.dumps(DEEPSPEED), "--model", "gpt2-xl", "--gpus", "8")
+        self.assert_holds(text, "offload_optimizer: true")
+        slow = self.simulate(path)
+        other = json.loads(json.dumps(DEEPSPEED))
+        del other["zero_optimization"]["offload_optimizer"]
+        on_gpu, _ = self.imported("deepspeed", json.dumps(other), "--model", "gpt2-xl", "--gpus", "8")
+        fast = self.simulate(on_gpu)
+        self.assertGreater(slow["step_time_s"], fast["step_time_s"])
+        self.assertLess(slow["memory"]["peak_bytes"], fast["memory"]["peak_bytes"])
+        part = json.dumps(DEEPSPEED).replace('"pin_memory"', '"ratio": 0.3, "pin_memory"')
+        self.assert_fails(3, "zero_optimization.offload_optimizer.ratio = 0.3 updates a part", "import", "deepspeed",
+                          self.plant("part.json", part), "--model", "gpt2-xl")
+
     def test_what_deepspeed_says_and_no_scenario_is_refused_with_its_line(self):
-        """Offloading by its line and value; --lenient says it in the scenario and in its result."""
-        file = self.plant("ds.json", json.dumps(DEEPSPEED, indent=1))
-        line = 1 + json.dumps(DEEPSPEED, indent=1).split("\n").index('   "device": "cpu",')
+        """Offloading to drives by its line and value; --lenient says it in the scenario and in its result."""
+        config = json.loads(json.dumps(DEEPSPEED).replace('"cpu"', '"nvme"'))
+        file = self.plant("ds.json", json.dumps(config, indent=1))
+        line = 1 + json.dumps(config, indent=1).split("\n").index('   "device": "nvme",')
         self.assert_fails(3, f"ds.json:{line}:", "import", "deepspeed", file, "--model", "gpt2")
-        self.assert_fails(3, "zero_optimization.offload_optimizer.device = cpu is not simulated", "import", "deepspeed", file,
-                          "--model", "gpt2")
-        path, text = self.imported("deepspeed", json.dumps(DEEPSPEED), "--model", "gpt2", "--gpus", "8", "--lenient",
+        self.assert_fails(3, "zero_optimization.offload_optimizer.device = nvme keeps optimizer states on drives", "import",
+                          "deepspeed", file, "--model", "gpt2")
+        path, text = self.imported("deepspeed", json.dumps(config), "--model", "gpt2", "--gpus", "8", "--lenient",
                                    expect_warnings=True)
-        self.assertIn("# approximate: zero_optimization.offload_optimizer.device = cpu is not simulated", text)
+        self.assertIn("# approximate: zero_optimization.offload_optimizer.device = nvme keeps optimizer states", text)
         self.assertIn("offload_optimizer", self.simulate(path)["approximations"][0])
         _, text = self.imported("deepspeed", json.dumps({"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "Lamb"}}),
                                 "--model", "gpt2", "--gpus", "8")

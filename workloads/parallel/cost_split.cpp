@@ -32,7 +32,7 @@ std::vector<PlacedPiece> placed_pieces(const ModelSpec& model, int stages) {
     piece.stage = stage;
     sum += cost_of(piece.piece, model);
     const double share = static_cast<double>(all) * ((stage + 1.0) / stages);
-    if (static_cast<double>(sum) > share && stage + 1 < stages) ++stage;
+    if (static_cast<double>(sum) >= share && stage + 1 < stages) ++stage;
   }
   return pieces;
 }

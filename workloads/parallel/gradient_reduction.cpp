@@ -58,7 +58,8 @@ ParameterParts GradientReduction::parts(int position) const {
 }
 
 bool GradientReduction::leaves_copy(const ParameterPart& part, const Turn& turn) const {
-  return part.parameters > 0 && (part.replicas > 1 || gradient_ != kept_ || adds(turn));
+  return part.parameters > 0 &&
+         (part.replicas > 1 || gradient_ != kept_ || adds(turn) || offloads_update(step_));
 }
 
 /// Backward leaves its gradients in memory that lives until they are scattered. While one unit's
@@ -163,7 +164,7 @@ void GradientReduction::reduce(std::int64_t parameters) {
 
 /// One kernel on a communication stream, behind what that stream did before.
 void GradientReduction::run_kernels(const GraphOp& graph_op, GroupKind group, int micro_batch,
-                                    Bytes freed) {
+                                    Bytes freed, std::int32_t after) {
   auto [cut, is_new] = kernels_.try_emplace({graph_op.name, graph_op.kernel.bytes().value()});
   if (is_new) cut->second = library_.cut({graph_op}, graph_op.name);
   ProgramOp op = collective(OpKind::kernels, group, Bytes(0));
@@ -171,7 +172,7 @@ void GradientReduction::run_kernels(const GraphOp& graph_op, GroupKind group, in
   op.micro_batch = micro_batch;
   op.freed = freed;
   const bool between_groups = group == GroupKind::replica;
-  if (!between_groups) op.waits = {queue_.last_kernels(), -1};
+  op.waits = {between_groups ? -1 : queue_.last_kernels(), after};
   (between_groups ? last_replica_ : last_) = queue_.add(op);
 }
 
@@ -201,10 +202,11 @@ void GradientReduction::scatter(const ParameterPart& part, const ScheduledPass& 
   ProgramOp op =
       collective(part.ranks > 1 ? OpKind::reduce_scatter : OpKind::all_reduce, part.group, copied);
   op.micro_batch = pass.micro_batch;
-  op.freed = copied + left;
-  last_ = queue_.add(op);
   sum.summed = summed_;
-  sum.freed = Bytes(0);
+  sum.reduced = true;
+  sum.freed = Bytes(offloads_update(step_) ? summed_ * part.shard() : 0);
+  op.freed = copied + left - sum.freed;
+  last_ = queue_.add(op);
   if (part.ranks > 1 && part.ranks < part.replicas) {
     op = collective(OpKind::all_reduce, GroupKind::replica, Bytes(summed_ * part.shard()));
     op.micro_batch = pass.micro_batch;
@@ -216,6 +218,7 @@ void GradientReduction::scatter(const ParameterPart& part, const ScheduledPass& 
 }
 
 void GradientReduction::accumulate(const ShardSum& sum, const Turn& turn) {
+  if (offloads_update(step_)) return move_to_host(sum, turn);
   const auto run = [&](const char* name, PassTraffic traffic) {
     run_kernels(shard_pass(name, sum.elements, traffic), sum.group, sum.micro_batch, sum.freed);
   };

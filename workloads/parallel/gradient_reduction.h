@@ -52,6 +52,8 @@ class GradientReduction {
   /// Behind all passes, over `parameters` of the rank: kernels behind it find the sums. `experts`
   /// of them have replicas of their own.
   void finish(std::int64_t parameters, std::int64_t experts);
+  /// The last op that the sums are behind; -1: none.
+  std::int32_t last() const { return last_; }
 
  private:
   struct Chunk {
@@ -74,10 +76,14 @@ class GradientReduction {
     std::int64_t summed = 0;  ///< bytes of one
     GroupKind group = GroupKind::shard;
     int micro_batch = -1;
-    Bytes freed;  ///< by the kernel that adds them
+    Bytes freed;           ///< by the kernel that adds them
+    bool reduced = false;  ///< by the last op of the communication stream; else as backward made it
   };
   /// Into the shard that the rank keeps: the first sum becomes it.
   void accumulate(const ShardSum& sum, const Turn& turn);
+  void move_to_host(ShardSum sum, const Turn& turn);
+  /// Runs `op` over `sum`, which becomes a tensor of `format` bytes an element.
+  void rewrite(const GraphOp& op, std::int64_t format, std::int32_t after, ShardSum& sum);
   bool adds(const Turn& turn) const {
     return step_.data_parallel.reduce_each_micro_batch && !turn.first;
   }
@@ -86,7 +92,8 @@ class GradientReduction {
   void reduce_all(Chunk& chunk);
   void reduce_experts(std::int64_t experts);
   ProgramOp collective(OpKind kind, GroupKind group, Bytes bytes) const;
-  void run_kernels(const GraphOp& op, GroupKind group, int micro_batch, Bytes freed = {});
+  void run_kernels(const GraphOp& op, GroupKind group, int micro_batch, Bytes freed = {},
+                   std::int32_t after = -1);
   void run(const std::vector<GraphOp>& ops, const std::string& name);
 
   PassLibrary& library_;

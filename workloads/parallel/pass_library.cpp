@@ -50,6 +50,15 @@ SegmentId PassLibrary::empty_segment() {
   return empty_segment_;
 }
 
+SegmentId PassLibrary::host_segment(const std::string& name, Bytes moved) {
+  const SegmentId id(static_cast<std::int32_t>(segments_.size()));
+  Segment& segment = segments_.emplace_back();
+  segment.name = name;
+  segment.phase = Phase::optimizer;
+  segment.host_moved = moved;
+  return id;
+}
+
 const Pass& PassLibrary::pass(const PassVariant& variant) {
   const auto found = std::find_if(known_.begin(), known_.end(),
                                   [&](const auto& entry) { return entry.first == variant; });

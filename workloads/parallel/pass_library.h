@@ -46,6 +46,8 @@ class PassLibrary {
   }
   /// Nothing, for ops that only wait.
   SegmentId empty_segment();
+  /// Work of the CPU that moves so many bytes of its memory; on StreamKind::host.
+  SegmentId host_segment(const std::string& name, Bytes moved);
   const ModelGraph& graph() const { return graph_; }
 
  private:

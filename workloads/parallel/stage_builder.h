@@ -68,6 +68,8 @@ class StageBuilder {
   void reduce_gradients();
   void join_copies(std::int64_t parameters);
   void reduce_scalar();
+  void update(const OptimizerStep& optimizer);
+  void update_on_host();
   void run_ops(const std::vector<GraphOp>& ops, const std::string& name) {
     queue_.run(library_.cut(ops, name), -1, -1);
   }

@@ -5,6 +5,7 @@
 
 #include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
+#include "workloads/parallel/host_update.h"
 #include "workloads/parallel/stage_builder.h"
 #include "workloads/sharding.h"
 
@@ -87,6 +88,21 @@ void StageBuilder::reduce_scalar() {
   }
 }
 
+void StageBuilder::update(const OptimizerStep& optimizer) {
+  run_ops(optimizer.unscale, "gradients.unscale");
+  if (!optimizer.unscale.empty()) reduce_scalar();
+  run_ops(optimizer.norm, "clip.norm");
+  if (!optimizer.norm.empty()) reduce_scalar();
+  run_ops(optimizer.update, "optimizer");
+}
+
+/// Norms are taken of gradients as they leave; kernels of a number each are not counted.
+void StageBuilder::update_on_host() {
+  if (step_.clip_gradients) reduce_scalar();
+  HostUpdate(library_, step_, queue_)
+      .run(shard_of(step_, program_.parameters, spread_experts()), gradients_.last());
+}
+
 RankProgram StageBuilder::build() && {
   count_memory();
   for (const StageBlocks& chunk : blocks_) {
@@ -103,18 +119,20 @@ RankProgram StageBuilder::build() && {
         step_,
         {.parameters = own, .summed = whole ? program_.parameters : own, .tensors = tensors_});
     const bool whole_buffers = !scatters_gradients(step_);
-    run_ops(whole_buffers ? optimizer_step(step_, program_.parameters).before_forward
-                          : optimizer.before_forward,
-            "gradients.zero");
+    const bool on_host = offloads_update(step_) && !whole_buffers;
+    if (!on_host)
+      run_ops(whole_buffers ? optimizer_step(step_, program_.parameters).before_forward
+                            : optimizer.before_forward,
+              "gradients.zero");
   }
   run_passes();
   if (step_.mode == StepMode::training) {
     reduce_gradients();
-    run_ops(optimizer.unscale, "gradients.unscale");
-    if (!optimizer.unscale.empty()) reduce_scalar();
-    run_ops(optimizer.norm, "clip.norm");
-    if (!optimizer.norm.empty()) reduce_scalar();
-    run_ops(optimizer.update, "optimizer");
+    if (offloads_update(step_)) {
+      update_on_host();
+    } else {
+      update(optimizer);
+    }
     updates_.finish(program_.parameters, spread_experts());
     units_.find_scales(shard_of(step_, program_.parameters, spread_experts()), tensors_);
   }

@@ -94,6 +94,7 @@ struct Segment {
   std::string name;  ///< "layer.forward.attention"
   Phase phase = Phase::forward;
   std::vector<KernelLaunch> kernels;
+  Bytes host_moved;  ///< by the CPU, of its memory, instead of kernels; it takes that long
   int host_ops = 0;  ///< framework calls that the host makes to launch the segment (views included)
   bool host_sync = false;   ///< the host waits for the segment's end before it goes on (.item(),
                             ///< nonzero, synchronize)

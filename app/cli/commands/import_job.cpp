@@ -89,6 +89,7 @@ void run_import_job(ImportJobCommand& command) {
     const ModelSpec model = load_model(command.options.model, shipped_catalog());
     command.options.longest_sequence = model.max_positions;
     command.options.hidden = model.hidden;
+    command.options.layers = model.layers;
   }
   const std::filesystem::path folder = std::filesystem::path(command.file).parent_path();
   command.options.folder = folder.empty() ? "." : folder;
@@ -152,8 +153,15 @@ void add_import_job_commands(CLI::App& import) {
                    false);
   add_job_importer(import, "accelerate", "what accelerate config wrote", of_file(import_accelerate),
                    false);
-  add_job_importer(import, "torchtitan", "a job file of torchtitan (TOML)",
-                   of_file(import_torchtitan), false);
+  add_job_importer(
+      import, "torchtitan", "a job file of torchtitan (TOML), or a script that names one",
+      [](const std::string& file, const JobOptions& options) {
+        const bool is_job = std::filesystem::path(file).extension() == ".toml";
+        const std::string text = read_text_file(file);
+        return is_job ? import_torchtitan(text, shown_path(file), options)
+                      : import_script(text, shown_path(file), options);
+      },
+      false);
   add_job_importer(
       import, "huggingface", "a model's config.json",
       [](const std::string& file, const JobOptions& options) {

@@ -50,7 +50,6 @@ constexpr auto kHarmless =
                                      "fsdp_config.fsdp_use_orig_params",
                                      "fsdp_config.fsdp_transformer_layer_cls_to_wrap",
                                      "fsdp_config.fsdp_min_num_params",
-                                     "fsdp_config.fsdp_version",
                                      "fsdp_config.fsdp_forward_prefetch",
                                      "fp8_config.",
                                      "dynamo_config.dynamo_prefix"});
@@ -162,8 +161,39 @@ class AccelerateJob {
     return "parameters";
   }
 
-  void read_fsdp() {
+  /// Version 2 is torch's fully_shard: gathered weights are copied out of their buffer.
+  void read_fsdp_version() {
+    const std::string kVersion = "fsdp_config.fsdp_version";
+    const std::int64_t version = in_.integer(kVersion).value_or(1);
+    if (version > 2) in_.refuse(kVersion, "is " + std::to_string(version), "known: 1, 2");
+    if (version != 2) return;
+    YamlNode framework;
+    framework.kind = YamlNode::Kind::mapping;
+    draft_.set("training.framework", std::move(framework));
+    draft_.set_text("training.framework.extends",
+                    options_.framework.empty() ? "fsdp" : options_.framework);
+    draft_.set("training.framework.copies_gathered", "true");
+  }
+
+  /// accelerate's plugin reduces in the format that it computes in (set_mixed_precision of
+  /// utils/dataclasses.py), and accumulates without exchange (accumulate() of accelerator.py).
+  void read_fsdp_exchange() {
     draft_.set_text("training.precision", mixed_ == "no" ? "fp32" : mixed_);
+    if (mixed_ == "bf16" || mixed_ == "fp16") {
+      draft_.set("training.mixed_precision.reduce", mixed_);
+      draft_.assume("gradients are reduced in " + mixed_ +
+                    ", as accelerate's plugin sets it for mixed_precision = " + mixed_);
+    }
+    draft_.set("training.data_parallel.reduce_each_micro_batch", "false");
+    if (sizes_.accumulation > 1)
+      draft_.assume(
+          "gradients are reduced behind the last micro-batch, and each GPU holds all of them until "
+          "then: accelerate accumulates under no_sync");
+  }
+
+  void read_fsdp() {
+    read_fsdp_version();
+    read_fsdp_exchange();
     std::string how = sharding();
     if (how.starts_with("hybrid")) set_hybrid_group();
     if (how == "hybrid_shard") how = "parameters";
@@ -195,8 +225,8 @@ class AccelerateJob {
     set_clipping(draft_, in_, "deepspeed_config.gradient_clipping");
     const auto accumulation = in_.integer("deepspeed_config.gradient_accumulation_steps");
     if (accumulation) sizes_.accumulation = *accumulation;
-    judge_offload(draft_, in_, options_, "deepspeed_config.offload_optimizer_device");
-    judge_offload(draft_, in_, options_, "deepspeed_config.offload_param_device");
+    read_offload(draft_, in_, options_, "deepspeed_config.offload_optimizer_device");
+    read_offload(draft_, in_, options_, "deepspeed_config.offload_param_device");
     draft_.assume("optimizer Adam of PyTorch: the file names none");
   }
 

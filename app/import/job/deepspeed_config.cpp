@@ -95,7 +95,8 @@ constexpr std::array kRules{
          "gathers in two steps, which is not simulated"},
     Rule{"zero_optimization.use_all_reduce_for_fetch_params", "false",
          "gathers by all-reduce, which is not simulated"},
-    Rule{"zero_optimization.cpu_offload", "false", "offloads the optimizer: not simulated"},
+    Rule{"zero_optimization.offload_optimizer.ratio", "1.0",
+         "updates a part of the weights on the GPU, which is not simulated"},
     Rule{"zero_optimization.cpu_offload_params", "false", "offloads weights: not simulated"},
     Rule{"zero_optimization.cpu_offload_use_pin_memory", "any", ""},
     Rule{"activation_checkpointing.partition_activations", "false",
@@ -220,8 +221,9 @@ void read_zero(ScenarioDraft& draft, ForeignFields& in, const JobOptions& option
     draft.set("training.data_parallel.overlap_gradients", in.flag(overlap) ? "true" : "false");
   if (const auto group = in.integer("zero_optimization.mics_shard_size", -1); group && *group > 1)
     draft.set("training.data_parallel.shard_group", *group);
-  judge_offload(draft, in, options, "zero_optimization.offload_optimizer.device");
-  judge_offload(draft, in, options, "zero_optimization.offload_param.device");
+  read_offload(draft, in, options, "zero_optimization.offload_optimizer.device");
+  read_offload(draft, in, options, "zero_optimization.cpu_offload");
+  read_offload(draft, in, options, "zero_optimization.offload_param.device");
 }
 
 void read_optimizer(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
@@ -317,17 +319,17 @@ void set_zero_stage(ScenarioDraft& draft, std::int64_t stage, const std::string&
             std::to_string(kUsualBucket * (precision == "fp32" ? 4 : 2)) + " B");
 }
 
-void judge_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
-                   const std::string& name) {
+void read_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
+                  const std::string& name) {
   const auto device = in.text(name);
   if (!device || lower(*device) == "false" || *device == "none") return;
   const bool states = name.find("optimizer") != std::string::npos;
+  if (states && (*device == "cpu" || lower(*device) == "true"))
+    return draft.set("training.offload_optimizer", "true");
   leave_out_value(draft, in, options, name,
-                  states
-                      ? "is not simulated here: memory.planner = cpu_optimizer, which updates on "
-                        "the CPU where a step does not fit otherwise, is the nearest"
-                      : "is not simulated: what is offloaded would stay on the GPU",
-                  "");
+                  states ? "keeps optimizer states on drives, which is not simulated"
+                         : "is not simulated: weights would stay on the GPU",
+                  states ? "cpu is" : "");
 }
 
 void set_clipping(ScenarioDraft& draft, ForeignFields& in, const std::string& name) {

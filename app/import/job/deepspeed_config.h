@@ -28,9 +28,10 @@ void set_engine_precision(ScenarioDraft& draft, const std::string& precision);
 /// every micro-batch. Buckets and overlap are DeepSpeed's defaults for the
 /// stage.
 void set_zero_stage(ScenarioDraft& draft, std::int64_t stage, const std::string& precision);
-/// `name` says a device that something is offloaded to: left out by name.
-void judge_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
-                   const std::string& name);
+/// `name` says a device that optimizer states are offloaded to: the CPU's is
+/// `training.offload_optimizer`. Drives, and weights on either, are left out by name.
+void read_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
+                  const std::string& name);
 /// Clipping by a norm; "auto" is the Trainer's 1.0, nothing is none.
 void set_clipping(ScenarioDraft& draft, ForeignFields& in, const std::string& name);
 

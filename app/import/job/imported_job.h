@@ -18,6 +18,7 @@ struct ImportedJob {
   /// What the scenario says otherwise than the file, though the step depends on it: its field
   /// `approximations`. Nothing without JobOptions::lenient.
   std::vector<std::string> approximate;
+  bool by_torchtitan = false;  ///< a script started it
 };
 
 /// What the caller knows and files do not say; empty and 0: from the file, else assumed.
@@ -26,9 +27,11 @@ struct JobOptions {
   std::string cluster;  ///< id or file
   std::string framework;
   std::int64_t gpus = 0;
+  std::int64_t cluster_gpus = 0;  ///< of the job where neither `gpus` nor the file says how many
   std::int64_t sequence_length = 0;
   std::int64_t longest_sequence = 0;  ///< that `model` takes; 0: any
   std::int64_t hidden = 0;            ///< width of `model`; 0: not known
+  std::int64_t layers = 0;            ///< of `model`; 0: not known
   std::filesystem::path folder;       ///< of the file, for files that it names; empty: none
   std::int64_t global_batch = 0;
   std::int64_t micro_batch = 0;
@@ -56,6 +59,12 @@ ImportedJob import_accelerate(const std::string& text, const std::string& name,
 /// torchtitan's job file (TOML). Its flavor names the model, unless `options.model` does.
 ImportedJob import_torchtitan(const std::string& text, const std::string& name,
                               const JobOptions& options);
+
+/// A launch script of torchtitan, which names the job file, and may change what it says
+/// (--training.seq_len 4096); else one of Megatron-LM. Scripts that start accelerate or DeepSpeed
+/// are refused with the file to give instead.
+ImportedJob import_script(const std::string& text, const std::string& name,
+                          const JobOptions& options);
 
 /// A Hugging Face config.json: the model, in a scenario with assumed sizes.
 ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOptions& options);

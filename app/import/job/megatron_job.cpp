@@ -276,11 +276,7 @@ void MegatronJob::sort_the_rest() {
 
 ImportedJob import_megatron(const std::string& text, const std::string& name,
                             const JobOptions& options) {
-  ShellSettings settings;
-  settings.preset = slurm_variables(text, name);
-  for (const auto& [variable, value] : options.variables) settings.defined[variable] = {value};
-  settings.arguments = shell_words(options.arguments);
-  const ShellScript script = read_shell_script(text, name, settings);
+  const ShellScript script = script_of_job(text, name, options);
   const std::string title = std::filesystem::path(name).stem().string();
   std::optional<ImportedJob> first;
   std::string where;

@@ -271,6 +271,27 @@ std::string hint_for_unknown(const std::string& value, const ShellScript& script
   return hint;
 }
 
+std::optional<MegatronLaunch> launch_with(std::initializer_list<std::string_view> options,
+                                          const std::string& text, const ShellScript& script,
+                                          const std::string& name) {
+  for (const ShellCommand& command : script.commands) {
+    const bool has = std::ranges::any_of(command.words, [&](const ShellWord& word) {
+      return std::ranges::find(options, name_of(word.text)) != options.end();
+    });
+    if (has) return launch_of(command, {text, name, script});
+  }
+  return std::nullopt;
+}
+
+ShellScript script_of_job(const std::string& text, const std::string& name,
+                          const JobOptions& options) {
+  ShellSettings settings;
+  settings.preset = slurm_variables(text, name);
+  for (const auto& [variable, value] : options.variables) settings.defined[variable] = {value};
+  settings.arguments = shell_words(options.arguments);
+  return read_shell_script(text, name, settings);
+}
+
 std::vector<MegatronLaunch> megatron_launches(const std::string& text, const ShellScript& script,
                                               const std::string& name) {
   const ScriptText source{text, name, script};

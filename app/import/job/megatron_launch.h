@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/import/job/foreign_fields.h"
@@ -28,6 +31,15 @@ struct MegatronLaunch {
 /// of a GPT or Llama model.
 std::vector<MegatronLaunch> megatron_launches(const std::string& text, const ShellScript& script,
                                               const std::string& name);
+
+/// The first command of a script with one of `options`, whatever it starts; nothing where none is.
+std::optional<MegatronLaunch> launch_with(std::initializer_list<std::string_view> options,
+                                          const std::string& text, const ShellScript& script,
+                                          const std::string& name);
+
+/// A script as `options` have it run: variables that they define, its arguments, Slurm's.
+ShellScript script_of_job(const std::string& text, const std::string& name,
+                          const JobOptions& options);
 
 /// The directives (#SBATCH) of a script as options under their long names.
 ForeignFields slurm_directives(const std::string& text, const std::string& name);

@@ -143,6 +143,12 @@ void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const Jo
   const std::int64_t turns = std::max<std::int64_t>(sizes.accumulation, 1);
   if (sizes.gpus == 0 && sizes.global > 0 && sizes.micro > 0 && sizes.accumulation > 0)
     sizes.gpus = sizes.global / std::min(kMost, sizes.micro * turns) * sizes.width;
+  if (sizes.gpus == 0 && options.cluster_gpus > 0) {
+    sizes.gpus = options.cluster_gpus - options.cluster_gpus % sizes.width;
+    if (sizes.gpus > 1)
+      draft.assume("all " + std::to_string(sizes.gpus) +
+                   " GPUs of the cluster: --gpus gives fewer");
+  }
   fall_back(sizes.gpus, "1 GPU; --gpus gives the number");
   if (sizes.gpus % sizes.width != 0)
     fields.refuse("the job",

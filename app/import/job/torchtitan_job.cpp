@@ -8,6 +8,7 @@
 #include "app/import/job/scenario_draft.h"
 #include "app/import/job/toml_fields.h"
 #include "app/import/job/torchtitan_keys.h"
+#include "app/import/job/torchtitan_stages.h"
 
 namespace tessera {
 namespace {
@@ -55,9 +56,13 @@ class TorchtitanJob {
   std::string model_id() {
     const std::string model = in_.text("model.name").value_or("");
     const std::string flavor = in_.text("model.flavor").value_or("");
+    layers_ = options_.layers;
     if (!options_.model.empty()) return options_.model;
-    for (const Flavor& known : kFlavors)
-      if (known.model == model && known.flavor == flavor) return std::string(known.id);
+    for (const Flavor& known : kFlavors) {
+      if (known.model != model || known.flavor != flavor) continue;
+      layers_ = known.layers;
+      return std::string(known.id);
+    }
     for (const char* key : {"model.name", "model.flavor"})
       if (!in_.text(key)) in_.refuse(key, "is missing", "write it, or add --model ID");
     if (model.empty() || flavor.empty()) return "llama-3-8b";
@@ -122,9 +127,10 @@ class TorchtitanJob {
     const std::int64_t replicate = degree({replicate_key.c_str()});
     std::int64_t shard = in_.integer(shard_key, -1).value_or(-1);
     const std::int64_t others = std::min(replicate * width_, kMostGpus);
-    if (shard < 1 && options_.gpus == 0)
+    const std::int64_t all = options_.gpus > 0 ? options_.gpus : options_.cluster_gpus;
+    if (shard < 1 && all == 0)
       in_.refuse(shard_key, "leaves the number of GPUs open", "add --gpus");
-    if (shard < 1) shard = std::max<std::int64_t>(1, options_.gpus / others);
+    if (shard < 1) shard = std::max<std::int64_t>(1, all / others);
     shard = std::min(shard, kMostGpus);
     replicas_ = std::min(replicate * shard, kMostGpus);
     const std::int64_t gpus = std::min(replicas_ * width_, kMostGpus);
@@ -191,16 +197,39 @@ class TorchtitanJob {
         leave_out(draft_, in_, options_, where, "cuts stages by hand, which is not read",
                   "take it out, and set parallelism.layers_per_stage");
     if (stages_ == 1) return;
+    constexpr std::int64_t kStagesOfARank = 2;
+    const bool several = schedule == "Interleaved1F1B";
+    cut_stages(several ? kStagesOfARank * stages_ : stages_);
     if (schedule == "1F1B") return draft_.set("training.schedule", "one_f_one_b");
     if (schedule == "GPipe") return draft_.set("training.schedule", "gpipe");
-    if (schedule == "Interleaved1F1B") {
-      constexpr std::int64_t kStagesOfARank = 2;
+    if (several) {
       draft_.set("training.schedule", "interleaved_1f1b");
       draft_.set("parallelism.virtual_stages", kStagesOfARank);
       return draft_.assume("2 stages for each rank, as torchtitan cuts without a number of layers");
     }
     leave_out_value(draft_, in_, options_, key, "is no schedule that is simulated under torchtitan",
                     "known: 1F1B, Interleaved1F1B, GPipe");
+  }
+
+  /// Evenly but for embedding and head, where the model's layers are known.
+  void cut_stages(std::int64_t parts) {
+    if (layers_ == 0 || parts > layers_) return;
+    const bool old = in_.has("experimental.pipeline_parallel_degree");
+    const std::vector<std::int64_t> layers = old ? torchtitan::layers_of_stages_2024(layers_, parts)
+                                                 : torchtitan::layers_of_stages(layers_, parts);
+    if (layers.empty()) return;
+    YamlNode list;
+    list.kind = YamlNode::Kind::sequence;
+    std::string text;
+    for (const std::int64_t count : layers) {
+      YamlNode& item = list.items.emplace_back();
+      item.kind = YamlNode::Kind::scalar;
+      item.text = std::to_string(count);
+      text += (text.empty() ? "" : ", ") + item.text;
+    }
+    draft_.set("parallelism.layers_per_stage", std::move(list));
+    draft_.assume("layers of stages " + text + ", as torchtitan cut them in " +
+                  (old ? "2024" : "2025: embedding and head count as a layer each"));
   }
 
   void read_checkpoints() {
@@ -336,13 +365,19 @@ class TorchtitanJob {
   std::int64_t tensor_ = 1, stages_ = 1;
   std::int64_t width_ = 1;  ///< GPUs that share a replica
   std::int64_t replicas_ = 1;
+  std::int64_t layers_ = 0;  ///< of the model; 0: not known
 };
 
 }  // namespace
 
 ImportedJob import_torchtitan(const std::string& text, const std::string& name,
                               const JobOptions& options) {
-  return TorchtitanJob(toml_fields(text, name), options, name).read();
+  return import_torchtitan_fields(toml_fields(text, name), name, options);
+}
+
+ImportedJob import_torchtitan_fields(ForeignFields fields, const std::string& name,
+                                     const JobOptions& options) {
+  return TorchtitanJob(std::move(fields), options, name).read();
 }
 
 }  // namespace tessera

@@ -2,7 +2,11 @@
 
 // What torchtitan's job files may say beside what torchtitan_job.cpp reads.
 #include <array>
+#include <string>
 #include <string_view>
+
+#include "app/import/job/foreign_fields.h"
+#include "app/import/job/imported_job.h"
 
 namespace tessera::torchtitan {
 
@@ -72,11 +76,20 @@ inline constexpr std::array kUsualValues{
 /// Its models and the shipped ones that they are.
 struct Flavor {
   std::string_view model, flavor, id;
+  int layers;
 };
 inline constexpr std::array kFlavors{
-    Flavor{"llama3", "8B", "llama-3-8b"},       Flavor{"llama3", "70B", "llama-3-70b"},
-    Flavor{"llama3", "405B", "llama-3.1-405b"}, Flavor{"llama2", "7B", "llama-2-7b"},
-    Flavor{"llama2", "13B", "llama-2-13b"},     Flavor{"llama2", "70B", "llama-2-70b"},
+    Flavor{"llama3", "8B", "llama-3-8b", 32},        Flavor{"llama3", "70B", "llama-3-70b", 80},
+    Flavor{"llama3", "405B", "llama-3.1-405b", 126}, Flavor{"llama2", "7B", "llama-2-7b", 32},
+    Flavor{"llama2", "13B", "llama-2-13b", 40},      Flavor{"llama2", "70B", "llama-2-70b", 80},
 };
 
 }  // namespace tessera::torchtitan
+
+namespace tessera {
+
+/// torchtitan's job file as its fields, which a command line may have changed.
+ImportedJob import_torchtitan_fields(ForeignFields fields, const std::string& name,
+                                     const JobOptions& options);
+
+}  // namespace tessera

@@ -27,7 +27,7 @@ Seconds step_with(const Baseline& baseline, const Scenario& scenario,
   const GpuTraits gpu = gpu_traits(scenario.cluster.node.gpu);
   const BaselinePredictor predictor([&](const Kernel& kernel) { return baseline(kernel, gpu); });
   TimedProgram timed = plan_step(scenario, weights);
-  TimedSegments segments = time_segments(timed.program, predictor, host_costs(scenario.step));
+  TimedSegments segments = time_segments(timed.program, predictor, host_costs(scenario));
   timed.segments = std::move(segments.segments);
   timed.kernels = std::move(segments.kernels);
   return step_time_of(timed);

@@ -58,6 +58,8 @@ RunCluster cluster_of_training_run(const TrainingRun& run, const Catalog& catalo
   cluster.settings.push_back("cluster.fabric_latency=" + to_text(kInfinibandHop));
   if (run.all_reduce.value() > 0)
     cluster.settings.push_back("cluster.measured_all_reduce=" + to_text(run.all_reduce));
+  if (run.all_gather.value() > 0)
+    cluster.settings.push_back("cluster.measured_all_gather=" + to_text(run.all_gather));
   add_nics(run.inter_node.value_or(reference_bandwidth(gpu)), cluster.node.gpu_count,
            cluster.settings);
   return cluster;

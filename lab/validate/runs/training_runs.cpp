@@ -92,6 +92,8 @@ void read_machine(const TrainingRowReader& row, TrainingRun& run) {
     run.inter_node = BytesPerSecond(1e9 * row.positive("inter_node_GBps_per_gpu"));
   if (row.states("all_reduce_GBps"))
     run.all_reduce = BytesPerSecond(1e9 * row.positive("all_reduce_GBps"));
+  if (row.states("all_gather_GBps"))
+    run.all_gather = BytesPerSecond(1e9 * row.positive("all_gather_GBps"));
   read_domain(row, run);
 }
 

@@ -40,6 +40,7 @@ struct TrainingRun {
   int gpus_per_node = 0;                     ///< 0 = all in one
   std::optional<BytesPerSecond> inter_node;  ///< NIC bandwidth per GPU and direction
   BytesPerSecond all_reduce;                 ///< ClusterSpec::measured_all_reduce, of the very job
+  BytesPerSecond all_gather;                 ///< ClusterSpec::measured_all_gather, likewise
   bool node_has_nvlink = true;               ///< false: stated that there is none
   std::string framework;
   int year = 0;  ///< 0: not stated

@@ -172,7 +172,7 @@ TimedProgram timed_again(TimedProgram timed, Bytes budget, const Scenario& scena
                          const KernelPredictor& predictor) {
   timed.program = with_counted_flops(std::move(timed.program));
   timed = kept_within(budget, std::move(timed));
-  TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario.step));
+  TimedSegments again = time_segments(timed.program, predictor, host_costs(scenario));
   timed.segments = std::move(again.segments);
   timed.kernels = std::move(again.kernels);
   return timed;

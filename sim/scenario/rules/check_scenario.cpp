@@ -12,6 +12,7 @@ std::vector<Problem> check_fields(const Scenario& scenario) {
   check_layout(scenario, problems);
   check_precisions(scenario, problems);
   check_memory(scenario, problems);
+  check_host_update(scenario, problems);
   check_overrides(scenario, problems);
   return problems;
 }

@@ -13,6 +13,8 @@ using Problems = std::vector<Problem>;
 void check_layout(const Scenario& scenario, Problems& problems);
 void check_precisions(const Scenario& scenario, Problems& problems);
 void check_memory(const Scenario& scenario, Problems& problems);
+/// Of training.offload_optimizer.
+void check_host_update(const Scenario& scenario, Problems& problems);
 void check_overrides(const Scenario& scenario, Problems& problems);
 /// Of image models, whatever the framework.
 void check_images(const Scenario& scenario, Problems& problems);

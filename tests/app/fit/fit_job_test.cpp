@@ -41,6 +41,7 @@ TEST_F(FitJobs, FilesAreToldApartByWhatTheyHold) {
   EXPECT_EQ(job_kind(file("a.yaml", "distributed_type: FSDP\n"), catalog), JobKind::accelerate);
   EXPECT_EQ(job_kind(file("m.yaml", "family: llama\nlayers: 2\n"), catalog), JobKind::model);
   EXPECT_EQ(job_kind(file("s.yaml", "model: gpt2\ntraining: {}\n"), catalog), JobKind::scenario);
+  EXPECT_EQ(job_kind(file("t.toml", "[model]\n"), catalog), JobKind::torchtitan);
   EXPECT_EQ(job_kind(file("run.sh", "torchrun pretrain_gpt.py\n"), catalog), JobKind::megatron);
 }
 
@@ -58,6 +59,63 @@ TEST_F(FitJobs, AModelTakesAllGpusOfTheCluster) {
   EXPECT_EQ(job.scenario().step.layout.data, 8);
   EXPECT_EQ(job.scenario().model.layers, 2);
   EXPECT_FALSE(job.assumed().empty());
+}
+
+TEST_F(FitJobs, AJobFileKeepsItsOwnNumberOfGpus) {
+  const std::string accelerate =
+      file("a.yaml",
+           "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 8\nfsdp_config: {}\n");
+  const JobOptions options{.model = "llama-3-8b", .cluster = "dgx-h100-x2"};
+  EXPECT_EQ(FitJob(accelerate, options, {}, configs()).scenario().step.layout.data, 8);
+  JobOptions all = options;
+  all.gpus = 16;
+  EXPECT_EQ(FitJob(accelerate, all, {}, configs()).scenario().step.layout.data, 16);
+  const std::string open = file("ds.json", R"({"zero_optimization": {"stage": 3}})");
+  EXPECT_EQ(FitJob(open, options, {}, configs()).scenario().step.layout.data, 16);
+}
+
+TEST_F(FitJobs, AJobOfTorchtitanThatLeavesGpusOpenTakesThoseOfTheCluster) {
+  const std::string text =
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[activation_checkpoint]\nmode = \"full\"\n"
+      "[parallelism]\ntensor_parallel_degree = 4\n";
+  const JobOptions options{.cluster = "dgx-h100-x2"};
+  const FitJob job(file("t.toml", text), options, {}, configs());
+  EXPECT_EQ(job.kind(), "torchtitan job");
+  EXPECT_EQ(job.scenario().step.layout.tensor, 4);
+  EXPECT_EQ(job.scenario().step.layout.data, 4);  // 16 GPUs
+  const FitJob part(file("p.toml", text + "data_parallel_shard_degree = 2\n"), options, {},
+                    configs());
+  EXPECT_EQ(part.scenario().step.layout.data, 2);
+}
+
+TEST_F(FitJobs, AScriptOfTorchtitanNamesItsJobFileAndChangesIt) {
+  file("llama.toml",
+       "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[activation_checkpoint]\nmode = \"full\"\n"
+       "[training]\nseq_len = 8192\nlocal_batch_size = 1\n");
+  const std::string script =
+      file("run.sh",
+           "NGPU=${NGPU:-\"8\"}\nCONFIG_FILE=${CONFIG_FILE:-\"./train_configs/llama.toml\"}\n"
+           "torchrun --nproc_per_node=${NGPU} --rdzv_backend c10d --role rank --tee 3 \\\n"
+           "-m torchtitan.train --job.config_file ${CONFIG_FILE} --training.seq_len 4096 "
+           "--training.local_batch_size=2\n");
+  const FitJob job(script, {.cluster = "dgx-h100-x2"}, {}, configs());
+  EXPECT_EQ(job.kind(), "torchtitan job");
+  EXPECT_EQ(job.scenario().step.sequence_length, 4096);
+  EXPECT_EQ(job.scenario().step.micro_batch, 2);
+  EXPECT_EQ(job.scenario().step.layout.data, 8);  // of the 16 GPUs of the cluster
+}
+
+TEST_F(FitJobs, ScriptsThatStartOtherProgramsAreRefusedWithTheFileToGive) {
+  for (const char* command :
+       {"accelerate launch --config_file a.yaml train.py --bf16 true --seed 1\n",
+        "deepspeed --num_gpus 8 run_clm.py --deepspeed a.yaml --fp16\n"}) {
+    try {
+      FitJob(file("run.sh", command), {.cluster = "dgx-h100"}, {}, configs());
+      ADD_FAILURE() << command;
+    } catch (const InputError& error) {
+      EXPECT_NE(error.problems()[0].hint.find("give a.yaml instead"), std::string::npos);
+    }
+  }
 }
 
 TEST_F(FitJobs, SettingsComeBehindThoseOfTheUser) {

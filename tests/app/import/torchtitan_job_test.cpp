@@ -6,6 +6,7 @@
 
 #include "app/import/job/imported_job.h"
 #include "hw/units/input_error.h"
+#include "tests/app/import/yaml_leaves.h"
 
 namespace tessera {
 namespace {
@@ -20,17 +21,9 @@ ImportedJob import(const std::string& text, const JobOptions& options = {}) {
   return import_torchtitan(text, "job.toml", options);
 }
 
-void add_leaves(const YamlNode& node, const std::string& path,
-                std::map<std::string, std::string>& leaves) {
-  for (const YamlEntry& entry : node.entries)
-    add_leaves(entry.value, path.empty() ? entry.key : path + "." + entry.key, leaves);
-  if (node.kind == YamlNode::Kind::scalar) leaves[path] = node.text;
-}
 std::map<std::string, std::string> fields_of_job(const std::string& text,
                                                  const JobOptions& options = {}) {
-  std::map<std::string, std::string> leaves;
-  add_leaves(import(text, options).scenario, "", leaves);
-  return leaves;
+  return test::leaves_of(import(text, options).scenario);
 }
 std::string refusal(const std::string& text, const JobOptions& options = {}) {
   try {
@@ -88,6 +81,14 @@ pipeline_parallel_schedule = "Interleaved1F1B"
   EXPECT_EQ(job["parallelism.virtual_stages"], "2");
   EXPECT_EQ(job["training.micro_batch"], "2");  // 8 in as many micro-batches as stages
   EXPECT_EQ(job["training.global_batch"], "64");
+}
+
+TEST(TorchtitanJob, CutsStagesAsTorchtitanDoes) {
+  // 32 layers, embedding and head: 9, 9, 8, 8 for four stages.
+  const ImportedJob job = import(kModel + kNoCheckpoints +
+                                 "[parallelism]\npipeline_parallel_degree = 4\n"
+                                 "data_parallel_shard_degree = 1\n");
+  EXPECT_THAT(job.assumed, Contains(HasSubstr("layers of stages 8, 9, 8, 7, as torchtitan")));
 }
 
 TEST(TorchtitanJob, ShardsOverTheGpusThatAreLeft) {

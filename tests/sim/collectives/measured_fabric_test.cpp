@@ -84,6 +84,11 @@ ClusterSpec slow_by_ranks() {
   return cluster;
 }
 
+/// Of 1 GiB over `ranks`, as nccl-tests count it.
+double all_reduce_bytes(double ranks) {
+  return 2 * (ranks - 1) / ranks * (1LL << 30);
+}
+
 CollectiveCost all_gather(const ClusterSpec& cluster, Bytes bytes, int ranks) {
   const MeasuredFabric fabric = measured_fabric(cluster, {});
   std::vector<int> group(static_cast<std::size_t>(ranks));
@@ -93,28 +98,55 @@ CollectiveCost all_gather(const ClusterSpec& cluster, Bytes bytes, int ranks) {
                          {.kind = CollectiveKind::all_gather, .bytes = bytes}, group, tuning);
 }
 
-TEST(MeasuredFabric, ATimeThatGrowsWithTheRanksIsEveryCollectives) {
-  const ClusterSpec cluster = slow_by_ranks();
-  const MeasuredFabric fabric = measured_fabric(cluster, {});
-  // 2 x 127 / 128 x 1 GiB / 50 GB/s = 42.6 ms, less what is promised, over 128 ranks.
-  const double bus_bytes = 2 * 127.0 / 128 * (1LL << 30);
-  const double more = bus_bytes / 50e9 - bus_bytes / fabric.promised.value();
-  EXPECT_NEAR(fabric.per_rank.value(), more / 128, 1e-9);
+TEST(MeasuredFabric, ATimeThatGrowsWithTheRanksIsTheHosts) {
+  const MeasuredFabric fabric = measured_fabric(slow_by_ranks(), {});
+  EXPECT_NEAR(fabric.per_rank.value(), all_reduce_bytes(128) / 50e9 / 128, 1e-9);  // 0.33 ms
   EXPECT_EQ(fabric.nic_share, 1);
-  EXPECT_EQ(fabric.cluster.node.nic_efficiency, cluster.node.nic_efficiency);
-  // Inside a node too: eight ranks, whatever they send.
-  const double eight = 8 * fabric.per_rank.value();
-  for (const Bytes bytes : {1_MiB, 16_MiB, 64_MiB}) {
-    ClusterSpec described = cluster;
-    described.measured_all_reduce = {};
-    const Seconds without = all_gather(described, bytes, 8).solo_time;
-    EXPECT_NEAR((all_gather(cluster, bytes, 8).solo_time - without).value() / eight, 1, 0.01);
-  }
+  EXPECT_EQ(fabric.cluster.node.nic_efficiency, slow_by_ranks().node.nic_efficiency);
+}
+
+TEST(MeasuredFabric, CallsOneAfterTheOtherTakeAtLeastTheHostsTime) {
+  const double eight = 8 * measured_fabric(slow_by_ranks(), {}).per_rank.value();
+  EXPECT_NEAR(all_gather(slow_by_ranks(), 1_MiB, 8).solo_time.value() / eight, 1, 0.01);
+  // 8 GiB inside a node take longer than that.
+  const Seconds described = all_gather(cluster_of(16), 8_GiB, 8).solo_time;
+  EXPECT_NEAR(all_gather(slow_by_ranks(), 8_GiB, 8).solo_time / described, 1, 0.01);
+}
+
+/// Four nodes, whose calls over 32 GPUs take so long.
+MeasuredFabric fabric_of(double all_reduce_ms, double all_gather_ms) {
+  ClusterSpec cluster = cluster_of(4);
+  cluster.measured_all_reduce = BytesPerSecond(all_reduce_bytes(32) / (1e-3 * all_reduce_ms));
+  cluster.measured_all_gather = BytesPerSecond(all_reduce_bytes(32) / 2 / (1e-3 * all_gather_ms));
+  return measured_fabric(cluster, {});
+}
+
+TEST(MeasuredFabric, AnAllGatherTellsLinksFromTheHost) {
+  // Half the bytes in half the time: links.
+  const MeasuredFabric links = fabric_of(12, 6);
+  EXPECT_EQ(links.per_rank.value(), 0);
+  EXPECT_NEAR(bus_bandwidth(links.cluster) / (all_reduce_bytes(32) / 12e-3), 1, 0.01);
+  const MeasuredFabric host = fabric_of(13, 11.2);
+  EXPECT_NEAR(host.per_rank.value(), 11.2e-3 / 32, 1e-9);
+  EXPECT_EQ(host.nic_share, 1);
+}
+
+TEST(MeasuredFabric, LinksTakeNoMoreOfAnAllReduceThanTwiceTheAllGather) {
+  // 5.5 ms over 32 ranks are no slow host; 60 ms are not what links take that gather so fast.
+  const MeasuredFabric fabric = fabric_of(60, 5.5);
+  EXPECT_EQ(fabric.per_rank.value(), 0);
+  EXPECT_NEAR(bus_bandwidth(fabric.cluster) / (all_reduce_bytes(32) / 11e-3), 1, 0.01);
+}
+
+TEST(MeasuredFabric, AHostIsSlowWhereItsAllReduceIs) {
+  // What is promised is kept; the all-gather copies into lists.
+  const double promised_ms = 1e3 * all_reduce_bytes(32) / bus_bandwidth(cluster_of(4));
+  EXPECT_EQ(fabric_of(1.1 * promised_ms, 11.2).per_rank.value(), 0);
 }
 
 TEST(MeasuredFabric, SaysWhichItTakesForSlow) {
   EXPECT_THAT(note_on_measured_fabric(measured_fabric(slow_by_ranks(), {})),
-              HasSubstr("more for each of its ranks (approximate)"));
+              HasSubstr("us for each of its ranks (approximate), messages find NICs as described"));
 }
 
 TEST(MeasuredFabric, SaysWhatIsLeftOfTheNics) {

@@ -39,6 +39,15 @@ TEST(TimeSegments, DurationIsTheSumOfTheKernels) {
   EXPECT_DOUBLE_EQ(timed[0].host_time.value(), 15e-6);
 }
 
+TEST(TimeSegments, TheCpuTakesAsLongAsItsMemory) {
+  const CountingPredictor predictor;
+  Program program;
+  program.segments = {segment({}, 0)};
+  program.segments[0].host_moved = Bytes(3'000'000);
+  const HostCosts host{.per_call = 5_us, .per_communication = 0_us, .memory = 30_GBps};
+  EXPECT_DOUBLE_EQ(time_segments(program, predictor, host).segments[0].duration.value(), 100e-6);
+}
+
 /// One call for a layer's segment; those of the optimizer and those that the host waits for stay.
 TEST(TimeSegments, ACudaGraphIsOneCallOrNone) {
   const auto host_us = [](CudaGraphs graphs, Phase phase, bool host_sync = false) {

@@ -142,10 +142,17 @@ TEST(Nanotron, ScattersTheEmbeddingsRows) {
 }
 
 TEST(Nanotron, FillsStagesUntilTheirShareOfTheCostIsReached) {
-  // 20 layers' worth: 10 for each of two stages, and the layer that exceeds it is the first's.
-  EXPECT_THAT(split_by_cost(llama(), 2)->layers, ElementsAre(11, 5));
-  EXPECT_THAT(split_by_cost(llama(), 4)->layers, ElementsAre(6, 5, 5, 0));
-  EXPECT_THAT(split_by_cost(llama(), 4)->blocks, ElementsAre(7, 5, 5, 1));  // embedding, head
+  // 20 layers' worth: 10 for each of two stages, 5 for each of four; the head is worth four.
+  EXPECT_THAT(split_by_cost(llama(), 2)->layers, ElementsAre(10, 6));
+  EXPECT_THAT(split_by_cost(llama(), 4)->layers, ElementsAre(5, 5, 5, 1));
+  EXPECT_THAT(split_by_cost(llama(), 4)->blocks, ElementsAre(6, 5, 5, 2));  // embedding, head
+}
+
+TEST(Nanotron, TheLayerThatExceedsAShareIsStillTheStages) {
+  // 8 layers and the head are 12 layers' worth, 2.4 for each of five stages: 2.4, 4.8, 7.2, 9.6.
+  ModelSpec model = llama();
+  model.layers = 8;
+  EXPECT_THAT(split_by_cost(model, 5)->layers, ElementsAre(3, 2, 3, 0, 0));
 }
 
 TEST(Nanotron, LeavesTheLossAloneWhereTheHeadExceedsItsShare) {
@@ -153,7 +160,7 @@ TEST(Nanotron, LeavesTheLossAloneWhereTheHeadExceedsItsShare) {
   const auto split = split_by_cost(llama(), 8);
   ASSERT_TRUE(split);
   EXPECT_TRUE(split->loss_apart);
-  EXPECT_THAT(split->layers, ElementsAre(3, 3, 2, 3, 2, 3, 0, 0));
+  EXPECT_THAT(split->layers, ElementsAre(3, 2, 3, 2, 3, 2, 1, 0));
   const Program program = build_program(llama(), step_of(2, 8));
   const Bytes logits(2L * 4096 * 131072 / 2);  // bf16, of one of two tensor-parallel ranks
   const auto& ops = program.stages[6].ops;

@@ -1,0 +1,72 @@
+// Rules of updates by the CPU.
+#include <string>
+
+#include "hw/units/text.h"
+#include "sim/scenario/rules/rules.h"
+#include "workloads/optimizers/optimizer_step.h"
+#include "workloads/sharding.h"
+
+namespace tessera {
+namespace {
+
+constexpr const char* kField = "training.offload_optimizer";
+
+/// What the ranks of a node keep in host memory: states, and gradients in fp32.
+Bytes held_by_node(const Scenario& scenario) {
+  const StepOptions& step = scenario.step;
+  constexpr std::int64_t kGradient = 4;
+  const std::int64_t states = state_bytes(step, 1)[MemoryCategory::optimizer].value();
+  const std::int64_t weights = step.formats.master_weights ? 0 : kGradient;
+  const std::int64_t model_ranks =
+      static_cast<std::int64_t>(step.layout.tensor) * step.layout.pipeline;
+  const std::int64_t copies = shard_ranks(step) * model_ranks;
+  const int ranks = std::min(step.layout.world_size(), scenario.cluster.node.gpu_count);
+  const std::int64_t shard = parameter_count(scenario.model) / copies;
+  return Bytes((states + kGradient + weights) * shard * ranks);
+}
+
+void check_node(const Scenario& scenario, Problems& problems) {
+  const NodeSpec& node = scenario.cluster.node;
+  if (host_bandwidth_of_gpu(node) <= BytesPerSecond(0))
+    problems.push_back(
+        {"cluster.node.host_memory_bandwidth",
+         "is not known of " + node.id + ": the time of an update by the CPU follows from it",
+         "give it, per socket, for instance 200 GB/s",
+         {kField}});
+  const Bytes held = held_by_node(scenario);
+  if (node.host_memory > Bytes(0) && held > node.host_memory)
+    problems.push_back({kField,
+                        "takes " + to_text(held) + " of host memory, and " + node.id + " has " +
+                            to_text(node.host_memory),
+                        "divide the states over more GPUs, or use false",
+                        {"cluster.node.host_memory"}});
+}
+
+}  // namespace
+
+void check_host_update(const Scenario& scenario, Problems& problems) {
+  const StepOptions& step = scenario.step;
+  if (!step.offload_optimizer) return;
+  const auto refuse = [&](bool is_given, const char* what, const char* hint, const char* other) {
+    if (is_given) problems.push_back({kField, what, hint, {other}});
+  };
+  refuse(step.mode != StepMode::training, "is for training steps", "use false", "training.mode");
+  refuse(step.optimizer != OptimizerKind::adam, "runs Adam on the CPU",
+         "use optimizer: adam, or false", "training.optimizer");
+  refuse(step.formats.optimizer_states == Precision::int8, "keeps moments in fp32 or 16 bit",
+         "use another format of optimizer_states, or false",
+         "training.mixed_precision.optimizer_states");
+  refuse(step.layout.pipeline > 1, "is not simulated with pipeline stages",
+         "use parallelism.pipeline: 1, or false", "parallelism.pipeline");
+  refuse(step.layout.has_replicas() && step.data_parallel.sharding == Sharding::none,
+         "is for optimizer states that replicas divide (ZeRO)",
+         "use data_parallel.sharding: optimizer, gradients or parameters",
+         "training.data_parallel.sharding");
+  refuse(scenario.memory.planner != MemoryPlanner::off, "is not simulated with memory.planner",
+         "use one of them", "memory.planner");
+  refuse(scenario.model.family == ModelFamily::vision, "is not simulated with image models",
+         "use false", "model.family");
+  check_node(scenario, problems);
+}
+
+}  // namespace tessera

@@ -1,0 +1,62 @@
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "sim/scenario/rules/rules.h"
+#include "tests/workloads/models.h"
+
+namespace tessera {
+namespace {
+
+using Paths = std::vector<std::string>;
+
+Paths paths_of(const Scenario& scenario) {
+  Problems problems;
+  check_host_update(scenario, problems);
+  Paths paths;
+  for (const Problem& problem : problems) paths.push_back(problem.where);
+  return paths;
+}
+
+Scenario offloaded() {
+  Scenario scenario;
+  scenario.model = test::llama2_7b();
+  scenario.step.offload_optimizer = true;
+  scenario.step.formats.master_weights = true;
+  scenario.cluster.node.host_memory_bandwidth = 200_GBps;
+  scenario.cluster.node.gpu_count = 1;
+  return scenario;
+}
+
+TEST(OffloadRules, TheTimeOfTheUpdateFollowsFromTheBandwidthOfHostMemory) {
+  EXPECT_EQ(paths_of(offloaded()), Paths{});
+  Scenario scenario = offloaded();
+  scenario.cluster.node.host_memory_bandwidth = {};
+  EXPECT_EQ(paths_of(scenario), Paths{"cluster.node.host_memory_bandwidth"});
+}
+
+TEST(OffloadRules, HostMemoryHoldsStatesAndGradients) {
+  // 6.74 billion parameters: master weight, two moments and a gradient of 4 bytes are 100.4 GiB.
+  Scenario scenario = offloaded();
+  scenario.cluster.node.host_memory = 101_GiB;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+  scenario.cluster.node.host_memory = 100_GiB;
+  EXPECT_EQ(paths_of(scenario), Paths{"training.offload_optimizer"});
+}
+
+TEST(OffloadRules, WhatTheCpuDoesNotUpdateIsRefused) {
+  const auto refused = [](auto change) {
+    Scenario scenario = offloaded();
+    change(scenario);
+    return paths_of(scenario) == Paths{"training.offload_optimizer"};
+  };
+  EXPECT_TRUE(refused([](Scenario& s) { s.step.optimizer = OptimizerKind::sgd; }));
+  EXPECT_TRUE(refused([](Scenario& s) { s.step.layout.pipeline = 2; }));
+  EXPECT_TRUE(refused([](Scenario& s) { s.step.layout.data = 2; }));  // states are not divided
+  EXPECT_TRUE(refused([](Scenario& s) { s.memory.planner = MemoryPlanner::tessera; }));
+  EXPECT_TRUE(refused([](Scenario& s) { s.step.mode = StepMode::inference; }));
+}
+
+}  // namespace
+}  // namespace tessera
