@@ -10,8 +10,8 @@ HUGGING_FACE = SCENARIOS / "gpt2-large_inference_h100.yaml"
 OK, DOES_NOT_FIT = 0, 4
 IMAGE_MODELS = {file.stem for file in (SCENARIOS.parent / "models").glob("*.yaml") if "family: vision" in file.read_text()}
 # Fields of family llama that no module tree but Megatron's has, or that only fused attention has.
-MEGATRON_ALONE = re.compile(r"^(experts_per_token|window|norm|norm_placement|block_order|rope_dim|qk_norm_wide|logit_softcap):",
-                            re.MULTILINE)
+MEGATRON_ALONE = re.compile(r"^(experts_per_token|window|attention_pattern|expert_pattern|norm|norm_placement|block_order|rope_dim|"
+                            r"qk_norm_wide|logit_softcap):", re.MULTILINE)
 FUSED_ATTENTION_ALONE = re.compile(r"^attention_(sinks|softcap):", re.MULTILINE)
 IMAGE_SCENARIO = """
 model: resnet-50

@@ -301,12 +301,12 @@ class ImportJob(EndToEnd):
     def test_a_window_shorter_than_the_sequence_is_simulated_where_modules_have_it(self):
         config = json.dumps(dict(LLAMA_CONFIG, model_type="mistral", sliding_window=1024))
         _, text = self.imported("huggingface", config, "--sequence-length", "1024")
-        self.assert_holds(text, "hf-eager")  # the window holds all
+        self.assert_holds(text, 'framework: "hf-eager"')  # the window holds all
         _, text = self.imported("huggingface", config, "--sequence-length", "2048")
         self.assert_holds(text, "window: 1024", 'framework: "megatron"')
         scenario = ("model: config.json\ncluster: dgx-h100\n"
                     "training: {sequence_length: 2048, global_batch: 1, framework: fsdp, precision: bf16}\n")
-        self.assert_fails(3, "model.window is not simulated with the modules of fsdp", "check",
+        self.assert_fails(3, "model.window: is not simulated with the modules of fsdp", "check",
                           self.plant("direct.yaml", scenario))
         self.answer("check", self.plant("direct.yaml", scenario.replace("2048", "1024")))
 

@@ -223,35 +223,6 @@ TEST(MegatronModel, FamiliesAreNeverStretched) {
               HasSubstr("--disable-bias-linear is missing"));
 }
 
-/// Rotary positions make family llama, whose norm, gate and biases are switches.
-TEST(MegatronModel, RotaryPositionsWithLayerNorms) {
-  EXPECT_THAT(yaml_of(with("--position-embedding-type rope --squared-relu --disable-bias-linear")),
-              AllOf(HasSubstr("family: llama"), HasSubstr("norm: layer_norm"),
-                    HasSubstr("activation: relu_squared"), Not(HasSubstr("bias: true"))));
-  EXPECT_THAT(yaml_of(with("--position-embedding-type rope")),
-              AllOf(HasSubstr("activation: gelu\n"), HasSubstr("mlp_bias: true")));
-}
-
-TEST(MegatronModel, PaddingOfTheVocabularyIsTheJobs) {
-  EXPECT_THAT(yaml_of(with("")), HasSubstr("vocab: 50257"));
-  EXPECT_THAT(yaml_of(with("--vocab-size 50257 --make-vocab-size-divisible-by 1024")),
-              HasSubstr("vocab: 51200"));
-  EXPECT_THAT(yaml_of(with("--pad-vocab-size-to 65536")), HasSubstr("vocab: 65536"));
-  EXPECT_THAT(yaml_of(with("--padded-vocab-size 51200 --vocab-size 7")), HasSubstr("vocab: 51200"));
-  EXPECT_THAT(refusal_of(with("--vocab-size 50257 --make-vocab-size-divisible-by 1")),
-              HasSubstr("gives an embedding of 50257 rows: the simulated one has 50304"));
-  EXPECT_THAT(yaml_of(with("--vocab-size 1024 --tokenizer-type NullTokenizer")),
-              HasSubstr("vocab: 1025"));
-  EXPECT_THAT(refusal_of(with("--tokenizer-type HuggingFaceTokenizer --tokenizer-model /x/own")),
-              HasSubstr("add --vocab"));
-  EXPECT_THAT(yaml_of(with("--tokenizer-type HuggingFaceTokenizer --tokenizer-model /x/own"),
-                      {.vocabulary = 1000}),
-              HasSubstr("vocab: 1000"));
-  EXPECT_THAT(yaml_of(with("--tokenizer-type HuggingFaceTokenizer --tokenizer-model "
-                           "meta-llama/Llama-3.1-8B")),
-              HasSubstr("vocab: 128256"));
-}
-
 TEST(MegatronModel, ExpertsAreThoseOfMegatronCore) {
   EXPECT_THAT(yaml_of(torchrun(kExperts + "--expert-model-parallel-size 4")),
               AllOf(HasSubstr("experts: 8"), HasSubstr("expert: 4")));
