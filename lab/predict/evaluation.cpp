@@ -143,9 +143,8 @@ nlohmann::ordered_json groups_json(const KernelScores& scores) {
                       {"n", group.n},
                       {"mean_abs_error_pct", group.mean_abs_error_pct},
                       {"median_abs_error_pct", group.median_abs_error_pct},
-                      {"coverage_80_pct", group.held_pct
-                                              ? nlohmann::ordered_json(*group.held_pct)
-                                              : nlohmann::ordered_json()}});
+                      {"coverage_80_pct", group.held_pct ? nlohmann::ordered_json(*group.held_pct)
+                                                         : nlohmann::ordered_json()}});
   return groups;
 }
 

@@ -21,7 +21,8 @@ struct KernelErrorGroup {
   std::int64_t n = 0;
   double mean_abs_error_pct = 0;
   double median_abs_error_pct = 0;
-  std::optional<double> held_pct;  ///< of 80 % intervals that hold the measurement; empty: no row has one
+  std::optional<double>
+      held_pct;  ///< of 80 % intervals that hold the measurement; empty: no row has one
 };
 
 /// Of absolute errors in percent, at least one; reorders them.

@@ -6,11 +6,11 @@ namespace tessera {
 
 /// What the time of the forward pass depends on.
 struct AttentionShape {
-  double block_queries = 0;  ///< of a thread block
-  double blocks = 0;         ///< thread blocks: one per head and `block_queries`
+  double block_queries = 0;   ///< of a thread block
+  double blocks = 0;          ///< thread blocks: one per head and `block_queries`
   double sequence_heads = 0;  ///< sequences times query heads
-  double keys = 0;           ///< mean keys per block, whole key blocks of 64 and a prologue of 64
-  double longest = 0;        ///< keys of the block that sees most
+  double keys = 0;            ///< mean keys per block, whole key blocks of 64 and a prologue of 64
+  double longest = 0;         ///< keys of the block that sees most
   double head_dim = 0;
   double product_share = 1;    ///< mean size of queries and values over head_dim
   double tanh_share = 0;       ///< 1: a tanh per score beside the exponential

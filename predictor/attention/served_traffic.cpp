@@ -7,14 +7,15 @@
 namespace tessera {
 namespace {
 
-// As of memory-bound kernels in 16 bit: a plain copy reaches this share of the bandwidth on any card
-// (Azure/AI-benchmarking-guide), and how sharply one limit takes over from the other is a judgement.
+// As of memory-bound kernels in 16 bit: a plain copy reaches this share of the bandwidth on any
+// card (Azure/AI-benchmarking-guide), and how sharply one limit takes over from the other is a
+// judgement.
 constexpr double kReachable = 0.86, kSharpness = 4;
 /// Read and written, so of twice the bytes of Q.
 constexpr double kPasses = 2;
 
-// Of operands in the L2, as of products (tensor_gemm_predictor.cpp): bytes per clock and SM, and the
-// share that they may fill.
+// Of operands in the L2, as of products (tensor_gemm_predictor.cpp): bytes per clock and SM, and
+// the share that they may fill.
 constexpr double kL2PerClock = 13.4, kHeldShare = 0.8;
 
 /// Of a block per sequence and head on one SM, from TensorRT-LLM's calls of one token on H100
@@ -52,8 +53,7 @@ double moved_conversion(double conversion, std::string_view source, const GpuSpe
   if (from == kSources.end() || !(conversion > 0) || !(issue_of(gpu) > 0)) return conversion;
   const double rate = from->bandwidth / conversion;  // bytes of Q per second
   const double limit = kReachable / kPasses;
-  const double rest =
-      std::pow(rate, -kSharpness) - std::pow(limit * from->bandwidth, -kSharpness);
+  const double rest = std::pow(rate, -kSharpness) - std::pow(limit * from->bandwidth, -kSharpness);
   if (rest <= 0) return conversion;  // memory is all that limits it
   const double issued = std::pow(rest, -1 / kSharpness) * issue_of(gpu) / from->issue;
   return bandwidth / joined(issued, limit * bandwidth);

@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-/// Bytes per second that the operands of a call come with in a server, whose benchmarks find them in
-/// the L2 where it holds them: that of the L2 where the GPU's is faster than its memory.
+/// Bytes per second that the operands of a call come with in a server, whose benchmarks find them
+/// in the L2 where it holds them: that of the L2 where the GPU's is faster than its memory.
 double served_bandwidth(const GpuSpec& gpu, const AttentionShape& shape);
 
 /// Traffic of rearranging Q, K and V / bytes of Q on another GPU than `source`, where it was

@@ -16,8 +16,8 @@ int lanes_of_sm(const GpuSpec& gpu);
 /// fixes: a description with fewer SMs at the same peaks has no faster ones.
 FlopsPerSecond usable_peak(const GpuSpec& gpu, Precision precision);
 
-/// The stated peak of tensor cores / what its generation's SMs do at the stated clock, where the GPU
-/// is held to three quarters or less of it (GeForce cards that add in FP32 to a half, H20 to a
+/// The stated peak of tensor cores / what its generation's SMs do at the stated clock, where the
+/// GPU is held to three quarters or less of it (GeForce cards that add in FP32 to a half, H20 to a
 /// quarter); 1 for all others.
 double held_share(const GpuSpec& gpu, Precision precision);
 

@@ -128,10 +128,9 @@ KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
       best_tensor_tile(shape, traits, shared_, effect_.stack.quantisation);
   KernelPrediction prediction{
       .duration = Seconds(busy),
-      .compute_time = Seconds(std::max(
-          shape.flops() / (held_ * traits.flops),
-          tensor_compute_seconds(shape, traits, shared_, effect_.gpu,
-                                 for_kernel(kernel, effect_.stack)))),
+      .compute_time = Seconds(std::max(shape.flops() / (held_ * traits.flops),
+                                       tensor_compute_seconds(shape, traits, shared_, effect_.gpu,
+                                                              for_kernel(kernel, effect_.stack)))),
       .memory_time =
           Seconds(tensor_memory_seconds(shape, traits, shared_, effect_.gpu, effect_.stack)),
       .tile_m = kTensorTiles[best.tile].m,

@@ -123,7 +123,8 @@ class Resolver {
     return merge_sections(std::move(base), std::move(node), type);
   }
 
-  /// A GPU of its own with other SMs than the one that it extends would multiply at that one's rate.
+  /// A GPU of its own with other SMs than the one that it extends would multiply at that one's
+  /// rate.
   void check_own_figures(const YamlNode& base, YamlNode changes, const YamlNode& reference,
                          const std::string& path) {
     use_schema_names(changes, *schema::Gpu::descriptor());

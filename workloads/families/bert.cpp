@@ -56,8 +56,7 @@ void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const std::int64_t b = step.micro_batch;
   const std::int64_t s = step.sequence_length;
   // A head of a few outputs has no use for the table.
-  const bool tied =
-      model.tied_embeddings && model.outputs == 0 && step.mode != StepMode::inference;
+  const bool tied = model.tied_embeddings && model.outputs == 0 && step.mode != StepMode::inference;
   const Tensor padding = tape.input("attention_mask", {b, 1, 1, s}, tape.precision());
   map(tape, "mask.mul", {map(tape, "mask.sub", {padding})});
   const auto look_up = [&](const std::string& name, const Tensor& table, std::int64_t rows) {

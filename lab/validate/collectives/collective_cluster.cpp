@@ -39,8 +39,8 @@ int gpus_of_shipped_board(const std::string& gpu, const Catalog& catalog) {
   return found.value_or(8);
 }
 
-/// What a library reaches of the links' line rate, as the shipped node with this GPU says; all of it
-/// where none is shipped.
+/// What a library reaches of the links' line rate, as the shipped node with this GPU says; all of
+/// it where none is shipped.
 double share_of_shipped_node(const std::string& gpu, const Catalog& catalog) {
   for (const std::string& id : catalog.ids(CatalogKind::nodes)) {
     const NodeSpec node = load_node(id, catalog);

@@ -52,7 +52,7 @@ TEST(TensorPredictor, SaysWhichGpusWereNeverMeasured) {
   for (const char* id : {"V100-PCIe-32GB", "T4", "H200-SXM5-141GB", "B200-SXM-180GB"}) {
     const TensorEffect effect = predictor(id, Precision::fp16).effect();
     EXPECT_FALSE(effect.measured) << id;
-    EXPECT_GE(effect.spread, 0.15) << id;
+    EXPECT_GE(effect.spread, 0.12) << id;
     EXPECT_THAT(effect.reason, HasSubstr("never measured")) << id;
   }
   EXPECT_THROW(predictor("P100-PCIe-16GB", Precision::fp16), InputError);
@@ -70,17 +70,17 @@ TEST(TensorPredictor, TakesTheRatesOfTheNearestGeneration) {
 
 TEST(TensorPredictor, KnowsLessOfFartherAndOfCoolerCards) {
   // Two generations before Ampere; the libraries of A100 differ by 0.04.
-  EXPECT_NEAR(gpu_spread("V100-PCIe-32GB"), std::hypot(0.15, 0.1, 0.04), 1e-12);
+  EXPECT_NEAR(gpu_spread("V100-PCIe-32GB"), std::hypot(0.12, 0.1, 0.04), 1e-12);
   EXPECT_GT(gpu_spread("B200-SXM-180GB"), gpu_spread("H200-SXM5-141GB"));
   // 70 W in all, and fewer per FLOP/s than A100 has.
   const double fewer = std::log((400 / 312.0) / (70 / 65.0)) / 3;
-  EXPECT_NEAR(gpu_spread("T4"), std::hypot(std::hypot(0.15, 0.05, 0.04), std::hypot(0.25, fewer)),
-              1e-12);
+  EXPECT_NEAR(gpu_spread("T4"),
+              std::hypot(std::hypot(0.12, 0.05, 0.04), std::hypot(0.25, fewer / 2)), 1e-12);
   // 250 W instead of 400 W for one peak: the power-limited rate falls by the cube root of 1.6, and
-  // that may be wrong by as much.
+  // that may be wrong by half as much.
   const double slowdown = std::log(1.6) / 3;
   EXPECT_NEAR(predictor("A100-PCIe-40GB").effect().gpu.cap, 0.11 + slowdown, 1e-12);
-  EXPECT_NEAR(gpu_spread("A100-PCIe-40GB"), std::hypot(0.15, 0.04, slowdown), 1e-12);
+  EXPECT_NEAR(gpu_spread("A100-PCIe-40GB"), std::hypot(0.12, 0.04, slowdown / 2), 1e-12);
   EXPECT_THAT(predictor("A100-PCIe-40GB").effect().reason, HasSubstr("fewer watts"));
 }
 

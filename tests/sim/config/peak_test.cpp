@@ -138,8 +138,8 @@ TEST_F(Peaks, NoAttentionIsFasterThanTheStatedPeak) {
   });
 }
 
-/// One die (GA102): GeForce cards add in FP32 at half rate, which everything else of a product hides
-/// behind; RTX A6000 at the full one.
+/// One die (GA102): GeForce cards add in FP32 at half rate, which everything else of a product
+/// hides behind; RTX A6000 at the full one.
 TEST_F(Peaks, ACardThatIsHeldToHalfOfItsTensorCoresReachesNearlyAllOfThat) {
   const PredictorWeights weights = load_weights("predictor/weights/tessera.pb");
   const auto share = [&](const char* id) {
