@@ -334,6 +334,17 @@ Seconds LayoutBounds::walked(const Layout& layout, const LayoutBound& refined) {
   return bound;
 }
 
+Seconds LayoutBounds::piped(const Layout& layout, const LayoutBound& known) {
+  const StepOptions step = laid_out_step(layout);
+  std::vector<int> stages(static_cast<std::size_t>(step.layout.pipeline));
+  std::iota(stages.begin(), stages.end(), 0);
+  const TimedStages timed =
+      timed_stages(step, build_model_graph(base_.model, step), stages, {step.micro_batches()});
+  CollectiveTimes times(topology_, base_.collectives);
+  const Seconds last = walked_pipeline(timed.program, timed.segments, times);
+  return std::max(known.step_time, last * kRounding);
+}
+
 std::vector<Layout> LayoutBounds::unmeasured(const std::vector<Layout>& layouts) const {
   std::vector<Layout> found;
   if (base_.step.framework.modules != ModuleTree::megatron) return found;

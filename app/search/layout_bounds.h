@@ -46,6 +46,10 @@ class LayoutBounds {
   /// passes wait for: tens of milliseconds. Of step time alone, and not below what `refined` says.
   Seconds walked(const Layout& layout, const LayoutBound& refined);
 
+  /// From the whole programs of all stages, each walked as above and waiting for what the others
+  /// send: up to some tenths of a second. Of step time alone, and not below that of `known`.
+  Seconds piped(const Layout& layout, const LayoutBound& known);
+
   /// The first of `layouts` for each set of kernels that `quick` would have to measure first.
   std::vector<Layout> unmeasured(const std::vector<Layout>& layouts) const;
   /// What `quick` measures for each of them, and where it was measured in another process.

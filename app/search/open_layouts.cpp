@@ -7,8 +7,8 @@ namespace tessera {
 std::vector<Candidate> OpenLayouts::taken(ByBound& queue, Seconds slowest, std::size_t most) {
   std::vector<Candidate> taken;
   while (!queue.empty() && queue.top().bound.step_time <= slowest && taken.size() < most) {
-    const BoundLevel level = queue.top().level;
-    if (!taken.empty() && (level != taken.front().level || level == BoundLevel::walked)) break;
+    const Candidate& next = queue.top();
+    if (!taken.empty() && (next.level != taken.front().level || next.is_finest())) break;
     taken.push_back(queue.top());
     queue.pop();
   }

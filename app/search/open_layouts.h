@@ -13,13 +13,19 @@
 namespace tessera {
 
 /// How much is known of a layout that was not simulated.
-enum class BoundLevel : std::uint8_t { quick, refined, walked };
+enum class BoundLevel : std::uint8_t { quick, refined, walked, piped };
+
+/// What a layout is simulated behind. A plan takes longer to make than all bounds together.
+constexpr BoundLevel finest_of(const Layout& layout) {
+  return layout.planned ? BoundLevel::piped : BoundLevel::walked;
+}
 
 /// A layout that may be among the best.
 struct Candidate {
   LayoutBound bound;
   Layout layout;
   BoundLevel level = BoundLevel::quick;
+  bool is_finest() const { return level == finest_of(layout); }
   bool operator>(const Candidate& other) const {
     return std::tie(bound.step_time, layout) > std::tie(other.bound.step_time, other.layout);
   }

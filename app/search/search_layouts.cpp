@@ -156,7 +156,7 @@ class LayoutSearch {
     Job job{.candidates = all_bounded_ ? open_.take(slowest_of_best(), kBoundsTogether)
                                        : open_.take_recipe(slowest_of_best())};
     if (job.candidates.empty() && unmeasured_.empty()) return false;
-    job.simulates = !job.candidates.empty() && job.candidates.front().level == BoundLevel::walked;
+    job.simulates = !job.candidates.empty() && job.candidates.front().is_finest();
     while (job.candidates.empty() && !unmeasured_.empty() && job.layers.size() < kLayersTogether) {
       job.layers.push_back(unmeasured_.back());
       unmeasured_.pop_back();
@@ -174,14 +174,16 @@ class LayoutSearch {
     if (job.simulates)
       return packed(simulate_layout(base_, job.candidates.front().layout, weights_));
     std::vector<LayoutBound> bounds;
-    for (Candidate candidate : job.candidates) {
-      if (candidate.level == BoundLevel::quick)
-        candidate.bound = bounds_.refined(candidate.layout);
-      else
-        candidate.bound.step_time = bounds_.walked(candidate.layout, candidate.bound);
-      bounds.push_back(candidate.bound);
-    }
+    for (const Candidate& candidate : job.candidates) bounds.push_back(finer_bound(candidate));
     return packed(bounds);
+  }
+
+  LayoutBound finer_bound(const Candidate& of) {
+    LayoutBound bound = of.bound;
+    if (of.level == BoundLevel::quick) return bounds_.refined(of.layout);
+    bound.step_time = of.level == BoundLevel::refined ? bounds_.walked(of.layout, bound)
+                                                      : bounds_.piped(of.layout, bound);
+    return bound;
   }
 
   void collect(const EndedCall& ended) {
@@ -212,7 +214,7 @@ class LayoutSearch {
   }
 
   static BoundLevel finer(const Candidate& candidate) {
-    return candidate.level == BoundLevel::quick ? BoundLevel::refined : BoundLevel::walked;
+    return static_cast<BoundLevel>(static_cast<int>(candidate.level) + 1);
   }
 
   void note_failure(const Job& job, const std::string& text) {

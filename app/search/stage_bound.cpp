@@ -1,6 +1,7 @@
 #include "app/search/stage_bound.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/collectives/rings/ring_shift.h"
 #include "workloads/program/process_groups.h"
@@ -149,6 +150,29 @@ Seconds CollectiveTimes::alone(const ProgramOp& op, int rank, const Program& pro
                       ? ring_shift_cost(topology_, op.bytes, group->second, tuning_).solo_time
                       : collective_cost(topology_, call, group->second, tuning_).solo_time;
   return entry->second;
+}
+
+Seconds CollectiveTimes::message(const ProgramOp& op, int rank, const Program& program) {
+  const auto [entry, is_new] = messages_.try_emplace({rank, op.peer_stage, op.bytes.value()});
+  if (!is_new) return entry->second;
+  RankPosition peer = position_of(rank, program.layout);
+  peer.pipeline = op.peer_stage;
+  const int to = rank_of(peer, program.layout);
+  if (to != rank) entry->second = message_cost(op, program.gpu_of(rank), program.gpu_of(to));
+  return entry->second;
+}
+
+/// As the engine plans messages (CommunicationPlan::plan_message).
+Seconds CollectiveTimes::message_cost(const ProgramOp& op, int from, int to) const {
+  if (settings_.nccl_messages) {
+    const CollectiveCall call =
+        settings_.call_of(GroupKind::pipeline, CollectiveKind::send_recv, op.bytes);
+    return collective_cost(topology_, call, std::vector{from, to}, tuning_).solo_time;
+  }
+  const Route route = topology_.route(from, to);
+  BytesPerSecond slowest(std::numeric_limits<double>::infinity());
+  for (const LinkId link : route.links) slowest = std::min(slowest, topology_.link(link).bandwidth);
+  return route.latency + Seconds(static_cast<double>(op.bytes.value()) / slowest.value());
 }
 
 Seconds StageBound::passes_time() const {

@@ -21,13 +21,18 @@ class CollectiveTimes {
 
   /// Collective `op` of `rank`, which runs on the GPU of its number. Of one layout alone.
   Seconds alone(const ProgramOp& op, int rank, const Program& program);
+  /// What `rank` sends by `op`, to the rank of its place in the other stage.
+  Seconds message(const ProgramOp& op, int rank, const Program& program);
 
  private:
+  Seconds message_cost(const ProgramOp& op, int from, int to) const;
+
   const Topology& topology_;
   const CollectiveSettings& settings_;
   CollectiveTuning tuning_;
-  std::map<std::array<int, 2>, std::vector<int>> groups_;  ///< by kind and rank
-  std::map<std::array<std::int64_t, 4>, Seconds> known_;   ///< by kind, group, bytes, rank
+  std::map<std::array<int, 2>, std::vector<int>> groups_;    ///< by kind and rank
+  std::map<std::array<std::int64_t, 4>, Seconds> known_;     ///< by kind, group, bytes, rank
+  std::map<std::array<std::int64_t, 3>, Seconds> messages_;  ///< by rank, stage, bytes
 };
 
 /// One pass of a micro-batch over a block.

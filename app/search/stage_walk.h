@@ -20,4 +20,10 @@ StageEnds walked_stage(const Program& program, const RankProgram& stage, int ran
                        const std::vector<TimedSegment>& segments, Seconds first_pass,
                        CollectiveTimes& times);
 
+/// When the last stage of a pipeline is done at the earliest: all of its stages walked in the same
+/// way, beside each other. What receives a message waits until the other stage has sent it, alone
+/// on its links.
+Seconds walked_pipeline(const Program& program, const std::vector<TimedSegment>& segments,
+                        CollectiveTimes& times);
+
 }  // namespace tessera

@@ -34,6 +34,7 @@ struct HostLink {
 
   /// Whole nanoseconds, rounded up.
   Nanoseconds copy_time(ByteCount bytes) const;
+  bool operator==(const HostLink&) const = default;
 };
 
 /// What a schedule costs, exactly.

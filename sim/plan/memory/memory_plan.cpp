@@ -264,6 +264,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
   planned.link = *std::ranges::min_element(links, {}, &remat::HostLink::bytes_per_ns);
   const PassStyle style{gradient_store(scenario.step), is_short_of(planned.budget, settings)};
   OptimizerOffload offload(scenario, planned.budget);
+  KnownPlans known;
   std::vector<DriveTransfer> drives;
   Seconds slowest_states;
   for (StageMemoryPlan& plan : planned.stages) {
@@ -278,7 +279,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
       offload.run(plan, link, host_bytes, timed);
       continue;
     }
-    StagePlanner planner(settings, link, planned.budget, host_bytes, time);
+    StagePlanner planner(settings, link, planned.budget, host_bytes, time, known);
     StageMeans means(scenario, link, host_bytes, time, style);
     means.plan(plan, planner, timed);
     slowest_states = std::max(slowest_states, means.offload());

@@ -28,7 +28,26 @@ std::vector<Bytes> shares(Bytes most) {
   return list;
 }
 
+bool is_same(const remat::PlanRequest& a, const remat::PlanRequest& b) {
+  return a.budget == b.budget && a.host_bytes == b.host_bytes && a.effort == b.effort &&
+         a.link == b.link;
+}
+
 }  // namespace
+
+const remat::PlanResult* KnownPlans::find(const remat::Graph& graph,
+                                          const remat::PlanRequest& request, int depth) const {
+  const auto [begin, end] = known_.equal_range(key_of(graph, depth));
+  const auto found = std::find_if(begin, end, [&](const auto& entry) {
+    return is_same(entry.second.request, request) && entry.second.graph.same_problem(graph);
+  });
+  return found == end ? nullptr : &found->second.result;
+}
+
+void KnownPlans::add(const remat::Graph& graph, const remat::PlanRequest& request, int depth,
+                     const remat::PlanResult& result) {
+  known_.emplace(key_of(graph, depth), Known{graph, request, result});
+}
 
 int in_flight(const RankProgram& stage) {
   const SplitMicroBatches split(stage);
@@ -153,18 +172,24 @@ bool StagePlanner::is_better(const Attempts& a, const Attempts& b) {
   return left.infeasible > 0 ? left.bound < right.bound : left.time < right.time;
 }
 
-/// Chunks of equal layers, as interleaved schedules have many of, are one problem.
 StagePlanner::Attempts StagePlanner::attempt(Bytes share, Depth depth) const {
   Attempts attempts;
   for (const ChunkMemoryPlan& chunk : plan_->chunks) {
     Attempt made{.graph = graph_of(chunk.ops, share), .result = {}};
-    const auto known = std::ranges::find_if(attempts, [&](const Attempt& earlier) {
-      return earlier.graph.graph.same_problem(made.graph.graph);
-    });
-    made.result = known != attempts.end() ? known->result : solve(chunk.ops, made.graph, depth);
+    made.result = solved_once(chunk.ops, made.graph, depth);
     attempts.push_back(std::move(made));
   }
   return attempts;
+}
+
+remat::PlanResult StagePlanner::solved_once(const StageOps& ops, const StageGraph& graph,
+                                            Depth depth) const {
+  const remat::PlanRequest asked = request(depth);
+  const auto how = static_cast<int>(depth);
+  if (const remat::PlanResult* known = known_.find(graph.graph, asked, how)) return *known;
+  remat::PlanResult result = solve(ops, graph, depth);
+  known_.add(graph.graph, asked, how, result);
+  return result;
 }
 
 /// With `share` for each of the micro-batches that wait.

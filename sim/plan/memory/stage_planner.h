@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "sim/plan/memory/memory_plan.h"
@@ -24,14 +26,44 @@ Bytes least_memory(const ModelGraph& graph, const StepOptions& step, const RankP
 /// Sets the times of a stage whose passes stay as they are.
 void leave_alone(StageMemoryPlan& plan, const OpTime& time);
 
+/// Plans of a step's stages, so that equal problems are solved once: the stages in the middle of
+/// DualPipe, and chunks of equal layers, as interleaved schedules have many of.
+class KnownPlans {
+ public:
+  /// The answer to `request` for a graph that is the same to a planner; null where none is known.
+  const remat::PlanResult* find(const remat::Graph& graph, const remat::PlanRequest& request,
+                                int depth) const;
+  void add(const remat::Graph& graph, const remat::PlanRequest& request, int depth,
+           const remat::PlanResult& result);
+
+ private:
+  struct Known {
+    remat::Graph graph;
+    remat::PlanRequest request;
+    remat::PlanResult result;
+  };
+  using Key = std::tuple<remat::ByteCount, remat::Nanoseconds, int, int>;
+  static Key key_of(const remat::Graph& graph, int depth) {
+    return {graph.static_bytes(), graph.base_time(), graph.ops(), depth};
+  }
+
+  std::multimap<Key, Known> known_;
+};
+
 /// Plans the micro-batches of one stage: all of a chunk alike. Those that wait may each hold an
 /// equal share of what is left. Plans of few sweeps say which shares are worth more; of those the
 /// one with the fastest plans is taken.
 class StagePlanner {
  public:
+  /// `settings`, `time` and `known` must outlive it.
   StagePlanner(const MemorySettings& settings, const remat::HostLink& link, Bytes budget,
-               Bytes host_bytes, const OpTime& time)
-      : settings_(settings), link_(link), budget_(budget), host_bytes_(host_bytes), time_(time) {}
+               Bytes host_bytes, const OpTime& time, KnownPlans& known)
+      : settings_(settings),
+        link_(link),
+        budget_(budget),
+        host_bytes_(host_bytes),
+        time_(time),
+        known_(known) {}
 
   Bytes budget() const { return budget_; }
   void plan(StageMemoryPlan& result);
@@ -51,6 +83,7 @@ class StagePlanner {
   Attempts best_of_shares(Bytes most) const;
   Attempts attempt(Bytes share, Depth depth) const;
   StageGraph graph_of(const StageOps& ops, Bytes share) const;
+  remat::PlanResult solved_once(const StageOps& ops, const StageGraph& graph, Depth depth) const;
   remat::PlanResult solve(const StageOps& ops, const StageGraph& graph, Depth depth) const;
   remat::PlanRequest request(Depth depth) const;
   void accept(Attempts made);
@@ -60,6 +93,7 @@ class StagePlanner {
   remat::HostLink link_;
   Bytes budget_, host_bytes_;
   const OpTime& time_;
+  KnownPlans& known_;
   StageMemoryPlan* plan_ = nullptr;
 };
 

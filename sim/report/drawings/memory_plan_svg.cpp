@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <string_view>
 
 #include "hw/units/text.h"
 #include "sim/report/drawings/svg_canvas.h"
+#include "sim/report/palette.h"
 #include "sim/report/text/memory_plan_text.h"
 #include "workloads/memory/memory_profile.h"
 
@@ -10,6 +12,8 @@ namespace {
 
 constexpr double kPlanWidth = 900;
 constexpr double kPlanHeight = 420;
+/// As pages have it: --warn of app/html/page.
+constexpr std::string_view kBudgetColour = "#9a6200";
 constexpr double kPlotLeft = 70, kPlotRight = 20, kPlotTop = 50, kPlotBottom = 50;
 
 /// Two staircases over the share of the program that has run: highest memory of each op.
@@ -23,11 +27,12 @@ class ProfilePicture {
 
   std::string draw(const std::string& title) {
     canvas_.text({kPlotLeft, 24}, title, {.size = 15, .bold = true});
-    area(before_, "#bbbbbb", 0.6);
-    area(after_, "#4477aa", 0.7);
+    area(before_, look_of(TimeCategory::other_idle).colour, 0.6);
+    area(after_, look_of(TimeCategory::forward).colour, 0.7);
     const double y = y_of(memory_.budget);
-    canvas_.line({kPlotLeft, y}, {kPlanWidth - kPlotRight, y}, "#cc3311", "6 4");
-    canvas_.text({kPlotLeft + 4, y - 5}, "budget " + to_text(memory_.budget), {.fill = "#cc3311"});
+    canvas_.line({kPlotLeft, y}, {kPlanWidth - kPlotRight, y}, kBudgetColour, "6 4");
+    canvas_.text({kPlotLeft + 4, y - 5}, "budget " + to_text(memory_.budget),
+                 {.fill = kBudgetColour});
     axis();
     return canvas_.finish();
   }

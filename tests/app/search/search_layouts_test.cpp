@@ -209,8 +209,9 @@ TEST_P(SmallSearch, EqualsExhaustiveEnumeration) {
     if (timed) {
       EXPECT_LE(refined.step_time, simulated.step_time) << name;
     }
-    if (timed && !simulated.layout.planned) {
+    if (timed) {
       EXPECT_LE(walked, simulated.step_time) << name;
+      EXPECT_LE(bounds.piped(simulated.layout, {walked, {}}), simulated.step_time) << name;
     }
     EXPECT_LE(quick.memory, refined.memory) << name;
     EXPECT_LE(refined.memory, simulated.memory.total()) << name;
