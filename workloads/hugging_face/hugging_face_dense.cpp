@@ -113,15 +113,7 @@ void read_minicpm(ConfigReader& in, ModelSpec& model) {
 }
 
 void read_exaone(ConfigReader& in, ModelSpec& model) {
-  model.family = ModelFamily::llama;
-  model.layers = in.dimension("num_layers", kMostHuggingFaceLayers);
-  model.hidden = in.dimension("hidden_size");
-  set_heads(in, model, "num_attention_heads", "hidden_size");
-  model.head_dim = in.dimension_or("head_dim", model.head_dim);
-  model.kv_heads = in.dimension_or("num_key_value_heads", model.heads);
-  in.require_divisor("num_key_value_heads", model.kv_heads, "num_attention_heads", model.heads);
-  model.ffn = in.dimension("intermediate_size");
-  model.vocab = in.dimension("vocab_size");
+  read_llama_sizes(in, model, "num_layers");
   model.hidden_dropout = in.probability_or("embed_dropout", 0.0);
   model.attention_dropout = in.probability_or("attention_dropout", 0.0);
   model.tied_embeddings = in.flag_or("tie_word_embeddings", false);

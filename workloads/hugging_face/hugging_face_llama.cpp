@@ -14,9 +14,9 @@ void set_heads(ConfigReader& in, ModelSpec& model, const char* heads, const char
   model.head_dim = std::max<std::int64_t>(1, model.hidden / model.heads);
 }
 
-void read_llama(ConfigReader& in, ModelSpec& model) {
+void read_llama_sizes(ConfigReader& in, ModelSpec& model, const char* layers) {
   model.family = ModelFamily::llama;
-  model.layers = in.dimension("num_hidden_layers", kMostHuggingFaceLayers);
+  model.layers = in.dimension(layers, kMostHuggingFaceLayers);
   model.hidden = in.dimension("hidden_size");
   set_heads(in, model, "num_attention_heads", "hidden_size");
   model.head_dim = in.dimension_or("head_dim", model.head_dim);
@@ -24,6 +24,10 @@ void read_llama(ConfigReader& in, ModelSpec& model) {
   in.require_divisor("num_key_value_heads", model.kv_heads, "num_attention_heads", model.heads);
   model.ffn = in.dimension("intermediate_size");
   model.vocab = in.dimension("vocab_size");
+}
+
+void read_llama(ConfigReader& in, ModelSpec& model) {
+  read_llama_sizes(in, model, "num_hidden_layers");
   model.max_positions = 0;
   model.hidden_dropout = 0;
   model.attention_dropout = in.probability_or("attention_dropout", 0.0);

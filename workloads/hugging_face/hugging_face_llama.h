@@ -11,6 +11,9 @@ constexpr std::int64_t kMostHuggingFaceLayers = 10'000;
 /// A head_dim of its own needs no divisor.
 void set_heads(ConfigReader& in, ModelSpec& model, const char* heads, const char* hidden);
 
+/// Layers (under the key `layers`), widths, heads and vocabulary, as most of these files write them.
+void read_llama_sizes(ConfigReader& in, ModelSpec& model, const char* layers);
+
 // Readers of one model_type each, named as transformers names its code: models/NAME/.
 
 void read_llama(ConfigReader& in, ModelSpec& model);
