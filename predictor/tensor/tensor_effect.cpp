@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "predictor/gpu/sm_rate.h"
 #include "predictor/judged_spreads.h"
 
 namespace tessera {
@@ -22,8 +23,10 @@ constexpr double kSameDie = 1.0 / 3, kOtherDieUnderLoad = 0.8;
 // milliseconds, so they feel it all the time, as a step does (decision 27).
 constexpr double kUnderLoad = 0.1;
 
-double watts_per_flops(const GpuSpec& gpu, const TensorTraits& traits) {
-  return gpu.tdp.value() / traits.flops;
+/// Of a card that is held to a part of its tensor cores at the rate of all of them, at which its
+/// products are timed: halving a peak alone saves no power.
+double watts_per_flops(const GpuSpec& gpu, Precision precision, const TensorTraits& traits) {
+  return gpu.tdp.value() / traits.flops * held_share(gpu, precision);
 }
 
 int generations_apart(Architecture a, Architecture b) {
@@ -123,7 +126,7 @@ void use_clock(double source, double own, TensorEffect& effect) {
   effect.stack.launch_seconds *= effect.fixed_costs;
 }
 
-void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTraits& traits,
+void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, double watts,
               TensorEffect& effect) {
   const bool vendor = gpu.vendor != "AMD" && gpu.architecture < Architecture::cdna1;
   const int steps = vendor ? generations_apart(gpu.architecture, source.architecture) : 0;
@@ -138,7 +141,6 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, const TensorTr
     effect.spread = std::hypot(effect.spread, judged::kOtherVendor);
     effect.reason += ", of another vendor";
   }
-  const double watts = watts_per_flops(gpu, traits);
   if (vendor && watts > 0 && watts < source.watts_per_flops)
     use_fewer_watts(std::log(source.watts_per_flops / watts), is_of_die(gpu, source), effect);
   if (gpu.tdp.value() > 0 && gpu.tdp.value() < kLowPowerWatts) {
@@ -175,7 +177,6 @@ TensorStackEffect<double> unknown_stack(const TensorWeights& weights, std::strin
 
 TensorEffect tensor_effect(const GpuSpec& gpu, Precision precision, const TensorWeights& weights,
                            std::string_view stack) {
-  const TensorTraits traits = tensor_traits(gpu, precision);
   const auto own = std::ranges::find(weights.gpus, gpu.id, &TensorGpuWeights::gpu);
   const bool measured = own != weights.gpus.end();
   const bool other_vendor = gpu.architecture >= Architecture::cdna1;
@@ -186,7 +187,7 @@ TensorEffect tensor_effect(const GpuSpec& gpu, Precision precision, const Tensor
   if (measured)
     use_measured(source, precision, stack, effect);
   else
-    use_rule(source, gpu, traits, effect);
+    use_rule(source, gpu, watts_per_flops(gpu, precision, tensor_traits(gpu, precision)), effect);
   if (!sixteen_bits(precision)) use_other_width(precision, effect);
   return effect;
 }

@@ -44,7 +44,7 @@ class Commands(EndToEnd):
     def test_predict_reports_errors_per_gpu_and_op(self):
         kernels = self.plant("kernels.csv", kernel_csv(gpus=("A100-PCIe-40GB", "T4")))
         groups = json.loads(self.answer("predict", "--kernels", kernels, "--format", "json"))["groups"]
-        self.assertEqual(set(groups[0]), {"gpu", "op", "n", "mean_abs_error_pct", "median_abs_error_pct"})
+        self.assertEqual(set(groups[0]), {"gpu", "op", "n", "mean_abs_error_pct", "median_abs_error_pct", "coverage_80_pct"})
         self.assertEqual({(group["gpu"], group["op"]) for group in groups},
                          {(gpu, op) for gpu in ("A100-PCIe-40GB", "T4") for op in ("linear", "bmm", "add", "softmax")})
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "predictor/tensor/tensor_gemm_predictor.h"
+#include "tests/predictor/tensor/half_gpus.h"
 #include "tests/predictor/tensor/half_test_data.h"
 #include "tests/predictor/test_files.h"
 #include "tests/predictor/weights_bytes.h"
@@ -180,6 +181,21 @@ TEST(TensorPredictor, AnotherDieKeptBusyGetsFewMoreFlopsFromAWatt) {
   const double board = std::log(400 / 250.0) / 3;
   for (const Load load : {Load::isolated, Load::sustained})
     EXPECT_NEAR(cap("A100-PCIe-40GB", load) - cap("A100-SXM4-80GB", load), board, 1e-12);
+}
+
+TEST(TensorPredictor, HalfThePeakOfTensorCoresAloneMakesNoProductFaster) {
+  const TensorWeights weights = plausible_weights();
+  const GpuSpec whole = half_test_gpu("L4");
+  GpuSpec half = whole;  // as a GeForce card of the die: held to half of what its SMs could do
+  half.bf16 = half.fp16 = whole.bf16 / 2;
+  const TensorGemmPredictor fast(whole, Precision::bf16, weights, {}, Load::sustained);
+  const TensorGemmPredictor held(half, Precision::bf16, weights, {}, Load::sustained);
+  EXPECT_GT(fast.effect().gpu.cap, 0);  // 72 W limit it
+  EXPECT_DOUBLE_EQ(held.effect().gpu.cap, fast.effect().gpu.cap);
+  for (const std::int64_t size : {512, 4096, 16384}) {
+    const Kernel kernel = half_product(size, size, size);
+    EXPECT_GE(held.duration(kernel), fast.duration(kernel)) << size;
+  }
 }
 
 TEST(TensorPredictor, StartsAKernelInAsManyClocks) {
