@@ -190,8 +190,8 @@ TEST(TensorPredictor, HalfThePeakOfTensorCoresAloneMakesNoProductFaster) {
   half.bf16 = half.fp16 = whole.bf16 / 2;
   const TensorGemmPredictor fast(whole, Precision::bf16, weights, {}, Load::sustained);
   const TensorGemmPredictor held(half, Precision::bf16, weights, {}, Load::sustained);
-  EXPECT_GT(fast.effect().gpu.cap, 0);  // 72 W limit it
-  EXPECT_DOUBLE_EQ(held.effect().gpu.cap, fast.effect().gpu.cap);
+  EXPECT_GT(fast.effect().gpu.cap, 0);                              // 72 W limit it
+  EXPECT_NEAR(held.effect().gpu.cap, fast.effect().gpu.cap, 1e-3);  // SMs x clock is 120.9 TFLOP/s
   for (const std::int64_t size : {512, 4096, 16384}) {
     const Kernel kernel = half_product(size, size, size);
     EXPECT_GE(held.duration(kernel), fast.duration(kernel)) << size;
