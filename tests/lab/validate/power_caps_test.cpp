@@ -1,12 +1,12 @@
 #include "lab/validate/power/power_caps.h"
 
-#include <cstdlib>
 #include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "tests/hw/units/measurements.h"
 #include "tests/hw/units/scratch.h"
 
 namespace tessera {
@@ -50,11 +50,8 @@ TEST(PowerCaps, BadRowsAreNamed) {
 }
 
 TEST(PowerCaps, TheMeasuredCardsAreWithinEightPercent) {
-  const char* folder = std::getenv("TESSERA_MEASUREMENTS");
-  const auto file =
-      std::filesystem::path(folder != nullptr ? folder : "") / "power/gpu_power_caps.csv";
-  if (folder == nullptr || !std::filesystem::exists(file))
-    GTEST_SKIP() << "TESSERA_MEASUREMENTS has no power/gpu_power_caps.csv";
+  const auto file = measurements_folder() / "power/gpu_power_caps.csv";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "needs " << file;
   // By a curve that is fitted to the other card alone.
   const auto runs = predict_by_other_gpus(
       predict_capped_runs(file, Catalog(std::filesystem::path(TESSERA_SOURCE_DIR) / "configs")));

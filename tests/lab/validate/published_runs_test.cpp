@@ -8,6 +8,7 @@
 
 #include "lab/validate/power/node_power.h"
 #include "predictor/weights/weights.h"
+#include "tests/hw/units/measurements.h"
 
 namespace tessera {
 namespace {
@@ -17,8 +18,7 @@ using ::testing::HasSubstr;
 const std::filesystem::path kSources(TESSERA_SOURCE_DIR);
 
 std::filesystem::path measured(const char* name) {
-  const char* folder = std::getenv("TESSERA_MEASUREMENTS");
-  return folder == nullptr ? "" : std::filesystem::path(folder) / name;
+  return measurements_folder() / name;
 }
 
 LongRunScore score_in(bool points, double measured, double predicted, bool more_than = false) {
@@ -50,7 +50,7 @@ TEST(PublishedRuns, WhatIsNotScoredSaysWhy) {
 
 TEST(PublishedRuns, AreWithinTheirLimits) {
   const auto folder = measured("failures");
-  if (folder.empty() || !std::filesystem::exists(folder))
+  if (!std::filesystem::exists(folder))
     GTEST_SKIP() << "TESSERA_MEASUREMENTS has no folder failures";
   const auto scores = score_long_runs(folder, Catalog(kSources / "configs"),
                                       load_weights(kSources / "predictor/weights/tessera.pb"));
@@ -69,7 +69,7 @@ TEST(PublishedRuns, AreWithinTheirLimits) {
 
 TEST(NodePower, TheMeanOfAnH100NodeIsWithinEightPercent) {
   const auto file = measured("power/training_energy_published.csv");
-  if (file.empty() || !std::filesystem::exists(file))
+  if (!std::filesystem::exists(file))
     GTEST_SKIP() << "TESSERA_MEASUREMENTS has no power/training_energy_published.csv";
   bool found = false;
   for (const NodePowerFigure& figure :
