@@ -16,7 +16,7 @@ constexpr std::array kColumns{"scenario",      "settings",    "step_time_s", "pe
                               "memory_metric", "memory_rank", "outcome",     "id",
                               "source",        "notes"};
 
-/// A word that the column takes, or nothing where it may be empty.
+/// The words that a column takes; an empty one where it may be empty.
 struct Words {
   const char* column;
   std::vector<const char*> words;
@@ -30,7 +30,7 @@ void require_known_columns(const CsvTable& table, const std::vector<std::string>
     if (std::ranges::find(ignored, column) != ignored.end()) continue;
     problems.push_back({table.file.string() + ":1",
                         "column '" + column + "' beside scenario is not read",
-                        "say it in settings, as " + column + " of --set, or pass --ignore " +
+                        "say it in settings (path=value, as after --set), or pass --ignore " +
                             column + " if it says nothing of the step"});
   }
   if (!problems.empty()) throw InputError(std::move(problems));
@@ -78,6 +78,10 @@ TrainingRun run_of(const TrainingRowReader& row, const Catalog& catalog,
   run.settings = row.words("settings");
   check_words(row);
   read_measured_figures(row, run);
+  if (run.scenario.empty()) {
+    row.complain("scenario", "name the scenario that was measured: an id or a file");
+    return run;
+  }
   try {
     take_facts(load_scenario(run.scenario, run.settings, catalog), run);
   } catch (const InputError& error) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <sstream>
 
 namespace tessera {
@@ -39,9 +38,10 @@ std::int64_t TrainingRowReader::size(const std::string& column) const {
 }
 
 double TrainingRowReader::positive(const std::string& column) const {
+  constexpr double kMost = 1e12;  // beyond any time, rate or size of these columns
   const auto value = number_of<double>(text(column));
-  if (value && std::isfinite(*value) && *value > 0) return *value;
-  complain(column, "give a number above 0");
+  if (value && *value > 0 && *value <= kMost) return *value;
+  complain(column, "give a number above 0, at most 1e12");
   return 1;
 }
 

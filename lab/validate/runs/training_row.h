@@ -27,7 +27,7 @@ class TrainingRowReader {
   std::int64_t count(const std::string& column, std::int64_t missing = 0) const;
   /// A count; 0 where nothing or 0 is stated.
   std::int64_t size(const std::string& column) const;
-  /// A number above 0.
+  /// A number above 0, at most 10^12.
   double positive(const std::string& column) const;
   /// 1 or 0; none where the field is empty.
   std::optional<bool> flag(const std::string& column) const;

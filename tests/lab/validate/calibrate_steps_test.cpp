@@ -150,7 +150,7 @@ TEST(TrainingRuns, RefusalsNameTheRowAndTheValue) {
   EXPECT_EQ(refusal(gpt_row("x", "4,four,none,1")),
             ".csv:2: global_batch = 'four'; give a whole number from 1 to 1000000000");
   EXPECT_EQ(refusal(gpt_row("x", "4,4,none,-1")),
-            ".csv:2: step_time_s = '-1'; give a number above 0");
+            ".csv:2: step_time_s = '-1'; give a number above 0, at most 1e12");
   EXPECT_THAT(refusal(gpt_row("x", "4,4,some,1")),
               HasSubstr(".csv:2: cannot be used: recompute = some is not simulated"));
   EXPECT_THAT(refusal(gpt_row("x", "4,4,none,1")),

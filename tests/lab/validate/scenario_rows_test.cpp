@@ -59,6 +59,9 @@ TEST(ScenarioRows, WhatWasMeasuredHasToBeThereAndClear) {
   EXPECT_NE(refusal_of(head + row + "0.2,,,oom\n").find("neither a step time nor a peak"),
             std::string::npos);
   EXPECT_NE(refusal_of(head + row + "fast,,,\n").find("step_time_s = 'fast'"), std::string::npos);
+  EXPECT_NE(refusal_of(head + row + "1e300,,,\n").find("at most 1e12"), std::string::npos);
+  EXPECT_NE(refusal_of(head + ",0.2,,,\n").find("name the scenario that was measured"),
+            std::string::npos);
   EXPECT_EQ(refusal_of(head + row + "0.2,22.4,reserved,ok\n"), "");
 }
 
