@@ -23,14 +23,13 @@ endfunction()
 # Release builds compile several sources at a time, because reading the libraries' headers takes most of the time: 1.5
 # instead of 2.2 minutes on 2 cores. Folders of variants name their internals alike (`layer`, `kStart`, ...), so their
 # sources stay apart; so do all in the other presets, where one source at a time is changed.
-set(TESSERA_VARIANT_FOLDERS workloads/families workloads/vision predictor/tensor predictor/attention app/import/job
-    app/import/shell lab/fit)
+set(TESSERA_VARIANT_FOLDERS workloads/families lab/fit)
 
 function(tessera_unity_build target folder)
   if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 24)
   get_target_property(sources ${target} SOURCES)
   list(JOIN TESSERA_VARIANT_FOLDERS "|" variants)
   list(FILTER sources INCLUDE REGEX "^${CMAKE_SOURCE_DIR}/(${variants})/")

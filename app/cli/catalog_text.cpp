@@ -1,11 +1,11 @@
 #include "app/cli/catalog_text.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 #include <vector>
 
 #include "hw/units/formatted.h"
+#include "hw/units/lower_case.h"
 #include "hw/units/text.h"
 #include "sim/config/load.h"
 #include "sim/report/definitions.h"
@@ -70,12 +70,6 @@ constexpr std::pair<const char*, std::string_view> kTerms[] = {
      "d ln(step time) / d ln(time that a resource takes): 1 where the step is as much faster as "
      "the resource, 0 where nothing waits for it"},
     {"approximate", "the scenario is not the job that it stands for; the line says in what"}};
-
-std::string lower(std::string_view text) {
-  std::string small(text);
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return small;
-}
 
 std::string billions(std::int64_t count) {
   return formatted("%.3g", static_cast<double>(count) * 1e-9);
@@ -176,7 +170,7 @@ std::string model_facts(const std::string& id, const Catalog& catalog) {
 
 std::optional<std::string> term_text(std::string_view term) {
   for (const auto& [name, meaning] : kTerms) {
-    if (lower(name) != lower(term)) continue;
+    if (lower_case(name) != lower_case(term)) continue;
     return fitted(std::string(name) + "\n  meaning: " + std::string(meaning) + "\n");
   }
   return std::nullopt;

@@ -25,8 +25,7 @@ using PageJson = nlohmann::ordered_json;
 
 constexpr std::size_t kRankBars = 64;
 
-/// Four significant digits.
-std::string rounded(double value) {
+std::string four_digits(double value) {
   return formatted("%.4g", value);
 }
 
@@ -40,8 +39,8 @@ PageJson summary_of(const StepReport& report) {
                                "from the start of the step to the end of the last op of any GPU"));
   if (report.interval) {
     summary.push_back(page_entry("80 % interval [ms]",
-                                 rounded(report.interval->time.low.value() * 1e3) + " to " +
-                                     rounded(report.interval->time.high.value() * 1e3),
+                                 four_digits(report.interval->time.low.value() * 1e3) + " to " +
+                                     four_digits(report.interval->time.high.value() * 1e3),
                                  definitions::kInterval));
   }
   summary.push_back(page_entry("tokens/s", report.tokens_per_s));

@@ -9,6 +9,7 @@
 #include "app/import/imported.h"
 #include "app/import/node_shape.h"
 #include "app/import/xml_file.h"
+#include "hw/units/lower_case.h"
 #include "hw/units/text.h"
 
 namespace tessera {
@@ -44,11 +45,6 @@ struct FoundNic {
   double bits_per_second = 0;
   double latency = 0;  ///< seconds
 };
-
-std::string lower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return text;
-}
 
 /// Rate of "32.0 GT/s PCIe" over `width` lanes; 0 where it cannot be read. Generations 1 and 2 send
 /// 8 of 10 bits, later ones 128 of 130.
@@ -124,7 +120,7 @@ class NcclTopologyReader {
     gpu.cpu = static_cast<int>(cpus_.size()) - 1;
     gpu.pcie_switch = pcie_switch;
     gpu.pcie_rate = rate;
-    gpu.bus = lower(pci.attribute("busid").value());
+    gpu.bus = lower_case(pci.attribute("busid").value());
     return gpu;
   }
 
@@ -137,9 +133,9 @@ class NcclTopologyReader {
     gpu.number = whole_number(file_, node, "dev", static_cast<int>(gpus.size()), kMostGpus);
     gpu.sm = whole_number(file_, node, "sm", 0, 1000);
     for (const pugi::xml_node& link : node.children("nvlink")) {
-      gpu.nvlinks.push_back({lower(link.attribute("target").value()),
+      gpu.nvlinks.push_back({lower_case(link.attribute("target").value()),
                              whole_number(file_, link, "count", 1, kMostLinks),
-                             lower(link.attribute("tclass").value()), file_.where(link)});
+                             lower_case(link.attribute("tclass").value()), file_.where(link)});
     }
     for (const FoundGpu& other : gpus) {
       if (other.number == gpu.number) {

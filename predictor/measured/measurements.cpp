@@ -44,7 +44,7 @@ enum Column : std::size_t {
   kKernelSize,
   kInputSize,
   kStride,
-  kPadding,
+  kPaddingColumn,
   kSplit,
   kLatency,
   kKernelName,
@@ -66,7 +66,7 @@ constexpr std::array<std::string_view, kColumns> kColumnNames{
     "dtype", "stack",       "layout",       "accumulate",  "warm"};
 constexpr std::array kVectorColumns{kGpu, kOp, kBatch, kM, kN, kK, kRows, kCols};
 constexpr std::array kConvolutionColumns{
-    kGpu, kOp, kBatch, kInChannels, kOutChannels, kKernelSize, kInputSize, kStride, kPadding};
+    kGpu, kOp, kBatch, kInChannels, kOutChannels, kKernelSize, kInputSize, kStride, kPaddingColumn};
 constexpr std::array kProductColumns{kGpu, kM, kN, kK};  ///< without op, with dtype
 constexpr std::array<std::string_view, 3> kTimingNames{"isolated", "graph", "queue"};
 
@@ -292,7 +292,7 @@ class Reader {
         read_extent(fields, kOutChannels, row.n) && read_extent(fields, kInputSize, row.rows) &&
         read_window(fields, kKernelSize, 1, row.window) &&
         read_window(fields, kStride, 1, row.stride) &&
-        read_window(fields, kPadding, 0, row.padding);
+        read_window(fields, kPaddingColumn, 0, row.padding);
     if (!read) return false;
     row.cols = row.rows;
     const auto padded = static_cast<double>(row.rows + 2 * std::int64_t{row.padding});

@@ -8,7 +8,7 @@ namespace tessera {
 namespace {
 
 /// x^-kTensorTileSharpness; x a time relative to another one, so that nothing overflows.
-double soft_minimum_term(double x) {
+double tensor_soft_minimum_term(double x) {
   const double x4 = x * x * x * x;
   const double x8 = x4 * x4, x16 = x8 * x8;
   static_assert(kTensorTileSharpness == 32);
@@ -114,7 +114,7 @@ TensorTileTime soft_minimum_over_tensor_tiles(const TensorShape& s, const Tensor
     for (const int split : kTensorSplits) {
       if (!tensor_split_possible(s, unsplit, split)) break;  // nor is any larger one
       const TilePart part = tile_part(s, gpu, p, quantisation, unsplit, per_k, split);
-      const double term = soft_minimum_term(part.seconds / reference);
+      const double term = tensor_soft_minimum_term(part.seconds / reference);
       sum += term;
       if (!derivatives) continue;
       const double share = term / part.seconds;

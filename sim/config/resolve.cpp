@@ -11,6 +11,7 @@
 #include "configs/schema/hardware.pb.h"
 #include "configs/schema/model.pb.h"
 #include "configs/schema/scenario.pb.h"
+#include "hw/units/lower_case.h"
 #include "sim/config/derived_gpu.h"
 #include "sim/config/fields/field_path.h"
 #include "sim/config/fields/schema_rules.h"
@@ -40,12 +41,6 @@ std::string arrows(const IncludeChain& chain) {
   std::string text;
   for (const std::string& file : chain) text += text.empty() ? file : " -> " + file;
   return text;
-}
-
-std::string lower_case(std::string word) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  std::ranges::transform(word, word.begin(), lower);
-  return word;
 }
 
 class Resolver {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "hw/units/lower_case.h"
 #include "sim/formats/kineto_events.h"
 #include "sim/formats/kineto_steps.h"
 
@@ -68,14 +69,6 @@ constexpr std::array kNameParts{
     NamePart{"triton_per", TraceOpClass::reduction},
     NamePart{"triton_red", TraceOpClass::reduction},
 };
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) {
-    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  });
-  return out;
-}
 
 struct Range {
   double begin_us = 0;
@@ -277,7 +270,7 @@ std::string_view label_of(TraceOpClass op_class) {
 }
 
 TraceOpClass class_of_kernel_name(std::string_view name) {
-  const std::string text = lower(name);
+  const std::string text = lower_case(name);
   for (const NamePart& entry : kNameParts) {
     if (text.find(entry.part) != std::string::npos) return entry.op_class;
   }

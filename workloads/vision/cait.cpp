@@ -12,13 +12,13 @@
 namespace tessera {
 namespace {
 
-struct Encoder {
+struct CaitEncoder {
   std::int64_t hidden, heads;
 
   std::int64_t head_dim() const { return hidden / heads; }
 };
-constexpr Encoder kExtraExtraSmall{192, 4};
-constexpr Encoder kSmall{384, 8};
+constexpr CaitEncoder kExtraExtraSmall{192, 4};
+constexpr CaitEncoder kSmall{384, 8};
 constexpr int kLayers = 24;
 constexpr int kClassLayers = 2;
 constexpr std::int64_t kFfnRatio = 4;
@@ -41,12 +41,12 @@ Tensor feed_forward(Tape& tape, const std::string& name, const Tensor& x) {
   return linear(tape, name + ".down", gelu(tape, name + ".gelu", wide), hidden);
 }
 
-Tensor merge_heads(Tape& tape, const Tensor& context, const Encoder& e) {
+Tensor merge_heads(Tape& tape, const Tensor& context, const CaitEncoder& e) {
   const Tensor by_token = transpose(tape, context, 1, 2);
   return reshape(tape, by_token, {context.sizes()[0], context.sizes()[2], e.hidden});
 }
 
-Tensor talking_attention(Tape& tape, const Tensor& x, const Encoder& e) {
+Tensor talking_attention(Tape& tape, const Tensor& x, const CaitEncoder& e) {
   const std::int64_t b = x.sizes()[0], s = x.sizes()[1];
   const Tensor packed = permute(
       tape,
@@ -63,14 +63,14 @@ Tensor talking_attention(Tape& tape, const Tensor& x, const Encoder& e) {
   return linear(tape, "attention.output", merge_heads(tape, context, e), e.hidden);
 }
 
-Tensor layer(Tape& tape, const Tensor& x, const Encoder& e) {
+Tensor layer(Tape& tape, const Tensor& x, const CaitEncoder& e) {
   const Tensor attended = talking_attention(tape, layer_norm(tape, "norm1", x), e);
   const Tensor middle = scaled_residual(tape, "attention", x, attended);
   return scaled_residual(tape, "mlp", middle,
                          feed_forward(tape, "mlp", layer_norm(tape, "norm2", middle)));
 }
 
-Tensor class_attention(Tape& tape, const std::string& name, const Tensor& all, const Encoder& e) {
+Tensor class_attention(Tape& tape, const std::string& name, const Tensor& all, const CaitEncoder& e) {
   const std::int64_t b = all.sizes()[0];
   const auto heads = [&](const Tensor& part) {
     const Tensor split =
@@ -89,7 +89,7 @@ Tensor class_attention(Tape& tape, const std::string& name, const Tensor& all, c
 }
 
 Tensor class_layer(Tape& tape, const std::string& name, const Tensor& token, const Tensor& patches,
-                   const Encoder& e) {
+                   const CaitEncoder& e) {
   const Tensor all = concatenate(tape, name + ".cat", {token, patches}, 1);
   const Tensor attended =
       class_attention(tape, name + ".attention", layer_norm(tape, name + ".norm1", all), e);
@@ -99,7 +99,7 @@ Tensor class_layer(Tape& tape, const std::string& name, const Tensor& token, con
                          feed_forward(tape, name + ".mlp", normalized));
 }
 
-Tensor head(Tape& tape, const Tensor& patches, const Encoder& e, std::int64_t classes) {
+Tensor head(Tape& tape, const Tensor& patches, const CaitEncoder& e, std::int64_t classes) {
   const std::int64_t b = patches.sizes()[0];
   const Tensor trained = tape.parameter("class_token", {1, 1, e.hidden});
   Tensor token = expand(tape, "class_token.expand", trained, {b, 1, e.hidden});
@@ -110,7 +110,7 @@ Tensor head(Tape& tape, const Tensor& patches, const Encoder& e, std::int64_t cl
   return linear(tape, "head", first, classes);
 }
 
-Tensor embed(Tape& tape, const Tensor& images, const Encoder& e) {
+Tensor embed_patches(Tape& tape, const Tensor& images, const CaitEncoder& e) {
   const Tensor patches = patch_embedding(tape, images, e.hidden);
   const Tensor places = tape.parameter("pos_embed", {1, patches.sizes()[1], e.hidden});
   return contiguous(tape, "embedding.copy", add(tape, "embedding.add", patches, places));
@@ -119,9 +119,9 @@ Tensor embed(Tape& tape, const Tensor& images, const Encoder& e) {
 }  // namespace
 
 ModelGraph cait_blocks(const ModelSpec& model, const StepOptions& step) {
-  const Encoder e = model.architecture == VisionArchitecture::cait_s24 ? kSmall : kExtraExtraSmall;
+  const CaitEncoder e = model.architecture == VisionArchitecture::cait_s24 ? kSmall : kExtraExtraSmall;
   ImageSequence sequence(model, step);
-  sequence.add("embedding", [=](Tape& t, const Tensor& x) { return embed(t, x, e); });
+  sequence.add("embedding", [=](Tape& t, const Tensor& x) { return embed_patches(t, x, e); });
   sequence.add_layers(
       "layer", [=](Tape& t, const Tensor& x) { return layer(t, x, e); }, kLayers);
   return std::move(sequence).finish(

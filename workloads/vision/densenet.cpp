@@ -48,7 +48,7 @@ Tensor transition(Tape& tape, const Tensor& x) {
   return average_pool2d(tape, "pool", half, {});
 }
 
-Tensor stem(Tape& tape, const Tensor& images) {
+Tensor densenet_stem(Tape& tape, const Tensor& images) {
   const Tensor x = convolution_norm_relu(
       tape, "stem", images, {.out_channels = 64, .window = 7, .stride = 2, .padding = 3});
   return max_pool2d(tape, "pool", x, {.window = 3, .stride = 2, .padding = 1});
@@ -59,7 +59,7 @@ Tensor stem(Tape& tape, const Tensor& images) {
 ModelGraph densenet_blocks(const ModelSpec& model, const StepOptions& step) {
   const bool recomputes = step.recompute == Recompute::full;
   ImageSequence sequence(model, step);
-  sequence.add("stem", stem);
+  sequence.add("stem", densenet_stem);
   int number = 0;
   for (const int depth : kDepths) {
     const std::string suffix = std::to_string(++number);

@@ -21,7 +21,7 @@ constexpr Inception kStage4[] = {{192, 96, 208, 16, 48, 64},
                                  {112, 144, 288, 32, 64, 64},
                                  {256, 160, 320, 32, 128, 128}};
 constexpr Inception kStage5[] = {{256, 160, 320, 32, 128, 128}, {384, 192, 384, 48, 128, 128}};
-constexpr double kDropout = 0.2;
+constexpr double kGoogleNetDropout = 0.2;
 
 Tensor halve(Tape& tape, const Tensor& x, std::int32_t window) {
   return max_pool2d(tape, "maxpool", x, {.window = window, .stride = 2, .rounds_up = true});
@@ -43,7 +43,7 @@ Tensor inception(Tape& tape, const Tensor& x, const Inception& c) {
   return concatenate(tape, "cat", {one, three, five, pointwise("branch4.1", pooled, c.pooled)}, 1);
 }
 
-Tensor stem(Tape& tape, const Tensor& images) {
+Tensor googlenet_stem(Tape& tape, const Tensor& images) {
   const Tensor wide = convolution_norm_relu(
       tape, "conv1", images, {.out_channels = 64, .window = 7, .stride = 2, .padding = 3});
   const Tensor half =
@@ -66,13 +66,13 @@ void add_stage(ImageSequence& sequence, int number, std::span<const Inception> m
 
 ModelGraph googlenet_blocks(const ModelSpec& model, const StepOptions& step) {
   ImageSequence sequence(model, step);
-  sequence.add("stem", stem);
+  sequence.add("stem", googlenet_stem);
   add_stage(sequence, 3, kStage3);
   sequence.add("maxpool3", [](Tape& t, const Tensor& x) { return halve(t, x, 3); });
   add_stage(sequence, 4, kStage4);
   sequence.add("maxpool4", [](Tape& t, const Tensor& x) { return halve(t, x, 2); });
   add_stage(sequence, 5, kStage5);
-  const double share = active_dropout(step, kDropout);
+  const double share = active_dropout(step, kGoogleNetDropout);
   return std::move(sequence).finish(
       [&](Tape& t, const Tensor& x) { return pooled_classifier(t, x, model.classes, share); });
 }

@@ -47,7 +47,7 @@ Tensor averaged(Tape& tape, const std::string& name, const Tensor& x) {
   return average_pool2d(tape, name, x, {.window = 3, .stride = 1, .padding = 1});
 }
 
-Tensor stem(Tape& tape, const Tensor& images) {
+Tensor inception_stem(Tape& tape, const Tensor& images) {
   const Tensor x = chain(tape, "stem", images, {valid(32, 2), valid(32), same(64)});
   const Tensor wide = chain(tape, "mixed3.conv", x, {valid(96, 2)});
   const Tensor mixed3 = concatenate(tape, "mixed3.cat", {halved(tape, "mixed3.pool", x), wide}, 1);
@@ -109,7 +109,7 @@ Tensor inception_c(Tape& tape, const Tensor& x) {
 
 ModelGraph inception_v4_blocks(const ModelSpec& model, const StepOptions& step) {
   ImageSequence sequence(model, step);
-  sequence.add("stem", stem);
+  sequence.add("stem", inception_stem);
   sequence.add_layers("inception_a", inception_a, 4);
   sequence.add_layers("reduction_a", reduction_a);
   sequence.add_layers("inception_b", inception_b, 7);

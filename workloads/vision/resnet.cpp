@@ -75,7 +75,7 @@ Tensor bottleneck(Tape& tape, const Tensor& input, const Bottleneck& b) {
   return add_scaled(tape, "add", residual, wide, squeeze_excitation(tape, "se", wide, kReduction));
 }
 
-Tensor stem(Tape& tape, const Tensor& images) {
+Tensor resnet_stem(Tape& tape, const Tensor& images) {
   const Tensor x = convolution_norm_relu(
       tape, "stem", images, {.out_channels = 64, .window = 7, .stride = 2, .padding = 3});
   return max_pool2d(tape, "maxpool", x, {.window = 3, .stride = 2, .padding = 1});
@@ -86,7 +86,7 @@ Tensor stem(Tape& tape, const Tensor& images) {
 ModelGraph resnet_blocks(const ModelSpec& model, const StepOptions& step) {
   const ResNet net = dimensions_of(model.architecture);
   ImageSequence sequence(model, step);
-  sequence.add("stem", stem);
+  sequence.add("stem", resnet_stem);
   for (std::size_t stage = 0; stage < net.depths.size(); ++stage) {
     const std::string name = "layer" + std::to_string(stage + 1);
     const Bottleneck others{.width = net.width << stage,

@@ -19,7 +19,7 @@ struct Stage {
 constexpr Stage kStages[] = {{2, 64}, {2, 128}, {3, 256}, {3, 512}, {3, 512}};
 constexpr std::int64_t kPooled = 7;
 constexpr std::int64_t kWidth = 4096;
-constexpr double kDropout = 0.5;
+constexpr double kVggDropout = 0.5;
 
 Tensor features(Tape& tape, const Tensor& images, const Stage& stage) {
   Tensor x = images;
@@ -51,7 +51,7 @@ ModelGraph vgg_blocks(const ModelSpec& model, const StepOptions& step) {
     sequence.add_layers("features" + std::to_string(++number),
                         [stage](Tape& t, const Tensor& x) { return features(t, x, stage); });
   }
-  const double share = active_dropout(step, kDropout);
+  const double share = active_dropout(step, kVggDropout);
   return std::move(sequence).finish(
       [&](Tape& t, const Tensor& x) { return classifier(t, x, model.classes, share); });
 }

@@ -14,12 +14,12 @@
 namespace tessera {
 namespace {
 
-struct Encoder {
+struct VitEncoder {
   int layers;
   std::int64_t hidden, heads, ffn;
 };
-constexpr Encoder kBase{12, 768, 12, 3072};
-constexpr Encoder kLarge{24, 1024, 16, 4096};
+constexpr VitEncoder kBase{12, 768, 12, 3072};
+constexpr VitEncoder kLarge{24, 1024, 16, 4096};
 
 /// Scaled-dot-product attention by composition: both operands are scaled by the root of the factor.
 Tensor composed_attention(Tape& tape, const AttentionInput& input) {
@@ -31,7 +31,7 @@ Tensor composed_attention(Tape& tape, const AttentionInput& input) {
 
 /// Sequence first inside, although images come first: the packed projection reads another order
 /// than row-major, and its results are copied apart.
-Tensor self_attention(Tape& tape, const StepOptions& step, const Tensor& x, const Encoder& e) {
+Tensor self_attention(Tape& tape, const StepOptions& step, const Tensor& x, const VitEncoder& e) {
   const std::int64_t b = x.sizes()[0], s = x.sizes()[1], d = e.hidden / e.heads;
   const Tensor by_place = transpose(tape, x, 0, 1);
   const Tensor packed =
@@ -52,7 +52,7 @@ Tensor self_attention(Tape& tape, const StepOptions& step, const Tensor& x, cons
   return transpose(tape, view(tape, out, {s, b, e.hidden}), 0, 1);
 }
 
-Tensor encoder_layer(Tape& tape, const StepOptions& step, const Tensor& x, const Encoder& e) {
+Tensor encoder_layer(Tape& tape, const StepOptions& step, const Tensor& x, const VitEncoder& e) {
   const Tensor attended = self_attention(tape, step, layer_norm(tape, "ln_1", x), e);
   const Tensor middle = add(tape, "attention.residual", attended, x);
   const Tensor wide = linear(tape, "mlp.up", layer_norm(tape, "ln_2", middle), e.ffn);
@@ -60,7 +60,7 @@ Tensor encoder_layer(Tape& tape, const StepOptions& step, const Tensor& x, const
   return add(tape, "mlp.residual", middle, changed);
 }
 
-Tensor embed(Tape& tape, const Tensor& images, const Encoder& e) {
+Tensor embed(Tape& tape, const Tensor& images, const VitEncoder& e) {
   const Tensor patches = patch_embedding(tape, images, e.hidden);
   const Tensor all = prepend_class_token(tape, patches);
   const Tensor places = tape.parameter("pos_embedding", {1, all.sizes()[1], e.hidden});
@@ -70,7 +70,7 @@ Tensor embed(Tape& tape, const Tensor& images, const Encoder& e) {
 }  // namespace
 
 ModelGraph vit_blocks(const ModelSpec& model, const StepOptions& step) {
-  const Encoder e = model.architecture == VisionArchitecture::vit_l_16 ? kLarge : kBase;
+  const VitEncoder e = model.architecture == VisionArchitecture::vit_l_16 ? kLarge : kBase;
   ImageSequence sequence(model, step);
   sequence.add("embedding", [=](Tape& t, const Tensor& x) { return embed(t, x, e); });
   sequence.add_layers(

@@ -7,13 +7,14 @@
 #include "app/import/job/deepspeed_config.h"
 #include "app/import/job/imported_job.h"
 #include "app/import/job/scenario_draft.h"
+#include "hw/units/lower_case.h"
 #include "sim/config/files/text_file.h"
 
 namespace tessera {
 namespace {
 
 /// Keys that no step depends on, by how they begin.
-constexpr auto kHarmless =
+constexpr auto kHarmlessOfAccelerate =
     std::to_array<std::string_view>({"compute_environment",
                                      "debug",
                                      "enable_cpu_affinity",
@@ -54,36 +55,23 @@ constexpr auto kHarmless =
                                      "fp8_config.",
                                      "dynamo_config.dynamo_prefix"});
 
-/// A key that says what is not simulated, unless it has its usual value, in
-/// lower case.
-struct Rule {
-  std::string_view key;
-  std::string_view usual;
-  const char* what;
-};
-
-constexpr std::array kRules{
-    Rule{"use_cpu", "false", "trains on CPUs, which is not simulated"},
-    Rule{"downcast_bf16", "no", "is for TPUs, which are not simulated"},
-    Rule{"dynamo_backend", "no", "compiles the model: give --framework torch-compile instead"},
-    Rule{"dynamo_config.dynamo_backend", "no",
+constexpr std::array kRulesOfAccelerate{
+    UsualValue{"use_cpu", "false", "trains on CPUs, which is not simulated"},
+    UsualValue{"downcast_bf16", "no", "is for TPUs, which are not simulated"},
+    UsualValue{"dynamo_backend", "no", "compiles the model: give --framework torch-compile instead"},
+    UsualValue{"dynamo_config.dynamo_backend", "no",
          "compiles the model: give --framework torch-compile instead"},
-    Rule{"fsdp_config.fsdp_auto_wrap_policy", "transformer_based_wrap",
+    UsualValue{"fsdp_config.fsdp_auto_wrap_policy", "transformer_based_wrap",
          "divides the model otherwise than by layers, which is not simulated"},
-    Rule{"fsdp_config.fsdp_backward_prefetch", "backward_pre",
+    UsualValue{"fsdp_config.fsdp_backward_prefetch", "backward_pre",
          "gathers later than a layer ahead, which is not simulated"},
-    Rule{"fsdp_config.fsdp_backward_prefetch_policy", "backward_pre",
+    UsualValue{"fsdp_config.fsdp_backward_prefetch_policy", "backward_pre",
          "gathers later than a layer ahead, which is not simulated"},
-    Rule{"fsdp_config.fsdp_offload_params", "false",
+    UsualValue{"fsdp_config.fsdp_offload_params", "false",
          "is not simulated: what is offloaded would stay on the GPU"},
-    Rule{"deepspeed_config.deepspeed_moe_layer_cls_names", "",
+    UsualValue{"deepspeed_config.deepspeed_moe_layer_cls_names", "",
          "keeps layers of experts whole, which is not simulated"},
 };
-
-std::string lower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return text;
-}
 
 /// "FULL_SHARD" of "ShardingStrategy.FULL_SHARD".
 std::string last_part(const std::string& text) {
@@ -140,7 +128,7 @@ class AccelerateJob {
     const std::string kStrategy = "fsdp_config.fsdp_sharding_strategy";
     const std::string kReshard = "fsdp_config.fsdp_reshard_after_forward";
     const std::string strategy = last_part(in_.text(kStrategy).value_or("FULL_SHARD"));
-    const std::string reshard = lower(in_.text(kReshard).value_or(""));
+    const std::string reshard = lower_case(in_.text(kReshard).value_or(""));
     if (reshard == "false" || reshard == "shard_grad_op") return "gradients";
     if (reshard == "hybrid_shard" || reshard == "hybrid_shard_zero2" || reshard == "no_shard")
       return reshard;
@@ -320,10 +308,10 @@ class AccelerateJob {
   }
 
   void judge_rules() {
-    for (const Rule& rule : kRules) {
+    for (const UsualValue& rule : kRulesOfAccelerate) {
       const std::string key(rule.key);
       const auto value = in_.text(key);
-      if (!value || lower(last_part(*value)) == rule.usual) continue;
+      if (!value || lower_case(last_part(*value)) == rule.usual) continue;
       leave_out_value(draft_, in_, options_, key, rule.what, "");
     }
   }
@@ -338,9 +326,9 @@ class AccelerateJob {
   void judge_rest(const std::string& kind) {
     for (const std::string& key : in_.unread_names()) {
       const bool harmless = std::ranges::any_of(
-          kHarmless, [&](std::string_view begin) { return key.starts_with(begin); });
+          kHarmlessOfAccelerate, [&](std::string_view begin) { return key.starts_with(begin); });
       const auto value = in_.text(key);
-      const bool is_off = !value || lower(*value) == "false" || lower(*value) == "no";
+      const bool is_off = !value || lower_case(*value) == "false" || lower_case(*value) == "no";
       if (harmless || is_off || is_of_another_kind(key, kind)) {
         draft_.ignore(key + " = " + value.value_or(""));
       } else {

@@ -1,5 +1,7 @@
 #include "app/import/job/deepspeed_config.h"
 
+#include "hw/units/lower_case.h"
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -12,7 +14,7 @@ namespace {
 constexpr std::int64_t kUsualBucket = 500'000'000;  // elements; DeepSpeed's default
 
 /// Keys that no step depends on, by how they begin.
-constexpr auto kHarmless =
+constexpr auto kHarmlessOfDeepSpeed =
     std::to_array<std::string_view>({"steps_per_print",
                                      "wall_clock_breakdown",
                                      "memory_breakdown",
@@ -67,58 +69,51 @@ constexpr auto kGathering = std::to_array<std::string_view>(
      "zero_optimization.stage3_max_live_parameters", "zero_optimization.max_live_parameters",
      "zero_optimization.stage3_max_reuse_distance", "zero_optimization.max_reuse_distance"});
 
-/// A key that says what is not simulated, unless it has its usual value.
-struct Rule {
-  std::string_view key;
-  std::string_view usual;
-  const char* what;
-};
-
 constexpr const char* kQuantized = "quantizes what ranks send each other: not simulated";
-constexpr std::array kRules{
-    Rule{"amp.enabled", "false", "is apex's mixed precision, which is not simulated"},
-    Rule{"torch_autocast.enabled", "false", "casts by operator, which is not simulated"},
-    Rule{"fp16.fp16_master_weights_and_grads", "false", "keeps fp16 master weights: not simulated"},
-    Rule{"bf16.bf16_master_weights_and_grads", "false", "keeps bf16 master weights: not simulated"},
-    Rule{"bf16.bf16_optimizer_states", "false", "keeps bf16 optimizer states: not simulated"},
-    Rule{"bf16.immediate_grad_update", "true", "changes when gradients are summed: not simulated"},
-    Rule{"sparse_gradients", "false", "sends sparse gradients, which is not simulated"},
-    Rule{"disable_allgather", "false", "broadcasts weights, which is not simulated"},
-    Rule{"zero_optimization.allgather_partitions", "true", "broadcasts weights: not simulated"},
-    Rule{"zero_optimization.reduce_scatter", "true", "all-reduces gradients: not simulated"},
-    Rule{"zero_optimization.zero_quantized_weights", "false", kQuantized},
-    Rule{"zero_optimization.zero_quantized_nontrainable_weights", "false", kQuantized},
-    Rule{"zero_optimization.zero_quantized_gradients", "false", kQuantized},
-    Rule{"zero_optimization.zero_hpz_partition_size", "1",
+constexpr std::array kRulesOfDeepSpeed{
+    UsualValue{"amp.enabled", "false", "is apex's mixed precision, which is not simulated"},
+    UsualValue{"torch_autocast.enabled", "false", "casts by operator, which is not simulated"},
+    UsualValue{"fp16.fp16_master_weights_and_grads", "false", "keeps fp16 master weights: not simulated"},
+    UsualValue{"bf16.bf16_master_weights_and_grads", "false", "keeps bf16 master weights: not simulated"},
+    UsualValue{"bf16.bf16_optimizer_states", "false", "keeps bf16 optimizer states: not simulated"},
+    UsualValue{"bf16.immediate_grad_update", "true", "changes when gradients are summed: not simulated"},
+    UsualValue{"sparse_gradients", "false", "sends sparse gradients, which is not simulated"},
+    UsualValue{"disable_allgather", "false", "broadcasts weights, which is not simulated"},
+    UsualValue{"zero_optimization.allgather_partitions", "true", "broadcasts weights: not simulated"},
+    UsualValue{"zero_optimization.reduce_scatter", "true", "all-reduces gradients: not simulated"},
+    UsualValue{"zero_optimization.zero_quantized_weights", "false", kQuantized},
+    UsualValue{"zero_optimization.zero_quantized_nontrainable_weights", "false", kQuantized},
+    UsualValue{"zero_optimization.zero_quantized_gradients", "false", kQuantized},
+    UsualValue{"zero_optimization.zero_hpz_partition_size", "1",
          "keeps secondary shards within nodes (ZeRO++), which is not simulated"},
-    Rule{"zero_optimization.mics_hierarchical_params_gather", "false",
+    UsualValue{"zero_optimization.mics_hierarchical_params_gather", "false",
          "gathers in two steps, which is not simulated"},
-    Rule{"zero_optimization.use_all_reduce_for_fetch_params", "false",
+    UsualValue{"zero_optimization.use_all_reduce_for_fetch_params", "false",
          "gathers by all-reduce, which is not simulated"},
-    Rule{"zero_optimization.offload_optimizer.ratio", "1.0",
+    UsualValue{"zero_optimization.offload_optimizer.ratio", "1.0",
          "updates a part of the weights on the GPU, which is not simulated"},
-    Rule{"zero_optimization.cpu_offload_params", "false", "offloads weights: not simulated"},
-    Rule{"zero_optimization.cpu_offload_use_pin_memory", "any", ""},
-    Rule{"activation_checkpointing.partition_activations", "false",
+    UsualValue{"zero_optimization.cpu_offload_params", "false", "offloads weights: not simulated"},
+    UsualValue{"zero_optimization.cpu_offload_use_pin_memory", "any", ""},
+    UsualValue{"activation_checkpointing.partition_activations", "false",
          "divides kept activations among ranks, which is not simulated"},
-    Rule{"activation_checkpointing.cpu_checkpointing", "false",
+    UsualValue{"activation_checkpointing.cpu_checkpointing", "false",
          "offloads kept activations, which is not simulated"},
-    Rule{"activation_checkpointing.contiguous_memory_optimization", "any", ""},
-    Rule{"activation_checkpointing.synchronize_checkpoint_boundary", "any", ""},
-    Rule{"activation_checkpointing.number_checkpoints", "any", ""},
-    Rule{"compile.enabled", "false", "compiles the model: give --framework hf-compile instead"},
-    Rule{"compile.deepcompile", "false", "compiles the step, which is not simulated"},
-    Rule{"progressive_layer_drop.enabled", "false", "leaves out layers, which is not simulated"},
-    Rule{"curriculum_learning.enabled", "false", "changes the sequence length: not simulated"},
-    Rule{"data_efficiency.enabled", "false", "changes the sequence length: not simulated"},
-    Rule{"eigenvalue.enabled", "false", "computes eigenvalues, which is not simulated"},
-    Rule{"quantize_training.enabled", "false", "quantizes weights, which is not simulated"},
-    Rule{"hybrid_engine.enabled", "false", "generates text as well, which is not simulated"},
-    Rule{"elasticity.enabled", "false", "chooses the batch by itself: give --global-batch"},
-    Rule{"pipeline.stages", "1", "cuts the model into stages, which is not simulated"},
-    Rule{"pipeline.partition", "any", ""},
-    Rule{"pipeline.seed_layers", "any", ""},
-    Rule{"pipeline.activation_checkpoint_interval", "0",
+    UsualValue{"activation_checkpointing.contiguous_memory_optimization", "any", ""},
+    UsualValue{"activation_checkpointing.synchronize_checkpoint_boundary", "any", ""},
+    UsualValue{"activation_checkpointing.number_checkpoints", "any", ""},
+    UsualValue{"compile.enabled", "false", "compiles the model: give --framework hf-compile instead"},
+    UsualValue{"compile.deepcompile", "false", "compiles the step, which is not simulated"},
+    UsualValue{"progressive_layer_drop.enabled", "false", "leaves out layers, which is not simulated"},
+    UsualValue{"curriculum_learning.enabled", "false", "changes the sequence length: not simulated"},
+    UsualValue{"data_efficiency.enabled", "false", "changes the sequence length: not simulated"},
+    UsualValue{"eigenvalue.enabled", "false", "computes eigenvalues, which is not simulated"},
+    UsualValue{"quantize_training.enabled", "false", "quantizes weights, which is not simulated"},
+    UsualValue{"hybrid_engine.enabled", "false", "generates text as well, which is not simulated"},
+    UsualValue{"elasticity.enabled", "false", "chooses the batch by itself: give --global-batch"},
+    UsualValue{"pipeline.stages", "1", "cuts the model into stages, which is not simulated"},
+    UsualValue{"pipeline.partition", "any", ""},
+    UsualValue{"pipeline.seed_layers", "any", ""},
+    UsualValue{"pipeline.activation_checkpoint_interval", "0",
          "runs layers again, which is not read: set training.recompute"},
 };
 
@@ -126,16 +121,11 @@ bool begins(const std::string& name, std::string_view with) {
   return name.starts_with(with);
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return text;
-}
-
 void judge_rules(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
-  for (const Rule& rule : kRules) {
+  for (const UsualValue& rule : kRulesOfDeepSpeed) {
     const std::string name(rule.key);
     const auto value = in.text(name);
-    if (!value || rule.usual == "any" || lower(*value) == rule.usual) continue;
+    if (!value || rule.usual == "any" || lower_case(*value) == rule.usual) continue;
     leave_out_value(draft, in, options, name, rule.what, "");
   }
 }
@@ -146,10 +136,10 @@ void judge_rest(ScenarioDraft& draft, ForeignFields& in, const JobOptions& optio
   for (const std::string& name : in.unread_names()) {
     const auto starts = [&](std::string_view begin) { return begins(name, begin); };
     const bool is_part_of_offload = name.find(".offload_") != std::string::npos;
-    const bool is_off = lower(in.text(name).value_or("false")) == "false";
+    const bool is_off = lower_case(in.text(name).value_or("false")) == "false";
     if (std::ranges::any_of(kGathering, starts)) {
       gathering += (gathering.empty() ? "" : ", ") + name.substr(name.rfind('.') + 1);
-    } else if (std::ranges::any_of(kHarmless, starts) || is_part_of_offload || is_off) {
+    } else if (std::ranges::any_of(kHarmlessOfDeepSpeed, starts) || is_part_of_offload || is_off) {
       draft.ignore(name + " = " + in.text(name).value_or(""));
     } else {
       leave_out_value(draft, in, options, name,
@@ -229,7 +219,7 @@ void read_zero(ScenarioDraft& draft, ForeignFields& in, const JobOptions& option
 void read_optimizer(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
   const auto given = in.text("optimizer.type");
   if (!given) return draft.assume("optimizer Adam of PyTorch: the file names none");
-  const std::string type = lower(*given);
+  const std::string type = lower_case(*given);
   const bool adam = type == "adam" || type == "adamw";
   const bool unfused = in.flag("optimizer.params.torch_adam");
   if (adam && !unfused && options.framework.empty()) {
@@ -322,9 +312,9 @@ void set_zero_stage(ScenarioDraft& draft, std::int64_t stage, const std::string&
 void read_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
                   const std::string& name) {
   const auto device = in.text(name);
-  if (!device || lower(*device) == "false" || *device == "none") return;
+  if (!device || lower_case(*device) == "false" || *device == "none") return;
   const bool states = name.find("optimizer") != std::string::npos;
-  if (states && (*device == "cpu" || lower(*device) == "true"))
+  if (states && (*device == "cpu" || lower_case(*device) == "true"))
     return draft.set("training.offload_optimizer", "true");
   leave_out_value(draft, in, options, name,
                   states ? "keeps optimizer states on drives, which is not simulated"

@@ -1,6 +1,7 @@
 #include "app/import/job/foreign_fields.h"
 
-#include <algorithm>
+#include "hw/units/lower_case.h"
+
 #include <charconv>
 #include <cmath>
 
@@ -85,9 +86,7 @@ bool ForeignFields::flag(const std::string& name) {
   const auto found = values_.find(name);
   if (found == values_.end()) return false;
   read_[name] = true;
-  std::string text = found->second.text;
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string text = lower_case(found->second.text);
   return text.empty() || text == "true" || text == "1" || text == "yes";
 }
 

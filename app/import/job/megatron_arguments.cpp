@@ -15,7 +15,7 @@ struct Group {
 };
 
 constexpr auto kRead = ArgumentUse::read;
-constexpr auto kHarmless = ArgumentUse::harmless;
+constexpr auto kHarmlessArgument = ArgumentUse::harmless;
 constexpr auto kRefused = ArgumentUse::refused;
 
 constexpr Group kArguments[] = {
@@ -73,7 +73,7 @@ constexpr Group kArguments[] = {
      "--no-overlap-p2p-communication --use-legacy-models --use-mcore-models --deepspeed "
      "--deepspeed_config --deepspeed-config --deterministic-mode --enable-cuda-graph "
      "--external-cuda-graph --cuda-graph-impl --cuda-graph-scope"},
-    {kHarmless, "learning rate, loss, regularization: numbers alone",
+    {kHarmlessArgument, "learning rate, loss, regularization: numbers alone",
      "--lr --min-lr --lr-decay-style --lr-decay-iters --lr-decay-samples --lr-decay-tokens "
      "--lr-warmup-fraction --lr-warmup-iters --lr-warmup-samples --lr-warmup-tokens "
      "--lr-warmup-init --lr-wsd-decay-style --lr-wsd-decay-iters --lr-wsd-decay-samples "
@@ -93,7 +93,7 @@ constexpr Group kArguments[] = {
      "--rotary-scaling-factor --mscale --mscale-all-dim --beta-fast --beta-slow "
      "--original-max-position-embeddings --rope-theta --rotary-interleaved --softmax-scale "
      "--max-padding-length --eod-mask-loss --reset-position-ids"},
-    {kHarmless, "how long the run is, what is read and written beside its steps",
+    {kHarmlessArgument, "how long the run is, what is read and written beside its steps",
      "--train-iters --train-samples --train-tokens --exit-interval --exit-duration-in-mins "
      "--exit-signal-handler --exit-signal --iterations-to-skip --skip-train-iteration-range "
      "--eval-iters --eval-interval --full-validation --multiple-validation-sets --skip-train "
@@ -112,7 +112,7 @@ constexpr Group kArguments[] = {
      "--non-persistent-local-ckpt-algo --replication --replication-jump --replication-factor "
      "--universal-checkpoint --adlr-autoresume --adlr-autoresume-interval "
      "--inference-batch-times-seqlen-threshold"},
-    {kHarmless, "data and tokenizers: read ahead of the step",
+    {kHarmlessArgument, "data and tokenizers: read ahead of the step",
      "--data-path --train-data-path --valid-data-path --test-data-path --data-args-path "
      "--per-split-data-args-path --data-cache-path --data-impl --data-parallel-random-data "
      "--split --mock-data --no-mmap-bin-files --mmap-warmup --object-storage-cache-path "
@@ -126,7 +126,7 @@ constexpr Group kArguments[] = {
      "--valid-weighted-split-paths --test-weighted-split-paths "
      "--create-attention-mask-in-dataloader --sft-tokenizer-prompt-format "
      "--train-data-exact-num-epochs --legacy-tokenizer"},
-    {kHarmless, "logging, profiling on request, checks",
+    {kHarmlessArgument, "logging, profiling on request, checks",
      "--log-interval --log-params-norm --log-num-zeros-in-grad --log-throughput --log-progress "
      "--log-energy --log-memory-to-tensorboard --log-world-size-to-tensorboard "
      "--log-timers-to-tensorboard --log-validation-ppl-to-tensorboard "
@@ -149,7 +149,7 @@ constexpr Group kArguments[] = {
      "--error-injection-type --result-rejected-tracker-filename --enable-gloo-process-groups "
      "--disable-gloo-process-groups --codecarbon-dir --kill-switch-path "
      "--abort-on-unmet-fused-kernel-constraints --te-rng-tracker --inference-rng-tracker"},
-    {kHarmless, "start of the job, and switches that say the default",
+    {kHarmlessArgument, "start of the job, and switches that say the default",
      "--distributed-backend --distributed-timeout-minutes "
      "--distributed-timeout-seconds-after-init --local_rank --local-rank --lazy-mpu-init "
      "--nccl-communicator-config-path --use-cpu-initialization --use-device-initialization "
@@ -289,7 +289,7 @@ constexpr Group kLaunchers[] = {
     {kRead, "size of the job",
      "--nnodes --nproc_per_node --nproc-per-node --num_nodes --num_gpus --num-nodes --num-gpus "
      "--nodes --ntasks --ntasks-per-node --gpus-per-node --gpus --gres -N -n -np --np"},
-    {kHarmless, "where and how processes start",
+    {kHarmlessArgument, "where and how processes start",
      "--node_rank --node-rank --master_addr --master-addr --master_port --master-port "
      "--rdzv_id --rdzv-id --rdzv_backend --rdzv-backend --rdzv_endpoint --rdzv-endpoint "
      "--rdzv_conf --rdzv-conf --max_restarts --max-restarts --monitor_interval "

@@ -2,11 +2,11 @@
 #include "app/import/job/megatron_job.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <memory>
 
 #include "app/import/job/megatron_arguments.h"
+#include "hw/units/lower_case.h"
 #include "sim/config/files/yaml_text.h"
 
 namespace tessera {
@@ -16,10 +16,7 @@ namespace {
 bool is_neutral(std::string_view neutral, const std::string& value) {
   while (!neutral.empty()) {
     const std::size_t end = std::min(neutral.find('|'), neutral.size());
-    std::string lower;
-    for (const char c : value)
-      lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (neutral.substr(0, end) == lower) return true;
+    if (neutral.substr(0, end) == lower_case(value)) return true;
     neutral.remove_prefix(std::min(end + 1, neutral.size()));
   }
   return false;

@@ -1,19 +1,14 @@
 // Megatron-LM's arguments: the model.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include "app/import/job/megatron_job.h"
+#include "hw/units/lower_case.h"
 #include "workloads/model_spec.h"
 
 namespace tessera {
 namespace {
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 struct Tokenizer {
   std::string_view part;  ///< of its type or its model's name, in lower case

@@ -24,12 +24,6 @@ bool holds_command(const std::string& word) {
   return word.find(".py ") != std::string::npos && word.find(" --") != std::string::npos;
 }
 
-std::vector<std::string> texts_of(const std::vector<ShellWord>& words) {
-  std::vector<std::string> texts;
-  for (const ShellWord& word : words) texts.push_back(word.text);
-  return texts;
-}
-
 }  // namespace
 
 ShellStatus ShellReader::run(std::vector<ShellWord> words, const Redirects& redirects) {

@@ -10,13 +10,7 @@
 namespace tessera {
 namespace {
 
-constexpr int kMostNesting = 16;  // default values in each other
-
-std::vector<std::string> texts_of(const std::vector<ShellWord>& words) {
-  std::vector<std::string> texts;
-  for (const ShellWord& word : words) texts.push_back(word.text);
-  return texts;
-}
+constexpr int kMostDefaultsInDefaults = 16;  // default values in each other
 
 }  // namespace
 
@@ -292,7 +286,7 @@ ShellReader::Expansion ShellReader::read_substitution() {
   const bool is_one = inside.find_first_of("|;&<>") == std::string::npos;
   const bool answers = is_one && (inside.starts_with("echo ") || inside.starts_with("expr "));
   if (!runs() || !answers) return {{"$(" + inside + ")"}, false};
-  if (++nesting_ > kMostNesting) fail(start, "commands nest too deeply", "simplify them");
+  if (++nesting_ > kMostDefaultsInDefaults) fail(start, "commands nest too deeply", "simplify them");
   std::vector<std::string> words = ShellReader(inside.substr(5), start, state_).read_as_words();
   --nesting_;
   const std::string text = joined(words);
@@ -305,7 +299,7 @@ ShellReader::Expansion ShellReader::read_substitution() {
 
 /// A default value or a key, which may hold variables itself.
 std::string ShellReader::expanded(const std::string& text) {
-  if (state_.depth > kMostNesting || ++nesting_ > kMostNesting)
+  if (state_.depth > kMostDefaultsInDefaults || ++nesting_ > kMostDefaultsInDefaults)
     fail(line_, "default values nest too deeply", "simplify them");
   const bool has_quotes = text.starts_with('"') || text.starts_with('\'');
   const std::string quoted = has_quotes ? text : "\"" + text + "\"";

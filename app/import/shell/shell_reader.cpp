@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostExpanded = std::size_t{1} << 20;  // characters
 constexpr int kMostSteps = 20000;                            // commands
-constexpr int kMostNesting = 64;                             // blocks
+constexpr int kMostBlocksInBlocks = 64;                             // blocks
 
 }  // namespace
 
@@ -97,7 +97,7 @@ bool ShellReader::word_ahead(std::string_view word) const {
 /// Commands up to one of `stops`, which is not taken; without stops, up to the end.
 void ShellReader::read_list(std::initializer_list<std::string_view> stops, const char* block) {
   const int start = line_;
-  if (++nesting_ > kMostNesting) fail(line_, "blocks nest too deeply", "simplify them");
+  if (++nesting_ > kMostBlocksInBlocks) fail(line_, "blocks nest too deeply", "simplify them");
   for (;;) {
     skip_separators();
     const bool stops_here = std::any_of(stops.begin(), stops.end(),

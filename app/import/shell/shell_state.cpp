@@ -33,6 +33,12 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+std::vector<std::string> texts_of(const std::vector<ShellWord>& words) {
+  std::vector<std::string> texts;
+  for (const ShellWord& word : words) texts.push_back(word.text);
+  return texts;
+}
+
 std::size_t name_length(std::string_view text) {
   if (text.empty() || !is_name_start(text[0])) return 0;
   std::size_t length = 1;

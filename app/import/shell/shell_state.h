@@ -76,6 +76,8 @@ class ShellBranches {
 
 std::string joined(const std::vector<std::string>& words);
 
+std::vector<std::string> texts_of(const std::vector<ShellWord>& words);
+
 /// Length of the name at the start of `text`; 0 where there is none.
 std::size_t name_length(std::string_view text);
 

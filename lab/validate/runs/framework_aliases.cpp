@@ -7,16 +7,12 @@
 #include <string_view>
 
 #include "hw/units/input_error.h"
+#include "hw/units/lower_case.h"
 #include "lab/validate/row_reader.h"
 #include "sim/config/files/csv.h"
 
 namespace tessera {
 namespace {
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -51,7 +47,7 @@ FrameworkAliases::FrameworkAliases(const std::filesystem::path& file) {
   for (const CsvTable::Row& row : table.rows) {
     RowReader reader(table, row, problems);
     const std::string nccl = reader.text("nccl");
-    Alias alias{.part = lower(reader.text("framework")),
+    Alias alias{.part = lower_case(reader.text("framework")),
                 .profile = reader.text("profile"),
                 .tuner = nccl.empty() ? NcclTuner::current : NcclTuner::v2_8};
     alias.until = reader.text("until");
@@ -104,7 +100,7 @@ ProfileChoice FrameworkAliases::choice_of(const std::string& framework, const Ru
 }
 
 const FrameworkAliases::Alias* FrameworkAliases::find(const std::string& framework) const {
-  const std::string name = lower(framework);
+  const std::string name = lower_case(framework);
   const Alias* best = nullptr;
   for (const Alias& alias : aliases_) {
     if (name.find(alias.part) == std::string::npos) continue;

@@ -1,12 +1,12 @@
 #include "sim/formats/snapshot/memory_snapshot.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "hw/units/lower_case.h"
 #include "sim/formats/snapshot/pickle.h"
 
 namespace tessera {
@@ -26,8 +26,8 @@ constexpr std::array<std::pair<std::string_view, SnapshotUse>, 7> kProfilerWords
      {"temporary", SnapshotUse::temporary},
      {"input", SnapshotUse::buffers}}};
 
-SnapshotUse use_called(std::string word) {
-  std::ranges::transform(word, word.begin(), [](unsigned char c) { return std::tolower(c); });
+SnapshotUse use_called(const std::string& written) {
+  const std::string word = lower_case(written);
   for (std::size_t i = 0; i < kUses.size(); ++i)
     if (kUses[i] == word) return static_cast<SnapshotUse>(i);
   for (const auto& [known, use] : kProfilerWords)

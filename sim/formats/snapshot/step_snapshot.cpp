@@ -20,7 +20,7 @@ struct Held {
   SnapshotUse use = SnapshotUse::unknown;
   std::int32_t label = -1;
 };
-struct Range {
+struct AddressRange {
   std::int64_t address = 0, bytes = 0;
 };
 
@@ -66,7 +66,7 @@ class SnapshotRecorder {
     allocator_.free(block);
   }
 
-  void event(SnapshotAction action, Range range, Held held = {}) {
+  void event(SnapshotAction action, AddressRange range, Held held = {}) {
     snapshot_.events.push_back({.action = action,
                                 .address = kFirstAddress + range.address,
                                 .bytes = Bytes(range.bytes),
@@ -77,9 +77,9 @@ class SnapshotRecorder {
   /// it.
   void note_segments(const CachingAllocator::Block& block) {
     if (segments_.contains(block.segment)) return;
-    std::map<int, Range> now;
+    std::map<int, AddressRange> now;
     for (const CachingAllocator::Block& each : allocator_.blocks()) {
-      Range& range = now.try_emplace(each.segment, Range{each.address, 0}).first->second;
+      AddressRange& range = now.try_emplace(each.segment, AddressRange{each.address, 0}).first->second;
       range.bytes += each.bytes;
     }
     for (const auto& [segment, range] : segments_)
@@ -113,7 +113,7 @@ class SnapshotRecorder {
   std::map<std::string, std::size_t> labels_;
   std::unordered_map<std::int64_t, Handle> held_;  ///< by allocation
   std::unordered_map<std::int64_t, Held> owners_;  ///< by address
-  std::map<int, Range> segments_;
+  std::map<int, AddressRange> segments_;
 };
 
 }  // namespace

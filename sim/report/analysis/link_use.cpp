@@ -12,7 +12,7 @@ namespace tessera {
 namespace {
 
 /// What a transfer puts on links after its latency.
-struct Load {
+struct OperatorLoad {
   Seconds latency;
   std::vector<LinkLoad> links;
 };
@@ -45,11 +45,11 @@ class LinkAccount {
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const ProgramOp& op = ops[i];
       if (op.kind == OpKind::kernels || op.kind == OpKind::recv) continue;
-      if (const Load* load = load_of(op, rank)) add(*load, records[i]);
+      if (const OperatorLoad* load = load_of(op, rank)) add(*load, records[i]);
     }
   }
 
-  void add(const Load& load, const OpRecord& record) {
+  void add(const OperatorLoad& load, const OpRecord& record) {
     const Seconds begin = std::min(record.transfer_start + load.latency, record.end);
     const double from = begin / use_.part;
     const double to = std::max(record.end / use_.part, from);
@@ -71,7 +71,7 @@ class LinkAccount {
   }
 
   /// Nothing where another rank counts the transfer: a collective is its first member's.
-  const Load* load_of(const ProgramOp& op, int rank) {
+  const OperatorLoad* load_of(const ProgramOp& op, int rank) {
     const int owner = is_collective(op.kind) ? first_member(rank, op) : rank;
     if (owner != rank) return nullptr;
     const auto [known, is_new] =
@@ -80,7 +80,7 @@ class LinkAccount {
     return &known->second;
   }
 
-  Load make_load(const ProgramOp& op, int rank) const {
+  OperatorLoad make_load(const ProgramOp& op, int rank) const {
     if (is_copy(op.kind)) {
       const int gpu = program_.gpu_of(rank);
       return of_route(op.kind == OpKind::copy_out ? timed_.topology.device_to_host(gpu)
@@ -96,7 +96,7 @@ class LinkAccount {
             : collective_cost(timed_.topology, call, gpus, tuning_));
   }
 
-  Load message(const ProgramOp& op, int rank) const {
+  OperatorLoad message(const ProgramOp& op, int rank) const {
     RankPosition peer = index_.position(rank);
     peer.pipeline = op.peer_stage;
     const std::vector<int> ends = program_.gpus_of({rank, rank_of(peer, program_.layout)});
@@ -107,11 +107,11 @@ class LinkAccount {
     return of_cost(collective_cost(timed_.topology, call, ends, tuning_));
   }
 
-  static Load of_cost(CollectiveCost cost) {
+  static OperatorLoad of_cost(CollectiveCost cost) {
     return {.latency = cost.latency, .links = std::move(cost.loads)};
   }
-  static Load of_route(const Route& route, Bytes bytes, Seconds start) {
-    Load load{.latency = route.latency + start, .links = {}};
+  static OperatorLoad of_route(const Route& route, Bytes bytes, Seconds start) {
+    OperatorLoad load{.latency = route.latency + start, .links = {}};
     for (const LinkId link : route.links)
       load.links.push_back({link, static_cast<double>(bytes.value())});
     return load;
@@ -146,7 +146,7 @@ class LinkAccount {
   LinkUse use_;
   std::vector<std::vector<double>> bytes_;  ///< by link and part; empty where nothing went
   CollectiveTuning tuning_;
-  std::map<Key, Load> loads_;
+  std::map<Key, OperatorLoad> loads_;
   std::map<std::pair<GroupKind, GroupCoordinates>, int> first_member_;
 };
 
