@@ -11,6 +11,7 @@
 #include "workloads/ops/views.h"
 
 namespace tessera {
+namespace bert {
 namespace {
 
 /// Next-sentence prediction, and the classifier's default.
@@ -133,11 +134,13 @@ void pre_training_head(Tape& tape, const ModelSpec& model, const StepOptions& st
 }
 
 }  // namespace
+}  // namespace bert
 
 ModelGraph bert_blocks(const ModelSpec& model, const StepOptions& step) {
-  if (model.outputs > 0) return decoder_of(model, step, embed, layer, span_head);
-  const auto head = step.mode == StepMode::inference ? classification_head : pre_training_head;
-  return decoder_of(model, step, embed, layer, head);
+  if (model.outputs > 0) return decoder_of(model, step, bert::embed, bert::layer, bert::span_head);
+  const auto head =
+      step.mode == StepMode::inference ? bert::classification_head : bert::pre_training_head;
+  return decoder_of(model, step, bert::embed, bert::layer, head);
 }
 
 }  // namespace tessera

@@ -10,6 +10,7 @@
 #include "workloads/ops/views.h"
 
 namespace tessera {
+namespace bloom {
 namespace {
 
 /// softmax(alibi + q k^T) v of [b, heads, s, d]. ALiBi enters as the product's third operand;
@@ -146,9 +147,10 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 }
 
 }  // namespace
+}  // namespace bloom
 
 ModelGraph bloom_blocks(const ModelSpec& model, const StepOptions& step) {
-  return decoder_of(model, step, embed, layer, decoder_head);
+  return decoder_of(model, step, bloom::embed, bloom::layer, decoder_head);
 }
 
 }  // namespace tessera

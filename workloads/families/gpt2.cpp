@@ -9,6 +9,7 @@
 #include "workloads/ops/views.h"
 
 namespace tessera {
+namespace gpt2 {
 namespace {
 
 Tensor conv1d(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out) {
@@ -89,9 +90,10 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 }
 
 }  // namespace
+}  // namespace gpt2
 
 ModelGraph gpt2_blocks(const ModelSpec& model, const StepOptions& step) {
-  return decoder_of(model, step, embed, layer, decoder_head);
+  return decoder_of(model, step, gpt2::embed, gpt2::layer, decoder_head);
 }
 
 }  // namespace tessera

@@ -16,6 +16,7 @@
 #include "workloads/ops/views.h"
 
 namespace tessera {
+namespace llama {
 namespace {
 
 Tensor rotary_table(Tape& tape, const ModelSpec& model, const StepOptions& step,
@@ -203,9 +204,10 @@ void head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 }
 
 }  // namespace
+}  // namespace llama
 
 ModelGraph llama_blocks(const ModelSpec& model, const StepOptions& step) {
-  ModelGraph graph = decoder_of(model, step, embed, layer, head);
+  ModelGraph graph = decoder_of(model, step, llama::embed, llama::layer, llama::head);
   if (TensorShare(step).sums_norms_late()) {
     graph.blocks[1].partial_parameters = 2 * model.hidden;
     graph.blocks[2].partial_parameters = model.hidden;

@@ -10,6 +10,7 @@
 #include "workloads/ops/views.h"
 
 namespace tessera {
+namespace mpt {
 namespace {
 
 /// scores + alibi, which is fp32 and makes the sum fp32: one kernel; backward casts the gradient.
@@ -117,9 +118,10 @@ void head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 }
 
 }  // namespace
+}  // namespace mpt
 
 ModelGraph mpt_blocks(const ModelSpec& model, const StepOptions& step) {
-  return decoder_of(model, step, embed, layer, head);
+  return decoder_of(model, step, mpt::embed, mpt::layer, mpt::head);
 }
 
 }  // namespace tessera

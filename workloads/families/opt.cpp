@@ -9,6 +9,7 @@
 #include "workloads/ops/views.h"
 
 namespace tessera {
+namespace opt {
 namespace {
 
 /// Rows that the position table holds before position 0 (`OPTLearnedPositionalEmbedding.offset`).
@@ -119,9 +120,10 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 }
 
 }  // namespace
+}  // namespace opt
 
 ModelGraph opt_blocks(const ModelSpec& model, const StepOptions& step) {
-  return decoder_of(model, step, embed, layer, decoder_head);
+  return decoder_of(model, step, opt::embed, opt::layer, decoder_head);
 }
 
 }  // namespace tessera

@@ -70,7 +70,8 @@ Tensor layer(Tape& tape, const Tensor& x, const CaitEncoder& e) {
                          feed_forward(tape, "mlp", layer_norm(tape, "norm2", middle)));
 }
 
-Tensor class_attention(Tape& tape, const std::string& name, const Tensor& all, const CaitEncoder& e) {
+Tensor class_attention(Tape& tape, const std::string& name, const Tensor& all,
+                       const CaitEncoder& e) {
   const std::int64_t b = all.sizes()[0];
   const auto heads = [&](const Tensor& part) {
     const Tensor split =
@@ -119,7 +120,8 @@ Tensor embed_patches(Tape& tape, const Tensor& images, const CaitEncoder& e) {
 }  // namespace
 
 ModelGraph cait_blocks(const ModelSpec& model, const StepOptions& step) {
-  const CaitEncoder e = model.architecture == VisionArchitecture::cait_s24 ? kSmall : kExtraExtraSmall;
+  const CaitEncoder e =
+      model.architecture == VisionArchitecture::cait_s24 ? kSmall : kExtraExtraSmall;
   ImageSequence sequence(model, step);
   sequence.add("embedding", [=](Tape& t, const Tensor& x) { return embed_patches(t, x, e); });
   sequence.add_layers(

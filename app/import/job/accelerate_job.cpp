@@ -58,19 +58,20 @@ constexpr auto kHarmlessOfAccelerate =
 constexpr std::array kRulesOfAccelerate{
     UsualValue{"use_cpu", "false", "trains on CPUs, which is not simulated"},
     UsualValue{"downcast_bf16", "no", "is for TPUs, which are not simulated"},
-    UsualValue{"dynamo_backend", "no", "compiles the model: give --framework torch-compile instead"},
+    UsualValue{"dynamo_backend", "no",
+               "compiles the model: give --framework torch-compile instead"},
     UsualValue{"dynamo_config.dynamo_backend", "no",
-         "compiles the model: give --framework torch-compile instead"},
+               "compiles the model: give --framework torch-compile instead"},
     UsualValue{"fsdp_config.fsdp_auto_wrap_policy", "transformer_based_wrap",
-         "divides the model otherwise than by layers, which is not simulated"},
+               "divides the model otherwise than by layers, which is not simulated"},
     UsualValue{"fsdp_config.fsdp_backward_prefetch", "backward_pre",
-         "gathers later than a layer ahead, which is not simulated"},
+               "gathers later than a layer ahead, which is not simulated"},
     UsualValue{"fsdp_config.fsdp_backward_prefetch_policy", "backward_pre",
-         "gathers later than a layer ahead, which is not simulated"},
+               "gathers later than a layer ahead, which is not simulated"},
     UsualValue{"fsdp_config.fsdp_offload_params", "false",
-         "is not simulated: what is offloaded would stay on the GPU"},
+               "is not simulated: what is offloaded would stay on the GPU"},
     UsualValue{"deepspeed_config.deepspeed_moe_layer_cls_names", "",
-         "keeps layers of experts whole, which is not simulated"},
+               "keeps layers of experts whole, which is not simulated"},
 };
 
 /// "FULL_SHARD" of "ShardingStrategy.FULL_SHARD".

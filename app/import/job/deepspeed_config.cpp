@@ -1,12 +1,12 @@
 #include "app/import/job/deepspeed_config.h"
 
-#include "hw/units/lower_case.h"
-
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <string_view>
 #include <utility>
+
+#include "hw/units/lower_case.h"
 
 namespace tessera {
 namespace {
@@ -73,38 +73,45 @@ constexpr const char* kQuantized = "quantizes what ranks send each other: not si
 constexpr std::array kRulesOfDeepSpeed{
     UsualValue{"amp.enabled", "false", "is apex's mixed precision, which is not simulated"},
     UsualValue{"torch_autocast.enabled", "false", "casts by operator, which is not simulated"},
-    UsualValue{"fp16.fp16_master_weights_and_grads", "false", "keeps fp16 master weights: not simulated"},
-    UsualValue{"bf16.bf16_master_weights_and_grads", "false", "keeps bf16 master weights: not simulated"},
+    UsualValue{"fp16.fp16_master_weights_and_grads", "false",
+               "keeps fp16 master weights: not simulated"},
+    UsualValue{"bf16.bf16_master_weights_and_grads", "false",
+               "keeps bf16 master weights: not simulated"},
     UsualValue{"bf16.bf16_optimizer_states", "false", "keeps bf16 optimizer states: not simulated"},
-    UsualValue{"bf16.immediate_grad_update", "true", "changes when gradients are summed: not simulated"},
+    UsualValue{"bf16.immediate_grad_update", "true",
+               "changes when gradients are summed: not simulated"},
     UsualValue{"sparse_gradients", "false", "sends sparse gradients, which is not simulated"},
     UsualValue{"disable_allgather", "false", "broadcasts weights, which is not simulated"},
-    UsualValue{"zero_optimization.allgather_partitions", "true", "broadcasts weights: not simulated"},
+    UsualValue{"zero_optimization.allgather_partitions", "true",
+               "broadcasts weights: not simulated"},
     UsualValue{"zero_optimization.reduce_scatter", "true", "all-reduces gradients: not simulated"},
     UsualValue{"zero_optimization.zero_quantized_weights", "false", kQuantized},
     UsualValue{"zero_optimization.zero_quantized_nontrainable_weights", "false", kQuantized},
     UsualValue{"zero_optimization.zero_quantized_gradients", "false", kQuantized},
     UsualValue{"zero_optimization.zero_hpz_partition_size", "1",
-         "keeps secondary shards within nodes (ZeRO++), which is not simulated"},
+               "keeps secondary shards within nodes (ZeRO++), which is not simulated"},
     UsualValue{"zero_optimization.mics_hierarchical_params_gather", "false",
-         "gathers in two steps, which is not simulated"},
+               "gathers in two steps, which is not simulated"},
     UsualValue{"zero_optimization.use_all_reduce_for_fetch_params", "false",
-         "gathers by all-reduce, which is not simulated"},
+               "gathers by all-reduce, which is not simulated"},
     UsualValue{"zero_optimization.offload_optimizer.ratio", "1.0",
-         "updates a part of the weights on the GPU, which is not simulated"},
+               "updates a part of the weights on the GPU, which is not simulated"},
     UsualValue{"zero_optimization.cpu_offload_params", "false", "offloads weights: not simulated"},
     UsualValue{"zero_optimization.cpu_offload_use_pin_memory", "any", ""},
     UsualValue{"activation_checkpointing.partition_activations", "false",
-         "divides kept activations among ranks, which is not simulated"},
+               "divides kept activations among ranks, which is not simulated"},
     UsualValue{"activation_checkpointing.cpu_checkpointing", "false",
-         "offloads kept activations, which is not simulated"},
+               "offloads kept activations, which is not simulated"},
     UsualValue{"activation_checkpointing.contiguous_memory_optimization", "any", ""},
     UsualValue{"activation_checkpointing.synchronize_checkpoint_boundary", "any", ""},
     UsualValue{"activation_checkpointing.number_checkpoints", "any", ""},
-    UsualValue{"compile.enabled", "false", "compiles the model: give --framework hf-compile instead"},
+    UsualValue{"compile.enabled", "false",
+               "compiles the model: give --framework hf-compile instead"},
     UsualValue{"compile.deepcompile", "false", "compiles the step, which is not simulated"},
-    UsualValue{"progressive_layer_drop.enabled", "false", "leaves out layers, which is not simulated"},
-    UsualValue{"curriculum_learning.enabled", "false", "changes the sequence length: not simulated"},
+    UsualValue{"progressive_layer_drop.enabled", "false",
+               "leaves out layers, which is not simulated"},
+    UsualValue{"curriculum_learning.enabled", "false",
+               "changes the sequence length: not simulated"},
     UsualValue{"data_efficiency.enabled", "false", "changes the sequence length: not simulated"},
     UsualValue{"eigenvalue.enabled", "false", "computes eigenvalues, which is not simulated"},
     UsualValue{"quantize_training.enabled", "false", "quantizes weights, which is not simulated"},
@@ -114,7 +121,7 @@ constexpr std::array kRulesOfDeepSpeed{
     UsualValue{"pipeline.partition", "any", ""},
     UsualValue{"pipeline.seed_layers", "any", ""},
     UsualValue{"pipeline.activation_checkpoint_interval", "0",
-         "runs layers again, which is not read: set training.recompute"},
+               "runs layers again, which is not read: set training.recompute"},
 };
 
 bool begins(const std::string& name, std::string_view with) {

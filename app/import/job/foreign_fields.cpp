@@ -1,9 +1,9 @@
 #include "app/import/job/foreign_fields.h"
 
-#include "hw/units/lower_case.h"
-
 #include <charconv>
 #include <cmath>
+
+#include "hw/units/lower_case.h"
 
 namespace tessera {
 namespace {

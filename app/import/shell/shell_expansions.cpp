@@ -286,7 +286,8 @@ ShellReader::Expansion ShellReader::read_substitution() {
   const bool is_one = inside.find_first_of("|;&<>") == std::string::npos;
   const bool answers = is_one && (inside.starts_with("echo ") || inside.starts_with("expr "));
   if (!runs() || !answers) return {{"$(" + inside + ")"}, false};
-  if (++nesting_ > kMostDefaultsInDefaults) fail(start, "commands nest too deeply", "simplify them");
+  if (++nesting_ > kMostDefaultsInDefaults)
+    fail(start, "commands nest too deeply", "simplify them");
   std::vector<std::string> words = ShellReader(inside.substr(5), start, state_).read_as_words();
   --nesting_;
   const std::string text = joined(words);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostExpanded = std::size_t{1} << 20;  // characters
 constexpr int kMostSteps = 20000;                            // commands
-constexpr int kMostBlocksInBlocks = 64;                             // blocks
+constexpr int kMostBlocksInBlocks = 64;                      // blocks
 
 }  // namespace
 

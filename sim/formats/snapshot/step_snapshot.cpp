@@ -79,7 +79,8 @@ class SnapshotRecorder {
     if (segments_.contains(block.segment)) return;
     std::map<int, AddressRange> now;
     for (const CachingAllocator::Block& each : allocator_.blocks()) {
-      AddressRange& range = now.try_emplace(each.segment, AddressRange{each.address, 0}).first->second;
+      AddressRange& range =
+          now.try_emplace(each.segment, AddressRange{each.address, 0}).first->second;
       range.bytes += each.bytes;
     }
     for (const auto& [segment, range] : segments_)
