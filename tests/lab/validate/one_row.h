@@ -42,10 +42,12 @@ inline Fields llama_row(const Fields& changes = {}) {
   return fields;
 }
 
-/// A file in a folder of the test's own.
+/// A file in a folder of the running test's own: corrections lie beside the runs that they correct,
+/// and hold for all there.
 inline std::filesystem::path planted(const std::string& name, const std::string& text) {
-  static const ScratchFolder folder;
-  return folder.write(name, text);
+  static std::map<std::string, ScratchFolder> folders;
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  return folders[std::string(test.test_suite_name()) + "." + test.name()].write(name, text);
 }
 
 /// Header and one row.
