@@ -20,16 +20,21 @@ function(tessera_sources folder result)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# Release builds compile two dozen sources at a time, because reading the libraries' headers and instantiating their templates
-# takes most of the time. The laboratory's fits name their internals alike, so their sources stay apart; so do all in
-# the other presets, where one source at a time is changed.
+# Release builds compile several sources at a time, because reading the libraries' headers and instantiating their templates
+# takes most of the time: two dozen of the product, which needs 0.7 of the CPU time that it needs with eight; eight of the
+# laboratory and the tests, which name their internals more freely. The laboratory's fits all name them alike, so
+# their sources stay apart; so do all in the other presets, where one source at a time is changed.
 set(TESSERA_VARIANT_FOLDERS lab/fit)
 
 function(tessera_unity_build target folder)
   if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 24)
+  set(batch 24)
+  if(folder MATCHES "^(lab|tests)/")
+    set(batch 8)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
   get_target_property(sources ${target} SOURCES)
   list(JOIN TESSERA_VARIANT_FOLDERS "|" variants)
   list(FILTER sources INCLUDE REGEX "^${CMAKE_SOURCE_DIR}/(${variants})/")
