@@ -47,7 +47,7 @@ class AccelerateJob {
     read_parallelism(kind);
     read_kind(kind);
     read_compiler();
-    if (mixed_ == "fp8") read_fp8();
+    if (mixed_ == "fp8") read_fp8(kind);
     judge_rules();
     judge_rest(kind);
     set_data_parallel_job(draft_, in_, options_, sizes_);
@@ -71,7 +71,7 @@ class AccelerateJob {
   /// Weights, gradients and states stay fp32; products take 16-bit copies.
   void set_autocast() {
     draft_.set_text("training.precision", mixed_ == "no" ? "fp32" : mixed_);
-    if (mixed_ != "bf16" && mixed_ != "fp16") return;
+    if (mixed_ != "bf16" && mixed_ != "fp16" && mixed_ != "fp8") return;
     for (const char* part : {"parameters", "gradients", "reduce", "optimizer_states"})
       draft_.set(std::string("training.mixed_precision.") + part, "fp32");
     draft_.set("training.mixed_precision.master_weights", "false");
@@ -136,9 +136,13 @@ class AccelerateJob {
 
   /// Transformer Engine scales by earlier steps, torchao by the matrix itself (accelerate's
   /// utils/dataclasses.py, TERecipeKwargs, AORecipeKwargs, MSAMPRecipeKwargs).
-  void read_fp8() {
+  void read_fp8(const std::string& kind) {
     const std::string kBackend = "fp8_config.backend";
     const std::string backend = lower(in_.text(kBackend).value_or(""));
+    if (kind == "MEGATRON_LM") return;
+    if (kind == "DEEPSPEED")
+      return leave_out_value(draft_, in_, options_, "mixed_precision",
+                             "under DeepSpeed is not simulated", "known: no, bf16, fp16");
     if (backend.empty()) draft_.assume("fp8 by Transformer Engine: fp8_config names no backend");
     if (backend == "msamp")
       leave_out_value(draft_, in_, options_, kBackend,
@@ -300,15 +304,20 @@ class AccelerateJob {
   void judge_rules() {
     for (const Rule& rule : kRules) {
       const std::string key(rule.key);
+      if (is_idle_fp8(key)) continue;
       const auto value = in_.text(key);
       if (!value || lower(last_part(*value)) == rule.usual) continue;
       leave_out_value(draft_, in_, options_, key, rule.what, "");
     }
   }
 
+  bool is_idle_fp8(const std::string& key) const {
+    return key.starts_with("fp8_config.") && mixed_ != "fp8";
+  }
+
   /// Sections of kinds that do not run have no part in the job.
   bool is_of_another_kind(const std::string& key, const std::string& kind) const {
-    return (key.starts_with("fsdp_config.") && kind != "FSDP") ||
+    return is_idle_fp8(key) || (key.starts_with("fsdp_config.") && kind != "FSDP") ||
            (key.starts_with("deepspeed_config.") && kind != "DEEPSPEED") ||
            (key.starts_with("megatron_lm_config.") && kind != "MEGATRON_LM");
   }

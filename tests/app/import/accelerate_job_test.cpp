@@ -96,6 +96,19 @@ TEST(AccelerateJob, TheLibraryOfFp8DecidesHowItScales) {
               testing::AllOf(HasSubstr("job.yaml:7"), HasSubstr("fp8_config.backend = MSAMP")));
 }
 
+// Under autocast weights, gradients and moments stay fp32, whatever products are in.
+TEST(AccelerateJob, Fp8WithoutShardsHoldsWhatAutocastHolds) {
+  const std::string job = "distributed_type: MULTI_GPU\nnum_processes: 8\nmixed_precision: ";
+  const std::string section = "fp8_config:\n  backend: MSAMP\n";
+  auto fields = test::leaves_of(import(job + "fp8\nfp8_config:\n  backend: TE\n").scenario);
+  EXPECT_EQ(fields["training.mixed_precision.parameters"], "fp32");
+  EXPECT_EQ(fields["training.mixed_precision.optimizer_states"], "fp32");
+  EXPECT_EQ(refusal(job + "bf16\n" + section), "");  // a section that nothing asks for
+  EXPECT_THAT(refusal("distributed_type: DEEPSPEED\nmixed_precision: fp8\n"
+                      "deepspeed_config:\n  zero_stage: 2\n"),
+              HasSubstr("mixed_precision = fp8 under DeepSpeed"));
+}
+
 TEST(AccelerateJob, InductorMergesPointwiseKernels) {
   const std::string section = "dynamo_config:\n  dynamo_backend: ";
   auto compiled = test::leaves_of(
