@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "app/import/job/accelerate_keys.h"
 #include "app/import/job/deepspeed_config.h"
 #include "app/import/job/imported_job.h"
 #include "app/import/job/scenario_draft.h"
@@ -13,71 +14,12 @@
 namespace tessera {
 namespace {
 
-/// Keys that no step depends on, by how they begin.
-constexpr auto kHarmlessOfAccelerate =
-    std::to_array<std::string_view>({"compute_environment",
-                                     "debug",
-                                     "enable_cpu_affinity",
-                                     "machine_rank",
-                                     "main_training_function",
-                                     "main_process_ip",
-                                     "main_process_port",
-                                     "rdzv_",
-                                     "same_network",
-                                     "gpu_ids",
-                                     "commands",
-                                     "command_file",
-                                     "use_stateful_dataloader",
-                                     "mpirun_config.",
-                                     "tpu_",
-                                     "sagemaker",
-                                     "monitor",
-                                     "max_restarts",
-                                     "role",
-                                     "tee",
-                                     "log_dir",
-                                     "use_parallelism_config",
-                                     "deepspeed_config.deepspeed_hostfile",
-                                     "deepspeed_config.deepspeed_multinode_launcher",
-                                     "deepspeed_config.deepspeed_inclusion_filter",
-                                     "deepspeed_config.deepspeed_exclusion_filter",
-                                     "deepspeed_config.zero3_init_flag",
-                                     "deepspeed_config.zero3_save_16bit_model",
-                                     "deepspeed_config.offload_optimizer_nvme_path",
-                                     "deepspeed_config.offload_param_nvme_path",
-                                     "fsdp_config.fsdp_cpu_ram_efficient_loading",
-                                     "fsdp_config.fsdp_sync_module_states",
-                                     "fsdp_config.fsdp_state_dict_type",
-                                     "fsdp_config.fsdp_use_orig_params",
-                                     "fsdp_config.fsdp_transformer_layer_cls_to_wrap",
-                                     "fsdp_config.fsdp_min_num_params",
-                                     "fsdp_config.fsdp_forward_prefetch",
-                                     "fp8_config.",
-                                     "dynamo_config.dynamo_prefix"});
-
-constexpr std::array kRulesOfAccelerate{
-    UsualValue{"use_cpu", "false", "trains on CPUs, which is not simulated"},
-    UsualValue{"downcast_bf16", "no", "is for TPUs, which are not simulated"},
-    UsualValue{"dynamo_backend", "no",
-               "compiles the model: give --framework torch-compile instead"},
-    UsualValue{"dynamo_config.dynamo_backend", "no",
-               "compiles the model: give --framework torch-compile instead"},
-    UsualValue{"fsdp_config.fsdp_auto_wrap_policy", "transformer_based_wrap",
-               "divides the model otherwise than by layers, which is not simulated"},
-    UsualValue{"fsdp_config.fsdp_backward_prefetch", "backward_pre",
-               "gathers later than a layer ahead, which is not simulated"},
-    UsualValue{"fsdp_config.fsdp_backward_prefetch_policy", "backward_pre",
-               "gathers later than a layer ahead, which is not simulated"},
-    UsualValue{"fsdp_config.fsdp_offload_params", "false",
-               "is not simulated: what is offloaded would stay on the GPU"},
-    UsualValue{"deepspeed_config.deepspeed_moe_layer_cls_names", "",
-               "keeps layers of experts whole, which is not simulated"},
-};
-
 /// "FULL_SHARD" of "ShardingStrategy.FULL_SHARD".
 std::string last_part(const std::string& text) {
   return text.substr(text.rfind('.') + 1);
 }
+
+constexpr std::int64_t kMostGpus = 1'000'000;
 
 /// Reads one file; one method per part of it.
 class AccelerateJob {
@@ -88,13 +30,16 @@ class AccelerateJob {
   ImportedJob read() {
     const std::string kind = in_.text("distributed_type").value_or("NO");
     mixed_ = in_.text("mixed_precision").value_or("no");
-    set_model_and_framework(draft_, options_, name_, framework_of(kind));
+    framework_ = options_.framework.empty() ? framework_of(kind) : options_.framework;
+    set_model_and_framework(draft_, options_, name_, framework_);
     sizes_.gpus = kind == "NO" ? 1 : in_.integer("num_processes").value_or(0);
     if (kind == "NO") in_.integer("num_processes");
     nodes_ = in_.integer("num_machines").value_or(1);
     sizes_.accumulation = in_.integer("gradient_accumulation_steps").value_or(0);
     read_parallelism(kind);
     read_kind(kind);
+    read_compiler();
+    if (mixed_ == "fp8") read_fp8(kind);
     judge_rules();
     judge_rest(kind);
     set_data_parallel_job(draft_, in_, options_, sizes_);
@@ -118,7 +63,7 @@ class AccelerateJob {
   /// Weights, gradients and states stay fp32; products take 16-bit copies.
   void set_autocast() {
     draft_.set_text("training.precision", mixed_ == "no" ? "fp32" : mixed_);
-    if (mixed_ != "bf16" && mixed_ != "fp16") return;
+    if (mixed_ != "bf16" && mixed_ != "fp16" && mixed_ != "fp8") return;
     for (const char* part : {"parameters", "gradients", "reduce", "optimizer_states"})
       draft_.set(std::string("training.mixed_precision.") + part, "fp32");
     draft_.set("training.mixed_precision.master_weights", "false");
@@ -155,13 +100,51 @@ class AccelerateJob {
     const std::string kVersion = "fsdp_config.fsdp_version";
     const std::int64_t version = in_.integer(kVersion).value_or(1);
     if (version > 2) in_.refuse(kVersion, "is " + std::to_string(version), "known: 1, 2");
-    if (version != 2) return;
+    if (version == 2) switch_framework("copies_gathered", "true");
+  }
+
+  /// The profile, but for one of its fields.
+  void switch_framework(const std::string& field, const std::string& value) {
     YamlNode framework;
     framework.kind = YamlNode::Kind::mapping;
-    draft_.set("training.framework", std::move(framework));
-    draft_.set_text("training.framework.extends",
-                    options_.framework.empty() ? "fsdp" : options_.framework);
-    draft_.set("training.framework.copies_gathered", "true");
+    if (!is_switched_) draft_.set("training.framework", std::move(framework));
+    is_switched_ = true;
+    draft_.set_text("training.framework.extends", framework_);
+    draft_.set("training.framework." + field, value);
+  }
+
+  /// torch.compile of the model: chains of pointwise kernels merge.
+  void read_compiler() {
+    for (const char* key : {"dynamo_backend", "dynamo_config.dynamo_backend"}) {
+      const std::string backend = lower_case(in_.text(key).value_or("no"));
+      if (backend == "no") continue;
+      draft_.set("training.kernels", "fused");
+      if (backend != "inductor")
+        leave_out_value(draft_, in_, options_, key,
+                        "compiles otherwise than Inductor, which is not simulated",
+                        "known: INDUCTOR, NO");
+    }
+  }
+
+  /// Transformer Engine scales by earlier steps, torchao by the matrix itself (accelerate's
+  /// utils/dataclasses.py, TERecipeKwargs, AORecipeKwargs, MSAMPRecipeKwargs).
+  void read_fp8(const std::string& kind) {
+    const std::string kBackend = "fp8_config.backend";
+    const std::string backend = lower_case(in_.text(kBackend).value_or(""));
+    if (kind == "MEGATRON_LM") return;
+    if (kind == "DEEPSPEED")
+      return leave_out_value(draft_, in_, options_, "mixed_precision",
+                             "under DeepSpeed is not simulated", "known: no, bf16, fp16");
+    if (backend.empty()) draft_.assume("fp8 by Transformer Engine: fp8_config names no backend");
+    if (backend == "msamp")
+      leave_out_value(draft_, in_, options_, kBackend,
+                      "keeps gradients and moments in fp8, which is not simulated",
+                      "known: TE, AO");
+    else if (!backend.empty() && backend != "te" && backend != "ao")
+      in_.refuse(kBackend, "is " + backend, "known: TE, AO");
+    switch_framework("fp8_scaling", backend == "ao" ? "current" : "delayed");
+    if (backend == "ao" && in_.flag("fp8_config.enable_fsdp_float8_all_gather"))
+      draft_.set("training.data_parallel.gather_fp8", "true");
   }
 
   /// accelerate's plugin reduces in the format that it computes in (set_mixed_precision of
@@ -258,7 +241,9 @@ class AccelerateJob {
     sizes_.width = tensor * context;
     if (tensor > 1) draft_.set("parallelism.tensor", tensor);
     if (context > 1) read_context(context);
-    if (replicate > 1 && shard > 1) draft_.set("training.data_parallel.shard_group", shard);
+    // Ranks of a context group divide states too (the mesh dp_shard_cp of parallelism_config.py).
+    if (replicate > 1 && shard * context > 1)
+      draft_.set("training.data_parallel.shard_group", std::min(shard * context, kMostGpus));
     if (sizes_.width > 1 && options_.framework.empty() && kind != "MEGATRON_LM")
       in_.refuse(tensor > 1 ? size_name("tp_size") : size_name("cp_size"),
                  "splits the model: Hugging Face's modules run whole in the "
@@ -309,17 +294,22 @@ class AccelerateJob {
   }
 
   void judge_rules() {
-    for (const UsualValue& rule : kRulesOfAccelerate) {
+    for (const UsualValue& rule : accelerate::kRules) {
       const std::string key(rule.key);
+      if (is_idle_fp8(key)) continue;
       const auto value = in_.text(key);
       if (!value || lower_case(last_part(*value)) == rule.usual) continue;
       leave_out_value(draft_, in_, options_, key, rule.what, "");
     }
   }
 
+  bool is_idle_fp8(const std::string& key) const {
+    return key.starts_with("fp8_config.") && mixed_ != "fp8";
+  }
+
   /// Sections of kinds that do not run have no part in the job.
   bool is_of_another_kind(const std::string& key, const std::string& kind) const {
-    return (key.starts_with("fsdp_config.") && kind != "FSDP") ||
+    return is_idle_fp8(key) || (key.starts_with("fsdp_config.") && kind != "FSDP") ||
            (key.starts_with("deepspeed_config.") && kind != "DEEPSPEED") ||
            (key.starts_with("megatron_lm_config.") && kind != "MEGATRON_LM");
   }
@@ -327,7 +317,7 @@ class AccelerateJob {
   void judge_rest(const std::string& kind) {
     for (const std::string& key : in_.unread_names()) {
       const bool harmless = std::ranges::any_of(
-          kHarmlessOfAccelerate, [&](std::string_view begin) { return key.starts_with(begin); });
+          accelerate::kHarmless, [&](std::string_view begin) { return key.starts_with(begin); });
       const auto value = in_.text(key);
       const bool is_off = !value || lower_case(*value) == "false" || lower_case(*value) == "no";
       if (harmless || is_off || is_of_another_kind(key, kind)) {
@@ -345,7 +335,8 @@ class AccelerateJob {
   std::string name_;
   ScenarioDraft draft_;
   BatchSizes sizes_;
-  std::string mixed_;
+  std::string mixed_, framework_;
+  bool is_switched_ = false;  ///< the scenario has a profile with fields of its own
   std::int64_t nodes_ = 1;
 };
 

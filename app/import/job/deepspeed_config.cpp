@@ -137,16 +137,27 @@ void judge_rules(ScenarioDraft& draft, ForeignFields& in, const JobOptions& opti
   }
 }
 
+/// Keys of `offload_optimizer` and `offload_param` that say how, not what, is moved.
+bool is_part_of_offload(const std::string& name) {
+  constexpr auto kParts =
+      std::to_array<std::string_view>({"device", "pin_memory", "buffer_", "max_in_cpu", "fast_init",
+                                       "nvme_path", "pipeline", "ratio", "cpuadam_cores_perc"});
+  const auto section = name.find(".offload_");
+  if (section == std::string::npos) return false;
+  const auto part = std::string_view(name).substr(name.find('.', section + 1) + 1);
+  return std::ranges::any_of(kParts, [&](std::string_view one) { return part.starts_with(one); });
+}
+
 /// What is left: harmless, about gathering, or not known.
 void judge_rest(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
   std::string gathering;
   for (const std::string& name : in.unread_names()) {
     const auto starts = [&](std::string_view begin) { return begins(name, begin); };
-    const bool is_part_of_offload = name.find(".offload_") != std::string::npos;
     const bool is_off = lower_case(in.text(name).value_or("false")) == "false";
     if (std::ranges::any_of(kGathering, starts)) {
       gathering += (gathering.empty() ? "" : ", ") + name.substr(name.rfind('.') + 1);
-    } else if (std::ranges::any_of(kHarmlessOfDeepSpeed, starts) || is_part_of_offload || is_off) {
+    } else if (std::ranges::any_of(kHarmlessOfDeepSpeed, starts) || is_part_of_offload(name) ||
+               is_off) {
       draft.ignore(name + " = " + in.text(name).value_or(""));
     } else {
       leave_out_value(draft, in, options, name,

@@ -97,9 +97,9 @@ class TorchtitanJob {
     tensor_ = degree({"parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"});
     stages_ =
         degree({"parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree"});
-    const std::int64_t context =
+    context_ =
         degree({"parallelism.context_parallel_degree", "experimental.context_parallel_degree"});
-    width_ = std::min(tensor_ * stages_, kMostGpus) * context;
+    width_ = std::min(tensor_ * stages_, kMostGpus) * context_;
     if (tensor_ > 1) {
       draft_.set("parallelism.tensor", tensor_);
       draft_.set("parallelism.sequence_parallel", "true");
@@ -113,12 +113,13 @@ class TorchtitanJob {
         in_.text("parallelism.context_parallel_rotate_method")
             .value_or(
                 in_.text("experimental.context_parallel_rotate_method").value_or("allgather"));
-    if (context == 1) return;
-    draft_.set("parallelism.context", context);
+    if (context_ == 1) return;
+    draft_.set("parallelism.context", context_);
     draft_.set("parallelism.context_attention", rotation == "alltoall" ? "ring" : "all_gather");
   }
 
-  /// -1 shards: all GPUs that are left, whose number the file does not say.
+  /// -1 shards: all GPUs that are left, whose number the file does not say. Ranks of a context
+  /// group divide states too (the mesh dp_shard_cp of torchtitan/distributed/parallel_dims.py).
   void read_shards() {
     const std::string replicate_key = called(
         {"parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"});
@@ -140,9 +141,10 @@ class TorchtitanJob {
                      std::to_string(options_.gpus),
                  "correct --gpus");
     draft_.set("parallelism.data", replicas_);
-    if (shard == 1 && replicate > 1) draft_.set("training.data_parallel.sharding", "none");
-    if (shard > 1 && replicate > 1) draft_.set("training.data_parallel.shard_group", shard);
-    if (shard > 1) read_reshard();
+    const std::int64_t sharers = std::min(shard * context_, kMostGpus);
+    if (sharers == 1 && replicate > 1) draft_.set("training.data_parallel.sharding", "none");
+    if (sharers > 1 && replicate > 1) draft_.set("training.data_parallel.shard_group", sharers);
+    if (sharers > 1) read_reshard();
     set_cluster(draft_, options_, gpus);
   }
 
@@ -362,7 +364,7 @@ class TorchtitanJob {
   const JobOptions& options_;
   std::string name_;
   ScenarioDraft draft_;
-  std::int64_t tensor_ = 1, stages_ = 1;
+  std::int64_t tensor_ = 1, stages_ = 1, context_ = 1;
   std::int64_t width_ = 1;  ///< GPUs that share a replica
   std::int64_t replicas_ = 1;
   std::int64_t layers_ = 0;  ///< of the model; 0: not known

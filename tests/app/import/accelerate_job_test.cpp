@@ -51,5 +51,98 @@ TEST(AccelerateJob, FsdpAccumulatesWholeGradientsUnderNoSync) {
   EXPECT_THAT(job.assumed, Contains(HasSubstr("under no_sync")));
 }
 
+std::string refusal(const std::string& text) {
+  try {
+    import(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const std::string kFp8 =
+    "distributed_type: FSDP\nmixed_precision: fp8\nnum_processes: 8\nfsdp_config:\n"
+    "  fsdp_version: 2\n";
+
+// 2 replicas of 2 shards of 2 context ranks: states are divided by 4.
+TEST(AccelerateJob, RanksOfAContextGroupDivideStates) {
+  JobOptions options;
+  options.model = "llama-3-8b";
+  options.framework = "torchtitan";
+  auto fields =
+      test::leaves_of(import_accelerate(kFsdp + "  fsdp_version: 2\nparallelism_config:\n"
+                                                "  parallelism_config_dp_replicate_size: 2\n"
+                                                "  parallelism_config_dp_shard_size: 2\n"
+                                                "  parallelism_config_cp_size: 2\n",
+                                        "job.yaml", options)
+                          .scenario);
+  EXPECT_EQ(fields["training.data_parallel.shard_group"], "4");
+  EXPECT_EQ(fields["parallelism.data"], "4");
+}
+
+// MS-AMP keeps gradients and moments in fp8; Transformer Engine takes scales of earlier steps,
+// torchao those of the matrix itself.
+TEST(AccelerateJob, TheLibraryOfFp8DecidesHowItScales) {
+  auto engine = test::leaves_of(import(kFp8 + "fp8_config:\n  backend: TE\n").scenario);
+  EXPECT_EQ(engine["training.precision"], "fp8");
+  EXPECT_EQ(engine["training.framework.fp8_scaling"], "delayed");
+  EXPECT_EQ(engine["training.framework.copies_gathered"], "true");
+  auto torchao = test::leaves_of(
+      import(kFp8 + "fp8_config:\n  backend: AO\n  enable_fsdp_float8_all_gather: true\n")
+          .scenario);
+  EXPECT_EQ(torchao["training.framework.fp8_scaling"], "current");
+  EXPECT_EQ(torchao["training.data_parallel.gather_fp8"], "true");
+  EXPECT_THAT(refusal(kFp8 + "fp8_config:\n  backend: MSAMP\n  opt_level: O2\n"),
+              testing::AllOf(HasSubstr("job.yaml:7"), HasSubstr("fp8_config.backend = MSAMP")));
+}
+
+// Under autocast weights, gradients and moments stay fp32, whatever products are in.
+TEST(AccelerateJob, Fp8WithoutShardsHoldsWhatAutocastHolds) {
+  const std::string job = "distributed_type: MULTI_GPU\nnum_processes: 8\nmixed_precision: ";
+  const std::string section = "fp8_config:\n  backend: MSAMP\n";
+  auto fields = test::leaves_of(import(job + "fp8\nfp8_config:\n  backend: TE\n").scenario);
+  EXPECT_EQ(fields["training.mixed_precision.parameters"], "fp32");
+  EXPECT_EQ(fields["training.mixed_precision.optimizer_states"], "fp32");
+  EXPECT_EQ(refusal(job + "bf16\n" + section), "");  // a section that nothing asks for
+  EXPECT_THAT(refusal("distributed_type: DEEPSPEED\nmixed_precision: fp8\n"
+                      "deepspeed_config:\n  zero_stage: 2\n"),
+              HasSubstr("mixed_precision = fp8 under DeepSpeed"));
+}
+
+TEST(AccelerateJob, InductorMergesPointwiseKernels) {
+  const std::string section = "dynamo_config:\n  dynamo_backend: ";
+  auto compiled = test::leaves_of(
+      import(kFsdp + section + "INDUCTOR\n  dynamo_mode: default\n  dynamo_use_dynamic: false\n")
+          .scenario);
+  EXPECT_EQ(compiled["training.kernels"], "fused");
+  auto eager = test::leaves_of(import(kFsdp + section + "'NO'\n").scenario);
+  EXPECT_FALSE(eager.contains("training.kernels"));
+  EXPECT_THAT(refusal(kFsdp + section + "INDUCTOR\n  dynamo_mode: reduce-overhead\n"),
+              HasSubstr("dynamo_config.dynamo_mode = reduce-overhead"));
+  EXPECT_THAT(refusal(kFsdp + section + "CUDAGRAPHS\n"), HasSubstr("other"));
+}
+
+// Of offload_optimizer only what says how bytes move is harmless.
+TEST(DeepspeedJob, ASwitchOfOffloadThatIsNotKnownIsRefused) {
+  const auto with = [](const std::string& key) {
+    JobOptions options;
+    options.model = "llama-3-8b";
+    options.gpus = 8;
+    return import_deepspeed(
+        R"({"bf16": {"enabled": true}, "train_micro_batch_size_per_gpu": 1, "zero_optimization":)"
+        R"({"stage": 3, "offload_optimizer": {"device": "cpu", )" +
+            key + "}}}",
+        "ds.json", options);
+  };
+  auto known = test::leaves_of(with(R"("pin_memory": true, "buffer_count": 4)").scenario);
+  EXPECT_EQ(known["training.offload_optimizer"], "true");
+  try {
+    with(R"("super_offload": true)");
+    ADD_FAILURE() << "SuperOffload updates beside backward";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("offload_optimizer.super_offload = true"));
+  }
+}
+
 }  // namespace
 }  // namespace tessera

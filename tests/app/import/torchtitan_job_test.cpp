@@ -101,6 +101,20 @@ TEST(TorchtitanJob, ShardsOverTheGpusThatAreLeft) {
   EXPECT_THAT(refusal(text, options), HasSubstr("56 GPUs, not 60"));
 }
 
+// 2 replicas of 4 shards of 2 context ranks: 8 ranks divide the states; without shards the 2 do.
+TEST(TorchtitanJob, RanksOfAContextGroupDivideStates) {
+  const std::string replicas = kModel + kNoCheckpoints +
+                               "[parallelism]\ncontext_parallel_degree = 2\n"
+                               "data_parallel_replicate_degree = 2\n"
+                               "data_parallel_shard_degree = ";
+  auto shards = fields_of_job(replicas + "4\n");
+  EXPECT_EQ(shards["training.data_parallel.shard_group"], "8");
+  EXPECT_EQ(shards["parallelism.data"], "8");
+  auto whole = fields_of_job(replicas + "1\n");
+  EXPECT_EQ(whole["training.data_parallel.shard_group"], "2");
+  EXPECT_EQ(whole.count("training.data_parallel.sharding"), 0U);
+}
+
 TEST(TorchtitanJob, Float8IsItsPrecisionAndTheGatherOfWeights) {
   auto job = fields_of_job(
       "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"float8\"]\n" + kNoCheckpoints +
@@ -152,6 +166,26 @@ TEST(TorchtitanJob, RefusesByNameAndLineWhatItDoesNotKnow) {
       refusal("[model]\nname = \"llama4\"\nflavor = \"17bx16e\"\n" + kNoCheckpoints + shards),
       HasSubstr("17bx16e of llama4"));
   EXPECT_THAT(refusal("[model\n"), HasSubstr("job.toml:1"));
+}
+
+TEST(TorchtitanJob, ASwitchThatChangesTheStepIsNotTakenForHarmless) {
+  const std::string job =
+      kModel + kNoCheckpoints + "[parallelism]\ndata_parallel_shard_degree = 8\n";
+  const std::string replicas = "[fault_tolerance]\ngroup_size = 2\nenable = ";
+  EXPECT_THAT(refusal(job + replicas + "true\n"),
+              testing::AllOf(HasSubstr("job.toml:10"), HasSubstr("fault_tolerance.enable")));
+  EXPECT_EQ(refusal(job + replicas + "false\n"), "");
+  // Until September 2024 the loss over parts of the vocabulary was switched off this way.
+  EXPECT_THAT(refusal(job + "[training]\nenable_loss_parallel = false\n"),
+              HasSubstr("training.enable_loss_parallel = false"));
+}
+
+TEST(TorchtitanJob, WeightsOnTheCpuAreRefusedWithoutNamingWhatWouldBeAnotherStep) {
+  const std::string text = refusal(kModel + kNoCheckpoints +
+                                   "[parallelism]\ndata_parallel_shard_degree = 8\n"
+                                   "[training]\nenable_cpu_offload = true\n");
+  EXPECT_THAT(text, HasSubstr("training.enable_cpu_offload = true keeps weights in host memory"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("memory.planner")));
 }
 
 TEST(TorchtitanJob, NotesWhatNoStepDependsOnWithItsLine) {
