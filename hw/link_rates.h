@@ -31,6 +31,11 @@ inline constexpr Seconds kPcieHop = 0.5_us;
 /// HDR InfiniBand adapter, and as much for a switch (stas00/ml-engineering network/README.md).
 inline constexpr Seconds kInfinibandHop = 0.6_us;
 inline constexpr Seconds kRoceHop = 2_us;  ///< recalled
-inline constexpr Seconds kEfaHop = 20_us;  ///< recalled; NCCL over EFA measures 65 us and more
+/// What EFA's plug-in tells NCCL's tuner of a message (aws/aws-ofi-nccl, platform data of
+/// p4d.24xlarge, p4de and p5; recalled). Two p4de start an all-reduce, with two such messages,
+/// after 161 us.
+inline constexpr Seconds kEfaHop = 75_us;
+/// The same from p5en on (recalled).
+inline constexpr Seconds kNewEfaHop = 35_us;
 
 }  // namespace tessera

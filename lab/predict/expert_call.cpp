@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "lab/predict/serving_kernels.h"
+#include "lab/predict/source_spreads.h"
 #include "predictor/measured/kernel_csv.h"
 
 namespace tessera {
@@ -171,6 +172,7 @@ std::optional<ServingCall> read_expert_call(MeasuredTable& table) {
                      .stand_in = "sort, permute, two grouped products, activation, weighted sum",
                      .stack = std::string(call.stack),
                      .kernels = kernels_of(call),
+                     .source_spread = source_spread::kExperts,
                      .warm_sets = kWarmSets};
 }
 

@@ -10,6 +10,7 @@
 #include "lab/fit/tensor/half_memory_table.h"
 #include "lab/predict/attention_stand_in.h"
 #include "lab/predict/scored_files.h"
+#include "lab/predict/source_spreads.h"
 #include "predictor/attention/attention_predictor.h"
 
 namespace tessera {
@@ -56,6 +57,8 @@ std::string stand_in_of(const AttentionMeasurement& row) {
   std::string text;
   if (!row.known) text = row.stack + ": the implementation that its name says, else the fastest";
   if (row.eight_bits) text += (text.empty() ? "" : "; ") + std::string("fp8 at 1.5 times bf16");
+  if (row.eight_bit_cache && !row.eight_bits)
+    text += (text.empty() ? "" : "; ") + std::string("a cache in fp8 as one in bf16");
   if (row.window > 0 && row.window < row.call.seq_kv)
     text += (text.empty() ? "" : "; ") + std::string("a window as whole blocks of keys");
   return text;
@@ -92,7 +95,12 @@ class AttentionPredictors {
       predictor.emplace(gpu_of(row), *request_.weights.attention,
                         row.served ? AttentionSetting::serving : AttentionSetting::training,
                         row.stack);
-    return predictor->predict(row.call);
+    KernelPrediction prediction = predictor->predict(row.call);
+    const bool fitted = predictor->measured(row.call) && !row.eight_bits && !row.eight_bit_cache &&
+                        row.call.window == 0;
+    if (row.served && !fitted)
+      prediction.spread = with_source(prediction.spread, source_spread::kAttention);
+    return prediction;
   }
 
  private:

@@ -8,6 +8,7 @@
 #include "lab/predict/scored_files.h"
 #include "lab/predict/served_kernels.h"
 #include "lab/predict/serving_kernels.h"
+#include "lab/predict/source_spreads.h"
 
 namespace tessera {
 namespace {
@@ -78,7 +79,7 @@ KernelScores score_serving(const ScoreRequest& request) {
                                              .skipped = {}});
     fill(score, [&] {
       const ServedTime served = predictors.timed(*call);
-      score.half_width = log_half_width(served.spread);
+      score.half_width = log_half_width(with_source(served.spread, call->source_spread));
       return served.time;
     });
   }

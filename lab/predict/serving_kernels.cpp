@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "lab/predict/attention_stand_in.h"
+#include "lab/predict/source_spreads.h"
 #include "predictor/measured/kernel_csv.h"
 #include "predictor/product_format.h"
 
@@ -170,7 +171,8 @@ std::optional<ServingCall> read_mla_call(MeasuredTable& table) {
       .name = with_format(part == "module" ? "mla module" : "mla attention", table.text(3)),
       .stand_in = "attention with heads of 160, of the implementation that is nearest",
       .stack = std::string(table.text(9)),
-      .kernels = {}};
+      .kernels = {},
+      .source_spread = source_spread::kLatents};
   if (part == "module") add_projections(format, batch * seq, batch * *prefix, heads, call.kernels);
   const bool eight_bits = table.text(10) == "fp8" && part == "attention" && format != nullptr;
   const bool absorbed = absorbs(call.stack, part == "module");

@@ -29,7 +29,8 @@ struct ServingCall {
   std::string stand_in;  ///< what it is predicted as
   std::string stack;     ///< software that ran it
   std::vector<ServingKernel> kernels;
-  int warm_sets = 0;  ///< of operands of products that calls go through in turn; 0: cold
+  double source_spread = 0;  ///< of all calls of its software (source_spreads.h)
+  int warm_sets = 0;         ///< of operands of products that calls go through in turn; 0: cold
 };
 
 /// Pointwise over 16-bit tensors: `read` and `written` elements, in rows.

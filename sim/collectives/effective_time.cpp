@@ -29,13 +29,21 @@ double blackwell_factor(const RingShape& shape, const CollectiveConstants& c) {
   return is_blackwell(shape) && shape.path == PathClass::nvlink ? c.latency_blackwell : 1;
 }
 
+/// RCCL on GPUs of AMD: what a generation does to the tuner's latencies is fitted to NVIDIA's
+/// alone.
+bool is_amd(const RingShape& shape) {
+  return shape.architecture >= Architecture::cdna1 && shape.architecture <= Architecture::cdna4;
+}
+
 double base_factor(const RingShape& shape, const CollectiveConstants& c) {
+  if (is_amd(shape)) return 1;
   return is_hopper(shape) ? c.base_hopper * blackwell_factor(shape, c) : c.base_before_hopper;
 }
 
 double step_factor(const RingShape& shape, Protocol protocol, const CollectiveConstants& c) {
   double factor =
       is_hopper(shape) ? c.step_hopper * blackwell_factor(shape, c) : c.step_before_hopper;
+  if (is_amd(shape)) factor = 1;
   if (shape.path != PathClass::nvlink) factor = c.step_pcie;
   if (protocol == Protocol::simple) factor *= c.step_simple;
   if (protocol == Protocol::ll128) factor *= c.step_ll128;

@@ -23,7 +23,8 @@ enum Column : std::size_t {
   kSource,
   kDtype,
   kWindow,
-  kHeadDimV
+  kHeadDimV,
+  kCacheDtype
 };
 
 std::optional<AttentionDirection> direction_of(std::string_view name) {
@@ -115,6 +116,7 @@ const std::vector<std::string> kAttentionColumns{"gpu",    "direction",  "causal
 /// Number format, window, and heads whose values are of another size (as heads of the mean).
 void read_extras(MeasuredTable& table, AttentionMeasurement& row) {
   row.eight_bits = table.text(kDtype) == "fp8";
+  row.eight_bit_cache = table.text(kCacheDtype) == "fp8";
   if (!table.text(kWindow).empty() && table.text(kWindow) != "0")
     row.window = table.extent(kWindow).value_or(0);
   if (table.text(kHeadDimV).empty()) return;
@@ -156,7 +158,7 @@ AttentionTable read_attention(const std::filesystem::path& path) {
 }
 
 AttentionTable read_attention_to_predict(const std::filesystem::path& path) {
-  MeasuredTable table(path, kAttentionColumns, {"dtype", "window", "head_dim_v"});
+  MeasuredTable table(path, kAttentionColumns, {"dtype", "window", "head_dim_v", "kv_cache_dtype"});
   return read_table(table, path, true);
 }
 

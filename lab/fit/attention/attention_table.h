@@ -25,7 +25,8 @@ struct AttentionMeasurement {
   bool known = true;        ///< false: software that nobody assigned an implementation to
   std::int64_t window = 0;  ///< keys that a query sees at most; 0 = all
   bool eight_bits = false;  ///< operands in fp8
-  std::string_view line;    ///< the row as it stands in the file
+  bool eight_bit_cache = false;  ///< keys and values cached in fp8
+  std::string_view line;         ///< the row as it stands in the file
 };
 
 /// A file in the format of measurements/kernels/attention.csv.

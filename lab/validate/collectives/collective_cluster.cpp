@@ -104,6 +104,12 @@ void add_interconnect(const CollectiveRun& run, const Catalog& catalog, NodeSpec
   node.nvlink_latency = kNvlinkHop;
 }
 
+/// p5en joins H200; later instances join Blackwell.
+Seconds efa_hop(const GpuSpec& gpu) {
+  const bool before = gpu.architecture <= Architecture::hopper && !has(gpu.id, "H200");
+  return before ? kEfaHop : kNewEfaHop;
+}
+
 void add_nics(const CollectiveRun& run, NodeSpec& node) {
   if (run.nodes < 2) return;
   static const std::regex kNics(R"((\d{1,3})\s*[xX]\s*(\d{1,5})\s*G)");
@@ -117,7 +123,7 @@ void add_nics(const CollectiveRun& run, NodeSpec& node) {
   const double together = std::stod(found[1]) / node.nic_count;
   node.nic_bandwidth = BytesPerSecond(std::stod(found[2]) * together * 1e9 / 8);
   node.nic_efficiency = kNicShare;
-  node.nic_latency = has(run.inter_link, "EFA")    ? kEfaHop
+  node.nic_latency = has(run.inter_link, "EFA")    ? efa_hop(node.gpu)
                      : has(run.inter_link, "RoCE") ? kRoceHop
                                                    : kInfinibandHop;
 }

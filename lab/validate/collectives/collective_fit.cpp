@@ -1,6 +1,7 @@
 #include "lab/validate/collectives/collective_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -43,8 +44,8 @@ std::vector<const PlannedRun*> without_launch_floor(const std::vector<const Plan
   const PlannedRun* shortest =
       *std::ranges::min_element(sweep, {}, [](const PlannedRun* run) { return run->measured; });
   const Seconds time = time_parts(shortest->plan, nccl_constants()).time();
-  const bool kineto = shortest->launch == "kineto";  // has a floor of its own
-  if (kineto || shortest->measured < time * kMultiple) return sweep;
+  const bool has_own_floor = shortest->launch == "kineto" || shortest->launch == kOneThread;
+  if (has_own_floor || shortest->measured < time * kMultiple) return sweep;
   std::vector<const PlannedRun*> rest;
   for (const PlannedRun* run : sweep) {
     if (run->plan.call.bytes >= kSmall) rest.push_back(run);
@@ -67,12 +68,13 @@ Sweeps sweeps_of(const std::vector<PlannedRun>& runs) {
 struct Point {
   FittedConstants fitted;
 
-  static constexpr std::size_t kSize = kConstantNames.size() + 3;
+  static constexpr std::array<Seconds LaunchStyles::*, 4> kStyles = {
+      &LaunchStyles::mpi, &LaunchStyles::torch, &LaunchStyles::kineto_floor,
+      &LaunchStyles::launch_of_a_gpu};
+  static constexpr std::size_t kSize = kConstantNames.size() + kStyles.size();
   double get(std::size_t i) const {
     if (i < kConstantNames.size()) return fitted.constants.*kConstantNames[i].value;
-    const LaunchStyles& launch = fitted.launch;
-    const std::size_t style = i - kConstantNames.size();
-    return (style == 0 ? launch.mpi : style == 1 ? launch.torch : launch.kineto_floor).value();
+    return (fitted.launch.*kStyles[i - kConstantNames.size()]).value();
   }
   void set(std::size_t i, double value) {
     if (i < kConstantNames.size()) {
@@ -80,9 +82,7 @@ struct Point {
       fitted.constants.*kConstantNames[i].value = share ? std::min(value, kMostShare) : value;
       return;
     }
-    const std::size_t style = i - kConstantNames.size();
-    LaunchStyles& launch = fitted.launch;
-    (style == 0 ? launch.mpi : style == 1 ? launch.torch : launch.kineto_floor) = Seconds(value);
+    fitted.launch.*kStyles[i - kConstantNames.size()] = Seconds(value);
   }
 };
 
@@ -117,7 +117,7 @@ Seconds predicted_time(const PlannedRun& run, const CollectiveConstants& constan
                        const LaunchStyles& launch) {
   const Seconds alone = time_parts(run.plan, constants).time();
   const bool reduces = run.plan.call.kind != CollectiveKind::send_recv;
-  return launch.measured(alone, run.launch, reduces);
+  return launch.measured(alone, run.launch, run.ranks, reduces);
 }
 
 FittedConstants fit_constants(const std::vector<PlannedRun>& runs,

@@ -16,6 +16,7 @@ struct PlannedRun {
   CollectivePlan plan;
   Seconds measured;
   std::string launch;
+  int ranks = 0;
   std::string sweep;  ///< rows of one sweep differ in size only
 };
 

@@ -2,6 +2,7 @@
 
 #include "hw/units/input_error.h"
 #include "lab/validate/row_reader.h"
+#include "lab/validate/runs/launch_style.h"
 #include "sim/collectives/collective_names.h"
 #include "sim/config/files/csv.h"
 
@@ -23,6 +24,15 @@ std::int64_t read_bytes(RowReader& reader) {
   return bytes;
 }
 
+/// Files write nccl-tests-threads for any single process. aiconfigurator starts nccl-tests with a
+/// thread for each GPU (-t, collector/collect_nccl.py; recalled), others as its pages show, with
+/// one thread for all (-g).
+std::string launch_of(RowReader& reader) {
+  std::string launch = reader.text("launch");
+  const bool a_thread_each = reader.text("source").starts_with("aiconfigurator");
+  return launch == "nccl-tests-threads" && !a_thread_each ? kOneThread : launch;
+}
+
 CollectiveRun read_run(const CsvTable& table, const CsvTable::Row& row,
                        std::vector<Problem>& problems) {
   RowReader reader(table, row, problems);
@@ -32,7 +42,7 @@ CollectiveRun read_run(const CsvTable& table, const CsvTable::Row& row,
   run.intra_link = reader.text("intra_link");
   run.inter_link = reader.text("inter_link");
   run.dtype = reader.text("dtype");
-  run.launch = reader.text("launch");
+  run.launch = launch_of(reader);
   run.ranks = static_cast<int>(reader.count("n_gpus", 0));
   run.nodes = static_cast<int>(reader.count("n_nodes", 0));
   if (run.ranks == 1 && reader.text("n_gpus") == "1")

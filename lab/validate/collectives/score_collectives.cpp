@@ -38,7 +38,9 @@ class Planner {
     const CollectiveCall call{
         .kind = run.collective, .bytes = run.bytes, .reduces_in_switch = reduces_in_switch(run)};
     const std::vector<int> ranks = ranks_of_run(run, topology.cluster());
-    return {row, plan_collective(topology, call, ranks), run.measured, run.launch, sweep_of(run)};
+    return {row,          plan_collective(topology, call, ranks),
+            run.measured, run.launch,
+            run.ranks,    sweep_of(run)};
   }
 
  private:
@@ -135,6 +137,8 @@ std::vector<std::pair<std::string, double>> listed(const FittedConstants& fitted
   list.emplace_back("launch mpi, us", fitted.launch.mpi.value() * 1e6);
   list.emplace_back("launch torch, us", fitted.launch.torch.value() * 1e6);
   list.emplace_back("launch kineto floor, us", fitted.launch.kineto_floor.value() * 1e6);
+  list.emplace_back("launch of a GPU by one thread, us",
+                    fitted.launch.launch_of_a_gpu.value() * 1e6);
   list.emplace_back("mean |log error|", fitted.mean_log_error);
   return list;
 }

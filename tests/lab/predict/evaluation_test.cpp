@@ -1,10 +1,13 @@
 #include "lab/predict/evaluation.h"
 
+#include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "lab/predict/source_spreads.h"
 #include "tests/predictor/synthetic_measurements.h"
 #include "tests/predictor/tensor/half_gpus.h"
 #include "tests/predictor/test_files.h"
@@ -140,6 +143,30 @@ TEST(Evaluation, TheJsonHoldsOneEntryPerGroup) {
   EXPECT_EQ(group["n"], 1);
   EXPECT_NEAR(group["mean_abs_error_pct"].get<double>(), 50, 1e-3);
   EXPECT_NEAR(group["median_abs_error_pct"].get<double>(), 50, 1e-3);
+  EXPECT_TRUE(group["coverage_80_pct"].is_null());  // a roofline knows no interval
+}
+
+/// An interval of e^0.1 = 1.105 times the prediction holds 1.10 times it and not 1.12 times.
+TEST(Evaluation, CountsTheIntervalsThatHoldTheMeasurement) {
+  const auto text = std::make_shared<const std::string>("abc");
+  KernelScores scores{.text = text, .header = {}};
+  scores.gpus = {"V100-PCIe-32GB"};
+  scores.ops = {"linear"};
+  const auto add = [&](std::size_t at, double measured, double half_width) {
+    scores.rows.push_back({.line = std::string_view(*text).substr(at, 1),
+                           .measured_us = measured,
+                           .predicted_us = 100,
+                           .half_width = half_width,
+                           .predicted_as = {},
+                           .skipped = {}});
+  };
+  add(0, 110, 0.1);
+  add(1, 112, 0.1);
+  add(2, 100, 0);  // without one
+  finish_scores(scores, "rows.csv");
+  ASSERT_EQ(scores.groups.size(), 1u);
+  EXPECT_EQ(scores.groups[0].n, 3);
+  EXPECT_EQ(scores.groups[0].held_pct, 50);
 }
 
 TEST(Evaluation, TheJsonHoldsEveryColumnOfEveryRow) {
@@ -189,6 +216,31 @@ TEST(Evaluation, AttentionIsPredictedAsItWasTimedAndUnfusedRowsAreSkipped) {
   const KernelScores bound = score_kernels(path, weights, PredictorForm::roofline, half_test_gpu);
   EXPECT_NEAR(bound.rows[0].predicted_us, 1762, 1);
   EXPECT_THROW(score_kernels(path, weights, PredictorForm::neusight, half_test_gpu), InputError);
+}
+
+/// An 8-bit cache is predicted as a 16-bit one, by a profile that was fitted to such calls: what is
+/// added to its spread is the source alone.
+TEST(Evaluation, ACallThatNoProfileWasFittedToIsAsUncertainAsItsSource) {
+  const ScratchFolder folder;
+  const std::string call =
+      "A100-SXM4-80GB,bf16,forward,1,4,32,32,128,4096,4096,1000,vllm/vllm_flash_attn,x,";
+  const auto path = folder.write(
+      "attention.csv",
+      "gpu,dtype,direction,causal,batch,heads,kv_heads,head_dim,seq_q,seq_kv,latency_us,stack,"
+      "source,kv_cache_dtype\n" +
+          call + "bf16\n" + call + "fp8\n");
+  const PredictorWeights weights = load_weights(committed_weights());
+  const KernelScores scores = score_kernels(path, weights, PredictorForm::tessera, half_test_gpu);
+  EXPECT_EQ(scores.rows[0].predicted_as, "");
+  EXPECT_EQ(scores.rows[1].predicted_as, "a cache in fp8 as one in bf16");
+  EXPECT_EQ(scores.rows[0].predicted_us, scores.rows[1].predicted_us);
+  EXPECT_GT(scores.rows[0].half_width, 0);
+  constexpr double kEightyPercent = 1.2816;
+  EXPECT_NEAR(scores.rows[1].half_width,
+              std::hypot(scores.rows[0].half_width, kEightyPercent * source_spread::kAttention),
+              1e-9);
+  const KernelScores bound = score_kernels(path, weights, PredictorForm::roofline, half_test_gpu);
+  EXPECT_EQ(bound.rows[1].half_width, 0);  // a roofline knows no interval
 }
 
 TEST(Evaluation, SixteenBitMemoryBoundRowsTakeTheServersKernels) {

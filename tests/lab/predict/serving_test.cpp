@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "lab/predict/evaluation.h"
+#include "lab/predict/source_spreads.h"
 #include "predictor/product_format.h"
 #include "predictor/weights/weights.h"
 #include "tests/predictor/tensor/half_test_data.h"
@@ -71,6 +72,15 @@ TEST(ServedExperts, ExpertsWithoutTokensAreNotRead) {
   ASSERT_EQ(times.size(), 2u);
   // 32 choices meet 32 experts, 128 choices all 128: four times the weights of 25 MB each.
   EXPECT_GT(times[1], 3 * times[0]);
+}
+
+TEST(ServedExperts, AreAtLeastAsUncertainAsTheSoftwareThatRunsThem) {
+  const ScratchFolder folder;
+  const auto path = folder.write("rows.csv", kExpertHeader + experts(4096, 8, "sglang/triton"));
+  const KernelScores scores =
+      score_kernels(path, load_weights(committed_weights()), PredictorForm::tessera, h100);
+  // 80 % of a normal distribution lie within 1.2816 standard deviations.
+  EXPECT_GT(scores.rows[0].half_width, 1.2816 * source_spread::kExperts);
 }
 
 TEST(ServedAttention, AbsorbedProjectionsCostMoreArithmetic) {

@@ -8,6 +8,7 @@
 #include "lab/validate/collectives/calibrate_collectives.h"
 #include "lab/validate/collectives/collective_cluster.h"
 #include "lab/validate/collectives/collective_text.h"
+#include "lab/validate/runs/launch_style.h"
 #include "sim/report/collective_report.h"
 #include "tests/hw/units/measurements.h"
 #include "tests/hw/units/scratch.h"
@@ -59,6 +60,39 @@ TEST(CollectiveCluster, InterLinkDescribesTheNics) {
   EXPECT_EQ(cluster.node.nic_count, 8);
   EXPECT_NEAR(cluster.node.nic_bandwidth.value(), 50e9, 1);
   EXPECT_THROW(cluster_on("H100-SXM5-80GB", 16, 2, "NVSwitch", "fast"), InputError);
+}
+
+TEST(CollectiveCluster, EfaTakesWhatItsPlugInTellsNccl) {
+  const auto nic = [](const std::string& gpu, const std::string& inter) {
+    return cluster_on(gpu, 16, 2, "NVLink NVSwitch", inter).node.nic_latency;
+  };
+  EXPECT_EQ(nic("A100-SXM4-80GB", "4x100G EFA per node"), 75_us);
+  EXPECT_EQ(nic("H100-SXM5-80GB", "32x100G EFA"), 75_us);
+  EXPECT_EQ(nic("H200-SXM5-141GB", "16x200G EFA"), 35_us);
+  EXPECT_EQ(nic("B200-SXM-180GB", "8x400G EFA"), 35_us);
+  EXPECT_EQ(nic("A100-SXM4-80GB", "8x200G InfiniBand"), 0.6_us);
+}
+
+TEST(LaunchStyles, OneThreadLaunchesOnEveryGpuInTurn) {
+  const LaunchStyles styles{.launch_of_a_gpu = 5_us};
+  EXPECT_EQ(styles.measured(10_us, kOneThread, 8, true), 40_us);
+  EXPECT_EQ(styles.measured(10_us, kOneThread, 8, false), 40_us);
+  EXPECT_EQ(styles.measured(90_us, kOneThread, 8, true), 90_us);  // launched meanwhile
+  EXPECT_EQ(styles.measured(10_us, "nccl-tests-threads", 8, true), 10_us);
+}
+
+TEST(ReadCollectiveRuns, ThreadsOfOneProcessAreOneThreadUnlessTheSourceHasOneForEachGpu) {
+  const ScratchFolder folder;
+  const auto file = folder.write(
+      "rows.csv",
+      "gpu,n_gpus,n_nodes,collective,bytes,time_us,launch,source\n"
+      "A100-SXM4-80GB,8,1,all_reduce,8,40,nccl-tests-threads,a page\n"
+      "A100-SXM4-80GB,8,1,all_reduce,8,20,nccl-tests-threads,aiconfigurator:a100_sxm/comm\n"
+      "A100-SXM4-80GB,8,1,all_reduce,8,20,nccl-tests-mpi,a page\n");
+  const auto runs = read_collective_runs(file);
+  EXPECT_EQ(runs[0].launch, kOneThread);
+  EXPECT_EQ(runs[1].launch, "nccl-tests-threads");
+  EXPECT_EQ(runs[2].launch, "nccl-tests-mpi");
 }
 
 TEST(CollectiveCluster, UnknownWordsAreRefusedWithTheRow) {

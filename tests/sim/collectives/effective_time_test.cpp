@@ -40,6 +40,20 @@ TEST(EffectiveTime, LatenciesOfBlackwellAreHalfAsLongAgainAsHoppers) {
   EXPECT_EQ(by_ring(over_pcie), by_ring(hopper_over_pcie));  // not of NVLink 5
 }
 
+TEST(EffectiveTime, WhatGenerationsOfNvidiaTakeSaysNothingOfAmd) {
+  CollectiveConstants slow;
+  slow.base_before_hopper = slow.step_before_hopper = 9;
+  const CollectiveCall call{.kind = CollectiveKind::all_gather, .bytes = 8_B};
+  const NcclExpectation choice{.algorithm = CollectiveAlgorithm::ring,
+                               .protocol = CollectiveProtocol::ll};
+  const auto latency = [&](Architecture architecture, const CollectiveConstants& constants) {
+    return effective_time(ring_of(architecture), call, choice, Seconds(0), constants).latency;
+  };
+  // 6.6 us and seven steps of 0.6 (tuning.cc, ring, LL, NVLink)
+  EXPECT_NEAR(latency(Architecture::cdna3, slow).value(), (6.6 + 7 * 0.6) * 1e-6, 1e-12);
+  EXPECT_GT(latency(Architecture::ampere, slow), latency(Architecture::ampere, {}));
+}
+
 TEST(EffectiveTime, AnAllToAllOfBlackwellReachesFourFifthsOfTheRate) {
   const auto transfer = [](Architecture architecture) {
     return time_of(ring_of(architecture), CollectiveKind::all_to_all, CollectiveAlgorithm::pairwise,

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cmath>
+
+#include "predictor/spread.h"
+
+namespace tessera {
+
+/// What one server's software on one GPU does to all of its calls, beyond what the kernels' own
+/// spreads know: standard deviations of log time. Each is the one with which the tables of its kind
+/// (calls of 50 us and longer, tables weighing alike) are held by 80 % intervals as often as they
+/// say; left out, a table's value comes from the others
+/// (docs/decisions/0055-a-source-of-kernels.md).
+namespace source_spread {
+/// Attention of GPUs, formats and windows that no profile was fitted to.
+inline constexpr double kAttention = 0.22;
+inline constexpr double kExperts = 0.35;
+inline constexpr double kLatents = 0.39;
+}  // namespace source_spread
+
+/// `spread` with what a source adds to it; none stays none.
+inline LogSpread with_source(LogSpread spread, double source) {
+  if (log_half_width(spread) > 0) spread.gpu = std::hypot(spread.gpu, source);
+  return spread;
+}
+
+}  // namespace tessera
