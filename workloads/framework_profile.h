@@ -52,10 +52,15 @@ enum class CudaGraphs : std::uint8_t {
 /// How tokens travel to the ranks of their experts. Sources: Megatron-Core
 /// transformer/moe/{token_dispatcher,fused_a2a}.py; DeepSeek-AI, DeepEP.
 enum class ExpertDispatcher : std::uint8_t {
-  all_to_all,  ///< once for each of its experts, by NCCL
-  deepep,      ///< once for each node with one of them, then once for each GPU over NVLink
-  hybridep,    ///< likewise, with fewer multiprocessors
+  all_to_all,        ///< once for each of its experts, by NCCL
+  deepep,            ///< once for each node with one of them, then once for each GPU over NVLink
+  hybridep,          ///< likewise, with fewer multiprocessors
+  all_to_all_fused,  ///< as all_to_all, with kernels of Transformer Engine that put tokens in order
 };
+/// Not once for each of its experts.
+constexpr bool sends_tokens_once(ExpertDispatcher dispatcher) {
+  return dispatcher == ExpertDispatcher::deepep || dispatcher == ExpertDispatcher::hybridep;
+}
 
 /// Megatron's loss over words. Sources: Megatron-Core fusions/fused_cross_entropy.py; Transformer
 /// Engine pytorch/triton/cross_entropy.py.

@@ -34,7 +34,7 @@ ModelGraph eager_graph(const ModelSpec& model, const StepOptions& step) {
 /// moe_hybridep_num_sms.
 TokenRouting routing_of(const ModelSpec& model, const StepOptions& step) {
   const ExpertDispatcher dispatcher = step.framework.expert_dispatcher;
-  if (dispatcher == ExpertDispatcher::all_to_all || model.experts == 0) return {};
+  if (!sends_tokens_once(dispatcher) || model.experts == 0) return {};
   return {model.experts, model.experts_per_token, dispatcher == ExpertDispatcher::deepep ? 20 : 16};
 }
 

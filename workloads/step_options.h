@@ -37,6 +37,7 @@ enum class OptimizerKind : std::uint8_t {
   sgd,   ///< with momentum and weight decay
   lamb,  ///< Adam scaled by the norms of every tensor and of its update (apex FusedLAMB)
   lars,  ///< SGD with momentum scaled by the norms of every tensor and of its gradient
+  muon,  ///< momentum of the layers' matrices made orthogonal, Adam for the rest
 };
 
 /// Whether an update needs norms of whole tensors, which ranks must not divide then.

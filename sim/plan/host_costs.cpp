@@ -22,7 +22,7 @@ std::string_view module_of(std::string_view kernel) {
                               Part{"mlp.dispatch", ""},
                               Part{"mlp.router.counts", "moe_preprocess"},
                               Part{"mlp.router.histogram", "moe_preprocess"},
-                              Part{"mlp.router.sort", "moe_preprocess"},
+                              Part{"mlp.router.places", "moe_preprocess"},
                               Part{"mlp.router.permute", ""},
                               Part{"mlp.router", "moe_router"},
                               Part{"mlp.shared", "moe_router"},

@@ -33,6 +33,7 @@ struct FlopsSum {
 CountedFlops counted_flops(const Program& program, const std::vector<double>& runs) {
   FlopsSum sum;
   for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (program.segments[i].phase == Phase::optimizer) continue;  // Muon's products
     for (const KernelLaunch& launch : program.segments[i].kernels)
       if (counts_as_model_flops(launch.kernel)) sum.add(launch.kernel, runs[i]);
   }

@@ -20,7 +20,7 @@ std::int64_t MegatronModel::expert_capacity(std::int64_t tokens) const {
 
 /// Whether tokens travel once per rank, not once per expert.
 bool MegatronModel::sends_tokens() const {
-  return profile_.expert_dispatcher != ExpertDispatcher::all_to_all && step_.layout.expert > 1;
+  return sends_tokens_once(profile_.expert_dispatcher) && step_.layout.expert > 1;
 }
 
 /// Both products of the experts, and what lies between them.
@@ -64,22 +64,28 @@ Tensor MegatronModel::routed_experts(Tape& tape, const Tensor& x) const {
     const std::int64_t arriving =
         arriving_tokens(group, count, model_.experts, model_.experts_per_token);
     const Tensor arrived =
-        dispatch_tokens(tape, "mlp.dispatch", tokens, choice, group, arriving, waits);
+        dispatch_tokens(tape, "mlp.dispatch", tokens, choice, group,
+                        {.arriving = arriving,
+                         .gathers_map = profile_.expert_dispatcher == ExpertDispatcher::hybridep,
+                         .host_waits = waits});
     const Tensor narrow = multiplied_experts(tape, arrived, choice.probabilities, group);
     return view(tape, return_tokens(tape, "mlp.return", narrow, count, arriving), x.sizes());
   }
+  const bool fused = profile_.expert_dispatcher != ExpertDispatcher::all_to_all;
   const Permutation permutation{.experts = model_.experts,
                                 .capacity = capacity,
                                 .tensor = parts_ > 1 ? 1 : tensor_,  // the gather's backward pass
                                                                      // sums otherwise
-                                .host_waits = waits};
+                                .host_waits = waits,
+                                .fused = fused,
+                                .ranks = group.ranks};
   const Tensor sorted = permute_to_experts(tape, "mlp.router", tokens, choice, permutation);
   const bool in_activation = profile_.weights_in_activation;
   const Tensor arrived = dispatch_rows(tape, "mlp.dispatch", sorted, group,
                                        in_activation ? &choice.probabilities : nullptr);
   const Tensor narrow = multiplied_experts(tape, arrived, choice.probabilities, group);
   const Tensor returned = return_rows(tape, "mlp.return", narrow, rows, group);
-  return in_activation ? sum_of_experts(tape, "mlp.combine", returned, x.sizes())
+  return in_activation ? sum_of_experts(tape, "mlp.combine", returned, x.sizes(), fused)
                        : combine_experts(tape, "mlp.combine", returned,
                                          {sorted, choice.probabilities}, x.sizes());
 }

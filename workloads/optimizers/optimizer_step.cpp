@@ -10,6 +10,8 @@ namespace tessera {
 namespace {
 
 constexpr std::int64_t kFp32 = 4;
+/// Bytes of a number that Muon makes orthogonal, in bf16 (Jordan et al., 2024).
+constexpr std::int64_t kMuonFormat = 2;
 /// Elements, DeepSpeed's default `reduce_bucket_size`.
 constexpr std::int64_t kZeroBucket = 500'000'000;
 
@@ -57,6 +59,7 @@ class UpdateStep {
     if (step_.optimizer == OptimizerKind::lamb) return lamb_update();
     if (step_.optimizer == OptimizerKind::lars) return lars_update();
     if (step_.optimizer == OptimizerKind::sgd) return momentum_update();
+    if (step_.optimizer == OptimizerKind::muon) return muon_update();
     if (step_.formats.optimizer_states == Precision::int8) return eight_bit_update();
     return profile_.fused_optimizer ? fused_update() : foreach_update();
   }
@@ -66,6 +69,8 @@ class UpdateStep {
   std::vector<GraphOp> momentum_update() const;
   std::vector<GraphOp> lamb_update() const;
   std::vector<GraphOp> lars_update() const;
+  std::vector<GraphOp> muon_update() const;
+  std::vector<GraphOp> muon_apply() const;
 
   const StepOptions& step_;
   const FrameworkProfile& profile_;
@@ -185,6 +190,27 @@ std::vector<GraphOp> UpdateStep::lars_update() const {
           pass("lars", {gradient_ + weight_ + state_, weight_ + state_}, 7)};
 }
 
+/// Adam for what is no matrix of a layer; of the others momentum and Nesterov's look ahead, in 16
+/// bit. Both run a kernel for each tensor at least. Source: emerging_optimizers
+/// orthogonalized_optimizers (NVIDIA), as Megatron-Core's optimizer/muon.py calls it (recalled).
+std::vector<GraphOp> UpdateStep::muon_update() const {
+  const std::int64_t others = parameters_ - updated_.matrices;
+  GraphOp momentum = multi_tensor_pass("muon.momentum", Phase::optimizer, updated_.matrices,
+                                       {gradient_ + state_, state_ + kMuonFormat}, 4);
+  momentum.host_calls = std::max(momentum.host_calls, updated_.tensors);
+  momentum.allocated = Bytes(kMuonFormat * updated_.matrices);
+  const PassTraffic adam{gradient_ + weight_ + 2 * state_, weight_ + 2 * state_};
+  return {multi_tensor_pass("adam", Phase::optimizer, others, adam, 14), std::move(momentum)};
+}
+
+std::vector<GraphOp> UpdateStep::muon_apply() const {
+  GraphOp update = multi_tensor_pass("muon.update", Phase::optimizer, updated_.matrices,
+                                     {kMuonFormat + weight_, weight_}, 3);
+  update.host_calls = std::max(update.host_calls, updated_.tensors);
+  update.freed = Bytes(kMuonFormat * updated_.matrices);
+  return {std::move(update)};
+}
+
 OptimizerStep UpdateStep::run() && {
   OptimizerStep result;
   if (!profile_.gradients_set_to_none) {
@@ -197,13 +223,16 @@ OptimizerStep UpdateStep::run() && {
   unscale(result);
   clip(result);
   for (GraphOp& op : update()) result.update.push_back(std::move(op));
+  const bool muon = step_.optimizer == OptimizerKind::muon;
+  if (muon) result.apply = muon_apply();
+  std::vector<GraphOp>& last = muon ? result.apply : result.update;
   if (gradient_ != reduced) {
     const std::int64_t partition = copies_gradients(step_) ? reduced : 0;
-    result.update.back().freed += Bytes((kFp32 + partition) * parameters_);
+    last.back().freed += Bytes((kFp32 + partition) * parameters_);
   }
   const std::int64_t held = element_bytes(step_.formats.parameters);
   if (step_.formats.master_weights)
-    result.update.push_back(each("parameters.from_master", parameters_, {kFp32, held}, 0));
+    last.push_back(each("parameters.from_master", parameters_, {kFp32, held}, 0));
   return result;
 }
 
@@ -214,7 +243,9 @@ OptimizerStep optimizer_step(const StepOptions& step, const UpdatedParameters& u
 }
 
 OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters) {
-  return optimizer_step(step, {.parameters = parameters, .summed = parameters});
+  const bool muon = step.optimizer == OptimizerKind::muon;
+  return optimizer_step(
+      step, {.parameters = parameters, .summed = parameters, .matrices = muon ? parameters : 0});
 }
 
 CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters) {
@@ -227,8 +258,9 @@ CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters) {
       Bytes((element_bytes(formats.gradients) + (twice ? element_bytes(Precision::bf16) : 0)) *
             parameters);
   if (step.mode != StepMode::training || step.optimizer == OptimizerKind::none) return bytes;
-  const bool momentum_alone =
-      step.optimizer == OptimizerKind::sgd || step.optimizer == OptimizerKind::lars;
+  const bool momentum_alone = step.optimizer == OptimizerKind::sgd ||
+                              step.optimizer == OptimizerKind::lars ||
+                              step.optimizer == OptimizerKind::muon;
   const std::int64_t moments = momentum_alone ? 1 : 2;
   const std::int64_t states =
       (formats.master_weights ? kFp32 : 0) + moments * element_bytes(formats.optimizer_states);

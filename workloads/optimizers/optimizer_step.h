@@ -20,13 +20,15 @@ struct OptimizerStep {
                                  ///< host waits to hear whether any of them overflowed
   std::vector<GraphOp> norm;     ///< gradient norm of this rank's parameters
   std::vector<GraphOp> update;   ///< clipping and the optimizer itself
+  std::vector<GraphOp> apply;    ///< of Muon: what follows when its matrices are orthogonal
 };
 
 /// What a rank updates.
 struct UpdatedParameters {
   std::int64_t parameters = 0;
-  std::int64_t summed = 0;  ///< parameters whose gradients it holds, takes the norm of and clips
-  int tensors = 1;          ///< that these are in
+  std::int64_t summed = 0;    ///< parameters whose gradients it holds, takes the norm of and clips
+  int tensors = 1;            ///< that these are in
+  std::int64_t matrices = 0;  ///< of `parameters`, those that Muon updates; Adam the others
 };
 
 /// Adam, SGD with momentum, LAMB or LARS over `parameters` of one rank; the first two as the
@@ -40,6 +42,8 @@ struct UpdatedParameters {
 /// so clipping always scales. Sources: Megatron optimizer/optimizer.py, apex
 /// csrc/multi_tensor_adam.cu and multi_tensor_lamb.cu, torch/optim/adamw.py, torch/optim/sgd.py,
 /// MLPerf's multi_tensor_lars.
+/// Muon: momentum 14 and the weights 10 of what it updates (in between it is made orthogonal:
+/// parallel/muon_update.h), 28 of the rest.
 /// With `per_tensor_updates` the norm, clipping and the cast are a launch for each tensor, and the
 /// host reads nothing.
 OptimizerStep optimizer_step(const StepOptions& step, const UpdatedParameters& updated);
@@ -48,8 +52,8 @@ OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters);
 /// Weights, gradients and optimizer states of a rank that holds `parameters`.
 CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters);
 
-/// Persistent bytes per parameter: weights, gradients, master copy and both moments (SGD and LARS:
-/// one).
+/// Persistent bytes per parameter: weights, gradients, master copy and both moments (SGD, LARS and
+/// Muon: one; the second moment that Adam keeps of Muon's other parameters is the caller's).
 std::int64_t bytes_per_parameter(const StepOptions& step);
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 
 #include "workloads/parallel/gradient_reduction.h"
 #include "workloads/parallel/host_offload.h"
+#include "workloads/parallel/muon_update.h"
 #include "workloads/parallel/op_queue.h"
 #include "workloads/parallel/pipeline_plan.h"
 #include "workloads/parallel/stage_program.h"
@@ -68,6 +69,8 @@ class StageBuilder {
   void reduce_gradients();
   void join_copies(std::int64_t parameters);
   void reduce_scalar();
+  void count_matrices(const Block& block);
+  UpdatedParameters updated_parameters() const;
   void update(const OptimizerStep& optimizer);
   void update_on_host();
   void run_ops(const std::vector<GraphOp>& ops, const std::string& name) {
@@ -91,6 +94,7 @@ class StageBuilder {
   Bytes held_outputs_;                            ///< logits that wait for the last backward
   std::int64_t cast_parameters_ = 0;              ///< Block::cast_parameters, likewise
   int tensors_ = 0;                               ///< Block::parameter_tensors, likewise
+  std::vector<ParameterMatrices> matrices_;       ///< of layers, where Muon runs
   OpQueue queue_;
   UnitGathers units_;
   GradientReduction gradients_;

@@ -6,6 +6,7 @@
 #include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
 #include "workloads/parallel/host_update.h"
+#include "workloads/parallel/muon_update.h"
 #include "workloads/parallel/stage_builder.h"
 #include "workloads/sharding.h"
 
@@ -23,6 +24,8 @@ void StageBuilder::count_memory() {
     for (int position = chunk.begin; position < chunk.end; ++position) {
       program_.parameters += graph_.at(position).parameters;
       tensors_ += graph_.at(position).parameter_tensors;
+      if (graph_.layer_numbers[static_cast<std::size_t>(position)] != kNoLayer)
+        count_matrices(graph_.at(position));
       partial_parameters_ += graph_.at(position).partial_parameters;
       expert_parameters_ += graph_.at(position).expert_parameters;
       buffers += graph_.at(position).buffers;
@@ -31,10 +34,29 @@ void StageBuilder::count_memory() {
   }
   program_.static_parts = persistent_parts(step_, program_.parameters, spread_experts());
   program_.static_parts[MemoryCategory::buffers] += buffers;
+  if (step_.optimizer == OptimizerKind::muon)
+    program_.static_parts[MemoryCategory::optimizer] += second_moments(step_, updated_parameters());
   if (step_.formats.fp8_parameters)  // the copies are all there is
     program_.static_parts[MemoryCategory::parameters] -=
         Bytes(element_bytes(step_.formats.parameters) * cast_parameters_);
   program_.static_memory = program_.static_parts.total();
+}
+
+/// Matrices of embedding, head and further predictions are Adam's.
+void StageBuilder::count_matrices(const Block& block) {
+  if (step_.optimizer != OptimizerKind::muon) return;
+  add_matrices(block, matrices_);
+  if (step_.layout.experts_apart()) return;
+  for (ParameterMatrices& matrices : matrices_) matrices.experts = false;
+}
+
+UpdatedParameters StageBuilder::updated_parameters() const {
+  const std::int64_t own = shard_of(step_, program_.parameters, spread_experts());
+  const bool whole = step_.data_parallel.whole_sums;
+  return {.parameters = own,
+          .summed = whole ? program_.parameters : own,
+          .tensors = tensors_,
+          .matrices = own_matrices(step_, matrices_)};
 }
 
 /// DualPipe's two copies of a part of the model lie on stages that mirror each other: they exchange
@@ -94,6 +116,9 @@ void StageBuilder::update(const OptimizerStep& optimizer) {
   run_ops(optimizer.norm, "clip.norm");
   if (!optimizer.norm.empty()) reduce_scalar();
   run_ops(optimizer.update, "optimizer");
+  if (step_.optimizer != OptimizerKind::muon) return;
+  MuonUpdate(library_, step_, queue_).run(matrices_);
+  run_ops(optimizer.apply, "optimizer.apply");
 }
 
 /// Norms are taken of gradients as they leave; kernels of a number each are not counted.
@@ -113,11 +138,7 @@ RankProgram StageBuilder::build() && {
   }
   OptimizerStep optimizer;  // of what this rank updates
   if (step_.mode == StepMode::training) {
-    const std::int64_t own = shard_of(step_, program_.parameters, spread_experts());
-    const bool whole = step_.data_parallel.whole_sums;
-    optimizer = optimizer_step(
-        step_,
-        {.parameters = own, .summed = whole ? program_.parameters : own, .tensors = tensors_});
+    optimizer = optimizer_step(step_, updated_parameters());
     const bool whole_buffers = !scatters_gradients(step_);
     const bool on_host = offloads_update(step_) && !whole_buffers;
     if (!on_host)

@@ -17,6 +17,7 @@ struct SegmentFlops {
 
 SegmentFlops flops_of(const Segment& segment) {
   SegmentFlops sum;
+  if (segment.phase == Phase::optimizer) return sum;  // Muon's products
   for (const KernelLaunch& launch : segment.kernels) {
     if (!counts_as_model_flops(launch.kernel)) continue;
     sum.executed += launch.kernel.flops;

@@ -35,6 +35,7 @@ constexpr Group kArguments[] = {
     {kRead, "experts",
      "--num-experts --moe-ffn-hidden-size --moe-router-topk --moe-expert-capacity-factor "
      "--moe-pad-expert-input-to-capacity --moe-token-dispatcher-type --moe-grouped-gemm "
+     "--moe-permute-fusion "
      "--expert-model-parallel-size --moe-expert-parallel-size --expert-tensor-parallel-size "
      "--topk --expert-interval --moe-layer-freq --moe-train-capacity-factor --mlp-type "
      "--moe-router-dtype --moe-router-padding-for-fp8 --moe-router-padding-for-quantization "
@@ -60,6 +61,7 @@ constexpr Group kArguments[] = {
      "--microbatch-group-size-per-virtual-pipeline-stage --world-size"},
     {kRead, "batch and optimizer",
      "--micro-batch-size --batch-size --global-batch-size --rampup-batch-size --optimizer "
+     "--muon-num-ns-steps --muon-tp-mode --muon-fp32-matmul-prec "
      "--clip-grad --use-distributed-optimizer --num-distributed-optimizer-instances "
      "--use-megatron-fsdp --use-custom-fsdp --data-parallel-sharding-strategy --zero-stage "
      "--overlap-grad-reduce --delay-grad-reduce --no-delay-grad-reduce --align-grad-reduce "
@@ -82,7 +84,9 @@ constexpr Group kArguments[] = {
      "--use-checkpoint-opt_param-scheduler --use-checkpoint-opt-param-scheduler --decoupled-lr "
      "--decoupled-min-lr --weight-decay --start-weight-decay --end-weight-decay "
      "--weight-decay-incr-style --apply-wd-to-qk-layernorm --adam-beta1 --adam-beta2 --adam-eps "
-     "--sgd-momentum --loss-scale --initial-loss-scale --min-loss-scale --loss-scale-window "
+     "--sgd-momentum --muon-momentum --muon-scale-mode --muon-use-nesterov "
+     "--muon-extra-scale-factor --loss-scale --initial-loss-scale --min-loss-scale "
+     "--loss-scale-window "
      "--hysteresis --init-method-std --init-method-xavier-uniform --embedding-init-method-std "
      "--layernorm-epsilon --norm-epsilon --rms-norm-eps --seed --data-parallel-random-init "
      "--moe-aux-loss-coeff --moe-z-loss-coeff --moe-loss-coeff --moe-router-bias-update-rate "
@@ -159,7 +163,7 @@ constexpr Group kArguments[] = {
      "--gradient-accumulation-fusion --async-tensor-model-parallel-allreduce "
      "--scatter-gather-tensors-in-pipeline --no-persist-layer-norm --apply-layernorm-1p "
      "--fp8-margin --fp8-interval --fp8-amax-history-len --fp8-amax-compute-algo --fp8-wgrad "
-     "--ddp-pad-buckets-for-high-nccl-busbw --calculate-per-token-loss --moe-permute-fusion "
+     "--ddp-pad-buckets-for-high-nccl-busbw --calculate-per-token-loss "
      "--moe-router-pre-softmax --moe-router-score-function --deepspeed-activation-checkpointing "
      "--deepscale --deepscale_config --deepspeed_mpi --create-moe-param-group "
      "--use-one-sent-docs --mem-efficient-ln --moe-router-force-load-balancing "
@@ -267,9 +271,7 @@ constexpr Group kArguments[] = {
      "--train-doc-idx-path --train-sample-idx-path --train-shuffle-idx-path --train-idx-path "
      "--train-desc-path --sft"},
     {kRefused, "optimizer steps of this kind are not simulated",
-     "--muon-momentum --muon-scale-mode --muon-fp32-matmul-prec --muon-num-ns-steps "
-     "--muon-tp-mode --muon-split-qkv --muon-use-nesterov --muon-extra-scale-factor "
-     "--use-layer-wise-distributed-optimizer"},
+     "--muon-split-qkv --use-layer-wise-distributed-optimizer"},
     {kRefused, "training of parts of a model is not simulated",
      "--export-te-mcore-model --export-quant-cfg --export-kd-teacher-load --export-kd-cfg "
      "--export-kd-finalize --export-legacy-megatron --modelopt-enabled --compression-training"},

@@ -69,6 +69,8 @@ void MegatronJob::read_expert_layout() {
   if (parts && (*parts > 1 || tensor_ > 1)) draft_.set("parallelism.expert_tensor", *parts);
   const auto dispatcher = text("--moe-token-dispatcher-type");
   const bool spread = expert > 1 || tensor_ > 1;
+  if (flag("--moe-permute-fusion") && dispatcher.value_or("") == "alltoall")
+    set_profile("expert_dispatcher", "all_to_all_fused");
   if (dispatcher && *dispatcher == "flex")
     read_flexible_dispatcher(expert);
   else if (dispatcher && *dispatcher != "alltoall" && spread)

@@ -104,12 +104,26 @@ void MegatronJob::read_gradient_formats() {
     cannot("--main-params-dtype", "is not simulated");
 }
 
+/// As Megatron's defaults have it. Source: Megatron-LM training/arguments.py (recalled).
+void MegatronJob::read_muon() {
+  draft_.set("training.optimizer", "muon");
+  if (integer("--muon-num-ns-steps").value_or(5) != 5)
+    cannot("--muon-num-ns-steps", "is not 5", "use 5");
+  if (text("--muon-tp-mode").value_or("blockwise") != "blockwise")
+    cannot("--muon-tp-mode", "is not blockwise", "use blockwise, each rank on its part");
+  if (text("--muon-fp32-matmul-prec").value_or("medium") != "medium")
+    cannot("--muon-fp32-matmul-prec", "is not medium", "use medium, products in bf16");
+}
+
 void MegatronJob::read_optimizer() {
   const std::string optimizer = text("--optimizer").value_or("adam");
   if (optimizer == "sgd")
     draft_.set("training.optimizer", "sgd");
+  else if (optimizer == "muon")
+    read_muon();
   else if (optimizer != "adam" && optimizer != "adamw")
-    cannot("--optimizer", "is not simulated: adam and sgd are");
+    cannot("--optimizer", "is not simulated: adam, sgd and muon are",
+           "dist_muon, whose ranks update whole layers each, is neither");
   if (in_.number("--clip-grad").value_or(1.0) <= 0) draft_.set("training.clip_gradients", "false");
 }
 

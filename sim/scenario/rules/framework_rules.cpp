@@ -277,9 +277,38 @@ void FrameworkRules::check_hugging_face() {
     fail("training.recompute", "Switch transformers are not recomputed", "use recompute: none");
 }
 
+namespace {
+
+/// Muon makes whole matrices orthogonal, which ZeRO-2, ZeRO-3 and FSDP divide from the start.
+void check_muon(const Scenario& scenario, std::vector<Problem>& problems) {
+  const StepOptions& step = scenario.step;
+  const auto refuse = [&](bool is_given, const char* what, const char* hint) {
+    if (is_given) problems.push_back({"training.optimizer", what, hint});
+  };
+  refuse(step.data_parallel.sharding > Sharding::optimizer,
+         "muon is simulated where replicas hold whole gradients",
+         "use data_parallel.sharding: none or optimizer, or optimizer: adam");
+  refuse(step.data_parallel.shard_group > 0, "muon is not simulated with groups of replicas",
+         "leave data_parallel.shard_group out, or use optimizer: adam");
+  refuse(step.framework.per_tensor_updates || step.framework.deepspeed_zero,
+         "muon is not simulated with the gradients' copies of this framework",
+         "use framework: megatron, or optimizer: adam");
+  refuse(scenario.model.family == ModelFamily::vision, "muon of convolutions is not simulated",
+         "use optimizer: adam or sgd");
+  refuse(scenario.model.mtp_layers > 0, "muon is not simulated with model.mtp_layers",
+         "use mtp_layers: 0, or optimizer: adam");
+  refuse(step.schedule == PipelineSchedule::dualpipe, "muon is not simulated with dualpipe",
+         "use another schedule, or optimizer: adam");
+  refuse(scenario.memory.planner != MemoryPlanner::off, "muon is not simulated with memory.planner",
+         "use one of them");
+}
+
+}  // namespace
+
 /// LAMB and LARS scale each tensor by its own norms, which no rank knows where ranks divide it.
 void check_optimizer(const Scenario& scenario, std::vector<Problem>& problems) {
   const StepOptions& step = scenario.step;
+  if (step.optimizer == OptimizerKind::muon) check_muon(scenario, problems);
   if (!needs_tensor_norms(step.optimizer)) return;
   const bool divided = step.data_parallel.sharding != Sharding::none && step.layout.has_replicas();
   if (!divided && step.layout.tensor <= 1) return;

@@ -118,8 +118,8 @@ void FrameworkRules::check_offload() {
 void FrameworkRules::check_dispatcher() {
   const FrameworkProfile& profile = step_.framework;
   const bool spreads = profile.modules == ModuleTree::megatron && model_.experts > 0;
-  const bool sends_tokens = spreads && step_.layout.expert > 1 &&
-                            profile.expert_dispatcher != ExpertDispatcher::all_to_all;
+  const bool sends_tokens =
+      spreads && step_.layout.expert > 1 && sends_tokens_once(profile.expert_dispatcher);
   if (sends_tokens && step_.expert_capacity_factor > 0)
     fail("training.expert_capacity_factor", "is not simulated with DeepEP and HybridEP",
          "use framework.expert_dispatcher: all_to_all, or 0");

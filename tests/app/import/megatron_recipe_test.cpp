@@ -58,6 +58,22 @@ TEST(MegatronRecipe, FusedLossesAndRouters) {
               HasSubstr("fused_router: true"));
 }
 
+TEST(MegatronRecipe, TokensPutInOrderByOneKernel) {
+  const std::string experts =
+      "--num-experts 8 --moe-grouped-gemm --moe-token-dispatcher-type alltoall ";
+  EXPECT_THAT(yaml_of(experts + "--moe-permute-fusion"),
+              HasSubstr("expert_dispatcher: all_to_all_fused"));
+  EXPECT_THAT(yaml_of(experts), Not(HasSubstr("all_to_all_fused")));
+}
+
+TEST(MegatronRecipe, MuonAsItsDefaultsHaveIt) {
+  EXPECT_THAT(yaml_of("--optimizer muon --muon-num-ns-steps 5 --muon-momentum 0.95"),
+              HasSubstr("optimizer: muon"));
+  EXPECT_THAT(refusal_of("--optimizer muon --muon-num-ns-steps 6"), HasSubstr("use 5"));
+  EXPECT_THAT(refusal_of("--optimizer muon --muon-tp-mode duplicated"), HasSubstr("use blockwise"));
+  EXPECT_THAT(refusal_of("--optimizer dist_muon"), HasSubstr("dist_muon, whose ranks"));
+}
+
 TEST(MegatronRecipe, LayersThatDiffer) {
   EXPECT_THAT(yaml_of("--window-size 127,0 --window-attn-skip-freq 2"),
               AllOf(HasSubstr("window: 128"), HasSubstr("full_every: 2")));

@@ -82,11 +82,64 @@ TEST(MixtureOfExperts, TensorParallelRanksShareEveryExpert) {
                    flops_called(whole.forward, "experts.up"));
 }
 
+std::ptrdiff_t host_waits(const std::vector<GraphOp>& ops) {
+  return std::ranges::count(ops, GraphOpKind::host_sync, &GraphOp::kind);
+}
+
+StepOptions step_permuting(bool fused, int ranks = 1) {
+  StepOptions step = step_of(1);
+  step.framework.expert_dispatcher =
+      fused ? ExpertDispatcher::all_to_all_fused : ExpertDispatcher::all_to_all;
+  step.framework.weights_in_activation = true;
+  step.layout.data = step.layout.expert = ranks;
+  step.global_batch = ranks;
+  return step;
+}
+
 TEST(MixtureOfExperts, TheHostWaitsForTheCountsOnce) {
-  const Block layer = build_model_graph(mixtral(), step_of(1)).blocks[kLayer];
-  const auto is_sync = [](const GraphOp& op) { return op.kind == GraphOpKind::host_sync; };
-  EXPECT_EQ(std::ranges::count_if(layer.forward, is_sync), 1);
-  EXPECT_EQ(std::ranges::count_if(layer.backward, is_sync), 0);
+  const Block layer = build_model_graph(mixtral(), step_permuting(true)).blocks[kLayer];
+  EXPECT_EQ(host_waits(layer.forward), 1);
+  EXPECT_EQ(host_waits(layer.backward), 0);
+}
+
+TEST(MixtureOfExperts, MaskedSelectOfTokensAndOfWeightsHaveTheHostWaitToo) {
+  const Block layer = build_model_graph(mixtral(), step_permuting(false)).blocks[kLayer];
+  EXPECT_EQ(host_waits(layer.forward), 3);
+  EXPECT_EQ(host_waits(layer.backward), 0);
+}
+
+/// Bytes of all kernels whose name begins with `part`.
+std::int64_t bytes_called(const std::vector<GraphOp>& ops, const std::string& part) {
+  std::int64_t sum = 0;
+  for (const GraphOp& op : ops)
+    if (op.name.starts_with(part)) sum += op.kernel.bytes().value();
+  return sum;
+}
+
+TEST(MixtureOfExperts, SumsRowsInOneKernelOrByAtomicAdditionsToZeros) {
+  const std::int64_t tokens = 2048 * 4096 * 2, rows = 2 * tokens;  // bytes, two experts a token
+  const Block fused = build_model_graph(mixtral(), step_permuting(true)).blocks[kLayer];
+  EXPECT_EQ(bytes_called(fused.forward, "mlp.combine"), rows + tokens);
+  const Block eager = build_model_graph(mixtral(), step_permuting(false)).blocks[kLayer];
+  EXPECT_EQ(bytes_called(eager.forward, "mlp.combine"), tokens + rows + rows);
+  const std::int64_t places = 8 * 2 * 2048;  // int64, one a row
+  EXPECT_EQ(bytes_called(eager.backward, "mlp.router.permute.backward"),
+            tokens + rows + rows + places);
+}
+
+TEST(MixtureOfExperts, RanksTellEachOtherTheirCounts) {
+  const auto gathers = [](const StepOptions& step) {
+    std::int64_t bytes = 0;
+    for (const GraphOp& op : build_model_graph(mixtral(), step).blocks[kLayer].forward)
+      if (op.collective == OpKind::all_gather && op.kind == GraphOpKind::collective)
+        bytes += op.bytes.value();
+    return bytes;
+  };
+  EXPECT_EQ(gathers(step_permuting(true)), 0);
+  EXPECT_EQ(gathers(step_permuting(true, 4)), 4 * 8 * 8);  // ranks, experts, int64
+  StepOptions padded = step_permuting(true, 4);
+  padded.expert_capacity_factor = 1;  // sizes are known
+  EXPECT_EQ(gathers(padded), 0);
 }
 
 TEST(MixtureOfExperts, GroupsCarryTheImbalance) {

@@ -76,7 +76,10 @@ TEST(TokenExchange, SendsATokenOncePerRankAndNotOncePerExpert) {
   const Block by_rank = layer(ExpertDispatcher::deepep);
   const Bytes once_per_expert(2 * kTokens * kPerToken * kHidden);
   const Bytes once_per_rank(2 * kHidden * std::llround(4.0 * kTokens * 13 / 28));
-  EXPECT_EQ(exchanges(by_expert.forward), std::vector(2, once_per_expert));
+  const Bytes counts(4 * kExperts * 8);  // of all ranks, int64
+  EXPECT_EQ(exchanges(by_expert.forward), (std::vector{counts, once_per_expert, once_per_expert}));
+  const Bytes marks(4 * kTokens * kExperts);
+  EXPECT_EQ(exchanges(layer(ExpertDispatcher::hybridep).forward).front(), marks);
   EXPECT_EQ(exchanges(by_rank.forward), std::vector(2, once_per_rank));
   EXPECT_EQ(exchanges(by_rank.backward), std::vector(2, once_per_rank));
 }

@@ -16,19 +16,16 @@
 namespace tessera {
 namespace {
 
-/// Radix sort passes over the experts' numbers (cub::DeviceRadixSort; recalled).
-constexpr int kExpertSortKernels = 6;
-
 /// Copies rows between the order of tokens and that of experts.
-Kernel row_copy(const Tensor& rows) {
+Kernel row_move(const Tensor& rows) {
   return pointwise_kernel(rows, 0, KernelKind::gather);
 }
 
-Tensor sorted_order(Tape& tape, const std::string& name, const Tensor& chosen) {
-  const Tensor order = tape.make(name + ".order", chosen.shape.dense(), Precision::int64);
-  for (int pass = 0; pass < kExpertSortKernels; ++pass)
-    tape.launch(name + ".sort", pointwise_kernel(chosen, 1), {chosen}, {order});
-  return order;
+/// A number or a mark for every token and expert, in kernels of their own.
+void launch_over(Tape& tape, const std::string& name, const Tensor& from, const Tensor& to,
+                 const std::vector<const char*>& kernels) {
+  for (const char* kernel : kernels)
+    tape.launch(name + kernel, pointwise_kernel(to, 0), {from}, {to});
 }
 
 }  // namespace
@@ -79,9 +76,17 @@ Tensor scores_for_choice(Tape& tape, const std::string& name, const Tensor& scor
   return masked;
 }
 
-}  // namespace
-
-namespace {
+/// The weights of the chosen experts among zeros, and a mark for each: torch.zeros_like, a copy of
+/// it that scatter() makes, and the scatter; of the marks also casts from and to bool. Source:
+/// Megatron-Core transformer/moe/moe_utils.py, topk_routing_with_score_function.
+Tensor write_maps(Tape& tape, const std::string& name, const Tensor& scores, const Tensor& best) {
+  const Tensor weights = tape.make(name + ".map.weights", scores.shape, Precision::fp32);
+  launch_over(tape, name, best, weights, {".map.zeros", ".map.copy", ".map.scatter"});
+  const Tensor marks = tape.make(name + ".map.marks", scores.shape, Precision::int8);
+  launch_over(tape, name, best, marks,
+              {".map.zeros", ".map.cast", ".map.copy", ".map.scatter", ".map.cast"});
+  return marks;
+}
 
 /// Scores, groups and choice in one kernel over the logits; backward likewise.
 ChosenExperts choose_fused(Tape& tape, const std::string& name, const Tensor& logits,
@@ -89,14 +94,15 @@ ChosenExperts choose_fused(Tape& tape, const std::string& name, const Tensor& lo
   const std::int64_t tokens = logits.sizes()[0];
   const Tensor best = tape.make(name + ".top_k", StridedShape({tokens, k}), Precision::fp32);
   const Tensor chosen = tape.make(name + ".chosen", StridedShape({tokens, k}), Precision::int64);
-  tape.launch(name + ".top_k", reduction_kernel(logits), {logits}, {best, chosen});
+  const Tensor marks = tape.make(name + ".map.marks", logits.shape.dense(), Precision::int8);
+  tape.launch(name + ".top_k", reduction_kernel(logits), {logits}, {best, chosen, marks});
   tape.differentiable({logits}, best, [=](Tape& t, auto gradients) {
     const Tensor grad = t.make(name + ".top_k.grad", logits.shape, logits.precision);
     t.launch(name + ".top_k.backward", pointwise_kernel(grad, 1), {gradients[0], chosen, logits},
              {grad});
     t.add_gradient(logits, grad);
   });
-  return {best, chosen};
+  return {best, chosen, marks};
 }
 
 }  // namespace
@@ -116,37 +122,19 @@ ChosenExperts score_experts(Tape& tape, const std::string& name, const Tensor& x
   const Tensor best = tape.make(name + ".top_k", StridedShape({tokens, k}), Precision::fp32);
   const Tensor chosen = tape.make(name + ".chosen", StridedShape({tokens, k}), Precision::int64);
   tape.launch(name + ".top_k", reduction_kernel(choice), {choice}, {best, chosen});
+  tape.launch(name + ".top_k.sort", pointwise_kernel(best, 1), {best}, {best, chosen});
+  const Tensor marks = write_maps(tape, name, scores, best);
   tape.differentiable({scores}, best, [=](Tape& t, auto gradients) {
+    const Tensor weights = t.make(name + ".map.grad", best.shape, Precision::fp32);
+    t.launch(name + ".map.backward", pointwise_kernel(weights, 0, KernelKind::gather),
+             {gradients[0], chosen}, {weights});
     const Tensor grad = t.make(name + ".top_k.grad", scores.shape, Precision::fp32);
+    t.launch(name + ".top_k.zero", pointwise_kernel(grad, 0, KernelKind::fill), {}, {grad});
     t.launch(name + ".top_k.backward", pointwise_kernel(grad, 1, KernelKind::scatter),
-             {gradients[0], chosen}, {grad});
+             {weights, chosen}, {grad});
     t.add_gradient(scores, grad);
   });
-  return {best, chosen};
-}
-
-Tensor permute_to_experts(Tape& tape, const std::string& name, const Tensor& x,
-                          const ChosenExperts& choice, const Permutation& permutation) {
-  const std::int64_t experts = permutation.experts;
-  const std::int64_t capacity = permutation.capacity;
-  const Tensor counts = tape.make(name + ".counts", StridedShape({experts}), Precision::int64);
-  tape.launch(name + ".histogram", reduction_kernel(choice.experts), {choice.experts}, {counts});
-  if (capacity == 0 && permutation.host_waits) tape.host_sync(name + ".counts.tolist");
-  const Tensor order = sorted_order(tape, name, choice.experts);
-  const std::int64_t count = capacity > 0 ? experts * capacity : choice.experts.elements();
-  const Tensor rows =
-      tape.make(name + ".permuted", StridedShape({count, x.shape.last()}), x.precision);
-  tape.launch_partial(name + ".permute", row_copy(rows),
-                      {{x.storage, rows.traffic()}, {order.storage, order.traffic()}},
-                      {{rows.storage, rows.traffic()}});
-  const int tensor = permutation.tensor;
-  tape.differentiable({x}, rows, [=](Tape& t, auto gradients) {
-    const Tensor grad = t.make(name + ".permute.grad", x.shape.dense(), x.precision);
-    t.launch(name + ".permute.backward", row_copy(gradients[0]), {gradients[0], order}, {grad});
-    tensor_all_reduce(t, name + ".permute.backward.all_reduce", grad, tensor);
-    t.add_gradient(x, grad);
-  });
-  return rows;
+  return {best, chosen, marks};
 }
 
 RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor& x,
@@ -178,7 +166,7 @@ Tensor exchange_rows(Tape& tape, const std::string& name, const Tensor& rows, st
 /// Rows of several ranks' tokens by expert, or back.
 Tensor sorted_rows(Tape& tape, const std::string& name, const Tensor& rows) {
   const Tensor sorted = tape.make(name, rows.shape.dense(), rows.precision);
-  tape.launch(name, row_copy(rows), {rows}, {sorted});
+  tape.launch(name, row_move(rows), {rows}, {sorted});
   return sorted;
 }
 
@@ -225,28 +213,16 @@ Tensor weighted_rows(Tape& tape, const std::string& name, const Tensor& rows,
   return out;
 }
 
-Tensor sum_of_experts(Tape& tape, const std::string& name, const Tensor& results,
-                      const Sizes& sizes) {
-  const Tensor out = tape.make(name, StridedShape(sizes), results.precision);
-  tape.launch(name, row_copy(results), {results}, {out});
-  tape.differentiable({results}, out, [=](Tape& t, auto gradients) {
-    const Tensor grad = t.make(name + ".grad", results.shape.dense(), results.precision);
-    t.launch(name + ".backward", row_copy(results), {gradients[0]}, {grad});
-    t.add_gradient(results, grad);
-  });
-  return out;
-}
-
 Tensor combine_experts(Tape& tape, const std::string& name, const Tensor& results,
                        const RoutedTokens& routed, const Sizes& sizes) {
   const Tensor out = tape.make(name, StridedShape(sizes), results.precision);
   const Tensor probabilities = routed.probabilities;
-  tape.launch(name, row_copy(results), {results, probabilities}, {out});
+  tape.launch(name, row_move(results), {results, probabilities}, {out});
   tape.differentiable({results, probabilities}, out, [=](Tape& t, auto gradients) {
     const Tensor grad = t.make(name + ".grad", results.shape.dense(), results.precision);
     const Tensor grad_p =
         t.make(name + ".probabilities.grad", probabilities.shape, Precision::fp32);
-    t.launch(name + ".backward", row_copy(results), {gradients[0], results, probabilities},
+    t.launch(name + ".backward", row_move(results), {gradients[0], results, probabilities},
              {grad, grad_p});
     t.add_gradient(results, grad);
     t.add_gradient(probabilities, grad_p);

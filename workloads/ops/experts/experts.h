@@ -20,6 +20,7 @@ std::vector<std::int64_t> expert_loads(std::int64_t rows, std::int64_t experts, 
 struct ChosenExperts {
   Tensor probabilities;  ///< [tokens, k], fp32
   Tensor experts;        ///< [tokens, k], int64
+  Tensor marks;          ///< [tokens, experts], a byte each
 };
 /// Tokens in the order of their experts.
 struct RoutedTokens {
@@ -49,10 +50,12 @@ struct Permutation {
   std::int64_t capacity = 0;  ///< rows of every expert; tokens beyond are dropped, free places
                               ///< padded; 0: as many as come
   int tensor = 1;             ///< ranks that hold parts of each expert, and sum the rows' gradient
-  bool host_waits = true;     ///< for the histogram, to know the sizes; not with a capacity
+  bool host_waits = true;     ///< for the counts, to know the sizes; not with a capacity
+  bool fused = true;          ///< by Transformer Engine's kernels, else by PyTorch's operators
+  std::int64_t ranks = 1;     ///< that share the experts, and tell each other their counts
 };
-/// The tokens of x in that order: a histogram, a sort and a gather of k e per element; backward
-/// sums k gradients per token.
+/// The tokens of x in that order: counts, places and a gather of k e per element; backward sums k
+/// gradients per token.
 Tensor permute_to_experts(Tape& tape, const std::string& name, const Tensor& x,
                           const ChosenExperts& choice, const Permutation& permutation);
 
@@ -103,10 +106,10 @@ Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::
 Tensor weighted_rows(Tape& tape, const std::string& name, const Tensor& rows,
                      const Tensor& probabilities, bool exchanges);
 
-/// Per token the sum of its experts' results: one kernel that reads k e and writes e per element;
-/// backward one that reads e and writes k e.
+/// Per token the sum of its experts' results: one kernel that reads k e and writes e per element,
+/// or where not `fused` atomic additions to zeros; backward one that reads e and writes k e.
 Tensor sum_of_experts(Tape& tape, const std::string& name, const Tensor& results,
-                      const Sizes& sizes);
+                      const Sizes& sizes, bool fused);
 
 /// Per token the sum of its experts' results, weighted: one kernel that reads k e and writes e per
 /// element; backward one that reads both and writes the gradients of rows and probabilities.

@@ -28,6 +28,15 @@ Tensor reordered(Tape& tape, const std::string& name, const Tensor& from, std::i
   return to;
 }
 
+void gather_marks(Tape& tape, const std::string& name, const Tensor& own, std::int64_t ranks) {
+  const std::int64_t tokens = own.sizes()[0], experts = own.sizes()[1];
+  const Tensor all =
+      tape.make(name + ".layout.all", StridedShape({ranks * tokens, experts}), Precision::int8);
+  tape.collective(OpKind::all_gather, name + ".layout.all_gather", GroupKind::expert, own, all);
+  tape.wait();
+  tape.launch(name + ".layout.scan", reduction_kernel(all), {all}, {});
+}
+
 }  // namespace
 
 std::int64_t arriving_tokens(const ExpertGroup& group, std::int64_t tokens, std::int64_t experts,
@@ -39,11 +48,13 @@ std::int64_t arriving_tokens(const ExpertGroup& group, std::int64_t tokens, std:
 }
 
 Tensor dispatch_tokens(Tape& tape, const std::string& name, const Tensor& x,
-                       const ChosenExperts& choice, const ExpertGroup& group, std::int64_t arriving,
-                       bool host_waits) {
+                       const ChosenExperts& choice, const ExpertGroup& group,
+                       const TokenDispatch& dispatch) {
   const Tensor counts = tape.make(name + ".counts", StridedShape({group.ranks}), Precision::int64);
   tape.launch(name + ".layout", reduction_kernel(choice.experts), {choice.experts}, {counts});
-  if (host_waits) tape.host_sync(name + ".counts");
+  if (dispatch.gathers_map) gather_marks(tape, name, choice.marks, group.ranks);
+  if (dispatch.host_waits) tape.host_sync(name + ".counts");
+  const std::int64_t arriving = dispatch.arriving;
   const Tensor arrived = exchanged(tape, name + ".exchange", x, arriving);
   const Tensor map =
       tape.make(name + ".map", StridedShape({arriving, group.experts}), Precision::int64);

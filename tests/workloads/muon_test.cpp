@@ -1,0 +1,150 @@
+// Muon against counts by hand.
+#include <algorithm>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sim/scenario/refusal.h"
+#include "tests/workloads/models.h"
+#include "workloads/model_graph.h"
+#include "workloads/parallel/muon_update.h"
+#include "workloads/program/program.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::int64_t kHidden = 256, kFfn = 512, kLayers = 3, kVocab = 1024;
+
+/// Four matrices a layer: queries, keys and values [768, 256], output [256, 256], gate and up
+/// [1024, 256], down [256, 512]; two norms.
+ModelSpec small_llama() {
+  ModelSpec model = test::llama2_7b();
+  model.layers = kLayers;
+  model.hidden = kHidden;
+  model.heads = model.kv_heads = 4;
+  model.head_dim = 64;
+  model.ffn = kFfn;
+  model.vocab = kVocab;
+  return model;
+}
+constexpr std::int64_t kMatrices = kHidden * (4 * kHidden + 3 * kFfn);  // of a layer
+constexpr std::int64_t kOthers = 2 * kVocab * kHidden + (2 * kLayers + 1) * kHidden;
+
+StepOptions muon(int data = 1, Sharding sharding = Sharding::none) {
+  StepOptions step =
+      test::in(Precision::bf16, test::single_gpu(test::megatron(), StepMode::training, 1, 64));
+  step.optimizer = OptimizerKind::muon;
+  step.layout.data = data;
+  step.global_batch = data;
+  step.data_parallel.sharding = sharding;
+  return step;
+}
+
+double flops_of(const std::vector<GraphOp>& ops) {
+  double sum = 0;
+  for (const GraphOp& op : ops)
+    if (op.kernel.kind == KernelKind::gemm) sum += op.kernel.flops.value();
+  return sum;
+}
+
+/// Runs of a segment that makes a matrix of m x n orthogonal.
+std::int64_t runs(const Program& program, std::int64_t m, std::int64_t n) {
+  return std::ranges::count_if(program.stages[0].ops, [&](const ProgramOp& op) {
+    if (op.kind != OpKind::kernels) return false;
+    const auto& kernels = program.segments[static_cast<std::size_t>(op.segment.index())].kernels;
+    return !kernels.empty() && kernels.front().name == "muon.norm" &&
+           kernels.front().kernel.rows == m && kernels.front().kernel.cols == n;
+  });
+}
+
+std::int64_t gathered(const Program& program, GroupKind group) {
+  std::int64_t bytes = 0;
+  for (const ProgramOp& op : program.stages[0].ops)
+    if (op.kind == OpKind::all_gather && op.group == group && op.phase == Phase::optimizer)
+      bytes += op.bytes.value();
+  return bytes;
+}
+
+TEST(Muon, FiveStepsOfThreeProductsWithTheShorterSideFirst) {
+  const double m = 96, n = 640;
+  const double flops = 5 * (2 * m * m * n + 2 * m * m * m + 2 * m * n * m);
+  for (const ParameterMatrices& shape : {ParameterMatrices{96, 640, 1}, {640, 96, 7}})
+    EXPECT_DOUBLE_EQ(flops_of(orthogonalizing(shape)), flops);
+  // in bf16: X twice in, A out; A twice and once more in, its combination out; it and X twice in
+  const auto ops = orthogonalizing({96, 640, 1});
+  ASSERT_EQ(ops.size(), 2 + 3 * 5);
+  EXPECT_EQ(ops[2].kernel.bytes().value(), 2 * (2 * 96 * 640 + 96 * 96));
+  EXPECT_EQ(ops[3].kernel.bytes().value(), 2 * 4 * 96 * 96);
+  EXPECT_EQ(ops[4].kernel.bytes().value(), 2 * (96 * 96 + 3 * 96 * 640));
+}
+
+TEST(Muon, RunsForEveryMatrixOfTheLayersAndForNoEmbedding) {
+  const Program program = build_program(small_llama(), muon());
+  EXPECT_EQ(runs(program, 256, 768), kLayers);
+  EXPECT_EQ(runs(program, 256, 256), kLayers);
+  EXPECT_EQ(runs(program, 256, 1024), kLayers);
+  EXPECT_EQ(runs(program, 256, 512), kLayers);
+  EXPECT_EQ(program.parameters, kLayers * kMatrices + kOthers);
+}
+
+TEST(Muon, KeepsOneMomentOfMatricesAndTwoOfTheRest) {
+  const Program program = build_program(small_llama(), muon());
+  // a master copy and a moment of all, a second moment of embedding, head and norms, in fp32
+  EXPECT_EQ(program.stages[0].static_parts[MemoryCategory::optimizer].value(),
+            8 * (kLayers * kMatrices + kOthers) + 4 * kOthers);
+}
+
+TEST(Muon, ShardsDivideTheMatricesAndGatherTheirMomentum) {
+  const Program program = build_program(small_llama(), muon(2, Sharding::optimizer));
+  EXPECT_EQ(runs(program, 256, 768), 2);  // the larger half of three
+  // Momentum of matrices, then all weights, both in bf16.
+  EXPECT_EQ(gathered(program, GroupKind::shard),
+            2 * kLayers * kMatrices + 2 * (kLayers * kMatrices + kOthers));
+  const Program whole = build_program(small_llama(), muon(2));
+  EXPECT_EQ(runs(whole, 256, 768), kLayers);
+  EXPECT_EQ(gathered(whole, GroupKind::shard), 0);
+}
+
+TEST(Muon, WorksOnThePartsOfTensorParallelRanks) {
+  StepOptions step = muon();
+  step.layout.tensor = 2;
+  const Program program = build_program(small_llama(), step);
+  EXPECT_EQ(runs(program, 256, 384), kLayers);
+  EXPECT_EQ(runs(program, 128, 256), kLayers);
+}
+
+TEST(Muon, MakesEachExpertOfARankOrthogonal) {
+  ModelSpec model = small_llama();
+  model.experts = 8;
+  model.experts_per_token = 2;
+  StepOptions step = muon(4, Sharding::optimizer);
+  step.layout.expert = 4;
+  const Program program = build_program(model, step);
+  // Two experts of eight on each rank, which no replica shares; down and the router's [8, 256].
+  EXPECT_EQ(runs(program, 256, 512), 2 * kLayers);
+  EXPECT_EQ(runs(program, 8, 256), 1);
+  EXPECT_EQ(gathered(program, GroupKind::expert_data), 0);
+}
+
+TEST(Muon, ItsProductsAreNotTheModels) {
+  StepOptions adam = muon();
+  adam.optimizer = OptimizerKind::adam;
+  EXPECT_DOUBLE_EQ(build_program(small_llama(), muon()).hardware_flops.value(),
+                   build_program(small_llama(), adam).hardware_flops.value());
+}
+
+TEST(Muon, IsRefusedWhereGradientsAreDivided) {
+  EXPECT_THAT(test::refusal(small_llama(), muon(2, Sharding::optimizer)), IsEmpty());
+  EXPECT_THAT(test::refusal(small_llama(), muon(2, Sharding::gradients)),
+              HasSubstr("muon is simulated where replicas hold whole gradients"));
+  ModelSpec model = small_llama();
+  model.mtp_layers = 1;
+  EXPECT_THAT(test::refusal(model, muon()), HasSubstr("with model.mtp_layers"));
+}
+
+}  // namespace
+}  // namespace tessera
