@@ -8,7 +8,7 @@
 #include "tests/sim/scenario/refusal.h"
 #include "tests/workloads/models.h"
 #include "workloads/model_graph.h"
-#include "workloads/parallel/muon_update.h"
+#include "workloads/parallel/update/muon_update.h"
 #include "workloads/program/program.h"
 
 namespace tessera {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "workloads/parallel/gradient_reduction.h"
-#include "workloads/parallel/host_offload.h"
-#include "workloads/parallel/muon_update.h"
+#include "workloads/parallel/update/host_offload.h"
+#include "workloads/parallel/update/muon_update.h"
 #include "workloads/parallel/op_queue.h"
 #include "workloads/parallel/pipeline_plan.h"
 #include "workloads/parallel/stage_program.h"
 #include "workloads/parallel/unit_gathers.h"
-#include "workloads/parallel/update_gathers.h"
+#include "workloads/parallel/update/update_gathers.h"
 #include "workloads/schedules/virtual_pipeline.h"
 
 namespace tessera {

@@ -5,8 +5,8 @@
 
 #include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
-#include "workloads/parallel/host_update.h"
-#include "workloads/parallel/muon_update.h"
+#include "workloads/parallel/update/host_update.h"
+#include "workloads/parallel/update/muon_update.h"
 #include "workloads/parallel/stage_builder.h"
 #include "workloads/sharding.h"
 

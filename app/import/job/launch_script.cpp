@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "app/import/job/imported_job.h"
-#include "app/import/job/megatron_launch.h"
+#include "app/import/job/megatron/megatron_launch.h"
 #include "app/import/job/toml_fields.h"
 #include "app/import/job/torchtitan_keys.h"
 #include "sim/config/files/text_file.h"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "app/import/job/imported_job.h"
-#include "app/import/job/megatron_arguments.h"
+#include "app/import/job/megatron/megatron_arguments.h"
 #include "hw/units/input_error.h"
 #include "sim/config/files/yaml_text.h"
 

@@ -1,5 +1,5 @@
 // Layers whose saved activations wait in host memory.
-#include "workloads/parallel/host_offload.h"
+#include "workloads/parallel/update/host_offload.h"
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // Updates by the CPU: what travels, what it works on and what stays on the GPU.
-#include "workloads/parallel/host_update.h"
+#include "workloads/parallel/update/host_update.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <sstream>
 #include <string>
 
-#include "app/import/job/megatron_job.h"
+#include "app/import/job/megatron/megatron_job.h"
 
 namespace tessera {
 void MegatronJob::read_features() {

@@ -1,4 +1,4 @@
-#include "workloads/parallel/update_gathers.h"
+#include "workloads/parallel/update/update_gathers.h"
 
 #include <cmath>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "workloads/parallel/host_update.h"
+#include "workloads/parallel/update/host_update.h"
 
 #include "workloads/optimizers/multi_tensor.h"
 #include "workloads/sharding.h"

@@ -1,11 +1,11 @@
 // Which command of a script starts the training, and what are its arguments.
-#include "app/import/job/megatron_launch.h"
+#include "app/import/job/megatron/megatron_launch.h"
 
 #include <algorithm>
 #include <cctype>
 #include <utility>
 
-#include "app/import/job/megatron_arguments.h"
+#include "app/import/job/megatron/megatron_arguments.h"
 
 namespace tessera {
 namespace {

@@ -2,7 +2,7 @@
 #include <array>
 #include <utility>
 
-#include "app/import/job/megatron_arguments.h"
+#include "app/import/job/megatron/megatron_arguments.h"
 #include "app/import/shell/shell_state.h"
 
 namespace tessera {

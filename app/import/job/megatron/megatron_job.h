@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/import/job/megatron_launch.h"
+#include "app/import/job/megatron/megatron_launch.h"
 #include "app/import/job/scenario_draft.h"
 
 namespace tessera {

@@ -3,7 +3,7 @@
 #include <set>
 #include <sstream>
 
-#include "app/import/job/megatron_job.h"
+#include "app/import/job/megatron/megatron_job.h"
 
 namespace tessera {
 namespace {

@@ -1,4 +1,4 @@
-#include "workloads/parallel/host_offload.h"
+#include "workloads/parallel/update/host_offload.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // What each argument of megatron/training/arguments.py of 2021 to 2026 means to a step, with what
 // Megatron-DeepSpeed, BigScience's fork and Pai-Megatron-Patch add. A new argument is one more word
 // in one of the groups; "--name=0|none" is refused unless it has one of these values.
-#include "app/import/job/megatron_arguments.h"
+#include "app/import/job/megatron/megatron_arguments.h"
 
 #include <map>
 

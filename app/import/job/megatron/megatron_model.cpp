@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "app/import/job/megatron_job.h"
+#include "app/import/job/megatron/megatron_job.h"
 #include "hw/units/lower_case.h"
 #include "workloads/model_spec.h"
 

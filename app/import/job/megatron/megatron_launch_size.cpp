@@ -3,8 +3,8 @@
 #include <charconv>
 #include <optional>
 
-#include "app/import/job/megatron_arguments.h"
-#include "app/import/job/megatron_launch.h"
+#include "app/import/job/megatron/megatron_arguments.h"
+#include "app/import/job/megatron/megatron_launch.h"
 
 namespace tessera {
 namespace {

@@ -1,4 +1,4 @@
-#include "workloads/parallel/muon_update.h"
+#include "workloads/parallel/update/muon_update.h"
 
 #include <algorithm>
 #include <string>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/import/job/layer_list.h"
-#include "app/import/job/megatron_job.h"
+#include "app/import/job/megatron/megatron_job.h"
 #include "workloads/layer_patterns.h"
 
 namespace tessera {

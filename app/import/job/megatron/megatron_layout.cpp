@@ -3,7 +3,7 @@
 #include <cctype>
 #include <sstream>
 
-#include "app/import/job/megatron_job.h"
+#include "app/import/job/megatron/megatron_job.h"
 #include "app/import/job/pipeline_layout.h"
 
 namespace tessera {

@@ -1,11 +1,11 @@
 // Megatron-LM's arguments as a scenario: which framework, what is left over.
-#include "app/import/job/megatron_job.h"
+#include "app/import/job/megatron/megatron_job.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 
-#include "app/import/job/megatron_arguments.h"
+#include "app/import/job/megatron/megatron_arguments.h"
 #include "hw/units/lower_case.h"
 #include "sim/config/files/yaml_text.h"
 
