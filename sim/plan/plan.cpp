@@ -13,6 +13,7 @@
 #include "predictor/weights/weights.h"
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/memory/optimizer_offload.h"
+#include "sim/plan/memory/plan_progress.h"
 #include "sim/plan/time_segments.h"
 #include "sim/scenario/names.h"
 #include "sim/scenario/rules/check_scenario.h"
@@ -188,22 +189,24 @@ Scenario foreseen_step(Scenario scenario) {
   return scenario;
 }
 
-PlannedProgram foreseen_plan(const Scenario& scenario, const KernelPredictor& predictor) {
+PlannedProgram foreseen_plan(const Scenario& scenario, const KernelPredictor& predictor,
+                             const PlanProgress& progress) {
   const Scenario known = foreseen_step(scenario);
-  const PlannedProgram plan = with_memory_plan(known, predictor, time_step(known, predictor));
+  const PlannedProgram plan =
+      with_memory_plan(known, predictor, time_step(known, predictor), progress);
   return with_foreseen_plan(scenario, plan.memory, predictor, time_step(scenario, predictor));
 }
 
 /// `whole`, or a plan of smaller micro-batches where that is faster.
 PlannedProgram split_where_faster(const Scenario& scenario, const KernelPredictor& predictor,
-                                  PlannedProgram whole) {
+                                  PlannedProgram whole, const PlanProgress& progress) {
   PlannedProgram best = std::move(whole);
   const Seconds base = best.memory.passes_time - best.memory.added_time;
   for (int parts = 2; parts <= scenario.memory.split_batch; ++parts) {
     if (scenario.step.micro_batch % parts != 0) continue;
     Scenario split = scenario;
     split.step.micro_batch /= parts;
-    PlannedProgram next = with_memory_plan(split, predictor, time_step(split, predictor));
+    PlannedProgram next = with_memory_plan(split, predictor, time_step(split, predictor), progress);
     next.memory.split = parts;
     next.memory.added_time = next.memory.passes_time - base;
     const bool fits = next.memory.feasible(), fitted = best.memory.feasible();
@@ -213,20 +216,21 @@ PlannedProgram split_where_faster(const Scenario& scenario, const KernelPredicto
   return best;
 }
 
-PlannedProgram plan_of(const Scenario& scenario, const KernelPredictor& predictor) {
+PlannedProgram plan_of(const Scenario& scenario, const KernelPredictor& predictor,
+                       const PlanProgress& progress) {
   const MemorySettings& memory = scenario.memory;
   if (memory.planned_sequence_length > 0 || memory.planned_expert_imbalance > 0)
-    return foreseen_plan(scenario, predictor);
+    return foreseen_plan(scenario, predictor, progress);
   TimedProgram timed = time_step(scenario, predictor);
   // Batch norms average over the samples that they see.
   const bool may_split = memory.split_batch > 1 && scenario.model.family != ModelFamily::vision;
-  PlannedProgram whole = with_memory_plan(scenario, predictor, std::move(timed));
-  return may_split ? split_where_faster(scenario, predictor, std::move(whole)) : whole;
+  PlannedProgram whole = with_memory_plan(scenario, predictor, std::move(timed), progress);
+  return may_split ? split_where_faster(scenario, predictor, std::move(whole), progress) : whole;
 }
 
 TimedProgram planned_step(const Scenario& given, const KernelPredictor& predictor) {
   const Scenario scenario = with_plan_alone(given);
-  PlannedProgram plan = plan_of(scenario, predictor);
+  PlannedProgram plan = plan_of(scenario, predictor, {});
   return with_memory_limit(scenario, &plan.memory, std::move(plan.timed));
 }
 
@@ -245,13 +249,18 @@ TimedProgram plan_step(const Scenario& scenario, const PredictorWeights& weights
   return timed;
 }
 
-PlannedSteps plan_step_memory(const Scenario& given, const PredictorWeights& weights) {
+PlannedSteps plan_step_memory(const Scenario& scenario, const PredictorWeights& weights) {
+  return plan_step_memory(scenario, weights, {});
+}
+
+PlannedSteps plan_step_memory(const Scenario& given, const PredictorWeights& weights,
+                              const PlanProgress& progress) {
   require_sound(given);
   const Scenario scenario = with_plan_alone(given);
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
   TimedProgram base = time_step(scenario, *predictor);
-  PlannedProgram plan = plan_of(scenario, *predictor);
+  PlannedProgram plan = plan_of(scenario, *predictor, progress);
   TimedProgram planned = with_memory_limit(scenario, &plan.memory, std::move(plan.timed));
   PlannedSteps steps{std::move(base), std::move(planned), std::move(plan.memory)};
   for (TimedProgram* timed : {&steps.base, &steps.planned}) {

@@ -15,7 +15,7 @@ ESCAPE = "\x1b["
 
 
 class Terminal(EndToEnd):
-    def on_terminal(self, *arguments, columns=0, **variables):
+    def on_terminal(self, *arguments, columns=0, shows_errors=False, **variables):
         """What a command writes to a terminal; one of 0 columns does not say how wide it is."""
         main, side = pty.openpty()
         fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -23,7 +23,7 @@ class Terminal(EndToEnd):
         if "NO_COLOR" not in variables:
             environment.pop("NO_COLOR", None)
         process = subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=side,
-                                   stderr=subprocess.DEVNULL, env=environment)
+                                   stderr=side if shows_errors else subprocess.DEVNULL, env=environment)
         os.close(side)
         chunks = []
         try:
@@ -117,6 +117,12 @@ class Terminal(EndToEnd):
         os.close(side)
         self.assertNotIn(ESCAPE + "31mred", os.read(main, 65536).decode())
         os.close(main)
+
+    def test_a_memory_plan_says_how_many_stages_are_left(self):
+        seen = self.on_terminal("plan", "memory", PIPELINE, "--budget", "20GiB", "--fast", columns=100, shows_errors=True)
+        self.assertRegex(seen, r"\[#+\.+\] 3/4 stages planned.*, \d+ s left")
+        last = seen.rpartition("\r")[2]
+        self.assertNotIn("stages planned", last, "the line goes away")
 
     def test_notes_stand_where_they_are_asked_for(self):
         self.assertNotIn("model FLOPs utilization", self.answer("simulate", DATA_PARALLEL))

@@ -18,6 +18,7 @@
 #include "sim/config/load.h"
 #include "sim/engine/engine.h"
 #include "sim/formats/output_file.h"
+#include "sim/plan/memory/plan_progress.h"
 #include "sim/plan/plan.h"
 #include "sim/process/answer.h"
 #include "sim/report/text/memory_plan_text.h"
@@ -90,9 +91,10 @@ class PlanQuestion {
     if (options.fast) scenario_.memory.thorough = false;
   }
 
-  const MemoryPlanReport& plan(Bytes budget, bool simulates = true) {
+  const MemoryPlanReport& plan(Bytes budget, bool simulates = true,
+                               const PlanProgress& progress = {}) {
     if (budget.value() > 0) scenario_.memory.budget = budget;
-    steps_.push_back(plan_step_memory(scenario_, weights_));
+    steps_.push_back(plan_step_memory(scenario_, weights_, progress));
     const PlannedSteps& steps = steps_.back();
     MemoryPlanReport report{.scenario = scenario_.name,
                             .planner = std::string(name_of(scenario_.memory.planner)),
@@ -130,12 +132,13 @@ class PlanQuestion {
   std::vector<MemoryPlanReport> reports_;
 };
 
-/// With a line of what takes the time, which no one knows ahead.
-const MemoryPlanReport& planned_visibly(PlanQuestion& question, Bytes budget, bool fast) {
+/// With a line of how many stages have their plan, and how long the others may take.
+const MemoryPlanReport& planned_visibly(PlanQuestion& question, Bytes budget, bool fast,
+                                        bool simulates = true) {
   StatusLine status;
-  status.show(std::string("searches what every stage runs again and swaps") +
-              (fast ? "" : "; --fast stops at the first good plan"));
-  return question.plan(budget);
+  return question.plan(budget, simulates, [&](std::size_t done, std::size_t all) {
+    status.show(done, all, fast ? "stages planned" : "stages planned (--fast takes less)");
+  });
 }
 
 int fullest_stage(const PlannedStep& memory) {
@@ -187,7 +190,8 @@ ExitCode run_plan_export(const PlanMemoryOptions& options) {
   if (!options.framework.empty()) return run_framework_plan(options);
   PlanQuestion question(options);
   const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
-  const MemoryPlanReport& report = question.plan(budget, !options.report_file.empty());
+  const MemoryPlanReport& report =
+      planned_visibly(question, budget, options.fast, !options.report_file.empty());
   if (!options.report_file.empty()) write_output_file(options.report_file, question.page());
   print(memory_decisions_json(report));
   return report.steps->memory.feasible() ? ExitCode::ok : ExitCode::does_not_fit;

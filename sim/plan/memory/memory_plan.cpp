@@ -14,6 +14,7 @@
 #include "sim/plan/memory/megatron_planner.h"
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/memory/packed_ops.h"
+#include "sim/plan/memory/plan_progress.h"
 #include "sim/plan/memory/stage_means.h"
 #include "sim/plan/time_segments.h"
 #include "sim/scenario/names.h"
@@ -249,6 +250,11 @@ TimedProgram with_memory_limit(const Scenario& scenario, const PlannedStep* plan
 
 PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
                                 TimedProgram timed) {
+  return with_memory_plan(scenario, predictor, std::move(timed), {});
+}
+
+PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
+                                TimedProgram timed, const PlanProgress& progress) {
   OperatorTimes times(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return times(op); };
   const MemorySettings& settings = scenario.memory;
@@ -267,7 +273,9 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
   KnownPlans known;
   std::vector<DriveTransfer> drives;
   Seconds slowest_states;
-  for (StageMemoryPlan& plan : planned.stages) {
+  for (std::size_t s = 0; s < planned.stages.size(); ++s) {
+    if (progress) progress(s, planned.stages.size());
+    StageMemoryPlan& plan = planned.stages[s];
     if (!plan.needed) {
       leave_alone(plan, time);
       continue;
