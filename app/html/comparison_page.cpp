@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/html/drawn_step.h"
+#include "app/html/data/drawn_step.h"
+#include "app/html/data/provenance_data.h"
 #include "app/html/page.h"
-#include "app/html/provenance_data.h"
 #include "sim/report/palette.h"
 
 namespace tessera {

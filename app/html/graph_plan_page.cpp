@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "app/html/data/provenance_data.h"
 #include "app/html/page.h"
-#include "app/html/provenance_data.h"
 
 namespace tessera {
 namespace {

@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
+#include "app/html/data/provenance_data.h"
+#include "app/html/data/step_figures.h"
 #include "app/html/page.h"
-#include "app/html/provenance_data.h"
-#include "app/html/step_figures.h"
 #include "hw/units/text.h"
 #include "sim/report/definitions.h"
 #include "sim/trace/timeline_index.h"

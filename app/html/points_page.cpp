@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "app/html/data/provenance_data.h"
 #include "app/html/page.h"
-#include "app/html/provenance_data.h"
 
 namespace tessera {
 namespace {

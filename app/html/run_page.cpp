@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "app/html/data/provenance_data.h"
 #include "app/html/page.h"
-#include "app/html/provenance_data.h"
 #include "hw/units/formatted.h"
 #include "sim/longrun/run_picture.h"
 

@@ -5,14 +5,14 @@
 #include <map>
 #include <utility>
 
-#include "app/html/flame_data.h"
+#include "app/html/data/flame_data.h"
+#include "app/html/data/link_figures.h"
+#include "app/html/data/palette_data.h"
+#include "app/html/data/provenance_data.h"
+#include "app/html/data/step_figures.h"
+#include "app/html/data/timeline_data.h"
 #include "app/html/headline.h"
-#include "app/html/link_figures.h"
 #include "app/html/page.h"
-#include "app/html/palette_data.h"
-#include "app/html/provenance_data.h"
-#include "app/html/step_figures.h"
-#include "app/html/timeline_data.h"
 #include "hw/units/formatted.h"
 #include "sim/report/definitions.h"
 #include "sim/report/text/step_story.h"

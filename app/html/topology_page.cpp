@@ -3,9 +3,9 @@
 #include <map>
 #include <utility>
 
-#include "app/html/drawn_topology.h"
+#include "app/html/data/drawn_topology.h"
+#include "app/html/data/provenance_data.h"
 #include "app/html/page.h"
-#include "app/html/provenance_data.h"
 #include "hw/promised_rate.h"
 #include "sim/report/drawings/topology_drawing.h"
 #include "sim/report/text/topology_text.h"

@@ -8,7 +8,7 @@
 #include "app/cli/provenance_of.h"
 #include "app/explain/comparison.h"
 #include "app/html/comparison_page.h"
-#include "app/html/drawn_step.h"
+#include "app/html/data/drawn_step.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "predictor/weights/weights.h"

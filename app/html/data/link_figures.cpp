@@ -1,4 +1,4 @@
-#include "app/html/link_figures.h"
+#include "app/html/data/link_figures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/html/drawn_topology.h"
+#include "app/html/data/drawn_topology.h"
 #include "hw/promised_rate.h"
 #include "sim/report/analysis/link_use.h"
 #include "sim/report/drawings/topology_drawing.h"

@@ -1,4 +1,4 @@
-#include "app/html/provenance_data.h"
+#include "app/html/data/provenance_data.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "app/html/drawn_topology.h"
+#include "app/html/data/drawn_topology.h"
 
 #include <cmath>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "app/html/flame_data.h"
+#include "app/html/data/flame_data.h"
 
 #include <algorithm>
 #include <functional>
@@ -36,8 +36,7 @@ void add_flame_run(const Segment& segment, const TimedSegment& timed, double sec
   const double whole = timed.duration.value();
   if (whole <= 0) return;
   for (std::size_t k = 0; k < segment.kernels.size(); ++k)
-    kernels[flame_name(segment.kernels[k])] +=
-        seconds * timed.kernel_durations[k].value() / whole;
+    kernels[flame_name(segment.kernels[k])] += seconds * timed.kernel_durations[k].value() / whole;
 }
 
 /// Seconds of the runs of every segment on `rank`, by the segment and the first op that ran it.
@@ -72,7 +71,8 @@ FlameJson phase_json(Phase phase, const FlamePhase& part) {
   double seconds = 0;
   for (const auto& [name, kernels] : part.segments) {
     FlameJson list = FlameJson::array();
-    for (const auto& [kernel, time] : kernels) list.push_back({{"name", kernel}, {"seconds", time}});
+    for (const auto& [kernel, time] : kernels)
+      list.push_back({{"name", kernel}, {"seconds", time}});
     const double whole = total_of(kernels);
     seconds += whole;
     segments.push_back(

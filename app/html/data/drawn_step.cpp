@@ -1,9 +1,9 @@
-#include "app/html/drawn_step.h"
+#include "app/html/data/drawn_step.h"
 
 #include <algorithm>
 
-#include "app/html/step_figures.h"
-#include "app/html/timeline_data.h"
+#include "app/html/data/step_figures.h"
+#include "app/html/data/timeline_data.h"
 
 namespace tessera {
 namespace {

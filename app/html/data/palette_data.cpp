@@ -1,4 +1,4 @@
-#include "app/html/palette_data.h"
+#include "app/html/data/palette_data.h"
 
 #include "sim/report/palette.h"
 

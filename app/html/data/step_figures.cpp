@@ -1,4 +1,4 @@
-#include "app/html/step_figures.h"
+#include "app/html/data/step_figures.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "app/html/timeline_data.h"
+#include "app/html/data/timeline_data.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "app/html/palette_data.h"
-#include "app/html/step_figures.h"
+#include "app/html/data/palette_data.h"
+#include "app/html/data/step_figures.h"
 #include "sim/report/palette.h"
 #include "sim/trace/timeline_index.h"
 #include "workloads/program/labels.h"
