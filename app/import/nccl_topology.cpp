@@ -125,12 +125,12 @@ class NcclTopologyReader {
   }
 
   void check_gpu_count(const pugi::xml_node& node, std::size_t count) const {
-    if (count >= kMostGpus) refuse(file_.where(node), "has too many GPUs", "use up to 1024");
+    if (count >= kMostGpusOfNode) refuse(file_.where(node), "has too many GPUs", "use up to 1024");
   }
 
   void add_gpu(const pugi::xml_node& node, int pcie_switch, double rate) {
     FoundGpu gpu = gpu_of(node.parent(), pcie_switch, rate);
-    gpu.number = whole_number(file_, node, "dev", static_cast<int>(gpus.size()), kMostGpus);
+    gpu.number = whole_number(file_, node, "dev", static_cast<int>(gpus.size()), kMostGpusOfNode);
     gpu.sm = whole_number(file_, node, "sm", 0, 1000);
     for (const pugi::xml_node& link : node.children("nvlink")) {
       gpu.nvlinks.push_back({lower_case(link.attribute("target").value()),

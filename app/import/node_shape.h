@@ -8,7 +8,7 @@
 namespace tessera {
 
 /// Of a node: larger numbers are mistakes.
-constexpr int kMostGpus = 1024;
+constexpr int kMostGpusOfNode = 1024;
 
 /// Fills what no file says about a node: efficiencies, latencies.
 void assume_usual_rates(Imported& imported);

@@ -116,7 +116,7 @@ class SmiMatrixReader {
       matrix.gpus += is_gpu(word) ? 1 : 0;
       matrix.columns.push_back(word);
     }
-    if (matrix.gpus > kMostGpus) refuse(where(), "has too many GPUs", "use up to 1024");
+    if (matrix.gpus > kMostGpusOfNode) refuse(where(), "has too many GPUs", "use up to 1024");
   }
 
   void read_row(const std::vector<std::string>& words) {

@@ -19,8 +19,6 @@ std::string last_part(const std::string& text) {
   return text.substr(text.rfind('.') + 1);
 }
 
-constexpr std::int64_t kMostGpus = 1'000'000;
-
 /// Reads one file; one method per part of it.
 class AccelerateJob {
  public:

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "app/import/job/deepspeed_config.h"
+#include "app/import/job/foreign_fields.h"
 
 namespace tessera::accelerate {
 

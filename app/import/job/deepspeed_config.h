@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "app/import/job/foreign_fields.h"
 #include "app/import/job/imported_job.h"
@@ -11,13 +10,6 @@ namespace tessera {
 
 /// Fields of JSON or YAML. Throws InputError for what holds none.
 ForeignFields read_fields(std::string text, const std::string& name);
-
-/// A key that says what is not simulated, unless it has its usual value, in lower case.
-struct UsualValue {
-  std::string_view key;
-  std::string_view usual;
-  const char* what;
-};
 
 /// leave_out(), with the value in the message.
 void leave_out_value(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,

@@ -64,4 +64,11 @@ class ForeignFields {
 /// The scalars of a tree under dotted names: "zero_optimization.stage". Lists are one value each.
 ForeignFields fields_of(const YamlNode& tree);
 
+/// A key that says what is not simulated, unless it has its usual value, in lower case.
+struct UsualValue {
+  std::string_view key;
+  std::string_view usual;
+  const char* what;
+};
+
 }  // namespace tessera

@@ -10,6 +10,9 @@
 
 namespace tessera {
 
+/// Most GPUs, or replicas of anything, that a file may ask for.
+inline constexpr std::int64_t kMostGpus = 1'000'000;
+
 /// A training job of another program as a scenario, as far as a scenario can say it.
 struct ImportedJob {
   YamlNode scenario;                 ///< mapping of scenario fields

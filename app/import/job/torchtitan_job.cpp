@@ -17,10 +17,6 @@ using torchtitan::Flavor;
 using torchtitan::kFlavors;
 using torchtitan::kNoPartOfAStep;
 using torchtitan::kUsualValues;
-using torchtitan::UsualValue;
-
-/// Most GPUs, or replicas of anything, that a file may ask for.
-constexpr std::int64_t kMostGpus = 1'000'000;
 
 class TorchtitanJob {
  public:

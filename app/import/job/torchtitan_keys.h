@@ -45,11 +45,7 @@ inline constexpr auto kNoPartOfAStep =
                                      "activation_checkpoint.determinism",
                                      "activation_checkpoint.debug"});
 
-/// A switch of torchtitan that says what is not simulated, unless it has its usual value.
-struct UsualValue {
-  std::string_view key, usual;
-  const char* what;
-};
+/// Switches that say what is not simulated.
 inline constexpr std::array kUsualValues{
     UsualValue{"model.norm_type", "rmsnorm", "is not simulated: norms are RMSNorm"},
     UsualValue{"compile.backend", "inductor", "compiles otherwise, which is not simulated"},
