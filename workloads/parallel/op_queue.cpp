@@ -9,14 +9,17 @@
 namespace tessera {
 namespace {
 
-StreamKind stream_of(GroupKind group) {
+/// Counts and marks of tokens have a communicator of their own beside that of the tokens
+/// (Megatron-Core's tp_ep_group and ep_group): they do not wait for tokens of another micro-batch
+/// that are under way.
+StreamKind stream_of(GroupKind group, OpKind kind) {
   switch (group) {
     case GroupKind::tensor:
       return StreamKind::tensor_comm;
     case GroupKind::context:
       return StreamKind::context_comm;
     case GroupKind::expert:
-      return StreamKind::expert_comm;
+      return kind == OpKind::all_to_all ? StreamKind::expert_comm : StreamKind::tensor_comm;
     default:
       return StreamKind::data_comm;
   }
@@ -47,7 +50,7 @@ void OpQueue::join(std::int32_t first, std::int32_t second) {
 
 void OpQueue::start(const ProgramOp& collective) {
   ProgramOp op = collective;
-  op.stream = stream_of(op.group);
+  op.stream = stream_of(op.group, op.kind);
   op.waits = {last_kernels_, awaited_collective_ >= 0 ? awaited_collective_ : awaited_other_};
   last_collective_ = push(op);
 }
@@ -87,9 +90,10 @@ void OpQueue::set_lane(const Lane& lane) {
   awaited_message_ = lane.awaited_message;
 }
 
-bool OpQueue::waits_for_experts(const PassPiece& piece) const {
-  return piece.kind == GraphOpKind::wait && last_collective_ >= 0 &&
-         ops_[static_cast<std::size_t>(last_collective_)].group == GroupKind::expert;
+bool OpQueue::waits_for_tokens(const PassPiece& piece) const {
+  if (piece.kind != GraphOpKind::wait || last_collective_ < 0) return false;
+  const ProgramOp& awaited = ops_[static_cast<std::size_t>(last_collective_)];
+  return awaited.group == GroupKind::expert && awaited.kind == OpKind::all_to_all;
 }
 
 void OpQueue::run_together(const PassRun& first, const PassRun& second) {
@@ -105,7 +109,7 @@ void OpQueue::run_together(const PassRun& first, const PassRun& second) {
     set_lane(lanes[now]);
     while (!ended(now)) {
       const PassPiece& piece = runs[now]->pass[next[now]++];
-      const bool other_goes_on = waits_for_experts(piece);
+      const bool other_goes_on = waits_for_tokens(piece);
       run_piece(piece, runs[now]->micro_batch, runs[now]->layer);
       if (other_goes_on && !ended(1 - now)) break;
     }

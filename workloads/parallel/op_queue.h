@@ -70,7 +70,7 @@ class OpQueue {
   }
   void set_lane(const Lane& lane);
   void run_piece(const PassPiece& piece, int micro_batch, int layer);
-  bool waits_for_experts(const PassPiece& piece) const;
+  bool waits_for_tokens(const PassPiece& piece) const;
   std::int32_t push(const ProgramOp& op);
   void start(const ProgramOp& collective);
   void join(std::int32_t first, std::int32_t second);

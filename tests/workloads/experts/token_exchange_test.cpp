@@ -110,8 +110,8 @@ TEST(TokenExchange, WithACapacityIsRefused) {
   EXPECT_THAT(test::refusal(mixture(), step), HasSubstr("not simulated with DeepEP"));
 }
 
-Program overlapped(bool overlaps) {
-  StepOptions step = step_with(ExpertDispatcher::deepep, 4, 3);
+Program overlapped(bool overlaps, ExpertDispatcher dispatcher = ExpertDispatcher::deepep) {
+  StepOptions step = step_with(dispatcher, 4, 3);
   step.framework.overlap_experts = overlaps;
   return build_program(mixture(), step);
 }
@@ -141,6 +141,25 @@ TEST(OverlappedExperts, AnExchangeIsFollowedByKernelsOfTheOtherMicroBatch) {
   // Of 3 micro-batches two pairs overlap, over 2 layers with 4 exchanges each; the last of a pass
   // has nothing left of the other to wait beside.
   EXPECT_GE(beside, 2 * 2 * 3);
+}
+
+/// The exchange starts behind the gather that says who sends what, and the other micro-batch's
+/// kernels wait for neither: a gather that parted the two would leave exchanges with nothing beside
+/// them.
+TEST(OverlappedExperts, AGatherOfMarksTakesNoTurnsAndNoPlaceAmongTokens) {
+  for (const auto dispatcher : {ExpertDispatcher::hybridep, ExpertDispatcher::all_to_all_fused}) {
+    const Program program = overlapped(true, dispatcher);
+    const std::vector<ProgramOp>& ops = program.stages[0].ops;
+    int gathers = 0;
+    for (std::size_t i = 0; i + 1 < ops.size(); ++i) {
+      if (ops[i].kind != OpKind::all_gather || ops[i].group != GroupKind::expert) continue;
+      ++gathers;
+      EXPECT_NE(ops[i].stream, StreamKind::expert_comm);
+      EXPECT_EQ(ops[i + 1].micro_batch, ops[i].micro_batch);
+    }
+    // one for each of 3 micro-batches and 2 layers
+    EXPECT_EQ(gathers, 3 * 2) << int(dispatcher);
+  }
 }
 
 TEST(OverlappedExperts, KeepOneMicroBatchMoreThanOneAtATime) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "hw/units/hypergeometric.h"
 #include "workloads/ops/pointwise.h"
@@ -28,13 +29,14 @@ Tensor reordered(Tape& tape, const std::string& name, const Tensor& from, std::i
   return to;
 }
 
-void gather_marks(Tape& tape, const std::string& name, const Tensor& own, std::int64_t ranks) {
+/// What all ranks send to whom; the exchange waits for it, whoever computes beside it does not.
+Tensor gathered_marks(Tape& tape, const std::string& name, const Tensor& own, std::int64_t ranks) {
   const std::int64_t tokens = own.sizes()[0], experts = own.sizes()[1];
   const Tensor all =
       tape.make(name + ".layout.all", StridedShape({ranks * tokens, experts}), Precision::int8);
   tape.collective(OpKind::all_gather, name + ".layout.all_gather", GroupKind::expert, own, all);
   tape.wait();
-  tape.launch(name + ".layout.scan", reduction_kernel(all), {all}, {});
+  return all;
 }
 
 }  // namespace
@@ -52,10 +54,12 @@ Tensor dispatch_tokens(Tape& tape, const std::string& name, const Tensor& x,
                        const TokenDispatch& dispatch) {
   const Tensor counts = tape.make(name + ".counts", StridedShape({group.ranks}), Precision::int64);
   tape.launch(name + ".layout", reduction_kernel(choice.experts), {choice.experts}, {counts});
-  if (dispatch.gathers_map) gather_marks(tape, name, choice.marks, group.ranks);
+  std::optional<Tensor> marks;
+  if (dispatch.gathers_map) marks = gathered_marks(tape, name, choice.marks, group.ranks);
   if (dispatch.host_waits) tape.host_sync(name + ".counts");
   const std::int64_t arriving = dispatch.arriving;
   const Tensor arrived = exchanged(tape, name + ".exchange", x, arriving);
+  if (marks) tape.launch(name + ".layout.scan", reduction_kernel(*marks), {*marks}, {});
   const Tensor map =
       tape.make(name + ".map", StridedShape({arriving, group.experts}), Precision::int64);
   for (int pass = 0; pass < kMapKernels; ++pass)

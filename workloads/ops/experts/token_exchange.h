@@ -24,7 +24,7 @@ struct TokenDispatch {
   bool host_waits = true;    ///< for the counts, unless a graph holds it all
 };
 /// x [tokens, h] on the ranks of its experts, in their order: a kernel that counts what goes where,
-/// a gather of marks and a pass over them where there are any, an exchange, four kernels that
+/// a gather of marks where there are any, an exchange, a pass over the marks, four kernels that
 /// number the rows, a gather. Backward: a sum per token, and an exchange. Source of the marks:
 /// DeepEP's branch hybrid-ep, deep_ep/hybrid_ep_buffer.py, metadata_preprocessing (recalled).
 Tensor dispatch_tokens(Tape& tape, const std::string& name, const Tensor& x,
