@@ -49,8 +49,8 @@ std::vector<PageJson> row_of(const SearchCase& of, const LayoutResult& result) {
           static_cast<int>(layout.sharding),
           layout.planned ? "plan" : name_of(layout.recompute),
           name_of(layout.schedule),
-          layout.sequence_parallel ? 1 : 0,
-          layout.ends_as_layers ? 1 : 0,
+          layout.sequence_parallel ? "yes" : "no",
+          layout.ends_as_layers ? "yes" : "no",
           result.step_time.value() * 1e3,
           static_cast<double>(result.memory.total().value()) / kGiB,
           result.tokens_per_s / of.gpus,
@@ -78,9 +78,9 @@ PointsReport points_of(const std::vector<SearchCase>& cases) {
       "Layouts that were simulated and fit; those that bounds show to be slower were not "
       "simulated. A click chooses a point.";
   for (const SearchCase& of : cases) {
-    report.summary.emplace_back(
-        of.model + " on " + std::to_string(of.gpus) + " GPUs of " + of.cluster + ": simulated",
-        of.found.counts.simulated);
+    report.summary.emplace_back("layouts simulated of " + of.model + " on " +
+                                    std::to_string(of.gpus) + " GPUs of " + of.cluster,
+                                of.found.counts.simulated);
     for (const LayoutResult& layout : of.found.fitting) {
       if (report.rows.size() >= kMostPoints) break;
       report.labels.push_back(to_text(layout.layout));

@@ -88,6 +88,12 @@ std::string side_words(const StepProfile& profile) {
          (profile.note.empty() ? "" : "; " + profile.note);
 }
 
+/// `percent` of A's time; a card shows tenths.
+const char* difference_words(double percent) {
+  if (std::abs(percent) < 0.05) return "B is as fast as A";
+  return percent > 0 ? "B takes longer" : "B is faster";
+}
+
 /// What a reader wants first: both times, the difference, memory and throughput of both.
 PageJson cards_of(const StepComparison& comparison) {
   const StepProfile& a = comparison.a;
@@ -100,7 +106,7 @@ PageJson cards_of(const StepComparison& comparison) {
   card("A, step time", "seconds", a.step_time_s, side_words(a));
   card("B, step time", "seconds", b.step_time_s, side_words(b));
   card("B against A", "change", comparison.difference_pct,
-       comparison.difference_pct > 0 ? "B takes longer" : "B is as fast or faster");
+       difference_words(comparison.difference_pct));
   if (a.peak_memory_bytes && b.peak_memory_bytes) {
     card("A, peak memory", "bytes", *a.peak_memory_bytes, "");
     card("B, peak memory", "bytes", *b.peak_memory_bytes, "");

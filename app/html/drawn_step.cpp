@@ -69,6 +69,7 @@ PageJson joined_memory(const PageJson& a, const PageJson& b) {
   return {{"step_time_s", std::max(a["step_time_s"], b["step_time_s"])},
           {"capacity_bytes", std::min(a["capacity_bytes"], b["capacity_bytes"])},
           {"before", "A"},
+          {"shown", "B"},
           {"ranks", PageJson::array({std::move(rank)})}};
 }
 

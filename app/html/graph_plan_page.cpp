@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "app/html/page.h"
@@ -18,12 +19,12 @@ constexpr std::pair<const char*, const char*> kFigures[] = {
     {"budget_bytes", "budget [B]"},
     {"peak_bytes", "peak with the plan [B]"},
     {"base_peak_bytes", "peak without [B]"},
-    {"overhead", "time added, of the time without"},
+    {"overhead", "time added [%]"},
     {"time_s", "time with the plan [s]"},
     {"base_time_s", "time without [s]"},
     {"time_bound_s", "no plan is faster than [s]"},
     {"lower_bound_bytes", "no plan needs less than [B]"},
-    {"certified_gap", "distance to the bound"},
+    {"certified_gap", "from the optimum at most [%]"},
     {"recompute_s", "computed again [s]"},
     {"stall_s", "waits for copies [s]"},
     {"copied_bytes", "copied to the host [B]"},
@@ -85,6 +86,12 @@ PageJson decisions_table(const PageJson& decisions) {
   return table;
 }
 
+/// A ratio in percent where `words` say so; yes or no.
+PageJson shown_value(const PageJson& value, std::string_view words) {
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  return value.is_number() && words.ends_with("[%]") ? PageJson(100 * value.get<double>()) : value;
+}
+
 }  // namespace
 
 std::string graph_plan_page(const remat::PlanReport& report, const std::string& tessera_version) {
@@ -95,9 +102,7 @@ std::string graph_plan_page(const remat::PlanReport& report, const std::string& 
     const PageJson value = plan.value(name, PageJson());
     if (!value.is_null())
       page["summary"].push_back(
-          {{"name", words},
-           {"value", value.is_boolean() ? PageJson(value.get<bool>() ? "yes" : "no") : value},
-           {"definition", ""}});
+          {{"name", words}, {"value", shown_value(value, words)}, {"definition", ""}});
   }
   if (report.result.feasible) {
     page["memory"] = memory_of(report);

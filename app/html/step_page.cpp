@@ -34,10 +34,24 @@ PageJson percent(const std::optional<double>& ratio) {
   return ratio ? PageJson(100 * *ratio) : PageJson();
 }
 
+PageJson step_time_entry(const StepReport& report) {
+  return page_entry("step time [ms]", report.step_time.value() * 1e3,
+                    "from the start of the step to the end of the last op of any GPU");
+}
+
+PageJson exposed_entry(const StepReport& report) {
+  return page_entry("exposed communication [ms]",
+                    report.breakdown.exposed_communication().value() * 1e3,
+                    definitions::kExposedCommunication);
+}
+
+/// Of a step that comes from traces: nothing of model, memory and FLOPs.
+PageJson known_of_replay(const StepReport& report) {
+  return PageJson::array({step_time_entry(report), exposed_entry(report)});
+}
+
 PageJson summary_of(const StepReport& report) {
-  PageJson summary = PageJson::array();
-  summary.push_back(page_entry("step time [ms]", report.step_time.value() * 1e3,
-                               "from the start of the step to the end of the last op of any GPU"));
+  PageJson summary = PageJson::array({step_time_entry(report)});
   if (report.interval) {
     summary.push_back(page_entry("80 % interval [ms]",
                                  rounded(report.interval->time.low.value() * 1e3) + " to " +
@@ -50,9 +64,7 @@ PageJson summary_of(const StepReport& report) {
   summary.push_back(page_entry("HFU [%]", percent(report.hfu), definitions::kHfu));
   summary.push_back(
       page_entry("bubble [%]", 100 * report.bubble_fraction, definitions::kBubbleFraction));
-  summary.push_back(page_entry("exposed communication [ms]",
-                               report.breakdown.exposed_communication().value() * 1e3,
-                               definitions::kExposedCommunication));
+  summary.push_back(exposed_entry(report));
   summary.push_back(page_entry("exposed copies [ms]",
                                report.breakdown.exposed_copies().value() * 1e3,
                                definitions::kExposedCopies));
@@ -145,12 +157,13 @@ std::string step_page(const StepReport& report, const Provenance& provenance,
   const StepStory story = tell_step(timed, timeline);
   PageJson page{{"title", provenance.scenario}, {"subtitle", subtitle_of(report, provenance)}};
   page["headline"] = headline_of(report, provenance);
-  page["summary"] = summary_of(report);
+  const bool replayed = provenance.mode == "replayed";  // traces know neither kernels nor memory
+  page["summary"] = replayed ? known_of_replay(report) : summary_of(report);
   if (!sensitivities.empty()) page["effects"] = effects_of(sensitivities);
   page["ranks"] = ranks_of(report);
-  page["flame"] = flame_data(TimelineIndex(timed, timeline), timed);
+  if (!replayed) page["flame"] = flame_data(TimelineIndex(timed, timeline), timed);
   page["timeline"] = timeline_data(timed, timeline, story.path, limits);
-  page["memory"] = memory_data(report, timed, timeline, limits);
+  if (!replayed) page["memory"] = memory_data(report, timed, timeline, limits);
   page["links"] = link_figures(TimelineIndex(timed, timeline), timed);
   page["roofline"] = kernel_roofline(report, timed);
   page["tables"] = tables_of(report, story);

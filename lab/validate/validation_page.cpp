@@ -77,7 +77,8 @@ PageJson groups_table(const TrainingRunValidation& validation) {
                  {"rows", PageJson::array()}};
   for (const ErrorGroup& group : validation.groups) {
     const ErrorSummary& errors = group.errors;
-    table["rows"].push_back({group.by, group.key, errors.n, errors.mean_abs_error_pct,
+    const std::string key = group.key.empty() ? "not stated" : group.key;
+    table["rows"].push_back({group.by, key, errors.n, errors.mean_abs_error_pct,
                              errors.median_abs_error_pct, errors.max_abs_error_pct,
                              errors.bias_pct});
   }

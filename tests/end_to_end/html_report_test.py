@@ -227,7 +227,7 @@ class HtmlReport(EndToEnd):
         self.assertEqual(list(charts), ["memory over time", "use of links over time", "kernels under the roofline"])
         names = [series["name"] for series in charts["memory over time"]["series"]]
         self.assertEqual((names[:3], names[-1]), (["parameters", "gradients", "optimizer"], "computes again"))
-        self.assertRegex(charts["memory over time"]["tip"][0], r"^0 ns: [\d.]+ GiB$")
+        self.assertRegex(charts["memory over time"]["tip"][0], r"^0: [\d.]+ GiB$")
         data = json.loads(DATA.search(page).group(2))
         roofline = charts["kernels under the roofline"]["series"]
         self.assertEqual(sum(series["points"] for series in roofline if series["type"] == "scatter"), len(data["roofline"]["points"]))
@@ -238,6 +238,27 @@ class HtmlReport(EndToEnd):
         self.assertRegex(dom, r'data-link="node0/\S+ \(NVLink, [\d.]+ of [\d.]+ GB/s promised\): [\d.]+ % from ')
         heat = re.search(r'data-heat="([\d ]+)"', dom).group(1).split()
         self.assertNotEqual(heat[:3], ["233", "233", "233"], "the busiest part of the busiest link is coloured")
+
+    @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
+    def test_the_peak_is_marked_where_it_is_however_short_the_step(self):
+        """A chain of operators of some nanoseconds; marks of a chart are rounded to hundredths where nobody forbids it."""
+        count = 12  # layers, a loss, and their backward passes
+        graph = {"dur": [4] * count + [1] + [8] * count, "size": [4] * count + [2] * (count + 1), "work": [0] * (2 * count + 1), "keep": [2 * count],
+                 "deps": [[]] + [[i] for i in range(count)] + [[count + i, count - 1 - i] for i in range(count)], "M": 24}
+        self.plant("chain.json", json.dumps({"instances": [graph]}))
+        page = self.report("plan", "graph", "chain.json", "--budget", 24, "--no-swap")
+        memory = json.loads(DATA.search(page).group(2))["memory"]
+        rank = memory["ranks"][0]
+        charts, _ = self.charts_of(page)
+        expected = rank["times_s"][rank["bytes"].index(max(rank["bytes"]))]
+        self.assertGreater(expected, 0)
+        self.assertAlmostEqual(charts["memory over time"]["peak"] / expected, 1, delta=0.02)
+
+    def test_a_replayed_step_has_no_figures_that_traces_do_not_know(self):
+        data = json.loads(DATA.search(self.replay_of_foreign_names()).group(2))
+        self.assertEqual([entry["name"] for entry in data["summary"]], ["step time [ms]", "exposed communication [ms]"])
+        for part in ("flame", "memory"):
+            self.assertNotIn(part, data)
 
     @unittest.skipUnless(CHROMIUM, "there is no Chromium on this machine")
     def test_points_are_chosen_by_clicks_and_ranges(self):

@@ -50,6 +50,7 @@ function timeUnit(seconds) {
 }
 
 function timeText(seconds, digits) {
+  if (seconds === 0) return "0";
   const {name, size} = timeUnit(seconds);
   return significant(seconds / size, digits || (name === "ns" ? 3 : 4)) + " " + name;
 }
@@ -81,13 +82,21 @@ function compareCells(a, b) {
   return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
 }
 
-/** `numeric`: a column of numbers, in which a dash stands where they do. */
+/** `numeric`: a column of numbers, in which dashes and words stand where they do. */
 function cellNode(cell, numeric) {
-  return element("td", {class: typeof cell === "number" || (numeric && (cell === null || cell === undefined)) ? "number" : null}, significant(cell));
+  return element("td", {class: numeric ? "number" : null}, significant(cell));
+}
+
+/** The table without the columns in which no row has anything. */
+function filledColumns(table) {
+  const says = (cell) => cell !== null && cell !== undefined && cell !== "";
+  const kept = table.columns.map((_, i) => i).filter((i) => table.rows.some((row) => says(row[i])));
+  return {...table, columns: kept.map((i) => table.columns[i]), rows: table.rows.map((row) => kept.map((i) => row[i]))};
 }
 
 /** Heads are buttons that sort; a table longer than the screen scrolls under them. */
-function tableNode(table) {
+function tableNode(whole) {
+  const table = filledColumns(whole);
   const body = element("tbody");
   const numeric = table.columns.map((_, column) => table.rows.some((row) => typeof row[column] === "number"));
   const fill = (rows) => body.replaceChildren(...rows.map((row) => element("tr", {}, ...row.map((cell, column) => cellNode(cell, numeric[column])))));
@@ -116,9 +125,16 @@ function asTable(make) {
   return node;
 }
 
+/** A name that ends in "[s]" or "[B]" without it, and its figure in a unit that reads well. */
+function readableEntry({name, value}) {
+  const [, words, unit] = /^(.*) \[(s|B)\]$/.exec(name) || [];
+  if (!words || typeof value !== "number") return [name, significant(value)];
+  return [words, unit === "s" ? timeText(value) : bytesText(value)];
+}
+
 function summaryNode(summary) {
   return element("div", {class: "wide"}, element("table", {}, element("tbody", {}, ...summary.map((entry) =>
-    element("tr", {}, element("th", {scope: "row"}, entry.name), element("td", {}, significant(entry.value)),
+    element("tr", {}, element("th", {scope: "row"}, readableEntry(entry)[0]), element("td", {}, readableEntry(entry)[1]),
       element("td", {class: "definition"}, entry.definition || ""))))));
 }
 
@@ -130,9 +146,9 @@ function legendNode(names, colours) {
   return element("div", {class: "legend"}, ...names.map((name, i) => element("span", {}, swatch(colours[i % colours.length]), name)));
 }
 
-/** Parts of a whole side by side: `parts` of {share in [0, 1], colour, title, label}. */
+/** Parts of a whole side by side: `parts` of {share in [0, 1], colour, title, label}; the style hides a label that its part has no room for. */
 function barNode(parts, kind) {
   return element("div", {class: "bar " + (kind || ""), role: "img", "aria-label": parts.map((part) => part.title).join(", ")},
-    ...parts.filter((part) => part.share > 0).map((part) => styled(element("span", {title: part.title}, part.share > 0.055 ? part.label : null),
+    ...parts.filter((part) => part.share > 0).map((part) => styled(element("span", {title: part.title}, part.label ? element("b", {}, part.label) : null),
       {width: 100 * part.share + "%", background: part.colour, color: inkOn(part.colour)})));
 }

@@ -46,7 +46,7 @@ function memoryCard(memory) {
   bar.append(limit);
   const left = memory.capacity - memory.needed;
   const verdict = memory.fits ? "fits, " + bytesText(left, 3) + " free" : "does not fit, " + bytesText(-left, 3) + " too much";
-  return element("div", {class: "card"}, element("div", {class: "tools"},
+  return element("div", {class: "card"}, element("div", {class: "words"},
     element("span", {class: "name", title: memory.definition}, "memory of the fullest GPU"),
     element("span", {class: "verdict " + (memory.fits ? "good" : "bad")}, verdict),
     element("span", {class: "faint"}, bytesText(memory.needed, 3) + " of " + bytesText(memory.capacity, 3))), bar,

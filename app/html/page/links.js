@@ -13,8 +13,8 @@ function heatColour(use) {
 }
 
 /** Colours of technologies, where a drawing says how places are joined and not how busy that is. */
-const CABLES = {"NVLink": COLOURS[2], "PCIe": COLOURS[1], "C2C": COLOURS[1], "NIC": COLOURS[0], "fabric": COLOURS[0],
-                "NVMe": COLOURS[6], "host memory": COLOURS[6]};
+const CABLES = {"NVLink": COLOURS[2], "PCIe": COLOURS[1], "C2C": COLOURS[3], "NIC": COLOURS[0], "fabric": COLOURS[5],
+                "NVMe": COLOURS[10], "host memory": COLOURS[6]};
 
 function cableColour(technology) {
   return CABLES[technology] || COLOURS[12];

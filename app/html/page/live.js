@@ -10,6 +10,9 @@ function forgetDrawings() {
   for (const tip of document.querySelectorAll(".tip")) tip.remove();
 }
 
+/** Values whose names in a scenario are not what people call them. */
+const VALUE_WORDS = {one_f_one_b: "1F1B", gpipe: "GPipe", interleaved_1f1b: "interleaved 1F1B", zb_h1: "ZB-H1", zb_h2: "ZB-H2", dualpipe: "DualPipe"};
+
 class LiveView {
   constructor(live) {
     this.live = live;
@@ -41,7 +44,7 @@ class LiveView {
     const node = field.kind === "number"
       ? element("input", {type: "range", min: 0, max: values.length - 1, "aria-label": field.label, oninput: () => choose(values[Number(node.value)])})
       : element("select", {"aria-label": field.label, onchange: () => choose(values[Number(node.value)])},
-        ...values.map((value, i) => element("option", {value: i}, value)));
+        ...values.map((value, i) => element("option", {value: i}, VALUE_WORDS[value] || value)));
     node.value = Math.max(values.indexOf(field.value), 0);
     this.controls.set(field.path, {values, node, set});
     return element("label", {class: "field", title: field.help}, element("span", {}, field.label), node, field.kind === "number" ? output : null);

@@ -17,12 +17,21 @@ function press({box, chart}, [x, y]) {
   }
 }
 
+/** Where a chart says "peak", on its first axis; null where it does not. */
+function peakOf(chart) {
+  const label = chart.getZr().storage.getDisplayList(true).find((shape) => shape.style.text === "peak");
+  if (!label) return null;
+  const box = label.getBoundingRect().clone();
+  if (label.transform) box.applyTransform(label.transform);
+  return chart.convertFromPixel({xAxisIndex: 0}, box.x + box.width / 2);
+}
+
 /** What a chart holds, what its zoom changes, and what a pointer over the first point of its first series says. */
 function probe({name, chart}) {
   const option = chart.getOption();
   const shapes = chart.getZr().storage.getDisplayList(true).length;
   const series = option.series.map((one) => ({type: one.type, name: one.name, points: one.data.length}));
-  const found = {name, shapes, series};
+  const found = {name, shapes, series, peak: peakOf(chart)};
   if (option.xAxis && option.dataZoom && option.dataZoom.length > 0) {
     const middle = () => chart.convertFromPixel({xAxisIndex: 0}, 300);
     const before = middle();

@@ -45,7 +45,7 @@ function memoryLines(rank, memory, unit, highest) {
     ...limit("budget", memory.budget_bytes, styleColour("warn"), "insideStartTop")];
   const peak = rank.bytes.indexOf(Math.max(...rank.bytes));
   if (peak >= 0) lines.push(line({xAxis: rank.times_s[peak]}, "peak", styleColour("bad"), "end"));
-  return {silent: true, symbol: "none", data: lines};
+  return {silent: true, symbol: "none", precision: -1, data: lines};  // as it is: seconds are rounded to hundredths otherwise
 }
 
 /** When the rank copies and computes again, a row for each of `kinds`; no shorter than a pixel of the whole step. */
@@ -123,10 +123,10 @@ function memoryNode(memory) {
     const rank = ranks[Number(select.value || 0)];
     if (!rank) return;
     chart.setOption({...CHART_BASE, ...memoryOption(rank, memory, height)}, {notMerge: true});
-    words.textContent = "peak " + bytesText(rank.peak_bytes) + ", held all the time " + bytesText(rank.static_bytes) +
+    words.textContent = (memory.shown ? memory.shown + ": " : "") + "peak " + bytesText(rank.peak_bytes) + ", held all the time " + bytesText(rank.static_bytes) +
       (memory.capacity_bytes ? ", capacity " + bytesText(memory.capacity_bytes) : "");
   };
   show();
   repaints.push(show);
-  return element("div", {}, element("div", {class: "tools"}, select, words), box, asTable(() => memoryTable(ranks[Number(select.value || 0)])));
+  return element("div", {}, element("div", {class: "words"}, select, words), box, asTable(() => memoryTable(ranks[Number(select.value || 0)])));
 }

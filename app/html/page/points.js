@@ -99,7 +99,7 @@ class PointsView {
     const {rows, columns} = this.points;
     const axes = columns.map((column, i) => ({dim: i, name: column.name, nameGap: 12 + 14 * (i % 2),
       ...(this.words[i].length > 0 ? {type: "category", data: this.words[i], axisLabel: {width: 90, overflow: "truncate"}}
-                                   : {type: "value", scale: true, axisLabel: {formatter: (value) => significant(value, 3)}})}));
+                                   : {type: "value", scale: true, minInterval: rows.every((row) => Number.isInteger(row[i])) ? 1 : null, axisLabel: {formatter: (value) => significant(value, 3)}})}));
     return {
       parallel: {left: 60, right: 100, top: 50, bottom: 24, parallelAxisDefault: {nameTextStyle: {fontSize: 11}, axisLabel: {fontSize: 10}}},
       parallelAxis: axes,
@@ -110,13 +110,19 @@ class PointsView {
     };
   }
 
+  /** What came out of a row, in words: "step time 103 ms", "fits". */
+  figuresOf(row) {
+    const {inputs} = columnsOf(this.points);
+    return this.points.columns.flatMap((column, i) => inputs.includes(i) || row[i] === null || row[i] === undefined ? []
+      : i === this.points.fits ? [row[i]] : [column.name.replace(/ \[(.*)\]$/, "") + " " + significant(row[i]) + (/ \[(.*)\]$/.exec(column.name) || ["", ""])[0].replace(/[[\]]/g, "")]);
+  }
+
   draw() {
     const row = this.points.rows[this.chosen];
     this.scatter.chart.setOption({...CHART_BASE, ...this.scatterOption()}, {replaceMerge: ["series"]});
     this.parallel.chart.setOption({series: [{}, {data: this.linesOf(row === undefined ? [] : [row]), lineStyle: {color: styleColour("ink")}}]});
     this.count.textContent = this.within === null ? "" : this.within.size + " of " + this.points.rows.length + " points are in the ranges";
-    this.text.textContent = row === undefined ? "" : this.points.labels[this.chosen] + ": " + this.points.columns.flatMap((column, i) =>
-      column.input ? [] : [column.name + " " + significant(row[i])]).join(", ");
+    this.text.textContent = row === undefined ? "" : this.points.labels[this.chosen] + ": " + this.figuresOf(row).join(", ");
   }
 }
 

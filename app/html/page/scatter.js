@@ -23,7 +23,7 @@ function rooflineNode(roofline) {
   const high = decades([...points.map((point) => point.rate / TERA), (roofline.peak || points[0].rate) / TERA]);
   const roof = (intensity) => [intensity, Math.min(roofline.peak || Infinity, intensity * roofline.bandwidth) / TERA];
   const corner = roofline.peak ? Math.min(Math.max(roofline.peak / roofline.bandwidth, wide.min), wide.max) : wide.max;
-  const series = groupedSeries(points, (point) => point.kind, (point) => ({name: point.shape, value: [point.intensity, point.rate / TERA]}));
+  const series = groupedSeries(points, (point) => point.kind.replaceAll("_", " "), (point) => ({name: point.shape, value: [point.intensity, point.rate / TERA]}));
   series.push({name: "roof", type: "line", symbol: "none", silent: true, clip: true, color: COLOURS[12],
                data: [wide.min, corner, wide.max].map(roof)});
   const tip = ({seriesName, name, value}) => seriesName + " " + name + "\n" + significant(value[1], 3) + " TFLOP/s, " +

@@ -42,6 +42,15 @@ function pixelOf(colour, alpha) {
   return new Uint32Array(new Uint8ClampedArray([...bytes, alpha]).buffer)[0];
 }
 
+const LEAST_LETTERS = 7;  // of a name that still says something
+
+/** The beginning of a name that `fits`, or nothing. */
+function shortened(name, fits) {
+  let letters = name.length;
+  while (letters >= LEAST_LETTERS && !fits(name.slice(0, letters) + "\u2026")) --letters;
+  return letters >= LEAST_LETTERS ? name.slice(0, letters) + "\u2026" : "";
+}
+
 class TimelineView {
   constructor(timeline, canvas, details) {
     this.timeline = timeline;
@@ -56,6 +65,7 @@ class TimelineView {
     this.matches = null;
     this.showPath = false;
     this.chosen = null;  // {r, i}: a slice of a row
+    this.hasBatches = timeline.rows.some((row) => row.micro_batches.some((batch) => batch > 0));
     this.fit(1350);
     this.reset();
   }
@@ -198,21 +208,22 @@ class TimelineView {
     context.globalAlpha = 1;
   }
 
-  /** The number of its micro-batch, with its name in front where that fits. */
+  /** The number of its micro-batch where a step has several, with its name behind where that fits. */
   drawLabel(context, row, i, x, y, width, colour) {
     const name = this.timeline.names[row.names[i]];
-    const batch = row.micro_batches[i] >= 0 ? String(row.micro_batches[i]) : "";
-    const fitting = Math.floor((width - 4) / 6.4);
-    const whole = name + (batch ? " " + batch : "");
+    const batch = this.hasBatches && row.micro_batches[i] >= 0 ? String(row.micro_batches[i]) : "";
+    const fits = (words) => context.measureText(words).width <= width - 6;
+    const whole = (batch ? batch + ": " : "") + name;
     const thin = this.x(row.end[i]) - this.x(row.begin[i]) <= 14;
-    const text = whole.length <= fitting ? whole : thin ? "" : batch || (fitting > 8 ? name.slice(0, fitting) : "");
-    if (text.length > fitting) return;
+    const text = fits(whole) ? whole : thin ? "" : batch || shortened(name, fits);
+    if (!fits(text)) return;
     context.fillStyle = inkOn(colour);
     context.fillText(text, x + 3, y + this.rowHeight / 2);
   }
 
   /** The number of a micro-batch once over slices of it that follow each other and are too thin to have it each. */
   drawBatches(context, r) {
+    if (!this.hasBatches) return;
     const row = this.timeline.rows[r];
     const from = firstAbove(row.end, this.from);
     const until = Math.min(firstAbove(row.begin, this.to), row.begin.length);
@@ -275,23 +286,38 @@ class TimelineView {
     const rough = (this.to - this.from) / (this.width / 110);
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough * 0.999) || rough;
+    const ends = this.endLabels(context);
     for (let k = Math.ceil(this.from / step - 1e-9); k * step <= this.to; ++k) {
-      context.fillRect(this.x(k * step), this.axis - 5, 1, 5);
-      context.fillText(timeText(k * step), this.x(k * step) + 3, this.axis / 2);
+      const [x, text] = [this.x(k * step), timeText(k * step)];
+      const right = x + 7 + context.measureText(text).width;
+      context.fillRect(x, this.axis - 5, 1, 5);
+      if (right <= this.wide && ends.every((end) => right < end.left || x > end.x)) context.fillText(text, x + 3, this.axis / 2);
     }
-    for (const end of this.timeline.ends || []) this.drawEnd(context, end);
+    this.drawEnds(context, ends);
   }
 
-  /** Where the step of one of several ends: {name, at}. */
-  drawEnd(context, end) {
-    const x = Math.min(this.x(end.at), this.wide - 1);
-    if (x < this.left) return;
-    context.fillStyle = styleColour("card");
-    context.fillRect(x - 50, 0, 50, this.axis - 6);
+  /** Where the steps of several end ({name, at}), and the words left of the lines: of lines too close to each other all words are left of the first. */
+  endLabels(context) {
+    const labels = [];
+    for (const end of [...(this.timeline.ends || [])].sort((a, b) => a.at - b.at)) {
+      const x = Math.min(this.x(end.at), this.wide - 1);
+      if (x < this.left) continue;
+      const before = labels[labels.length - 1];
+      const joined = before && x - context.measureText(end.name).width - 8 < before.lines[before.lines.length - 1];
+      if (joined) before.lines.push(x);
+      if (joined) before.text += ", " + end.name;
+      else labels.push({x, text: end.name, lines: [x]});
+    }
+    return labels.map((label) => ({...label, left: label.x - 6 - context.measureText(label.text).width}));
+  }
+
+  drawEnds(context, ends) {
     context.fillStyle = styleColour("ink");
-    context.fillRect(x - 1, 0, 2, this.high);
     context.textAlign = "end";
-    context.fillText(end.name, x - 4, this.axis / 2);
+    for (const {x, text, lines} of ends) {
+      context.fillText(text, x - 4, this.axis / 2);
+      for (const line of lines) context.fillRect(line - 1, 0, 2, this.high);
+    }
     context.textAlign = "start";
   }
 
