@@ -3,8 +3,8 @@ import base64
 import struct
 import zlib
 
-COLOURS = 96  # of a palette; drawings have few, and the edges of letters are greys
-APART = 20  # of 255: least distance of two colours of a palette, so that greys do not fill it
+COLOURS = 160  # of a palette; drawings have few, and the edges of letters are greys
+APART = 8  # of 255: least distance of two colours of a palette, so that greys do not fill it
 BLOCK, MOST_OFF, FARTHEST_OFF = 16, 10, 120  # pixels; of 255: mean over blocks, one block
 
 # A PNG as {width, height, data}: four bytes a pixel.
