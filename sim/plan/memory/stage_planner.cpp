@@ -234,6 +234,14 @@ remat::PlanResult StagePlanner::solve(const StageOps& ops, const StageGraph& gra
   return result;
 }
 
+/// What waiting micro-batches keep is a plan's choice, not a need.
+Bytes StagePlanner::least_of_any_plan(const StageOps& ops) const {
+  const StageGraph alone = stage_graph(
+      ops, "", time_,
+      {.static_bytes = plan_->static_bytes + plan_->buffer_bytes, .while_waiting = {}});
+  return Bytes(remat::lower_bound(alone.graph).bytes);
+}
+
 void StagePlanner::accept(Attempts made) {
   StageMemoryPlan& plan = *plan_;
   plan.feasible = true;
@@ -245,7 +253,7 @@ void StagePlanner::accept(Attempts made) {
     const remat::Graph& graph = made[i].graph.graph;
     remat::PlanResult& result = made[i].result;
     const double share = plan.chunks[i].share;
-    plan.lower_bound = std::max(plan.lower_bound, Bytes(result.lower_bound.bytes));
+    plan.lower_bound = std::max(plan.lower_bound, least_of_any_plan(plan.chunks[i].ops));
     plan.base_time += in_seconds(graph.base_time()) * share;
     plan.planned_time += in_seconds(result.cost.time) * share;
     plan.recompute += in_seconds(result.cost.recompute) * share;

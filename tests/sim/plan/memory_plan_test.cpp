@@ -94,6 +94,7 @@ TEST(MemoryPlan, KeepsWithinTheBudgetWhateverThePlannerAndTheLayout) {
         if (!plan.needed) continue;
         EXPECT_GT(plan.base_peak, steps.memory.budget);
         EXPECT_GE(plan.planned_time, plan.base_time);
+        EXPECT_LE(plan.lower_bound, plan.planned_peak) << planner << ", stage " << plan.stage;
       }
     }
   }
