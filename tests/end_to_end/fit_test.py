@@ -1,10 +1,12 @@
 """tessera fit says whether a step fits, as simulate does, and what it suggests does what it says."""
 
 import json
+import subprocess
+import sys
 import unittest
 
 from import_job_test import DEEPSPEED, LLAMA_CONFIG, MEGATRON
-from tessera_command import DATA_PARALLEL, PIPELINE, EndToEnd, settings
+from tessera_command import DATA_PARALLEL, PIPELINE, ROOT, EndToEnd, settings
 
 
 class Fit(EndToEnd):
@@ -21,6 +23,18 @@ class Fit(EndToEnd):
     def write(self, name, text):
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
+
+    def test_outcomes_are_counted_by_the_verdict_that_fit_would_give(self):
+        # 0.856 to 1.143 of what is simulated, on 80 GiB: 60 GiB take at most 68.6, 80 between 68.4 and 91.4, 100 at least 85.6.
+        jobs = [(60, "ok"), (60, "ok"), (60, "oom"), (80, "ok"), (80, "oom"), (100, "oom")]
+        rows = [{"model": "m", "device_GiB": need, "outcome": outcome, "skipped": ""} for need, outcome in jobs]
+        rows += [{"model": "m", "device_GiB": None, "outcome": "oom", "skipped": "not simulated"}]
+        file = self.write("rows.json", json.dumps({"rows": rows}))
+        table = subprocess.run([sys.executable, "-B", ROOT / "tools/fit_calibration", "80", "--judged", file], cwd=self.folder,
+                               capture_output=True, text=True, check=True).stdout
+        self.assertIn("6 jobs on GPUs of 80.00 GiB; interval 0.856 to 1.143", table)
+        for line in (r"all +fits +3 +2 +66\.7 %", r"all +within the error +2 +1 +50\.0 %", r"all +does not fit +1 +0 +0\.0 %"):
+            self.assertRegex(table, line)
 
     def test_parts_add_up_to_what_simulate_says(self):
         for scenario in (DATA_PARALLEL, PIPELINE):
