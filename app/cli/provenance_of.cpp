@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "hw/link_notes.h"
 #include "sim/collectives/measured_fabric.h"
@@ -17,30 +18,48 @@ Recompute recompute_of(const Scenario& scenario) {
   return scenario.memory.planner == MemoryPlanner::off ? scenario.step.recompute : Recompute::none;
 }
 
+using Note = std::optional<std::string>;
+
 /// What the framework has to do where replicas train different numbers of sequences.
-std::vector<std::string> notes_on_batches(const Scenario& scenario) {
+Note note_on_batches(const Scenario& scenario) {
   const std::vector<int>& counts = scenario.step.split.micro_batches_per_replica;
   if (counts.empty() || std::ranges::min(counts) == std::ranges::max(counts)) return {};
-  return {"replicas take " + std::to_string(std::ranges::min(counts)) + " to " +
-          std::to_string(std::ranges::max(counts)) + " of " +
-          std::to_string(std::accumulate(counts.begin(), counts.end(), 0)) +
-          " micro-batches: the mean of their gradients has to be weighted by these"};
+  return "replicas take " + std::to_string(std::ranges::min(counts)) + " to " +
+         std::to_string(std::ranges::max(counts)) + " of " +
+         std::to_string(std::accumulate(counts.begin(), counts.end(), 0)) +
+         " micro-batches: the mean of their gradients has to be weighted by these";
 }
 
-/// What a result does not say by itself.
-std::vector<std::string> notes_of(const Scenario& scenario) {
-  if (const auto notes = notes_on_batches(scenario); !notes.empty()) return notes;
-  if (recompute_of(scenario) != scenario.step.recompute)
-    return {"training.recompute = " + std::string(name_of(scenario.step.recompute)) +
-            " does not hold: memory.planner = " + std::string(name_of(scenario.memory.planner)) +
-            " chooses what runs again, where the step does not fit without"};
+Note note_on_plan(const Scenario& scenario) {
+  if (recompute_of(scenario) == scenario.step.recompute) return {};
+  return "training.recompute = " + std::string(name_of(scenario.step.recompute)) +
+         " does not hold: memory.planner = " + std::string(name_of(scenario.memory.planner)) +
+         " chooses what runs again, where the step does not fit without";
+}
+
+Note note_on_inference(const Scenario& scenario) {
   const ModelFamily family = scenario.model.family;
   const bool generates = family != ModelFamily::bert && family != ModelFamily::vision;
   if (scenario.step.mode != StepMode::inference || !generates) return {};
   const bool one_token = scenario.step.sequence_length == 1;
-  return {std::string("no KV cache is kept or read: ") +
-          (one_token ? "one token attends to itself alone, which is no decoding step"
-                     : "a forward pass over whole sequences")};
+  return std::string("no KV cache is kept or read: ") +
+         (one_token ? "one token attends to itself alone, which is no decoding step"
+                    : "a forward pass over whole sequences");
+}
+
+/// docs/decisions/0058-muon.md
+Note note_on_muon(const Scenario& scenario) {
+  if (scenario.step.optimizer != OptimizerKind::muon) return {};
+  return "muon: no measured step was at hand to compare with; matrices that are joined in the "
+         "model (queries, keys and values; gate and up) are made orthogonal as one";
+}
+
+/// What a result does not say by itself.
+std::vector<std::string> notes_of(const Scenario& scenario) {
+  std::vector<std::string> notes;
+  for (const auto& note_on : {note_on_batches, note_on_plan, note_on_inference, note_on_muon})
+    if (const Note note = note_on(scenario)) notes.push_back(*note);
+  return notes;
 }
 
 /// Links, and what a measured fabric makes of them.

@@ -67,6 +67,13 @@ class Result(EndToEnd):
         self.assertRegex(" ".join(one_token["notes"]), "no KV cache.*no decoding step")
         self.assertEqual(self.simulate(DATA_PARALLEL)["notes"], [])
 
+    def test_one_note_does_not_hide_another(self):
+        self.plant("uneven.yaml", "model: gpt2-large\ncluster: hgx-h100-4\ntraining: {framework: megatron, precision: bf16, "
+                   "sequence_length: 512, micro_batch: 1, global_batch: 16, mode: training, optimizer: muon}\n"
+                   "parallelism: {data: 4, micro_batches_per_replica: [5, 3, 4, 4]}\n")
+        notes = self.simulate("uneven.yaml")["notes"]
+        self.assertEqual([note.split()[0] for note in notes], ["replicas", "muon:"])
+
     def test_timing_is_part_of_the_schema(self):
         self.assert_valid(json.loads(self.answer("simulate", DATA_PARALLEL, "--format", "json", "--timing")))
 
