@@ -208,6 +208,25 @@ void carry_over(const StageMemoryPlan& known, ActivationPacking packing, const O
   }
 }
 
+/// The stages of a step and what they may take, ahead of any plan.
+PlannedStep unplanned(const ModelGraph& graph, const Scenario& scenario,
+                      const TimedProgram& timed) {
+  PlannedStep planned;
+  planned.libraries = timed.library_memory;
+  const Bytes given = scenario.memory.budget;
+  planned.budget = given > Bytes(0) ? given : std::max(1_B, room_for_tensors(timed));
+  planned.stages = stages_of(graph, scenario, timed, planned.budget);
+  return planned;
+}
+
+/// To host memory, by stage, while those that need a plan copy.
+std::vector<remat::HostLink> links_of(const std::vector<StageMemoryPlan>& stages,
+                                      const TimedProgram& timed) {
+  std::vector<bool> copying;
+  for (const StageMemoryPlan& plan : stages) copying.push_back(plan.needed);
+  return host_links(timed, copying);
+}
+
 }  // namespace
 
 bool PlannedStep::feasible() const {
@@ -258,15 +277,9 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
   OperatorTimes times(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return times(op); };
   const MemorySettings& settings = scenario.memory;
-  PlannedStep planned;
-  planned.libraries = timed.library_memory;
-  planned.budget =
-      settings.budget > Bytes(0) ? settings.budget : std::max(1_B, room_for_tensors(timed));
   const ModelGraph graph = build_model_graph(scenario.model, scenario.step);
-  planned.stages = stages_of(graph, scenario, timed, planned.budget);
-  std::vector<bool> copying;
-  for (const StageMemoryPlan& plan : planned.stages) copying.push_back(plan.needed);
-  const std::vector<remat::HostLink> links = host_links(timed, copying);
+  PlannedStep planned = unplanned(graph, scenario, timed);
+  const std::vector<remat::HostLink> links = links_of(planned.stages, timed);
   planned.link = *std::ranges::min_element(links, {}, &remat::HostLink::bytes_per_ns);
   const PassStyle style{gradient_store(scenario.step), is_short_of(planned.budget, settings)};
   OptimizerOffload offload(scenario, planned.budget);
