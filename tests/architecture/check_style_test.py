@@ -45,6 +45,15 @@ class CheckStyle(PlantedTree):
         self.plant("hw/gpu.cpp", "int a;")
         self.assert_finds("hw/gpu.cpp:1: has no newline at the end of the file")
 
+    def test_rejects_a_loop_over_a_part_of_a_temporary(self):
+        self.plant("hw/gpu.cpp", "for (const Op& op : graph(model).blocks[0].forward)\n")
+        self.assert_finds("hw/gpu.cpp:1: the loop's range is a part of a temporary, which ends before the first turn; name it")
+
+    def test_accepts_a_loop_over_a_member_of_a_temporary_or_a_part_of_what_stays(self):
+        self.plant("hw/gpu.cpp", "for (const Op& op : graph(model).blocks)\nfor (const Op& op : blocks[0].forward)\n"
+                   "for (const int at : sample) grid.point(at).values[1] = 3;\n")
+        self.assert_passes()
+
     def plant_target(self, first, second):
         self.plant("cmake/TesseraTargets.cmake", "set(TESSERA_NESTED_TARGETS sim/plan)\nset(TESSERA_VARIANT_FOLDERS sim/many)\n")
         for file, function in (("sim/a.cpp", first), ("sim/b.cpp", second)):

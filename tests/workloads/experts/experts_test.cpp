@@ -129,8 +129,9 @@ TEST(MixtureOfExperts, SumsRowsInOneKernelOrByAtomicAdditionsToZeros) {
 
 TEST(MixtureOfExperts, RanksTellEachOtherTheirCounts) {
   const auto gathers = [](const StepOptions& step) {
+    const Block layer = build_model_graph(mixtral(), step).blocks[kLayer];
     std::int64_t bytes = 0;
-    for (const GraphOp& op : build_model_graph(mixtral(), step).blocks[kLayer].forward)
+    for (const GraphOp& op : layer.forward)
       if (op.collective == OpKind::all_gather && op.kind == GraphOpKind::collective)
         bytes += op.bytes.value();
     return bytes;

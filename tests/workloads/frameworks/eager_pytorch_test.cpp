@@ -82,9 +82,9 @@ TEST(EagerPyTorch, GradientsOfATiedTableMeetInPlace) {
   const std::int64_t table = 4LL * model.vocab * model.hidden;
   const auto made = [&](bool in_place) {
     step.framework.gradients_join_in_place = in_place;
+    const Block head = build_model_graph(model, step).blocks[0];
     std::int64_t bytes = 0;
-    for (const GraphOp& op : build_model_graph(model, step).blocks[0].backward)
-      bytes += op.allocated.value();
+    for (const GraphOp& op : head.backward) bytes += op.allocated.value();
     return bytes / table;
   };
   EXPECT_EQ(made(false), 2);  // the embedding's and the sum; the head's came from behind
