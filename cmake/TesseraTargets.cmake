@@ -195,9 +195,9 @@ function(tessera_python_test script)
   add_test(NAME ${script} COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/tests/${script}.py)
 endfunction()
 
-# The same through the built program, whose path is in $TESSERA_PROGRAM.
+# The same through the built program, whose path is in $TESSERA_PROGRAM; what they share lies in tests/end_to_end.
 function(tessera_end_to_end_test name)
   tessera_python_test(end_to_end/${name})
   set_tests_properties(end_to_end/${name} PROPERTIES LABELS end_to_end TIMEOUT 300
-                       ENVIRONMENT "TESSERA_PROGRAM=$<TARGET_FILE:tessera>")
+                       ENVIRONMENT "TESSERA_PROGRAM=$<TARGET_FILE:tessera>;PYTHONPATH=${CMAKE_SOURCE_DIR}/tests/end_to_end")
 endfunction()

@@ -15,6 +15,8 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking", "--no-first-run",
          "--remote-debugging-pipe")
 FIRST_FREE = 10  # file descriptors below are Chromium's own, 3 and 4 those that it speaks over
+KEYS = {"ArrowLeft": 37, "ArrowRight": 39, "Enter": 13, "Space": 32, "Tab": 9}  # and the codes by which Windows knows them
+TYPED = {"Enter": "\r", "Space": " "}
 LONGEST = 120  # s: other work on the machine counts as well
 
 
@@ -70,9 +72,11 @@ class Page:
         return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
 
     def key(self, name):
-        """A key as a person presses it: "ArrowRight"."""
-        for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode={"ArrowRight": 39, "ArrowLeft": 37}.get(name, 0))
+        """A key as a person presses it, of KEYS."""
+        text = TYPED.get(name)
+        for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=text if name == "Space" else name, code=name, windowsVirtualKeyCode=KEYS[name],
+                      **({"text": text} if text and kind == "keyDown" else {}))
 
     def responses(self):
         """(address, status) of what the network answered."""

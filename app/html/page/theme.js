@@ -72,7 +72,7 @@ function themeButton() {
 /** Black or white, whichever reads better on `colour` ("#rrggbb"). */
 function inkOn(colour) {
   const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.27 ? "#000000" : "#ffffff";
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
 }
 
 function isNarrow() {

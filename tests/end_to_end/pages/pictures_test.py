@@ -7,7 +7,7 @@ import unittest
 
 from tessera_command import PROGRAM
 
-TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "make_pictures"
+TOOL = pathlib.Path(__file__).resolve().parents[3] / "tools" / "make_pictures"
 SKIPPED = 77
 
 
