@@ -152,9 +152,9 @@ TEST_F(Peaks, ACardThatIsHeldToHalfOfItsTensorCoresReachesNearlyAllOfThat) {
   EXPECT_LT(share("RTX-A6000"), 0.90);
 }
 
-/// Boards of one die differ by what their data sheets say, and by no more: whatever bounds a kernel,
-/// it is one of the figures. kSlack: for what the power limit does to a rate, whole waves, and how
-/// much of the L2 a larger part of the die has.
+/// Boards of one die differ by what their data sheets say, and by no more: whatever bounds a
+/// kernel, it is one of the figures. kSlack: for what the power limit does to a rate, whole waves,
+/// and how much of the L2 a larger part of the die has.
 TEST_F(Peaks, BoardsOfOneDieDifferAsTheirFiguresDo) {
   constexpr double kSlack = 1.2;
   const PredictorWeights weights = load_weights("predictor/weights/tessera.pb");
