@@ -10,9 +10,10 @@ namespace {
 
 // Power that does no arithmetic (memory, leakage, fans) [W].
 constexpr double kIdlePower = 10;
-// A card of fewer watts clocks its SMs down until they no longer keep its memory busy: T4 and P4 (70
-// and 75 W) reach .75 of the bandwidth, L4 (72 W) .78, A40 (300 W, check bits in its way) .83.
-constexpr double kLowPowerWatts = 100;
+// A card of fewer watts clocks its SMs down until they no longer keep its memory busy: T4 and P4
+// (70 and 75 W) reach .75 of the bandwidth, L4 (72 W) .78, A40 (300 W, check bits in its way) .83.
+// The catalog has no card between 75 and 150 W.
+constexpr double kFedFromWatts = 100;
 
 /// Launch floors are the hosts', not the GPUs': one slow host must not raise them.
 LaunchFloors median_floors(const std::vector<TrainedGpu>& gpus) {
@@ -46,7 +47,7 @@ std::array<double, kMemoryClasses> bandwidth_by_rule(const GpuTraits& traits,
     return same_memory(g) && (g.efficiency_steps > 0) == (traits.efficiency_steps > 0);
   };
   const bool alone = std::ranges::none_of(weights.gpus, same_era);
-  const bool weak = traits.tdp > 0 && traits.tdp < kLowPowerWatts;
+  const bool weak = traits.tdp > 0 && traits.tdp < kFedFromWatts;
   const bool fed = !traits.hbm && traits.efficiency_steps > 0 && !weak;
   std::array<double, kMemoryClasses> slowdown{};
   for (std::size_t c = 0; c < kMemoryClasses; ++c) {

@@ -196,7 +196,8 @@ TensorEffect tensor_effect(const GpuSpec& gpu, Precision precision, const Tensor
   const bool measured = own != weights.gpus.end();
   const bool other_vendor = gpu.architecture >= Architecture::cdna1;
   const TensorGpuWeights& source =
-      measured ? *own : nearest(weights, other_vendor ? contemporary(gpu.architecture) : gpu.architecture);
+      measured ? *own
+               : nearest(weights, other_vendor ? contemporary(gpu.architecture) : gpu.architecture);
   TensorEffect effect{
       .gpu = source.effect, .long_spread = source.long_spread, .short_spread = source.short_spread};
   if (measured)
