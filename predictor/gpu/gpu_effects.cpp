@@ -10,10 +10,10 @@ namespace {
 
 // Power that does no arithmetic (memory, leakage, fans) [W].
 constexpr double kIdlePower = 10;
-// FP32 work per joule against Pascal, by efficiency step. NVIDIA states 1.5 for Volta's SM against
-// Pascal's and 2.7 for L4 against T4 at the same power (two steps, taken as equal). Only the first
-// step has measured cards on both sides (P4, T4).
-constexpr std::array<double, 4> kEfficiencyGain{1, 1.5, 2.46, 4.05};
+// A card of fewer watts clocks its SMs down until they no longer keep its memory busy: T4 and P4
+// (70 and 75 W) reach .75 of the bandwidth, L4 (72 W) .78, A40 (300 W, check bits in its way) .83.
+// The catalog has no card between 75 and 150 W.
+constexpr double kFedFromWatts = 100;
 
 /// Launch floors are the hosts', not the GPUs': one slow host must not raise them.
 LaunchFloors median_floors(const std::vector<TrainedGpu>& gpus) {
@@ -27,8 +27,19 @@ LaunchFloors median_floors(const std::vector<TrainedGpu>& gpus) {
           .layer_norm = median(&LaunchFloors::layer_norm)};
 }
 
+/// Of a card since Volta with chips on the board, and enough power to keep them busy: as of stacked
+/// memory, plus what moving check bits takes. NaN where no such GPU was measured.
+double slowdown_of_chips(const GpuTraits& traits, const PredictorWeights& weights, std::size_t c) {
+  constexpr double kWithCheckBits = 16.0 / 15;
+  const auto stacked = [](const TrainedGpu& g) { return g.hbm && g.efficiency_steps > 0; };
+  return mean_over(weights.gpus, stacked,
+                   [&](const TrainedGpu& g) { return g.effect.bandwidth_slowdown[c]; }) +
+         (traits.inline_ecc ? std::log(kWithCheckBits) : 0);
+}
+
 /// Mean over the measured GPUs with the same kind of memory on the same side of Volta, which
 /// renewed the SM's path to memory; over those with the same kind of memory where there is none.
+/// Those with chips on the board are cards of little power, which speak for such cards alone.
 std::array<double, kMemoryClasses> bandwidth_by_rule(const GpuTraits& traits,
                                                      const PredictorWeights& weights) {
   const auto same_memory = [&](const TrainedGpu& g) { return g.hbm == traits.hbm; };
@@ -36,11 +47,15 @@ std::array<double, kMemoryClasses> bandwidth_by_rule(const GpuTraits& traits,
     return same_memory(g) && (g.efficiency_steps > 0) == (traits.efficiency_steps > 0);
   };
   const bool alone = std::ranges::none_of(weights.gpus, same_era);
+  const bool weak = traits.tdp > 0 && traits.tdp < kFedFromWatts;
+  const bool fed = !traits.hbm && traits.efficiency_steps > 0 && !weak;
   std::array<double, kMemoryClasses> slowdown{};
   for (std::size_t c = 0; c < kMemoryClasses; ++c) {
     const auto own = [&](const TrainedGpu& g) { return g.effect.bandwidth_slowdown[c]; };
     slowdown[c] = alone ? mean_preferring(weights.gpus, same_memory, own)
                         : mean_preferring(weights.gpus, same_era, own);
+    const double chips = fed ? slowdown_of_chips(traits, weights, c) : std::nan("");
+    if (!std::isnan(chips)) slowdown[c] = chips;
   }
   return slowdown;
 }
@@ -82,8 +97,7 @@ GpuEffect effect_of_measured(const TrainedGpu& gpu, const PredictorWeights& weig
 
 double sustained_flops(double kappa, double tdp_watts, int efficiency_steps) {
   if (kappa <= 0 || tdp_watts <= kIdlePower) return 0;
-  const auto step = static_cast<std::size_t>(std::clamp(efficiency_steps, 0, 3));
-  return kappa * (tdp_watts - kIdlePower) * kEfficiencyGain[step];
+  return kappa * (tdp_watts - kIdlePower) * efficiency_gain(efficiency_steps);
 }
 
 double power_kappa(const std::vector<TrainedGpu>& gpus) {

@@ -8,7 +8,7 @@ namespace tessera {
 /// `weights.rule` on architecture facts:
 /// - GEMM slowdown: as `ComputeRule` says;
 /// - bandwidth: mean of the measured GPUs with the same kind of memory (HBM or not), Pascal and
-///   later GPUs apart;
+///   later GPUs apart; later cards without HBM, of 100 W and more: as HBM, less the check bits;
 /// - sustained rate: kappa * (TDP - idle) * efficiency gain of the generation, kappa from the
 ///   power-limited GPUs that were measured.
 GpuEffect effect_for(const GpuSpec& gpu, const PredictorWeights& weights);

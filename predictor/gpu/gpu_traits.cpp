@@ -1,6 +1,8 @@
 #include "predictor/gpu/gpu_traits.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -33,6 +35,20 @@ double dense_clock_share(const GpuSpec& gpu) {
   return std::min(1.0, gpu.tensor_clock.value() / fp32_clock);
 }
 
+SgemmFamily sgemm_family(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::pascal:
+      return SgemmFamily::maxwell;
+    case Architecture::volta:
+    case Architecture::turing:
+      return SgemmFamily::volta;
+    default:
+      return SgemmFamily::ampere;
+  }
+}
+
+}  // namespace
+
 int efficiency_steps(Architecture architecture) {
   switch (architecture) {
     case Architecture::pascal:
@@ -49,19 +65,17 @@ int efficiency_steps(Architecture architecture) {
   }
 }
 
-SgemmFamily sgemm_family(Architecture architecture) {
-  switch (architecture) {
-    case Architecture::pascal:
-      return SgemmFamily::maxwell;
-    case Architecture::volta:
-    case Architecture::turing:
-      return SgemmFamily::volta;
-    default:
-      return SgemmFamily::ampere;
-  }
+double efficiency_gain(int steps) {
+  constexpr std::array<double, 4> kGain{1, 1.5, 2.46, 4.05};
+  return kGain[static_cast<std::size_t>(std::clamp(steps, 0, 3))];
 }
 
-}  // namespace
+bool has_inline_ecc(const GpuSpec& gpu) {
+  constexpr double kChips = 4.0 * (1LL << 30);  // boards come in multiples of it, or are told apart
+  const auto shown = static_cast<double>(gpu.memory.value());
+  const double share = shown / (kChips * std::ceil(shown / kChips));
+  return !gpu.has_stacked_memory() && share > 0.925 && share < 0.945;
+}
 
 GpuTraits gpu_traits(const GpuSpec& gpu) {
   std::vector<Problem> problems;
@@ -81,7 +95,8 @@ GpuTraits gpu_traits(const GpuSpec& gpu) {
       .lanes_per_sm = lanes_per_sm(gpu),
       .dense_clock_share = dense_clock_share(gpu),
       .efficiency_steps = efficiency_steps(gpu.architecture),
-      .hbm = gpu.has_stacked_memory()};
+      .hbm = gpu.has_stacked_memory(),
+      .inline_ecc = has_inline_ecc(gpu)};
 }
 
 GpuTraits product_traits(const GpuSpec& gpu) {

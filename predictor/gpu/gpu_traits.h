@@ -26,7 +26,20 @@ struct GpuTraits {
   double dense_clock_share = 1;  ///< clock of dense load / clock of the FP32 peak, in (0, 1]
   int efficiency_steps = 0;      ///< process and design generations after Pascal
   bool hbm = false;              ///< stacked memory: the large die of a generation (x.0)
+  bool inline_ecc = false;       ///< check bits lie among the data, and are moved with it
 };
+
+/// Process and design generations after Pascal.
+int efficiency_steps(Architecture architecture);
+
+/// Arithmetic per joule against Pascal, after `steps` generations, which are cut to 0 to 3. NVIDIA
+/// states 1.5 for Volta's SM against Pascal's and 2.7 for L4 against T4 at the same power (two
+/// steps, taken as equal). Only the first step has measured cards on both sides (P4, T4).
+double efficiency_gain(int steps);
+
+/// Memory chips on the board whose driver shows 15/16 of them: the rest holds check bits (A10, A40,
+/// L4, L40S, T4; boards with HBM keep them apart, GeForce cards have none).
+bool has_inline_ecc(const GpuSpec& gpu);
 
 /// Throws InputError naming the figure that `gpu` lacks (FP32 peak, bandwidth, SM count, L2).
 GpuTraits gpu_traits(const GpuSpec& gpu);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
+#include "predictor/gpu/gpu_traits.h"
 #include "predictor/gpu/sm_rate.h"
 #include "predictor/judged_spreads.h"
 
@@ -31,6 +32,13 @@ double watts_per_flops(const GpuSpec& gpu, Precision precision, const TensorTrai
 
 int generations_apart(Architecture a, Architecture b) {
   return std::abs(static_cast<int>(a) - static_cast<int>(b));
+}
+
+/// Of `watts` per FLOP/s, what counts beside those of `source`: an older process takes more joules
+/// for a FLOP. A newer one is not taken to need fewer: cards of Ada need as many as A100.
+double watts_at_process(double watts, Architecture own, Architecture source) {
+  const int steps = efficiency_steps(own), of_source = efficiency_steps(source);
+  return steps < of_source ? watts * efficiency_gain(steps) / efficiency_gain(of_source) : watts;
 }
 
 const TensorGpuWeights& nearest(const TensorWeights& weights, Architecture architecture) {
@@ -59,6 +67,12 @@ TensorStackEffect<double> mean_stack(const TensorGpuWeights& gpu) {
   mean.quantisation /= weights;
   mean.launch_seconds /= weights;
   return mean;
+}
+
+/// NVIDIA's generation of about the same process: Hopper for CDNA3 and later, else Ampere.
+Architecture contemporary(Architecture other_vendor) {
+  const bool later = efficiency_steps(other_vendor) > efficiency_steps(Architecture::ampere);
+  return later ? Architecture::hopper : Architecture::ampere;
 }
 
 bool sixteen_bits(Precision precision) {
@@ -141,8 +155,9 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, double watts,
     effect.spread = std::hypot(effect.spread, judged::kOtherVendor);
     effect.reason += ", of another vendor";
   }
-  if (vendor && watts > 0 && watts < source.watts_per_flops)
-    use_fewer_watts(std::log(source.watts_per_flops / watts), is_of_die(gpu, source), effect);
+  const double held = watts_at_process(watts, gpu.architecture, source.architecture);
+  if (held > 0 && held < source.watts_per_flops)
+    use_fewer_watts(std::log(source.watts_per_flops / held), is_of_die(gpu, source), effect);
   if (gpu.tdp.value() > 0 && gpu.tdp.value() < kLowPowerWatts) {
     effect.spread = std::hypot(effect.spread, judged::kLowPower);
     effect.reason += "; a card of little power, so long calls may be slower";
@@ -181,7 +196,8 @@ TensorEffect tensor_effect(const GpuSpec& gpu, Precision precision, const Tensor
   const bool measured = own != weights.gpus.end();
   const bool other_vendor = gpu.architecture >= Architecture::cdna1;
   const TensorGpuWeights& source =
-      measured ? *own : nearest(weights, other_vendor ? Architecture::ampere : gpu.architecture);
+      measured ? *own
+               : nearest(weights, other_vendor ? contemporary(gpu.architecture) : gpu.architecture);
   TensorEffect effect{
       .gpu = source.effect, .long_spread = source.long_spread, .short_spread = source.short_spread};
   if (measured)

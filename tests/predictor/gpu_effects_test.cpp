@@ -51,6 +51,22 @@ TEST(GpuTraits, TheClockOfDenseLoadIsThatOfTheTensorPeak) {
   EXPECT_NEAR(gpu_traits(h100).dense_clock_share, 1.830 / 1.980, 1e-3);
 }
 
+TEST(GpuTraits, CheckBitsTakeASixteenthOfTheChipsThatADriverShows) {
+  GpuSpec gpu = test_gpu("A40");
+  const auto in_line = [&](double gib) {
+    gpu.memory = Bytes(static_cast<std::int64_t>(gib * (1LL << 30)));
+    return gpu_traits(gpu).inline_ecc;
+  };
+  EXPECT_TRUE(in_line(44.99));  // A40, L40S: 48 * 15/16 = 45
+  EXPECT_TRUE(in_line(22.49));  // A10, L4: 24 * 15/16 = 22.5
+  EXPECT_TRUE(in_line(15));     // T4
+  EXPECT_FALSE(in_line(47.99));
+  EXPECT_FALSE(in_line(23.65));  // Quadro RTX 6000: the driver keeps a little
+  EXPECT_FALSE(in_line(9.77));   // ten chips of 1 GiB, no sixteen
+  gpu = test_gpu("V100-PCIe-32GB");
+  EXPECT_FALSE(in_line(15));  // stacked memory has bits of its own for them
+}
+
 TEST(GpuTraits, MissingFiguresAreNamedTogether) {
   GpuSpec gpu = test_gpu("T4");
   gpu.fp32 = {};
@@ -102,6 +118,19 @@ TEST(GpuEffects, ASlowerClockOfDenseLoadSlowsGemmsAlone) {
   const GpuEffect effect = effect_for(slower, example_weights());
   EXPECT_NEAR(effect.gemm_slowdown - full.gemm_slowdown, std::log(1.980 / 1.830), 1e-3);
   EXPECT_EQ(effect.bandwidth_slowdown, full.bandwidth_slowdown);
+}
+
+TEST(GpuEffects, ACardWithPowerKeepsItsChipsAsBusyAsStackedMemory) {
+  GpuSpec a40 = test_gpu("A40");
+  const double stacked = (0.1 + 0.2) / 2;  // V100 and A100; T4's 0.25 is that of 70 W
+  EXPECT_DOUBLE_EQ(effect_for(a40, example_weights()).bandwidth_slowdown[0], stacked);
+  a40.memory = Bytes(45LL << 30);
+  EXPECT_DOUBLE_EQ(effect_for(a40, example_weights()).bandwidth_slowdown[0],
+                   stacked + std::log(16 / 15.0));
+  EXPECT_DOUBLE_EQ(effect_for(test_gpu("L4"), example_weights()).bandwidth_slowdown[0], 0.25);
+  PredictorWeights weights = example_weights();
+  weights.gpus.erase(weights.gpus.begin(), weights.gpus.begin() + 2);  // P100 and T4 are left
+  EXPECT_DOUBLE_EQ(effect_for(a40, weights).bandwidth_slowdown[0], 0.25);
 }
 
 TEST(GpuEffects, TheSustainedRateFollowsThePowerAboveIdle) {

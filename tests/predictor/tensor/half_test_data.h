@@ -34,8 +34,9 @@ inline GpuSpec tensor_gpu(const std::string& id) {
   if (id == "T4") set(Architecture::turing, 40, 65, 320, 4, 70);
   if (id == "P100-PCIe-16GB") set(Architecture::pascal, 56, 18.7, 732, 4, 250);
   const bool ampere = gpu.architecture == Architecture::ampere;
+  const bool volta = gpu.architecture == Architecture::volta;
   const bool turing = gpu.architecture == Architecture::turing;
-  gpu.boost_clock = Hertz(ampere ? 1.41e9 : turing ? 1.59e9 : 1.98e9);
+  gpu.boost_clock = Hertz(ampere ? 1.41e9 : turing ? 1.59e9 : volta ? 1.38e9 : 1.98e9);
   gpu.tensor_clock = gpu.boost_clock;  // no less than the peaks above
   if (ampere) gpu.compute_capability = "8.0";
   if (id.starts_with("A100")) gpu.die = "GA100";

@@ -73,8 +73,8 @@ TEST(TensorPredictor, KnowsLessOfFartherAndOfCoolerCards) {
   // Two generations before Ampere; the libraries of A100 differ by 0.04.
   EXPECT_NEAR(gpu_spread("V100-PCIe-32GB"), std::hypot(0.12, 0.1, 0.04), 1e-12);
   EXPECT_GT(gpu_spread("B200-SXM-180GB"), gpu_spread("H200-SXM5-141GB"));
-  // 70 W in all, and fewer per FLOP/s than A100 has.
-  const double fewer = std::log((400 / 312.0) / (70 / 65.0)) / 3;
+  // 70 W in all, and fewer per FLOP/s than A100 has: its process does 1.5 / 2.46 of the work.
+  const double fewer = std::log((400 / 312.0) / (70 / 65.0 * 1.5 / 2.46)) / 3;
   EXPECT_NEAR(gpu_spread("T4"),
               std::hypot(std::hypot(0.12, 0.05, 0.04), std::hypot(0.25, fewer / 2)), 1e-12);
   // 250 W instead of 400 W for one peak: the power-limited rate falls by the cube root of 1.6, and
@@ -83,6 +83,32 @@ TEST(TensorPredictor, KnowsLessOfFartherAndOfCoolerCards) {
   EXPECT_NEAR(predictor("A100-PCIe-40GB").effect().gpu.cap, 0.11 + slowdown, 1e-12);
   EXPECT_NEAR(gpu_spread("A100-PCIe-40GB"), std::hypot(0.12, 0.04, slowdown / 2), 1e-12);
   EXPECT_THAT(predictor("A100-PCIe-40GB").effect().reason, HasSubstr("fewer watts"));
+}
+
+TEST(TensorPredictor, AnOlderProcessGetsFewerFlopsOutOfAWatt) {
+  // V100's 250 W for 112 TFLOP/s are 1.36 W per TFLOP/s of A100's process, which has 1.28.
+  EXPECT_EQ(predictor("V100-PCIe-32GB", Precision::fp16).effect().gpu.cap, 0.11);
+  const double fewer = std::log((400 / 312.0) / (70 / 65.0 * 1.5 / 2.46));
+  EXPECT_NEAR(predictor("T4", Precision::fp16).effect().gpu.cap, 0.11 + fewer / 3, 1e-12);
+}
+
+TEST(TensorPredictor, AnotherVendorsCardIsThatOfItsProcessAndPower) {
+  GpuSpec mi300x = tensor_gpu("H100-SXM5-80GB");
+  mi300x.id = "MI300X";
+  mi300x.vendor = "AMD";
+  mi300x.die = {};
+  mi300x.architecture = Architecture::cdna3;
+  mi300x.bf16 = mi300x.fp16 = FlopsPerSecond(1307.4e12);
+  mi300x.tdp = Watts(750);
+  const TensorEffect effect =
+      TensorGemmPredictor(mi300x, Precision::bf16, plausible_weights(), {}).effect();
+  const double fewer = std::log((700 / 989.4) / (750 / 1307.4));
+  EXPECT_NEAR(effect.gpu.cap, 0.17 + fewer / 3, 1e-12);
+  EXPECT_THAT(effect.reason, HasSubstr("another vendor"));
+  mi300x.architecture = Architecture::cdna2;
+  const TensorEffect older =
+      TensorGemmPredictor(mi300x, Precision::bf16, plausible_weights(), {}).effect();
+  EXPECT_DOUBLE_EQ(older.stack.quantisation, 0.7);  // A100's
 }
 
 TEST(TensorPredictor, SaysWhenAFormatWasNotTimed) {

@@ -152,6 +152,41 @@ TEST_F(Peaks, ACardThatIsHeldToHalfOfItsTensorCoresReachesNearlyAllOfThat) {
   EXPECT_LT(share("RTX-A6000"), 0.90);
 }
 
+/// Boards of one die differ by what their data sheets say, and by no more: whatever bounds a
+/// kernel, it is one of the figures. kSlack: for what the power limit does to a rate, whole waves,
+/// and how much of the L2 a larger part of the die has.
+TEST_F(Peaks, BoardsOfOneDieDifferAsTheirFiguresDo) {
+  constexpr double kSlack = 1.2;
+  const PredictorWeights weights = load_weights("predictor/weights/tessera.pb");
+  Kernel copy;
+  copy.rows = copy.cols = 16384;
+  copy.bytes_read = copy.bytes_written = Bytes(4LL << 28);
+  const Kernel square = product(Precision::fp32, 8192, 8192, 8192);
+  struct Board {
+    GpuSpec gpu;
+    Seconds product, copy;
+  };
+  std::vector<Board> boards;
+  for (const std::string& id : catalog_.ids(CatalogKind::gpus)) {
+    const GpuSpec gpu = load_gpu(id, catalog_);
+    const auto predictor = make_predictor(PredictorForm::tessera, gpu, weights);
+    boards.push_back({gpu, predictor->duration(square), predictor->duration(copy)});
+  }
+  int pairs = 0;
+  for (const Board& a : boards)
+    for (const Board& b : boards) {
+      if (a.gpu.die.empty() || a.gpu.die != b.gpu.die || a.gpu.id == b.gpu.id) continue;
+      const double watts = b.gpu.tdp / a.gpu.tdp, peak = b.gpu.fp32 / a.gpu.fp32;
+      EXPECT_LE(a.product / b.product, std::max({watts, peak, 1.0}) * kSlack)
+          << a.gpu.id << " beside " << b.gpu.id;
+      EXPECT_LE(a.copy / b.copy,
+                std::max(b.gpu.memory_bandwidth / a.gpu.memory_bandwidth, 1.0) * kSlack)
+          << a.gpu.id << " beside " << b.gpu.id;
+      ++pairs;
+    }
+  EXPECT_GT(pairs, 60);
+}
+
 TEST_F(Peaks, ProductsOfFp32RunOnMatrixCoresWhereThereAreSome) {
   const PredictorWeights weights = load_weights("predictor/weights/tessera.pb");
   GpuSpec gpu = load_gpu("MI210", catalog_);

@@ -46,7 +46,7 @@ std::vector<Kernel> products_in(Precision precision) {
 }
 
 /// By how much an SM may get faster where there are half as many of them at the same peak: rounded
-/// figures, and boards that are sold below what their SMs do (H20, A10G, RTX) have a reserve.
+/// figures, and boards that are sold below what their SMs do (H20, L20, A10G, RTX) have a reserve.
 double reserve_of_sms(const GpuSpec& whole, const GpuSpec& half, Precision precision) {
   return 2 * usable_peak(half, precision).value() / usable_peak(whole, precision).value();
 }
@@ -64,7 +64,7 @@ TEST(CatalogPredictions, HalfTheSmsAtTheSamePeaksMakeNoProductFasterThanTheirRes
     for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16}) {
       if (!supports_products(whole, precision)) continue;
       const double reserve = reserve_of_sms(whole, half, precision);
-      const bool sold_below = id == "H20" || id == "A10G" || id.starts_with("RTX");
+      const bool sold_below = id == "H20" || id == "L20" || id == "A10G" || id.starts_with("RTX");
       if (!sold_below || precision == Precision::fp32) EXPECT_LT(reserve, 1.05) << id;
       for (const Kernel& kernel : products_in(precision))
         EXPECT_GT(of_half.duration(kernel), of_whole.duration(kernel) * (0.999 / reserve))
