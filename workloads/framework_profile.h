@@ -165,6 +165,7 @@ struct FrameworkProfile {
   bool shifts_labels = false;            ///< the last position's logits are dropped by a copy
   bool keeps_gathered = false;  ///< with `own_rows_first`: backward keeps the gathered rows
   bool bucket_copies = false;   ///< replicas hold gradients again in buckets of DDP
+  bool channels_last = false;   ///< images lie as 16-bit convolutions take them
   bool mask_buffers = true;     ///< layers of family gpt2 hold a causal mask over all positions
   /// CUDA_DEVICE_MAX_CONNECTIONS. 1: the streams of a GPU share one hardware queue, and kernels
   /// start in the order of their launches; more: every stream has a queue of its own.

@@ -26,6 +26,9 @@ inline TapeOptions tape_options(const StepOptions& step) {
   options.joins_in_place = step.framework.gradients_join_in_place;
   options.reentrant = step.framework.reentrant_checkpoints;
   options.python_functions = step.framework.python_functions;
+  // Inductor lays compiled convolutions out by itself.
+  options.reorders_images =
+      !step.framework.channels_last && step.framework.kernels == KernelMode::eager;
   options.frozen = step.lora_rank > 0;
   options.products_accumulate = step.framework.products_accumulate && !scatters_gradients(step);
   return options;

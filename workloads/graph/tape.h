@@ -34,6 +34,7 @@ struct TapeOptions {
   bool reentrant = false;            ///< FrameworkProfile::reentrant_checkpoints
   bool python_functions = false;     ///< FrameworkProfile::python_functions
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
+  bool reorders_images = false;      ///< 16-bit convolutions copy images into their order and back
 };
 
 /// What a checkpoint keeps of its first run; the rest runs again.
@@ -153,6 +154,7 @@ class Tape {
   bool scales_by_largest() const { return options_.scales_by_largest; }
   bool casts_both_orders() const { return options_.casts_both_orders; }
   bool keeps_cast_weights() const { return options_.keeps_cast_weights; }
+  bool reorders_images() const { return options_.reorders_images; }
   bool gathers_fp8() const { return options_.gathers_fp8; }
   /// `weight` as FP8 numbers, which it is gathered as.
   Tensor gathered_in_fp8(const Tensor& weight) {

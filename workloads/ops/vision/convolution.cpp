@@ -1,5 +1,9 @@
 #include "workloads/ops/vision/convolution.h"
 
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/views.h"
 #include "workloads/program/convolution.h"
@@ -27,6 +31,37 @@ void add_bias_gradient(Tape& tape, const std::string& name, const Tensor& bias,
   tape.add_gradient(bias, sum);
 }
 
+/// `image` with the channels of a pixel side by side, or back: a kernel within the library's call.
+void reorder(Tape& tape, const std::string& name, const Tensor& from, const Tensor& to) {
+  const int calls = tape.set_calls_per_launch(0);
+  tape.launch(name + ".reorder", pointwise_kernel(to, 0, KernelKind::copy), {from}, {to});
+  tape.set_calls_per_launch(calls);
+}
+
+/// A product of every image by itself, in the order in which it lies.
+bool is_plain_product(const Convolution& c, ConvolutionPass pass) {
+  return pass == ConvolutionPass::forward && c.window == 1 && c.columns_of_window() == 1 &&
+         c.stride == 1 && c.groups == 1;
+}
+
+/// One pass: `read` -> `result`. Tensor cores take 16-bit operands with the channels of a pixel
+/// side by side; where images do not lie so, cuDNN copies operands and result, into its workspace.
+void launch(Tape& tape, const std::string& name, const Convolution& shape, ConvolutionPass pass,
+            std::vector<Tensor> read, const Tensor& result) {
+  const Kernel kernel = kernel_of(tape, shape, pass);
+  const bool reorders = tape.reorders_images() && element_bytes(kernel.precision) == 2;
+  if (!reorders || is_plain_product(shape, pass))
+    return tape.launch(name, kernel, read, std::span(&result, 1));
+  for (Tensor& operand : read) {
+    const Tensor given = operand;
+    operand = tape.make(name + ".operand", StridedShape(given.sizes()), given.precision);
+    reorder(tape, name, given, operand);
+  }
+  const Tensor made = tape.make(name + ".made", result.shape, result.precision);
+  tape.launch(name, kernel, read, std::span(&made, 1));
+  reorder(tape, name, made, result);
+}
+
 /// What a layer's two directions share: out = pass(x, weight) and the other two passes backward.
 struct Passes {
   ConvolutionPass forward;
@@ -36,7 +71,7 @@ struct Passes {
 Tensor run(Tape& tape, const std::string& name, const Tensor& x, const Tensor& weight,
            const StridedShape& out_shape, const Convolution& shape, Passes passes, bool bias) {
   const Tensor out = tape.make(name, out_shape);
-  tape.launch(name, kernel_of(tape, shape, passes.forward), {x, weight}, {out});
+  launch(tape, name, shape, passes.forward, {x, weight}, out);
   Tensor offset;
   if (bias) {
     offset = tape.parameter(name + ".bias", {out_shape.sizes()[1]});
@@ -46,12 +81,11 @@ Tensor run(Tape& tape, const std::string& name, const Tensor& x, const Tensor& w
     const Tensor g = contiguous(t, name + ".grad_copy", gradients[0]);
     if (t.requires_gradient(x)) {
       const Tensor grad_x = t.make(name + ".dgrad", StridedShape(x.sizes()));
-      t.launch(name + ".dgrad", kernel_of(t, shape, passes.data_gradient), {g, weight}, {grad_x});
+      launch(t, name + ".dgrad", shape, passes.data_gradient, {g, weight}, grad_x);
       t.add_gradient(x, grad_x);
     }
     const Tensor grad_weight = t.make(name + ".wgrad", weight.shape);
-    t.launch(name + ".wgrad", kernel_of(t, shape, ConvolutionPass::weight_gradient), {x, g},
-             {grad_weight});
+    launch(t, name + ".wgrad", shape, ConvolutionPass::weight_gradient, {x, g}, grad_weight);
     t.add_gradient(weight, grad_weight);
     if (bias) add_bias_gradient(t, name + ".bias_grad", offset, g);
   };
