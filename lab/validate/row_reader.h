@@ -7,6 +7,7 @@
 
 #include "hw/units/input_error.h"
 #include "hw/units/quantity.h"
+#include "lab/validate/bad_rows.h"
 #include "sim/config/files/csv.h"
 
 namespace tessera {
@@ -39,5 +40,21 @@ class RowReader {
   const CsvTable::Row& row_;
   std::vector<Problem>& problems_;
 };
+
+/// What `read(row, problems)` makes of each row; `fault` is why it cannot be used, empty where it
+/// can. Throws InputError with all faults where bad rows are refused.
+template <class Run>
+std::vector<Run> read_rows(const CsvTable& table, BadRows bad_rows, auto&& read) {
+  std::vector<Run> runs;
+  std::vector<Problem> problems;
+  for (const CsvTable::Row& row : table.rows) {
+    std::vector<Problem> of_row;
+    runs.push_back(read(row, of_row));
+    runs.back().fault = reason_of(of_row);
+    problems.insert(problems.end(), of_row.begin(), of_row.end());
+  }
+  if (!problems.empty() && bad_rows == BadRows::refuse) throw InputError(std::move(problems));
+  return runs;
+}
 
 }  // namespace tessera

@@ -34,9 +34,10 @@ bool is_csv(const std::string& file) {
 
 /// Rows of a CSV file that have every "column=value".
 std::vector<CollectiveRun> chosen_runs(const CalibrateNcclOptions& options) {
+  const RowRules rules = row_rules(shipped_catalog());
   std::vector<CollectiveRun> chosen;
   for (const std::string& file : options.logs) {
-    for (CollectiveRun& run : read_collective_runs(file)) {
+    for (CollectiveRun& run : read_collective_runs(file, rules)) {
       bool matches = true;
       for (const std::string& condition : options.where) {
         const std::size_t sign = condition.find('=');

@@ -243,7 +243,8 @@ ExitCode run_collectives(const ValidateOptions& options) {
                       : options.leave_out == "gpu"  ? LeaveOut::gpu
                                                     : LeaveOut::size;
   const CollectiveValidation validation =
-      score_collectives(read_collective_runs(options.collectives_file, bad_rows_of(options)),
+      score_collectives(read_collective_runs(options.collectives_file, row_rules(shipped_catalog()),
+                                             bad_rows_of(options)),
                         scoring, shipped_catalog());
   judge_skipped(options, validation.skipped);
   print(options.format == "json"  ? collective_json(validation)

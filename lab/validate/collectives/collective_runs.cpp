@@ -1,8 +1,6 @@
 #include "lab/validate/collectives/collective_runs.h"
 
-#include "hw/units/input_error.h"
 #include "lab/validate/row_reader.h"
-#include "lab/validate/runs/launch_style.h"
 #include "sim/collectives/collective_names.h"
 #include "sim/config/files/csv.h"
 
@@ -24,16 +22,15 @@ std::int64_t read_bytes(RowReader& reader) {
   return bytes;
 }
 
-/// Files write nccl-tests-threads for any single process. aiconfigurator starts nccl-tests with a
-/// thread for each GPU (-t, collector/collect_nccl.py; recalled), others as its pages show, with
-/// one thread for all (-g).
-std::string launch_of(RowReader& reader) {
-  std::string launch = reader.text("launch");
-  const bool a_thread_each = reader.text("source").starts_with("aiconfigurator");
-  return launch == "nccl-tests-threads" && !a_thread_each ? kOneThread : launch;
+/// The rules tell apart what files call nccl-tests-threads: one thread for all GPUs, or one each.
+std::string launch_of(const CsvTable& table, const CsvTable::Row& row, const RowRules& rules) {
+  const RowFields fields = rules.meaning_of(stated_fields(table, row)).fields;
+  const auto style = fields.find("launch_style");
+  const auto launch = style != fields.end() ? style : fields.find("launch");
+  return launch == fields.end() ? "" : launch->second;
 }
 
-CollectiveRun read_run(const CsvTable& table, const CsvTable::Row& row,
+CollectiveRun read_run(const CsvTable& table, const CsvTable::Row& row, const RowRules& rules,
                        std::vector<Problem>& problems) {
   RowReader reader(table, row, problems);
   CollectiveRun run{.where = table.where(row)};
@@ -42,7 +39,7 @@ CollectiveRun read_run(const CsvTable& table, const CsvTable::Row& row,
   run.intra_link = reader.text("intra_link");
   run.inter_link = reader.text("inter_link");
   run.dtype = reader.text("dtype");
-  run.launch = launch_of(reader);
+  run.launch = launch_of(table, row, rules);
   run.ranks = static_cast<int>(reader.count("n_gpus", 0));
   run.nodes = static_cast<int>(reader.count("n_nodes", 0));
   if (run.ranks == 1 && reader.text("n_gpus") == "1")
@@ -73,19 +70,13 @@ const std::string& CollectiveRun::field(const std::string& column) const {
 }
 
 std::vector<CollectiveRun> read_collective_runs(const std::filesystem::path& file,
-                                                BadRows bad_rows) {
+                                                const RowRules& rules, BadRows bad_rows) {
   const CsvTable table = read_csv(file);
   require_columns(table, {"gpu", "n_gpus", "n_nodes", "collective", "bytes", "time_us"});
-  std::vector<CollectiveRun> runs;
-  std::vector<Problem> problems;
-  for (const CsvTable::Row& row : table.rows) {
-    std::vector<Problem> of_row;
-    runs.push_back(read_run(table, row, of_row));
-    runs.back().fault = reason_of(of_row);
-    problems.insert(problems.end(), of_row.begin(), of_row.end());
-  }
-  if (!problems.empty() && bad_rows == BadRows::refuse) throw InputError(std::move(problems));
-  return runs;
+  return read_rows<CollectiveRun>(
+      table, bad_rows, [&](const CsvTable::Row& row, std::vector<Problem>& problems) {
+        return read_run(table, row, rules, problems);
+      });
 }
 
 }  // namespace tessera

@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "hw/units/input_error.h"
 #include "lab/validate/row_reader.h"
 #include "sim/config/files/csv.h"
 
@@ -55,16 +54,10 @@ std::vector<ModelRun> read_model_runs(const std::filesystem::path& file, BadRows
   const CsvTable table = read_csv(file);
   require_columns(table,
                   {"gpu", "n_gpus", "parallelism", "model", "mode", "seq_len", "batch", "step_ms"});
-  std::vector<ModelRun> runs;
-  std::vector<Problem> problems;
-  for (const CsvTable::Row& row : table.rows) {
-    std::vector<Problem> of_row;
-    runs.push_back(read_run(table, row, of_row));
-    runs.back().fault = reason_of(of_row);
-    problems.insert(problems.end(), of_row.begin(), of_row.end());
-  }
-  if (!problems.empty() && bad_rows == BadRows::refuse) throw InputError(std::move(problems));
-  return runs;
+  return read_rows<ModelRun>(
+      table, bad_rows, [&](const CsvTable::Row& row, std::vector<Problem>& problems) {
+        return read_run(table, row, problems);
+      });
 }
 
 }  // namespace tessera

@@ -30,7 +30,6 @@ class Recipe {
     add_adapters();
     add_graphs();
     add_attention();
-    add_hybrid();
     if (given(row_, "pp_layout")) add_layout();
     return std::move(list_);
   }
@@ -80,18 +79,6 @@ class Recipe {
     if (!given(row_, "window")) return;
     set("model.window", window.substr(0, window.find(' ')));
     if (window.find("every second layer") != std::string::npos) set("model.full_every", "2");
-  }
-
-  /// Sizes of Mamba-2 layers are in no column: those of the published model.
-  void add_hybrid() {
-    if (row_.text("family") != "hybrid") return;
-    if (row_.text("model").find("Nemotron 3 Nano") == std::string::npos)
-      return row_.complain("model",
-                           "sizes of its Mamba-2 layers are known of Nemotron 3 Nano alone");
-    for (const auto& [field, size] : {std::pair{"heads", "64"}, std::pair{"head_dim", "64"},
-                                      std::pair{"state", "128"}, std::pair{"groups", "8"}})
-      set(std::string("model.mamba_") + field, size);
-    set("model.attention_pattern", "n");  // it has no positions
   }
 
   void add_layout() {

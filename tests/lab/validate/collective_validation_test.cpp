@@ -12,6 +12,7 @@
 #include "sim/report/collective_report.h"
 #include "tests/hw/units/measurements.h"
 #include "tests/hw/units/scratch.h"
+#include "tests/lab/validate/shipped_rows.h"
 
 namespace tessera {
 namespace {
@@ -89,7 +90,7 @@ TEST(ReadCollectiveRuns, ThreadsOfOneProcessAreOneThreadUnlessTheSourceHasOneFor
       "A100-SXM4-80GB,8,1,all_reduce,8,40,nccl-tests-threads,a page\n"
       "A100-SXM4-80GB,8,1,all_reduce,8,20,nccl-tests-threads,aiconfigurator:a100_sxm/comm\n"
       "A100-SXM4-80GB,8,1,all_reduce,8,20,nccl-tests-mpi,a page\n");
-  const auto runs = read_collective_runs(file);
+  const auto runs = read_collective_runs(file, test::shipped_rules());
   EXPECT_EQ(runs[0].launch, kOneThread);
   EXPECT_EQ(runs[1].launch, "nccl-tests-threads");
   EXPECT_EQ(runs[2].launch, "nccl-tests-mpi");
@@ -220,7 +221,7 @@ TEST(ScoreCollectives, PublishedSweepsOfLeftOutSystemsAreWithinTenPercentFromFou
   CollectiveScoring scoring{.calibrate = true, .leave_out = LeaveOut::system};
   scoring.calibrate_on = {{"confidence", "high"}};
   const CollectiveValidation validation =
-      score_collectives(read_collective_runs(file), scoring, catalog());
+      score_collectives(read_collective_runs(file, test::shipped_rules()), scoring, catalog());
   for (const ErrorGroup& group : validation.groups) {
     if (group.key == "high, 4 MB and more") {
       EXPECT_LE(group.errors.mean_abs_error_pct, 10);
@@ -239,9 +240,9 @@ TEST(ScoreCollectives, OneGpuIsNoGroupAndABadRowCostsItselfAlone) {
                                  "H100-SXM5-80GB,8,1,all_reduce,1024,10\n"
                                  "Abacus,8,1,all_reduce,1024,10\n"
                                  "H100-SXM5-80GB,8,1,shout,1024,10\n");
-  EXPECT_THROW(read_collective_runs(path), InputError);
+  EXPECT_THROW(read_collective_runs(path, test::shipped_rules()), InputError);
   const CollectiveValidation validation =
-      score_collectives(read_collective_runs(path, BadRows::skip), {}, catalog());
+      score_collectives(read_collective_runs(path, test::shipped_rules(), BadRows::skip), {}, catalog());
   EXPECT_EQ(validation.rows[0].skipped, "n_gpus = '1'; a collective needs at least two GPUs");
   EXPECT_EQ(validation.rows[1].skipped, "");
   EXPECT_TRUE(std::isfinite(validation.summary.mean_abs_error_pct));

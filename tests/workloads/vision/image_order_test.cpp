@@ -12,14 +12,15 @@ namespace {
 constexpr std::int64_t kIn = 2 * 64 * 56 * 56;    // of two images
 constexpr std::int64_t kOut = 2 * 128 * 56 * 56;  // after 128 filters
 
-Block convolved(std::int32_t window, Precision precision, bool reorders) {
+Block convolved(std::int32_t window, Precision precision, bool reorders, std::int32_t groups = 1) {
   TapeOptions options;
   options.precision = options.gemm_precision = precision;
   options.parameter_precision = options.gradient_precision = precision;
   options.reorders_images = reorders;
   Tape tape(options);
   const Tensor x = tape.block_input("x", {2, 64, 56, 56});
-  const ConvolutionLayer layer{.out_channels = 128, .window = window, .padding = window / 2};
+  const ConvolutionLayer layer{
+      .out_channels = 128, .window = window, .padding = window / 2, .groups = groups};
   tape.output(conv2d(tape, "conv", x, layer));
   return std::move(tape).finish("block");
 }
@@ -65,6 +66,12 @@ TEST(ImageOrder, AForwardProductOfSinglePixelsNeedsNoOtherOrder) {
   const Block block = convolved(1, Precision::fp16, true);
   EXPECT_EQ(copies_in(block.forward), Copies{});
   EXPECT_EQ(copies_in(block.backward).kernels, 6);
+}
+
+TEST(ImageOrder, KernelsOfGroupsTakeImagesAsTheyLie) {
+  const Block block = convolved(3, Precision::fp16, true, 32);
+  EXPECT_EQ(copies_in(block.forward), Copies{});
+  EXPECT_EQ(copies_in(block.backward), Copies{});
 }
 
 TEST(ImageOrder, ChannelsLastAndFp32AreTakenAsTheyLie) {

@@ -38,10 +38,11 @@ void reorder(Tape& tape, const std::string& name, const Tensor& from, const Tens
   tape.set_calls_per_launch(calls);
 }
 
-/// A product of every image by itself, in the order in which it lies.
-bool is_plain_product(const Convolution& c, ConvolutionPass pass) {
-  return pass == ConvolutionPass::forward && c.window == 1 && c.columns_of_window() == 1 &&
-         c.stride == 1 && c.groups == 1;
+/// Whether the kernels take images as they lie: a forward product of single pixels, and the direct
+/// kernels of convolutions in groups (conv2d_grouped_direct_kernel in profiles).
+bool takes_any_order(const Convolution& c, ConvolutionPass pass) {
+  const bool single_pixels = c.window == 1 && c.columns_of_window() == 1 && c.stride == 1;
+  return c.groups > 1 || (pass == ConvolutionPass::forward && single_pixels);
 }
 
 /// One pass: `read` -> `result`. Tensor cores take 16-bit operands with the channels of a pixel
@@ -50,7 +51,7 @@ void launch(Tape& tape, const std::string& name, const Convolution& shape, Convo
             std::vector<Tensor> read, const Tensor& result) {
   const Kernel kernel = kernel_of(tape, shape, pass);
   const bool reorders = tape.reorders_images() && element_bytes(kernel.precision) == 2;
-  if (!reorders || is_plain_product(shape, pass))
+  if (!reorders || takes_any_order(shape, pass))
     return tape.launch(name, kernel, read, std::span(&result, 1));
   for (Tensor& operand : read) {
     const Tensor given = operand;

@@ -25,8 +25,8 @@ struct ConvolutionLayer {
 /// groups FLOPs, and one kernel that adds a bias in place. Backward: data gradient (where `x` needs
 /// one), weight gradient, column sum for the bias; a gradient with gaps is copied first. Saves x.
 /// Source: PyTorch aten/src/ATen/native/Convolution.cpp, convolution_backward. In 16 bit, where the
-/// tape reorders images, every pass but a forward product of single pixels copies its operands and
-/// its result (cuDNN's nchwToNhwc and nhwcToNchw kernels, as profiles show them).
+/// tape reorders images, every pass copies its operands and its result, but forward products of
+/// single pixels and convolutions in groups (cuDNN's nchwToNhwc and nhwcToNchw kernels, as profiles show them).
 Tensor conv2d(Tape& tape, const std::string& name, const Tensor& x, const ConvolutionLayer& layer);
 
 /// nn.ConvTranspose2d with a bias whose windows lie side by side (stride = `window`): the image
