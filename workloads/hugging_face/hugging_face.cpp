@@ -47,8 +47,15 @@ std::string model_type_in(const json& object) {
   return given.empty() ? model_type_of_architecture(architecture_in(object)) : given;
 }
 
+/// Of diffusers' files, which have a class in place of a model_type.
+bool is_diffusion_transformer(const json& object) {
+  const std::string name = text_in(object, "_class_name");
+  return name == "DiTTransformer2DModel" || name == "Transformer2DModel";
+}
+
 ReadFamily family_of(const json& object, const ConfigPlaces& places, const std::string& prefix) {
   const std::string model_type = model_type_in(object);
+  if (model_type.empty() && is_diffusion_transformer(object)) return read_dit;
   if (const ReadFamily read = reader_of_model_type(model_type)) return read;
   const std::string why = why_not_simulated(model_type);
   const std::string architecture = architecture_in(object);
@@ -175,7 +182,8 @@ HuggingFaceModel read_hugging_face_config(const std::string& json_text, const st
   }
   const bool has_tower = nested || object.contains("vision_config");
   if (has_tower) say_towers(in, object);
-  out.model.name = in.text_or("_name_or_path", model_type_in(object));
+  const bool is_dit = out.model.family == ModelFamily::vision;
+  out.model.name = in.text_or("_name_or_path", is_dit ? "dit" : model_type_in(object));
   append(out.harmless, judge_rest(in, has_tower));
   out.approximations = in.approximations();
   std::move(in).finish();
