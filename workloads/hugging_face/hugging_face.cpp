@@ -96,7 +96,8 @@ void read_object(ConfigReader& in, const json& object, const ConfigPlaces& place
     constexpr std::int64_t kMostTokens = 1'000'000'000;
     if (in.has(key)) out.longest = in.dimension(key, kMostTokens);
   }
-  const bool without = out.model.window == 0 && out.model.attention_pattern.empty();
+  const bool without = out.model.window == 0 && out.model.attention_pattern.empty() &&
+                       out.model.layer_pattern.empty();
   if (without && out.model.family == ModelFamily::llama)  // else a family's own
     read_usual_window(in, out.model, !model_type.starts_with("qwen"));
   out.checkpoints = in.flag_or("gradient_checkpointing", false);

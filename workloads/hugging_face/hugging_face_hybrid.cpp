@@ -190,6 +190,9 @@ void read_qwen3_next(ConfigReader& in, ModelSpec& model) {
     (model.layer_pattern += mixers[static_cast<std::size_t>(i)]) += second;
   }
   model.layers = static_cast<std::int64_t>(model.layer_pattern.size());
+  if (in.flag_or("use_sliding_window", false))
+    in.leave_out("use_sliding_window", "is true: no windows are simulated beside delta nets", "");
+  for (const char* of_windows : {"sliding_window", "max_window_layers"}) in.has(of_windows);
   in.approximate("the kernels of gated delta nets were never measured");
 }
 

@@ -61,6 +61,9 @@ TEST(HuggingFaceMixers, TypesAndDenseLayersSayWhatALayerIs) {
               HasSubstr("config.json:6: layer_types is no list of a type for each of 2 layers"));
   EXPECT_THAT(error_of(two + R"(["full_attention", "sliding_attention"]})"),
               HasSubstr("known: linear_attention, full_attention"));
+  EXPECT_THAT(error_of(two + R"(["full_attention", "linear_attention"],
+    "use_sliding_window": true})"),
+              HasSubstr("config.json:7: use_sliding_window is true"));
 }
 
 TEST(HuggingFaceMixers, SizesThatLieAreRefused) {
