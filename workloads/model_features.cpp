@@ -12,7 +12,7 @@ std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m, std::int64
   const bool holds_all = tokens > 0 && m.window >= tokens;
   const bool turns_all =
       m.attention_pattern.find(attention_letter::kWithoutPositions) == std::string::npos;
-  const std::array<std::pair<const char*, bool>, 29> fields{
+  const std::array<std::pair<const char*, bool>, 30> fields{
       {{"window", m.window > 0 && !holds_all},
        {"layer_pattern", !m.layer_pattern.empty()},
        {"attention_pattern", !m.attention_pattern.empty() && !(holds_all && turns_all)},
@@ -34,6 +34,7 @@ std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m, std::int64
        {"block_order", m.block_order != BlockOrder::sequential},
        {"qk_norm_wide", m.qk_norm_wide},
        {"qk_norm_plain", m.qk_norm_plain},
+       {"attention_gate", m.attention_gate},
        {"output_bias", m.output_bias},
        {"mlp_bias", m.mlp_bias},
        {"head_bias", m.head_bias},

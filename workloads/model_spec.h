@@ -40,7 +40,11 @@ enum class VisionArchitecture : std::uint8_t {
   resnext50_32x4d,
   resnext101_32x4d,
   se_resnext101_32x4d,
-  latent_unet
+  latent_unet,
+  dit_s_2,
+  dit_b_2,
+  dit_l_2,
+  dit_xl_2
 };
 
 enum class Activation : std::uint8_t { gelu, gelu_new, relu, silu, swiglu, geglu, relu_squared };
@@ -92,7 +96,7 @@ struct ModelSpec {
   std::int64_t expert_capacity = 0;    ///< switch transformers: tokens per sequence and expert
   std::int64_t moe_every = 0;          ///< switch transformers: every n-th layer is sparse
   std::int64_t experts_per_token = 0;  ///< gpt2, llama: all layers are sparse
-  // Of family llama alone, down to `mamba_groups`; 0 and false: without.
+  // Of family llama alone, down to `delta_value_dim`; 0 and false: without.
   std::int64_t window = 0;         ///< tokens, itself included, that a token of a window layer sees
   std::int64_t full_every = 0;     ///< every n-th layer has no window; 0: all have one
   std::int64_t full_first = 0;     ///< so many layers ahead have no window
@@ -119,6 +123,7 @@ struct ModelSpec {
   BlockOrder block_order = BlockOrder::sequential;
   bool qk_norm_wide = false;     ///< qk_norm goes over all heads together (OLMo 2)
   bool qk_norm_plain = false;    ///< qk_norm has no weights (Llama 4)
+  bool attention_gate = false;   ///< a sigmoid per number weighs what heads give (Qwen3-Next)
   bool output_bias = false;      ///< attention's output has a bias
   bool mlp_bias = false;         ///< both layers of the feed-forward have biases
   bool head_bias = false;        ///< the vocabulary projection has a bias
@@ -131,7 +136,11 @@ struct ModelSpec {
   std::int64_t mamba_head_dim = 0;
   std::int64_t mamba_state = 0;   ///< numbers per channel
   std::int64_t mamba_groups = 0;  ///< of heads that share what writes to the state
-  std::int64_t outputs = 0;       ///< bert: per token, of a head in place of the pre-training ones
+  std::int64_t delta_heads = 0;   ///< of values, of a gated delta net, down to `delta_value_dim`
+  std::int64_t delta_key_heads = 0;
+  std::int64_t delta_key_dim = 0;
+  std::int64_t delta_value_dim = 0;
+  std::int64_t outputs = 0;  ///< bert: per token, of a head in place of the pre-training ones
   VisionArchitecture architecture = VisionArchitecture::none;
   std::int64_t image_size = 0;  ///< height and width [pixels]; 0 = no image model
   std::int64_t classes = 0;     ///< logits per image (U-Net: per pixel); 0 = no image model
@@ -174,7 +183,8 @@ constexpr bool has_positions(const ModelSpec& m, std::int64_t number) {
 }
 /// Letters of `layer_pattern`, as Megatron-Core writes them (ssm/mamba_hybrid_layer_allocation.py).
 namespace layer_letter {
-inline constexpr char kMamba = 'M', kAttention = '*', kFeedForward = '-', kExperts = 'E';
+inline constexpr char kMamba = 'M', kDelta = 'G', kAttention = '*', kFeedForward = '-',
+                      kExperts = 'E';
 }
 /// The letter of layer `number`, from 0; attention and a feed-forward: 0.
 constexpr char letter_of(const ModelSpec& m, std::int64_t number) {

@@ -106,7 +106,8 @@ struct StepOptions {
   bool clip_gradients = true;
   std::int64_t lora_rank = 0;  ///< > 0: adapters of this rank are trained, and nothing else
   LoraTargets lora_targets = LoraTargets::all;
-  HostTable host;  ///< measured; where it has nothing the framework profile's figures hold
+  bool dora = false;  ///< adapters turn weights, and a trained number per output stretches them
+  HostTable host;     ///< measured; where it has nothing the framework profile's figures hold
   bool segment_per_call = false;  ///< a segment for every kernel, for what tells kernels apart
 
   /// Whether backward runs `module` again (Megatron's --recompute-modules).

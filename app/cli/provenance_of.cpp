@@ -8,6 +8,7 @@
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/plan.h"
 #include "sim/scenario/names.h"
+#include "workloads/vision/architectures.h"
 
 namespace tessera {
 
@@ -54,10 +55,34 @@ Note note_on_muon(const Scenario& scenario) {
          "model (queries, keys and values; gate and up) are made orthogonal as one";
 }
 
+/// docs/decisions/0062-gated-delta-nets.md
+Note note_on_states(const Scenario& scenario) {
+  const std::string& pattern = scenario.model.layer_pattern;
+  const bool mamba = pattern.find(layer_letter::kMamba) != std::string::npos;
+  const bool delta = pattern.find(layer_letter::kDelta) != std::string::npos;
+  if (!mamba && !delta) return {};
+  return std::string(mamba ? "Mamba-2 layers" : "gated delta nets") +
+         ": their Triton kernels were never measured; products count as batched ones";
+}
+
+Note note_on_diffusion(const Scenario& scenario) {
+  const VisionArchitecture architecture = scenario.model.architecture;
+  const bool diffuses = is_dit(architecture) || architecture == VisionArchitecture::latent_unet;
+  if (!diffuses || scenario.step.mode != StepMode::training) return {};
+  return "diffusion: the step begins with latents and conditions; no image is encoded, and no "
+         "average of the weights is kept";
+}
+
+Note note_on_dora(const Scenario& scenario) {
+  if (!scenario.step.dora) return {};
+  return "dora: no measured step was at hand to compare with; adapters have no dropout";
+}
+
 /// What a result does not say by itself.
 std::vector<std::string> notes_of(const Scenario& scenario) {
   std::vector<std::string> notes;
-  for (const auto& note_on : {note_on_batches, note_on_plan, note_on_inference, note_on_muon})
+  for (const auto& note_on : {note_on_batches, note_on_plan, note_on_inference, note_on_muon,
+                              note_on_states, note_on_diffusion, note_on_dora})
     if (const Note note = note_on(scenario)) notes.push_back(*note);
   return notes;
 }

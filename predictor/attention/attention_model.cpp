@@ -16,7 +16,8 @@ AttentionGpu attention_gpu(const GpuSpec& gpu) {
   const AttentionGpu facts{.flops = peak.value(),
                            .bandwidth = gpu.memory_bandwidth.value(),
                            .sms = static_cast<double>(gpu.sm_count),
-                           .clock = clock.value()};
+                           .clock = clock.value(),
+                           .exponentials = exponentials_of_sm(gpu)};
   std::vector<Problem> problems;
   const auto require = [&](double value, const char* figure) {
     if (value > 0) return;

@@ -8,15 +8,17 @@
 #include "hw/gpu.h"
 #include "predictor/attention/attention_shape.h"
 #include "predictor/fp32/power_mean.h"
+#include "predictor/gpu/sm_rate.h"
 
 namespace tessera {
 
 /// Facts of a GPU that 16-bit attention looks at.
 struct AttentionGpu {
-  double flops = 0;      ///< dense bf16 tensor peak [FLOP/s]
-  double bandwidth = 0;  ///< memory bandwidth [B/s]
-  double sms = 0;        ///< streaming multiprocessors
-  double clock = 0;      ///< at which the tensor peak is quoted [Hz]
+  double flops = 0;                          ///< dense bf16 tensor peak [FLOP/s]
+  double bandwidth = 0;                      ///< memory bandwidth [B/s]
+  double sms = 0;                            ///< streaming multiprocessors
+  double clock = 0;                          ///< at which the tensor peak is quoted [Hz]
+  double exponentials = kUsualExponentials;  ///< per clock and SM
 };
 /// Throws InputError naming the figure that `gpu` lacks.
 AttentionGpu attention_gpu(const GpuSpec& gpu);
@@ -53,7 +55,7 @@ struct AttentionParameters {
   T cache_write;    ///< serving: traffic of the KV cache / bytes of K and V, > 0
   T quantisation;   ///< share of the step from one wave to the next, in (0, 1)
   T longest_block;  ///< share of the longest block that shows at the end, > 0
-  T exponentials;   ///< of 16 per clock and SM that do not overlap with products, > 0
+  T exponentials;   ///< share of them that does not overlap with products, > 0
   T efficiency;     ///< share of the tensor peak that the products run at, > 0
   T launch;         ///< fixed time [s], > 0
   T conversion;     ///< serving: traffic of rearranging Q, K and V / bytes of Q, > 0
@@ -107,7 +109,6 @@ template <class T>
 AttentionTime<T> attention_time(const AttentionShape& s, const AttentionGpu& gpu,
                                 const AttentionParameters<T>& p, bool served) {
   using std::exp;
-  constexpr double kExponentialsPerClock = 16;  // MUFU.EX2 per SM
   AttentionTime<T> time;
   const double built = s.head_dim < 64 ? 64 : built_head_dim(s.head_dim);
   const T width = T(s.head_dim) + p.padding * (built - s.head_dim);
@@ -122,7 +123,7 @@ AttentionTime<T> attention_time(const AttentionShape& s, const AttentionGpu& gpu
   const T products =
       width * exp(slowdown) * (4 * s.product_share * gpu.sms / gpu.flops) / p.efficiency;
   const T per_score =
-      products + p.exponentials * ((1 + s.tanh_share) / (kExponentialsPerClock * gpu.clock));
+      products + p.exponentials * ((1 + s.tanh_share) / (gpu.exponentials * gpu.clock));
   time.waves = s.blocks / gpu.sms;
   const double even = std::max(time.waves, 1.0);
   const T waves = T(even) + p.quantisation * (std::ceil(time.waves) - even);

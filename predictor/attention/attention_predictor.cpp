@@ -129,8 +129,20 @@ AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
   parts.forward = setting_ == AttentionSetting::serving
                       ? served(from, parts)
                       : attention_time(parts.shape, gpu_, parts.parameters, false);
-  parts.factor = calibration_ * share(call.direction, weights_.backward(parts.shape.longest));
+  parts.factor = calibration_ * share(call.direction, backward_ratio(parts));
   return parts;
+}
+
+/// Backward makes as many exponentials as forward: where the GPU makes more of them at a time than
+/// those that the ratio was measured on, each direction gains the same, not the ratio of it.
+double AttentionPredictor::backward_ratio(const AttentionParts& parts) const {
+  const double ratio = weights_.backward(parts.shape.longest);
+  if (gpu_.exponentials == kUsualExponentials) return ratio;
+  AttentionGpu usual = gpu_;
+  usual.exponentials = kUsualExponentials;
+  const double own = attention_time(parts.shape, gpu_, parts.parameters, false).total;
+  const double slower = attention_time(parts.shape, usual, parts.parameters, false).total;
+  return (ratio * slower - (slower - own)) / own;
 }
 
 KernelPrediction AttentionPredictor::predict(const AttentionCall& call) const {

@@ -57,6 +57,7 @@ class AttentionPredictor {
   const AttentionProfile& profile(const AttentionCall& call) const;
   bool measured(const AttentionProfile& profile) const { return profile.gpu == spec_.id; }
   AttentionParameters<double> parameters(const AttentionProfile& profile) const;
+  double backward_ratio(const AttentionParts& parts) const;
   AttentionTime<double> served(const AttentionProfile& from, AttentionParts& parts) const;
 
   GpuSpec spec_;

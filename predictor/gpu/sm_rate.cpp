@@ -53,6 +53,11 @@ int lanes_of_sm(const GpuSpec& gpu) {
   return narrow ? 64 : 128;
 }
 
+double exponentials_of_sm(const GpuSpec& gpu) {
+  return gpu.architecture == Architecture::blackwell_ultra ? 2 * kUsualExponentials
+                                                           : kUsualExponentials;
+}
+
 FlopsPerSecond usable_peak(const GpuSpec& gpu, Precision precision) {
   const FlopsPerSecond stated = gpu.peak(precision);
   if (gpu.vendor != "NVIDIA") return stated;

@@ -11,6 +11,12 @@ namespace tessera {
 /// FP32 lanes of one of NVIDIA's SMs: 64 (GP100, Volta, Turing, GA100) or 128; 0 for other vendors.
 int lanes_of_sm(const GpuSpec& gpu);
 
+/// Exponentials (MUFU.EX2) per clock of one SM, of all generations but Blackwell Ultra.
+inline constexpr double kUsualExponentials = 16;
+/// The same of `gpu`'s generation: Blackwell Ultra has 32. Source: NVIDIA, "Inside NVIDIA
+/// Blackwell Ultra", 2025: 10.7 tera-exponentials per second, where Blackwell does 5 (recalled).
+double exponentials_of_sm(const GpuSpec& gpu);
+
 /// Arithmetic per second that tiles of products can use: the peak, but never more than the SMs do
 /// at the clock that is stated. A tile runs on one SM, whose lanes and tensor cores its generation
 /// fixes: a description with fewer SMs at the same peaks has no faster ones.

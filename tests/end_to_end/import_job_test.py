@@ -310,6 +310,16 @@ class ImportJob(EndToEnd):
                           self.plant("direct.yaml", scenario))
         self.answer("check", self.plant("direct.yaml", scenario.replace("2048", "1024")))
 
+    def test_a_diffusion_transformer_has_latents_in_place_of_sequences(self):
+        config = json.dumps({"_class_name": "DiTTransformer2DModel", "norm_type": "ada_norm_zero", "num_layers": 12,
+                             "num_attention_heads": 6, "attention_head_dim": 64, "sample_size": 32})
+        path, text = self.imported("huggingface", config, "--gpus", "8", expect_warnings=True)
+        self.assert_holds(text, "architecture: dit_s_2", "image_size: 32")
+        self.assertNotIn("sequence_length", text)
+        self.assertIn("embedded once", self.simulate(path)["approximations"][0])
+        self.assert_fails(3, "model.image_size gives the images", "import", "huggingface", self.plant("config.json", config),
+                          "--sequence-length", "256")
+
     def test_results_say_that_a_vision_tower_is_not_simulated(self):
         config = {"model_type": "llava", "text_config": LLAMA_CONFIG, "vision_config": {"hidden_size": 1024}}
         path, text = self.imported("huggingface", json.dumps(config), "--framework", "fsdp", "--sequence-length", "128",

@@ -55,5 +55,33 @@ class ImageModels(EndToEnd):
         self.hold("googlenet", models.googlenet(weights=None, aux_logits=False, init_weights=False), -4 * 2 * 1024 * 4)
 
 
+@unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed (Debian: python3-torch)")
+class DiffusionTransformer(EndToEnd):
+    """DiT-S/2 on two latents of 8 x 8."""
+
+    def test_dit(self):
+        import torch
+        from dit import DiT
+        from meter import Step
+        images, side, hidden, layers = 2, 8, 384, 12
+        scenario = self.folder / "scenario.yaml"
+        scenario.write_text(f"model: {{name: dit, family: vision, architecture: dit_s_2, image_size: {side}}}\n"
+                            f"cluster: dgx-h100\ntraining: {{framework: hf-eager, global_batch: {images}, mode: forward_backward}}\n")
+        blocks = blocks_of(self.answer("show", "graph", scenario)).values()
+        step = Step(DiT(images, side, hidden, 6, layers), torch.randn(images, 4, side, side))
+        total = lambda number: sum(block.count * number(block) for block in blocks)
+        self.assertEqual(total(lambda block: block.parameters), step.parameters)
+        # The condition, which all layers read, counts as a buffer.
+        self.assertAlmostEqual(total(lambda block: block.saved) / (step.saved - 4 * images * hidden), 1, delta=2e-3)
+        printed = 5e-4 * sum(block.count for block in blocks)
+        # Norms copy rows of patches that lie by channel by themselves, in both directions; in backward the meter counts sums for
+        # weights, which these norms do not have, instead. Of the embedding's gradient the zeros are a kernel, and the
+        # condition's first gradient is added to a buffer.
+        norms = 2 * layers + 1
+        for ours_of, theirs, more in ((lambda block: block.forward, step.forward, norms), (lambda block: block.backward, step.backward, 2)):
+            self.assertAlmostEqual(total(lambda block: ours_of(block)[1]), theirs.flops * 1e-9, delta=printed)
+            self.assertEqual(total(lambda block: ours_of(block)[0]), theirs.total() + more, theirs.kernels)
+
+
 if __name__ == "__main__":
     unittest.main()

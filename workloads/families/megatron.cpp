@@ -161,15 +161,26 @@ Tensor MegatronModel::losses_of(Tape& tape, const std::string& name, const Tenso
   return vocab_parallel_cross_entropy(tape, name, exact, labels, tensor_, profile_.loss_in_place);
 }
 
-/// A layer that predicts the token behind the next, from the last layer's results and the next
-/// token, with the same head. Every rank holds all of the projection of both, on its part of the
-/// sequence. Source: Megatron-Core transformer/multi_token_prediction.py.
+/// Layers that predict the token behind the next, and those behind it, each from the results of the
+/// one before (the first from the last layer's) and a further token, all with the same head.
+/// Source: Megatron-Core transformer/multi_token_prediction.py.
 void MegatronModel::predict_further(Tape& tape, const Tensor& x, const Tensor& table) const {
   const Sizes sizes{vocab_, model_.hidden};
   const Tensor words =
       step_.layout.pipeline == 1
           ? (tied_ ? table : tape.parameter_finished_elsewhere("embedding.tokens", sizes))
           : (model_.tied_embeddings ? table : tape.parameter("mtp.embedding", sizes));
+  Tensor known = x;
+  for (std::int64_t depth = 1; depth <= model_.mtp_layers; ++depth) {
+    if (depth > 1) tape.enter_scope("mtp" + std::to_string(depth) + ".");
+    known = norm(tape, "mtp.ln_f", further_layer(tape, known, words));
+    add_loss(tape, "mtp.loss", logits(tape, "mtp.lm_head", known, table));
+  }
+  tape.enter_scope("");
+}
+
+/// Every rank holds all of the projection of both inputs, on its part of the sequence.
+Tensor MegatronModel::further_layer(Tape& tape, const Tensor& x, const Tensor& words) const {
   const Tensor ids = tape.input("mtp.tokens", {b_, s_}, Precision::int64);
   const Tensor found = vocab_parallel_embedding(tape, "mtp.embedding", words, ids, tensor_);
   Tensor next = contiguous(tape, "mtp.embedding.transpose", transpose(tape, found, 0, 1));
@@ -179,8 +190,7 @@ void MegatronModel::predict_further(Tape& tape, const Tensor& x, const Tensor& t
   const Tensor weight = tape.parameter("mtp.projection.weight", {model_.hidden, 2 * model_.hidden});
   const Tensor input = linear_over_last(tape, "mtp.projection", both, weight, {});
   const LayerKind kind = kind_of_layer(model_, step_, model_.layers - 1);
-  const Tensor out = transformer_layer(tape, input, kind);
-  add_loss(tape, "mtp.loss", logits(tape, "mtp.lm_head", norm(tape, "mtp.ln_f", out), table));
+  return transformer_layer(tape, input, kind);
 }
 
 Tensor MegatronModel::input(Tape& tape) const {

@@ -25,17 +25,23 @@ bool fused_softmax_takes(std::int64_t matrices, std::int64_t keys) {
 }  // namespace
 
 Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
+  const std::int64_t width =
+      ((model_.attention_gate ? 2 : 1) * heads_ + 2 * kv_heads_) * model_.head_dim;
+  const bool in_epilogue = has_qkv_bias() && profile_.bias_epilogue;
+  const Tensor qkv =
+      column(tape, "attention.qkv", x, width, in_epilogue ? Bias::epilogue : Bias::none);
+  if (!has_qkv_bias() || in_epilogue) return split_heads(tape, qkv);
+  return split_heads(tape,
+                     add(tape, "attention.qkv_bias", qkv, bias(tape, "attention.qkv", width)));
+}
+
+Heads MegatronModel::split_heads(Tape& tape, const Tensor& qkv) const {
   const std::int64_t d = model_.head_dim;
-  const std::int64_t width = (heads_ + 2 * kv_heads_) * d;
-  Tensor qkv;
-  if (has_qkv_bias() && profile_.bias_epilogue) {
-    const Tensor weight = tape.parameter("attention.qkv.weight", {width, x.shape.last()});
-    qkv = column_parallel_linear(tape, "attention.qkv", x, weight, split(),
-                                 bias(tape, "attention.qkv", width));
-  } else {
-    qkv = column(tape, "attention.qkv", x, width);
-    if (has_qkv_bias())
-      qkv = add(tape, "attention.qkv_bias", qkv, bias(tape, "attention.qkv", width));
+  if (model_.attention_gate) {
+    const auto parts = split_last(tape, "attention.qkv", qkv,
+                                  {heads_ * d, heads_ * d, kv_heads_ * d, kv_heads_ * d});
+    return {view(tape, parts[0], {s_, b_, heads_, d}), view(tape, parts[2], {s_, b_, kv_heads_, d}),
+            view(tape, parts[3], {s_, b_, kv_heads_, d}), parts[1]};
   }
   if (heads_ == kv_heads_) {  // q, k and v of a head lie side by side
     const auto parts =
@@ -57,7 +63,7 @@ Heads MegatronModel::normalized(Tape& tape, const Heads& heads) const {
     const Tensor wide = view(tape, copy, {s_, b_, x.elements() / (s_ * b_)});
     return view(tape, norm(tape, name + "_norm", wide), x.sizes());
   };
-  return {by_head("attention.q", heads.q), by_head("attention.k", heads.k), heads.v};
+  return {by_head("attention.q", heads.q), by_head("attention.k", heads.k), heads.v, heads.gate};
 }
 
 Tensor MegatronModel::turned(Tape& tape, const std::string& name, const Tensor& x) const {
@@ -76,7 +82,7 @@ Heads MegatronModel::rotated(Tape& tape, const Heads& heads) const {
     const auto parts = split_last(tape, name, x, {part, model_.head_dim - part});
     return concatenate_last(tape, name + ".join", turned(tape, name, parts[0]), parts[1]);
   };
-  return {turn("rotary.q", heads.q), turn("rotary.k", heads.k), heads.v};
+  return {turn("rotary.q", heads.q), turn("rotary.k", heads.k), heads.v, heads.gate};
 }
 
 /// `masked` by more than the order of tokens.
@@ -170,8 +176,11 @@ Tensor MegatronModel::attention(Tape& tape, const Tensor& x, LayerKind kind) con
       heads = normalized(tape, heads);
     if (llama_ && kind.positions) heads = rotated(tape, heads);
   }
-  const Tensor merged = mixed_heads(tape, heads, kind.window);
-  return row(tape, "attention.output", view(tape, merged, {s_, b_, heads_ * value_dim_of(model_)}));
+  const Tensor merged =
+      view(tape, mixed_heads(tape, heads, kind.window), {s_, b_, heads_ * value_dim_of(model_)});
+  if (!model_.attention_gate) return row(tape, "attention.output", merged);
+  const Tensor gate = contiguous(tape, "attention.gate_copy", heads.gate);
+  return row(tape, "attention.output", fused_gate(tape, "attention.gate", merged, gate));
 }
 
 }  // namespace tessera

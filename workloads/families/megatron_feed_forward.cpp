@@ -125,14 +125,8 @@ Tensor MegatronModel::all_experts(Tape& tape, const Tensor& part) const {
 
 Tensor MegatronModel::gated_mlp(Tape& tape, const std::string& name, const Tensor& x,
                                 std::int64_t ffn) const {
-  Tensor wide;
-  if (llama_ && model_.mlp_bias) {
-    const Tensor weight = tape.parameter(name + ".up.weight", {2 * ffn, x.shape.last()});
-    wide = column_parallel_linear(tape, name + ".up", x, weight, split(),
-                                  bias(tape, name + ".up", 2 * ffn));
-  } else {
-    wide = column(tape, name + ".up", x, 2 * ffn);
-  }
+  const Bias added = llama_ && model_.mlp_bias ? Bias::epilogue : Bias::none;
+  const Tensor wide = column(tape, name + ".up", x, 2 * ffn, added);
   return row(tape, name + ".down",
              gated_silu(tape, name + ".swiglu", wide, profile_, model_.activation));
 }

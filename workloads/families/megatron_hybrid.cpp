@@ -1,8 +1,11 @@
 // Layers of one kind each, as the letters of a pattern say: Megatron-Core ssm/mamba_block.py and
-// mamba_mixer.py.
+// mamba_mixer.py; gated_delta_net.py (recalled).
 #include "workloads/families/megatron_model.h"
+#include "workloads/families/modules.h"
+#include "workloads/ops/delta_net.h"
 #include "workloads/ops/mamba.h"
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/transformer.h"
 #include "workloads/ops/views.h"
 
 namespace tessera {
@@ -24,14 +27,51 @@ Tensor MegatronModel::mamba(Tape& tape, const Tensor& x) const {
   return row(tape, "mamba.out", by_position);
 }
 
+/// Tensor-parallel ranks hold some of the heads of keys and those of values that go with them.
+Tensor MegatronModel::delta_net(Tape& tape, const Tensor& x) const {
+  const DeltaShape shape{.sequences = b_,
+                         .positions = s_,
+                         .heads = model_.delta_heads / tensor_,
+                         .key_heads = model_.delta_key_heads / tensor_,
+                         .key_dim = model_.delta_key_dim,
+                         .value_dim = model_.delta_value_dim};
+  const Tensor wide = transpose(tape, column(tape, "delta.in", x, shape.projected()), 0, 1);
+  const auto parts = split_last(tape, "delta.parts", wide,
+                                {shape.convolved(), shape.values(), shape.heads, shape.heads});
+  const Tensor channels = contiguous(tape, "delta.channels", transpose(tape, parts[0], 1, 2));
+  const Tensor mixed = transpose(tape, causal_convolution(tape, "delta.conv1d", channels), 1, 2);
+  const auto qkv =
+      split_last(tape, "delta.qkv", mixed, {shape.keys(), shape.keys(), shape.values()});
+  const auto by_head = [&](const std::string& name, const Tensor& part, std::int64_t heads) {
+    return view(tape, contiguous(tape, name, part), {b_, s_, heads, part.shape.last() / heads});
+  };
+  const auto keys = [&](const std::string& name, const Tensor& part) {
+    const Tensor own =
+        unit_rows(tape, name + "_norm", by_head(name + "_copy", part, shape.key_heads));
+    return repeat_heads(tape, name + "_repeat", own, 2, shape.heads / shape.key_heads);
+  };
+  const DeltaOperands operands{
+      keys("delta.q", qkv[0]), keys("delta.k", qkv[1]),
+      by_head("delta.v_copy", qkv[2], shape.heads),
+      log_decay(tape, "delta.decay", contiguous(tape, "delta.alpha_copy", parts[3])),
+      sigmoid(tape, "delta.step", contiguous(tape, "delta.beta_copy", parts[2]))};
+  const Tensor given = gated_delta_rule(tape, "delta.rule", operands, shape);
+  const Tensor gate = by_head("delta.gate_copy", parts[1], shape.heads);
+  const Tensor gated = fused_gate(tape, "delta.gate", norm(tape, "delta.norm", given), gate);
+  const Tensor rows = view(tape, gated, {b_, s_, shape.values()});
+  return row(tape, "delta.out", contiguous(tape, "delta.back", transpose(tape, rows, 0, 1)));
+}
+
 Tensor MegatronModel::lettered_layer(Tape& tape, const Tensor& x, LayerKind kind) const {
   const bool mixes = kind.letter == layer_letter::kMamba;
+  const bool erases = kind.letter == layer_letter::kDelta;
   const bool attends = kind.letter == layer_letter::kAttention;
-  const char* name = mixes ? "ln_mamba" : attends ? "ln_attention" : "ln_mlp";
+  const char* name = mixes ? "ln_mamba" : erases ? "ln_delta" : attends ? "ln_attention" : "ln_mlp";
   const auto normalize = [=, this](Tape& t) { return norm(t, name, x); };
   const bool again = kind.experts && step_.recomputes("layernorm");
   const Tensor input = again ? tape.remade(normalize) : normalize(tape);
   Tensor branch = mixes     ? mamba(tape, input)
+                  : erases  ? delta_net(tape, input)
                   : attends ? attention(tape, input, kind)
                             : feed_forward(tape, input, kind);
   if (model_.residual_scale) branch = scale(tape, "residual.scale", branch);

@@ -44,6 +44,8 @@ std::string name_of_block(const ModelSpec& model, const LayerKind& kind) {
   switch (kind.letter) {
     case layer_letter::kMamba:
       return name + "mamba_layer";
+    case layer_letter::kDelta:
+      return name + "delta_layer";
     case layer_letter::kAttention:
       return name + "attention_layer";
     case layer_letter::kFeedForward:

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "workloads/families/families.h"
 #include "workloads/families/vocabulary.h"
 #include "workloads/ops/experts/experts.h"
+#include "workloads/ops/matmul.h"
 #include "workloads/ops/megatron.h"
 
 namespace tessera {
@@ -12,6 +14,12 @@ namespace tessera {
 /// Queries, keys and values of one rank, [s, b, heads, d].
 struct Heads {
   Tensor q, k, v;
+  Tensor gate{};  ///< of what they give, [s, b, heads * d], where the model has one
+};
+
+/// Of an adapter: [rank, in], [out, rank], and what both give for the layer's input.
+struct LowRankFactors {
+  Tensor in, out, wide;
 };
 
 /// In what the layers of a model differ.
@@ -78,9 +86,11 @@ class MegatronModel {
   // megatron_hybrid.cpp
   Tensor lettered_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
   Tensor mamba(Tape& tape, const Tensor& x) const;
+  Tensor delta_net(Tape& tape, const Tensor& x) const;
   Tensor parallel_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
   Tensor attention(Tape& tape, const Tensor& x, LayerKind kind) const;
   Heads project(Tape& tape, const Tensor& x) const;
+  Heads split_heads(Tape& tape, const Tensor& qkv) const;
   Heads normalized(Tape& tape, const Heads& heads) const;
   Heads rotated(Tape& tape, const Heads& heads) const;
   Tensor turned(Tape& tape, const std::string& name, const Tensor& x) const;
@@ -121,6 +131,7 @@ class MegatronModel {
   Tensor losses_of(Tape& tape, const std::string& name, const Tensor& logits,
                    const Tensor& labels) const;
   void predict_further(Tape& tape, const Tensor& x, const Tensor& table) const;
+  Tensor further_layer(Tape& tape, const Tensor& x, const Tensor& words) const;
   Tensor norm(Tape& tape, const std::string& name, const Tensor& x) const;
 
   bool has_bias() const { return !llama_; }
@@ -136,10 +147,13 @@ class MegatronModel {
   Tensor bias(Tape& tape, const std::string& name, std::int64_t size) const {
     return tape.parameter(name + ".bias", {size});
   }
-  Tensor column(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out) const {
+  Tensor column(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out,
+                Bias added = Bias::none) const {
     const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});
-    const Tensor result = column_parallel_linear(tape, name, x, weight, split());
-    return adapts(name) ? with_column_adapter(tape, name, x, result) : result;
+    std::optional<Tensor> numbers;
+    if (added == Bias::epilogue) numbers = bias(tape, name, out);
+    const Tensor result = column_parallel_linear(tape, name, x, weight, split(), numbers);
+    return adapts(name) ? with_column_adapter(tape, name, x, weight, result) : result;
   }
   TensorSplit split() const {
     return {tensor_,
@@ -152,14 +166,16 @@ class MegatronModel {
   Tensor row(Tape& tape, const std::string& name, const Tensor& x) const {
     const Tensor weight = tape.parameter(name + ".weight", {model_.hidden, x.shape.last()});
     const Tensor result = row_parallel_linear(tape, name, x, weight, split());
-    return adapts(name) ? with_row_adapter(tape, name, x, result) : result;
+    return adapts(name) ? with_row_adapter(tape, name, x, weight, result) : result;
   }
   // megatron_adapters.cpp
   bool adapts(const std::string& name) const;
   Tensor with_column_adapter(Tape& tape, const std::string& name, const Tensor& x,
-                             const Tensor& result) const;
+                             const Tensor& weight, const Tensor& result) const;
   Tensor with_row_adapter(Tape& tape, const std::string& name, const Tensor& x,
-                          const Tensor& result) const;
+                          const Tensor& weight, const Tensor& result) const;
+  Tensor adapted(Tape& tape, const std::string& lora, const LowRankFactors& factors,
+                 const Tensor& weight, const Tensor& result) const;
   std::int64_t partial_adapters(LayerKind kind) const;
 
   const ModelSpec& model_;

@@ -16,8 +16,10 @@ std::int64_t MegatronModel::head_norm_parameters() const {
 std::int64_t MegatronModel::partial_parameters(LayerKind kind) const {
   if (step_.lora_rank > 0) return partial_adapters(kind);
   const std::int64_t h = model_.hidden;
+  if (kind.letter == layer_letter::kDelta)  // and the norm over each of its heads
+    return norm_parameters() + model_.delta_value_dim;
   if (kind.letter != '\0')
-    return norm_parameters() +
+    return norm_parameters() + (kind.experts && model_.shared_gate ? h : 0) +
            (kind.experts && step_.layout.whole_experts() ? model_.experts * h : 0);
   const std::int64_t norms = model_.block_order == BlockOrder::parallel     ? 1
                              : model_.norm_placement == NormPlacement::both ? 4

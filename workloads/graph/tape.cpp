@@ -27,8 +27,9 @@ Tensor Tape::adapter_parameter(const std::string& name, Sizes sizes) {
 }
 
 Tensor Tape::named_leaf(const std::string& name, const std::function<Tensor()>& make) {
-  if (recomputes_) return leaves_by_name_.at(name);
-  return leaves_by_name_[name] = make();
+  const std::string scoped = scope_ + name;
+  if (recomputes_) return leaves_by_name_.at(scoped);
+  return leaves_by_name_[scoped] = make();
 }
 
 Tensor Tape::parameter(const std::string& name, Sizes sizes) {

@@ -80,6 +80,8 @@ class Tape {
   Tensor parameter_finished_elsewhere(const std::string& name, Sizes sizes);
   /// Between the two: joins the pending gradient with the one found here and passes the sum on.
   Tensor parameter_joined_elsewhere(const std::string& name, Sizes sizes);
+  /// Parameters, inputs and buffers of names in another scope are others; gives the one before.
+  std::string enter_scope(std::string scope) { return std::exchange(scope_, std::move(scope)); }
   /// Token ids, masks, labels: no gradient.
   Tensor input(const std::string& name, Sizes sizes, Precision precision);
   /// Persistent memory without gradient, counted in `Block::buffers`.
@@ -236,6 +238,7 @@ class Tape {
   struct Remade {
     std::function<std::vector<Tensor>(Tape&)> forward;
     std::vector<StorageId> storages;
+    std::string scope;
     bool done = false;
   };
   std::vector<StorageId> local_storages(std::size_t first) const;
@@ -270,6 +273,7 @@ class Tape {
   Block block_;
   std::vector<Value> values_;
   std::deque<Node> nodes_;  ///< a checkpoint adds some while a rule of one runs
+  std::string scope_;       ///< ahead of the names of leaves
   std::map<std::string, Tensor>
       leaves_by_name_;          ///< parameters, inputs, buffers, for recomputation
   std::vector<Tensor> leaves_;  ///< parameters, shared and block inputs

@@ -26,8 +26,11 @@ Tensor Tape::checkpoint(const std::vector<Tensor>& inputs, const Recomputable& f
   const Results results = kept == Kept::nothing ? Results() : std::exchange(results_, {});
   if (kept != Kept::nothing) kept_ = Kept::nothing;
   const Tensor out = add_tensor(result.storage, result.shape, result.precision);
-  differentiable(inputs, std::span(&out, 1),
-                 [=](Tape& t, auto gradients) { t.recompute(forward, gradients[0], results); });
+  differentiable(inputs, std::span(&out, 1), [=, scope = scope_](Tape& t, auto gradients) {
+    const std::string before = t.enter_scope(scope);
+    t.recompute(forward, gradients[0], results);
+    t.enter_scope(before);
+  });
   return out;
 }
 
@@ -76,7 +79,7 @@ std::vector<Tensor> Tape::remade(const std::function<std::vector<Tensor>(Tape&)>
   if (!records() || !keeps_rules_ || recomputes_) return forward(*this);
   const std::size_t first = block_.storages.size();
   std::vector<Tensor> results = forward(*this);
-  remade_.push_back({forward, local_storages(first)});
+  remade_.push_back({forward, local_storages(first), scope_});
   for (const StorageId id : remade_.back().storages) remade_by_[id] = remade_.size() - 1;
   return results;
 }
@@ -106,7 +109,9 @@ void Tape::make_again(Remade& remade) {
   const std::size_t first = block_.storages.size();
   const bool recomputes = std::exchange(recomputes_, true);
   const bool keeps_rules = std::exchange(keeps_rules_, false);
+  const std::string scope = enter_scope(remade.scope);
   remade.forward(*this);
+  enter_scope(scope);
   recomputes_ = recomputes;
   keeps_rules_ = keeps_rules;
   const std::vector<StorageId> made = local_storages(first);

@@ -47,8 +47,15 @@ std::string model_type_in(const json& object) {
   return given.empty() ? model_type_of_architecture(architecture_in(object)) : given;
 }
 
+/// Of diffusers' files, which have a class in place of a model_type.
+bool is_diffusion_transformer(const json& object) {
+  const std::string name = text_in(object, "_class_name");
+  return name == "DiTTransformer2DModel" || name == "Transformer2DModel";
+}
+
 ReadFamily family_of(const json& object, const ConfigPlaces& places, const std::string& prefix) {
   const std::string model_type = model_type_in(object);
+  if (model_type.empty() && is_diffusion_transformer(object)) return read_dit;
   if (const ReadFamily read = reader_of_model_type(model_type)) return read;
   const std::string why = why_not_simulated(model_type);
   const std::string architecture = architecture_in(object);
@@ -89,7 +96,8 @@ void read_object(ConfigReader& in, const json& object, const ConfigPlaces& place
     constexpr std::int64_t kMostTokens = 1'000'000'000;
     if (in.has(key)) out.longest = in.dimension(key, kMostTokens);
   }
-  const bool without = out.model.window == 0 && out.model.attention_pattern.empty();
+  const bool without = out.model.window == 0 && out.model.attention_pattern.empty() &&
+                       out.model.layer_pattern.empty();
   if (without && out.model.family == ModelFamily::llama)  // else a family's own
     read_usual_window(in, out.model, !model_type.starts_with("qwen"));
   out.checkpoints = in.flag_or("gradient_checkpointing", false);
@@ -175,7 +183,8 @@ HuggingFaceModel read_hugging_face_config(const std::string& json_text, const st
   }
   const bool has_tower = nested || object.contains("vision_config");
   if (has_tower) say_towers(in, object);
-  out.model.name = in.text_or("_name_or_path", model_type_in(object));
+  const bool is_dit = out.model.family == ModelFamily::vision;
+  out.model.name = in.text_or("_name_or_path", is_dit ? "dit" : model_type_in(object));
   append(out.harmless, judge_rest(in, has_tower));
   out.approximations = in.approximations();
   std::move(in).finish();

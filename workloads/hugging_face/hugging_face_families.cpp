@@ -158,6 +158,7 @@ constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
                                NamedReader{"nemotron_h", read_nemotron_h},
                                NamedReader{"olmoe", read_olmoe},
                                NamedReader{"phimoe", read_phimoe},
+                               NamedReader{"qwen3_next", read_qwen3_next},
                                NamedReader{"seed_oss", read_seed_oss},
                                NamedReader{"smollm3", read_smollm3},
                                NamedReader{"t5", read_t5},
@@ -215,7 +216,7 @@ constexpr std::array kReasons{
     Reason{"experts that all tokens share", " aria bailing_moe bailing_moe_v2 "},
     Reason{"attention in windows, with more that no family has", " gemma3n gpt_neo "},
     Reason{"layers of state spaces or linear attention",
-           " mamba mamba2 falcon_mamba jamba zamba zamba2 falcon_h1 qwen3_next qwen3_5 kimi_linear "
+           " mamba mamba2 falcon_mamba jamba zamba zamba2 falcon_h1 qwen3_5 kimi_linear "
            "recurrent_gemma rwkv lfm2 lfm2_moe minimax plamo2 hymba "},
     Reason{"attention and feed-forward beside each other", " codegen "},
     Reason{"norms or projections that no family has", " gpt_bigcode persimmon olmo dbrx apertus "},

@@ -1,5 +1,6 @@
-// Models of Mamba-2 and attention layers: transformers 4.57, models/{granitemoehybrid,bamba}, and
-// the code beside the weights of Nemotron-H, as recalled.
+// Models of Mamba-2 layers or gated delta nets and attention layers: transformers 4.57,
+// models/{granitemoehybrid,bamba,qwen3_next}, and the code beside the weights of Nemotron-H, as
+// recalled.
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -130,6 +131,69 @@ void read_bamba(ConfigReader& in, ModelSpec& model) {
   for (const char* within : {"attn_rotary_emb", "num_logits_to_keep", "z_loss_coefficient"})
     in.has(within);
   read_mamba(in, model, kOfBamba);
+}
+
+namespace {
+
+/// layer_types, or every full_attention_interval-th layer attends.
+std::string qwen3_next_mixers(ConfigReader& in, const ModelSpec& model) {
+  const std::int64_t interval = in.dimension_or("full_attention_interval", 4);
+  const json& types = in.value("layer_types");
+  std::string mixers;
+  for (std::int64_t i = 0; i < model.layers; ++i)
+    mixers += (i + 1) % interval == 0 ? layer_letter::kAttention : layer_letter::kDelta;
+  if (types.is_null()) return mixers;
+  if (!types.is_array() || static_cast<std::int64_t>(types.size()) != model.layers) {
+    in.fail("layer_types",
+            "is no list of a type for each of " + std::to_string(model.layers) + " layers",
+            "give one for each");
+    return mixers;
+  }
+  mixers.clear();
+  for (const json& type : types) {
+    if (type != "linear_attention" && type != "full_attention")
+      in.fail("layer_types", "has " + ConfigReader::shown(type),
+              "known: linear_attention, full_attention");
+    mixers += type == "full_attention" ? layer_letter::kAttention : layer_letter::kDelta;
+  }
+  return mixers;
+}
+
+}  // namespace
+
+/// Gated delta nets between layers of attention with a gate; experts, or a feed-forward, behind
+/// each.
+void read_qwen3_next(ConfigReader& in, ModelSpec& model) {
+  read_qwen3(in, model);
+  read_partial_rotary(in, model, "partial_rotary_factor", 0.25);
+  model.attention_gate = true;
+  model.delta_heads = in.dimension("linear_num_value_heads");
+  model.delta_key_heads = in.dimension("linear_num_key_heads");
+  model.delta_key_dim = in.dimension("linear_key_head_dim");
+  model.delta_value_dim = in.dimension("linear_value_head_dim");
+  in.require_divisor("linear_num_key_heads", model.delta_key_heads, "linear_num_value_heads",
+                     model.delta_heads);
+  if (in.dimension_or("linear_conv_kernel_dim", 4) != 4)
+    in.fail("linear_conv_kernel_dim", "is not 4", "convolutions over 4 positions are simulated");
+  model.experts = in.dimension("num_experts");
+  model.experts_per_token = in.dimension("num_experts_per_tok");
+  check_experts_per_token(in, model, "num_experts", "num_experts_per_tok");
+  model.expert_ffn = in.dimension("moe_intermediate_size");
+  model.shared_ffn = in.dimension("shared_expert_intermediate_size");
+  model.shared_gate = true;
+  ModelSpec sparse = model;
+  read_sparse_step(in, sparse);
+  const std::string mixers = qwen3_next_mixers(in, model);
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    const char second =
+        has_experts(sparse, i) ? layer_letter::kExperts : layer_letter::kFeedForward;
+    (model.layer_pattern += mixers[static_cast<std::size_t>(i)]) += second;
+  }
+  model.layers = static_cast<std::int64_t>(model.layer_pattern.size());
+  if (in.flag_or("use_sliding_window", false))
+    in.leave_out("use_sliding_window", "is true: no windows are simulated beside delta nets", "");
+  for (const char* of_windows : {"sliding_window", "max_window_layers"}) in.has(of_windows);
+  in.approximate("the kernels of gated delta nets were never measured");
 }
 
 }  // namespace tessera

@@ -11,7 +11,8 @@ constexpr std::int64_t kMostHuggingFaceLayers = 10'000;
 /// A head_dim of its own needs no divisor.
 void set_heads(ConfigReader& in, ModelSpec& model, const char* heads, const char* hidden);
 
-/// Layers (under the key `layers`), widths, heads and vocabulary, as most of these files write them.
+/// Layers (under the key `layers`), widths, heads and vocabulary, as most of these files write
+/// them.
 void read_llama_sizes(ConfigReader& in, ModelSpec& model, const char* layers);
 
 // Readers of one model_type each, named as transformers names its code: models/NAME/.
@@ -62,7 +63,7 @@ void read_qwen2_moe(ConfigReader& in, ModelSpec& model);
 void read_deepseek_experts(ConfigReader& in, ModelSpec& model);
 /// num_nextn_predict_layers.
 void read_further_layers(ConfigReader& in, ModelSpec& model);
-/// The same by another key: one layer at most.
+/// The same by another key.
 void set_further_layers(ConfigReader& in, ModelSpec& model, const char* key);
 /// A count of 1 and more, or none: 0, null and nothing.
 std::int64_t count_or_none(ConfigReader& in, const char* key);
@@ -86,6 +87,9 @@ void check_experts_per_token(ConfigReader& in, const ModelSpec& model, const cha
 void read_nemotron_h(ConfigReader& in, ModelSpec& model);
 void read_granite_hybrid(ConfigReader& in, ModelSpec& model);
 void read_bamba(ConfigReader& in, ModelSpec& model);
+void read_qwen3_next(ConfigReader& in, ModelSpec& model);
+// hugging_face_diffusion.cpp
+void read_dit(ConfigReader& in, ModelSpec& model);
 // hugging_face_encoder_decoder.cpp
 void read_switch_transformer(ConfigReader& in, ModelSpec& model);
 void read_t5(ConfigReader& in, ModelSpec& model);

@@ -80,10 +80,10 @@ void read_further_layers(ConfigReader& in, ModelSpec& model) {
 }
 
 void set_further_layers(ConfigReader& in, ModelSpec& model, const char* key) {
+  constexpr std::int64_t kMost = 16;
   model.mtp_layers = count_or_none(in, key);
-  if (model.mtp_layers <= 1) return;
-  in.leave_out(key, "is more than 1, which is not simulated", "");
-  model.mtp_layers = 1;
+  if (model.mtp_layers <= kMost) return;
+  in.fail(key, "is " + std::to_string(model.mtp_layers), "use up to " + std::to_string(kMost));
 }
 
 void read_deepseek_v2(ConfigReader& in, ModelSpec& model) {

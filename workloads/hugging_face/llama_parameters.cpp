@@ -33,6 +33,7 @@ std::int64_t grouped_attention(const ModelSpec& m) {
   if (m.qk_norm && !m.qk_norm_plain)
     count += m.qk_norm_wide ? norm_of(m, heads + keys) : norm_of(m, 2 * m.head_dim);
   if (m.qkv_bias) count += heads + 2 * keys;
+  if (m.attention_gate) count += m.hidden * heads + (m.qkv_bias ? heads : 0);
   return count;
 }
 
@@ -66,10 +67,20 @@ std::int64_t mamba_of(const ModelSpec& m) {
          3 * m.mamba_heads + inner + inner * m.hidden;
 }
 
+/// Projections, convolution without biases, A and a step per head, the norm of the gate.
+std::int64_t delta_net_of(const ModelSpec& m) {
+  const std::int64_t values = m.delta_heads * m.delta_value_dim;
+  const std::int64_t convolved = 2 * m.delta_key_heads * m.delta_key_dim + values;
+  constexpr std::int64_t kTaps = 4;
+  return m.hidden * (convolved + values + 2 * m.delta_heads) + convolved * kTaps +
+         2 * m.delta_heads + m.delta_value_dim + values * m.hidden;
+}
+
 /// Of a layer that is one branch.
 std::int64_t lettered_layer(const ModelSpec& m, char letter) {
   const std::int64_t norm = norm_of(m, m.hidden);
   if (letter == layer_letter::kMamba) return norm + mamba_of(m);
+  if (letter == layer_letter::kDelta) return norm + delta_net_of(m);
   if (letter == layer_letter::kAttention) return norm + attention_of(m);
   return norm + (letter == layer_letter::kExperts ? sparse_mlp(m) : dense_mlp(m));
 }

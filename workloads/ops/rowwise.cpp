@@ -34,7 +34,8 @@ Kernel softmax_kernel(const Tensor& x, double flops, int passes) {
 
 Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x, NormTerms terms) {
   const std::int64_t cols = x.shape.last();
-  std::vector<Tensor> affine{tape.parameter(name + ".weight", {cols})};
+  std::vector<Tensor> affine;
+  if (terms != NormTerms::none) affine.push_back(tape.parameter(name + ".weight", {cols}));
   if (terms == NormTerms::weight_and_bias) affine.push_back(tape.parameter(name + ".bias", {cols}));
   const Tensor out = tape.make(name, StridedShape(x.sizes()), x.precision);
   const Tensor statistics =
@@ -46,9 +47,11 @@ Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x, NormTerm
   tape.differentiable(inputs, std::span(&out, 1), [=](Tape& t, auto gradients) {
     const Tensor& g = gradients[0];
     const Tensor grad_x = t.make(name + ".grad", x.shape.dense(), x.precision);
-    t.launch(name + ".grad_input", row_kernel(x, KernelKind::layer_norm, 12),
-             {g, x, statistics, affine.front()}, {grad_x});
-    if (!t.requires_gradient(affine.front())) return t.add_gradient(x, grad_x);
+    std::vector<Tensor> needed{g, x, statistics};
+    if (!affine.empty()) needed.push_back(affine.front());
+    t.launch(name + ".grad_input", row_kernel(x, KernelKind::layer_norm, 12), needed,
+             std::vector{grad_x});
+    if (affine.empty() || !t.requires_gradient(affine.front())) return t.add_gradient(x, grad_x);
     std::vector<Tensor> sums{t.make(name + ".weight.grad", affine.front().shape)};
     if (affine.size() > 1) sums.push_back(t.make(name + ".bias.grad", affine.back().shape));
     const std::vector<Tensor> read{g, x, statistics};

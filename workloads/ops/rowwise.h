@@ -8,11 +8,11 @@ namespace tessera {
 
 // Operators with one reduction per row (the last dimension), and dropout.
 
-enum class NormTerms : std::uint8_t { weight_and_bias, weight };
+enum class NormTerms : std::uint8_t { weight_and_bias, weight, none };
 
-/// Affine LayerNorm: 2e; two kernels, grad_input 3e and gamma/beta 2e. Saves the input, mean and
-/// reciprocal deviation (8 bytes per row).
-/// Source: PyTorch aten/src/ATen/native/cuda/layer_norm_kernel.cu.
+/// LayerNorm, affine unless `terms` are none: 2e; two kernels, grad_input 3e and gamma/beta 2e.
+/// Saves the input, mean and reciprocal deviation (8 bytes per row). Source: PyTorch
+/// aten/src/ATen/native/cuda/layer_norm_kernel.cu.
 Tensor layer_norm(Tape& tape, const std::string& name, const Tensor& x,
                   NormTerms terms = NormTerms::weight_and_bias);
 /// RMS norm as Hugging Face composes it: pow, mean, add eps, rsqrt, mul, mul by the weight; between

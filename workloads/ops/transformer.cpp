@@ -139,6 +139,20 @@ Tensor fused_rope(Tape& tape, const std::string& name, const Tensor& x, std::int
   return out;
 }
 
+Tensor fused_gate(Tape& tape, const std::string& name, const Tensor& x, const Tensor& gate) {
+  const Tensor out = tape.make(name, x.shape.dense(), x.precision);
+  tape.launch(name, pointwise_kernel(out, 5), {x, gate}, {out});
+  tape.differentiable({x, gate}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad_x = t.make(name + ".grad", x.shape.dense(), x.precision);
+    const Tensor grad_gate = t.make(name + ".gate.grad", gate.shape.dense(), gate.precision);
+    t.launch(name + ".backward", pointwise_kernel(grad_x, 10), {gradients[0], x, gate},
+             {grad_x, grad_gate});
+    t.add_gradient(x, grad_x);
+    t.add_gradient(gate, grad_gate);
+  });
+  return out;
+}
+
 Tensor fused_swiglu(Tape& tape, const std::string& name, const Tensor& x) {
   Sizes sizes = x.sizes();
   sizes.back() /= 2;

@@ -42,6 +42,11 @@ Tensor plain_root_mean_square_norm(Tape& tape, const std::string& name, const Te
 /// Rotary embedding by tables [s, d]: 2e; 2e. Saves nothing.
 Tensor fused_rope(Tape& tape, const std::string& name, const Tensor& x, std::int64_t positions);
 
+/// x times sigmoid or silu of `gate`, of the same sizes, compiled by torch.jit: 3e; reads gradient,
+/// x and gate, writes both gradients, 5e. Saves x and gate. Source: Megatron-Core
+/// transformer/attention.py, _apply_output_gate.
+Tensor fused_gate(Tape& tape, const std::string& name, const Tensor& x, const Tensor& gate);
+
 /// silu(gate) * up of the halves of `x` [.., 2f]: 3e; reads gradient and x, writes x's gradient,
 /// 5e. Saves x.
 Tensor fused_swiglu(Tape& tape, const std::string& name, const Tensor& x);

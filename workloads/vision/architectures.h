@@ -8,8 +8,8 @@
 namespace tessera {
 
 // Image models as torchvision 0.16 builds them (SE-ResNeXt: NVIDIA DeepLearningExamples; CaiT:
-// facebookresearch/deit; U-Net: milesial/Pytorch-UNet), in training with the batch's statistics,
-// ReLU in place.
+// facebookresearch/deit; U-Net: milesial/Pytorch-UNet; DiT: facebookresearch/DiT), in training with
+// the batch's statistics, ReLU in place.
 
 ModelGraph resnet_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph vgg_blocks(const ModelSpec& model, const StepOptions& step);
@@ -20,6 +20,10 @@ ModelGraph unet_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph latent_unet_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph vit_blocks(const ModelSpec& model, const StepOptions& step);
 ModelGraph cait_blocks(const ModelSpec& model, const StepOptions& step);
+ModelGraph dit_blocks(const ModelSpec& model, const StepOptions& step);
+
+/// Whether it reads latents of 4 channels and tells their noise.
+bool is_dit(VisionArchitecture architecture);
 
 /// The one that `model.architecture` names.
 ModelGraph vision_blocks(const ModelSpec& model, const StepOptions& step);

@@ -68,18 +68,35 @@ void ImageSequence::add(const std::string& name, const Module& module) {
   sizes_ = std::move(made);
 }
 
-void ImageSequence::add_layers(const std::string& name, const Module& module, int count) {
+void ImageSequence::append_layers(
+    const std::string& name, int count,
+    const std::function<Tensor(Tape&, const Tensor& x, bool again)>& run) {
   Sizes made;
   Block block = record_block(name, step_, [&](Tape& tape) {
     const Tensor x = begin(tape);
     const bool again = step_.recompute == Recompute::full && tape.requires_gradient(x);
-    const auto forward = [module, x](Tape& t) { return module(t, x); };
-    const Tensor out = again ? tape.checkpoint({x}, forward) : forward(tape);
+    const Tensor out = run(tape, x, again);
     tape.output(out);
     made = out.sizes();
   });
   append(std::move(block), count, true);
   sizes_ = std::move(made);
+}
+
+void ImageSequence::add_layers(const std::string& name, const Module& module, int count) {
+  append_layers(name, count, [&](Tape& tape, const Tensor& x, bool again) {
+    const auto forward = [module, x](Tape& t) { return module(t, x); };
+    return again ? tape.checkpoint({x}, forward) : forward(tape);
+  });
+}
+
+void ImageSequence::add_conditioned_layers(const std::string& name, const Condition& condition,
+                                           const ConditionedModule& module, int count) {
+  append_layers(name, count, [&](Tape& tape, const Tensor& x, bool again) {
+    const Tensor c = tape.shared_input(condition.name, condition.shape);
+    const auto forward = [module, x, c](Tape& t) { return module(t, x, c); };
+    return again ? tape.checkpoint({x, c}, forward) : forward(tape);
+  });
 }
 
 ModelGraph ImageSequence::finish(const Module& head, LogitsOf logits) && {

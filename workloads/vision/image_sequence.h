@@ -22,6 +22,12 @@ class ImageSequence {
   /// Gives the output for the input `x`. Runs again after it was added where a checkpoint
   /// recomputes it: it has to hold what it needs by value.
   using Module = std::function<Tensor(Tape&, const Tensor& x)>;
+  /// A module that also reads what an earlier block gave to all (Tape::shared_output).
+  using ConditionedModule = std::function<Tensor(Tape&, const Tensor& x, const Tensor& condition)>;
+  struct Condition {
+    std::string name;
+    StridedShape shape;
+  };
 
   /// Both must outlive the sequence.
   ImageSequence(const ModelSpec& model, const StepOptions& step, std::int64_t channels = 3);
@@ -31,11 +37,16 @@ class ImageSequence {
   /// `count` equal layers, which keep the sizes of their input if there is more than one. They are
   /// what `recompute: full` recomputes, except on the images, which need no gradient.
   void add_layers(const std::string& name, const Module& module, int count = 1);
+  void add_conditioned_layers(const std::string& name, const Condition& condition,
+                              const ConditionedModule& module, int count);
   /// Adds the block that ends in logits, with the loss of a training step.
   ModelGraph finish(const Module& head, LogitsOf logits = LogitsOf::images) &&;
 
  private:
   Tensor begin(Tape& tape) const;
+  /// Appends `count` layers of one block; `run` says what it does with its input, again or not.
+  void append_layers(const std::string& name, int count,
+                     const std::function<Tensor(Tape&, const Tensor& x, bool again)>& run);
   void append(Block block, int count, bool numbered);
 
   const ModelSpec& model_;

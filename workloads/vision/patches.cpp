@@ -5,10 +5,9 @@
 
 namespace tessera {
 
-Tensor patch_embedding(Tape& tape, const Tensor& images, std::int64_t hidden) {
-  const Tensor x =
-      conv2d(tape, "patches", images,
-             {.out_channels = hidden, .window = kPatch, .stride = kPatch, .bias = true});
+Tensor patch_embedding(Tape& tape, const Tensor& images, std::int64_t hidden, std::int32_t side) {
+  const Tensor x = conv2d(tape, "patches", images,
+                          {.out_channels = hidden, .window = side, .stride = side, .bias = true});
   const Tensor flat = view(tape, x, {x.sizes()[0], hidden, x.sizes()[2] * x.sizes()[3]});
   return permute(tape, flat, {0, 2, 1});
 }

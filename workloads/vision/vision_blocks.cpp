@@ -6,8 +6,16 @@
 #include "workloads/vision/patches.h"
 
 namespace tessera {
+
+bool is_dit(VisionArchitecture architecture) {
+  return architecture == VisionArchitecture::dit_s_2 ||
+         architecture == VisionArchitecture::dit_b_2 ||
+         architecture == VisionArchitecture::dit_l_2 ||
+         architecture == VisionArchitecture::dit_xl_2;
+}
+
 bool has_plain_attention(VisionArchitecture architecture) {
-  return architecture == VisionArchitecture::vit_b_16 ||
+  return is_dit(architecture) || architecture == VisionArchitecture::vit_b_16 ||
          architecture == VisionArchitecture::vit_l_16 ||
          architecture == VisionArchitecture::latent_unet;
 }
@@ -15,6 +23,7 @@ bool has_plain_attention(VisionArchitecture architecture) {
 std::int64_t usual_image_size(VisionArchitecture architecture) {
   if (architecture == VisionArchitecture::inception_v4) return 299;
   if (architecture == VisionArchitecture::latent_unet) return 64;
+  if (is_dit(architecture)) return 32;
   return architecture == VisionArchitecture::unet ? 512 : 224;
 }
 
@@ -51,6 +60,11 @@ ModelGraph vision_blocks(const ModelSpec& model, const StepOptions& step) {
     case VisionArchitecture::cait_xxs24:
     case VisionArchitecture::cait_s24:
       return cait_blocks(model, step);
+    case VisionArchitecture::dit_s_2:
+    case VisionArchitecture::dit_b_2:
+    case VisionArchitecture::dit_l_2:
+    case VisionArchitecture::dit_xl_2:
+      return dit_blocks(model, step);
   }
   throw InputError({"model.architecture", "is none", "name an architecture of family: vision"});
 }

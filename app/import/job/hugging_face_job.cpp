@@ -40,7 +40,9 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
   options.model = "config";
   const std::vector<std::string> beyond =
       fields_of_megatron_alone(read.said.model, tokens_of(options));
-  set_model_and_framework(draft, options, file.string(), beyond.empty() ? "hf-eager" : "megatron");
+  set_framework(draft, options, file.string(), beyond.empty() ? "hf-eager" : "megatron");
+  const bool images = read.said.model.family == ModelFamily::vision;
+  if (!images || given.sequence_length > 0) set_sequence_length(draft, options);
   if (!beyond.empty())
     draft.assume("framework megatron, which alone has the model's " + beyond.front());
   draft.set("model", std::move(read.tree));

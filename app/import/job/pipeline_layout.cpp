@@ -56,12 +56,12 @@ PipelineLayout parse_pipeline_layout(const std::string& text) {
     const char part = parts[i];
     if (part == '|') {
       layout.layers.push_back(0);
-      layout.predicts_ahead = layout.predicts_more;
+      layout.predicts_ahead = layout.predicts_more > 0;
     }
     if (part == 't' || part == 'd')
       ++layout.layers.back();
     else if (part == 'm')
-      layout.predicts_more = true;
+      ++layout.predicts_more;
     else if (part != 'E' && part != 'L' && part != '|')
       layout.fault = std::string("'") + part + "' is no part of a model";
     if (part == 'E' && i > 0) layout.fault = "the embedding (E) is not first";

@@ -8,7 +8,7 @@ namespace tessera {
 /// Megatron's --pipeline-model-parallel-layout: "Et*3|(tt|)*29,m|L".
 struct PipelineLayout {
   std::vector<int> layers;      ///< of each stage or model chunk, in the order of the model
-  bool predicts_more = false;   ///< holds layers of multi-token prediction
+  int predicts_more = 0;        ///< layers of multi-token prediction
   bool predicts_ahead = false;  ///< in another stage than the loss
   std::string fault;            ///< what cannot be read; empty: nothing
 };

@@ -168,6 +168,12 @@ void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const Jo
 
 void set_model_and_framework(ScenarioDraft& draft, const JobOptions& options,
                              const std::string& name, const std::string& assumed_framework) {
+  set_framework(draft, options, name, assumed_framework);
+  set_sequence_length(draft, options);
+}
+
+void set_framework(ScenarioDraft& draft, const JobOptions& options, const std::string& name,
+                   const std::string& assumed_framework) {
   if (options.model.empty())
     throw InputError({name, "does not describe the model",
                       "add --model with an id of tessera list models, a file or a config.json"});
@@ -178,6 +184,9 @@ void set_model_and_framework(ScenarioDraft& draft, const JobOptions& options,
                  ": kernels are not in the file; --framework names another");
   draft.set_text("training.framework",
                  options.framework.empty() ? assumed_framework : options.framework);
+}
+
+void set_sequence_length(ScenarioDraft& draft, const JobOptions& options) {
   std::int64_t length = options.sequence_length;
   if (length == 0) {
     length = options.longest_sequence > 0 ? std::min<std::int64_t>(2048, options.longest_sequence)

@@ -63,5 +63,9 @@ void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const Jo
 /// to 2048 is assumed). Throws InputError without a model; `name` stands for the file.
 void set_model_and_framework(ScenarioDraft& draft, const JobOptions& options,
                              const std::string& name, const std::string& assumed_framework);
+/// The two apart: of image models there are no sequences.
+void set_framework(ScenarioDraft& draft, const JobOptions& options, const std::string& name,
+                   const std::string& assumed_framework);
+void set_sequence_length(ScenarioDraft& draft, const JobOptions& options);
 
 }  // namespace tessera

@@ -9,7 +9,10 @@ namespace tessera {
 
 /// Adapters of linear layers; all else is frozen.
 void FrameworkRules::check_adapters() {
-  if (step_.lora_rank == 0) return;
+  if (step_.lora_rank == 0) {
+    if (step_.dora) fail("training.dora", "is of adapters, and there are none", "give lora_rank");
+    return;
+  }
   const bool megatron = step_.framework.modules == ModuleTree::megatron;
   if (!megatron || model_.family != ModelFamily::llama)
     fail("training.lora_rank", "is simulated for family llama under Megatron",
@@ -20,6 +23,13 @@ void FrameworkRules::check_adapters() {
       step_.data_parallel.sharding != Sharding::optimizer)
     fail("training.data_parallel.sharding", "of frozen weights is not simulated",
          "use none or optimizer with training.lora_rank");
+  if (!step_.dora) return;
+  if (step_.layout.tensor > 1)
+    fail("training.dora", "is not simulated over tensor-parallel ranks, which gather factors",
+         "use parallelism.tensor: 1, or false");
+  if (is_cast_for_products(step_.precision))
+    fail("training.dora", "is not simulated with weights that are cast for their products",
+         "use precision: bf16, or false");
 }
 
 /// Under Megatron.

@@ -37,6 +37,7 @@ class FrameworkRules {
   void check_adapters();
   // recipe_rules.cpp
   void check_pattern();
+  void check_delta_nets();
   void check_plain_branches();
   void check_recipe();
   void check_offload();

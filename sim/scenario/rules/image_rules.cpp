@@ -23,6 +23,11 @@ ImageRule rule_of(VisionArchitecture architecture) {
       return {16, 16};
     case VisionArchitecture::latent_unet:
       return {8, 8};
+    case VisionArchitecture::dit_s_2:
+    case VisionArchitecture::dit_b_2:
+    case VisionArchitecture::dit_l_2:
+    case VisionArchitecture::dit_xl_2:
+      return {2, 2};
     case VisionArchitecture::vit_b_16:
     case VisionArchitecture::vit_l_16:
     case VisionArchitecture::cait_xxs24:

@@ -37,13 +37,15 @@ std::vector<Count> llama_fields(const ModelSpec& m) {
           {"model.block_order", static_cast<int>(m.block_order)},
           {"model.qk_norm_wide", m.qk_norm_wide ? 1 : 0},
           {"model.qk_norm_plain", m.qk_norm_plain ? 1 : 0},
+          {"model.attention_gate", m.attention_gate ? 1 : 0},
           {"model.output_bias", m.output_bias ? 1 : 0},
           {"model.mlp_bias", m.mlp_bias ? 1 : 0},
           {"model.head_bias", m.head_bias ? 1 : 0},
           {"model.embedding_scale", m.embedding_scale ? 1 : 0},
           {"model.residual_scale", m.residual_scale ? 1 : 0},
           {"model.logit_scale", m.logit_scale ? 1 : 0},
-          {"model.mtp_layers", m.mtp_layers}};
+          {"model.mtp_layers", m.mtp_layers},
+          {"model.delta_heads", m.delta_heads}};
 }
 
 void check_llama_alone(const ModelSpec& model, std::vector<Problem>& problems) {
@@ -152,6 +154,8 @@ class LlamaCheck {
     need(!m_.qk_norm && !m_.qkv_bias, "kv_rank",
          "is latent attention, whose norms are those of the ranks, and that has no biases",
          "leave out qk_norm and qkv_bias");
+    need(!m_.attention_gate, "attention_gate", "is not simulated with latent attention",
+         "leave it out, or kv_rank");
   }
   void check_experts() {
     const std::string without = "is of a model with experts";

@@ -13,10 +13,12 @@ void FrameworkRules::check_pattern() {
   if (pattern.empty()) {
     if (model_.mamba_heads > 0)
       fail("model.mamba_heads", "is for layers of a pattern", "give model.layer_pattern, or 0");
+    if (model_.delta_heads > 0)
+      fail("model.delta_heads", "is for layers of a pattern", "give model.layer_pattern, or 0");
     return;
   }
-  if (pattern.find_first_not_of("M*-E") != std::string::npos)
-    fail("model.layer_pattern", pattern + " has other letters than M, *, - and E",
+  if (pattern.find_first_not_of("MG*-E") != std::string::npos)
+    fail("model.layer_pattern", pattern + " has other letters than M, G, *, - and E",
          "write a letter per layer");
   if (std::ssize(pattern) != model_.layers)
     fail("model.layer_pattern",
@@ -35,6 +37,7 @@ void FrameworkRules::check_pattern() {
     fail("model.layer_pattern", "is not simulated with mtp_layers or dense_layers",
          "leave them out");
   check_plain_branches();
+  check_delta_nets();
   if (!mixes) return;
   require_divisor("parallelism.tensor", step_.layout.tensor, "the heads of Mamba-2 layers",
                   model_.mamba_heads);
@@ -42,6 +45,28 @@ void FrameworkRules::check_pattern() {
                   model_.mamba_groups);
   if (step_.layout.context > 1)
     fail("parallelism.context", "of Mamba-2 layers is not simulated", "use 1");
+}
+
+/// Sizes of gated delta nets, and how they are split.
+void FrameworkRules::check_delta_nets() {
+  if (model_.layer_pattern.find(layer_letter::kDelta) == std::string::npos) return;
+  if (model_.delta_heads < 1 || model_.delta_key_heads < 1 || model_.delta_key_dim < 1 ||
+      model_.delta_value_dim < 1)
+    return fail("model.layer_pattern", "has gated delta nets without sizes",
+                "give delta_heads, delta_key_heads, delta_key_dim and delta_value_dim");
+  if (model_.delta_heads % model_.delta_key_heads != 0)
+    fail("model.delta_key_heads",
+         std::to_string(model_.delta_key_heads) + " heads of keys do not serve " +
+             std::to_string(model_.delta_heads) + " heads of values evenly",
+         "use a divisor of delta_heads");
+  require_divisor("parallelism.tensor", step_.layout.tensor, "the key heads of gated delta nets",
+                  model_.delta_key_heads);
+  if (step_.layout.context > 1)
+    fail("parallelism.context", "of gated delta nets is not simulated", "use 1");
+  if (step_.lora_rank > 0)
+    fail("training.lora_rank", "of gated delta nets is not simulated", "use 0");
+  if (step_.mean_document > 0)
+    fail("training.mean_document", "of gated delta nets is not simulated", "use 0");
 }
 
 /// Layers of one branch have a norm ahead of it, no biases and no dropout behind it.

@@ -109,6 +109,16 @@ TEST(MegatronRecipe, FurtherPredictionsBesideTheLossOrAheadOfIt) {
               HasSubstr("--pipeline-model-parallel-layout has a stage without a layer (t)"));
 }
 
+TEST(MegatronRecipe, SeveralLayersThatPredictFurtherArePlacedOnce) {
+  const std::string stages =
+      "--pipeline-model-parallel-size 2 --mtp-num-layers 2 --pipeline-model-parallel-layout ";
+  EXPECT_THAT(yaml_of("--mtp-num-layers 3"), HasSubstr("mtp_layers: 3"));
+  EXPECT_THAT(yaml_of(stages + "'Et*20|t*12mmL'"), HasSubstr("mtp_layers: 2"));
+  EXPECT_THAT(refusal_of(stages + "'Et*20|t*12mL'"),
+              HasSubstr("places 1 layers that predict further tokens (m) of 2 in "
+                        "--mtp-num-layers"));
+}
+
 TEST(MegatronRecipe, NormsOfHeadsWithoutWeights) {
   EXPECT_THAT(yaml_of("--qk-l2-norm"),
               AllOf(HasSubstr("qk_norm: true"), HasSubstr("qk_norm_plain: true")));

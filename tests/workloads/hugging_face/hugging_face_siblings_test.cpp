@@ -135,6 +135,10 @@ TEST(HuggingFaceSiblings, ReadsDeepSeek) {
   EXPECT_EQ(model.head_dim, 192);
   EXPECT_EQ(model.shared_ffn, 2048);
   EXPECT_EQ(model.mtp_layers, 1);
+  EXPECT_EQ(
+      model_of(deepseek("512", "8, \"num_nextn_predict_layers\": 3"), "config.json").mtp_layers, 3);
+  EXPECT_THAT(error_of(deepseek("512", "8, \"num_nextn_predict_layers\": 17")),
+              HasSubstr("num_nextn_predict_layers is 17"));
   EXPECT_THAT(error_of(deepseek("0", "8")), HasSubstr("config.json:7: kv_lora_rank is 0"));
   EXPECT_THAT(error_of(deepseek("512", "300")), HasSubstr("exceeds n_routed_experts = 256"));
   EXPECT_THAT(error_of(deepseek("512", "8, \"topk_group\": 9")),

@@ -27,7 +27,9 @@ struct Published {
 // for another. ResNeXt-101 32x4d and SE-ResNeXt-101: timm's 44.18 M and 48.96 M, counted below;
 // 8.0 GMAC: Xie et al. 2017. CaiT: the paper's 12.0 and 46.9 M. By hand for S24, width h = 384, 8
 // heads: 24 layers of 12 h^2 + 15 h + 2 (64 + 8), 2 class layers of 12 h^2 + 15 h, and (768 + 1 +
-// 196 + 1 + 2) h + 1000 (h + 1) around them.
+// 196 + 1 + 2) h + 1000 (h + 1) around them. DiT: the paper's 33, 130, 458 and 675 M and its table
+// 4; by hand layers of 18 h^2 + 15 h, and 3 h^2 + (17 + 257 + 1 + 1001 + 2 + 32) h + 32 around
+// them.
 constexpr Published kPublished[] = {
     {Architecture::resnet50, "resnet50", 25'557'032, 4.09},
     {Architecture::resnet101, "resnet101", 44'549'160, 7.80},
@@ -42,7 +44,11 @@ constexpr Published kPublished[] = {
     {Architecture::vit_b_16, "vit_b_16", 86'567'656, 17.56},
     {Architecture::vit_l_16, "vit_l_16", 304'326'632, 61.55},
     {Architecture::cait_xxs24, "cait_xxs24", 11'956'264, 2.53},
-    {Architecture::cait_s24, "cait_s24", 46'916'200, 9.35}};
+    {Architecture::cait_s24, "cait_s24", 46'916'200, 9.35},
+    {Architecture::dit_s_2, "dit_s_2", 32'865'056, 6.06},
+    {Architecture::dit_b_2, "dit_b_2", 130'315'808, 23.01},
+    {Architecture::dit_l_2, "dit_l_2", 457'840'672, 80.71},
+    {Architecture::dit_xl_2, "dit_xl_2", 674'834'720, 118.64}};
 
 ModelGraph inference(const ModelSpec& model) {
   return build_model_graph(model, single_gpu(test::hf_eager(), StepMode::inference, 1, 0));

@@ -15,7 +15,7 @@ std::vector<Tensor> unbind(Tape& tape, const std::string& name, const Tensor& x,
   for (std::int64_t i = 0; i < count; ++i)
     slices.push_back(tape.alias(x, StridedShape(sizes, strides)));
   tape.differentiable({x}, slices, [=](Tape& t, auto gradients) {
-    const Tensor all = t.make(name + ".grad", x.shape.dense(), x.precision);
+    const Tensor all = t.make(name + ".grad", StridedShape(x.sizes()), x.precision);
     std::vector<Tensor> given;
     for (const Tensor& gradient : gradients) {
       if (gradient.storage.valid()) given.push_back(gradient);

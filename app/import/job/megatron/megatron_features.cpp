@@ -11,10 +11,8 @@ void MegatronJob::read_features() {
   read_attention_pattern();
   if (text("--softmax-type").value_or("vanilla") == "learnable")
     draft_.set("model.attention_sinks", "true");
-  if (const auto further = integer("--mtp-num-layers", 0); further && *further > 0) {
-    draft_.set("model.mtp_layers", 1);
-    if (*further > 1) cannot("--mtp-num-layers", "is above 1, which is not simulated");
-  }
+  if (const auto further = integer("--mtp-num-layers", 0); further && *further > 0)
+    draft_.set("model.mtp_layers", *further);
   if (has_experts_) read_expert_features();
   read_loss_fusion();
 }

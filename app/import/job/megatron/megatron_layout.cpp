@@ -153,8 +153,14 @@ void MegatronJob::read_layout_text(const std::string& layout) {
   const char* name = "--pipeline-model-parallel-layout";
   const PipelineLayout parts = parse_pipeline_layout(layout);
   if (!parts.fault.empty()) return problem(name, "is " + layout + ": " + parts.fault, "mend it");
-  const bool predicts = is_llama_ && integer("--mtp-num-layers", 0).value_or(0) > 0;
-  if (parts.predicts_more && !predicts)
+  const std::int64_t further = is_llama_ ? integer("--mtp-num-layers", 0).value_or(0) : 0;
+  const int placed = parts.predicts_more;
+  if (placed > 0 && further > 0 && placed != further)
+    problem(name,
+            "places " + std::to_string(placed) + " layers that predict further tokens (m) of " +
+                std::to_string(further) + " in --mtp-num-layers",
+            "mend one of them");
+  if (placed > 0 && further == 0)
     cannot(name, "has layers that predict further tokens (m), and the model has none",
            "add --mtp-num-layers to a model with --normalization RMSNorm, or take out m");
   if (parts.predicts_ahead)

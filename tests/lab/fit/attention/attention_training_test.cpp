@@ -260,6 +260,30 @@ TEST(AttentionPredictor, BothPassesAreTheSumOfEach) {
   EXPECT_LT(backward.utilization, 1);
 }
 
+TEST(AttentionPredictor, BlackwellUltraMakesTwiceTheExponentialsInTheSameTime) {
+  GpuSpec usual = half_test_gpu("H100-SXM5-80GB"), ultra = usual;
+  usual.id = ultra.id = "not-measured";
+  ultra.architecture = Architecture::blackwell_ultra;
+  ASSERT_EQ(attention_gpu(usual).exponentials, 16);
+  ASSERT_EQ(attention_gpu(ultra).exponentials, 32);
+  // A call without a mask whose time is arithmetic: half of the share of the exponentials that do
+  // not overlap is gone, and as much of backward's time.
+  AttentionCall call = llama_call(AttentionImplementation::flash2);
+  call.causal = false;
+  call.batch = 64;
+  const AttentionParts before = AttentionPredictor(usual, shipped()).parts(call);
+  const AttentionParts after = AttentionPredictor(ultra, shipped()).parts(call);
+  const double gained = before.forward.total - after.forward.total;
+  const double scores = before.forward.waves * before.shape.block_queries * before.shape.keys;
+  const double exponential =
+      before.parameters.exponentials / (kUsualExponentials * attention_gpu(usual).clock);
+  EXPECT_NEAR(gained, scores * exponential / 2, 0.1 * scores * exponential / 2);
+  call.direction = AttentionDirection::backward;
+  const double backward = AttentionPredictor(usual, shipped()).duration(call).value() -
+                          AttentionPredictor(ultra, shipped()).duration(call).value();
+  EXPECT_NEAR(backward, gained, 1e-9 * gained);
+}
+
 TEST(AttentionPredictor, AServerTakesLonger) {
   const AttentionCall call = llama_call(AttentionImplementation::flash2);
   EXPECT_GT(
