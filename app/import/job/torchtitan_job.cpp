@@ -26,6 +26,7 @@ class TorchtitanJob {
   ImportedJob read() {
     set_model();
     read_degrees();
+    read_loss_parallel();
     read_shards();
     read_batch();
     read_schedule();
@@ -114,6 +115,36 @@ class TorchtitanJob {
     draft_.set("parallelism.context_attention", rotation == "alltoall" ? "ring" : "all_gather");
   }
 
+  /// A tensor group alone splits the vocabulary (parallel_dims.py, loss_parallel_enabled).
+  void read_loss_parallel() {
+    const std::pair<const char*, const char*> kSwitches[] = {
+        {"parallelism.disable_loss_parallel", "true"},
+        {"training.disable_loss_parallel", "true"},
+        {"training.enable_loss_parallel", "false"}};  // until September 2024
+    for (const auto& [name, off] : kSwitches) {
+      if (in_.text(name) != off) continue;
+      if (tensor_ == 1)
+        draft_.ignore(std::string(name) + " = " + off + ": no tensor group splits the vocabulary");
+      else
+        leave_out_value(draft_, in_, options_, name,
+                        "is not simulated: the loss of tensor-parallel ranks is over parts of the "
+                        "vocabulary",
+                        "");
+    }
+  }
+
+  /// CPUOffloadPolicy, which FSDP alone takes (parallelize_llama).
+  void read_offload(bool shards) {
+    const std::string name = "training.enable_cpu_offload";
+    if (!in_.flag(name)) return;
+    if (!shards)
+      return leave_out_value(draft_, in_, options_, name,
+                             "is FSDP's, and no ranks divide the weights",
+                             "use data_parallel_shard_degree above 1");
+    draft_.set("training.offload_optimizer", "true");
+    draft_.set("training.offload_parameters", "true");
+  }
+
   /// -1 shards: all GPUs that are left, whose number the file does not say. Ranks of a context
   /// group divide states too (the mesh dp_shard_cp of torchtitan/distributed/parallel_dims.py).
   void read_shards() {
@@ -141,6 +172,7 @@ class TorchtitanJob {
     if (sharers == 1 && replicate > 1) draft_.set("training.data_parallel.sharding", "none");
     if (sharers > 1 && replicate > 1) draft_.set("training.data_parallel.shard_group", sharers);
     if (sharers > 1) read_reshard();
+    read_offload(sharers > 1);
     set_cluster(draft_, options_, gpus);
   }
 
