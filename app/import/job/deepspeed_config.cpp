@@ -228,11 +228,10 @@ void read_zero(ScenarioDraft& draft, ForeignFields& in, const JobOptions& option
     draft.set("training.data_parallel.overlap_gradients", in.flag(overlap) ? "true" : "false");
   if (const auto group = in.integer("zero_optimization.mics_shard_size", -1); group && *group > 1)
     draft.set("training.data_parallel.shard_group", *group);
-  const std::string zero = "zero_optimization.";
-  read_offload(draft, in, options,
-               {.states = {zero + "offload_optimizer.device", zero + "cpu_offload"},
-                .weights = {zero + "offload_param.device", zero + "cpu_offload_params"}},
-               stage);
+  const OffloadKeys keys{
+      {"zero_optimization.offload_optimizer.device", "zero_optimization.cpu_offload"},
+      {"zero_optimization.offload_param.device", "zero_optimization.cpu_offload_params"}};
+  read_offload(draft, in, options, keys, stage);
 }
 
 void read_optimizer(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
@@ -348,12 +347,12 @@ void read_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& opt
     if (!is_on_cpu(draft, in, options, name, "keeps weights on drives")) continue;
     if (stage < 3) {
       draft.ignore(name + " = " + *in.text(name) + ": weights are offloaded with stage 3 alone");
-    } else if (!updates) {
-      leave_out_value(draft, in, options, name,
-                      "keeps weights in host memory, and their update on the GPU is not simulated",
-                      "offload the optimizer too");
-    } else {
+    } else if (updates) {
       draft.set("training.offload_parameters", "true");
+    } else {
+      leave_out_value(draft, in, options, name,
+                      "keeps weights that the GPU updates in host memory, which is not simulated",
+                      "offload the optimizer too");
     }
   }
 }

@@ -16,6 +16,7 @@ namespace {
 using torchtitan::Flavor;
 using torchtitan::kFlavors;
 using torchtitan::kNoPartOfAStep;
+using torchtitan::kOfTensorGroups;
 using torchtitan::kUsualValues;
 
 class TorchtitanJob {
@@ -26,7 +27,6 @@ class TorchtitanJob {
   ImportedJob read() {
     set_model();
     read_degrees();
-    read_loss_parallel();
     read_shards();
     read_batch();
     read_schedule();
@@ -115,34 +115,15 @@ class TorchtitanJob {
     draft_.set("parallelism.context_attention", rotation == "alltoall" ? "ring" : "all_gather");
   }
 
-  /// A tensor group alone splits the vocabulary (parallel_dims.py, loss_parallel_enabled).
-  void read_loss_parallel() {
-    const std::pair<const char*, const char*> kSwitches[] = {
-        {"parallelism.disable_loss_parallel", "true"},
-        {"training.disable_loss_parallel", "true"},
-        {"training.enable_loss_parallel", "false"}};  // until September 2024
-    for (const auto& [name, off] : kSwitches) {
-      if (in_.text(name) != off) continue;
-      if (tensor_ == 1)
-        draft_.ignore(std::string(name) + " = " + off + ": no tensor group splits the vocabulary");
-      else
-        leave_out_value(draft_, in_, options_, name,
-                        "is not simulated: the loss of tensor-parallel ranks is over parts of the "
-                        "vocabulary",
-                        "");
-    }
-  }
-
   /// CPUOffloadPolicy, which FSDP alone takes (parallelize_llama).
   void read_offload(bool shards) {
     const std::string name = "training.enable_cpu_offload";
     if (!in_.flag(name)) return;
+    for (const char* field : {"training.offload_optimizer", "training.offload_parameters"})
+      if (shards) draft_.set(field, "true");
     if (!shards)
-      return leave_out_value(draft_, in_, options_, name,
-                             "is FSDP's, and no ranks divide the weights",
-                             "use data_parallel_shard_degree above 1");
-    draft_.set("training.offload_optimizer", "true");
-    draft_.set("training.offload_parameters", "true");
+      leave_out_value(draft_, in_, options_, name, "is FSDP's, and no ranks divide the weights",
+                      "use data_parallel_shard_degree above 1");
   }
 
   /// -1 shards: all GPUs that are left, whose number the file does not say. Ranks of a context
@@ -362,12 +343,15 @@ class TorchtitanJob {
   }
 
   void judge_usual_values() {
-    for (const UsualValue& rule : kUsualValues) {
-      const std::string key(rule.key);
-      const auto value = in_.text(key);
-      if (!value || *value == rule.usual) continue;
-      leave_out_value(draft_, in_, options_, key, rule.what, "");
-    }
+    for (const UsualValue& rule : kUsualValues) judge(rule, true);
+    for (const UsualValue& rule : kOfTensorGroups) judge(rule, tensor_ > 1);
+  }
+  void judge(const UsualValue& rule, bool matters) {
+    const std::string key(rule.key);
+    const auto value = in_.text(key);
+    if (!value || *value == rule.usual) return;
+    if (matters) return leave_out_value(draft_, in_, options_, key, rule.what, "");
+    draft_.ignore(key + " = " + *value + ": there is no tensor group");
   }
 
   /// "key = value (file:line)" of what no step depends on; anything else is refused.

@@ -69,6 +69,16 @@ inline constexpr std::array kUsualValues{
                "moe.router.gate", "is not simulated: every second product runs again"},
 };
 
+/// And those that change nothing without tensor parallelism (parallel_dims.py,
+/// loss_parallel_enabled).
+inline constexpr const char* kWholeLoss =
+    "is not simulated: the loss of tensor-parallel ranks is over parts of the vocabulary";
+inline constexpr std::array kOfTensorGroups{
+    UsualValue{"parallelism.disable_loss_parallel", "false", kWholeLoss},
+    UsualValue{"training.disable_loss_parallel", "false", kWholeLoss},
+    UsualValue{"training.enable_loss_parallel", "true", kWholeLoss},  // until September 2024
+};
+
 /// Its models and the shipped ones that they are.
 struct Flavor {
   std::string_view model, flavor, id;
