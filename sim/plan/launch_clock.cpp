@@ -86,7 +86,8 @@ class LaunchClock {
     slowest_ = std::max(slowest_, end);
   }
 
-  /// A launch of so many entries of the queue, which starts at `ready` or when the host has issued it.
+  /// A launch of so many entries of the queue, which starts at `ready` or when the host has issued
+  /// it.
   Seconds launch(Seconds host_time, Seconds ready, Seconds duration, int entries = 1) {
     pass(host_time);
     while (queue_.size() + static_cast<std::size_t>(entries) > kQueuedLaunches) {
