@@ -163,10 +163,12 @@ struct FrameworkProfile {
   bool keeps_logits = true;              ///< the training loop holds logits through backward
   bool reentrant_checkpoints = false;    ///< torch.utils.checkpoint's reentrant form
   bool shifts_labels = false;            ///< the last position's logits are dropped by a copy
-  bool keeps_gathered = false;  ///< with `own_rows_first`: backward keeps the gathered rows
-  bool bucket_copies = false;   ///< replicas hold gradients again in buckets of DDP
-  bool channels_last = false;   ///< images lie as 16-bit convolutions take them
-  bool mask_buffers = true;     ///< layers of family gpt2 hold a causal mask over all positions
+  bool keeps_gathered = false;   ///< with `own_rows_first`: backward keeps the gathered rows
+  bool records_streams = false;  ///< what a collective read or wrote and is freed is given to
+                                 ///< others behind the collective's end (memory/launch_times.h)
+  bool bucket_copies = false;    ///< replicas hold gradients again in buckets of DDP
+  bool channels_last = false;    ///< images lie as 16-bit convolutions take them
+  bool mask_buffers = true;      ///< layers of family gpt2 hold a causal mask over all positions
   /// CUDA_DEVICE_MAX_CONNECTIONS. 1: the streams of a GPU share one hardware queue, and kernels
   /// start in the order of their launches; more: every stream has a queue of its own.
   int cuda_device_max_connections = 8;

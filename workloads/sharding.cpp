@@ -12,6 +12,11 @@ bool divides(const StepOptions& step) {
   return shard_ranks(step) > 1 || (step.layout.experts_apart() && expert_shard_ranks(step) > 1);
 }
 
+/// Weights are elsewhere: with other ranks, or, of a single one too, in host memory.
+bool has_units(const StepOptions& step) {
+  return divides(step) || offloads_parameters(step);
+}
+
 }  // namespace
 
 int shard_ranks(const StepOptions& step) {
@@ -21,14 +26,13 @@ int shard_ranks(const StepOptions& step) {
 }
 
 bool gathers_units(const StepOptions& step) {
-  const DataParallel& data = step.data_parallel;
-  if (!divides(step)) return false;
-  return data.sharding == Sharding::parameters || keeps_units(step);
+  if (!has_units(step)) return false;
+  return step.data_parallel.sharding == Sharding::parameters || keeps_units(step);
 }
 
 bool keeps_units(const StepOptions& step) {
   const DataParallel& data = step.data_parallel;
-  return divides(step) && data.sharding == Sharding::gradients && data.gather_units;
+  return has_units(step) && data.sharding == Sharding::gradients && data.gather_units;
 }
 
 bool holds_units(const StepOptions& step) {
@@ -46,6 +50,10 @@ bool scatters_gradients(const StepOptions& step) {
 
 bool offloads_update(const StepOptions& step) {
   return step.offload_optimizer && step.mode == StepMode::training;
+}
+
+bool offloads_parameters(const StepOptions& step) {
+  return offloads_update(step) && step.offload_parameters;
 }
 
 bool gathers_updates(const StepOptions& step) {
@@ -113,6 +121,7 @@ CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
       of(MemoryCategory::gradients, scatters_gradients(step) ? shard : parameters);
   parts[MemoryCategory::optimizer] = of(MemoryCategory::optimizer, shard);
   if (offloads_update(step)) parts[MemoryCategory::optimizer] = Bytes(0);
+  if (offloads_parameters(step)) parts[MemoryCategory::parameters] = Bytes(0);
   if (offloads_update(step) && scatters_gradients(step))
     parts[MemoryCategory::gradients] = Bytes(0);
   if (copies_to_buckets(step))

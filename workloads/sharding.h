@@ -51,6 +51,8 @@ bool gathers_fp8(const StepOptions& step);
 bool scatters_gradients(const StepOptions& step);
 /// The CPU updates, and keeps moments, master weights and, where they are scattered, gradients.
 bool offloads_update(const StepOptions& step);
+/// Weights live where the CPU updates them, and each unit fetches its shard ahead of its gather.
+bool offloads_parameters(const StepOptions& step);
 /// Parameters are whole on every rank, and gathered from those that updated them.
 bool gathers_updates(const StepOptions& step);
 

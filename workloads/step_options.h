@@ -85,10 +85,11 @@ struct StepOptions {
   MixedPrecision formats;                 ///< of parameters, gradients and optimizer states
   Recompute recompute = Recompute::none;
   std::vector<std::string> recompute_modules;  ///< of `selective`; none: the framework's choice
-  int recompute_layers = 0;        ///< of `full`: the first ones of every model chunk; 0: all
-  int offload_layers = 0;          ///< the first ones: what they saved waits in host memory
-  bool offload_optimizer = false;  ///< the CPU updates (DeepSpeed's ZeRO-Offload): host_update.h
-  double expert_imbalance = 1;     ///< tokens of the busiest expert over the mean
+  int recompute_layers = 0;         ///< of `full`: the first ones of every model chunk; 0: all
+  int offload_layers = 0;           ///< the first ones: what they saved waits in host memory
+  bool offload_optimizer = false;   ///< the CPU updates (DeepSpeed's ZeRO-Offload): host_update.h
+  bool offload_parameters = false;  ///< and keeps the weights, which units fetch: unit_gathers.h
+  double expert_imbalance = 1;      ///< tokens of the busiest expert over the mean
   std::int64_t sequence_length = 0;
   double mean_document = 0;           ///< of documents that are packed into a sequence; tokens
   double longest_document = 0;        ///< of them; 0: all are equally long

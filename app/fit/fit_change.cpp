@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "workloads/sharding.h"
+
 namespace tessera {
 namespace {
 
@@ -107,6 +109,19 @@ class SingleChanges {
     add("memory plan (recompute and offload)", ChangeKind::offload, planner("tessera"), 5);
   }
 
+  /// Weights too, which layers fetch when they need them.
+  void add_host_weights() {
+    const std::string shards = "training.data_parallel.sharding=parameters";
+    add("weights and optimizer on the CPU (FSDP's CPU offload, ZeRO-3's offload_param)",
+        ChangeKind::optimizer,
+        {"training.offload_optimizer=true", "training.offload_parameters=true"}, 8);
+    if (gathers_units(step_)) return;
+    changes_.back().settings.push_back(shards);
+    if (!step_.layout.has_replicas()) return;
+    changes_.back().kinds = {ChangeKind::sharding, ChangeKind::optimizer};
+    std::ranges::sort(changes_.back().kinds);
+  }
+
   /// Adam on the CPU, where the time that takes is known.
   void add_host_update() {
     const bool known = scenario_.cluster.node.host_memory_bandwidth > BytesPerSecond(0);
@@ -114,6 +129,7 @@ class SingleChanges {
     const bool sees = scenario_.model.family == ModelFamily::vision;
     const bool updates = step_.optimizer == OptimizerKind::adam && !step_.offload_optimizer;
     if (!updates || !known || !alone || sees) return;
+    add_host_weights();
     add("optimizer on the CPU (ZeRO-Offload)", ChangeKind::optimizer,
         {"training.offload_optimizer=true"}, 6);
     if (step_.data_parallel.sharding > Sharding::none || !step_.layout.has_replicas()) return;

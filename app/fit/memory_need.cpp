@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "predictor/weights/weights.h"
+#include "sim/plan/launch_clock.h"
 #include "sim/plan/plan.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/program/program.h"
@@ -23,7 +24,21 @@ struct NeededStep {
   Program program;
   LibraryMemory libraries;
   Bytes capacity;
+  std::vector<LaunchTimes> times = {};  ///< by stage; none: not known, and not needed
+
+  Bytes reserved_by(int stage) const {
+    const auto at = static_cast<std::size_t>(stage);
+    return reserved_memory(program, stage, libraries.allocator,
+                           at < times.size() ? times[at] : LaunchTimes());
+  }
 };
+
+NeededStep timed_step(TimedProgram timed) {
+  std::vector<LaunchTimes> times;
+  for (int stage = 0; timed.records_streams && stage < std::ssize(timed.program.stages); ++stage)
+    times.push_back(launch_times(timed, stage));
+  return {std::move(timed.program), timed.library_memory, timed.memory_capacity, std::move(times)};
+}
 
 /// The stage whose allocator holds most, and how much.
 struct FullestStage {
@@ -36,7 +51,7 @@ FullestStage fullest_stage(const NeededStep& step, NeedScope scope) {
   FullestStage fullest;
   for (int stage = 0; stage < stages; ++stage) {
     if (scope == NeedScope::quick && stage > 1 && stage < stages - 1) continue;
-    const Bytes reserved = reserved_memory(step.program, stage, step.libraries.allocator);
+    const Bytes reserved = step.reserved_by(stage);
     if (reserved > fullest.reserved) fullest = {stage, reserved};
   }
   return fullest;
@@ -48,10 +63,10 @@ StepOptions shortened(const StepOptions& step) {
 }
 
 NeededStep needed_step(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {
-  if (scenario.memory.planner != MemoryPlanner::off || scenario.memory.limit > Bytes(0)) {
-    TimedProgram timed = plan_step(scenario, weights);
-    return {std::move(timed.program), timed.library_memory, timed.memory_capacity};
-  }
+  const bool needs_time = scenario.memory.planner != MemoryPlanner::off ||
+                          scenario.memory.limit > Bytes(0) ||
+                          scenario.step.framework.records_streams;
+  if (needs_time) return timed_step(plan_step(scenario, weights));
   LibraryMemory libraries = library_memory(scenario.step, scenario.cluster.node);
   const Bytes capacity = smallest_memory(scenario);
   libraries.allocator.capacity = capacity - libraries.context - libraries.communicators;
@@ -66,13 +81,14 @@ MemoryNeed memory_need(const Scenario& scenario, const PredictorWeights& weights
   const bool is_alone = step.program.stages.size() == 1;
   const int stage = is_alone ? 0 : fullest_stage(step, scope).stage;
   const MemoryProfile profile = profile_memory(step.program, stage, step.libraries.allocator);
-  return {.stage = stage,
-          .parts = profile.at_peak,
-          .device = {.allocated = profile.peak,
-                     .reserved = std::max(profile.peak, profile.reserved),
-                     .context = step.libraries.context,
-                     .communicators = step.libraries.communicators},
-          .capacity = step.capacity};
+  return {
+      .stage = stage,
+      .parts = profile.at_peak,
+      .device = {.allocated = profile.peak,
+                 .reserved = std::max({profile.peak, profile.reserved, step.reserved_by(stage)}),
+                 .context = step.libraries.context,
+                 .communicators = step.libraries.communicators},
+      .capacity = step.capacity};
 }
 
 Bytes total_need(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {

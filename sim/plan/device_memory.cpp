@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/plan/launch_clock.h"
 #include "workloads/memory/memory_profile.h"
 
 namespace tessera {
@@ -9,7 +10,8 @@ namespace tessera {
 Bytes DeviceMemories::reserved_by(int stage) const {
   const Bytes limit = timed_.memory_limit.bytes;
   AllocatorSetting setting = timed_.library_memory.allocator;
-  if (limit <= Bytes(0)) return reserved_memory(timed_.program, stage, setting);
+  if (limit <= Bytes(0))
+    return reserved_memory(timed_.program, stage, setting, launch_times(timed_, stage));
   setting.capacity = std::min(setting.capacity, limit);
   return std::min(limit, reserved_memory(timed_.program, stage, setting));
 }

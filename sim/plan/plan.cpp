@@ -133,6 +133,7 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .collectives = scenario.collectives,
           .simulation = scenario.simulation,
           .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1,
+          .records_streams = scenario.step.framework.records_streams,
           .message_host_time = host.per_message,
           .group_host_time = group_host_time};
 }

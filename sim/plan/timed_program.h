@@ -57,7 +57,8 @@ struct TimedProgram {
   /// Of each GPU, for all its streams but those of copies: no kernel starts ahead of one that was
   /// launched before it, whatever that one waits for (CUDA_DEVICE_MAX_CONNECTIONS=1).
   bool single_hardware_queue = false;
-  RankPaces paces = {};  ///< ranks that run their kernels in other times
+  bool records_streams = false;  ///< FrameworkProfile::records_streams
+  RankPaces paces = {};          ///< ranks that run their kernels in other times
   MemoryLimit memory_limit = {};
   std::optional<Seconds> message_host_time = {};  ///< of a message; none: as of a collective
   /// By GroupKind: what a collective takes the host besides (MeasuredFabric::per_rank).

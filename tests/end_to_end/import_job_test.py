@@ -189,6 +189,18 @@ class ImportJob(EndToEnd):
         self.assert_fails(3, "zero_optimization.offload_optimizer.ratio = 0.3 updates a part", "import", "deepspeed",
                           self.plant("part.json", part), "--model", "gpt2-xl")
 
+    def test_weights_on_the_cpu_leave_the_gpu_to_activations(self):
+        """ZeRO-3 of a model of 3.1 GB in 16 bits on one GPU: weights, gradients and states are elsewhere."""
+        config = json.loads(json.dumps(DEEPSPEED))
+        path, _ = self.imported("deepspeed", json.dumps(config), "--model", "gpt2-xl", "--gpus", "1")
+        held = self.simulate(path)
+        config["zero_optimization"]["offload_param"] = {"device": "cpu", "pin_memory": True}
+        path, text = self.imported("deepspeed", json.dumps(config), "--model", "gpt2-xl", "--gpus", "1")
+        self.assert_holds(text, "offload_optimizer: true", "offload_parameters: true")
+        fetched = self.simulate(path)
+        self.assertLess(fetched["memory"]["per_rank"][0]["static_bytes"], 0.1e9)
+        self.assertGreater(held["memory"]["per_rank"][0]["static_bytes"], 3.1e9)
+
     def test_what_deepspeed_says_and_no_scenario_is_refused_with_its_line(self):
         """Offloading to drives by its line and value; --lenient says it in the scenario and in its result."""
         config = json.loads(json.dumps(DEEPSPEED).replace('"cpu"', '"nvme"'))
@@ -258,7 +270,7 @@ class ImportJob(EndToEnd):
         split = text.replace("dp_replicate_size: 2", "tp_size: 2")
         self.assert_fails(3, "parallelism_config_tp_size splits the model", "import", "accelerate", self.plant("a.yaml", split),
                           "--model", "gpt2")
-        for key, value in (("fsdp_offload_params", "true"), ("fsdp_auto_wrap_policy", "NO_WRAP"), ("fsdp_wild", "7")):
+        for key, value in (("fsdp_auto_wrap_policy", "NO_WRAP"), ("fsdp_wild", "7")):
             self.assert_fails(3, f"fsdp_config.{key} = {value}", "import", "accelerate",
                               self.plant("a.yaml", text.replace("  fsdp_version", f"  {key}: {value}\n  fsdp_version")),
                               "--model", "gpt2")

@@ -215,6 +215,13 @@ void Tape::collective(OpKind kind, const std::string& name, GroupKind group, con
   op.bytes = std::max(sent.traffic(), received.traffic());
   op.reads = at_kept({{sent.storage, sent.traffic()}});
   op.writes = at_kept({{received.storage, received.traffic()}});
+  for (const std::vector<Access>* accesses : {&op.reads, &op.writes})
+    block_.storages[static_cast<std::size_t>(accesses->front().storage.index())].communicated =
+        true;
+}
+
+void Tape::lies_in_shared_buffer(const Tensor& tensor) {
+  storage(tensor).communicated = false;
 }
 
 void Tape::wait() {

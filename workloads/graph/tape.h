@@ -131,6 +131,8 @@ class Tape {
   void drop_names(std::initializer_list<Tensor> tensors);
   /// Sums `tensor` over the ranks of `group` in place; others may use it after `wait`.
   void all_reduce(const std::string& name, const Tensor& tensor, GroupKind group);
+  /// What a collective brings lies in memory that is never given back.
+  void lies_in_shared_buffer(const Tensor& tensor);
   /// Any collective over the ranks of `group`, from `sent` to `received`, which others may use
   /// after `wait`.
   void collective(OpKind kind, const std::string& name, GroupKind group, const Tensor& sent,

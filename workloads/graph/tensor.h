@@ -43,6 +43,7 @@ struct Storage {
   TensorRole role = TensorRole::activation;
   StorageScope scope = StorageScope::local;
   Bytes bytes;
+  bool communicated = false;  ///< a collective reads or writes it, on a stream of its own
 };
 
 /// A strided window on a storage.

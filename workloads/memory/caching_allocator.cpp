@@ -133,6 +133,12 @@ CachingAllocator::Handle CachingAllocator::allocate(Bytes request) {
   return block;
 }
 
+bool CachingAllocator::has_room_for(Bytes request) const {
+  const std::int64_t bytes = allocated_size(std::max(Bytes(1), request)).value();
+  const FreeBlocks& free = free_[bytes <= kSmallRequest ? 1 : 0];
+  return free.lower_bound(bytes) != free.end() || reserved_ <= capacity_ - segment_size(bytes);
+}
+
 void CachingAllocator::free(Handle block) {
   allocated_ -= block->bytes;
   if (Block* const next = block->behind; next != nullptr && next->free) {

@@ -40,6 +40,8 @@ class CachingAllocator {
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
   Handle allocate(Bytes request);
+  /// It has a block for `request`, or the device has memory for another segment.
+  bool has_room_for(Bytes request) const;
   void free(Handle block);
 
   /// Bytes of all segments.

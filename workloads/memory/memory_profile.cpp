@@ -1,6 +1,8 @@
 #include "workloads/memory/memory_profile.h"
 
 #include <algorithm>
+#include <deque>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -102,8 +104,11 @@ void add_tensors(const std::vector<Bytes>& parameters, StaticTensor all,
 /// A rank's allocator over a step.
 class AllocatorReplay {
  public:
-  AllocatorReplay(const Program& program, int stage, const AllocatorSetting& setting)
-      : allocator_(setting.capacity),
+  AllocatorReplay(const Program& program, int stage, const AllocatorSetting& setting,
+                  const LaunchTimes& times)
+      : program_(program),
+        times_(times),
+        allocator_(setting.capacity),
         used_(program.stages[static_cast<std::size_t>(stage)].static_parts.total() +
               setting.workspaces) {
     for (const StaticTensor& tensor : static_tensors(program, stage, setting.workspaces))
@@ -115,12 +120,17 @@ class AllocatorReplay {
     const Allocation& allocation = step.allocation;
     const auto id = static_cast<std::size_t>(allocation.id);
     if (step.allocates) {
+      give_back(times_.empty() ? Seconds(0) : times_.issued_at(step.op));
+      if (!recorded_.empty() && !allocator_.has_room_for(allocation.bytes)) wait_for_streams();
       if (held_.size() <= id) held_.resize(2 * id + 64);
       held_[id] = allocator_.allocate(allocation.bytes);
       used_ += allocation.bytes;
       peak_ = std::max(peak_, used_);
     } else {
-      allocator_.free(held_[id]);
+      if (is_recorded(allocation))
+        recorded_.push_back({times_.communicated_by(step.op), held_[id]});
+      else
+        allocator_.free(held_[id]);
       used_ -= allocation.bytes;
     }
   }
@@ -129,9 +139,33 @@ class AllocatorReplay {
   }
 
  private:
+  /// On the stream of a collective, which may not be as far as the host.
+  bool is_recorded(const Allocation& allocation) const {
+    if (times_.empty() || allocation.block < 0 || !allocation.storage.valid()) return false;
+    const ProgramBlock& block = program_.blocks[static_cast<std::size_t>(allocation.block)];
+    return block.storages[static_cast<std::size_t>(allocation.storage.index())].communicated;
+  }
+  /// What streams have left behind at `time`.
+  void give_back(Seconds time) {
+    while (!recorded_.empty() && recorded_.front().free_from <= time) {
+      allocator_.free(recorded_.front().block);
+      recorded_.pop_front();
+    }
+  }
+  /// A full device: the host waits before it gives segments back. Source:
+  /// c10/cuda/CUDACachingAllocator.cpp, release_cached_blocks, synchronize_and_free_events.
+  void wait_for_streams() { give_back(Seconds(std::numeric_limits<double>::infinity())); }
+
+  struct Recorded {
+    Seconds free_from;
+    CachingAllocator::Handle block = nullptr;
+  };
+  const Program& program_;
+  const LaunchTimes& times_;
   CachingAllocator allocator_;
   Bytes used_, peak_;
   std::vector<CachingAllocator::Handle> held_;  ///< by id
+  std::deque<Recorded> recorded_;               ///< freed, in order
 };
 
 }  // namespace
@@ -148,11 +182,12 @@ std::vector<StaticTensor> static_tensors(const Program& program, int stage, Byte
   return tensors;
 }
 
-Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting& setting) {
+Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting& setting,
+                      const LaunchTimes& times) {
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
-  AllocatorReplay allocator(program, stage, setting);
-  replay_memory(program, stage, telling_micro_batches(rank),
-                [&](const MemoryStep& step) { allocator.add(step); });
+  AllocatorReplay allocator(program, stage, setting, times);
+  const int told = times.empty() ? telling_micro_batches(rank) : times.micro_batches;
+  replay_memory(program, stage, told, [&](const MemoryStep& step) { allocator.add(step); });
   return allocator.reserved(setting.planned);
 }
 
@@ -164,7 +199,8 @@ MemoryProfile profile_memory(const Program& program, int stage, const AllocatorS
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
   const int micro_batches = telling_micro_batches(rank);
   Profiler profiler(program, rank, setting.workspaces);
-  AllocatorReplay allocator(program, stage, setting);
+  const LaunchTimes in_order;
+  AllocatorReplay allocator(program, stage, setting, in_order);
   replay_memory(program, stage, micro_batches, [&](const MemoryStep& step) {
     profiler.add(step);
     profiler.count();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/memory/launch_times.h"
 #include "workloads/memory/memory_bytes.h"
 #include "workloads/program/program.h"
 
@@ -54,8 +55,9 @@ std::vector<StaticTensor> static_tensors(const Program& program, int stage, Byte
 
 MemoryProfile profile_memory(const Program& program, int stage, const AllocatorSetting& setting);
 
-/// `MemoryProfile::reserved` alone, for less time.
-Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting& setting);
+/// `MemoryProfile::reserved` alone, for less time; with `times` of a host that runs ahead.
+Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting& setting,
+                      const LaunchTimes& times = {});
 
 /// What `profile` has beyond `budget`, or its allocator beyond what the device has for it; at most
 /// 0 where it is within both.

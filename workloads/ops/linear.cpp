@@ -158,6 +158,7 @@ Linear::Result Linear::forward(Tape& tape) const {
   if (!gathers()) return {multiply(tape, input_.rows(), matrix), input_.rows()};
   const int ranks = layer_.gather_input_over;
   const Tensor rows = gathered_rows(tape, name_ + ".all_gather", input_.rows(), ranks);
+  if (layer_.own_rows_first && !layer_.keeps_gathered) tape.lies_in_shared_buffer(rows);
   if (arrival() != Arrival::whole)
     return {product_of_arriving(tape, name_, rows, matrix, layer_.bias,
                                 portions_of(rows.sizes()[0], ranks, arrival())),
@@ -170,8 +171,10 @@ Linear::Result Linear::forward(Tape& tape) const {
 Tensor Linear::input_columns(Tape& tape, const Tensor& rows) const {
   if (!gathers()) return input_.columns(tape);
   if (layer_.keeps_gathered && !cast_) return rows;
-  return gathered_rows(tape, name_ + ".wgrad.all_gather", input_.columns(tape),
-                       layer_.gather_input_over);
+  const Tensor rows_again = gathered_rows(tape, name_ + ".wgrad.all_gather", input_.columns(tape),
+                                          layer_.gather_input_over);
+  if (layer_.own_rows_first) tape.lies_in_shared_buffer(rows_again);
+  return rows_again;
 }
 
 Tensor Linear::multiply(Tape& tape, const Tensor& rows, const Tensor& matrix) const {

@@ -82,6 +82,7 @@ class GradientReduction {
   /// Into the shard that the rank keeps: the first sum becomes it.
   void accumulate(const ShardSum& sum, const Turn& turn);
   void move_to_host(ShardSum sum, const Turn& turn);
+  std::int32_t add_on_host(const ShardSum& sum);
   /// Runs `op` over `sum`, which becomes a tensor of `format` bytes an element.
   void rewrite(const GraphOp& op, std::int64_t format, std::int32_t after, ShardSum& sum);
   bool adds(const Turn& turn) const {

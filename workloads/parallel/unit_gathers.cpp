@@ -18,6 +18,7 @@ UnitGathers::UnitGathers(PassLibrary& library, const StepOptions& step, OpQueue&
       step_(step),
       queue_(queue),
       on_(gathers_units(step)),
+      fetches_(offloads_parameters(step)),
       holds_(holds_units(step)),
       held_(element_bytes(step.formats.parameters)),
       used_(element_bytes(block_parameter_format(step))) {}
@@ -38,7 +39,7 @@ UnitGathers::Unit UnitGathers::root_unit(int begin, int end) const {
 }
 
 bool UnitGathers::is_copied(const ParameterPart& part) const {
-  return part.parameters > 0 && (part.ranks > 1 || held_ != used_);
+  return part.parameters > 0 && (part.ranks > 1 || held_ != used_ || fetches_);
 }
 
 Bytes UnitGathers::gathered_bytes(const Unit& unit) const {
@@ -72,22 +73,40 @@ std::int32_t UnitGathers::cast(const ParameterPart& part, std::int64_t fp8, cons
   cast.segment =
       pass_over("parameters.cast", part.shard() - narrow, {held_, used_}).front().segment;
   if (part.ranks > 1) cast.allocated = Bytes(0);
+  const Bytes fetched = fetches_ ? fetched_bytes(part) : Bytes(0);
+  cast.freed = narrow == 0 ? fetched : Bytes(0);
   const std::int32_t wide = queue_.add(cast);
   if (narrow == 0) return wide;
   cast.segment = pass_over("parameters.cast_fp8", narrow, {held_, 1}).front().segment;
   cast.waits = {-1, -1};
   cast.allocated = Bytes(0);
+  cast.freed = fetched;
   return queue_.add(cast);
+}
+
+/// The shard, as the host holds it; what kernels read, where it needs neither cast nor gather.
+std::int32_t UnitGathers::fetch(const ParameterPart& part, ProgramOp op) {
+  op.kind = OpKind::copy_in;
+  op.stream = StreamKind::host_to_device;
+  op.bytes = fetched_bytes(part);
+  if (!is_fetched_in_place(part)) op.allocated = op.bytes;
+  return queue_.add(op);
 }
 
 /// Casts the rank's shard of `part` and gathers it: gives the last op. `op` says what all have in
 /// common, and what the first waits for and the last allocates.
 std::int32_t UnitGathers::gather(const ParameterPart& part, std::int64_t fp8, ProgramOp op) {
-  op.group = part.group;
   std::int32_t last = -1;
+  if (fetches_) {
+    last = fetch(part, op);
+    op.waits = {last, -1};
+  }
+  op.group = part.group;
   if (held_ != used_) {
     last = cast(part, fp8, op);
     op.waits = {-1, -1};
+  } else if (fetches_ && part.ranks > 1) {
+    op.freed = fetched_bytes(part);
   }
   if (part.ranks == 1) return last;
   op.kind = OpKind::all_gather;

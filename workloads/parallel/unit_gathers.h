@@ -23,6 +23,10 @@ namespace tessera {
 /// With `FrameworkProfile::copies_gathered` a kernel on the compute stream copies weights out of
 /// the buffer that they came in, which is free behind it (torch/distributed/fsdp/_fully_shard,
 /// foreach_all_gather_copy_out).
+/// With `StepOptions::offload_parameters` the shard lives in host memory: ahead of the cast it is
+/// copied to the GPU as it is held there, and that copy is free behind what reads it (recalled:
+/// torch/distributed/fsdp/_fully_shard/_fsdp_param.py, all_gather_inputs; DeepSpeed
+/// runtime/zero/partition_parameters.py).
 /// Experts that are spread over ranks are a part of their layer's unit that is gathered by itself,
 /// from the replicas of these experts; where they have one replica they are cast alone.
 /// Source: torch/distributed/fsdp/_runtime_utils.py; torchtitan's expert parallelism, whose experts
@@ -60,6 +64,11 @@ class UnitGathers {
   std::int32_t gather(const Unit& unit, const ScheduledPass& pass, int layer);
   std::int32_t gather(const ParameterPart& part, std::int64_t fp8, ProgramOp op);
   std::int32_t cast(const ParameterPart& part, std::int64_t fp8, const ProgramOp& op);
+  std::int32_t fetch(const ParameterPart& part, ProgramOp op);
+  bool is_fetched_in_place(const ParameterPart& part) const {
+    return part.ranks == 1 && held_ == used_;
+  }
+  Bytes fetched_bytes(const ParameterPart& part) const { return Bytes(held_ * part.shard()); }
   const Pass& pass_over(const char* name, std::int64_t elements, PassTraffic traffic);
   void copy_out(const Unit& unit, const ScheduledPass& pass, int layer);
   void await(std::int32_t gather);
@@ -71,6 +80,7 @@ class UnitGathers {
   const StepOptions& step_;
   OpQueue& queue_;
   bool on_;
+  bool fetches_;                          ///< shards from host memory
   bool holds_;                            ///< units stay until no micro-batch reads them
   std::int64_t held_;                     ///< bytes of an element, as the rank keeps it
   std::int64_t used_;                     ///< and as kernels read it

@@ -161,6 +161,18 @@ class AccelerateJob {
           "then: accelerate accumulates under no_sync");
   }
 
+  /// CPUOffload(offload_params=True), CPUOffloadPolicy: weights, gradients and states.
+  void read_fsdp_offload(bool is_whole) {
+    const std::string kOffload = "fsdp_config.fsdp_offload_params";
+    if (!in_.flag(kOffload)) return;
+    if (is_whole)
+      return leave_out_value(draft_, in_, options_, kOffload,
+                             "of weights that are not divided is not simulated",
+                             "use FULL_SHARD or SHARD_GRAD_OP");
+    draft_.set("training.offload_optimizer", "true");
+    draft_.set("training.offload_parameters", "true");
+  }
+
   void read_fsdp() {
     read_fsdp_version();
     read_fsdp_exchange();
@@ -170,6 +182,7 @@ class AccelerateJob {
     if (how == "hybrid_shard_zero2") how = "gradients";
     draft_.set("training.data_parallel.sharding", how == "no_shard" ? "none" : how);
     if (how == "gradients") draft_.set("training.data_parallel.gather_units", "true");
+    read_fsdp_offload(how == "no_shard");
     if (in_.flag("fsdp_config.fsdp_activation_checkpointing"))
       draft_.set("training.recompute", "full");
   }
@@ -195,8 +208,10 @@ class AccelerateJob {
     set_clipping(draft_, in_, "deepspeed_config.gradient_clipping");
     const auto accumulation = in_.integer("deepspeed_config.gradient_accumulation_steps");
     if (accumulation) sizes_.accumulation = *accumulation;
-    read_offload(draft_, in_, options_, "deepspeed_config.offload_optimizer_device");
-    read_offload(draft_, in_, options_, "deepspeed_config.offload_param_device");
+    read_offload(draft_, in_, options_,
+                 {.states = {"deepspeed_config.offload_optimizer_device"},
+                  .weights = {"deepspeed_config.offload_param_device"}},
+                 stage.value_or(2));
     draft_.assume("optimizer Adam of PyTorch: the file names none");
   }
 

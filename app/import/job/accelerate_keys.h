@@ -72,8 +72,6 @@ inline constexpr std::array kRules{
                "gathers later than a layer ahead, which is not simulated"},
     UsualValue{"fsdp_config.fsdp_backward_prefetch_policy", "backward_pre",
                "gathers later than a layer ahead, which is not simulated"},
-    UsualValue{"fsdp_config.fsdp_offload_params", "false",
-               "is not simulated: what is offloaded would stay on the GPU"},
     UsualValue{"deepspeed_config.deepspeed_moe_layer_cls_names", "",
                "keeps layers of experts whole, which is not simulated"},
 };

@@ -96,7 +96,6 @@ constexpr std::array kRulesOfDeepSpeed{
                "gathers by all-reduce, which is not simulated"},
     UsualValue{"zero_optimization.offload_optimizer.ratio", "1.0",
                "updates a part of the weights on the GPU, which is not simulated"},
-    UsualValue{"zero_optimization.cpu_offload_params", "false", "offloads weights: not simulated"},
     UsualValue{"zero_optimization.cpu_offload_use_pin_memory", "any", ""},
     UsualValue{"activation_checkpointing.partition_activations", "false",
                "divides kept activations among ranks, which is not simulated"},
@@ -229,9 +228,10 @@ void read_zero(ScenarioDraft& draft, ForeignFields& in, const JobOptions& option
     draft.set("training.data_parallel.overlap_gradients", in.flag(overlap) ? "true" : "false");
   if (const auto group = in.integer("zero_optimization.mics_shard_size", -1); group && *group > 1)
     draft.set("training.data_parallel.shard_group", *group);
-  read_offload(draft, in, options, "zero_optimization.offload_optimizer.device");
-  read_offload(draft, in, options, "zero_optimization.cpu_offload");
-  read_offload(draft, in, options, "zero_optimization.offload_param.device");
+  const OffloadKeys keys{
+      {"zero_optimization.offload_optimizer.device", "zero_optimization.cpu_offload"},
+      {"zero_optimization.offload_param.device", "zero_optimization.cpu_offload_params"}};
+  read_offload(draft, in, options, keys, stage);
 }
 
 void read_optimizer(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
@@ -290,6 +290,16 @@ std::int64_t micro_batch(ScenarioDraft& draft, ForeignFields& in, const JobOptio
   return kTrainers;
 }
 
+/// What `name` speaks of lives in host memory; `on_drives` says what other devices do.
+bool is_on_cpu(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
+               const std::string& name, const std::string& on_drives) {
+  const std::string device = lower_case(in.text(name).value_or("none"));
+  if (device == "none" || device == "false") return false;
+  if (device == "cpu" || device == "true") return true;
+  leave_out_value(draft, in, options, name, on_drives + ", which is not simulated", "cpu is");
+  return false;
+}
+
 }  // namespace
 
 void leave_out_value(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
@@ -328,16 +338,23 @@ void set_zero_stage(ScenarioDraft& draft, std::int64_t stage, const std::string&
 }
 
 void read_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
-                  const std::string& name) {
-  const auto device = in.text(name);
-  if (!device || lower_case(*device) == "false" || *device == "none") return;
-  const bool states = name.find("optimizer") != std::string::npos;
-  if (states && (*device == "cpu" || lower_case(*device) == "true"))
-    return draft.set("training.offload_optimizer", "true");
-  leave_out_value(draft, in, options, name,
-                  states ? "keeps optimizer states on drives, which is not simulated"
-                         : "is not simulated: weights would stay on the GPU",
-                  states ? "cpu is" : "");
+                  const OffloadKeys& keys, std::int64_t stage) {
+  bool updates = false;
+  for (const std::string& name : keys.states)
+    updates |= is_on_cpu(draft, in, options, name, "keeps optimizer states on drives");
+  if (updates) draft.set("training.offload_optimizer", "true");
+  for (const std::string& name : keys.weights) {
+    if (!is_on_cpu(draft, in, options, name, "keeps weights on drives")) continue;
+    if (stage < 3) {
+      draft.ignore(name + " = " + *in.text(name) + ": weights are offloaded with stage 3 alone");
+    } else if (updates) {
+      draft.set("training.offload_parameters", "true");
+    } else {
+      leave_out_value(draft, in, options, name,
+                      "keeps weights that the GPU updates in host memory, which is not simulated",
+                      "offload the optimizer too");
+    }
+  }
 }
 
 void set_clipping(ScenarioDraft& draft, ForeignFields& in, const std::string& name) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "app/import/job/foreign_fields.h"
 #include "app/import/job/imported_job.h"
@@ -28,10 +30,14 @@ void set_engine_precision(ScenarioDraft& draft, const std::string& precision);
 /// every micro-batch. Buckets and overlap are DeepSpeed's defaults for the
 /// stage.
 void set_zero_stage(ScenarioDraft& draft, std::int64_t stage, const std::string& precision);
-/// `name` says a device that optimizer states are offloaded to: the CPU's is
-/// `training.offload_optimizer`. Drives, and weights on either, are left out by name.
+/// Keys that say a device, or, before version 0.5, "true" for the CPU.
+struct OffloadKeys {
+  std::vector<std::string> states, weights;
+};
+/// Optimizer states on the CPU are `training.offload_optimizer`, weights that are there too
+/// `training.offload_parameters`, which ZeRO-3 alone has. Drives are left out by name.
 void read_offload(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
-                  const std::string& name);
+                  const OffloadKeys& keys, std::int64_t stage);
 /// Clipping by a norm; "auto" is the Trainer's 1.0, nothing is none.
 void set_clipping(ScenarioDraft& draft, ForeignFields& in, const std::string& name);
 

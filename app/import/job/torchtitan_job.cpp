@@ -16,6 +16,7 @@ namespace {
 using torchtitan::Flavor;
 using torchtitan::kFlavors;
 using torchtitan::kNoPartOfAStep;
+using torchtitan::kOfTensorGroups;
 using torchtitan::kUsualValues;
 
 class TorchtitanJob {
@@ -114,6 +115,17 @@ class TorchtitanJob {
     draft_.set("parallelism.context_attention", rotation == "alltoall" ? "ring" : "all_gather");
   }
 
+  /// CPUOffloadPolicy, which FSDP alone takes (parallelize_llama).
+  void read_offload(bool shards) {
+    const std::string name = "training.enable_cpu_offload";
+    if (!in_.flag(name)) return;
+    for (const char* field : {"training.offload_optimizer", "training.offload_parameters"})
+      if (shards) draft_.set(field, "true");
+    if (!shards)
+      leave_out_value(draft_, in_, options_, name, "is FSDP's, and no ranks divide the weights",
+                      "use data_parallel_shard_degree above 1");
+  }
+
   /// -1 shards: all GPUs that are left, whose number the file does not say. Ranks of a context
   /// group divide states too (the mesh dp_shard_cp of torchtitan/distributed/parallel_dims.py).
   void read_shards() {
@@ -141,6 +153,7 @@ class TorchtitanJob {
     if (sharers == 1 && replicate > 1) draft_.set("training.data_parallel.sharding", "none");
     if (sharers > 1 && replicate > 1) draft_.set("training.data_parallel.shard_group", sharers);
     if (sharers > 1) read_reshard();
+    read_offload(sharers > 1);
     set_cluster(draft_, options_, gpus);
   }
 
@@ -330,12 +343,15 @@ class TorchtitanJob {
   }
 
   void judge_usual_values() {
-    for (const UsualValue& rule : kUsualValues) {
-      const std::string key(rule.key);
-      const auto value = in_.text(key);
-      if (!value || *value == rule.usual) continue;
-      leave_out_value(draft_, in_, options_, key, rule.what, "");
-    }
+    for (const UsualValue& rule : kUsualValues) judge(rule, true);
+    for (const UsualValue& rule : kOfTensorGroups) judge(rule, tensor_ > 1);
+  }
+  void judge(const UsualValue& rule, bool matters) {
+    const std::string key(rule.key);
+    const auto value = in_.text(key);
+    if (!value || *value == rule.usual) return;
+    if (matters) return leave_out_value(draft_, in_, options_, key, rule.what, "");
+    draft_.ignore(key + " = " + *value + ": there is no tensor group");
   }
 
   /// "key = value (file:line)" of what no step depends on; anything else is refused.

@@ -50,16 +50,12 @@ inline constexpr std::array kUsualValues{
     UsualValue{"model.norm_type", "rmsnorm", "is not simulated: norms are RMSNorm"},
     UsualValue{"compile.backend", "inductor", "compiles otherwise, which is not simulated"},
     UsualValue{"optimizer.early_step_in_backward", "false", "is not simulated"},
-    UsualValue{"training.enable_cpu_offload", "false",
-               "keeps weights in host memory and updates them there, which is not simulated"},
-    UsualValue{"training.enable_loss_parallel", "true",
-               "is not simulated: the loss is over parts of the vocabulary"},
+    UsualValue{"parallelism.pipeline_parallel_first_stage_less_layers", "1",
+               "is not simulated: the embedding counts as a layer"},
+    UsualValue{"parallelism.pipeline_parallel_last_stage_less_layers", "1",
+               "is not simulated: the head counts as a layer"},
     UsualValue{"fault_tolerance.enable", "false",
                "averages replica groups by torchft, which is not simulated"},
-    UsualValue{"parallelism.disable_loss_parallel", "false",
-               "is not simulated: the loss is over parts of the vocabulary"},
-    UsualValue{"training.disable_loss_parallel", "false",
-               "is not simulated: the loss is over parts of the vocabulary"},
     UsualValue{"parallelism.expert_parallel_degree", "1", "is not simulated: its experts are not"},
     UsualValue{"parallelism.expert_tensor_parallel_degree", "1",
                "is not simulated: its experts are not"},
@@ -71,6 +67,16 @@ inline constexpr std::array kUsualValues{
     UsualValue{"quantize.linear.float8.emulate", "false", "is not simulated"},
     UsualValue{"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
                "moe.router.gate", "is not simulated: every second product runs again"},
+};
+
+/// And those that change nothing without tensor parallelism (parallel_dims.py,
+/// loss_parallel_enabled).
+inline constexpr const char* kWholeLoss =
+    "is not simulated: the loss of tensor-parallel ranks is over parts of the vocabulary";
+inline constexpr std::array kOfTensorGroups{
+    UsualValue{"parallelism.disable_loss_parallel", "false", kWholeLoss},
+    UsualValue{"training.disable_loss_parallel", "false", kWholeLoss},
+    UsualValue{"training.enable_loss_parallel", "true", kWholeLoss},  // until September 2024
 };
 
 /// Its models and the shipped ones that they are.

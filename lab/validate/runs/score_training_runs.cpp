@@ -67,7 +67,7 @@ void add_regime(const TrainingRun& run, const Scenario& scenario, const Program&
   if (fabric.promised.value() > 0) answer["fabric_share"] = run.all_reduce / fabric.promised;
 }
 
-void add_memory(const TrainingRun& run, const Scenario& scenario, const Program& program,
+void add_memory(const TrainingRun& run, const Scenario& scenario, const ProgramOfRun& program,
                 Json& answer) {
   const Bytes device = device_peak(scenario, program);
   const Bytes capacity = scenario.cluster.node.gpu.memory;
@@ -86,12 +86,15 @@ std::string simulate_run(const TrainingRun& run, const ScenarioOfTrainingRun& sc
     Json answer = facts_of(scenario);
     const bool memory_alone =
         !run.step_time && (run.peak_memory_gib || run.outcome != RunOutcome::not_stated);
-    if (memory_alone && scenario.memory.planner == MemoryPlanner::off) {
-      add_memory(run, scenario, build_program(scenario.model, scenario.step), answer);
+    const bool needs_time =
+        scenario.memory.planner != MemoryPlanner::off || scenario.step.framework.records_streams;
+    if (memory_alone && !needs_time) {
+      const Program program = build_program(scenario.model, scenario.step);
+      add_memory(run, scenario, {program}, answer);
       return answer.dump();
     }
     const TimedProgram timed = plan_step(scenario, weights);
-    add_memory(run, scenario, timed.program, answer);
+    add_memory(run, scenario, {timed.program, &timed}, answer);
     if (!memory_alone) {
       add_time(run_step(timed).report, answer);
       add_regime(run, scenario, timed.program, answer);

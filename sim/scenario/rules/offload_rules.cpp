@@ -10,13 +10,17 @@ namespace tessera {
 namespace {
 
 constexpr const char* kField = "training.offload_optimizer";
+constexpr const char* kWeights = "training.offload_parameters";
 
 /// What the ranks of a node keep in host memory: states, and gradients in fp32.
 Bytes held_by_node(const Scenario& scenario) {
   const StepOptions& step = scenario.step;
   constexpr std::int64_t kGradient = 4;
   const std::int64_t states = state_bytes(step, 1)[MemoryCategory::optimizer].value();
-  const std::int64_t weights = step.formats.master_weights ? 0 : kGradient;
+  const bool reads_held = step.offload_parameters && step.formats.master_weights;
+  const std::int64_t weights = reads_held ? element_bytes(step.formats.parameters)
+                               : step.formats.master_weights ? 0
+                                                             : kGradient;
   const std::int64_t model_ranks =
       static_cast<std::int64_t>(step.layout.tensor) * step.layout.pipeline;
   const std::int64_t copies = shard_ranks(step) * model_ranks;
@@ -42,10 +46,32 @@ void check_node(const Scenario& scenario, Problems& problems) {
                         {"cluster.node.host_memory"}});
 }
 
+void check_host_weights(const Scenario& scenario, Problems& problems) {
+  const StepOptions& step = scenario.step;
+  if (!step.offload_parameters) return;
+  const DataParallel& data = step.data_parallel;
+  if (!step.offload_optimizer)
+    problems.push_back({kWeights,
+                        "keeps weights where the CPU updates them",
+                        "use training.offload_optimizer: true too, or false",
+                        {kField}});
+  if (data.sharding != Sharding::parameters && !data.gather_units)
+    problems.push_back({kWeights,
+                        "is for parameters that are gathered layer by layer",
+                        "use data_parallel.sharding: parameters, or false",
+                        {"training.data_parallel.sharding"}});
+  if (data.gather_fp8)
+    problems.push_back({kWeights,
+                        "is not simulated with data_parallel.gather_fp8",
+                        "use one of them",
+                        {"training.data_parallel.gather_fp8"}});
+}
+
 }  // namespace
 
 void check_host_update(const Scenario& scenario, Problems& problems) {
   const StepOptions& step = scenario.step;
+  check_host_weights(scenario, problems);
   if (!step.offload_optimizer) return;
   const auto refuse = [&](bool is_given, const char* what, const char* hint, const char* other) {
     if (is_given) problems.push_back({kField, what, hint, {other}});

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace tessera {
@@ -137,6 +138,9 @@ TEST(FitChange, ReplicasThatDoNotDivideNeedMoreGpus) {
   EXPECT_FALSE(wide.makes_sense(scenario));
 }
 
+constexpr const char* kWeightsToo =
+    "weights and optimizer on the CPU (FSDP's CPU offload, ZeRO-3's offload_param)";
+
 TEST(SingleChanges, OfferStatesInEightBitsAndAnOptimizerOnTheCpu) {
   const auto offers = [](const Scenario& scenario, const std::string& name) {
     return std::ranges::any_of(single_changes(scenario),
@@ -149,10 +153,31 @@ TEST(SingleChanges, OfferStatesInEightBitsAndAnOptimizerOnTheCpu) {
   EXPECT_FALSE(offers(scenario, "optimizer on the CPU (ZeRO-Offload)"));  // bandwidth unknown
   scenario.cluster.node.host_memory_bandwidth = BytesPerSecond(200e9);
   EXPECT_TRUE(offers(scenario, "optimizer on the CPU (ZeRO-Offload)"));
+  EXPECT_TRUE(offers(scenario, kWeightsToo));
   scenario.step.formats.optimizer_states = Precision::int8;
   EXPECT_FALSE(offers(scenario, "optimizer states in 8 bit"));
   scenario.step.optimizer = OptimizerKind::sgd;
   EXPECT_FALSE(offers(scenario, "optimizer on the CPU (ZeRO-Offload)"));
+  EXPECT_FALSE(offers(scenario, kWeightsToo));
+}
+
+// On one GPU nothing else can be sharded, and the change would make no sense as one of sharding.
+TEST(SingleChanges, WeightsOnTheCpuGoWithEverythingButAnotherSharding) {
+  Scenario scenario;
+  scenario.step.micro_batch = scenario.step.global_batch = 1;
+  scenario.cluster.node.gpu_count = scenario.cluster.node_count = 1;
+  scenario.cluster.node.host_memory_bandwidth = BytesPerSecond(200e9);
+  const auto weights_too = [&] {
+    const std::vector<FitChange> changes = single_changes(scenario);
+    return *std::ranges::find(changes, std::string(kWeightsToo), &FitChange::name);
+  };
+  EXPECT_TRUE(weights_too().makes_sense(scenario));
+  scenario.cluster.node.gpu_count = scenario.step.layout.data = 2;
+  FitChange sharding;
+  sharding.kinds = {ChangeKind::sharding};
+  EXPECT_FALSE(weights_too().goes_with(sharding));
+  EXPECT_THAT(weights_too().settings,
+              testing::Contains("training.data_parallel.sharding=parameters"));
 }
 
 }  // namespace

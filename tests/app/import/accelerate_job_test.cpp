@@ -144,5 +144,47 @@ TEST(DeepspeedJob, ASwitchOfOffloadThatIsNotKnownIsRefused) {
   }
 }
 
+TEST(AccelerateJob, ParametersThatFsdpOffloadsAreUpdatedByTheCpu) {
+  auto fields = test::leaves_of(import(kFsdp + "  fsdp_offload_params: true\n").scenario);
+  EXPECT_EQ(fields["training.offload_parameters"], "true");
+  EXPECT_EQ(fields["training.offload_optimizer"], "true");
+  EXPECT_THAT(refusal(kFsdp + "  fsdp_offload_params: true\n  fsdp_sharding_strategy: NO_SHARD\n"),
+              HasSubstr("fsdp_offload_params = true of weights that are not divided"));
+}
+
+/// What it says of memory, of a job whose `zero_optimization` is this.
+std::map<std::string, std::string> offloaded_by(const std::string& zero) {
+  JobOptions options;
+  options.model = "llama-3-8b";
+  options.gpus = 8;
+  const std::string text =
+      R"({"bf16": {"enabled": true}, "train_micro_batch_size_per_gpu": 1, "zero_optimization": {)" +
+      zero + "}}";
+  return test::leaves_of(import_deepspeed(text, "ds.json", options).scenario);
+}
+
+const std::string kParam = R"("offload_param": {"device": "cpu", "pin_memory": true})";
+const std::string kStates = R"(, "offload_optimizer": {"device": "cpu"})";
+
+TEST(DeepspeedJob, OffloadedParametersAreStageThreesAndTheCpuUpdatesThem) {
+  auto whole = offloaded_by(R"("stage": 3, )" + kParam + kStates);
+  EXPECT_EQ(whole["training.offload_parameters"], "true");
+  EXPECT_EQ(whole["training.offload_optimizer"], "true");
+  // DeepSpeed says of offload_param: "valid only with stage 3".
+  EXPECT_FALSE(
+      offloaded_by(R"("stage": 2, )" + kParam + kStates).contains("training.offload_parameters"));
+  EXPECT_THROW(offloaded_by(R"("stage": 3, )" + kParam), InputError);
+  EXPECT_THROW(offloaded_by(R"("stage": 3, "offload_param": {"device": "nvme"})" + kStates),
+               InputError);
+}
+
+// Until version 0.5 both were switches.
+TEST(DeepspeedJob, OldSwitchesOfOffloadMeanTheSame) {
+  auto states = offloaded_by(R"("stage": 2, "cpu_offload": true)");
+  EXPECT_EQ(states["training.offload_optimizer"], "true");
+  auto all = offloaded_by(R"("stage": 3, "cpu_offload": true, "cpu_offload_params": true)");
+  EXPECT_EQ(all["training.offload_parameters"], "true");
+}
+
 }  // namespace
 }  // namespace tessera

@@ -175,17 +175,45 @@ TEST(TorchtitanJob, ASwitchThatChangesTheStepIsNotTakenForHarmless) {
   EXPECT_THAT(refusal(job + replicas + "true\n"),
               testing::AllOf(HasSubstr("job.toml:10"), HasSubstr("fault_tolerance.enable")));
   EXPECT_EQ(refusal(job + replicas + "false\n"), "");
-  // Until September 2024 the loss over parts of the vocabulary was switched off this way.
-  EXPECT_THAT(refusal(job + "[training]\nenable_loss_parallel = false\n"),
-              HasSubstr("training.enable_loss_parallel = false"));
 }
 
-TEST(TorchtitanJob, WeightsOnTheCpuAreRefusedWithoutNamingWhatWouldBeAnotherStep) {
-  const std::string text = refusal(kModel + kNoCheckpoints +
-                                   "[parallelism]\ndata_parallel_shard_degree = 8\n"
-                                   "[training]\nenable_cpu_offload = true\n");
-  EXPECT_THAT(text, HasSubstr("training.enable_cpu_offload = true keeps weights in host memory"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("memory.planner")));
+// loss_parallel_enabled of parallel_dims.py: "tp > 1 and not disable_loss_parallel".
+TEST(TorchtitanJob, WithoutATensorGroupNoLossIsOverPartsOfTheVocabulary) {
+  const std::string job =
+      kModel + kNoCheckpoints + "[parallelism]\ndata_parallel_shard_degree = 8\n";
+  const std::string off = "disable_loss_parallel = true\n";
+  EXPECT_EQ(refusal(job + off), "");
+  EXPECT_THAT(import(job + off).ignored,
+              Contains(HasSubstr("parallelism.disable_loss_parallel = true")));
+  EXPECT_EQ(refusal(job + "[training]\nenable_loss_parallel = false\n"), "");
+  EXPECT_THAT(refusal(job + off + "tensor_parallel_degree = 2\n"),
+              HasSubstr("parallelism.disable_loss_parallel = true"));
+  // Until September 2024 the loss over parts of the vocabulary was switched off this way.
+  EXPECT_THAT(
+      refusal(job + "tensor_parallel_degree = 2\n[training]\nenable_loss_parallel = false\n"),
+      HasSubstr("training.enable_loss_parallel = false"));
+}
+
+// pipeline_parallel_first_stage_less_layers of job_config.py, 1 by default, is what stages are cut
+// by here.
+TEST(TorchtitanJob, EmbeddingAndHeadCountAsALayerEachUnlessTheFileSaysOtherwise) {
+  const std::string job = kModel + kNoCheckpoints +
+                          "[parallelism]\ndata_parallel_shard_degree = 4\n"
+                          "pipeline_parallel_degree = 2\n"
+                          "pipeline_parallel_last_stage_less_layers = ";
+  EXPECT_EQ(refusal(job + "1\n"), "");
+  EXPECT_THAT(refusal(job + "2\n"), HasSubstr("last_stage_less_layers = 2 is not simulated"));
+}
+
+TEST(TorchtitanJob, WeightsOnTheCpuAreUpdatedThere) {
+  const std::string offload = "[training]\nenable_cpu_offload = true\n";
+  const std::string shards = "[parallelism]\ndata_parallel_shard_degree = ";
+  auto job = fields_of_job(kModel + kNoCheckpoints + shards + "8\n" + offload);
+  EXPECT_EQ(job["training.offload_parameters"], "true");
+  EXPECT_EQ(job["training.offload_optimizer"], "true");
+  // DistributedDataParallel keeps them on the GPU, where the model was not made.
+  EXPECT_THAT(refusal(kModel + kNoCheckpoints + shards + "1\n" + offload),
+              HasSubstr("training.enable_cpu_offload = true is FSDP's"));
 }
 
 TEST(TorchtitanJob, NotesWhatNoStepDependsOnWithItsLine) {

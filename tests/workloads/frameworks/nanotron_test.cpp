@@ -309,5 +309,21 @@ TEST(Nanotron, HoldsGradientsAgainInBucketsOfReplicasWithoutZero) {
   EXPECT_EQ(gradients(Sharding::optimizer, true, 2), Bytes(4000));
 }
 
+// Gathered rows lie in one buffer for all layers, what is scattered or a gradient in its own
+// memory.
+TEST(Nanotron, CollectivesUseMemoryThatIsGivenBackButForGatheredInputs) {
+  const Block layer = build_model_graph(llama(), step_of(4)).blocks[1];
+  int whole = 0;
+  for (const Storage& storage : layer.storages) {
+    if (!storage.communicated || storage.bytes != Bytes(2L * 4096 * 2048)) continue;
+    EXPECT_FALSE(storage.name.ends_with("qkv.all_gather")) << storage.name;
+    EXPECT_FALSE(storage.name.ends_with("wgrad.all_gather")) << storage.name;
+    ++whole;
+  }
+  // Partial sums of two row-split layers; in backward the gathered gradients of both, and the data
+  // gradients of two column-split ones.
+  EXPECT_EQ(whole, 2 + 2 + 2);
+}
+
 }  // namespace
 }  // namespace tessera

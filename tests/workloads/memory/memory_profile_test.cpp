@@ -177,5 +177,34 @@ TEST(MemoryProfile, RecomputationSavesWhatKorthikantiMeasured) {
   }
 }
 
+/// The host has issued everything, and no communication has ended, or all of it has.
+LaunchTimes ahead(const Program& program, bool waits) {
+  const std::size_t ops = program.stages[0].ops.size();
+  return {.issued = std::vector<Seconds>(ops, Seconds(0)),
+          .communicated = std::vector<Seconds>(ops, Seconds(waits ? 1 : 0)),
+          .micro_batches = telling_micro_batches(program.stages[0])};
+}
+
+// Every row-split layer's partial sum [s, b, h] is sent to a reduce-scatter, and so is every
+// column-split one's gradient; what is gathered is whole too. While no stream is behind its
+// collective each needs memory of its own.
+TEST(MemoryProfile, WhatAStreamStillUsesIsNobodysYet) {
+  StepOptions step = pipelined(4, 1, PipelineSchedule::one_f_one_b);
+  step.layout.sequence_parallel = true;
+  const ModelSpec model = test::gpt2_large();
+  const Program program = build_program(model, step);
+  const Bytes in_order = reserved_memory(program, 0, {});
+  EXPECT_EQ(reserved_memory(program, 0, {}, ahead(program, false)), in_order);
+  const Bytes behind = reserved_memory(program, 0, {}, ahead(program, true));
+  const std::int64_t whole = 2L * 256 * model.hidden;
+  const int micro_batches = telling_micro_batches(program.stages[0]);
+  const std::int64_t at_least = 4L * model.layers * micro_batches * whole;
+  EXPECT_GE((behind - in_order).value(), at_least);
+  EXPECT_LE((behind - in_order).value(), 4 * at_least);
+  // A device that is full waits for the streams; what lies in pieces then takes a segment more.
+  const Bytes room = in_order + Bytes(at_least / 8);
+  EXPECT_LE(reserved_memory(program, 0, {.capacity = room}, ahead(program, true)), room + 20_MiB);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -25,7 +25,8 @@ void GradientReduction::rewrite(const GraphOp& op, std::int64_t format, std::int
 /// Sums of later micro-batches come back, and go again with what was added; the last ones are cast
 /// for the update. Source: DeepSpeed runtime/zero/stage_1_and_2.py,
 /// async_accumulate_grad_in_cpu_via_gpu and async_inplace_copy_grad_to_fp32_buffer_from_gpu
-/// (recalled).
+/// (recalled). Where the weights are FSDP2's on the host, the CPU adds them there instead
+/// (recalled: torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce).
 void GradientReduction::move_to_host(ShardSum sum, const Turn& turn) {
   const auto ready = [&] {
     const std::int32_t last = sum.group == GroupKind::replica ? last_replica_ : last_;
@@ -34,7 +35,8 @@ void GradientReduction::move_to_host(ShardSum sum, const Turn& turn) {
   ProgramOp copy;
   copy.phase = Phase::gradient_reduction;
   copy.micro_batch = sum.micro_batch;
-  if (adds(turn)) {
+  const bool by_cpu = offloads_parameters(step_) && step_.framework.copies_gathered;
+  if (adds(turn) && !by_cpu) {
     copy.kind = OpKind::copy_in;
     copy.stream = StreamKind::host_to_device;
     copy.bytes = copy.allocated = Bytes(kept_ * sum.elements);
@@ -42,7 +44,7 @@ void GradientReduction::move_to_host(ShardSum sum, const Turn& turn) {
     rewrite(over("gradients.accumulate", sum.elements, {sum.summed + kept_, kept_}), kept_,
             queue_.add(copy), sum);
   }
-  if (turn.last && sum.summed != kSummed) {
+  if ((turn.last || by_cpu) && sum.summed != kSummed) {
     queue_.allocate(Bytes(kSummed * sum.elements));
     rewrite(over("gradients.to_fp32", sum.elements, {sum.summed, kSummed}), kSummed, ready(), sum);
   }
@@ -53,6 +55,18 @@ void GradientReduction::move_to_host(ShardSum sum, const Turn& turn) {
   copy.freed = sum.freed;
   copy.waits = {queue_.last_kernels(), ready()};
   last_ = queue_.add(copy);
+  if (adds(turn) && by_cpu) last_ = add_on_host(sum);
+}
+
+std::int32_t GradientReduction::add_on_host(const ShardSum& sum) {
+  constexpr std::int64_t kMoved = 3 * kSummed;  // two are read, one is written
+  ProgramOp add;
+  add.stream = StreamKind::host;
+  add.phase = Phase::gradient_reduction;
+  add.micro_batch = sum.micro_batch;
+  add.segment = library_.host_segment("gradients.add_on_cpu", Bytes(kMoved * sum.elements));
+  add.waits = {last_, -1};
+  return queue_.add(add);
 }
 
 }  // namespace tessera

@@ -51,6 +51,7 @@ void HostUpdate::run(std::int64_t elements, std::int32_t sums) {
   update.segment = library_.host_segment("optimizer.on_cpu", moved_by_host(step_, elements));
   update.waits = {scatters_gradients(step_) ? sums : take_gradients(elements),
                   queue_.last_kernels()};
+  if (offloads_parameters(step_)) return queue_.await(queue_.add(update), library_.empty_segment());
   const bool shards = gathers_units(step_);
   const std::int64_t format = element_bytes(step_.formats.parameters);
   ProgramOp up = copy(OpKind::copy_in, Bytes((shards ? format : kExact) * elements));

@@ -16,9 +16,10 @@ Bytes moved_by_host(const StepOptions& step, std::int64_t elements);
 /// memory. Gradients are there already where they are scattered (GradientReduction), else they go
 /// down in fp32 behind their sum. The CPU updates the rank's shard in the time that it takes to
 /// move the bytes (Segment::host_moved); then the weights come back, in fp32 where the GPU holds
-/// whole ones, and are cast there. Sources: Ren et al., "ZeRO-Offload", ATC 2021; DeepSpeed
-/// runtime/zero/stage_1_and_2.py, csrc/adam/cpu_adam.cpp (recalled). Nothing of it overlaps with
-/// the next step (delayed updates are off by default), nor the copies with the update.
+/// whole ones, and are cast there; where the host keeps them (`offload_parameters`) they stay.
+/// Sources: Ren et al., "ZeRO-Offload", ATC 2021; DeepSpeed runtime/zero/stage_1_and_2.py,
+/// csrc/adam/cpu_adam.cpp (recalled). Nothing of it overlaps with the next step (delayed updates
+/// are off by default), nor the copies with the update.
 class HostUpdate {
  public:
   /// All have to outlive it.

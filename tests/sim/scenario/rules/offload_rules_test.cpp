@@ -58,5 +58,27 @@ TEST(OffloadRules, WhatTheCpuDoesNotUpdateIsRefused) {
   EXPECT_TRUE(refused([](Scenario& s) { s.step.mode = StepMode::inference; }));
 }
 
+TEST(OffloadRules, WeightsLiveWhereTheCpuUpdatesThem) {
+  Scenario scenario = offloaded();
+  scenario.step.offload_parameters = true;
+  EXPECT_EQ(paths_of(scenario), Paths{"training.offload_parameters"});  // nothing is gathered
+  scenario.step.data_parallel.sharding = Sharding::parameters;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+  scenario.step.offload_optimizer = false;
+  EXPECT_EQ(paths_of(scenario), Paths{"training.offload_parameters"});
+}
+
+TEST(OffloadRules, HostMemoryHoldsTheWeightsThatTravelBesideTheMasterWeights) {
+  // As above, and 2 bytes more of each of 6.74 billion: 113.0 GiB.
+  Scenario scenario = offloaded();
+  scenario.step.offload_parameters = true;
+  scenario.step.data_parallel.sharding = Sharding::parameters;
+  scenario.step.formats.parameters = Precision::bf16;
+  scenario.cluster.node.host_memory = 114_GiB;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+  scenario.cluster.node.host_memory = 112_GiB;
+  EXPECT_EQ(paths_of(scenario), Paths{"training.offload_optimizer"});
+}
+
 }  // namespace
 }  // namespace tessera

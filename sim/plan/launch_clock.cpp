@@ -1,0 +1,155 @@
+#include "sim/plan/launch_clock.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "sim/collectives/collective.h"
+#include "workloads/memory/memory_replay.h"
+#include "workloads/program/process_groups.h"
+
+namespace tessera {
+namespace {
+
+/// Micro-batches after which hosts are as far apart as their queues let them.
+constexpr int kSettled = 24;
+
+constexpr std::size_t index_of(StreamKind stream) {
+  return static_cast<std::size_t>(stream);
+}
+
+class LaunchClock {
+ public:
+  LaunchClock(const TimedProgram& timed, int stage)
+      : timed_(timed),
+        stage_(timed.program.stages[static_cast<std::size_t>(stage)]),
+        tuning_(timed.collectives.tuning()),
+        rank_(first_rank(timed.program, stage)),
+        drift_(timed.group_host_time[static_cast<std::size_t>(GroupKind::tensor)] > Seconds(0)
+                   ? 1
+                   : kSlowestHost) {}
+
+  LaunchTimes run() && {
+    LaunchTimes times;
+    times.micro_batches = std::max(telling_micro_batches(stage_), kSettled);
+    ends_.resize(stage_.ops.size());
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      const ProgramOp& op = stage_.ops[i];
+      times.issued.push_back(host_);
+      if (op.micro_batch < times.micro_batches) ends_[i] = run(op);
+      if (op.stream != StreamKind::compute) communicated_ = std::max(communicated_, ends_[i]);
+      times.communicated.push_back(communicated_);
+    }
+    return times;
+  }
+
+ private:
+  static int first_rank(const Program& program, int stage) {
+    int rank = 0;
+    while (program.program_number(rank) != stage) ++rank;
+    return rank;
+  }
+
+  /// Gives when it has ended.
+  Seconds run(const ProgramOp& op) {
+    const Seconds ready = std::max(end_of(op.waits[0]), end_of(op.waits[1]));
+    Seconds end = std::max(ready, of_stream(op.stream));
+    if (op.kind != OpKind::kernels) {
+      const Seconds others = op.group == GroupKind::tensor && is_collective(op.kind)
+                                 ? slowest_ + drift_ * timed_.host_time_of(op)
+                                 : Seconds(0);
+      end = launch(timed_.host_time_of(op), std::max({end, arrival(op), others}), duration_of(op),
+                   is_collective(op.kind) ? kEntriesOfCollective : 1);
+    } else {
+      const TimedSegment& segment = timed_.segments[static_cast<std::size_t>(op.segment.index())];
+      const auto kernels = static_cast<double>(segment.kernel_durations.size());
+      if (kernels == 0) pass(segment.host_time);
+      for (const Seconds duration : segment.kernel_durations)
+        end = launch(segment.host_time / kernels, end, duration);
+      if (timed_.program.segment(op.segment).host_sync) wait_for(end);
+    }
+    of_stream(op.stream) = end;
+    if (op.host_sync) wait_for(end);
+    return end;
+  }
+
+  /// Time of the host, and of the slowest of its group.
+  void pass(Seconds time) {
+    host_ += time;
+    slowest_ += drift_ * time;
+  }
+  void wait_for(Seconds end) {
+    host_ = std::max(host_, end);
+    slowest_ = std::max(slowest_, end);
+  }
+
+  /// A launch of so many entries of the queue, which starts at `ready` or when the host has issued
+  /// it.
+  Seconds launch(Seconds host_time, Seconds ready, Seconds duration, int entries = 1) {
+    pass(host_time);
+    while (queue_.size() + static_cast<std::size_t>(entries) > kQueuedLaunches) {
+      host_ = std::max(host_, queue_.front());
+      queue_.pop_front();
+    }
+    Seconds start = std::max(host_, ready);
+    if (timed_.single_hardware_queue) start = last_start_ = std::max(start, last_start_);
+    queue_.insert(queue_.end(), static_cast<std::size_t>(entries), start + duration);
+    return start + duration;
+  }
+
+  /// Of what another stage sends.
+  Seconds arrival(const ProgramOp& op) const {
+    return op.kind == OpKind::recv ? streams_[index_of(StreamKind::compute)] : Seconds(0);
+  }
+
+  Seconds duration_of(const ProgramOp& op) {
+    if (!is_collective(op.kind) || op.kind == OpKind::ring_shift) return Seconds(0);
+    const auto [entry, is_new] = durations_.try_emplace({op.kind, op.group, op.bytes});
+    if (is_new)
+      entry->second =
+          collective_cost(timed_.topology, timed_.collectives.call_of(timed_.program, op),
+                          gpus_of(op.group), tuning_)
+              .solo_time;
+    return entry->second;
+  }
+
+  const std::vector<int>& gpus_of(GroupKind group) {
+    const auto [entry, is_new] = groups_.try_emplace(group);
+    if (!is_new) return entry->second;
+    const ParallelLayout& layout = timed_.program.layout;
+    const GroupCoordinates key = group_key(rank_, group, layout);
+    for (int rank = 0; rank < layout.world_size(); ++rank)
+      if (is_group_member(rank, group, layout) && group_key(rank, group, layout) == key)
+        entry->second.push_back(timed_.program.gpu_of(rank));
+    return entry->second;
+  }
+
+  Seconds& of_stream(StreamKind stream) { return streams_[index_of(stream)]; }
+  Seconds end_of(std::int32_t op) const {
+    return op < 0 ? Seconds(0) : ends_[static_cast<std::size_t>(op)];
+  }
+
+  const TimedProgram& timed_;
+  const RankProgram& stage_;
+  CollectiveTuning tuning_;
+  int rank_;
+  double drift_;  ///< of the slowest host of the tensor group
+  Seconds host_, slowest_, last_start_, communicated_;
+  std::array<Seconds, kStreamCount> streams_{};
+  std::vector<Seconds> ends_;  ///< by op
+  std::deque<Seconds> queue_;  ///< ends of launches, the oldest first
+  std::map<GroupKind, std::vector<int>> groups_;
+  std::map<std::tuple<OpKind, GroupKind, Bytes>, Seconds> durations_;
+};
+
+}  // namespace
+
+LaunchTimes launch_times(const TimedProgram& timed, int stage) {
+  if (!timed.records_streams) return {};
+  return LaunchClock(timed, stage).run();
+}
+
+}  // namespace tessera
