@@ -5,7 +5,6 @@
 #include <set>
 
 #include "app/search/stage_of_layers.h"
-#include "app/search/stage_walk.h"
 #include "hw/power.h"
 #include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_overlay.h"
@@ -243,6 +242,11 @@ StepOptions LayoutBounds::laid_out_step(const Layout& layout) const {
   return step;
 }
 
+LaunchOrder LayoutBounds::launch_order(const Layout& layout) const {
+  return {.single_queue = base_.step.framework.cuda_device_max_connections == 1,
+          .gathers_move = layout.planned};
+}
+
 std::vector<int> LayoutBounds::layers_of_stages(const StepOptions& step) const {
   if (step.framework.modules != ModuleTree::megatron) return {};
   return layers_of_parts(base_.model.layers, step).value();
@@ -324,9 +328,9 @@ Seconds LayoutBounds::walked(const Layout& layout, const LayoutBound& refined) {
     const double before =
         layered ? std::accumulate(layers.begin(), layers.begin() + stage.stage, 0) : 0;
     const bool waits = before > 0 && layout.schedule != PipelineSchedule::dualpipe;
-    const StageEnds ends =
-        walked_stage(timed.program, stage, rank_of({.pipeline = stage.stage}, step.layout),
-                     timed.segments, waits ? costs->forward * before : Seconds(0), times);
+    const StageEnds ends = walked_stage(
+        timed.program, stage, rank_of({.pipeline = stage.stage}, step.layout), timed.segments,
+        waits ? costs->forward * before : Seconds(0), launch_order(layout), times);
     bound = std::max(bound, ends.all * kRounding);
     if (before > 0 && drains(step.schedule))
       bound = std::max(bound, (ends.last_pass + costs->backward * before) * kRounding);
@@ -341,7 +345,7 @@ Seconds LayoutBounds::piped(const Layout& layout, const LayoutBound& known) {
   const TimedStages timed =
       timed_stages(step, build_model_graph(base_.model, step), stages, {step.micro_batches()});
   CollectiveTimes times(topology_, base_.collectives);
-  const Seconds last = walked_pipeline(timed.program, timed.segments, times);
+  const Seconds last = walked_pipeline(timed.program, timed.segments, launch_order(layout), times);
   return std::max(known.step_time, last * kRounding);
 }
 

@@ -8,6 +8,7 @@
 #include "app/search/layer_costs.h"
 #include "app/search/layout.h"
 #include "app/search/stage_bound.h"
+#include "app/search/stage_walk.h"
 #include "predictor/weights/weights.h"
 
 namespace tessera {
@@ -61,6 +62,7 @@ class LayoutBounds {
 
   static Family family_of(const StepOptions& step);
   StepOptions laid_out_step(const Layout& layout) const;
+  LaunchOrder launch_order(const Layout& layout) const;
   /// By model part; empty where the framework does not split models.
   std::vector<int> layers_of_stages(const StepOptions& step) const;
   const LayerCosts& costs_of(const StepOptions& step);

@@ -16,11 +16,8 @@ std::vector<Candidate> OpenLayouts::taken(ByBound& queue, Seconds slowest, std::
 }
 
 std::vector<Candidate> OpenLayouts::take(Seconds slowest, std::size_t most) {
-  for (ByBound& queue : queues_) {
-    std::vector<Candidate> found = taken(queue, slowest, most);
-    if (!found.empty()) return found;
-  }
-  return {};
+  std::vector<Candidate> found = taken(recipes_, slowest, most);
+  return found.empty() ? taken(others_, slowest, most) : found;
 }
 
 bool OpenLayouts::has_any(Seconds slowest) const {
@@ -29,17 +26,17 @@ bool OpenLayouts::has_any(Seconds slowest) const {
 
 std::optional<Seconds> OpenLayouts::lowest_bound(Seconds slowest) const {
   std::optional<Seconds> lowest;
-  for (const ByBound& queue : queues_) {
-    if (queue.empty() || queue.top().bound.step_time > slowest) continue;
-    if (!lowest || queue.top().bound.step_time < *lowest) lowest = queue.top().bound.step_time;
+  for (const ByBound* queue : {&recipes_, &others_}) {
+    if (queue->empty() || queue->top().bound.step_time > slowest) continue;
+    if (!lowest || queue->top().bound.step_time < *lowest) lowest = queue->top().bound.step_time;
   }
   return lowest;
 }
 
 OpenLayouts::Split OpenLayouts::split(Seconds slowest) const {
   Split split;
-  for (const ByBound& queue : queues_)
-    for (const Candidate& candidate : queue.all())
+  for (const ByBound* queue : {&recipes_, &others_})
+    for (const Candidate& candidate : queue->all())
       ++(candidate.bound.step_time <= slowest ? split.open : split.slower);
   return split;
 }

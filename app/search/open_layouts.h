@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -32,18 +31,18 @@ struct Candidate {
 };
 
 /// Layouts that wait, in the order in which a search turns to them: recipes, which are simulated
-/// at once, then all others, then those with a memory plan: a plan takes seconds to make, and its
-/// bound knows nothing of what it costs. Each lowest bound first.
+/// at once, then all others, with a memory plan or without. Each lowest bound first, so that
+/// nothing is looked at whose bound is above the last of the best in the end.
 class OpenLayouts {
  public:
-  void add(const Candidate& candidate) { queue_of(candidate).push(candidate); }
-  void add_recipe(const Candidate& candidate) { queues_.front().push(candidate); }
+  void add(const Candidate& candidate) { others_.push(candidate); }
+  void add_recipe(const Candidate& candidate) { recipes_.push(candidate); }
 
   /// Up to `most` candidates of one level whose bound is not above `slowest`; they are taken out.
   /// One alone where it is to be simulated.
   std::vector<Candidate> take(Seconds slowest, std::size_t most);
   /// The same of the recipes alone.
-  std::vector<Candidate> take_recipe(Seconds slowest) { return taken(queues_.front(), slowest, 1); }
+  std::vector<Candidate> take_recipe(Seconds slowest) { return taken(recipes_, slowest, 1); }
   bool has_any(Seconds slowest) const;
 
   /// Of those not above `slowest`; empty where there are none.
@@ -59,11 +58,8 @@ class OpenLayouts {
     const std::vector<Candidate>& all() const { return c; }
   };
   static std::vector<Candidate> taken(ByBound& queue, Seconds slowest, std::size_t most);
-  ByBound& queue_of(const Candidate& candidate) {
-    return queues_[candidate.layout.planned ? 2 : 1];
-  }
 
-  std::array<ByBound, 3> queues_;
+  ByBound recipes_, others_;
 };
 
 }  // namespace tessera

@@ -62,8 +62,8 @@ struct SearchResult {
 /// The fastest layouts of `space` for `base`. A dozen recipes (recipes.h) are simulated first, then
 /// the layout with the lowest lower bound on step time is always next: it gets a finer bound, or is
 /// simulated where it has the finest, each in processes of their own, until the lowest bound
-/// exceeds the last of the best. Those too large by a bound are left out, those with a memory plan
-/// come last.
+/// exceeds the last of the best. Those too large by a bound are left out, or come with a memory
+/// plan.
 SearchResult search_layouts(const Scenario& base, const LayoutSpace& space,
                             const PredictorWeights& weights, const SearchOptions& options);
 

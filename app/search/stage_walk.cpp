@@ -12,31 +12,111 @@ bool is_of_pass(const ProgramOp& op) {
   return op.kind == OpKind::kernels && op.stream == StreamKind::compute && op.micro_batch >= 0;
 }
 
-/// One stage of a pipeline, as far as it was walked.
-struct WalkedStage {
-  std::array<Seconds, kStreamCount> streams{};
-  std::vector<Seconds> ends;
-  Seconds last;
+/// Gathers parameters of a layer for a backward pass, or casts what is gathered.
+bool gathers_for_backward(const ProgramOp& op) {
+  const bool of_parameters = op.group == GroupKind::shard || op.group == GroupKind::expert_data;
+  return of_parameters && op.layer >= 0 && op.phase != Phase::forward;
+}
 
-  Seconds ready_for(const ProgramOp& op) const {
-    Seconds start = streams[static_cast<std::size_t>(op.stream)];
+/// One stage, as far as it was walked: its ops in the order of their launch.
+class WalkedStage {
+ public:
+  WalkedStage(const RankProgram& stage, LaunchOrder order) : stage_(stage), order_(order) {
+    ends_.reserve(stage.ops.size());
+  }
+
+  std::size_t size() const { return ends_.size(); }
+  Seconds last() const { return last_; }
+  Seconds last_pass() const { return last_pass_; }
+
+  /// When the next op can start, not before `earliest`.
+  Seconds next_start(Seconds earliest) {
+    const ProgramOp& op = stage_.ops[size()];
+    begin_pass();
+    const auto stream = static_cast<std::size_t>(op.stream);
+    if (moves(op)) return std::max(earliest, started_pass_.of(stream));
+    const Seconds free = is_copy(op.kind) ? now_.streams[stream] : now_.of(stream);
+    Seconds start = std::max({earliest, free, busy_[stream]});
     for (const std::int32_t wait : op.waits)
-      if (wait >= 0 && wait < std::ssize(ends))
-        start = std::max(start, ends[static_cast<std::size_t>(wait)]);
+      if (wait >= 0 && wait < std::ssize(ends_))
+        start = std::max(start, ends_[static_cast<std::size_t>(wait)]);
     return start;
   }
-  void add(const ProgramOp& op, Seconds end) {
-    streams[static_cast<std::size_t>(op.stream)] = end;
-    ends.push_back(end);
-    last = std::max(last, end);
+
+  /// The next op starts and ends then; it has left the hardware queue at `left_queue`.
+  void add(Seconds start, Seconds end, Seconds left_queue) {
+    const ProgramOp& op = stage_.ops[size()];
+    const auto stream = static_cast<std::size_t>(op.stream);
+    busy_[stream] += end - start;
+    if (!moves(op)) {
+      now_.streams[stream] = end;
+      if (order_.single_queue && !is_copy(op.kind)) now_.turn = left_queue;
+    }
+    ends_.push_back(end);
+    last_ = std::max(last_, end);
+    if (is_of_pass(op)) last_pass_ = std::max(last_pass_, end);
   }
+
+ private:
+  struct Dates {
+    std::array<Seconds, kStreamCount> streams{};
+    Seconds turn;  ///< what was launched so far has left the hardware queue
+    Seconds of(std::size_t stream) const { return std::max(streams[stream], turn); }
+  };
+
+  bool moves(const ProgramOp& op) const { return order_.gathers_move && gathers_for_backward(op); }
+
+  void begin_pass() {
+    const auto op = static_cast<std::int32_t>(size());
+    while (next_pass_ < stage_.passes.size() && stage_.passes[next_pass_].begin <= op) {
+      started_pass_ = now_;
+      ++next_pass_;
+    }
+  }
+
+  const RankProgram& stage_;
+  LaunchOrder order_;
+  Dates now_, started_pass_;
+  std::array<Seconds, kStreamCount> busy_{};  ///< with what was launched so far, in any order
+  std::size_t next_pass_ = 0;
+  std::vector<Seconds> ends_;
+  Seconds last_, last_pass_;
+};
+
+/// Of ops of one rank in each stage.
+class OpTimes {
+ public:
+  OpTimes(const Program& program, const std::vector<TimedSegment>& segments, CollectiveTimes& times)
+      : program_(program), segments_(segments), times_(times) {}
+
+  Seconds of(const ProgramOp& op, int rank) {
+    if (op.kind == OpKind::kernels) return segment(op).duration;
+    return is_collective(op.kind) ? times_.alone(op, rank, program_) : Seconds(0);
+  }
+  Seconds message(const ProgramOp& op, int rank) { return times_.message(op, rank, program_); }
+  /// How long it is in the hardware queue once it has begun: kernels until the last of them does.
+  Seconds queued(const ProgramOp& op) const {
+    if (op.kind != OpKind::kernels) return Seconds(0);
+    return segment(op).duration - segment(op).last_kernel();
+  }
+
+ private:
+  const TimedSegment& segment(const ProgramOp& op) const {
+    return segments_[static_cast<std::size_t>(op.segment.index())];
+  }
+
+  const Program& program_;
+  const std::vector<TimedSegment>& segments_;
+  CollectiveTimes& times_;
 };
 
 class PipelineWalk {
  public:
-  PipelineWalk(const Program& program, const std::vector<TimedSegment>& segments,
+  PipelineWalk(const Program& program, const std::vector<TimedSegment>& segments, LaunchOrder order,
                CollectiveTimes& times)
-      : program_(program), segments_(segments), times_(times), walked_(program.stages.size()) {}
+      : program_(program), times_(program, segments, times) {
+    for (const RankProgram& stage : program.stages) walked_.emplace_back(stage, order);
+  }
 
   Seconds run() {
     for (bool moves = true; moves;) {
@@ -44,7 +124,7 @@ class PipelineWalk {
       for (std::size_t stage = 0; stage < walked_.size(); ++stage) moves |= advance(stage);
     }
     Seconds last;
-    for (const WalkedStage& stage : walked_) last = std::max(last, stage.last);
+    for (const WalkedStage& stage : walked_) last = std::max(last, stage.last());
     return last;
   }
 
@@ -54,34 +134,29 @@ class PipelineWalk {
   /// Up to a message that was not sent yet; false where it stands already.
   bool advance(std::size_t number) {
     const RankProgram& stage = program_.stages[number];
+    const int rank = rank_of({.pipeline = stage.stage}, program_.layout);
     WalkedStage& walked = walked_[number];
-    const std::size_t before = walked.ends.size();
+    const std::size_t before = walked.size();
     for (std::size_t at = before; at < stage.ops.size(); ++at) {
       const ProgramOp& op = stage.ops[at];
-      Seconds start = walked.ready_for(op);
+      Seconds arrival;
       if (op.kind == OpKind::recv) {
-        const auto arrival = arrivals_.find({op.peer_stage, stage.stage, op.tag});
-        if (arrival == arrivals_.end()) return at > before;
-        start = std::max(start, arrival->second);
+        const auto sent = arrivals_.find({op.peer_stage, stage.stage, op.tag});
+        if (sent == arrivals_.end()) return at > before;
+        arrival = sent->second;
       }
-      walked.add(op, start + duration_of(op, stage.stage));
-      if (op.kind == OpKind::send)
-        arrivals_[{stage.stage, op.peer_stage, op.tag}] = walked.ends.back();
+      const Seconds start = walked.next_start(Seconds(0));
+      const bool sends = op.kind == OpKind::send;
+      const Seconds time = sends ? times_.message(op, rank) : times_.of(op, rank);
+      const Seconds end = std::max(start + time, arrival);
+      walked.add(start, end, start + times_.queued(op));
+      if (sends) arrivals_[{stage.stage, op.peer_stage, op.tag}] = end;
     }
-    return walked.ends.size() > before;
-  }
-
-  Seconds duration_of(const ProgramOp& op, int stage) {
-    if (op.kind == OpKind::kernels)
-      return segments_[static_cast<std::size_t>(op.segment.index())].duration;
-    const int rank = rank_of({.pipeline = stage}, program_.layout);
-    if (op.kind == OpKind::send) return times_.message(op, rank, program_);
-    return is_collective(op.kind) ? times_.alone(op, rank, program_) : Seconds(0);
+    return walked.size() > before;
   }
 
   const Program& program_;
-  const std::vector<TimedSegment>& segments_;
-  CollectiveTimes& times_;
+  OpTimes times_;
   std::vector<WalkedStage> walked_;
   std::map<Message, Seconds> arrivals_;  ///< at the earliest
 };
@@ -89,34 +164,20 @@ class PipelineWalk {
 }  // namespace
 
 Seconds walked_pipeline(const Program& program, const std::vector<TimedSegment>& segments,
-                        CollectiveTimes& times) {
-  return PipelineWalk(program, segments, times).run();
+                        LaunchOrder order, CollectiveTimes& times) {
+  return PipelineWalk(program, segments, order, times).run();
 }
 
 StageEnds walked_stage(const Program& program, const RankProgram& stage, int rank,
                        const std::vector<TimedSegment>& segments, Seconds first_pass,
-                       CollectiveTimes& times) {
-  std::array<Seconds, kStreamCount> streams{};
-  std::vector<Seconds> ends;
-  ends.reserve(stage.ops.size());
-  StageEnds last;
+                       LaunchOrder order, CollectiveTimes& times) {
+  OpTimes op_times(program, segments, times);
+  WalkedStage walked(stage, order);
   for (const ProgramOp& op : stage.ops) {
-    Seconds& stream = streams[static_cast<std::size_t>(op.stream)];
-    Seconds start = is_of_pass(op) ? std::max(stream, first_pass) : stream;
-    for (const std::int32_t wait : op.waits)
-      if (wait >= 0 && wait < std::ssize(ends))
-        start = std::max(start, ends[static_cast<std::size_t>(wait)]);
-    Seconds duration;
-    if (op.kind == OpKind::kernels)
-      duration = segments[static_cast<std::size_t>(op.segment.index())].duration;
-    else if (is_collective(op.kind))
-      duration = times.alone(op, rank, program);
-    stream = start + duration;
-    ends.push_back(stream);
-    if (is_of_pass(op)) last.last_pass = std::max(last.last_pass, stream);
-    last.all = std::max(last.all, stream);
+    const Seconds start = walked.next_start(is_of_pass(op) ? first_pass : Seconds(0));
+    walked.add(start, start + op_times.of(op, rank), start + op_times.queued(op));
   }
-  return last;
+  return {.last_pass = walked.last_pass(), .all = walked.last()};
 }
 
 }  // namespace tessera

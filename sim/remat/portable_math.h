@@ -1,7 +1,11 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace tessera::remat {
 
@@ -42,6 +46,31 @@ inline double portable_exp2(double x) {
 
 inline double portable_exp(double x) {
   return portable_exp2(x * 1.44269504088896340736);
+}
+
+/// portable_exp of each of `values`, to the last bit: eight beside each other, as the steps of one
+/// wait for each other.
+inline void portable_exp_each(std::vector<double>& values) {
+  constexpr std::size_t kTogether = 8;
+  using Block = std::array<double, kTogether>;
+  for (std::size_t from = 0; from < values.size(); from += kTogether) {
+    const std::size_t count = std::min(kTogether, values.size() - from);
+    Block x{}, whole{}, r{}, sum{};
+    for (std::size_t i = 0; i < count; ++i) x[i] = values[from + i] * 1.44269504088896340736;
+    for (std::size_t i = 0; i < kTogether; ++i) {
+      const double bounded = std::max(x[i], -1001.0);
+      whole[i] =
+          static_cast<double>(static_cast<std::int64_t>(bounded < 0 ? bounded - 1 : bounded));
+      r[i] = (bounded - whole[i] - 0.5) * 0.69314718055994530942;
+      sum[i] = 1;
+    }
+    for (int k = 12; k >= 1; --k)
+      for (std::size_t i = 0; i < kTogether; ++i) sum[i] = 1 + sum[i] * r[i] / k;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double scaled = sum[i] * 1.41421356237309504880;
+      values[from + i] = x[i] < -1000 ? 0 : std::ldexp(scaled, static_cast<int>(whole[i]));
+    }
+  }
 }
 
 /// log2(x) for x from 2^-60 to 2^60, to 1e-12, by bisection.

@@ -85,6 +85,47 @@ class PlanMemory(EndToEnd):
             again = json.loads(self.run_tessera("simulate", "again.yaml", "--format", "json").stdout)
             self.assertAlmostEqual(again["step_time_s"] / way["step_time_s"], 1, delta=1e-9, msg=str(way["options"]))
 
+    def imported_step(self, kind, config, *settings):
+        """Of eight ranks that train GPT-2 large as `config` says: the scenario's file, and its step."""
+        self.plant("config.txt", config)
+        options = ("--model", "gpt2-large", "--cluster", "dgx-a100", "--gpus", "8", "--sequence-length", "1024")
+        if kind == "accelerate":
+            options += ("--global-batch", "32", "--micro-batch", "4")
+        self.assertEqual(self.run_tessera("import", kind, "config.txt", "--output", f"{kind}.yaml", *options).returncode, 0)
+        return f"{kind}.yaml", json.loads(self.run_tessera("simulate", f"{kind}.yaml", "--format", "json", *settings).stdout)
+
+    def exports(self, kind, framework, plain):
+        """What `framework` is told for a budget that all fits into, for less, and for a tight one."""
+        file, free = self.imported_step(kind, plain)
+        rank = free["memory"]["per_rank"][0]
+        for share in (1.1, 0.7, 0.438):
+            budget = int(rank["static_bytes"] + share * (rank["peak_bytes"] - rank["static_bytes"]))
+            result = self.run_tessera("plan", "export", file, "--fast", "--no-swap", "--to", framework, "--budget", f"{budget >> 20}MiB")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            plan = json.loads(result.stdout)
+            self.assertEqual(plan["settings"]["training.recompute"], "none" if share > 1 else "full")
+            self.assertLessEqual(plan["free_plan"]["peak_bytes"], budget)
+            yield plan
+
+    def test_what_fsdp_is_told_comes_back_as_the_same_step(self):
+        def config(lines):
+            return "\n".join(["distributed_type: FSDP", "fsdp_config:", "  fsdp_sharding_strategy: FULL_SHARD", *lines,
+                              "mixed_precision: bf16", "num_machines: 1", "num_processes: 8", ""])
+
+        for plan in self.exports("accelerate", "fsdp", config([])):
+            _, again = self.imported_step("accelerate", config(plan["options"][1:]))
+            self.assertEqual(again["step_time_s"], plan["step_time_s"])
+
+    def test_what_deepspeed_is_told_comes_back_as_the_same_step(self):
+        """Its file says how activations are checkpointed; whether they are, the model's code alone."""
+        plain = {"train_micro_batch_size_per_gpu": 4, "train_batch_size": 32, "bf16": {"enabled": True},
+                 "optimizer": {"type": "AdamW"}, "zero_optimization": {"stage": 2}}
+        for plan in self.exports("deepspeed", "deepspeed", json.dumps(plain)):
+            config, *code = plan["options"]
+            settings = ("--set", "training.recompute=full") if code else ()
+            _, again = self.imported_step("deepspeed", json.dumps({**plain, **json.loads(config)}), *settings)
+            self.assertEqual(again["step_time_s"], plan["step_time_s"])
+
     def test_sharded_parameters(self):
         self.plant("fsdp.yaml", "model: {extends: gpt2-large, layers: 8, vocab: 8192}\ncluster: dgx-a100\ntraining: {framework: fsdp, "
                    "precision: bf16, sequence_length: 1024, micro_batch: 8, global_batch: 64}\nparallelism: {data: 8}\n")

@@ -117,7 +117,10 @@ class PassWriter {
 
   void count_block(const StageOp& op) {
     if (op.block == last_block_ && op.layer == last_layer_) return;
-    if (last_block_ != kNone) ++run_;
+    if (last_block_ != kNone) {
+      close();  // what is open is of the block before
+      ++run_;
+    }
     last_block_ = op.block;
     last_layer_ = op.layer;
   }

@@ -1,7 +1,10 @@
 #include "sim/plan/memory/planned_stage.h"
 
+#include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "hw/units/text.h"
 #include "workloads/memory/memory_profile.h"
@@ -17,6 +20,47 @@ ProgramBlock block_of(const ChunkMemoryPlan& chunk, const std::string& name) {
   for (const StageTensor& tensor : chunk.ops.tensors)
     block.storages.push_back({tensor.name, tensor.role, StorageScope::local, tensor.bytes});
   return block;
+}
+
+bool gathers(const ProgramOp& op) {
+  return op.stream == StreamKind::data_comm &&
+         (op.phase == Phase::forward || op.phase == Phase::backward);
+}
+
+/// By op: ahead of which it starts at the earliest, itself for all but gathers with their casts.
+/// Those are held up by what they wait for, by their stream, and in one hardware queue by the
+/// kernels launched ahead of them, until the last of these begins.
+std::vector<std::size_t> earliest_places(const RankProgram& stage, bool single_queue) {
+  std::vector<std::size_t> places;
+  std::size_t stream = 0, kernels = 0;
+  const auto behind = [&](std::size_t op) { return gathers(stage.ops[op]) ? places[op] : op + 1; };
+  for (std::size_t i = 0; i < stage.ops.size(); ++i) {
+    const ProgramOp& op = stage.ops[i];
+    places.push_back(i);
+    if (gathers(op)) {
+      places[i] = std::max(stream, single_queue ? kernels : 0);
+      for (const std::int32_t wait : op.waits)
+        if (wait >= 0) places[i] = std::max(places[i], behind(static_cast<std::size_t>(wait)));
+    }
+    if (op.stream == StreamKind::data_comm) stream = behind(i);
+    if (op.stream == StreamKind::compute) kernels = i;
+  }
+  return places;
+}
+
+/// `stage` with gathers where they can start, for who counts memory in the order of its ops.
+RankProgram with_early_gathers(const RankProgram& stage, bool single_queue) {
+  const std::vector<std::size_t> places = earliest_places(stage, single_queue);
+  std::vector<std::size_t> order(places.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return std::pair(places[a], !gathers(stage.ops[a])) <
+           std::pair(places[b], !gathers(stage.ops[b]));
+  });
+  RankProgram early = stage;
+  early.ops.clear();
+  for (const std::size_t op : order) early.ops.push_back(stage.ops[op]);
+  return early;
 }
 
 }  // namespace
@@ -47,9 +91,13 @@ void write_stage(const StageMemoryPlan& plan, PassStyle style, Program& program)
   stage = put_planned_passes(stage, chunks, style.store, empty, program.segments);
 }
 
-void measure_stage(StageMemoryPlan& plan, Bytes budget, const TimedProgram& timed) {
+void measure_stage(StageMemoryPlan& plan, Bytes budget, TimedProgram& timed) {
   const AllocatorSetting& allocator = timed.library_memory.allocator;
+  RankProgram& stage = timed.program.stages[static_cast<std::size_t>(plan.stage)];
+  RankProgram early = with_early_gathers(stage, timed.single_hardware_queue);
+  std::swap(stage, early);
   const MemoryProfile profile = profile_memory(timed.program, plan.stage, allocator);
+  std::swap(stage, early);
   plan.planned_peak = profile.peak;
   plan.planned_reserved = profile.reserved;
   plan.missing = missing_bytes(profile, allocator, budget);

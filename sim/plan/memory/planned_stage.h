@@ -18,8 +18,9 @@ GradientStore gradient_store(const StepOptions& step);
 /// Puts the schedules of `plan` in the place of its stage's passes, and sets its peaks.
 void write_stage(const StageMemoryPlan& plan, PassStyle style, Program& program);
 
-/// Peaks of the stage as it is now, and what it lacks of `budget`.
-void measure_stage(StageMemoryPlan& plan, Bytes budget, const TimedProgram& timed);
+/// Peaks of the stage as it is now, and what it lacks of `budget`. Gathers count from where they
+/// can start, which may be ahead of kernels that were launched before them.
+void measure_stage(StageMemoryPlan& plan, Bytes budget, TimedProgram& timed);
 
 /// Plans the stage and rewrites it. Planners know nothing of what passes take besides, such as
 /// gathered parameters: where the whole does not fit, the next round leaves that much free. The

@@ -49,6 +49,20 @@ void KnownPlans::add(const remat::Graph& graph, const remat::PlanRequest& reques
   known_.emplace(key_of(graph, depth), Known{graph, request, result});
 }
 
+remat::Nanoseconds KnownPlans::bound(const remat::Graph& graph, const remat::PlanRequest& request,
+                                     remat::Nanoseconds time) {
+  const Key key = key_of(graph, 0);
+  const auto [begin, end] = bounds_.equal_range(key);
+  const auto found = std::find_if(begin, end, [&](const auto& entry) {
+    const Bounded& known = entry.second;
+    return known.time == time && is_same(known.request, request) && known.graph.same_problem(graph);
+  });
+  if (found != end) return found->second.bound;
+  const remat::Nanoseconds bound = remat::time_bound(graph, request.budget, request.link, time);
+  bounds_.emplace(key, Bounded{graph, request, time, bound});
+  return bound;
+}
+
 int in_flight(const RankProgram& stage) {
   const SplitMicroBatches split(stage);
   std::set<std::pair<std::int32_t, std::int32_t>> waiting;  // chunk and micro-batch
@@ -236,9 +250,9 @@ remat::PlanResult StagePlanner::solve(const StageOps& ops, const StageGraph& gra
 
 /// What waiting micro-batches keep is a plan's choice, not a need.
 Bytes StagePlanner::least_of_any_plan(const StageOps& ops) const {
-  const StageGraph alone = stage_graph(
-      ops, "", time_,
-      {.static_bytes = plan_->static_bytes + plan_->buffer_bytes, .while_waiting = {}});
+  const StageGraph alone =
+      stage_graph(ops, "", time_,
+                  {.static_bytes = plan_->static_bytes + plan_->buffer_bytes, .while_waiting = {}});
   return Bytes(remat::lower_bound(alone.graph).bytes);
 }
 
@@ -265,8 +279,8 @@ void StagePlanner::accept(Attempts made) {
       refuse(made[i]);
       continue;
     }
-    const auto bound = static_cast<double>(
-        remat::time_bound(graph, budget_.value(), request(Depth::fast).link, result.cost.time));
+    const auto bound =
+        static_cast<double>(known_.bound(graph, request(Depth::fast), result.cost.time));
     const double gap = bound > 0 ? static_cast<double>(result.cost.time) / bound - 1 : 0;
     plan.certified_gap = std::max(plan.certified_gap, gap);
     const remat::DecisionCounts counts = remat::count_decisions(graph, result.schedule);

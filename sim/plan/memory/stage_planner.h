@@ -35,6 +35,9 @@ class KnownPlans {
                                 int depth) const;
   void add(const remat::Graph& graph, const remat::PlanRequest& request, int depth,
            const remat::PlanResult& result);
+  /// What no plan of `graph` can beat, as one that takes `time` is known (remat::time_bound).
+  remat::Nanoseconds bound(const remat::Graph& graph, const remat::PlanRequest& request,
+                           remat::Nanoseconds time);
 
  private:
   struct Known {
@@ -42,12 +45,18 @@ class KnownPlans {
     remat::PlanRequest request;
     remat::PlanResult result;
   };
+  struct Bounded {
+    remat::Graph graph;
+    remat::PlanRequest request;
+    remat::Nanoseconds time = 0, bound = 0;
+  };
   using Key = std::tuple<remat::ByteCount, remat::Nanoseconds, int, int>;
   static Key key_of(const remat::Graph& graph, int depth) {
     return {graph.static_bytes(), graph.base_time(), graph.ops(), depth};
   }
 
   std::multimap<Key, Known> known_;
+  std::multimap<Key, Bounded> bounds_;
 };
 
 /// Plans the micro-batches of one stage: all of a chunk alike. Those that wait may each hold an

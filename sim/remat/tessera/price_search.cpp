@@ -105,18 +105,27 @@ double PriceSearch::bisect(Prices prices, const PriceSearchOptions& options) {
   return best;
 }
 
-void PriceSearch::step_prices(Prices& prices, double step) const {
+void PriceSearch::step_prices(Prices& prices, double step) {
   const std::vector<ByteCount>& peaks = evaluator_.stage_peaks();
   const auto room = static_cast<double>(std::max<ByteCount>(1, budget_ - graph_.static_bytes()));
+  steps_.clear();
+  factors_.clear();
   for (std::size_t t = 0; t < prices.stage.size(); ++t) {
-    double& price = prices.stage[t];
     const ByteCount over = peaks[t] - budget_;
-    if (price == 0 && over <= 0) continue;
+    if (prices.stage[t] == 0 && over <= 0) continue;
     double fill = std::clamp(static_cast<double>(over) / room, -1.0, 1.0);
     if (fill > 0) fill *= kOverWeight;
-    price *= portable_exp(2 * step * fill);
+    steps_.emplace_back(t, fill);
+    factors_.push_back(2 * step * fill);
+  }
+  portable_exp_each(factors_);
+  const double largest = kLargestPrice * unit_ * portable_exp2(kHighest);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const auto [t, fill] = steps_[i];
+    double& price = prices.stage[t];
+    price *= factors_[i];
     if (fill > 0) price += 0.3 * step * fill * unit_;
-    price = std::min(price, kLargestPrice * unit_ * portable_exp2(kHighest));
+    price = std::min(price, largest);
     if (price < kSmallestPrice * unit_) price = 0;
   }
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/remat/portable_math.h"
@@ -64,7 +66,7 @@ class PriceSearch {
   double bisect(Prices prices, const PriceSearchOptions& options);
   /// Multiplies prices by how full stages are; returns false where it should stop.
   void update(Prices& prices, const PriceSearchOptions& options);
-  void step_prices(Prices& prices, double step) const;
+  void step_prices(Prices& prices, double step);
   void neighbourhood(const PriceSearchOptions& options);
   void perturb(Prices& prices, const PriceSearchOptions& options);
   void start_from_slack();
@@ -78,6 +80,8 @@ class PriceSearch {
   PlanEvaluator evaluator_;
   StagePlan plan_, keep_all_;
   std::vector<double> times_, noisy_;
+  std::vector<std::pair<std::size_t, double>> steps_;  ///< of prices: the stage, and how full it is
+  std::vector<double> factors_;                        ///< likewise
   std::vector<Nanoseconds> clock_;
   std::vector<std::uint8_t> crowded_;  ///< by stage: over the budget without a plan
   std::vector<ByteCount> base_peaks_;

@@ -36,7 +36,9 @@ struct TwoStages {
     program.stages.push_back({.stage = 0, .ops = std::move(first), .passes = {}});
     program.stages.push_back({.stage = 1, .ops = std::move(second), .passes = {}});
   }
-  double walked() { return walked_pipeline(program, segments, times).value(); }
+  double walked(LaunchOrder order = {}) {
+    return walked_pipeline(program, segments, order, times).value();
+  }
   /// 256 MiB over NVLink at no more than 450 GB/s.
   double message_time() { return times.message(program.stages[0].ops[1], 0, program).value(); }
 };
@@ -59,6 +61,50 @@ TEST(PipelineWalk, MessagesGoBackAndForth) {
       {kernels(-1), message(OpKind::send, 1, 0, 0), message(OpKind::recv, 1, 1, -1), kernels(2)},
       {message(OpKind::recv, 0, 0, -1), kernels(0), message(OpKind::send, 0, 1, 1)});
   EXPECT_NEAR(stages.walked(), 3 + 2 * stages.message_time(), 1e-12);
+}
+
+ProgramOp gather(std::int32_t layer) {
+  return {.kind = OpKind::all_gather,
+          .stream = StreamKind::data_comm,
+          .phase = Phase::backward,
+          .group = GroupKind::shard,
+          .bytes = kMessage,
+          .layer = layer};
+}
+
+/// One stage of two ranks that gather over each other.
+struct OneStage : TwoStages {
+  explicit OneStage(std::vector<ProgramOp> ops) : TwoStages(std::move(ops), {}) {
+    program.layout = {.data = 2, .shard = 2};
+    segments.front().kernel_durations = {Seconds(0.75), Seconds(0.25)};
+  }
+  double gather_time() { return times.alone(gather(0), 0, program).value(); }
+};
+
+/// A gather that waits for nothing runs beside the kernels ahead of it, but for the hardware queue,
+/// which the last of these kernels leaves after 0.75 s.
+TEST(StageWalk, InOneHardwareQueueNothingOvertakes) {
+  OneStage stage({kernels(-1), gather(0), kernels(1)});
+  ASSERT_GT(stage.gather_time(), 0);
+  ASSERT_LT(stage.gather_time(), 0.2);
+  EXPECT_NEAR(stage.walked(), 1 + 1, 1e-12);
+  EXPECT_NEAR(stage.walked({.single_queue = true}), 1 + 1, 1e-12);  // over within the last kernel
+  stage.segments.front().kernel_durations = {Seconds(1)};
+  EXPECT_NEAR(stage.walked({.single_queue = true}), 2, 1e-12);  // the only kernel has begun
+  stage.segments.front().kernel_durations = {Seconds(1), Seconds(0)};
+  EXPECT_NEAR(stage.walked({.single_queue = true}), 1 + stage.gather_time() + 1, 1e-12);
+}
+
+/// Of a layer whose forward part runs again, at the earliest where the pass begins.
+TEST(StageWalk, WithAPlanGathersMayComeEarlierWithinTheirPass) {
+  OneStage stage({kernels(-1), kernels(-1), gather(3), kernels(2)});
+  stage.segments.front().kernel_durations = {Seconds(1), Seconds(0)};
+  stage.program.stages[0].passes = {{.part = PassPart::backward, .begin = 1, .end = 4}};
+  const double gathered = stage.gather_time();
+  EXPECT_NEAR(stage.walked({.single_queue = true}), 2 + gathered + 1, 1e-12);
+  EXPECT_NEAR(stage.walked({.single_queue = true, .gathers_move = true}), 3, 1e-12);
+  stage.program.stages[0].passes.front().begin = 2;
+  EXPECT_NEAR(stage.walked({.single_queue = true, .gathers_move = true}), 3 + gathered, 1e-12);
 }
 
 /// What is never sent holds nothing up: the walk stays a bound.

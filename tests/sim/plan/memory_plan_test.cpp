@@ -164,6 +164,35 @@ TEST_P(PlannedKinds, KeepWithinTheBudgetAndRunEveryOperator) {
   }
 }
 
+/// Of each collective that sums gradients, in order: kernels of backward passes submitted ahead of
+/// it that do not run again.
+std::vector<std::int64_t> kernels_ahead_of_sums(const TimedProgram& timed) {
+  std::vector<std::int64_t> ahead;
+  std::int64_t kernels = 0;
+  for (const ProgramOp& op : timed.program.stages[0].ops) {
+    if (op.kind == OpKind::reduce_scatter && op.phase == Phase::gradient_reduction)
+      ahead.push_back(kernels);
+    if (op.kind != OpKind::kernels || op.stream != StreamKind::compute) continue;
+    if (op.phase != Phase::backward) continue;
+    for (const KernelLaunch& launch : timed.program.segment(op.segment).kernels)
+      kernels += launch.recomputed ? 0 : 1;
+  }
+  return ahead;
+}
+
+/// What is summed has to be there: reductions of a layer come behind its last kernels, however
+/// many segments a plan cuts the layer into.
+TEST(MemoryPlan, GradientsAreSummedBehindTheKernelsThatMakeThem) {
+  const Scenario scenario =
+      gpt_of({.name = "fsdp", .data = 4, .shards_parameters = true}, "tessera");
+  const PlannedSteps steps = planned_at(scenario, 0.6);
+  ASSERT_TRUE(steps.memory.feasible()) << steps.memory.stages.front().infeasible;
+  const std::vector<std::int64_t> ahead = kernels_ahead_of_sums(steps.planned);
+  EXPECT_EQ(ahead.size(),
+            9 * 8);  // eight layers and what embedding and head share, of eight micro-batches
+  EXPECT_EQ(ahead, kernels_ahead_of_sums(steps.base));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     MemoryPlan, PlannedKinds,
     testing::Values(
