@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from tessera_command import EndToEnd
+from tessera_command import DATA_PARALLEL, EndToEnd
 
 BAD_INPUT, DOES_NOT_FIT = 3, 4
 GIB = 1 << 30
@@ -77,6 +77,7 @@ class PlanMemory(EndToEnd):
         exported = self.run_tessera("plan", "export", "plain.yaml", "--fast", "--no-swap", "--to", "megatron", "--budget", f"{budget >> 20}MiB")
         plan = json.loads(exported.stdout)
         self.assertEqual(exported.returncode, 0)
+        self.assertNotIn("approximate", plan)
         self.assertTrue(plan["fits"])
         self.assertGreaterEqual(plan["lost"], -0.01)
         for way in plan["tried"]:
@@ -84,6 +85,11 @@ class PlanMemory(EndToEnd):
             self.assertEqual(self.run_tessera("import", "megatron", "again.sh", "--output", "again.yaml").returncode, 0, way)
             again = json.loads(self.run_tessera("simulate", "again.yaml", "--format", "json").stdout)
             self.assertAlmostEqual(again["step_time_s"] / way["step_time_s"], 1, delta=1e-9, msg=str(way["options"]))
+
+    def test_options_of_another_framework_than_the_steps_are_approximate(self):
+        for framework, other in (("torchtitan", True), ("megatron", False)):
+            result = self.run_tessera("plan", "export", DATA_PARALLEL, "--fast", "--no-swap", "--to", framework, "--budget", "60GiB")
+            self.assertEqual("approximate" in json.loads(result.stdout), other, result.stdout)
 
     def imported_step(self, kind, config, *settings):
         """Of eight ranks that train GPT-2 large as `config` says: the scenario's file, and its step."""

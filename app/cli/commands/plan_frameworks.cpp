@@ -71,12 +71,17 @@ struct Framework {
   Texts (*options)(const Way&);
   bool layers;     ///< numbers of layers
   bool selective;  ///< parts of layers
+  std::vector<std::string_view> profiles;  ///< of jobs that it runs
 };
 
-constexpr std::array kFrameworks{Framework{"megatron", megatron_options, true, true},
-                                 Framework{"torchtitan", torchtitan_options, false, true},
-                                 Framework{"deepspeed", deepspeed_options, false, false},
-                                 Framework{"fsdp", fsdp_options, false, false}};
+const std::array kFrameworks{
+    Framework{"megatron", megatron_options, true, true,
+              {"megatron", "megatron-local", "megatron-2022", "megatron-deepspeed"}},
+    Framework{"torchtitan", torchtitan_options, false, true, {"torchtitan"}},
+    Framework{"deepspeed", deepspeed_options, false, false,
+              {"megatron-deepspeed", "fsdp", "hf-eager", "hf-compile", "torch-compile"}},
+    Framework{"fsdp", fsdp_options, false, false,
+              {"fsdp", "hf-eager", "hf-compile", "torch-compile", "llm-foundry"}}};
 
 const char* word_of(Recompute recompute) {
   if (recompute == Recompute::none) return "none";
@@ -198,13 +203,22 @@ std::vector<std::string> plan_framework_names() {
 }
 
 Json framework_plan(const Scenario& scenario, const PredictorWeights& weights, Bytes budget,
-                    const std::string& name) {
+                    const std::string& name, const PlanProgress& progress) {
   const Framework& framework = *std::ranges::find(kFrameworks, name, &Framework::name);
   const Trials trials(scenario, weights, budget);
+  const std::vector<Way> ways = ways_of(framework, trials);
   std::vector<Tried> tried;
-  for (const Way& way : ways_of(framework, trials)) tried.push_back(trials.of(way));
+  for (const Way& way : ways) {
+    progress(tried.size(), ways.size() + 1);
+    tried.push_back(trials.of(way));
+  }
+  progress(tried.size(), ways.size() + 1);
   const Tried& best = *std::ranges::min_element(tried, is_better);
   Json answer{{"framework", framework.name}, {"scenario", scenario.name}};
+  const std::string& profile = scenario.step.framework.name;
+  if (std::ranges::find(framework.profiles, profile) == framework.profiles.end())
+    answer["approximate"] = "the step is of framework profile " + profile +
+                            ", whose kernels and memory are not those of " + name;
   answer.update(json_of(framework, best));
   if (const std::optional<Tried> free = trials.free_plan()) {
     answer["free_plan"] = {{"step_time_s", free->step_time.value()},

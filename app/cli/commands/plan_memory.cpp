@@ -181,7 +181,10 @@ ExitCode run_framework_plan(const PlanMemoryOptions& options) {
   if (options.fast) scenario.memory.thorough = false;
   const Bytes budget =
       options.budget.empty() ? scenario.memory.budget : bytes_after("--budget", options.budget);
-  const auto answer = framework_plan(scenario, shipped_weights(), budget, options.framework);
+  StatusLine status;
+  const auto answer = framework_plan(
+      scenario, shipped_weights(), budget, options.framework,
+      [&](std::size_t done, std::size_t all) { status.show(done, all, "ways tried"); });
   print(answer.dump(2) + "\n");
   return answer["fits"].get<bool>() ? ExitCode::ok : ExitCode::does_not_fit;
 }

@@ -45,19 +45,22 @@ bool takes_any_order(const Convolution& c, ConvolutionPass pass) {
   return c.groups > 1 || (pass == ConvolutionPass::forward && single_pixels);
 }
 
-/// One pass: `read` -> `result`. Tensor cores take 16-bit operands with the channels of a pixel
-/// side by side; where images do not lie so, cuDNN copies operands and result, into its workspace.
+/// One pass: `read` -> `result`. Tensor cores take operands with the channels of a pixel side by
+/// side; where images do not lie so, cuDNN copies them, into its workspace. In 16 bit the result
+/// comes in that order, too, and is copied back; kernels of tf32 write it as images lie.
 void launch(Tape& tape, const std::string& name, const Convolution& shape, ConvolutionPass pass,
             std::vector<Tensor> read, const Tensor& result) {
   const Kernel kernel = kernel_of(tape, shape, pass);
-  const bool reorders = tape.reorders_images() && element_bytes(kernel.precision) == 2;
-  if (!reorders || takes_any_order(shape, pass))
+  const bool sixteen_bits = element_bytes(kernel.precision) == 2;
+  const bool on_tensor_cores = sixteen_bits || kernel.precision == Precision::tf32;
+  if (!tape.reorders_images() || !on_tensor_cores || takes_any_order(shape, pass))
     return tape.launch(name, kernel, read, std::span(&result, 1));
   for (Tensor& operand : read) {
     const Tensor given = operand;
     operand = tape.make(name + ".operand", StridedShape(given.sizes()), given.precision);
     reorder(tape, name, given, operand);
   }
+  if (!sixteen_bits) return tape.launch(name, kernel, read, std::span(&result, 1));
   const Tensor made = tape.make(name + ".made", result.shape, result.precision);
   tape.launch(name, kernel, read, std::span(&made, 1));
   reorder(tape, name, made, result);

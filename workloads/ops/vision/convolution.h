@@ -24,9 +24,10 @@ struct ConvolutionLayer {
 /// nn.Conv2d: one library call of 2 b out_height out_width out_channels in_channels window^2 /
 /// groups FLOPs, and one kernel that adds a bias in place. Backward: data gradient (where `x` needs
 /// one), weight gradient, column sum for the bias; a gradient with gaps is copied first. Saves x.
-/// Source: PyTorch aten/src/ATen/native/Convolution.cpp, convolution_backward. In 16 bit, where the
-/// tape reorders images, every pass copies its operands and its result, but forward products of
-/// single pixels and convolutions in groups (cuDNN's nchwToNhwc and nhwcToNchw kernels, as profiles show them).
+/// Source: PyTorch aten/src/ATen/native/Convolution.cpp, convolution_backward. Where the
+/// tape reorders images, every pass on tensor cores copies its operands, and in 16 bit its result,
+/// but forward products of single pixels and convolutions in groups (cuDNN's nchwToNhwc and
+/// nhwcToNchw, and kernels of tf32 named nhwckrsc_nchw, as profiles show them; recalled).
 Tensor conv2d(Tape& tape, const std::string& name, const Tensor& x, const ConvolutionLayer& layer);
 
 /// nn.ConvTranspose2d with a bias whose windows lie side by side (stride = `window`): the image
