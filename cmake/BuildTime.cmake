@@ -30,7 +30,8 @@ function(tessera_optimize_less option)
   endforeach()
 endfunction()
 tessera_optimize_less(-Os tessera_workloads)
-tessera_optimize_less(-O1 tessera_sim_report ${TESSERA_ANSWERS} tessera_app_serve tessera_app_shell)
+tessera_optimize_less(-O1 tessera_hw tessera_sim_collectives tessera_sim_scenario tessera_sim_config tessera_sim_formats tessera_sim_report
+    ${TESSERA_ANSWERS} tessera_app_serve tessera_app_shell)
 
 # The commands of both programs.
 target_precompile_headers(tessera_app_shell PRIVATE <CLI/CLI.hpp> <spdlog/spdlog.h>)
