@@ -167,7 +167,7 @@ struct FrameworkProfile {
   bool records_streams = false;  ///< what a collective read or wrote and is freed is given to
                                  ///< others behind the collective's end (memory/launch_times.h)
   bool bucket_copies = false;    ///< replicas hold gradients again in buckets of DDP
-  bool channels_last = false;    ///< images lie as 16-bit convolutions take them
+  bool channels_last = false;    ///< images lie as convolutions on tensor cores take them
   bool mask_buffers = true;      ///< layers of family gpt2 hold a causal mask over all positions
   /// CUDA_DEVICE_MAX_CONNECTIONS. 1: the streams of a GPU share one hardware queue, and kernels
   /// start in the order of their launches; more: every stream has a queue of its own.

@@ -34,7 +34,7 @@ struct TapeOptions {
   bool reentrant = false;            ///< FrameworkProfile::reentrant_checkpoints
   bool python_functions = false;     ///< FrameworkProfile::python_functions
   bool products_accumulate = false;  ///< a weight-gradient product may add to such a buffer itself
-  bool reorders_images = false;      ///< 16-bit convolutions copy images into their order and back
+  bool reorders_images = false;      ///< FrameworkProfile::channels_last is not set
 };
 
 /// What a checkpoint keeps of its first run; the rest runs again.

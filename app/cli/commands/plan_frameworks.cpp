@@ -218,7 +218,7 @@ Json framework_plan(const Scenario& scenario, const PredictorWeights& weights, B
   const std::string& profile = scenario.step.framework.name;
   if (std::ranges::find(framework.profiles, profile) == framework.profiles.end())
     answer["approximate"] = "the step is of framework profile " + profile +
-                            ", whose kernels and memory are not those of " + name;
+                            ", which is not known to describe jobs of " + name;
   answer.update(json_of(framework, best));
   if (const std::optional<Tried> free = trials.free_plan()) {
     answer["free_plan"] = {{"step_time_s", free->step_time.value()},
