@@ -45,6 +45,8 @@ void add_set_option(CLI::App& command, std::vector<std::string>& overrides);
 
 /// What the value of an option names; completion offers it. Shown in the help behind the option.
 inline constexpr const char* kScenarioId = "SCENARIO";
+inline constexpr const char* kSweepId = "SWEEP";
+inline constexpr const char* kNeighboursId = "JOBS";
 inline constexpr const char* kModelId = "MODEL";
 inline constexpr const char* kClusterId = "CLUSTER";
 inline constexpr const char* kGpuId = "GPU";

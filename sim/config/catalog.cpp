@@ -27,6 +27,12 @@ const char* subfolder(CatalogKind kind) {
       return "collectives";
     case CatalogKind::hosts:
       return "hosts";
+    case CatalogKind::sweeps:
+      return "sweeps";
+    case CatalogKind::neighbours:
+      return "neighbours";
+    case CatalogKind::reliability:
+      return "reliability";
   }
   return "";
 }

@@ -16,12 +16,15 @@ enum class CatalogKind : std::uint8_t {
   scenarios,
   overlays,
   collectives,
-  hosts
+  hosts,
+  sweeps,
+  neighbours,
+  reliability
 };
 
 /// The shipped descriptions: a folder with hw/gpus, hw/nodes, hw/clusters, models, frameworks,
-/// scenarios, overlays (of the user: none is shipped), collectives and hosts, in which `<id>.yaml`
-/// describes `id`.
+/// scenarios, overlays (of the user: none is shipped), collectives, hosts, sweeps, neighbours (jobs
+/// of one cluster) and reliability (published failures), in which `<id>.yaml` describes `id`.
 class Catalog {
  public:
   /// `root` is the repository's configs/ folder. It need not exist: then every list is empty.

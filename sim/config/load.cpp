@@ -14,8 +14,8 @@
 #include "sim/config/files/yaml_text.h"
 #include "sim/config/micro_batches.h"
 #include "sim/config/resolve.h"
-#include "sim/config/scenario_file.h"
 #include "sim/config/scenario_source.h"
+#include "sim/config/shipped_file.h"
 #include "sim/scenario/attention_choice.h"
 #include "sim/scenario/rules/check_scenario.h"
 
@@ -118,7 +118,7 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
 
 Scenario load_scenario(const fs::path& id_or_file, std::span<const std::string> overrides,
                        const Catalog& catalog) {
-  const fs::path file = scenario_file(id_or_file.string(), catalog);
+  const fs::path file = shipped_or_own_file(CatalogKind::scenarios, id_or_file.string(), catalog);
   const pb::Descriptor& type = *schema::Scenario::descriptor();
   ProblemList problems;
   YamlNode tree = read_yaml_file(file);
@@ -160,7 +160,7 @@ Scenario ScenarioSource::with_overrides(std::span<const std::string> overrides) 
 }
 
 ScenarioSource open_scenario(const fs::path& id_or_file, const Catalog& catalog) {
-  const fs::path file = scenario_file(id_or_file.string(), catalog);
+  const fs::path file = shipped_or_own_file(CatalogKind::scenarios, id_or_file.string(), catalog);
   return {read_yaml_file(file), file.stem().string(), catalog};
 }
 

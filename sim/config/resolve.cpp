@@ -18,7 +18,7 @@
 #include "sim/config/files/hugging_face_tree.h"
 #include "sim/config/files/text_file.h"
 #include "sim/config/merge.h"
-#include "sim/config/scenario_file.h"
+#include "sim/config/shipped_file.h"
 #include "sim/config/suggest.h"
 
 namespace tessera {

@@ -2,7 +2,7 @@
 
 Takes the files of dist/ (tools/release makes them) or of the folder in TESSERA_DIST. Needs root, debootstrap and the
 network. TESSERA_INSTALL_BASE keeps the bare system for the next time; TESSERA_INSTALL_ROOTS names root file systems of
-other distributions, separated by colons, in which the archive runs too.
+other distributions, separated by colons, in which the archive runs too. The image is built where podman is installed.
 """
 
 import json
@@ -156,6 +156,24 @@ class Installed(unittest.TestCase):
             self.assertEqual(inside(root, command).returncode, 0, command)
         environment = {"PYTHONPATH": folder + "/lib/python3/dist-packages"}
         self.assertGreater(float(self.runs(root, ["python3", "-c", PYTHON], user=NOBODY, env=environment)), 0.1)
+
+    @unittest.skipUnless(shutil.which("podman"), "needs podman")
+    def test_image_answers_and_writes_a_report(self):
+        image, base, work = "localhost/tessera-release-test", "localhost/tessera-release-test-base", self.scratch / "work"
+        self.addCleanup(subprocess.run, ["podman", "rmi", "--force", image, base], capture_output=True, check=False)
+        debian = self.bare_debian()
+        subprocess.run(f"tar -C '{debian}' -c . | podman import - {base}", shell=True, check=True, capture_output=True)
+        (self.scratch / "context").mkdir()
+        shutil.copyfile(ROOT / "Containerfile", self.scratch / "context/Containerfile")
+        shutil.copytree(DIST, self.scratch / "context/dist")
+        subprocess.run(["podman", "build", "--isolation", "chroot", "--network", "host", "--build-arg", f"BASE={base}", "-t", image,
+                        self.scratch / "context"], check=True, capture_output=True)
+        work.mkdir(mode=0o755)
+        result = subprocess.run(["podman", "run", "--rm", "--network", "none", "-v", f"{work}:/work", image, "simulate",
+                                 "gpt2-large_4xh100_dp4", "--report", "step.html"], capture_output=True, text=True, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("step time", result.stdout)
+        self.assertIn("<html", (work / "step.html").read_text())
 
 
 class Papers(unittest.TestCase):

@@ -32,7 +32,10 @@ const std::vector<std::pair<std::string, CatalogKind>> kCatalogLists{
     {"clusters", CatalogKind::clusters},
     {"models", CatalogKind::models},
     {"frameworks", CatalogKind::frameworks},
-    {"scenarios", CatalogKind::scenarios}};
+    {"scenarios", CatalogKind::scenarios},
+    {"sweeps", CatalogKind::sweeps},
+    {"neighbours", CatalogKind::neighbours},
+    {"reliability", CatalogKind::reliability}};
 
 /// Everything that is known of GPUs.
 void list_gpus_long() {

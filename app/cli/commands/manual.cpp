@@ -20,6 +20,8 @@ namespace {
 CompletionWords completion_words() {
   const Catalog catalog = shipped_catalog();
   CompletionWords words{{kScenarioId, catalog.ids(CatalogKind::scenarios)},
+                        {kSweepId, catalog.ids(CatalogKind::sweeps)},
+                        {kNeighboursId, catalog.ids(CatalogKind::neighbours)},
                         {kModelId, catalog.ids(CatalogKind::models)},
                         {kClusterId, catalog.ids(CatalogKind::clusters)},
                         {kGpuId, catalog.ids(CatalogKind::gpus)}};

@@ -6,6 +6,7 @@
 #include "app/neighbours/neighbour_answer.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
+#include "sim/config/shipped_file.h"
 
 namespace tessera {
 namespace {
@@ -18,7 +19,9 @@ struct NeighbourOptions {
 };
 
 void run_neighbours(const NeighbourOptions& options) {
-  const PlacedJobs placed = read_neighbours(options.file, shipped_catalog());
+  const Catalog catalog = shipped_catalog();
+  const PlacedJobs placed =
+      read_neighbours(shipped_or_own_file(CatalogKind::neighbours, options.file, catalog), catalog);
   const NeighbourAnswer answer = neighbours_answer(placed, options.steps, shipped_weights());
   print(options.format == "json" ? json_text(answer, TESSERA_VERSION)
                                  : for_people(table_text(answer, options.links)));
@@ -30,7 +33,11 @@ void add_neighbours_command(CLI::App& app) {
   auto options = std::make_shared<NeighbourOptions>();
   CLI::App* command = app.add_subcommand(
       "neighbours", "Simulate jobs that share a cluster: steps alone and together, shared links");
-  command->add_option("FILE", options->file, "with cluster: and jobs:")->required();
+  command
+      ->add_option("FILE", options->file,
+                   "with cluster: and jobs:, or an id of tessera list neighbours")
+      ->type_name(kNeighboursId)
+      ->required();
   command->add_option("--steps", options->steps, "that every job takes at least")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -26,6 +26,7 @@
 #include "hw/units/program_file.h"
 #include "hw/units/read_file.h"
 #include "hw/units/text.h"
+#include "sim/config/shipped_file.h"
 #include "sim/formats/output_file.h"
 
 namespace tessera {
@@ -155,7 +156,9 @@ ExitCode run_on_slurm(const SweepOptions& options) {
 
 ExitCode run_sweep_command(SweepOptions options) {
   if (options.file.empty())
-    throw InputError({"SWEEP.yaml", "is missing", "name a sweep, such as configs/sweeps/*.yaml"});
+    throw InputError(
+        {"SWEEP", "is missing", "name a sweep: a file, or one of tessera list sweeps"});
+  options.file = shipped_or_own_file(CatalogKind::sweeps, options.file, shipped_catalog());
   read_shard(options.shard, options.choice);
   const SweepSpec spec = read_sweep(options.file, shipped_catalog());
   const ScenarioSource source(spec.base, spec.source, shipped_catalog());
@@ -208,7 +211,10 @@ void add_merge_command(CLI::App& sweep, ExitCode& exit_code) {
 void add_sweep_command(CLI::App& app, ExitCode& exit_code) {
   auto options = std::make_shared<SweepOptions>();
   CLI::App* command = app.add_subcommand("sweep", "Simulate many variants of a scenario");
-  command->add_option("SWEEP.yaml", options->file, "what varies (docs/sweeps.md)");
+  command
+      ->add_option("SWEEP", options->file,
+                   "what varies: an id of tessera list sweeps, or a file (docs/sweeps.md)")
+      ->type_name(kSweepId);
   command->add_option("--out", options->folder, "folder for results.sqlite and results.csv");
   command->add_flag("--resume", options->resume, "go on where a run ended, keep what is stored");
   command->add_option("--jobs", options->jobs, "simulations at a time (default: one per core)")

@@ -10,7 +10,7 @@
 #include "app/shell/parsed_option.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
-#include "sim/config/suggest.h"
+#include "sim/config/shipped_file.h"
 #include "sim/longrun/checkpoint_writes.h"
 #include "sim/longrun/failure_file.h"
 #include "sim/reliability/node_pool.h"
@@ -34,22 +34,6 @@ Seconds positive_seconds_after(const char* option, const std::string& text) {
   const Seconds time = seconds_after(option, text);
   if (time.value() < 1e-6) throw InputError({option, "is " + text, "give more than 0 s"});
   return time;
-}
-
-/// A shipped file by its name, or the user's.
-fs::path failure_file(const std::string& name) {
-  const bool names_file = name.find('/') != std::string::npos || name.ends_with(".yaml") ||
-                          name.ends_with(".yml") || fs::exists(name);
-  if (names_file) return name;
-  const fs::path folder = home() / "configs/reliability";
-  if (fs::exists(folder / (name + ".yaml"))) return folder / (name + ".yaml");
-  std::vector<std::string> known;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".yaml") known.push_back(entry.path().stem().string());
-  std::ranges::sort(known);
-  throw InputError(
-      {"--failures", name + " is not in configs/reliability", suggestion(name, known)});
 }
 
 /// Failures of whole nodes at one rate, from the options.
@@ -120,7 +104,9 @@ void read_failure_options(const RunOptions& options, int gpus_per_node, RunAnswe
     answer.failures.resize(answer.failures.find(' '));
     answer.failures += " per 1000 node-days";
   } else if (!options.failures.empty()) {
-    plan.failures = read_failures(failure_file(options.failures), gpus_per_node);
+    plan.failures = read_failures(
+        shipped_or_own_file(CatalogKind::reliability, options.failures, shipped_catalog()),
+        gpus_per_node);
     answer.failures = plan.failures.name;
   } else {
     set_trace(options, answer);
