@@ -89,16 +89,37 @@ std::string did_you_mean(std::string_view candidate) {
 
 namespace {
 
-/// As many as four lines hold, and how many more there are.
-std::string use_one_of(std::span<const std::string> candidates) {
-  if (candidates.size() == 1) return "use " + listed(candidates);
+std::size_t common_beginning(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b, {}, plain, plain).in1 - a.begin());
+}
+
+/// Those that begin as `word` does come first, for a list that will not hold all.
+std::vector<std::string> by_beginning(std::string_view word,
+                                      std::span<const std::string> candidates) {
+  std::vector<std::string> sorted(candidates.begin(), candidates.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater{}, [word](const std::string& candidate) {
+    return common_beginning(word, candidate);
+  });
+  return sorted;
+}
+
+/// How many of the first words four lines hold.
+std::size_t held(std::span<const std::string> words) {
   std::size_t shown = 0, bytes = 0;
-  while (shown < candidates.size() && bytes + candidates[shown].size() <= kListedBytes)
-    bytes += candidates[shown++].size() + 2;
-  if (shown == candidates.size()) return "use one of " + listed(candidates);
+  while (shown < words.size() && bytes + words[shown].size() <= kListedBytes)
+    bytes += words[shown++].size() + 2;
+  return shown;
+}
+
+/// All, or as many as four lines hold and how many more there are.
+std::string use_one_of(std::string_view word, std::span<const std::string> candidates) {
+  if (candidates.size() == 1) return "use " + listed(candidates);
+  if (held(candidates) == candidates.size()) return "use one of " + listed(candidates);
+  const std::vector<std::string> nearer = by_beginning(word, candidates);
+  const std::size_t shown = held(nearer);
   std::string list;
-  for (const std::string& candidate : candidates.first(shown)) list += candidate + ", ";
-  list.resize(list.size() - std::min<std::size_t>(list.size(), 2));
+  for (const std::string& candidate : std::span(nearer).first(shown))
+    list += (list.empty() ? "" : ", ") + candidate;
   return "use one of " + list + " and " + std::to_string(candidates.size() - shown) + " more";
 }
 
@@ -106,9 +127,9 @@ std::string use_one_of(std::span<const std::string> candidates) {
 
 std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
   const std::vector<std::string> complete = completions(word, candidates);
-  if (complete.size() > 1) return use_one_of(complete);
+  if (complete.size() > 1) return use_one_of(word, complete);
   if (const std::string best = nearest(word, candidates); !best.empty()) return did_you_mean(best);
-  return use_one_of(candidates);
+  return use_one_of(word, candidates);
 }
 
 }  // namespace tessera

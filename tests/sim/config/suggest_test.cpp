@@ -56,6 +56,14 @@ TEST(Suggest, AListLongerThanFourLinesSaysHowManyMoreThereAre) {
   EXPECT_TRUE(suggestion("zzzzzzzz", words).ends_with(", word131 or word132"));
 }
 
+TEST(Suggest, AListThatIsNotWholeNamesThoseFirstThatBeginAlike) {
+  std::vector<std::string> words;
+  for (int i = 0; i < 40; ++i) words.push_back("word" + std::to_string(100 + i));
+  words.push_back("gpt3-175b_1024xh100_tp8_pp8");
+  EXPECT_TRUE(suggestion("gpt3-13b_a100", words)
+                  .starts_with("use one of gpt3-175b_1024xh100_tp8_pp8, word100, "));
+}
+
 TEST(Suggest, LongTextIsComparedWithNothing) {
   EXPECT_EQ(nearest(std::string(1 << 20, 't'), kWords), "");
 }
