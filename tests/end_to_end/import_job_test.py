@@ -101,6 +101,14 @@ class ImportJob(EndToEnd):
         self.answer("simulate", path, "--resolved", resolved)
         self.assertEqual(self.simulate(resolved)["approximations"], self.simulate(path)["approximations"])
 
+    def test_a_named_cluster_gets_as_many_nodes_as_the_caller_says(self):
+        self.assertIn("has 8; lower a size, or take a larger cluster: cluster.node_count = 4 (--nodes)",
+                      self.refused(MEGATRON, "--cluster", "dgx-a100"))
+        path, imported = self.imported("megatron", MEGATRON, "--cluster", "dgx-a100", "--nodes", "4")
+        self.assert_holds(imported, 'extends: "dgx-a100"', "node_count: 4")
+        self.assertIn("on 32 x A100-SXM4-80GB", self.answer("simulate", path))
+        self.assertIn("--nodes: has no --cluster beside it", self.refused(MEGATRON, "--nodes", "4"))
+
     def test_every_import_says_how_large_the_model_is(self):
         result = self.run_tessera("import", "megatron", self.plant("job.sh", MEGATRON))
         self.assertRegex(result.stderr, r"info: model job: 20\.\d\d billion parameters \(20\d{9}\)")

@@ -68,7 +68,11 @@ Scenario scenario_in(const std::string& yaml, const ImportJobCommand& command) {
     return ScenarioSource(parse_yaml(yaml, origin), file, shipped_catalog()).with({});
   } catch (const InputError& error) {
     std::vector<Problem> problems = error.problems();
-    for (Problem& problem : problems) problem.where = file + ", as a scenario";
+    for (Problem& problem : problems) {
+      problem.where = file + ", as a scenario";
+      if (problem.hint.find("cluster.node_count") != std::string::npos)
+        problem.hint += " (--nodes)";
+    }
     throw InputError(std::move(problems));
   }
 }
@@ -84,6 +88,9 @@ std::string model_line(const ModelSpec& model) {
 }
 
 void run_import_job(ImportJobCommand& command) {
+  if (command.options.nodes > 0 && command.options.cluster.empty())
+    throw InputError({"--nodes", "has no --cluster beside it",
+                      "name the cluster; without one, DGX H100 are assumed for the job's GPUs"});
   for (const std::string& definition : command.definitions) define(definition, command.options);
   if (!command.options.model.empty()) {
     const ModelSpec model = load_model(command.options.model, shipped_catalog());
@@ -123,6 +130,8 @@ void add_job_importer(CLI::App& import, const std::string& name, const std::stri
         ->type_name(kModelId);
   command->add_option("--cluster", job.cluster, "id of tessera list clusters, or a file")
       ->type_name(kClusterId);
+  command->add_option("--nodes", job.nodes, "of the cluster that --cluster names")
+      ->check(CLI::Range(1, 1'000'000));
   command->add_option("--gpus", job.gpus, "GPUs of the job")->check(CLI::Range(1, 1'000'000));
   command->add_option("--framework", job.framework, "id of tessera list frameworks, or a file");
   const auto size = CLI::Range(std::int64_t{1}, std::int64_t{100'000'000});

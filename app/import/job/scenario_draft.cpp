@@ -104,8 +104,15 @@ void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& op
   draft.approximate(name + (value.empty() ? "" : " = " + value) + " " + what);
 }
 
+/// The cluster of the options, with as many nodes as they say.
+void set_named_cluster(ScenarioDraft& draft, const JobOptions& options) {
+  if (options.nodes == 0) return draft.set_text("cluster", options.cluster);
+  draft.set_text("cluster.extends", options.cluster);
+  draft.set("cluster.node_count", options.nodes);
+}
+
 void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus) {
-  if (!options.cluster.empty()) return draft.set_text("cluster", options.cluster);
+  if (!options.cluster.empty()) return set_named_cluster(draft, options);
   constexpr std::int64_t kGpusOfNode = 8;
   const std::int64_t nodes = (gpus + kGpusOfNode - 1) / kGpusOfNode;
   ShippedCluster cluster = kClusters.back();
