@@ -89,8 +89,10 @@ std::string did_you_mean(std::string_view candidate) {
 
 namespace {
 
-std::size_t common_beginning(std::string_view a, std::string_view b) {
-  return static_cast<std::size_t>(std::ranges::mismatch(a, b, {}, plain, plain).in1 - a.begin());
+/// Letters; 0 where too few are alike to mean anything.
+std::ptrdiff_t common_beginning(std::string_view a, std::string_view b) {
+  const auto letters = std::ranges::mismatch(a, b, {}, plain, plain).in1 - a.begin();
+  return letters < std::ptrdiff_t{kShortestBeginning} ? 0 : letters;
 }
 
 /// Those that begin as `word` does come first, for a list that will not hold all.
