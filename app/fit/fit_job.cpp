@@ -7,6 +7,7 @@
 #include "app/fit/job_kind.h"
 #include "app/import/job/scenario_draft.h"
 #include "hw/units/input_error.h"
+#include "predictor/gpu/gpu_support.h"
 #include "sim/config/files/text_file.h"
 #include "sim/config/files/yaml_text.h"
 #include "sim/config/load.h"
@@ -37,8 +38,7 @@ ImportedJob job_of_model(const std::string& id_or_file, JobOptions options,
   options.model = id_or_file;
   options.longest_sequence = model.max_positions;
   set_model_and_framework(draft, options, model.name, plain ? "hf-eager" : "megatron");
-  draft.set("training.precision", "bf16");
-  draft.assume("precision bf16");
+  assume_precision(draft, options);
   ForeignFields nothing;
   set_data_parallel_job(draft, nothing, options, {});
   ImportedJob job = draft.finish({});
@@ -91,6 +91,7 @@ FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
   const ClusterSpec cluster = load_cluster(need_cluster(options, what), catalog);
   const std::string name = shown_path(what);
   options.cluster_gpus = cluster.gpu_count();
+  options.precision = name_of(usual_precision(cluster.node.gpu));
   if (kind == JobKind::megatron) {
     const ImportedJob job = import_script(read_text_file(what), name, options);
     return of_import(job, name, job.by_torchtitan ? "torchtitan job" : "Megatron-LM job", catalog);

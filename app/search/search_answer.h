@@ -20,6 +20,10 @@ struct SearchCase {
   Bytes gpu_memory;
   Economy economy;
   SearchResult found;
+  std::string framework = {};  ///< profile
+  std::string precision = {};  ///< of products
+  std::int64_t sequence_length = 0;
+  std::int64_t global_batch = 0;                 ///< sequences
   std::vector<std::string> approximations = {};  ///< where it is not the job it stands for
 
   /// The fastest layout; null where none fits.

@@ -67,6 +67,14 @@ std::string title(const SearchCase& of) {
   return of.model + " on " + std::to_string(of.gpus) + " x " + of.gpu + " of " + of.cluster;
 }
 
+/// What all layouts have in common; the case's cluster is in the title.
+std::string job_text(const SearchCase& of) {
+  return formatted("framework %s, %s, sequences of %lld tokens, %lld in a step\n",
+                   of.framework.c_str(), of.precision.c_str(),
+                   static_cast<long long>(of.sequence_length),
+                   static_cast<long long>(of.global_batch));
+}
+
 std::string proof_text(const SearchCase& of, std::size_t top) {
   const SearchResult& found = of.found;
   if (!found.proven()) {
@@ -114,8 +122,8 @@ std::string approximate_text(const std::vector<SearchCase>& cases) {
 }
 
 std::string detailed(const SearchCase& of, std::size_t top) {
-  std::string text = title(of) + "\n" + counts_text(of.found.counts) + proof_text(of, top) +
-                     unpriced_text({of}) + approximate_text({of});
+  std::string text = title(of) + "\n" + job_text(of) + counts_text(of.found.counts) +
+                     proof_text(of, top) + unpriced_text({of}) + approximate_text({of});
   if (!of.found.failure.empty()) text += "failed: " + of.found.failure + "\n";
   if (of.best() == nullptr) return text;
   text += "\n" + std::string(kIndent, ' ') + kHead + "\n";

@@ -43,6 +43,11 @@ void require_products(const GpuSpec& gpu, Precision precision) {
        .hint = "compute them in one of " + supported_products(gpu) + ", or choose another GPU"});
 }
 
+Precision usual_precision(const GpuSpec& gpu) {
+  if (supports_products(gpu, Precision::bf16)) return Precision::bf16;
+  return supports_products(gpu, Precision::fp16) ? Precision::fp16 : Precision::fp32;
+}
+
 bool supports(const GpuSpec& gpu, AttentionImplementation implementation) {
   if (implementation == AttentionImplementation::flash3)
     return gpu.architecture == Architecture::hopper;

@@ -20,6 +20,8 @@ constexpr bool is_product(KernelKind kind) {
 bool supports_products(const GpuSpec& gpu, Precision precision);
 /// Throws InputError naming the GPU, the precision and those that it has instead.
 void require_products(const GpuSpec& gpu, Precision precision);
+/// What people train in on `gpu`: bf16, where it has none fp16, else fp32.
+Precision usual_precision(const GpuSpec& gpu);
 
 /// Fused attention needs compute capability 8.0, FlashAttention-3 needs Hopper.
 bool supports(const GpuSpec& gpu, AttentionImplementation implementation);

@@ -24,6 +24,10 @@ class Fit(EndToEnd):
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
 
+    def test_a_model_alone_is_trained_in_what_the_gpu_has(self):
+        for cluster, precision in (("dgx-h100", "bf16"), ("dgx-1-v100", "fp16"), ("dgx-1-p100", "fp32")):
+            self.assertEqual(self.fit("gpt2", cluster)["precision"], precision, cluster)
+
     def test_outcomes_are_counted_by_the_verdict_that_fit_would_give(self):
         # 0.856 to 1.143 of what is simulated, on 80 GiB: 60 GiB take at most 68.6, 80 between 68.4 and 91.4, 100 at least 85.6.
         jobs = [(60, "ok"), (60, "ok"), (60, "oom"), (80, "ok"), (80, "oom"), (100, "oom")]

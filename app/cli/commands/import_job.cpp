@@ -16,6 +16,7 @@
 #include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "hw/units/replace_file.h"
+#include "predictor/gpu/gpu_support.h"
 #include "sim/config/files/text_file.h"
 #include "sim/config/files/yaml_text.h"
 #include "sim/config/load.h"
@@ -98,6 +99,9 @@ void run_import_job(ImportJobCommand& command) {
     command.options.hidden = model.hidden;
     command.options.layers = model.layers;
   }
+  if (!command.options.cluster.empty())
+    command.options.precision =
+        name_of(usual_precision(load_cluster(command.options.cluster, shipped_catalog()).node.gpu));
   const std::filesystem::path folder = std::filesystem::path(command.file).parent_path();
   command.options.folder = folder.empty() ? "." : folder;
   const ImportedJob job = command.importer(command.file, command.options);

@@ -20,7 +20,9 @@
 #include "app/shell/progress.h"
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
+#include "predictor/gpu/gpu_support.h"
 #include "predictor/weights/weights.h"
+#include "sim/config/load.h"
 #include "sim/config/scenario_source.h"
 #include "sim/formats/output_file.h"
 #include "workloads/model_spec.h"
@@ -32,7 +34,7 @@ struct PlanParallelismOptions {
   std::string models, clusters;  ///< separated by commas
   std::int64_t global_batch = 0;
   std::string sequence_length;
-  std::string precision = "bf16";
+  std::string precision;  ///< empty: what the GPU has
   std::string framework = "megatron";
   std::vector<std::string> overrides;
   std::vector<std::string> prices;  ///< GPU=USD
@@ -97,13 +99,19 @@ const std::vector<std::string> kSharding = {"none", "optimizer", "gradients", "p
 const std::vector<std::string> kRecompute = {"none", "selective", "full", "plan"};
 const std::vector<std::string> kObjectives = {"time", "tokens-per-dollar", "energy"};
 
+/// Of the options, else what people train in on the cluster's GPUs.
+std::string precision_on(const std::string& cluster, const PlanParallelismOptions& options) {
+  if (!options.precision.empty()) return options.precision;
+  return std::string(name_of(usual_precision(load_cluster(cluster, shipped_catalog()).node.gpu)));
+}
+
 Scenario base_with(const std::string& sequence_length, const PlanParallelismOptions& options,
                    const std::string& model, const std::string& cluster) {
   std::vector<std::string> settings = {
       "model=" + model,
       "cluster=" + cluster,
       "training.framework=" + options.framework,
-      "training.precision=" + options.precision,
+      "training.precision=" + precision_on(cluster, options),
       "training.global_batch=" + std::to_string(options.global_batch),
       "training.micro_batch=1",
       "training.sequence_length=" + sequence_length};
@@ -164,6 +172,10 @@ CaseToSearch case_of(const std::shared_ptr<const Scenario>& base, int gpus,
       .gpu_memory = gpu.memory,
       .economy = Economy::of(gpu),
       .found = {},
+      .framework = base->step.framework.name,
+      .precision = std::string(name_of(base->step.precision)),
+      .sequence_length = base->step.sequence_length,
+      .global_batch = base->step.global_batch,
       .approximations = base->approximations};
   if (of.gpus > base->cluster.gpu_count())
     throw InputError({"--gpus",
@@ -331,7 +343,8 @@ void add_plan_parallelism_command(CLI::App& plan, ExitCode& exit_code) {
   command->add_option("--sequence-length", options->sequence_length,
                       "tokens per sequence (default: as far as the model's positions reach, 4096 "
                       "where it has none)");
-  command->add_option("--precision", options->precision, "of products")->capture_default_str();
+  command->add_option("--precision", options->precision,
+                      "of products (default: bf16, on GPUs without it fp16, else fp32)");
   command->add_option("--framework", options->framework, "profile")->capture_default_str();
   add_set_option(*command, options->overrides);
   command->add_option("--top", options->top, "so many layouts are proven the fastest")

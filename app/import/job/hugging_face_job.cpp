@@ -46,8 +46,7 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
   if (!beyond.empty())
     draft.assume("framework megatron, which alone has the model's " + beyond.front());
   draft.set("model", std::move(read.tree));
-  draft.set("training.precision", "bf16");
-  draft.assume("precision bf16");
+  assume_precision(draft, options);
   if (read.said.checkpoints) draft.set("training.recompute", "full");
   ForeignFields nothing;
   set_data_parallel_job(draft, nothing, options, {});

@@ -28,6 +28,7 @@ struct ImportedJob {
 struct JobOptions {
   std::string model;       ///< id, file, or config.json; of formats that do not describe the model
   std::string cluster;     ///< id or file
+  std::string precision = "bf16";  ///< of products, where the file does not say
   std::int64_t nodes = 0;  ///< of `cluster`; 0: as many as it has
   std::string framework;
   std::int64_t gpus = 0;

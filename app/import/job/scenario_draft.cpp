@@ -59,6 +59,13 @@ void check_sizes(ForeignFields& fields, const BatchSizes& sizes, std::int64_t re
                 "correct the file, or give --gpus");
 }
 
+/// The cluster of the options, with as many nodes as they say.
+void set_named_cluster(ScenarioDraft& draft, const JobOptions& options) {
+  if (options.nodes == 0) return draft.set_text("cluster", options.cluster);
+  draft.set_text("cluster.extends", options.cluster);
+  draft.set("cluster.node_count", options.nodes);
+}
+
 }  // namespace
 
 void ScenarioDraft::set(std::string_view path, const std::string& value) {
@@ -104,11 +111,9 @@ void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& op
   draft.approximate(name + (value.empty() ? "" : " = " + value) + " " + what);
 }
 
-/// The cluster of the options, with as many nodes as they say.
-void set_named_cluster(ScenarioDraft& draft, const JobOptions& options) {
-  if (options.nodes == 0) return draft.set_text("cluster", options.cluster);
-  draft.set_text("cluster.extends", options.cluster);
-  draft.set("cluster.node_count", options.nodes);
+void assume_precision(ScenarioDraft& draft, const JobOptions& options) {
+  draft.set("training.precision", options.precision);
+  draft.assume("precision " + options.precision);
 }
 
 void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus) {

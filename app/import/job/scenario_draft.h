@@ -42,6 +42,9 @@ class ScenarioDraft {
 void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
                const std::string& name, const std::string& what, const std::string& hint);
 
+/// Sets `training.precision` to that of the options.
+void assume_precision(ScenarioDraft& draft, const JobOptions& options);
+
 /// Sets `cluster`: the one of the options, else a shipped one that holds `gpus`.
 void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus);
 

@@ -24,6 +24,11 @@ class Search(EndToEnd):
     def plan(self, *arguments):
         return json.loads(self.answer("plan", "parallelism", *arguments, *STEP, *NARROW, "--format", "json"))
 
+    def test_gpus_without_bf16_are_searched_in_fp16(self):
+        text = self.answer("plan", "parallelism", "gpt2", "dgx-1-v100", "--gpus", "4", "--global-batch", "8",
+                           "--sequence-length", "1024")
+        self.assertIn("\nframework megatron, fp16, sequences of 1024 tokens, 8 in a step\n", text)
+
     def test_the_first_layout_simulates_as_it_says(self):
         case = self.plan("gpt2", "hgx-h100-4")["cases"][0]
         self.assertTrue(case["proven"])
