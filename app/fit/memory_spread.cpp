@@ -13,9 +13,9 @@ namespace {
 constexpr double kMeasuredLow = 0.925;
 constexpr double kMeasuredHigh = 1.069;
 
-/// Judged: profiles without a single measured peak are given twice the error of those with some.
-/// Their tensors are counted by the same rules, held to the last byte against PyTorch's own
-/// (tests/pytorch); what their allocator and libraries add was never measured.
+/// Judged: profiles of which the five sources have no peak are given twice the error of those with
+/// some. Their tensors are counted by the same rules, held to the last byte against PyTorch's own
+/// (tests/pytorch); what their allocator and libraries add was not measured by any of the five.
 constexpr double kJudgedWidening = 2;
 
 /// Profiles that the peaks were measured with.
@@ -47,8 +47,8 @@ MemorySpread memory_spread(const Scenario& scenario) {
   if (trains && is_measured(profile))
     return {kMeasuredLow, kMeasuredHigh, "from 223 measured peaks of five sources"};
   return {std::pow(kMeasuredLow, kJudgedWidening), std::pow(kMeasuredHigh, kJudgedWidening),
-          "judged: no peak of profile " + profile + (trains ? "" : " without an optimizer") +
-              " was measured"};
+          "judged, twice that of five sources of measured peaks: none of them ran profile " +
+              profile + (trains ? "" : " without an optimizer")};
 }
 
 FitVerdict verdict_of(Bytes needed, Bytes capacity, const MemorySpread& spread) {
