@@ -1,5 +1,5 @@
 // Tables of results/plans/libra.txt: every planner on one iteration of the same eleven models.
-// Usage: libra_study [MODEL]; writes to stdout.
+// Usage: libra_study [MODEL]; writes to stdout. A process per model, two at a time.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,6 +16,7 @@
 #include "sim/plan/memory/megatron_planner.h"
 #include "sim/plan/memory/memory_plan.h"
 #include "sim/plan/plan.h"
+#include "sim/process/answer.h"
 #include "sim/remat/libra_planner.h"
 #include "sim/remat/planner.h"
 #include "sim/scenario/names.h"
@@ -47,6 +48,7 @@ constexpr const char* kPlanners[] = {
     "tessera", "no swap",  "libra", "unrefined", "chen_sqrt",      "chen_greedy",
     "rotor",   "knapsack", "dtr",   "capuchin",  "megatron_block", "megatron_uniform"};
 constexpr double kShares[] = {0.8, 0.6, 0.5, 0.4, 0.3, 0.2};
+constexpr double kTimeShares[] = {0.8, 0.6, 0.4, 0.2};  ///< with a table of their own
 
 /// A step of one V100 with 16 GB as planners see it.
 struct Iteration {
@@ -97,8 +99,10 @@ struct Answer {
   double plan_ms = 0;
 };
 
-/// CPU time of this process, which has one thread: other jobs of the machine do not count.
+/// CPU time of this process, which has one thread: other jobs of the machine do not count. Below
+/// the largest working set there is no plan, and none is looked for.
 Answer ask(const std::string& name, const Model& model, const Iteration& step, ByteCount budget) {
+  if (budget < remat::lower_bound(step.graph()).bytes) return {};
   std::unique_ptr<remat::Planner> planner;
   if (name.starts_with("megatron")) {
     if (!model.has_layers) return {};
@@ -117,10 +121,28 @@ Answer ask(const std::string& name, const Model& model, const Iteration& step, B
   return {.fits = cost.peak <= budget, .time = cost.time, .plan_ms = ms};
 }
 
-void head(const char* first) {
-  std::printf("%-14s", first);
-  for (const char* name : kPlanners) std::printf(" %11.11s", name);
-  std::printf("\n");
+using Lines = std::vector<std::string>;
+
+std::string number(const char* form, double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, form, value);
+  return text;
+}
+
+std::string cell(const std::string& text) {
+  return std::string(text.size() < 11 ? 12 - text.size() : 1, ' ') + text;
+}
+
+/// `text` to at most `width` characters, filled up with spaces.
+std::string left(std::string text, std::size_t width) {
+  text.resize(width, ' ');
+  return text;
+}
+
+std::string head(const char* first) {
+  std::string line = left(first, 14);
+  for (const std::string name : kPlanners) line += cell(name.substr(0, 11));
+  return line + "\n";
 }
 
 /// What one model says, for all tables.
@@ -145,129 +167,134 @@ double slowdown(const Row& row, const Answer& answer) {
 }
 
 /// A cell per planner, of the answers at `share`.
-void table(const std::vector<Row>& rows, double share,
-           const std::function<std::string(const Row&, const Answer&)>& cell) {
+std::string line(const Row& row, double share,
+                 const std::function<std::string(const Answer&)>& text) {
   const auto at = static_cast<std::size_t>(std::ranges::find(kShares, share) - kShares);
-  head("model");
-  for (const Row& row : rows) {
-    std::printf("%-14s", row.model->id);
-    for (const auto& answers : row.answers) std::printf(" %11s", cell(row, answers[at]).c_str());
-    std::printf("\n");
-  }
-  std::printf("\n");
-}
-
-std::string number(const char* form, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, form, value);
-  return text;
-}
-
-void times(const std::vector<Row>& rows) {
-  for (const double share : {0.8, 0.6, 0.4, 0.2}) {
-    std::printf("Time over that without a plan, at %.1f of the activations\n", share);
-    table(rows, share, [](const Row& row, const Answer& answer) {
-      return answer.fits ? number("%.3f", slowdown(row, answer)) : std::string("-");
-    });
-  }
-}
-
-/// The time that libra's refinement takes off its greedy plan.
-void refinements(const std::vector<Row>& rows) {
-  const auto at = [](const char* name) {
-    return static_cast<std::size_t>(std::ranges::find(kPlanners, std::string_view(name)) -
-                                    kPlanners);
-  };
-  std::printf("What refinement takes off libra's time [%%], by share of the activations\n%-14s",
-              "model");
-  for (const double share : kShares) std::printf(" %7.1f", share);
-  std::printf("\n");
-  for (const Row& row : rows) {
-    std::printf("%-14s", row.model->id);
-    for (std::size_t i = 0; i < std::size(kShares); ++i) {
-      const Answer& refined = row.answers[at("libra")][i];
-      const Answer& greedy = row.answers[at("unrefined")][i];
-      const double gain =
-          100 - 100 * static_cast<double>(refined.time) / static_cast<double>(greedy.time);
-      std::printf(" %7s", refined.fits && greedy.fits ? number("%.2f", gain).c_str() : "-");
-    }
-    std::printf("\n");
-  }
-  std::printf("\n");
-}
-
-void plan_times(const std::vector<Row>& rows) {
-  std::printf("Time of planning [ms], at 0.5 of the activations\n");
-  table(rows, 0.5, [](const Row&, const Answer& answer) {
-    return answer.time > 0 ? number("%.1f", answer.plan_ms) : std::string("-");
-  });
+  std::string line = left(row.model->id, 14);
+  for (const auto& answers : row.answers) line += cell(text(answers[at]));
+  return line + "\n";
 }
 
 /// The tightest budget that is met at no more than 1.3 times the time.
-void peaks(const std::vector<Row>& rows) {
-  std::printf(
-      "Peak without a plan [GiB], then the tightest budget met at no more than 1.3 times the "
-      "time\n(states and .8, .6, .5, .4, .3 or .2 of the activations)\n");
-  head("model    peak");
-  for (const Row& row : rows) {
-    std::printf("%-9.9s%5.1f", row.model->id, static_cast<double>(row.step.peak) / (1 << 30));
-    for (const auto& answers : row.answers) {
-      double least = 0;
-      for (std::size_t i = 0; i < answers.size(); ++i)
-        if (answers[i].fits && slowdown(row, answers[i]) <= 1.3) least = kShares[i];
-      const double bytes = static_cast<double>(row.step.at(least)) / (1 << 30);
-      std::printf(" %11s", least > 0 ? number("%.1f", bytes).c_str() : "-");
-    }
-    std::printf("\n");
+std::string peak_line(const Row& row) {
+  const auto gibibytes = [](remat::ByteCount bytes) {
+    return number("%.1f", static_cast<double>(bytes) / (1 << 30));
+  };
+  const std::string peak = gibibytes(row.step.peak);
+  std::string line = left(row.model->id, 9) + std::string(5 - peak.size(), ' ') + peak;
+  for (const auto& answers : row.answers) {
+    double least = 0;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      if (answers[i].fits && slowdown(row, answers[i]) <= 1.3) least = kShares[i];
+    line += cell(least > 0 ? gibibytes(row.step.at(least)) : "-");
   }
-  std::printf("\n");
+  return line + "\n";
 }
 
-void throughputs(const std::vector<const Model*>& models) {
-  std::printf(
-      "Samples per second over those of the largest batch without a plan, with so many times "
-      "that batch\n");
-  head("model   batch");
-  for (const Model* model : models) {
-    int plain = model->batch;
-    for (int step = model->batch; step >= 1; step /= 2) {
-      for (Iteration next = iteration(*model, plain + step); next.peak <= next.room;
-           next = iteration(*model, plain + step))
-        plain += step;
-    }
-    const Iteration base = iteration(*model, plain);
-    const double rate = plain / static_cast<double>(base.graph().base_time());
-    for (const double times : {1.5, 2.0, 3.0, 4.0}) {
-      const int batch = static_cast<int>(times * plain);
-      const Iteration step = iteration(*model, batch);
-      std::printf("%-9.9s%5d", model->id, batch);
-      for (const char* name : kPlanners) {
-        const Answer answer = ask(name, *model, step, step.room);
-        const double relative = batch / static_cast<double>(answer.time) / rate;
-        std::printf(" %11s", answer.fits ? number("%.3f", relative).c_str() : "-");
-      }
-      std::printf("\n");
-      std::fflush(stdout);
-    }
+std::string time_line(const Row& row, double share) {
+  return line(row, share, [&](const Answer& answer) {
+    return answer.fits ? number("%.3f", slowdown(row, answer)) : std::string("-");
+  });
+}
+
+/// The time that libra's refinement takes off its greedy plan.
+std::string refinement_line(const Row& row) {
+  const auto of = [&](const char* name) -> const std::vector<Answer>& {
+    return row.answers[static_cast<std::size_t>(
+        std::ranges::find(kPlanners, std::string_view(name)) - kPlanners)];
+  };
+  std::string line = left(row.model->id, 14);
+  for (std::size_t i = 0; i < std::size(kShares); ++i) {
+    const Answer& refined = of("libra")[i];
+    const Answer& greedy = of("unrefined")[i];
+    const double gain =
+        100 - 100 * static_cast<double>(refined.time) / static_cast<double>(greedy.time);
+    const std::string text = refined.fits && greedy.fits ? number("%.2f", gain) : "-";
+    line += std::string(text.size() < 7 ? 8 - text.size() : 1, ' ') + text;
   }
+  return line + "\n";
+}
+
+/// The largest batch without a plan, in steps of a power of two.
+int largest_batch(const Model& model) {
+  int plain = model.batch;
+  for (int step = model.batch; step >= 1; step /= 2) {
+    for (Iteration next = iteration(model, plain + step); next.peak <= next.room;
+         next = iteration(model, plain + step))
+      plain += step;
+  }
+  return plain;
+}
+
+std::string throughput_lines(const Model& model) {
+  const int plain = largest_batch(model);
+  const Iteration base = iteration(model, plain);
+  const double rate = plain / static_cast<double>(base.graph().base_time());
+  std::string lines;
+  for (const double times : {1.5, 2.0, 3.0, 4.0}) {
+    const int batch = static_cast<int>(times * plain);
+    const Iteration step = iteration(model, batch);
+    const std::string count = std::to_string(batch);
+    lines += left(model.id, 9) + std::string(5 - count.size(), ' ') + count;
+    for (const char* name : kPlanners) {
+      const Answer answer = ask(name, model, step, step.room);
+      const double relative = batch / static_cast<double>(answer.time) / rate;
+      lines += cell(answer.fits ? number("%.3f", relative) : "-");
+    }
+    lines += "\n";
+  }
+  return lines;
+}
+
+/// The lines of a model, one entry for each table.
+Lines lines_of(const Model& model) {
+  const Row row = row_of(model);
+  Lines lines = {peak_line(row)};
+  for (const double share : kTimeShares) lines.push_back(time_line(row, share));
+  lines.push_back(refinement_line(row));
+  lines.push_back(line(row, 0.5, [](const Answer& answer) {
+    return answer.time > 0 ? number("%.1f", answer.plan_ms) : std::string("-");
+  }));
+  lines.push_back(throughput_lines(model));
+  return lines;
+}
+
+/// What stands above each table.
+Lines headings() {
+  Lines list = {
+      "Peak without a plan [GiB], then the tightest budget met at no more than 1.3 times the "
+      "time\n(states and .8, .6, .5, .4, .3 or .2 of the activations)\n" +
+      head("model    peak")};
+  for (const double share : kTimeShares)
+    list.push_back("Time over that without a plan, at " + number("%.1f", share) +
+                   " of the activations\n" + head("model"));
+  std::string shares = left("model", 14);
+  for (const double share : kShares) shares += "     " + number("%.1f", share);
+  list.push_back("What refinement takes off libra's time [%], by share of the activations\n" +
+                 shares + "\n");
+  list.push_back("Time of planning [ms], at 0.5 of the activations\n" + head("model"));
+  list.push_back(
+      "Samples per second over those of the largest batch without a plan, with so many times "
+      "that batch\n" +
+      head("model   batch"));
+  return list;
 }
 
 void all_tables(const std::vector<const Model*>& models) {
+  std::vector<std::function<Lines()>> calls;
+  for (const Model* model : models) calls.push_back([model] { return lines_of(*model); });
+  const auto answers = forked_each<Lines>(calls, 2, [&](std::size_t ended) {
+    std::fprintf(stderr, "%zu of %zu models planned\n", ended, models.size());
+  });
   std::printf(
       "One iteration of one V100 with 16 GB, hf_eager; -: over the budget, or no preset for "
       "the model. no swap: tessera with recomputation alone;\nunrefined: libra without its "
-      "refinement. All with the fast effort; capuchin, libra and tessera may copy\n\n");
-  std::vector<Row> rows;
-  for (const Model* model : models) {
-    rows.push_back(row_of(*model));
-    std::fprintf(stderr, "%s planned\n", model->id);
+      "refinement. All with the fast effort; capuchin, libra and tessera may copy\n");
+  const Lines above = headings();
+  for (std::size_t table = 0; table < above.size(); ++table) {
+    std::printf("\n%s", above[table].c_str());
+    for (const auto& answer : answers) std::printf("%s", answer.value()[table].c_str());
   }
-  peaks(rows);
-  times(rows);
-  refinements(rows);
-  plan_times(rows);
-  std::fflush(stdout);
-  throughputs(models);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "sim/remat/tessera/price_search.h"
 
 #include <algorithm>
+#include <bit>
+#include <span>
+#include <utility>
 
 namespace tessera::remat {
 namespace {
@@ -17,6 +20,44 @@ constexpr double kStepDecay = 0.05;
 constexpr double kOverWeight = 3;
 constexpr double kLargestPrice = 1000;  ///< of the unit
 constexpr double kSmallestPrice = 1e-6;
+/// Peaks of stages that are remembered, over all attempts [values].
+constexpr std::size_t kMostRemembered = 1'000'000;
+
+/// A plan or prices with the hash of others would pass for known, and not be tried.
+class Hash {
+ public:
+  Hash& add(std::uint64_t word) {
+    state_ = (state_ ^ word) * 0x9E3779B97F4A7C15ull;
+    state_ ^= state_ >> 29;
+    return *this;
+  }
+  Hash& add(double value) { return add(std::bit_cast<std::uint64_t>(value)); }
+  std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0x243F6A8885A308D3ull;
+};
+
+std::uint64_t hash_of(const Prices& prices) {
+  Hash hash;
+  for (const double price : prices.stage) hash.add(price);
+  hash.add(prices.extension).add(prices.copy_out).add(prices.copy_in);
+  hash.add(std::uint64_t{prices.recompute}).add(std::uint64_t{prices.swap});
+  return hash.value();
+}
+
+/// Of a plan as it is decoded, before its copies have windows.
+std::uint64_t hash_of(const StagePlan& plan) {
+  Hash hash;
+  for (const Run& run : plan.runs) {
+    const auto ends =
+        static_cast<std::uint64_t>(run.first) << 32 | static_cast<std::uint32_t>(run.last);
+    hash.add(ends ^ static_cast<std::uint64_t>(run.origin) << 30 ^
+             std::uint64_t{run.to_host} << 63);
+  }
+  for (const OpId op : plan.again) hash.add(static_cast<std::uint64_t>(op));
+  return hash.value();
+}
 
 }  // namespace
 
@@ -56,7 +97,28 @@ Evaluation PriceSearch::attempt(const Prices& prices, double noise) {
     for (double& time : noisy_) time *= 1 + noise * (2 * random_.uniform() - 1);
     times = &noisy_;
   }
-  sweep_.decode(prices, *times, link_ ? &*link_ : nullptr, &clock_, plan_);
+  const std::uint64_t asked = noise > 0 ? 0 : hash_of(prices);
+  const Known* same = noise > 0 ? nullptr : known(&Known::prices, asked);
+  if (!same) sweep_.decode(prices, *times, link_ ? &*link_ : nullptr, &clock_, plan_);
+  const std::uint64_t decoded = same ? 0 : hash_of(plan_);
+  if (!same) same = known(&Known::plan, decoded);
+  if (same) {  // no better than when it was met first
+    peaks_ = same->stage_peaks;
+    return same->cost;
+  }
+  const Evaluation cost = try_plan(prices);
+  peaks_ = evaluator_.stage_peaks();
+  if ((known_.size() + 1) * peaks_.size() <= kMostRemembered)
+    known_.push_back({asked, decoded, cost, peaks_});
+  return cost;
+}
+
+const PriceSearch::Known* PriceSearch::known(std::uint64_t Known::*of, std::uint64_t hash) const {
+  const auto found = std::ranges::find(known_, hash, of);
+  return found == known_.end() ? nullptr : &*found;
+}
+
+Evaluation PriceSearch::try_plan(const Prices& prices) {
   const Evaluation cost = evaluator_.evaluate(plan_);
   if (!best_ && (closest_.stage.empty() || cost.peak < closest_peak_)) {
     closest_ = prices;
@@ -106,12 +168,11 @@ double PriceSearch::bisect(Prices prices, const PriceSearchOptions& options) {
 }
 
 void PriceSearch::step_prices(Prices& prices, double step) {
-  const std::vector<ByteCount>& peaks = evaluator_.stage_peaks();
   const auto room = static_cast<double>(std::max<ByteCount>(1, budget_ - graph_.static_bytes()));
   steps_.clear();
   factors_.clear();
   for (std::size_t t = 0; t < prices.stage.size(); ++t) {
-    const ByteCount over = peaks[t] - budget_;
+    const ByteCount over = peaks_[t] - budget_;
     if (prices.stage[t] == 0 && over <= 0) continue;
     double fill = std::clamp(static_cast<double>(over) / room, -1.0, 1.0);
     if (fill > 0) fill *= kOverWeight;
@@ -133,7 +194,7 @@ void PriceSearch::step_prices(Prices& prices, double step) {
 void PriceSearch::update(Prices& prices, const PriceSearchOptions& options) {
   for (int k = 0; k < options.updates; ++k) {
     attempt(prices, k % 2 == 1 ? 0.1 : 0.0);
-    step_prices(prices, kFirstStep / (1 + kStepDecay * k));
+    if (k + 1 < options.updates) step_prices(prices, kFirstStep / (1 + kStepDecay * k));
   }
 }
 
@@ -229,12 +290,29 @@ void PriceSearch::spare_host_memory(const Incumbent* start) {
   }
 }
 
-void PriceSearch::try_all_copied() {
+Prices PriceSearch::all_copied() const {
   Prices prices;
   prices.stage.assign(graph_.ops() + 1, 1e6 * unit_);
   prices.recompute = false;
   prices.swap = true;
-  attempt(prices, 0);
+  return prices;
+}
+
+void PriceSearch::try_all_copied() {
+  attempt(all_copied(), 0);
+}
+
+void PriceSearch::try_all_copied_last(Nanoseconds known) {
+  const Prices prices = all_copied();
+  sweep_.decode(prices, times_, &*link_, &clock_, plan_);
+  Nanoseconds copies = 0;  // back to the device, one behind the other
+  for (TensorId q = 0; q < graph_.tensors(); ++q)
+    for (const Run& run : std::span(plan_.runs).subspan(plan_.run_begin[q], plan_.run_count[q]))
+      if (run.origin == Origin::copied_in) copies += link_->copy_time(graph_.size(q));
+  if (copies > known) return;
+  const std::optional<Incumbent> others = std::exchange(best_, std::nullopt);
+  try_plan(prices);
+  if (others && (!best_ || others->cost.time < best_->cost.time)) best_ = others;
 }
 
 /// Prices that grow where the working set alone nearly fills the budget.

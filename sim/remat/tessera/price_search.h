@@ -53,6 +53,9 @@ class PriceSearch {
 
   /// Copies for every gap, on demand: fits every budget from the lower bound up.
   void try_all_copied();
+  /// The same behind other attempts, with the result that it would have had ahead of them; not
+  /// evaluated where its copies alone take longer than `known`, the time of another plan.
+  void try_all_copied_last(Nanoseconds known);
 
   /// The plan that takes nothing off the device.
   const StagePlan& keep_all_plan() const { return keep_all_; }
@@ -63,6 +66,15 @@ class PriceSearch {
 
  private:
   Evaluation attempt(const Prices& prices, double noise);
+  /// What is known of equal prices or of an equal plan.
+  struct Known {
+    std::uint64_t prices, plan;  ///< hashes
+    Evaluation cost;
+    std::vector<ByteCount> stage_peaks;
+  };
+  const Known* known(std::uint64_t Known::*of, std::uint64_t hash) const;
+  /// Evaluates `plan_`, and keeps it if it is the best so far.
+  Evaluation try_plan(const Prices& prices);
   double bisect(Prices prices, const PriceSearchOptions& options);
   /// Multiplies prices by how full stages are; returns false where it should stop.
   void update(Prices& prices, const PriceSearchOptions& options);
@@ -72,6 +84,7 @@ class PriceSearch {
   void start_from_slack();
   void spare_host_memory(const Incumbent* start);
   Prices flat(double exponent) const;
+  Prices all_copied() const;
 
   const Graph& graph_;
   ByteCount budget_, host_bytes_;
@@ -79,6 +92,8 @@ class PriceSearch {
   PriceSweep sweep_;
   PlanEvaluator evaluator_;
   StagePlan plan_, keep_all_;
+  std::vector<Known> known_;
+  std::vector<ByteCount> peaks_;  ///< by stage, of the last attempt
   std::vector<double> times_, noisy_;
   std::vector<std::pair<std::size_t, double>> steps_;  ///< of prices: the stage, and how full it is
   std::vector<double> factors_;                        ///< likewise

@@ -36,7 +36,8 @@ void PriceSweep::collect_uses(OpId op) {
     const auto middle = static_cast<std::ptrdiff_t>(uses_.size());
     for (const Stage t : extra_[q]) uses_.push_back({t, q});
     const auto earlier = [](const Use& a, const Use& b) { return a.stage < b.stage; };
-    std::inplace_merge(uses_.begin() + start, uses_.begin() + middle, uses_.end(), earlier);
+    if (!extra_[q].empty())
+      std::inplace_merge(uses_.begin() + start, uses_.begin() + middle, uses_.end(), earlier);
     if (start > 0) std::inplace_merge(uses_.begin(), uses_.begin() + start, uses_.end(), earlier);
   }
 }

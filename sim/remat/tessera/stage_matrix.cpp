@@ -26,7 +26,6 @@ StageMatrix<Words>::StageMatrix(const Graph& graph, ByteCount budget)
 
 template <int Words>
 void StageMatrix<Words>::touch(Stage t, TensorId tensor) {
-  journal_.push_back({t, stages_[t]});
   dirty_[t] = dirty_[t] == kClean || dirty_[t] == tensor ? tensor : kSeveral;
   if (dirty_high_ < dirty_low_) {
     dirty_low_ = dirty_high_ = t;
@@ -41,6 +40,7 @@ void StageMatrix<Words>::set_stay(TensorId tensor, Stage from, Stage to, bool st
   for (Stage t = from; t <= to; ++t) {
     if (stages_[t].stay.has(tensor) == stay) continue;
     touch(t, tensor);
+    journal_.push_back({Change::stay, t, tensor});
     stages_[t].stay.flip(tensor);
   }
 }
@@ -49,6 +49,7 @@ template <int Words>
 void StageMatrix<Words>::set_fetch(TensorId tensor, Stage t, bool fetch) {
   if (stages_[t].fetch.has(tensor) == fetch) return;
   touch(t, kSeveral);
+  journal_.push_back({Change::fetch, t, tensor});
   stages_[t].fetch.flip(tensor);
 }
 
@@ -132,6 +133,8 @@ void for_each_member(const Row& row, Visit visit) {
 template <int Words>
 void StageMatrix<Words>::decode(Stage t) {
   StageState& state = stages_[t];
+  journal_.push_back({Change::decoded, t, kSeveral});
+  decoded_.push_back(state);
   const StageState& after = stages_[t + 1];
   StageWalk<Row> walk{.graph = graph_,
                       .t = t,
@@ -178,11 +181,21 @@ bool StageMatrix<Words>::shift_only(Stage t, const Row& live_after_old) {
   if (maker == t || (maker < t && state.again.has(maker)) || state.used.has(q)) return false;
   if (dirty_[t] != kClean && dirty_[t] != q) return false;
   if (state.live.has(q) == now || state.stay.has(q) != now || state.copied.has(q)) return false;
-  Row live = state.live;
-  live.flip(q);
-  const ByteCount size = now ? graph_.size(q) : -graph_.size(q);
-  store(t, live, state.live_bytes + size, state.peak + size);
+  shift(t, q);
+  journal_.push_back({Change::shift, t, q});
   return true;
+}
+
+/// Lets `q` come to the stage or leave it; done twice, nothing has changed.
+template <int Words>
+void StageMatrix<Words>::shift(Stage t, TensorId q) {
+  StageState& state = stages_[t];
+  const ByteCount size = state.live.has(q) ? -graph_.size(q) : graph_.size(q);
+  const ByteCount before = std::max<ByteCount>(0, state.peak - budget_);
+  state.live.flip(q);
+  state.live_bytes += size;
+  state.peak += size;
+  excess_ += std::max<ByteCount>(0, state.peak - budget_) - before;
 }
 
 template <int Words>
@@ -194,7 +207,6 @@ void StageMatrix<Words>::settle() {
     if (t < dirty_low_ && !after_changed) break;
     const Row old_live = stages_[t].live;
     if (dirty_[t] != kClean || after_changed) {
-      if (dirty_[t] == kClean) journal_.push_back({t, stages_[t]});
       if (!shift_only(t, old_after)) decode(t);
       dirty_[t] = kClean;
     }
@@ -206,14 +218,21 @@ void StageMatrix<Words>::settle() {
 
 template <int Words>
 void StageMatrix<Words>::undo() {
-  for (auto saved = journal_.rbegin(); saved != journal_.rend(); ++saved) {
-    StageState& state = stages_[saved->stage];
-    excess_ += std::max<ByteCount>(0, saved->state.peak - budget_) -
-               std::max<ByteCount>(0, state.peak - budget_);
-    again_time_ += saved->state.time - state.time;
-    state = saved->state;
+  for (auto changed = journal_.rbegin(); changed != journal_.rend(); ++changed) {
+    const auto [change, t, tensor] = *changed;
+    StageState& state = stages_[t];
+    if (change == Change::stay) state.stay.flip(tensor);
+    if (change == Change::fetch) state.fetch.flip(tensor);
+    if (change == Change::shift) shift(t, tensor);
+    if (change != Change::decoded) continue;
+    const StageState& old = decoded_.back();
+    excess_ +=
+        std::max<ByteCount>(0, old.peak - budget_) - std::max<ByteCount>(0, state.peak - budget_);
+    again_time_ += old.time - state.time;
+    state = old;
+    decoded_.pop_back();
   }
-  journal_.clear();
+  accept();
 }
 
 template <int Words>
@@ -231,45 +250,73 @@ Stage StageMatrix<Words>::absent_since(TensorId tensor, Stage t) const {
 }
 
 template <int Words>
-void StageMatrix<Words>::write(StagePlan& plan) const {
-  plan.runs.clear();
-  plan.run_begin.assign(graph_.tensors(), 0);
-  plan.run_count.assign(graph_.tensors(), 0);
+void StageMatrix<Words>::write_again(StagePlan& plan) const {
   plan.again_begin.assign(static_cast<std::size_t>(graph_.ops()) + 2, 0);
   plan.again.clear();
   for (Stage t = 0; t <= graph_.ops(); ++t) {
-    const Row& ops = stages_[t].again;
-    for (int w = 0; w < Words; ++w)
-      for (std::uint64_t rest = ops.words[w]; rest; rest &= rest - 1)
-        plan.again.push_back(64 * w + std::countr_zero(rest));
+    for_each_member<Words>(stages_[t].again, [&](OpId op) { plan.again.push_back(op); });
     plan.again_begin[t + 1] = static_cast<std::int32_t>(plan.again.size());
   }
-  for (TensorId q = 0; q < graph_.tensors(); ++q) {
-    plan.run_begin[q] = static_cast<std::int32_t>(plan.runs.size());
-    bool hosted = false;
-    bool open = false;
-    for (Stage t = graph_.producer(q); t <= graph_.ops(); ++t) {
-      const StageState& state = stages_[t];
-      const bool born = t == graph_.producer(q);
-      const bool copied = state.copied.has(q);
-      const bool needed = state.used.has(q) || stages_[t + 1].live.has(q);
-      if (!open && (born || (needed && !state.live.has(q)))) {
-        if (copied && !hosted) {
-          Run& before = plan.runs.back();
-          before.to_host = hosted = true;
-          before.hold_to = before.last;
-        }
-        const Origin origin = born     ? Origin::first_run
-                              : copied ? Origin::copied_in
-                                       : Origin::run_again;
-        plan.runs.push_back({.first = t, .last = t, .origin = origin, .copy_from = t});
-        open = true;
-      }
-      if (open) plan.runs.back().last = t;
-      if (open && !stages_[t + 1].live.has(q)) open = false;
+}
+
+namespace {
+
+/// Runs as they open and close from stage to stage, then tensor by tensor.
+class RunCollector {
+ public:
+  explicit RunCollector(const Graph& graph) : runs_(graph.tensors()) {}
+
+  void open(TensorId q, Stage t, bool born, bool copied) {
+    std::vector<Run>& runs = runs_[q];
+    const bool first_copy = copied && std::ranges::none_of(runs, &Run::to_host);
+    if (first_copy && !born) {
+      runs.back().to_host = true;
+      runs.back().hold_to = runs.back().last;
     }
-    plan.run_count[q] = static_cast<std::int32_t>(plan.runs.size()) - plan.run_begin[q];
+    const Origin origin = born ? Origin::first_run : copied ? Origin::copied_in : Origin::run_again;
+    runs.push_back({.first = t, .last = t, .origin = origin, .copy_from = t});
   }
+  void close(TensorId q, Stage t) { runs_[q].back().last = t; }
+  void write(StagePlan& plan) const {
+    plan.runs.clear();
+    plan.run_begin.clear();
+    plan.run_count.clear();
+    for (const std::vector<Run>& runs : runs_) {
+      plan.run_begin.push_back(static_cast<std::int32_t>(plan.runs.size()));
+      plan.run_count.push_back(static_cast<std::int32_t>(runs.size()));
+      plan.runs.insert(plan.runs.end(), runs.begin(), runs.end());
+    }
+  }
+
+ private:
+  std::vector<std::vector<Run>> runs_;  ///< by tensor
+};
+
+}  // namespace
+
+template <int Words>
+void StageMatrix<Words>::write(StagePlan& plan) const {
+  write_again(plan);
+  RunCollector runs(graph_);
+  Row open;
+  for (Stage t = 0; t <= graph_.ops(); ++t) {
+    const StageState& state = stages_[t];
+    const Row& after = stages_[t + 1].live;
+    Row born, opening, closing;
+    if (t < graph_.ops())
+      for (TensorId q = graph_.first_output(t); q < graph_.first_output(t + 1); ++q) born.add(q);
+    for (int w = 0; w < Words; ++w) {
+      const std::uint64_t needed = (state.used.words[w] | after.words[w]) & ~state.live.words[w];
+      opening.words[w] = (born.words[w] | needed) & ~open.words[w];
+      closing.words[w] = (open.words[w] | opening.words[w]) & ~after.words[w];
+      open.words[w] = (open.words[w] | opening.words[w]) & after.words[w];
+    }
+    for_each_member<Words>(opening,
+                           [&](TensorId q) { runs.open(q, t, born.has(q), state.copied.has(q)); });
+    for_each_member<Words>(closing, [&](TensorId q) { runs.close(q, t); });
+  }
+  for_each_member<Words>(open, [&](TensorId q) { runs.close(q, graph_.ops()); });
+  runs.write(plan);
 }
 
 template <int Words>

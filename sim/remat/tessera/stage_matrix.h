@@ -79,7 +79,10 @@ class StageMatrix {
   void settle();
   /// Takes back everything since the last accept().
   void undo();
-  void accept() { journal_.clear(); }
+  void accept() {
+    journal_.clear();
+    decoded_.clear();
+  }
 
   /// First stage of the absence that ends at t: after the last stage before t in which `tensor` is
   /// on the device.
@@ -90,6 +93,8 @@ class StageMatrix {
  private:
   void touch(Stage t, TensorId tensor);
   void decode(Stage t);
+  void shift(Stage t, TensorId tensor);
+  void write_again(StagePlan& plan) const;
   bool shift_only(Stage t, const Row& live_after_old);
   void store(Stage t, const Row& live, ByteCount bytes, ByteCount peak);
 
@@ -99,11 +104,16 @@ class StageMatrix {
   Nanoseconds again_time_ = 0;
   ByteCount excess_ = 0;
   Stage dirty_low_ = 0, dirty_high_ = -1;
-  struct Saved {
+  /// What undo() takes back, the last first: a decision, the shift of a tensor through a stage, or
+  /// a stage decoded anew, which is kept as it was.
+  enum class Change : std::uint8_t { stay, fetch, shift, decoded };
+  struct Changed {
+    Change change;
     Stage stage;
-    StageState state;
+    TensorId tensor;
   };
-  std::vector<Saved> journal_;
+  std::vector<Changed> journal_;
+  std::vector<StageState> decoded_;  ///< as they were, in the order of the journal
   static constexpr TensorId kClean = -1, kSeveral = -2;
   std::vector<TensorId> dirty_;  ///< by stage: whose decision changed
 };

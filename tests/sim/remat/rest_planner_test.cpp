@@ -63,5 +63,15 @@ TEST(RestOfAStep, PlansOfLargeGraphsFit) {
   }
 }
 
+// From the largest working set up a plan exists that copies everything between any two operators.
+TEST(RestOfAStep, WithCopiesALargeGraphHasAPlanAtItsLowerBound) {
+  const Graph graph = test::transformer_graph(300);
+  PlanRequest request{.budget = lower_bound(graph).bytes};
+  request.link = HostLink{.bytes_per_ns = 12, .latency = 10'000};
+  const double share = 0.05;  // of the sweeps: as few as a graph of 6,000 operators gets
+  const PlannedSchedule planned = plan_rest(graph, request, share);
+  EXPECT_LE(replay(graph, planned.schedule, request.link).peak, request.budget);
+}
+
 }  // namespace
 }  // namespace tessera::remat
