@@ -166,9 +166,14 @@ struct FrameworkProfile {
   bool keeps_gathered = false;   ///< with `own_rows_first`: backward keeps the gathered rows
   bool records_streams = false;  ///< what a collective read or wrote and is freed is given to
                                  ///< others behind the collective's end (memory/launch_times.h)
-  bool bucket_copies = false;    ///< replicas hold gradients again in buckets of DDP
-  bool channels_last = false;    ///< images lie as convolutions on tensor cores take them
-  bool mask_buffers = true;      ///< layers of family gpt2 hold a causal mask over all positions
+  bool gathers_lists = false;  ///< ZeRO-1 gathers updated parameters as lists of their parts, each
+                               ///< of which is flattened and copied back (update_gathers.h)
+  bool moments_at_update =
+      false;                   ///< Adam's moments are made by the first update, from memory that
+                               ///< the passes of the first step have given back (torch.optim)
+  bool bucket_copies = false;  ///< replicas hold gradients again in buckets of DDP
+  bool channels_last = false;  ///< images lie as convolutions on tensor cores take them
+  bool mask_buffers = true;    ///< layers of family gpt2 hold a causal mask over all positions
   /// CUDA_DEVICE_MAX_CONNECTIONS. 1: the streams of a GPU share one hardware queue, and kernels
   /// start in the order of their launches; more: every stream has a queue of its own.
   int cuda_device_max_connections = 8;

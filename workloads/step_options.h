@@ -29,6 +29,7 @@ enum class PipelineSchedule : std::uint8_t {
   zb_h1,
   zb_h2,
   dualpipe,
+  zbv,  ///< over two model chunks per stage, which lie in a V
 };
 
 enum class OptimizerKind : std::uint8_t {

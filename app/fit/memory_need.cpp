@@ -34,9 +34,7 @@ struct NeededStep {
 };
 
 NeededStep timed_step(TimedProgram timed) {
-  std::vector<LaunchTimes> times;
-  for (int stage = 0; timed.records_streams && stage < std::ssize(timed.program.stages); ++stage)
-    times.push_back(launch_times(timed, stage));
+  std::vector<LaunchTimes> times = launch_times(timed);
   return {std::move(timed.program), timed.library_memory, timed.memory_capacity, std::move(times)};
 }
 

@@ -37,6 +37,8 @@ std::string_view name_of(PipelineSchedule schedule) {
       return "zb_h2";
     case PipelineSchedule::dualpipe:
       return "dualpipe";
+    case PipelineSchedule::zbv:
+      return "zbv";
   }
   return "";
 }

@@ -9,7 +9,7 @@ namespace tessera {
 
 bool splits_backward(PipelineSchedule schedule) {
   return schedule == PipelineSchedule::zb_h1 || schedule == PipelineSchedule::zb_h2 ||
-         schedule == PipelineSchedule::dualpipe;
+         schedule == PipelineSchedule::dualpipe || schedule == PipelineSchedule::zbv;
 }
 
 bool drains(PipelineSchedule schedule) {

@@ -7,11 +7,12 @@
 
 namespace tessera {
 
-Bytes DeviceMemories::reserved_by(int stage) const {
+Bytes DeviceMemories::reserved_by(int stage) {
+  if (times_.empty()) times_ = launch_times(timed_);
   const Bytes limit = timed_.memory_limit.bytes;
   AllocatorSetting setting = timed_.library_memory.allocator;
   if (limit <= Bytes(0))
-    return reserved_memory(timed_.program, stage, setting, launch_times(timed_, stage));
+    return reserved_memory(timed_.program, stage, setting, times_[static_cast<std::size_t>(stage)]);
   setting.capacity = std::min(setting.capacity, limit);
   return std::min(limit, reserved_memory(timed_.program, stage, setting));
 }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "hw/units/quantity.h"
 #include "sim/plan/timed_program.h"
+#include "workloads/memory/launch_times.h"
 
 namespace tessera {
 
@@ -29,10 +31,11 @@ class DeviceMemories {
   DeviceMemory of(int stage, Bytes allocated);
 
  private:
-  Bytes reserved_by(int stage) const;
+  Bytes reserved_by(int stage);
 
   const TimedProgram& timed_;
-  std::map<int, Bytes> reserved_;  ///< by stage
+  std::map<int, Bytes> reserved_;   ///< by stage
+  std::vector<LaunchTimes> times_;  ///< likewise, once one was asked for
 };
 
 /// What of `TimedProgram::memory_capacity` is left to the allocator beside context and NCCL.

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/collective.h"
@@ -21,30 +22,41 @@ constexpr std::size_t index_of(StreamKind stream) {
   return static_cast<std::size_t>(stream);
 }
 
+/// When messages have left: sender, receiver and tag.
+using Messages = std::map<std::tuple<int, int, int>, Seconds>;
+
 class LaunchClock {
  public:
-  LaunchClock(const TimedProgram& timed, int stage)
+  LaunchClock(const TimedProgram& timed, int stage, int micro_batches, Messages& messages)
       : timed_(timed),
+        messages_(messages),
         stage_(timed.program.stages[static_cast<std::size_t>(stage)]),
         tuning_(timed.collectives.tuning()),
         rank_(first_rank(timed.program, stage)),
         drift_(timed.group_host_time[static_cast<std::size_t>(GroupKind::tensor)] > Seconds(0)
                    ? 1
-                   : kSlowestHost) {}
-
-  LaunchTimes run() && {
-    LaunchTimes times;
-    times.micro_batches = std::max(telling_micro_batches(stage_), kSettled);
-    ends_.resize(stage_.ops.size());
-    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
-      const ProgramOp& op = stage_.ops[i];
-      times.issued.push_back(host_);
-      if (op.micro_batch < times.micro_batches) ends_[i] = run(op);
-      if (op.stream != StreamKind::compute) communicated_ = std::max(communicated_, ends_[i]);
-      times.communicated.push_back(communicated_);
-    }
-    return times;
+                   : kSlowestHost) {
+    times_.micro_batches = micro_batches;
   }
+
+  /// Goes on to the first receive of what was not sent yet, or past it where `waits_no_longer`.
+  /// Gives whether it went on at all.
+  bool advance(bool waits_no_longer) {
+    const std::size_t begin = next_;
+    for (; next_ < stage_.ops.size(); ++next_) {
+      const ProgramOp& op = stage_.ops[next_];
+      const bool timed = op.micro_batch < times_.micro_batches;
+      const bool waits = timed && op.kind == OpKind::recv && !messages_.contains(name_of(op));
+      if (waits && !std::exchange(waits_no_longer, false)) break;
+      times_.issued.push_back(host_);
+      ends_.push_back(timed ? run(op) : Seconds(0));
+      if (timed && op.kind == OpKind::send) messages_.try_emplace(name_of(op), ends_.back());
+      if (op.stream != StreamKind::compute) communicated_ = std::max(communicated_, ends_.back());
+      times_.communicated.push_back(communicated_);
+    }
+    return next_ > begin;
+  }
+  LaunchTimes times() && { return std::move(times_); }
 
  private:
   static int first_rank(const Program& program, int stage) {
@@ -100,9 +112,15 @@ class LaunchClock {
     return start + duration;
   }
 
-  /// Of what another stage sends.
+  std::tuple<int, int, int> name_of(const ProgramOp& op) const {
+    const bool sent = op.kind == OpKind::send;
+    return {sent ? stage_.stage : op.peer_stage, sent ? op.peer_stage : stage_.stage, op.tag};
+  }
+  /// Of what another stage sends; where nobody does, when the own kernels are done.
   Seconds arrival(const ProgramOp& op) const {
-    return op.kind == OpKind::recv ? streams_[index_of(StreamKind::compute)] : Seconds(0);
+    if (op.kind != OpKind::recv) return Seconds(0);
+    const auto sent = messages_.find(name_of(op));
+    return sent == messages_.end() ? streams_[index_of(StreamKind::compute)] : sent->second;
   }
 
   Seconds duration_of(const ProgramOp& op) {
@@ -133,12 +151,15 @@ class LaunchClock {
   }
 
   const TimedProgram& timed_;
+  Messages& messages_;
   const RankProgram& stage_;
   CollectiveTuning tuning_;
   int rank_;
   double drift_;  ///< of the slowest host of the tensor group
   Seconds host_, slowest_, last_start_, communicated_;
   std::array<Seconds, kStreamCount> streams_{};
+  std::size_t next_ = 0;
+  LaunchTimes times_;
   std::vector<Seconds> ends_;  ///< by op
   std::deque<Seconds> queue_;  ///< ends of launches, the oldest first
   std::map<GroupKind, std::vector<int>> groups_;
@@ -147,9 +168,28 @@ class LaunchClock {
 
 }  // namespace
 
-LaunchTimes launch_times(const TimedProgram& timed, int stage) {
-  if (!timed.records_streams) return {};
-  return LaunchClock(timed, stage).run();
+std::vector<LaunchTimes> launch_times(const TimedProgram& timed) {
+  const std::vector<RankProgram>& stages = timed.program.stages;
+  std::vector<LaunchTimes> times(stages.size());
+  if (!timed.records_streams) return times;
+  int micro_batches = kSettled;
+  for (const RankProgram& stage : stages)
+    micro_batches = std::max(micro_batches, telling_micro_batches(stage));
+  Messages messages;
+  std::vector<LaunchClock> clocks;
+  for (int stage = 0; stage < std::ssize(stages); ++stage)
+    clocks.emplace_back(timed, stage, micro_batches, messages);
+  for (bool goes_on = true, stuck = false; goes_on || !stuck;) {
+    stuck = !std::exchange(goes_on, false);
+    for (LaunchClock& clock : clocks) {
+      const bool advanced = clock.advance(stuck);
+      goes_on = goes_on || advanced;
+      if (stuck && advanced) break;
+    }
+  }
+  for (std::size_t stage = 0; stage < stages.size(); ++stage)
+    times[stage] = std::move(clocks[stage]).times();
+  return times;
 }
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "sim/plan/timed_program.h"
 #include "workloads/memory/launch_times.h"
 
@@ -21,11 +23,11 @@ constexpr int kEntriesOfCollective = 7;
 /// 1.34B model at tp 8 (docs/decisions/0064-what-streams-still-use.md); other jobs chose nothing.
 constexpr double kSlowestHost = 1.05;
 
-/// LaunchTimes of the first rank of `stage`, whose kernels and collectives run alone: on the clock
-/// of the host, on that of each stream, and with the queue between them. What other stages send is
-/// there when the rank's own kernels are done, as in a balanced pipeline. Hosts that every
-/// collective holds (TimedProgram::group_host_time) go in step. Empty where no block is
-/// recorded on another stream.
-LaunchTimes launch_times(const TimedProgram& timed, int stage);
+/// LaunchTimes of the first rank of every stage: on the clock of the host, on that of each stream,
+/// and with the queue between them. Messages take no time; a stage waits for them on its streams,
+/// while its host goes on. So hosts of a pipeline's first stages are ahead by a round trip of the
+/// pipeline, or a queue. Hosts that every collective holds (TimedProgram::group_host_time) go in
+/// step. Empty ones where no block is recorded on another stream.
+std::vector<LaunchTimes> launch_times(const TimedProgram& timed);
 
 }  // namespace tessera

@@ -207,7 +207,8 @@ inline FrameworkProfile nanotron() {
   profile.packed_attention = profile.fused_norm = profile.own_rows_first = true;
   profile.scatter_embedding = profile.average_in_sum = profile.fused_optimizer = true;
   profile.per_tensor_updates = profile.split_by_cost = profile.sends_mask = true;
-  profile.python_functions = true;
+  profile.python_functions = profile.gathers_lists = profile.moments_at_update = true;
+  profile.records_streams = true;
   profile.gradients_set_to_none = profile.overlap_p2p = false;
   profile.message_headers = 2;
   profile.vocabulary_multiple = 1;

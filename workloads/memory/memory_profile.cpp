@@ -101,23 +101,44 @@ void add_tensors(const std::vector<Bytes>& parameters, StaticTensor all,
                                          static_cast<double>(size.value()) * share))});
 }
 
-/// A rank's allocator over a step.
+/// In the order in which a framework makes them: of every category as the parameters are divided,
+/// then what libraries hold.
+std::vector<StaticTensor> tensors_of(const CategoryBytes& parts,
+                                     const std::vector<Bytes>& parameters, Bytes workspaces) {
+  std::vector<StaticTensor> tensors;
+  for (int c = 0; c < kMemoryCategories; ++c) {
+    const auto category = static_cast<MemoryCategory>(c);
+    add_tensors(parameters, {category, parts[category]}, tensors);
+  }
+  if (workspaces.value() > 0) tensors.push_back({MemoryCategory::workspace, workspaces});
+  return tensors;
+}
+
+/// A rank's allocator over a job's first steps.
 class AllocatorReplay {
  public:
   AllocatorReplay(const Program& program, int stage, const AllocatorSetting& setting,
                   const LaunchTimes& times)
       : program_(program),
+        rank_(program.stages[static_cast<std::size_t>(stage)]),
+        parameters_(parameters_of(program, rank_)),
         times_(times),
         allocator_(setting.capacity),
-        used_(program.stages[static_cast<std::size_t>(stage)].static_parts.total() +
-              setting.workspaces) {
-    for (const StaticTensor& tensor : static_tensors(program, stage, setting.workspaces))
+        between_steps_(rank_.static_parts.total() + setting.workspaces),
+        used_(between_steps_),
+        peak_(used_),
+        has_moments_(rank_.made_by_update == Bytes(0)) {
+    CategoryBytes held = rank_.static_parts;
+    held[MemoryCategory::optimizer] -= rank_.made_by_update;
+    for (const StaticTensor& tensor : tensors_of(held, parameters_, setting.workspaces))
       allocator_.allocate(tensor.bytes);
-    peak_ = used_;
   }
+
+  bool has_moments() const { return has_moments_; }
 
   void add(const MemoryStep& step) {
     const Allocation& allocation = step.allocation;
+    if (step.op >= rank_.update_begin) make_moments();
     const auto id = static_cast<std::size_t>(allocation.id);
     if (step.allocates) {
       give_back(times_.empty() ? Seconds(0) : times_.issued_at(step.op));
@@ -131,14 +152,31 @@ class AllocatorReplay {
         recorded_.push_back({times_.communicated_by(step.op), held_[id]});
       else
         allocator_.free(held_[id]);
+      held_[id] = nullptr;
       used_ -= allocation.bytes;
     }
+  }
+  /// The host waits for all that was launched; what the step left is gone.
+  void end_step() {
+    make_moments();
+    wait_for_streams();
+    for (CachingAllocator::Handle& block : held_)
+      if (block != nullptr) allocator_.free(std::exchange(block, nullptr));
+    used_ = between_steps_;
   }
   Bytes reserved(bool planned) const {
     return planned ? peak_ : std::max(peak_, allocator_.peak_reserved());
   }
 
  private:
+  /// Source: torch/optim/adam.py, _init_group: two tensors for each parameter that has no state.
+  void make_moments() {
+    if (std::exchange(has_moments_, true)) return;
+    std::vector<StaticTensor> tensors;
+    const StaticTensor half{MemoryCategory::optimizer, Bytes(rank_.made_by_update.value() / 2)};
+    for (int moment = 0; moment < 2; ++moment) add_tensors(parameters_, half, tensors);
+    for (const StaticTensor& tensor : tensors) allocator_.allocate(tensor.bytes);
+  }
   /// On the stream of a collective, which may not be as far as the host.
   bool is_recorded(const Allocation& allocation) const {
     if (times_.empty() || allocation.block < 0 || !allocation.storage.valid()) return false;
@@ -161,25 +199,29 @@ class AllocatorReplay {
     CachingAllocator::Handle block = nullptr;
   };
   const Program& program_;
+  const RankProgram& rank_;
+  std::vector<Bytes> parameters_;
   const LaunchTimes& times_;
   CachingAllocator allocator_;
-  Bytes used_, peak_;
+  Bytes between_steps_, used_, peak_;
+  bool has_moments_;
   std::vector<CachingAllocator::Handle> held_;  ///< by id
   std::deque<Recorded> recorded_;               ///< freed, in order
 };
+
+/// The step behind which moments are there, where it is not like later ones.
+template <class Replay>
+void run_first_step(AllocatorReplay& allocator, const Replay& replay) {
+  if (allocator.has_moments()) return;
+  replay();
+  allocator.end_step();
+}
 
 }  // namespace
 
 std::vector<StaticTensor> static_tensors(const Program& program, int stage, Bytes workspaces) {
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
-  const std::vector<Bytes> parameters = parameters_of(program, rank);
-  std::vector<StaticTensor> tensors;
-  for (int c = 0; c < kMemoryCategories; ++c) {
-    const auto category = static_cast<MemoryCategory>(c);
-    add_tensors(parameters, {category, rank.static_parts[category]}, tensors);
-  }
-  if (workspaces.value() > 0) tensors.push_back({MemoryCategory::workspace, workspaces});
-  return tensors;
+  return tensors_of(rank.static_parts, parameters_of(program, rank), workspaces);
 }
 
 Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting& setting,
@@ -187,7 +229,9 @@ Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting&
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
   AllocatorReplay allocator(program, stage, setting, times);
   const int told = times.empty() ? telling_micro_batches(rank) : times.micro_batches;
-  replay_memory(program, stage, told, [&](const MemoryStep& step) { allocator.add(step); });
+  const auto add = [&](const MemoryStep& step) { allocator.add(step); };
+  run_first_step(allocator, [&] { replay_memory(program, stage, told, add); });
+  replay_memory(program, stage, told, add);
   return allocator.reserved(setting.planned);
 }
 
@@ -201,6 +245,9 @@ MemoryProfile profile_memory(const Program& program, int stage, const AllocatorS
   Profiler profiler(program, rank, setting.workspaces);
   const LaunchTimes in_order;
   AllocatorReplay allocator(program, stage, setting, in_order);
+  run_first_step(allocator, [&] {
+    replay_memory(program, stage, micro_batches, [&](const MemoryStep& s) { allocator.add(s); });
+  });
   replay_memory(program, stage, micro_batches, [&](const MemoryStep& step) {
     profiler.add(step);
     profiler.count();

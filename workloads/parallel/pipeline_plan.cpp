@@ -29,14 +29,16 @@ class PipelinePlanner {
   void exchange_in_rounds();
 
   bool gives(const ScheduledPass& pass) const {
-    if (pass.direction == PassDirection::weight_gradient) return false;
     const ModelChunk chunk{stage_, pass.chunk};
-    return (is_forward(pass) ? pipeline_.behind(chunk) : pipeline_.before(chunk)).has_value();
+    return meets(pass, is_forward(pass) ? pipeline_.behind(chunk) : pipeline_.before(chunk));
   }
   bool takes(const ScheduledPass& pass) const {
-    if (pass.direction == PassDirection::weight_gradient) return false;
     const ModelChunk chunk{stage_, pass.chunk};
-    return (is_forward(pass) ? pipeline_.before(chunk) : pipeline_.behind(chunk)).has_value();
+    return meets(pass, is_forward(pass) ? pipeline_.before(chunk) : pipeline_.behind(chunk));
+  }
+  /// At the tip of a V both chunks are the stage's own, and nothing travels.
+  bool meets(const ScheduledPass& pass, const std::optional<ModelChunk>& other) const {
+    return pass.direction != PassDirection::weight_gradient && other && other->stage != stage_;
   }
   void send(Exchange& exchange, const ScheduledPass& pass) const {
     if (gives(pass)) exchange.sent.push_back(pass);
@@ -74,7 +76,8 @@ std::vector<ScheduledPass> PipelinePlanner::order() const {
 void PipelinePlanner::exchange_pass_by_pass() {
   const bool in_turn =
       step_.schedule == PipelineSchedule::gpipe || step_.schedule == PipelineSchedule::one_f_one_b;
-  const bool waits = in_turn && !step_.framework.splits_stages;
+  // Where NCCL's work alone is waited for, streams wait and hosts go on (ProcessGroupNCCL.cpp).
+  const bool waits = in_turn && !step_.framework.splits_stages && !step_.framework.records_streams;
   std::vector<PlannedPass>& passes = plan_.passes;
   plan_.first.host_waits = waits;
   plan_.first.behind_kernels = in_turn;

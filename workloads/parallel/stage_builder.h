@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "workloads/parallel/gradient_reduction.h"
-#include "workloads/parallel/update/host_offload.h"
-#include "workloads/parallel/update/muon_update.h"
 #include "workloads/parallel/op_queue.h"
 #include "workloads/parallel/pipeline_plan.h"
 #include "workloads/parallel/stage_program.h"
 #include "workloads/parallel/unit_gathers.h"
+#include "workloads/parallel/update/host_offload.h"
+#include "workloads/parallel/update/muon_update.h"
 #include "workloads/parallel/update/update_gathers.h"
 #include "workloads/schedules/virtual_pipeline.h"
 
@@ -69,6 +69,7 @@ class StageBuilder {
   void reduce_gradients();
   void join_copies(std::int64_t parameters);
   void reduce_scalar();
+  std::int64_t master_weights() const;
   void count_matrices(const Block& block);
   UpdatedParameters updated_parameters() const;
   void update(const OptimizerStep& optimizer);

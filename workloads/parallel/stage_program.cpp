@@ -5,9 +5,9 @@
 
 #include "workloads/optimizers/multi_tensor.h"
 #include "workloads/optimizers/optimizer_step.h"
+#include "workloads/parallel/stage_builder.h"
 #include "workloads/parallel/update/host_update.h"
 #include "workloads/parallel/update/muon_update.h"
-#include "workloads/parallel/stage_builder.h"
 #include "workloads/sharding.h"
 
 namespace tessera {
@@ -40,6 +40,18 @@ void StageBuilder::count_memory() {
     program_.static_parts[MemoryCategory::parameters] -=
         Bytes(element_bytes(step_.formats.parameters) * cast_parameters_);
   program_.static_memory = program_.static_parts.total();
+  if (step_.framework.moments_at_update && !offloads_update(step_))
+    program_.made_by_update =
+        program_.static_parts[MemoryCategory::optimizer] - Bytes(master_weights());
+}
+
+/// Bytes of what the optimizer updates, where that is no parameter of the model.
+std::int64_t StageBuilder::master_weights() const {
+  const bool has_states =
+      step_.mode == StepMode::training && step_.optimizer != OptimizerKind::none;
+  if (!has_states || !step_.formats.master_weights) return 0;
+  constexpr std::int64_t kFp32 = 4;
+  return kFp32 * shard_of(step_, program_.parameters, spread_experts());
 }
 
 /// Matrices of embedding, head and further predictions are Adam's.
@@ -149,12 +161,13 @@ RankProgram StageBuilder::build() && {
   run_passes();
   if (step_.mode == StepMode::training) {
     reduce_gradients();
+    program_.update_begin = queue_.size();
     if (offloads_update(step_)) {
       update_on_host();
     } else {
       update(optimizer);
     }
-    updates_.finish(program_.parameters, spread_experts());
+    updates_.finish(program_.parameters, spread_experts(), tensors_);
     units_.find_scales(shard_of(step_, program_.parameters, spread_experts()), tensors_);
   }
   program_.ops = std::move(queue_).finish();

@@ -157,10 +157,12 @@ struct PassSpan {
 struct RankProgram {
   int stage = 0;
   std::vector<ProgramOp> ops;
-  std::vector<PassSpan> passes;  ///< in order
-  Bytes static_memory;           ///< parameters, gradients, optimizer states, persistent buffers
-  CategoryBytes static_parts;    ///< which of it is what; adds up to `static_memory`
-  std::int64_t parameters = 0;   ///< held by this rank
+  std::vector<PassSpan> passes;   ///< in order
+  Bytes static_memory;            ///< parameters, gradients, optimizer states, persistent buffers
+  CategoryBytes static_parts;     ///< which of it is what; adds up to `static_memory`
+  std::int64_t parameters = 0;    ///< held by this rank
+  Bytes made_by_update;           ///< of `static_memory`: what the first step's update makes
+  std::int32_t update_begin = 0;  ///< of `ops`: the update's first one
 };
 
 /// Dimensions that ranks are numbered by.

@@ -17,6 +17,8 @@ std::vector<ScheduledPass> schedule_passes(PipelineSchedule schedule, int stage,
       return zero_bubble_h2(stage, shape.stages, shape.micro_batches);
     case PipelineSchedule::dualpipe:
       return dual_pipe(stage, shape.stages, shape.micro_batches);
+    case PipelineSchedule::zbv:
+      return zero_bubble_v(stage, shape.stages, shape.micro_batches);
   }
   return {};
 }

@@ -69,6 +69,14 @@ std::vector<ScheduledPass> zero_bubble_h1(int stage, int stages, int micro_batch
 /// Source: ibid., section 2.2.
 std::vector<ScheduledPass> zero_bubble_h2(int stage, int stages, int micro_batches);
 
+/// Zero bubble over two model chunks per stage that lie in a V: chunk 1 of stage s holds the part
+/// behind that of chunk 1 of stage s + 1, and the last stage's chunks are neighbours. No stage
+/// waits between its first and its last pass where F = B = W; a stage keeps 2 * stages chunks'
+/// activations at most, which are as many as 1F1B's first stage keeps. Source: Qi et al., "Pipeline
+/// Parallelism with Controllable Memory", 2024; PyTorch, distributed/pipelining/schedules.py,
+/// ScheduleZBVZeroBubble (recalled).
+std::vector<ScheduledPass> zero_bubble_v(int stage, int stages, int micro_batches);
+
 /// Two pipelines in opposite directions over two copies of the model: chunk 0 of a stage belongs to
 /// the one from the first stage to the last, chunk 1 to the other; each takes half of the
 /// micro-batches, the first half the first. `stages` and `micro_batches` are even, micro-batches at

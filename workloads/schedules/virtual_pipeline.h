@@ -15,7 +15,8 @@ struct ModelChunk {
 
 /// Which part of the model each chunk of each stage holds, and who runs the parts before and behind
 /// it. A micro-batch passes `length()` parts: without virtual stages one per stage; interleaved,
-/// the stages once per chunk; in DualPipe the stages, by chunk 0 upwards and by chunk 1 downwards.
+/// the stages once per chunk; in a V (ZBV) the stages upwards, then downwards; in DualPipe the
+/// stages, by chunk 0 upwards and by chunk 1 downwards.
 class VirtualPipeline {
  public:
   explicit VirtualPipeline(const StepOptions& step);
@@ -35,6 +36,7 @@ class VirtualPipeline {
   int stages_;
   int chunks_;
   bool two_way_;
+  bool in_v_;
 };
 
 }  // namespace tessera

@@ -51,11 +51,41 @@ ImportedJob torchtitan_job(MegatronLaunch launch, const ShellScript& script,
   const fs::path path = found_file(file.text, file, options);
   ForeignFields fields = toml_fields(read_text_file(path), shown_path(path));
   add_changes(launch, fields);
+  const auto other = told_otherwise(launch, script.variables, options.gpus);
   if (options.gpus == 0) options.gpus = gpus_of(launch, script.variables);
   launch.launcher.finish();
   ImportedJob job = import_torchtitan_fields(std::move(fields), name, options);
+  if (other) job.assumed.push_back(*other);
   job.by_torchtitan = true;
   return job;
+}
+
+/// "CONFIG_FILE=my.toml NGPU=8 ./run_train.sh": torchtitan's own script, which a job file and the
+/// number of GPUs reach as variables.
+void refuse_run_train(const ShellScript& script, const std::string& name) {
+  const auto variable = [&](const char* of) {
+    const auto found = script.variables.find(of);
+    return found == script.variables.end() || found->second.empty() ? std::string()
+                                                                    : found->second.front();
+  };
+  for (const ShellCommand& command : script.commands) {
+    const auto started = std::ranges::find_if(command.words, [](const ShellWord& word) {
+      return fs::path(word.text).filename() == "run_train.sh" ||
+             word.text.starts_with("torchtitan.");
+    });
+    std::string file = variable("CONFIG_FILE"), gpus = variable("NGPU");
+    for (const ShellWord& word : command.words) {
+      if (word.text.starts_with("CONFIG_FILE=")) file = word.text.substr(12);
+      if (word.text.starts_with("NGPU=")) gpus = word.text.substr(5);
+    }
+    if (started == command.words.end() && !file.ends_with(".toml")) continue;
+    throw InputError({name + ":" + std::to_string(command.words.front().line),
+                      "starts torchtitan, whose job file a variable names, by a script that is not "
+                      "read",
+                      "give the job file: import torchtitan " +
+                          (file.empty() ? "FILE.toml" : file) + " --gpus " +
+                          (gpus.empty() ? "N" : gpus)});
+  }
 }
 
 /// "accelerate launch --config_file F", "deepspeed train.py --deepspeed F": the training programs'
@@ -89,6 +119,7 @@ ImportedJob import_script(const std::string& text, const std::string& name,
   const ShellScript script = script_of_job(text, name, options);
   auto launch = launch_with({kConfigFile[0], kConfigFile[1]}, text, script, name);
   if (launch) return torchtitan_job(std::move(*launch), script, name, options);
+  refuse_run_train(script, name);
   refuse_others(script, name);
   return import_megatron(text, name, options);
 }

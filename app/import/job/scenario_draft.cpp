@@ -146,6 +146,9 @@ void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const Jo
   const bool from_file = options.global_batch == 0 && options.micro_batch == 0;
   if (options.global_batch > 0) sizes.global = options.global_batch;
   if (options.micro_batch > 0) sizes.micro = options.micro_batch;
+  if (options.gpus > 0 && sizes.gpus > 0 && sizes.gpus != options.gpus)
+    draft.assume(std::to_string(options.gpus) + " GPUs, as --gpus says: the file has " +
+                 std::to_string(sizes.gpus));
   if (options.gpus > 0) sizes.gpus = options.gpus;
   const auto fall_back = [&](std::int64_t& size, const std::string& what) {
     if (size > 0) return;

@@ -209,17 +209,19 @@ class TorchtitanJob {
                   "take it out, and set parallelism.layers_per_stage");
     if (stages_ == 1) return;
     constexpr std::int64_t kStagesOfARank = 2;
-    const bool several = schedule == "Interleaved1F1B";
+    const bool in_v = schedule == "ZBVZeroBubble";
+    const bool several = schedule == "Interleaved1F1B" || in_v;
     cut_stages(several ? kStagesOfARank * stages_ : stages_);
     if (schedule == "1F1B") return draft_.set("training.schedule", "one_f_one_b");
     if (schedule == "GPipe") return draft_.set("training.schedule", "gpipe");
     if (several) {
-      draft_.set("training.schedule", "interleaved_1f1b");
+      draft_.set("training.schedule", in_v ? "zbv" : "interleaved_1f1b");
       draft_.set("parallelism.virtual_stages", kStagesOfARank);
+      if (in_v) return;
       return draft_.assume("2 stages for each rank, as torchtitan cuts without a number of layers");
     }
     leave_out_value(draft_, in_, options_, key, "is no schedule that is simulated under torchtitan",
-                    "known: 1F1B, Interleaved1F1B, GPipe");
+                    "known: 1F1B, Interleaved1F1B, GPipe, ZBVZeroBubble");
   }
 
   /// Evenly but for embedding and head, where the model's layers are known.

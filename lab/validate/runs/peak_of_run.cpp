@@ -14,7 +14,7 @@ namespace {
 Bytes reserved_ahead(const ProgramOfRun& run, int stage) {
   if (run.timed == nullptr || !run.timed->records_streams) return Bytes(0);
   return reserved_memory(run.program, stage, run.timed->library_memory.allocator,
-                         launch_times(*run.timed, stage));
+                         launch_times(*run.timed)[static_cast<std::size_t>(stage)]);
 }
 
 /// Of the stages from `first` up to and without `end`; `metric` is "allocated", "reserved" or

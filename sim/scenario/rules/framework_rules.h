@@ -54,6 +54,7 @@ class FrameworkRules {
   // schedule_rules.cpp
   void check_schedule();
   void check_schedule_of(std::int64_t micro_batches);
+  void check_v();
   void check_split();
   void check_cost_split();
   void check_experts();

@@ -27,6 +27,7 @@ void FrameworkRules::check_schedule_of(std::int64_t micro_batches) {
   const int chunks = step_.layout.virtual_stages;
   const std::string batches = std::to_string(micro_batches);
   const bool interleaved = step_.schedule == PipelineSchedule::interleaved_1f1b;
+  if (step_.schedule == PipelineSchedule::zbv) return check_v();
   if (interleaved != (chunks > 1)) {
     fail("parallelism.virtual_stages",
          std::to_string(chunks) + (interleaved
@@ -52,6 +53,22 @@ void FrameworkRules::check_schedule_of(std::int64_t micro_batches) {
          "use an even number, " + std::to_string(2 * stages) + " or more");
   if (step_.mode != StepMode::training)
     fail("training.schedule", "dualpipe is an order of training", "use mode: training");
+}
+
+/// What the schedule over chunks in a V asks for.
+void FrameworkRules::check_v() {
+  if (step_.layout.virtual_stages != 2 || step_.layout.pipeline < 2)
+    fail("parallelism.virtual_stages",
+         std::to_string(step_.layout.virtual_stages) + " on " +
+             std::to_string(step_.layout.pipeline) +
+             " stages with zbv, whose stages hold the two "
+             "sides of a V",
+         "use 2, and 2 stages or more");
+  if (!step_.framework.splits_stages)
+    fail("training.schedule", "zbv is torch.distributed.pipelining's (ZBVZeroBubble)",
+         "use framework: torchtitan, or schedule: zb_h1");
+  if (step_.mode != StepMode::training)
+    fail("training.schedule", "zbv is an order of training", "use mode: training");
 }
 
 void FrameworkRules::check_split() {

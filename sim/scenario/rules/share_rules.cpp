@@ -69,10 +69,8 @@ void FrameworkRules::check_stages() {
          "use model.tied_embeddings: false, framework: megatron, or 1");
   if (step_.schedule == PipelineSchedule::dualpipe || step_.schedule == PipelineSchedule::zb_h2)
     fail("training.schedule",
-         "torch.distributed.pipelining has none like it (ZBVZeroBubble and DualPipeV place chunks "
-         "in "
-         "a V, which is not simulated)",
-         "use gpipe, one_f_one_b, interleaved_1f1b or zb_h1, or framework: megatron");
+         "torch.distributed.pipelining has none like it (its DualPipeV is not simulated)",
+         "use gpipe, one_f_one_b, interleaved_1f1b, zb_h1 or zbv, or framework: megatron");
   if (step_.mode == StepMode::forward_backward)
     fail("training.mode", "forward_backward is of a whole model", "use mode: training");
 }

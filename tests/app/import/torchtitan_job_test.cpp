@@ -149,6 +149,19 @@ TEST(TorchtitanJob, InBfloat16NothingIsHeldInFp32) {
   EXPECT_THAT(refusal(job + "[training]\ndtype = \"float16\"\n"), HasSubstr("training.dtype"));
 }
 
+TEST(TorchtitanJob, ZeroBubbleVIsItsScheduleOverTwoStagesOfARank) {
+  auto job = fields_of_job(kModel + kNoCheckpoints + R"([training]
+local_batch_size = 8
+[parallelism]
+data_parallel_shard_degree = 2
+pipeline_parallel_degree = 4
+pipeline_parallel_schedule = "ZBVZeroBubble"
+)");
+  EXPECT_EQ(job["training.schedule"], "zbv");
+  EXPECT_EQ(job["parallelism.virtual_stages"], "2");
+  EXPECT_EQ(job["training.framework.extends"], "torchtitan");
+}
+
 TEST(TorchtitanJob, RefusesByNameAndLineWhatItDoesNotKnow) {
   const std::string shards = "[parallelism]\ndata_parallel_shard_degree = 8\n";
   EXPECT_THAT(refusal(kModel + kNoCheckpoints + shards + "new_degree = 2\n"),
@@ -158,10 +171,9 @@ TEST(TorchtitanJob, RefusesByNameAndLineWhatItDoesNotKnow) {
                       "[activation_checkpoint]\nmode = \"selective\"\n"
                       "selective_ac_option = \"2\"\n"),
               HasSubstr("every n-th layer"));
-  EXPECT_THAT(
-      refusal(kModel + kNoCheckpoints + shards +
-              "pipeline_parallel_degree = 2\npipeline_parallel_schedule = \"ZBVZeroBubble\"\n"),
-      HasSubstr("ZBVZeroBubble"));
+  EXPECT_THAT(refusal(kModel + kNoCheckpoints + shards +
+                      "pipeline_parallel_degree = 2\npipeline_parallel_schedule = \"DualPipeV\"\n"),
+              HasSubstr("DualPipeV"));
   EXPECT_THAT(
       refusal("[model]\nname = \"llama4\"\nflavor = \"17bx16e\"\n" + kNoCheckpoints + shards),
       HasSubstr("17bx16e of llama4"));

@@ -82,7 +82,7 @@ TEST(JsonSchema, CarriesRangesDefaultsAndEnumValues) {
   EXPECT_EQ(
       schedule["enum"],
       Json::parse(
-          R"(["gpipe", "one_f_one_b", "1f1b", "interleaved_1f1b", "interleaved", "zb_h1", "zero_bubble", "zb_h2", "dualpipe"])"));
+          R"(["gpipe", "one_f_one_b", "1f1b", "interleaved_1f1b", "interleaved", "zb_h1", "zero_bubble", "zb_h2", "dualpipe", "zbv"])"));
   EXPECT_EQ(schedule["default"], "one_f_one_b");
 }
 

@@ -8,12 +8,14 @@
 namespace tessera {
 namespace {
 
-/// Ops of stage 0 of a job whose GPUs are on one switch.
+/// Ops of a job, by default of its stage 0, whose GPUs are on one switch.
 class SmallProgram {
  public:
   explicit SmallProgram(const ParallelLayout& layout = {}) {
     program_.layout = layout;
     program_.stages.resize(static_cast<std::size_t>(layout.pipeline));
+    for (int stage = 0; stage < layout.pipeline; ++stage)
+      program_.stages[static_cast<std::size_t>(stage)].stage = stage;
   }
 
   /// A kernel; gives its number.
@@ -34,9 +36,14 @@ class SmallProgram {
     return add(op);
   }
   std::int32_t add(const ProgramOp& op) {
-    program_.stages[0].ops.push_back(op);
-    return static_cast<std::int32_t>(program_.stages[0].ops.size()) - 1;
+    program_.stages[stage_].ops.push_back(op);
+    return static_cast<std::int32_t>(program_.stages[stage_].ops.size()) - 1;
   }
+  void wait(std::int32_t op, std::int32_t for_op) {
+    program_.stages[stage_].ops[static_cast<std::size_t>(op)].waits = {for_op, -1};
+  }
+  /// Whose ops come next.
+  void go_to_stage(std::size_t stage) { stage_ = stage; }
   TimedProgram build() const {
     ClusterSpec cluster;
     GpuSpec& gpu = cluster.node.gpu;
@@ -65,6 +72,7 @@ class SmallProgram {
 
  private:
   Program program_;
+  std::size_t stage_ = 0;
   std::vector<TimedSegment> segments_;
 };
 
@@ -78,13 +86,13 @@ TimedProgram kernels_in_a_row(int launches, Seconds host_time) {
 TEST(LaunchClock, OfAFrameworkThatRecordsNoStreamsIsNotNeeded) {
   TimedProgram timed = kernels_in_a_row(3, 0_ms);
   timed.records_streams = false;
-  EXPECT_TRUE(launch_times(timed, 0).empty());
+  EXPECT_TRUE(launch_times(timed)[0].empty());
 }
 
 // Kernel i ends i + 1 ms after the start. The host issues 1,024 at once, and each of those behind
 // when the one 1,024 ahead of it has ended.
 TEST(LaunchClock, AHostIsAQueueAheadAtMost) {
-  const LaunchTimes times = launch_times(kernels_in_a_row(1100, 0_ms), 0);
+  const LaunchTimes times = launch_times(kernels_in_a_row(1100, 0_ms))[0];
   EXPECT_EQ(times.issued_at(1024), 0_ms);
   EXPECT_NEAR(times.issued_at(1025) / 1_ms, 1, 1e-9);   // comes to it when kernel 0 has ended
   EXPECT_NEAR(times.issued_at(1099) / 1_ms, 75, 1e-9);  // kernel 74
@@ -94,14 +102,14 @@ TEST(LaunchClock, AHostIsAQueueAheadAtMost) {
 TEST(LaunchClock, ACollectiveTakesSevenPlacesOfTheQueue) {
   SmallProgram program({.tensor = 2});
   for (int i = 0; i < 202; ++i) program.all_reduce(1_MiB);
-  const LaunchTimes times = launch_times(program.build(), 0);
+  const LaunchTimes times = launch_times(program.build())[0];
   constexpr int kQueued = 1024 / 7;
   EXPECT_EQ(times.issued_at(kQueued), Seconds(0));
   EXPECT_NEAR(times.issued_at(201) / times.communicated_by(200 - kQueued), 1, 1e-9);
 }
 
 TEST(LaunchClock, AHostThatIsSlowerThanItsGpuIsNeverAhead) {
-  const LaunchTimes times = launch_times(kernels_in_a_row(1100, 2_ms), 0);
+  const LaunchTimes times = launch_times(kernels_in_a_row(1100, 2_ms))[0];
   EXPECT_NEAR(times.issued_at(1099) / 1_ms, 2 * 1099, 1e-6);
 }
 
@@ -112,7 +120,7 @@ TEST(LaunchClock, CommunicationEndsBehindWhatItWaitsFor) {
   const std::int32_t made = program.kernel(50_ms);
   program.all_reduce(1_MiB, made);
   program.kernel(1_ms);
-  const LaunchTimes times = launch_times(program.build(), 0);
+  const LaunchTimes times = launch_times(program.build())[0];
   EXPECT_EQ(times.communicated_by(made), 0_ms);
   EXPECT_EQ(times.issued_at(2), 0_ms);
   EXPECT_GT(times.communicated_by(2), 50_ms);
@@ -127,7 +135,7 @@ TEST(LaunchClock, AHostRunsAheadOfTheSlowestOfItsGroup) {
   TimedProgram timed = program.build();
   timed.communication_host_time = 1_ms;
   const auto behind = [&] {
-    const LaunchTimes times = launch_times(timed, 0);
+    const LaunchTimes times = launch_times(timed)[0];
     return (times.communicated_by(199) - times.issued_at(199)) / 1_ms;
   };
   EXPECT_NEAR(behind(), 1 + 200 * 0.05, 0.1);
@@ -147,7 +155,36 @@ TEST(LaunchClock, AHostThatReadsAMessageHasItsKernelsBehindIt) {
   message.host_sync = true;
   program.add(message);
   program.kernel(1_ms);
-  EXPECT_NEAR(launch_times(program.build(), 0).issued_at(2) / 1_ms, 50, 1e-9);
+  EXPECT_NEAR(launch_times(program.build())[0].issued_at(2) / 1_ms, 50, 1e-9);
+}
+
+// Stage 0 sends behind 10 ms, stage 1 answers behind 20 more; the kernel that waits for the answer
+// ends at 31 ms, and the host of stage 0, which reads nothing, had issued all at once.
+TEST(LaunchClock, AHostIsAheadByTheRoundTripOfThePipeline) {
+  SmallProgram program({.tensor = 2, .pipeline = 2});
+  const auto message = [](OpKind kind, int peer, int tag, std::int32_t behind) {
+    ProgramOp op;
+    op.kind = kind;
+    op.stream = kind == OpKind::send ? StreamKind::pipeline_send : StreamKind::pipeline_recv;
+    op.peer_stage = peer;
+    op.tag = tag;
+    op.waits = {behind, -1};
+    return op;
+  };
+  const auto kernel_behind = [&](std::int32_t received, Seconds duration) {
+    const std::int32_t kernel = program.kernel(duration);
+    program.wait(kernel, received);
+    return kernel;
+  };
+  program.add(message(OpKind::send, 1, 0, program.kernel(10_ms)));
+  kernel_behind(program.add(message(OpKind::recv, 1, 1, -1)), 1_ms);
+  const std::int32_t last = program.all_reduce(1_KiB, 3);
+  program.go_to_stage(1);
+  const std::int32_t received = program.add(message(OpKind::recv, 0, 0, -1));
+  program.add(message(OpKind::send, 0, 1, kernel_behind(received, 20_ms)));
+  const LaunchTimes times = launch_times(program.build())[0];
+  EXPECT_EQ(times.issued_at(last), 0_ms);
+  EXPECT_NEAR(times.communicated_by(last) / 1_ms, 31, 0.1);
 }
 
 }  // namespace

@@ -194,7 +194,8 @@ TEST(Nanotron, SendsTwoHeadersAheadOfActivationsMaskAndGradients) {
   EXPECT_THAT(forward, ElementsAre(header, header, hidden, header, header, mask));
   EXPECT_THAT(backward, ElementsAre(header, header, hidden));
   for (const ProgramOp& op : program.stages[0].ops) {
-    if (op.kind == OpKind::recv) EXPECT_TRUE(op.host_sync);  // it reads headers and awaits the rest
+    if (op.kind != OpKind::recv) continue;
+    EXPECT_EQ(op.host_sync, op.bytes == header);  // the host reads it, streams wait for the rest
   }
 }
 
@@ -323,6 +324,32 @@ TEST(Nanotron, CollectivesUseMemoryThatIsGivenBackButForGatheredInputs) {
   // Partial sums of two row-split layers; in backward the gathered gradients of both, and the data
   // gradients of two column-split ones.
   EXPECT_EQ(whole, 2 + 2 + 2);
+}
+
+// Its list of 4 ranks' parts of every tensor: a slice of three calls for each, then one piece of
+// all parameters beside the parameters themselves.
+TEST(Nanotron, GathersUpdatedParametersThroughOnePieceAndAListOfSlices) {
+  StepOptions step = step_of(1, 1, 4);
+  step.data_parallel.sharding = Sharding::optimizer;
+  const Program program = build_program(llama(), step);
+  const RankProgram& rank = program.stages.front();
+  const ProgramOp& gather = *std::ranges::find(rank.ops, OpKind::all_gather, &ProgramOp::kind);
+  EXPECT_EQ(gather.allocated, Bytes(2 * rank.parameters));
+  constexpr int kTensors = 16 * 6 + 3;  // of layers; table, last norm and head
+  const auto flatten =
+      std::ranges::find(program.segments, std::string("parameters.flatten"), &Segment::name);
+  EXPECT_EQ(flatten->host_ops, 3 * 4 * kTensors);
+}
+
+// Both moments of the own quarter, in fp32; master weights are there before.
+TEST(Nanotron, TheFirstUpdateMakesMoments) {
+  StepOptions step = step_of(1, 1, 4);
+  step.data_parallel.sharding = Sharding::optimizer;
+  const Program program = build_program(llama(), step);
+  const RankProgram& rank = program.stages.front();
+  EXPECT_EQ(rank.made_by_update, Bytes(8 * rank.parameters / 4));
+  EXPECT_EQ(program.segment(rank.ops[static_cast<std::size_t>(rank.update_begin)].segment).phase,
+            Phase::optimizer);
 }
 
 }  // namespace

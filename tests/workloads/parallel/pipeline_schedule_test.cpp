@@ -1,6 +1,8 @@
 // Bubbles and activations of the pipeline schedules against the closed forms of their papers.
 #include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -95,6 +97,17 @@ TEST(PipelineBubble, OfZeroBubbleH2IsNothingBetweenFirstAndLastPass) {
   }
 }
 
+TEST(PipelineBubble, OfZeroBubbleVIsNothingBetweenFirstAndLastPass) {
+  // Qi et al., 2024: where F = B = W; two chunks of three passes each for every micro-batch
+  for (const int p : {2, 3, 4, 8}) {
+    for (const int m : {2 * p, 3 * p + 1, 40}) {
+      const UnitPipeline run(pipeline(PipelineSchedule::zbv, p, m, 2), {});
+      ASSERT_EQ(run.left(), 0u) << p << " stages, " << m << " micro-batches";
+      for (int stage = 0; stage < p; ++stage) EXPECT_DOUBLE_EQ(run.span(stage), 6.0 * m);
+    }
+  }
+}
+
 TEST(PipelineBubble, OfZeroBubbleFollowsThePassTimes) {
   // The forms hold while a stage's kept weight gradients fill what it waits for: W <= B here.
   for (const PassTimes& t : {PassTimes{1, 1.25, 0.75}, PassTimes{1, 1, 0.5}}) {
@@ -134,6 +147,45 @@ TEST(PipelineBubble, OfDualPipeIsSmallerWherePairsRunOneAfterTheOther) {
       EXPECT_NEAR(bubble(run, p), (p / 2 - 1) * (t.forward + t.input_gradient - t.weight_gradient),
                   1e-9);
     }
+  }
+}
+
+/// "F00 I12": direction, chunk and micro-batch of each pass.
+std::string drawn(const std::vector<ScheduledPass>& passes) {
+  std::string text;
+  for (const ScheduledPass& pass : passes) {
+    const bool forward = pass.direction == PassDirection::forward;
+    text += forward ? " F" : pass.direction == PassDirection::input_gradient ? " I" : " W";
+    text += std::to_string(pass.chunk) + std::to_string(pass.micro_batch);
+  }
+  return text;
+}
+
+// Drawn by hand for two stages and three micro-batches: stage 0 has the first and the last quarter
+// of the model, stage 1 those between.
+TEST(ZeroBubbleV, OrdersPassesAsDrawn) {
+  EXPECT_EQ(drawn(zero_bubble_v(0, 2, 3)),
+            " F00 F01 F02 F10 I10 W10 F11 I11 W11 I00 W00 F12 I12 W12 I01 W01 I02 W02");
+  EXPECT_EQ(drawn(zero_bubble_v(1, 2, 3)),
+            " F00 F10 F01 F11 I10 W10 F02 I00 W00 F12 I11 W11 I01 I12 I02 W01 W12 W02");
+}
+
+// A chunk is half a stage of 1F1B, whose first stage keeps p of them.
+TEST(ZeroBubbleV, KeepsNoMoreThanTheFirstStageOfOneFOneB) {
+  for (const int p : {2, 3, 4, 8}) {
+    const UnitPipeline run(pipeline(PipelineSchedule::zbv, p, 5 * p, 2), {});
+    int most = 0;
+    for (int stage = 0; stage < p; ++stage) most = std::max(most, run.most_held(stage));
+    EXPECT_EQ(most, 2 * p);
+  }
+}
+
+// Fewer micro-batches than fill the pipeline: those that there are run, in an order that ends.
+TEST(ZeroBubbleV, RunsFewMicroBatches) {
+  for (const int m : {1, 2, 5}) {
+    const UnitPipeline run(pipeline(PipelineSchedule::zbv, 4, m, 2), {});
+    EXPECT_EQ(run.left(), 0u);
+    EXPECT_EQ(run.order(2).size(), 6u * static_cast<unsigned>(m));
   }
 }
 

@@ -3,9 +3,18 @@
 #include <cmath>
 #include <iterator>
 
+#include "workloads/optimizers/multi_tensor.h"
 #include "workloads/sharding.h"
 
 namespace tessera {
+namespace {
+
+/// Framework calls for a rank's part of a tensor: a slice of its storage, an empty tensor that is
+/// set to it, and the copy of what came back. Source: nanotron optim/zero.py, _all_gather_params,
+/// get_sliced_tensor; distributed.py, all_gather_coalesced (recalled).
+constexpr int kCallsOfSlice = 3;
+
+}  // namespace
 
 UpdateGathers::UpdateGathers(PassLibrary& library, const StepOptions& step, int stage,
                              OpQueue& queue)
@@ -97,8 +106,32 @@ void UpdateGathers::before(int position, const ScheduledPass& pass) {
   if (needed >= 0) queue_.await(needed, library_.empty_segment());
 }
 
-void UpdateGathers::finish(std::int64_t parameters, std::int64_t experts) {
+/// Every rank's parts are flattened behind each other, gathered into one new piece, and copied back
+/// tensor by tensor. Sources: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, allgather(), which
+/// makes the piece (newLikeFlat); nanotron distributed.py, all_gather_coalesced (recalled).
+void UpdateGathers::gather_lists(std::int64_t parameters, int tensors) {
+  const std::int64_t format = element_bytes(step_.formats.parameters);
+  const int ranks = shard_ranks(step_);
+  const std::int64_t part = (parameters + ranks - 1) / ranks;
+  GraphOp flatten = buffer_pass("parameters.flatten", Phase::optimizer, KernelKind::elementwise,
+                                part, {format, format});
+  flatten.host_calls = kCallsOfSlice * tensors * ranks;
+  flatten.allocated = Bytes(format * part);
+  queue_.run(library_.cut({flatten}, "parameters.flatten"), -1, -1);
+  queue_.allocate(Bytes(format * parameters));
+  queue_.await(start(GroupKind::shard, parameters, Phase::optimizer), library_.empty_segment());
+  GraphOp unflatten = buffer_pass("parameters.unflatten", Phase::optimizer, KernelKind::elementwise,
+                                  parameters, {format, format});
+  unflatten.host_calls = tensors * ranks;
+  unflatten.freed = flatten.allocated;
+  queue_.run(library_.cut({unflatten}, "parameters.unflatten"), -1, -1);
+  queue_.free(Bytes(format * parameters));
+}
+
+void UpdateGathers::finish(std::int64_t parameters, std::int64_t experts, int tensors) {
   if (!on_ || overlaps_) return;
+  const bool lists = step_.framework.gathers_lists && experts == 0 && shard_ranks(step_) > 1;
+  if (lists) return gather_lists(parameters, tensors);
   if (shard_ranks(step_) > 1) start(GroupKind::shard, parameters - experts, Phase::optimizer);
   if (experts > 0 && expert_shard_ranks(step_) > 1)
     start(GroupKind::expert_data, experts, Phase::optimizer);

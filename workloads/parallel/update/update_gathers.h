@@ -18,7 +18,9 @@ namespace tessera {
 /// pipeline gather a model chunk at the same time: the first two at the start, chunk c when stage s
 /// begins forward pass (c - 1) * stages - s. A step then gathers what the step before updated.
 /// Experts that are spread over ranks come from the replicas that hold the same ones; with them
-/// everything is gathered behind the update.
+/// everything is gathered behind the update. Where the framework gathers lists
+/// (`FrameworkProfile::gathers_lists`) the piece is two copies of the weights beside them, and a
+/// few framework calls for each rank's part of each tensor.
 class UpdateGathers {
  public:
   /// All have to outlive it. Does nothing where the step gathers no updates.
@@ -32,9 +34,9 @@ class UpdateGathers {
   void begin_pass(const ScheduledPass& pass);
   /// Ahead of a block.
   void before(int position, const ScheduledPass& pass);
-  /// Behind the update of the rank's shard of `parameters`; `experts` of them have replicas of
-  /// their own.
-  void finish(std::int64_t parameters, std::int64_t experts);
+  /// Behind the update of the rank's shard of `parameters`, which `tensors` hold; `experts` of them
+  /// have replicas of their own.
+  void finish(std::int64_t parameters, std::int64_t experts, int tensors);
 
  private:
   struct Gather {
@@ -43,6 +45,7 @@ class UpdateGathers {
   };
   /// Bytes of so many weights on their way.
   Bytes gathered(std::int64_t parameters) const;
+  void gather_lists(std::int64_t parameters, int tensors);
   std::int32_t start(GroupKind group, std::int64_t parameters, Phase phase);
   void start(Gather& gather);
   /// Of the stage's chunks in the order of forward; nothing where it has fewer.

@@ -51,6 +51,11 @@ ShellVariables slurm_variables(const std::string& text, const std::string& name)
 /// cannot be read becomes a problem of the launcher's fields.
 std::int64_t gpus_of(MegatronLaunch& launch, const ShellVariables& variables);
 
+/// What to tell whoever asked for `gpus`, where the launcher starts another number; nothing where
+/// it does not, or does not say.
+std::optional<std::string> told_otherwise(MegatronLaunch launch, const ShellVariables& variables,
+                                          std::int64_t gpus);
+
 /// What a user can do about a value that holds "${TP}".
 std::string hint_for_unknown(const std::string& value, const ShellScript& script);
 

@@ -138,4 +138,12 @@ std::int64_t gpus_of(MegatronLaunch& launch, const ShellVariables& variables) {
   return slurm_nodes * slurm_gpus;
 }
 
+std::optional<std::string> told_otherwise(MegatronLaunch launch, const ShellVariables& variables,
+                                          std::int64_t gpus) {
+  const std::int64_t started = gpus > 0 ? gpus_of(launch, variables) : 0;
+  if (started == 0 || started == gpus) return std::nullopt;
+  return std::to_string(gpus) + " GPUs, as --gpus says: " + launch.where + " starts " +
+         std::to_string(started);
+}
+
 }  // namespace tessera

@@ -193,6 +193,8 @@ void MegatronJob::read_layout_text(const std::string& layout) {
 std::int64_t MegatronJob::read_gpus(std::int64_t replica) {
   std::int64_t gpus = options_.gpus > 0 ? options_.gpus : gpus_of(launch_, script_.variables);
   for (const Problem& one : launch_.launcher.problems()) in_.add_problem(one);
+  if (const auto other = told_otherwise(launch_, script_.variables, options_.gpus))
+    draft_.assume(*other);
   const bool told = options_.gpus > 0 || launch_.launcher.has("--nproc_per_node") ||
                     launch_.launcher.has("--nproc-per-node") || launch_.launcher.has("--num_gpus");
   if (!told && !launch_.unknown.empty())
