@@ -11,11 +11,18 @@ bool says(std::string_view stack, std::string_view word) {
   return stack.find(word) != std::string_view::npos;
 }
 
+bool later_than_ada(const GpuSpec& gpu) {
+  return gpu.architecture >= Architecture::hopper && gpu.architecture < Architecture::cdna1;
+}
+
 }  // namespace
 
 AttentionImplementation nearest_implementation(std::string_view stack, const GpuSpec& gpu) {
   using enum AttentionImplementation;
-  if (says(stack, "trtllm") || says(stack, "TRTLLM") || says(stack, "flashinfer")) return trtllm;
+  // FlashInfer hands data centre GPUs of Blackwell to TensorRT-LLM's kernels and has its own in
+  // FlashAttention's manner for all others.
+  const bool handed = says(stack, "flashinfer") && gpu.compute_capability.starts_with("10.");
+  if (says(stack, "trtllm") || says(stack, "TRTLLM") || handed) return trtllm;
   // vLLM's backend of that name is Triton's for one query at a time, FlashAttention's for many.
   if (says(stack, "triton") && !says(stack, "triton_mla")) return flash1;
   if (says(stack, "cudnn") || says(stack, "cuDNN")) return cudnn;
@@ -28,6 +35,14 @@ GpuSpec gpu_with_fp8_attention(GpuSpec gpu) {
   gpu.fp16 = gpu.fp16 * kFp8Attention;
   gpu.tensor_clock = gpu.tensor_clock * kFp8Attention;  // the peak follows from SMs and clock
   return gpu;
+}
+
+bool attends_in_cache_format(AttentionImplementation implementation, const GpuSpec& gpu) {
+  return implementation == AttentionImplementation::trtllm && later_than_ada(gpu);
+}
+
+bool quantizes_queries(AttentionImplementation implementation) {
+  return implementation == AttentionImplementation::flash3;
 }
 
 }  // namespace tessera

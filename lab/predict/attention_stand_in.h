@@ -16,4 +16,13 @@ AttentionImplementation nearest_implementation(std::string_view stack, const Gpu
 /// in fp16, close to 1.2 PFLOP/s in fp8). Unchanged where the GPU has no fp8.
 GpuSpec gpu_with_fp8_attention(GpuSpec gpu);
 
+/// Whether the software multiplies in fp8 where its cache is in fp8: TensorRT-LLM's kernels on
+/// Hopper and later, not on Ada (mla.csv and attention_window.csv: its calls in the two formats
+/// take as long on A100 and L40S; on H100 and GB200 long ones in fp8 .91 and .76 times).
+bool attends_in_cache_format(AttentionImplementation implementation, const GpuSpec& gpu);
+
+/// Whether the software makes 8-bit queries in a pass of their own for a cache in fp8: vLLM does
+/// ahead of FlashAttention-3 (recalled).
+bool quantizes_queries(AttentionImplementation implementation);
+
 }  // namespace tessera

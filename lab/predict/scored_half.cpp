@@ -10,6 +10,7 @@
 #include "lab/fit/tensor/half_memory_table.h"
 #include "lab/predict/attention_stand_in.h"
 #include "lab/predict/scored_files.h"
+#include "lab/predict/serving_kernels.h"
 #include "lab/predict/source_spreads.h"
 #include "predictor/attention/attention_predictor.h"
 
@@ -53,12 +54,15 @@ std::string group_name(const AttentionMeasurement& row) {
 }
 
 /// What stands in for a kernel that nobody measured; empty where it was.
-std::string stand_in_of(const AttentionMeasurement& row) {
+std::string stand_in_of(const AttentionMeasurement& row, AttentionImplementation implementation) {
   std::string text;
   if (!row.known) text = row.stack + ": the implementation that its name says, else the fastest";
   if (row.eight_bits) text += (text.empty() ? "" : "; ") + std::string("fp8 at 1.5 times bf16");
   if (row.eight_bit_cache && !row.eight_bits)
-    text += (text.empty() ? "" : "; ") + std::string("a cache in fp8 as one in bf16");
+    text += (text.empty() ? "" : "; ") +
+            std::string(quantizes_queries(implementation)
+                            ? "a cache in fp8 as one in bf16, behind a pass over the queries"
+                            : "a cache in fp8 as one in bf16");
   if (row.window > 0 && row.window < row.call.seq_kv)
     text += (text.empty() ? "" : "; ") + std::string("a window as whole blocks of keys");
   return text;
@@ -79,10 +83,16 @@ class AttentionPredictors {
  public:
   explicit AttentionPredictors(const ScoreRequest& request) : request_(request) {}
 
-  KernelPrediction predict(AttentionMeasurement row) {
+  /// As its kernel runs it: which one that is, its window, its format.
+  AttentionMeasurement resolved(AttentionMeasurement row) const {
+    const GpuSpec& gpu = request_.lookup(row.gpu);
     if (row.call.causal && row.window < row.call.seq_kv) row.call.window = row.window;
-    if (!row.known)
-      row.call.implementation = nearest_implementation(row.stack, request_.lookup(row.gpu));
+    if (!row.known) row.call.implementation = nearest_implementation(row.stack, gpu);
+    row.eight_bits |= row.eight_bit_cache && attends_in_cache_format(row.call.implementation, gpu);
+    return row;
+  }
+
+  KernelPrediction predict(const AttentionMeasurement& row) {
     if (request_.form == PredictorForm::roofline) {
       auto& roofline = rooflines_[{row.gpu, row.eight_bits}];
       if (!roofline) roofline = make_predictor(request_.form, gpu_of(row), request_.weights);
@@ -96,6 +106,8 @@ class AttentionPredictors {
                         row.served ? AttentionSetting::serving : AttentionSetting::training,
                         row.stack);
     KernelPrediction prediction = predictor->predict(row.call);
+    if (row.eight_bit_cache && !row.eight_bits && quantizes_queries(row.call.implementation))
+      prediction.duration += quantization(row);
     const bool fitted = predictor->measured(row.call) && !row.eight_bits && !row.eight_bit_cache &&
                         row.call.window == 0;
     if (row.served && !fitted)
@@ -104,6 +116,15 @@ class AttentionPredictors {
   }
 
  private:
+  /// Of the queries, read in 16 bit and written in 8.
+  Seconds quantization(const AttentionMeasurement& row) {
+    auto& plain = plain_[row.gpu];
+    if (!plain) plain = make_predictor(request_.form, request_.lookup(row.gpu), request_.weights);
+    const std::int64_t width = row.call.heads * row.call.head_dim;
+    return plain->predict(pointwise(row.call.batch * row.call.seq_q, width, width / 2).kernel)
+        .duration;
+  }
+
   GpuSpec gpu_of(const AttentionMeasurement& row) const {
     const GpuSpec gpu = request_.lookup(row.gpu);
     return row.eight_bits ? gpu_with_fp8_attention(gpu) : gpu;
@@ -111,6 +132,7 @@ class AttentionPredictors {
 
   const ScoreRequest& request_;
   std::map<std::pair<std::string, bool>, std::unique_ptr<KernelPredictor>> rooflines_;
+  std::map<std::string, std::unique_ptr<KernelPredictor>> plain_;
   std::map<std::tuple<std::string, std::string, bool>, std::optional<AttentionPredictor>>
       predictors_;
 };
@@ -121,13 +143,14 @@ KernelScores score_attention(const ScoreRequest& request) {
   const AttentionTable table = read_attention_to_predict(request.csv);
   KernelScores scores{.text = table.text, .header = table.header};
   AttentionPredictors predictors(request);
-  for (const AttentionMeasurement& row : table.rows) {
+  for (const AttentionMeasurement& as_read : table.rows) {
+    AttentionMeasurement row = as_read;
     KernelScore& score =
         scores.rows.emplace_back(KernelScore{.line = row.line,
                                              .gpu = position_of(row.gpu, scores.gpus),
                                              .group = position_of(group_name(row), scores.ops),
                                              .measured_us = row.seconds * 1e6,
-                                             .predicted_as = stand_in_of(row),
+                                             .predicted_as = {},
                                              .skipped = {}});
     if (!row.fused) {
       score.skipped = "no model of " + row.stack;
@@ -136,6 +159,8 @@ KernelScores score_attention(const ScoreRequest& request) {
       continue;
     }
     fill(score, [&] {
+      row = predictors.resolved(row);
+      score.predicted_as = stand_in_of(row, row.call.implementation);
       const KernelPrediction prediction = predictors.predict(row);
       score.half_width = log_half_width(prediction.spread);
       return prediction.duration;

@@ -40,23 +40,39 @@ ServedTime ServedKernels::of_product(const ServingKernel& part) {
   return {prediction.duration + found->second.launch_seconds(), prediction.spread};
 }
 
+/// Keys and values, read in 16 bit and written in 8.
+Seconds ServedKernels::quantization(const AttentionCall& call) {
+  const std::int64_t rows = 2 * call.batch * call.seq_kv * call.kv_heads;
+  return plain({}).predict(pointwise(rows, call.head_dim, call.head_dim / 2).kernel).duration;
+}
+
+AttentionPredictor& ServedKernels::attention(const std::string& name) {
+  const auto found = attention_.find(name);
+  if (found != attention_.end()) return found->second;
+  return attention_
+      .emplace(name, AttentionPredictor(variant(name), *request_.weights.attention,
+                                        AttentionSetting::serving, stack_))
+      .first->second;
+}
+
+/// Latents are cached by a kernel of their own, and of the queries the rotated part alone moves,
+/// but all of them into 8 bits.
 ServedTime ServedKernels::of_attention(const ServingKernel& part) {
   AttentionCall call = part.kernel.attention;
   call.implementation = nearest_implementation(stack_, gpu_);
-  auto found = attention_.find(part.variant);
-  if (found == attention_.end())
-    found = attention_
-                .emplace(part.variant,
-                         AttentionPredictor(variant(part.variant), *request_.weights.attention,
-                                            AttentionSetting::serving, stack_))
-                .first;
-  const AttentionParts parts = found->second.parts(call);
-  const double written = part.caches_latents && call.causal
-                             ? parts.parameters.cache_write * parts.shape.key_value_bytes /
-                                   gpu_.memory_bandwidth.value()
-                             : 0;
-  return {Seconds(parts.factor * (parts.forward.total - written)),
-          found->second.predict(call).spread};
+  const bool eight_bits = part.variant.empty() && part.eight_bit_cache &&
+                          attends_in_cache_format(call.implementation, gpu_);
+  AttentionPredictor& predictor = attention(eight_bits ? "fp8 attention" : part.variant);
+  const AttentionParts parts = predictor.parts(call);
+  double seconds = parts.forward.total;
+  if (part.caches_latents) {
+    const double cached = parts.parameters.cache_write * parts.shape.key_value_bytes;
+    const double written = call.causal ? cached / parts.gpu.bandwidth : 0;
+    const double moved = eight_bits ? 1 : part.rotated;
+    seconds -= written + (1 - moved) * (parts.forward.serving - written);
+  }
+  const Seconds quantized = eight_bits ? quantization(call) : Seconds(0);
+  return {Seconds(parts.factor * seconds) + quantized, predictor.predict(call).spread};
 }
 
 ServedTime ServedKernels::timed(const ServingKernel& part) {

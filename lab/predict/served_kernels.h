@@ -35,6 +35,8 @@ class ServedKernels {
   ServedTime timed(const ServingKernel& kernel);
   ServedTime of_product(const ServingKernel& kernel);
   ServedTime of_attention(const ServingKernel& kernel);
+  Seconds quantization(const AttentionCall& call);
+  AttentionPredictor& attention(const std::string& variant);
   const KernelPredictor& plain(const std::string& variant);
   GpuSpec variant(const std::string& name) const;
 

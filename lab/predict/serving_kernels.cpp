@@ -26,6 +26,7 @@ void add_projections(const ProductFormat* format, std::int64_t tokens, std::int6
   add_product(format, tokens, heads * (kNope + kRope), kQueryRank, kernels);
   add_product(format, tokens + cached, heads * (kNope + kValue), kKvRank, kernels);
   kernels.push_back(pointwise(tokens, heads * (kNope + kRope), heads * (kNope + kRope)));  // rope
+  kernels.push_back(pointwise(tokens + cached, heads * kNope, heads * (kNope + kRope)));   // keys
   add_product(format, tokens, kHidden, heads * kValue, kernels);
 }
 
@@ -174,13 +175,16 @@ std::optional<ServingCall> read_mla_call(MeasuredTable& table) {
       .kernels = {},
       .source_spread = source_spread::kLatents};
   if (part == "module") add_projections(format, batch * seq, batch * *prefix, heads, call.kernels);
-  const bool eight_bits = table.text(10) == "fp8" && part == "attention" && format != nullptr;
+  const bool eight_bit_cache = table.text(10) == "fp8";
+  const bool eight_bits = eight_bit_cache && part == "attention" && format != nullptr;
   const bool absorbed = absorbs(call.stack, part == "module");
   if (absorbed) call.stand_in = "attention with one key head of 576 and 512, " + call.stand_in;
   call.kernels.push_back(pointwise(batch * seq, kKvRank + kRope, kKvRank + kRope));  // to the cache
   call.kernels.push_back({.kernel = latent_attention(batch, heads, seq, *prefix, absorbed),
                           .variant = eight_bits ? "fp8 attention" : std::string(),
-                          .caches_latents = true});
+                          .caches_latents = true,
+                          .rotated = absorbed ? 1 : static_cast<double>(kRope) / (kNope + kRope),
+                          .eight_bit_cache = eight_bit_cache});
   return call;
 }
 

@@ -17,9 +17,11 @@ namespace tessera {
 /// One kernel of a call, on a GPU whose peaks are those of a number format.
 struct ServingKernel {
   Kernel kernel;
-  std::string variant;          ///< a name of product_format.h, "fp8 attention", or empty
-  double slowdown = 0;          ///< of a product, log time against a measured library's 16-bit one
-  bool caches_latents = false;  ///< attention whose keys and values do not go into the cache
+  std::string variant;           ///< a name of product_format.h, "fp8 attention", or empty
+  double slowdown = 0;           ///< of a product, log time against a measured library's 16-bit one
+  bool caches_latents = false;   ///< attention whose keys and values do not go into the cache
+  double rotated = 1;            ///< share of the queries' elements that a position turns
+  bool eight_bit_cache = false;  ///< attention: keys and values cached in fp8
 };
 
 /// What one timed call of a server's operator launches.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "hw/units/input_error.h"
+#include "predictor/attention/kernel_generation.h"
 #include "predictor/attention/served_traffic.h"
 #include "predictor/gpu/gpu_support.h"
 #include "predictor/judged_spreads.h"
@@ -78,7 +79,9 @@ void AttentionPredictor::calibrate(double log_slowdown, const std::string& sourc
 /// same generation, then the setting, then the mask; of equals the one that rearranges least, whose
 /// time is most the kernel's own.
 const AttentionProfile& AttentionPredictor::profile(const AttentionCall& call) const {
-  const bool bulk = spec_.copies_in_bulk();
+  const bool older = call.implementation == AttentionImplementation::trtllm &&
+                     runs_earlier_instructions(call, spec_);
+  const bool bulk = spec_.copies_in_bulk() && !older;
   const auto score = [&](const AttentionProfile& p) {
     const bool masked = call.causal ? p.causal : p.full;
     return 64.0 * (p.stack == stack_ && p.gpu == spec_.id) +
@@ -90,21 +93,32 @@ const AttentionProfile& AttentionPredictor::profile(const AttentionCall& call) c
   return *std::ranges::max_element(weights_.profiles, {}, score);
 }
 
-AttentionParameters<double> AttentionPredictor::parameters(const AttentionProfile& profile) const {
+AttentionParameters<double> AttentionPredictor::parameters(const AttentionCall& call,
+                                                           const AttentionProfile& profile) const {
   auto p =
       AttentionParameters<double>::from_unconstrained(std::span<const double>(profile.parameters));
   if (setting_ == AttentionSetting::training) p.launch = kTrainingLaunch;
+  if (!measured(profile)) p.padding = padding_of(call, profile.bulk_copies, spec_, p.padding);
   return p;
+}
+
+AttentionGpu AttentionPredictor::facts(const AttentionCall& call,
+                                       const AttentionProfile& profile) const {
+  AttentionGpu gpu = gpu_;
+  if (!measured(profile) && runs_earlier_instructions(call, spec_))
+    gpu.flops *= share_of_earlier_instructions(profile.bulk_copies);
+  return gpu;
 }
 
 /// A server writes its cache and rearranges Q, K and V ahead of the attention.
 AttentionTime<double> AttentionPredictor::served(const AttentionProfile& from,
                                                  AttentionParts& parts) const {
-  AttentionGpu gpu = gpu_;
+  AttentionGpu gpu = parts.gpu;
   double& conversion = parts.parameters.conversion;
   if (!measured(from)) {
     gpu.bandwidth = served_bandwidth(spec_, parts.shape);
     conversion = moved_conversion(conversion, from.gpu, spec_, gpu.bandwidth);
+    parts.gpu = gpu;
   }
   AttentionTime<double> time = attention_time(parts.shape, gpu, parts.parameters, true);
   if (from.implementation != AttentionImplementation::trtllm) return time;
@@ -124,11 +138,13 @@ AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
     return parts;
   }
   const AttentionProfile& from = profile(call);
-  AttentionParts parts{
-      .shape = attention_shape(call), .parameters = parameters(from), .forward = {}};
+  AttentionParts parts{.shape = attention_shape(call),
+                       .gpu = facts(call, from),
+                       .parameters = parameters(call, from),
+                       .forward = {}};
   parts.forward = setting_ == AttentionSetting::serving
                       ? served(from, parts)
-                      : attention_time(parts.shape, gpu_, parts.parameters, false);
+                      : attention_time(parts.shape, parts.gpu, parts.parameters, false);
   parts.factor = calibration_ * share(call.direction, backward_ratio(parts));
   return parts;
 }
@@ -137,10 +153,10 @@ AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
 /// those that the ratio was measured on, each direction gains the same, not the ratio of it.
 double AttentionPredictor::backward_ratio(const AttentionParts& parts) const {
   const double ratio = weights_.backward(parts.shape.longest);
-  if (gpu_.exponentials == kUsualExponentials) return ratio;
-  AttentionGpu usual = gpu_;
+  if (parts.gpu.exponentials == kUsualExponentials) return ratio;
+  AttentionGpu usual = parts.gpu;
   usual.exponentials = kUsualExponentials;
-  const double own = attention_time(parts.shape, gpu_, parts.parameters, false).total;
+  const double own = attention_time(parts.shape, parts.gpu, parts.parameters, false).total;
   const double slower = attention_time(parts.shape, usual, parts.parameters, false).total;
   return (ratio * slower - (slower - own)) / own;
 }

@@ -18,6 +18,7 @@ enum class AttentionSetting : std::uint8_t {
 /// How the duration of a call comes about: `factor` times the forward time.
 struct AttentionParts {
   AttentionShape shape;
+  AttentionGpu gpu;  ///< as the kernel finds it
   AttentionParameters<double> parameters;
   AttentionTime<double> forward;
   double factor = 1;  ///< 1 forward; backward the ratio to it; both their sum; times a calibration
@@ -56,7 +57,9 @@ class AttentionPredictor {
  private:
   const AttentionProfile& profile(const AttentionCall& call) const;
   bool measured(const AttentionProfile& profile) const { return profile.gpu == spec_.id; }
-  AttentionParameters<double> parameters(const AttentionProfile& profile) const;
+  AttentionParameters<double> parameters(const AttentionCall& call,
+                                         const AttentionProfile& profile) const;
+  AttentionGpu facts(const AttentionCall& call, const AttentionProfile& profile) const;
   double backward_ratio(const AttentionParts& parts) const;
   AttentionTime<double> served(const AttentionProfile& from, AttentionParts& parts) const;
 

@@ -29,9 +29,25 @@ double mean_keys(const AttentionExtents& e, bool causal, double queries) {
   return std::min(earlier + diagonal, round_up(e.seq_kv, kBlockKeys)) + kPrologueKeys;
 }
 
-/// A block of queries sees the window of its first one and itself, in whole key blocks.
+/// Keys that a block goes through at a time. TensorRT-LLM's kernels for Hopper take more of smaller
+/// heads (recalled from what generates them).
+double key_step(const AttentionCall& call) {
+  if (call.implementation != AttentionImplementation::trtllm || call.head_dim > 128)
+    return kBlockKeys;
+  return call.head_dim > 64 ? 128 : 256;
+}
+
+/// A block of queries sees the window of its first one and itself, in whole steps of keys: the mean
+/// over where blocks begin within a step.
 double keys_in_window(const AttentionCall& call, double queries) {
-  return round_up(static_cast<double>(call.window) + queries, kBlockKeys) + kPrologueKeys;
+  const double step = key_step(call), seen = static_cast<double>(call.window) + queries;
+  const int begins = static_cast<int>(std::max(1.0, step / queries));
+  double sum = 0;
+  for (int i = 1; i <= begins; ++i) {
+    const double end = i * queries;
+    sum += round_up(end, step) - std::floor((end - seen) / step) * step;
+  }
+  return sum / begins + kPrologueKeys;
 }
 
 }  // namespace

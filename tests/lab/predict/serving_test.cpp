@@ -95,5 +95,48 @@ TEST(ServedAttention, AbsorbedProjectionsCostMoreArithmetic) {
   EXPECT_LT(times[0], 3.4 * times[1]);
 }
 
+constexpr const char* kLatentHeader =
+    "gpu,part,dtype,kv_cache_dtype,batch,heads,seq_q,prefix,model,latency_us,stack\n";
+
+/// TensorRT-LLM: fp8 products on Hopper, behind a pass that makes their operands; on A100 the cache
+/// alone is smaller.
+TEST(ServedAttention, AnEightBitCacheMakesLongCallsFasterAndShortOnesSlower) {
+  const auto call = [](const char* gpu, const char* cache, int tokens) {
+    return std::string(gpu) + ",attention,bf16," + cache + ",4,128," + std::to_string(tokens) +
+           ",0,,100,trtllm/default\n";
+  };
+  std::string rows = kLatentHeader;
+  for (const int tokens : {256, 32768})
+    rows += call("H100-SXM5-80GB", "bf16", tokens) + call("H100-SXM5-80GB", "fp8", tokens) +
+            call("A100-SXM4-80GB", "bf16", tokens) + call("A100-SXM4-80GB", "fp8", tokens);
+  const auto times = predicted(rows);
+  ASSERT_EQ(times.size(), 8u);
+  EXPECT_GT(times[1], 1.2 * times[0]);
+  EXPECT_LT(times[5], 0.9 * times[4]);
+  EXPECT_DOUBLE_EQ(times[2], times[3]);
+  EXPECT_DOUBLE_EQ(times[6], times[7]);
+}
+
+/// Keys and values that are not cached take off what caching them would have added, from the L2 as
+/// from memory: what is left is at least the launch.
+TEST(ServedAttention, LatentsInTheL2TakeTime) {
+  const ScratchFolder folder;
+  std::string rows = kLatentHeader;
+  rows += "A10,attention,bf16,bf16,1,64,8192,0,,100,trtllm/x\n";
+  const auto path = folder.write("rows.csv", rows);
+  const KernelScores scores = score_kernels(path, load_weights(committed_weights()),
+                                            PredictorForm::tessera, [](const std::string&) {
+                                              GpuSpec gpu = h100("A100-SXM4-80GB");
+                                              gpu.id = "another";
+                                              gpu.compute_capability = "8.6";
+                                              gpu.memory_bandwidth = BytesPerSecond(10e9);
+                                              gpu.l2 = Bytes(1 << 30);
+                                              return gpu;
+                                            });
+  ASSERT_EQ(scores.rows.size(), 1u);
+  EXPECT_EQ(scores.rows[0].skipped, "");
+  EXPECT_GT(scores.rows[0].predicted_us, 0);
+}
+
 }  // namespace
 }  // namespace tessera

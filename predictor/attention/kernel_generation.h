@@ -1,0 +1,25 @@
+#pragma once
+
+#include "hw/gpu.h"
+#include "workloads/program/attention.h"
+
+namespace tessera {
+
+/// Whether the kernel of `call` runs on `gpu` with the tensor instructions of an earlier
+/// generation, mma.sync: on data centre GPUs of Blackwell, whose own (tcgen05) read and write
+/// tensor memory, FlashAttention-2 and kernels in Triton's manner, which were never written for
+/// them, and TensorRT-LLM's where heads are no multiple of the 16 elements that one instruction
+/// contracts: its kernels for Blackwell have none (both recalled).
+bool runs_earlier_instructions(const AttentionCall& call, const GpuSpec& gpu);
+
+/// Of Blackwell's peak, what those instructions reach at the same clock: as much as an SM of the
+/// GPU that their kernel was timed on, of Hopper (`hopper`) or A100.
+double share_of_earlier_instructions(bool hopper);
+
+/// How far a kernel on `gpu`, which was not timed, pads heads to the next size that is built:
+/// `fitted` where it was timed on another GPU, of Hopper (`hopper`) or A100, but TensorRT-LLM's for
+/// Blackwell are built for multiples of 16, and of its kernels for A100, timed with heads of 128
+/// alone, those of H100 and L40S tell: heads of 72 take as long as of 80.
+double padding_of(const AttentionCall& call, bool hopper, const GpuSpec& gpu, double fitted);
+
+}  // namespace tessera
