@@ -58,7 +58,7 @@ Note note_on_muon(const Scenario& scenario) {
 /// docs/decisions/0062-gated-delta-nets.md
 Note note_on_states(const Scenario& scenario) {
   const std::string& pattern = scenario.model.layer_pattern;
-  const bool mamba = pattern.find(layer_letter::kMamba) != std::string::npos;
+  const bool mamba = pattern.find_first_of("MH") != std::string::npos;
   const bool delta = pattern.find(layer_letter::kDelta) != std::string::npos;
   if (!mamba && !delta) return {};
   return std::string(mamba ? "Mamba-2 layers" : "gated delta nets") +

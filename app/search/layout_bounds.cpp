@@ -10,6 +10,7 @@
 #include "predictor/gpu/gpu_overlay.h"
 #include "sim/plan/memory/stage_planner.h"
 #include "sim/plan/time_segments.h"
+#include "sim/scenario/hardware_queues.h"
 #include "workloads/model_graph.h"
 #include "workloads/parallel/layer_split.h"
 #include "workloads/parallel/stage_program.h"
@@ -243,7 +244,7 @@ StepOptions LayoutBounds::laid_out_step(const Layout& layout) const {
 }
 
 LaunchOrder LayoutBounds::launch_order(const Layout& layout) const {
-  return {.single_queue = base_.step.framework.cuda_device_max_connections == 1,
+  return {.single_queue = single_hardware_queue(laid_out_step(layout), base_.cluster.node.gpu),
           .gathers_move = layout.planned};
 }
 

@@ -15,6 +15,7 @@
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/memory/plan_progress.h"
 #include "sim/plan/time_segments.h"
+#include "sim/scenario/hardware_queues.h"
 #include "sim/scenario/names.h"
 #include "sim/scenario/rules/check_scenario.h"
 #include "workloads/memory/memory_profile.h"
@@ -132,7 +133,8 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .kernels = std::move(timed.kernels),
           .collectives = scenario.collectives,
           .simulation = scenario.simulation,
-          .single_hardware_queue = scenario.step.framework.cuda_device_max_connections == 1,
+          .single_hardware_queue =
+              single_hardware_queue(scenario.step, scenario.cluster.node.gpu),
           .records_streams = scenario.step.framework.records_streams,
           .message_host_time = host.per_message,
           .group_host_time = group_host_time};

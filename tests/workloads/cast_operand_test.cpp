@@ -87,15 +87,27 @@ TEST(Fp8, OfLayersInBf16CastsNothing) {
   EXPECT_EQ(named(graph.at(2).forward, ".fp8"), 0);
 }
 
-TEST(GroupedProducts, AreACallForEachExpertWhereTheHostLaunchesThemSo) {
+/// Calls of the host for forward's product, the gradient of its input and that of its weights.
+std::vector<int> calls_of_products(const StepOptions& step) {
+  const Block layer = build_model_graph(mixture(), step).blocks[1];
+  return {op_of(layer.forward, "mlp.experts.up").host_calls,
+          op_of(layer.backward, "mlp.experts.up.dgrad").host_calls,
+          op_of(layer.backward, "mlp.experts.up.wgrad").host_calls};
+}
+
+TEST(GroupedProducts, OfEachExpertTakeTheHostItsLaunchAndWhatTheLibraryDoesAroundIt) {
   StepOptions step = step_in(Precision::bf16);
-  const auto calls = [&] {
-    const Block layer = build_model_graph(mixture(), step).blocks[1];
-    return op_of(layer.forward, "mlp.experts.up").host_calls;
-  };
-  EXPECT_EQ(calls(), 1);
+  EXPECT_EQ(calls_of_products(step), (std::vector{1, 1, 1}));
   step.framework.products_per_expert = true;
-  EXPECT_EQ(calls(), 8);
+  // 8 experts: a launch and a product's descriptors; of a weight's gradient three more (autograd's,
+  // its accumulation, the hook).
+  EXPECT_EQ(calls_of_products(step), (std::vector{8 * 2, 8 * 2, 8 * 5}));
+}
+
+TEST(GroupedProducts, InFp8TakeTheHostTwoQuantizedTensorsMore) {
+  StepOptions step = step_in(Precision::fp8);
+  step.framework.products_per_expert = true;
+  EXPECT_EQ(calls_of_products(step), (std::vector{8 * 4, 8 * 4, 8 * 5}));
 }
 
 }  // namespace

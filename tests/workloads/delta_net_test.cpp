@@ -146,7 +146,7 @@ TEST(DeltaNet, SizesThatLieAreRefused) {
   EXPECT_THAT(refusal(model), HasSubstr("5 heads of keys do not serve 32"));
   model = next("GG");
   model.layer_pattern.clear();
-  EXPECT_THAT(refusal(model), HasSubstr("model.delta_heads: is for layers of a pattern"));
+  EXPECT_THAT(refusal(model), HasSubstr("model.delta_heads is for layers of a pattern"));
 }
 
 }  // namespace

@@ -98,6 +98,38 @@ TEST(Mamba, SavesTheProjectionAndWhatTheNormReads) {
               0.01 * kSequence * static_cast<double>(per_token));
 }
 
+TEST(Mamba, BesideAttentionReadsTheSameNormAndHasNoneOfItsOwn) {
+  const std::int64_t ends = 2 * 131072 * kHidden + kHidden;
+  const std::int64_t both = kMambaLayer - kInner + kAttentionLayer - kHidden;
+  const std::int64_t feed_forward = kHidden + 2 * kHidden * 1856;
+  EXPECT_EQ(parameter_count(hybrid("H-")), ends + both + feed_forward);
+  const Program program = build_program(hybrid("H-"), step());
+  EXPECT_EQ(program.stages[0].parameters, program.parameters);
+}
+
+TEST(Mamba, BesideAttentionRunsTheKernelsOfBothLayersAndAnAddition) {
+  const ModelGraph graph = build_model_graph(hybrid("HM*-"), step());
+  const auto kernels = [&](int position) {
+    return std::ranges::count(graph.at(position).forward, GraphOpKind::kernel, &GraphOp::kind);
+  };
+  // One norm, one residual for both; the scan's norm becomes a gate; the addition of the two.
+  EXPECT_EQ(kernels(1), kernels(2) + kernels(3) - 2 + 1);
+  const auto has = [&](const std::string& name) {
+    return std::ranges::count_if(graph.at(1).forward, [&](const GraphOp& op) {
+      return op.kind == GraphOpKind::kernel && op.name == name;
+    });
+  };
+  EXPECT_EQ(has("mamba.gate"), 1);
+  EXPECT_EQ(has("mamba.norm"), 0);
+  EXPECT_EQ(has("mixers.add"), 1);
+}
+
+TEST(Mamba, BesideAttentionTakesNoAdapters) {
+  StepOptions adapters = step();
+  adapters.lora_rank = 8;
+  EXPECT_THAT(test::refusal(hybrid("H-"), adapters), HasSubstr("side by side"));
+}
+
 TEST(Mamba, PatternsThatLieAreRefused) {
   const auto refusal = [](const ModelSpec& model) { return test::refusal(model, step()); };
   ModelSpec model = hybrid("M*M");
@@ -107,10 +139,23 @@ TEST(Mamba, PatternsThatLieAreRefused) {
   model = hybrid("MM");
   model.mamba_state = 0;
   EXPECT_THAT(refusal(model), HasSubstr("without sizes"));
+  model = hybrid("MM");  // sizes of layers that no letter names
+  model.layer_pattern.clear();
+  for (const char* size : {"mamba_heads", "mamba_head_dim", "mamba_state", "mamba_groups"})
+    EXPECT_THAT(refusal(model), HasSubstr("model." + std::string(size) + " is for layers of a"));
   model = hybrid("M*");  // and experts
   model.experts = 4;
   model.experts_per_token = 2;
   EXPECT_THAT(refusal(model), HasSubstr("contradict"));
+}
+
+TEST(Mamba, PatternsAndTheirSizesAreRefusedByFamiliesThatHaveNone) {
+  ModelSpec model = test::gpt2_large();
+  model.layer_pattern = std::string(static_cast<std::size_t>(model.layers), '*');
+  model.mamba_state = model.delta_key_dim = 16;
+  const std::string refusal = test::refusal(model, step());
+  for (const char* field : {"layer_pattern", "mamba_state", "delta_key_dim"})
+    EXPECT_THAT(refusal, HasSubstr("model." + std::string(field) + " is for models of family"));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Layers of one kind each, as the letters of a pattern say: Megatron-Core ssm/mamba_block.py and
-// mamba_mixer.py; gated_delta_net.py (recalled).
+// mamba_mixer.py; gated_delta_net.py (recalled). Attention beside Mamba-2: transformers
+// models/falcon_h1/modeling_falcon_h1.py, FalconH1DecoderLayer (recalled).
 #include "workloads/families/megatron_model.h"
 #include "workloads/families/modules.h"
+#include "workloads/layer_patterns.h"
 #include "workloads/ops/delta_net.h"
 #include "workloads/ops/mamba.h"
 #include "workloads/ops/pointwise.h"
@@ -11,13 +13,14 @@
 namespace tessera {
 
 /// Tensor-parallel ranks hold some of the heads and of the groups.
-Tensor MegatronModel::mamba(Tape& tape, const Tensor& x) const {
+Tensor MegatronModel::mamba(Tape& tape, const Tensor& x, bool normed) const {
   const MambaShape shape{.sequences = b_,
                          .positions = s_,
                          .heads = model_.mamba_heads / tensor_,
                          .head_dim = model_.mamba_head_dim,
                          .state = model_.mamba_state,
-                         .groups = model_.mamba_groups / tensor_};
+                         .groups = model_.mamba_groups / tensor_,
+                         .normed = normed};
   const Tensor wide = column(tape, "mamba.in", x, shape.projected());
   const Tensor by_sequence =
       contiguous(tape, "mamba.transpose", transpose(tape, wide, 0, 1));  // [b, s, ..]
@@ -62,18 +65,35 @@ Tensor MegatronModel::delta_net(Tape& tape, const Tensor& x) const {
   return row(tape, "delta.out", contiguous(tape, "delta.back", transpose(tape, rows, 0, 1)));
 }
 
+/// What a layer of one branch makes of its norm.
+Tensor MegatronModel::lettered_branch(Tape& tape, const Tensor& input, LayerKind kind) const {
+  switch (kind.letter) {
+    case layer_letter::kMamba:
+      return mamba(tape, input, true);
+    case layer_letter::kDelta:
+      return delta_net(tape, input);
+    case layer_letter::kAttention:
+      return attention(tape, input, kind);
+    case layer_letter::kSideBySide: {
+      const Tensor mixed = mamba(tape, input, false);
+      return add(tape, "mixers.add", mixed, attention(tape, input, kind));
+    }
+    default:
+      return feed_forward(tape, input, kind);
+  }
+}
+
 Tensor MegatronModel::lettered_layer(Tape& tape, const Tensor& x, LayerKind kind) const {
-  const bool mixes = kind.letter == layer_letter::kMamba;
-  const bool erases = kind.letter == layer_letter::kDelta;
   const bool attends = kind.letter == layer_letter::kAttention;
-  const char* name = mixes ? "ln_mamba" : erases ? "ln_delta" : attends ? "ln_attention" : "ln_mlp";
+  const char* name = kind.letter == layer_letter::kMamba        ? "ln_mamba"
+                     : kind.letter == layer_letter::kDelta      ? "ln_delta"
+                     : kind.letter == layer_letter::kSideBySide ? "ln_mixers"
+                     : attends                                  ? "ln_attention"
+                                                                : "ln_mlp";
   const auto normalize = [=, this](Tape& t) { return norm(t, name, x); };
   const bool again = kind.experts && step_.recomputes("layernorm");
   const Tensor input = again ? tape.remade(normalize) : normalize(tape);
-  Tensor branch = mixes     ? mamba(tape, input)
-                  : erases  ? delta_net(tape, input)
-                  : attends ? attention(tape, input, kind)
-                            : feed_forward(tape, input, kind);
+  Tensor branch = lettered_branch(tape, input, kind);
   if (model_.residual_scale) branch = scale(tape, "residual.scale", branch);
   const Tensor out = add(tape, "residual", x, branch);
   tape.drop_names({input, branch});

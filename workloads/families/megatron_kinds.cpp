@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "workloads/families/megatron_model.h"
+#include "workloads/layer_patterns.h"
 #include "workloads/parallel/layer_split.h"
 
 namespace tessera {
@@ -46,6 +47,8 @@ std::string name_of_block(const ModelSpec& model, const LayerKind& kind) {
       return name + "mamba_layer";
     case layer_letter::kDelta:
       return name + "delta_layer";
+    case layer_letter::kSideBySide:
+      return name + "side_by_side_layer";
     case layer_letter::kAttention:
       return name + "attention_layer";
     case layer_letter::kFeedForward:

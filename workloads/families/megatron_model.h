@@ -85,7 +85,8 @@ class MegatronModel {
   Tensor transformer_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
   // megatron_hybrid.cpp
   Tensor lettered_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
-  Tensor mamba(Tape& tape, const Tensor& x) const;
+  Tensor lettered_branch(Tape& tape, const Tensor& input, LayerKind kind) const;
+  Tensor mamba(Tape& tape, const Tensor& x, bool normed) const;
   Tensor delta_net(Tape& tape, const Tensor& x) const;
   Tensor parallel_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
   Tensor attention(Tape& tape, const Tensor& x, LayerKind kind) const;

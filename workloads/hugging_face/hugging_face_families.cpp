@@ -170,6 +170,7 @@ constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
                                NamedReader{"deepseek_v3", read_deepseek_v3},
                                NamedReader{"exaone", read_exaone},
                                NamedReader{"falcon", read_falcon},
+                               NamedReader{"falcon_h1", read_falcon_h1},
                                NamedReader{"gemma", read_gemma},
                                NamedReader{"gemma2", read_gemma2},
                                NamedReader{"gemma3_text", read_gemma3},
@@ -216,7 +217,7 @@ constexpr std::array kReasons{
     Reason{"experts that all tokens share", " aria bailing_moe bailing_moe_v2 "},
     Reason{"attention in windows, with more that no family has", " gemma3n gpt_neo "},
     Reason{"layers of state spaces or linear attention",
-           " mamba mamba2 falcon_mamba jamba zamba zamba2 falcon_h1 qwen3_5 kimi_linear "
+           " mamba mamba2 falcon_mamba jamba zamba zamba2 qwen3_5 kimi_linear "
            "recurrent_gemma rwkv lfm2 lfm2_moe minimax plamo2 hymba "},
     Reason{"attention and feed-forward beside each other", " codegen "},
     Reason{"norms or projections that no family has", " gpt_bigcode persimmon olmo dbrx apertus "},
@@ -229,7 +230,7 @@ constexpr std::array kReasons{
     Reason{"an image model: family vision takes it by its architecture, not by a config.json",
            " vit deit swin swinv2 convnext resnet beit clip clip_vision_model siglip "}};
 
-constexpr std::array<std::pair<std::string_view, const char*>, 43> kArchitectures{
+constexpr std::array<std::pair<std::string_view, const char*>, 44> kArchitectures{
     {{"BaichuanFor", "baichuan"},
      {"BaiChuanFor", "baichuan"},
      {"Cohere2For", "cohere2"},
@@ -238,6 +239,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 43> kArchitecture
      {"DeepseekV3For", "deepseek_v3"},
      {"ExaoneFor", "exaone"},
      {"FalconFor", "falcon"},
+     {"FalconH1For", "falcon_h1"},
      {"GemmaFor", "gemma"},
      {"Gemma2For", "gemma2"},
      {"Gemma3ForCausalLM", "gemma3_text"},

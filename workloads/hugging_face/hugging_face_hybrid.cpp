@@ -1,10 +1,11 @@
 // Models of Mamba-2 layers or gated delta nets and attention layers: transformers 4.57,
-// models/{granitemoehybrid,bamba,qwen3_next}, and the code beside the weights of Nemotron-H, as
-// recalled.
+// models/{granitemoehybrid,bamba,falcon_h1,qwen3_next}, and the code beside the weights of
+// Nemotron-H, as recalled.
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "workloads/hugging_face/hugging_face_llama.h"
+#include "workloads/layer_patterns.h"
 
 namespace tessera {
 namespace {
@@ -131,6 +132,35 @@ void read_bamba(ConfigReader& in, ModelSpec& model) {
   for (const char* within : {"attn_rotary_emb", "num_logits_to_keep", "z_loss_coefficient"})
     in.has(within);
   read_mamba(in, model, kOfBamba);
+}
+
+/// Every layer has attention and Mamba-2 side by side, then a feed-forward. Numbers that multiply
+/// one tensor (muP) are a pass over each branch, the embeddings and the logits.
+void read_falcon_h1(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  set_pairs(model, std::string(static_cast<std::size_t>(model.layers), layer_letter::kSideBySide),
+            layer_letter::kFeedForward);
+  read_mamba(in, model, kOfBamba);
+  if (in.dimension_or("mamba_d_ssm", model.mamba_heads * model.mamba_head_dim) !=
+      model.mamba_heads * model.mamba_head_dim)
+    in.fail("mamba_d_ssm", "is not mamba_n_heads * mamba_d_head", "check all three");
+  if (in.flag_or("mamba_rms_norm", false))
+    in.leave_out("mamba_rms_norm", "is true: no norm is simulated behind the scan", "");
+  if (!in.flag_or("mamba_use_mlp", true))
+    in.leave_out("mamba_use_mlp", "is false: the simulated layers have a feed-forward", "");
+  if (in.flag_or("projectors_bias", false))
+    in.leave_out("projectors_bias", "is true: the simulated projections have no biases", "");
+  if (!in.value("attn_layer_indices").is_null())
+    in.leave_out("attn_layer_indices", "names layers: all are simulated with attention", "");
+  model.embedding_scale = in.has("embedding_multiplier");
+  model.logit_scale = in.has("lm_head_multiplier");
+  model.residual_scale = true;
+  for (const char* within :
+       {"attention_in_multiplier", "attention_out_multiplier", "key_multiplier", "mlp_multipliers",
+        "ssm_in_multiplier", "ssm_multipliers", "ssm_out_multiplier", "mamba_norm_before_gate",
+        "mlp_expansion_factor", "num_logits_to_keep"})
+    in.has(within);
+  in.approximate("of the numbers that multiply parts of a layer, one pass a branch is simulated");
 }
 
 namespace {

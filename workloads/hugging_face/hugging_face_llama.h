@@ -87,6 +87,7 @@ void check_experts_per_token(ConfigReader& in, const ModelSpec& model, const cha
 void read_nemotron_h(ConfigReader& in, ModelSpec& model);
 void read_granite_hybrid(ConfigReader& in, ModelSpec& model);
 void read_bamba(ConfigReader& in, ModelSpec& model);
+void read_falcon_h1(ConfigReader& in, ModelSpec& model);
 void read_qwen3_next(ConfigReader& in, ModelSpec& model);
 // hugging_face_diffusion.cpp
 void read_dit(ConfigReader& in, ModelSpec& model);

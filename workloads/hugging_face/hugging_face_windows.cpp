@@ -92,8 +92,13 @@ void read_usual_window(ConfigReader& in, ModelSpec& model, bool by_default) {
   if (const json& given = in.value("max_window_layers"); !given.is_null() && given != 0)
     first = in.dimension("max_window_layers");
   const std::string letters = letters_of_types(in, model);
-  if (!in.has("sliding_window")) {
-    if (letters.find(attention_letter::kWindow) != std::string::npos)
+  const bool sized = in.has("sliding_window");
+  const bool named = letters.find(attention_letter::kWindow) != std::string::npos;
+  if (named && !uses)
+    return in.fail("layer_types", "has layers with a window, and use_sliding_window is not true",
+                   "make both agree");
+  if (!sized) {
+    if (named)
       in.fail("layer_types", "has layers with a window, and there is no sliding_window",
               "give its size");
     return;

@@ -58,13 +58,13 @@ std::int64_t norms_of_layer(const ModelSpec& m) {
   return m.norm_placement == NormPlacement::both ? 4 : 2;
 }
 
-/// Projections, convolution with biases, A, D and a step per head, the norm of the gate.
+/// Projections, convolution with biases, A, D and a step per head; without the norm of the gate.
 std::int64_t mamba_of(const ModelSpec& m) {
   const std::int64_t inner = m.mamba_heads * m.mamba_head_dim;
   const std::int64_t convolved = inner + 2 * m.mamba_groups * m.mamba_state;
   constexpr std::int64_t kTaps = 4;
   return m.hidden * (inner + convolved + m.mamba_heads) + convolved * (kTaps + 1) +
-         3 * m.mamba_heads + inner + inner * m.hidden;
+         3 * m.mamba_heads + inner * m.hidden;
 }
 
 /// Projections, convolution without biases, A and a step per head, the norm of the gate.
@@ -79,7 +79,8 @@ std::int64_t delta_net_of(const ModelSpec& m) {
 /// Of a layer that is one branch.
 std::int64_t lettered_layer(const ModelSpec& m, char letter) {
   const std::int64_t norm = norm_of(m, m.hidden);
-  if (letter == layer_letter::kMamba) return norm + mamba_of(m);
+  if (letter == layer_letter::kMamba) return norm + mamba_of(m) + m.mamba_heads * m.mamba_head_dim;
+  if (letter == layer_letter::kSideBySide) return norm + mamba_of(m) + attention_of(m);
   if (letter == layer_letter::kDelta) return norm + delta_net_of(m);
   if (letter == layer_letter::kAttention) return norm + attention_of(m);
   return norm + (letter == layer_letter::kExperts ? sparse_mlp(m) : dense_mlp(m));

@@ -110,26 +110,37 @@ class Scan {
 
 }  // namespace
 
-Tensor mamba_scan(Tape& tape, const std::string& name, const Tensor& projected,
-                  const MambaShape& shape) {
-  const std::vector<Tensor> weights{
+namespace {
+
+/// Weights that are no product's.
+std::vector<Tensor> small_weights(Tape& tape, const std::string& name, const MambaShape& shape) {
+  std::vector<Tensor> weights{
       tape.parameter(name + ".conv1d.weight", {shape.convolved(), kConvolution}),
       tape.parameter(name + ".conv1d.bias", {shape.convolved()}),
-      tape.parameter(name + ".A_log", {shape.heads}),
-      tape.parameter(name + ".D", {shape.heads}),
-      tape.parameter(name + ".dt_bias", {shape.heads}),
-      tape.parameter(name + ".norm.weight", {shape.inner()})};
+      tape.parameter(name + ".A_log", {shape.heads}), tape.parameter(name + ".D", {shape.heads}),
+      tape.parameter(name + ".dt_bias", {shape.heads})};
+  if (shape.normed) weights.push_back(tape.parameter(name + ".norm.weight", {shape.inner()}));
+  return weights;
+}
+
+}  // namespace
+
+Tensor mamba_scan(Tape& tape, const std::string& name, const Tensor& projected,
+                  const MambaShape& shape) {
+  const std::vector<Tensor> weights = small_weights(tape, name, shape);
   Scan scan(name, shape);
   scan.states(tape, projected);
   const Tensor y = scan.outputs(tape, projected);
-  const Tensor out = tape.make(name + ".norm", y.shape, y.precision);
-  Kernel norm = pointwise_kernel(out, 8, KernelKind::layer_norm);
-  tape.launch(name + ".norm", norm, {y, projected}, {out});
+  const std::string last = name + (shape.normed ? ".norm" : ".gate");
+  const Tensor out = tape.make(last, y.shape, y.precision);
+  const Kernel kernel =
+      pointwise_kernel(out, 8, shape.normed ? KernelKind::layer_norm : KernelKind::elementwise);
+  tape.launch(last, kernel, {y, projected}, {out});
   std::vector<Tensor> inputs{projected};
   inputs.insert(inputs.end(), weights.begin(), weights.end());
   tape.differentiable(inputs, std::span(&out, 1), [=](Tape& t, auto gradients) {
-    const Tensor grad_y = t.make(name + ".norm.grad", y.shape, y.precision);
-    t.launch(name + ".norm.backward", norm, {gradients[0], y, projected}, {grad_y});
+    const Tensor grad_y = t.make(last + ".grad", y.shape, y.precision);
+    t.launch(last + ".backward", kernel, {gradients[0], y, projected}, {grad_y});
     for (const Tensor& weight : weights) {
       const Tensor grad = t.make(t.name_of(weight) + ".grad", weight.shape, weight.precision);
       t.launch(t.name_of(weight) + ".sum", reduction_kernel(grad_y), {grad}, {grad});

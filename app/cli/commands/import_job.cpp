@@ -145,6 +145,8 @@ void add_job_importer(CLI::App& import, const std::string& name, const std::stri
   command->add_flag("--lenient", job.lenient,
                     "leave out what the scenario cannot say; its results say approximate");
   command->add_option("-o,--output", options->output, "write here instead of to stdout");
+  if (name == "huggingface")
+    command->add_option("--adapter", job.adapter, "adapter_config.json of peft: LoRA or DoRA");
   if (name == "megatron") {
     command
         ->add_option("--define", options->definitions,

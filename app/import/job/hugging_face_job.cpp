@@ -2,6 +2,7 @@
 #include <string>
 
 #include "app/import/job/imported_job.h"
+#include "app/import/job/peft_adapter.h"
 #include "app/import/job/scenario_draft.h"
 #include "sim/config/files/hugging_face_tree.h"
 #include "workloads/model_features.h"
@@ -40,7 +41,10 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
   options.model = "config";
   const std::vector<std::string> beyond =
       fields_of_megatron_alone(read.said.model, tokens_of(options));
-  set_framework(draft, options, file.string(), beyond.empty() ? "hf-eager" : "megatron");
+  const bool adapts = !given.adapter.empty();
+  set_framework(draft, options, file.string(), beyond.empty() && !adapts ? "hf-eager" : "megatron");
+  if (adapts && given.framework.empty())
+    draft.assume("framework megatron, under which alone adapters are simulated");
   const bool images = read.said.model.family == ModelFamily::vision;
   if (!images || given.sequence_length > 0) set_sequence_length(draft, options);
   if (!beyond.empty())
@@ -50,6 +54,7 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
   if (read.said.checkpoints) draft.set("training.recompute", "full");
   ForeignFields nothing;
   set_data_parallel_job(draft, nothing, options, {});
+  if (adapts) set_peft_adapter(draft, read.said.model, options);
   for (const std::string& line : read.said.approximations) draft.approximate(line);
   for (const std::string& key : read.said.harmless) draft.ignore(key);
   return draft.finish({});

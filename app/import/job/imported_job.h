@@ -38,6 +38,7 @@ struct JobOptions {
   std::int64_t hidden = 0;            ///< width of `model`; 0: not known
   std::int64_t layers = 0;            ///< of `model`; 0: not known
   std::filesystem::path folder;       ///< of the file, for files that it names; empty: none
+  std::filesystem::path adapter;      ///< adapter_config.json of peft beside the model; empty: none
   std::int64_t global_batch = 0;
   std::int64_t micro_batch = 0;
   bool lenient = false;         ///< what the scenario cannot say is an approximation, not an error

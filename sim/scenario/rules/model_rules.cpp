@@ -7,6 +7,14 @@
 namespace tessera {
 namespace {
 
+/// Sizes of Mamba-2 layers and gated delta nets, which a pattern names.
+std::vector<Count> lettered_sizes(const ModelSpec& m) {
+  return {{"model.mamba_heads", m.mamba_heads},     {"model.mamba_head_dim", m.mamba_head_dim},
+          {"model.mamba_state", m.mamba_state},     {"model.mamba_groups", m.mamba_groups},
+          {"model.delta_heads", m.delta_heads},     {"model.delta_key_heads", m.delta_key_heads},
+          {"model.delta_key_dim", m.delta_key_dim}, {"model.delta_value_dim", m.delta_value_dim}};
+}
+
 /// Fields of family llama alone; 0: as all others are.
 std::vector<Count> llama_fields(const ModelSpec& m) {
   const bool of_t5 = m.family == ModelFamily::switch_transformer && m.experts == 0;
@@ -45,12 +53,14 @@ std::vector<Count> llama_fields(const ModelSpec& m) {
           {"model.residual_scale", m.residual_scale ? 1 : 0},
           {"model.logit_scale", m.logit_scale ? 1 : 0},
           {"model.mtp_layers", m.mtp_layers},
-          {"model.delta_heads", m.delta_heads}};
+          {"model.layer_pattern", std::ssize(m.layer_pattern)}};
 }
 
 void check_llama_alone(const ModelSpec& model, std::vector<Problem>& problems) {
   if (model.family == ModelFamily::llama) return;
-  for (const Count& field : llama_fields(model)) {
+  std::vector<Count> fields = llama_fields(model);
+  for (const Count& size : lettered_sizes(model)) fields.push_back(size);
+  for (const Count& field : fields) {
     if (field.value == 0) continue;
     problems.push_back({field.path,
                         field.path + " is for models of family llama",
@@ -69,6 +79,7 @@ class LlamaCheck {
     check_window();
     check_attention_pattern();
     check_expert_pattern();
+    check_lettered_sizes();
     check_latent();
     check_experts();
     if (m_.qk_norm_wide)
@@ -128,6 +139,13 @@ class LlamaCheck {
          "= " + pattern + " and model.experts = " + std::to_string(m_.experts) +
              " contradict each other",
          "write E for layers with experts, and give their number");
+  }
+  void check_lettered_sizes() {
+    if (!m_.layer_pattern.empty()) return;
+    for (const Count& size : lettered_sizes(m_))
+      if (size.value != 0)
+        problems_.push_back({size.path, size.path + " is for layers of a pattern",
+                             "give model.layer_pattern, or leave it out"});
   }
   void check_latent() {
     const std::string head = std::to_string(m_.head_dim);

@@ -4,28 +4,26 @@
 
 #include "sim/scenario/rules/framework_rules.h"
 #include "workloads/families/modules.h"
+#include "workloads/layer_patterns.h"
 
 namespace tessera {
 
 /// Whether every layer has a letter, and the model what the letters ask for.
 void FrameworkRules::check_pattern() {
   const std::string& pattern = model_.layer_pattern;
-  if (pattern.empty()) {
-    if (model_.mamba_heads > 0)
-      fail("model.mamba_heads", "is for layers of a pattern", "give model.layer_pattern, or 0");
-    if (model_.delta_heads > 0)
-      fail("model.delta_heads", "is for layers of a pattern", "give model.layer_pattern, or 0");
-    return;
-  }
-  if (pattern.find_first_not_of("MG*-E") != std::string::npos)
-    fail("model.layer_pattern", pattern + " has other letters than M, G, *, - and E",
+  if (pattern.empty()) return;
+  if (pattern.find_first_not_of("MG*-EH") != std::string::npos)
+    fail("model.layer_pattern", pattern + " has other letters than M, G, H, *, - and E",
          "write a letter per layer");
   if (std::ssize(pattern) != model_.layers)
     fail("model.layer_pattern",
          "has " + std::to_string(pattern.size()) + " letters for " + std::to_string(model_.layers) +
              " layers",
          "write a letter per layer");
-  const bool mixes = pattern.find(layer_letter::kMamba) != std::string::npos;
+  const bool both = pattern.find(layer_letter::kSideBySide) != std::string::npos;
+  const bool mixes = both || pattern.find(layer_letter::kMamba) != std::string::npos;
+  if (both && step_.lora_rank > 0)
+    fail("training.lora_rank", "of attention and Mamba-2 side by side is not simulated", "use 0");
   if (mixes && (model_.mamba_heads < 1 || model_.mamba_head_dim < 1 || model_.mamba_state < 1 ||
                 model_.mamba_groups < 1))
     fail("model.layer_pattern", "has Mamba-2 layers without sizes",

@@ -341,6 +341,9 @@ TEST(MegatronTraining, ProfilesFollowGenerationsAndTheEnvironment) {
               ElementsAre("NCCL_ALGO = Ring of the environment is left out"));
   EXPECT_THAT(yaml_of("export CUDA_DEVICE_MAX_CONNECTIONS=32\n" + with("")),
               HasSubstr("cuda_device_max_connections: 32"));
+  // Which asks for one connection on some GPUs alone: a job that exports it has it on all.
+  EXPECT_THAT(yaml_of("export CUDA_DEVICE_MAX_CONNECTIONS=1\n" + with("")),
+              HasSubstr("cuda_device_max_connections: 1"));
 }
 
 TEST(MegatronLayout, EmbeddingAndLossCountAsLayersOfVirtualStages) {

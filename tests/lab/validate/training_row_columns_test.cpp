@@ -89,6 +89,21 @@ TEST(TrainingColumns, SayWhatCountsAsALayer) {
   EXPECT_TRUE(scenario.step.split.layers_per_stage.empty());
 }
 
+TEST(TrainingColumns, RowsOfMegatronBridgeHaveItsRecipesLossAndItsLaunchersQueues) {
+  const auto profile = [](const std::string& framework, int tensor) {
+    return scenario_of(run_of({{"framework", framework},
+                               {"tp", std::to_string(tensor)},
+                               {"dp", std::to_string(8 / tensor)}}))
+        .step.framework;
+  };
+  const FrameworkProfile bridge = profile("Megatron-Bridge 26.02", 1);
+  EXPECT_EQ(bridge.loss_fusion, LossFusion::te);
+  EXPECT_TRUE(bridge.fused_router);
+  EXPECT_EQ(bridge.cuda_device_max_connections, 8);
+  EXPECT_EQ(profile("Megatron-Bridge 26.02", 2).cuda_device_max_connections, 0);
+  EXPECT_EQ(profile("Megatron-Core 0.12", 1).loss_fusion, LossFusion::separate);
+}
+
 TEST(TrainingColumns, SayFormatsScalingBucketsAndOverlaps) {
   const Scenario scenario = scenario_of(run_of({{"precision", "fp8"},
                                                 {"fp8_recipe", "current scaling, per tensor"},

@@ -1,4 +1,5 @@
-// config.json of models of gated delta nets (Qwen3-Next) and of diffusion transformers.
+// config.json of models of gated delta nets (Qwen3-Next), of attention beside Mamba-2 (Falcon-H1)
+// and of diffusion transformers.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -47,6 +48,45 @@ TEST(HuggingFaceMixers, ReadsQwen3Next) {
   EXPECT_TRUE(model.attention_gate && model.qk_norm && model.shared_gate);
   EXPECT_THAT(read_model.approximations,
               Contains(HasSubstr("kernels of gated delta nets were never measured")));
+}
+
+std::string falcon_h1(const std::string& more = "") {
+  return R"({"model_type": "falcon_h1", "num_hidden_layers": 36, "hidden_size": 1024,
+    "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64, "intermediate_size": 2048,
+    "vocab_size": 32784, "mamba_d_ssm": 1536, "mamba_n_heads": 24, "mamba_d_head": 64,
+    "mamba_d_state": 128, "mamba_n_groups": 1, "mamba_d_conv": 4, "mamba_conv_bias": true,
+    "mamba_expand": 2, "mamba_chunk_size": 128, "mamba_proj_bias": false,
+    "projectors_bias": false, "mlp_bias": false, "attention_bias": false,
+    "tie_word_embeddings": false, "embedding_multiplier": 5.65, "lm_head_multiplier": 0.039,
+    "ssm_multipliers": [0.35, 0.25, 0.35, 0.5, 0.35], "mlp_multipliers": [0.88, 0.58])" +
+         more + "}";
+}
+
+TEST(HuggingFaceMixers, FalconH1HasThePublishedSizeToTheLastParameter) {
+  const HuggingFaceModel read_model = read(falcon_h1(R"(, "mamba_rms_norm": false)"));
+  const ModelSpec& model = read_model.model;
+  EXPECT_EQ(model.layers, 72) << "a layer of both mixers, a layer of the feed-forward";
+  EXPECT_EQ(model.layer_pattern.substr(0, 4), "H-H-");
+  // Falcon-H1-0.5B. A layer: attention, projections and convolution of Mamba-2 with its three
+  // numbers a head, the feed-forward, two norms.
+  const std::int64_t attention = 2 * 1024 * 512 + 2 * 1024 * 128;
+  const std::int64_t mamba = 1024 * (1536 + 1792 + 24) + 5 * 1792 + 3 * 24 + 1536 * 1024;
+  const std::int64_t layer = attention + mamba + 3 * 1024 * 2048 + 2 * 1024;
+  EXPECT_EQ(parameter_count(model), 36 * layer + 2 * 32784 * 1024 + 1024);
+  EXPECT_EQ(parameter_count(model), 521'411'104);
+  EXPECT_TRUE(model.embedding_scale && model.logit_scale && model.residual_scale);
+  EXPECT_THAT(read_model.approximations, Contains(HasSubstr("one pass a branch")));
+}
+
+TEST(HuggingFaceMixers, FalconH1SaysWhatItsLayersDoNotHave) {
+  EXPECT_THAT(error_of(falcon_h1(R"(, "mamba_rms_norm": true)")),
+              HasSubstr("mamba_rms_norm is true: no norm is simulated behind the scan"));
+  EXPECT_THAT(error_of(falcon_h1(R"(, "mamba_use_mlp": false)")), HasSubstr("mamba_use_mlp"));
+  EXPECT_THAT(error_of(falcon_h1(R"(, "attn_layer_indices": [1])")),
+              HasSubstr("attn_layer_indices"));
+  std::string wide = falcon_h1();
+  wide.replace(wide.find("1536"), 4, "2048");
+  EXPECT_THAT(error_of(wide), HasSubstr("mamba_d_ssm is not mamba_n_heads * mamba_d_head"));
 }
 
 TEST(HuggingFaceMixers, TypesAndDenseLayersSayWhatALayerIs) {

@@ -222,7 +222,7 @@ TEST(HuggingFaceConfig, WellKnownModelsThatAreNotSimulatedSayWhy) {
               HasSubstr("\"deepseek_v32\" is not simulated: latent attention"));
   EXPECT_THAT(why("bailing_moe"), HasSubstr("experts that all tokens share"));
   EXPECT_THAT(why("gemma3n"), HasSubstr("attention in windows"));
-  EXPECT_THAT(why("falcon_h1"), HasSubstr("linear attention"));
+  EXPECT_THAT(why("zamba2"), HasSubstr("linear attention"));
   EXPECT_THAT(why("mamba2"), HasSubstr("state spaces"));
   EXPECT_THAT(why("roberta"), HasSubstr("an encoder other than BERT"));
 }

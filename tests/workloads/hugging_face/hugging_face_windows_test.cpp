@@ -95,6 +95,11 @@ TEST(HuggingFaceWindows, ListsThatLieAreRefusedWithTheirLine) {
   EXPECT_THAT(
       error_of(R"("sliding_window": 512, "layer_types": ["full_attention"])", "mistral"),
       HasSubstr("config.json:3: layer_types has 1 entries for 4 layers; give one for each"));
+  EXPECT_THAT(error_of(R"("sliding_window": 512, "use_sliding_window": false, "layer_types":
+      ["full_attention", "full_attention", "sliding_attention", "sliding_attention"])",
+                       "qwen2"),
+              HasSubstr("layer_types has layers with a window, and use_sliding_window is not true; "
+                        "make both agree"));
   EXPECT_THAT(error_of(R"("sliding_window": -5)", "mistral"),
               HasSubstr("config.json:3: sliding_window is -5; use a whole number from 1"));
   EXPECT_THAT(

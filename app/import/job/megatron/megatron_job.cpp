@@ -131,7 +131,9 @@ void MegatronJob::read_framework() {
   const bool is_count = !count.empty() && count.size() < 3 &&
                         count.find_first_not_of("0123456789") == std::string::npos &&
                         std::stoi(count) >= 1 && std::stoi(count) <= 32;
-  const bool is_default = count == (framework_ == "megatron-deepspeed" ? "8" : "1");
+  const bool is_default = count == (framework_ == "megatron-deepspeed" ? "8"
+                                    : framework_ == "megatron"         ? "0"
+                                                                       : "1");
   if (is_count && !is_default) set_profile("cuda_device_max_connections", count);
   read_environment();
   if (deepspeed_) read_deepspeed();
