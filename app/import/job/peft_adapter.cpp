@@ -81,6 +81,19 @@ bool says_something(const YamlNode& node) {
   return !Names{"", "none", "null", "false", "0", "0.0"}.contains(text);
 }
 
+/// Whether matching it ends soon: at most three repetitions, none of a group.
+bool is_quick(const std::string& pattern) {
+  int repetitions = 0;
+  for (std::size_t i = 1; i < pattern.size(); ++i) {
+    const char before = pattern[i - 1];
+    const bool repeats = std::string_view("*+?{").find(pattern[i]) != std::string_view::npos;
+    if (!repeats || before == '\\' || before == '(') continue;  // a character; (?: and (?!
+    if (before == ')') return false;
+    ++repetitions;
+  }
+  return repetitions <= 3;
+}
+
 class PeftAdapter {
  public:
   PeftAdapter(YamlNode tree, ScenarioDraft& draft, const ModelSpec& model,
@@ -124,8 +137,10 @@ class PeftAdapter {
   Names matched(const std::string& pattern) {
     constexpr std::size_t kLongest = 300;
     Names names;
-    if (pattern.size() > kLongest) {
-      in_.refuse("target_modules", "has more than 300 characters", "write a list of names");
+    if (pattern.size() > kLongest || !is_quick(pattern)) {
+      in_.refuse("target_modules",
+                 "has more than 300 characters or three repetitions, or repeats a group",
+                 "write a list of names");
       return names;
     }
     try {

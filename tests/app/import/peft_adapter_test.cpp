@@ -74,6 +74,8 @@ TEST(PeftAdapter, TargetsAreNamesAPatternOrAllLinearLayers) {
   EXPECT_EQ(targets_of(R"(".*\\.self_attn\\.(q|k|v|o)_proj")"), "attention");
   EXPECT_EQ(targets_of(R"(".*_proj")"), "all");
   EXPECT_THAT(refusal(adapter(R"("(")")), HasSubstr("is no regular expression"));
+  for (const char* endless : {R"("((.*)*)*x")", R"(".*.*.*.*x")"})
+    EXPECT_THAT(refusal(adapter(endless)), HasSubstr("or repeats a group; write a list of names"));
 }
 
 TEST(PeftAdapter, APartOfTheLayersIsRefusedByName) {
