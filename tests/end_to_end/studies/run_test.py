@@ -354,7 +354,7 @@ H100-SXM5-80GB,east,2026-12-01,spot,9.00,400,2min,15min,list
         cases = (
             ((), "--failures-per-1000-node-days: is missing; give one of"),
             ((*rate, "--failures", "rsc-1"), "--failures: is one of several descriptions of failures"),
-            (("--failures", "rsc-2"), "--failures: rsc-2 is not in configs/reliability; did you mean rsc-1?"),
+            (("--failures", "rsc-2"), "rsc-2: no such file, and no file of failures that is shipped; did you mean rsc-1? (tessera list reliability)"),
             (("--failures", "rsc-1", "--repair", "3h"), "--repair: is 3h, but each failure says its own"),
             ((*rate, "--restart", "10 minutes"), "--restart: "),
             ((*rate, "--checkpoint-interval", "0s"), "--checkpoint-interval: is 0s; give more than 0 s"),
