@@ -9,10 +9,12 @@
 namespace tessera {
 namespace {
 
-/// Framework calls for a rank's part of a tensor: a slice of its storage, an empty tensor that is
-/// set to it, and the copy of what came back. Source: nanotron optim/zero.py, _all_gather_params,
-/// get_sliced_tensor; distributed.py, all_gather_coalesced (recalled).
-constexpr int kCallsOfSlice = 3;
+/// What `launches` without modules and autograd take the host, in framework calls.
+int as_framework_calls(std::int64_t launches, const FrameworkProfile& framework) {
+  if (framework.host_per_call <= Seconds()) return 0;
+  const double share = framework.host_per_compiled_call / framework.host_per_call;
+  return static_cast<int>(std::llround(share * static_cast<double>(launches)));
+}
 
 }  // namespace
 
@@ -106,23 +108,27 @@ void UpdateGathers::before(int position, const ScheduledPass& pass) {
   if (needed >= 0) queue_.await(needed, library_.empty_segment());
 }
 
-/// Every rank's parts are flattened behind each other, gathered into one new piece, and copied back
-/// tensor by tensor. Sources: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, allgather(), which
-/// makes the piece (newLikeFlat); nanotron distributed.py, all_gather_coalesced (recalled).
+/// Every rank's part of every tensor becomes a tensor of its own (an empty one, set to the
+/// storage); the own parts are flattened behind each other, gathered into one new piece, and copied
+/// back part by part in a loop of C++. Sources: nanotron optim/zero.py, _all_gather_params;
+/// distributed.py, all_gather_coalesced; torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp,
+/// allgather(), which makes the piece (newLikeFlat; recalled). What a part takes:
+/// docs/decisions/0071.
 void UpdateGathers::gather_lists(std::int64_t parameters, int tensors) {
   const std::int64_t format = element_bytes(step_.formats.parameters);
   const int ranks = shard_ranks(step_);
   const std::int64_t part = (parameters + ranks - 1) / ranks;
   GraphOp flatten = buffer_pass("parameters.flatten", Phase::optimizer, KernelKind::elementwise,
                                 part, {format, format});
-  flatten.host_calls = kCallsOfSlice * tensors * ranks;
+  const int calls_of_parts = as_framework_calls(std::int64_t{tensors} * ranks, step_.framework);
+  flatten.host_calls = tensors + calls_of_parts;
   flatten.allocated = Bytes(format * part);
   queue_.run(library_.cut({flatten}, "parameters.flatten"), -1, -1);
   queue_.allocate(Bytes(format * parameters));
   queue_.await(start(GroupKind::shard, parameters, Phase::optimizer), library_.empty_segment());
   GraphOp unflatten = buffer_pass("parameters.unflatten", Phase::optimizer, KernelKind::elementwise,
                                   parameters, {format, format});
-  unflatten.host_calls = tensors * ranks;
+  unflatten.host_calls = calls_of_parts;
   unflatten.freed = flatten.allocated;
   queue_.run(library_.cut({unflatten}, "parameters.unflatten"), -1, -1);
   queue_.free(Bytes(format * parameters));
