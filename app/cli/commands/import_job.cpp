@@ -135,7 +135,7 @@ void add_job_importer(CLI::App& import, const std::string& name, const std::stri
   command->add_option("--cluster", job.cluster, "id of tessera list clusters, or a file")
       ->type_name(kClusterId);
   command->add_option("--nodes", job.nodes, "of the cluster that --cluster names")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(CLI::Range(1, 100'000));
   command->add_option("--gpus", job.gpus, "GPUs of the job")->check(CLI::Range(1, 1'000'000));
   command->add_option("--framework", job.framework, "id of tessera list frameworks, or a file");
   const auto size = CLI::Range(std::int64_t{1}, std::int64_t{100'000'000});

@@ -113,7 +113,9 @@ void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& op
 
 void assume_precision(ScenarioDraft& draft, const JobOptions& options) {
   draft.set("training.precision", options.precision);
-  draft.assume("precision " + options.precision);
+  const bool usual = options.precision == "bf16";
+  draft.assume("precision " + options.precision +
+               (usual ? "" : ": the GPUs of the cluster have no bf16"));
 }
 
 void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus) {
