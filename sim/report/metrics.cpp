@@ -9,6 +9,7 @@
 #include "sim/report/analysis/rank_breakdown.h"
 #include "sim/report/clock_tick.h"
 #include "sim/report/counted_flops.h"
+#include "sim/trace/alike_ranks.h"
 #include "sim/trace/timeline_index.h"
 
 namespace tessera {
@@ -37,6 +38,37 @@ void add_runs(const TimedProgram& timed, const TimelineIndex& index, int rank, i
         busy_time(record, timed.duration_of(rank, record.op, op.segment)) * stands_for;
     runs[segment].count += stands_for;
   }
+}
+
+/// What was found rank by rank, of those that were simulated.
+struct RankMeasures {
+  std::vector<SegmentRuns> runs;  ///< by segment
+  std::vector<TimeBreakdown> by_rank;
+  std::vector<GpuWork> work;
+};
+
+/// Of ranks that ran alike the first is looked at: of a thousand unfolded ranks, a few.
+RankMeasures measure_ranks(const TimedProgram& timed, const TimelineIndex& index) {
+  const auto simulated = index.simulated();
+  const std::vector<std::size_t> first = first_alike(timed, index);
+  std::vector<int> stand_for(simulated.size());
+  for (std::size_t i = 0; i < first.size(); ++i) stand_for[first[i]] += simulated[i].stands_for;
+  const GpuWorkMeter power(timed, index, index.step_time());
+  RankMeasures all;
+  all.runs.resize(timed.segments.size());
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const int rank = simulated[i].rank;
+    if (first[i] != i) {
+      all.by_rank.push_back(all.by_rank[first[i]]);
+      all.work.push_back(all.work[first[i]]);
+      all.work.back().rank = rank;
+      continue;
+    }
+    add_runs(timed, index, rank, stand_for[i], all.runs);
+    all.by_rank.push_back(break_down(timed, index, rank, index.step_time()));
+    all.work.push_back(power.of(rank, all.by_rank.back()));
+  }
+  return all;
 }
 
 /// Equal times keep the order of the program.
@@ -211,18 +243,10 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   const TimelineIndex index(timed, timeline);
   const GpuSpec& gpu = timed.topology.cluster().node.gpu;
   StepReport report;
-  // Everything of a rank while its records lie in the cache.
-  std::vector<SegmentRuns> runs(timed.segments.size());
-  StragglerSearch straggler;
-  const GpuWorkMeter power(timed, index, timeline.step_time);
-  std::vector<GpuWork> work;
-  for (const auto& [rank, stands_for] : index.simulated()) {
-    add_runs(timed, index, rank, stands_for, runs);
-    report.by_rank.push_back(break_down(timed, index, rank, timeline.step_time));
-    work.push_back(power.of(rank, report.by_rank.back()));
-    straggler.add(index, rank, stands_for);
-  }
-  report.straggler = straggler.worst();
+  RankMeasures measures = measure_ranks(timed, index);
+  const std::vector<SegmentRuns>& runs = measures.runs;
+  report.by_rank = std::move(measures.by_rank);
+  report.straggler = find_straggler(index);
   report.gpu = gpu.id;
   report.layout = timed.program.layout;
   report.micro_batches = timed.program.micro_batches;
@@ -240,7 +264,8 @@ StepReport measure(const TimedProgram& timed, const Timeline& timeline) {
   const KernelTimes times = kernel_times(timed, runs);
   report.interval = step_interval(timed, times, report.breakdown);
   report.extrapolated = extrapolated_kernels(timed, times);
-  report.energy = step_energy(timed.topology.cluster(), report, work, timed.program.placement);
+  report.energy =
+      step_energy(timed.topology.cluster(), report, measures.work, timed.program.placement);
   report.memory = measure_memory(timed, timeline, index);
   return report;
 }

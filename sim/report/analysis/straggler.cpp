@@ -1,6 +1,8 @@
 #include "sim/report/analysis/straggler.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "sim/report/clock_tick.h"
 #include "workloads/program/process_groups.h"
@@ -8,7 +10,13 @@
 namespace tessera {
 namespace {
 
-using Waits = std::map<int, Seconds>;
+using Waits = std::map<int, Seconds>;  ///< by the rank that is waited for
+
+struct WaitingRank {
+  int stands_for = 1;
+  Waits waits;
+};
+using WaitingRanks = std::map<int, WaitingRank>;  ///< by the rank that waits
 
 /// Chains of slow causes are as long as kinds of groups lie within each other: tensor, context,
 /// expert, shard, data.
@@ -46,14 +54,8 @@ Seconds total(const Waits& waits) {
   return sum;
 }
 
-}  // namespace
-
-void StragglerSearch::add(const TimelineIndex& index, int rank, int stands_for) {
-  ranks_[rank] = {stands_for, waits_of(rank, index)};
-}
-
 /// What `rank` waits, by who is to blame according to what the last ranks waited for whom.
-StragglerSearch::Waits StragglerSearch::on_account(const Ranks& ranks, int rank) {
+Waits on_account(const WaitingRanks& ranks, int rank) {
   const Waits& own = ranks.at(rank).waits;
   Waits account;
   for (const auto& [last, waited] : own) {
@@ -66,15 +68,24 @@ StragglerSearch::Waits StragglerSearch::on_account(const Ranks& ranks, int rank)
   return account;
 }
 
-std::optional<Straggler> StragglerSearch::worst() const {
-  Ranks ranks = ranks_;
+/// The waits of `ranks`, each on the account of who caused it.
+WaitingRanks settled(WaitingRanks ranks) {
   for (int link = 0; link < kLongestChain; ++link) {
-    Ranks next = ranks;
+    WaitingRanks next = ranks;
     for (auto& [rank, entry] : next) entry.waits = on_account(ranks, rank);
     ranks = std::move(next);
   }
+  return ranks;
+}
+
+}  // namespace
+
+std::optional<Straggler> find_straggler(const TimelineIndex& index) {
+  WaitingRanks ranks;
+  for (const auto& [rank, stands_for] : index.simulated())
+    ranks[rank] = {stands_for, waits_of(rank, index)};
   std::map<int, Straggler> by_cause;
-  for (const auto& [rank, entry] : ranks) {
+  for (const auto& [rank, entry] : settled(std::move(ranks))) {
     for (const auto& [cause, waited] : entry.waits) {
       Straggler& straggler = by_cause[cause];
       straggler.rank = cause;
@@ -86,12 +97,6 @@ std::optional<Straggler> StragglerSearch::worst() const {
       std::ranges::max_element(by_cause, {}, [](const auto& entry) { return entry.second.waited; });
   if (worst == by_cause.end()) return std::nullopt;
   return worst->second;
-}
-
-std::optional<Straggler> find_straggler(const TimelineIndex& index) {
-  StragglerSearch search;
-  for (const auto& [rank, stands_for] : index.simulated()) search.add(index, rank, stands_for);
-  return search.worst();
 }
 
 }  // namespace tessera

@@ -53,6 +53,25 @@ TEST(StepReport, RatesAndUtilizationFollowFromTheStepTime) {
   EXPECT_EQ(report.hfu, 0.40);
 }
 
+/// Ranks with a pace of their own, though it is that of all, are each looked at.
+TEST(StepReport, RanksThatRanAlikeSayTheSameAsEachForItself) {
+  TimedProgram timed = handmade_program({.data = 3});
+  const SegmentId segment = add_segment(timed, "forward", Phase::forward, {1.5, 0.5});
+  add_op(timed, 0, run_of(segment, Phase::forward));
+  const Timeline timeline = ideal_timeline(timed);
+  const StepReport together = report_of(timed, timeline);
+  timed.paces.ranks.resize(3);
+  const StepReport each = report_of(timed, timeline);
+  ASSERT_EQ(together.by_rank.size(), 3u);
+  for (const TimeCategory category : time_categories()) {
+    EXPECT_EQ(together.breakdown[category], each.breakdown[category]);
+    EXPECT_EQ(together.by_rank[2][category], each.by_rank[2][category]);
+  }
+  ASSERT_EQ(together.segments.size(), 1u);
+  EXPECT_EQ(together.segments[0].time, each.segments[0].time);
+  EXPECT_EQ(together.segments[0].runs, each.segments[0].runs);
+}
+
 TEST(StepReport, PeakIsThatOfTheGemmsPrecision) {
   OneRankStep step;
   add_op(step.timed, 0, run_of(step.forward, Phase::forward));
