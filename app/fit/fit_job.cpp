@@ -1,6 +1,8 @@
 #include "app/fit/fit_job.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -65,6 +67,17 @@ std::string need_cluster(const JobOptions& options, const std::string& what) {
                     "single card"});
 }
 
+/// `overrides` behind what the options say of the cluster: a scenario names another.
+std::vector<std::string> with_cluster(const std::string& what, const JobOptions& options,
+                                      std::vector<std::string> overrides, const Catalog& catalog) {
+  std::vector<std::string> all;
+  if (!options.cluster.empty() && job_kind(what, catalog) == JobKind::scenario)
+    all.push_back("cluster=" + options.cluster);
+  if (options.nodes > 0) all.push_back("cluster.node_count=" + std::to_string(options.nodes));
+  std::ranges::move(overrides, std::back_inserter(all));
+  return all;
+}
+
 }  // namespace
 
 FitJob::Read FitJob::scenario_file(const std::string& what, const Catalog& catalog) {
@@ -84,11 +97,11 @@ FitJob::Read FitJob::of_import(const ImportedJob& job, const std::string& name,
 }
 
 FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
-                          const Catalog& catalog) {
+                          std::span<const std::string> overrides, const Catalog& catalog) {
   const JobKind kind = job_kind(what, catalog);
   if (kind == JobKind::scenario) return scenario_file(what, catalog);
   JobOptions options = with_model(given, what, catalog);
-  const ClusterSpec cluster = load_cluster(need_cluster(options, what), catalog);
+  const ClusterSpec cluster = cluster_with(need_cluster(options, what), overrides, catalog);
   const std::string name = shown_path(what);
   options.cluster_gpus = cluster.gpu_count();
   options.precision = name_of(usual_precision(cluster.node.gpu));
@@ -113,9 +126,8 @@ FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
 
 FitJob::FitJob(const std::string& what, const JobOptions& options,
                std::vector<std::string> overrides, const Catalog& catalog)
-    : read_(read(what, options, catalog)), overrides_(std::move(overrides)) {
-  const bool moves = read_.kind == "scenario" && !options.cluster.empty();
-  if (moves) overrides_.insert(overrides_.begin(), "cluster=" + options.cluster);
+    : overrides_(with_cluster(what, options, std::move(overrides), catalog)),
+      read_(read(what, options, overrides_, catalog)) {
   scenario_ = read_.source.with_overrides(overrides_);
 }
 

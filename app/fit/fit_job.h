@@ -15,8 +15,9 @@ class FitJob {
  public:
   /// `what`: id or file of a model (Hugging Face's config.json too) or of a scenario, a launch
   /// script of Megatron-LM, a configuration of DeepSpeed or accelerate. `options.cluster` may be
-  /// empty where `what` is a scenario, and has to be given else. Throws InputError with everything
-  /// that keeps it from being a scenario.
+  /// empty where `what` is a scenario, and has to be given else. Where nothing says how many GPUs
+  /// the job has, it takes all of the cluster, `overrides` included. Throws InputError with
+  /// everything that keeps it from being a scenario.
   FitJob(const std::string& what, const JobOptions& options, std::vector<std::string> overrides,
          const Catalog& catalog);
 
@@ -34,13 +35,14 @@ class FitJob {
     std::string kind;
     std::vector<std::string> assumed, ignored;
   };
-  static Read read(const std::string& what, const JobOptions& options, const Catalog& catalog);
+  static Read read(const std::string& what, const JobOptions& options,
+                   std::span<const std::string> overrides, const Catalog& catalog);
   static Read scenario_file(const std::string& file, const Catalog& catalog);
   static Read of_import(const ImportedJob& job, const std::string& name, const std::string& kind,
                         const Catalog& catalog);
 
-  Read read_;
   std::vector<std::string> overrides_;
+  Read read_;
   Scenario scenario_;
 };
 

@@ -71,6 +71,15 @@ std::string nearest_choice(const std::string& message) {
   return best.empty() ? "" : did_you_mean(best);
 }
 
+/// What `error` says. CLI11 lists arguments that nothing takes from the last to the first.
+std::string message_of(const CLI::ParseError& error) {
+  const std::string message = error.what();
+  const auto colon = message.find(": ");
+  if (!message.starts_with("The following arguments") || colon == std::string::npos) return message;
+  const std::vector<std::string> rest = CLI::detail::split(message.substr(colon + 2), ' ');
+  return message.substr(0, colon + 2) + CLI::detail::rjoin(rest, " ");
+}
+
 /// CLI11 begins its sentences with capitals.
 std::string plain_words(std::string message) {
   if (message.starts_with("A subcommand is required")) message = "a command is missing";
@@ -86,7 +95,7 @@ std::string plain_words(std::string message) {
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& words) {
   const NamedCommand command = command_of(app, words);
-  const std::string message = error.what();
+  const std::string message = message_of(error);
   std::string hint = nearest_choice(message);
   if (hint.empty() && message.find("not expected") != std::string::npos) {
     hint = lost_equals(words);

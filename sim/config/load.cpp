@@ -176,6 +176,18 @@ Scenario scenario_of(std::span<const std::string> settings, const std::string& n
   return bind_scenario(tree, name, problems);
 }
 
+// By way of a small scenario on it, where something is changed.
+ClusterSpec cluster_with(const std::string& id_or_file, std::span<const std::string> overrides,
+                         const Catalog& catalog) {
+  const ClusterSpec as_described = load_cluster(id_or_file, catalog);
+  std::vector<std::string> settings = {"model=gpt2", "cluster=" + id_or_file,
+                                       "training.global_batch=1", "training.sequence_length=1"};
+  const std::size_t own = settings.size();
+  for (const std::string& override : overrides)
+    if (override.starts_with("cluster")) settings.push_back(override);
+  return settings.size() == own ? as_described : scenario_of(settings, id_or_file, catalog).cluster;
+}
+
 std::string identifying_bytes(const Scenario& scenario) {
   schema::Scenario message = to_message(scenario);
   message.clear_name();

@@ -45,6 +45,11 @@ ScenarioSource open_scenario(const std::filesystem::path& id_or_file, const Cata
 Scenario scenario_of(std::span<const std::string> settings, const std::string& name,
                      const Catalog& catalog);
 
+/// A cluster (id or file) with those of `overrides` that are of it, as "cluster.node_count=4": what
+/// has to be known before there is a scenario. Throws InputError with every problem.
+ClusterSpec cluster_with(const std::string& id_or_file, std::span<const std::string> overrides,
+                         const Catalog& catalog);
+
 /// What a step of `scenario` consists of, without name and reliability: equal bytes for scenarios
 /// that simulate alike, whichever files they came from. Not text.
 std::string identifying_bytes(const Scenario& scenario);

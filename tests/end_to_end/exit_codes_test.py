@@ -46,6 +46,7 @@ class UsageErrors(EndToEnd):
 
     def test_a_model_or_the_last_word_of_a_field_is_known_where_another_name_belongs(self):
         self.assert_fails(BAD_INPUT, "tessera fit llama-3-8b CLUSTER", "simulate", "llama-3-8b")
+        self.assert_fails(USAGE, "were not expected: --nods 8; did you mean --nodes?", "fit", "gpt2", "dgx-h100", "--nods", "8")
         self.assert_fails(BAD_INPUT, "did you mean training.micro_batch?", "simulate", DATA_PARALLEL, "--set", "micro_batch=2")
         self.assert_fails(BAD_INPUT, "did you mean llama-2-70b?", "fit", "lama-2-70b", "dgx-h100")
 

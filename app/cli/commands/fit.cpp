@@ -52,6 +52,8 @@ void add_job_options(CLI::App& command, FitCommand& options) {
   command.add_option("--model", job.model, "of a file that does not describe it: id or file");
   command.add_option("--gpus", job.gpus, "GPUs of the job (default: all of the cluster)")
       ->check(CLI::Range(1, 1'000'000));
+  command.add_option("--nodes", job.nodes, "of the cluster (default: as many as it has)")
+      ->check(CLI::Range(1, 100'000));
   command.add_option("--framework", job.framework, "id of tessera list frameworks, or a file");
   command.add_option("--sequence-length", job.sequence_length, "tokens per sequence")->check(size);
   command.add_option("--global-batch", job.global_batch, "sequences per step")->check(size);

@@ -102,7 +102,8 @@ const std::vector<std::string> kObjectives = {"time", "tokens-per-dollar", "ener
 /// Of the options, else what people train in on the cluster's GPUs.
 std::string precision_on(const std::string& cluster, const PlanParallelismOptions& options) {
   if (!options.precision.empty()) return options.precision;
-  return std::string(name_of(usual_precision(load_cluster(cluster, shipped_catalog()).node.gpu)));
+  const ClusterSpec described = cluster_with(cluster, options.overrides, shipped_catalog());
+  return std::string(name_of(usual_precision(described.node.gpu)));
 }
 
 Scenario base_with(const std::string& sequence_length, const PlanParallelismOptions& options,
@@ -177,11 +178,13 @@ CaseToSearch case_of(const std::shared_ptr<const Scenario>& base, int gpus,
       .sequence_length = base->step.sequence_length,
       .global_batch = base->step.global_batch,
       .approximations = base->approximations};
+  const int per_node = base->cluster.node.gpu_count;
   if (of.gpus > base->cluster.gpu_count())
     throw InputError({"--gpus",
                       std::to_string(of.gpus) + " of cluster " + of.cluster + ", which has " +
                           std::to_string(base->cluster.gpu_count()),
-                      "name a larger cluster, or --set cluster.node_count=..."});
+                      "name a larger cluster, or --nodes " +
+                          std::to_string((of.gpus + per_node - 1) / per_node)});
   const auto price = prices.find(gpu.id);
   if (price != prices.end()) of.economy.dollars_per_gpu_hour = price->second;
   return {base, std::move(of)};
@@ -302,6 +305,15 @@ void add_space_options(CLI::App& command, PlanParallelismOptions& options) {
 
 void add_question_options(CLI::App& command, PlanParallelismOptions& options) {
   command.add_option("--gpus", options.gpus, "how many of the cluster: 64, 8,24,96 or 8:1024:2x");
+  command
+      .add_option_function<int>(
+          "--nodes",
+          [&options](int nodes) {
+            options.overrides.insert(options.overrides.begin(),
+                                     "cluster.node_count=" + std::to_string(nodes));
+          },
+          "of the clusters (default: as many as they have)")
+      ->check(CLI::Range(1, 100'000));
   command
       .add_option(
           "--price", options.prices,

@@ -61,6 +61,24 @@ TEST_F(FitJobs, AModelTakesAllGpusOfTheCluster) {
   EXPECT_FALSE(job.assumed().empty());
 }
 
+TEST_F(FitJobs, AModelTakesAllGpusOfTheClusterThatTheUserMadeOfIt) {
+  const JobOptions options{.cluster = "dgx-h100"};
+  const FitJob more("gpt2", options, {"cluster.node_count=4"}, configs());
+  EXPECT_EQ(more.scenario().step.layout.data, 32);
+  const FitJob fewer("gpt2", options, {"cluster.node.gpu_count=4"}, configs());
+  EXPECT_EQ(fewer.scenario().step.layout.data, 4);
+  JobOptions nodes = options;
+  nodes.nodes = 2;
+  EXPECT_EQ(FitJob("gpt2", nodes, {}, configs()).scenario().step.layout.data, 16);
+  EXPECT_EQ(FitJob("gpt2-large_4xh100_dp4", nodes, {}, configs()).scenario().cluster.node_count, 2);
+}
+
+TEST_F(FitJobs, ThePrecisionIsThatOfTheGpuThatTheUserPutIn) {
+  const FitJob job("gpt2", {.cluster = "rtx-4090-pcie-1"}, {"cluster.node.gpu=V100-SXM2-32GB"},
+                   configs());
+  EXPECT_EQ(job.scenario().step.precision, Precision::fp16);  // Volta has no bf16
+}
+
 TEST_F(FitJobs, AJobFileKeepsItsOwnNumberOfGpus) {
   const std::string accelerate =
       file("a.yaml",
