@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <memory_resource>
+#include <span>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "hw/units/deadline.h"
+#include "workloads/memory/segment_temporaries.h"
 
 namespace tessera {
 namespace {
@@ -44,6 +46,7 @@ class MemoryReplay {
       : program_(program), visitor_(visitor), with_uses_(with_uses) {}
 
   void run(const RankProgram& stage, int micro_batches) {
+    const SegmentTemporaries temporaries(program_, stage);
     for (std::size_t i = 0; i < stage.ops.size(); ++i) {
       const ProgramOp& op = stage.ops[i];
       if (micro_batches >= 0 && op.micro_batch >= micro_batches) continue;
@@ -56,7 +59,7 @@ class MemoryReplay {
         const Segment& segment = program_.segment(op.segment);
         if (with_uses_)
           for (const StorageId storage : segment.touches) touch(segment, storage);
-        for (const MemoryEvent& event : segment.memory) perform(segment, event);
+        perform(segment, temporaries.of(op.segment));
       }
       if (op.freed.value() > 0) free_besides(op.freed);
     }
@@ -145,8 +148,24 @@ class MemoryReplay {
     return nullptr;
   }
 
+  /// `makers`: SegmentTemporaries::of the segment.
+  void perform(const Segment& segment, std::span<const std::int32_t> makers) {
+    temporaries_.resize(std::max(temporaries_.size(), makers.size()));
+    for (std::size_t i = 0; i < makers.size(); ++i) {
+      const MemoryEvent& event = segment.memory[i];
+      step_.kernel = event.kernel;
+      if (makers[i] < 0) {
+        perform(segment, event);
+      } else if (event.kind == MemoryEventKind::allocate) {
+        temporaries_[i] = make(segment, event);
+        tell(true, temporaries_[i]);
+      } else {
+        tell(false, temporaries_[static_cast<std::size_t>(makers[i])]);
+      }
+    }
+  }
+
   void perform(const Segment& segment, const MemoryEvent& event) {
-    step_.kernel = event.kernel;
     switch (event.kind) {
       case MemoryEventKind::allocate:
         return allocate(segment, event);
@@ -279,6 +298,7 @@ class MemoryReplay {
   // Nodes of a pool: tensors come and go by the ten thousand.
   std::pmr::unsynchronized_pool_resource nodes_;
   std::pmr::unordered_map<Key, Same, KeyHash> local_{&nodes_};
+  std::vector<Allocation> temporaries_;  ///< by event of the segment that runs
   std::vector<Allocation> besides_;
   std::map<std::pair<int, bool>, Open> passed_;
   std::map<std::pair<int, int>, int> positions_;
