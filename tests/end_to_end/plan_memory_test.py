@@ -97,7 +97,7 @@ class PlanMemory(EndToEnd):
         options = ("--model", "gpt2-large", "--cluster", "dgx-a100", "--gpus", "8", "--sequence-length", "1024")
         if kind == "accelerate":
             options += ("--global-batch", "32", "--micro-batch", "4")
-        self.assertEqual(self.run_tessera("import", kind, "config.txt", "--output", f"{kind}.yaml", *options).returncode, 0)
+        self.assertEqual(self.run_tessera("import", kind, "config.txt", "--out", f"{kind}.yaml", *options).returncode, 0)
         return f"{kind}.yaml", json.loads(self.run_tessera("simulate", f"{kind}.yaml", "--format", "json", *settings).stdout)
 
     def exports(self, kind, framework, plain):

@@ -67,7 +67,7 @@ void add_importer(CLI::App& import, const std::string& name, const std::string& 
   command->add_option("--gpu", options->gpu, "id of tessera list gpus, or a file")
       ->type_name(kGpuId);
   command->add_option("--nic-bandwidth", options->nic_bandwidth, "of each NIC, e.g. '400 Gb/s'");
-  command->add_option("-o,--output", options->output, "write here instead of to stdout");
+  command->add_option("-o,--output,--out", options->output, "write here instead of to stdout");
   command->callback([options] { run_import(*options); });
 }
 

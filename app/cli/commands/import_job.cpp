@@ -144,7 +144,7 @@ void add_job_importer(CLI::App& import, const std::string& name, const std::stri
   command->add_option("--micro-batch", job.micro_batch, "sequences per micro-batch")->check(size);
   command->add_flag("--lenient", job.lenient,
                     "leave out what the scenario cannot say; its results say approximate");
-  command->add_option("-o,--output", options->output, "write here instead of to stdout");
+  command->add_option("-o,--output,--out", options->output, "write here instead of to stdout");
   if (name == "huggingface")
     command->add_option("--adapter", job.adapter, "adapter_config.json of peft: LoRA or DoRA");
   if (name == "megatron") {

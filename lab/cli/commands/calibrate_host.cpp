@@ -44,7 +44,7 @@ void add_calibrate_host_command(CLI::App& calibrate) {
       ->add_option("--from-trace", options->trace,
                    "of torch.profiler with ProfilerActivity.CPU, JSON or gzip, of one rank")
       ->required();
-  command->add_option("--out", options->out, "where the file goes (YAML)")->required();
+  command->add_option("-o,--out,--output", options->out, "where the file goes (YAML)")->required();
   command->add_option("--cpu", options->cpu, "processor that ran it, which a trace does not say");
   command->add_option("--name", options->name, "name of the table; the file's otherwise");
   add_format_option(*command, options->format, {"table", "json"});

@@ -106,7 +106,7 @@ void add_calibrate_nccl_command(CLI::App& calibrate) {
                    "between two corrections by size; every size otherwise")
       ->check(CLI::Range(0.25, 64.0));
   command->add_option("--source", options->source, "what the file says of its origin");
-  command->add_option("--out", options->out, "where the file goes (YAML)")->required();
+  command->add_option("-o,--out,--output", options->out, "where the file goes (YAML)")->required();
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options] { run_calibrate_nccl(*options); });
 }
