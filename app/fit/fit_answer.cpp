@@ -229,7 +229,7 @@ constexpr std::array<std::pair<const char*, const char*>, kMemoryCategories> kPa
      {"optimizer", "optimizer states and master weights"},
      {"activations", "activations"},
      {"temporary", "temporary tensors"},
-     {"buffers", "buffers of the model"},
+     {"buffers", "buffers; frozen and cast weights"},
      {"workspace", "workspaces of libraries"}}};
 
 }  // namespace

@@ -144,6 +144,28 @@ class LlamaLayer(nn.Module):
         return x + self.down(functional.silu(self.gate(y)) * self.up(y))
 
 
+class Adapted(nn.Module):
+    """peft/tuners/lora/layer.py, Linear with one adapter and no dropout."""
+
+    def __init__(self, base, rank):
+        super().__init__()
+        self.base = base
+        self.a, self.b = nn.Linear(base.in_features, rank, bias=False), nn.Linear(rank, base.out_features, bias=False)
+        self.scaling = 2.0
+
+    def forward(self, x):
+        result = self.base(x)
+        return result + self.b(self.a(x)) * self.scaling
+
+
+def with_adapters(layer, names, rank):
+    """`layer`, frozen, with a trained adapter beside each of its linear layers `names`."""
+    layer.requires_grad_(False)
+    for name in names:
+        setattr(layer, name, Adapted(getattr(layer, name), rank))
+    return layer
+
+
 class ViTLayer(nn.Module):
     """torchvision/models/vision_transformer.py, EncoderBlock, with nn.MultiheadAttention of PyTorch 2.1, batch first:
     torch/nn/functional.py, multi_head_attention_forward, _in_projection_packed; _scaled_dot_product_attention_math."""

@@ -66,6 +66,16 @@ class Layers(EndToEnd):
                 squares = 2 * 4 * B * S * H  # of both norms: see above
                 self.hold(self.layer("llama-2-7b", f"model.kv_heads={kv_heads}"), step, ignored=squares)
 
+    def test_llama_with_adapters(self):
+        attention = ("q", "k", "v", "out")
+        for targets, names in (("all", (*attention, "gate", "up", "down")), ("attention", attention)):
+            with self.subTest(targets=targets):
+                layer = layers.with_adapters(layers.LlamaLayer(H, HEADS, HEADS, FFN, S), names, rank=16)
+                step = Step(layer, self.input(), torch.zeros(B, 1, S, S), torch.arange(S)[None])
+                squares = 2 * 4 * B * S * H
+                self.hold(self.layer("llama-2-7b", "training.lora_rank=16", f"training.lora_targets={targets}"), step,
+                          ignored=squares)
+
 
 @unittest.skipUnless(TORCH, "PyTorch is not installed (Debian: python3-torch)")
 class ImageLayers(EndToEnd):

@@ -117,7 +117,8 @@ class Step:
     """
 
     def __init__(self, module, *inputs):
-        for parameter in module.parameters():
+        trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        for parameter in trained:
             parameter.grad = torch.zeros_like(parameter)
         saved = Saved(module, [t for t in inputs if not t.requires_grad])
         with Launches() as forward, torch.autograd.graph.saved_tensors_hooks(saved.pack, saved.unpack):
@@ -127,4 +128,4 @@ class Step:
             out.backward(gradient)
         backward.kernels.pop("copy_", None)  # the input's gradient, which the block before would take as it is
         self.forward, self.backward, self.saved = forward, backward, saved.bytes(forward.masks)
-        self.parameters = sum(p.numel() for p in module.parameters())
+        self.parameters = sum(parameter.numel() for parameter in trained)

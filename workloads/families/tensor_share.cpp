@@ -10,7 +10,8 @@ Tensor ColumnLayers::run(Tape& tape, std::size_t layer) const {
   if (!results_.empty()) return results_[layer];
   const PartReader& reader = layers_[layer];
   const Tensor read = summed_ ? with_summed_gradient(tape, reader.name + ".input", input_) : input_;
-  return linear(tape, reader.name, read, reader.out, bias_);
+  const Tensor result = linear(tape, reader.name, read, reader.out, bias_);
+  return adapters_ ? adapters_->added(tape, reader.name, read, result) : result;
 }
 
 TensorShare::TensorShare(const StepOptions& step)
@@ -18,7 +19,8 @@ TensorShare::TensorShare(const StepOptions& step)
       plan_(step.framework.tensor_plan),
       asynchronous_(step.framework.overlap_tensor_products && by_sequence()),
       late_(step.layout.pipeline > 1 && !step.data_parallel.reduce_each_micro_batch),
-      seen_(step.sequence_length / step.layout.context) {}
+      seen_(step.sequence_length / step.layout.context),
+      adapters_(step) {}
 
 Tensor TensorShare::norm_weight(Tape& tape, const std::string& name, std::int64_t size) const {
   const Tensor weight = tape.parameter(name + ".weight", {size});
@@ -30,12 +32,12 @@ ColumnLayers TensorShare::columns(Tape& tape, const std::string& name, const Ten
   if (asynchronous_ && bias == Bias::none)
     return ColumnLayers(gathered_products(tape, name, x, layers, ranks_));
   const Tensor input = by_sequence() ? whole_sequence(tape, name, x, ranks_) : x;
-  return {input, layers, bias, ranks_ > 1 && plan_ == TensorPlan::replicated};
+  return {input, layers, bias, ranks_ > 1 && plan_ == TensorPlan::replicated, adapters_};
 }
 
 Tensor TensorShare::row(Tape& tape, const std::string& name, const Tensor& x,
                         std::int64_t out) const {
-  if (ranks_ == 1) return linear(tape, name, x, out, Bias::none);
+  if (ranks_ == 1) return adapters_.added(tape, name, x, linear(tape, name, x, out, Bias::none));
   if (asynchronous_) {
     const Sizes sizes = x.sizes();
     const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "workloads/families/adapters.h"
 #include "workloads/model_spec.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/redistribute.h"
@@ -17,8 +19,13 @@ namespace tessera {
 class ColumnLayers {
  public:
   /// `summed`: each layer sums the gradient of its input over the group.
-  ColumnLayers(Tensor input, std::vector<PartReader> layers, Bias bias, bool summed)
-      : input_(std::move(input)), layers_(std::move(layers)), bias_(bias), summed_(summed) {}
+  ColumnLayers(Tensor input, std::vector<PartReader> layers, Bias bias, bool summed,
+               std::optional<Adapters> adapters)
+      : input_(std::move(input)),
+        layers_(std::move(layers)),
+        bias_(bias),
+        summed_(summed),
+        adapters_(adapters) {}
   explicit ColumnLayers(std::vector<Tensor> results) : results_(std::move(results)) {}
 
   Tensor run(Tape& tape, std::size_t layer) const;
@@ -28,6 +35,7 @@ class ColumnLayers {
   std::vector<PartReader> layers_;
   Bias bias_ = Bias::none;
   bool summed_ = false;
+  std::optional<Adapters> adapters_;
   std::vector<Tensor> results_;
 };
 
@@ -39,6 +47,7 @@ class ColumnLayers {
 /// `TensorPlan::replicated`: transformers, integrations/tensor_parallel.py (base_model_tp_plan,
 /// lm_head colwise_rep); DeepSpeed, module_inject/layers.py: every column-split layer sums the
 /// gradient of its input by itself, row-split ones their output.
+/// Where it is alone, adapters may stand beside the layers (sim/scenario/rules).
 class TensorShare {
  public:
   explicit TensorShare(const StepOptions& step);
@@ -79,6 +88,7 @@ class TensorShare {
   bool asynchronous_;
   bool late_;
   std::int64_t seen_;
+  Adapters adapters_;
 };
 
 }  // namespace tessera

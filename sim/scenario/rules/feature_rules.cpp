@@ -7,16 +7,30 @@
 
 namespace tessera {
 
+/// Under Hugging Face's modules.
+void FrameworkRules::check_adapters_of_peft() {
+  if (step_.layout.tensor > 1)
+    fail("training.lora_rank", "beside layers split over ranks is simulated under Megatron",
+         "use parallelism.tensor: 1, framework: megatron, or 0");
+  if (model_.experts > 0)
+    fail("training.lora_rank", "of models with experts is simulated under Megatron",
+         "use framework: megatron, or 0");
+  if (step_.framework.fused_gate)
+    fail("training.lora_rank", "has an adapter for gate and one for up, which are one layer here",
+         "use a profile without fused_gate (hf-eager), framework: megatron, or 0");
+  if (step_.dora)
+    fail("training.dora", "is simulated under Megatron", "use framework: megatron, or false");
+}
+
 /// Adapters of linear layers; all else is frozen.
 void FrameworkRules::check_adapters() {
   if (step_.lora_rank == 0) {
     if (step_.dora) fail("training.dora", "is of adapters, and there are none", "give lora_rank");
     return;
   }
-  const bool megatron = step_.framework.modules == ModuleTree::megatron;
-  if (!megatron || model_.family != ModelFamily::llama)
-    fail("training.lora_rank", "is simulated for family llama under Megatron",
-         "use framework: megatron and a model of family llama, or 0");
+  if (model_.family != ModelFamily::llama)
+    fail("training.lora_rank", "is simulated for family llama", "use such a model, or 0");
+  if (step_.framework.modules == ModuleTree::hugging_face) check_adapters_of_peft();
   if (step_.mode != StepMode::training)
     fail("training.lora_rank", "is for mode: training", "use mode: training, or 0");
   if (step_.data_parallel.sharding != Sharding::none &&
