@@ -54,6 +54,11 @@ Seconds time_for(const SearchQuestion& question, const SearchCase& of, const Lay
   return layout.step_time * (question.tokens / of.tokens_per_step);
 }
 
+bool fits_within_error(const SearchCase& of, const LayoutResult& layout) {
+  return static_cast<double>(layout.memory.total().value()) * of.memory_high >
+         static_cast<double>(of.gpu_memory.value());
+}
+
 std::optional<std::size_t> best_case(const SearchQuestion& question,
                                      const std::vector<SearchCase>& cases) {
   std::optional<std::size_t> found;

@@ -25,6 +25,7 @@ struct SearchCase {
   std::int64_t sequence_length = 0;
   std::int64_t global_batch = 0;                 ///< sequences
   std::vector<std::string> approximations = {};  ///< where it is not the job it stands for
+  double memory_high = 1;  ///< nine of ten measured peaks lie below so many times the simulated
 
   /// The fastest layout; null where none fits.
   const LayoutResult* best() const { return found.fitting.empty() ? nullptr : &found.fitting[0]; }
@@ -50,6 +51,9 @@ void check_comparable(const SearchQuestion& question, const std::vector<SearchCa
 
 /// Time of `layout` for the question's tokens.
 Seconds time_for(const SearchQuestion& question, const SearchCase& of, const LayoutResult& layout);
+
+/// Whether `layout` fits by what is simulated, but not with the error of that.
+bool fits_within_error(const SearchCase& of, const LayoutResult& layout);
 
 /// Position of the case that answers the question: of those that fit and meet the deadline, the
 /// fastest, or the one with most tokens per dollar or least energy; with a deadline the cheapest.

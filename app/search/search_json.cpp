@@ -37,7 +37,8 @@ Json layout_json(const SearchCase& of, const LayoutResult& result) {
             {"reserved_bytes", result.memory.reserved.value()},
             {"context_bytes", result.memory.context.value()},
             {"nccl_bytes", result.memory.communicators.value()},
-            {"device_bytes", result.memory.total().value()}}},
+            {"device_bytes", result.memory.total().value()},
+            {"within_error", fits_within_error(of, result)}}},
           {"dollars_per_step", or_null(of.economy.dollars(of.gpus, result.step_time))},
           {"joules_per_step", or_null(of.economy.joules(of.gpus, result.step_time))},
           {"times_s", std::move(times)}};

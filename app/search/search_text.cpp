@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "app/search/search_answer.h"
 #include "hw/units/formatted.h"
@@ -100,6 +101,21 @@ std::string proof_text(const SearchCase& of, std::size_t top) {
          " the fastest of all layouts that fit\n";
 }
 
+/// Those of the layouts shown that may not fit, and how to ask for some that do.
+std::string tight_text(const SearchCase& of, std::size_t top) {
+  std::string numbers;
+  for (std::size_t i = 0; i < std::min(top, of.found.fitting.size()); ++i)
+    if (fits_within_error(of, of.found.fitting[i]))
+      numbers += (numbers.empty() ? "" : ", ") + std::to_string(i + 1);
+  if (numbers.empty()) return "";
+  const double sure = of.gpu_memory.value() / of.memory_high / (1 << 30);
+  return "fit within the error alone: " + numbers +
+         formatted(
+             "; nine of ten measured peaks lie below %.2f times the simulated, and "
+             "--set cluster.node.gpu.memory=%.1fGiB leaves that room\n",
+             of.memory_high, std::floor(10 * sure) / 10);
+}
+
 /// GPUs without a price, each once: their costs are dashes, and no question about money sees them.
 std::string unpriced_text(const std::vector<SearchCase>& cases) {
   std::string text;
@@ -123,7 +139,8 @@ std::string approximate_text(const std::vector<SearchCase>& cases) {
 
 std::string detailed(const SearchCase& of, std::size_t top) {
   std::string text = title(of) + "\n" + job_text(of) + counts_text(of.found.counts) +
-                     proof_text(of, top) + unpriced_text({of}) + approximate_text({of});
+                     proof_text(of, top) + tight_text(of, top) + unpriced_text({of}) +
+                     approximate_text({of});
   if (!of.found.failure.empty()) text += "failed: " + of.found.failure + "\n";
   if (of.best() == nullptr) return text;
   text += "\n" + std::string(kIndent, ' ') + kHead + "\n";

@@ -105,6 +105,16 @@ std::vector<std::string> by_beginning(std::string_view word,
   return sorted;
 }
 
+/// Those that have `word` somewhere in them: "p4d" of efa-p4d-x4.
+std::vector<std::string> containing(std::string_view word,
+                                    std::span<const std::string> candidates) {
+  std::vector<std::string> found;
+  if (word.size() < kShortestBeginning) return found;
+  for (const std::string& candidate : candidates)
+    if (!std::ranges::search(candidate, word, {}, plain, plain).empty()) found.push_back(candidate);
+  return found;
+}
+
 /// How many of the first words four lines hold.
 std::size_t held(std::span<const std::string> words) {
   std::size_t shown = 0, bytes = 0;
@@ -131,7 +141,9 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
   const std::vector<std::string> complete = completions(word, candidates);
   if (complete.size() > 1) return use_one_of(word, complete);
   if (const std::string best = nearest(word, candidates); !best.empty()) return did_you_mean(best);
-  return use_one_of(word, candidates);
+  const std::vector<std::string> wider = containing(word, candidates);
+  if (wider.size() == 1) return did_you_mean(wider.front());
+  return use_one_of(word, wider.empty() ? candidates : std::span<const std::string>(wider));
 }
 
 }  // namespace tessera

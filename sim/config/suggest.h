@@ -21,7 +21,7 @@ std::vector<std::string> completions(std::string_view word,
 
 /// "did you mean X?" where one candidate is near, else "use one of A, B or C" (as many as four
 /// lines hold, those that begin alike first, and how many more there are) of those that it is the
-/// beginning of, or of all.
+/// beginning of, that have it in them, or of all.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
 std::string did_you_mean(std::string_view candidate);

@@ -12,6 +12,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/points_report.h"
 #include "app/cli/price_list.h"
+#include "app/fit/memory_spread.h"
 #include "app/search/search_answer.h"
 #include "app/shell/home.h"
 #include "app/shell/interrupt.h"
@@ -177,7 +178,8 @@ CaseToSearch case_of(const std::shared_ptr<const Scenario>& base, int gpus,
       .precision = std::string(name_of(base->step.precision)),
       .sequence_length = base->step.sequence_length,
       .global_batch = base->step.global_batch,
-      .approximations = base->approximations};
+      .approximations = base->approximations,
+      .memory_high = memory_spread(*base).high};
   const int per_node = base->cluster.node.gpu_count;
   if (of.gpus > base->cluster.gpu_count())
     throw InputError({"--gpus",

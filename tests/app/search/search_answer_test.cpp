@@ -24,6 +24,21 @@ SearchCase case_of(const std::string& gpu, double seconds, double price) {
 
 const SearchQuestion kMoney{.objective = SearchObjective::tokens_per_dollar};
 
+TEST(SearchAnswer, SaysWhichLayoutsFitWithinTheErrorAlone) {
+  SearchCase of = case_of("A", 1, 2);
+  of.gpu_memory = Bytes(80LL << 30);
+  of.memory_high = 1.25;  // 64 GiB and more may be 80
+  LayoutResult& layout = of.found.fitting.front();
+  layout.memory.allocated = layout.memory.reserved = Bytes(64LL << 30);
+  EXPECT_FALSE(fits_within_error(of, layout));
+  EXPECT_THAT(search_text({}, {of}, 1), Not(HasSubstr("within the error")));
+  layout.memory.allocated = layout.memory.reserved = Bytes(65LL << 30);
+  EXPECT_TRUE(fits_within_error(of, layout));
+  EXPECT_THAT(search_text({}, {of}, 1), HasSubstr("fit within the error alone: 1; "));
+  EXPECT_THAT(search_text({}, {of}, 1), HasSubstr("cluster.node.gpu.memory=64.0GiB"));
+  EXPECT_THAT(search_json({}, {of}, 1), HasSubstr("\"within_error\": true"));
+}
+
 TEST(SearchAnswer, CasesWithoutAPriceArePassedOverAndListed) {
   const std::vector<SearchCase> cases = {case_of("A", 1, 0), case_of("B", 2, 3)};
   EXPECT_EQ(best_case(kMoney, cases), 1U);

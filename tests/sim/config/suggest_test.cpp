@@ -64,6 +64,13 @@ TEST(Suggest, AListThatIsNotWholeNamesThoseFirstThatBeginAlike) {
                   .starts_with("use one of gpt3-175b_1024xh100_tp8_pp8, word100, "));
 }
 
+TEST(Suggest, APartInTheMiddleOfWordsGetsThoseAlone) {
+  const std::vector<std::string> words{"dgx-a100", "efa-p4d-x4", "rtx-4090-pcie-1",
+                                       "rtx-4090-pcie-4"};
+  EXPECT_EQ(suggestion("P4D", words), "did you mean efa-p4d-x4?");
+  EXPECT_EQ(suggestion("4090", words), "use one of rtx-4090-pcie-1 or rtx-4090-pcie-4");
+}
+
 TEST(Suggest, LongTextIsComparedWithNothing) {
   EXPECT_EQ(nearest(std::string(1 << 20, 't'), kWords), "");
 }
