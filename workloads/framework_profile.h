@@ -163,9 +163,10 @@ struct FrameworkProfile {
   bool keeps_logits = true;              ///< the training loop holds logits through backward
   bool reentrant_checkpoints = false;    ///< torch.utils.checkpoint's reentrant form
   bool shifts_labels = false;            ///< the last position's logits are dropped by a copy
-  bool keeps_gathered = false;   ///< with `own_rows_first`: backward keeps the gathered rows
-  bool records_streams = false;  ///< what a collective read or wrote and is freed is given to
-                                 ///< others behind the collective's end (memory/launch_times.h)
+  bool keeps_gathered = false;     ///< with `own_rows_first`: backward keeps the gathered rows
+  bool records_streams = false;    ///< what a collective read or wrote and is freed is given to
+                                   ///< others behind the collective's end (memory/launch_times.h)
+  bool blocking_messages = false;  ///< with `records_streams`: hosts wait for messages of stages
   bool gathers_lists = false;  ///< ZeRO-1 gathers updated parameters as lists of their parts, each
                                ///< of which is flattened and copied back (update_gathers.h)
   bool moments_at_update =

@@ -25,19 +25,23 @@ constexpr std::size_t index_of(StreamKind stream) {
 /// When messages have left: sender, receiver and tag.
 using Messages = std::map<std::tuple<int, int, int>, Seconds>;
 
+/// Longer than a host takes for a step: until one more stage has begun its job.
+constexpr Seconds kStart = Seconds(1e4);
+
 class LaunchClock {
  public:
-  LaunchClock(const TimedProgram& timed, int stage, int micro_batches, Messages& messages)
+  LaunchClock(const TimedProgram& timed, int stage, int micro_batches, Messages& messages,
+              bool starts_job = false)
       : timed_(timed),
+        starts_job_(starts_job),
         messages_(messages),
         stage_(timed.program.stages[static_cast<std::size_t>(stage)]),
         tuning_(timed.collectives.tuning()),
         rank_(first_rank(timed.program, stage)),
         drift_(timed.group_host_time[static_cast<std::size_t>(GroupKind::tensor)] > Seconds(0)
                    ? 1
-                   : kSlowestHost) {
-    times_.micro_batches = micro_batches;
-  }
+                   : kSlowestHost),
+        micro_batches_(micro_batches) {}
 
   /// Goes on to the first receive of what was not sent yet, or past it where `waits_no_longer`.
   /// Gives whether it went on at all.
@@ -45,7 +49,7 @@ class LaunchClock {
     const std::size_t begin = next_;
     for (; next_ < stage_.ops.size(); ++next_) {
       const ProgramOp& op = stage_.ops[next_];
-      const bool timed = op.micro_batch < times_.micro_batches;
+      const bool timed = op.micro_batch < micro_batches_;
       const bool waits = timed && op.kind == OpKind::recv && !messages_.contains(name_of(op));
       if (waits && !std::exchange(waits_no_longer, false)) break;
       times_.issued.push_back(host_);
@@ -56,7 +60,7 @@ class LaunchClock {
     }
     return next_ > begin;
   }
-  LaunchTimes times() && { return std::move(times_); }
+  StepLaunches times() && { return std::move(times_); }
 
  private:
   static int first_rank(const Program& program, int stage) {
@@ -83,9 +87,19 @@ class LaunchClock {
         end = launch(segment.host_time / kernels, end, duration);
       if (timed_.program.segment(op.segment).host_sync) wait_for(end);
     }
+    has_received_ = has_received_ || op.kind == OpKind::recv;
+    if (meets_starting_stages(op))
+      of_stream(StreamKind::compute) = end = std::max(end, op.micro_batch * kStart);
     of_stream(op.stream) = end;
     if (op.host_sync) wait_for(end);
     return end;
+  }
+
+  /// In a job's first step micro-batch k goes on when the k-th stage has run the one before, for
+  /// which it compiles kernels and joins communicators: until then the stages ahead of it are held
+  /// up. Streams wait for the message; the host of a stage that has received nothing yet does not.
+  bool meets_starting_stages(const ProgramOp& op) const {
+    return starts_job_ && op.kind == OpKind::send && !has_received_;
   }
 
   /// Time of the host, and of the slowest of its group.
@@ -151,20 +165,31 @@ class LaunchClock {
   }
 
   const TimedProgram& timed_;
+  bool starts_job_;
   Messages& messages_;
   const RankProgram& stage_;
   CollectiveTuning tuning_;
   int rank_;
   double drift_;  ///< of the slowest host of the tensor group
+  int micro_batches_;
+  bool has_received_ = false;
   Seconds host_, slowest_, last_start_, communicated_;
   std::array<Seconds, kStreamCount> streams_{};
   std::size_t next_ = 0;
-  LaunchTimes times_;
+  StepLaunches times_;
   std::vector<Seconds> ends_;  ///< by op
   std::deque<Seconds> queue_;  ///< ends of launches, the oldest first
   std::map<GroupKind, std::vector<int>> groups_;
   std::map<std::tuple<OpKind, GroupKind, Bytes>, Seconds> durations_;
 };
+
+/// Of a stage alone: what it receives is there when its own kernels are done.
+StepLaunches first_step(const TimedProgram& timed, int stage, int micro_batches) {
+  Messages none;
+  LaunchClock clock(timed, stage, micro_batches, none, true);
+  while (clock.advance(true)) continue;
+  return std::move(clock).times();
+}
 
 }  // namespace
 
@@ -187,8 +212,13 @@ std::vector<LaunchTimes> launch_times(const TimedProgram& timed) {
       if (stuck && advanced) break;
     }
   }
-  for (std::size_t stage = 0; stage < stages.size(); ++stage)
-    times[stage] = std::move(clocks[stage]).times();
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    times[stage].micro_batches = micro_batches;
+    times[stage].later = std::move(clocks[stage]).times();
+    times[stage].first = stages.size() == 1
+                             ? times[stage].later
+                             : first_step(timed, static_cast<int>(stage), micro_batches);
+  }
   return times;
 }
 

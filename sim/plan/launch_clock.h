@@ -26,8 +26,9 @@ constexpr double kSlowestHost = 1.05;
 /// LaunchTimes of the first rank of every stage: on the clock of the host, on that of each stream,
 /// and with the queue between them. Messages take no time; a stage waits for them on its streams,
 /// while its host goes on. So hosts of a pipeline's first stages are ahead by a round trip of the
-/// pipeline, or a queue. Hosts that every collective holds (TimedProgram::group_host_time) go in
-/// step. Empty ones where no block is recorded on another stream.
+/// pipeline, or a queue; in the first step by what they send before they receive anything. Hosts
+/// that every collective holds (TimedProgram::group_host_time) go in step. Empty ones where no
+/// block is recorded on another stream.
 std::vector<LaunchTimes> launch_times(const TimedProgram& timed);
 
 }  // namespace tessera

@@ -43,6 +43,8 @@ class CachingAllocator {
   /// It has a block for `request`, or the device has memory for another segment.
   bool has_room_for(Bytes request) const;
   void free(Handle block);
+  /// To the device: those that are free as a whole.
+  void give_back_free_segments();
 
   /// Bytes of all segments.
   Bytes reserved() const { return Bytes(reserved_); }
@@ -66,7 +68,6 @@ class CachingAllocator {
   void take(Block* block, FreeBlocks::iterator same);
   Block* find(std::int64_t bytes, bool small);
   Block* new_segment(std::int64_t bytes, bool small);
-  void give_back_free_segments();
   Block* new_block(const Block& like);
   void split(Block* block, std::int64_t bytes);
   void merge_behind(Block* block);

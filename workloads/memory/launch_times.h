@@ -14,10 +14,9 @@ namespace tessera {
 /// another stream (`FrameworkProfile::records_streams`) is another's only once that stream is as
 /// far. Source: c10/cuda/CUDACachingAllocator.cpp, insert_events and process_events;
 /// torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, recordStream.
-struct LaunchTimes {
+struct StepLaunches {
   std::vector<Seconds> issued;
   std::vector<Seconds> communicated;
-  int micro_batches = 0;  ///< those from this number on are not timed
 
   /// Nothing is known: blocks are reused in the order of launches.
   bool empty() const { return issued.empty(); }
@@ -25,6 +24,14 @@ struct LaunchTimes {
   Seconds communicated_by(std::int32_t op) const {
     return communicated[static_cast<std::size_t>(op)];
   }
+};
+
+/// Of a job's first step, and of those behind it.
+struct LaunchTimes {
+  StepLaunches first, later;
+  int micro_batches = 0;  ///< those from this number on are not timed
+
+  bool empty() const { return later.empty(); }
 };
 
 }  // namespace tessera

@@ -77,7 +77,9 @@ void PipelinePlanner::exchange_pass_by_pass() {
   const bool in_turn =
       step_.schedule == PipelineSchedule::gpipe || step_.schedule == PipelineSchedule::one_f_one_b;
   // Where NCCL's work alone is waited for, streams wait and hosts go on (ProcessGroupNCCL.cpp).
-  const bool waits = in_turn && !step_.framework.splits_stages && !step_.framework.records_streams;
+  const FrameworkProfile& profile = step_.framework;
+  const bool streams_wait = profile.records_streams && !profile.blocking_messages;
+  const bool waits = in_turn && !profile.splits_stages && !streams_wait;
   std::vector<PlannedPass>& passes = plan_.passes;
   plan_.first.host_waits = waits;
   plan_.first.behind_kernels = in_turn;

@@ -257,11 +257,10 @@ class AccelerateJob {
     // Ranks of a context group divide states too (the mesh dp_shard_cp of parallelism_config.py).
     if (replicate > 1 && shard * context > 1)
       draft_.set("training.data_parallel.shard_group", std::min(shard * context, kMostGpus));
-    if (sizes_.width > 1 && options_.framework.empty() && kind != "MEGATRON_LM")
-      in_.refuse(tensor > 1 ? size_name("tp_size") : size_name("cp_size"),
-                 "splits the model: Hugging Face's modules run whole in the "
-                 "simulation",
-                 "name a profile that splits models, --framework megatron");
+    if (context > 1 && options_.framework.empty() && kind != "MEGATRON_LM")
+      in_.refuse(size_name(part("sp_size") > 1 ? "sp_size" : "cp_size"),
+                 "splits sequences, which the profiles of Hugging Face's modules do not",
+                 "name a profile that does, --framework torchtitan or megatron");
     const std::int64_t all = shard * replicate * sizes_.width;
     if (shard * replicate > 1 && sizes_.gpus > 0 && sizes_.gpus != all)
       in_.refuse("num_processes",

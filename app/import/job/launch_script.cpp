@@ -60,6 +60,13 @@ ImportedJob torchtitan_job(MegatronLaunch launch, const ShellScript& script,
   return job;
 }
 
+/// "--module llama3 --config llama3_8b": the name of a function, where there was a job file before.
+bool is_configured_in_python(const ShellCommand& command) {
+  return std::ranges::any_of(command.words, [](const ShellWord& word) {
+    return word.text == "--config" || word.text.starts_with("--config=");
+  });
+}
+
 /// "CONFIG_FILE=my.toml NGPU=8 ./run_train.sh": torchtitan's own script, which a job file and the
 /// number of GPUs reach as variables.
 void refuse_run_train(const ShellScript& script, const std::string& name) {
@@ -79,6 +86,11 @@ void refuse_run_train(const ShellScript& script, const std::string& name) {
       if (word.text.starts_with("NGPU=")) gpus = word.text.substr(5);
     }
     if (started == command.words.end() && !file.ends_with(".toml")) continue;
+    if (file.empty() && is_configured_in_python(command))
+      throw InputError(
+          {name + ":" + std::to_string(command.words.front().line),
+           "starts torchtitan with a configuration in Python (--config), which is not read",
+           "write its settings into a job file (import torchtitan FILE.toml) or a scenario"});
     throw InputError({name + ":" + std::to_string(command.words.front().line),
                       "starts torchtitan, whose job file a variable names, by a script that is not "
                       "read",

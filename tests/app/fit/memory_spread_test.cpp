@@ -34,6 +34,15 @@ TEST(MemorySpread, ProfilesWithoutMeasuredPeaksHaveAWiderOneAndSaySo) {
   EXPECT_NE(judged.basis.find("hf-eager"), std::string::npos);
 }
 
+TEST(MemorySpread, NanotronHasPeaksOfItsOwn) {
+  const MemorySpread own = memory_spread(scenario_with("nanotron", StepMode::training));
+  const MemorySpread judged = memory_spread(scenario_with("hf-eager", StepMode::training));
+  EXPECT_NE(own.basis.find("measured peaks of nanotron"), std::string::npos);
+  EXPECT_GT(own.low, judged.low);
+  const MemorySpread infers = memory_spread(scenario_with("nanotron", StepMode::inference));
+  EXPECT_EQ(infers.low, judged.low);
+}
+
 TEST(MemorySpread, PeaksOfTrainingSayLittleOfInference) {
   const MemorySpread trains = memory_spread(scenario_with("megatron", StepMode::training));
   const MemorySpread infers = memory_spread(scenario_with("megatron", StepMode::inference));

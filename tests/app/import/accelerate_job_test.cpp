@@ -80,6 +80,19 @@ TEST(AccelerateJob, RanksOfAContextGroupDivideStates) {
   EXPECT_EQ(fields["parallelism.data"], "4");
 }
 
+// transformers' tp_plan is what the profiles of its modules run; they cut no sequences.
+TEST(AccelerateJob, TensorRanksSplitHuggingFacesModulesAndContextRanksDoNot) {
+  const std::string sizes =
+      "  fsdp_version: 2\nparallelism_config:\n  parallelism_config_tp_size: 2\n"
+      "  parallelism_config_dp_shard_size: 4\n";
+  auto fields = test::leaves_of(import(kFsdp + sizes).scenario);
+  EXPECT_EQ(fields["parallelism.tensor"], "2");
+  EXPECT_EQ(fields["parallelism.data"], "4");
+  EXPECT_THAT(
+      refusal(kFsdp + "  fsdp_version: 2\nparallelism_config:\n  parallelism_config_cp_size: 2\n"),
+      testing::AllOf(HasSubstr("parallelism_config_cp_size"), HasSubstr("splits sequences")));
+}
+
 // MS-AMP keeps gradients and moments in fp8; Transformer Engine takes scales of earlier steps,
 // torchao those of the matrix itself.
 TEST(AccelerateJob, TheLibraryOfFp8DecidesHowItScales) {

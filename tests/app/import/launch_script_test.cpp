@@ -64,5 +64,19 @@ TEST(LaunchScript, ThatSetsTorchtitansVariablesNamesTorchtitanAndTheFile) {
         << script;
 }
 
+TEST(LaunchScript, OfTorchtitanConfiguredInPythonIsNamedAsOne) {
+  EXPECT_THAT(refusal("torchrun --nproc_per_node=8 -m torchtitan.train --module llama3 --config "
+                      "llama3_8b\n"),
+              AllOf(HasSubstr("job.sh:1: starts torchtitan with a configuration in Python"),
+                    Not(HasSubstr("a variable names"))));
+}
+
+TEST(LaunchScript, OfHuggingFacesTrainerIsNotReadAsMegatrons) {
+  EXPECT_THAT(refusal("torchrun --nproc_per_node 8 run_clm.py --model_name_or_path gpt2 "
+                      "--per_device_train_batch_size=2 --fsdp full_shard --bf16\n"),
+              AllOf(HasSubstr("job.sh:1: takes --model_name_or_path"),
+                    HasSubstr("import accelerate"), Not(HasSubstr("--num-layers"))));
+}
+
 }  // namespace
 }  // namespace tessera

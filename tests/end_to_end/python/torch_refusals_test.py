@@ -8,6 +8,7 @@ from torch_steps_test import TORCH, Steps, chain, wide
 if TORCH:
     import torch
     from torch import nn
+    from torch.utils.checkpoint import checkpoint
 
     import tessera.torch
 
@@ -47,6 +48,29 @@ class Refusals(Steps):
     def test_a_step_without_backward_is_refused(self):
         with self.assertRaisesRegex(tessera.torch.StepError, "no backward pass"):
             tessera.torch.record(lambda: torch.ones(2))
+
+    def test_a_step_that_checkpoints_itself_is_told_so(self):
+        layers, x = self.layers(4), wide(8, 16).requires_grad_()
+
+        def step(last, reentrant):
+            hidden = x
+            for number, layer in enumerate(layers):
+                last_one = number == len(layers) - 1
+                hidden = layer(hidden) if last_one and last else checkpoint(layer, hidden, use_reentrant=reentrant)
+            loss = hidden.pow(2).sum() if last else hidden.sum()
+            loss.backward()
+            return loss.detach()
+
+        kept = r"[0-9]+ B stay, made in a custom autograd function \(torch.utils.checkpoint with use_reentrant=True"
+        hooked = "saves under hooks of its own \\(torch.utils.checkpoint with use_reentrant=False"
+        for reentrant, words in ((True, kept), (False, hooked)):
+            graph = tessera.torch.record(lambda again=reentrant: step(True, again))
+            with self.assertRaisesRegex(tessera.torch.Infeasible, words):
+                tessera.torch.plan(graph, "1%", swap=False)
+        with self.assertRaisesRegex(tessera.torch.StepError, hooked):
+            tessera.torch.record(lambda: step(False, False))
+        enter = torch.autograd.graph.saved_tensors_hooks.__enter__
+        self.assertEqual(enter.__name__, "__enter__")  # PyTorch is as it was
 
     def test_what_pytorch_refuses_is_refused(self):
         w = wide(8, 8).requires_grad_()

@@ -92,7 +92,7 @@ TEST(LaunchClock, OfAFrameworkThatRecordsNoStreamsIsNotNeeded) {
 // Kernel i ends i + 1 ms after the start. The host issues 1,024 at once, and each of those behind
 // when the one 1,024 ahead of it has ended.
 TEST(LaunchClock, AHostIsAQueueAheadAtMost) {
-  const LaunchTimes times = launch_times(kernels_in_a_row(1100, 0_ms))[0];
+  const StepLaunches times = launch_times(kernels_in_a_row(1100, 0_ms))[0].later;
   EXPECT_EQ(times.issued_at(1024), 0_ms);
   EXPECT_NEAR(times.issued_at(1025) / 1_ms, 1, 1e-9);   // comes to it when kernel 0 has ended
   EXPECT_NEAR(times.issued_at(1099) / 1_ms, 75, 1e-9);  // kernel 74
@@ -102,14 +102,14 @@ TEST(LaunchClock, AHostIsAQueueAheadAtMost) {
 TEST(LaunchClock, ACollectiveTakesSevenPlacesOfTheQueue) {
   SmallProgram program({.tensor = 2});
   for (int i = 0; i < 202; ++i) program.all_reduce(1_MiB);
-  const LaunchTimes times = launch_times(program.build())[0];
+  const StepLaunches times = launch_times(program.build())[0].later;
   constexpr int kQueued = 1024 / 7;
   EXPECT_EQ(times.issued_at(kQueued), Seconds(0));
   EXPECT_NEAR(times.issued_at(201) / times.communicated_by(200 - kQueued), 1, 1e-9);
 }
 
 TEST(LaunchClock, AHostThatIsSlowerThanItsGpuIsNeverAhead) {
-  const LaunchTimes times = launch_times(kernels_in_a_row(1100, 2_ms))[0];
+  const StepLaunches times = launch_times(kernels_in_a_row(1100, 2_ms))[0].later;
   EXPECT_NEAR(times.issued_at(1099) / 1_ms, 2 * 1099, 1e-6);
 }
 
@@ -120,7 +120,7 @@ TEST(LaunchClock, CommunicationEndsBehindWhatItWaitsFor) {
   const std::int32_t made = program.kernel(50_ms);
   program.all_reduce(1_MiB, made);
   program.kernel(1_ms);
-  const LaunchTimes times = launch_times(program.build())[0];
+  const StepLaunches times = launch_times(program.build())[0].later;
   EXPECT_EQ(times.communicated_by(made), 0_ms);
   EXPECT_EQ(times.issued_at(2), 0_ms);
   EXPECT_GT(times.communicated_by(2), 50_ms);
@@ -135,7 +135,7 @@ TEST(LaunchClock, AHostRunsAheadOfTheSlowestOfItsGroup) {
   TimedProgram timed = program.build();
   timed.communication_host_time = 1_ms;
   const auto behind = [&] {
-    const LaunchTimes times = launch_times(timed)[0];
+    const StepLaunches times = launch_times(timed)[0].later;
     return (times.communicated_by(199) - times.issued_at(199)) / 1_ms;
   };
   EXPECT_NEAR(behind(), 1 + 200 * 0.05, 0.1);
@@ -155,22 +155,23 @@ TEST(LaunchClock, AHostThatReadsAMessageHasItsKernelsBehindIt) {
   message.host_sync = true;
   program.add(message);
   program.kernel(1_ms);
-  EXPECT_NEAR(launch_times(program.build())[0].issued_at(2) / 1_ms, 50, 1e-9);
+  EXPECT_NEAR(launch_times(program.build())[0].later.issued_at(2) / 1_ms, 50, 1e-9);
+}
+
+ProgramOp message(OpKind kind, int peer, int tag, std::int32_t behind) {
+  ProgramOp op;
+  op.kind = kind;
+  op.stream = kind == OpKind::send ? StreamKind::pipeline_send : StreamKind::pipeline_recv;
+  op.peer_stage = peer;
+  op.tag = tag;
+  op.waits = {behind, -1};
+  return op;
 }
 
 // Stage 0 sends behind 10 ms, stage 1 answers behind 20 more; the kernel that waits for the answer
 // ends at 31 ms, and the host of stage 0, which reads nothing, had issued all at once.
 TEST(LaunchClock, AHostIsAheadByTheRoundTripOfThePipeline) {
   SmallProgram program({.tensor = 2, .pipeline = 2});
-  const auto message = [](OpKind kind, int peer, int tag, std::int32_t behind) {
-    ProgramOp op;
-    op.kind = kind;
-    op.stream = kind == OpKind::send ? StreamKind::pipeline_send : StreamKind::pipeline_recv;
-    op.peer_stage = peer;
-    op.tag = tag;
-    op.waits = {behind, -1};
-    return op;
-  };
   const auto kernel_behind = [&](std::int32_t received, Seconds duration) {
     const std::int32_t kernel = program.kernel(duration);
     program.wait(kernel, received);
@@ -182,9 +183,58 @@ TEST(LaunchClock, AHostIsAheadByTheRoundTripOfThePipeline) {
   program.go_to_stage(1);
   const std::int32_t received = program.add(message(OpKind::recv, 0, 0, -1));
   program.add(message(OpKind::send, 0, 1, kernel_behind(received, 20_ms)));
-  const LaunchTimes times = launch_times(program.build())[0];
+  const StepLaunches times = launch_times(program.build())[0].later;
   EXPECT_EQ(times.issued_at(last), 0_ms);
   EXPECT_NEAR(times.communicated_by(last) / 1_ms, 31, 0.1);
+}
+
+/// Micro-batches of a kernel of 1 ms and an all-reduce, sent to the next of three stages one by
+/// one; then a gradient is received. `launches`: kernels of each.
+SmallProgram first_of_three_stages(int micro_batches, int launches = 1) {
+  SmallProgram program({.tensor = 2, .pipeline = 3});
+  for (int i = 0; i < micro_batches; ++i) {
+    for (int k = 0; k < launches; ++k) program.kernel(1_ms);
+    ProgramOp sent = message(OpKind::send, 1, i, program.all_reduce(1_KiB));
+    sent.micro_batch = i;
+    program.add(sent);
+  }
+  program.add(message(OpKind::recv, 1, micro_batches, -1));
+  return program;
+}
+
+// Kernel, all-reduce, send of each micro-batch are ops 3 k to 3 k + 2. The second stage takes
+// micro-batch 0 at once, and 1 when it has begun its job: the all-reduce of 2, op 7, is behind
+// that.
+TEST(LaunchClock, InTheFirstStepStreamsMeetStagesThatHaveNotBegun) {
+  const LaunchTimes times = launch_times(first_of_three_stages(3).build())[0];
+  EXPECT_EQ(times.first.issued_at(8), 0_ms);
+  EXPECT_LT(times.first.communicated_by(4), 1_s);
+  EXPECT_GT(times.first.communicated_by(7), Seconds(3600));
+  EXPECT_LT(times.later.communicated_by(7), 1_s);
+}
+
+// 600 kernels of each of four micro-batches: the queue is full within micro-batch 2, the host goes
+// on when the second stage has begun, and is a queue ahead still when the third is waited for.
+TEST(LaunchClock, StagesBeginOneAfterTheOther) {
+  constexpr int kOps = 602;  // of a micro-batch
+  const StepLaunches times = launch_times(first_of_three_stages(4, 600).build())[0].first;
+  EXPECT_LT(times.issued_at(2 * kOps), 1_s);
+  const Seconds second_begins = times.issued_at(4 * kOps - 1);
+  EXPECT_GT(second_begins, Seconds(3600));
+  EXPECT_GT(times.communicated_by(4 * kOps - 2), 1.5 * second_begins);
+}
+
+// It has received something, and so its host is not ahead of those in front of it.
+TEST(LaunchClock, AStageInTheMiddleBeginsWithItsMessages) {
+  SmallProgram program({.tensor = 2, .pipeline = 3});
+  program.add(message(OpKind::send, 1, 0, program.kernel(1_ms)));
+  program.go_to_stage(1);
+  const std::int32_t received = program.add(message(OpKind::recv, 0, 0, -1));
+  ProgramOp sent = message(OpKind::send, 2, 1, received);
+  sent.micro_batch = 1;
+  program.add(sent);
+  const std::int32_t last = program.all_reduce(1_KiB);
+  EXPECT_LT(launch_times(program.build())[1].first.communicated_by(last), 1_s);
 }
 
 }  // namespace

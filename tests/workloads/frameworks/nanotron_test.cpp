@@ -199,6 +199,18 @@ TEST(Nanotron, SendsTwoHeadersAheadOfActivationsMaskAndGradients) {
   }
 }
 
+TEST(Nanotron, HostsThatWaitForMessagesWaitForThoseOfTheWarmUp) {
+  StepOptions step = step_of(2, 2);
+  for (const bool waits : {false, true}) {
+    step.framework.blocking_messages = waits;
+    const Program program = build_program(llama(), step);
+    for (const ProgramOp& op : program.stages[0].ops) {
+      if (op.kind != OpKind::send || op.micro_batch != 0) continue;
+      EXPECT_EQ(op.host_sync, waits && op.bytes != Bytes(8192));  // not for headers
+    }
+  }
+}
+
 TEST(Nanotron, Zero1SumsAllGradientsInOnePieceAndUpdatesASlice) {
   StepOptions step = step_of(1, 1, 4);
   step.data_parallel.sharding = Sharding::optimizer;

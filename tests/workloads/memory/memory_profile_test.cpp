@@ -180,9 +180,9 @@ TEST(MemoryProfile, RecomputationSavesWhatKorthikantiMeasured) {
 /// The host has issued everything, and no communication has ended, or all of it has.
 LaunchTimes ahead(const Program& program, bool waits) {
   const std::size_t ops = program.stages[0].ops.size();
-  return {.issued = std::vector<Seconds>(ops, Seconds(0)),
-          .communicated = std::vector<Seconds>(ops, Seconds(waits ? 1 : 0)),
-          .micro_batches = telling_micro_batches(program.stages[0])};
+  const StepLaunches step{.issued = std::vector<Seconds>(ops, Seconds(0)),
+                          .communicated = std::vector<Seconds>(ops, Seconds(waits ? 1 : 0))};
+  return {.first = step, .later = step, .micro_batches = telling_micro_batches(program.stages[0])};
 }
 
 // Every row-split layer's partial sum [s, b, h] is sent to a reduce-scatter, and so is every

@@ -1,5 +1,7 @@
 #include "workloads/parallel/layer_split.h"
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,6 +55,26 @@ TEST(LayerSplit, GivesTheEndsTheirOwnNumbers) {
   EXPECT_THAT(split(10, stages(2, 2), {.first_stage_layers = 4}),
               Optional(ElementsAre(2, 3, 2, 3)));
   EXPECT_FALSE(split(30, stages(4), {.first_stage_layers = 7}));
+}
+
+/// Layers whose kernels a stage runs.
+std::set<int> layers_of(const RankProgram& stage) {
+  std::set<int> layers;
+  for (const ProgramOp& op : stage.ops)
+    if (op.kind == OpKind::kernels && op.layer >= 0) layers.insert(op.layer);
+  return layers;
+}
+
+// Parts 0 and 3 of the V are stage 0's, 1 and 2 stage 1's.
+TEST(LayerSplit, NumbersOfAVAreThoseOfItsPartsInOrder) {
+  StepOptions step = stages(2, 2);
+  step.schedule = PipelineSchedule::zbv;
+  step.split.layers_per_stage = {1, 2, 3, 4};
+  ModelSpec model = test::gpt2_large();
+  model.layers = 10;
+  const Program program = build_program(model, step);
+  EXPECT_THAT(layers_of(program.stages[0]), ElementsAre(0, 6, 7, 8, 9));
+  EXPECT_THAT(layers_of(program.stages[1]), ElementsAre(1, 2, 3, 4, 5));
 }
 
 TEST(LayerSplit, TakesAnyNumbersThatAddUp) {

@@ -242,6 +242,16 @@ std::vector<MegatronLaunch> loose_arguments(const ScriptText& source) {
   return {std::move(all)};
 }
 
+/// Of transformers/training_args.py and its examples, that Megatron-LM does not have.
+std::optional<std::string> argument_of_trainer(const std::vector<ShellWord>& words) {
+  for (const ShellWord& word : words) {
+    const std::string name = word.text.substr(0, word.text.find('='));
+    for (const std::string_view own : {"--per_device_train_batch_size", "--model_name_or_path"})
+      if (name == own) return name;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string hint_for_unknown(const std::string& value, const ShellScript& script) {
@@ -306,6 +316,11 @@ std::vector<MegatronLaunch> megatron_launches(const std::string& text, const She
     if (why)
       others.push_back({where, words[program].text + " " + *why,
                         "import a script that trains a GPT or Llama model (pretrain_gpt.py)"});
+    else if (const auto argument = argument_of_trainer(words))
+      others.push_back(
+          {where, "takes " + *argument + ", an argument of Hugging Face's Trainer",
+           "import the DeepSpeed or accelerate file that it names, with --model (tessera "
+           "import deepspeed, import accelerate)"});
     else if (is_of_training(words) && !words.front().text.starts_with("--"))
       launches.push_back(launch_of(command, source));
   }

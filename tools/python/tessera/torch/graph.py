@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass, field
 
+CUSTOM = "made in a custom autograd function"
+HOOKED = ("; what the step saves under hooks of its own (torch.utils.checkpoint with use_reentrant=False, save_on_cpu) is "
+          "not seen: leave these out, a plan does their work")
+
 
 @dataclass
 class Unit:
@@ -53,6 +57,7 @@ class Graph:
     seconds: float
     loss: object = None
     maker: dict = field(default_factory=dict)
+    hooked: bool = False  # the step has hooks of its own, and what they keep is in none of these
 
     @property
     def kept(self):

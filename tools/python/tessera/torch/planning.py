@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .. import program
+from .graph import CUSTOM, HOOKED
 from .schedule import PlanGraph
 
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
@@ -168,7 +169,20 @@ def _fits(plan, limit):
 
 def _infeasible(budget, limit, graph, least):
     if least is None:
-        return Infeasible(f"no plan was found for any budget below {graph.peak_bytes} B", graph.peak_bytes)
+        return Infeasible(f"no plan was found for any budget below {graph.peak_bytes} B" + _staying(graph), graph.peak_bytes)
     share = 100 * least.peak_bytes / graph.peak_bytes
     return Infeasible(f"no plan was found within {budget} ({limit} B): the least feasible budget is "
-                      f"{least.peak_bytes} B, {share:.1f}% of the {graph.peak_bytes} B without a plan", least.peak_bytes)
+                      f"{least.peak_bytes} B, {share:.1f}% of the {graph.peak_bytes} B without a plan" + _staying(graph),
+                      least.peak_bytes)
+
+
+def _staying(graph):
+    """Why saved tensors stay, as the end of a sentence."""
+    sums = {}
+    for _, nbytes, reason in graph.kept:
+        sums[reason] = sums.get(reason, 0) + nbytes
+    parts = [f"; {nbytes} B stay, {_CHECKPOINTS.get(reason, reason)}" for reason, nbytes in sums.items()]
+    return "".join(parts) + (HOOKED if graph.hooked else "")
+
+
+_CHECKPOINTS = {CUSTOM: f"{CUSTOM} (torch.utils.checkpoint with use_reentrant=True is one: leave it out, a plan does its work)"}

@@ -7,7 +7,7 @@ import time
 import torch
 
 from . import meter
-from .graph import Graph, Node, UnitBuilder
+from .graph import CUSTOM, HOOKED, Graph, Node, UnitBuilder
 from .storages import bytes_of, geometry_of, is_plain, storage_of, tensors_in
 from .tape import StepError, Tape, check_version, version_of
 
@@ -78,6 +78,7 @@ class Recorder(Tape):
         self.nodes, self.node = [], None
         self.open = set()  # unpacked and not yet released
         self.started = 0.0
+        self.hooked = False
 
     def now(self):
         return len(self.events)
@@ -106,7 +107,7 @@ class Recorder(Tape):
         elif any(value is None for value, _ in refs):
             self.fixed[number] = f"{func} reads a tensor that is no plain view of a storage"
         elif in_custom_function():
-            self.fixed[number] = "made in a custom autograd function"
+            self.fixed[number] = CUSTOM
         positions = statistics_of(func, args, kwargs)
         if positions:
             self.stats[number] = tensor_positions(args, positions)
@@ -200,6 +201,23 @@ def tensor_positions(args, positions):
     return tuple(found)
 
 
+@contextlib.contextmanager
+def noting_hooks(recorder):
+    """Whether the step puts hooks of its own around saved tensors, which are then neither seen nor counted."""
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    enter = hooks.__enter__
+
+    def noted(pair):
+        recorder.hooked = True
+        return enter(pair)
+
+    hooks.__enter__ = noted
+    try:
+        yield
+    finally:
+        hooks.__enter__ = enter
+
+
 def record(step):
     """The Graph of one iteration: runs `step()` once, with the effects that it has (gradients, random state).
 
@@ -211,7 +229,7 @@ def record(step):
         raise StepError("a step cannot be recorded while another one is recorded or runs by a plan")
     recorder = Recorder()
     with meter.Meter() as counted:
-        with recorder:
+        with recorder, noting_hooks(recorder):
             start = time.perf_counter()
             loss = step()
             synchronize()
@@ -233,7 +251,7 @@ def peak(step):
 def _graph(tape, peak, seconds, loss):
     if not tape.nodes:
         raise StepError("the step ran no backward pass that reads saved tensors: record(step) needs a step() that "
-                        "runs forward and backward")
+                        "runs forward and backward" + (HOOKED if tape.hooked else ""))
     if tape.open:
         raise StepError("saved tensors are still held behind the backward pass (retain_graph or create_graph): such "
                         "steps cannot be recorded")
@@ -245,7 +263,8 @@ def _graph(tape, peak, seconds, loss):
     units, maker = builder.build()
     detached = loss.detach() if isinstance(loss, torch.Tensor) else None
     return Graph(units, tape.nodes, tape.values, saved, [call.signature() for call in tape.recorded], tape.packs,
-                 tape.events, tape.random_calls, tape.stats, tape.dirty, peak, seconds, detached, maker)
+                 tape.events, tape.random_calls, tape.stats, tape.dirty, peak, seconds, detached, maker,
+                 tape.hooked)
 
 
 def _fix(tape):
