@@ -14,10 +14,10 @@ namespace tessera {
 namespace source_spread {
 /// Attention of a GPU that another one's profile stands in for: how far such profiles are off by
 /// themselves holds a part of what programs differ by.
-inline constexpr double kCopiedAttention = 0.14;
+inline constexpr double kCopiedAttention = 0.13;
 /// Windows, fp8 and 8-bit caches on a GPU that has a profile, which knows its own build alone.
 inline constexpr double kOtherAttention = 0.20;
-inline constexpr double kExperts = 0.35;
+inline constexpr double kExperts = 0.29;
 inline constexpr double kLatents = 0.39;
 }  // namespace source_spread
 

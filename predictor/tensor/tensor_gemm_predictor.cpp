@@ -123,6 +123,12 @@ bool TensorGemmPredictor::covers(const Kernel& kernel) const {
           kernel.kind == KernelKind::grouped_gemm);
 }
 
+TensorShape TensorGemmPredictor::shape_of(const Kernel& kernel) const {
+  TensorShape shape = tensor_shape(kernel);
+  shape.whole |= whole_;
+  return shape;
+}
+
 double TensorGemmPredictor::reached_share(const Kernel& kernel) const {
   return is_other_order(kernel) ? std::min(held_, other_orders_) : held_;
 }
@@ -143,7 +149,7 @@ double TensorGemmPredictor::seconds(const Kernel& kernel, const TensorShape& sha
 KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
   if (!covers(kernel))
     throw std::invalid_argument("TensorGemmPredictor covers products of its own precision alone");
-  const TensorShape shape = tensor_shape(kernel);
+  const TensorShape shape = shape_of(kernel);
   if (!(shape.flops() > 0)) return {};
   const TensorTraits traits = traits_for(shape);
   const double bound =

@@ -42,6 +42,9 @@ class TensorGemmPredictor {
   /// slower.
   void keep_warm(int sets) { warm_sets_ = sets; }
 
+  /// No contraction is split over thread blocks, as some kernels never do.
+  void keep_whole() { whole_ = true; }
+
   /// Makes every product, also the power-limited one, take e^`log_slowdown` of its time on the
   /// units.
   void slow_down(double log_slowdown) { effect_.stack.compute += log_slowdown; }
@@ -69,6 +72,7 @@ class TensorGemmPredictor {
   LogSpread spread_of(const Kernel& kernel, double timed_seconds,
                       const Extrapolation& beyond) const;
 
+  TensorShape shape_of(const Kernel& kernel) const;
   TensorTraits traits_for(const TensorShape& shape) const;
   /// Share of traits_.flops that the instructions for `kernel` reach, in (0, 1].
   double reached_share(const Kernel& kernel) const;
@@ -80,6 +84,7 @@ class TensorGemmPredictor {
   TensorTraits traits_, warm_traits_;
   double l2_ = 0;  ///< [B]
   int warm_sets_ = 0;
+  bool whole_ = false;
   TensorEffect effect_;
   TensorParameters<double> shared_;
   GemmRange range_;

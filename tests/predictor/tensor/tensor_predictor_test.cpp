@@ -246,6 +246,18 @@ TEST(TensorPredictor, HopperReadsOneOrderOfTf32ByItsOwnInstructions) {
   }
 }
 
+TEST(TensorPredictor, AWholeContractionIsOfOneBlock) {
+  const TensorWeights weights = plausible_weights();
+  const GpuSpec gpu = tensor_gpu("H100-SXM5-80GB");
+  const TensorGemmPredictor split(gpu, Precision::bf16, weights);
+  TensorGemmPredictor whole = split;
+  whole.keep_whole();
+  // Four tiles of 128 x 128 use four of 132 SMs, which share 1 / 33 of the peak at most.
+  const Kernel few = half_product(256, 256, 65536), many = half_product(8192, 8192, 8192);
+  EXPECT_GT(whole.duration(few), split.duration(few) * 2);
+  EXPECT_EQ(whole.duration(many), split.duration(many));
+}
+
 TEST(TensorPredictor, StartsAKernelInAsManyClocks) {
   TensorWeights weights = plausible_weights();
   GpuSpec gpu = tensor_gpu("T4");  // takes A100's, the nearest
