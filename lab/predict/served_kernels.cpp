@@ -10,8 +10,8 @@ namespace {
 
 /// Whether a server's kernel splits no contraction: those for many products at once, and those for
 /// number formats in CUTLASS's manner for Hopper and later, DeepGEMM's and FlashInfer's (recalled),
-/// as products of few tiles show on both (decision 72). On Ada, whose kernels are Stream-K's, they
-/// do not.
+/// as products of few tiles show on both (decision 72). On Ada, whose kernels are Stream-K's, such
+/// products lose nothing.
 bool splits_none(const ServingKernel& part, const GpuSpec& gpu) {
   return part.kernel.kind == KernelKind::grouped_gemm ||
          (product_format(part.variant) != nullptr && gpu.copies_in_bulk());
