@@ -18,6 +18,12 @@ constexpr double kGroupedSlowdown = 0.45;
 /// of up to 77 MB lie in its L2 and they are taken as cold, right beyond; no other GPU's L2 tells.
 constexpr int kWarmSets = 1;
 
+/// Clocks of an SM that a choice of an expert by a token takes, on whichever rank that expert is:
+/// its score is found, sorted and looked up, and a thread block of the activation or of the sum may
+/// start for it alone. Of 0, 25, ... 500 what A100, H100, GB200 and L40S choose; each left out, the
+/// others choose 300 or 400 (decision 72).
+constexpr double kClocksPerChoice = 300;
+
 /// Radix sort passes over the experts' numbers (cub::DeviceRadixSort; recalled).
 constexpr int kSortPasses = 6;
 
@@ -107,6 +113,7 @@ std::vector<ServingKernel> kernels_of(const ExpertCall& call) {
   std::vector<ServingKernel> kernels;
   for (int pass = 0; pass < kSortPasses; ++pass)
     kernels.push_back(pointwise(call.chosen(), 2, 2));  // 32-bit keys
+  kernels.back().sm_clocks = kClocksPerChoice * static_cast<double>(call.chosen());
   if (!all) kernels.push_back(pointwise(own, call.hidden, call.hidden));
   add_quantized(call, all ? call.tokens : own, call.hidden, kernels);
   add_experts(call, rows, passing, call.products(), call.hidden, kernels);

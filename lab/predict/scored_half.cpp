@@ -108,10 +108,10 @@ class AttentionPredictors {
     KernelPrediction prediction = predictor->predict(row.call);
     if (row.eight_bit_cache && !row.eight_bits && quantizes_queries(row.call.implementation))
       prediction.duration += quantization(row);
-    const bool fitted = predictor->measured(row.call) && !row.eight_bits && !row.eight_bit_cache &&
-                        row.call.window == 0;
-    if (row.served && !fitted)
-      prediction.spread = with_source(prediction.spread, source_spread::kAttention);
+    const bool own = predictor->measured(row.call);
+    const bool fitted = own && !row.eight_bits && !row.eight_bit_cache && row.call.window == 0;
+    const double source = own ? source_spread::kOtherAttention : source_spread::kCopiedAttention;
+    if (row.served && !fitted) prediction.spread = with_source(prediction.spread, source);
     return prediction;
   }
 

@@ -6,6 +6,18 @@
 #include "predictor/gpu/gpu_support.h"
 
 namespace tessera {
+namespace {
+
+/// Whether a server's kernel splits no contraction: those for many products at once, and those for
+/// number formats in CUTLASS's manner for Hopper and later, DeepGEMM's and FlashInfer's (recalled),
+/// as products of few tiles show on both (decision 72). On Ada, whose kernels are Stream-K's, such
+/// products lose nothing.
+bool splits_none(const ServingKernel& part, const GpuSpec& gpu) {
+  return part.kernel.kind == KernelKind::grouped_gemm ||
+         (product_format(part.variant) != nullptr && gpu.copies_in_bulk());
+}
+
+}  // namespace
 
 ServedKernels::ServedKernels(const ScoreRequest& request, const GpuSpec& gpu, std::string stack,
                              Load load)
@@ -34,6 +46,7 @@ ServedTime ServedKernels::of_product(const ServingKernel& part) {
                                                   *request_.weights.tensor_gemm, {}, load_))
                 .first;
     found->second.slow_down(part.slowdown);
+    if (splits_none(part, gpu)) found->second.keep_whole();
   }
   found->second.keep_warm(warm_sets_);
   const KernelPrediction prediction = found->second.predict(part.kernel);
@@ -88,11 +101,19 @@ ServedTime ServedKernels::timed(const ServingKernel& part) {
   return {prediction.duration, prediction.spread};
 }
 
+/// Instructions at the rate of all SMs; other forms know none.
+Seconds ServedKernels::on_sms(const ServingKernel& part) const {
+  const double rate = gpu_.sm_count * gpu_.boost_clock.value();
+  const bool known = request_.form == PredictorForm::tessera && rate > 0;
+  return Seconds(known ? part.sm_clocks / rate : 0);
+}
+
 ServedTime ServedKernels::timed(const std::vector<ServingKernel>& kernels) {
   Seconds total(0);
   SpreadSum spread;
   for (const ServingKernel& kernel : kernels) {
-    const ServedTime own = timed(kernel);
+    ServedTime own = timed(kernel);
+    own.time += on_sms(kernel);
     total += own.time;
     spread.add(own.time, own.spread);
   }

@@ -33,6 +33,7 @@ class ServedKernels {
 
  private:
   ServedTime timed(const ServingKernel& kernel);
+  Seconds on_sms(const ServingKernel& kernel) const;
   ServedTime of_product(const ServingKernel& kernel);
   ServedTime of_attention(const ServingKernel& kernel);
   Seconds quantization(const AttentionCall& call);

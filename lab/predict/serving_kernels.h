@@ -22,6 +22,7 @@ struct ServingKernel {
   bool caches_latents = false;   ///< attention whose keys and values do not go into the cache
   double rotated = 1;            ///< share of the queries' elements that a position turns
   bool eight_bit_cache = false;  ///< attention: keys and values cached in fp8
+  double sm_clocks = 0;          ///< of one SM, shared by all, beside what the kernel moves
 };
 
 /// What one timed call of a server's operator launches.

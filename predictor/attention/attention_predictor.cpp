@@ -138,7 +138,9 @@ AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
     return parts;
   }
   const AttentionProfile& from = profile(call);
-  AttentionParts parts{.shape = attention_shape(call),
+  const double most_queries =
+      measured(from) ? kMostBlockQueries : most_queries_of_block(call, spec_, stack_);
+  AttentionParts parts{.shape = attention_shape(call, most_queries),
                        .gpu = facts(call, from),
                        .parameters = parameters(call, from),
                        .forward = {}};

@@ -52,11 +52,11 @@ double keys_in_window(const AttentionCall& call, double queries) {
 
 }  // namespace
 
-AttentionShape attention_shape(const AttentionCall& call) {
+AttentionShape attention_shape(const AttentionCall& call, double most_queries) {
   check(call);
   const AttentionExtents e = extents_of(call);
   AttentionShape shape;
-  shape.block_queries = block_queries(call);
+  shape.block_queries = std::min(block_queries(call), most_queries);
   shape.sequence_heads = e.batch * e.heads;
   shape.blocks = shape.sequence_heads * std::ceil(e.seq_q / shape.block_queries);
   shape.keys = mean_keys(e, call.causal, shape.block_queries);

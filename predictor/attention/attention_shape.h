@@ -20,8 +20,12 @@ struct AttentionShape {
   double key_value_bytes = 0;  ///< K and V
   bool causal = false;
 };
+/// Queries of the largest thread block of any kernel.
+inline constexpr double kMostBlockQueries = 192;
+
+/// Thread blocks have the queries of the kernels that were timed, at most `most_queries`.
 /// Throws InputError for sizes below 1, heads that are no multiple of kv_heads, causal with fewer
 /// keys than queries, a mean document longer than the sequence.
-AttentionShape attention_shape(const AttentionCall& call);
+AttentionShape attention_shape(const AttentionCall& call, double most_queries = kMostBlockQueries);
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "predictor/attention/kernel_generation.h"
 
+#include "predictor/attention/attention_shape.h"
+
 namespace tessera {
 namespace {
 
@@ -30,6 +32,18 @@ double padding_of(const AttentionCall& call, bool hopper, const GpuSpec& gpu, do
   if (call.implementation != AttentionImplementation::trtllm) return fitted;
   if (has_tensor_memory(gpu) && call.head_dim % kContracted == 0) return 0;
   return hopper ? fitted : 1;
+}
+
+double most_queries_of_block(const AttentionCall& call, const GpuSpec& gpu,
+                             std::string_view stack) {
+  constexpr int kSmall = 64;
+  const bool little_memory = gpu.compute_capability == "8.6" || gpu.compute_capability == "8.9";
+  const auto says = [&](std::string_view word) { return stack.find(word) != stack.npos; };
+  if (!little_memory || says("flashinfer") ||
+      call.implementation != AttentionImplementation::flash2)
+    return kMostBlockQueries;
+  const bool square = call.causal && call.head_dim > kSmall;
+  return square || says("triton") ? kSmall : kMostBlockQueries;
 }
 
 }  // namespace tessera

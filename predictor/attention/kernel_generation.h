@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "hw/gpu.h"
 #include "workloads/program/attention.h"
 
@@ -21,5 +23,11 @@ double share_of_earlier_instructions(bool hopper);
 /// Blackwell are built for multiples of 16, and of its kernels for A100, timed with heads of 128
 /// alone, those of H100 and L40S tell: heads of 72 take as long as of 80.
 double padding_of(const AttentionCall& call, bool hopper, const GpuSpec& gpu, double fitted);
+
+/// Most queries of a thread block on `gpu`, which was not timed, run by `stack` (empty: training).
+/// SMs with 100 KB of shared memory (compute capability 8.6 and 8.9) have blocks of 64 in
+/// FlashAttention-2 where a causal mask meets heads over 64 (flash_fwd_launch_template.h), and in
+/// Triton's kernels (SGLang's extend_attention.py); FlashInfer keeps 128 (all recalled).
+double most_queries_of_block(const AttentionCall& call, const GpuSpec& gpu, std::string_view stack);
 
 }  // namespace tessera

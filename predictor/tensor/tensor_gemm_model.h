@@ -43,6 +43,7 @@ struct TensorShape {
   double bytes = 0;  ///< compulsory traffic
   /// Of a grouped product the rows of each group, which sum to m; empty = one product.
   std::span<const std::int64_t> groups{};
+  bool whole = false;  ///< no two thread blocks share a contraction
   double flops() const { return 2 * batch * m * n * k; }
 };
 
@@ -175,8 +176,8 @@ inline double tensor_blocks(const TensorShape& s, const TensorTile& tile) {
 /// Slices shorter than kTensorLeastSlice are not in the menu, nor those that make more waves than
 /// kTensorMostSplitWaves.
 inline bool tensor_split_possible(const TensorShape& s, double unsplit_waves, int split) {
-  return split == 1 ||
-         (unsplit_waves * split <= kTensorMostSplitWaves && s.k / split >= kTensorLeastSlice);
+  return split == 1 || (!s.whole && unsplit_waves * split <= kTensorMostSplitWaves &&
+                        s.k / split >= kTensorLeastSlice);
 }
 
 /// Seconds of the fastest tiles and splits, with their derivatives by what they depend on.

@@ -28,6 +28,25 @@ constexpr double kHeldShare = 0.8;
 /// (measurements/kernels_2026/simumax_gemm.csv, medians below and above 1 ms).
 constexpr double kWideSum = 0.06;
 
+/// What Hopper does of its peak by Ampere's instructions (mma.sync), which take operands from
+/// registers in any order: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU", 2024,
+/// mean of formats (recalled).
+constexpr double kHopperByMma = 0.629;
+
+/// Share of the peak for operands whose contraction does not lie side by side: Hopper's own
+/// instructions (wgmma) read such ones in 16 bit alone (PTX ISA, the transposing immediates), so
+/// libraries run tf32 ones by mma.sync (sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n in profiles;
+/// recalled).
+double share_of_other_orders(const GpuSpec& gpu, Precision precision) {
+  const bool turned = gpu.architecture == Architecture::hopper && precision == Precision::tf32;
+  return turned ? kHopperByMma : 1;
+}
+
+/// A product of two matrices in another order than the forward one. Convolutions have theirs.
+bool is_other_order(const Kernel& kernel) {
+  return kernel.layout != GemmLayout::tn && kernel.convolution.window == 0;
+}
+
 /// A weight gradient that is added to a buffer of wider numbers.
 bool sums_wide(const Kernel& kernel) {
   if (kernel.layout != GemmLayout::nt) return false;
@@ -85,6 +104,7 @@ TensorGemmPredictor::TensorGemmPredictor(const GpuSpec& gpu, Precision precision
     : gpu_(gpu.id),
       precision_(precision),
       held_(held_share(gpu, precision)),
+      other_orders_(share_of_other_orders(gpu, precision)),
       traits_(at_full_rate(tensor_traits(gpu, precision), held_)),
       warm_traits_(traits_),
       l2_(static_cast<double>(gpu.l2.value())),
@@ -103,13 +123,24 @@ bool TensorGemmPredictor::covers(const Kernel& kernel) const {
           kernel.kind == KernelKind::grouped_gemm);
 }
 
+TensorShape TensorGemmPredictor::shape_of(const Kernel& kernel) const {
+  TensorShape shape = tensor_shape(kernel);
+  shape.whole |= whole_;
+  return shape;
+}
+
+double TensorGemmPredictor::reached_share(const Kernel& kernel) const {
+  return is_other_order(kernel) ? std::min(held_, other_orders_) : held_;
+}
+
 double TensorGemmPredictor::seconds(const Kernel& kernel, const TensorShape& shape) const {
   const TensorStackEffect<double> stack = for_kernel(kernel, effect_.stack);
   const TensorTraits traits = traits_for(shape);
+  const double reached = reached_share(kernel);
   const auto timed = [&](const TensorShape& part) {
     const double free = tensor_gemm_seconds(part, traits, shared_, effect_.gpu, stack);
-    if (held_ == 1) return free;
-    return smooth_max(free, part.flops() / (held_ * traits.flops), kTensorCapSharpness);
+    if (reached == 1) return free;
+    return smooth_max(free, part.flops() / (reached * traits.flops), kTensorCapSharpness);
   };
   const double all = timed(shape);
   return kernel.group_sizes.empty() ? all : std::max(all, timed(longest_group(kernel, shape)));
@@ -118,7 +149,7 @@ double TensorGemmPredictor::seconds(const Kernel& kernel, const TensorShape& sha
 KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
   if (!covers(kernel))
     throw std::invalid_argument("TensorGemmPredictor covers products of its own precision alone");
-  const TensorShape shape = tensor_shape(kernel);
+  const TensorShape shape = shape_of(kernel);
   if (!(shape.flops() > 0)) return {};
   const TensorTraits traits = traits_for(shape);
   const double bound =
@@ -128,7 +159,7 @@ KernelPrediction TensorGemmPredictor::predict(const Kernel& kernel) const {
       best_tensor_tile(shape, traits, shared_, effect_.stack.quantisation);
   KernelPrediction prediction{
       .duration = Seconds(busy),
-      .compute_time = Seconds(std::max(shape.flops() / (held_ * traits.flops),
+      .compute_time = Seconds(std::max(shape.flops() / (reached_share(kernel) * traits.flops),
                                        tensor_compute_seconds(shape, traits, shared_, effect_.gpu,
                                                               for_kernel(kernel, effect_.stack)))),
       .memory_time =
@@ -162,6 +193,10 @@ std::string TensorGemmPredictor::reason(const Kernel& kernel) const {
   if (held_ < 1) text += "; held to a part of what its SMs could do, which they then reach";
   if (sums_wide(kernel))
     text += "; 6 % more for the sum in wider numbers, as on A100 PCIe and B200";
+  else if (is_other_order(kernel) && other_orders_ < 1)
+    text +=
+        "; Hopper's own tensor instructions do not read this memory order in tf32: at most 62.9 % "
+        "of the peak, by Ampere's";
   else if (kernel.layout != GemmLayout::tn)
     text += "; this memory order (a gradient's) was never timed, as the forward order";
   if (kernel.batch > 1)

@@ -21,7 +21,8 @@ namespace tessera {
 /// ones (docs/decisions/0027-power-under-load.md).
 ///
 /// A GPU that is held to a part of what its SMs could do (`held_share`) waits for its tensor cores
-/// alone: everything else of a product goes as fast as with all of them, beside it.
+/// alone: everything else of a product goes as fast as with all of them, beside it. So do tf32
+/// products on Hopper whose contraction does not lie side by side in both operands (decision 72).
 ///
 /// Durations leave out what a kernel takes to start and drain (`launch_seconds`, inside every
 /// measured row). Layouts other than `tn` were never
@@ -40,6 +41,9 @@ class TensorGemmPredictor {
   /// come from there. 0: cold caches, as behind the other kernels of a step. Never makes a product
   /// slower.
   void keep_warm(int sets) { warm_sets_ = sets; }
+
+  /// No contraction is split over thread blocks, as some kernels never do.
+  void keep_whole() { whole_ = true; }
 
   /// Makes every product, also the power-limited one, take e^`log_slowdown` of its time on the
   /// units.
@@ -68,14 +72,19 @@ class TensorGemmPredictor {
   LogSpread spread_of(const Kernel& kernel, double timed_seconds,
                       const Extrapolation& beyond) const;
 
+  TensorShape shape_of(const Kernel& kernel) const;
   TensorTraits traits_for(const TensorShape& shape) const;
+  /// Share of traits_.flops that the instructions for `kernel` reach, in (0, 1].
+  double reached_share(const Kernel& kernel) const;
 
   std::string gpu_;
   Precision precision_;
-  double held_;  ///< share of traits_.flops that the GPU is held to, in (0, 1]
+  double held_;          ///< share of traits_.flops that the GPU is held to, in (0, 1]
+  double other_orders_;  ///< the same of orders other than tn
   TensorTraits traits_, warm_traits_;
   double l2_ = 0;  ///< [B]
   int warm_sets_ = 0;
+  bool whole_ = false;
   TensorEffect effect_;
   TensorParameters<double> shared_;
   GemmRange range_;

@@ -85,6 +85,23 @@ TEST(AttentionKernels, PaddingIsWhatTheKernelOfTheGpuDoes) {
   EXPECT_EQ(padding_of(call_of(trtllm, 80), true, ada, 0.75), 0.75);
 }
 
+TEST(AttentionKernels, SmsOfLittleSharedMemoryHaveSmallBlocks) {
+  using enum AttentionImplementation;
+  const GpuSpec ada = half_test_gpu("L4"), hopper = like_h100("9.0");
+  AttentionCall causal = call_of(flash2, 128), full = causal;
+  causal.causal = true;
+  full.causal = false;
+  EXPECT_EQ(most_queries_of_block(causal, ada, {}), 64);
+  EXPECT_EQ(most_queries_of_block(full, ada, {}), kMostBlockQueries);
+  EXPECT_EQ(most_queries_of_block(full, ada, "sglang/triton"), 64);
+  EXPECT_EQ(most_queries_of_block(causal, ada, "vllm/vllm_flashinfer"), kMostBlockQueries);
+  EXPECT_EQ(most_queries_of_block(causal, hopper, {}), kMostBlockQueries);
+  causal.head_dim = 64;
+  EXPECT_EQ(most_queries_of_block(causal, ada, {}), kMostBlockQueries);
+  // Two blocks of 64 where one of 128 was.
+  EXPECT_EQ(attention_shape(full, 64).blocks, 2 * attention_shape(full).blocks);
+}
+
 /// Blocks of 128 queries begin at the start or the middle of a step of 256 keys: they see the 128
 /// keys ahead of them and themselves in two steps or in one, 384 keys on average; 64 for the start.
 TEST(AttentionKernels, AWindowIsSeenInWholeStepsOfTheKernel) {

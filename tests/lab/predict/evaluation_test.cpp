@@ -236,9 +236,8 @@ TEST(Evaluation, ACallThatNoProfileWasFittedToIsAsUncertainAsItsSource) {
   EXPECT_EQ(scores.rows[0].predicted_us, scores.rows[1].predicted_us);
   EXPECT_GT(scores.rows[0].half_width, 0);
   constexpr double kEightyPercent = 1.2816;
-  EXPECT_NEAR(scores.rows[1].half_width,
-              std::hypot(scores.rows[0].half_width, kEightyPercent * source_spread::kAttention),
-              1e-9);
+  const double source = kEightyPercent * source_spread::kOtherAttention;
+  EXPECT_NEAR(scores.rows[1].half_width, std::hypot(scores.rows[0].half_width, source), 1e-9);
   const KernelScores bound = score_kernels(path, weights, PredictorForm::roofline, half_test_gpu);
   EXPECT_EQ(bound.rows[1].half_width, 0);  // a roofline knows no interval
 }

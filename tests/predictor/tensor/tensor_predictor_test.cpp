@@ -224,6 +224,40 @@ TEST(TensorPredictor, HalfThePeakOfTensorCoresAloneMakesNoProductFaster) {
   }
 }
 
+TEST(TensorPredictor, HopperReadsOneOrderOfTf32ByItsOwnInstructions) {
+  const TensorWeights weights = plausible_weights();
+  const auto time_of = [&](const char* id, Precision precision, GemmLayout layout) {
+    Kernel kernel = half_product(8192, 8192, 8192);
+    kernel.precision = precision;
+    kernel.layout = layout;
+    GpuSpec gpu = tensor_gpu(id);
+    gpu.tf32 = gpu.bf16 / 2;
+    return TensorGemmPredictor(gpu, precision, weights).duration(kernel);
+  };
+  const double peak = 494.7e12 * 0.629;  // of H100, by mma.sync
+  for (const GemmLayout layout : {GemmLayout::nn, GemmLayout::nt}) {
+    const Seconds other = time_of("H100-SXM5-80GB", Precision::tf32, layout);
+    EXPECT_GT(other, time_of("H100-SXM5-80GB", Precision::tf32, GemmLayout::tn) * 1.05);
+    EXPECT_GE(other.value(), 2 * std::pow(8192.0, 3) / peak);
+    EXPECT_EQ(time_of("H100-SXM5-80GB", Precision::bf16, layout),
+              time_of("H100-SXM5-80GB", Precision::bf16, GemmLayout::tn));
+    EXPECT_EQ(time_of("A100-SXM4-80GB", Precision::tf32, layout),
+              time_of("A100-SXM4-80GB", Precision::tf32, GemmLayout::tn));
+  }
+}
+
+TEST(TensorPredictor, AWholeContractionIsOfOneBlock) {
+  const TensorWeights weights = plausible_weights();
+  const GpuSpec gpu = tensor_gpu("H100-SXM5-80GB");
+  const TensorGemmPredictor split(gpu, Precision::bf16, weights);
+  TensorGemmPredictor whole = split;
+  whole.keep_whole();
+  // Four tiles of 128 x 128 use four of 132 SMs, which share 1 / 33 of the peak at most.
+  const Kernel few = half_product(256, 256, 65536), many = half_product(8192, 8192, 8192);
+  EXPECT_GT(whole.duration(few), split.duration(few) * 2);
+  EXPECT_EQ(whole.duration(many), split.duration(many));
+}
+
 TEST(TensorPredictor, StartsAKernelInAsManyClocks) {
   TensorWeights weights = plausible_weights();
   GpuSpec gpu = tensor_gpu("T4");  // takes A100's, the nearest
