@@ -51,8 +51,9 @@ Tensor MegatronModel::multiplied_experts(Tape& tape, const Tensor& rows, const T
                             .product_each = profile_.products_per_expert,
                             .casts_each = casts_each_expert(),
                             .casts_again = step_.recomputes("moe_act")};
-  const Tensor wide = expert_linear(tape, "mlp.experts.up", rows, gated ? 2 * ffn : ffn,
-                                    group.loads, {linear.bias, linear.product_each, linear.casts_each});
+  const Tensor wide =
+      expert_linear(tape, "mlp.experts.up", rows, gated ? 2 * ffn : ffn, group.loads,
+                    {linear.bias, linear.product_each, linear.casts_each});
   const auto activation = [=, this](Tape& t) {
     if (gated) return gated_silu(t, "mlp.experts.swiglu", wide, profile_, model_.activation);
     return llama_ ? activate(t, "mlp.experts.activation", model_.activation, wide)
@@ -97,8 +98,7 @@ Tensor MegatronModel::routed_experts(Tape& tape, const Tensor& x) const {
                         {.arriving = arriving,
                          .gathers_map = profile_.expert_dispatcher == ExpertDispatcher::hybridep,
                          .host_waits = waits});
-    const Tensor narrow =
-        experts_of_arrived(tape, arrived, choice.probabilities, group, capacity);
+    const Tensor narrow = experts_of_arrived(tape, arrived, choice.probabilities, group, capacity);
     return view(tape, return_tokens(tape, "mlp.return", narrow, count, arriving), x.sizes());
   }
   const bool fused = profile_.expert_dispatcher != ExpertDispatcher::all_to_all;

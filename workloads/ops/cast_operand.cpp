@@ -31,8 +31,8 @@ void launch_within(Tape& tape, const std::string& name, const Tensor& value, Ker
   tape.set_calls_per_launch(calls);
 }
 
-/// The largest absolute value, by which a matrix is scaled. Transformer Engine's Float8 scaling sets
-/// it to zero first, and makes the scale of it in a kernel of its own.
+/// The largest absolute value, by which a matrix is scaled. Transformer Engine's Float8 scaling
+/// sets it to zero first, and makes the scale of it in a kernel of its own.
 Tensor largest(Tape& tape, const std::string& name, const Tensor& matrix) {
   const bool of_engine = tape.casts_both_orders() && !is_fp4(tape);
   const Tensor value = tape.make(name + ".largest", StridedShape({1}), Precision::fp32);
@@ -129,7 +129,8 @@ SavedOperand::SavedOperand(Tape& tape, const std::string& name, const Tensor& ma
     cast_ = cast_both_orders(tape, name, matrix, parts_);
   } else {
     if (finds_largest(tape))
-      for (const Tensor& part : parts_of(matrix, parts_)) largest_.push_back(largest(tape, name, part));
+      for (const Tensor& part : parts_of(matrix, parts_))
+        largest_.push_back(largest(tape, name, part));
     cast_ = {again(tape, ""), Tensor()};
   }
 }

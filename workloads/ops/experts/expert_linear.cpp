@@ -49,8 +49,9 @@ class CallsPerLaunch {
 // framework calls (recalled). Operands become C++ tensors, and cuBLASLt's descriptors and
 // heuristics are made anew (csrc/extensions/gemm.cpp, common/gemm/cublaslt_gemm.cu).
 constexpr std::int64_t kProduct = 1;
-/// In FP8 and NVFP4, ahead of a product: a quantized tensor, with its buffers, of what comes in; and
-/// a weight's, found in the workspaces or taken from those that were saved (quantized_tensor.py).
+/// In FP8 and NVFP4, ahead of a product: a quantized tensor, with its buffers, of what comes in;
+/// and a weight's, found in the workspaces or taken from those that were saved
+/// (quantized_tensor.py).
 constexpr std::int64_t kQuantized = 2;
 /// Of a weight's gradient: one for autograd that nobody reads, its accumulation, and the hook that
 /// drops it (Megatron-Core distributed_data_parallel.py, _make_backward_post_hook).
@@ -120,7 +121,7 @@ class GroupedLinear {
   Tensor x_, weight_;
   std::vector<std::int64_t> loads_;
   std::int64_t each_;  ///< experts that the host launches products for one by one; else 0
-  CastParts parts_;     ///< rows that are cast at a time
+  CastParts parts_;    ///< rows that are cast at a time
   SavedOperand input_, matrix_;
 };
 
