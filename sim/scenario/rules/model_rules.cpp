@@ -235,8 +235,11 @@ void check_vision(const ModelSpec& model, std::vector<Problem>& problems) {
   for (const Count& dimension : dimensions)
     if (dimension.value != 0) refuse(dimension.path, dimension.text());
   const ModelSpec plain;
+  // of a file that gives none gelu, of a ModelSpec gelu_new
+  const bool activation =
+      model.activation != Activation::gelu && model.activation != plain.activation;
   const std::pair<const char*, bool> others[] = {
-      {"model.activation", model.activation != plain.activation},
+      {"model.activation", activation},
       {"model.hidden_dropout", model.hidden_dropout != plain.hidden_dropout},
       {"model.attention_dropout", model.attention_dropout != plain.attention_dropout},
       {"model.tied_embeddings", model.tied_embeddings != plain.tied_embeddings}};
