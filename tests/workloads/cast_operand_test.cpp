@@ -110,5 +110,73 @@ TEST(GroupedProducts, InFp8TakeTheHostTwoQuantizedTensorsMore) {
   EXPECT_EQ(calls_of_products(step), (std::vector{8 * 4, 8 * 4, 8 * 5}));
 }
 
+StepOptions engine_step(Fp8Scaling scaling) {
+  StepOptions step = step_in(Precision::fp8);
+  step.framework.transformer_engine = step.framework.products_per_expert = true;
+  step.framework.fp8_scaling = scaling;
+  return step;
+}
+
+TEST(Fp8, ScaledByTheirOwnLargestValueTheRowsOfEachExpertAreCastByKernelsOfTheirOwn) {
+  const Block layer = build_model_graph(mixture(), engine_step(Fp8Scaling::current)).blocks[1];
+  const std::string input = "mlp.experts.up.input";
+  for (const char* kernel : {".largest.zero", ".largest", ".scale", ".fp8"}) {
+    EXPECT_EQ(named(layer.forward, input + kernel), 8) << kernel;
+    EXPECT_EQ(named(layer.forward, "mlp.experts.down.weight" + std::string(kernel)), 8) << kernel;
+    EXPECT_EQ(named(layer.backward, "mlp.experts.up.output_grad" + std::string(kernel)), 8);
+  }
+  // 2 experts a token: an expert has 1024 * 2 / 8 rows of 1024 numbers, read in 16 bits beside
+  // their largest value, written in both orders.
+  const GraphOp& cast = op_of(layer.forward, input + ".fp8");
+  EXPECT_EQ(cast.kernel.bytes_read.value(), 2 * 256 * 1024 + 4);
+  EXPECT_EQ(cast.kernel.bytes_written.value(), 2 * 256 * 1024);
+  EXPECT_EQ(cast.host_calls, 1);
+  EXPECT_EQ(op_of(layer.forward, input + ".scale").host_calls, 0) << "within the same call";
+}
+
+TEST(Fp8, ScaledByBlocksEachExpertsRowsAreCastAloneAndByEarlierStepsAllAtOnce) {
+  const Block blocks = build_model_graph(mixture(), engine_step(Fp8Scaling::mxfp8)).blocks[1];
+  EXPECT_EQ(named(blocks.forward, "experts.up.input.fp8"), 8);
+  EXPECT_EQ(named(blocks.forward, ".scale") + named(blocks.forward, ".largest"), 0);
+  const Block earlier = build_model_graph(mixture(), engine_step(Fp8Scaling::delayed)).blocks[1];
+  EXPECT_EQ(named(earlier.forward, "experts.up.input.fp8"), 1);
+  EXPECT_EQ(op_of(earlier.forward, "mlp.experts.up.input.fp8").host_calls, 8);
+}
+
+/// Kernels that copy rows to multiples of what products want, and back.
+std::int64_t padding_kernels(const StepOptions& step) {
+  const Block layer = build_model_graph(mixture(), step).blocks[1];
+  std::int64_t count = 0;
+  for (const auto* ops : {&layer.forward, &layer.backward})
+    for (const char* end : {".pad", ".unpad", ".pad.backward", ".unpad.backward"})
+      count += named(*ops, "experts" + std::string(end));
+  return count;
+}
+
+TEST(GroupedProducts, InFp8ReadRowsThatWerePaddedUnlessTheyCameInMultiples) {
+  StepOptions step = engine_step(Fp8Scaling::current);
+  EXPECT_EQ(padding_kernels(step), 4);
+  const Block layer = build_model_graph(mixture(), step).blocks[1];
+  // all rows, 2 for each of 1024 tokens, of 1024 numbers in 16 bits
+  EXPECT_EQ(op_of(layer.forward, "mlp.experts.pad").kernel.bytes_read.value(), 2 * 1024 * 1024 * 2);
+  step.expert_capacity_factor = 1;  // 1024 * 2 / 8 = 256 = 16 * 16 rows an expert
+  EXPECT_EQ(padding_kernels(step), 0);
+  step.expert_capacity_factor = 1.02;  // 261.1 rows, so 262
+  EXPECT_EQ(padding_kernels(step), 4);
+  step = step_in(Precision::bf16);
+  step.framework.products_per_expert = true;
+  EXPECT_EQ(padding_kernels(step), 0);
+}
+
+TEST(GroupedProducts, NeedNoPaddingWhereHybridEpPutsRowsAtMultiples) {
+  StepOptions step = engine_step(Fp8Scaling::current);
+  step.layout.data = step.layout.expert = 8;
+  step.global_batch = 8;
+  step.framework.expert_dispatcher = ExpertDispatcher::hybridep;
+  EXPECT_EQ(padding_kernels(step), 0);
+  step.framework.expert_dispatcher = ExpertDispatcher::deepep;
+  EXPECT_EQ(padding_kernels(step), 4);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -23,6 +23,25 @@ bool MegatronModel::sends_tokens() const {
   return sends_tokens_once(profile_.expert_dispatcher) && step_.layout.expert > 1;
 }
 
+/// Whether each expert's matrices are cast by kernels of their own: Transformer Engine casts all at
+/// once where scales come from earlier steps alone (pytorch/csrc/extensions/cast.cpp,
+/// split_quantize, fused_multi_cast_transpose).
+bool MegatronModel::casts_each_expert() const {
+  return profile_.products_per_expert && is_cast_for_products(step_.precision) &&
+         (step_.precision == Precision::fp4 || profile_.fp8_scaling != Fp8Scaling::delayed);
+}
+
+/// Rows that the products read: in FP8 and NVFP4 Transformer Engine wants multiples of 16 (mxfp8,
+/// nvfp4: 32) of every expert, so all rows are copied to where each expert's begin at one. HybridEP
+/// puts them there as they arrive; buffers of a capacity that is a multiple need no copy.
+bool MegatronModel::pads_experts(std::int64_t capacity) const {
+  if (!profile_.products_per_expert || !is_cast_for_products(step_.precision)) return false;
+  if (sends_tokens() && profile_.expert_dispatcher == ExpertDispatcher::hybridep) return false;
+  const bool by_blocks =
+      step_.precision == Precision::fp4 || profile_.fp8_scaling == Fp8Scaling::mxfp8;
+  return capacity == 0 || capacity * step_.layout.expert % (by_blocks ? 32 : 16) != 0;
+}
+
 /// Both products of the experts, and what lies between them.
 Tensor MegatronModel::multiplied_experts(Tape& tape, const Tensor& rows, const Tensor& weights,
                                          const ExpertGroup& group) const {
@@ -30,9 +49,11 @@ Tensor MegatronModel::multiplied_experts(Tape& tape, const Tensor& rows, const T
   const bool gated = llama_ ? gated_ : model_.activation == Activation::swiglu;
   const ExpertLinear linear{.bias = model_.expert_bias,
                             .product_each = profile_.products_per_expert,
+                            .casts_each = casts_each_expert(),
                             .casts_again = step_.recomputes("moe_act")};
-  const Tensor wide = expert_linear(tape, "mlp.experts.up", rows, gated ? 2 * ffn : ffn,
-                                    group.loads, {linear.bias, linear.product_each});
+  const Tensor wide =
+      expert_linear(tape, "mlp.experts.up", rows, gated ? 2 * ffn : ffn, group.loads,
+                    {linear.bias, linear.product_each, linear.casts_each});
   const auto activation = [=, this](Tape& t) {
     if (gated) return gated_silu(t, "mlp.experts.swiglu", wide, profile_, model_.activation);
     return llama_ ? activate(t, "mlp.experts.activation", model_.activation, wide)
@@ -43,6 +64,15 @@ Tensor MegatronModel::multiplied_experts(Tape& tape, const Tensor& rows, const T
     active =
         weighted_rows(tape, "mlp.experts", active, weights, group.ranks > 1 && !sends_tokens());
   return expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads, linear);
+}
+
+/// The same between the copies that make an expert's rows a multiple of what products in FP8 want.
+Tensor MegatronModel::experts_of_arrived(Tape& tape, const Tensor& rows, const Tensor& weights,
+                                         const ExpertGroup& group, std::int64_t capacity) const {
+  if (!pads_experts(capacity)) return multiplied_experts(tape, rows, weights, group);
+  const Tensor padded = moved_rows(tape, "mlp.experts.pad", rows);
+  const Tensor results = multiplied_experts(tape, padded, weights, group);
+  return moved_rows(tape, "mlp.experts.unpad", results);
 }
 
 /// Tensor-parallel ranks hold parts of each expert, and all send all tokens; or whole experts, and
@@ -68,7 +98,7 @@ Tensor MegatronModel::routed_experts(Tape& tape, const Tensor& x) const {
                         {.arriving = arriving,
                          .gathers_map = profile_.expert_dispatcher == ExpertDispatcher::hybridep,
                          .host_waits = waits});
-    const Tensor narrow = multiplied_experts(tape, arrived, choice.probabilities, group);
+    const Tensor narrow = experts_of_arrived(tape, arrived, choice.probabilities, group, capacity);
     return view(tape, return_tokens(tape, "mlp.return", narrow, count, arriving), x.sizes());
   }
   const bool fused = profile_.expert_dispatcher != ExpertDispatcher::all_to_all;
@@ -83,7 +113,7 @@ Tensor MegatronModel::routed_experts(Tape& tape, const Tensor& x) const {
   const bool in_activation = profile_.weights_in_activation;
   const Tensor arrived = dispatch_rows(tape, "mlp.dispatch", sorted, group,
                                        in_activation ? &choice.probabilities : nullptr);
-  const Tensor narrow = multiplied_experts(tape, arrived, choice.probabilities, group);
+  const Tensor narrow = experts_of_arrived(tape, arrived, choice.probabilities, group, capacity);
   const Tensor returned = return_rows(tape, "mlp.return", narrow, rows, group);
   return in_activation ? sum_of_experts(tape, "mlp.combine", returned, x.sizes(), fused)
                        : combine_experts(tape, "mlp.combine", returned,

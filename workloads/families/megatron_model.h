@@ -116,6 +116,10 @@ class MegatronModel {
   Tensor all_experts(Tape& tape, const Tensor& part) const;
   Tensor routed_experts(Tape& tape, const Tensor& x) const;
   bool sends_tokens() const;
+  bool casts_each_expert() const;
+  bool pads_experts(std::int64_t capacity) const;
+  Tensor experts_of_arrived(Tape& tape, const Tensor& rows, const Tensor& weights,
+                            const ExpertGroup& group, std::int64_t capacity) const;
   Tensor multiplied_experts(Tape& tape, const Tensor& rows, const Tensor& weights,
                             const ExpertGroup& group) const;
   Tensor dense_feed_forward(Tape& tape, const Tensor& x) const;

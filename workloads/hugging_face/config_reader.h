@@ -115,6 +115,7 @@ class ConfigReader {
     problems_.insert(problems_.end(), inner.problems_.begin(), inner.problems_.end());
     approximations_.insert(approximations_.end(), inner.approximations_.begin(),
                            inner.approximations_.end());
+    ignored_.insert(ignored_.end(), inner.ignored_.begin(), inner.ignored_.end());
   }
 
   void fail(const std::string& key, const std::string& what, const std::string& hint) {
@@ -128,6 +129,12 @@ class ConfigReader {
              "leave it out by tessera import huggingface --lenient");
   }
   void approximate(const std::string& line) { approximations_.push_back(line); }
+  /// `key`, where it says something, is not read by `whose` code: a step does not depend on it.
+  void ignore(const char* key, const std::string& whose) {
+    const json& given = value(key);
+    if (!given.is_null() && given != false)
+      ignored_.push_back(prefix_ + key + " (" + whose + " does not read it)");
+  }
   void require_divisor(const char* key, std::int64_t divisor, const char* of_key,
                        std::int64_t number) {
     if (number % divisor == 0) return;
@@ -145,6 +152,7 @@ class ConfigReader {
   }
   const std::string& prefix() const { return prefix_; }
   const std::vector<std::string>& approximations() const { return approximations_; }
+  const std::vector<std::string>& ignored() const { return ignored_; }
   void finish() && {
     if (!problems_.empty()) throw InputError(std::move(problems_));
   }
@@ -172,7 +180,7 @@ class ConfigReader {
   bool lenient_ = false;
   std::set<std::string> read_;
   std::vector<Problem> problems_;
-  std::vector<std::string> approximations_;
+  std::vector<std::string> approximations_, ignored_;
 };
 
 }  // namespace tessera

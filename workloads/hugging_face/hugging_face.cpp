@@ -98,8 +98,11 @@ void read_object(ConfigReader& in, const json& object, const ConfigPlaces& place
   }
   const bool without = out.model.window == 0 && out.model.attention_pattern.empty() &&
                        out.model.layer_pattern.empty();
-  if (without && out.model.family == ModelFamily::llama)  // else a family's own
-    read_usual_window(in, out.model, !model_type.starts_with("qwen"));
+  if (without && out.model.family == ModelFamily::llama) {  // else a family's own
+    ModelSpec windowed = out.model;
+    read_usual_window(in, windowed, !model_type.starts_with("qwen"));
+    if (model_type != "llama") out.model = windowed;  // whose code has no windows
+  }
   out.checkpoints = in.flag_or("gradient_checkpointing", false);
 }
 
@@ -186,6 +189,7 @@ HuggingFaceModel read_hugging_face_config(const std::string& json_text, const st
   const bool is_dit = out.model.family == ModelFamily::vision;
   out.model.name = in.text_or("_name_or_path", is_dit ? "dit" : model_type_in(object));
   append(out.harmless, judge_rest(in, has_tower));
+  append(out.harmless, in.ignored());
   out.approximations = in.approximations();
   std::move(in).finish();
   return out;

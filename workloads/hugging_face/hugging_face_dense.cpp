@@ -75,7 +75,7 @@ void read_gemma3(ConfigReader& in, ModelSpec& model) {
 
 /// Fused projections, as many parameters.
 void read_phi3(ConfigReader& in, ModelSpec& model) {
-  read_llama(in, model);
+  read_llama_without_biases(in, model, "Phi3ForCausalLM");
   model.hidden_dropout = in.probability_or("resid_pdrop", 0.0);
   read_partial_rotary(in, model, "partial_rotary_factor", 1);
 }

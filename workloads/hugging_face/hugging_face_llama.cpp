@@ -40,9 +40,30 @@ void read_llama(ConfigReader& in, ModelSpec& model) {
   model.activation = Activation::swiglu;
 }
 
+/// LlamaAttention knows no windows, whatever the file of a converted model says (transformers 4.57,
+/// models/llama/modeling_llama.py).
+void read_llama_itself(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  for (const char* key : {"sliding_window", "use_sliding_window", "max_window_layers"})
+    in.ignore(key, "LlamaForCausalLM");
+}
+
+/// Where the code says which layers have biases (bias=False in MistralAttention, Phi3Attention and
+/// their feed-forwards), the keys say nothing.
+void read_llama_without_biases(ConfigReader& in, ModelSpec& model, const std::string& whose) {
+  read_llama(in, model);
+  model.qkv_bias = model.output_bias = model.mlp_bias = false;
+  in.ignore("attention_bias", whose);
+  in.ignore("mlp_bias", whose);
+}
+
+void read_mistral(ConfigReader& in, ModelSpec& model) {
+  read_llama_without_biases(in, model, "MistralForCausalLM");
+}
+
 /// Qwen 2's biases are in its code, not in its file.
 void read_qwen2(ConfigReader& in, ModelSpec& model) {
-  read_llama(in, model);
+  read_llama_without_biases(in, model, "Qwen2ForCausalLM");
   model.qkv_bias = true;
 }
 

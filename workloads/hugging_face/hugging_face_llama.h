@@ -18,6 +18,10 @@ void read_llama_sizes(ConfigReader& in, ModelSpec& model, const char* layers);
 // Readers of one model_type each, named as transformers names its code: models/NAME/.
 
 void read_llama(ConfigReader& in, ModelSpec& model);
+/// Of siblings whose code has no biases, whatever the file says; `whose` code that is.
+void read_llama_without_biases(ConfigReader& in, ModelSpec& model, const std::string& whose);
+void read_llama_itself(ConfigReader& in, ModelSpec& model);
+void read_mistral(ConfigReader& in, ModelSpec& model);
 void read_qwen2(ConfigReader& in, ModelSpec& model);
 void read_qwen3(ConfigReader& in, ModelSpec& model);
 

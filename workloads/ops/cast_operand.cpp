@@ -20,31 +20,69 @@ Tensor copy_of(Tape& tape, const std::string& name, const Tensor& matrix) {
   return tape.make(name, StridedShape(matrix.sizes()), tape.gemm_precision());
 }
 
-/// The largest absolute value, by which a matrix is scaled.
-Tensor largest(Tape& tape, const std::string& name, const Tensor& matrix) {
-  const Tensor value = tape.make(name + ".largest", StridedShape({1}), Precision::fp32);
-  tape.launch(name + ".largest", reduction_kernel(matrix), {matrix}, {value});
-  return value;
-}
-
 bool finds_largest(const Tape& tape) {
   return is_fp4(tape) || tape.scales_by_largest();
 }
 
+/// Launched from a call that launches more.
+void launch_within(Tape& tape, const std::string& name, const Tensor& value, KernelKind kind) {
+  const int calls = tape.set_calls_per_launch(0);
+  tape.launch(name, pointwise_kernel(value, 0, kind), {}, {value});
+  tape.set_calls_per_launch(calls);
+}
+
+/// The largest absolute value, by which a matrix is scaled. Transformer Engine's Float8 scaling
+/// sets it to zero first, and makes the scale of it in a kernel of its own.
+Tensor largest(Tape& tape, const std::string& name, const Tensor& matrix) {
+  const bool of_engine = tape.casts_both_orders() && !is_fp4(tape);
+  const Tensor value = tape.make(name + ".largest", StridedShape({1}), Precision::fp32);
+  if (of_engine) launch_within(tape, name + ".largest.zero", value, KernelKind::fill);
+  tape.launch(name + ".largest", reduction_kernel(matrix), {matrix}, {value});
+  if (of_engine) launch_within(tape, name + ".scale", value, KernelKind::elementwise);
+  return value;
+}
+
+/// The rows that are cast at a time.
+std::vector<Tensor> parts_of(const Tensor& matrix, const CastParts& parts) {
+  if (parts.empty()) return {matrix};
+  std::vector<Tensor> result;
+  for (const std::int64_t rows : parts) {
+    if (rows == 0) continue;
+    Sizes sizes = matrix.sizes();
+    sizes[0] = rows;
+    result.push_back(matrix);
+    result.back().shape = StridedShape(sizes);
+  }
+  return result;
+}
+
 /// Both orders by one kernel.
-void cast_into(Tape& tape, const std::string& name, const Tensor& matrix, const Operand& cast) {
+void cast_part(Tape& tape, const std::string& name, const Tensor& matrix, const Operand& cast) {
   std::vector<Tensor> reads{matrix};
   if (finds_largest(tape)) reads.push_back(largest(tape, name, matrix));
   tape.launch(name + suffix(tape), pointwise_kernel(cast.rows, 2), reads,
               std::vector{cast.rows, cast.columns});
 }
 
+void cast_into(Tape& tape, const std::string& name, const Tensor& matrix, const Operand& cast,
+               const CastParts& parts) {
+  const std::vector<Tensor> from = parts_of(matrix, parts), rows = parts_of(cast.rows, parts);
+  const std::vector<Tensor> columns = parts_of(cast.columns, parts);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    cast_part(tape, name, from[i], {rows[i], columns[i]});
+}
+
 /// By rows, and turned by columns.
-void cast_turned(Tape& tape, const std::string& name, const Tensor& matrix, const Operand& cast) {
-  const Tensor value = largest(tape, name, matrix);
-  tape.launch(name + ".fp4", pointwise_kernel(cast.rows, 2), {matrix, value}, {cast.rows});
-  tape.launch(name + ".hadamard_fp4", pointwise_kernel(cast.columns, 2), {matrix, value},
-              {cast.columns});
+void cast_turned(Tape& tape, const std::string& name, const Tensor& matrix, const Operand& cast,
+                 const CastParts& parts) {
+  const std::vector<Tensor> from = parts_of(matrix, parts), rows = parts_of(cast.rows, parts);
+  const std::vector<Tensor> columns = parts_of(cast.columns, parts);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const Tensor value = largest(tape, name, from[i]);
+    tape.launch(name + ".fp4", pointwise_kernel(rows[i], 2), {from[i], value}, {rows[i]});
+    tape.launch(name + ".hadamard_fp4", pointwise_kernel(columns[i], 2), {from[i], value},
+                {columns[i]});
+  }
 }
 
 Operand copies(Tape& tape, const std::string& name, const Tensor& matrix) {
@@ -53,41 +91,46 @@ Operand copies(Tape& tape, const std::string& name, const Tensor& matrix) {
 }
 
 /// In buffers: the first micro-batch of a step makes them for all others.
-Operand kept_weight(Tape& tape, const std::string& name, const Tensor& weight) {
+Operand kept_weight(Tape& tape, const std::string& name, const Tensor& weight,
+                    const CastParts& parts) {
   const auto buffer = [&](const char* order) {
     return tape.buffer(name + suffix(tape) + order, weight.sizes(), tape.gemm_precision());
   };
   const Operand cast{buffer(""), buffer("_transposed")};
   tape.keeps_copies_of(weight);
-  cast_into(tape, name, weight, cast);
+  cast_into(tape, name, weight, cast, parts);
   return cast;
 }
 
 }  // namespace
 
-Operand cast_both_orders(Tape& tape, const std::string& name, const Tensor& matrix) {
+Operand cast_both_orders(Tape& tape, const std::string& name, const Tensor& matrix,
+                         const CastParts& parts) {
   const Operand cast = copies(tape, name, matrix);
-  is_fp4(tape) ? cast_turned(tape, name, matrix, cast) : cast_into(tape, name, matrix, cast);
+  is_fp4(tape) ? cast_turned(tape, name, matrix, cast, parts)
+               : cast_into(tape, name, matrix, cast, parts);
   return cast;
 }
 
 SavedOperand::SavedOperand(Tape& tape, const std::string& name, const Tensor& matrix,
                            const Reading& reading)
-    : name_(name), matrix_(matrix), cast_{matrix, matrix} {
+    : name_(name), matrix_(matrix), cast_{matrix, matrix}, parts_(reading.parts) {
   if (!reading.casts) return;
   const bool both = (tape.casts_both_orders() || is_fp4(tape)) && !reading.casts_again;
   if (reading.is_weight && tape.keeps_cast_weights()) {
-    cast_ = kept_weight(tape, name, matrix);
+    cast_ = kept_weight(tape, name, matrix, parts_);
   } else if (reading.is_weight && tape.gathers_fp8()) {
     cast_ = {tape.gathered_in_fp8(matrix), Tensor()};
     turns_ = true;
   } else if (reading.is_weight && is_fp4(tape)) {
     cast_ = copies(tape, name, matrix);
-    cast_into(tape, name, matrix, cast_);
+    cast_into(tape, name, matrix, cast_, parts_);
   } else if (both) {
-    cast_ = cast_both_orders(tape, name, matrix);
+    cast_ = cast_both_orders(tape, name, matrix, parts_);
   } else {
-    if (finds_largest(tape)) largest_ = largest(tape, name, matrix);
+    if (finds_largest(tape))
+      for (const Tensor& part : parts_of(matrix, parts_))
+        largest_.push_back(largest(tape, name, part));
     cast_ = {again(tape, ""), Tensor()};
   }
 }
@@ -103,9 +146,12 @@ Tensor SavedOperand::turned(Tape& tape) const {
 Tensor SavedOperand::again(Tape& tape, const char* order) const {
   const std::string name = name_ + suffix(tape) + order;
   const Tensor copy = copy_of(tape, name, matrix_);
-  std::vector<Tensor> reads{matrix_};
-  if (largest_.storage.valid()) reads.push_back(largest_);
-  tape.launch(name, pointwise_kernel(copy, 2), reads, std::vector{copy});
+  const std::vector<Tensor> from = parts_of(matrix_, parts_), to = parts_of(copy, parts_);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::vector<Tensor> reads{from[i]};
+    if (!largest_.empty()) reads.push_back(largest_[i]);
+    tape.launch(name, pointwise_kernel(to[i], 2), reads, std::vector{to[i]});
+  }
   return copy;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "workloads/graph/tape.h"
 
@@ -15,12 +17,18 @@ struct Operand {
   Tensor columns;
 };
 
+/// Rows of a matrix that are cast one after the other, each with a scale of its own; none: all at
+/// once.
+using CastParts = std::vector<std::int64_t>;
+
 /// Both orders of a gradient or an activation, in the format of the step's products. FP8: one
-/// kernel; where the matrix is scaled by its own largest value, a kernel finds that first. NVFP4: a
-/// kernel finds the largest values, one casts the rows, one turns the columns by a random Hadamard
-/// matrix and casts them. Sources: Transformer Engine pytorch/csrc/quantizer.cpp,
-/// Float8CurrentScalingQuantizer and NVFP4Quantizer.
-Operand cast_both_orders(Tape& tape, const std::string& name, const Tensor& matrix);
+/// kernel; where the matrix is scaled by its own largest value, a kernel finds that first, under
+/// Transformer Engine between a zero and the scale that follows from it. NVFP4: a kernel finds the
+/// largest values, one casts the rows, one turns the columns by a random Hadamard matrix and casts
+/// them. Sources: Transformer Engine pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer and
+/// NVFP4Quantizer; common/recipe/current_scaling.cu.
+Operand cast_both_orders(Tape& tape, const std::string& name, const Tensor& matrix,
+                         const CastParts& parts = {});
 
 /// How a product reads a matrix.
 struct Reading {
@@ -30,6 +38,7 @@ struct Reading {
                            ///< pytorch/module/linear.py, is_first_microbatch
   bool casts_again = false;  ///< the matrix waits for backward, not its copy (Transformer Engine's
                              ///< save_original_input)
+  CastParts parts = {};
 };
 
 /// A matrix that forward reads by rows and backward by columns: itself, or cast.
@@ -50,7 +59,8 @@ class SavedOperand {
   std::string name_;
   Tensor matrix_;
   Operand cast_;
-  Tensor largest_;
+  CastParts parts_;
+  std::vector<Tensor> largest_;  ///< of each part
   bool turns_ = false;  ///< weights that are gathered in FP8 need no cast (torchao fsdp_utils.py,
                         ///< WeightWithDynamicFloat8CastTensor)
 };

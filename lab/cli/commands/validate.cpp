@@ -61,6 +61,7 @@ constexpr std::array kUses{OptionUse{"--only", true, false, false, false},
                            OptionUse{"--scenarios", true, true, false, false},
                            OptionUse{"--memory", true, false, false, false},
                            OptionUse{"--summary", true, false, false, false},
+                           OptionUse{"--by-layout", true, false, false, false},
                            OptionUse{"--overlay", true, true, true, false},
                            OptionUse{"--report", true, false, false, false},
                            OptionUse{"--jobs", true, true, false, false},
@@ -86,6 +87,9 @@ void refuse_unused(const CLI::App& command, const ValidateOptions& options) {
   const bool left_out = command.get_option("--leave-out")->count() > 0;
   if (left_out && options.calibrate_on.empty())
     problems.push_back({"--leave-out", "is for a fit", "give --calibrate-on, or leave it out"});
+  if (options.by_layout && options.format != "table")
+    problems.push_back(
+        {"--by-layout", "is part of the table", "use --format table, or leave it out"});
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
@@ -135,6 +139,9 @@ void add_row_options(CLI::App* command, ValidateOptions* options) {
   command->add_flag("--memory", options->memory_alone,
                     "RUNS: peaks and verdicts alone, no time is simulated");
   command->add_flag("--summary", options->summary, "RUNS: a table without a line per row");
+  command->add_flag("--by-layout", options->by_layout,
+                    "RUNS: also what one MFU for all layouts would miss by, and how layouts of a "
+                    "model rank by GPU time; rows that simulate alike count once (table)");
   command->add_option("--report", options->report_file, "RUNS: write a self-contained HTML report");
   command
       ->add_option("--jobs", options->jobs,

@@ -27,6 +27,7 @@
 #include "lab/validate/power/power_caps.h"
 #include "lab/validate/resolved_rows.h"
 #include "lab/validate/runs/training_run_text.h"
+#include "lab/validate/studies/layout_study.h"
 #include "lab/validate/validation_page.h"
 #include "lab/validate/validation_text.h"
 #include "predictor/weights/weights.h"
@@ -133,10 +134,11 @@ ExitCode run_operators(const ValidateOptions& options) {
 }
 
 void print_validation(const TrainingRunValidation& validation, const ValidateOptions& options) {
-  print(options.format == "json" ? training_run_json(validation)
-        : options.format == "csv"
-            ? training_run_csv(validation)
-            : for_terminal(training_run_table(validation, !options.summary, table_width())));
+  if (options.format == "json") return print(training_run_json(validation));
+  if (options.format == "csv") return print(training_run_csv(validation));
+  std::string text = training_run_table(validation, !options.summary, table_width());
+  if (options.by_layout) text += layout_study_text(validation.rows);
+  print(for_terminal(std::move(text)));
 }
 
 std::string joined(const std::vector<std::string>& files) {
@@ -146,7 +148,8 @@ std::string joined(const std::vector<std::string>& files) {
 }
 
 TrainingRunReading reading_of(const ValidateOptions& options) {
-  TrainingRunReading reading{.bad_rows = bad_rows_of(options), .ignored = options.ignored, .catalog = shipped_catalog()};
+  TrainingRunReading reading{
+      .bad_rows = bad_rows_of(options), .ignored = options.ignored, .catalog = shipped_catalog()};
   for (const std::string& text : options.only) reading.filters.push_back(parse_row_filter(text));
   if (!options.corrections_file.empty()) reading.corrections = options.corrections_file;
   reading.correct = options.correct;

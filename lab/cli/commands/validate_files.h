@@ -34,6 +34,7 @@ struct ValidateOptions {
   std::string form;
   bool memory_alone = false;  ///< of RUNS: peaks and verdicts, no time
   bool summary = false;       ///< of RUNS: no line per row
+  bool by_layout = false;     ///< of RUNS: constants and ranks beside the simulation
   std::string baseline_data;  ///< folder of measured kernels; empty: no baselines
   std::string picture_file;   ///< of the baselines
   std::string scenarios;      ///< hash or yaml: what rows become, in place of simulations

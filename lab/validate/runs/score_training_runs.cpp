@@ -39,15 +39,11 @@ void take_facts(const Json& json, TrainingRun& run) {
 
 Json facts_of(const Scenario& scenario) {
   const StepOptions& step = scenario.step;
-  return {{"profile", step.framework.name},
-          {"precision", name_of(step.precision)},
-          {"tp", step.layout.tensor},
-          {"pp", step.layout.pipeline},
-          {"dp", step.layout.data},
-          {"seq_len", step.sequence_length},
-          {"micro_batch", step.micro_batch},
-          {"global_batch", step.global_batch},
-          {"recompute", static_cast<int>(step.recompute)}};
+  return {{"profile", step.framework.name},       {"experts", scenario.model.experts > 0},
+          {"precision", name_of(step.precision)}, {"tp", step.layout.tensor},
+          {"pp", step.layout.pipeline},           {"dp", step.layout.data},
+          {"seq_len", step.sequence_length},      {"micro_batch", step.micro_batch},
+          {"global_batch", step.global_batch},    {"recompute", static_cast<int>(step.recompute)}};
 }
 
 void add_time(const StepReport& report, Json& answer) {
@@ -123,6 +119,7 @@ TrainingRunScore score_of(const TrainingRun& run, const ForkedOutcome& outcome) 
     return score;
   }
   score.profile = json["profile"];
+  score.experts = json["experts"];
   take_facts(json, score.run);
   if (const auto step = number_in(json, "step_s")) score.simulated = Seconds(*step);
   if (const auto low = number_in(json, "low_s"))

@@ -22,6 +22,7 @@ struct TrainingRunScore {
   std::optional<double> error_pct;           ///< simulated against measured step time
   std::optional<double> simulated_peak_gib;  ///< as memory_error_pct
   std::optional<double> memory_error_pct;    ///< of the same metric and rank as the measured peak
+  bool experts = false;                      ///< the model has some
   std::optional<double> mfu;           ///< measured, of a GPU's dense peak in the step's format
   std::optional<double> fabric_share;  ///< measured all-reduce over the one the cluster promises
   std::optional<bool> fits;            ///< empty where it was not simulated

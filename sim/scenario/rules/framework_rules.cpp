@@ -50,6 +50,9 @@ void FrameworkRules::check_switches() {
   const bool megatron = step_.framework.modules == ModuleTree::megatron;
   if (model_.qk_norm && !llama && !(megatron && model_.family == ModelFamily::gpt2))
     fail("model.qk_norm", "is for models of family llama, and gpt2 under Megatron", "use false");
+  if (model_.family == ModelFamily::gpt2 && !megatron && model_.kv_heads != model_.heads)
+    fail("model.kv_heads", "differs from heads, which Hugging Face's GPT-2 does not have",
+         "leave it out, or use framework: megatron");
   if (model_.qkv_bias && !llama)
     fail("model.qkv_bias", "is for models of family llama",
          "use false; gpt2, opt and bert have biases");

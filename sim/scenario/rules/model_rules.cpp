@@ -1,8 +1,10 @@
 // Rules between the dimensions of a model.
 #include <algorithm>
+#include <utility>
 
 #include "sim/scenario/rules/check_scenario.h"
 #include "sim/scenario/rules/counts.h"
+#include "sim/scenario/rules/rules.h"
 
 namespace tessera {
 namespace {
@@ -187,6 +189,10 @@ class LlamaCheck {
       need(!m_.router_bias, "router_bias", without, hint);
       need(!m_.expert_bias, "expert_bias", without, hint);
     }
+    need(!m_.mlp_bias || m_.shared_ffn > 0 || m_.experts == 0 || !m_.layer_pattern.empty() ||
+             expert_layers_of(m_) < m_.layers,
+         "mlp_bias", "is of dense feed-forwards, and all layers have experts",
+         "give model.expert_bias, or leave it out");
     need(m_.shared_ffn > 0 || !m_.shared_gate, "shared_gate",
          "weighs shared experts, of which there are none",
          "give model.shared_ffn, or leave it out");
@@ -214,17 +220,31 @@ void check_vision(const ModelSpec& model, std::vector<Problem>& problems) {
   const Count dimensions[] = {{"model.layers", model.layers},
                               {"model.hidden", model.hidden},
                               {"model.heads", model.heads},
+                              {"model.kv_heads", model.kv_heads},
+                              {"model.head_dim", model.head_dim},
                               {"model.ffn", model.ffn},
                               {"model.vocab", model.vocab},
                               {"model.qk_norm", model.qk_norm ? 1 : 0},
                               {"model.qkv_bias", model.qkv_bias ? 1 : 0}};
-  for (const Count& dimension : dimensions) {
-    if (dimension.value == 0) continue;
-    problems.push_back({dimension.path,
-                        dimension.text() + " in an image model, whose architecture says it",
+  const auto refuse = [&](const std::string& field, const std::string& text) {
+    problems.push_back({field,
+                        text + " in an image model, whose architecture says it",
                         "remove it",
                         {"model.family"}});
-  }
+  };
+  for (const Count& dimension : dimensions)
+    if (dimension.value != 0) refuse(dimension.path, dimension.text());
+  const ModelSpec plain;
+  // of a file that gives none gelu, of a ModelSpec gelu_new
+  const bool activation =
+      model.activation != Activation::gelu && model.activation != plain.activation;
+  const std::pair<const char*, bool> others[] = {
+      {"model.activation", activation},
+      {"model.hidden_dropout", model.hidden_dropout != plain.hidden_dropout},
+      {"model.attention_dropout", model.attention_dropout != plain.attention_dropout},
+      {"model.tied_embeddings", model.tied_embeddings != plain.tied_embeddings}};
+  for (const auto& [field, is_given] : others)
+    if (is_given) refuse(field, field);
 }
 
 void check_no_images(const ModelSpec& model, std::vector<Problem>& problems) {
@@ -266,6 +286,7 @@ void check_alibi(const ModelSpec& model, std::vector<Problem>& problems) {
 std::vector<Problem> check_model(const ModelSpec& model) {
   std::vector<Problem> problems;
   check_llama_alone(model, problems);
+  check_family_fields(model, problems);
   LlamaCheck(model, problems).run();
   if (model.family == ModelFamily::vision) {
     check_vision(model, problems);

@@ -16,6 +16,8 @@ void check_memory(const Scenario& scenario, Problems& problems);
 /// Of training.offload_optimizer.
 void check_host_update(const Scenario& scenario, Problems& problems);
 void check_overrides(const Scenario& scenario, Problems& problems);
+/// Fields of a model that its family does not read.
+void check_family_fields(const ModelSpec& model, Problems& problems);
 /// Of image models, whatever the framework.
 void check_images(const Scenario& scenario, Problems& problems);
 

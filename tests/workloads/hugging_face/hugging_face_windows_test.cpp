@@ -10,8 +10,10 @@
 namespace tessera {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A small Llama of four layers with more fields.
 std::string llama(const std::string& more, const std::string& model_type) {
@@ -81,6 +83,30 @@ TEST(HuggingFaceWindows, AreReadWhereLayersHaveThem) {
   EXPECT_EQ(layers_of(model_of(used, "qwen2")), "wwww");
   EXPECT_EQ(layers_of(model_of(used + R"(, "max_window_layers": 3)", "qwen2")), "fffw");
   EXPECT_EQ(layers_of(model_of(used + R"(, "max_window_layers": 4)", "qwen2")), "ffff");
+}
+
+/// What transformers' code does not read is said, and not simulated.
+TEST(HuggingFaceWindows, OfLlamaItselfAreIgnoredAsItsCodeDoes) {
+  const HuggingFaceModel read =
+      read_hugging_face_config(llama(R"("sliding_window": 4096)", "llama"), "config.json");
+  EXPECT_EQ(read.model.window, 0);
+  EXPECT_THAT(read.harmless, Contains("sliding_window (LlamaForCausalLM does not read it)"));
+  const HuggingFaceModel null =
+      read_hugging_face_config(llama(R"("sliding_window": null)", "llama"), "config.json");
+  EXPECT_THAT(null.harmless, Not(Contains(HasSubstr("does not read"))));
+}
+
+TEST(HuggingFaceBiases, AreThoseOfTheCodeWhereItReadsNoKey) {
+  const std::string both = R"("attention_bias": true, "mlp_bias": true)";
+  for (const std::string type : {"mistral", "phi3", "qwen2"}) {
+    const HuggingFaceModel read = read_hugging_face_config(llama(both, type), "config.json");
+    EXPECT_EQ(read.model.qkv_bias, type == "qwen2") << "which has them without a key";
+    EXPECT_FALSE(read.model.output_bias || read.model.mlp_bias) << type;
+    EXPECT_THAT(read.harmless, Contains(::testing::StartsWith("attention_bias ("))) << type;
+    EXPECT_THAT(read.harmless, Contains(::testing::StartsWith("mlp_bias ("))) << type;
+  }
+  const ModelSpec llama = model_of(both, "llama");
+  EXPECT_TRUE(llama.qkv_bias && llama.output_bias && llama.mlp_bias) << "LlamaAttention reads it";
 }
 
 TEST(HuggingFaceWindows, AnyListOfLayersIsRead) {

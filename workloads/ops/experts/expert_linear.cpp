@@ -49,8 +49,9 @@ class CallsPerLaunch {
 // framework calls (recalled). Operands become C++ tensors, and cuBLASLt's descriptors and
 // heuristics are made anew (csrc/extensions/gemm.cpp, common/gemm/cublaslt_gemm.cu).
 constexpr std::int64_t kProduct = 1;
-/// In FP8 and NVFP4, ahead of a product: a quantized tensor, with its buffers, of what comes in; and
-/// a weight's, found in the workspaces or taken from those that were saved (quantized_tensor.py).
+/// In FP8 and NVFP4, ahead of a product: a quantized tensor, with its buffers, of what comes in;
+/// and a weight's, found in the workspaces or taken from those that were saved
+/// (quantized_tensor.py).
 constexpr std::int64_t kQuantized = 2;
 /// Of a weight's gradient: one for autograd that nobody reads, its accumulation, and the hook that
 /// drops it (Megatron-Core distributed_data_parallel.py, _make_backward_post_hook).
@@ -66,9 +67,13 @@ class GroupedLinear {
         weight_(weight),
         loads_(std::move(loads)),
         each_(options.product_each ? static_cast<std::int64_t>(loads_.size()) : 0),
+        parts_(options.casts_each ? loads_ : CastParts{}),
         input_(tape, name_ + ".input", x,
-               {.casts = casts(tape), .casts_again = options.casts_again}),
-        matrix_(tape, name_ + ".weight", weight, {.casts = casts(tape), .is_weight = true}) {}
+               {.casts = casts(tape), .casts_again = options.casts_again, .parts = parts_}),
+        matrix_(tape, name_ + ".weight", weight,
+                {.casts = casts(tape),
+                 .is_weight = true,
+                 .parts = CastParts(options.casts_each ? loads_.size() : 0, 1)}) {}
 
   Tensor forward(Tape& tape, const std::vector<Tensor>& bias) const {
     const Tensor result = tape.make(name_, StridedShape({rows(), out()}), x_.precision);
@@ -79,7 +84,7 @@ class GroupedLinear {
   }
 
   void backward(Tape& tape, const Tensor& gradient) const {
-    const Operand g = casts(tape) ? cast_both_orders(tape, name_ + ".output_grad", gradient)
+    const Operand g = casts(tape) ? cast_both_orders(tape, name_ + ".output_grad", gradient, parts_)
                                   : Operand{gradient, gradient};
     const Tensor grad_x = tape.make(name_ + ".dgrad", x_.shape.dense(), x_.precision);
     launch(tape, name_ + ".dgrad", {rows(), in(), out(), GemmLayout::nn, of_input(tape)},
@@ -116,6 +121,7 @@ class GroupedLinear {
   Tensor x_, weight_;
   std::vector<std::int64_t> loads_;
   std::int64_t each_;  ///< experts that the host launches products for one by one; else 0
+  CastParts parts_;    ///< rows that are cast at a time
   SavedOperand input_, matrix_;
 };
 
@@ -127,7 +133,7 @@ Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::
   const Tensor weight = tape.expert_parameter(name + ".weight", {experts, out, x.shape.last()});
   std::vector<Tensor> bias;
   if (options.bias) bias.push_back(tape.expert_parameter(name + ".bias", {experts, out}));
-  const std::int64_t calls = options.product_each ? experts : 1;
+  const std::int64_t calls = options.product_each && !options.casts_each ? experts : 1;
   const CallsPerLaunch each(tape, calls);
   const GroupedLinear linear(tape, name, x, weight, loads, options);
   const Tensor result = linear.forward(tape, bias);
@@ -137,6 +143,7 @@ Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::
     const CallsPerLaunch each_backward(t, calls);
     linear.backward(t, gradients[0]);
     if (bias.empty() || !t.requires_gradient(bias.front())) return;
+    const CallsPerLaunch each_bias(t, options.product_each ? experts : 1);
     const Tensor sums = t.make(name + ".bias.grad", bias.front().shape, bias.front().precision);
     t.launch(name + ".bias_grad", reduction_kernel(gradients[0]), {gradients[0]}, {sums});
     t.add_gradient(bias.front(), sums);

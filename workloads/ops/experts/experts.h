@@ -86,11 +86,19 @@ Tensor dispatch_rows(Tape& tape, const std::string& name, const Tensor& rows,
 Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count,
                    const ExpertGroup& group);
 
+/// A copy of all rows, and backward one of their gradients: Transformer Engine's Fp8Padding and
+/// Fp8Unpadding (pytorch/module/fp8_padding.py), as Megatron-Core's TEGroupedMLP puts them around
+/// the experts (transformer/moe/experts.py; both recalled). At most 31 rows an expert more are not
+/// counted.
+Tensor moved_rows(Tape& tape, const std::string& name, const Tensor& rows);
+
 /// What a grouped product does besides.
 struct ExpertLinear {
   bool bias = false;  ///< one per expert, in the product's epilogue; backward one sum of the
                       ///< gradient over each expert's rows
   bool product_each = false;  ///< the host launches a product, and a cast, for every expert
+  bool casts_each = false;    ///< every expert's rows and weights are cast by kernels of their own,
+                              ///< with a scale of their own
   bool casts_again = false;   ///< x, not its copies in FP8, waits for backward
 };
 /// One product per expert over its rows of x, with weights [experts, out, in]: a grouped product;

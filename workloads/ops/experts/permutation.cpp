@@ -127,4 +127,17 @@ Tensor sum_of_experts(Tape& tape, const std::string& name, const Tensor& results
   return out;
 }
 
+Tensor moved_rows(Tape& tape, const std::string& name, const Tensor& rows) {
+  const auto move = [name](Tape& t, const std::string& end, const Tensor& from) {
+    const Tensor to = t.make(name + end, from.shape.dense(), from.precision);
+    t.launch(name + end, pointwise_kernel(to, 0, KernelKind::copy), {from}, {to});
+    return to;
+  };
+  const Tensor out = move(tape, "", rows);
+  tape.differentiable({rows}, out, [=](Tape& t, auto gradients) {
+    t.add_gradient(rows, move(t, ".backward", gradients[0]));
+  });
+  return out;
+}
+
 }  // namespace tessera
