@@ -329,12 +329,13 @@ Seconds LayoutBounds::walked(const Layout& layout, const LayoutBound& refined) {
     const double before =
         layered ? std::accumulate(layers.begin(), layers.begin() + stage.stage, 0) : 0;
     const bool waits = before > 0 && layout.schedule != PipelineSchedule::dualpipe;
-    const StageEnds ends = walked_stage(
-        timed.program, stage, rank_of({.pipeline = stage.stage}, step.layout), timed.segments,
-        waits ? costs->forward * before : Seconds(0), launch_order(layout), times);
-    bound = std::max(bound, ends.all * kRounding);
-    if (before > 0 && drains(step.schedule))
-      bound = std::max(bound, (ends.last_pass + costs->backward * before) * kRounding);
+    StageSurroundings around;
+    if (waits) around.before = costs->forward * before;
+    if (before > 0 && drains(step.schedule)) around.behind = costs->backward * before;
+    const Seconds end =
+        walked_stage(timed.program, stage, rank_of({.pipeline = stage.stage}, step.layout),
+                     timed.segments, around, launch_order(layout), times);
+    bound = std::max(bound, end * kRounding);
   }
   return bound;
 }

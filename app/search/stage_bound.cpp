@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sim/collectives/rings/ring_shift.h"
+#include "sim/engine/communication/transfer_costs.h"
 #include "workloads/program/process_groups.h"
 
 namespace tessera {
@@ -138,7 +139,8 @@ std::vector<int> members_of(GroupKind kind, int rank, const ParallelLayout& layo
 
 }  // namespace
 
-Seconds CollectiveTimes::alone(const ProgramOp& op, int rank, const Program& program) {
+const CollectiveTimes::Known& CollectiveTimes::known(const ProgramOp& op, int rank,
+                                                     const Program& program) {
   const std::array<std::int64_t, 4> key = {static_cast<int>(op.kind), static_cast<int>(op.group),
                                            op.bytes.value(), rank};
   const auto [entry, is_new] = known_.try_emplace(key);
@@ -146,9 +148,11 @@ Seconds CollectiveTimes::alone(const ProgramOp& op, int rank, const Program& pro
   const auto [group, unknown] = groups_.try_emplace({static_cast<int>(op.group), rank});
   if (unknown) group->second = members_of(op.group, rank, program.layout);
   const CollectiveCall call = settings_.call_of(program, op);
-  entry->second = op.kind == OpKind::ring_shift
-                      ? ring_shift_cost(topology_, op.bytes, group->second, tuning_).solo_time
-                      : collective_cost(topology_, call, group->second, tuning_).solo_time;
+  const CollectiveCost cost = op.kind == OpKind::ring_shift
+                                  ? ring_shift_cost(topology_, op.bytes, group->second, tuning_)
+                                  : collective_cost(topology_, call, group->second, tuning_);
+  entry->second.time = cost.solo_time;
+  if (settings_.slows_kernels) entry->second.load = load_of(cost, topology_.cluster().node.gpu);
   return entry->second;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hw/topology/topology.h"
+#include "sim/engine/network/device_load.h"
 #include "sim/plan/timed_segment.h"
 #include "sim/scenario/collective_settings.h"
 #include "workloads/program/program.h"
@@ -20,18 +21,30 @@ class CollectiveTimes {
       : topology_(topology), settings_(settings), tuning_(settings.tuning()) {}
 
   /// Collective `op` of `rank`, which runs on the GPU of its number. Of one layout alone.
-  Seconds alone(const ProgramOp& op, int rank, const Program& program);
+  Seconds alone(const ProgramOp& op, int rank, const Program& program) {
+    return known(op, rank, program).time;
+  }
+  /// What it takes from kernels beside it.
+  DeviceLoad load(const ProgramOp& op, int rank, const Program& program) {
+    return known(op, rank, program).load;
+  }
   /// What `rank` sends by `op`, to the rank of its place in the other stage.
   Seconds message(const ProgramOp& op, int rank, const Program& program);
 
  private:
+  struct Known {
+    Seconds time;
+    DeviceLoad load;
+  };
+
+  const Known& known(const ProgramOp& op, int rank, const Program& program);
   Seconds message_cost(const ProgramOp& op, int from, int to) const;
 
   const Topology& topology_;
   const CollectiveSettings& settings_;
   CollectiveTuning tuning_;
   std::map<std::array<int, 2>, std::vector<int>> groups_;    ///< by kind and rank
-  std::map<std::array<std::int64_t, 4>, Seconds> known_;     ///< by kind, group, bytes, rank
+  std::map<std::array<std::int64_t, 4>, Known> known_;       ///< by kind, group, bytes, rank
   std::map<std::array<std::int64_t, 3>, Seconds> messages_;  ///< by rank, stage, bytes
 };
 

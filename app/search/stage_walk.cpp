@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "app/search/hidden_collectives.h"
+
 namespace tessera {
 namespace {
 
@@ -18,6 +20,13 @@ bool gathers_for_backward(const ProgramOp& op) {
   return of_parameters && op.layer >= 0 && op.phase != Phase::forward;
 }
 
+/// When something is done at the earliest, and how much of the chain of ops that takes until then
+/// are kernels of the compute stream.
+struct Date {
+  Seconds at, kernels;
+  bool operator<(const Date& other) const { return at < other.at; }
+};
+
 /// One stage, as far as it was walked: its ops in the order of their launch.
 class WalkedStage {
  public:
@@ -26,31 +35,34 @@ class WalkedStage {
   }
 
   std::size_t size() const { return ends_.size(); }
-  Seconds last() const { return last_; }
-  Seconds last_pass() const { return last_pass_; }
+  Date last() const { return last_; }
+  Date last_pass() const { return last_pass_; }
 
   /// When the next op can start, not before `earliest`.
-  Seconds next_start(Seconds earliest) {
+  Date next_start(Seconds earliest) {
     const ProgramOp& op = stage_.ops[size()];
     begin_pass();
     const auto stream = static_cast<std::size_t>(op.stream);
-    if (moves(op)) return std::max(earliest, started_pass_.of(stream));
-    const Seconds free = is_copy(op.kind) ? now_.streams[stream] : now_.of(stream);
-    Seconds start = std::max({earliest, free, busy_[stream]});
+    const Date begin{earliest, Seconds(0)};
+    if (moves(op)) return std::max(begin, started_pass_.of(stream));
+    const Date free = is_copy(op.kind) ? now_.streams[stream] : now_.of(stream);
+    Date start = std::max({begin, free, busy_[stream]});
     for (const std::int32_t wait : op.waits)
       if (wait >= 0 && wait < std::ssize(ends_))
         start = std::max(start, ends_[static_cast<std::size_t>(wait)]);
     return start;
   }
 
-  /// The next op starts and ends then; it has left the hardware queue at `left_queue`.
-  void add(Seconds start, Seconds end, Seconds left_queue) {
+  /// The next op starts then, takes `time`, but not less than until `arrival`, and has left the
+  /// hardware queue after `queued`.
+  void add(Date start, Seconds time, Seconds queued, Seconds arrival = Seconds(0)) {
     const ProgramOp& op = stage_.ops[size()];
     const auto stream = static_cast<std::size_t>(op.stream);
-    busy_[stream] += end - start;
+    const Date end = std::max(after(op, start, time), Date{arrival, Seconds(0)});
+    busy_[stream] = after(op, busy_[stream], time);
     if (!moves(op)) {
       now_.streams[stream] = end;
-      if (order_.single_queue && !is_copy(op.kind)) now_.turn = left_queue;
+      if (order_.single_queue && !is_copy(op.kind)) now_.turn = after(op, start, queued);
     }
     ends_.push_back(end);
     last_ = std::max(last_, end);
@@ -59,10 +71,15 @@ class WalkedStage {
 
  private:
   struct Dates {
-    std::array<Seconds, kStreamCount> streams{};
-    Seconds turn;  ///< what was launched so far has left the hardware queue
-    Seconds of(std::size_t stream) const { return std::max(streams[stream], turn); }
+    std::array<Date, kStreamCount> streams{};
+    Date turn;  ///< what was launched so far has left the hardware queue
+    Date of(std::size_t stream) const { return std::max(streams[stream], turn); }
   };
+
+  static Date after(const ProgramOp& op, Date start, Seconds time) {
+    const bool counts = op.kind == OpKind::kernels && op.stream == StreamKind::compute;
+    return {start.at + time, counts ? start.kernels + time : start.kernels};
+  }
 
   bool moves(const ProgramOp& op) const { return order_.gathers_move && gathers_for_backward(op); }
 
@@ -77,10 +94,10 @@ class WalkedStage {
   const RankProgram& stage_;
   LaunchOrder order_;
   Dates now_, started_pass_;
-  std::array<Seconds, kStreamCount> busy_{};  ///< with what was launched so far, in any order
+  std::array<Date, kStreamCount> busy_{};  ///< with what was launched so far, in any order
   std::size_t next_pass_ = 0;
-  std::vector<Seconds> ends_;
-  Seconds last_, last_pass_;
+  std::vector<Date> ends_;
+  Date last_, last_pass_;
 };
 
 /// Of ops of one rank in each stage.
@@ -124,7 +141,7 @@ class PipelineWalk {
       for (std::size_t stage = 0; stage < walked_.size(); ++stage) moves |= advance(stage);
     }
     Seconds last;
-    for (const WalkedStage& stage : walked_) last = std::max(last, stage.last());
+    for (const WalkedStage& stage : walked_) last = std::max(last, stage.last().at);
     return last;
   }
 
@@ -145,12 +162,11 @@ class PipelineWalk {
         if (sent == arrivals_.end()) return at > before;
         arrival = sent->second;
       }
-      const Seconds start = walked.next_start(Seconds(0));
       const bool sends = op.kind == OpKind::send;
       const Seconds time = sends ? times_.message(op, rank) : times_.of(op, rank);
-      const Seconds end = std::max(start + time, arrival);
-      walked.add(start, end, start + times_.queued(op));
-      if (sends) arrivals_[{stage.stage, op.peer_stage, op.tag}] = end;
+      const Date start = walked.next_start(Seconds(0));
+      walked.add(start, time, times_.queued(op), arrival);
+      if (sends) arrivals_[{stage.stage, op.peer_stage, op.tag}] = start.at + time;
     }
     return walked.size() > before;
   }
@@ -168,16 +184,26 @@ Seconds walked_pipeline(const Program& program, const std::vector<TimedSegment>&
   return PipelineWalk(program, segments, order, times).run();
 }
 
-StageEnds walked_stage(const Program& program, const RankProgram& stage, int rank,
-                       const std::vector<TimedSegment>& segments, Seconds first_pass,
-                       LaunchOrder order, CollectiveTimes& times) {
+Seconds walked_stage(const Program& program, const RankProgram& stage, int rank,
+                     const std::vector<TimedSegment>& segments, StageSurroundings around,
+                     LaunchOrder order, CollectiveTimes& times) {
   OpTimes op_times(program, segments, times);
   WalkedStage walked(stage, order);
+  HiddenCollectives hidden;
   for (const ProgramOp& op : stage.ops) {
-    const Seconds start = walked.next_start(is_of_pass(op) ? first_pass : Seconds(0));
-    walked.add(start, start + op_times.of(op, rank), start + op_times.queued(op));
+    const Date start = walked.next_start(is_of_pass(op) ? around.before : Seconds(0));
+    const Seconds time = op_times.of(op, rank);
+    walked.add(start, time, op_times.queued(op));
+    if (is_collective(op.kind))
+      hidden.add_collective(op.stream, time, times.load(op, rank, program));
+    if (op.kind == OpKind::kernels && op.stream == StreamKind::compute)
+      hidden.add_kernels(segments[static_cast<std::size_t>(op.segment.index())]);
   }
-  return {.last_pass = walked.last_pass(), .all = walked.last()};
+  const auto end = [&](Date date, Seconds behind) {
+    const Seconds elsewhere = date.at - date.kernels + behind;
+    return date.at + behind + hidden.least_delay(elsewhere);
+  };
+  return std::max(end(walked.last(), Seconds(0)), end(walked.last_pass(), around.behind));
 }
 
 }  // namespace tessera

@@ -6,10 +6,10 @@
 
 namespace tessera {
 
-/// When a stage is done at the earliest.
-struct StageEnds {
-  Seconds last_pass;  ///< with the kernels of its last pass
-  Seconds all;        ///< with everything
+/// What a stage waits for besides itself, at least.
+struct StageSurroundings {
+  Seconds before;  ///< its first pass
+  Seconds behind;  ///< its last pass
 };
 
 /// What a walk may take for granted of the order in which ops are launched.
@@ -21,13 +21,14 @@ struct LaunchOrder {
   bool gathers_move = false;
 };
 
-/// Walks through everything that `rank` runs in its stage, op by op: each begins when its stream
-/// and what it waits for are done, and takes as long as it takes alone; messages and copies take no
-/// time, and the first pass begins at `first_pass`. Streams are in order, so that nothing which the
-/// walk leaves out (hosts, contention, other ranks) can make an op end sooner.
-StageEnds walked_stage(const Program& program, const RankProgram& stage, int rank,
-                       const std::vector<TimedSegment>& segments, Seconds first_pass,
-                       LaunchOrder order, CollectiveTimes& times);
+/// When everything that `rank` runs in its stage is done at the earliest. Each op begins when its
+/// stream and what it waits for are done, and takes as long as it takes alone; messages and copies
+/// take no time. Streams are in order, so that nothing which the walk leaves out (hosts, contention
+/// on links, other ranks) can make an op end sooner. What collectives beside kernels cost these is
+/// added as far as it cannot be spared (hidden_collectives.h).
+Seconds walked_stage(const Program& program, const RankProgram& stage, int rank,
+                     const std::vector<TimedSegment>& segments, StageSurroundings around,
+                     LaunchOrder order, CollectiveTimes& times);
 
 /// When the last stage of a pipeline is done at the earliest: all of its stages walked in the same
 /// way, beside each other. What receives a message waits until the other stage has sent it, alone

@@ -57,6 +57,8 @@ Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector
     }
     output_begin_.push_back(static_cast<std::int32_t>(sizes_.size()));
   }
+  if (std::ranges::any_of(ops, [](const OpSpec& op) { return op.link.time > 0; }))
+    for (const OpSpec& op : ops) link_uses_.push_back(op.link);
   kept_.assign(sizes_.size(), 0);
   if (!progress.gone.empty()) gone_.assign(sizes_.size(), 0);
   for (const TensorId tensor : progress.gone) gone_[tensor] = 1;
@@ -83,8 +85,8 @@ void Graph::index_consumers() {
 bool Graph::same_problem(const Graph& other) const {
   const auto problem = [](const Graph& graph) {
     return std::tie(graph.static_bytes_, graph.first_backward_, graph.done_, graph.times_,
-                    graph.workspaces_, graph.recomputable_, graph.input_begin_, graph.output_begin_,
-                    graph.input_ids_, graph.sizes_, graph.keep_, graph.gone_);
+                    graph.workspaces_, graph.recomputable_, graph.link_uses_, graph.input_begin_,
+                    graph.output_begin_, graph.input_ids_, graph.sizes_, graph.keep_, graph.gone_);
   };
   return problem(*this) == problem(other);
 }

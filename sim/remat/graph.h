@@ -14,6 +14,17 @@ using ByteCount = std::int64_t;
 using OpId = std::int32_t;      ///< position in program order
 using TensorId = std::int32_t;  ///< in the order of producers
 
+/// What an operator moves over a link that copies to and from the host take too: both go at a lower
+/// pace for as long as they are beside each other. It begins with the operator where it takes
+/// longer, as others hide it, and ends with it where not.
+struct LinkUse {
+  Nanoseconds time = 0;       ///< alone; 0: the operator takes nothing of the link
+  Nanoseconds slack = 0;      ///< by which it can last longer before the operator does
+  double pace = 1;            ///< of the operator beside copies, in (0, 1]
+  double pace_of_copies = 1;  ///< beside the operator, in (0, 1]
+  bool operator==(const LinkUse&) const = default;
+};
+
 /// One operator as a planner sees it. `inputs` are distinct tensors of earlier operators.
 struct OpSpec {
   std::string name;
@@ -22,6 +33,7 @@ struct OpSpec {
   std::vector<TensorId> inputs;      ///< tensors (storages, not views) that it reads
   std::vector<ByteCount> out_bytes;  ///< a new tensor each
   bool recomputable = true;          ///< false for what cannot be run again (a data loader)
+  LinkUse link = {};
 };
 
 /// How far a step is whose rest is planned.
@@ -49,6 +61,10 @@ class Graph {
   Nanoseconds time(OpId op) const { return times_[op]; }
   Nanoseconds first_time(OpId op) const { return op < done_ ? 0 : times_[op]; }
   OpId done() const { return done_; }
+  /// Whether any operator takes something of the link.
+  bool uses_link() const { return !link_uses_.empty(); }
+  /// Where `uses_link()`.
+  const LinkUse& link_use(OpId op) const { return link_uses_[op]; }
   ByteCount workspace(OpId op) const { return workspaces_[op]; }
   bool recomputable(OpId op) const { return recomputable_[op] != 0; }
   std::span<const TensorId> inputs(OpId op) const {
@@ -85,6 +101,7 @@ class Graph {
   std::vector<Nanoseconds> times_;
   std::vector<ByteCount> workspaces_;
   std::vector<std::uint8_t> recomputable_;
+  std::vector<LinkUse> link_uses_;  ///< empty where none does
   std::vector<std::int32_t> input_begin_{0}, output_begin_{0}, consumer_begin_{0};
   std::vector<TensorId> input_ids_;
   std::vector<OpId> consumer_ids_, producers_;

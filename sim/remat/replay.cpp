@@ -11,6 +11,40 @@ namespace {
 
 constexpr Nanoseconds kNever = -1;
 
+Nanoseconds rounded(double nanoseconds) {
+  return static_cast<Nanoseconds>(std::ceil(nanoseconds));
+}
+
+/// Copies of one direction, in their order, that may not have ended yet.
+class PendingCopies {
+ public:
+  void add(TensorId tensor, Nanoseconds end) { copies_.push_back({tensor, end}); }
+
+  /// From `begin` on they go at `pace`, for at most `lasting`. `dates`: of tensors, when their copy
+  /// ends. Returns when the last one does, 0 where none is pending.
+  Nanoseconds slow_down(Nanoseconds begin, Nanoseconds lasting, double pace,
+                        std::vector<Nanoseconds>& dates) {
+    while (first_ < copies_.size() && copies_[first_].end <= begin) ++first_;
+    const auto most = static_cast<double>(lasting) * (1 - pace);
+    for (std::size_t i = first_; i < copies_.size(); ++i) {
+      Copy& copy = copies_[i];
+      Nanoseconds& date = dates[copy.tensor];
+      const bool is_last = date == copy.end;  // else the tensor was dropped and copied once more
+      copy.end += rounded(std::min(static_cast<double>(copy.end - begin) * (1 / pace - 1), most));
+      if (is_last) date = copy.end;
+    }
+    return first_ < copies_.size() ? copies_.back().end : 0;
+  }
+
+ private:
+  struct Copy {
+    TensorId tensor;
+    Nanoseconds end;
+  };
+  std::vector<Copy> copies_;
+  std::size_t first_ = 0;
+};
+
 class Replay {
  public:
   Replay(const Graph& graph, const std::optional<HostLink>& link,
@@ -75,8 +109,9 @@ class Replay {
       if (ready_[q] == kNever) fail("misses input", q);
       start = std::max(start, ready_[q]);
     }
-    result_.stall += start - clock_;
+    stall(start - clock_);
     clock_ = start + (ran_[op] ? graph_.time(op) : graph_.first_time(op));
+    if (link_ && graph_.uses_link()) share_link(graph_.link_use(op), start);
     ByteCount twice = 0;  // outputs that are there already, for as long as the operator runs
     for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q) {
       if (ready_[q] != kNever) {
@@ -96,6 +131,29 @@ class Replay {
     ++stage_;
   }
 
+  void stall(Nanoseconds time) {
+    result_.stall += time;
+    if (stage_ < graph_.first_backward()) result_.forward_stall += time;
+  }
+
+  /// The operator that began at `start` and ends now, and copies that run beside it.
+  void share_link(const LinkUse& use, Nanoseconds start) {
+    const Nanoseconds begin = std::max(start, clock_ - use.time);
+    const Nanoseconds copies = std::max(out_free_, in_free_) - begin;
+    if (use.time == 0 || copies <= 0) return;
+    const double together = static_cast<double>(copies) / use.pace_of_copies;
+    const auto alone = static_cast<double>(use.time);
+    const Nanoseconds lasting =
+        rounded(std::min(alone / use.pace, alone + together * (1 - use.pace)));
+    const Nanoseconds longer = std::max<Nanoseconds>(0, lasting - use.time - use.slack);
+    stall(longer);
+    clock_ += longer;
+    const Nanoseconds out = out_.slow_down(begin, lasting, use.pace_of_copies, on_host_);
+    const Nanoseconds in = in_.slow_down(begin, lasting, use.pace_of_copies, ready_);
+    out_free_ = std::max(out_free_, link_->full_duplex ? out : std::max(out, in));
+    in_free_ = std::max(in_free_, link_->full_duplex ? in : std::max(out, in));
+  }
+
   void drop(TensorId q) {
     if (ready_[q] == kNever) fail("drops what is not there:", q);
     if (ready_[q] > clock_) fail("drops a tensor that is being copied in:", q);
@@ -110,6 +168,7 @@ class Replay {
     const Nanoseconds start = std::max({out_free_, clock_, ready_[q]});
     out_free_ = on_host_[q] = start + link_->copy_time(graph_.size(q));
     if (!link_->full_duplex) in_free_ = out_free_;
+    if (graph_.uses_link()) out_.add(q, out_free_);
     result_.host_peak += graph_.size(q);
     result_.copied += graph_.size(q);
   }
@@ -117,7 +176,7 @@ class Replay {
   void release(TensorId q) {
     if (ready_[q] == kNever || on_host_[q] == kNever) fail("releases what has no copy:", q);
     const Nanoseconds end = std::max({clock_, on_host_[q], ready_[q]});
-    result_.stall += end - clock_;
+    stall(end - clock_);
     clock_ = end;
     ready_[q] = kNever;
     bytes_ -= graph_.size(q);
@@ -129,6 +188,7 @@ class Replay {
     const Nanoseconds start = std::max({in_free_, clock_, on_host_[q]});
     in_free_ = ready_[q] = start + link_->copy_time(graph_.size(q));
     if (!link_->full_duplex) out_free_ = in_free_;
+    if (graph_.uses_link()) in_.add(q, in_free_);
     bytes_ += graph_.size(q);
     result_.copied += graph_.size(q);
     note_peak(bytes_);
@@ -142,6 +202,7 @@ class Replay {
   OpId stage_ = 0;
   std::size_t step_ = 0;
   Nanoseconds clock_ = 0, out_free_ = 0, in_free_ = 0;
+  PendingCopies out_, in_;  ///< where operators take the link too
   ByteCount bytes_ = 0;
   ReplayResult result_;
 };

@@ -67,6 +67,21 @@ class PlanMemory(EndToEnd):
             self.assertLessEqual(plan["stages"][0]["planned_peak_bytes"], budget)
             self.assertAlmostEqual(plan["simulated_step_s"] / plan["planned_step_s"], 1, delta=0.05)
 
+    def test_copies_beside_groups_that_reach_other_nodes(self):
+        """A GPU's copies share its PCIe port with what its NIC sends: both last longer, which a plan has to know."""
+        self.plant("moe.yaml", "model: {extends: qwen1.5-moe-a2.7b, layers: 4}\ncluster: dgx-h100-x2\ntraining: {framework: megatron, "
+                   "precision: bf16, sequence_length: 2048, micro_batch: 4, global_batch: 64}\n"
+                   "parallelism: {tensor: 4, data: 4, expert: 4}\n")
+        self.plant("context.yaml", "model: {extends: llama-3-8b, layers: 4}\ncluster: dgx-h100-x2\ntraining: {framework: megatron, "
+                   "precision: bf16, sequence_length: 65536, micro_batch: 1, global_batch: 4}\nparallelism: {context: 16}\n")
+        for file in ("moe.yaml", "context.yaml"):
+            _, free = self.plan(file, "--budget", "79GiB")
+            stage = free["stages"][0]
+            budget = stage["static_bytes"] + (stage["base_peak_bytes"] - stage["static_bytes"]) * 7 // 10
+            code, plan = self.plan(file, "--budget", f"{budget} B")
+            self.assertEqual(code, 0, file)
+            self.assertAlmostEqual(plan["simulated_step_s"] / plan["planned_step_s"], 1, delta=0.03, msg=file)
+
     def test_exported_options_come_back_as_the_same_step(self):
         script = ("torchrun --nproc_per_node 4 --nnodes 1 pretrain_gpt.py --num-layers 24 --hidden-size 1024 --num-attention-heads 16 "
                   "--seq-length 1024 --max-position-embeddings 1024 --vocab-size 50257 --micro-batch-size 16 --global-batch-size 64 --bf16 ")

@@ -6,7 +6,6 @@
 #include "sim/engine/folding/symmetry.h"
 
 namespace tessera {
-namespace {
 
 DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu) {
   if (gpu.sm_count <= 0 || cost.solo_time.value() <= 0) return {};
@@ -15,8 +14,6 @@ DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu) {
       .multiprocessors = static_cast<double>(cost.gpu.multiprocessors) / gpu.sm_count,
       .bandwidth = gpu.memory_bandwidth.value() > 0 ? traffic / gpu.memory_bandwidth.value() : 0};
 }
-
-}  // namespace
 
 TransferCosts::TransferCosts(const TimedProgram& timed)
     : timed_(timed),

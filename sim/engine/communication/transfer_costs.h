@@ -11,6 +11,9 @@
 
 namespace tessera {
 
+/// What a collective takes from the kernels of `gpu` beside it while it moves data.
+DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu);
+
 /// What a collective or message costs, and the links that it takes.
 struct TransferCost {
   Seconds latency;

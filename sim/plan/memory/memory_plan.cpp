@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <tuple>
 #include <utility>
 
 #include "hw/units/input_error.h"
 #include "hw/units/text.h"
-#include "sim/collectives/collective.h"
-#include "sim/collectives/rings/ring_shift.h"
 #include "sim/plan/memory/host_links.h"
 #include "sim/plan/memory/megatron_planner.h"
+#include "sim/plan/memory/operator_costs.h"
 #include "sim/plan/memory/optimizer_offload.h"
 #include "sim/plan/memory/packed_ops.h"
 #include "sim/plan/memory/plan_progress.h"
@@ -19,65 +16,10 @@
 #include "sim/plan/time_segments.h"
 #include "sim/scenario/names.h"
 #include "workloads/memory/memory_profile.h"
-#include "workloads/program/process_groups.h"
 #include "workloads/schedules/virtual_pipeline.h"
 
 namespace tessera {
 namespace {
-
-/// Of the group of rank 0.
-std::vector<int> ranks_with_first(GroupKind group, const ParallelLayout& layout) {
-  std::vector<int> ranks;
-  for (int rank = 0; rank < layout.world_size(); ++rank)
-    if (group_key(rank, group, layout) == group_key(0, group, layout)) ranks.push_back(rank);
-  return ranks;
-}
-
-/// Times of operators, each distinct kernel and collective predicted once.
-class OperatorTimes {
- public:
-  OperatorTimes(const KernelPredictor& predictor, const TimedProgram& timed)
-      : predictor_(predictor), timed_(timed) {}
-
-  Seconds operator()(const GraphOp& op) {
-    if (op.kind == GraphOpKind::collective) return collective(op);
-    if (op.kind != GraphOpKind::kernel) return {};
-    const auto [entry, is_new] = kernels_.try_emplace(op.kernel);
-    if (is_new) entry->second = predictor_.predict(op.kernel).duration;
-    return entry->second;
-  }
-
- private:
-  Seconds collective(const GraphOp& op) {
-    const auto [entry, is_new] =
-        collectives_.try_emplace({op.group, op.collective, op.bytes.value()});
-    if (is_new) {
-      const CollectiveSettings& settings = timed_.collectives;
-      const CollectiveCall call =
-          settings.call_of(op.group, collective_kind_of(op.collective), op.bytes);
-      const std::vector<int>& ranks = ranks_of(op.group);
-      entry->second = (op.collective == OpKind::ring_shift
-                           ? ring_shift_cost(timed_.topology, call.bytes, ranks, settings.tuning(),
-                                             call.copy_engines)
-                           : collective_cost(timed_.topology, call, ranks, settings.tuning()))
-                          .solo_time;
-    }
-    return entry->second;
-  }
-
-  const std::vector<int>& ranks_of(GroupKind group) {
-    std::vector<int>& ranks = ranks_[group];
-    if (ranks.empty()) ranks = timed_.program.gpus_of(ranks_with_first(group, layout()));
-    return ranks;
-  }
-  const ParallelLayout& layout() const { return timed_.program.layout; }
-
-  const KernelPredictor& predictor_;
-  const TimedProgram& timed_;
-  std::map<GroupKind, std::vector<int>> ranks_;  ///< GPUs
-  std::map<Kernel, Seconds> kernels_;
-  std::map<std::tuple<GroupKind, OpKind, std::int64_t>, Seconds> collectives_;
-};
 
 Bytes host_bytes_of(const MemorySettings& settings, const NodeSpec& node) {
   if (settings.host_memory.value() > 0) return settings.host_memory;
@@ -204,7 +146,7 @@ void carry_over(const StageMemoryPlan& known, ActivationPacking packing, const O
                         "plan this step itself: leave both out"});
     chunk.schedule =
         is_planned ? from.schedule : remat::make_planner("none")->plan(graph, {}).schedule;
-    chunk.planned_times = planned_times(chunk.graph, chunk.schedule, Seconds(0));
+    chunk.planned_times = planned_times(chunk.graph, chunk.schedule, {});
   }
 }
 
@@ -274,8 +216,8 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
 
 PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
                                 TimedProgram timed, const PlanProgress& progress) {
-  OperatorTimes times(predictor, timed);
-  const OpTime time = [&](const GraphOp& op) { return times(op); };
+  OperatorCosts costs(predictor, timed);
+  const OpTime time = [&](const GraphOp& op) { return costs.of(op); };
   const MemorySettings& settings = scenario.memory;
   const ModelGraph graph = build_model_graph(scenario.model, scenario.step);
   PlannedStep planned = unplanned(graph, scenario, timed);
@@ -316,8 +258,8 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
 
 PlannedProgram with_foreseen_plan(const Scenario& scenario, const PlannedStep& foreseen,
                                   const KernelPredictor& predictor, TimedProgram timed) {
-  OperatorTimes times(predictor, timed);
-  const OpTime time = [&](const GraphOp& op) { return times(op); };
+  OperatorCosts costs(predictor, timed);
+  const OpTime time = [&](const GraphOp& op) { return costs.of(op); };
   PlannedStep planned;
   planned.libraries = timed.library_memory;
   planned.budget = foreseen.budget;

@@ -11,6 +11,7 @@
 namespace tessera {
 namespace {
 
+constexpr auto kForward = static_cast<std::size_t>(PassPart::forward);
 constexpr auto kBackward = static_cast<std::size_t>(PassPart::backward);
 
 Seconds seconds(remat::Nanoseconds time) {
@@ -90,7 +91,8 @@ PassTimes base_times(const StageGraph& graph) {
   return times;
 }
 
-PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule, Seconds stall) {
+PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule,
+                        const remat::ReplayResult& cost) {
   PassTimes times;
   std::size_t part = 0;
   for (const remat::Step& step : schedule) {
@@ -99,7 +101,8 @@ PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule
     if (group.kind == OpGroup::Kind::other_micro_batches) ++part;
     times[part] += seconds(graph.graph.time(step.id));
   }
-  times[kBackward] += stall;
+  times[kForward] += seconds(cost.forward_stall);
+  times[kBackward] += seconds(cost.stall - cost.forward_stall);
   return times;
 }
 

@@ -22,8 +22,9 @@ struct ChunkTimes {
 
 /// Of the operators as they are.
 PassTimes base_times(const StageGraph& graph);
-/// Of a schedule, which stands still for `stall` in all: in backward, where copies return.
-PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule, Seconds stall);
+/// Of a schedule, which stands still as `cost` says.
+PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule,
+                        const remat::ReplayResult& cost);
 
 /// When the last pass of a step ends that has nothing but its passes, in the order of every stage's
 /// program: a forward pass waits for that of the chunk before, a backward pass for that of the

@@ -9,6 +9,13 @@ namespace {
 
 constexpr int kNowhere = -1;
 
+/// Two flows over one link: the first one's rate beside the second over its rate alone. Who asks
+/// for less than half has what it asks for.
+double pace_beside(BytesPerSecond own, BytesPerSecond other, BytesPerSecond limit) {
+  if (own + other <= limit) return 1;
+  return std::min(1.0, std::max(limit / 2, limit - other) / own);
+}
+
 /// First and last operator, over the whole stage, that touches a tensor.
 struct Range {
   int first = kNowhere, last = kNowhere;
@@ -97,26 +104,39 @@ class GraphBuilder {
   /// weight gradients run beside those of backward.
   void find_times() {
     times_.assign(stage_.ops.size(), 0.0);
+    links_.assign(stage_.ops.size(), {});
     double now = 0, communicated = 0;
     int last = kNowhere;  // collective that started
     for (int i = 0; i < static_cast<int>(stage_.ops.size()); ++i) {
       const GraphOp& graph_op = *op(i).op;
-      const double time = time_(graph_op).value();
+      const OpCost cost = time_(graph_op);
+      const double time = cost.time.value();
       if (graph_op.kind == GraphOpKind::collective) {
         communicated = std::max(communicated, now) + time;
         last = i;
+        links_[static_cast<std::size_t>(i)] = link_use(cost);
       } else if (graph_op.kind == GraphOpKind::wait && last != kNowhere) {
-        const double stall = std::max(0.0, communicated - now);
-        times_[static_cast<std::size_t>(std::exchange(last, kNowhere))] = stall;
-        now += stall;
+        await(std::exchange(last, kNowhere), communicated - now);
+        now = std::max(now, communicated);
       } else {
         times_[static_cast<std::size_t>(i)] = time;
         now += time;
       }
     }
     // Nothing awaits it within the micro-batch.
-    if (last != kNowhere)
-      times_[static_cast<std::size_t>(last)] = std::max(0.0, communicated - now);
+    if (last != kNowhere) await(last, communicated - now);
+  }
+  /// The collective `op` ends so much later than what ran beside it.
+  void await(int op, double later) {
+    times_[static_cast<std::size_t>(op)] = std::max(0.0, later);
+    links_[static_cast<std::size_t>(op)].slack = std::llround(std::max(0.0, -later) * 1e9);
+  }
+  remat::LinkUse link_use(const OpCost& cost) const {
+    if (cost.moving <= Seconds(0) || room_.copies.value() <= 0) return {};
+    const double own = pace_beside(cost.rate, room_.copies, cost.limit);
+    const double copies = pace_beside(room_.copies, cost.rate, cost.limit);
+    if (own == 1 && copies == 1) return {};
+    return {.time = std::llround(cost.moving.value() * 1e9), .pace = own, .pace_of_copies = copies};
   }
   bool is_sent(int tensor) const {
     return tensor == stage_.sent_output || tensor == stage_.sent_gradient;
@@ -165,6 +185,9 @@ class GraphBuilder {
     std::vector<int> outputs;
     for (int i = group.begin; i < group.end; ++i) {
       time += times_[static_cast<std::size_t>(i)];
+      const remat::LinkUse& link = links_[static_cast<std::size_t>(i)];
+      if (link.time > 0)
+        spec.link = {spec.link.time + link.time, link.slack, link.pace, link.pace_of_copies};
       if (spec.name.empty() || op(i).op->kind == GraphOpKind::kernel) name(i, spec);
       for (const auto* list : {&op(i).reads, &op(i).writes})
         for (const int tensor : *list) use(tensor, group, spec, outputs);
@@ -242,7 +265,8 @@ class GraphBuilder {
   StageRoom room_;
   std::vector<remat::TensorId> id_;  ///< by stage tensor
   std::vector<Range> ranges_;
-  std::vector<double> times_;  ///< by operator [s]
+  std::vector<double> times_;          ///< by operator [s]
+  std::vector<remat::LinkUse> links_;  ///< likewise
   std::vector<remat::OpSpec> specs_;
   remat::OpId first_backward_ = 0;
   StageGraph result_;

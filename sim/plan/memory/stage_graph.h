@@ -31,13 +31,20 @@ struct StageGraph {
   std::vector<int> tensors;
 };
 
-/// Time of an operator's kernel or collective.
-using OpTime = std::function<Seconds(const GraphOp&)>;
+/// What an operator's kernel or collective takes.
+struct OpCost {
+  Seconds time;
+  Seconds moving = {};        ///< of that, over the GPU's own link to the host's side of the node
+  BytesPerSecond rate = {};   ///< at which it does
+  BytesPerSecond limit = {};  ///< of that link
+};
+using OpTime = std::function<OpCost(const GraphOp&)>;
 
 /// What the other micro-batches of the stage take.
 struct StageRoom {
-  Bytes static_bytes;   ///< held all the time, the other micro-batches' included
-  Bytes while_waiting;  ///< besides, between the forward and the backward pass
+  Bytes static_bytes;          ///< held all the time, the other micro-batches' included
+  Bytes while_waiting;         ///< besides, between the forward and the backward pass
+  BytesPerSecond copies = {};  ///< at which a plan may copy to or from the host; 0: it does not
 };
 
 /// Collectives of backward, parameters' gradients and messages are never run again.

@@ -104,7 +104,7 @@ std::vector<ChunkMemoryPlan> unplanned_chunks(const ModelGraph& graph, const Ste
 
 Bytes least_memory(const ModelGraph& graph, const StepOptions& step, const RankProgram& stage,
                    Bytes workspaces) {
-  const OpTime no_time = [](const GraphOp&) { return Seconds(0); };
+  const OpTime no_time = [](const GraphOp&) { return OpCost(); };
   Bytes least;
   for (const ChunkMemoryPlan& chunk : unplanned_chunks(graph, step, stage)) {
     const StageGraph planned =
@@ -210,8 +210,8 @@ remat::PlanResult StagePlanner::solved_once(const StageOps& ops, const StageGrap
 StageGraph StagePlanner::graph_of(const StageOps& ops, Bytes share) const {
   const int others = plan_->in_flight - 1;
   StageRoom room{.static_bytes = plan_->static_bytes + plan_->buffer_bytes +
-                                 Bytes(share.value() * static_cast<std::int64_t>(others)),
-                 .while_waiting = {}};
+                                 Bytes(share.value() * static_cast<std::int64_t>(others))};
+  if (settings_.swap) room.copies = BytesPerSecond(link_.bytes_per_ns * 1e9);
   if (others > 0) room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
   return stage_graph(ops, "stage " + std::to_string(plan_->stage), time_, room);
 }
@@ -251,8 +251,7 @@ remat::PlanResult StagePlanner::solve(const StageOps& ops, const StageGraph& gra
 /// What waiting micro-batches keep is a plan's choice, not a need.
 Bytes StagePlanner::least_of_any_plan(const StageOps& ops) const {
   const StageGraph alone =
-      stage_graph(ops, "", time_,
-                  {.static_bytes = plan_->static_bytes + plan_->buffer_bytes, .while_waiting = {}});
+      stage_graph(ops, "", time_, {.static_bytes = plan_->static_bytes + plan_->buffer_bytes});
   return Bytes(remat::lower_bound(alone.graph).bytes);
 }
 
@@ -289,8 +288,7 @@ void StagePlanner::accept(Attempts made) {
     plan.decisions.copied_out += counts.copied_out;
     plan.decisions.copied_in += counts.copied_in;
     plan.chunks[i].base_times = base_times(made[i].graph);
-    plan.chunks[i].planned_times =
-        planned_times(made[i].graph, result.schedule, in_seconds(result.cost.stall));
+    plan.chunks[i].planned_times = planned_times(made[i].graph, result.schedule, result.cost);
     plan.chunks[i].schedule = std::move(result.schedule);
     plan.chunks[i].graph = std::move(made[i].graph);
   }

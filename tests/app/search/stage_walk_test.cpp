@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/engine/network/device_load.h"
 #include "tests/app/search/search_fixture.h"
 
 namespace tessera {
@@ -105,6 +106,23 @@ TEST(StageWalk, WithAPlanGathersMayComeEarlierWithinTheirPass) {
   EXPECT_NEAR(stage.walked({.single_queue = true, .gathers_move = true}), 3, 1e-12);
   stage.program.stages[0].passes.front().begin = 2;
   EXPECT_NEAR(stage.walked({.single_queue = true, .gathers_move = true}), 3 + gathered, 1e-12);
+}
+
+/// A gather beside kernels, which wait for nothing: they take as much longer as it lasts.
+TEST(StageWalk, KernelsBesideCollectivesTakeLonger) {
+  OneStage stage({gather(0), kernels(-1)});
+  const auto walked = [&](StageSurroundings around) {
+    const RankProgram& program = stage.program.stages[0];
+    return walked_stage(stage.program, program, 0, stage.segments, around, {}, stage.times).value();
+  };
+  const DeviceLoad load = stage.times.load(gather(0), 0, stage.program);
+  ASSERT_GT(load.bandwidth, 0);
+  const double lost = 1 - 1 / KernelsBeside(load, 0).stretch();
+  EXPECT_NEAR(walked({}), 1 + stage.gather_time() * lost, 1e-12);
+  // Ahead of a pass that waits anyway, or behind it, it can run without them.
+  for (ProgramOp& op : stage.program.stages[0].ops) op.micro_batch = 0;
+  EXPECT_NEAR(walked({.before = Seconds(3), .behind = {}}), 3 + 1, 1e-12);
+  EXPECT_NEAR(walked({.before = {}, .behind = Seconds(3)}), 1 + 3, 1e-12);
 }
 
 /// What is never sent holds nothing up: the walk stays a bound.

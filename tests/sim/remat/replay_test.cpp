@@ -62,6 +62,75 @@ TEST(Replay, CopyTimesAreRoundedUp) {
   EXPECT_EQ((HostLink{.bytes_per_ns = 2, .latency = 3}.copy_time(5)), 6);
 }
 
+/// a (4 ns) -> b (10 ns) -> c (2 ns), which reads a as well. The last 6 ns of b move data over the
+/// link of copies: half as fast beside them, which are half as fast too.
+Graph with_a_shared_link(ByteCount bytes) {
+  return Graph("shared link",
+               {{.name = "a", .time = 4, .out_bytes = {bytes}},
+                {.name = "b",
+                 .time = 10,
+                 .inputs = {0},
+                 .out_bytes = {5},
+                 .link = {.time = 6, .pace = 0.5, .pace_of_copies = 0.5}},
+                {.name = "c", .time = 2, .inputs = {0, 1}, .out_bytes = {1}}},
+               {2}, 100, 2);
+}
+
+TEST(Replay, OperatorsAndCopiesOnOneLinkHoldEachOtherUp) {
+  // a goes out from 4 on, 10 ns alone. b moves from 8 on, when 6 of them are left: both take 12.
+  // Out at 20, as b is over; back 20..30; c 30..32.
+  const HostLink link{.bytes_per_ns = 1};
+  const Schedule schedule{compute(0),           {Action::copy_out, 0}, compute(1),
+                          {Action::release, 0}, {Action::copy_in, 0},  compute(2)};
+  const ReplayResult result = replay(with_a_shared_link(10), schedule, link);
+  EXPECT_EQ(result.time, 32);
+  EXPECT_EQ(result.stall, 6 + 10);
+  EXPECT_EQ(result.forward_stall, 6);  // the backward pass begins with c
+  // 6 bytes: 2 ns are left, which take 4, in which b gets 2 of its 6 done: it ends at 8 + 4 + 4.
+  // Back 16..22; c 22..24.
+  EXPECT_EQ(replay(with_a_shared_link(6), schedule, link).time, 24);
+  // 20 bytes: the 16 ns left lose 6 to b, which ends at 20. Out at 30, back at 50.
+  EXPECT_EQ(replay(with_a_shared_link(20), schedule, link).time, 52);
+}
+
+TEST(Replay, WhatOthersHideHoldsNobodyUpUntilItOutlastsThem) {
+  // a (4 ns) -> b, which moves data for 6 ns beside c (9 ns), so that 3 are left -> d reads a.
+  const auto time_with = [](ByteCount bytes, Nanoseconds slack) {
+    const LinkUse use{.time = 6, .slack = slack, .pace = 0.5, .pace_of_copies = 0.5};
+    const Graph graph("hidden",
+                      {{.name = "a", .time = 4, .out_bytes = {bytes}},
+                       {.name = "b", .inputs = {0}, .out_bytes = {5}, .link = use},
+                       {.name = "c", .time = 9, .inputs = {0, 1}, .out_bytes = {1}},
+                       {.name = "d", .time = 1, .inputs = {2}, .out_bytes = {1}}},
+                      {3}, 100, 3);
+    const Schedule schedule{compute(0), {Action::copy_out, 0}, compute(1),
+                            compute(2), {Action::release, 0},  compute(3)};
+    return replay(graph, schedule, HostLink{.bytes_per_ns = 1}).time;
+  };
+  EXPECT_EQ(time_with(3, 3), 4 + 9 + 1);      // 3 bytes take 6 ns beside b, and b 6 + 3
+  EXPECT_EQ(time_with(3, 1), 4 + 9 + 1 + 2);  // which is 2 more than c hides
+  EXPECT_EQ(time_with(10, 3), 20 + 1);        // b takes 12; the copy 10 + 6, until 20
+}
+
+TEST(Replay, WithoutCopiesALinkIsSharedWithNobody) {
+  const Schedule schedule{compute(0), compute(1), compute(2)};
+  EXPECT_EQ(replay(with_a_shared_link(10), schedule, HostLink{.bytes_per_ns = 1}).time, 16);
+  EXPECT_EQ(replay(with_a_shared_link(10), schedule, {}).time, 16);
+  // Over when b begins to move.
+  const Schedule copied{compute(0), {Action::copy_out, 0}, compute(1), compute(2)};
+  EXPECT_EQ(replay(with_a_shared_link(4), copied, HostLink{.bytes_per_ns = 1}).time, 16);
+}
+
+TEST(GraphProblem, IsAnotherWhereTheLinkIsShared) {
+  EXPECT_TRUE(with_a_shared_link(10).same_problem(with_a_shared_link(10)));
+  EXPECT_TRUE(with_a_shared_link(10).uses_link());
+  EXPECT_FALSE(three().uses_link());
+  OpSpec op{.name = "a", .time = 4, .out_bytes = {10}};
+  const Graph alone("a", {op}, {0}, 0);
+  op.link = {.time = 4, .pace = 0.5, .pace_of_copies = 0.5};
+  EXPECT_FALSE(Graph("a", {op}, {0}, 0).same_problem(alone));
+}
+
 TEST(Replay, RefusesWhatCannotRun) {
   const Graph graph = three();
   EXPECT_THROW(replay(graph, {compute(0), compute(1)}, {}), std::logic_error);  // c never runs
