@@ -35,6 +35,7 @@ class FrameworkRules {
   void check_features();
   void check_packed_attention();
   void check_adapters();
+  void check_adapted_modules();
   // recipe_rules.cpp
   void check_pattern();
   void check_delta_nets();
