@@ -108,6 +108,8 @@ struct StepOptions {
   bool clip_gradients = true;
   std::int64_t lora_rank = 0;  ///< > 0: adapters of this rank are trained, and nothing else
   LoraTargets lora_targets = LoraTargets::all;
+  std::vector<std::string> lora_modules;  ///< transformers' names (q_proj), each with an adapter of
+                                          ///< its own; none: as lora_targets says
   bool dora = false;  ///< adapters turn weights, and a trained number per output stretches them
   HostTable host;     ///< measured; where it has nothing the framework profile's figures hold
   bool segment_per_call = false;  ///< a segment for every kernel, for what tells kernels apart

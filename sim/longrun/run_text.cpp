@@ -63,7 +63,7 @@ std::string bill_text(const RunAnswer& answer) {
     text += line_of("energy", formatted("not known: %.30s has no tdp", answer.gpu.c_str()));
   if (bill.energy_mwh)
     text += line_of("energy", formatted("%.4g MWh, mean %.4g kW", *bill.energy_mwh,
-                                      1e3 * *bill.energy_mwh / answer.runs.wall.mean));
+                                        1e3 * *bill.energy_mwh / answer.runs.wall.mean));
   if (bill.energy_mwh && !bill.power.has_hosts)
     text += line_of("", "GPUs alone: the nodes' host_power is not known");
   if (bill.energy_mwh && !bill.power.host_is_confirmed)
@@ -87,7 +87,7 @@ std::string result_text(const RunAnswer& answer) {
                             runs.node_hours_out.mean));
   if (answer.spares)
     text += line_of("spares for 99 %", formatted("%d; %.1f nodes are out on average",
-                                               answer.spares->spares, answer.spares->mean_out));
+                                                 answer.spares->spares, answer.spares->mean_out));
   text += bill_text(answer);
   if (answer.trace)
     text +=

@@ -133,8 +133,7 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
           .kernels = std::move(timed.kernels),
           .collectives = scenario.collectives,
           .simulation = scenario.simulation,
-          .single_hardware_queue =
-              single_hardware_queue(scenario.step, scenario.cluster.node.gpu),
+          .single_hardware_queue = single_hardware_queue(scenario.step, scenario.cluster.node.gpu),
           .records_streams = scenario.step.framework.records_streams,
           .message_host_time = host.per_message,
           .group_host_time = group_host_time};

@@ -68,12 +68,13 @@ class Layers(EndToEnd):
 
     def test_llama_with_adapters(self):
         attention = ("q", "k", "v", "out")
-        for targets, names in (("all", (*attention, "gate", "up", "down")), ("attention", attention)):
-            with self.subTest(targets=targets):
+        for choice, names in (("lora_targets=all", (*attention, "gate", "up", "down")), ("lora_targets=attention", attention),
+                              ("lora_modules=[q_proj, v_proj]", ("q", "v"))):
+            with self.subTest(choice=choice):
                 layer = layers.with_adapters(layers.LlamaLayer(H, HEADS, HEADS, FFN, S), names, rank=16)
                 step = Step(layer, self.input(), torch.zeros(B, 1, S, S), torch.arange(S)[None])
                 squares = 2 * 4 * B * S * H
-                self.hold(self.layer("llama-2-7b", "training.lora_rank=16", f"training.lora_targets={targets}"), step,
+                self.hold(self.layer("llama-2-7b", "training.lora_rank=16", f"training.{choice}"), step,
                           ignored=squares)
 
 

@@ -1,6 +1,8 @@
 // Adapters beside linear layers with biases, and those that stretch what layers give (DoRA).
 #include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,6 +53,88 @@ TEST(Adapters, StandBesideLayersWithBiasesToo) {
   ModelSpec model = small();
   model.qkv_bias = model.mlp_bias = true;  // Qwen 2 and Arcee have one of them each
   EXPECT_EQ(layer(model, adapted(false)).parameters, kRank * (kInputs + kOutputs));
+}
+
+StepOptions adapted_modules(const std::vector<std::string>& modules) {
+  StepOptions step = adapted(false);
+  step.lora_modules = modules;
+  return step;
+}
+
+/// Of grouped queries: 4 heads of 64 numbers, one key and one value for all of them.
+ModelSpec grouped() {
+  ModelSpec model = small();
+  model.kv_heads = 1;
+  return model;
+}
+
+TEST(AdaptersOfModules, HaveTwoFactorsEach) {
+  const Block block = layer(grouped(), adapted_modules({"q_proj", "v_proj"}));
+  // 256 inputs; queries have 256 outputs, values 64.
+  EXPECT_EQ(block.parameters, kRank * ((256 + 256) + (256 + 64)));
+  EXPECT_EQ(block.parameter_tensors, 4);
+  const Block all = layer(grouped(), adapted_modules({"q_proj", "k_proj", "v_proj", "o_proj",
+                                                      "gate_proj", "up_proj", "down_proj"}));
+  const std::int64_t attention = (256 + 256) + 2 * (256 + 64) + (256 + 256);
+  EXPECT_EQ(all.parameters, kRank * (attention + 3 * (256 + 512)));
+}
+
+/// Of Llama 2 7B with rank 8 on queries and values: peft prints trainable params: 4,194,304.
+TEST(AdaptersOfModules, OfLlama2Are4194304OnQueriesAndValues) {
+  ModelSpec llama = test::llama2_7b();
+  StepOptions step = adapted_modules({"q_proj", "v_proj"});
+  step.lora_rank = 8;
+  EXPECT_EQ(layer(llama, step).parameters * llama.layers, 8 * 2 * (4096 + 4096) * 32);
+  EXPECT_EQ(8 * 2 * (4096 + 4096) * 32, 4'194'304);
+}
+
+TEST(AdaptersOfModules, AddToTheirPartOfAFusedLayerAlone) {
+  const Block block = layer(grouped(), adapted_modules({"v_proj"}));
+  const auto op = [&](const std::vector<GraphOp>& ops, const std::string& name) {
+    const auto found = std::ranges::find(ops, name, &GraphOp::name);
+    if (found == ops.end()) throw std::runtime_error("no " + name);
+    return found->kernel;
+  };
+  const std::string v = "attention.qkv.v_proj.lora";
+  EXPECT_EQ(op(block.forward, v + "_b").flops.value(), 2.0 * kTokens * kRank * 64);
+  EXPECT_EQ(op(block.forward, v + ".add").bytes_read.value(), 2 * 2 * kTokens * 64);
+  EXPECT_EQ(op(block.forward, v + ".add").bytes_written.value(), 2 * kTokens * 64);
+  EXPECT_EQ(op(block.backward, v + "_b.wgrad").flops.value(), 2.0 * kTokens * kRank * 64);
+  const auto of_others = [](const GraphOp& each) {
+    return each.name.find("lora") != std::string::npos &&
+           !each.name.starts_with("attention.qkv.v_");
+  };
+  EXPECT_EQ(std::ranges::count_if(block.forward, of_others), 0);
+}
+
+TEST(AdaptersOfModules, TensorParallelRanksHoldPartsOfOneFactor) {
+  StepOptions step = adapted_modules({"q_proj", "o_proj"});
+  step.layout.tensor = 2;
+  // Half of the queries' second factor and of the output layer's first; the others in full.
+  EXPECT_EQ(layer(small(), step).parameters, kRank * ((256 + 128) + (128 + 256)));
+}
+
+TEST(AdaptersOfModules, AreRefusedByNameWhereTheyAreNotThose) {
+  const auto refused = [](const std::vector<std::string>& modules, ModelSpec model = small()) {
+    return test::refusal(model, adapted_modules(modules));
+  };
+  EXPECT_EQ(refused({"q_proj", "v_proj"}), "");
+  EXPECT_THAT(refused({"lm_head"}), HasSubstr("has lm_head, of which adapters are not simulated"));
+  EXPECT_THAT(refused({"q_proj", "q_proj"}), HasSubstr("names q_proj twice"));
+  ModelSpec experts = small();
+  experts.experts = 4;
+  experts.experts_per_token = 2;
+  EXPECT_THAT(refused({"up_proj"}, experts), HasSubstr("routed experts"));
+  EXPECT_EQ(refused({"q_proj"}, experts), "");
+  StepOptions step = adapted_modules({"q_proj"});
+  step.dora = true;
+  EXPECT_THAT(test::refusal(small(), step), HasSubstr("is not simulated with DoRA"));
+  step = adapted_modules({"q_proj"});
+  step.lora_targets = LoraTargets::attention;
+  EXPECT_THAT(test::refusal(small(), step), HasSubstr("keep one"));
+  step = adapted_modules({"q_proj"});
+  step.lora_rank = 0;
+  EXPECT_THAT(test::refusal(small(), step), HasSubstr("there are none"));
 }
 
 TEST(Dora, TrainsANumberPerOutputBesides) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "workloads/families/families.h"
 #include "workloads/families/vocabulary.h"
@@ -20,6 +21,12 @@ struct Heads {
 /// Of an adapter: [rank, in], [out, rank], and what both give for the layer's input.
 struct LowRankFactors {
   Tensor in, out, wide;
+};
+
+/// Outputs of a fused layer that are a layer of their own in transformers.
+struct AdaptedPart {
+  std::string module;    ///< its name there
+  std::int64_t outputs;  ///< on this rank
 };
 
 /// In what the layers of a model differ.
@@ -181,6 +188,9 @@ class MegatronModel {
                           const Tensor& weight, const Tensor& result) const;
   Tensor adapted(Tape& tape, const std::string& lora, const LowRankFactors& factors,
                  const Tensor& weight, const Tensor& result) const;
+  std::vector<AdaptedPart> adapted_parts(const std::string& name, std::int64_t outputs) const;
+  Tensor with_adapters_of_parts(Tape& tape, const std::string& name, const Tensor& x,
+                                const Tensor& result) const;
   std::int64_t partial_adapters(LayerKind kind) const;
 
   const ModelSpec& model_;

@@ -65,7 +65,8 @@ SegmentTemporaries::SegmentTemporaries(const Program& program, const RankProgram
   for (std::size_t number = 0; number < maker_.size(); ++number) {
     const Segment& segment = program.segments[number];
     for (std::size_t i = 0; i < maker_[number].size(); ++i)
-      if (seen_outside.contains(tensor_of(segment, segment.memory[i]))) maker_[number][i] = kPassesOn;
+      if (seen_outside.contains(tensor_of(segment, segment.memory[i])))
+        maker_[number][i] = kPassesOn;
   }
 }
 

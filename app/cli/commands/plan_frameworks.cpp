@@ -69,18 +69,27 @@ Texts fsdp_options(const Way& way) {
 struct Framework {
   const char* name;
   Texts (*options)(const Way&);
-  bool layers;     ///< numbers of layers
-  bool selective;  ///< parts of layers
+  bool layers;                             ///< numbers of layers
+  bool selective;                          ///< parts of layers
   std::vector<std::string_view> profiles;  ///< of jobs that it runs
 };
 
 const std::array kFrameworks{
-    Framework{"megatron", megatron_options, true, true,
+    Framework{"megatron",
+              megatron_options,
+              true,
+              true,
               {"megatron", "megatron-local", "megatron-2022", "megatron-deepspeed"}},
     Framework{"torchtitan", torchtitan_options, false, true, {"torchtitan"}},
-    Framework{"deepspeed", deepspeed_options, false, false,
+    Framework{"deepspeed",
+              deepspeed_options,
+              false,
+              false,
               {"megatron-deepspeed", "fsdp", "hf-eager", "hf-compile", "torch-compile"}},
-    Framework{"fsdp", fsdp_options, false, false,
+    Framework{"fsdp",
+              fsdp_options,
+              false,
+              false,
               {"fsdp", "hf-eager", "hf-compile", "torch-compile", "llm-foundry"}}};
 
 const char* word_of(Recompute recompute) {

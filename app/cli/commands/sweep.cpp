@@ -215,7 +215,8 @@ void add_sweep_command(CLI::App& app, ExitCode& exit_code) {
       ->add_option("SWEEP", options->file,
                    "what varies: an id of tessera list sweeps, or a file (docs/sweeps.md)")
       ->type_name(kSweepId);
-  command->add_option("-o,--out,--output", options->folder, "folder for results.sqlite and results.csv");
+  command->add_option("-o,--out,--output", options->folder,
+                      "folder for results.sqlite and results.csv");
   command->add_flag("--resume", options->resume, "go on where a run ended, keep what is stored");
   command->add_option("--jobs", options->jobs, "simulations at a time (default: one per core)")
       ->check(CLI::Range(1, 1024));

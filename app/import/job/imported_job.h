@@ -26,10 +26,10 @@ struct ImportedJob {
 
 /// What the caller knows and files do not say; empty and 0: from the file, else assumed.
 struct JobOptions {
-  std::string model;       ///< id, file, or config.json; of formats that do not describe the model
-  std::string cluster;     ///< id or file
+  std::string model;    ///< id, file, or config.json; of formats that do not describe the model
+  std::string cluster;  ///< id or file
   std::string precision = "bf16";  ///< of products, where the file does not say
-  std::int64_t nodes = 0;  ///< of `cluster`; 0: as many as it has
+  std::int64_t nodes = 0;          ///< of `cluster`; 0: as many as it has
   std::string framework;
   std::int64_t gpus = 0;
   std::int64_t cluster_gpus = 0;  ///< of the job where neither `gpus` nor the file says how many

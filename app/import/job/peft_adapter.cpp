@@ -174,6 +174,7 @@ class PeftAdapter {
     in_.flag("target_modules");
     const bool all = entry->value.text == "all-linear";
     const Names names = all ? Names() : targets();
+    if (each_has_its_own(names)) return set_modules(names);
     const bool fed = all || has_any(names, union_of(kFeedForward));
     if (!all) judge_names(names, fed);
     draft_.set("training.lora_targets", fed ? "all" : "attention");
@@ -181,6 +182,29 @@ class PeftAdapter {
       cannot("target_modules", "has adapters of routed experts, which are not simulated",
              "name the layers of attention alone");
     draft_.approximate("adapters of queries, keys and values are one, and those of gate and up");
+  }
+
+  /// Whether the layers are those that transformers' Llama has, so that a list can say them.
+  bool each_has_its_own(const Names& names) {
+    const YamlEntry* dora = tree_.find("use_dora");
+    const bool plain =
+        model_.kv_rank == 0 && !model_.attention_gate && model_.layer_pattern.empty();
+    const bool fed = has_any(names, kFeedForward.front());
+    Names known = kAttention.front();
+    known.insert(kFeedForward.front().begin(), kFeedForward.front().end());
+    return !names.empty() && std::ranges::includes(known, names) && plain &&
+           !(fed && model_.experts > 0) && !(dora && says_something(dora->value));
+  }
+
+  void set_modules(const Names& names) {
+    YamlNode list;
+    list.kind = YamlNode::Kind::sequence;
+    for (const std::string& name : names) {
+      YamlNode& item = list.items.emplace_back();
+      item.kind = YamlNode::Kind::scalar;
+      item.text = name;
+    }
+    draft_.set("training.lora_modules", std::move(list));
   }
 
   void judge_names(const Names& names, bool fed) {

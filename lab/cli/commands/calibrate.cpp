@@ -72,7 +72,8 @@ void add_calibrate_gpu(CLI::App& calibrate) {
   sources->add_option("--from-steps", options->steps_file,
                       "timed training steps (CSV, docs/calibration.md)");
   sources->require_option(1);
-  command->add_option("-o,--out,--output", options->overlay_file, "where the overlay goes (YAML)")->required();
+  command->add_option("-o,--out,--output", options->overlay_file, "where the overlay goes (YAML)")
+      ->required();
   command->add_option("--weights", options->weights_file, "trained weights other than the shipped");
   add_format_option(*command, options->format, {"table", "json"});
   command->callback([options] { run_calibrate(*options); });

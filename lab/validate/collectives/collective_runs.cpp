@@ -73,10 +73,10 @@ std::vector<CollectiveRun> read_collective_runs(const std::filesystem::path& fil
                                                 const RowRules& rules, BadRows bad_rows) {
   const CsvTable table = read_csv(file);
   require_columns(table, {"gpu", "n_gpus", "n_nodes", "collective", "bytes", "time_us"});
-  return read_rows<CollectiveRun>(
-      table, bad_rows, [&](const CsvTable::Row& row, std::vector<Problem>& problems) {
-        return read_run(table, row, rules, problems);
-      });
+  return read_rows<CollectiveRun>(table, bad_rows,
+                                  [&](const CsvTable::Row& row, std::vector<Problem>& problems) {
+                                    return read_run(table, row, rules, problems);
+                                  });
 }
 
 }  // namespace tessera

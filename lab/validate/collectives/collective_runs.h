@@ -30,8 +30,8 @@ struct CollectiveRun {
 
 /// Throws InputError with every row that cannot be read, or gives these a fault: columns gpu,
 /// n_gpus, n_nodes, collective, bytes and time_us are needed; system, intra_link, inter_link,
-/// dtype, launch and others are used where they are there; `rules` say how collectives were launched
-/// where the word for it has two meanings.
+/// dtype, launch and others are used where they are there; `rules` say how collectives were
+/// launched where the word for it has two meanings.
 std::vector<CollectiveRun> read_collective_runs(const std::filesystem::path& file,
                                                 const RowRules& rules,
                                                 BadRows bad_rows = BadRows::refuse);

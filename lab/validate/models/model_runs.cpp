@@ -54,10 +54,10 @@ std::vector<ModelRun> read_model_runs(const std::filesystem::path& file, BadRows
   const CsvTable table = read_csv(file);
   require_columns(table,
                   {"gpu", "n_gpus", "parallelism", "model", "mode", "seq_len", "batch", "step_ms"});
-  return read_rows<ModelRun>(
-      table, bad_rows, [&](const CsvTable::Row& row, std::vector<Problem>& problems) {
-        return read_run(table, row, problems);
-      });
+  return read_rows<ModelRun>(table, bad_rows,
+                             [&](const CsvTable::Row& row, std::vector<Problem>& problems) {
+                               return read_run(table, row, problems);
+                             });
 }
 
 }  // namespace tessera

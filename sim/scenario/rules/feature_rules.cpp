@@ -1,4 +1,6 @@
 // What windows, latent attention, shared experts and the like ask of a framework and a layout.
+#include <set>
+#include <string>
 #include <utility>
 
 #include "sim/scenario/rules/framework_rules.h"
@@ -22,12 +24,44 @@ void FrameworkRules::check_adapters_of_peft() {
     fail("training.dora", "is simulated under Megatron", "use framework: megatron, or false");
 }
 
+/// Linear layers with an adapter each.
+void FrameworkRules::check_adapted_modules() {
+  if (step_.lora_modules.empty()) return;
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    fail("training.lora_modules", what, hint);
+  };
+  static const std::set<std::string> kAttention{"q_proj", "k_proj", "v_proj", "o_proj"};
+  static const std::set<std::string> kFeedForward{"gate_proj", "up_proj", "down_proj"};
+  std::set<std::string> seen;
+  bool of_feed_forward = false;
+  for (const std::string& module : step_.lora_modules) {
+    if (!kAttention.contains(module) && !kFeedForward.contains(module))
+      refuse("has " + module + ", of which adapters are not simulated",
+             "use q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj or down_proj");
+    if (!seen.insert(module).second) refuse("names " + module + " twice", "name it once");
+    of_feed_forward = of_feed_forward || kFeedForward.contains(module);
+  }
+  if (seen.contains("gate_proj") && !is_gated(model_.activation))
+    refuse("has gate_proj in a model without a gate", "leave it out");
+  if (of_feed_forward && model_.experts > 0)
+    refuse("has layers of routed experts, whose adapters are not simulated",
+           "use those of attention alone");
+  if (step_.lora_targets != LoraTargets::all)
+    refuse("and lora_targets both say which layers have adapters", "keep one");
+  if (step_.dora) refuse("is not simulated with DoRA", "use lora_targets, or dora: false");
+  if (model_.kv_rank > 0 || model_.attention_gate)
+    refuse("names layers that latent and gated attention do not have", "use lora_targets");
+}
+
 /// Adapters of linear layers; all else is frozen.
 void FrameworkRules::check_adapters() {
   if (step_.lora_rank == 0) {
-    if (step_.dora) fail("training.dora", "is of adapters, and there are none", "give lora_rank");
+    const std::string none = "is of adapters, and there are none";
+    if (step_.dora) fail("training.dora", none, "give lora_rank");
+    if (!step_.lora_modules.empty()) fail("training.lora_modules", none, "give lora_rank");
     return;
   }
+  check_adapted_modules();
   if (model_.family != ModelFamily::llama)
     fail("training.lora_rank", "is simulated for family llama", "use such a model, or 0");
   if (step_.framework.modules == ModuleTree::hugging_face) check_adapters_of_peft();

@@ -51,6 +51,17 @@ std::string targets_of(const std::string& targets) {
   return test::leaves_of(import(adapter(targets)).scenario)["training.lora_targets"];
 }
 
+/// lora_modules of the scenario, with blanks between.
+std::string modules_of(const std::string& targets) {
+  const ImportedJob job = import(adapter(targets));
+  const YamlEntry* training = job.scenario.find("training");
+  const YamlEntry* modules = training == nullptr ? nullptr : training->value.find("lora_modules");
+  std::string text;
+  if (modules == nullptr) return text;
+  for (const YamlNode& item : modules->value.items) text += (text.empty() ? "" : " ") + item.text;
+  return text;
+}
+
 TEST(PeftAdapter, BecomesAdaptersUnderMegatron) {
   const ImportedJob job = import(adapter(kAllOfAttention, R"(, "lora_alpha": 32, "bias": "none",
       "lora_dropout": 0.0, "modules_to_save": null, "rank_pattern": {}, "use_dora": true,
@@ -66,12 +77,11 @@ TEST(PeftAdapter, BecomesAdaptersUnderMegatron) {
 
 TEST(PeftAdapter, TargetsAreNamesAPatternOrAllLinearLayers) {
   EXPECT_EQ(targets_of("\"all-linear\""), "all");
-  EXPECT_EQ(targets_of(kAllOfAttention), "attention");
   EXPECT_EQ(targets_of(R"(["qkv_proj", "o_proj"])"), "attention");
-  EXPECT_EQ(targets_of(R"(["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj",
-      "down_proj"])"),
-            "all");
-  EXPECT_EQ(targets_of(R"(".*\\.self_attn\\.(q|k|v|o)_proj")"), "attention");
+  EXPECT_EQ(modules_of(R"(["q_proj", "v_proj"])"), "q_proj v_proj");
+  EXPECT_EQ(modules_of(R"(["model.layers.0.mlp.up_proj"])"), "up_proj");
+  EXPECT_EQ(modules_of(kAllOfAttention), "k_proj o_proj q_proj v_proj");
+  EXPECT_EQ(modules_of(R"(".*\\.self_attn\\.(q|v)_proj")"), "q_proj v_proj");
   EXPECT_EQ(targets_of(R"(".*_proj")"), "all");
   EXPECT_THAT(refusal(adapter(R"("(")")), HasSubstr("is no regular expression"));
   for (const char* endless : {R"("((.*)*)*x")", R"(".*.*.*.*x")"})
@@ -79,9 +89,8 @@ TEST(PeftAdapter, TargetsAreNamesAPatternOrAllLinearLayers) {
 }
 
 TEST(PeftAdapter, APartOfTheLayersIsRefusedByName) {
-  EXPECT_THAT(refusal(adapter(R"(["q_proj", "v_proj"])")),
-              HasSubstr("target_modules has q_proj, v_proj alone"));
-  EXPECT_THAT(refusal(adapter(R"(["q_proj", "k_proj", "v_proj", "o_proj", "up_proj"])")),
+  EXPECT_THAT(refusal(adapter(R"(["qkv_proj"])")), HasSubstr("target_modules has qkv_proj alone"));
+  EXPECT_THAT(refusal(adapter(R"(["q_proj", "v_proj"])", R"(, "use_dora": true)")),
               HasSubstr("alone"));
   EXPECT_THAT(refusal(adapter(R"(["q_proj", "k_proj", "v_proj", "o_proj", "lm_head"])")),
               HasSubstr("has lm_head, of which adapters are not simulated"));

@@ -241,8 +241,8 @@ TEST(ScoreCollectives, OneGpuIsNoGroupAndABadRowCostsItselfAlone) {
                                  "Abacus,8,1,all_reduce,1024,10\n"
                                  "H100-SXM5-80GB,8,1,shout,1024,10\n");
   EXPECT_THROW(read_collective_runs(path, test::shipped_rules()), InputError);
-  const CollectiveValidation validation =
-      score_collectives(read_collective_runs(path, test::shipped_rules(), BadRows::skip), {}, catalog());
+  const CollectiveValidation validation = score_collectives(
+      read_collective_runs(path, test::shipped_rules(), BadRows::skip), {}, catalog());
   EXPECT_EQ(validation.rows[0].skipped, "n_gpus = '1'; a collective needs at least two GPUs");
   EXPECT_EQ(validation.rows[1].skipped, "");
   EXPECT_TRUE(std::isfinite(validation.summary.mean_abs_error_pct));

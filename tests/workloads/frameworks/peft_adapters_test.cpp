@@ -48,6 +48,13 @@ TEST(PeftAdapters, TrainTwoFactorsBesideEachOfSevenLayers) {
   EXPECT_EQ(layer(adapted(LoraTargets::attention)).parameters, kRank * attention);
 }
 
+TEST(PeftAdapters, StandBesideTheLayersThatAreNamed) {
+  StepOptions step = adapted();
+  step.lora_modules = {"q_proj", "v_proj", "down_proj"};
+  EXPECT_EQ(layer(step).parameters, kRank * (2 * (kHidden + kHidden) + (kFfn + kHidden)));
+  EXPECT_EQ(total(layer(step).forward).kernels, total(layer(full()).forward).kernels + 3 * 4);
+}
+
 TEST(PeftAdapters, FreezeEmbeddingAndHead) {
   const ModelGraph graph = build_model_graph(small(), adapted());
   EXPECT_EQ(graph.blocks.at(0).parameters, 0);

@@ -125,10 +125,10 @@ std::string variants_text(const std::vector<VariantResult>& results, double dead
   for (const VariantResult& result : results) best = std::max(best, result.goodput());
   for (const VariantResult& result : results) {
     const RunStatistics& runs = result.runs;
-    text += formatted("%9.2f  %6.2f %6.2f %8.2f%c %6.0f %8.2f  ",
-                      100 * runs.effective_ratio.mean, 100 * runs.effective_ratio.low,
-                      100 * runs.effective_ratio.high, 100 * result.goodput(),
-                      result.goodput() == best ? '*' : ' ', runs.stops.mean, runs.waiting.mean) +
+    text += formatted("%9.2f  %6.2f %6.2f %8.2f%c %6.0f %8.2f  ", 100 * runs.effective_ratio.mean,
+                      100 * runs.effective_ratio.low, 100 * runs.effective_ratio.high,
+                      100 * result.goodput(), result.goodput() == best ? '*' : ' ', runs.stops.mean,
+                      runs.waiting.mean) +
             settings_text(result, result.settings.size()) + "\n";
   }
   text += "* most training for all nodes, spares included\n";

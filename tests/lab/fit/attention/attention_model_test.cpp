@@ -1,4 +1,3 @@
-#include "lab/fit/dual.h"
 #include "predictor/attention/attention_model.h"
 
 #include <array>
@@ -9,6 +8,7 @@
 
 #include "hw/units/input_error.h"
 #include "lab/fit/attention/attention_fit.h"
+#include "lab/fit/dual.h"
 #include "tests/predictor/tensor/half_gpus.h"
 
 namespace tessera {

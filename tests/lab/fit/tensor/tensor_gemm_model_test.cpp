@@ -1,4 +1,3 @@
-#include "lab/fit/dual.h"
 #include "predictor/tensor/tensor_gemm_model.h"
 
 #include <array>
@@ -7,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lab/fit/dual.h"
 #include "lab/fit/tensor/tensor_fit.h"
 #include "tests/predictor/tensor/half_test_data.h"
 
