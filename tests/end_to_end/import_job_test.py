@@ -276,8 +276,9 @@ class ImportJob(EndToEnd):
         self.assert_fails(3, "num_processes is 16, but parallelism_config takes 32", "import", "accelerate",
                           self.plant("a.yaml", text.replace("replicate_size: 2", "replicate_size: 4")), "--model", "gpt2")
         split = text.replace("dp_replicate_size: 2", "tp_size: 2")
-        self.assert_fails(3, "parallelism_config_tp_size splits the model", "import", "accelerate", self.plant("a.yaml", split),
-                          "--model", "gpt2")
+        self.assert_holds(self.imported("accelerate", split, "--model", "llama-3-8b")[1], "tensor: 2", "data: 8")
+        self.assert_fails(3, "parallelism.tensor: 2: models of fsdp are not split", "import", "accelerate",
+                          self.plant("a.yaml", split), "--model", "gpt2")
         for key, value in (("fsdp_auto_wrap_policy", "NO_WRAP"), ("fsdp_wild", "7")):
             self.assert_fails(3, f"fsdp_config.{key} = {value}", "import", "accelerate",
                               self.plant("a.yaml", text.replace("  fsdp_version", f"  {key}: {value}\n  fsdp_version")),
