@@ -100,6 +100,18 @@ auto load_hardware(const std::string& id_or_file, const Catalog& catalog, Conver
 }
 
 /// The scenario of a resolved tree. Throws InputError with `problems` and its own.
+/// What peft does otherwise by default. A file that was written out has the line already.
+void add_adapter_approximation(Scenario& scenario) {
+  const StepOptions& step = scenario.step;
+  const bool has_peft_in_16_bit = step.lora_rank > 0 && step.precision != Precision::fp32 &&
+                                  step.framework.modules == ModuleTree::hugging_face;
+  const std::string line =
+      "adapters in the precision of the step, as with "
+      "autocast_adapter_dtype=False; peft's default keeps them in fp32";
+  auto& known = scenario.approximations;
+  if (has_peft_in_16_bit && std::ranges::find(known, line) == known.end()) known.push_back(line);
+}
+
 Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemList& problems) {
   auto [message, marks, mark] = bind_tree<schema::Scenario>(tree, problems);
   if (!message.has_name()) message.set_name(name);
@@ -111,6 +123,7 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
   add_rule_problems(check_fields(scenario), "", marks, mark, problems);
   if (problems.empty()) add_rule_problems(check_framework(scenario), "", marks, mark, problems);
   problems.throw_if_any();
+  add_adapter_approximation(scenario);
   return scenario;
 }
 

@@ -38,6 +38,24 @@ TEST_F(LoadScenario, EveryShippedScenarioLoads) {
   }
 }
 
+TEST_F(LoadScenario, SaysThatPeftHoldsAdaptersInFp32) {
+  const auto said = [this](const std::string& framework, const std::string& precision) {
+    return scenario_of(
+        std::vector<std::string>{"model=llama-2-7b", "cluster=dgx-h100",
+                                 "training.framework=" + framework,
+                                 "training.precision=" + precision, "training.global_batch=1",
+                                 "training.sequence_length=64", "training.lora_rank=8"},
+        "adapters", catalog_);
+  };
+  const Scenario adapted = said("hf-eager", "bf16");
+  ASSERT_EQ(adapted.approximations.size(), 1u);
+  EXPECT_THAT(adapted.approximations[0], HasSubstr("peft's default keeps them in fp32"));
+  EXPECT_EQ(load(file("again.yaml", resolved_yaml(adapted))).approximations,
+            adapted.approximations);
+  EXPECT_TRUE(said("hf-eager", "fp32").approximations.empty());
+  EXPECT_TRUE(said("megatron", "bf16").approximations.empty());
+}
+
 TEST_F(LoadScenario, OverridesReplaceFieldsAndTheLaterOneWins) {
   const Scenario scenario =
       load(kDataParallel, {"parallelism.tensor=2", "parallelism.tensor=4", "parallelism.data=1"});
