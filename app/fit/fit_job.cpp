@@ -67,6 +67,28 @@ std::string need_cluster(const JobOptions& options, const std::string& what) {
                     "single card"});
 }
 
+/// A scenario says all that these options say of a model or of another program's file.
+void refuse_options_of_jobs(const JobOptions& options) {
+  std::vector<Problem> problems;
+  const auto refuse = [&](const std::string& option, bool given, const std::string& hint) {
+    if (given) problems.push_back({option, "is not for a scenario, which says it itself", hint});
+  };
+  const auto field = [&](const std::string& option, std::int64_t value, const std::string& path) {
+    refuse(option, value > 0, "use --set " + path + "=" + std::to_string(value));
+  };
+  refuse("--model", !options.model.empty(), "use --set model=" + options.model);
+  refuse("--framework", !options.framework.empty(),
+         "use --set training.framework=" + options.framework);
+  refuse("--gpus", options.gpus > 0, "use --set parallelism.data=N and the like");
+  field("--sequence-length", options.sequence_length, "training.sequence_length");
+  field("--global-batch", options.global_batch, "training.global_batch");
+  field("--micro-batch", options.micro_batch, "training.micro_batch");
+  field("--vocab", options.vocabulary, "model.vocab");
+  refuse("--define", !options.variables.empty(), "leave it out");
+  refuse("--args", !options.arguments.empty(), "leave it out");
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
 /// `overrides` behind what the options say of the cluster: a scenario names another.
 std::vector<std::string> with_cluster(const std::string& what, const JobOptions& options,
                                       std::vector<std::string> overrides, const Catalog& catalog) {
@@ -99,7 +121,10 @@ FitJob::Read FitJob::of_import(const ImportedJob& job, const std::string& name,
 FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
                           std::span<const std::string> overrides, const Catalog& catalog) {
   const JobKind kind = job_kind(what, catalog);
-  if (kind == JobKind::scenario) return scenario_file(what, catalog);
+  if (kind == JobKind::scenario) {
+    refuse_options_of_jobs(given);
+    return scenario_file(what, catalog);
+  }
   JobOptions options = with_model(given, what, catalog);
   const ClusterSpec cluster = cluster_with(need_cluster(options, what), overrides, catalog);
   const std::string name = shown_path(what);

@@ -25,7 +25,8 @@ struct SearchCase {
   std::int64_t sequence_length = 0;
   std::int64_t global_batch = 0;                 ///< sequences
   std::vector<std::string> approximations = {};  ///< where it is not the job it stands for
-  double memory_high = 1;  ///< nine of ten measured peaks lie below so many times the simulated
+  double memory_high = 1;                        ///< upper end of 80 % of peaks, over the simulated
+  std::string memory_basis = {};                 ///< what that rests on
 
   /// The fastest layout; null where none fits.
   const LayoutResult* best() const { return found.fitting.empty() ? nullptr : &found.fitting[0]; }

@@ -111,9 +111,9 @@ std::string tight_text(const SearchCase& of, std::size_t top) {
   const double sure = of.gpu_memory.value() / of.memory_high / (1 << 30);
   return "fit within the error alone: " + numbers +
          formatted(
-             "; nine of ten measured peaks lie below %.2f times the simulated, and "
+             "; the 80 %% interval reaches %.2f times the simulated (%s), and "
              "--set cluster.node.gpu.memory=%.1fGiB leaves that room\n",
-             of.memory_high, std::floor(10 * sure) / 10);
+             of.memory_high, of.memory_basis.c_str(), std::floor(10 * sure) / 10);
 }
 
 /// GPUs without a price, each once: their costs are dashes, and no question about money sees them.
@@ -224,6 +224,9 @@ std::string answer_text(const SearchQuestion& question, const std::vector<Search
 std::string compared(const SearchQuestion& question, const std::vector<SearchCase>& cases) {
   std::string text = std::string(kIndent, ' ') + kHead + "\n";
   for (const SearchCase& of : cases) text += case_line(of, cases);
+  for (const SearchCase& of : cases)
+    if (const std::string tight = tight_text(of, 1); !tight.empty())
+      text += title(of) + ": " + tight;
   for (const SearchCase& of : cases)
     if (!of.found.proven()) text += title(of) + ": " + proof_text(of, 1);
   text += unpriced_text(cases) + approximate_text(cases);

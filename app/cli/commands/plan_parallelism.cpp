@@ -164,6 +164,7 @@ struct CaseToSearch {
 CaseToSearch case_of(const std::shared_ptr<const Scenario>& base, int gpus,
                      const PriceList& prices) {
   const GpuSpec& gpu = base->cluster.node.gpu;
+  const MemorySpread spread = memory_spread(*base);
   SearchCase of{
       .model = base->model.name,
       .cluster = base->cluster.id,
@@ -179,7 +180,8 @@ CaseToSearch case_of(const std::shared_ptr<const Scenario>& base, int gpus,
       .sequence_length = base->step.sequence_length,
       .global_batch = base->step.global_batch,
       .approximations = base->approximations,
-      .memory_high = memory_spread(*base).high};
+      .memory_high = spread.high,
+      .memory_basis = spread.basis};
   const int per_node = base->cluster.node.gpu_count;
   if (of.gpus > base->cluster.gpu_count())
     throw InputError({"--gpus",

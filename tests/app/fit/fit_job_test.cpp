@@ -151,6 +151,22 @@ TEST_F(FitJobs, AScenarioMovesToTheClusterThatIsNamed) {
   EXPECT_EQ(moves.scenario().cluster.id, "dgx-a100");
 }
 
+TEST_F(FitJobs, WhatAScenarioSaysItselfIsNoOption) {
+  JobOptions options;
+  options.gpus = 4;
+  options.sequence_length = 4096;
+  options.framework = "megatron";
+  try {
+    FitJob("llama-2-7b_8xh100_dp8", options, {}, configs());
+    FAIL();
+  } catch (const InputError& error) {
+    ASSERT_EQ(error.problems().size(), 3u);
+    EXPECT_EQ(error.problems()[0].hint, "use --set training.framework=megatron");
+    EXPECT_EQ(error.problems()[1].where, "--gpus");
+    EXPECT_EQ(error.problems()[2].hint, "use --set training.sequence_length=4096");
+  }
+}
+
 TEST_F(FitJobs, AModelWithoutAClusterIsRefused) {
   EXPECT_THROW(FitJob("gpt2", {}, {}, configs()), InputError);
 }

@@ -35,7 +35,10 @@ TEST(SearchAnswer, SaysWhichLayoutsFitWithinTheErrorAlone) {
   layout.memory.allocated = layout.memory.reserved = Bytes(65LL << 30);
   EXPECT_TRUE(fits_within_error(of, layout));
   EXPECT_THAT(search_text({}, {of}, 1), HasSubstr("fit within the error alone: 1; "));
+  of.memory_basis = "judged";
+  EXPECT_THAT(search_text({}, {of}, 1), HasSubstr("reaches 1.25 times the simulated (judged)"));
   EXPECT_THAT(search_text({}, {of}, 1), HasSubstr("cluster.node.gpu.memory=64.0GiB"));
+  EXPECT_THAT(search_text({}, {of, of}, 1), HasSubstr(": fit within the error alone: 1; "));
   EXPECT_THAT(search_json({}, {of}, 1), HasSubstr("\"within_error\": true"));
 }
 

@@ -252,6 +252,22 @@ std::optional<std::string> argument_of_trainer(const std::vector<ShellWord>& wor
   return std::nullopt;
 }
 
+/// Why a command starts no training of a GPT; nothing where it may.
+std::optional<Problem> problem_of_another(const std::vector<ShellWord>& words,
+                                          const std::string& name) {
+  const std::size_t program = program_at(words);
+  const std::string where = name + ":" + std::to_string(words.front().line);
+  if (program < words.size())
+    if (const auto why = why_no_gpt_training(words[program].text))
+      return Problem{where, words[program].text + " " + *why,
+                     "import a script that trains a GPT or Llama model (pretrain_gpt.py)"};
+  if (const auto argument = argument_of_trainer(words))
+    return Problem{where, "takes " + *argument + ", an argument of Hugging Face's Trainer",
+                   "import the DeepSpeed or accelerate file that it names, with --model (tessera "
+                   "import deepspeed, import accelerate)"};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string hint_for_unknown(const std::string& value, const ShellScript& script) {
@@ -309,18 +325,8 @@ std::vector<MegatronLaunch> megatron_launches(const std::string& text, const She
   std::vector<Problem> others;
   for (const ShellCommand& command : script.commands) {
     const std::vector<ShellWord>& words = command.words;
-    const std::size_t program = program_at(words);
-    const bool told = program < words.size();
-    const std::string where = name + ":" + std::to_string(words.front().line);
-    const auto why = told ? why_no_gpt_training(words[program].text) : std::nullopt;
-    if (why)
-      others.push_back({where, words[program].text + " " + *why,
-                        "import a script that trains a GPT or Llama model (pretrain_gpt.py)"});
-    else if (const auto argument = argument_of_trainer(words))
-      others.push_back(
-          {where, "takes " + *argument + ", an argument of Hugging Face's Trainer",
-           "import the DeepSpeed or accelerate file that it names, with --model (tessera "
-           "import deepspeed, import accelerate)"});
+    if (auto other = problem_of_another(words, name))
+      others.push_back(std::move(*other));
     else if (is_of_training(words) && !words.front().text.starts_with("--"))
       launches.push_back(launch_of(command, source));
   }
