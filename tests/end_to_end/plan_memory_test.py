@@ -52,17 +52,22 @@ class PlanMemory(EndToEnd):
             self.assertEqual(code, 0, options)
             self.assert_planned(plan, budget / GIB)
 
+    def plan_within(self, file, tenths):
+        """So many tenths of what the first stage holds beside its static memory, in bytes with that, and the plan for it."""
+        _, free = self.plan(file, "--budget", "79GiB")
+        stage = free["stages"][0]
+        budget = stage["static_bytes"] + (stage["base_peak_bytes"] - stage["static_bytes"]) * tenths // 10
+        code, plan = self.plan(file, "--budget", f"{budget} B")
+        self.assertEqual(code, 0, file)
+        return budget, plan
+
     def test_experts_and_context_groups(self):
         self.plant("moe.yaml", "model: {extends: qwen1.5-moe-a2.7b, layers: 4}\ncluster: dgx-h100\ntraining: {framework: megatron, "
                    "precision: bf16, sequence_length: 2048, micro_batch: 1, global_batch: 16}\nparallelism: {data: 8, expert: 4}\n")
         self.plant("context.yaml", "model: {extends: llama-3-8b, layers: 4}\ncluster: dgx-h100\ntraining: {framework: megatron, "
                    "precision: bf16, sequence_length: 8192, micro_batch: 1, global_batch: 4}\nparallelism: {data: 2, context: 4}\n")
         for file in ("moe.yaml", "context.yaml"):
-            _, free = self.plan(file, "--budget", "80GiB")
-            stage = free["stages"][0]
-            budget = stage["static_bytes"] + (stage["base_peak_bytes"] - stage["static_bytes"]) * 8 // 10
-            code, plan = self.plan(file, "--budget", f"{budget} B")
-            self.assertEqual(code, 0, file)
+            budget, plan = self.plan_within(file, tenths=8)
             self.assertTrue(plan["feasible"])
             self.assertLessEqual(plan["stages"][0]["planned_peak_bytes"], budget)
             self.assertAlmostEqual(plan["simulated_step_s"] / plan["planned_step_s"], 1, delta=0.05)
@@ -75,11 +80,7 @@ class PlanMemory(EndToEnd):
         self.plant("context.yaml", "model: {extends: llama-3-8b, layers: 4}\ncluster: dgx-h100-x2\ntraining: {framework: megatron, "
                    "precision: bf16, sequence_length: 65536, micro_batch: 1, global_batch: 4}\nparallelism: {context: 16}\n")
         for file in ("moe.yaml", "context.yaml"):
-            _, free = self.plan(file, "--budget", "79GiB")
-            stage = free["stages"][0]
-            budget = stage["static_bytes"] + (stage["base_peak_bytes"] - stage["static_bytes"]) * 7 // 10
-            code, plan = self.plan(file, "--budget", f"{budget} B")
-            self.assertEqual(code, 0, file)
+            _, plan = self.plan_within(file, tenths=7)
             self.assertAlmostEqual(plan["simulated_step_s"] / plan["planned_step_s"], 1, delta=0.03, msg=file)
 
     def test_exported_options_come_back_as_the_same_step(self):
