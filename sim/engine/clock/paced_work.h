@@ -33,6 +33,13 @@ class PacedWork {
     end_ = since_ + work_ * stretch_;
     if (end_ < looks_at_) post();
   }
+  /// Ends it here, without `on_end`. The work that is left, at its own pace.
+  Seconds stop() {
+    ++version_;
+    on_end_ = nullptr;
+    const Seconds done = (std::max(clock_->now(), since_) - since_) / stretch_;
+    return std::max(Seconds(0), work_ - done);
+  }
 
  private:
   /// Work that is slowed down looks too early, and again at its end: much of it has its pace back

@@ -8,43 +8,101 @@
 namespace tessera {
 
 FlowNetwork::FlowNetwork(const Platform& platform, SimClock& clock)
-    : platform_(platform), clock_(clock), limits_(platform.path_count(), Platform::kNoLimit) {
+    : platform_(platform),
+      clock_(clock),
+      uses_(platform.link_count()),
+      limits_(platform.path_count()) {
   simgrid::s4u::Activity::on_completion_cb([this](const simgrid::s4u::Activity& activity) {
     const auto* comm = dynamic_cast<const simgrid::s4u::Comm*>(&activity);
     if (comm == nullptr || comm->get_data<void>() == nullptr) return;
-    finish(reinterpret_cast<std::uintptr_t>(comm->get_data<void>()) - 1);
+    end_in_simgrid(static_cast<Slot>(reinterpret_cast<std::uintptr_t>(comm->get_data<void>()) - 1));
   });
 }
 
 void FlowNetwork::start(PathId path, double bytes, Action on_end) {
-  if (!clock_.ahead()) return flow(path, bytes, std::move(on_end));
-  clock_.in_step([this, path, bytes, on_end = std::move(on_end)]() mutable {
-    flow(path, bytes, std::move(on_end));
-  });
+  const Slot slot = new_slot();
+  Flow& flow = at(slot);
+  flow.path = path;
+  flow.bytes = std::max(1.0, std::round(bytes));
+  flow.on_end = std::move(on_end);
+  if (on_flow_) on_flow_(path, flow.bytes);
+  if (join(slot)) return run_alone(slot);
+  Action share = [this, slot] {
+    end_solitude_on(at(slot).path);
+    give_to_simgrid(slot);
+  };
+  if (clock_.ahead()) {
+    clock_.in_step(std::move(share));
+  } else {
+    share();
+  }
 }
 
-void FlowNetwork::flow(PathId path, double bytes, Action on_end) {
+FlowNetwork::Slot FlowNetwork::new_slot() {
   if (free_slots_.empty()) {
-    free_slots_.push_back(flows_.size());
     flows_.emplace_back();
+    return static_cast<Slot>(flows_.size()) - 1;
   }
-  const std::size_t slot = free_slots_.back();
+  const Slot slot = free_slots_.back();
   free_slots_.pop_back();
+  return slot;
+}
 
+bool FlowNetwork::join(Slot slot) {
+  bool is_alone = true;
+  for (const LinkId link : platform_.links_on(at(slot).path)) {
+    LinkUse& use = use_of(link);
+    if (use.flows++ == 0) use.alone = slot;
+    is_alone = is_alone && use.alone == slot;
+  }
+  if (is_alone) return true;
+  for (const LinkId link : platform_.links_on(at(slot).path)) {
+    if (use_of(link).alone == slot) use_of(link).alone = kNone;
+  }
+  return false;
+}
+
+void FlowNetwork::leave(Slot slot) {
+  for (const LinkId link : platform_.links_on(at(slot).path)) {
+    LinkUse& use = use_of(link);
+    --use.flows;
+    if (use.alone == slot) use.alone = kNone;
+  }
+}
+
+void FlowNetwork::run_alone(Slot slot) {
+  Flow& flow = at(slot);
+  flow.alone.start(clock_, Seconds(0),
+                   Seconds(flow.bytes / platform_.path_rate(flow.path).value()),
+                   stretch_on(flow.path), [this, slot] { end(slot); });
+}
+
+double FlowNetwork::stretch_on(PathId path) const {
+  const BytesPerSecond limit = limits_[static_cast<std::size_t>(path.index())].rate;
+  return std::max(1.0, platform_.path_rate(path) / limit);
+}
+
+void FlowNetwork::end_solitude_on(PathId path) {
+  for (const LinkId link : platform_.links_on(path)) {
+    const Slot slot = use_of(link).alone;
+    if (slot == kNone) continue;
+    Flow& flow = at(slot);
+    for (const LinkId own : platform_.links_on(flow.path)) use_of(own).alone = kNone;
+    flow.bytes = flow.alone.stop().value() * platform_.path_rate(flow.path).value();
+    give_to_simgrid(slot);
+  }
+}
+
+void FlowNetwork::give_to_simgrid(Slot slot) {
+  Flow& flow = at(slot);
   // SimGrid bounds a flow for good by the slowest link of the date of its start.
-  const BytesPerSecond limit = limits_[static_cast<std::size_t>(path.index())];
-  const bool is_limited = limit != Platform::kNoLimit;
-  if (is_limited) set_limit(path, Platform::kNoLimit);
-  simgrid::s4u::Host& host = platform_.path_host(path);
-  // SimGrid never starts an empty transfer that nobody waits for, hence the one byte.
-  const auto payload = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes)));
-  const simgrid::s4u::CommPtr comm = simgrid::s4u::Comm::sendto_init();
-  comm->set_data(reinterpret_cast<void*>(slot + 1));
-  flows_[slot] = {comm, earliest_end(path, static_cast<double>(payload)), std::move(on_end), path};
-  if (on_flow_) on_flow_(path, static_cast<double>(payload));
-  clock_.occupy(flows_[slot].earliest_end);
-  comm->set_payload_size(payload)->set_source(&host)->set_destination(&host);  // starts it
-  if (is_limited) set_limit(path, limit);
+  const BytesPerSecond limit = limit_of(flow.path).rate;
+  tell_limit(flow.path, Platform::kNoLimit);
+  flow.earliest_end = earliest_end(flow.path, flow.bytes);
+  clock_.occupy(flow.earliest_end);
+  void* const data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(slot) + 1);
+  flow.comm = platform_.send(flow.path, flow.bytes, data);
+  tell_limit(flow.path, limit);
 }
 
 // Others on its links only slow a flow down. SimGrid ends flows up to a nanosecond early, together
@@ -56,11 +114,13 @@ Seconds FlowNetwork::earliest_end(PathId path, double bytes) const {
 }
 
 void FlowNetwork::limit(PathId path, BytesPerSecond rate) {
-  BytesPerSecond& limit = limits_[static_cast<std::size_t>(path.index())];
-  if (limit == rate) return;
-  limit = rate;
+  if (limit_of(path).rate == rate) return;
+  limit_of(path).rate = rate;
+  const std::span<const LinkId> links = platform_.links_on(path);
+  const Slot alone = links.empty() ? kNone : use_of(links.front()).alone;
+  if (alone != kNone && at(alone).path == path) return at(alone).alone.change(stretch_on(path));
   // SimGrid must not be told while it reports that a flow has ended.
-  Action tell = [this, path] { set_limit(path, limits_[static_cast<std::size_t>(path.index())]); };
+  Action tell = [this, path] { tell_limit(path, limit_of(path).rate); };
   if (clock_.ahead()) {
     clock_.in_step(std::move(tell));
   } else {
@@ -68,20 +128,31 @@ void FlowNetwork::limit(PathId path, BytesPerSecond rate) {
   }
 }
 
-void FlowNetwork::set_limit(PathId path, BytesPerSecond rate) {
-  platform_.path_limit(path).set_bandwidth(rate.value());
+void FlowNetwork::tell_limit(PathId path, BytesPerSecond rate) {
+  if (std::exchange(limit_of(path).in_simgrid, rate) == rate) return;
+  platform_.set_limit(path, rate);
 }
 
-void FlowNetwork::finish(std::size_t slot) {
+void FlowNetwork::end_in_simgrid(Slot slot) {
   clock_.catch_up();
-  clock_.release(flows_[slot].earliest_end);
-  if (on_flow_) on_flow_(flows_[slot].path, 0);
-  Action on_end = std::exchange(flows_[slot].on_end, nullptr);
-  // SimGrid still uses the Comm after this callback: the clock lets go of it a moment later.
-  clock_.after(Seconds(0), [this, slot] {
-    flows_[slot].comm.reset();
+  clock_.release(at(slot).earliest_end);
+  end(slot);
+}
+
+void FlowNetwork::end(Slot slot) {
+  Flow& flow = at(slot);
+  leave(slot);
+  if (on_flow_) on_flow_(flow.path, 0);
+  Action on_end = std::exchange(flow.on_end, nullptr);
+  if (flow.comm == nullptr) {
     free_slots_.push_back(slot);
-  });
+  } else {
+    // SimGrid still uses the Comm after its callback: the clock lets go of it a moment later.
+    clock_.after(Seconds(0), [this, slot] {
+      at(slot).comm.reset();
+      free_slots_.push_back(slot);
+    });
+  }
   on_end();
 }
 

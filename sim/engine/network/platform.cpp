@@ -1,6 +1,8 @@
 #include "sim/engine/network/platform.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -20,7 +22,7 @@ std::vector<simgrid::s4u::Host*> create_hosts(RoutingZone& zone, const char* kin
   return hosts;
 }
 
-std::vector<bool> links_on(const std::vector<std::vector<LinkId>>& paths, std::size_t links) {
+std::vector<bool> links_on_any(const std::vector<std::vector<LinkId>>& paths, std::size_t links) {
   std::vector<bool> used(links);
   for (const std::vector<LinkId>& path : paths) {
     for (const LinkId id : path) used[static_cast<std::size_t>(id.index())] = true;
@@ -31,11 +33,15 @@ std::vector<bool> links_on(const std::vector<std::vector<LinkId>>& paths, std::s
 std::vector<BytesPerSecond> rates_of(const std::vector<std::vector<LinkId>>& paths,
                                      std::span<const Link> links) {
   std::vector<BytesPerSecond> rates;
+  std::vector<double> times_named(links.size());  // by link, on the path at hand
   for (const std::vector<LinkId>& path : paths) {
+    for (const LinkId id : path) ++times_named[static_cast<std::size_t>(id.index())];
     BytesPerSecond rate = Platform::kNoLimit;
     for (const LinkId id : path) {
-      rate = std::min(rate, links[static_cast<std::size_t>(id.index())].bandwidth);
+      const auto i = static_cast<std::size_t>(id.index());
+      rate = std::min(rate, links[i].bandwidth / times_named[i]);
     }
+    for (const LinkId id : path) times_named[static_cast<std::size_t>(id.index())] = 0;
     rates.push_back(rate);
   }
   return rates;
@@ -46,27 +52,46 @@ std::vector<BytesPerSecond> rates_of(const std::vector<std::vector<LinkId>>& pat
 Platform::Platform(std::span<const Link> links, int gpu_count,
                    const std::vector<std::vector<LinkId>>& paths,
                    const std::vector<bool>& has_limit)
-    : rates_(rates_of(paths, links)), limits_(paths.size(), nullptr) {
+    : link_count_(links.size()),
+      links_(paths),
+      rates_(rates_of(paths, links)),
+      limits_(paths.size(), nullptr) {
   // SimGrid owns its zones and frees them with the Engine.
   auto* zone = new RoutingZone("cluster", nullptr);
-  zone->create_links(links, links_on(paths, links.size()));
+  zone->create_links(links, links_on_any(paths, links.size()));
   gpus_ = create_hosts(*zone, "gpu", gpu_count);
   paths_ = create_hosts(*zone, "path", static_cast<int>(paths.size()));
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    zone->set_path(*paths_[i], paths[i]);
+    zone->set_path(*paths_[i], links_[i]);
     if (i < has_limit.size() && has_limit[i]) limits_[i] = zone->add_limit(*paths_[i], kNoLimit);
   }
   zone->seal();
 }
 
 Platform::Platform(const Topology& topology, const std::vector<std::vector<LinkId>>& paths)
-    : rates_(rates_of(paths, topology.links())) {
+    : link_count_(topology.links().size()),
+      links_(paths),
+      rates_(rates_of(paths, topology.links())) {
   auto* zone = new RoutingZone("cluster", &topology);
   zone->create_links(topology.links(), std::vector<bool>(topology.links().size(), true));
   gpus_ = create_hosts(*zone, "gpu", topology.gpu_count());
   paths_ = create_hosts(*zone, "path", static_cast<int>(paths.size()));
-  for (std::size_t i = 0; i < paths.size(); ++i) zone->set_path(*paths_[i], paths[i]);
+  for (std::size_t i = 0; i < paths.size(); ++i) zone->set_path(*paths_[i], links_[i]);
   zone->seal();
+}
+
+simgrid::s4u::CommPtr Platform::send(PathId path, double bytes, void* data) const {
+  simgrid::s4u::CommPtr comm = simgrid::s4u::Comm::sendto_init();
+  comm->set_data(data);
+  // SimGrid never starts an empty transfer that nobody waits for.
+  const double parts = std::max(1.0, std::round(bytes * kPartsOfByte));
+  comm->set_payload_size(static_cast<std::uint64_t>(parts))->set_source(&path_host(path));
+  comm->set_destination(&path_host(path));  // starts it
+  return comm;
+}
+
+void Platform::set_limit(PathId path, BytesPerSecond rate) const {
+  limits_[static_cast<std::size_t>(path.index())]->set_bandwidth(rate.value() * kPartsOfByte);
 }
 
 }  // namespace tessera

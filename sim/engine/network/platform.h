@@ -16,6 +16,9 @@ using PathId = Id<struct PathTag>;  ///< a set of links that one flow occupies t
 /// path at once. A whole collective is one such flow, and it shares each link max-min fairly.
 class Platform {
  public:
+  /// SimGrid counts whole bytes: what it calls one is this part of ours, so that what is left of a
+  /// flow can be told. A power of two, which changes no bit of a rate.
+  static constexpr double kPartsOfByte = 1024;
   /// Rate of a path's limit until it is set: faster than any link.
   static constexpr BytesPerSecond kNoLimit{1e18};
 
@@ -36,18 +39,24 @@ class Platform {
     return *paths_[static_cast<std::size_t>(path.index())];
   }
   std::size_t path_count() const { return paths_.size(); }
+  std::size_t link_count() const { return link_count_; }
+  std::span<const LinkId> links_on(PathId path) const {
+    return links_[static_cast<std::size_t>(path.index())];
+  }
   /// Of a flow with nobody else on its links.
   BytesPerSecond path_rate(PathId path) const {
     return rates_[static_cast<std::size_t>(path.index())];
   }
-  simgrid::s4u::Link& path_limit(PathId path) const {
-    return *limits_[static_cast<std::size_t>(path.index())];
-  }
+  /// Sends `bytes` over `path`; `data` is the transfer's from before it starts.
+  simgrid::s4u::CommPtr send(PathId path, double bytes, void* data) const;
+  void set_limit(PathId path, BytesPerSecond rate) const;
 
  private:
+  std::size_t link_count_;
+  std::vector<std::vector<LinkId>> links_;  ///< by path
+  std::vector<BytesPerSecond> rates_;       ///< by path
   std::vector<simgrid::s4u::Host*> gpus_;
   std::vector<simgrid::s4u::Host*> paths_;
-  std::vector<BytesPerSecond> rates_;        ///< by path
   std::vector<simgrid::s4u::Link*> limits_;  ///< by path; null without
 };
 

@@ -1,5 +1,7 @@
 #include "sim/engine/network/routing_zone.h"
 
+#include "sim/engine/network/platform.h"
+
 namespace tessera {
 
 namespace routing = simgrid::kernel::routing;
@@ -10,23 +12,25 @@ void RoutingZone::create_links(std::span<const Link> links, const std::vector<bo
     if (!wanted[i]) continue;
     // Names of links need not be unique for us; for SimGrid they must.
     const std::string name = std::to_string(i) + ":" + links[i].name;
-    simgrid::s4u::Link* link = get_iface()->create_link(name, links[i].bandwidth.value());
+    const double rate = links[i].bandwidth.value() * Platform::kPartsOfByte;
+    simgrid::s4u::Link* link = get_iface()->create_link(name, rate);
     links_[i] = link->set_latency(0)->get_impl();
   }
 }
 
-void RoutingZone::set_path(const simgrid::s4u::Host& host, const std::vector<LinkId>& links) {
+void RoutingZone::set_path(const simgrid::s4u::Host& host, std::span<const LinkId> links) {
   paths_.emplace(host.get_netpoint()->id(), links);
 }
 
 simgrid::s4u::Link* RoutingZone::add_limit(const simgrid::s4u::Host& host, BytesPerSecond rate) {
-  simgrid::s4u::Link* link = get_iface()->create_link("limit:" + host.get_name(), rate.value());
+  simgrid::s4u::Link* link = get_iface()->create_link("limit:" + host.get_name(),
+                                                      rate.value() * Platform::kPartsOfByte);
   link->set_latency(0)->set_sharing_policy(simgrid::s4u::Link::SharingPolicy::FATPIPE);
   limits_.emplace(host.get_netpoint()->id(), link->get_impl());
   return link;
 }
 
-void RoutingZone::append(routing::Route& route, const std::vector<LinkId>& links) const {
+void RoutingZone::append(routing::Route& route, std::span<const LinkId> links) const {
   route.link_list_.reserve(links.size() + 1);  // its limit may follow
   for (const LinkId id : links) {
     route.link_list_.push_back(links_[static_cast<std::size_t>(id.index())]);

@@ -24,8 +24,8 @@ class RoutingZone : public simgrid::kernel::routing::NetZoneImpl {
   /// Creates the wanted ones of `links`, with latency 0. Before any path is set.
   void create_links(std::span<const Link> links, const std::vector<bool>& wanted);
 
-  /// What a transfer from `host` to itself crosses.
-  void set_path(const simgrid::s4u::Host& host, const std::vector<LinkId>& links);
+  /// What a transfer from `host` to itself crosses. `links` have to outlive the run.
+  void set_path(const simgrid::s4u::Host& host, std::span<const LinkId> links);
 
   /// A link that transfers from `host` to itself cross as well; each gets all of its `rate`.
   simgrid::s4u::Link* add_limit(const simgrid::s4u::Host& host, BytesPerSecond rate);
@@ -38,11 +38,11 @@ class RoutingZone : public simgrid::kernel::routing::NetZoneImpl {
                  std::map<std::string, xbt_edge_t, std::less<>>*) override {}
 
  private:
-  void append(simgrid::kernel::routing::Route& route, const std::vector<LinkId>& links) const;
+  void append(simgrid::kernel::routing::Route& route, std::span<const LinkId> links) const;
 
   const Topology* topology_;
   std::vector<simgrid::kernel::resource::StandardLinkImpl*> links_;  ///< by LinkId; may be null
-  std::unordered_map<unsigned long, std::vector<LinkId>> paths_;  ///< by number of the pseudo-host
+  std::unordered_map<unsigned long, std::span<const LinkId>> paths_;  ///< by pseudo-host's number
   std::unordered_map<unsigned long, simgrid::kernel::resource::StandardLinkImpl*> limits_;
 };
 

@@ -95,6 +95,50 @@ TEST(FlowNetwork, ThreeFlowsOverTwoLinksShareMaxMin) {
   EXPECT_NEAR(ends[2], 1.0 / 15, kPicosecond);
 }
 
+TEST(FlowNetwork, AFlowThatWasAloneSharesFromTheDateOnThatAnotherComes) {
+  // 1 GB at 10 GB/s. Alone for 40 ms (0.4 GB), then 5 GB/s each: the second's 0.2 GB take 40 ms,
+  // the first moves as much in that time and its last 0.4 GB at 10 GB/s: 40 + 40 + 40 ms.
+  const auto ends = end_times({link_of(10_GBps)}, {{LinkId(0)}}, {{0, 1e9, 0_s}, {0, 0.2e9, 40_ms}});
+  EXPECT_NEAR(ends[0], 0.120, kPicosecond);
+  EXPECT_NEAR(ends[1], 0.080, kPicosecond);
+}
+
+TEST(FlowNetwork, AFlowThatComesWhenAnotherEndsIsAlone) {
+  const auto ends = end_times({link_of(10_GBps)}, {{LinkId(0)}}, {{0, 1e9, 0_s}, {0, 1e9, 100_ms}});
+  EXPECT_NEAR(ends[0], 0.100, kPicosecond);
+  EXPECT_NEAR(ends[1], 0.200, kPicosecond);
+}
+
+TEST(FlowNetwork, OneFlowEndsTheSolitudeOfTwoOthers) {
+  // Two flows alone on links of 10 GB/s for 50 ms (0.5 GB each); the third crosses both links and
+  // moves its 0.1 GB in 20 ms at 5 GB/s, as they do; their last 0.4 GB take 40 ms.
+  const LinkId left(0);
+  const LinkId right(1);
+  const auto ends = end_times({link_of(10_GBps), link_of(10_GBps)}, {{left}, {right}, {left, right}},
+                              {{0, 1e9, 0_s}, {1, 1e9, 0_s}, {2, 0.1e9, 50_ms}});
+  EXPECT_NEAR(ends[0], 0.110, kPicosecond);
+  EXPECT_NEAR(ends[1], 0.110, kPicosecond);
+  EXPECT_NEAR(ends[2], 0.070, kPicosecond);
+}
+
+TEST(FlowNetwork, ALimitHoldsForAFlowAloneAndWhereItMeetsAnother) {
+  // 1 GB at 10 GB/s, from 20 ms on at most 2 GB/s: 0.2 + 0.2 GB until 120 ms. There a flow of 0.4 GB
+  // comes and gets the other 8 GB/s for 50 ms. At 200 ms (0.56 GB done) the limit is lifted.
+  const auto engine = start_simgrid();
+  SimClock clock;
+  const Platform platform(std::vector<Link>{link_of(10_GBps)}, 0, {{LinkId(0)}, {LinkId(0)}},
+                          {true, false});
+  FlowNetwork network(platform, clock);
+  double limited = 0, other = 0;
+  clock.at(0_s, [&] { network.start(PathId(0), 1e9, [&] { limited = clock.now().value(); }); });
+  clock.at(20_ms, [&] { network.limit(PathId(0), 2_GBps); });
+  clock.at(120_ms, [&] { network.start(PathId(1), 0.4e9, [&] { other = clock.now().value(); }); });
+  clock.at(200_ms, [&] { network.limit(PathId(0), Platform::kNoLimit); });
+  engine->run();
+  EXPECT_NEAR(other, 0.170, kPicosecond);
+  EXPECT_NEAR(limited, 0.200 + 0.044, kPicosecond);
+}
+
 /// All links of a ring of `ranks` edges of 50 GB/s as path 0, edge 0 as path 1, edge 2 as path 2.
 double disturbed_ring_all_reduce(int ranks) {
   std::vector<Link> links(static_cast<std::size_t>(ranks), link_of(50_GBps));

@@ -39,9 +39,10 @@ std::vector<double> end_times(const ClusterSpec& cluster, const std::vector<Mess
   for (std::size_t i = 0; i < messages.size(); ++i) {
     clock.at(messages[i].start, [&, i] {
       clock.occupy();  // the clock may not run ahead of SimGrid's flows
+      const double parts = messages[i].bytes * Platform::kPartsOfByte;
       running[i] = simgrid::s4u::Comm::sendto_async(&platform.gpu_host(messages[i].from),
                                                     &platform.gpu_host(messages[i].to),
-                                                    static_cast<std::uint64_t>(messages[i].bytes));
+                                                    static_cast<std::uint64_t>(parts));
     });
   }
   engine->run();

@@ -217,7 +217,8 @@ void Oracle::transfer(const OracleOp& op) {
   sleep(op.latency);
   if (op.bytes <= 0) return;
   s4u::Host* host = &platform_->path_host(path_of_.at(&op));
-  s4u::Comm::sendto(host, host, static_cast<std::uint64_t>(std::max(1.0, std::round(op.bytes))));
+  const double parts = std::max(1.0, std::round(op.bytes)) * Platform::kPartsOfByte;
+  s4u::Comm::sendto(host, host, static_cast<std::uint64_t>(parts));
 }
 
 Timeline Oracle::run() {
