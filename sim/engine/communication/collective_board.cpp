@@ -5,6 +5,16 @@
 
 namespace tessera {
 
+/// Members of a thousand GPUs have left the processor's caches since they were visited last.
+void CollectiveBoard::visit_joined(const Meeting& met, auto&& visit) {
+  const std::size_t count = met.joined.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + 2 < count) __builtin_prefetch(met.joined[i + 2]);
+    if (i + 1 < count) met.joined[i + 1]->prefetch();
+    visit(*met.joined[i]);
+  }
+}
+
 CollectiveBoard::CollectiveBoard(const CommunicationPlan& plan, Transfers& transfers)
     : plan_(plan), transfers_(transfers), meetings_(plan.communicators().all().size()) {}
 
@@ -37,7 +47,7 @@ void CollectiveBoard::join(CollectiveMember& member, const PlannedTransfer& coll
 
 void CollectiveBoard::start(Meeting& met, const Transfer& transfer) {
   met.all_joined = transfers_.now();
-  for (CollectiveMember* member : met.joined) member->collective_started();
+  visit_joined(met, [](CollectiveMember& member) { member.collective_started(); });
   met.has_started = true;
   met.stretch = stretch_of(met);
   transfers_.start_paced(transfer, met.stretch, met.work, [this, &met] { release(met); });
@@ -63,7 +73,8 @@ void CollectiveBoard::change_pace(const PlannedTransfer& collective, std::int32_
 void CollectiveBoard::release(Meeting& met) {
   std::erase(meetings_[static_cast<std::size_t>(met.communicator)], &met);
   const int last_rank = met.joined.back()->rank();
-  for (CollectiveMember* member : met.joined) member->collective_ended(met.all_joined, last_rank);
+  visit_joined(
+      met, [&](CollectiveMember& member) { member.collective_ended(met.all_joined, last_rank); });
   met.joined.clear();
   spare_.push_back(&met);
 }

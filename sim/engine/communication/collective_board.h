@@ -20,6 +20,8 @@ class CollectiveMember {
   virtual void collective_ended(Seconds all_joined, int last_rank) = 0;
   /// Time that the collective would take if this member's GPU alone slowed it, over its time alone.
   virtual double stretch_of_collectives() const = 0;
+  /// Has the processor fetch what the end of a collective changes beside the member itself.
+  virtual void prefetch() const = 0;
 
  protected:
   ~CollectiveMember() = default;
@@ -58,6 +60,7 @@ class CollectiveBoard {
   Meeting& add(int communicator, std::int32_t sequence);
   void start(Meeting& met, const Transfer& transfer);
   void release(Meeting& met);
+  static void visit_joined(const Meeting& met, auto&& visit);
   static double stretch_of(const Meeting& met);
 
   const CommunicationPlan& plan_;

@@ -95,6 +95,15 @@ class alignas(64) Gpu {
   void when_ended(std::int32_t op, Action action);
 
   // For the streams.
+  /// Has the processor fetch what changes when `op` ends.
+  void prefetch(std::int32_t op) const {
+    __builtin_prefetch(this);
+    __builtin_prefetch(&in_turn_);
+    __builtin_prefetch(&memory_);
+    __builtin_prefetch(&loads_);
+    __builtin_prefetch(records_.data() + op, 1);
+    __builtin_prefetch(streams_.data());
+  }
   bool is_launched(std::int32_t op) const { return op < launched_; }
   const LaunchRun& launches() const { return launches_; }
   /// What a collective takes changes: kernels change their pace, and with them collectives.

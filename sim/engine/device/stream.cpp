@@ -168,6 +168,10 @@ double Stream::stretch_of_collectives() const {
   return gpu_.stretch_of_collectives();
 }
 
+void Stream::prefetch() const {
+  gpu_.prefetch(running_);
+}
+
 void Stream::end(Seconds transfer_start, int last_rank) {
   const std::int32_t ended = running_;
   const ProgramOp& op = gpu_.op(ended);

@@ -41,6 +41,7 @@ class alignas(64) Stream final : public CollectiveMember {
   void collective_started() override;
   void collective_ended(Seconds all_joined, int last_rank) override;
   double stretch_of_collectives() const override;
+  void prefetch() const override;
 
   /// Why the stream has not run empty, such as "gpu 2 stream compute op 3 waits for op 2"; nothing
   /// if it has.

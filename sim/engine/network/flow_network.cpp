@@ -10,8 +10,8 @@ namespace tessera {
 FlowNetwork::FlowNetwork(const Platform& platform, SimClock& clock)
     : platform_(platform),
       clock_(clock),
-      uses_(platform.link_count()),
-      limits_(platform.path_count()) {
+      links_(platform.link_count()),
+      paths_(platform.path_count()) {
   simgrid::s4u::Activity::on_completion_cb([this](const simgrid::s4u::Activity& activity) {
     const auto* comm = dynamic_cast<const simgrid::s4u::Comm*>(&activity);
     if (comm == nullptr || comm->get_data<void>() == nullptr) return;
@@ -26,15 +26,11 @@ void FlowNetwork::start(PathId path, double bytes, Action on_end) {
   flow.bytes = std::max(1.0, std::round(bytes));
   flow.on_end = std::move(on_end);
   if (on_flow_) on_flow_(path, flow.bytes);
-  if (join(slot)) return run_alone(slot);
-  Action share = [this, slot] {
-    end_solitude_on(at(slot).path);
-    give_to_simgrid(slot);
-  };
+  if (join(slot)) return run_unhindered(slot);
   if (clock_.ahead()) {
-    clock_.in_step(std::move(share));
+    clock_.in_step([this, slot] { share_links_of(slot); });
   } else {
-    share();
+    share_links_of(slot);
   }
 }
 
@@ -48,61 +44,78 @@ FlowNetwork::Slot FlowNetwork::new_slot() {
   return slot;
 }
 
+bool FlowNetwork::is_full(LinkId link) {
+  constexpr double kRounding = 1e-9;  // of a sum of shares that make a whole
+  return use_of(link).needed > platform_.bandwidth(link) * (1 + kRounding);
+}
+
 bool FlowNetwork::join(Slot slot) {
-  bool is_alone = true;
-  for (const LinkId link : platform_.links_on(at(slot).path)) {
+  const PathId path = at(slot).path;
+  bool none_is_full = true;
+  for (const LinkId link : platform_.links_on(path)) {
     LinkUse& use = use_of(link);
-    if (use.flows++ == 0) use.alone = slot;
-    is_alone = is_alone && use.alone == slot;
+    ++use.flows;
+    use.needed += platform_.path_rate(path);
+    none_is_full = none_is_full && !is_full(link);
   }
-  if (is_alone) return true;
-  for (const LinkId link : platform_.links_on(at(slot).path)) {
-    if (use_of(link).alone == slot) use_of(link).alone = kNone;
-  }
-  return false;
+  if (!none_is_full) return false;
+  for (const LinkId link : platform_.links_on(path)) use_of(link).unhindered.push_back(slot);
+  return true;
 }
 
 void FlowNetwork::leave(Slot slot) {
-  for (const LinkId link : platform_.links_on(at(slot).path)) {
-    LinkUse& use = use_of(link);
-    --use.flows;
-    if (use.alone == slot) use.alone = kNone;
-  }
-}
-
-void FlowNetwork::run_alone(Slot slot) {
-  Flow& flow = at(slot);
-  flow.alone.start(clock_, Seconds(0),
-                   Seconds(flow.bytes / platform_.path_rate(flow.path).value()),
-                   stretch_on(flow.path), [this, slot] { end(slot); });
-}
-
-double FlowNetwork::stretch_on(PathId path) const {
-  const BytesPerSecond limit = limits_[static_cast<std::size_t>(path.index())].rate;
-  return std::max(1.0, platform_.path_rate(path) / limit);
-}
-
-void FlowNetwork::end_solitude_on(PathId path) {
+  const PathId path = at(slot).path;
   for (const LinkId link : platform_.links_on(path)) {
-    const Slot slot = use_of(link).alone;
-    if (slot == kNone) continue;
-    Flow& flow = at(slot);
-    for (const LinkId own : platform_.links_on(flow.path)) use_of(own).alone = kNone;
-    flow.bytes = flow.alone.stop().value() * platform_.path_rate(flow.path).value();
-    give_to_simgrid(slot);
+    LinkUse& use = use_of(link);
+    use.needed -= platform_.path_rate(path);
+    if (--use.flows == 0) use.needed = {};
   }
+}
+
+void FlowNetwork::run_unhindered(Slot slot) {
+  Flow& flow = at(slot);
+  const Seconds work(flow.bytes / platform_.path_rate(flow.path).value());
+  flow.unhindered.start(clock_, Seconds(0), work, stretch_on(flow.path), [this, slot] {
+    no_longer_unhindered(slot);
+    end(slot);
+  });
+}
+
+void FlowNetwork::no_longer_unhindered(Slot slot) {
+  for (const LinkId link : platform_.links_on(at(slot).path)) {
+    std::vector<Slot>& slots = use_of(link).unhindered;
+    *std::ranges::find(slots, slot) = slots.back();
+    slots.pop_back();
+  }
+}
+
+double FlowNetwork::stretch_on(PathId path) {
+  return std::max(1.0, platform_.path_rate(path) / use_of(path).limit);
+}
+
+void FlowNetwork::share_links_of(Slot slot) {
+  for (const LinkId link : platform_.links_on(at(slot).path)) {
+    while (is_full(link) && !use_of(link).unhindered.empty()) {
+      const Slot other = use_of(link).unhindered.back();
+      no_longer_unhindered(other);
+      Flow& flow = at(other);
+      flow.bytes = flow.unhindered.stop().value() * platform_.path_rate(flow.path).value();
+      give_to_simgrid(other);
+    }
+  }
+  give_to_simgrid(slot);
 }
 
 void FlowNetwork::give_to_simgrid(Slot slot) {
   Flow& flow = at(slot);
   // SimGrid bounds a flow for good by the slowest link of the date of its start.
-  const BytesPerSecond limit = limit_of(flow.path).rate;
   tell_limit(flow.path, Platform::kNoLimit);
   flow.earliest_end = earliest_end(flow.path, flow.bytes);
   clock_.occupy(flow.earliest_end);
   void* const data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(slot) + 1);
   flow.comm = platform_.send(flow.path, flow.bytes, data);
-  tell_limit(flow.path, limit);
+  ++use_of(flow.path).flows_in_simgrid;
+  tell_limit(flow.path, use_of(flow.path).limit);
 }
 
 // Others on its links only slow a flow down. SimGrid ends flows up to a nanosecond early, together
@@ -114,13 +127,15 @@ Seconds FlowNetwork::earliest_end(PathId path, double bytes) const {
 }
 
 void FlowNetwork::limit(PathId path, BytesPerSecond rate) {
-  if (limit_of(path).rate == rate) return;
-  limit_of(path).rate = rate;
+  if (std::exchange(use_of(path).limit, rate) == rate) return;
   const std::span<const LinkId> links = platform_.links_on(path);
-  const Slot alone = links.empty() ? kNone : use_of(links.front()).alone;
-  if (alone != kNone && at(alone).path == path) return at(alone).alone.change(stretch_on(path));
+  if (links.empty()) return;
+  for (const Slot slot : use_of(links.front()).unhindered) {
+    if (at(slot).path == path) at(slot).unhindered.change(stretch_on(path));
+  }
+  if (use_of(path).flows_in_simgrid == 0) return;
   // SimGrid must not be told while it reports that a flow has ended.
-  Action tell = [this, path] { tell_limit(path, limit_of(path).rate); };
+  Action tell = [this, path] { tell_limit(path, use_of(path).limit); };
   if (clock_.ahead()) {
     clock_.in_step(std::move(tell));
   } else {
@@ -129,30 +144,24 @@ void FlowNetwork::limit(PathId path, BytesPerSecond rate) {
 }
 
 void FlowNetwork::tell_limit(PathId path, BytesPerSecond rate) {
-  if (std::exchange(limit_of(path).in_simgrid, rate) == rate) return;
+  if (std::exchange(use_of(path).limit_in_simgrid, rate) == rate) return;
   platform_.set_limit(path, rate);
 }
 
 void FlowNetwork::end_in_simgrid(Slot slot) {
   clock_.catch_up();
   clock_.release(at(slot).earliest_end);
+  --use_of(at(slot).path).flows_in_simgrid;
+  // SimGrid still uses the Comm after its callback: the clock lets go of it a moment later.
+  clock_.after(Seconds(0), [comm = std::move(at(slot).comm)] {});
   end(slot);
 }
 
 void FlowNetwork::end(Slot slot) {
-  Flow& flow = at(slot);
   leave(slot);
-  if (on_flow_) on_flow_(flow.path, 0);
-  Action on_end = std::exchange(flow.on_end, nullptr);
-  if (flow.comm == nullptr) {
-    free_slots_.push_back(slot);
-  } else {
-    // SimGrid still uses the Comm after its callback: the clock lets go of it a moment later.
-    clock_.after(Seconds(0), [this, slot] {
-      at(slot).comm.reset();
-      free_slots_.push_back(slot);
-    });
-  }
+  free_slots_.push_back(slot);
+  if (on_flow_) on_flow_(at(slot).path, 0);
+  Action on_end = std::exchange(at(slot).on_end, nullptr);
   on_end();
 }
 

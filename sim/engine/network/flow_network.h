@@ -15,8 +15,11 @@
 namespace tessera {
 
 /// Starts flows on a Platform and tells when they end. Flows share every link max-min fairly.
-/// A flow with nobody else on its links needs no sharing: the clock alone brings up its end. SimGrid
-/// takes over what is left of it when another one comes to one of its links.
+///
+/// A link is full where its flows would need more than its bandwidth to be as fast as each is
+/// alone. A flow on no full link is as fast as alone, whatever others do: the clock brings up its
+/// end, and SimGrid need not know of it. Flows on full links share them in SimGrid, which takes
+/// over what is left of those that were on one when it became full.
 class FlowNetwork {
  public:
   FlowNetwork(const Platform& platform, SimClock& clock);
@@ -39,33 +42,36 @@ class FlowNetwork {
     PathId path;
     double bytes = 0;  ///< left when SimGrid takes it over
     Action on_end;
-    PacedWork alone;  ///< seconds at the path's rate
+    PacedWork unhindered;  ///< seconds at the path's rate
     simgrid::s4u::CommPtr comm;
     Seconds earliest_end;
   };
   using Slot = std::int32_t;
-  static constexpr Slot kNone = -1;
   struct LinkUse {
     int flows = 0;
-    Slot alone = kNone;  ///< the flow that has the link for itself
+    BytesPerSecond needed;         ///< for all flows to be as fast as each is alone
+    std::vector<Slot> unhindered;  ///< none where the link is full
   };
-  struct Limit {
-    BytesPerSecond rate = Platform::kNoLimit;
-    BytesPerSecond in_simgrid = Platform::kNoLimit;
+  struct PathUse {
+    BytesPerSecond limit = Platform::kNoLimit;
+    BytesPerSecond limit_in_simgrid = Platform::kNoLimit;
+    int flows_in_simgrid = 0;
   };
 
   Slot new_slot();
   Flow& at(Slot slot) { return flows_[static_cast<std::size_t>(slot)]; }
-  LinkUse& use_of(LinkId link) { return uses_[static_cast<std::size_t>(link.index())]; }
-  Limit& limit_of(PathId path) { return limits_[static_cast<std::size_t>(path.index())]; }
+  LinkUse& use_of(LinkId link) { return links_[static_cast<std::size_t>(link.index())]; }
+  PathUse& use_of(PathId path) { return paths_[static_cast<std::size_t>(path.index())]; }
+  bool is_full(LinkId link);
 
-  /// Enters the flow on its links. Whether it is the only one there.
+  /// Enters the flow on its links. Whether none of them is full.
   bool join(Slot slot);
   void leave(Slot slot);
-  void run_alone(Slot slot);
-  double stretch_on(PathId path) const;
-  /// Of the flows that have a link of `path` for themselves.
-  void end_solitude_on(PathId path);
+  void run_unhindered(Slot slot);
+  void no_longer_unhindered(Slot slot);
+  double stretch_on(PathId path);
+  /// The flow, and those that are on its full links, share them from now on.
+  void share_links_of(Slot slot);
   void give_to_simgrid(Slot slot);
   void tell_limit(PathId path, BytesPerSecond rate);
   Seconds earliest_end(PathId path, double bytes) const;
@@ -76,8 +82,8 @@ class FlowNetwork {
   SimClock& clock_;
   std::deque<Flow> flows_;  ///< by slot; SimGrid's user data of a flow is its slot + 1
   std::vector<Slot> free_slots_;
-  std::vector<LinkUse> uses_;   ///< by link
-  std::vector<Limit> limits_;  ///< by path
+  std::vector<LinkUse> links_;
+  std::vector<PathUse> paths_;
   std::function<void(PathId, double)> on_flow_;
 };
 

@@ -30,6 +30,12 @@ std::vector<bool> links_on_any(const std::vector<std::vector<LinkId>>& paths, st
   return used;
 }
 
+std::vector<BytesPerSecond> bandwidths_of(std::span<const Link> links) {
+  std::vector<BytesPerSecond> bandwidths;
+  for (const Link& link : links) bandwidths.push_back(link.bandwidth);
+  return bandwidths;
+}
+
 std::vector<BytesPerSecond> rates_of(const std::vector<std::vector<LinkId>>& paths,
                                      std::span<const Link> links) {
   std::vector<BytesPerSecond> rates;
@@ -52,7 +58,7 @@ std::vector<BytesPerSecond> rates_of(const std::vector<std::vector<LinkId>>& pat
 Platform::Platform(std::span<const Link> links, int gpu_count,
                    const std::vector<std::vector<LinkId>>& paths,
                    const std::vector<bool>& has_limit)
-    : link_count_(links.size()),
+    : bandwidths_(bandwidths_of(links)),
       links_(paths),
       rates_(rates_of(paths, links)),
       limits_(paths.size(), nullptr) {
@@ -69,7 +75,7 @@ Platform::Platform(std::span<const Link> links, int gpu_count,
 }
 
 Platform::Platform(const Topology& topology, const std::vector<std::vector<LinkId>>& paths)
-    : link_count_(topology.links().size()),
+    : bandwidths_(bandwidths_of(topology.links())),
       links_(paths),
       rates_(rates_of(paths, topology.links())) {
   auto* zone = new RoutingZone("cluster", &topology);

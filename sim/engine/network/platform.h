@@ -39,7 +39,10 @@ class Platform {
     return *paths_[static_cast<std::size_t>(path.index())];
   }
   std::size_t path_count() const { return paths_.size(); }
-  std::size_t link_count() const { return link_count_; }
+  std::size_t link_count() const { return bandwidths_.size(); }
+  BytesPerSecond bandwidth(LinkId link) const {
+    return bandwidths_[static_cast<std::size_t>(link.index())];
+  }
   std::span<const LinkId> links_on(PathId path) const {
     return links_[static_cast<std::size_t>(path.index())];
   }
@@ -52,7 +55,7 @@ class Platform {
   void set_limit(PathId path, BytesPerSecond rate) const;
 
  private:
-  std::size_t link_count_;
+  std::vector<BytesPerSecond> bandwidths_;  ///< by link
   std::vector<std::vector<LinkId>> links_;  ///< by path
   std::vector<BytesPerSecond> rates_;       ///< by path
   std::vector<simgrid::s4u::Host*> gpus_;

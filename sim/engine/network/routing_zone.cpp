@@ -23,8 +23,8 @@ void RoutingZone::set_path(const simgrid::s4u::Host& host, std::span<const LinkI
 }
 
 simgrid::s4u::Link* RoutingZone::add_limit(const simgrid::s4u::Host& host, BytesPerSecond rate) {
-  simgrid::s4u::Link* link = get_iface()->create_link("limit:" + host.get_name(),
-                                                      rate.value() * Platform::kPartsOfByte);
+  simgrid::s4u::Link* link =
+      get_iface()->create_link("limit:" + host.get_name(), rate.value() * Platform::kPartsOfByte);
   link->set_latency(0)->set_sharing_policy(simgrid::s4u::Link::SharingPolicy::FATPIPE);
   limits_.emplace(host.get_netpoint()->id(), link->get_impl());
   return link;

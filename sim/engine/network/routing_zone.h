@@ -41,7 +41,7 @@ class RoutingZone : public simgrid::kernel::routing::NetZoneImpl {
   void append(simgrid::kernel::routing::Route& route, std::span<const LinkId> links) const;
 
   const Topology* topology_;
-  std::vector<simgrid::kernel::resource::StandardLinkImpl*> links_;  ///< by LinkId; may be null
+  std::vector<simgrid::kernel::resource::StandardLinkImpl*> links_;   ///< by LinkId; may be null
   std::unordered_map<unsigned long, std::span<const LinkId>> paths_;  ///< by pseudo-host's number
   std::unordered_map<unsigned long, simgrid::kernel::resource::StandardLinkImpl*> limits_;
 };
