@@ -5,71 +5,12 @@
 #include <vector>
 
 #include "hw/units/formatted.h"
-#include "hw/units/lower_case.h"
 #include "hw/units/text.h"
 #include "sim/config/load.h"
-#include "sim/report/definitions.h"
-#include "sim/report/text/fitted_lines.h"
 #include "workloads/parameter_count.h"
 
 namespace tessera {
 namespace {
-
-constexpr std::pair<const char*, std::string_view> kTerms[] = {
-    {"MFU", definitions::kMfu},
-    {"HFU", definitions::kHfu},
-    {"bubble", definitions::kBubbleFraction},
-    {"exposed communication", definitions::kExposedCommunication},
-    {"exposed copies", definitions::kExposedCopies},
-    {"80 % interval", definitions::kInterval},
-    {"host", definitions::kHost},
-    {"peak memory", definitions::kPeakMemory},
-    {"fits", definitions::kFits},
-    {"zero-shot",
-     "a prediction for a GPU of which nothing was measured: from kernels measured on other GPUs "
-     "and from the figures of this one"},
-    {"extrapolated",
-     "kernels of which some input lies outside what the predictor was trained on; less certain"},
-    {"contention",
-     "what collectives beside the kernels, which share the GPU, add to the time of the kernels"},
-    {"critical path",
-     "chain of causes from the start of the step to its end: what released each op last; "
-     "shortening "
-     "anything else does not shorten the step"},
-    {"data parallelism",
-     "replicas of the model work on different sequences and add up their gradients: "
-     "parallelism.data"},
-    {"tensor parallelism",
-     "every layer is split over GPUs, which exchange activations in each: parallelism.tensor"},
-    {"pipeline parallelism",
-     "stages of layers on different GPUs pass micro-batches on: parallelism.pipeline"},
-    {"context parallelism",
-     "a sequence is split over GPUs, which pass keys and values on: parallelism.context"},
-    {"expert parallelism",
-     "experts of a layer lie on different GPUs, and tokens travel to them: parallelism.expert"},
-    {"ZeRO",
-     "replicas share optimizer states (1), gradients too (2), weights too (3, or FSDP): "
-     "training.data_parallel.sharding"},
-    {"FSDP", "weights, gradients and optimizer states are shared by the replicas (ZeRO-3)"},
-    {"1F1B",
-     "pipeline schedule: one forward, one backward in turn, which bounds how many micro-batches "
-     "keep activations"},
-    {"recomputation",
-     "activations are dropped and computed again in backward: less memory, more time; "
-     "training.recompute"},
-    {"roofline",
-     "the fastest that arithmetic and memory bandwidth of the GPU allow a kernel, whichever is "
-     "slower"},
-    {"bus bandwidth",
-     "of a collective, as nccl-tests count it: comparable to the rate of the links, whatever the "
-     "number of GPUs"},
-    {"oversubscription", "what could leave a part of the network over what the rest can take"},
-    {"micro-batch", "sequences that go through the model at a time; their gradients add up"},
-    {"global batch", "sequences of a step: micro-batch x data x micro-batches"},
-    {"elasticity",
-     "d ln(step time) / d ln(time that a resource takes): 1 where the step is as much faster as "
-     "the resource, 0 where nothing waits for it"},
-    {"approximate", "the scenario is not the job that it stands for; the line says in what"}};
 
 std::string billions(std::int64_t count) {
   return formatted("%.3g", static_cast<double>(count) * 1e-9);
@@ -166,26 +107,6 @@ std::string model_facts(const std::string& id, const Catalog& catalog) {
   add("experts per token", model.experts_per_token);
   add("image size [pixels]", model.image_size);
   return text + "  in a scenario: model: " + id + "; its fields: tessera explain model\n";
-}
-
-std::optional<std::string> term_text(std::string_view term) {
-  for (const auto& [name, meaning] : kTerms) {
-    if (lower_case(name) != lower_case(term)) continue;
-    return fitted(std::string(name) + "\n  meaning: " + std::string(meaning) + "\n");
-  }
-  return std::nullopt;
-}
-
-std::vector<std::string> term_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, meaning] : kTerms) names.emplace_back(name);
-  return names;
-}
-
-std::string known_terms() {
-  std::string list;
-  for (const auto& [name, meaning] : kTerms) list += (list.empty() ? "" : ", ") + std::string(name);
-  return list;
 }
 
 }  // namespace tessera

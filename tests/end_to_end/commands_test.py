@@ -94,6 +94,12 @@ class Commands(EndToEnd):
         self.assertIn("tensor", self.answer("explain", "parallelism"))
         self.assertIn("gpipe", self.answer("explain", "training.schedule"))
 
+    def test_explain_knows_the_words_of_reports_and_of_launch_scripts(self):
+        self.assertIn("over the step time", self.answer("explain", "tokens per second"))
+        self.assertIn("caching allocator", self.answer("explain", "Reserved_Memory"))
+        self.assertIn("parallelism.tensor\n", self.answer("explain", "tp"))
+        self.assertIn("training.data_parallel.sharding\n", self.answer("explain", "zero_stage"))
+
     def test_schema_is_a_json_schema_of_scenarios(self):
         schema = json.loads(self.answer("schema"))
         self.assertEqual(schema["$ref"], "#/$defs/Scenario")

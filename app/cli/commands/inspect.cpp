@@ -11,6 +11,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/gpu_text.h"
 #include "app/cli/provenance_of.h"
+#include "app/cli/terms.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "hw/units/input_error.h"
@@ -73,7 +74,7 @@ InputError unknown_word(const std::string& what, const Catalog& catalog) {
                                "terms, tessera list gpus (models, clusters) the ids"});
 }
 
-/// A field by its path, or by its name alone where one field has it: micro_batch.
+/// A field by its path, or all that are called so: micro_batch, tp.
 std::string explained_field(const std::string& what, const Catalog& catalog) {
   try {
     return explain(what);
@@ -81,8 +82,8 @@ std::string explained_field(const std::string& what, const Catalog& catalog) {
     if (what.find('.') != std::string::npos) throw;
   }
   std::string text;
-  for (const std::string& path : field_paths())
-    if (path.ends_with("." + what)) text += (text.empty() ? "" : "\n") + explain(path);
+  for (const std::string& path : paths_of_fields_called(what))
+    text += (text.empty() ? "" : "\n") + explain(path);
   return text.empty() ? throw unknown_word(what, catalog) : text;
 }
 

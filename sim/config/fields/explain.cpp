@@ -151,6 +151,15 @@ std::vector<std::string> field_paths() {
   return paths;
 }
 
+std::vector<std::string> paths_of_fields_called(std::string_view word) {
+  std::vector<std::string> paths = field_paths();
+  std::erase_if(paths, [word](const std::string& path) {
+    const Field& field = *field_at(path).second;
+    return find_field(*field.containing_type(), word) != &field;
+  });
+  return paths;
+}
+
 std::string value_word(std::string_view path, int value) {
   return field_at(path).second->enum_type()->FindValueByNumber(value)->name();
 }

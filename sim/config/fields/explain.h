@@ -18,6 +18,9 @@ std::string value_word(std::string_view path, int value);
 /// The paths of all fields of a scenario that hold one value, as "training.micro_batch".
 std::vector<std::string> field_paths();
 
+/// Those whose name, or a word that stands for it, is `word`: "tp".
+std::vector<std::string> paths_of_fields_called(std::string_view word);
+
 /// JSON Schema (draft 2020-12) of a scenario file, for editors.
 std::string json_schema();
 
