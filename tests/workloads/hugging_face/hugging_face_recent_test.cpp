@@ -237,6 +237,21 @@ TEST(HuggingFaceRecent, AGraniteOfAttentionAloneIsNoHybrid) {
   EXPECT_TRUE(micro.approximations.empty());
 }
 
+/// Left from files of other models: transformers' code for these reads none of them.
+TEST(HuggingFaceRecent, KeysThatTheCodeDoesNotReadAreIgnoredByName) {
+  const std::string sizes = R"("num_hidden_layers": 2, "hidden_size": 64,
+    "num_attention_heads": 4, "head_dim": 16, "intermediate_size": 128, "vocab_size": 100, )";
+  EXPECT_THAT(
+      read("hunyuan_v1_moe", sizes + R"("num_experts": 4, "moe_topk": [2, 2],
+    "enable_lm_head_fp32": true)")
+          .harmless,
+      Contains(HasSubstr("enable_lm_head_fp32 (HunYuanMoEV1ForCausalLM does not read it)")));
+  EXPECT_THAT(read("minimax_m2", sizes + R"("num_local_experts": 4, "num_experts_per_tok": 2,
+    "mlp_intermediate_size": 512)")
+                  .harmless,
+              Contains(HasSubstr("mlp_intermediate_size (MiniMaxM2ForCausalLM does not")));
+}
+
 TEST(HuggingFaceRecent, ModelsWithoutAFamilySayWhatIsMissing) {
   EXPECT_THAT(error_of("deepseek_v32", "\"index_topk\": 2048"),
               HasSubstr("an indexer chooses the tokens that its latent attention sees"));
