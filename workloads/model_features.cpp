@@ -12,8 +12,9 @@ std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m, std::int64
   const bool holds_all = tokens > 0 && m.window >= tokens;
   const bool turns_all =
       m.attention_pattern.find(attention_letter::kWithoutPositions) == std::string::npos;
-  const std::array<std::pair<const char*, bool>, 30> fields{
-      {{"window", m.window > 0 && !holds_all},
+  const std::array<std::pair<const char*, bool>, 31> fields{
+      {{"hidden_dropout", m.hidden_dropout > 0},
+       {"window", m.window > 0 && !holds_all},
        {"layer_pattern", !m.layer_pattern.empty()},
        {"attention_pattern", !m.attention_pattern.empty() && !(holds_all && turns_all)},
        {"expert_pattern", !m.expert_pattern.empty()},

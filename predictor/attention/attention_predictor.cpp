@@ -98,7 +98,8 @@ AttentionParameters<double> AttentionPredictor::parameters(const AttentionCall& 
   auto p =
       AttentionParameters<double>::from_unconstrained(std::span<const double>(profile.parameters));
   if (setting_ == AttentionSetting::training) p.launch = kTrainingLaunch;
-  if (!measured(profile)) p.padding = padding_of(call, profile.bulk_copies, spec_, p.padding);
+  if (!measured(profile) || takes_one_head_size(call.implementation))
+    p.padding = padding_of(call, profile.bulk_copies, spec_, p.padding);
   return p;
 }
 
@@ -140,7 +141,7 @@ AttentionParts AttentionPredictor::parts(const AttentionCall& call) const {
   const AttentionProfile& from = profile(call);
   const double most_queries =
       measured(from) ? kMostBlockQueries : most_queries_of_block(call, spec_, stack_);
-  AttentionParts parts{.shape = attention_shape(call, most_queries),
+  AttentionParts parts{.shape = attention_shape(as_multiplied(call), most_queries),
                        .gpu = facts(call, from),
                        .parameters = parameters(call, from),
                        .forward = {}};

@@ -1,5 +1,7 @@
 #include "predictor/attention/kernel_generation.h"
 
+#include <algorithm>
+
 #include "predictor/attention/attention_shape.h"
 
 namespace tessera {
@@ -10,6 +12,14 @@ constexpr int kContracted = 16;
 
 // FLOPs of 16-bit operands per clock and SM (configs/hw/gpus).
 constexpr double kA100PerClock = 2048, kHopperPerClock = 4096, kBlackwellPerClock = 8192;
+
+/// Of the way to the next size that `built_head_dim` knows, of which 64 is the smallest:
+/// FlashAttention-2 has kernels for heads of 32 too (static_switch.h; recalled).
+double padding_to_built(std::int64_t head_dim) {
+  constexpr double kSmallest = 32, kNext = 64;
+  const auto size = static_cast<double>(head_dim);
+  return size > kSmallest ? 1 : (kSmallest - size) / (kNext - size);
+}
 
 bool has_tensor_memory(const GpuSpec& gpu) {
   return gpu.compute_capability.starts_with("10.");
@@ -28,7 +38,19 @@ double share_of_earlier_instructions(bool hopper) {
   return (hopper ? kHopperPerClock : kA100PerClock) / kBlackwellPerClock;
 }
 
+AttentionCall as_multiplied(AttentionCall call) {
+  if (takes_one_head_size(call.implementation))
+    call.value_dim = std::max(call.head_dim, call.value_dim);
+  return call;
+}
+
+bool takes_one_head_size(AttentionImplementation implementation) {
+  return implementation == AttentionImplementation::flash1 ||
+         implementation == AttentionImplementation::flash2;
+}
+
 double padding_of(const AttentionCall& call, bool hopper, const GpuSpec& gpu, double fitted) {
+  if (takes_one_head_size(call.implementation)) return padding_to_built(call.head_dim);
   if (call.implementation != AttentionImplementation::trtllm) return fitted;
   if (has_tensor_memory(gpu) && call.head_dim % kContracted == 0) return 0;
   return hopper ? fitted : 1;

@@ -18,10 +18,20 @@ bool runs_earlier_instructions(const AttentionCall& call, const GpuSpec& gpu);
 /// GPU that their kernel was timed on, of Hopper (`hopper`) or A100.
 double share_of_earlier_instructions(bool hopper);
 
-/// How far a kernel on `gpu`, which was not timed, pads heads to the next size that is built:
-/// `fitted` where it was timed on another GPU, of Hopper (`hopper`) or A100, but TensorRT-LLM's for
-/// Blackwell are built for multiples of 16, and of its kernels for A100, timed with heads of 128
-/// alone, those of H100 and L40S tell: heads of 72 take as long as of 80.
+/// FlashAttention of 2022 and FlashAttention-2 have kernels for one head size of Q, K and V, which
+/// they multiply whole (csrc/flash_attn/flash_api.cpp, mha_fwd and mha_bwd, static_switch.h;
+/// recalled).
+bool takes_one_head_size(AttentionImplementation implementation);
+
+/// `call` with the sizes that are multiplied: who calls those kernels (vLLM among them) fills V
+/// with zeros to the size of Q.
+AttentionCall as_multiplied(AttentionCall call);
+
+/// How far a kernel on `gpu`, which was not timed, pads heads to the next size that is built: in
+/// full where it takes one size, `fitted` where it was timed on another GPU, of Hopper (`hopper`)
+/// or A100, but TensorRT-LLM's for Blackwell are built for multiples of 16, and of its kernels for
+/// A100, timed with heads of 128 alone, those of H100 and L40S tell: heads of 72 take as long as
+/// of 80.
 double padding_of(const AttentionCall& call, bool hopper, const GpuSpec& gpu, double fitted);
 
 /// Most queries of a thread block on `gpu`, which was not timed, run by `stack` (empty: training).

@@ -81,8 +81,37 @@ TEST(AttentionKernels, PaddingIsWhatTheKernelOfTheGpuDoes) {
   EXPECT_EQ(padding_of(call_of(trtllm, 80), true, blackwell, 0.75), 0);
   EXPECT_EQ(padding_of(call_of(trtllm, 72), false, blackwell, 0.5), 1);
   EXPECT_EQ(padding_of(call_of(trtllm, 80), false, ada, 0.5), 1);
-  EXPECT_EQ(padding_of(call_of(flash2, 80), false, ada, 0.5), 0.5);
+  EXPECT_EQ(padding_of(call_of(flash2, 80), false, ada, 0.5), 1);
+  EXPECT_EQ(padding_of(call_of(flash2, 32), false, ada, 0.5), 0);
+  EXPECT_EQ(padding_of(call_of(flash2, 24), false, ada, 0.5), 0.2) << "8 of the 40 up to 64";
+  EXPECT_EQ(padding_of(call_of(flash3, 80), true, ada, 0.5), 0.5);
   EXPECT_EQ(padding_of(call_of(trtllm, 80), true, ada, 0.75), 0.75);
+}
+
+/// Latent attention: zeros fill the values from 128 to 192; cuDNN multiplies what is there.
+TEST(AttentionKernels, FlashAttention2MultipliesValuesAsWideAsQueries) {
+  const GpuSpec gpu = half_test_gpu(kH100);
+  for (const auto direction : {AttentionDirection::forward, AttentionDirection::backward}) {
+    AttentionCall whole = call_of(AttentionImplementation::flash2, 192);
+    whole.direction = direction;
+    AttentionCall narrow = whole;
+    narrow.value_dim = 128;
+    EXPECT_DOUBLE_EQ(seconds_on(gpu, narrow), seconds_on(gpu, whole));
+    narrow.implementation = whole.implementation = AttentionImplementation::cudnn;
+    EXPECT_LT(seconds_on(gpu, narrow), 0.95 * seconds_on(gpu, whole));
+  }
+}
+
+/// The next size that is built, beyond 128, is 192: half a step of padding was taken before.
+TEST(AttentionKernels, FlashAttention2MultipliesBuiltSizesWhole) {
+  const GpuSpec gpu = half_test_gpu("L4");
+  const auto compute = [&](std::int64_t head_dim) {
+    static const PredictorWeights weights = load_weights(committed_weights());
+    return AttentionPredictor(gpu, *weights.attention)
+        .predict(call_of(AttentionImplementation::flash2, head_dim))
+        .compute_time.value();
+  };
+  EXPECT_GT(compute(136), 0.9 * compute(192));
 }
 
 TEST(AttentionKernels, SmsOfLittleSharedMemoryHaveSmallBlocks) {

@@ -226,6 +226,19 @@ TEST_P(SwitchGraph, TensorParallelRanksShareTheProducts) {
   EXPECT_NEAR(2 * products(2) / products(1), 1, GetParam().experts > 0 ? 0.01 : 1e-9);
 }
 
+/// LlamaForCausalLM drops nothing behind its branches; in inference nothing is dropped.
+TEST(ModelSwitches, HuggingFacesLlamaHasNoHiddenDropout) {
+  ModelSpec model = small();
+  model.hidden_dropout = 0.1;
+  const auto said = [&](StepMode mode) {
+    return refusal(model, test::single_gpu(test::hf_eager(), mode, 1, 64));
+  };
+  EXPECT_THAT(
+      said(StepMode::training),
+      HasSubstr("model.hidden_dropout: is not simulated with the modules of hf-eager; use 0"));
+  EXPECT_EQ(said(StepMode::inference).find("hidden_dropout"), std::string::npos);
+}
+
 TEST_P(SwitchGraph, HuggingFacesModulesRefuseItByName) {
   const StepOptions step = test::single_gpu(test::hf_eager(), StepMode::training, 1, 64);
   EXPECT_THAT(refusal(GetParam(), step),

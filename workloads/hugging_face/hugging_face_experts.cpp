@@ -100,6 +100,27 @@ void read_dots1(ConfigReader& in, ModelSpec& model) {
   model.router_sigmoid = model.router_bias = true;
 }
 
+/// Ling and Ring: the code beside their weights, modeling_bailing_moe_v2.py.
+void read_bailing_moe(ConfigReader& in, ModelSpec& model) {
+  read_llama(in, model);
+  model.output_bias = in.flag_or("use_bias", false);
+  model.qkv_bias = in.flag_or("use_qkv_bias", false) || model.output_bias;
+  model.qk_norm = in.flag_or("use_qk_norm", false);
+  read_partial_rotary(in, model, "partial_rotary_factor", 1);
+  set_experts(in, model, "num_experts", "num_experts_per_tok");
+  model.expert_ffn = in.dimension("moe_intermediate_size");
+  model.shared_ffn = count_or_none(in, "num_shared_experts") *
+                     in.dimension_or("moe_shared_expert_intermediate_size", model.expert_ffn);
+  set_dense_layers(in, model);
+  set_groups(in, model, "num_experts");
+  model.router_sigmoid = in.text_or("score_function", "softmax") == "sigmoid";
+  model.router_bias = in.flag_or("moe_router_enable_expert_bias", false);
+  read_further_layers(in, model);
+  for (const char* within : {"routed_scaling_factor", "norm_softmax", "use_rmsnorm", "rotary_dim",
+                             "max_window_layers", "multi_gate"})
+    in.has(within);
+}
+
 void read_olmoe(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   set_experts(in, model, "num_experts", "num_experts_per_tok");
@@ -125,6 +146,10 @@ void read_minimax_m2(ConfigReader& in, ModelSpec& model) {
   in.has("mtp_transformer_layers");
   same_in_all_layers(in, "attn_type_list", 1);
   model.shared_ffn = count_or_none(in, "shared_intermediate_size");
+  for (const char* of_another :
+       {"layernorm_full_attention_beta", "layernorm_linear_attention_beta", "layernorm_mlp_beta",
+        "mlp_intermediate_size", "shared_moe_mode", "swa_rope_theta"})
+    in.ignore(of_another, "MiniMaxM2ForCausalLM");
 }
 
 /// Layer norms with biases, and biases of attention and head.
@@ -179,6 +204,11 @@ void read_hunyuan_moe(ConfigReader& in, ModelSpec& model) {
   model.qk_norm = in.flag_or("use_qk_norm", true);
   model.dense_layers = count_or_none(in, "moe_layer_num_skipped");
   in.has("attention_head_dim");
+  for (const char* unread :
+       {"cla_share_factor", "enable_lm_head_fp32", "im_end_id", "im_newline_id", "im_start_id",
+        "mask_init_id", "num_media_embeds", "org_vocab_size", "pad_id", "pool_type", "sep_token",
+        "position_embedding_xdrope", "xdrope_section"})
+    in.ignore(unread, "HunYuanMoEV1ForCausalLM");
   if (in.flag_or("moe_drop_tokens", false))
     in.leave_out("moe_drop_tokens", "drops tokens, which is not simulated here", "");
 }

@@ -136,6 +136,8 @@ struct NamedReader {
 /// Those from qwen2_vl on are the language models of vision-language models.
 constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
                                NamedReader{"arcee", read_arcee},
+                               NamedReader{"bailing_moe", read_bailing_moe},
+                               NamedReader{"bailing_moe_v2", read_bailing_moe},
                                NamedReader{"bamba", read_bamba},
                                NamedReader{"deepseek", read_deepseek_moe},
                                NamedReader{"dots1", read_dots1},
@@ -175,6 +177,7 @@ constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
                                NamedReader{"gemma2", read_gemma2},
                                NamedReader{"gemma3_text", read_gemma3},
                                NamedReader{"glm4_moe", read_glm4_moe},
+                               NamedReader{"glm4_moe_lite", read_deepseek_v3},
                                NamedReader{"gpt_neox", read_gpt_neox},
                                NamedReader{"gpt_oss", read_gpt_oss},
                                NamedReader{"gptj", read_gptj},
@@ -212,10 +215,13 @@ struct Reason {
 };
 
 constexpr std::array kReasons{
-    Reason{"latent attention of another make",
-           " deepseek_v32 minicpm3 longcat_flash glm4_moe_lite "},
-    Reason{"experts that all tokens share", " aria bailing_moe bailing_moe_v2 "},
-    Reason{"attention in windows, with more that no family has", " gemma3n gpt_neo "},
+    Reason{"an indexer chooses the tokens that its latent attention sees",
+           " deepseek_v32 glm_moe_dsa "},
+    Reason{"latent attention of another make", " minicpm3 longcat_flash "},
+    Reason{"experts that all tokens share", " aria "},
+    Reason{"embeddings of each layer, and several streams between layers (AltUp, LAuReL)",
+           " gemma3n gemma3n_text "},
+    Reason{"attention in windows, with more that no family has", " gpt_neo "},
     Reason{"layers of state spaces or linear attention",
            " mamba mamba2 falcon_mamba jamba zamba zamba2 qwen3_5 kimi_linear "
            "recurrent_gemma rwkv lfm2 lfm2_moe minimax plamo2 hymba "},
@@ -230,7 +236,7 @@ constexpr std::array kReasons{
     Reason{"an image model: family vision takes it by its architecture, not by a config.json",
            " vit deit swin swinv2 convnext resnet beit clip clip_vision_model siglip "}};
 
-constexpr std::array<std::pair<std::string_view, const char*>, 44> kArchitectures{
+constexpr std::array<std::pair<std::string_view, const char*>, 45> kArchitectures{
     {{"BaichuanFor", "baichuan"},
      {"BaiChuanFor", "baichuan"},
      {"Cohere2For", "cohere2"},
@@ -244,6 +250,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 44> kArchitecture
      {"Gemma2For", "gemma2"},
      {"Gemma3ForCausalLM", "gemma3_text"},
      {"Glm4MoeFor", "glm4_moe"},
+     {"Glm4MoeLiteFor", "glm4_moe_lite"},
      {"GPTNeoXFor", "gpt_neox"},
      {"GptOssFor", "gpt_oss"},
      {"GPTJFor", "gptj"},

@@ -39,10 +39,17 @@ void read_mamba(ConfigReader& in, ModelSpec& model, const MambaKeys& keys) {
   in.has(keys.expand);
   in.has(keys.chunk);
   in.approximate("the kernels of Mamba-2 layers were never measured");
-  for (const char* within :
-       {"mamba_hidden_act", "use_mamba_kernels", "time_step_floor", "time_step_limit",
-        "time_step_max", "time_step_min", "time_step_rank", "mamba_dt_limit"})
+  for (const char* within : {"mamba_hidden_act", "use_mamba_kernels", "time_step_floor",
+                             "time_step_limit", "time_step_max", "time_step_min", "time_step_rank",
+                             "mamba_dt_limit", "mamba_ssm_cache_dtype"})
     in.has(within);
+}
+
+/// A model of the family whose layers all attend: what its file says of Mamba-2 sizes nothing.
+void pass_over_mamba(ConfigReader& in, const MambaKeys& keys) {
+  for (const char* key : {keys.heads, keys.head_dim, keys.state, keys.groups, keys.taps,
+                          keys.conv_bias, keys.projection_bias, keys.expand, keys.chunk})
+    in.has(key);
 }
 
 /// Layers of a mixer and a feed-forward each are two of one branch.
@@ -105,13 +112,17 @@ void read_granite_hybrid(ConfigReader& in, ModelSpec& model) {
       in.fail("layer_types", "has " + ConfigReader::shown(type), "known: mamba, attention");
     mixers += type == "attention" ? layer_letter::kAttention : layer_letter::kMamba;
   }
-  set_pairs(model, mixers, model.experts > 0 ? layer_letter::kExperts : layer_letter::kFeedForward);
+  const bool all_attend = mixers.find(layer_letter::kMamba) == std::string::npos;
+  if (!all_attend)
+    set_pairs(model, mixers,
+              model.experts > 0 ? layer_letter::kExperts : layer_letter::kFeedForward);
   const std::string positions = in.text_or("position_embedding_type", "rope");
   if (positions == "nope")
     model.attention_pattern = attention_letter::kWithoutPositions;
   else if (positions != "rope")
     in.fail("position_embedding_type", "is " + positions, "known: nope, rope");
   in.has("normalization_function");
+  if (all_attend) return pass_over_mamba(in, kOfBamba);
   read_mamba(in, model, kOfBamba);
 }
 

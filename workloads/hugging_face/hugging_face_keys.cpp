@@ -61,6 +61,7 @@ constexpr std::array kRules{
     Rule{"residual_dropout", "0", kDropout},
     Rule{"embed_dropout", "0", kDropout},
     Rule{"embedding_dropout", "0", kDropout},
+    Rule{"output_dropout", "0", kDropout},
     Rule{"use_rotary_pos_emb", "true", "takes positions away, which is not simulated"},
     Rule{"use_bidirectional_attention", "false",
          "lets tokens see those behind them, which is not simulated"},
@@ -122,6 +123,7 @@ constexpr std::string_view kHarmless =
     "problem_type task_specific_params initializer_range initializer_factor init_std init_config "
     "init_method rms_norm_eps layer_norm_eps layer_norm_epsilon norm_epsilon norm_eps norm_type "
     "rope_theta rope_local_base_freq original_max_position_embeddings rope_interleaved "
+    "rope_interleave "
     "classifier_dropout cache_implementation summary_activation summary_first_dropout "
     "summary_proj_to_labels summary_type summary_use_proj predict_special_tokens n_ctx "
     "directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers "
@@ -154,7 +156,7 @@ const Rule* rule_of(const std::string& key) {
 bool is_only_stored(ConfigReader& in, const std::string& key, const json& value) {
   if (key != "quantization_config" || !value.is_object()) return false;
   const json method = value.value("quant_method", json());
-  if (method != "fp8" && method != "mxfp4") return false;
+  if (method != "fp8" && method != "mxfp4" && method != "compressed-tensors") return false;
   in.approximate(in.prefix() + key + ": weights that are stored as " + method.get<std::string>() +
                  " are trained in the step's precision");
   return true;

@@ -63,6 +63,10 @@ void read_deepseek_v3(ConfigReader& in, ModelSpec& model);
 void read_glm4_moe(ConfigReader& in, ModelSpec& model);
 void read_gpt_oss(ConfigReader& in, ModelSpec& model);
 void read_qwen2_moe(ConfigReader& in, ModelSpec& model);
+/// first_k_dense_replace.
+void set_dense_layers(ConfigReader& in, ModelSpec& model);
+/// n_group and topk_group of the `experts`.
+void set_groups(ConfigReader& in, ModelSpec& model, const char* experts);
 /// n_routed_experts, shared ones of the same size, dense layers ahead, groups.
 void read_deepseek_experts(ConfigReader& in, ModelSpec& model);
 /// num_nextn_predict_layers.
@@ -73,6 +77,7 @@ void set_further_layers(ConfigReader& in, ModelSpec& model, const char* key);
 std::int64_t count_or_none(ConfigReader& in, const char* key);
 // hugging_face_experts.cpp
 void read_llama4(ConfigReader& in, ModelSpec& model);
+void read_bailing_moe(ConfigReader& in, ModelSpec& model);
 void read_deepseek_moe(ConfigReader& in, ModelSpec& model);
 void read_dots1(ConfigReader& in, ModelSpec& model);
 void read_olmoe(ConfigReader& in, ModelSpec& model);

@@ -22,21 +22,29 @@ std::int64_t count_or_none(ConfigReader& in, const char* key) {
   return value.is_null() || value == 0 ? 0 : in.dimension(key);
 }
 
+void set_dense_layers(ConfigReader& in, ModelSpec& model) {
+  model.dense_layers = count_or_none(in, "first_k_dense_replace");
+  if (model.dense_layers >= model.layers)
+    in.fail("first_k_dense_replace", "leaves no layer experts", "use fewer than num_hidden_layers");
+}
+
+void set_groups(ConfigReader& in, ModelSpec& model, const char* experts) {
+  const std::int64_t groups = count_or_none(in, "n_group");
+  model.router_groups = groups > 1 ? groups : 0;
+  if (groups > 1) in.require_divisor("n_group", groups, experts, model.experts);
+  const std::int64_t kept = count_or_none(in, "topk_group");
+  if (kept > std::max<std::int64_t>(groups, 1))
+    in.fail("topk_group", "= " + std::to_string(kept) + " exceeds n_group", "check both");
+}
+
 /// Shared experts are so many of the routed ones' size side by side.
 void read_deepseek_experts(ConfigReader& in, ModelSpec& model) {
   read_experts(in, model, "n_routed_experts");
   model.shared_ffn = count_or_none(in, "n_shared_experts") * model.expert_ffn;
-  model.dense_layers = count_or_none(in, "first_k_dense_replace");
-  if (model.dense_layers >= model.layers)
-    in.fail("first_k_dense_replace", "leaves no layer experts", "use fewer than num_hidden_layers");
+  set_dense_layers(in, model);
   if (in.dimension_or("moe_layer_freq", 1) != 1)
     in.fail("moe_layer_freq", "is not 1", "layers behind the first ones all have experts");
-  const std::int64_t groups = count_or_none(in, "n_group");
-  model.router_groups = groups > 1 ? groups : 0;
-  if (groups > 1) in.require_divisor("n_group", groups, "n_routed_experts", model.experts);
-  const std::int64_t kept = count_or_none(in, "topk_group");
-  if (kept > std::max<std::int64_t>(groups, 1))
-    in.fail("topk_group", "= " + std::to_string(kept) + " exceeds n_group", "check both");
+  set_groups(in, model, "n_routed_experts");
   for (const char* within : {"topk_method", "routed_scaling_factor", "seq_aux", "aux_loss_alpha",
                              "ep_size", "norm_topk_prob"})
     in.has(within);

@@ -30,7 +30,7 @@ std::string letters_of_types(ConfigReader& in, const ModelSpec& model) {
   std::string letters;
   for (const json& type : list_of_layers(in, model, "layer_types")) {
     const bool window = type == "sliding_attention" || type == "chunked_attention";
-    if (!window && type != "full_attention") {
+    if (!window && type != "full_attention" && type != "attention") {
       in.leave_out("layer_types", "has " + ConfigReader::shown(type) + ", which is not simulated",
                    "");
       return "";

@@ -2,12 +2,30 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/scenario/rules/framework_rules.h"
 #include "workloads/families/modules.h"
 #include "workloads/model_features.h"
 
 namespace tessera {
+namespace {
+
+constexpr const char* kHiddenDropout = "hidden_dropout";
+
+/// In inference nothing is dropped.
+std::vector<std::string> fields_of_step(const ModelSpec& model, const StepOptions& step) {
+  std::vector<std::string> fields = fields_of_megatron_alone(model, step.sequence_length);
+  if (step.mode == StepMode::inference) std::erase(fields, kHiddenDropout);
+  return fields;
+}
+
+std::string way_out(const std::string& field) {
+  return field == kHiddenDropout ? "use 0, as its code has it, or framework: megatron"
+                                 : "use framework: megatron";
+}
+
+}  // namespace
 
 /// Under Hugging Face's modules.
 void FrameworkRules::check_adapters_of_peft() {
@@ -111,9 +129,9 @@ void FrameworkRules::check_packed_attention() {
   if (model_.family != ModelFamily::llama)
     fail("training.framework", step_.framework.name + " trains Llama models only",
          "use framework: megatron");
-  for (const std::string& field : fields_of_megatron_alone(model_, step_.sequence_length))
+  for (const std::string& field : fields_of_step(model_, step_))
     fail("model." + field, "is not simulated with the modules of " + step_.framework.name,
-         "use framework: megatron");
+         way_out(field));
   for (const auto& [field, given] :
        {std::pair{"qk_norm", model_.qk_norm}, std::pair{"qkv_bias", model_.qkv_bias},
         std::pair{"experts", model_.experts > 0}}) {
@@ -130,9 +148,9 @@ void FrameworkRules::check_packed_attention() {
 }
 
 void FrameworkRules::check_megatron_alone() {
-  for (const std::string& field : fields_of_megatron_alone(model_, step_.sequence_length))
+  for (const std::string& field : fields_of_step(model_, step_))
     fail("model." + field, "is not simulated with the modules of " + step_.framework.name,
-         "use framework: megatron");
+         way_out(field));
 }
 
 }  // namespace tessera

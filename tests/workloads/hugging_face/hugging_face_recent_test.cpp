@@ -171,6 +171,93 @@ TEST(HuggingFaceRecent, GraniteHybridsAreTwoLayersOfOneBranchEach) {
   EXPECT_EQ(parameter_count(dense), 100 * 64 + 64 + 4 * 64 + mamba + attention + 2 * 3 * 64 * 48);
 }
 
+/// GLM-4.7 Flash: DeepSeek-V3's attention with heads of 256. Its file counts 31,221,488,576: a
+/// layer behind the last (21,763,328 + 613,548,096 + a projection and three norms of 8,394,752),
+/// and that layer's own embedding and head (634,388,480), are in it as well.
+TEST(HuggingFaceRecent, LatentAttentionOfGlm) {
+  const ModelSpec model = model_of("glm4_moe_lite", R"("num_hidden_layers": 47,
+    "hidden_size": 2048, "num_attention_heads": 20, "num_key_value_heads": 20,
+    "intermediate_size": 10240, "moe_intermediate_size": 1536, "vocab_size": 154880,
+    "q_lora_rank": 768, "kv_lora_rank": 512, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64,
+    "v_head_dim": 256, "n_routed_experts": 64, "n_shared_experts": 1, "num_experts_per_tok": 4,
+    "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1, "topk_method": "noaux_tc",
+    "norm_topk_prob": true, "routed_scaling_factor": 1.8, "num_nextn_predict_layers": 1,
+    "partial_rotary_factor": 1.0, "attention_bias": false, "tie_word_embeddings": false)");
+  EXPECT_EQ(parameter_count(model),
+            31'221'488'576 - (21'763'328 + 613'548'096 + 8'394'752) - 634'388'480);
+  EXPECT_EQ(model.mtp_layers, 1);
+  EXPECT_TRUE(model.router_sigmoid && model.router_bias);
+}
+
+std::string ling_mini(const std::string& more = "") {
+  return R"("num_hidden_layers": 20, "hidden_size": 2048, "num_attention_heads": 16,
+    "num_key_value_heads": 4, "head_dim": 128, "intermediate_size": 5120,
+    "moe_intermediate_size": 512, "vocab_size": 157184, "num_experts": 256,
+    "num_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 1, "n_group": 8,
+    "topk_group": 4, "partial_rotary_factor": 0.5, "score_function": "sigmoid",
+    "moe_router_enable_expert_bias": true, "router_dtype": "fp32", "use_qk_norm": true,
+    "use_bias": false, "use_qkv_bias": false, "use_rmsnorm": true, "embedding_dropout": 0.0,
+    "output_dropout": 0.0, "num_nextn_predict_layers": 0, "tie_word_embeddings": false)" +
+         more;
+}
+
+TEST(HuggingFaceRecent, GroupedQueriesAheadOfLingsExperts) {
+  const ModelSpec model = model_of("bailing_moe", ling_mini());
+  EXPECT_EQ(parameter_count(model), 16'255'643'392);
+  EXPECT_EQ(model.router_groups, 8);
+  EXPECT_EQ(model.rope_dim, 64);
+  EXPECT_TRUE(model.router_sigmoid && model.router_bias && model.qk_norm);
+  EXPECT_FALSE(model.qkv_bias || model.output_bias);
+}
+
+TEST(HuggingFaceRecent, WhatLingsFileSaysAndNoFamilyHasIsRefused) {
+  EXPECT_THAT(error_of("bailing_moe_v2", ling_mini(R"(, "output_dropout": 0.1)")),
+              HasSubstr("output_dropout = 0.1 is a dropout that is not simulated"));
+  EXPECT_THAT(error_of("bailing_moe", ling_mini(R"(, "n_group": 7)")),
+              HasSubstr("n_group = 7 does not divide num_experts = 256"));
+  EXPECT_THAT(error_of("bailing_moe", ling_mini(R"(, "topk_group": 9)")),
+              HasSubstr("topk_group = 9 exceeds n_group; check both"));
+}
+
+/// Granite 4.0 Micro has the keys of Mamba-2 and no such layer.
+TEST(HuggingFaceRecent, AGraniteOfAttentionAloneIsNoHybrid) {
+  std::string layers;
+  for (int i = 0; i < 40; ++i) layers += i > 0 ? ", \"attention\"" : "\"attention\"";
+  const HuggingFaceModel micro = read("granitemoehybrid", R"("num_hidden_layers": 40,
+    "hidden_size": 2560, "num_attention_heads": 40, "num_key_value_heads": 8,
+    "intermediate_size": 8192, "shared_intermediate_size": 8192, "vocab_size": 100352,
+    "num_local_experts": 0, "num_experts_per_tok": 0, "attention_multiplier": 0.015625,
+    "embedding_multiplier": 12, "residual_multiplier": 0.22, "logits_scaling": 10,
+    "mamba_n_heads": 80, "mamba_d_state": 256, "mamba_d_conv": 4, "mamba_conv_bias": true,
+    "position_embedding_type": "rope", "tie_word_embeddings": true, "layer_types": [)" +
+                                                              layers + "]");
+  EXPECT_EQ(parameter_count(micro.model), 3'402'836'480);
+  EXPECT_EQ(micro.model.layer_pattern, "");
+  EXPECT_EQ(micro.model.layers, 40);
+  EXPECT_TRUE(micro.approximations.empty());
+}
+
+/// Left from files of other models: transformers' code for these reads none of them.
+TEST(HuggingFaceRecent, KeysThatTheCodeDoesNotReadAreIgnoredByName) {
+  const std::string sizes = R"("num_hidden_layers": 2, "hidden_size": 64,
+    "num_attention_heads": 4, "head_dim": 16, "intermediate_size": 128, "vocab_size": 100, )";
+  EXPECT_THAT(
+      read("hunyuan_v1_moe", sizes + R"("num_experts": 4, "moe_topk": [2, 2],
+    "enable_lm_head_fp32": true)")
+          .harmless,
+      Contains(HasSubstr("enable_lm_head_fp32 (HunYuanMoEV1ForCausalLM does not read it)")));
+  EXPECT_THAT(read("minimax_m2", sizes + R"("num_local_experts": 4, "num_experts_per_tok": 2,
+    "mlp_intermediate_size": 512)")
+                  .harmless,
+              Contains(HasSubstr("mlp_intermediate_size (MiniMaxM2ForCausalLM does not")));
+}
+
+TEST(HuggingFaceRecent, ModelsWithoutAFamilySayWhatIsMissing) {
+  EXPECT_THAT(error_of("deepseek_v32", "\"index_topk\": 2048"),
+              HasSubstr("an indexer chooses the tokens that its latent attention sees"));
+  EXPECT_THAT(error_of("gemma3n_text", "\"laurel_rank\": 64"), HasSubstr("AltUp, LAuReL"));
+}
+
 TEST(HuggingFaceRecent, T5) {
   const std::string base = R"("d_model": 768, "d_kv": 64, "num_heads": 12, "num_layers": 12,
     "vocab_size": 32128, "n_positions": 512, "is_encoder_decoder": true, )";
@@ -194,6 +281,9 @@ TEST(HuggingFaceRecent, StoredFormatsAreSaidAndWeightsInFewBitsRefused) {
     "quantization_config": )";
   EXPECT_THAT(read("llama", fields + R"({"quant_method": "fp8"})").approximations,
               Contains(HasSubstr("stored as fp8 are trained in the step's precision")));
+  EXPECT_THAT(read("llama", fields + R"({"quant_method": "compressed-tensors"})").approximations,
+              Contains(HasSubstr("stored as compressed-tensors")))
+      << "Kimi K2 Thinking";
   EXPECT_THAT(error_of("llama", fields + R"({"quant_method": "gptq", "bits": 4})"),
               HasSubstr("config.json:4: quantization_config = an object says that weights are "
                         "quantized"));

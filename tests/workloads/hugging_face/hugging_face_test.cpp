@@ -146,7 +146,8 @@ TEST(HuggingFaceConfig, RefusesMptThatTransformersDoesNotRun) {
 TEST(HuggingFaceConfig, UnknownModelTypeNamesTheSupportedOnes) {
   const std::string error = error_of(R"({"model_type": "odd"})");
   EXPECT_THAT(error, HasSubstr("config.json:1: model_type \"odd\" is unknown; supported: arcee, "
-                               "baichuan, bamba, bert, bloom, cohere, cohere2, deepseek"));
+                               "baichuan, bailing_moe, bailing_moe_v2, bamba, bert, bloom, cohere, "
+                               "cohere2, deepseek"));
   EXPECT_THAT(error, HasSubstr("t5"));
   EXPECT_THAT(error, ::testing::Not(HasSubstr("_vl")));
   EXPECT_THAT(error_of("{}"), HasSubstr("model_type is missing"));
@@ -219,9 +220,9 @@ TEST(HuggingFaceConfig, WellKnownModelsThatAreNotSimulatedSayWhy) {
     return error_of(llama("\"a\": 1", model_type));
   };
   EXPECT_THAT(why("deepseek_v32"),
-              HasSubstr("\"deepseek_v32\" is not simulated: latent attention"));
-  EXPECT_THAT(why("bailing_moe"), HasSubstr("experts that all tokens share"));
-  EXPECT_THAT(why("gemma3n"), HasSubstr("attention in windows"));
+              HasSubstr("\"deepseek_v32\" is not simulated: an indexer chooses the tokens"));
+  EXPECT_THAT(why("aria"), HasSubstr("experts that all tokens share"));
+  EXPECT_THAT(why("gpt_neo"), HasSubstr("attention in windows"));
   EXPECT_THAT(why("zamba2"), HasSubstr("linear attention"));
   EXPECT_THAT(why("mamba2"), HasSubstr("state spaces"));
   EXPECT_THAT(why("roberta"), HasSubstr("an encoder other than BERT"));
