@@ -51,10 +51,10 @@ void refuse_foreign_trainers(const YamlNode& tree) {
   if (has_any(tree, kScenarioKeys)) return;
   for (const auto& [key, program] : kForeignTrainers)
     if (const YamlEntry* entry = tree.find(key))
-      throw InputError({entry->mark.text(),
-                        std::string(key) + ": a file of " + std::string(program) +
-                            ", which is not read",
-                        kWayOut});
+      throw InputError(
+          {entry->mark.text(),
+           std::string(key) + ": a file of " + std::string(program) + ", which is not read",
+           kWayOut});
 }
 
 YamlNode tree_of(const std::string& file) {

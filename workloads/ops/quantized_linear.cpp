@@ -10,8 +10,8 @@ namespace tessera {
 namespace {
 
 constexpr std::int64_t kCodesPerByte = 2;
-constexpr std::int64_t kPerScale = 64;           // quantize_4bit, blocksize
-constexpr std::int64_t kScalesPerScale = 256;    // quantize_blockwise, of double quantization
+constexpr std::int64_t kPerScale = 64;         // quantize_4bit, blocksize
+constexpr std::int64_t kScalesPerScale = 256;  // quantize_blockwise, of double quantization
 
 constexpr std::int64_t parts(std::int64_t all, std::int64_t each) {
   return (all + each - 1) / each;

@@ -42,8 +42,7 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
   const std::vector<std::string> beyond =
       fields_of_megatron_alone(read.said.model, tokens_of(options));
   const bool adapts = !given.adapter.empty();
-  const bool by_peft =
-      !adapts || stands_beside_layers_of_transformers(read.said.model, options);
+  const bool by_peft = !adapts || stands_beside_layers_of_transformers(read.said.model, options);
   const bool by_transformers = beyond.empty() && by_peft;
   set_framework(draft, options, file.string(), by_transformers ? "hf-eager" : "megatron");
   if (!by_peft && given.framework.empty())

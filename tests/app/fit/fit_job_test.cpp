@@ -54,12 +54,13 @@ TEST_F(FitJobs, FilesOfOtherTrainersAreRefusedByTheirName) {
     }
     return std::string("read");
   };
-  EXPECT_NE(refusal("a.yaml", "lora_r: 8\nbase_model: x/y\n").find("a.yaml:2:1: base_model: a file "
-                                                                  "of axolotl"),
+  EXPECT_NE(refusal("a.yaml", "lora_r: 8\nbase_model: x/y\n")
+                .find("a.yaml:2:1: base_model: a file "
+                      "of axolotl"),
             std::string::npos);
-  EXPECT_NE(refusal("f.yaml", "model_name_or_path: x\nfinetuning_type: lora\n")
-                .find("LLaMA-Factory"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal("f.yaml", "model_name_or_path: x\nfinetuning_type: lora\n").find("LLaMA-Factory"),
+      std::string::npos);
   EXPECT_NE(refusal("t.yaml", "model_name_or_path: x\n").find("TRL"), std::string::npos);
   EXPECT_NE(refusal("train.py", "import lightning\n").find("Python program"), std::string::npos);
 }

@@ -115,9 +115,9 @@ StepOptions quantized(BaseWeights weights) {
 
 // Half a byte a number and 4 bytes for every 64 (QLoRA, section 3): .5625 bytes in place of 2.
 TEST(QuantizedBaseWeights, TakeHalfAByteAndAScaleForEvery64) {
-  EXPECT_EQ(layer(quantized(BaseWeights::nf4)).buffers,
-            layer(adapted()).buffers - Bytes(2 * kWeights) +
-                Bytes(kWeights / 2 + 4 * kWeights / 64));
+  EXPECT_EQ(
+      layer(quantized(BaseWeights::nf4)).buffers,
+      layer(adapted()).buffers - Bytes(2 * kWeights) + Bytes(kWeights / 2 + 4 * kWeights / 64));
 }
 
 // A byte for every 64 numbers, and 4 bytes for every 256 of these: four matrices of 1,024 scales,
