@@ -234,9 +234,8 @@ std::vector<std::string> changes_not_simulated(const Scenario& scenario, bool pl
     lines.emplace_back(
         "an optimizer that runs on the CPU (ZeRO-Offload): cluster.node.host_memory_bandwidth of " +
         scenario.cluster.node.id +
-        " is not known; --set it per socket, to '85 GB/s' for two channels of DDR5-5600, '200 "
-        "GB/s' "
-        "for eight of DDR4-3200");
+        " is not known; --set it per socket, to '85 GB/s' for two channels of DDR5-5600, "
+        "'200 GB/s' for eight of DDR4-3200");
   if (!plans && scenario.memory.planner == MemoryPlanner::off)
     lines.emplace_back(
         "activations or optimizer states in host memory, memory plans: --plans looks at them, for "

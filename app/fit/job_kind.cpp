@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 2> kAccelerateKeys{"compute_environment",
 constexpr std::array<std::string_view, 2> kScenarioKeys{"training", "model"};
 constexpr std::array<std::string_view, 2> kModelKeys{"family", "layers"};
 
-/// Programs whose files name models and datasets, by a key that others do not have.
+/// Programs with files of their own, by a key that no scenario has.
 struct ForeignTrainer {
   std::string_view key, program;
 };
@@ -40,7 +40,7 @@ constexpr std::array<ForeignTrainer, 5> kForeignTrainers{
      {"finetuning_type", "LLaMA-Factory"},
      {"model_name_or_path", "TRL or of Hugging Face's Trainer"},
      {"trainer", "NeMo or Lightning"},
-     {"recipe", "torchtune"}}};
+     {"tokenizer", "torchtune"}}};
 
 constexpr const char* kWayOut =
     "give the model's config.json, or the DeepSpeed or accelerate file that the job uses with "
@@ -48,7 +48,6 @@ constexpr const char* kWayOut =
     "--set (training.lora_rank, training.base_weights, training.recompute)";
 
 void refuse_foreign_trainers(const YamlNode& tree) {
-  if (has_any(tree, kScenarioKeys)) return;
   for (const auto& [key, program] : kForeignTrainers)
     if (const YamlEntry* entry = tree.find(key))
       throw InputError(
