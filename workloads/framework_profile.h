@@ -144,6 +144,7 @@ struct FrameworkProfile {
                                     ///< a kernel per parameter; else passes over lists
   bool split_by_cost = false;       ///< pipeline stages are filled up to their share of the model's
                                     ///< products (workloads/parallel/cost_split.h)
+  bool fills_past_share = false;    ///< and past a share that they meet exactly
   int message_headers = 0;  ///< messages ahead of every tensor between stages that the receiver's
                             ///< host reads
   bool sends_mask = false;  ///< the attention mask travels beside the activations

@@ -129,6 +129,11 @@ CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
   return parts;
 }
 
+Bytes frozen_bytes(const StepOptions& step, const Block& block) {
+  if (offloads_parameters(step)) return Bytes(0);
+  return Bytes(element_bytes(step.formats.parameters) * shard_of(step, block.frozen_parameters));
+}
+
 Bytes persistent_bytes(const StepOptions& step, std::int64_t parameters, std::int64_t experts) {
   return persistent_parts(step, parameters, experts).total();
 }

@@ -78,6 +78,9 @@ Precision block_gradient_format(const StepOptions& step);
 /// Source: PyTorch torch/csrc/distributed/c10d/reducer.cpp, initialize_buckets.
 bool copies_to_buckets(const StepOptions& step);
 
+/// What a rank holds of the frozen weights of `block` that are gathered layer by layer.
+Bytes frozen_bytes(const StepOptions& step, const Block& block);
+
 /// Weights, gradients and optimizer states of a rank that owns `parameters`, between steps. ZeRO's
 /// 2 + 2 + 12 bytes in fp16 with one, two or all of them divided.
 /// `experts`: as for shard_of.

@@ -77,6 +77,13 @@ enum class LoraTargets : std::uint8_t {
   attention,  ///< queries, keys, values and output
 };
 
+/// How frozen weights of linear layers are held. Dettmers et al., "QLoRA", 2023.
+enum class BaseWeights : std::uint8_t {
+  as_parameters,
+  nf4,               ///< 4 bits, and a scale in fp32 for every 64 (bitsandbytes)
+  nf4_double_quant,  ///< scales in 8 bits with one in fp32 for every 256
+};
+
 /// What is run for one step.
 struct StepOptions {
   StepMode mode = StepMode::training;
@@ -110,6 +117,7 @@ struct StepOptions {
   LoraTargets lora_targets = LoraTargets::all;
   std::vector<std::string> lora_modules;  ///< transformers' names (q_proj), each with an adapter of
                                           ///< its own; none: as lora_targets says
+  BaseWeights base_weights = BaseWeights::as_parameters;  ///< of frozen linear layers
   bool dora = false;  ///< adapters turn weights, and a trained number per output stretches them
   HostTable host;     ///< measured; where it has nothing the framework profile's figures hold
   bool segment_per_call = false;  ///< a segment for every kernel, for what tells kernels apart

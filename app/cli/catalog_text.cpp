@@ -40,7 +40,10 @@ std::string gpu_line(const GpuSpec& gpu) {
 }
 
 std::string node_line(const NodeSpec& node, const std::string& id) {
-  return formatted("%-32s %6d  %s\n", id.c_str(), node.gpu_count, node.gpu.id.c_str());
+  return formatted("%-32s %6d %6d %8s %9s  %s\n", id.c_str(), node.gpu_count, node.sockets,
+                   figure_cell(static_cast<double>(node.host_memory.value()), 0x1p30).c_str(),
+                   figure_cell(node.host_memory_bandwidth.value(), 1e9).c_str(),
+                   node.gpu.id.c_str());
 }
 
 std::string cluster_line(const ClusterSpec& cluster, const std::string& id) {
@@ -57,7 +60,8 @@ std::string head_of(CatalogKind kind) {
       return formatted("%-26s %9s %8s %7s %7s %7s %8s\n", "model", "10^9 par.", "active", "layers",
                        "hidden", "heads", "vocab");
     case CatalogKind::nodes:
-      return formatted("%-32s %6s  %s\n", "node", "GPUs", "of");
+      return formatted("%-32s %6s %6s %8s %9s  %s\n", "node", "GPUs", "CPUs", "host GiB",
+                       "GB/s each", "of");
     case CatalogKind::clusters:
       return formatted("%-32s %6s %6s  %s\n", "cluster", "GPUs", "nodes", "of");
     default:

@@ -15,6 +15,11 @@ std::string setting(const std::string& path, std::int64_t value) {
   return path + "=" + std::to_string(value);
 }
 
+/// The profile's frozen weights may be bitsandbytes'.
+bool has_four_bit_weights(const StepOptions& step) {
+  return step.framework.modules == ModuleTree::hugging_face && !step.framework.fused_gate;
+}
+
 class SingleChanges {
  public:
   explicit SingleChanges(const Scenario& scenario) : scenario_(scenario), step_(scenario.step) {}
@@ -149,9 +154,16 @@ class SingleChanges {
   }
 
   void add_adapters() {
-    if (step_.lora_rank > 0 || scenario_.model.family == ModelFamily::vision) return;
-    add("LoRA of rank 16 (trains adapters alone)", ChangeKind::adapters, {"training.lora_rank=16"},
-        6);
+    if (scenario_.model.family == ModelFamily::vision) return;
+    const std::string rank = "training.lora_rank=16";
+    const std::string four_bit = "training.base_weights=nf4_double_quant";
+    if (step_.lora_rank == 0)
+      add("LoRA of rank 16 (trains adapters alone)", ChangeKind::adapters, {rank}, 6);
+    if (!has_four_bit_weights(step_)) return;
+    if (step_.lora_rank == 0)
+      add("QLoRA of rank 16 (weights in 4 bit)", ChangeKind::adapters, {rank, four_bit}, 7);
+    else if (step_.base_weights == BaseWeights::as_parameters)
+      add("frozen weights in 4 bit (QLoRA)", ChangeKind::adapters, {four_bit}, 4);
   }
 
   const Scenario& scenario_;
@@ -220,15 +232,18 @@ std::vector<std::string> changes_not_simulated(const Scenario& scenario, bool pl
   const bool has_bandwidth = scenario.cluster.node.host_memory_bandwidth > BytesPerSecond(0);
   if (!has_bandwidth)
     lines.emplace_back(
-        "an optimizer that runs on the CPU (ZeRO-Offload): cluster.node.host_memory_bandwidth is "
-        "not known");
+        "an optimizer that runs on the CPU (ZeRO-Offload): cluster.node.host_memory_bandwidth of " +
+        scenario.cluster.node.id +
+        " is not known; --set it per socket, to '85 GB/s' for two channels of DDR5-5600, "
+        "'200 GB/s' for eight of DDR4-3200");
   if (!plans && scenario.memory.planner == MemoryPlanner::off)
     lines.emplace_back(
         "activations or optimizer states in host memory, memory plans: --plans looks at them, for "
         "seconds");
-  for (const char* line : {"weights in 4 bit under adapters (QLoRA): no such format",
-                           "offload to NVMe (ZeRO-Infinity): host memory alone"})
-    lines.emplace_back(line);
+  if (!has_four_bit_weights(scenario.step))
+    lines.emplace_back(
+        "weights in 4 bit under adapters (QLoRA): of Hugging Face's modules (hf-eager) alone");
+  lines.emplace_back("offload to NVMe (ZeRO-Infinity): host memory alone");
   return lines;
 }
 

@@ -31,6 +31,31 @@ constexpr std::array<std::string_view, 2> kAccelerateKeys{"compute_environment",
 constexpr std::array<std::string_view, 2> kScenarioKeys{"training", "model"};
 constexpr std::array<std::string_view, 2> kModelKeys{"family", "layers"};
 
+/// Programs with files of their own, by a key that no scenario has.
+struct ForeignTrainer {
+  std::string_view key, program;
+};
+constexpr std::array<ForeignTrainer, 5> kForeignTrainers{
+    {{"base_model", "axolotl"},
+     {"finetuning_type", "LLaMA-Factory"},
+     {"model_name_or_path", "TRL or of Hugging Face's Trainer"},
+     {"trainer", "NeMo or Lightning"},
+     {"tokenizer", "torchtune"}}};
+
+constexpr const char* kWayOut =
+    "give the model's config.json, or the DeepSpeed or accelerate file that the job uses with "
+    "--model, and what else it says by --framework hf-eager, --micro-batch, --sequence-length and "
+    "--set (training.lora_rank, training.base_weights, training.recompute)";
+
+void refuse_foreign_trainers(const YamlNode& tree) {
+  for (const auto& [key, program] : kForeignTrainers)
+    if (const YamlEntry* entry = tree.find(key))
+      throw InputError(
+          {entry->mark.text(),
+           std::string(key) + ": a file of " + std::string(program) + ", which is not read",
+           kWayOut});
+}
+
 YamlNode tree_of(const std::string& file) {
   const auto origin = std::make_shared<Origin>(Origin{shown_path(file), "", true});
   return parse_yaml(read_text_file(file), origin);
@@ -48,6 +73,7 @@ JobKind kind_of_json(const std::string& file) {
 JobKind kind_of_yaml(const std::string& file) {
   const YamlNode tree = tree_of(file);
   if (has_any(tree, kAccelerateKeys)) return JobKind::accelerate;
+  refuse_foreign_trainers(tree);
   const bool is_model = has_any(tree, kModelKeys) && !has_any(tree, kScenarioKeys);
   return is_model ? JobKind::model : JobKind::scenario;
 }
@@ -76,6 +102,8 @@ JobKind job_kind(const std::string& what, const Catalog& catalog) {
   const std::string extension = fs::path(what).extension().string();
   if (extension == ".json") return kind_of_json(what);
   if (extension == ".yaml" || extension == ".yml") return kind_of_yaml(what);
+  if (extension == ".py")
+    throw InputError({shown_path(what), "is a Python program, which is not run", kWayOut});
   if (extension == ".toml") return JobKind::torchtitan;
   return JobKind::megatron;
 }

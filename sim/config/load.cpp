@@ -18,6 +18,7 @@
 #include "sim/config/shipped_file.h"
 #include "sim/scenario/attention_choice.h"
 #include "sim/scenario/rules/check_scenario.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -100,16 +101,34 @@ auto load_hardware(const std::string& id_or_file, const Catalog& catalog, Conver
 }
 
 /// The scenario of a resolved tree. Throws InputError with `problems` and its own.
-/// What peft does otherwise by default. A file that was written out has the line already.
-void add_adapter_approximation(Scenario& scenario) {
-  const StepOptions& step = scenario.step;
-  const bool has_peft_in_16_bit = step.lora_rank > 0 && step.precision != Precision::fp32 &&
-                                  step.framework.modules == ModuleTree::hugging_face;
-  const std::string line =
-      "adapters in the precision of the step, as with "
-      "autocast_adapter_dtype=False; peft's default keeps them in fp32";
+/// What peft and bitsandbytes do otherwise by default.
+std::vector<std::string> adapter_approximations(const StepOptions& step) {
+  std::vector<std::string> lines;
+  if (step.lora_rank == 0 || step.framework.modules != ModuleTree::hugging_face) return lines;
+  if (step.precision != Precision::fp32)
+    lines.emplace_back(
+        "adapters in the precision of the step, as with autocast_adapter_dtype=False; peft's "
+        "default keeps them in fp32");
+  if (gathers_units(step))
+    lines.emplace_back(
+        "frozen weights and adapters of a layer are gathered together, as by fully_shard; FSDP 1 "
+        "under peft's policy wraps each adapter apart. No measured step was at hand");
+  if (step.base_weights == BaseWeights::as_parameters) return lines;
+  lines.emplace_back(
+      "4-bit weights become 16-bit ones at the rate of a pass over memory: bitsandbytes' kernels "
+      "were never measured");
+  if (step.formats.parameters != Precision::fp32)
+    lines.emplace_back(
+        "norms, embedding and head as mixed_precision.parameters says; peft's "
+        "prepare_model_for_kbit_training makes them fp32");
+  return lines;
+}
+
+/// A file that was written out has the lines already.
+void add_adapter_approximations(Scenario& scenario) {
   auto& known = scenario.approximations;
-  if (has_peft_in_16_bit && std::ranges::find(known, line) == known.end()) known.push_back(line);
+  for (const std::string& line : adapter_approximations(scenario.step))
+    if (std::ranges::find(known, line) == known.end()) known.push_back(line);
 }
 
 Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemList& problems) {
@@ -123,7 +142,7 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
   add_rule_problems(check_fields(scenario), "", marks, mark, problems);
   if (problems.empty()) add_rule_problems(check_framework(scenario), "", marks, mark, problems);
   problems.throw_if_any();
-  add_adapter_approximation(scenario);
+  add_adapter_approximations(scenario);
   return scenario;
 }
 

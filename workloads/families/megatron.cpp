@@ -261,7 +261,8 @@ ModelGraph decoder_graph(const ModelSpec& model, const StepOptions& step,
 void split_graph_by_cost(const ModelSpec& model, const StepOptions& step,
                          const MegatronModel& megatron, ModelGraph& graph) {
   constexpr std::size_t kHead = 2;
-  CostSplit split = split_by_cost(model, step.layout.pipeline).value();
+  CostSplit split =
+      split_by_cost(model, step.layout.pipeline, step.framework.fills_past_share).value();
   graph.blocks_of_parts = std::move(split.blocks);
   if (!split.loss_apart) return;
   graph.blocks[kHead] =

@@ -30,6 +30,9 @@ inline TapeOptions tape_options(const StepOptions& step) {
   options.reorders_images =
       !step.framework.channels_last && step.framework.kernels == KernelMode::eager;
   options.frozen = step.lora_rank > 0;
+  options.gathers_frozen = gathers_units(step);
+  options.quantizes = step.base_weights != BaseWeights::as_parameters;
+  options.quantizes_scales = step.base_weights == BaseWeights::nf4_double_quant;
   options.products_accumulate = step.framework.products_accumulate && !scatters_gradients(step);
   return options;
 }

@@ -65,6 +65,8 @@ struct Block {
   std::int64_t cast_parameters = 0;    ///< of these, weights of which both orders are kept in the
                                        ///< format of products
   int parameter_tensors = 0;
+  std::int64_t frozen_parameters = 0;   ///< elements beside `parameters` that nothing trains, held
+                                        ///< and gathered as those are; elsewhere in `buffers`
   std::int64_t partial_parameters = 0;  ///< of `parameters`: tensor-parallel ranks hold the same,
                                         ///< each with the gradient of its part of the sequence
   bool waits_on_host = false;           ///< what it saved is copied to host memory and back

@@ -29,7 +29,10 @@ struct TapeOptions {
   bool casts_both_orders = true;   ///< FP8: one cast writes a matrix by rows and by columns
   bool gathers_fp8 = false;        ///< FP8: weights of products come as such
   bool keeps_cast_weights = false;   ///< FP8: copies of weights are made once per step, and kept
-  bool frozen = false;               ///< parameters are buffers that nothing trains, but adapters
+  bool frozen = false;               ///< nothing trains parameters but adapters: they are buffers,
+  bool gathers_frozen = false;       ///< or Block::frozen_parameters
+  bool quantizes = false;            ///< frozen weights of linear layers are held in 4 bits,
+  bool quantizes_scales = false;     ///< their scales in 8
   bool joins_in_place = false;       ///< FrameworkProfile::gradients_join_in_place
   bool reentrant = false;            ///< FrameworkProfile::reentrant_checkpoints
   bool python_functions = false;     ///< FrameworkProfile::python_functions
@@ -160,6 +163,8 @@ class Tape {
   bool keeps_cast_weights() const { return options_.keeps_cast_weights; }
   bool reorders_images() const { return options_.reorders_images; }
   bool gathers_fp8() const { return options_.gathers_fp8; }
+  bool quantizes() const { return options_.frozen && options_.quantizes; }
+  bool quantizes_scales() const { return options_.quantizes_scales; }
   /// `weight` as FP8 numbers, which it is gathered as.
   Tensor gathered_in_fp8(const Tensor& weight) {
     if (!recomputes_) block_.fp8_parameters += weight.elements();
@@ -219,6 +224,8 @@ class Tape {
   Tensor add_tensor(StorageId storage, StridedShape shape, Precision precision);
   Tensor persistent(const std::string& name, Sizes sizes, Precision precision, TensorRole role);
   Tensor trainable(const std::string& name, Sizes sizes);
+  Tensor frozen_parameter(const std::string& name, const Tensor& tensor);
+  Tensor in_format_of_activations(const std::string& name, const Tensor& tensor);
   /// What `make()` gives, or gave before where a checkpoint runs again.
   Tensor named_leaf(const std::string& name, const std::function<Tensor()>& make);
   Value& value(const Tensor& tensor) {

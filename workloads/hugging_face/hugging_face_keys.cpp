@@ -28,7 +28,8 @@ constexpr const char* kDropout = "is a dropout that is not simulated";
 constexpr const char* kKept = "keeps results of all layers, which is not simulated";
 
 constexpr std::array kRules{
-    Rule{"quantization_config", "", "says that weights are quantized, which is not simulated"},
+    Rule{"quantization_config", "",
+         "says that weights are quantized, which is training.base_weights' under adapters (QLoRA)"},
     Rule{"full_attn_mod", "1", "gives attention that is not simulated"},
     Rule{"interpolate_factor", "1", "gives positions that are not simulated"},
     Rule{"compression_config", "", "says that weights are compressed, which is not simulated"},

@@ -7,6 +7,7 @@
 
 #include "workloads/mixed_precision.h"
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/quantized_linear.h"
 #include "workloads/ops/views.h"
 
 namespace tessera {
@@ -93,6 +94,7 @@ Tensor linear_over_last(Tape& tape, const std::string& name, const Tensor& x, co
 Tensor linear(Tape& tape, const std::string& name, const Tensor& x, std::int64_t out, Bias bias,
               WeightOrder order) {
   const std::int64_t in = x.shape.last();
+  if (tape.quantizes()) return quantized_linear(tape, name, x, out, bias);
   const Tensor weight = tape.parameter(
       name + ".weight", order == WeightOrder::out_in ? Sizes{out, in} : Sizes{in, out});
   if (bias == Bias::none) return linear_over_last(tape, name, x, weight, {.order = order});

@@ -19,7 +19,7 @@ std::int64_t cost_of(Piece piece, const ModelSpec& model) {
   return piece == Piece::logits ? model.vocab * model.hidden : 0;
 }
 
-std::vector<PlacedPiece> placed_pieces(const ModelSpec& model, int stages) {
+std::vector<PlacedPiece> placed_pieces(const ModelSpec& model, int stages, bool past_share) {
   std::vector<PlacedPiece> pieces{{Piece::embedding}};
   pieces.resize(1 + static_cast<std::size_t>(model.layers), {Piece::layer});
   for (const Piece end : {Piece::norm, Piece::logits, Piece::cast, Piece::loss})
@@ -32,7 +32,9 @@ std::vector<PlacedPiece> placed_pieces(const ModelSpec& model, int stages) {
     piece.stage = stage;
     sum += cost_of(piece.piece, model);
     const double share = static_cast<double>(all) * ((stage + 1.0) / stages);
-    if (static_cast<double>(sum) >= share && stage + 1 < stages) ++stage;
+    const auto reached = static_cast<double>(sum);
+    const bool full = past_share ? reached > share : reached >= share;
+    if (full && stage + 1 < stages) ++stage;
   }
   return pieces;
 }
@@ -55,8 +57,8 @@ bool uses_cost_split(const StepOptions& step) {
          step.layout.virtual_stages == 1;
 }
 
-std::optional<CostSplit> split_by_cost(const ModelSpec& model, int stages) {
-  const std::vector<PlacedPiece> pieces = placed_pieces(model, stages);
+std::optional<CostSplit> split_by_cost(const ModelSpec& model, int stages, bool past_share) {
+  const std::vector<PlacedPiece> pieces = placed_pieces(model, stages, past_share);
   const int logits = stage_of(Piece::logits, pieces);
   const int loss = stage_of(Piece::loss, pieces);
   const bool together = stage_of(Piece::norm, pieces) == logits &&

@@ -28,7 +28,7 @@ void StageBuilder::count_memory() {
         count_matrices(graph_.at(position));
       partial_parameters_ += graph_.at(position).partial_parameters;
       expert_parameters_ += graph_.at(position).expert_parameters;
-      buffers += graph_.at(position).buffers;
+      buffers += graph_.at(position).buffers + frozen_bytes(step_, graph_.at(position));
       cast_parameters_ += graph_.at(position).cast_parameters;
     }
   }

@@ -10,6 +10,11 @@ bool reads_weights(const ScheduledPass& pass) {
   return pass.direction != PassDirection::weight_gradient;
 }
 
+/// Elements; what is frozen is gathered with what is trained beside it (fully_shard's groups).
+std::int64_t gathered(const Block& block) {
+  return block.parameters + block.frozen_parameters;
+}
+
 }  // namespace
 
 UnitGathers::UnitGathers(PassLibrary& library, const StepOptions& step, OpQueue& queue)
@@ -29,12 +34,12 @@ bool UnitGathers::is_unit(int position) const {
 
 UnitGathers::Unit UnitGathers::unit(int position) const {
   const Block& block = graph_.at(position);
-  return {parts_of(step_, block.parameters, spread_experts(step_, block)), block.fp8_parameters};
+  return {parts_of(step_, gathered(block), spread_experts(step_, block)), block.fp8_parameters};
 }
 
 UnitGathers::Unit UnitGathers::root_unit(int begin, int end) const {
   std::int64_t parameters = 0;
-  for (int p = begin; p < end; ++p) parameters += is_unit(p) ? 0 : graph_.at(p).parameters;
+  for (int p = begin; p < end; ++p) parameters += is_unit(p) ? 0 : gathered(graph_.at(p));
   return {parts_of(step_, parameters, 0)};
 }
 

@@ -94,6 +94,23 @@ bool is_quick(const std::string& pattern) {
   return repetitions <= 3;
 }
 
+/// Of `options.adapter`.
+YamlNode adapter_tree(const JobOptions& options) {
+  const std::string shown = shown_path(options.adapter);
+  const auto origin = std::make_shared<Origin>(Origin{shown, options.adapter.parent_path(), true});
+  YamlNode tree = parse_yaml(read_text_file(options.adapter), origin);
+  if (tree.kind != YamlNode::Kind::mapping)
+    throw InputError({shown, "holds no JSON object", "give an adapter_config.json of peft"});
+  return tree;
+}
+
+/// DoRA and adapters of models with experts are Megatron's.
+bool is_of_transformers(const YamlNode& adapter, const ModelSpec& model) {
+  const YamlEntry* dora = adapter.find("use_dora");
+  const bool stretches = dora != nullptr && says_something(dora->value);
+  return model.family == ModelFamily::llama && model.experts == 0 && !stretches;
+}
+
 class PeftAdapter {
  public:
   PeftAdapter(YamlNode tree, ScenarioDraft& draft, const ModelSpec& model,
@@ -181,7 +198,8 @@ class PeftAdapter {
     if (fed && model_.experts > 0)
       cannot("target_modules", "has adapters of routed experts, which are not simulated",
              "name the layers of attention alone");
-    draft_.approximate("adapters of queries, keys and values are one, and those of gate and up");
+    if (!options_.framework.starts_with("hf-"))
+      draft_.approximate("adapters of queries, keys and values are one, and those of gate and up");
   }
 
   /// Whether the layers are those that transformers' Llama has, so that a list can say them.
@@ -244,13 +262,12 @@ class PeftAdapter {
 
 }  // namespace
 
+bool stands_beside_layers_of_transformers(const ModelSpec& model, const JobOptions& options) {
+  return is_of_transformers(adapter_tree(options), model);
+}
+
 void set_peft_adapter(ScenarioDraft& draft, const ModelSpec& model, const JobOptions& options) {
-  const std::string shown = shown_path(options.adapter);
-  const auto origin = std::make_shared<Origin>(Origin{shown, options.adapter.parent_path(), true});
-  YamlNode tree = parse_yaml(read_text_file(options.adapter), origin);
-  if (tree.kind != YamlNode::Kind::mapping)
-    throw InputError({shown, "holds no JSON object", "give an adapter_config.json of peft"});
-  PeftAdapter(std::move(tree), draft, model, options).read();
+  PeftAdapter(adapter_tree(options), draft, model, options).read();
 }
 
 }  // namespace tessera

@@ -6,6 +6,9 @@
 
 namespace tessera {
 
+/// Whether Hugging Face's modules run what `options.adapter` puts beside `model`.
+bool stands_beside_layers_of_transformers(const ModelSpec& model, const JobOptions& options);
+
 /// Sets the adapters of `options.adapter`, an adapter_config.json of peft (LoRA and DoRA), beside
 /// `model`. Throws InputError with everything in it that a step depends on and no field expresses;
 /// where `options` are lenient, that is an approximation.

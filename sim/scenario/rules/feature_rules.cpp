@@ -7,6 +7,7 @@
 #include "sim/scenario/rules/framework_rules.h"
 #include "workloads/families/modules.h"
 #include "workloads/model_features.h"
+#include "workloads/sharding.h"
 
 namespace tessera {
 namespace {
@@ -42,6 +43,36 @@ void FrameworkRules::check_adapters_of_peft() {
     fail("training.dora", "is simulated under Megatron", "use framework: megatron, or false");
 }
 
+/// QLoRA.
+void FrameworkRules::check_base_weights() {
+  if (step_.base_weights == BaseWeights::as_parameters) return;
+  const auto refuse = [&](const char* what, const char* hint) {
+    fail("training.base_weights", what, hint);
+  };
+  if (step_.lora_rank == 0)
+    refuse("is of weights that nothing trains, and there are no adapters",
+           "give lora_rank, or use as_parameters");
+  if (step_.framework.modules != ModuleTree::hugging_face)
+    refuse("is simulated under Hugging Face's modules, as bitsandbytes runs it",
+           "use framework: hf-eager, or as_parameters");
+  if (is_cast_for_products(step_.precision))
+    refuse("and a precision below 16 bit are not simulated together",
+           "use precision: bf16, or as_parameters");
+  if (gathers_units(step_))
+    refuse("in 4 bit are not simulated divided over ranks",
+           "use data_parallel.sharding: none, optimizer or gradients, or as_parameters");
+}
+
+/// What of frozen weights that are gathered layer by layer is not simulated.
+void FrameworkRules::check_gathered_adapters() {
+  if (!gathers_units(step_)) return;
+  if (step_.data_parallel.gather_fp8)
+    fail("training.data_parallel.gather_fp8", "of frozen weights is not simulated", "use false");
+  if (step_.layout.experts_apart())
+    fail("training.lora_rank", "of experts that are divided twice is not simulated",
+         "use data_parallel.sharding: none or optimizer, or 0");
+}
+
 /// Linear layers with an adapter each.
 void FrameworkRules::check_adapted_modules() {
   if (step_.lora_modules.empty()) return;
@@ -73,6 +104,7 @@ void FrameworkRules::check_adapted_modules() {
 
 /// Adapters of linear layers; all else is frozen.
 void FrameworkRules::check_adapters() {
+  check_base_weights();
   if (step_.lora_rank == 0) {
     const std::string none = "is of adapters, and there are none";
     if (step_.dora) fail("training.dora", none, "give lora_rank");
@@ -85,10 +117,7 @@ void FrameworkRules::check_adapters() {
   if (step_.framework.modules == ModuleTree::hugging_face) check_adapters_of_peft();
   if (step_.mode != StepMode::training)
     fail("training.lora_rank", "is for mode: training", "use mode: training, or 0");
-  if (step_.data_parallel.sharding != Sharding::none &&
-      step_.data_parallel.sharding != Sharding::optimizer)
-    fail("training.data_parallel.sharding", "of frozen weights is not simulated",
-         "use none or optimizer with training.lora_rank");
+  check_gathered_adapters();
   if (!step_.dora) return;
   if (step_.layout.tensor > 1)
     fail("training.dora", "is not simulated over tensor-parallel ranks, which gather factors",

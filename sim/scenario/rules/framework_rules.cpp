@@ -77,6 +77,7 @@ void FrameworkRules::check_modules() {
         Switch{"scatter_embedding", profile.scatter_embedding, true},
         Switch{"packed_attention", profile.packed_attention, true},
         Switch{"split_by_cost", profile.split_by_cost, true},
+        Switch{"fills_past_share", profile.fills_past_share, true},
         Switch{"weights_in_activation", profile.weights_in_activation, true},
         Switch{"products_per_expert", profile.products_per_expert, true},
         Switch{"fp32_logits", profile.fp32_logits, false},

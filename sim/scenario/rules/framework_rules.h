@@ -36,6 +36,8 @@ class FrameworkRules {
   void check_packed_attention();
   void check_adapters();
   void check_adapters_of_peft();
+  void check_base_weights();
+  void check_gathered_adapters();
   void check_adapted_modules();
   // recipe_rules.cpp
   void check_pattern();

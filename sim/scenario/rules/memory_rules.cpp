@@ -35,11 +35,7 @@ void check_offload(const Scenario& scenario, Problems& problems) {
                         {"memory.planner"}});
   if (planner != MemoryPlanner::cpu_optimizer) return;
   if (host_bandwidth_of_gpu(scenario.cluster.node) <= BytesPerSecond(0))
-    problems.push_back({"cluster.node.host_memory_bandwidth",
-                        "is not known of " + scenario.cluster.node.id +
-                            ": the time of an update by the CPU follows from it",
-                        "give it, per socket, for instance 200 GB/s",
-                        {"memory.planner"}});
+    problems.push_back(unknown_host_bandwidth(scenario.cluster.node, "memory.planner"));
   if (scenario.step.optimizer != OptimizerKind::adam)
     problems.push_back({"training.optimizer",
                         "cpu_optimizer runs Adam",

@@ -15,6 +15,8 @@ void check_precisions(const Scenario& scenario, Problems& problems);
 void check_memory(const Scenario& scenario, Problems& problems);
 /// Of training.offload_optimizer.
 void check_host_update(const Scenario& scenario, Problems& problems);
+/// `other`: the field whose time follows from the bandwidth.
+Problem unknown_host_bandwidth(const NodeSpec& node, const char* other);
 void check_overrides(const Scenario& scenario, Problems& problems);
 /// Fields of a model that its family does not read.
 void check_family_fields(const ModelSpec& model, Problems& problems);

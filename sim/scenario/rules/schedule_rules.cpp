@@ -104,7 +104,7 @@ void FrameworkRules::check_split() {
 
 void FrameworkRules::check_cost_split() {
   const int stages = step_.layout.pipeline;
-  if (!split_by_cost(model_, stages))
+  if (!split_by_cost(model_, stages, step_.framework.fills_past_share))
     fail("parallelism.pipeline",
          std::to_string(stages) + " stages of equal cost leave some without a part of " +
              model_.name + ", or part its logits from the norm ahead of them",

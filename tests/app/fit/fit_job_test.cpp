@@ -45,6 +45,27 @@ TEST_F(FitJobs, FilesAreToldApartByWhatTheyHold) {
   EXPECT_EQ(job_kind(file("run.sh", "torchrun pretrain_gpt.py\n"), catalog), JobKind::megatron);
 }
 
+TEST_F(FitJobs, FilesOfOtherTrainersAreRefusedByTheirName) {
+  const auto refusal = [&](const std::string& name, const std::string& text) {
+    try {
+      job_kind(file(name, text), configs());
+    } catch (const InputError& error) {
+      return error.problems()[0].where + ": " + error.problems()[0].what;
+    }
+    return std::string("read");
+  };
+  EXPECT_NE(refusal("a.yaml", "lora_r: 8\nbase_model: x/y\n")
+                .find("a.yaml:2:1: base_model: a file "
+                      "of axolotl"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal("f.yaml", "model_name_or_path: x\nfinetuning_type: lora\n").find("LLaMA-Factory"),
+      std::string::npos);
+  EXPECT_NE(refusal("t.yaml", "model_name_or_path: x\n").find("TRL"), std::string::npos);
+  EXPECT_NE(refusal("n.yaml", "trainer: {}\nmodel: {}\n").find("NeMo"), std::string::npos);
+  EXPECT_NE(refusal("train.py", "import lightning\n").find("Python program"), std::string::npos);
+}
+
 TEST_F(FitJobs, WhatIsNeitherFileNorIdIsRefusedWithAWayOut) {
   try {
     job_kind("meta-llama/Llama-3-8B", configs());

@@ -15,6 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kLlama = R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
     "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100})";
@@ -73,6 +74,14 @@ TEST(PeftAdapter, BecomesAdaptersUnderMegatron) {
   EXPECT_EQ(fields["training.framework"], "megatron");
   EXPECT_THAT(job.ignored, AllOf(Contains("lora_alpha"), Contains("inference_mode")));
   EXPECT_THAT(job.approximate, Contains(HasSubstr("queries, keys and values are one")));
+}
+
+TEST(PeftAdapter, StandsBesideTheLayersOfTransformersWithoutDora) {
+  const ImportedJob job = import(adapter("\"all-linear\""));
+  EXPECT_EQ(test::leaves_of(job.scenario)["training.framework"], "hf-eager");
+  EXPECT_THAT(job.approximate, Not(Contains(HasSubstr("queries, keys and values are one"))));
+  const ImportedJob experts = import(adapter(kAllOfAttention), false, kMixtral);
+  EXPECT_EQ(test::leaves_of(experts.scenario)["training.framework"], "megatron");
 }
 
 TEST(PeftAdapter, TargetsAreNamesAPatternOrAllLinearLayers) {

@@ -51,6 +51,7 @@ void expect_equal(const FrameworkProfile& a, const FrameworkProfile& b) {
   EXPECT_EQ(a.average_in_sum, b.average_in_sum);
   EXPECT_EQ(a.per_tensor_updates, b.per_tensor_updates);
   EXPECT_EQ(a.split_by_cost, b.split_by_cost);
+  EXPECT_EQ(a.fills_past_share, b.fills_past_share);
   EXPECT_EQ(a.message_headers, b.message_headers);
   EXPECT_EQ(a.sends_mask, b.sends_mask);
   EXPECT_EQ(a.vocabulary_multiple, b.vocabulary_multiple);

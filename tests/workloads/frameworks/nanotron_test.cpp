@@ -148,6 +148,18 @@ TEST(Nanotron, FillsStagesUntilTheirShareOfTheCostIsReached) {
   EXPECT_THAT(split_by_cost(llama(), 4)->blocks, ElementsAre(6, 5, 5, 2));  // embedding, head
 }
 
+// Shares of 10 and 20, of 5, 10, 15 and 20, and of 2.5, 5, 7.5 and so on: 5, 10 and 15 are met.
+TEST(Nanotron, AShareThatIsMetExactlyMayTakeOneLayerMore) {
+  EXPECT_THAT(split_by_cost(llama(), 2, true)->layers, ElementsAre(11, 5));
+  EXPECT_THAT(split_by_cost(llama(), 4, true)->layers, ElementsAre(6, 5, 5, 0));
+  EXPECT_THAT(split_by_cost(llama(), 8, true)->layers, ElementsAre(3, 3, 2, 3, 2, 3, 0, 0));
+  StepOptions step = step_of(1, 4);
+  step.framework.fills_past_share = true;
+  EXPECT_EQ(test::refusal(llama(), step), "");
+  EXPECT_GT(build_program(llama(), step).stages[0].static_memory,
+            build_program(llama(), step_of(1, 4)).stages[0].static_memory);
+}
+
 TEST(Nanotron, TheLayerThatExceedsAShareIsStillTheStages) {
   // 8 layers and the head are 12 layers' worth, 2.4 for each of five stages: 2.4, 4.8, 7.2, 9.6.
   ModelSpec model = llama();

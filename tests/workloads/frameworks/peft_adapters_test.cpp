@@ -1,4 +1,7 @@
 // Adapters beside the linear layers of transformers' Llama, as peft has them.
+#include <algorithm>
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -99,6 +102,77 @@ TEST(PeftAdapters, AreRefusedWhereLayersAreOthersThanThese) {
   experts.experts_per_token = 2;
   EXPECT_THAT(test::refusal(experts, adapted()), HasSubstr("of models with experts"));
   EXPECT_EQ(test::refusal(small(), adapted()), "");
+}
+
+/// Of seven matrices of a layer.
+constexpr std::int64_t kWeights = 4 * kHidden * kHidden + 3 * kHidden * kFfn;
+
+StepOptions quantized(BaseWeights weights) {
+  StepOptions step = adapted();
+  step.base_weights = weights;
+  return step;
+}
+
+// Half a byte a number and 4 bytes for every 64 (QLoRA, section 3): .5625 bytes in place of 2.
+TEST(QuantizedBaseWeights, TakeHalfAByteAndAScaleForEvery64) {
+  EXPECT_EQ(
+      layer(quantized(BaseWeights::nf4)).buffers,
+      layer(adapted()).buffers - Bytes(2 * kWeights) + Bytes(kWeights / 2 + 4 * kWeights / 64));
+}
+
+// A byte for every 64 numbers, and 4 bytes for every 256 of these: four matrices of 1,024 scales,
+// three of 2,048.
+TEST(QuantizedBaseWeights, TakeAByteForEvery64WithDoubleQuantization) {
+  EXPECT_EQ(layer(quantized(BaseWeights::nf4_double_quant)).buffers,
+            layer(adapted()).buffers - Bytes(2 * kWeights) +
+                Bytes(kWeights / 2 + kWeights / 64 + 4 * (4 * 4 + 3 * 8)));
+}
+
+// One kernel a matrix, two more where scales are quantized, in forward and again in backward, which
+// keeps no 16-bit weights.
+TEST(QuantizedBaseWeights, AreMade16BitAheadOfEveryProduct) {
+  const Block plain = layer(adapted());
+  for (const auto& [weights, kernels] :
+       {std::pair(BaseWeights::nf4, 1), std::pair(BaseWeights::nf4_double_quant, 3)}) {
+    const Block block = layer(quantized(weights));
+    EXPECT_EQ(total(block.forward).kernels, total(plain.forward).kernels + 7 * kernels);
+    EXPECT_EQ(total(block.backward).kernels, total(plain.backward).kernels + 7 * kernels);
+    EXPECT_EQ(total(block.forward).gemm_flops, total(plain.forward).gemm_flops);
+    EXPECT_EQ(total(block.backward).gemm_flops, total(plain.backward).gemm_flops);
+    EXPECT_EQ(block.saved, plain.saved);
+  }
+}
+
+TEST(QuantizedBaseWeights, ReadCodesAndScalesAndWriteNumbersOfTwoBytes) {
+  const Block block = layer(quantized(BaseWeights::nf4));
+  const auto op = std::ranges::find(block.forward, "mlp.down.weight.dequantize", &GraphOp::name);
+  ASSERT_NE(op, block.forward.end());
+  constexpr std::int64_t kNumbers = kHidden * kFfn;
+  EXPECT_EQ(op->kernel.bytes_read, Bytes(kNumbers / 2 + 4 * kNumbers / 64));
+  EXPECT_EQ(op->kernel.bytes_written, Bytes(2 * kNumbers));
+}
+
+// Autocast keeps no copies of frozen weights: fp32 weights are cast ahead of their products.
+TEST(FrozenWeights, OfFp32AreCastFor16BitProducts) {
+  StepOptions step = adapted();
+  step.formats.parameters = Precision::fp32;
+  // Seven matrices and two norms; adapters are cast as well, 14 of them.
+  EXPECT_EQ(total(layer(step).forward).kernels, total(layer(adapted()).forward).kernels + 9 + 14);
+}
+
+TEST(QuantizedBaseWeights, AreRefusedByNameWhereTheyAreNotSimulated) {
+  StepOptions trained = quantized(BaseWeights::nf4);
+  trained.lora_rank = 0;
+  EXPECT_THAT(test::refusal(small(), trained), HasSubstr("there are no adapters"));
+  StepOptions sharded = quantized(BaseWeights::nf4);
+  sharded.layout.data = 2;
+  sharded.global_batch = 2;
+  sharded.data_parallel.sharding = Sharding::parameters;
+  EXPECT_THAT(test::refusal(small(), sharded), HasSubstr("divided over ranks"));
+  StepOptions megatron = quantized(BaseWeights::nf4);
+  megatron.framework = test::megatron();
+  EXPECT_THAT(test::refusal(small(), megatron), HasSubstr("use framework: hf-eager"));
+  EXPECT_EQ(test::refusal(small(), quantized(BaseWeights::nf4)), "");
 }
 
 }  // namespace

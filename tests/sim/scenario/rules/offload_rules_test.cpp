@@ -36,6 +36,29 @@ TEST(OffloadRules, TheTimeOfTheUpdateFollowsFromTheBandwidthOfHostMemory) {
   EXPECT_EQ(paths_of(scenario), Paths{"cluster.node.host_memory_bandwidth"});
 }
 
+TEST(OffloadRules, AnUnknownBandwidthIsRefusedWithTwoExamples) {
+  Scenario scenario = offloaded();
+  scenario.cluster.node.host_memory_bandwidth = {};
+  Problems problems;
+  check_host_update(scenario, problems);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_NE(problems[0].hint.find("85 GB/s"), std::string::npos);
+  EXPECT_NE(problems[0].hint.find("200 GB/s"), std::string::npos);
+}
+
+// 6.74 billion frozen parameters of 2 bytes are 12.6 GiB; adapters' states are little beside them.
+TEST(OffloadRules, HostMemoryHoldsFrozenWeightsWithoutStates) {
+  Scenario scenario = offloaded();
+  scenario.step.lora_rank = 16;
+  scenario.step.offload_parameters = true;
+  scenario.step.data_parallel.sharding = Sharding::parameters;
+  scenario.step.formats.parameters = Precision::bf16;
+  scenario.cluster.node.host_memory = 13_GiB;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+  scenario.cluster.node.host_memory = 12_GiB;
+  EXPECT_EQ(paths_of(scenario), Paths{"training.offload_optimizer"});
+}
+
 TEST(OffloadRules, HostMemoryHoldsStatesAndGradients) {
   // 6.74 billion parameters: master weight, two moments and a gradient of 4 bytes are 100.4 GiB.
   Scenario scenario = offloaded();
