@@ -1,5 +1,7 @@
 #include "lab/validate/runs/training_run_cluster.h"
 
+#include <optional>
+
 #include "hw/box.h"
 #include "hw/link_rates.h"
 #include "hw/units/text.h"
@@ -29,15 +31,26 @@ void add_nics(BytesPerSecond per_gpu, int gpus, std::vector<std::string>& settin
   settings.push_back("cluster.node.nic_latency=" + to_text(kInfinibandHop));
 }
 
-/// One node with at least `gpus` of `gpu`; exactly as many where `exactly` is asked for.
+/// The first node of the catalog with at least `gpus` of `gpu`; exactly as many where `exactly` is
+/// asked for. Without NVLink where the catalog has such a one: a card with a PCIe edge has a bridge
+/// to its neighbour only where somebody bought it, and a row has no word for that.
+std::optional<NodeSpec> catalog_node(const GpuSpec& gpu, int gpus, bool exactly,
+                                     const Catalog& catalog) {
+  std::optional<NodeSpec> found;
+  for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
+    const NodeSpec node = load_cluster(id, catalog).node;
+    if (node.gpu.id != gpu.id || node.gpu_count < gpus) continue;
+    if (exactly && node.gpu_count != gpus) continue;
+    if (node.interconnect == GpuInterconnect::none) return node;
+    if (!found) found = node;
+  }
+  return found;
+}
+
 RunCluster node_of(const GpuSpec& gpu, const std::string& name, int gpus, bool exactly,
                    const Catalog& catalog) {
-  for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
-    const ClusterSpec cluster = load_cluster(id, catalog);
-    if (cluster.node.gpu.id != gpu.id || cluster.node.gpu_count < gpus) continue;
-    if (exactly && cluster.node.gpu_count != gpus) continue;
-    return {{"cluster.id=" + cluster.node.id, "cluster.node=" + cluster.node.id}, cluster.node};
-  }
+  if (const auto node = catalog_node(gpu, gpus, exactly, catalog))
+    return {{"cluster.id=" + node->id, "cluster.node=" + node->id}, *node};
   const NodeSpec box = box_of(gpu, gpus).node;
   return {settings_of_node(box, name), box};
 }
