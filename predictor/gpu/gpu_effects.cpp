@@ -10,8 +10,9 @@
 namespace tessera {
 namespace {
 
-// Power that does no arithmetic (memory, leakage, fans) while clocks are up: the share of hw/power.h,
-// but what T4 draws of its 70 W with a context and no kernel (nvidia-smi, recalled) at least [W].
+// Power that does no arithmetic (memory, leakage, fans) while clocks are up: the share of
+// hw/power.h, but what T4 draws of its 70 W with a context and no kernel (nvidia-smi, recalled) at
+// least [W].
 constexpr double kIdleShare = 0.15;
 constexpr double kIdleAtLeast = 26;
 // A card of fewer watts clocks its SMs down until they no longer keep its memory busy: T4 and P4

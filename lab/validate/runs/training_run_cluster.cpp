@@ -31,9 +31,16 @@ void add_nics(BytesPerSecond per_gpu, int gpus, std::vector<std::string>& settin
   settings.push_back("cluster.node.nic_latency=" + to_text(kInfinibandHop));
 }
 
-/// The first node of the catalog with at least `gpus` of `gpu`; exactly as many where `exactly` is
-/// asked for. Without NVLink where the catalog has such a one: a card with a PCIe edge has a bridge
-/// to its neighbour only where somebody bought it, and a row has no word for that.
+/// How far a node is from what a row with no word of it means: a card with a PCIe edge has a bridge
+/// to its neighbour, or a host without peer-to-peer, only where somebody says so. Boards that come
+/// with NVLink have no other node.
+int oddity(const NodeSpec& node) {
+  if (node.interconnect != GpuInterconnect::none) return 2;
+  return node.staged_bandwidth.value() > 0 ? 1 : 0;
+}
+
+/// The plainest node of the catalog with at least `gpus` of `gpu`, the first of such; exactly as
+/// many where `exactly` is asked for.
 std::optional<NodeSpec> catalog_node(const GpuSpec& gpu, int gpus, bool exactly,
                                      const Catalog& catalog) {
   std::optional<NodeSpec> found;
@@ -41,8 +48,7 @@ std::optional<NodeSpec> catalog_node(const GpuSpec& gpu, int gpus, bool exactly,
     const NodeSpec node = load_cluster(id, catalog).node;
     if (node.gpu.id != gpu.id || node.gpu_count < gpus) continue;
     if (exactly && node.gpu_count != gpus) continue;
-    if (node.interconnect == GpuInterconnect::none) return node;
-    if (!found) found = node;
+    if (!found || oddity(node) < oddity(*found)) found = node;
   }
   return found;
 }

@@ -87,7 +87,7 @@ TEST(ScenarioOfTrainingRun, TakesAsManyOfTheCatalogsNodesAsTheRunNeeds) {
 }
 
 /// The catalog has a workstation with a bridge between two such cards, and servers without.
-TEST(ScenarioOfTrainingRun, CardsHaveABridgeOnlyWhereTheRowSaysSo) {
+TEST(ScenarioOfTrainingRun, CardsHaveABridgeOrAHostInBetweenOnlyWhereTheRowSaysSo) {
   for (const std::string gpu : {"RTX-3090", "RTX-A6000", "Quadro-RTX-8000"}) {
     const test::Fields row{{"gpu", gpu}, {"n_gpus", "2"}, {"precision", "fp16"}};
     EXPECT_EQ(gpt_of(row).cluster.node.id, gpu + "-PCIe-4");
@@ -96,6 +96,8 @@ TEST(ScenarioOfTrainingRun, CardsHaveABridgeOnlyWhereTheRowSaysSo) {
     EXPECT_EQ(gpt_of(bridged).cluster.node.id, gpu + "-2-NVLink");
   }
   EXPECT_EQ(gpt_of({{"n_gpus", "2"}}).cluster.node.id, "DGX-A100") << "boards on NVLink have it";
+  const test::Fields l40s{{"gpu", "L40S"}, {"n_gpus", "4"}};
+  EXPECT_EQ(gpt_of(l40s).cluster.node.id, "L40S-PCIe-8") << "cards that read each other over PCIe";
 }
 
 TEST(ScenarioOfTrainingRun, TheRowsNetworkDecidesTheNics) {
