@@ -149,7 +149,7 @@ TEST(GpuEffects, ABoardOfManyWattsIdlesAtAShareOfThem) {
   EXPECT_NEAR(a40.sustained_flops, kappa * (300 - 45) * 2.46, 1);
 }
 
-TEST(GpuEffects, WattsSpeakForTheNextGenerationsFirst) {
+TEST(GpuEffects, WattsSpeakForTheNearestGenerationAlone) {
   PredictorWeights weights = example_weights();
   const auto l4 = [&] { return effect_for(test_gpu("L4"), weights).sustained_flops; };
   const double by_t4 = l4();
