@@ -1,5 +1,6 @@
 #include "lab/validate/runs/training_run_cluster.h"
 
+#include <iterator>
 #include <optional>
 
 #include "hw/box.h"
@@ -31,11 +32,12 @@ void add_nics(BytesPerSecond per_gpu, int gpus, std::vector<std::string>& settin
   settings.push_back("cluster.node.nic_latency=" + to_text(kInfinibandHop));
 }
 
-/// How far a node is from what a row with no word of it means: a card with a PCIe edge has a bridge
-/// to its neighbour, or a host without peer-to-peer, only where somebody says so. Boards that come
-/// with NVLink have no other node.
+/// How far a node is from what a row with no word of it means, 0: not at all. Cards with a PCIe
+/// edge have a bridge to one neighbour, or a host without peer-to-peer, only where somebody says
+/// so.
 int oddity(const NodeSpec& node) {
-  if (node.interconnect != GpuInterconnect::none) return 2;
+  const bool bridges = !node.pairs.empty() && 2 * std::ssize(node.pairs) <= node.gpu_count;
+  if (bridges) return 2;
   return node.staged_bandwidth.value() > 0 ? 1 : 0;
 }
 
@@ -45,6 +47,7 @@ std::optional<NodeSpec> catalog_node(const GpuSpec& gpu, int gpus, bool exactly,
                                      const Catalog& catalog) {
   std::optional<NodeSpec> found;
   for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
+    if (found && oddity(*found) == 0) break;  // reading all clusters takes time
     const NodeSpec node = load_cluster(id, catalog).node;
     if (node.gpu.id != gpu.id || node.gpu_count < gpus) continue;
     if (exactly && node.gpu_count != gpus) continue;
