@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 
 #include "predictor/gpu/compute_rules.h"
 
 namespace tessera {
 namespace {
 
-// Power that does no arithmetic (memory, leakage, fans) [W].
-constexpr double kIdlePower = 10;
+// Power that does no arithmetic (memory, leakage, fans) while clocks are up: the share of
+// hw/power.h, but what T4 draws of its 70 W with a context and no kernel (nvidia-smi, recalled) at
+// least [W].
+constexpr double kIdleShare = 0.15;
+constexpr double kIdleAtLeast = 26;
 // A card of fewer watts clocks its SMs down until they no longer keep its memory busy: T4 and P4
 // (70 and 75 W) reach .75 of the bandwidth, L4 (72 W) .78, A40 (300 W, check bits in its way) .83.
 // The catalog has no card between 75 and 150 W.
@@ -60,6 +65,20 @@ std::array<double, kMemoryClasses> bandwidth_by_rule(const GpuTraits& traits,
   return slowdown;
 }
 
+/// `gpus` without the power-limited ones of generations that are farther from `traits` than the
+/// nearest: gains of a generation are its vendor's words about the one before, and multiply.
+std::vector<TrainedGpu> nearest_in_power(const GpuTraits& traits, std::vector<TrainedGpu> gpus) {
+  const auto limited = [](const TrainedGpu& g) { return g.effect.sustained_flops > 0; };
+  const auto away = [&](const TrainedGpu& g) {
+    return std::abs(g.efficiency_steps - traits.efficiency_steps);
+  };
+  int nearest = std::numeric_limits<int>::max();
+  for (const TrainedGpu& gpu : gpus)
+    if (limited(gpu)) nearest = std::min(nearest, away(gpu));
+  std::erase_if(gpus, [&](const TrainedGpu& g) { return limited(g) && away(g) > nearest; });
+  return gpus;
+}
+
 /// Power-limited GPUs whose watts speak for `traits`: the predecessor where the rule asks for it.
 std::vector<TrainedGpu> power_references(const GpuTraits& traits, const PredictorWeights& weights) {
   switch (weights.rule.compute) {
@@ -68,7 +87,7 @@ std::vector<TrainedGpu> power_references(const GpuTraits& traits, const Predicto
     case ComputeRule::predecessor:
       return {predecessor_of(traits, weights.gpus)};
     default:
-      return weights.gpus;
+      return nearest_in_power(traits, weights.gpus);
   }
 }
 
@@ -96,8 +115,9 @@ GpuEffect effect_of_measured(const TrainedGpu& gpu, const PredictorWeights& weig
 }  // namespace
 
 double sustained_flops(double kappa, double tdp_watts, int efficiency_steps) {
-  if (kappa <= 0 || tdp_watts <= kIdlePower) return 0;
-  return kappa * (tdp_watts - kIdlePower) * efficiency_gain(efficiency_steps);
+  const double idle = std::max(kIdleAtLeast, kIdleShare * tdp_watts);
+  if (kappa <= 0 || tdp_watts <= idle) return 0;
+  return kappa * (tdp_watts - idle) * efficiency_gain(efficiency_steps);
 }
 
 double power_kappa(const std::vector<TrainedGpu>& gpus) {

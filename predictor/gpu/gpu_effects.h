@@ -10,7 +10,7 @@ namespace tessera {
 /// - bandwidth: mean of the measured GPUs with the same kind of memory (HBM or not), Pascal and
 ///   later GPUs apart; later cards without HBM, of 100 W and more: as HBM, less the check bits;
 /// - sustained rate: kappa * (TDP - idle) * efficiency gain of the generation, kappa from the
-///   power-limited GPUs that were measured.
+///   power-limited GPUs that were measured, of the nearest generation that has one.
 GpuEffect effect_for(const GpuSpec& gpu, const PredictorWeights& weights);
 
 /// As `effect_for`, but by the rule alone even where `gpu` was measured.
@@ -21,7 +21,7 @@ GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights);
 /// where no GPU is power-limited.
 double power_kappa(const std::vector<TrainedGpu>& gpus);
 
-/// Power-limited GEMM rate of a card [FLOP/s]; 0 = no limit.
+/// Power-limited GEMM rate of a card of `tdp_watts`, idle power off [FLOP/s]; 0 = no limit.
 double sustained_flops(double kappa, double tdp_watts, int efficiency_steps);
 
 }  // namespace tessera

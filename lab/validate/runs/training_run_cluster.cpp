@@ -1,5 +1,8 @@
 #include "lab/validate/runs/training_run_cluster.h"
 
+#include <iterator>
+#include <optional>
+
 #include "hw/box.h"
 #include "hw/link_rates.h"
 #include "hw/units/text.h"
@@ -29,15 +32,34 @@ void add_nics(BytesPerSecond per_gpu, int gpus, std::vector<std::string>& settin
   settings.push_back("cluster.node.nic_latency=" + to_text(kInfinibandHop));
 }
 
-/// One node with at least `gpus` of `gpu`; exactly as many where `exactly` is asked for.
+/// How far a node is from what a row with no word of it means, 0: not at all. Cards with a PCIe
+/// edge have a bridge to one neighbour, or a host without peer-to-peer, only where somebody says
+/// so.
+int oddity(const NodeSpec& node) {
+  const bool bridges = !node.pairs.empty() && 2 * std::ssize(node.pairs) <= node.gpu_count;
+  if (bridges) return 2;
+  return node.staged_bandwidth.value() > 0 ? 1 : 0;
+}
+
+/// The plainest node of the catalog with at least `gpus` of `gpu`, the first of such; exactly as
+/// many where `exactly` is asked for.
+std::optional<NodeSpec> catalog_node(const GpuSpec& gpu, int gpus, bool exactly,
+                                     const Catalog& catalog) {
+  std::optional<NodeSpec> found;
+  for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
+    if (found && oddity(*found) == 0) break;  // reading all clusters takes time
+    const NodeSpec node = load_cluster(id, catalog).node;
+    if (node.gpu.id != gpu.id || node.gpu_count < gpus) continue;
+    if (exactly && node.gpu_count != gpus) continue;
+    if (!found || oddity(node) < oddity(*found)) found = node;
+  }
+  return found;
+}
+
 RunCluster node_of(const GpuSpec& gpu, const std::string& name, int gpus, bool exactly,
                    const Catalog& catalog) {
-  for (const std::string& id : catalog.ids(CatalogKind::clusters)) {
-    const ClusterSpec cluster = load_cluster(id, catalog);
-    if (cluster.node.gpu.id != gpu.id || cluster.node.gpu_count < gpus) continue;
-    if (exactly && cluster.node.gpu_count != gpus) continue;
-    return {{"cluster.id=" + cluster.node.id, "cluster.node=" + cluster.node.id}, cluster.node};
-  }
+  if (const auto node = catalog_node(gpu, gpus, exactly, catalog))
+    return {{"cluster.id=" + node->id, "cluster.node=" + node->id}, *node};
   const NodeSpec box = box_of(gpu, gpus).node;
   return {settings_of_node(box, name), box};
 }

@@ -86,6 +86,20 @@ TEST(ScenarioOfTrainingRun, TakesAsManyOfTheCatalogsNodesAsTheRunNeeds) {
   EXPECT_EQ(scenario.cluster.node.gpu.id, "A100-SXM4-80GB");
 }
 
+/// The catalog has a workstation with a bridge between two such cards, and servers without.
+TEST(ScenarioOfTrainingRun, CardsHaveABridgeOrAHostInBetweenOnlyWhereTheRowSaysSo) {
+  for (const std::string gpu : {"RTX-3090", "RTX-A6000", "Quadro-RTX-8000"}) {
+    const test::Fields row{{"gpu", gpu}, {"n_gpus", "2"}, {"precision", "fp16"}};
+    EXPECT_EQ(gpt_of(row).cluster.node.id, gpu + "-PCIe-4");
+    test::Fields bridged = row;
+    bridged["settings"] = "cluster.node=" + gpu + "-2-NVLink";
+    EXPECT_EQ(gpt_of(bridged).cluster.node.id, gpu + "-2-NVLink");
+  }
+  EXPECT_EQ(gpt_of({{"n_gpus", "2"}}).cluster.node.id, "DGX-A100") << "boards on NVLink have it";
+  const test::Fields l40s{{"gpu", "L40S"}, {"n_gpus", "4"}};
+  EXPECT_EQ(gpt_of(l40s).cluster.node.id, "L40S-PCIe-8") << "cards that read each other over PCIe";
+}
+
 TEST(ScenarioOfTrainingRun, TheRowsNetworkDecidesTheNics) {
   const auto node = [](const char* rate) {
     return gpt_of({{"n_gpus", "16"}, {"tp", "8"}, {"inter_node_GBps_per_gpu", rate}}).cluster.node;
