@@ -119,7 +119,8 @@ const PriceSearch::Known* PriceSearch::known(std::uint64_t Known::*of, std::uint
 }
 
 Evaluation PriceSearch::try_plan(const Prices& prices) {
-  const Evaluation cost = evaluator_.evaluate(plan_);
+  const Evaluation cost = 
+      evaluator_.evaluate(plan_, best_ ? best_->cost.time : PlanEvaluator::kNoTime);
   if (!best_ && (closest_.stage.empty() || cost.peak < closest_peak_)) {
     closest_ = prices;
     closest_peak_ = cost.peak;
@@ -302,17 +303,14 @@ void PriceSearch::try_all_copied() {
   attempt(all_copied(), 0);
 }
 
-void PriceSearch::try_all_copied_last(Nanoseconds known) {
+void PriceSearch::try_all_copied_last() {
   const Prices prices = all_copied();
   sweep_.decode(prices, times_, &*link_, &clock_, plan_);
   Nanoseconds copies = 0;  // back to the device, one behind the other
   for (TensorId q = 0; q < graph_.tensors(); ++q)
     for (const Run& run : std::span(plan_.runs).subspan(plan_.run_begin[q], plan_.run_count[q]))
       if (run.origin == Origin::copied_in) copies += link_->copy_time(graph_.size(q));
-  if (copies > known) return;
-  const std::optional<Incumbent> others = std::exchange(best_, std::nullopt);
-  try_plan(prices);
-  if (others && (!best_ || others->cost.time < best_->cost.time)) best_ = others;
+  if (!best_ || copies < best_->cost.time) try_plan(prices);
 }
 
 /// Prices that grow where the working set alone nearly fills the budget.
