@@ -119,7 +119,7 @@ void leave_alone(StageMemoryPlan& plan, const OpTime& time) {
   for (ChunkMemoryPlan& chunk : plan.chunks) {
     const StageGraph graph = stage_graph(chunk.ops, "", time, {});
     chunk.base_times = chunk.planned_times = base_times(graph);
-    sum += in_seconds(graph.graph.base_time()) * chunk.share;
+    sum += in_seconds(graph.graph.unplanned_time()) * chunk.share;
   }
   plan.base_time = plan.planned_time = sum;
 }
@@ -267,7 +267,7 @@ void StagePlanner::accept(Attempts made) {
     remat::PlanResult& result = made[i].result;
     const double share = plan.chunks[i].share;
     plan.lower_bound = std::max(plan.lower_bound, least_of_any_plan(plan.chunks[i].ops));
-    plan.base_time += in_seconds(graph.base_time()) * share;
+    plan.base_time += in_seconds(graph.unplanned_time()) * share;
     plan.planned_time += in_seconds(result.cost.time) * share;
     plan.recompute += in_seconds(result.cost.recompute) * share;
     plan.stall += in_seconds(result.cost.stall) * share;

@@ -231,7 +231,7 @@ void PriceSearch::perturb(Prices& prices, const PriceSearchOptions& options) {
 
 void PriceSearch::neighbourhood(const PriceSearchOptions& options) {
   for (int round = 0; round < options.rounds; ++round) {
-    if (best_ && best_->cost.time == graph_.base_time()) return;
+    if (best_ && best_->cost.time == graph_.unplanned_time()) return;
     Prices prices = best_ ? best_->prices : closest_;
     perturb(prices, options);
     const double noise = 0.2 * random_.uniform();
@@ -250,7 +250,7 @@ void PriceSearch::neighbourhood(const PriceSearchOptions& options) {
 }
 
 const std::optional<Incumbent>& PriceSearch::recompute_only(const PriceSearchOptions& options) {
-  if (best_ && best_->cost.time == graph_.base_time()) return best_;
+  if (best_ && best_->cost.time == graph_.unplanned_time()) return best_;
   random_ = Random(options.seed);
   std::vector<double> exponents;
   for (const double extension : options.extensions) {
@@ -268,7 +268,7 @@ const std::optional<Incumbent>& PriceSearch::recompute_only(const PriceSearchOpt
 }
 
 void PriceSearch::warm(Prices prices, const std::vector<double>& copy_shares) {
-  if (best_ && best_->cost.time == graph_.base_time()) return;
+  if (best_ && best_->cost.time == graph_.unplanned_time()) return;
   prices.swap = !copy_shares.empty();
   if (!prices.swap) attempt(prices, 0);
   for (const double share : copy_shares) {
@@ -336,7 +336,7 @@ void PriceSearch::start_from_slack() {
 const std::optional<Incumbent>& PriceSearch::short_hybrid(const PriceSearchOptions& options,
                                                           const std::vector<double>& copy_shares,
                                                           const Incumbent* start) {
-  if (best_ && best_->cost.time == graph_.base_time()) return best_;
+  if (best_ && best_->cost.time == graph_.unplanned_time()) return best_;
   random_ = Random(options.seed + 77);
   swap_ = true;
   for (const double share : copy_shares) {
@@ -357,7 +357,7 @@ const std::optional<Incumbent>& PriceSearch::short_hybrid(const PriceSearchOptio
 
 const std::optional<Incumbent>& PriceSearch::hybrid(const PriceSearchOptions& options,
                                                     const Incumbent* start) {
-  if (best_ && best_->cost.time == graph_.base_time()) return best_;
+  if (best_ && best_->cost.time == graph_.unplanned_time()) return best_;
   random_ = Random(options.seed + 77);
   swap_ = true;
   start_from_slack();

@@ -55,7 +55,7 @@ PlannedSchedule plan_rest(const Graph& graph, const PlanRequest& request, double
   PriceSearch search(graph, request.budget, is_short ? request.link : std::nullopt, request.host_bytes);
   search.recompute_only(options);
   const ByteCount least_peak = search.least_peak();
-  const bool is_free = search.best() && search.best()->cost.time == graph.base_time();
+  const bool is_free = search.best() && search.best()->cost.time == graph.unplanned_time();
   const bool copies = request.link && !is_free;
   if (copies && is_short) try_copies(search, options, sweeps);
   std::optional<Incumbent> best = search.best();
