@@ -28,6 +28,18 @@ std::vector<Bytes> shares(Bytes most) {
   return list;
 }
 
+/// Whether every backward pass of `chunk`, which is not split, follows on its forward pass.
+bool turns_at_once(const RankProgram& stage, int chunk, const SplitMicroBatches& split) {
+  for (std::size_t i = 0; i < stage.passes.size(); ++i) {
+    const PassSpan& pass = stage.passes[i];
+    if (pass.chunk != chunk || pass.part != PassPart::forward || split.contains(pass)) continue;
+    if (i + 1 == stage.passes.size()) return false;
+    const PassSpan& next = stage.passes[i + 1];
+    if (next.chunk != chunk || next.micro_batch != pass.micro_batch) return false;
+  }
+  return true;
+}
+
 bool is_same(const remat::PlanRequest& a, const remat::PlanRequest& b) {
   return a.budget == b.budget && a.host_bytes == b.host_bytes && a.effort == b.effort &&
          a.link == b.link;
@@ -95,6 +107,7 @@ std::vector<ChunkMemoryPlan> unplanned_chunks(const ModelGraph& graph, const Ste
       ChunkMemoryPlan& added = chunks.emplace_back();
       added.chunk = chunk;
       added.splits = splits;
+      added.waits = splits || !turns_at_once(stage, chunk, split);
       added.share = static_cast<double>(count) / static_cast<double>(step.micro_batches());
       added.ops = stage_ops(graph, blocks, splits, step.framework.keeps_sent);
     }
@@ -189,7 +202,7 @@ bool StagePlanner::is_better(const Attempts& a, const Attempts& b) {
 StagePlanner::Attempts StagePlanner::attempt(Bytes share, Depth depth) const {
   Attempts attempts;
   for (const ChunkMemoryPlan& chunk : plan_->chunks) {
-    Attempt made{.graph = graph_of(chunk.ops, share), .result = {}};
+    Attempt made{.graph = graph_of(chunk, share), .result = {}};
     made.result = solved_once(chunk.ops, made.graph, depth);
     attempts.push_back(std::move(made));
   }
@@ -207,13 +220,13 @@ remat::PlanResult StagePlanner::solved_once(const StageOps& ops, const StageGrap
 }
 
 /// With `share` for each of the micro-batches that wait.
-StageGraph StagePlanner::graph_of(const StageOps& ops, Bytes share) const {
+StageGraph StagePlanner::graph_of(const ChunkMemoryPlan& chunk, Bytes share) const {
   const int others = plan_->in_flight - 1;
   StageRoom room{.static_bytes = plan_->static_bytes + plan_->buffer_bytes +
                                  Bytes(share.value() * static_cast<std::int64_t>(others))};
   if (settings_.swap) room.copies = BytesPerSecond(link_.bytes_per_ns * 1e9);
-  if (others > 0) room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
-  return stage_graph(ops, "stage " + std::to_string(plan_->stage), time_, room);
+  if (others > 0 && chunk.waits) room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
+  return stage_graph(chunk.ops, "stage " + std::to_string(plan_->stage), time_, room);
 }
 
 remat::PlanRequest StagePlanner::request(Depth depth) const {
