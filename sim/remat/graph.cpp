@@ -102,8 +102,8 @@ bool Graph::same_problem(const Graph& other) const {
   const auto problem = [](const Graph& graph) {
     return std::tie(graph.static_bytes_, graph.first_backward_, graph.done_, graph.times_,
                     graph.workspaces_, graph.recomputable_, graph.link_uses_, graph.transfers_,
-                    graph.input_begin_,
-                    graph.output_begin_, graph.input_ids_, graph.sizes_, graph.keep_, graph.gone_);
+                    graph.input_begin_, graph.output_begin_, graph.input_ids_, graph.sizes_,
+                    graph.keep_, graph.gone_);
   };
   return problem(*this) == problem(other);
 }

@@ -28,8 +28,8 @@ struct LinkUse {
 /// What runs beside operators, one behind the other in the order in which operators launch it: a
 /// gather of parameters, a reduction of gradients. Its LinkUse has no slack.
 struct Transfer {
-  Nanoseconds time = 0;      ///< alone; 0: the operator launches none
-  OpId awaits = -1;          ///< the operator that launched the one that must have ended before
+  Nanoseconds time = 0;  ///< alone; 0: the operator launches none
+  OpId awaits = -1;      ///< the operator that launched the one that must have ended before
   bool operator==(const Transfer&) const = default;
 };
 
@@ -41,7 +41,7 @@ struct OpSpec {
   std::vector<TensorId> inputs;      ///< tensors (storages, not views) that it reads
   std::vector<ByteCount> out_bytes;  ///< a new tensor each
   bool recomputable = true;          ///< false for what cannot be run again (a data loader)
-  LinkUse link = {};  ///< of what the operator launches, if it does
+  LinkUse link = {};                 ///< of what the operator launches, if it does
   Transfer transfer = {};
 };
 
@@ -118,7 +118,7 @@ class Graph {
   std::vector<Nanoseconds> times_;
   std::vector<ByteCount> workspaces_;
   std::vector<std::uint8_t> recomputable_;
-  std::vector<LinkUse> link_uses_;  ///< empty where none does
+  std::vector<LinkUse> link_uses_;   ///< empty where none does
   std::vector<Transfer> transfers_;  ///< likewise
   std::vector<std::int32_t> input_begin_{0}, output_begin_{0}, consumer_begin_{0};
   std::vector<TensorId> input_ids_;

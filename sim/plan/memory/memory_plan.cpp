@@ -150,9 +150,9 @@ void carry_over(const StageMemoryPlan& known, ActivationPacking packing, const O
     chunk.schedule =
         is_planned ? from.schedule : remat::make_planner("none")->plan(graph, {}).schedule;
     const remat::ReplayResult cost = remat::replay(graph, chunk.schedule, link);
-    chunk.planned_times = planned_times(
-        chunk.graph, chunk.schedule,
-        {.awaited = cost.awaited, .forward_awaited = cost.forward_awaited});
+    chunk.planned_times =
+        planned_times(chunk.graph, chunk.schedule,
+                      {.awaited = cost.awaited, .forward_awaited = cost.forward_awaited});
   }
 }
 

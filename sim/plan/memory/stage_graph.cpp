@@ -307,7 +307,7 @@ class GraphBuilder {
   const StageOps& stage_;
   const OpTime& time_;
   StageRoom room_;
-  std::vector<remat::TensorId> id_;  ///< by stage tensor
+  std::vector<remat::TensorId> id_;    ///< by stage tensor
   std::vector<remat::OpId> launched_;  ///< by transfer
   std::vector<Range> ranges_;
   std::vector<double> times_;          ///< by operator [s]

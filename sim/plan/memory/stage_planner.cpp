@@ -225,7 +225,8 @@ StageGraph StagePlanner::graph_of(const ChunkMemoryPlan& chunk, Bytes share) con
   StageRoom room{.static_bytes = plan_->static_bytes + plan_->buffer_bytes +
                                  Bytes(share.value() * static_cast<std::int64_t>(others))};
   if (settings_.swap) room.copies = BytesPerSecond(link_.bytes_per_ns * 1e9);
-  if (others > 0 && chunk.waits) room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
+  if (others > 0 && chunk.waits)
+    room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
   return stage_graph(chunk.ops, "stage " + std::to_string(plan_->stage), time_, room);
 }
 

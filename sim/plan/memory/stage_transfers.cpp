@@ -84,8 +84,7 @@ std::vector<StageTransfer> transfers_beside(const RankProgram& stage, const Chun
   std::vector<StageTransfer> transfers;
   for (const PassPart part : {PassPart::forward, PassPart::backward, PassPart::weight_gradient}) {
     const auto pass = std::ranges::find_if(stage.passes, [&](const PassSpan& span) {
-      return span.part == part && span.chunk == chunk.chunk &&
-             split.contains(span) == chunk.splits;
+      return span.part == part && span.chunk == chunk.chunk && split.contains(span) == chunk.splits;
     });
     if (pass == stage.passes.end()) continue;
     const PassLayers layers(stage, *pass, timed.program.segments);

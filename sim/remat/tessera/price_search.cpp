@@ -119,7 +119,7 @@ const PriceSearch::Known* PriceSearch::known(std::uint64_t Known::*of, std::uint
 }
 
 Evaluation PriceSearch::try_plan(const Prices& prices) {
-  const Evaluation cost = 
+  const Evaluation cost =
       evaluator_.evaluate(plan_, best_ ? best_->cost.time : PlanEvaluator::kNoTime);
   if (!best_ && (closest_.stage.empty() || cost.peak < closest_peak_)) {
     closest_ = prices;

@@ -52,7 +52,8 @@ PlannedSchedule plan_rest(const Graph& graph, const PlanRequest& request, double
   const int sweeps = static_cast<int>(share * kWork) / std::max(1, graph.ops());
   const PriceSearchOptions options = search_options(sweeps);
   const bool is_short = options.rounds == 0;
-  PriceSearch search(graph, request.budget, is_short ? request.link : std::nullopt, request.host_bytes);
+  PriceSearch search(graph, request.budget, is_short ? request.link : std::nullopt,
+                     request.host_bytes);
   search.recompute_only(options);
   const ByteCount least_peak = search.least_peak();
   const bool is_free = search.best() && search.best()->cost.time == graph.unplanned_time();

@@ -112,8 +112,8 @@ TEST(Replay, WhatOthersHideHoldsNobodyUpUntilItOutlastsThem) {
   EXPECT_EQ(time_with(10, 3), 20 + 1);        // b takes 12; the copy 10 + 6, until 20
 }
 
-/// a (4 ns), which launches a transfer of 6 ns when it has ended -> b (3 ns) -> c (2 ns), which reads
-/// a and awaits the transfer. Beside copies both are half as fast.
+/// a (4 ns), which launches a transfer of 6 ns when it has ended -> b (3 ns) -> c (2 ns), which
+/// reads a and awaits the transfer. Beside copies both are half as fast.
 Graph with_a_transfer() {
   const LinkUse use{.time = 6, .pace = 0.5, .pace_of_copies = 0.5};
   return Graph("transfer",
@@ -158,7 +158,7 @@ TEST(Replay, TransfersAndCopiesHoldEachOtherUp) {
                        compute(4)};
   EXPECT_EQ(replay(with_a_transfer(), ahead, link).time, 16 + 2);
   // From 7 on: the 3 ns that are left take 6, until 13, in which the copy does 3 of its 10.
-  const Schedule behind{compute(0), compute(1), compute(2),           {Action::copy_out, 0},
+  const Schedule behind{compute(0), compute(1), compute(2),          {Action::copy_out, 0},
                         compute(3), compute(4), {Action::release, 0}};
   const ReplayResult result = replay(with_a_transfer(), behind, link);
   EXPECT_EQ(result.awaited, 13 - 7);
